@@ -54,6 +54,8 @@ REPAIRS: tuple[tuple[str, str], ...] = (
         r'<div class="md-search" data-md-component="search" role="dialog">',
         r'<div class="md-search" data-md-component="search" role="dialog" aria-label="Search">',
     ),
+    # A heading may be called what a part of the site is called.
+    (r'(<nav class="md-nav" aria-label=")', r"\1On this page: "),
     # The theme's script takes a tabindex off <code> on touch screens, so <pre> is the scroll box.
     (r"<pre>(?=<span></span><code)", r'<pre tabindex="0">'),
 )

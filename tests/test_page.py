@@ -39,6 +39,10 @@ def test_a_page_without_a_charset_is_left_as_it_is():
             '<input class="md-toggle" type="checkbox" id="__drawer">',
         ),
         ("<pre><span></span><code>x", '<pre tabindex="0"><span></span><code>x'),
+        (
+            '<nav class="md-nav" aria-label="Cost">',
+            '<nav class="md-nav" aria-label="On this page: Cost">',
+        ),
         ("<pre>plain</pre>", "<pre>plain</pre>"),
     ],
 )

@@ -13,11 +13,13 @@ import pytest
 from tests.browser.paths import PATHS, PIPELINE, RANKS, RINGS
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, Page, ViewportSize
 
 PAGE_LIMIT_BYTES = 250_000
-PHONE = {"width": 390, "height": 844}
-PAPER = {"width": 718, "height": 1000}  # A4 between margins of 10 mm, at 96 px per inch
+DESK: ViewportSize = {"width": 1366, "height": 900}
+PHONE: ViewportSize = {"width": 390, "height": 844}
+# A4 between margins of 10 mm, at 96 px per inch
+PAPER: ViewportSize = {"width": 718, "height": 1000}
 
 # axe takes seconds for what repeats: further rows, further formulas, and the insides of pictures,
 # which to a reader of the accessibility tree are one image (their colours: tests/test_theme.py).
@@ -33,6 +35,13 @@ STUCK = """() => [...document.querySelectorAll("article *")]
   .filter((box) => box.clientWidth > 0 && box.scrollWidth > box.clientWidth + 1)
   .filter((box) => box.tabIndex < 0 && !box.closest("[popover]"))
   .map((box) => box.outerHTML.slice(0, 99))"""
+SHIFTS = """() => new Promise((resolve) => {
+  new PerformanceObserver((list) =>
+    resolve(list.getEntries().reduce((sum, entry) => sum + entry.value, 0))
+  ).observe({ type: "layout-shift", buffered: true });
+  setTimeout(resolve, 200, 0);
+})"""
+SHIFT_LIMIT = 0.02  # a fifth of what Core Web Vitals call good
 SIDEWAYS = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 
 # Rules that look at colours; the other rules see the same elements in both palettes.
@@ -64,8 +73,18 @@ def test_page_loads_within_its_weight_and_with_nothing_from_elsewhere(
     assert page.locator("h1").count() == 1
     assert {*answers} == {200}
     sizes = wire_bytes(site_folder, [url for url in asked if url.startswith("http")])
-    assert any(name.endswith("search_index.json") for name in sizes)
+    assert not any(name.endswith("search_index.json") for name in sizes), "nobody searches yet"
     assert sum(sizes.values()) <= PAGE_LIMIT_BYTES, sizes
+
+
+@pytest.mark.parametrize("path", PATHS)
+@pytest.mark.parametrize("size", [DESK, PHONE], ids=["desk", "phone"])
+def test_nothing_moves_while_the_page_loads(
+    page: Page, site: str, path: str, size: ViewportSize
+) -> None:
+    page.set_viewport_size(size)
+    page.goto(f"{site}{path}", wait_until="networkidle")
+    assert page.evaluate(SHIFTS) <= SHIFT_LIMIT
 
 
 @pytest.mark.parametrize("path", PATHS)

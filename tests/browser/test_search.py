@@ -46,6 +46,13 @@ def test_query_finds_the_page(searched: Page, query: str, wanted: str) -> None:
     found.first.wait_for(state="attached")
 
 
+def test_shared_search_is_answered_at_once(page: Page, site: str) -> None:
+    """The index is loaded late, but not by a link that already asks for something."""
+    page.goto(f"{site}/?q=bubble+fraction")
+    found = page.locator(f".md-search-result__link[href*='{PIPELINE}']")
+    found.first.wait_for(state="attached")
+
+
 def test_nonsense_finds_nothing(searched: Page) -> None:
     type_in(searched, "qwxzvk")
     searched.get_by_text("No matching documents").wait_for()
