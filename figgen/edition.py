@@ -20,6 +20,7 @@ from figgen.coverage_page import coverage_page
 from figgen.errors import InputError
 from figgen.fonts import math_font
 from figgen.formulas import FORMULAS, module
+from figgen.layouts import layouts_json
 from figgen.markdown import directive, math
 from figgen.markdown.pages import Page, Problem, Site, fences, figure_numbers
 from figgen.press import Press, Proof
@@ -82,6 +83,7 @@ class Edition:
         made["figures.json"] = self.manifest()
         if any(path.startswith(TOOLS) for path in self.chapters):
             made["assets/javascripts/formulas.js"] = module(FORMULAS.values())
+            made["assets/data/layouts.json"] = layouts_json()
         if any(path.endswith(".plotly.json") for path in made):
             made["assets/javascripts/plotly.min.js"] = _plotly_bundle()
         return made

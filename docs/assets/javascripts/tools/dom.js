@@ -1,0 +1,138 @@
+// What the tools need of the document: elements made of text, never of markup; one frame per
+// change; a voice for screen readers; files to take away; a life that ends with the page.
+
+const SVG = "http://www.w3.org/2000/svg";
+
+/**
+ * An element. `given` holds attributes; `class`; `on`, an object of listeners; and properties, that
+ * is names of `PROPERTIES`. null and false leave an attribute out. Children are nodes or text.
+ */
+export const el = (tag, given = {}, ...children) => built(document.createElement(tag), given, children);
+
+/** The same for elements of a drawing. */
+export const svgEl = (tag, given = {}, ...children) =>
+  built(document.createElementNS(SVG, tag), given, children);
+
+const PROPERTIES = new Set(["value", "checked", "disabled", "hidden", "textContent", "indeterminate"]);
+
+function built(element, given, children) {
+  for (const [name, value] of Object.entries(given)) {
+    if (name === "on") {
+      for (const [kind, listener] of Object.entries(value)) element.addEventListener(kind, listener);
+    } else if (PROPERTIES.has(name)) element[name] = value;
+    else if (value !== null && value !== undefined && value !== false) {
+      element.setAttribute(name, value === true ? "" : String(value));
+    }
+  }
+  // Strings become text nodes: data is never read as markup.
+  element.append(...children.flat().filter((child) => child !== null && child !== undefined));
+  return element;
+}
+
+/** A labelled control: `control` gets the id, the hint below it is its description. */
+export function field(label, control, hint = null) {
+  control.id ||= `tool-${++made}`;
+  const note = hint === null ? null : el("small", { id: `${control.id}-hint` }, hint);
+  if (note) control.setAttribute("aria-describedby", note.id);
+  return el("div", { class: "tool-field" }, el("label", { for: control.id }, label), control, note);
+}
+let made = 0;
+
+/** A field for a whole number with the usual choices in a list; what is typed may be anything. */
+export function wholeField(label, { name, value, min = 1, max, usual = [], hint = null, onInput }) {
+  const list = usual.length ? el("datalist", { id: `tool-${++made}` }, usual.map((n) => el("option", { value: n }))) : null;
+  const input = el("input", {
+    type: "number", name, min, max, step: 1, inputmode: "numeric", autocomplete: "off",
+    list: list?.id, value: value ?? "", on: { input: () => onInput(input.value, input) },
+  });
+  const box = field(label, input, hint);
+  if (list) box.append(list);
+  return { box, input };
+}
+
+/** A choice from a list of [value, label] pairs, or of groups [title, pairs]. */
+export function selectField(label, { name, value, options, hint = null, onChange }) {
+  const option = ([key, text]) => el("option", { value: key }, text);
+  const select = el("select", { name, on: { change: () => onChange(select.value, select) } },
+    options.map(([key, text]) =>
+      Array.isArray(text) ? el("optgroup", { label: key }, text.map(option)) : option([key, text])));
+  select.value = value;
+  return { box: field(label, select, hint), select };
+}
+
+export const button = (text, onClick, given = {}) =>
+  el("button", { type: "button", class: "tool-button", ...given, on: { click: onClick } }, text);
+
+/** A region that is read out when it changes; `say` waits until the reader pauses. */
+export function liveRegion() {
+  const region = el("p", { class: "tool-live", role: "status", "aria-live": "polite" });
+  let waiting = 0;
+  const say = (text) => {
+    clearTimeout(waiting);
+    waiting = setTimeout(() => { region.textContent = text; }, 150);
+  };
+  return { region, say };
+}
+
+/** `work` at most once per frame, with the arguments of the last call. */
+export function perFrame(work) {
+  let [waiting, last] = [0, []];
+  return (...given) => {
+    last = given;
+    waiting ||= requestAnimationFrame(() => {
+      waiting = 0;
+      work(...last);
+    });
+  };
+}
+
+/** Hands the reader a file. */
+export function download(name, content, type) {
+  const address = URL.createObjectURL(content instanceof Blob ? content : new Blob([content], { type }));
+  const link = el("a", { href: address, download: name });
+  document.body.append(link);
+  link.click();
+  link.remove();
+  setTimeout(() => URL.revokeObjectURL(address), 10_000);
+}
+
+/** Puts `text` on the clipboard; false where the browser does not let it. */
+export async function copyText(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** Calls `repaint` when light becomes dark, or the page goes to a printer, until `signal`. */
+export function onPalette(repaint, signal) {
+  const watcher = new MutationObserver(repaint);
+  watcher.observe(document.body, { attributeFilter: ["data-md-color-scheme"] });
+  signal.addEventListener("abort", () => watcher.disconnect());
+}
+
+/** The value of a colour variable as it is now, for a canvas, for example `inkOf("--fig-tp-0")`. */
+export const inkOf = (name) => getComputedStyle(document.body).getPropertyValue(name).trim();
+
+/**
+ * Runs `mount(root, signal)` on every page that has an element matching `selector`, now and after
+ * each instant navigation; `signal` is aborted when the reader leaves. What has the attribute
+ * data-tool-static is the page without scripts.
+ */
+export function mountTool(selector, mount) {
+  let leave = null;
+  const begin = () => {
+    const root = document.querySelector(selector);
+    if (leave?.root === root) return;
+    leave?.abort();
+    leave = null;
+    if (!root) return;
+    leave = Object.assign(new AbortController(), { root });
+    mount(root, leave.signal);
+  };
+  // Material replaces the page's content on instant navigation and says so through document$.
+  if (window.document$) window.document$.subscribe(begin);
+  else begin();
+}

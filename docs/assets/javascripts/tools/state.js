@@ -1,0 +1,124 @@
+// A tool's state and the query of its address: typed keys, each checked where it enters.
+//
+// A schema is an object: key → kind, made by `whole`, `number`, `choice`, `flag` or `text`. Keys
+// that several tools share have one meaning in all of them, so that an address can be handed on.
+// Nothing here touches the document except `rewriteAddress`.
+
+import { InputError, closest, repr } from "../engine/errors.js";
+import { convention } from "../engine/frameworks.js";
+import { MOST_RANKS } from "../engine/layout.js";
+
+const LONGEST = 80; // characters of a value that anybody would type
+const SHOWN = 40; // characters of a refused value that a message repeats
+
+/** A whole number in `min` … `max`; `fallback` null means "derived" and is never written. */
+export const whole = (fallback, min = 1, max = MOST_RANKS) => ({
+  fallback, expected: `a whole number from ${min} to ${max.toLocaleString("en")}`,
+  read(text) {
+    const value = /^\d{1,15}$/.test(text) ? Number(text) : NaN;
+    return value >= min && value <= max ? value : undefined;
+  },
+});
+
+/** A decimal number, such as 1.5 or 2e9, in `min` … `max`. */
+export const number = (fallback, min = 0, max = Number.MAX_VALUE) => ({
+  fallback, expected: `a number from ${min} to ${max}`,
+  read(text) {
+    const value = /^-?(\d+\.?\d*|\.\d+)(e[-+]?\d{1,3})?$/i.test(text) ? Number(text) : NaN;
+    return value >= min && value <= max ? value : undefined;
+  },
+});
+
+/** One of `choices`; a misspelt one is answered with those that it may have meant. */
+export const choice = (fallback, choices) => ({
+  fallback, choices,
+  expected: `one of ${choices.slice(0, 12).join(", ")}${choices.length > 12 ? ", …" : ""}`,
+  read: (text) => (choices.includes(text) ? text : undefined),
+});
+
+/** On or off, written 1 or 0. */
+export const flag = (fallback) => ({
+  fallback, expected: "1 or 0",
+  read: (text) => ({ 1: true, 0: false })[text],
+  write: (value) => (value ? "1" : "0"),
+});
+
+/** Any text that `check` lets pass; it throws an InputError for what it does not. */
+export const text = (fallback, check) => ({
+  fallback, expected: null,
+  read(given) {
+    check(given);
+    return given;
+  },
+});
+
+const size = () => whole(1);
+
+/** The keys of both tools. `gpus` are those of a node; `etp` null is what the framework takes. */
+export const shared = (presets, shows) => ({
+  preset: choice("", ["", ...presets]),
+  nodes: size(), gpus: whole(8), tp: size(), cp: size(), ep: size(), etp: whole(null), pp: size(),
+  order: text("megatron", convention),
+  show: choice(shows[0], shows),
+});
+
+/** What the tools pass on to each other. */
+export const SHARED_KEYS = ["preset", "nodes", "gpus", "tp", "cp", "ep", "etp", "pp", "order", "show"];
+
+/** Every key of `schema` with its default. */
+export const defaults = (schema) =>
+  Object.fromEntries(Object.entries(schema).map(([key, kind]) => [key, kind.fallback]));
+
+/** The value of one key written as `given`. Throws InputError with what was expected instead. */
+export function readValue(schema, key, given) {
+  const kind = schema[key];
+  const got = given.length > SHOWN ? `${given.slice(0, SHOWN)}…` : given;
+  const refuse = (expected, nearest = []) => new InputError(key, { expected, got, nearest });
+  if (given.length > LONGEST) throw refuse(`at most ${LONGEST} characters`);
+  const value = kind.read(given);
+  if (value !== undefined) return value;
+  const nearest = kind.choices ? closest(given, kind.choices) : [];
+  throw refuse(nearest.length ? null : kind.expected, nearest);
+}
+
+/**
+ * `given`, the keys of `query` that are valid, and `problems`, a sentence for each that is not.
+ * A key that no tool knows is left alone, unless it looks like a slip of the pen.
+ */
+export function parseQuery(schema, query) {
+  const [given, problems] = [{}, []];
+  for (const [key, written] of new URLSearchParams(query)) {
+    try {
+      if (!Object.hasOwn(schema, key)) {
+        const nearest = SHARED_KEYS.includes(key) ? [] : closest(key, Object.keys(schema), 1);
+        if (!nearest.length) continue;
+        throw new InputError(`unknown key ${repr(key.slice(0, SHOWN))}`, { nearest });
+      }
+      if (Object.hasOwn(given, key)) throw new InputError(key, { expected: "one value", got: "several" });
+      given[key] = readValue(schema, key, written);
+    } catch (error) {
+      if (!(error instanceof InputError)) throw error;
+      problems.push(error.message);
+    }
+  }
+  return { given, problems };
+}
+
+/** The query, without its question mark, of what in `state` differs from `base`. */
+export function toQuery(schema, state, base = defaults(schema)) {
+  const query = new URLSearchParams();
+  for (const [key, kind] of Object.entries(schema)) {
+    const value = state[key];
+    if (value === null || value === undefined || value === base[key]) continue;
+    query.set(key, kind.write ? kind.write(value) : String(value));
+  }
+  return query.toString();
+}
+
+/** Put `query` into the address of the page, without an entry in its history. */
+export function rewriteAddress(query) {
+  const url = new URL(location.href);
+  url.search = query;
+  // The theme keeps the place on the page in the state.
+  if (url.href !== location.href) history.replaceState(history.state, "", url);
+}

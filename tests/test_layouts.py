@@ -1,0 +1,64 @@
+"""The layouts that the tools offer by name."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from figgen import catalog
+from figgen.layouts import ORDERS, NamedLayout, layouts, layouts_json
+from figgen.models.layout import layout
+
+BY_NAME = {found["name"]: found for found in layouts()}
+
+
+def laid_out(given: NamedLayout) -> dict[str, int]:
+    found = layout(
+        nodes=given["nodes"], gpus_per_node=given["gpus"], tp=given["tp"], cp=given["cp"],
+        ep=given["ep"], etp=given["etp"], pp=given["pp"], order=given["order"],
+    )  # fmt: skip
+    return {axis: getattr(found, axis) for axis in ("tp", "cp", "dp", "pp", "ep", "etp", "edp")}
+
+
+def test_every_map_of_the_catalog_is_offered_with_both_of_its_grids() -> None:
+    maps = [p for p in catalog.PRESETS.values() if isinstance(p, catalog.MapPreset)]
+    assert len(maps) >= 7
+    for preset in maps:
+        axes = ("tp", "cp", "dp", "pp", "ep", "etp", "edp")
+        assert laid_out(BY_NAME[preset.name]) == {axis: getattr(preset, axis) for axis in axes}
+
+
+@pytest.mark.parametrize(
+    ("name", "world", "tp", "cp", "dp", "pp"),
+    [
+        ("llama-3-405b-8k-16384", 16384, 8, 1, 128, 16),  # arXiv:2407.21783, table 4
+        ("llama-3-405b-131k", 16384, 8, 16, 8, 16),  # the same
+        ("gpt-1t", 3072, 8, 1, 6, 64),  # arXiv:2104.04473, table 1
+        ("mt-nlg-530b", 2240, 8, 1, 8, 35),  # arXiv:2201.11990
+    ],
+)
+def test_published_layout(name: str, world: int, tp: int, cp: int, dp: int, pp: int) -> None:
+    found = BY_NAME[name]
+    sizes = laid_out(found)
+    assert found["nodes"] * found["gpus"] == world
+    assert [sizes[axis] for axis in ("tp", "cp", "dp", "pp")] == [tp, cp, dp, pp]
+
+
+def test_only_hardware_and_a_run_on_part_of_its_racks_are_left_out() -> None:
+    left_out = {p.name: p.kind for p in catalog.PRESETS.values() if p.name not in BY_NAME}
+    others = {name for name, kind in left_out.items() if kind != "hardware"}
+    assert others == {"qwen-3-235b-a22b"}, "256 GPUs are no whole number of 72-GPU racks"
+
+
+def test_orders_are_of_layouts_that_exist_and_differ_from_the_default() -> None:
+    assert set(ORDERS) <= set(BY_NAME)
+    assert "megatron" not in ORDERS.values()
+    for name, order in ORDERS.items():
+        assert BY_NAME[name]["order"] == order
+
+
+def test_file_is_small_and_says_the_same() -> None:
+    text = layouts_json()
+    assert json.loads(text) == list(layouts())
+    assert len(text) < 8_000
