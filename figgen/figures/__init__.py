@@ -2,8 +2,11 @@
 
 from figgen.figures import (
     all_reduce_comparison,
+    collective_cost_table,
     collective_costs,
     collective_measurements,
+    collective_pictures,
+    collective_tables,
     collectives,
     mesh,
     mesh_orders,
@@ -19,8 +22,11 @@ from figgen.figures import (
 
 __all__ = [
     "all_reduce_comparison",
+    "collective_cost_table",
     "collective_costs",
     "collective_measurements",
+    "collective_pictures",
+    "collective_tables",
     "collectives",
     "mesh",
     "mesh_orders",

@@ -1,0 +1,200 @@
+"""Collectives as pictures: before and after, send and receive, and how one is made of others."""
+
+from __future__ import annotations
+
+from figgen.charts import Box, Diagram, Link, Named
+from figgen.errors import check_between
+from figgen.models.collectives import CONTRACTS, Trace, bytes_sent_per_rank, final_state, trace
+from figgen.models.collectives.exchanges import pair_of_chunk
+from figgen.models.collectives.traces import destinations, origins
+from figgen.registry import figure
+
+SHOWN: dict[str, tuple[str, dict[str, int]]] = {
+    "all-reduce": ("ring", {}),
+    "reduce-scatter": ("ring", {}),
+    "reduce": ("reduce-scatter-gather", {}),
+    "all-gather": ("ring", {}),
+    "broadcast": ("scatter-all-gather", {}),
+    "scatter": ("binomial-tree", {}),
+    "gather": ("binomial-tree", {}),
+    "all-to-all": ("pairwise", {}),
+}
+"""Collective → an algorithm that cuts its buffer into one chunk per rank."""
+
+PITCH, FRAME, CELL, ROW, HEAD, PAD = 0.52, 0.47, 0.39, 0.38, 0.32, 0.08
+"""Grid units: from rank to rank, a rank's column, a cell, from row to row, headings, margins."""
+
+
+def shown_trace(collective: str, ranks: int) -> Trace:
+    """The proven trace that pictures and tables of a collective are made from."""
+    algorithm, options = SHOWN.get(collective, ("", {}))
+    return trace(collective, algorithm, ranks, **options)
+
+
+def place(run: Trace, chunk: int, before: bool) -> int:
+    """The row of a chunk in a rank's buffer; an all-to-all sorts by addressee, then by sender."""
+    if run.collective != "all-to-all":
+        return chunk
+    sender, addressee = pair_of_chunk(chunk, run.ranks)
+    return addressee if before else sender
+
+
+def _label(run: Trace, chunk: int, content: frozenset[int]) -> str:
+    """A letter for the rank that it came from and a number for the part; Σ for a sum of all."""
+    part = place(run, chunk, before=True)
+    if len(content) > 1:
+        return f"Σ{part}"
+    (source,) = content
+    alone = CONTRACTS[run.collective][0] == "owner"
+    return chr(ord("A") + source) + ("" if alone else str(part))
+
+
+Filled = dict[tuple[int, int], str]
+"""(rank, row) → what the cell holds."""
+
+
+def before_and_after(run: Trace) -> tuple[Filled, Filled]:
+    """The cells that hold input, and those that hold the promised output, with their labels."""
+    before, after, ends = Filled(), Filled(), final_state(run)
+    for chunk in range(run.chunk_count):
+        for rank in origins(run, chunk):
+            before[rank, place(run, chunk, True)] = _label(run, chunk, frozenset({rank}))
+        for rank in destinations(run, chunk):
+            after[rank, place(run, chunk, False)] = _label(run, chunk, ends[rank][chunk])
+    return before, after
+
+
+def _side(name: str, filled: Filled, ranks: int, left: float) -> list[Box]:
+    """One frame around a column of cells per rank; cells that hold nothing stay blank."""
+    width, height = ranks * PITCH - (PITCH - FRAME) + 2 * PAD, ranks * ROW + 2 * HEAD + PAD
+    boxes = [Box(name=name, lines=(name,), x=left, y=0, width=width, height=height, frame=True)]
+    for rank in range(ranks):
+        x = left + PAD + rank * PITCH
+        boxes.append(
+            Box(name=f"{name}, rank {rank}", lines=(f"r{rank}",), x=x, y=HEAD, width=FRAME,
+                height=ranks * ROW + HEAD, frame=True)
+        )  # fmt: skip
+        for row in range(ranks):
+            label = filled.get((rank, row))
+            boxes.append(
+                Box(
+                    name=f"{name}, rank {rank}, part {row}",
+                    lines=(label,) if label else (),
+                    x=x + (FRAME - CELL) / 2,
+                    y=2 * HEAD + row * ROW - 0.02,
+                    width=CELL,
+                    height=ROW - 0.06,
+                    role=_role(label),
+                )
+            )
+    return boxes
+
+
+def _role(label: str | None) -> str:
+    if label is None:
+        return "idle"
+    return "series-1" if label.startswith("Σ") else "neutral"
+
+
+@figure("collective-before-after")
+def collective_before_after(*, collective: str, ranks: int = 4) -> Diagram:
+    """What every rank holds before and after a collective, read off a proven trace of it.
+
+    A column is a rank, a cell one part of its buffer: A0 is part 0 of what rank 0 brought, Σ0 the
+    sum of everybody's part 0. Cells that the collective promises nothing for are blank.
+    """
+    check_between("ranks", ranks, 2, 8)
+    run = shown_trace(collective, ranks)
+    before, after = before_and_after(run)
+    apart = ranks * PITCH + 2 * PAD + 0.36
+    boxes = [*_side("before", before, ranks, 0.0), *_side("after", after, ranks, apart)]
+    most = run.message_chunks
+    sent = bytes_sent_per_rank(run, 1.0)
+    return Diagram(
+        boxes=tuple(boxes),
+        links=(Link(source="before", target="after"),),
+        width=apart + ranks * PITCH + 2 * PAD,
+        height=ranks * ROW + 2 * HEAD + PAD,
+        values={
+            "ranks": Named(ranks),
+            "filled_before": Named(len(before)),
+            "filled_after": Named(len(after)),
+            "cells": Named(ranks * ranks),
+            "input_share": Named(_largest(before, ranks) / most),
+            "output_share": Named(_largest(after, ranks) / most),
+            "least_sent": Named(min(sent)),
+            "most_sent": Named(max(sent)),
+        },
+    )
+
+
+def _largest(filled: Filled, ranks: int) -> int:
+    return max(sum(at == rank for at, _ in filled) for rank in range(ranks))
+
+
+@figure("send-recv")
+def send_recv(*, stages: int = 4) -> Diagram:
+    """Neighbouring pipeline stages: activations one way, their gradients the other."""
+    check_between("stages", stages, 2, 8)
+    boxes = tuple(
+        Box(name=f"stage {k}", lines=(f"stage {k}", f"rank {k}"), x=2.35 * k, y=0.2, width=1.05,
+            height=0.8, role="pp")
+        for k in range(stages)
+    )  # fmt: skip
+    links: list[Link] = []
+    for k in range(stages - 1):
+        here, there = f"stage {k}", f"stage {k + 1}"
+        links.append(Link(source=here, target=there, label="activation", role="forward"))
+        links.append(Link(source=there, target=here, label="gradient", role="backward"))
+    return Diagram(
+        boxes=boxes,
+        links=tuple(links),
+        width=2.35 * (stages - 1) + 1.05,
+        height=1.2,
+        values={
+            "stages": Named(stages),
+            "boundaries": Named(stages - 1),
+            "pairs": Named(len(links)),
+        },
+    )
+
+
+STATES = {
+    "summands": ("a summand on every rank", "whole vectors, not yet added"),
+    "root": ("the sum", "on one rank"),
+    "shards": ("a part of the sum", "on each rank"),
+    "replicas": ("the sum on every rank", "whole vectors, all equal"),
+}
+"""Where the sum of all vectors can be; collectives lead from one to the next."""
+
+MOVES = {
+    "reduce": ("summands", "root"),
+    "reduce-scatter": ("summands", "shards"),
+    "scatter": ("root", "shards"),
+    "gather": ("shards", "root"),
+    "broadcast": ("root", "replicas"),
+    "all-gather": ("shards", "replicas"),
+    "all-reduce": ("summands", "replicas"),
+}
+"""Collective → the state that it starts from and the one that it leads to."""
+
+PLACES = {
+    "summands": (0.0, 0.0, 5.4),
+    "root": (0.2, 1.65, 1.35),
+    "shards": (2.65, 1.65, 1.9),
+    "replicas": (0.0, 3.3, 5.4),
+}
+
+
+@figure("collective-family")
+def collective_family() -> Diagram:
+    """Four places where a sum can be, and the collectives that lead from one to another."""
+    boxes = tuple(
+        Box(name=name, lines=STATES[name], x=x, y=y, width=width, height=0.75)
+        for name, (x, y, width) in PLACES.items()
+    )
+    links = tuple(
+        Link(source=source, target=target, label=name) for name, (source, target) in MOVES.items()
+    )
+    values = {"states": Named(len(STATES)), "moves": Named(len(MOVES))}
+    return Diagram(boxes=boxes, links=links, width=6.3, height=4.06, values=values)

@@ -1,0 +1,204 @@
+"""Collectives in pictures and tables: against definitions, traces, duals and nccl-tests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import pytest
+
+from figgen.charts import Diagram, Table
+from figgen.errors import InputError
+from figgen.figures.collective_cost_table import COSTS
+from figgen.figures.collective_pictures import MOVES, SHOWN, before_and_after, shown_trace
+from figgen.figures.collective_tables import ORDER, dual
+from figgen.models.collectives import CONTRACTS, synchronous_time_s, trace, verify
+from figgen.models.collectives.numbers import carry_out
+from figgen.models.collectives.traces import Send, Trace
+from figgen.registry import build
+from figgen.renderers import text
+from figgen.renderers.svg_diagram import overflows
+
+
+def by_hand(collective: str, vectors: Sequence[Sequence[int]]) -> list[list[int]]:
+    """What the definition of a collective leaves on every rank, with plain lists."""
+    n = len(vectors)
+    sums = [sum(column) for column in zip(*vectors, strict=True)]
+    own = [vectors[rank][rank] for rank in range(n)]
+    nothing: list[int] = []
+    return {
+        "broadcast": [list(vectors[0])] * n,
+        "reduce": [sums, *[nothing] * (n - 1)],
+        "scatter": [[value] for value in vectors[0]],
+        "gather": [own, *[nothing] * (n - 1)],
+        "all-gather": [own] * n,
+        "reduce-scatter": [[value] for value in sums],
+        "all-reduce": [sums] * n,
+        "all-to-all": [list(column) for column in zip(*vectors, strict=True)],
+    }[collective]
+
+
+VECTORS = {
+    2: ((1, 10), (100, 1000)),
+    3: ((1, 2, 3), (4, 5, 6), (5, 13, 21)),
+    5: tuple(tuple(10**r * (c + 1) for c in range(5)) for r in range(5)),
+}
+
+
+@pytest.mark.parametrize("ranks", VECTORS)
+def test_the_numbers_after_each_collective_are_those_of_its_definition(ranks: int) -> None:
+    table = build("collective-numbers", {"vectors": VECTORS[ranks]})
+    assert [row[0] for row in table.rows] == list(ORDER)
+    for name, *cells in table.rows:
+        shown = [[int(n) for n in str(cell).split() if n != "–"] for cell in cells[ranks:]]
+        assert shown == by_hand(str(name), VECTORS[ranks])
+
+
+def test_three_ranks_sum_to_10_20_30() -> None:
+    assert build("collective-numbers", {}).values["sums"].value == "10 20 30"
+
+
+@pytest.mark.parametrize("vectors", [((1, 2),), ((1, 2), (3,)), ((1, 2), (3, 4), (5, 6))])
+def test_vectors_that_are_not_square_are_refused(vectors: tuple[tuple[int, ...], ...]) -> None:
+    with pytest.raises(InputError, match="vectors"):
+        build("collective-numbers", {"vectors": vectors})
+
+
+def test_numbers_are_refused_for_a_rank_or_a_chunk_too_few() -> None:
+    run = trace("all-reduce", "ring", 2)
+    with pytest.raises(InputError, match="inputs"):
+        carry_out(run, [{0: 1.0, 1: 1.0}])
+    with pytest.raises(InputError, match="chunks of rank 1"):
+        carry_out(run, [{0: 1.0, 1: 1.0}, {0: 1.0}])
+
+
+def test_every_algorithm_of_the_family_leads_where_its_collective_says() -> None:
+    held = {"every": {"summands", "replicas"}, "root": {"root"}, "owner": {"shards"}}
+    for name, (source, target) in MOVES.items():
+        start, end = CONTRACTS[name]
+        assert source in held[start]
+        assert target in held[end]
+        adds = source == "summands"
+        assert adds == any(s.reduces for sends in shown_trace(name, 4).steps for s in sends)
+
+
+@pytest.mark.parametrize("collective", SHOWN)
+@pytest.mark.parametrize("ranks", [2, 4, 8])
+def test_before_and_after_show_what_the_definition_says(collective: str, ranks: int) -> None:
+    names = "ABCDEFGH"[:ranks]
+    single = CONTRACTS[collective][0] == "owner"
+    spelled = [[c if single else f"{c}{part}" for part in range(ranks)] for c in names]
+    coded = {f"Σ{part}": -part - 1 for part in range(ranks)}
+    coded |= {cell: 100 * r + p for r, row in enumerate(spelled) for p, cell in enumerate(row)}
+    if single:
+        coded = {c: 101 * r for r, c in enumerate(names)}
+    vectors = [[100 * r + p for p in range(ranks)] for r in range(ranks)]
+    sums = {sum(100 * r + p for r in range(ranks)): -p - 1 for p in range(ranks)}
+    wanted = [
+        [sums.get(value, value) if "reduce" in collective else value for value in column]
+        for column in by_hand(collective, vectors)
+    ]
+    _, after = before_and_after(shown_trace(collective, ranks))
+    shown = [[coded[after[r, p]] for p in range(ranks) if (r, p) in after] for r in range(ranks)]
+    assert shown == wanted
+
+
+@pytest.mark.parametrize("collective", SHOWN)
+def test_the_text_of_every_cell_fits(collective: str) -> None:
+    for ranks in (2, 4, 8):
+        assert overflows(build("collective-before-after", {"collective": collective})) == (), ranks
+
+
+def backwards(run: Trace) -> Trace:
+    """Steps in reverse, messages turned round, a copy becoming an addition and the reverse."""
+    last = len(run.steps) - 1
+    adds = dual(run.collective) in ("reduce", "reduce-scatter", "all-reduce")
+    steps = tuple(
+        tuple(Send(last - step, s.target, s.source, s.chunks, adds) for s in run.steps[step])
+        for step in range(last, -1, -1)
+    )
+    return Trace(dual(run.collective), f"reversed {run.algorithm}", run.ranks, run.chunk_count,
+                 steps, run.phases[::-1], run.owners, run.root)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("collective", "algorithm"),
+    [
+        ("broadcast", "binomial-tree"), ("broadcast", "chain"), ("reduce", "binomial-tree"),
+        ("scatter", "binomial-tree"), ("gather", "binomial-tree"), ("all-gather", "ring"),
+        ("all-gather", "recursive-doubling"), ("reduce-scatter", "ring"),
+        ("reduce-scatter", "recursive-halving"),
+    ],
+)  # fmt: skip
+def test_an_algorithm_run_backwards_is_one_for_the_dual(collective: str, algorithm: str) -> None:
+    run = trace(collective, algorithm, 8)
+    assert verify(backwards(run)).collective == dual(collective)
+
+
+def test_the_dual_of_the_dual_is_the_collective_itself() -> None:
+    assert all(dual(dual(name)) == name for name in CONTRACTS)
+    table = build("collective-duality", {})
+    assert {row[0]: row[-1] for row in table.rows}["all-gather"] == "reduce-scatter"
+    assert table.values["own_duals"].value == 2
+
+
+def test_the_least_that_the_busiest_port_carries_is_the_bus_factor_of_nccl_tests() -> None:
+    """Factors of nccl-tests, src/*.cu: k(n − 1)/n, and 1 for broadcast and reduce."""
+    for ranks in (2, 4, 8):
+        table = build("collective-sizes", {"ranks": ranks, "message_bytes": "1 GB"})
+        share = {row[0]: row[-1] for row in table.rows}
+        most = (ranks - 1) / ranks
+        assert share == pytest.approx(
+            {"broadcast": 1, "reduce": 1, "all-reduce": 2 * most}
+            | dict.fromkeys(
+                ("scatter", "gather", "all-gather", "reduce-scatter", "all-to-all"), most
+            )
+        )
+        parts = {row[0]: row[2:4] for row in table.rows}
+        assert parts["all-gather"] == pytest.approx((1e9 / ranks, 1e9))
+        assert parts["reduce-scatter"] == pytest.approx((1e9, 1e9 / ranks))
+
+
+@pytest.mark.parametrize("cost", COSTS, ids=lambda c: f"{c.collective} {c.title}")
+def test_every_cost_is_that_of_its_trace_run_step_by_step(cost: object) -> None:
+    assert hasattr(cost, "run")
+    run = cost.run(8)
+    for size in (1.0, 64e3, 1e9):
+        played = synchronous_time_s(run, size, 3.4e-6, 450e9)
+        assert cost.time(8, size, 3.4e-6, 450e9) == pytest.approx(played)  # type: ignore[attr-defined]
+
+
+def test_a_broadcast_of_1_gb_to_8_ranks_takes_the_corrected_times() -> None:
+    """60, 35 and 21.9 ms at 50 GB/s without latency, by algorithm."""
+    times = [float(cost.time(8, 1e9, 0.0, 50e9)) for cost in COSTS[:3]]
+    assert times == pytest.approx([60e-3, 35e-3, 21.875e-3])
+
+
+def test_send_and_receive_go_both_ways_over_every_boundary() -> None:
+    chart = build("send-recv", {"stages": 5})
+    assert isinstance(chart, Diagram)
+    assert chart.values["pairs"].value == len(chart.links) == 8
+    assert {(a.source, a.target) for a in chart.links} == {
+        (f"stage {a}", f"stage {b}") for a in range(5) for b in range(5) if abs(a - b) == 1
+    }
+
+
+FORMS: dict[str, tuple[str, dict[str, object]]] = {
+    **{f"before-after-{c}": ("collective-before-after", {"collective": c}) for c in SHOWN},
+    "send-recv": ("send-recv", {}),
+    "family": ("collective-family", {}),
+    "numbers": ("collective-numbers", {}),
+    "sizes": ("collective-sizes", {}),
+    "duality": ("collective-duality", {}),
+    "costs": ("collective-costs", {}),
+}
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_text_form_is_the_golden(golden: Callable[[str, str], None], name: str) -> None:
+    figure, arguments = FORMS[name]
+    chart = build(figure, arguments)
+    golden(f"collective-{name}", text.render(chart))
+    if isinstance(chart, Table):
+        assert {len(row) for row in chart.rows} == {len(chart.columns)}
+    if isinstance(chart, Diagram):
+        assert overflows(chart) == ()
