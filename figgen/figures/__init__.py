@@ -12,12 +12,15 @@ from figgen.figures import (
     mesh_orders,
     mesh_strides,
     mesh_traffic,
+    misprints,
     nccl_choice,
     pipeline,
     pipeline_limits,
     roofline,
     roofline_efficiency,
     roofline_ratios,
+    training_setup,
+    training_summary,
 )
 
 __all__ = [
@@ -32,10 +35,13 @@ __all__ = [
     "mesh_orders",
     "mesh_strides",
     "mesh_traffic",
+    "misprints",
     "nccl_choice",
     "pipeline",
     "pipeline_limits",
     "roofline",
     "roofline_efficiency",
     "roofline_ratios",
+    "training_setup",
+    "training_summary",
 ]

@@ -1,0 +1,165 @@
+"""Figures of a training step, against hand-computed traffic, papers' formulas, and sums."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+import pytest
+
+from figgen import catalog
+from figgen.catalog import TrainingPreset
+from figgen.charts import Bars, Table
+from figgen.errors import InputError
+from figgen.figures.training_published import how_published, published_step_s
+from figgen.figures.training_setups import cluster_of, training_step
+from figgen.registry import build
+from figgen.renderers import text
+
+PRESETS = [name for name, found in catalog.PRESETS.items() if isinstance(found, TrainingPreset)]
+SMALL = {"model": "llama-3-8b", "sizes": "nodes=1 gpus_per_node=8 tp=2 pp=2"}
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_parts_of_every_preset_add_up_to_its_step(preset: str) -> None:
+    chart = build("step-breakdown", {"preset": preset})
+    assert isinstance(chart, Bars)
+    shown = math.fsum(segment.lengths[0] for segment in chart.segments)
+    values = {name: named.value for name, named in chart.values.items()}
+    assert shown == pytest.approx(values["step_time"])
+    assert values["compute_share"] + values["bubble_share"] + values["exposed_share"] == (
+        pytest.approx(1)
+    )
+    table = build("step-communication", {"preset": preset})
+    assert isinstance(table, Table)
+    assert math.fsum(row[9] for row in table.rows) == pytest.approx(values["exposed"])
+    assert math.fsum(row[8] for row in table.rows) >= values["hidden"]
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_every_preset_has_a_memory_chart_with_its_fullest_rank_and_both_ends(preset: str) -> None:
+    chart = build("memory-by-stage", {"preset": preset})
+    assert isinstance(chart, Bars)
+    totals = [
+        math.fsum(lengths) for lengths in zip(*(s.lengths for s in chart.segments), strict=True)
+    ]
+    values = {name: named.value for name, named in chart.values.items()}
+    assert max(totals) == pytest.approx(values["fullest"])
+    assert len(totals) <= 8
+    assert chart.labels[0].split("\u00a0")[1].startswith("0")
+    assert chart.labels[-1].endswith(str(values["stages"] - 1))
+    assert values["verdict"] == ("fits" if values["fullest"] <= values["capacity"] else
+                                 "does not fit")  # fmt: skip
+
+
+def test_mt_nlg_sends_what_six_all_reduces_of_its_activations_take() -> None:
+    """Two in forward, two again in what is recomputed, two in backward; 105 layers, 35 stages."""
+    table = build("step-communication", {"preset": "mt-nlg-530b"})
+    layers = next(row for row in table.rows if row[:2] == ("TP", "layers"))
+    buffer = 2048 * 20480 * 2
+    assert layers[4] == 6 * 3 * 240
+    assert layers[5] == buffer
+    assert layers[6] == pytest.approx(6 * 3 * 240 * 2 * 7 / 8 * buffer)
+    assert layers[7] == "inside a node"
+    assert layers[8] >= layers[6] / 300e9
+
+
+def test_a_published_rate_gives_the_step_time_of_the_papers_formula() -> None:
+    """Narayanan et al. 2021, eq. (3): F = 96 B s l h² (1 + s/6h + V/16lh)."""
+    run = catalog.run("narayanan21-1t")
+    batch, s, layers, h, vocab = 3072, 2048, 128, 25600, 51200
+    flops = 96 * batch * s * layers * h**2 * (1 + s / (6 * h) + vocab / (16 * layers * h))
+    assert published_step_s(run) == pytest.approx(flops / (163e12 * 3072), rel=2e-3)
+    assert how_published(run) == "from the printed FLOP rate"
+    # Section 5.1 of the paper: 84 days for 450 billion tokens.
+    assert published_step_s(run) == pytest.approx(84 * 86400 / (450e9 / (batch * s)), rel=0.02)
+
+
+def test_published_times_are_those_printed_and_none_where_nothing_is() -> None:
+    assert published_step_s(catalog.run("bloom-176b")) == 104.5
+    assert how_published(catalog.run("bloom-176b")) == "as printed"
+    assert published_step_s(catalog.run("opt-175b")) is None
+    assert how_published(catalog.run("opt-175b")) == "not published"
+    # 16,384 GPUs at 400 TFLOP/s: 2048 sequences of 8192 tokens of 405B take 6.7 s.
+    flops = (6 * 405e9 + 12 * 126 * 16384 * 8192) * 2048 * 8192
+    found = published_step_s(catalog.run("llama-3-405b-8k-16384"))
+    assert found == pytest.approx(flops / (400e12 * 16384), rel=0.01)
+
+
+def test_the_fullest_rank_of_mt_nlg_holds_three_layers_in_twenty_bytes_without_shards() -> None:
+    values = build("memory-by-stage", {"preset": "mt-nlg-530b"}).values
+    state = sum(values[part].value for part in ("weights", "gradients", "optimizer"))
+    layers = 3 * 12 * 20480**2 / 8
+    # bf16 training keeps 18 bytes; the first stage holds the embedding as well.
+    assert state == pytest.approx(18 * (layers + 51200 * 20480 / 8), rel=0.02)
+
+
+def test_work_over_bytes_stands_beside_the_ridge_of_the_link() -> None:
+    table = build("setup-roofline", SMALL)
+    efficiency, peak = 0.5, 989.4e12
+    for row in table.rows:
+        assert row[4] == pytest.approx(efficiency * peak / 450e9)
+        assert row[5] == pytest.approx(row[3] / row[4])
+    assert [row[5] for row in table.rows] == sorted(row[5] for row in table.rows)
+
+
+def test_a_summary_names_what_is_assumed_and_an_explicit_setup_has_nothing_to_name() -> None:
+    table = build("setup-summary", {"preset": "bloom-176b"})
+    known = {row[0]: row[2] for row in table.rows}
+    assert known["ZeRO stage"] == known["microbatches"] == known["recomputation"] == "published"
+    assert known["network per GPU"] == known["products reach"] == "assumed"
+    assert table.values["assumed"].value == list(known.values()).count("assumed")
+    assert len(build("setup-summary", SMALL).columns) == 2
+    mine = build("setup-summary", {"preset": "bloom-176b", "options": "nic=ib-ndr"})
+    assert {row[0]: row[2] for row in mine.rows}["network per GPU"] == "given"
+
+
+def test_options_change_a_run_and_sizes_its_layout() -> None:
+    plain = training_step(preset="bloom-176b")
+    slower = training_step(preset="bloom-176b", options="nic=roce-100g compute_efficiency=0.4")
+    assert slower.estimate.step_time_s > plain.estimate.step_time_s
+    wider = training_step(preset="bloom-176b", sizes="tp=8")
+    assert (wider.setup.parallel.tp, wider.setup.parallel.dp) == (8, 4)
+    assert wider.setup.global_batch == plain.setup.global_batch == 2048
+
+
+def test_a_rack_of_72_counts_as_64_where_the_run_fills_no_rack() -> None:
+    assert cluster_of(catalog.run(catalog.preset("qwen-3-235b-a22b").run.name)) == (4, 64)
+    assert cluster_of(catalog.run("bloom-176b")) == (48, 8)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({}, "one of preset, run or model"),
+        ({"preset": "map-8"}, "a training preset, got 'map'"),
+        ({"preset": "bloom-176b", "run": "bloom-176b"}, "one of preset, run or model"),
+        ({"preset": "bloom-176b", "options": "shedule=gpipe"}, "did you mean schedule"),
+        ({"preset": "bloom-176b", "options": "chunks=two"}, "chunks= and a whole number"),
+        ({"preset": "bloom-176b", "options": "dropout=yes"}, "dropout= and on or off"),
+        ({"preset": "bloom-176b", "options": "schedule=gpip"}, "did you mean gpipe"),
+        ({"preset": "bloom-176b", "options": "microbatch_size=5"}, "a divisor of the global"),
+        ({"run": "opt-175b", "options": "nic=", }, "nic=…"),
+        ({"run": "gpt-3-175b"}, "a published number of accelerators"),
+        ({"model": "llama-3-8b", "sizes": "nodes=1 gpus_per_node=16"}, "at most 8"),
+        ({"model": "llama-3-8b"}, "nodes=… among them"),
+    ],
+)  # fmt: skip
+def test_a_step_that_cannot_be_is_refused(arguments: dict[str, object], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        build("step-breakdown", arguments)
+
+
+GOLDEN: dict[str, dict[str, object]] = {
+    "step-breakdown": {"preset": "bloom-176b"},
+    "step-communication": {"preset": "deepseek-v3"},
+    "memory-by-stage": {"preset": "bloom-176b", "most": 4},
+    "setup-summary": {"preset": "deepseek-v3"},
+    "setup-roofline": {"preset": "llama-3-405b-131k"},
+    "published-and-computed": {"presets": ["bloom-176b", "opt-175b", "nemotron-4-340b"]},
+}
+
+
+@pytest.mark.parametrize("name", GOLDEN)
+def test_text_form_is_the_golden(golden: Callable[[str, str], None], name: str) -> None:
+    golden(f"training-{name}", text.render(build(name, GOLDEN[name])))
