@@ -151,11 +151,11 @@ def bubble_curves(
 ) -> Curves:
     """bubble_fraction over the number of microbatches, one line per (stages, chunks)."""
     check_between("most_microbatches", most_microbatches, 1, 2**30)
-    powers = most_microbatches.bit_length()  # the domain of interleaving is M a multiple of P
+    powers = most_microbatches.bit_length()  # interleaving takes M ≥ P
     series = []
     pairs = [(p, v) for p in stages for v in chunks]
     for index, (p, v) in enumerate(pairs, 1):
-        x = tuple(2**k for k in range(powers) if v == 1 or 2**k % p == 0)
+        x = tuple(2**k for k in range(powers) if v == 1 or 2**k >= p)
         y = tuple(interleaved_bubble_fraction(stages=p, microbatches=m, chunks=v) for m in x)
         name = f"P = {p}" + (f", V = {v}" if len(chunks) > 1 else "")
         role = f"series-{(index - 1) % 6 + 1}"

@@ -35,12 +35,16 @@ def bubble_overhead(stages: Number, microbatches: Number) -> Number:
     return (stages - 1) / microbatches
 
 
-INTERLEAVED = "microbatches % stages == 0"
+# The paper asks for a multiple of P; groups of P or more (Megatron-LM) make any M ≥ P do.
+INTERLEAVED = "microbatches >= stages or chunks == 1"
 
 
 @formula(symbol=r"f_\text{bubble}", unit="1", source=f"{NARAYANAN}, §2.2", where=INTERLEAVED)
 def interleaved_bubble_fraction(stages: Number, microbatches: Number, chunks: Number) -> Number:
-    """Idle share of the wall time under interleaved 1F1B with V chunks on each GPU."""
+    """Idle share of the wall time under interleaved 1F1B with V chunks on each GPU.
+
+    Chunks take turns after groups of P microbatches or more, none of them shorter than P.
+    """
     return (stages - 1) / (chunks * microbatches + stages - 1)
 
 
@@ -56,7 +60,12 @@ def bubble_fraction_at_four_microbatches_per_stage(stages: Number) -> Number:
     return (stages - 1) / (5 * stages - 1)
 
 
-@formula(symbol=r"\eta", unit="1", source="derivation: one minus bubble_fraction")
+@formula(
+    symbol=r"\eta",
+    unit="1",
+    source="derivation: one minus bubble_fraction",
+    where=INTERLEAVED,
+)
 def pipeline_efficiency(stages: Number, microbatches: Number, chunks: Number) -> Number:
     """Useful share of the wall time; V = 1 is GPipe and 1F1B."""
     return chunks * microbatches / (chunks * microbatches + stages - 1)
@@ -64,11 +73,19 @@ def pipeline_efficiency(stages: Number, microbatches: Number, chunks: Number) ->
 
 @formula(symbol=r"M_\eta", unit="microbatch", source="derivation: pipeline efficiency solved for M")
 def microbatches_for_efficiency(stages: Number, chunks: Number, efficiency: Number) -> Number:
-    """Microbatches from which on the pipeline reaches this efficiency (not yet rounded up)."""
+    """Microbatches from which on the pipeline reaches this efficiency (not yet rounded up).
+
+    With V > 1 chunks it must also be at least P.
+    """
     return (stages - 1) * efficiency / (chunks * (1 - efficiency))
 
 
-@formula(symbol=r"T_\text{step}", unit="s", source=f"{NARAYANAN}, §2.2, with exposed time added")
+@formula(
+    symbol=r"T_\text{step}",
+    unit="s",
+    source=f"{NARAYANAN}, §2.2, with exposed time added",
+    where=INTERLEAVED,
+)
 def pipeline_step_time(
     stages: Number,
     microbatches: Number,
@@ -101,7 +118,7 @@ def one_f_one_b_in_flight(stages: Number, stage: Number, microbatches: Number) -
     symbol="F_0",
     unit="microbatch",
     source="Megatron-LM theoretical_memory_usage.py; warm-up of schedules.py plus one",
-    where=INTERLEAVED,
+    where="microbatches % stages == 0 and chunks >= 2",
 )
 def interleaved_in_flight(stages: Number, microbatches: Number, chunks: Number) -> Number:
     """Most activations that stage 0 holds under interleaved 1F1B, in whole microbatches' worth.

@@ -60,9 +60,9 @@ def test_broken_condition_is_named_with_what_broke_it() -> None:
         evaluate("bubble_fraction", stages=0, microbatches=8)
     assert (caught.value.expected, caught.value.got) == ("stages ≥ 1", 0)
     with pytest.raises(InputError) as caught:
-        evaluate("interleaved_bubble_fraction", stages=4, microbatches=6, chunks=2)
-    assert caught.value.expected == "microbatches mod stages = 0"
-    assert caught.value.got == {"microbatches": 6, "stages": 4}
+        evaluate("interleaved_bubble_fraction", stages=4, microbatches=3, chunks=2)
+    assert caught.value.expected == "microbatches ≥ stages or chunks = 1"
+    assert caught.value.got == {"microbatches": 3, "stages": 4, "chunks": 2}
 
 
 def test_fraction_is_a_number() -> None:

@@ -2,6 +2,7 @@
 
 import ast
 import inspect
+import itertools
 import math
 import re
 from collections import Counter
@@ -75,12 +76,20 @@ def test_plain_numbers_give_a_plain_number(name: str) -> None:
     assert type(evaluate(name, **FIRST[name].arguments).value) in (int, float)
 
 
+SPOILERS = (-2, -1, 0, 1, 2, 3, 4, 5, 7, 0.5, 1.5, 10**6, 1e15)
+
+
 def spoiled(point: Point, condition: ast.expr) -> bool:
-    """Whether changing one argument of the point makes it break just this condition."""
-    for argument in point.arguments:
-        for value in (-2, -1, 0, 1, 2, 3, 4, 5, 7, 0.5, 1.5, 10**6, 1e15):
+    """Whether changing one argument of the point makes it break just this condition.
+
+    Two arguments where one of two conditions is enough.
+    """
+    together = 2 if isinstance(condition, ast.BoolOp) else 1
+    for names in itertools.combinations(point.arguments, together):
+        for values in itertools.product(SPOILERS, repeat=together):
+            changed = dict(zip(names, values, strict=True))
             try:
-                evaluate(point.formula, **{**point.arguments, argument: value})
+                evaluate(point.formula, **{**point.arguments, **changed})
             except InputError as error:
                 if error.expected == text(condition):
                     return True

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterator
 import pytest
 
 from figgen.errors import InputError
+from figgen.formulas import evaluate
 from figgen.models.schedules import SCHEDULES, Schedule, build
 from figgen.models.simulate import Durations, PlacedAction, Trace, critical_path, simulate
 
@@ -173,6 +174,27 @@ def test_v_schedules_idle_as_little_for_every_m_of_at_least_p(name: str) -> None
             third = 4 * (stages - 1) + (1 if stages % 3 == 0 else -1)
             idle = {trace.makespan - busy for busy in trace.busy}
             assert idle == {half if name == "v-half" else third}
+
+
+def test_formulas_of_interleaving_are_defined_exactly_where_the_simulator_agrees() -> None:
+    # In flight, V = 1 is left to 1F1B: the formula counts the longer warm-up that chunks bring.
+    for stages, microbatches, chunks in DOMAIN:
+        sizes = {"stages": stages, "microbatches": microbatches, "chunks": chunks}
+        trace = simulate(build("interleaved-1f1b", **sizes))
+        idle, held = trace.bubble_fraction, trace.peak_in_flight[0]
+        anywhere = microbatches >= stages or chunks == 1
+        cases = {
+            "interleaved_bubble_fraction": (idle, anywhere),
+            "pipeline_efficiency": (1 - idle, anywhere),
+            "interleaved_in_flight": (held, microbatches % stages == 0 and chunks > 1),
+        }
+        for name, (simulated, holds) in cases.items():
+            if holds:
+                value = evaluate(name, **sizes).value
+                assert value == pytest.approx(simulated, rel=1e-12, abs=1e-15)
+            else:
+                with pytest.raises(InputError, match="is not defined there"):
+                    evaluate(name, **sizes)
 
 
 def test_looped_bfs_takes_as_long_as_interleaved_1f1b_for_every_m() -> None:
