@@ -21,8 +21,8 @@ SHOWN: dict[str, tuple[str, dict[str, int]]] = {
 }
 """Collective → an algorithm that cuts its buffer into one chunk per rank."""
 
-PITCH, FRAME, CELL, ROW, HEAD, PAD = 0.52, 0.47, 0.39, 0.38, 0.32, 0.08
-"""Grid units: from rank to rank, a rank's column, a cell, from row to row, headings, margins."""
+PITCH, FRAME, CELL, ROW, HEAD = 0.57, 0.48, 0.38, 0.38, 0.33
+"""Grid units: from rank to rank, a rank's column, a cell, from row to row, headings."""
 
 
 def shown_trace(collective: str, ranks: int) -> Trace:
@@ -66,12 +66,11 @@ def before_and_after(run: Trace) -> tuple[Filled, Filled]:
 
 def _side(name: str, filled: Filled, ranks: int, left: float) -> list[Box]:
     """One frame around a column of cells per rank; cells that hold nothing stay blank."""
-    width, height = ranks * PITCH - (PITCH - FRAME) + 2 * PAD, ranks * ROW + 2 * HEAD + PAD
-    boxes = [Box(name=name, lines=(name,), x=left, y=0, width=width, height=height, frame=True)]
+    boxes: list[Box] = []
     for rank in range(ranks):
-        x = left + PAD + rank * PITCH
+        x = left + rank * PITCH
         boxes.append(
-            Box(name=f"{name}, rank {rank}", lines=(f"r{rank}",), x=x, y=HEAD, width=FRAME,
+            Box(name=f"{name}, rank {rank}", lines=(f"r{rank}",), x=x, y=0.0, width=FRAME,
                 height=ranks * ROW + HEAD, frame=True)
         )  # fmt: skip
         for row in range(ranks):
@@ -81,7 +80,7 @@ def _side(name: str, filled: Filled, ranks: int, left: float) -> list[Box]:
                     name=f"{name}, rank {rank}, part {row}",
                     lines=(label,) if label else (),
                     x=x + (FRAME - CELL) / 2,
-                    y=2 * HEAD + row * ROW - 0.02,
+                    y=HEAD + row * ROW,
                     width=CELL,
                     height=ROW - 0.06,
                     role=_role(label),
@@ -106,15 +105,15 @@ def collective_before_after(*, collective: str, ranks: int = 4) -> Diagram:
     check_between("ranks", ranks, 2, 8)
     run = shown_trace(collective, ranks)
     before, after = before_and_after(run)
-    apart = ranks * PITCH + 2 * PAD + 0.36
+    apart = ranks * PITCH + 0.36
     boxes = [*_side("before", before, ranks, 0.0), *_side("after", after, ranks, apart)]
     most = run.message_chunks
     sent = bytes_sent_per_rank(run, 1.0)
     return Diagram(
         boxes=tuple(boxes),
-        links=(Link(source="before", target="after"),),
-        width=apart + ranks * PITCH + 2 * PAD,
-        height=ranks * ROW + 2 * HEAD + PAD,
+        links=(Link(source=f"before, rank {ranks - 1}", target="after, rank 0"),),
+        width=apart + ranks * PITCH - (PITCH - FRAME),
+        height=ranks * ROW + HEAD,
         values={
             "ranks": Named(ranks),
             "filled_before": Named(len(before)),
@@ -133,11 +132,11 @@ def _largest(filled: Filled, ranks: int) -> int:
 
 
 @figure("send-recv")
-def send_recv(*, stages: int = 4) -> Diagram:
+def send_recv(*, stages: int = 3) -> Diagram:
     """Neighbouring pipeline stages: activations one way, their gradients the other."""
     check_between("stages", stages, 2, 8)
     boxes = tuple(
-        Box(name=f"stage {k}", lines=(f"stage {k}", f"rank {k}"), x=2.35 * k, y=0.2, width=1.05,
+        Box(name=f"stage {k}", lines=(f"stage {k}", f"rank {k}"), x=1.95 * k, y=0.2, width=1.05,
             height=0.8, role="pp")
         for k in range(stages)
     )  # fmt: skip
@@ -149,7 +148,7 @@ def send_recv(*, stages: int = 4) -> Diagram:
     return Diagram(
         boxes=boxes,
         links=tuple(links),
-        width=2.35 * (stages - 1) + 1.05,
+        width=1.95 * (stages - 1) + 1.05,
         height=1.2,
         values={
             "stages": Named(stages),
@@ -179,11 +178,12 @@ MOVES = {
 """Collective → the state that it starts from and the one that it leads to."""
 
 PLACES = {
-    "summands": (0.0, 0.0, 5.4),
-    "root": (0.2, 1.65, 1.35),
-    "shards": (2.65, 1.65, 1.9),
-    "replicas": (0.0, 3.3, 5.4),
+    "summands": (0.0, 0.0, 4.6),
+    "root": (0.0, 1.65, 1.15),
+    "shards": (1.95, 1.65, 1.65),
+    "replicas": (0.0, 3.3, 4.6),
 }
+"""State → x, y and width of its box, in grid units."""
 
 
 @figure("collective-family")
@@ -197,4 +197,4 @@ def collective_family() -> Diagram:
         Link(source=source, target=target, label=name) for name, (source, target) in MOVES.items()
     )
     values = {"states": Named(len(STATES)), "moves": Named(len(MOVES))}
-    return Diagram(boxes=boxes, links=links, width=6.3, height=4.06, values=values)
+    return Diagram(boxes=boxes, links=links, width=5.25, height=4.06, values=values)

@@ -77,6 +77,12 @@ def all_reduce_bytes_sent(ranks: Number, message_bytes: Number) -> Number:
     return 2 * (ranks - 1) / ranks * message_bytes
 
 
+@formula(symbol=r"V_\text{AG}", unit="B", source=f"{NCCL_TESTS}; what a rank lacks or gives away")
+def all_gather_bytes_sent(ranks: Number, message_bytes: Number) -> Number:
+    """Bytes that each rank sends in an all-gather, reduce-scatter or all-to-all, at least."""
+    return (ranks - 1) / ranks * message_bytes
+
+
 RING = "NCCL all_reduce.h (offset −1); the same schedule shifted (offset 0)"
 RING_DOMAIN = "rank < ranks and step < ranks - 1 and offset >= -1 and offset <= 0"
 
