@@ -101,3 +101,27 @@ def test_bad_input_is_one_line_and_status_two(
     assert message in error
     assert error.startswith("figgen: ")
     assert error.count("\n") == 1
+
+
+def test_levels_bubbles_utilisations_and_buckets_are_in_the_answer(said: Said) -> None:
+    answer = json.loads(said(*GPT_3, "--json"))
+    assert [load["level"] for load in answer["levels"]] == ["scale-up", "network"]
+    idle = answer["bubble_s"]
+    assert answer["bubble_fraction"] == pytest.approx(idle / answer["step_time_s"])
+    assert answer["bubble_overhead"] == pytest.approx(idle / answer["compute_s"])
+    rates = answer["utilisation"]
+    assert rates["6nd+attention"] == pytest.approx(answer["model_flops_utilisation"])
+    assert rates["causal"] < rates["6nd+attention"] < rates["hfu-full"]
+    assert answer["gradient_buckets"] is None
+
+
+def test_the_global_batch_gives_the_microbatches(said: Said) -> None:
+    given = ("--model", "llama-3-8b", "--nodes", "2", "--gpus-per-node", "8", "--tp", "4")
+    answer = json.loads(said(*given, "--global-batch", "64", "--microbatch-size", "2", "--json"))
+    assert (answer["dp"], answer["microbatches"], answer["microbatch_size"]) == (4, 8, 2)
+
+
+def test_a_link_of_a_node_is_shared_by_its_gpus(said: Said) -> None:
+    answer = json.loads(said(*GPT_3, "--nic", "efa-v2-p5", "--json"))
+    (network,) = (load for load in answer["levels"] if load["level"] == "network")
+    assert network["bandwidth_bytes_per_s"] == 400e9 / 8

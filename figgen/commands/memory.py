@@ -41,7 +41,13 @@ def _memory(options: argparse.Namespace) -> Answer:
         capacity_bytes=capacity,
         reserve_bytes=parse_quantity(options.reserve, "B").value,
     )
-    data = setup_data(options.model, setup) | {
+    data = setup_data(options.model, setup) | memory_data(found)
+    return Answer(data, "\n".join([described(options.model, setup), *_table(found)]))
+
+
+def memory_data(found: MemoryEstimate) -> dict[str, object]:
+    """The memory of every pipeline rank for JSON."""
+    return {
         "ranks": [
             {
                 "pipeline_rank": rank.pipeline_rank,
@@ -58,7 +64,6 @@ def _memory(options: argparse.Namespace) -> Answer:
         "free_bytes": found.free_bytes,
         "fits": found.fits,
     }
-    return Answer(data, "\n".join([described(options.model, setup), *_table(found)]))
 
 
 def _table(found: MemoryEstimate) -> list[str]:

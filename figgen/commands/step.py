@@ -11,6 +11,10 @@ from figgen.commands import Answer, add_verb
 from figgen.commands.training import add_setup_options, aligned, described, setup_data, setup_of
 from figgen.errors import InputError
 from figgen.models.cluster import Cluster
+from figgen.models.compute import CONVENTIONS, utilisation
+from figgen.models.gradient_buckets import gradient_buckets
+from figgen.models.level_loads import level_loads
+from figgen.models.stage_time import stage_time
 from figgen.models.step import StepEstimate, step
 from figgen.units import format_quantity
 
@@ -43,22 +47,56 @@ def add(verbs: Verbs) -> None:
 
 def _step(options: argparse.Namespace) -> Answer:
     setup = setup_of(options, overlap=not options.no_overlap)
-    found = step(setup, _cluster(options), compute_efficiency=options.efficiency)
+    cluster = _cluster(options)
+    found = step(setup, cluster, compute_efficiency=options.efficiency)
     data = setup_data(options.model, setup) | {
         "accelerator": options.accelerator,
         "nic": options.nic,
         "compute_efficiency": options.efficiency,
+        **step_data(found, cluster, options.efficiency),
+    }
+    return Answer(data, "\n".join([described(options.model, setup), *_table(found)]))
+
+
+def step_data(
+    found: StepEstimate, cluster: Cluster, compute_efficiency: float
+) -> dict[str, object]:
+    """A step for JSON; a utilisation is None where its convention does not cover the model."""
+    setup = found.setup
+    stages = [
+        stage_time(setup, stage, cluster, compute_efficiency)
+        for stage in setup.placement.stages_of_rank(found.bottleneck)
+    ]
+    buckets = gradient_buckets(setup, stages)
+    return {
         "pipeline_rank": found.bottleneck,
         "step_time_s": found.step_time_s,
         "compute_s": found.compute_s,
         "recompute_s": found.recompute_s,
         "bubble_s": found.bubble_s,
+        "bubble_fraction": found.bubble_fraction,
+        "bubble_overhead": found.bubble_overhead,
         "exposed_s": dict(found.exposed),
         "tokens_per_s_per_gpu": found.tokens_per_s_per_gpu,
         "model_flops_utilisation": found.model_flops_utilisation,
+        "utilisation": {name: _utilisation(found, cluster, name) for name in CONVENTIONS},
+        "levels": [asdict(load) for load in level_loads(found, cluster, compute_efficiency)],
+        "gradient_buckets": None if buckets is None else asdict(buckets),
         "communication": [asdict(row) | {"sent_bytes": row.sent_bytes} for row in found.rows],
     }
-    return Answer(data, "\n".join([described(options.model, setup), *_table(found)]))
+
+
+def _utilisation(found: StepEstimate, cluster: Cluster, convention: str) -> float | None:
+    try:
+        return utilisation(
+            found.setup.shape,
+            convention,
+            tokens_per_s_per_gpu=found.tokens_per_s_per_gpu,
+            peak_flops_per_s=cluster.peak_flops_per_s,
+            sequence=found.setup.sequence,
+        )
+    except InputError:
+        return None
 
 
 def _cluster(options: argparse.Namespace) -> Cluster:
@@ -67,10 +105,12 @@ def _cluster(options: argparse.Namespace) -> Cluster:
     if options.gpus_per_node > chip.scale_up_domain:
         expected = f"at most {chip.scale_up_domain}, the scale-up domain of {chip.name}"
         raise InputError("gpus-per-node", expected=expected, got=options.gpus_per_node)
+    peak_flops_per_s, nic = chip.peak_flops_per_s(options.dtype), link(options.nic)
+    sharing = options.gpus_per_node if nic.per == "node" else 1
     return Cluster(
-        peak_flops_per_s=chip.peak_flops_per_s(options.dtype),
+        peak_flops_per_s=peak_flops_per_s,
         scale_up_bandwidth_bytes_per_s=chip.scale_up_bandwidth_bytes_per_s,
-        network_bandwidth_bytes_per_s=link(options.nic).bandwidth_bytes_per_s,
+        network_bandwidth_bytes_per_s=nic.bandwidth_bytes_per_s / sharing,
         scale_up_latency_s=nccl.step_latency("nvlink").value,
         network_latency_s=nccl.step_latency("net").value,
     )

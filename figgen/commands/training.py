@@ -6,7 +6,9 @@ import argparse
 from collections.abc import Sequence
 
 from figgen.catalog import model
-from figgen.models.layout import layout
+from figgen.errors import InputError
+from figgen.models.layout import ParallelLayout, layout
+from figgen.models.mesh import check_size
 from figgen.models.recipes import RECIPES, recipe
 from figgen.models.schedules import SCHEDULES
 from figgen.models.training_setup import CONTEXT_EXCHANGES, RECOMPUTE, ZERO_STAGES, TrainingSetup
@@ -23,6 +25,7 @@ def add_setup_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--etp", type=int, help="what the framework takes when left out")
     parser.add_argument("--order", default="megatron", help="a framework, or tp-cp-dp-pp")
     parser.add_argument("--microbatches", type=int, help="per replica; 4·PP when left out")
+    parser.add_argument("--global-batch", type=int, help="in sequences, instead of microbatches")
     parser.add_argument("--microbatch-size", type=int, default=1, help="in sequences")
     parser.add_argument("--sequence", type=int, help="tokens; the model's own when left out")
     parser.add_argument("--schedule", default="1f1b", help=", ".join(SCHEDULES))
@@ -34,6 +37,10 @@ def add_setup_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--no-sequence-parallel", action="store_true")
     parser.add_argument("--no-flash-attention", action="store_true", help="store attention scores")
     parser.add_argument("--dropout", action="store_true", help="keep the masks of dropout")
+    parser.add_argument("--buckets", type=int, help="messages of gradients; one per layer if not")
+    parser.add_argument(
+        "--no-double-buffering", action="store_true", help="no second buffer for keys or weights"
+    )
 
 
 def setup_of(options: argparse.Namespace, *, overlap: bool = True) -> TrainingSetup:
@@ -52,7 +59,7 @@ def setup_of(options: argparse.Namespace, *, overlap: bool = True) -> TrainingSe
     return TrainingSetup(
         shape=shape,
         parallel=parallel,
-        microbatches=4 * parallel.pp if options.microbatches is None else options.microbatches,
+        microbatches=microbatches_of(options, parallel),
         sequence=shape.sequence if options.sequence is None else options.sequence,
         microbatch_size=options.microbatch_size,
         schedule=options.schedule,
@@ -64,8 +71,24 @@ def setup_of(options: argparse.Namespace, *, overlap: bool = True) -> TrainingSe
         flash_attention=not options.no_flash_attention,
         dropout=options.dropout,
         context_exchange=options.context_exchange,
+        buckets=options.buckets,
         overlap_data_parallel=overlap,
+        double_buffering=not options.no_double_buffering,
     )
+
+
+def microbatches_of(options: argparse.Namespace, parallel: ParallelLayout) -> int:
+    """Microbatches of a replica: as given, out of the global batch, or four per stage.
+
+    Raises InputError for a global batch that the replicas do not share evenly.
+    """
+    if options.global_batch is None:
+        return 4 * parallel.pp if options.microbatches is None else int(options.microbatches)
+    share = parallel.dp * check_size("microbatch_size", options.microbatch_size)
+    if check_size("global_batch", options.global_batch) % share:
+        expected = f"a multiple of dp · microbatch_size = {share}"
+        raise InputError("global_batch", expected=expected, got=options.global_batch)
+    return int(options.global_batch // share)
 
 
 def described(name: str, setup: TrainingSetup) -> str:

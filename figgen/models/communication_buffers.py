@@ -59,7 +59,8 @@ def _key_value_bytes(setup: TrainingSetup) -> float:
     if setup.context_exchange == "all-gather":
         return 2 * size * setup.sequence * width * ACTIVATION_BYTES
     cp = setup.parallel.cp
-    return float(kv_ring_buffer_bytes(size, setup.sequence, cp, width, ACTIVATION_BYTES))
+    both = float(kv_ring_buffer_bytes(size, setup.sequence, cp, width, ACTIVATION_BYTES))
+    return both if setup.double_buffering else both / 2
 
 
 def _sharded_state(setup: TrainingSetup, shares: tuple[StageShare, ...]) -> dict[str, float]:
@@ -75,5 +76,6 @@ def _sharded_state(setup: TrainingSetup, shares: tuple[StageShare, ...]) -> dict
     found = {"gradients before they are scattered": largest * setup.recipe.gradient_bytes}
     if setup.zero_stage == 3:
         # This layer's weights, and the next one's on their way.
-        found["gathered weights"] = 2 * largest * setup.recipe.weight_bytes
+        layers = 2 if setup.double_buffering else 1
+        found["gathered weights"] = layers * largest * setup.recipe.weight_bytes
     return found

@@ -107,9 +107,14 @@ def _exposed(
     exposed = entry.time_s
     if traffic.purpose == AGAIN:
         exposed = max(0.0, entry.time_s - products_s)
-    elif traffic.purpose == KEYS and setup.context_exchange == "p2p":
+    elif traffic.purpose == KEYS and _in_turns(setup):
         exposed = traffic.calls * max(0.0, entry.call.total_s - ring_s)
     return TimedTraffic(traffic, entry.link, entry.call, exposed)
+
+
+def _in_turns(setup: TrainingSetup) -> bool:
+    """Whether blocks of keys arrive in one buffer while another one is read."""
+    return setup.context_exchange == "p2p" and setup.double_buffering
 
 
 def _with_data(
@@ -142,6 +147,8 @@ def _sharded_exposed_s(
         return total
     if setup.zero_stage == 2:
         return bucketed_exposed_s(entries, compute_s)
+    if not setup.double_buffering:
+        return total
     layers = max(entry.traffic.calls for entry in entries)
     layer_s, each_s = compute_s / layers, total / layers
     if phase == FORWARD:
@@ -161,6 +168,7 @@ def bucketed_exposed_s(entries: Sequence[TimedTraffic], compute_s: float) -> flo
 
 
 EXPOSED = "exposed: the next operation needs it"
+ALONE = "exposed: there is no second buffer"
 
 
 def rule_of(setup: TrainingSetup, traffic: Traffic) -> str:
@@ -169,7 +177,7 @@ def rule_of(setup: TrainingSetup, traffic: Traffic) -> str:
     if traffic.purpose == AGAIN:
         return "behind the gradients of inputs"
     if traffic.purpose == KEYS and setup.context_exchange == "p2p":
-        return "each send behind the attention of one block"
+        return "each send behind the attention of one block" if _in_turns(setup) else ALONE
     if traffic.purpose in (TOKENS, WITHIN) and setup.order.overlapped:
         return "behind the other half of a forward-backward pair"
     if traffic.purpose == BOUNDARY:
@@ -177,7 +185,8 @@ def rule_of(setup: TrainingSetup, traffic: Traffic) -> str:
     if traffic.purpose in (GRADIENTS, WEIGHTS) and not setup.overlap_data_parallel:
         return "exposed: overlap is off"
     if traffic.purpose in (GRADIENTS, WEIGHTS) and traffic.per_microbatch:
-        return sharded[setup.zero_stage]
+        alone = setup.zero_stage == 3 and not setup.double_buffering
+        return ALONE if alone else sharded[setup.zero_stage]
     if traffic.purpose == GRADIENTS:
         return "buckets behind the last backward, and the pipeline's drain"
     if traffic.purpose == WEIGHTS:

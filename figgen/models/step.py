@@ -57,6 +57,16 @@ class StepEstimate:
         """All communication that nothing hides."""
         return sum(seconds for _, seconds in self.exposed)
 
+    @property
+    def bubble_fraction(self) -> float:
+        """Idle share of the wall time of the bottleneck."""
+        return self.bubble_s / self.step_time_s
+
+    @property
+    def bubble_overhead(self) -> float:
+        """Idle time of the bottleneck over what it computes."""
+        return self.bubble_s / (self.compute_s + self.recompute_s)
+
 
 def step(
     setup: TrainingSetup, cluster: Cluster, *, compute_efficiency: float = 0.5
@@ -74,7 +84,7 @@ def step(
     )
     at_once = simulate(setup.order, _durations(setup, stages, hop_s=0.0))
     trace = simulate(setup.order, _durations(setup, stages, _hop_s(stages)))
-    rank = max(range(setup.parallel.pp), key=lambda rank: at_once.busy[rank])
+    rank = _busiest(at_once.busy)
     compute_s, recompute_s = _work(setup, stages, rank)
     rows = _within_microbatches(setup, stages, rank, at_once.busy[rank] - compute_s - recompute_s)
     before_s, after_s = _outlasting(setup, stages, trace)
@@ -98,6 +108,12 @@ def step(
         step_time_s=step_time_s,
         model_flops_utilisation=_utilisation(setup, cluster, step_time_s),
     )
+
+
+def _busiest(busy: Sequence[float]) -> int:
+    """The first rank that works longest, where ranks equal but for rounding are equal."""
+    longest = max(busy) * (1 - 1e-9)
+    return next(rank for rank, busy_s in enumerate(busy) if busy_s >= longest)
 
 
 def _within_microbatches(

@@ -38,6 +38,8 @@ class TrainingSetup:
     that older models keep. `context_exchange` names how context parallelism gets keys and values.
     `buckets` cuts gradients and gathered weights into so many messages; by default one per layer,
     and one each for embedding and head. `overlap_data_parallel` lets them run behind computation.
+    `double_buffering` has a second buffer for the next block of keys and values of a ring and for
+    the next layer's weights under ZeRO-3; without it they wait until the first one is free.
 
     Raises InputError for sizes that do not divide and for combinations without an implementation.
     """
@@ -58,6 +60,7 @@ class TrainingSetup:
     context_exchange: str = "p2p"
     buckets: int | None = None
     overlap_data_parallel: bool = True
+    double_buffering: bool = True
 
     def __post_init__(self) -> None:
         for name in ("microbatches", "sequence", "microbatch_size"):
