@@ -1,0 +1,71 @@
+// Which link a call of a step runs on, and how long one call takes under α–β; mirrors
+// figgen.models.step_links.
+
+import { meshOf } from "./layout.js";
+import { groupArray } from "./mesh.js";
+import { nodesTouched } from "./placement.js";
+import { ALL_TO_ALL, PASSES, SEND } from "./traffic.js";
+
+export const [SCALE_UP, NETWORK] = ["scale-up", "network"];
+
+const known = new WeakMap();
+
+/** The level of a communicator's link and how many ranks a group has on each node it touches. */
+export function groupLink(parallel, axis) {
+  if (!known.has(parallel)) known.set(parallel, new Map());
+  const links = known.get(parallel);
+  if (!links.has(axis)) links.set(axis, axis === "embedding" ? ends(parallel) : found(parallel, axis));
+  return links.get(axis);
+}
+
+// The two ends of each pipeline, which hold a tied table.
+function ends(parallel) {
+  const { count, size, ranks } = groupArray(parallel.dense, "pp");
+  const node = (at) => Math.floor(ranks[at] / parallel.gpus_per_node);
+  for (let group = 0; group < count; group++) {
+    if (node(group * size) !== node(group * size + size - 1)) return { level: NETWORK, near: 1 };
+  }
+  return { level: SCALE_UP, near: 2 };
+}
+
+function found(parallel, axis) {
+  const rows = groupArray(meshOf(parallel, axis), axis);
+  let most = 1;
+  for (const nodes of nodesTouched(rows, parallel.gpus_per_node)) if (nodes > most) most = nodes;
+  const near = Math.max(1, Math.floor(rows.size / most));
+  return { level: most > 1 ? NETWORK : SCALE_UP, near };
+}
+
+/** α–β time of one call, s: for its bytes, for the latencies of its steps, and both. */
+export function callTime(traffic, link, cluster) {
+  const [bytes_s, latency_s] = parts(traffic, link, cluster);
+  return { bytes_s, latency_s, total_s: bytes_s + latency_s };
+}
+
+function parts({ collective, sent_bytes, buffer_bytes, size }, { level, near }, cluster) {
+  const fast = cluster.scale_up_bandwidth_bytes_per_s;
+  const slow = cluster.network_bandwidth_bytes_per_s;
+  const crosses = level === NETWORK;
+  const alpha = crosses ? cluster.network_latency_s : cluster.scale_up_latency_s;
+  if (collective === SEND) return [sent_bytes / (crosses ? slow : fast), alpha];
+  const steps = size - 1;
+  if (collective === ALL_TO_ALL) {
+    if (!crosses) return [sent_bytes / fast, steps * alpha];
+    const perPeer = buffer_bytes / size;
+    const [outside, inside] = [(size - near) * perPeer, (near - 1) * perPeer];
+    return [Math.max(outside / slow, inside / fast), steps * alpha];
+  }
+  const bandwidth = crosses ? Math.min(fast, near * slow) : fast;
+  return [sent_bytes / bandwidth, PASSES[collective] * steps * alpha];
+}
+
+/** Bytes of one call that go out of the GPU's own link of each level: [scale-up, network]. */
+export function portBytes({ collective, size, buffer_bytes, call_bytes }, { level, near }) {
+  if (level === SCALE_UP) return [call_bytes, 0];
+  if (collective === SEND) return [0, call_bytes];
+  if (collective === ALL_TO_ALL) {
+    const perPeer = buffer_bytes / size;
+    return [(near - 1) * perPeer, (size - near) * perPeer];
+  }
+  return [near > 1 ? call_bytes : 0, call_bytes / near];
+}

@@ -1,0 +1,215 @@
+// A training step as configured, checked, with everything that follows from it alone; mirrors
+// figgen.models.training_setup, stage_layers and what figgen.commands makes of its options.
+
+import { InputError, checkMost, product, unknown } from "./errors.js";
+import { MOST_RANKS, layout } from "./layout.js";
+import { checkSize } from "./mesh.js";
+import { range } from "./orders.js";
+import { build } from "./schedule.js";
+import { modelShape, recipe } from "./transformer.js";
+
+export const ZERO_STAGES = [0, 1, 2, 3];
+export const RECOMPUTE = ["none", "selective", "full"];
+export const CONTEXT_EXCHANGES = ["p2p", "all-gather"];
+export const RESERVE_BYTES = 4e9;
+const MOST_TOKENS = 2 ** 40;
+
+/** What is taken where a choice is left out; `etp`, `microbatches` and `sequence` follow others. */
+export const USUAL = Object.freeze({
+  tp: 1, cp: 1, pp: 1, ep: 1, etp: null, dp: null, order: "megatron",
+  microbatches: null, global_batch: null, microbatch_size: 1, sequence: null,
+  schedule: "1f1b", chunks: null, zero_stage: 1, recipe: "mcore18", recompute: "none",
+  context_exchange: "p2p", sequence_parallel: true, flash_attention: true, dropout: false,
+  buckets: null, overlap_data_parallel: true, double_buffering: true,
+  accelerator: "h100-sxm-80gb", nic: "ib-ndr", dtype: "bf16", compute_efficiency: 0.5,
+  scale_up_latency_s: null, network_latency_s: null, reserve_bytes: RESERVE_BYTES,
+});
+
+/**
+ * The setup of `choices`, named as in USUAL, with `model`, `nodes` and `gpus_per_node`. `model`,
+ * `accelerator` and `nic` are keys of the catalog, or own numbers: a shape as `modelShape` takes
+ * it, { peak_flops_per_s, memory_bytes, scale_up_bandwidth_bytes_per_s, scale_up_domain? } and
+ * { bandwidth_bytes_per_s }. Throws InputError as the command line would, in its order.
+ */
+export function setupFrom(catalog, choices) {
+  const given = { ...USUAL };
+  for (const name in choices) if (choices[name] !== undefined) given[name] = choices[name];
+  const [model, shape] = named("model", given.model, catalog.models);
+  const parallel = keptLayout(given);
+  const setup = trainingSetup(given, modelShape(shape), parallel);
+  return Object.freeze({ ...setup, model, ...hardware(catalog, given, parallel) });
+}
+
+// A catalog's entry with its key, or own numbers under the name "own".
+function named(kind, wanted, known) {
+  if (wanted !== null && typeof wanted === "object") return ["own", wanted];
+  if (!Object.hasOwn(known, wanted)) throw unknown(kind, String(wanted), Object.keys(known));
+  return [wanted, known[wanted]];
+}
+
+function hardware(catalog, given, { gpus_per_node }) {
+  const { dtype, compute_efficiency, reserve_bytes } = given;
+  const [accelerator, chip] = named("accelerator", given.accelerator, catalog.accelerators);
+  if (gpus_per_node > (chip.scale_up_domain ?? Infinity)) {
+    const expected = `at most ${chip.scale_up_domain}, the scale-up domain of ${accelerator}`;
+    throw new InputError("gpus-per-node", { expected, got: gpus_per_node });
+  }
+  const peak_flops_per_s = chip.peak_flops_per_s ?? chip.peaks[dtype];
+  if (peak_flops_per_s === undefined) {
+    const what = `${accelerator} has no dense ${dtype} matrix peak`;
+    throw new InputError(what, { expected: Object.keys(chip.peaks).join(" or "), got: dtype });
+  }
+  const [nic, link] = named("link", given.nic, catalog.links);
+  const cluster = {
+    peak_flops_per_s,
+    scale_up_bandwidth_bytes_per_s: chip.scale_up_bandwidth_bytes_per_s,
+    network_bandwidth_bytes_per_s:
+      link.per === "node" ? link.bandwidth_bytes_per_s / gpus_per_node : link.bandwidth_bytes_per_s,
+    scale_up_latency_s: given.scale_up_latency_s ?? catalog.latencies.scale_up_s,
+    network_latency_s: given.network_latency_s ?? catalog.latencies.network_s,
+  };
+  for (const [name, got] of Object.entries(cluster)) {
+    const latency = name.endsWith("latency_s");
+    if (latency ? got >= 0 : got > 0) continue;
+    throw new InputError(`${name} of a cluster`, { expected: latency ? ">= 0" : "> 0", got });
+  }
+  if (!(compute_efficiency > 0 && compute_efficiency <= 1)) {
+    const expected = "above 0, at most 1";
+    throw new InputError("compute_efficiency", { expected, got: compute_efficiency });
+  }
+  const capacity_bytes = chip.memory_bytes ?? null;
+  if (!(reserve_bytes >= 0)) {
+    throw new InputError("reserve_bytes", { expected: ">= 0", got: reserve_bytes });
+  }
+  if (capacity_bytes !== null && !(capacity_bytes > 0)) {
+    throw new InputError("capacity_bytes", { expected: "> 0", got: capacity_bytes });
+  }
+  return { accelerator, nic, cluster, compute_efficiency, capacity_bytes, reserve_bytes };
+}
+
+function trainingSetup(given, shape, parallel) {
+  const { schedule, chunks, recompute, zero_stage, context_exchange } = given;
+  const { microbatch_size, sequence_parallel, flash_attention, buckets } = given;
+  const sequence = given.sequence ?? shape.sequence;
+  const microbatches = microbatchesOf(given, parallel);
+  for (const [name, size] of Object.entries({ microbatches, sequence, microbatch_size })) {
+    checkSize(name, size);
+  }
+  checkMost("tokens of a microbatch", product(sequence, microbatch_size), MOST_TOKENS);
+  if (buckets !== null) checkMost("buckets", checkSize("buckets", buckets), MOST_RANKS);
+  const used = recipe(given.recipe);
+  for (const [name, got, known] of [
+    ["zero_stage", zero_stage, ZERO_STAGES],
+    ["recompute", recompute, RECOMPUTE],
+    ["context_exchange", context_exchange, CONTEXT_EXCHANGES],
+  ]) {
+    if (!known.includes(got)) throw new InputError(name, { expected: known.join(" or "), got });
+  }
+  checkDivision(shape, parallel, sequence, sequence_parallel);
+  const order = keptSchedule(schedule, parallel.pp, microbatches, chunks);
+  const { placement } = order;
+  if (shape.layers < placement.depth) {
+    const expected = `at least ${placement.depth}, one per stage`;
+    throw new InputError("layers of the model", { expected, got: shape.layers });
+  }
+  const { tp, cp, dp } = parallel;
+  const tokens = (microbatch_size * sequence) / cp;
+  return {
+    shape, parallel, microbatches, sequence, microbatch_size, schedule, recipe: used, zero_stage,
+    recompute, sequence_parallel, flash_attention, dropout: given.dropout, context_exchange,
+    buckets, overlap_data_parallel: given.overlap_data_parallel,
+    double_buffering: given.double_buffering, order, placement, tokens,
+    split_tokens: sequence_parallel ? tokens / tp : tokens,
+    global_batch: microbatches * microbatch_size * dp,
+    tokens_per_step: microbatches * microbatch_size * dp * sequence,
+    dense_data_axis: cp > 1 ? "dp-cp" : "dp",
+    dense_shards: dp * cp,
+    kv_heads_per_rank: Math.max(1, Math.floor(shape.kv_heads / tp)),
+    shares: virtualStageShares(shape, placement),
+    stagesOf: range(parallel.pp).map((rank) =>
+      range(placement.stages).filter((stage) => placement.rank_of_stage[stage] === rank)),
+    passing: Math.floor(microbatches / placement.pipes),
+  };
+}
+
+function microbatchesOf({ microbatches, global_batch, microbatch_size }, { dp, pp }) {
+  if (global_batch === null) return microbatches ?? 4 * pp;
+  const share = dp * checkSize("microbatch_size", microbatch_size);
+  if (checkSize("global_batch", global_batch) % share) {
+    const expected = `a multiple of dp · microbatch_size = ${share}`;
+    throw new InputError("global_batch", { expected, got: global_batch });
+  }
+  return global_batch / share;
+}
+
+// Widths that the axes do not divide, and experts that nobody lays out.
+function checkDivision(shape, parallel, sequence, sequence_parallel) {
+  const { tp, cp, ep, etp } = parallel;
+  const { experts, kv_heads: kv } = shape;
+  const divides = (what, size, axis, ways) => {
+    if (size % ways) throw new InputError(what, { expected: `a multiple of ${axis}=${ways}`, got: size });
+  };
+  divides("sequence", sequence, "cp", cp);
+  divides("heads of the model", shape.heads, "tp", tp);
+  if (kv % tp && tp % kv) {
+    const expected = `a multiple or divisor of tp=${tp}`;
+    throw new InputError("kv_heads of the model", { expected, got: kv });
+  }
+  if (shape.dense_layers) divides("ffn_hidden of the model", shape.ffn_hidden, "tp", tp);
+  if (sequence_parallel) divides("tokens of a context-parallel rank", sequence / cp, "tp", tp);
+  if (!experts) {
+    if (ep > 1) throw new InputError("ep", { expected: "1, the model has no experts", got: ep });
+    return;
+  }
+  if (!parallel.has_experts) {
+    throw new InputError(`order '${parallel.order}' lays out no experts`, { expected: "ep in it" });
+  }
+  divides("experts of the model", experts.count, "ep", ep);
+  divides("ffn_hidden of an expert", experts.ffn_hidden, "etp", etp);
+  if (experts.shared) divides("ffn_hidden of a shared expert", experts.ffn_hidden, "tp", tp);
+  if (tp > 1 && !sequence_parallel) {
+    throw new InputError("experts under tensor parallelism", { expected: "sequence parallelism too" });
+  }
+}
+
+// Layers as even as they go; what does not divide goes to stages inside the pipeline first.
+function virtualStageShares(shape, { depth, pipes }) {
+  const least = Math.floor(shape.layers / depth);
+  const inner = range(depth).filter((stage) => stage > 0 && stage < depth - 1);
+  const ends = range(depth).filter((stage) => stage === 0 || stage === depth - 1);
+  const fuller = new Set([...inner, ...ends].slice(0, shape.layers % depth));
+  let first = 0;
+  const shares = range(depth).map((stage) => {
+    const layers = least + (fuller.has(stage) ? 1 : 0);
+    const after = first + layers;
+    const expert_layers = shape.experts
+      ? Math.max(0, after - Math.max(first, shape.dense_layers)) : 0;
+    first = after;
+    const dense_layers = layers - expert_layers;
+    return { layers, expert_layers, dense_layers, embedding: stage === 0, head: stage === depth - 1 };
+  });
+  return range(pipes).flatMap(() => shares);
+}
+
+// The last things made, by key: sensitivities ask for the same layout and schedule again and again.
+function kept(most) {
+  const made = new Map();
+  return (key, make) => {
+    if (!made.has(key)) {
+      if (made.size >= most) made.delete(made.keys().next().value);
+      made.set(key, make());
+    }
+    return made.get(key);
+  };
+}
+const [layouts, schedules] = [kept(64), kept(32)];
+
+function keptLayout({ nodes, gpus_per_node, tp, cp, pp, ep, etp, dp, order }) {
+  const sizes = { nodes, gpus_per_node, tp, cp, pp, ep, etp, dp, order };
+  return layouts(JSON.stringify(sizes), () => layout(sizes));
+}
+
+function keptSchedule(name, stages, microbatches, chunks) {
+  const key = JSON.stringify([name, stages, microbatches, chunks]);
+  return schedules(key, () => build(name, { stages, microbatches, chunks }));
+}

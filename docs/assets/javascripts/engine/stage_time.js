@@ -1,0 +1,132 @@
+// Time of one microbatch on a virtual stage: computing, and what communication adds to it; mirrors
+// figgen.models.stage_time and stage_work.
+
+import { exposed_communication_time, prefetched_gather_time } from "../formulas.js";
+import { callTime, groupLink } from "./links.js";
+import {
+  AGAIN, BACKWARD, BOUNDARY, FORWARD, GRADIENTS, KEYS, TIED, TOKENS, WEIGHTS, WITHIN, stageTraffic,
+} from "./traffic.js";
+import { attentionWeights, ffnWeights } from "./transformer.js";
+
+/** Seconds of one microbatch on a virtual stage, and its timed communication. */
+export function stageTime(setup, held, stage) {
+  const { cluster, parallel } = setup;
+  const rate = cluster.peak_flops_per_s * setup.compute_efficiency;
+  const work = stageWork(setup, setup.shares[stage]);
+  const bare = {
+    forward_s: (work.weights + work.core) / rate,
+    recomputed_s: work.recomputed / rate,
+    backward_input_s: (work.weights + 2 * work.core) / rate,
+    backward_weight_s: work.weights / rate,
+  };
+  bare.backward_s = bare.recomputed_s + bare.backward_input_s + bare.backward_weight_s;
+  const ring_s = layerCoreFlops(setup) / rate / parallel.cp;
+  const traffic = stageTraffic(setup, held, stage).map((entry) => {
+    const link = groupLink(parallel, entry.axis);
+    const call = callTime(entry, link, cluster);
+    const timed = { ...entry, link, call, time_s: entry.calls * call.total_s };
+    return { ...timed, exposed_s: exposedOf(setup, timed, work.weights / rate, ring_s) };
+  });
+  for (const [phase, compute_s] of [[FORWARD, bare.forward_s], [BACKWARD, bare.backward_s]]) {
+    shareOut(setup, traffic, phase, compute_s);
+  }
+  const exposed = { [FORWARD]: 0, [BACKWARD]: 0 };
+  for (const entry of traffic) exposed[entry.phase] += entry.exposed_s;
+  return { ...bare, traffic, exposed };
+}
+
+// Work of a virtual stage in FLOPs, divided over its tensor- and context-parallel ranks.
+function stageWork(setup, share) {
+  const { shape, tokens, parallel: { tp } } = setup;
+  const layers = (2 * weightsMet(shape, share) * tokens) / tp;
+  const head = share.head ? (2 * shape.vocab * shape.hidden * tokens) / tp : 0;
+  const core = share.layers * layerCoreFlops(setup);
+  let recomputed = 0;
+  if (setup.recompute === "full") recomputed = layers + core;
+  else if (setup.recompute === "selective" && !setup.flash_attention) recomputed = core;
+  return { weights: layers + head, core, recomputed };
+}
+
+function layerCoreFlops({ tokens, sequence, shape, parallel, flash_attention }) {
+  const whole = (4 * tokens * sequence * shape.attention_width) / parallel.tp;
+  return flash_attention ? whole / 2 : whole;
+}
+
+function weightsMet(shape, share) {
+  const { experts } = shape;
+  let met = share.layers * attentionWeights(shape);
+  met += share.dense_layers * ffnWeights(shape, shape.ffn_hidden);
+  if (!experts) return met;
+  const one = (experts.shared + experts.top_k) * ffnWeights(shape, experts.ffn_hidden);
+  return met + share.expert_layers * (one + shape.hidden * experts.count);
+}
+
+const inTurns = (setup) => setup.context_exchange === "p2p" && setup.double_buffering;
+
+// What an entry adds to its forward or backward, data parallelism apart.
+function exposedOf(setup, { purpose, per_microbatch, time_s, calls, call }, products_s, ring_s) {
+  if (!per_microbatch || [GRADIENTS, WEIGHTS, BOUNDARY].includes(purpose)) return 0;
+  if (purpose === AGAIN) return Math.max(0, time_s - products_s);
+  if (purpose === KEYS && inTurns(setup)) return calls * Math.max(0, call.total_s - ring_s);
+  return time_s;
+}
+
+// Gives the calls of sharded data parallelism their part of what does not hide.
+function shareOut(setup, traffic, phase, compute_s) {
+  const sharded = traffic.filter(
+    (entry) => entry.phase === phase && (entry.purpose === GRADIENTS || entry.purpose === WEIGHTS));
+  const total = sharded.reduce((time, entry) => time + entry.time_s, 0);
+  if (!total) return;
+  const exposed = shardedExposed(setup, sharded, phase, compute_s, total);
+  for (const entry of sharded) entry.exposed_s = (exposed * entry.time_s) / total;
+}
+
+// ZeRO-2 and 3 within one forward or backward.
+function shardedExposed(setup, entries, phase, compute_s, total) {
+  if (!setup.overlap_data_parallel) return total;
+  if (setup.zero_stage === 2) return bucketedExposed(entries, compute_s);
+  if (!setup.double_buffering) return total;
+  const layers = Math.max(...entries.map((entry) => entry.calls));
+  const [layer_compute_s, gather_s] = [compute_s / layers, total / layers];
+  if (phase === FORWARD) {
+    return prefetched_gather_time({ layers, gather_s, layer_compute_s }) - compute_s;
+  }
+  const behind = (layers - 1) * Math.max(layer_compute_s, gather_s);
+  return gather_s + behind + layer_compute_s - compute_s;
+}
+
+/** What buckets that become ready evenly over `compute_s` add to it, one after the other. */
+export function bucketedExposed(entries, compute_s) {
+  let [buckets, communication_s, latency_s] = [0, 0, 0];
+  for (const { calls, call } of entries) {
+    buckets += calls;
+    communication_s += calls * call.bytes_s;
+    latency_s += calls * call.latency_s;
+  }
+  if (!buckets) return 0;
+  const bucket_overhead_s = latency_s / buckets;
+  return exposed_communication_time({ communication_s, compute_s, buckets, bucket_overhead_s });
+}
+
+const ALONE = "exposed: there is no second buffer";
+
+/** What the traffic can hide behind, in words. */
+export function ruleOf(setup, { purpose, per_microbatch }) {
+  const data = purpose === GRADIENTS || purpose === WEIGHTS;
+  if (purpose === AGAIN) return "behind the gradients of inputs";
+  if (purpose === KEYS && setup.context_exchange === "p2p") {
+    return inTurns(setup) ? "each send behind the attention of one block" : ALONE;
+  }
+  if ((purpose === TOKENS || purpose === WITHIN) && setup.order.overlapped.size) {
+    return "behind the other half of a forward-backward pair";
+  }
+  if (purpose === BOUNDARY) return "as far as the simulated step does not grow";
+  if (data && !setup.overlap_data_parallel) return "exposed: overlap is off";
+  if (data && per_microbatch) {
+    if (setup.zero_stage === 2) return "buckets behind each backward";
+    return setup.double_buffering ? "behind the layer before it" : ALONE;
+  }
+  if (purpose === GRADIENTS) return "buckets behind the last backward, and the pipeline's drain";
+  if (purpose === WEIGHTS) return "buckets behind the first forward, and the pipeline's fill";
+  return purpose === TIED ? "exposed: after the last backward" : "exposed: the next operation needs it";
+}

@@ -1,0 +1,181 @@
+// What a virtual stage sends: kinds of call, how often, how many bytes; mirrors
+// figgen.models.layer_traffic, data_traffic and step_traffic.
+
+import { pipeline_boundary_bytes } from "../formulas.js";
+import { tableHeld } from "./held.js";
+import { keyValueWidth } from "./memory.js";
+
+/** When a call is made: in every forward or backward of a microbatch, or once per step. */
+export const [FORWARD, BACKWARD, START, END] = ["forward", "backward", "start", "end"];
+
+export const [LAYERS, AGAIN, TABLES, KEYS] =
+  ["layers", "inputs gathered again", "embedding and head", "keys and values"];
+export const [TOKENS, WITHIN, BOUNDARY] =
+  ["routed tokens", "routed tokens within an expert", "activations and gradients"];
+export const [GRADIENTS, WEIGHTS, TIED] =
+  ["gradients", "weights", "gradients of the tied table"];
+export const [SEND, GATHER, SCATTER, REDUCE, ALL_TO_ALL] =
+  ["send", "all-gather", "reduce-scatter", "all-reduce", "all-to-all"];
+
+/** How often a rank sends (n − 1)/n of the buffer. */
+export const PASSES = { [REDUCE]: 2, [GATHER]: 1, [SCATTER]: 1, [ALL_TO_ALL]: 1 };
+const ACTIVATION_BYTES = 2;
+
+/** Everything that a rank of a virtual stage sends, one entry for equal calls. */
+export function stageTraffic(setup, held, stage) {
+  // Calls of a microbatch and of data parallelism are merged apart, as their axes differ.
+  const calls = new Map();
+  const call = (axis, purpose, collective, phase, number, buffer_bytes, size) => {
+    if ((size <= 1 && collective !== SEND) || !number) return;
+    const key = [axis, purpose, collective, phase, buffer_bytes].join("|");
+    const known = calls.get(key);
+    if (known) known.calls += number;
+    else {
+      const sent_bytes = collective === SEND ? buffer_bytes
+        : ((PASSES[collective] * (size - 1)) / size) * buffer_bytes;
+      const per_microbatch = phase === FORWARD || phase === BACKWARD;
+      calls.set(key, {
+        axis, purpose, collective, phase, calls: number, buffer_bytes, size, sent_bytes,
+        per_microbatch,
+      });
+    }
+  };
+  const share = setup.shares[stage];
+  tensor(setup, share, call);
+  tables(setup, share, call);
+  context(setup, share, call);
+  experts(setup, share, call);
+  pipeline(setup, stage, call);
+  data(setup, held[stage], stage, call);
+  return [...calls.values()];
+}
+
+// Two blocks a layer, each with one exchange on its way in and one on its way out.
+function tensor(setup, share, call) {
+  const { shape, tokens, parallel: { tp } } = setup;
+  const mla = shape.latent;
+  const attention = mla ? mla.query_rank + mla.kv_rank + mla.rope_head_dim : shape.hidden;
+  const shared = shape.experts?.shared ? share.expert_layers : 0;
+  const whole = tokens * shape.hidden * ACTIVATION_BYTES;
+  const kinds = [[attention, share.layers], [shape.hidden, share.dense_layers + shared]];
+  const forwards = setup.recompute === "full" ? [FORWARD, BACKWARD] : [FORWARD];
+  for (const [width, blocks] of kinds) {
+    const inward = tokens * width * ACTIVATION_BYTES;
+    for (const phase of forwards) {
+      if (setup.sequence_parallel) {
+        call("tp", LAYERS, GATHER, phase, blocks, inward, tp);
+        call("tp", LAYERS, SCATTER, phase, blocks, whole, tp);
+      } else call("tp", LAYERS, REDUCE, phase, blocks, whole, tp);
+    }
+    if (setup.sequence_parallel) {
+      call("tp", LAYERS, GATHER, BACKWARD, blocks, whole, tp);
+      call("tp", LAYERS, SCATTER, BACKWARD, blocks, inward, tp);
+      call("tp", AGAIN, GATHER, BACKWARD, blocks, inward, tp);
+    } else call("tp", LAYERS, REDUCE, BACKWARD, blocks, inward, tp);
+  }
+}
+
+// The embedding ends in a sum over its shards, the head begins with a gather.
+function tables(setup, share, call) {
+  const { tp } = setup.parallel;
+  const whole = setup.tokens * setup.shape.hidden * ACTIVATION_BYTES;
+  const one = (purpose, collective, phase) => call("tp", purpose, collective, phase, 1, whole, tp);
+  if (setup.sequence_parallel) {
+    if (share.embedding) {
+      one(TABLES, SCATTER, FORWARD);
+      one(TABLES, GATHER, BACKWARD);
+    }
+    if (share.head) {
+      one(TABLES, GATHER, FORWARD);
+      one(TABLES, SCATTER, BACKWARD);
+      one(AGAIN, GATHER, BACKWARD);
+    }
+    return;
+  }
+  if (share.embedding) one(TABLES, REDUCE, FORWARD);
+  if (share.head) one(TABLES, REDUCE, BACKWARD);
+}
+
+// Keys and values forward, again backward, and then their gradients.
+function context(setup, share, call) {
+  const { cp } = setup.parallel;
+  if (cp === 1) return;
+  const coreAgain = setup.recompute === "selective" && !setup.flash_attention;
+  const forwards = setup.recompute === "full" || coreAgain ? 2 : 1;
+  const width = 2 * keyValueWidth(setup) * ACTIVATION_BYTES;
+  if (setup.context_exchange === "p2p") {
+    const [block, sends] = [setup.tokens * width, share.layers * (cp - 1)];
+    call("cp", KEYS, SEND, FORWARD, sends, block, cp);
+    call("cp", KEYS, SEND, BACKWARD, (forwards + 1) * sends, block, cp);
+    return;
+  }
+  const whole = setup.tokens * cp * width;
+  call("cp", KEYS, GATHER, FORWARD, share.layers, whole, cp);
+  call("cp", KEYS, GATHER, BACKWARD, forwards * share.layers, whole, cp);
+  call("cp", KEYS, SCATTER, BACKWARD, share.layers, whole, cp);
+}
+
+// Tokens to their experts and back; divided experts gather the tokens of all their ranks.
+function experts(setup, share, call) {
+  const { shape, parallel: { ep, etp } } = setup;
+  if (!shape.experts || !share.expert_layers) return;
+  const routed = setup.split_tokens * shape.experts.top_k * shape.hidden * ACTIVATION_BYTES;
+  for (const [phase, times] of [[FORWARD, 1], [BACKWARD, setup.recompute === "full" ? 2 : 1]]) {
+    const layers = times * share.expert_layers;
+    call("ep", TOKENS, ALL_TO_ALL, phase, 2 * layers, routed, ep);
+    call("etp", WITHIN, GATHER, phase, layers, etp * routed, etp);
+    call("etp", WITHIN, SCATTER, phase, layers, etp * routed, etp);
+  }
+}
+
+// One activation to the stage ahead and one gradient to the stage behind, if elsewhere.
+function pipeline({ placement, parallel: { pp }, shape, split_tokens }, stage, call) {
+  const { rank_of_stage: holder, depth } = placement;
+  const whole = pipeline_boundary_bytes({
+    microbatch_size: 1, sequence_length: split_tokens, hidden: shape.hidden,
+    bytes_per_element: ACTIVATION_BYTES,
+  });
+  const elsewhere = (other) => holder[other] !== holder[stage];
+  if ((stage + 1) % depth && elsewhere(stage + 1)) {
+    call("pp", BOUNDARY, SEND, FORWARD, 1, whole, pp);
+  }
+  if (stage % depth && elsewhere(stage - 1)) call("pp", BOUNDARY, SEND, BACKWARD, 1, whole, pp);
+}
+
+// Gradients, sharded weights, a tied table.
+function data(setup, held, stage, call) {
+  const share = setup.shares[stage];
+  const units = share.layers + share.embedding + share.head;
+  group(setup, setup.dense_data_axis, setup.dense_shards, held.dense, units, call);
+  if (held.routed) group(setup, "edp", setup.parallel.edp, held.routed, share.expert_layers, call);
+  if (copiesTable(setup, stage)) {
+    const size = tableHeld(setup) * setup.recipe.gradient_bytes;
+    call("embedding", TIED, REDUCE, END, 1, size, 2);
+  }
+}
+
+// One group's share of the parameters in equal buckets, by default one per layer or table.
+function group({ recipe, zero_stage, buckets: asked }, axis, size, parameters, units, call) {
+  const buckets = asked ?? units;
+  const gradients = (parameters * recipe.gradient_bytes) / buckets;
+  const weights = (parameters * recipe.weight_bytes) / buckets;
+  if (zero_stage === 0) {
+    call(axis, GRADIENTS, REDUCE, END, buckets, gradients, size);
+    return;
+  }
+  call(axis, GRADIENTS, SCATTER, zero_stage === 1 ? END : BACKWARD, buckets, gradients, size);
+  if (zero_stage < 3) {
+    call(axis, WEIGHTS, GATHER, START, buckets, weights, size);
+    return;
+  }
+  call(axis, WEIGHTS, GATHER, FORWARD, buckets, weights, size);
+  call(axis, WEIGHTS, GATHER, BACKWARD, buckets, weights, size);
+}
+
+// Whether this stage holds one of two copies of a tied table.
+function copiesTable({ shape, shares, stagesOf, placement }, stage) {
+  const share = shares[stage];
+  if (!shape.tied_embeddings || !(share.embedding || share.head)) return false;
+  const ends = stagesOf[placement.rank_of_stage[stage]].map((one) => shares[one]);
+  return !(ends.some((end) => end.embedding) && ends.some((end) => end.head));
+}

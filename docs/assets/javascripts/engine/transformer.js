@@ -1,0 +1,179 @@
+// A transformer's size: its shape, checked, its parameters, and FLOPs of a token by convention;
+// mirrors figgen.models.model_shape, transformer and compute.
+
+import { InputError, unknown } from "./errors.js";
+
+/** Weight matrices of one feed-forward block, and parameters of one normalisation per channel. */
+export const FFN_MATRICES = { gelu: 2, relu: 2, "squared-relu": 2, geglu: 3, swiglu: 3 };
+export const NORM_VECTORS = { layernorm: 2, "layernorm-no-bias": 1, rmsnorm: 1 };
+export const QK_NORMS = ["none", "per-head", "full-width"];
+
+const USUAL = {
+  ffn: "swiglu", norm: "rmsnorm", norms_per_layer: 2, final_norm: true, qk_norm: "none",
+  bias: false, tied_embeddings: false, learned_positions: false, extra: 0,
+};
+const SIZES = ["layers", "hidden", "heads", "kv_heads", "head_dim", "vocab", "sequence"];
+const LARGEST = 2 ** 40; // what is beyond it is a slip of the pen
+
+/**
+ * A shape from what differs from the usual. `experts` is { count, top_k, ffn_hidden, shared,
+ * dense_layers }, `latent` { query_rank, kv_rank, nope_head_dim, rope_head_dim, value_head_dim }.
+ * `kv_heads` is `heads` and `head_dim` hidden / heads when left out. Throws InputError.
+ */
+export function modelShape(given) {
+  const shape = { ...USUAL, experts: null, latent: null, ...given };
+  shape.kv_heads ??= shape.heads;
+  shape.head_dim ??= shape.hidden / shape.heads;
+  for (const name of SIZES) {
+    whole(`${name} of a model`, shape[name]);
+    if (shape[name] < 1) throw new InputError(`${name} of a model`, { expected: ">= 1", got: shape[name] });
+  }
+  if (shape.heads % shape.kv_heads) {
+    const expected = `a divisor of ${shape.heads} heads`;
+    throw new InputError("kv_heads of a model", { expected, got: shape.kv_heads });
+  }
+  choice("ffn", shape.ffn, Object.keys(FFN_MATRICES));
+  choice("norm", shape.norm, Object.keys(NORM_VECTORS));
+  choice("qk_norm", shape.qk_norm, QK_NORMS);
+  for (const name of ["ffn_hidden", "norms_per_layer", "extra"]) whole(`${name} of a model`, shape[name]);
+  if (shape.experts) shape.experts = expertShape(shape.experts, shape.layers);
+  const mla = shape.latent;
+  for (const name in mla) whole(`${name} of a model`, mla[name]);
+  const key = mla && mla.nope_head_dim + mla.rope_head_dim;
+  shape.dense_layers = shape.experts ? shape.experts.dense_layers : shape.layers;
+  shape.expert_layers = shape.layers - shape.dense_layers;
+  shape.attention_width = mla
+    ? Math.floor((shape.heads * (key + mla.value_head_dim)) / 2)
+    : shape.heads * shape.head_dim;
+  return Object.freeze(shape);
+}
+
+function expertShape(given, layers) {
+  const experts = { shared: 0, dense_layers: 0, ...given };
+  for (const name in experts) whole(`${name} of a model`, experts[name]);
+  const { count, top_k, dense_layers } = experts;
+  if (!(top_k >= 1 && top_k <= count)) {
+    throw new InputError("top_k of a model", { expected: `1 to ${count}`, got: top_k });
+  }
+  if (!(dense_layers >= 0 && dense_layers < layers)) {
+    const expected = `0 to ${layers - 1}`;
+    throw new InputError("dense_layers of a model", { expected, got: dense_layers });
+  }
+  return Object.freeze(experts);
+}
+
+function whole(what, size) {
+  if (Number.isInteger(size) && Math.abs(size) <= LARGEST) return;
+  throw new InputError(what, { expected: "a whole number", got: size });
+}
+
+function choice(what, got, known) {
+  if (known.includes(got)) return;
+  throw new InputError(`${what} of a model`, { expected: known.join(" or "), got });
+}
+
+/** Weights of the projections of one attention block. */
+export function attentionWeights({ hidden, heads, kv_heads, head_dim, latent: mla }) {
+  if (!mla) return 2 * hidden * heads * head_dim + 2 * hidden * kv_heads * head_dim;
+  const query = mla.query_rank * (hidden + heads * (mla.nope_head_dim + mla.rope_head_dim));
+  const down = hidden * (mla.kv_rank + mla.rope_head_dim);
+  const up = mla.kv_rank * heads * (mla.nope_head_dim + mla.value_head_dim);
+  return query + down + up + heads * mla.value_head_dim * hidden;
+}
+
+export function attentionBiases({ bias, heads, kv_heads, head_dim, hidden }) {
+  return bias ? (heads + 2 * kv_heads) * head_dim + hidden : 0;
+}
+
+/** Weights of one feed-forward block, and its biases. */
+export const ffnWeights = (shape, width) => FFN_MATRICES[shape.ffn] * shape.hidden * width;
+const ffnBiases = (shape, width) =>
+  shape.bias ? (FFN_MATRICES[shape.ffn] - 1) * width + shape.hidden : 0;
+
+/** Parameters of the normalisations of one layer, and of the one after the last layer. */
+export function layerNorms(shape) {
+  const { hidden, heads, kv_heads, head_dim, latent } = shape;
+  let found = shape.norms_per_layer * hidden * NORM_VECTORS[shape.norm];
+  if (shape.qk_norm === "per-head") found += 2 * head_dim;
+  else if (shape.qk_norm === "full-width") found += (heads + kv_heads) * head_dim;
+  return latent ? found + latent.query_rank + latent.kv_rank : found;
+}
+
+export const finalNorm = (shape) => (shape.final_norm ? NORM_VECTORS[shape.norm] * shape.hidden : 0);
+
+/** All parameters of a model, those that one token meets, and all but the lookup tables' share. */
+export function parameterCounts(shape) {
+  const { layers, hidden, vocab, experts } = shape;
+  const block = (width) => ffnWeights(shape, width) + ffnBiases(shape, width);
+  const one = experts ? block(experts.ffn_hidden) : 0;
+  const router = experts ? hidden * experts.count + (shape.bias ? experts.count : 0) : 0;
+  const perLayer = experts ? router + (experts.shared + experts.top_k) * one : 0;
+  const table = vocab * hidden;
+  const active = table + (shape.learned_positions ? shape.sequence * hidden : 0)
+    + layers * (attentionWeights(shape) + attentionBiases(shape))
+    + shape.dense_layers * block(shape.ffn_hidden) + shape.expert_layers * perLayer
+    + layers * layerNorms(shape) + finalNorm(shape)
+    + (shape.tied_embeddings ? 0 : table) + shape.extra;
+  const unvisited = experts ? shape.expert_layers * (experts.count - experts.top_k) * one : 0;
+  return { total: active + unvisited, active };
+}
+
+/** Weights that one token is multiplied with: no lookup table, norm or bias; with LM head. */
+export function matmulParameters(shape) {
+  const { experts, hidden } = shape;
+  let ffn = shape.dense_layers * ffnWeights(shape, shape.ffn_hidden);
+  if (experts) {
+    const visited = (experts.shared + experts.top_k) * ffnWeights(shape, experts.ffn_hidden);
+    ffn += shape.expert_layers * (visited + hidden * experts.count);
+  }
+  return shape.layers * attentionWeights(shape) + ffn + shape.vocab * hidden;
+}
+
+const attention = (shape, sequence) => 12 * shape.layers * sequence * shape.attention_width;
+const core = (shape, sequence) => shape.layers * sequence * shape.attention_width;
+const whole6 = (shape, sequence) => 6 * matmulParameters(shape) + attention(shape, sequence);
+
+function hfuFull(shape, sequence) {
+  const head = shape.vocab * shape.hidden;
+  return 8 * (matmulParameters(shape) - head) + 6 * head + 16 * core(shape, sequence);
+}
+
+function megatron(shape, sequence) {
+  const { layers, hidden } = shape;
+  if (shape.experts || shape.latent || shape.kv_heads !== shape.heads) return null;
+  if (FFN_MATRICES[shape.ffn] !== 2 || shape.ffn_hidden !== 4 * hidden) return null;
+  const share = sequence / (6 * hidden) + shape.vocab / (16 * layers * hidden);
+  return 96 * layers * (hidden * hidden) * (1 + share);
+}
+
+/**
+ * FLOPs to train on one token by convention: label, count(shape, sequence), which is null where the
+ * convention does not cover the shape, and `hardware` where recomputation counts (HFU, not MFU).
+ */
+export const CONVENTIONS = new Map([
+  ["6nd", ["6 per active parameter, embedding table included", false,
+    (shape) => 6 * parameterCounts(shape).active]],
+  ["6nd+attention", ["6 per multiplied weight, attention whole", false, whole6]],
+  ["causal", ["6 per multiplied weight, masked half of attention left out", false,
+    (shape, sequence) => 6 * matmulParameters(shape) + Math.floor(attention(shape, sequence) / 2)]],
+  ["hfu-full", ["with every layer's forward repeated", true, hfuFull]],
+  ["hfu-selective", ["with the attention core's forward repeated", true,
+    (shape, sequence) => whole6(shape, sequence) + 4 * core(shape, sequence)]],
+  ["hfu-selective-korthikanti", ["with all of the attention core counted twice", true,
+    (shape, sequence) => whole6(shape, sequence) + 12 * core(shape, sequence)]],
+  ["megatron", ["96·B·s·L·h²·(1 + s/6h + V/16Lh), forward repeated", true, megatron]],
+].map(([name, [label, hardware, count]]) => [name, Object.freeze({ label, hardware, count })]));
+
+/** Bytes per parameter by recipe: weights, gradients, optimizer state. */
+export const RECIPES = new Map([
+  ["zero16", ["16-bit weights and gradients, Adam in fp32", 2, 2, 12]],
+  ["mcore18", ["bf16 weights, fp32 gradients, Adam in fp32", 2, 4, 12]],
+  ["mcore20", ["fp16 weights and gradients, the rest in fp32", 2, 2, 16]],
+  ["fp32_16", ["everything in fp32, no master copy", 4, 4, 8]],
+].map(([name, [label, weight_bytes, gradient_bytes, optimizer_bytes]]) =>
+  [name, Object.freeze({ name, label, weight_bytes, gradient_bytes, optimizer_bytes })]));
+
+export function recipe(name) {
+  if (!RECIPES.has(name)) throw unknown("recipe", name, RECIPES.keys());
+  return RECIPES.get(name);
+}
