@@ -83,7 +83,8 @@ def port_bytes(row: CommunicationRow, link: GroupLink) -> dict[str, float]:
     """Bytes of one call of `row` that go out of the GPU's own link of each level.
 
     A group's ranks on a node share what a ring sends out of it; inside the node each passes on
-    everything. An all-to-all goes to every peer alike.
+    everything. An all-to-all goes to every peer alike. A single send is that of the rank whose
+    neighbour is on another node.
     """
     if link.level == SCALE_UP:
         return {SCALE_UP: row.call_bytes, NETWORK: 0.0}

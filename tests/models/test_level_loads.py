@@ -35,7 +35,7 @@ def loads(found: StepEstimate, cluster: Cluster = H100) -> dict[str, LevelLoad]:
     [
         ("llama-3-70b", {"nodes": 8, "tp": 8, "pp": 4}, {"recompute": "full"}),
         ("llama-3-70b", {"nodes": 8, "tp": 2, "pp": 4}, {"zero_stage": 3}),
-        ("llama-3-70b", {"nodes": 8, "tp": 4, "cp": 4, "pp": 4}, {"recompute": "selective"}),
+        ("llama-3-8b", {"nodes": 8, "tp": 4, "cp": 4, "pp": 4}, {"context_exchange": "all-gather"}),
         ("llama-3-8b", {"nodes": 4}, {"zero_stage": 2}),
         ("mixtral-8x7b", {"nodes": 4, "tp": 4, "etp": 1, "ep": 8, "pp": 1}, {}),
         ("deepseek-v3", {"nodes": 32, "pp": 8, "ep": 32}, {}),
