@@ -19,6 +19,9 @@ from figgen.figures import (
     roofline,
     roofline_efficiency,
     roofline_ratios,
+    tensor_parallel,
+    tensor_parallel_costs,
+    tensor_parallel_limits,
     training_setup,
     training_summary,
 )
@@ -42,6 +45,9 @@ __all__ = [
     "roofline",
     "roofline_efficiency",
     "roofline_ratios",
+    "tensor_parallel",
+    "tensor_parallel_costs",
+    "tensor_parallel_limits",
     "training_setup",
     "training_summary",
 ]

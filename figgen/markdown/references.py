@@ -57,7 +57,7 @@ def _entry(reference: dict[str, str]) -> str:
     if "url" in reference:
         title = f'<a href="{escape(reference["url"], quote=True)}">{title}</a>'
     parts = [escape(reference["authors"]), title]
-    parts += [escape(reference[key]) for key in ("where", "year", "note") if key in reference]
+    parts += [escape(str(reference[key])) for key in ("where", "year", "note") if key in reference]
     return ". ".join(part.rstrip(".") for part in parts) + "."
 
 

@@ -1,0 +1,43 @@
+"""The appendix of misprints: computed values against a list that was checked by hand."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from figgen.figures.misprints import misprint_factors, misprints
+from figgen.renderers.text import render
+
+# Worked out on paper for the errata that the guide started from, not by this package.
+BY_HAND = {
+    "Keys and values of 2,048 tokens over 100 GB/s": 67_108_864 / 1e11,
+    "Half the loss by parameters alone, L ∝ N^−0.076": 9139,
+    "Crossover size of NVLink at 1 µs": 450_000,
+    "InfiniBand HDR": 25e9,
+    "All-reduce of 140 GB over eight A100": 245 / 300,
+    "Top 1% of a gradient, indices kept": 100 / 3,
+    "Ridge of an A100 over NVLink": 1040,
+    "Peak of an H100 in BF16": 989.4e12,
+    "NVLink 4": 450e9,
+    "TP 8 × PP 2 × DP 16 × EP 8, in GPUs": 256,
+    "A GPT-3 layer's tensor-parallel bytes, TP 8": 352.3e6,
+    "Largest model that 80 GB hold replicated": 5e9,
+    "ZeRO-1 of 10B parameters on eight GPUs": 55e9,
+    "Bubble of four stages, four microbatches": 3 / 7,
+}
+
+
+def test_every_number_is_the_one_worked_out_by_hand() -> None:
+    computed = {entry.what: entry.computed for entry in misprints()}
+    assert computed == pytest.approx(BY_HAND, rel=2e-4)
+
+
+def test_no_claim_is_right_and_the_worst_comes_first() -> None:
+    factors = [entry.factor for entry in misprints()]
+    assert factors == sorted(factors, reverse=True)
+    assert min(factors) > 1.05
+
+
+def test_misprint_factors_as_text(golden: Callable[[str, str], None]) -> None:
+    golden("misprint-factors", render(misprint_factors()))
