@@ -231,3 +231,20 @@ def test_training_presets_are_published_runs_with_their_layout() -> None:
         assert preset.run is catalog.run(preset.run.name)
         assert None not in (preset.run.tp, preset.run.pp, preset.run.dp, preset.run.gpus)
         assert preset.source == preset.run.source
+
+
+def test_full_recomputation_of_glm_makes_hardware_flops_four_thirds_of_the_models() -> None:
+    run = catalog.run("glm-130b")
+    assert run.mfu is not None
+    assert run.hfu is not None
+    assert run.recompute == "full"
+    assert run.mfu.value / run.hfu.value == pytest.approx(3 / 4, abs=0.002)  # printed to 0.1
+    assert run.gpus == 96 * 8
+
+
+def test_deepseek_v2_needs_172_8_thousand_gpu_hours_a_trillion_tokens() -> None:
+    run = catalog.run("deepseek-v2")
+    assert run.tokens_per_s is not None
+    assert 1e12 / run.tokens_per_s.value / 3600 == pytest.approx(172_800, rel=1e-4)
+    # "A relatively high MFU", says the report; it prints none.
+    assert 0.2 < run.model_flops_utilisation(causal=True) < 0.4
