@@ -1,0 +1,154 @@
+"""Tensor-parallel figures against frozen points, step traffic, and counts done by hand."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from figgen.catalog import model, preset
+from figgen.charts import Bars, Curves, Diagram, Table, Timeline
+from figgen.errors import InputError
+from figgen.models.communication_ratio import tensor_parallel_ccr
+from figgen.registry import build
+from figgen.renderers import text
+from figgen.renderers.svg_diagram import overflows
+
+POINTS = json.loads(
+    (Path(__file__).parents[1] / "oracles" / "formula_points.json").read_text("utf-8")
+)["points"]
+ARGUMENTS: dict[str, tuple[str, dict[str, Any]]] = {
+    "linear-column": ("tp-linear", {"split": "column"}),
+    "linear-row": ("tp-linear", {"split": "row"}),
+    "mlp": ("tp-block", {"block": "mlp", "model": "gpt-3-175b"}),
+    "attention": ("tp-block", {"block": "attention", "model": "llama-3-8b", "tp": 4}),
+    "layer": ("tp-layer", {}),
+    "layer-sequence": ("tp-layer", {"sequence_parallel": True}),
+    "identity": ("tp-identity", {}),
+    "volume": ("tp-volume", {}),
+    "step-bytes": ("tp-step-bytes", {}),
+    "link-ratio": ("tp-link-ratio", {}),
+    "limits": ("tp-limits", {"tokens": 2048}),
+    "memory": ("sp-memory", {}),
+    "overlap": ("tp-overlap", {}),
+}
+
+
+@pytest.mark.parametrize("name", ARGUMENTS)
+def test_figure_prints_as_before(name: str, golden: Callable[[str, str], None]) -> None:
+    golden(f"tensor-parallel-{name}", text.render(build(*ARGUMENTS[name])))
+
+
+def frozen(catalogue_id: str, **arguments: float) -> float:
+    return next(
+        float(p["value"])
+        for p in POINTS
+        if p["id"] == catalogue_id and arguments.items() <= p["arguments"].items()
+    )
+
+
+def number(chart: Any, name: str) -> float:
+    return float(chart.values[name].value)
+
+
+@pytest.mark.parametrize("name", [n for n, (figure, _) in ARGUMENTS.items() if "l" in figure])
+def test_text_fits_its_box(name: str) -> None:
+    chart = build(*ARGUMENTS[name])
+    if isinstance(chart, Diagram):
+        assert not overflows(chart)
+
+
+@pytest.mark.parametrize("tp", [1, 2, 4, 8, 16, 32, 64])
+def test_attention_gives_every_head_to_a_rank_and_its_kv_head_with_it(tp: int) -> None:
+    if tp == 1:
+        with pytest.raises(InputError):
+            build("tp-block", {"block": "attention", "model": "llama-3-70b", "tp": 1})
+        return
+    chart = build("tp-block", {"block": "attention", "model": "llama-3-70b", "tp": tp})
+    assert isinstance(chart, Diagram)
+    for box in chart.boxes:
+        if not box.name.endswith(".0"):
+            continue
+        rank = int(box.name.split(".")[0])
+        q, kv = ([int(n) for n in line.split()[-1].split("–")] for line in box.lines)
+        assert (q[0], q[-1]) == (rank * 64 // tp, (rank + 1) * 64 // tp - 1)
+        assert (kv[0], kv[-1]) == (q[0] // 8, q[-1] // 8)
+
+
+def test_volume_is_the_frozen_one_for_gpt_3() -> None:
+    chart = build("tp-volume", {})
+    want = frozen("tp_layer_bytes", all_reduces=4, tp=8, bytes_per_element=2)
+    assert number(chart, "gpt_3_175b_tp8") == want
+    assert isinstance(chart, Curves)
+    for series in chart.series:
+        assert series.y[-1] / series.y[0] == pytest.approx((63 / 64) / (1 / 2))
+
+
+def test_step_bytes_are_the_frozen_ones() -> None:
+    chart = build("tp-step-bytes", {})
+    assert isinstance(chart, Bars)
+    assert number(chart, "tp_bytes") == frozen("tp_iter_bytes", microbatches=32)
+    assert number(chart, "pp_bytes") == 2 * 32 * 2048 * 12288 * 2
+    assert number(chart, "dp_bytes") == pytest.approx(2 * 15 / 16 * 174.6e9 / 64 * 2, rel=1e-3)
+
+
+def test_link_ratio_without_latency_is_ridge_over_ccr() -> None:
+    chart = build("tp-link-ratio", {"microbatch_size": 4096})
+    node, shape = preset("h100-ndr"), model("llama-3-70b").shape
+    for tp in (2, 8, 32):
+        ccr = tensor_parallel_ccr(shape, tp=tp)
+        assert number(chart, f"nvlink_tp{tp}") == pytest.approx(989.4e12 / 450e9 / ccr, rel=1e-3)
+        assert number(chart, f"single_tp{tp}") == pytest.approx(989.4e12 / 50e9 / ccr, rel=1e-3)
+    assert number(chart, "nodes_tp16") == pytest.approx(
+        989.4e12 / 400e9 / tensor_parallel_ccr(shape, tp=16), rel=1e-3
+    )
+    assert node.kind == "hardware"
+
+
+def test_waves_are_counted_by_hand() -> None:
+    chart = build("tp-limits", {"tokens": 2048})
+    assert isinstance(chart, Table)
+    for row in chart.rows:
+        width = 28672 // int(row[0])
+        tiles = 16 * math.ceil(width / 256)
+        assert row[6] == tiles
+        assert row[7] == pytest.approx(tiles / 132 / -(-tiles // 132))
+        assert int(row[1]) * int(row[0]) == 32
+        assert int(row[2]) * int(row[0]) == 8 * int(row[3])
+
+
+def test_memory_parts_add_up_to_the_frozen_totals() -> None:
+    chart = build("sp-memory", {})
+    assert isinstance(chart, Bars)
+    sums = [sum(part.lengths[at] for part in chart.segments) for at in range(4)]
+    assert sums[1] == frozen("act_layer_tp", tp=8, sequence_length=2048)
+    assert sums[2] == frozen("act_layer_tp_sp", tp=8, sequence_length=2048)
+    for total, name in zip(sums, ("nothing", "tp", "sp", "selective"), strict=True):
+        assert number(chart, f"{name}_bytes") == pytest.approx(total)
+
+
+@pytest.mark.parametrize("tp", [2, 4, 8, 16])
+def test_overlap_keeps_order_and_lanes_free_of_collisions(tp: int) -> None:
+    chart = build("tp-overlap", {"tp": tp})
+    assert isinstance(chart, Timeline)
+    lanes = [[slot for slot in chart.slots if slot.lane == lane] for lane in range(4)]
+    for lane in lanes:
+        assert all(a.end <= b.start * (1 + 1e-9) for a, b in itertools.pairwise(lane))
+    arrived = {slot.label: slot.end for slot in lanes[3]}
+    assert all(slot.start >= arrived.get(slot.label, 0.0) - 1e-12 for slot in lanes[2])
+    work = [sum(slot.end - slot.start for slot in lane) for lane in lanes]
+    assert work[0] == pytest.approx(work[2])
+    assert number(chart, "product_s") == pytest.approx(2 * 8192 * 4096 * 28672 / tp / 794.5e12)
+    assert 0 <= number(chart, "hidden_share") <= 1 + 1e-9
+
+
+def test_identity_differs_only_where_gelu_comes_before_the_sum() -> None:
+    for tp in (2, 4):
+        chart = build("tp-identity", {"tp": tp})
+        assert number(chart, "largest") == 0
+        assert number(chart, "wrong") > 1
