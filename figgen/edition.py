@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import TypeAlias
 
 from figgen import theme
+from figgen.configurations import configurations_json
 from figgen.coverage_page import coverage_page
 from figgen.errors import InputError
 from figgen.fonts import math_font
@@ -84,6 +85,7 @@ class Edition:
         if any(path.startswith(TOOLS) for path in self.chapters):
             made["assets/javascripts/formulas.js"] = module(FORMULAS.values())
             made["assets/data/layouts.json"] = layouts_json()
+            made["assets/data/catalog.json"] = configurations_json()
         if any(path.endswith(".plotly.json") for path in made):
             made["assets/javascripts/plotly.min.js"] = _plotly_bundle()
         return made

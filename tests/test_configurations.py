@@ -1,0 +1,93 @@
+"""What the tools load: the whole catalog in SI, and published steps that the command line takes."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from dataclasses import asdict
+from typing import Any
+
+import pytest
+
+from figgen import catalog
+from figgen.__main__ import main
+from figgen.configurations import configurations, configurations_json
+from figgen.models.layout import layout
+from figgen.models.model_shape import ExpertShape, LatentAttention, ModelShape
+
+FOUND = configurations()
+TRAINING = [name for name, preset in FOUND["presets"].items() if preset["kind"] == "training"]
+
+
+def test_file_is_small_and_says_the_same() -> None:
+    content = configurations_json()
+    assert json.loads(content) == json.loads(json.dumps(FOUND))
+    assert len(gzip.compress(content.encode())) < 25_000
+
+
+def test_every_shape_comes_back_from_what_differs_from_the_usual() -> None:
+    assert list(FOUND["models"]) == list(catalog.MODELS)
+    for name, entry in FOUND["models"].items():
+        given = {key: value for key, value in entry.items() if key != "title"}
+        for key, kind in (("experts", ExpertShape), ("latent", LatentAttention)):
+            if key in given:
+                given[key] = kind(**given[key])
+        assert ModelShape(**given) == catalog.model(name).shape
+        assert asdict(ModelShape(**given)) == asdict(catalog.model(name).shape)
+
+
+def test_hardware_is_in_si_with_the_ranges_of_the_catalog() -> None:
+    h100 = FOUND["accelerators"]["h100-sxm-80gb"]
+    assert h100["peaks"]["bf16"] == 989.4e12
+    assert h100["memory_bytes"] == 80e9
+    assert h100["scale_up_bandwidth_bytes_per_s"] == 450e9
+    assert FOUND["links"]["ib-ndr"]["bandwidth_bytes_per_s"] == 50e9
+    for name, link in catalog.LINKS.items():
+        ends = [link.bandwidth.low, link.bandwidth.high]
+        found = FOUND["links"][name].get("bandwidth_bytes_per_s_range", [None, None])
+        assert found == ends or None in ends
+    assert FOUND["links"]["neuronlink3"]["bandwidth_bytes_per_s_range"] == [640e9, 1.28e12]
+    assert FOUND["latencies"] == {"scale_up_s": 3.4e-6, "network_s": 14e-6}
+
+
+def test_map_presets_lay_out_their_own_sizes() -> None:
+    for name, preset in FOUND["presets"].items():
+        if preset["kind"] == "map":
+            found, wanted = layout(**preset["choices"]), catalog.preset(name)
+            for axis in ("tp", "cp", "dp", "pp", "ep", "etp", "edp"):
+                assert getattr(found, axis) == getattr(wanted, axis)
+
+
+def options(choices: dict[str, Any]) -> list[str]:
+    """Choices as options of the command line."""
+    words = []
+    for key, value in choices.items():
+        words += [f"--{key.replace('_', '-').replace('zero-stage', 'zero')}", str(value)]
+    return words
+
+
+@pytest.mark.parametrize("name", TRAINING)
+def test_a_published_step_has_the_layout_and_the_batch_of_its_run(
+    capsys: pytest.CaptureFixture[str], name: str
+) -> None:
+    assert main(["memory", *_without_network(FOUND["presets"][name]["choices"]), "--json"]) == 0
+    answer = json.loads(capsys.readouterr().out)
+    run = catalog.preset(name).run
+    assert answer["world_size"] == run.gpus
+    for axis in ("tp", "cp", "dp", "pp", "ep"):
+        assert answer[axis] == getattr(run, axis)
+    if run.tokens_per_step is not None:
+        assert answer["tokens_per_step"] == run.tokens_per_step
+
+
+def _without_network(choices: dict[str, Any]) -> list[str]:
+    return options({key: v for key, v in choices.items() if key not in ("nic", "dtype")})
+
+
+def test_every_training_preset_is_there_with_a_network_and_a_precision() -> None:
+    known = [name for name, preset in catalog.PRESETS.items() if preset.kind == "training"]
+    assert known == TRAINING
+    for name in TRAINING:
+        choices = FOUND["presets"][name]["choices"]
+        assert choices["nic"] in catalog.LINKS
+        assert choices["dtype"] in FOUND["accelerators"][choices["accelerator"]]["peaks"]
