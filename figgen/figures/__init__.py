@@ -2,6 +2,7 @@
 
 from figgen.figures import (
     all_reduce_comparison,
+    all_reduce_pictures,
     collective_cost_table,
     collective_costs,
     collective_measurements,
@@ -28,6 +29,7 @@ from figgen.figures import (
 
 __all__ = [
     "all_reduce_comparison",
+    "all_reduce_pictures",
     "collective_cost_table",
     "collective_costs",
     "collective_measurements",

@@ -48,11 +48,6 @@ def ring_diagram(*, ranks: int = 8) -> Diagram:
     return Diagram(boxes=boxes, links=links, width=1.6 * half - 0.5, height=2.0, values=values)
 
 
-def _built(collective: str, algorithm: str, ranks: int, schedule: str | None) -> Trace:
-    options = {} if schedule is None else {"schedule": schedule}
-    return trace(collective, algorithm, ranks, **options)
-
-
 def _frame(run: Trace, held: State, step: int) -> Frame:
     """The state before `step`, with its messages; the one after the last has none."""
     last = step == len(run.steps)
@@ -70,14 +65,23 @@ def _frame(run: Trace, held: State, step: int) -> Frame:
 
 @figure("collective-steps")
 def collective_steps(
-    *, collective: str, algorithm: str, ranks: int, schedule: str | None = None
+    *,
+    collective: str,
+    algorithm: str,
+    ranks: int,
+    schedule: str | None = None,
+    ranks_per_node: int | None = None,
+    segments: int | None = None,
 ) -> Steps:
     """A proven trace, one frame per step: who sends which chunk, and what every rank holds.
 
-    `schedule` is for rings: "nccl" (the default) or "textbook".
+    `schedule` is for rings: "nccl" (the default) or "textbook"; `ranks_per_node` for hierarchical
+    algorithms; `segments` for pipelined ones.
     """
     check_between("ranks", ranks, 2, MOST_PROVED)
-    run = _built(collective, algorithm, ranks, schedule)
+    given = {"schedule": schedule, "ranks_per_node": ranks_per_node, "segments": segments}
+    options = {name: value for name, value in given.items() if value is not None}
+    run = trace(collective, algorithm, ranks, **options)
     cells = (len(run.steps) + 1) * ranks * run.chunk_count
     check_between("frames · ranks · chunks", cells, 0, MOST_CELLS)
     frames = tuple(_frame(run, held, step) for step, held in enumerate(states(run)))

@@ -83,6 +83,16 @@ def all_gather_bytes_sent(ranks: Number, message_bytes: Number) -> Number:
     return (ranks - 1) / ranks * message_bytes
 
 
+@formula(
+    symbol=r"V_\text{switch}",
+    unit="B",
+    source="derivation: S summed in the switch and S/n stored to all; NCCL issue 1506",
+)
+def switch_all_reduce_bytes_sent(ranks: Number, message_bytes: Number) -> Number:
+    """Bytes that each rank sends, and receives, when the switch adds and multicasts (NVLS)."""
+    return (ranks + 1) / ranks * message_bytes
+
+
 RING = "NCCL all_reduce.h (offset −1); the same schedule shifted (offset 0)"
 RING_DOMAIN = "rank < ranks and step < ranks - 1 and offset >= -1 and offset <= 0"
 
