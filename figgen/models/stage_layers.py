@@ -8,6 +8,7 @@ Llama 3 405B and BLOOM were trained so.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 from figgen.models.model_shape import ModelShape
 from figgen.models.training_setup import TrainingSetup
@@ -40,6 +41,7 @@ def layers_of_stages(layers: int, stages: int) -> tuple[int, ...]:
     return tuple(least + (stage in fuller) for stage in range(stages))
 
 
+@lru_cache(maxsize=1024)
 def stage_shares(shape: ModelShape, stages: int) -> tuple[StageShare, ...]:
     """The share of each of `stages` stages, in the order in which a microbatch meets them."""
     shares = []

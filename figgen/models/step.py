@@ -83,7 +83,8 @@ def step(
         for stage in range(setup.placement.stages)
     )
     at_once = simulate(setup.order, _durations(setup, stages, hop_s=0.0))
-    trace = simulate(setup.order, _durations(setup, stages, _hop_s(stages)))
+    hop_s = _hop_s(stages)
+    trace = simulate(setup.order, _durations(setup, stages, hop_s)) if hop_s else at_once
     rank = _busiest(at_once.busy)
     compute_s, recompute_s = _work(setup, stages, rank)
     rows = _within_microbatches(setup, stages, rank, at_once.busy[rank] - compute_s - recompute_s)

@@ -6,7 +6,7 @@ A buffer is the largest per-rank buffer of the call; what a rank sends follows f
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from figgen.errors import unknown
 
@@ -60,9 +60,15 @@ def sent_bytes(collective: str, size: int, buffer_bytes: float) -> float:
 
 def merged(traffic: Iterable[Traffic]) -> tuple[Traffic, ...]:
     """Equal calls added up, in the order of their first; those of one rank alone left out."""
-    calls: dict[Traffic, int] = {}
+    calls: dict[tuple[str, str, str, str, float, int], int] = {}
     for entry in traffic:
-        if entry.size > 1 or entry.collective == SEND:
-            key = replace(entry, calls=0)
+        if entry.calls and (entry.size > 1 or entry.collective == SEND):
+            key = (
+                entry.axis, entry.purpose, entry.collective, entry.phase,
+                entry.buffer_bytes, entry.size,
+            )  # fmt: skip
             calls[key] = calls.get(key, 0) + entry.calls
-    return tuple(replace(key, calls=number) for key, number in calls.items() if number)
+    return tuple(
+        Traffic(axis, purpose, collective, phase, number, buffer_bytes, size)
+        for (axis, purpose, collective, phase, buffer_bytes, size), number in calls.items()
+    )
