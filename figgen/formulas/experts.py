@@ -38,3 +38,14 @@ def expert_all_to_all_bytes(
 def total_to_active_ratio(parameters: Number, active_parameters: Number) -> Number:
     """How many parameters a model stores for each one that a token uses."""
     return parameters / active_parameters
+
+
+@formula(
+    symbol=r"\text{CCR}_\text{EP}",
+    unit="FLOP/B",
+    source="derivation: gated experts, two all-to-alls forward and two backward",
+    where="ep >= 2",
+)
+def expert_all_to_all_ccr(ffn_width: Number, bytes_per_element: Number, ep: Number) -> Number:
+    """Work per byte sent of the experts; the width of one expert alone decides it."""
+    return 4.5 * ffn_width / bytes_per_element * ep / (ep - 1)

@@ -110,3 +110,16 @@ def sequence_parallel_layer_bytes(
         * hidden
         * bytes_per_element
     )
+
+
+@formula(
+    symbol=r"\text{CCR}_\text{TP}",
+    unit="FLOP/B",
+    source=f"derivation from {NARAYANAN}",
+    where="tp >= 2",
+)
+def tensor_parallel_layer_ccr(
+    hidden: Number, sequence_length: Number, bytes_per_element: Number, tp: Number
+) -> Number:
+    """Work per byte sent of tensor parallelism, for layers with a 4h MLP and full attention."""
+    return 9 * hidden / ((tp - 1) * bytes_per_element) * (1 + sequence_length / (6 * hidden))

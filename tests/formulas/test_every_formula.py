@@ -159,7 +159,8 @@ CONSTANTS = {
     "stage_activation_bytes": "1",
     **dict.fromkeys(
         ("training_flops", "training_flops_with_recompute", "layer_forward_flops",
-         "attention_core_flops", "data_parallel_ccr", "fsdp_ccr", "model_flops_utilization"),
+         "attention_core_flops", "data_parallel_ccr", "fsdp_ccr", "model_flops_utilization",
+         "tensor_parallel_layer_ccr", "expert_all_to_all_ccr"),
         "FLOP",
     ),
     **dict.fromkeys(("critical_tokens", "ring_attention_min_tokens"), "1/FLOP"),
