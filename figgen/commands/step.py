@@ -47,7 +47,7 @@ def add(verbs: Verbs) -> None:
 
 def _step(options: argparse.Namespace) -> Answer:
     setup = setup_of(options, overlap=not options.no_overlap)
-    cluster = _cluster(options)
+    cluster = cluster_of(options)
     found = step(setup, cluster, compute_efficiency=options.efficiency)
     data = setup_data(options.model, setup) | {
         "accelerator": options.accelerator,
@@ -99,7 +99,7 @@ def _utilisation(found: StepEstimate, cluster: Cluster, convention: str) -> floa
         return None
 
 
-def _cluster(options: argparse.Namespace) -> Cluster:
+def cluster_of(options: argparse.Namespace) -> Cluster:
     """GPUs of the catalog on a network of one link each, with NCCL's latencies of a ring step."""
     chip, nccl = accelerator(options.accelerator), nccl_tuning()
     if options.gpus_per_node > chip.scale_up_domain:

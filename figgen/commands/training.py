@@ -9,6 +9,7 @@ from figgen.catalog import model
 from figgen.errors import InputError
 from figgen.models.layout import ParallelLayout, layout
 from figgen.models.mesh import check_size
+from figgen.models.model_shape import ModelShape
 from figgen.models.recipes import RECIPES, recipe
 from figgen.models.schedules import SCHEDULES
 from figgen.models.training_setup import CONTEXT_EXCHANGES, RECOMPUTE, ZERO_STAGES, TrainingSetup
@@ -45,7 +46,13 @@ def add_setup_options(parser: argparse.ArgumentParser) -> None:
 
 def setup_of(options: argparse.Namespace, *, overlap: bool = True) -> TrainingSetup:
     """The setup of parsed options. Raises InputError for names or sizes that do not fit."""
-    shape = model(options.model).shape
+    return setup_with(model(options.model).shape, options, overlap=overlap)
+
+
+def setup_with(
+    shape: ModelShape, options: argparse.Namespace, *, overlap: bool = True
+) -> TrainingSetup:
+    """The setup of parsed options for a model of any shape."""
     parallel = layout(
         nodes=options.nodes,
         gpus_per_node=options.gpus_per_node,
@@ -83,7 +90,8 @@ def microbatches_of(options: argparse.Namespace, parallel: ParallelLayout) -> in
     Raises InputError for a global batch that the replicas do not share evenly.
     """
     if options.global_batch is None:
-        return 4 * parallel.pp if options.microbatches is None else int(options.microbatches)
+        given: int | None = options.microbatches
+        return 4 * parallel.pp if given is None else given
     share = parallel.dp * check_size("microbatch_size", options.microbatch_size)
     if check_size("global_batch", options.global_batch) % share:
         expected = f"a multiple of dp · microbatch_size = {share}"

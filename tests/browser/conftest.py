@@ -10,6 +10,8 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from figgen.configurations import configurations_json
+from figgen.formulas import FORMULAS, module
 from figgen.page import with_security_policy
 from tests.browser.engine import Ask
 from tests.browser.site import ROOT, serve
@@ -30,7 +32,10 @@ def engine_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     """An empty page under the site's security policy, beside the modules as plain files."""
     folder = tmp_path_factory.mktemp("engine")
     shutil.copytree(ENGINE, folder / "engine")
-    shutil.copy(Path(__file__).with_name("engine_suites.js"), folder)
+    for name in ("engine_suites.js", "engine_suites_training.js"):
+        shutil.copy(Path(__file__).with_name(name), folder)
+    (folder / "formulas.js").write_text(module(FORMULAS.values()), encoding="utf-8")
+    (folder / "catalog.json").write_text(configurations_json(), encoding="utf-8")
     (folder / "index.html").write_text(with_security_policy(BLANK), encoding="utf-8")
     with serve(folder) as served:
         yield served

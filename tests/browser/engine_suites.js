@@ -1,4 +1,4 @@
-// What the engine's modules answer to the cases of test_engine_parity.py, as JSON.
+// What the engine's modules answer to the cases of test_engine_parity*.py, as JSON.
 
 import { InputError } from "./engine/errors.js";
 import { CONVENTIONS, convention } from "./engine/frameworks.js";
@@ -10,6 +10,7 @@ import * as placement from "./engine/placement.js";
 import { MOST_STAGES, MOST_VISITS, SCHEDULES, build } from "./engine/schedule.js";
 import { simulate } from "./engine/simulate.js";
 import { durations, inFlight, perChunk } from "./engine/trace.js";
+import { training } from "./engine_suites_training.js";
 
 function said(answer) {
   try {
@@ -185,4 +186,5 @@ export const suites = {
   schedules: (given) => given.map((one) => said(() => carriedOut(one))),
   messages: (given) => given.map(([kind, one]) => said(() => messages[kind](one) ?? null)),
   speed: (given) => given.map(speed),
+  ...training,
 };

@@ -54,14 +54,14 @@ function hardware(catalog, given, { gpus_per_node }) {
     const expected = `at most ${chip.scale_up_domain}, the scale-up domain of ${accelerator}`;
     throw new InputError("gpus-per-node", { expected, got: gpus_per_node });
   }
-  const peak_flops_per_s = chip.peak_flops_per_s ?? chip.peaks[dtype];
-  if (peak_flops_per_s === undefined) {
+  const peaks = chip.peaks ?? { [dtype]: chip.peak_flops_per_s };
+  if (!Object.hasOwn(peaks, dtype)) {
     const what = `${accelerator} has no dense ${dtype} matrix peak`;
-    throw new InputError(what, { expected: Object.keys(chip.peaks).join(" or "), got: dtype });
+    throw new InputError(what, { expected: Object.keys(peaks).join(" or "), got: dtype });
   }
   const [nic, link] = named("link", given.nic, catalog.links);
   const cluster = {
-    peak_flops_per_s,
+    peak_flops_per_s: peaks[dtype],
     scale_up_bandwidth_bytes_per_s: chip.scale_up_bandwidth_bytes_per_s,
     network_bandwidth_bytes_per_s:
       link.per === "node" ? link.bandwidth_bytes_per_s / gpus_per_node : link.bandwidth_bytes_per_s,

@@ -1,0 +1,54 @@
+// What the engine says about training steps, as JSON.
+
+import { InputError } from "./engine/errors.js";
+import { CONVENTIONS, RECIPES } from "./engine/transformer.js";
+import { setupFrom, timeline, trainingMemory, trainingStep } from "./engine/training.js";
+
+const fetched = fetch(new URL("catalog.json", import.meta.url)).then((answer) => answer.json());
+
+function answered(catalog, choices) {
+  try {
+    const setup = setupFrom(catalog, choices);
+    return { step: trainingStep(setup), memory: trainingMemory(setup) };
+  } catch (error) {
+    if (!(error instanceof InputError)) throw error;
+    return { error: error.message };
+  }
+}
+
+function drawn(catalog, choices) {
+  const setup = setupFrom(catalog, choices);
+  const { trace, before_s, after_s } = timeline(setup);
+  return {
+    before_s, after_s, makespan: trace.makespan,
+    first: trace.start.map((lane) => lane[0]), last: trace.end.map((lane) => lane.at(-1)),
+    actions: trace.schedule.orders.map((order) => order.length),
+    step_time_s: trainingStep(setup).step_time_s,
+  };
+}
+
+// The median of several evaluations from choices to answer, in milliseconds.
+function evaluationTime(catalog, choices) {
+  const times = Array.from({ length: 9 }, () => {
+    const before = performance.now();
+    answered(catalog, choices);
+    return performance.now() - before;
+  });
+  return times.sort((a, b) => a - b)[4];
+}
+
+const each = (answer) => async (given) => {
+  const catalog = await fetched;
+  return given.map((choices) => answer(catalog, choices));
+};
+
+export const training = {
+  training: each(answered),
+  training_timeline: each(drawn),
+  training_speed: each(evaluationTime),
+  training_names: () => ({
+    recipes: Object.fromEntries([...RECIPES].map(([name, { label, ...bytes }]) =>
+      [name, [label, ...Object.values(bytes).slice(1)]])),
+    conventions: [...CONVENTIONS].map(([name, { label, hardware }]) => [name, label, hardware]),
+  }),
+};

@@ -1,0 +1,207 @@
+"""Training steps for the browser to compute, and what the command line's functions say of them.
+
+A case is what `setupFrom` of the tools' engine takes: choices by name, or own numbers.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import random
+import sys
+from typing import Any
+
+from figgen import catalog
+from figgen.commands.memory import memory_data
+from figgen.commands.step import cluster_of, step_data
+from figgen.commands.training import setup_data, setup_with
+from figgen.errors import InputError
+from figgen.models.cluster import Cluster
+from figgen.models.memory import RESERVE_BYTES, memory
+from figgen.models.model_shape import ExpertShape, LatentAttention, ModelShape
+from figgen.models.step import step
+
+Choices = dict[str, Any]
+
+USUAL: Choices = {
+    "tp": 1, "cp": 1, "pp": 1, "ep": 1, "etp": None, "order": "megatron", "microbatches": None,
+    "global_batch": None, "microbatch_size": 1, "sequence": None, "schedule": "1f1b",
+    "chunks": None, "zero": 1, "recipe": "mcore18", "recompute": "none", "context_exchange": "p2p",
+    "no_sequence_parallel": False, "no_flash_attention": False, "dropout": False, "buckets": None,
+    "no_double_buffering": False, "accelerator": "h100-sxm-80gb", "nic": "ib-ndr", "dtype": "bf16",
+    "efficiency": 0.5, "no_overlap": False, "reserve": RESERVE_BYTES,
+}  # fmt: skip
+RENAMED = {"zero_stage": "zero", "compute_efficiency": "efficiency", "reserve_bytes": "reserve"}
+SWITCHES = {
+    "sequence_parallel": "no_sequence_parallel",
+    "flash_attention": "no_flash_attention",
+    "double_buffering": "no_double_buffering",
+    "overlap_data_parallel": "no_overlap",
+}
+SUMS_ARE_PLAIN = sys.version_info < (3, 12)
+"""Later Pythons add floats up with compensation, which JavaScript does not."""
+
+
+def answered(choices: Choices) -> Any:
+    """What `figgen step --json` and `figgen memory --json` print, or their message."""
+    try:
+        return json.loads(json.dumps(_answered(choices)))
+    except InputError as error:
+        return {"error": str(error)}
+
+
+def _answered(choices: Choices) -> Choices:
+    options = argparse.Namespace(**USUAL | dict(_option(*pair) for pair in choices.items()))
+    own_model = isinstance(options.model, dict)
+    shape = _shape(options.model) if own_model else catalog.model(options.model).shape
+    name = "own" if own_model else options.model
+    setup = setup_with(shape, options, overlap=not options.no_overlap)
+    own_chip = isinstance(options.accelerator, dict)
+    cluster = _own_cluster(options) if own_chip else cluster_of(options)
+    found = step(setup, cluster, compute_efficiency=options.efficiency)
+    capacity = (
+        options.accelerator["memory_bytes"]
+        if own_chip
+        else catalog.accelerator(options.accelerator).hbm_bytes
+    )
+    held = memory(setup, capacity_bytes=capacity, reserve_bytes=options.reserve)
+    head = setup_data(name, setup)
+    hardware = {
+        "accelerator": "own" if own_chip else options.accelerator,
+        "nic": "own" if isinstance(options.nic, dict) else options.nic,
+        "compute_efficiency": options.efficiency,
+    }
+    data = step_data(found, cluster, options.efficiency)
+    return {"step": head | hardware | data, "memory": head | memory_data(held)}
+
+
+def _option(name: str, value: Any) -> tuple[str, Any]:
+    if name in SWITCHES:
+        return SWITCHES[name], not value
+    return RENAMED.get(name, name), value
+
+
+def _shape(given: Choices) -> ModelShape:
+    parts = {"experts": ExpertShape, "latent": LatentAttention}
+    return ModelShape(**{k: parts[k](**v) if k in parts else v for k, v in given.items()})
+
+
+def _own_cluster(options: argparse.Namespace) -> Cluster:
+    chip, nic = options.accelerator, options.nic
+    own = isinstance(nic, dict)
+    return Cluster(
+        chip["peak_flops_per_s"],
+        chip["scale_up_bandwidth_bytes_per_s"],
+        nic["bandwidth_bytes_per_s"] if own else catalog.link(nic).bandwidth_bytes_per_s,
+        options.scale_up_latency_s,
+        options.network_latency_s,
+    )
+
+
+def random_choices(rng: random.Random) -> Choices:
+    """A step of any model, schedule, sharding and hardware; about one in five does not fit."""
+    nodes, gpus = rng.choice((1, 1, 2, 4, 8, 16)), rng.choice((4, 8, 8, 8))
+    world = nodes * gpus
+    name = rng.choice(list(catalog.MODELS))
+    pp = _divisor(rng, world, 16)
+    tp = _divisor(rng, world // pp, 8)
+    cp = _divisor(rng, world // pp // tp, 8) if rng.random() < 0.5 else 1
+    choices: Choices = {
+        "model": name, "nodes": nodes, "gpus_per_node": gpus, "pp": pp, "tp": tp, "cp": cp,
+        "order": rng.choice((*["megatron"] * 4, "megatron-tp-pp-dp", "tp-cp-ep-dp-pp", "llama3")),
+        "sequence": rng.choice((None, 512, 1536, 2048, 4096, 8192, 32768)),
+        "microbatch_size": rng.choice((1, 1, 2, 3)),
+    }  # fmt: skip
+    if catalog.model(name).shape.experts:
+        choices["ep"] = _divisor(rng, world // pp, 64)
+        if rng.random() < 0.7:
+            choices["etp"] = _divisor(rng, world // pp // choices["ep"], 4)
+    return choices | _schedule(rng, pp, world) | _options(rng) | _hardware(rng)
+
+
+def _schedule(rng: random.Random, pp: int, world: int) -> Choices:
+    name = rng.choice(
+        ("1f1b", "1f1b", "gpipe", "naive", "looped-bfs", "interleaved-1f1b", "interleaved-1f1b",
+         "zb1p", "zb2p", "zbv", "v-half", "v-min", "dualpipe", "dualpipev")
+    )  # fmt: skip
+    choices: Choices = {"schedule": name, "microbatches": rng.choice((pp, 4 * pp, None))}
+    if rng.random() < 0.4:
+        choices["microbatches"] = rng.randint(1, 40)
+    if name in ("looped-bfs", "interleaved-1f1b", "zb1p") and rng.random() < 0.6:
+        choices["chunks"] = rng.choice((1, 2, 3, 4))
+    if name.startswith("dualpipe"):
+        choices["microbatches"] = 2 * rng.randint(pp, 2 * pp)
+    elif rng.random() < 0.1:
+        choices["global_batch"] = rng.choice((1, 2, 3)) * world * 4
+    return choices
+
+
+def _options(rng: random.Random) -> Choices:
+    choices: Choices = {
+        "zero_stage": rng.randint(0, 3),
+        "recipe": rng.choice(("zero16", "mcore18", "mcore20", "fp32_16")),
+        "recompute": rng.choice(("none", "selective", "full")),
+        "context_exchange": rng.choice(("p2p", "all-gather")),
+        "compute_efficiency": rng.choice((0.5, 0.3, 0.7, 1, 0.45)),
+    }
+    for switch in SWITCHES:
+        choices[switch] = rng.random() < 0.8
+    choices["dropout"] = rng.random() < 0.2
+    if rng.random() < 0.2:
+        choices["buckets"] = rng.randint(1, 40)
+    return choices
+
+
+def _hardware(rng: random.Random) -> Choices:
+    name = rng.choice(list(catalog.ACCELERATORS))
+    chip = catalog.accelerator(name)
+    offered = [dtype for dtype in ("bf16", "fp16", "fp8", "fp4", "tf32") if getattr(chip, dtype)]
+    links = [link for link, found in catalog.LINKS.items() if found.kind == "scale-out"]
+    dtype = rng.choice(offered) if rng.random() < 0.95 else "fp4"
+    return {"accelerator": name, "dtype": dtype, "nic": rng.choice(links)}
+
+
+def own_choices(rng: random.Random) -> Choices:
+    """A step of a made-up model on made-up hardware."""
+    tp, pp = rng.choice((1, 2, 4)), rng.choice((1, 2, 4))
+    heads = rng.choice((8, 12, 16, 40))
+    shape: Choices = {
+        "layers": rng.randint(4, 40), "hidden": rng.choice((768, 1000, 5120)), "heads": heads,
+        "kv_heads": rng.choice([n for n in range(1, heads + 1) if heads % n == 0]),
+        "head_dim": rng.choice((64, 96, 128)), "ffn_hidden": rng.choice((3072, 4096, 11008)),
+        "vocab": rng.randint(1000, 200_000), "sequence": rng.choice((1024, 4096)),
+        "ffn": rng.choice(("gelu", "swiglu", "squared-relu")),
+        "norm": rng.choice(("layernorm", "layernorm-no-bias", "rmsnorm")),
+        "norms_per_layer": rng.choice((2, 4)), "final_norm": rng.random() < 0.8,
+        "qk_norm": rng.choice(("none", "per-head", "full-width")), "bias": rng.random() < 0.5,
+        "tied_embeddings": rng.random() < 0.5, "learned_positions": rng.random() < 0.5,
+    }  # fmt: skip
+    ep = 1
+    if rng.random() < 0.5:
+        count = rng.choice((8, 16))
+        shape["experts"] = {
+            "count": count, "top_k": rng.choice((1, 2, 8)), "ffn_hidden": 1024,
+            "shared": rng.choice((0, 1)), "dense_layers": rng.choice((0, 1, 3)),
+        }  # fmt: skip
+        ep = rng.choice((1, 2, 4, 8))
+    if rng.random() < 0.3:
+        shape["latent"] = {
+            "query_rank": 512, "kv_rank": 256, "nope_head_dim": 64, "rope_head_dim": 32,
+            "value_head_dim": 64,
+        }  # fmt: skip
+    return {
+        "model": shape, "nodes": 4, "gpus_per_node": 8, "tp": tp, "pp": pp, "ep": ep, "etp": 1,
+        "microbatches": 2 * pp * rng.randint(1, 3), **_options(rng),
+        "schedule": rng.choice(("1f1b", "zb1p", "interleaved-1f1b", "dualpipev", "dualpipe")),
+        "accelerator": {
+            "peak_flops_per_s": rng.uniform(1e14, 5e15),
+            "memory_bytes": rng.uniform(1e10, 3e11),
+            "scale_up_bandwidth_bytes_per_s": rng.uniform(1e11, 2e12),
+        },
+        "nic": {"bandwidth_bytes_per_s": rng.uniform(5e9, 3e11)},
+        "scale_up_latency_s": rng.uniform(0, 1e-5), "network_latency_s": rng.uniform(0, 1e-4),
+    }  # fmt: skip
+
+
+def _divisor(rng: random.Random, number: int, most: int) -> int:
+    return rng.choice([d for d in range(1, min(number, most) + 1) if number % d == 0])
