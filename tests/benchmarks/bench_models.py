@@ -11,6 +11,8 @@ import time
 import tracemalloc
 from collections.abc import Callable
 
+import pytest
+
 from figgen.models.collectives import trace
 from figgen.models.mesh import RankMesh, group_array
 from figgen.models.schedules import Schedule, build
@@ -19,10 +21,10 @@ from figgen.models.simulate import Durations, simulate
 MESH = RankMesh((("tp", 8), ("cp", 16), ("dp", 64), ("pp", 16)))
 
 
-def measured(work: Callable[[], object]) -> tuple[float, float]:
-    """(best seconds of three, peak MiB of one more)."""
+def measured(work: Callable[[], object], rounds: int = 3) -> tuple[float, float]:
+    """(best seconds of `rounds`, peak MiB of one more)."""
     seconds = []
-    for _ in range(3):
+    for _ in range(rounds):
         started = time.perf_counter()
         work()
         seconds.append(time.perf_counter() - started)
@@ -100,6 +102,10 @@ def test_64_stages_512_microbatches_interleaved() -> None:
         lambda: simulate(schedule, durations),
         lambda: plain_makespan(schedule, durations),
     )
+    seconds, peak = measured(
+        lambda: build("interleaved-1f1b", stages=64, microbatches=512, chunks=4)
+    )
+    print(f"writing its order: {seconds * 1e3:.1f} ms, {peak:.1f} MiB")
 
 
 def plain_ring(ranks: int) -> list[list[set[int]]]:
@@ -124,7 +130,24 @@ def test_ring_of_256_ranks() -> None:
     )
 
 
-def test_double_binary_tree_of_256_ranks() -> None:
-    seconds, peak = measured(lambda: trace("all-reduce", "double-binary-tree", 256))
-    print(f"\ntracing and proving a double binary tree of 256 ranks: {seconds * 1e3:.1f} ms, "
-          f"{peak:.1f} MiB")  # fmt: skip
+def plain_binomial(ranks: int) -> list[set[int]]:
+    """Up a binomial tree and down again on one set of contributors per rank."""
+    held = [{rank} for rank in range(ranks)]
+    gaps = [2**k for k in range((ranks - 1).bit_length())]
+    for gap in gaps:
+        for rank in range(0, ranks - gap, 2 * gap):
+            held[rank] |= held[rank + gap]
+    for gap in reversed(gaps):
+        for rank in range(0, ranks - gap, 2 * gap):
+            held[rank + gap] = set(held[rank])
+    assert all(len(content) == ranks for content in held)
+    return held
+
+
+@pytest.mark.parametrize("algorithm", ["binomial-tree", "double-binary-tree"])
+def test_tree_of_256_ranks(algorithm: str) -> None:
+    report(
+        f"tracing and proving a {algorithm} all-reduce of 256 ranks, beside a binomial tree",
+        lambda: trace("all-reduce", algorithm, 256),
+        lambda: plain_binomial(256),
+    )
