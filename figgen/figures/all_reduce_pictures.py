@@ -108,7 +108,6 @@ def exchange_distances(*, ranks: int = 8, message_bytes: float = 1e9) -> Table:
         rows.append(
             (
                 run.phases[step],
-                step + 1,
                 distance,
                 largest[step],
                 *(partner[r] for r in range(ranks)),
@@ -116,7 +115,6 @@ def exchange_distances(*, ranks: int = 8, message_bytes: float = 1e9) -> Table:
         )
     columns = (
         Column(label="phase"),
-        Column(label="step"),
         Column(label="distance"),
         Column(label="each sends", unit="B", spec="bytes"),
         *(Column(label=f"r{rank}") for rank in range(ranks)),
@@ -127,7 +125,7 @@ def exchange_distances(*, ranks: int = 8, message_bytes: float = 1e9) -> Table:
         "first": Named(largest[0], "B"),
         "smallest": Named(min(largest), "B"),
         "sent": Named(sum(largest), "B"),
-        "farthest": Named(rows[0][2]),
+        "farthest": Named(rows[0][1]),
     }
     return Table(columns=columns, rows=tuple(rows), values=values)
 
