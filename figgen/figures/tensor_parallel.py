@@ -195,7 +195,7 @@ def _span(first: int, last: int) -> str:
 
 @figure("tp-layer")
 def tp_layer(*, sequence_parallel: bool = False) -> Diagram:
-    """A layer from left to right: what is whole, what is split, and where the ranks talk."""
+    """A layer, right and back left: what is whole, what is split, and where the ranks talk."""
     whole = "s/T × h" if sequence_parallel else "s × h"
     calm = "tp" if sequence_parallel else "neutral"
     enter = ("in", "→ all-gather", "← reduce-scatter") if sequence_parallel else (
@@ -207,6 +207,7 @@ def tp_layer(*, sequence_parallel: bool = False) -> Diagram:
         (("MLP up", "by columns"), ("activation", "s × 4h/T"), ("MLP down", "by rows")),
     )
     widths = (1.15, 1.7, 1.2, 1.2, 1.2, 1.7, 1.2)
+    across = sum(widths) + 6 * 0.3
     boxes, links = [], []
     for row, middle in enumerate(halves):
         x, before = 0.0, ""
@@ -215,10 +216,11 @@ def tp_layer(*, sequence_parallel: bool = False) -> Diagram:
         for at, (lines, role, width) in enumerate(zip(steps, roles, widths, strict=True)):
             name = f"{row}.{at}"
             boxes.append(Box(
-                name=name, lines=lines, x=x, y=row * 1.6, width=width, height=1.0, role=role,
+                name=name, lines=lines, x=across - x - width if row else x, y=row * 1.45,
+                width=width, height=1.0, role=role,
             ))  # fmt: skip
             links += [_link(before, name)] if before else []
             before, x = name, x + width + 0.3
     links.append(_link("0.6", "1.0"))
     values = {"exchanges": Named(8 if sequence_parallel else 4)}
-    return Diagram(boxes=tuple(boxes), links=tuple(links), width=x - 0.3, height=2.6, values=values)
+    return Diagram(boxes=tuple(boxes), links=tuple(links), width=across, height=2.45, values=values)
