@@ -21,6 +21,9 @@ from figgen.coverage_page import coverage_page
 from figgen.errors import InputError
 from figgen.fonts import math_font
 from figgen.formulas import FORMULAS, module
+from figgen.formulas.notes import notes_module
+from figgen.generated.catalog_pages import catalog_pages
+from figgen.generated.presets import preset_pages
 from figgen.layouts import layouts_json
 from figgen.markdown import directive, math
 from figgen.markdown.pages import Page, Problem, Site, fences, figure_numbers
@@ -38,6 +41,7 @@ class Edition:
     """The state of one build."""
 
     site: Site
+    docs: Path | None = None
     problems: list[Problem] = field(default_factory=list)
     chapters: dict[str, str] = field(default_factory=dict)
     _made: dict[str, Content] = field(default_factory=dict)
@@ -47,7 +51,16 @@ class Edition:
         return {
             "reference/formulas.md": formulas_page(),
             "reference/coverage.md": coverage_page(),
+            **preset_pages(self._tools()),
+            **catalog_pages(),
         }
+
+    def _tools(self) -> frozenset[str]:
+        """Paths of the live pages among the sources."""
+        if self.docs is None:
+            return frozenset()
+        found = (self.docs / TOOLS).glob("*.md")
+        return frozenset(path.relative_to(self.docs).as_posix() for path in found)
 
     def scan(self, pages: Iterable[tuple[str, str, str]]) -> None:
         """Look at every (path, chapter, source) first: number all figures, begin to draw plots.
@@ -84,6 +97,7 @@ class Edition:
         made["figures.json"] = self.manifest()
         if any(path.startswith(TOOLS) for path in self.chapters):
             made["assets/javascripts/formulas.js"] = module(FORMULAS.values())
+            made["assets/javascripts/formula-notes.js"] = notes_module(FORMULAS.values())
             made["assets/data/layouts.json"] = layouts_json()
             made["assets/data/catalog.json"] = configurations_json()
         if any(path.endswith(".plotly.json") for path in made):
@@ -129,7 +143,7 @@ def open_edition(
         glossary={term: entry["means"] for term, entry in _toml(docs / "glossary.toml").items()},
         late=True,
     )
-    return Edition(site)
+    return Edition(site, docs)
 
 
 def _plotly_bundle() -> bytes:

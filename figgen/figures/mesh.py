@@ -38,16 +38,17 @@ def rank_grid(
     sizes: str = "",
     order: str = "megatron",
     first: str = "tp",
+    communicators: tuple[str, ...] = (),
     whole: bool = False,
 ) -> RankGrid:
     """Every GPU by node, with all its coordinates, coloured by the groups of one communicator.
 
     Above 512 GPUs one block of whole nodes stands for the others, unless the `whole` world is
     wanted, as for the download.  `first` is the communicator that the grid is coloured by until a
-    reader chooses another.
+    reader chooses another, of all or of the given `communicators`.
     """
     parallel = laid_out(preset, run, sizes, order)
-    names = shown_communicators(parallel)
+    names = communicators or shown_communicators(parallel)
     if first not in names:
         raise InputError("first", expected=f"one of {', '.join(names)}", got=first)
     block = whole_world(parallel) if whole else block_of(parallel)

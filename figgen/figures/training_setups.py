@@ -61,12 +61,18 @@ class TrainingStep:
     @property
     def memory(self) -> MemoryEstimate:
         """What every pipeline rank needs, against the accelerator's capacity."""
-        return memory(self.setup, capacity_bytes=self.accelerator.hbm_bytes)
+        return _memory(self.setup, self.accelerator.hbm_bytes)
 
 
-@lru_cache(maxsize=32)
+# A page shows a setup in several figures, and a build has a page for every preset.
+@lru_cache(maxsize=64)
 def _estimate(setup: TrainingSetup, cluster: Cluster, efficiency: float) -> StepEstimate:
     return step(setup, cluster, compute_efficiency=efficiency)
+
+
+@lru_cache(maxsize=64)
+def _memory(setup: TrainingSetup, capacity_bytes: float) -> MemoryEstimate:
+    return memory(setup, capacity_bytes=capacity_bytes)
 
 
 def _switch(text: str) -> bool:
@@ -118,6 +124,7 @@ def written_options(text: str) -> dict[str, object]:
     return found
 
 
+@lru_cache(maxsize=64)
 def training_step(
     preset: str | None = None,
     run: str | None = None,

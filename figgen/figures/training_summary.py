@@ -147,11 +147,11 @@ def setup_roofline(
 
 
 @figure("published-and-computed")
-def published_and_computed(*, presets: tuple[str, ...]) -> Table:
+def published_and_computed(*, runs: tuple[str, ...]) -> Table:
     """Step time and utilisation of training presets as the models find them, and as published."""
     rows: list[tuple[Scalar, ...]] = []
     values: dict[str, Named] = {}
-    for name in presets:
+    for name in runs:
         found = training_step(preset=name)
         published = published_step_s(found.run) if found.run else None
         computed = found.estimate.step_time_s

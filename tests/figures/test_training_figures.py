@@ -156,7 +156,7 @@ GOLDEN: dict[str, dict[str, object]] = {
     "memory-by-stage": {"preset": "bloom-176b", "most": 4},
     "setup-summary": {"preset": "deepseek-v3"},
     "setup-roofline": {"preset": "llama-3-405b-131k"},
-    "published-and-computed": {"presets": ["bloom-176b", "opt-175b", "nemotron-4-340b"]},
+    "published-and-computed": {"runs": ["bloom-176b", "opt-175b", "nemotron-4-340b"]},
 }
 
 

@@ -155,6 +155,8 @@ function begin() {
     button.addEventListener("click", () => explore(button));
   }
   document.querySelectorAll(".fig-scroll:has(.frame)").forEach(stepper);
+  const tables = document.querySelectorAll("table.sortable");
+  if (tables.length) import("./tables.js").then(({ enhance }) => tables.forEach(enhance));
 }
 
 // Material replaces the page's content on instant navigation and says so through document$.

@@ -1,0 +1,198 @@
+"""Hardware, models and runs of the catalog, one page each."""
+
+from __future__ import annotations
+
+from figgen import catalog
+from figgen.catalog import TrainingPreset, Value
+from figgen.catalog.hardware import DTYPES
+from figgen.generated.data_tables import (
+    Cell,
+    Row,
+    Sources,
+    anchor,
+    of_number,
+    of_value,
+    table,
+)
+from figgen.units import format_quantity
+
+NOTES = (
+    "Values are written as their source prints them, with the range where sources differ.\n"
+    "A number in brackets names the source, in the last column for a row and beside a value that "
+    "has its own; † marks a value that nobody could look up.\n"
+    "Click a heading to sort, and the # of a row for its address.\n"
+)
+
+
+def catalog_pages() -> dict[str, str]:
+    """The pages by their path."""
+    return {
+        "reference/hardware.md": hardware_page(),
+        "reference/models.md": models_page(),
+        "reference/runs.md": runs_page(),
+    }
+
+
+def _page(title: str, about: str, words: str, body: str, sources: Sources) -> str:
+    return (
+        f"---\ndescription: {about}\nhide: [toc]\n---\n\n# {title}\n\n{words}{NOTES}\n{body}\n"
+        f"## Sources {{ data-search-exclude }}\n\n{sources.html()}"
+    )
+
+
+def hardware_page() -> str:
+    """Accelerators, and links between them."""
+    sources = Sources()
+    chips = table("Accelerators", CHIPS, [_chip(a) for a in catalog.ACCELERATORS.values()], sources)
+    links = table("Links", LINKS, [_link(found) for found in catalog.LINKS.values()], sources)
+    return _page(
+        "Hardware",
+        "Accelerators and links with dense peaks, memory and bandwidth of one direction, each "
+        "value with its source.",
+        "Peaks are dense and bandwidths are those of one direction, whatever the datasheet adds "
+        "up; the [conventions](conventions.md) say why.\n",
+        f"## Accelerators\n\n{chips}\n## Links\n\n"
+        "What a vendor prints for both directions is in a column of its own, and nothing computes "
+        f"with it.\n\n{links}",
+        sources,
+    )
+
+
+CHIPS = (
+    "accelerator", "name", "year", "memory", "memory bandwidth",
+    *(f"dense {dtype.upper()}" for dtype in DTYPES), "BF16 measured", "scale-up link",
+    "scale-up per GPU", "domain", "power",
+)  # fmt: skip
+
+
+def _chip(chip: catalog.Accelerator) -> Row:
+    own = chip.source
+    rate = chip.scale_up_bandwidth_bytes_per_s
+    return Row(
+        chip.name,
+        (
+            Cell(chip.title), Cell(chip.name), Cell(str(chip.year), chip.year),
+            of_value(chip.hbm_capacity, own), of_value(chip.hbm_bandwidth, own),
+            *(of_value(getattr(chip, dtype), own) for dtype in DTYPES),
+            of_value(chip.measured_bf16, own),
+            Cell(chip.scale_up.title, link=f"#{anchor(chip.scale_up.name)}"),
+            Cell(format_quantity(rate, "B/s", "si"), rate),
+            of_number(chip.scale_up_domain), of_value(chip.tdp, own),
+        ),
+        own,
+    )  # fmt: skip
+
+
+LINKS = (
+    "link", "name", "kind", "per", "one direction", "both directions", "latency", "achieved",
+)  # fmt: skip
+
+
+def _link(link: catalog.Link) -> Row:
+    own, both = link.source, link.both_directions_bytes_per_s
+    return Row(
+        link.name,
+        (
+            Cell(link.title), Cell(link.name), Cell(link.kind), Cell(link.per),
+            of_value(link.bandwidth, own), Cell(format_quantity(both, "B/s", "si"), both),
+            of_value(link.latency, own), of_value(link.achieved_bandwidth, own),
+        ),
+        own,
+    )  # fmt: skip
+
+
+MODELS = (
+    "model", "name", "layers", "hidden", "heads", "KV heads", "FFN", "vocabulary", "sequence",
+    "experts", "parameters, published", "summed from the shape", "active, summed", "tokens",
+)  # fmt: skip
+
+
+def models_page() -> str:
+    """Shapes of published models."""
+    sources = Sources()
+    body = table("Models", MODELS, [_model(m) for m in catalog.MODELS.values()], sources)
+    explained = "\n".join(
+        f"- {m.title}: {m.explained}" for m in catalog.MODELS.values() if m.explained
+    )
+    return _page(
+        "Models",
+        "Shapes of published models, with parameters as published and as summed from the shape.",
+        "The sum of parameters is computed from the shape and tested against the published "
+        "count.\n",
+        f"{body}\n## Where the sum differs {{ data-search-exclude }}\n\n{explained}\n",
+        sources,
+    )
+
+
+def _model(model: catalog.Model) -> Row:
+    shape, experts = model.shape, model.shape.experts
+    own = model.source
+    mixture = Cell("–") if experts is None else Cell(
+        f"{experts.count} choose {experts.top_k}" + (f" + {experts.shared}" * (experts.shared > 0)),
+        experts.count,
+    )  # fmt: skip
+    return Row(
+        model.name,
+        (
+            Cell(model.title), Cell(model.name), of_number(shape.layers), of_number(shape.hidden),
+            of_number(shape.heads), of_number(shape.kv_heads), of_number(shape.ffn_hidden),
+            of_number(shape.vocab), of_number(shape.sequence), mixture,
+            of_value(model.published_parameters, own, _si(model.published_parameters)),
+            of_number(model.parameters, f"{model.parameters:,}"),
+            of_number(model.active_parameters, f"{model.active_parameters:,}"),
+            of_value(model.tokens, own, _si(model.tokens)),
+        ),
+        own,
+    )  # fmt: skip
+
+
+def _si(value: Value | None) -> str:
+    return "" if value is None else format_quantity(value.value, "1", "si")
+
+
+RUNS = (
+    "run", "model", "accelerator", "GPUs", "TP", "CP", "PP", "DP", "EP", "chunks", "microbatch",
+    "global batch", "sequence", "ZeRO", "multiplied in", "recomputed", "step", "tokens/s per GPU",
+    "FLOP/s per GPU", "counted", "MFU", "HFU", "memory",
+)  # fmt: skip
+
+
+def runs_page() -> str:
+    """Published training runs."""
+    sources = Sources()
+    pages = {
+        preset.run.name: f"../presets/{preset.name}/"
+        for preset in catalog.PRESETS.values()
+        if isinstance(preset, TrainingPreset)
+    }
+    rows = [_run(run, pages.get(run.name, "")) for run in catalog.RUNS.values()]
+    return _page(
+        "Runs",
+        "Published training runs with layout, batch, step time and utilisation, each with its "
+        "source.",
+        "A dash is a number that was not published, and a run with a page of its own is linked.\n"
+        "Rates are per accelerator; `counted` says whether a FLOP rate counts what the model "
+        "needs or what the hardware does, recomputation included.\n",
+        table("Runs", RUNS, rows, sources),
+        sources,
+    )
+
+
+def _run(run: catalog.Run, page: str) -> Row:
+    own = run.source
+    numbers = (run.gpus, run.tp, run.cp, run.pp, run.dp, run.ep, run.virtual_stages,
+               run.microbatch, run.global_batch, run.sequence, run.zero_stage)  # fmt: skip
+    return Row(
+        run.name,
+        (
+            Cell(run.title, link=page),
+            Cell(run.model.title, link=f"../models/#{anchor(run.model.name)}"),
+            Cell(run.accelerator.title, link=f"../hardware/#{anchor(run.accelerator.name)}"),
+            *map(of_number, numbers),
+            Cell(run.precision), Cell(run.recompute or "–"),
+            of_value(run.step_time, own), of_value(run.tokens_per_s, own),
+            of_value(run.flops_rate, own), Cell(run.flops_kind if run.flops_rate else "–"),
+            of_value(run.mfu, own), of_value(run.hfu, own), of_value(run.peak_memory, own),
+        ),
+        own,
+    )  # fmt: skip

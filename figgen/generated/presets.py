@@ -1,0 +1,122 @@
+"""One page for each preset of a rank map or a published run, and the index of them all."""
+
+from __future__ import annotations
+
+from html import escape
+
+from figgen import catalog
+from figgen.catalog import HardwarePreset, MapPreset, Preset, TrainingPreset
+from figgen.figures.mesh import shown_communicators
+from figgen.generated.fences import figure
+from figgen.generated.layout_sections import Laid, layout_sections
+from figgen.generated.preset_training import training_sections
+from figgen.layouts import layouts
+from figgen.models.layout import layout
+
+FOLDER = "reference/presets/"
+
+
+def preset_pages(tools: frozenset[str]) -> dict[str, str]:
+    """Every page of a preset by its path, and the index; `tools` are the live pages that exist."""
+    shown = [p for p in catalog.PRESETS.values() if not isinstance(p, HardwarePreset)]
+    pages = {f"{FOLDER}{preset.name}.md": _page(preset, tools) for preset in shown}
+    return {"reference/presets.md": _index(), **pages}
+
+
+def _index() -> str:
+    presets = catalog.PRESETS.values()
+    maps = [p for p in presets if isinstance(p, MapPreset)]
+    steps = [p for p in presets if isinstance(p, TrainingPreset)]
+    hardware = [p for p in presets if isinstance(p, HardwarePreset)]
+    listed = "\n".join(
+        f"| [{escape(p.title)}](presets/{p.name}.md) | `{p.name}` | {p.world:,} |" for p in maps
+    )
+    runs = "\n".join(
+        f"| [{escape(p.title)}](presets/{p.name}.md) | `{p.name}` | {p.run.gpus or 0:,} "
+        f"| {escape(p.run.model.title)} |"
+        for p in steps
+    )
+    nodes = "\n".join(
+        f"| {escape(p.title)} | `{p.name}` "
+        f'| {{{{ preset("{p.name}").scale_up_bandwidth_bytes_per_s:si }}}} '
+        f'| {{{{ preset("{p.name}").network_bandwidth_bytes_per_s:si }}}} |'
+        for p in hardware
+    )
+    return (
+        "---\ndescription: Named configurations: rank maps, nodes, and the layouts of published "
+        "runs, each with a page of its own.\n---\n\n# Presets\n\n"
+        "A preset is a configuration with a name, which every figure, tool and command takes.\n"
+        "Each of the first two kinds has a page with its rank map, its groups and what follows "
+        "from them.\n\n"
+        f"## Published runs\n\n| run | preset | GPUs | model |\n|---|---|--:|---|\n{runs}\n\n"
+        "[](#fig-published-and-computed) sets the computed step of each beside the published one."
+        f"\n\n{_compared(steps)}\n"
+        f"## Rank maps\n\n| map | preset | GPUs |\n|---|---|--:|\n{listed}\n\n"
+        "## Nodes\n\nBandwidths are those of one GPU in one direction.\n\n"
+        "| node | preset | inside the node | between nodes |\n|---|---|--:|--:|\n"
+        f"{nodes}\n"
+    )
+
+
+def _compared(steps: list[TrainingPreset]) -> str:
+    names = ", ".join(preset.name for preset in steps)
+    return figure(
+        "published-and-computed",
+        f"runs: [{names}]",
+        caption="With one assumption for all, that products reach half of the peak, the models "
+        "come close to some runs and not to others; each preset's page says what was assumed.",
+        alt="A table of {{ runs }} published runs with their GPUs, the computed and the published "
+        "time of a step, the difference, and both utilisations.",
+    )
+
+
+def _page(preset: Preset, tools: frozenset[str]) -> str:
+    if isinstance(preset, TrainingPreset):
+        return (
+            _head(
+                preset,
+                "How is this run laid out, what does a step send, and where do time and memory go?",
+                f"{preset.title}, rank map, groups, schedule, memory, communication and time of "
+                "a step, computed and as published.",
+                tools,
+            )
+            + "\n"
+            + training_sections(preset)
+        )
+    assert isinstance(preset, MapPreset)
+    return _map_page(preset, tools)
+
+
+def _head(preset: Preset, question: str, about: str, tools: frozenset[str]) -> str:
+    offered = {found["name"] for found in layouts()}
+    opened = [
+        f"[Open it in the {name}](../../{path}?preset={preset.name})"
+        for name, path in (("rank map", "tools/rank-map.md"), ("modeler", "tools/modeler.md"))
+        if path in tools and preset.name in offered
+        if name == "rank map" or preset.kind == "training"
+    ]
+    links = " · ".join([*opened, "[All presets](../presets.md)"])
+    return (
+        f"---\ndescription: {about}\n---\n\n# {preset.title}\n\n**{question}**\n\n"
+        f"Preset `{preset.name}`: {links}\n"
+    )
+
+
+def _map_page(preset: MapPreset, tools: frozenset[str]) -> str:
+    parallel = layout(
+        nodes=preset.nodes, gpus_per_node=preset.gpus_per_node, tp=preset.tp, cp=preset.cp,
+        pp=preset.pp, ep=preset.ep, etp=preset.etp,
+    )  # fmt: skip
+    laid = Laid(parallel, f"preset: {preset.name}", shown_communicators(parallel))
+    parts = [
+        _head(
+            preset,
+            "Which GPU holds which part, and which groups leave their node?",
+            f"Rank map of {preset.title}, groups of every communicator and what crosses nodes.",
+            tools,
+        ),
+        layout_sections(laid),
+    ]
+    if preset.note:
+        parts.append(f"Note: {escape(preset.note)}\n")
+    return "\n".join(parts)

@@ -1,0 +1,71 @@
+"""What was published of a run, beside what the models find for it."""
+
+from __future__ import annotations
+
+from html import escape
+
+from figgen.catalog import TrainingPreset, Value
+from figgen.figures.training_published import how_published, published_step_s
+from figgen.figures.training_setups import TrainingStep
+from figgen.units import format_quantity
+
+PRINTED = {
+    "step_time": ("time of a step", "time"),
+    "tokens_per_s": ("tokens per second and accelerator", ""),
+    "flops_rate": ("FLOP rate per accelerator", "flops"),
+    "mfu": ("model FLOP utilisation", ".1%"),
+    "hfu": ("hardware FLOP utilisation", ".1%"),
+    "peak_memory": ("peak memory", "bytes"),
+    "time_to_train": ("time to train", "time"),
+}
+"""Fields of a run that a source may print: label and format."""
+
+
+def published_section(preset: TrainingPreset, step: TrainingStep) -> str:
+    """Published values as inline numbers with their sources, and the difference to the models."""
+    run = preset.run
+    found = {name: getattr(run, name) for name in PRINTED}
+    computed = {
+        "step_time": _seconds(step.estimate.step_time_s),
+        "tokens_per_s": f"{step.estimate.tokens_per_s_per_gpu:,.0f} tokens/s",
+        "mfu": f"{step.estimate.model_flops_utilisation:.1%}",
+        "peak_memory": format_quantity(step.memory.fullest.total_bytes, "B", "bytes"),
+    }
+    rows = [
+        f'| {label} | {{{{ run("{run.name}").{name}:{spec} }}}} | {computed.get(name, "–")} |'
+        for name, (label, spec) in PRINTED.items()
+        if isinstance(found[name], Value)
+    ]
+    said = (
+        "\n| what | published | computed here |\n|---|--:|--:|\n" + "\n".join(rows) + "\n"
+        if rows
+        else "\nNo rate of this run was published.\n"
+    )
+    lines = [
+        "## Published and computed { data-search-exclude }\n",
+        f"The sources: {escape(run.source)}.",
+        "The [table of runs](../runs.md#"
+        + run.name.replace(".", "-")
+        + ") has every published setting.",
+        said,
+    ]
+    lines += [_difference(preset, step)] if published_step_s(run) else []
+    lines += [f"Note of the catalog: {escape(run.note)}"] if run.note else []
+    return "\n".join(lines) + "\n"
+
+
+def _difference(preset: TrainingPreset, step: TrainingStep) -> str:
+    published = published_step_s(preset.run)
+    assert published is not None
+    share = step.estimate.step_time_s / published - 1
+    words = "longer" if share > 0 else "shorter"
+    return (
+        f"\nThe published step takes {_seconds(published)} ({how_published(preset.run)}); the "
+        f"computed one is {abs(share):.0%} {words}.\n"
+        f"With products at {step.compute_efficiency:.0%} of the peak for every run alike, this "
+        "difference is not fitted away.\n"
+    )
+
+
+def _seconds(value: float) -> str:
+    return format_quantity(value, "s", "time")

@@ -1,0 +1,62 @@
+"""Pages of presets: one for each, complete, and with nothing in them that does not exist."""
+
+from __future__ import annotations
+
+import re
+
+import pytest
+
+from figgen import catalog
+from figgen.catalog import HardwarePreset, MapPreset
+from figgen.generated.presets import preset_pages
+from figgen.markdown import directive
+from figgen.markdown.pages import fences
+
+TOOLS = frozenset({"tools/rank-map.md", "tools/modeler.md"})
+PAGES = preset_pages(TOOLS)
+NAMES = [n for n, p in catalog.PRESETS.items() if not isinstance(p, HardwarePreset)]
+
+
+def test_every_map_and_every_published_run_has_a_page_and_the_index_links_them_all() -> None:
+    assert set(PAGES) == {
+        "reference/presets.md",
+        *(f"reference/presets/{name}.md" for name in NAMES),
+    }
+    linked = re.findall(r"\(presets/([\w-]+)\.md\)", PAGES["reference/presets.md"])
+    assert sorted(linked) == sorted(NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_figures_of_a_page_can_be_read_and_each_is_mentioned(name: str) -> None:
+    page = PAGES[f"reference/presets/{name}.md"]
+    ids = [directive.parse(fence.body).id for fence in fences(page)]
+    assert ids
+    assert len(set(ids)) == len(ids)
+    assert set(re.findall(r"\[\]\(#fig-([\w-]+)\)", page)) == set(ids)
+    wanted = {"rank-grid", "rank-groups", "node-crossings"}
+    if not isinstance(catalog.PRESETS[name], MapPreset):
+        wanted |= {"setup-summary", "memory-by-stage", "step-breakdown", "step-communication"}
+        wanted |= {"setup-roofline"}
+    assert wanted <= set(ids)
+
+
+def test_tools_are_linked_with_the_preset_where_they_exist_and_not_before() -> None:
+    page = PAGES["reference/presets/llama-3-405b-131k.md"]
+    assert "(../../tools/rank-map.md?preset=llama-3-405b-131k)" in page
+    assert "(../../tools/modeler.md?preset=llama-3-405b-131k)" in page
+    assert "modeler.md" not in PAGES["reference/presets/map-128.md"]
+    alone = preset_pages(frozenset())
+    assert not any("tools/" in source for source in alone.values())
+
+
+def test_a_small_copy_of_a_schedule_says_what_it_is_a_copy_of() -> None:
+    page = PAGES["reference/presets/gpt-1t.md"]
+    assert "The run has 64 stages and 512 microbatches; [](#fig-pipeline-timeline)" in page
+    assert "no schedule and no bubble" in PAGES["reference/presets/opt-175b.md"]
+
+
+def test_every_published_number_of_a_run_stands_beside_the_computed_one() -> None:
+    page = PAGES["reference/presets/bloom-176b.md"]
+    assert '| time of a step | {{ run("bloom-176b").step_time:time }} | 1.92\u00a0min |' in page
+    assert '{{ run("bloom-176b").peak_memory:bytes }}' in page
+    assert "(../runs.md#bloom-176b)" in page
