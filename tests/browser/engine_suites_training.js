@@ -2,6 +2,7 @@
 
 import { InputError } from "./engine/errors.js";
 import { CONVENTIONS, RECIPES } from "./engine/transformer.js";
+import { workedLine } from "./engine/worked.js";
 import { setupFrom, timeline, trainingMemory, trainingStep } from "./engine/training.js";
 
 const fetched = fetch(new URL("catalog.json", import.meta.url)).then((answer) => answer.json());
@@ -46,6 +47,13 @@ export const training = {
   training: each(answered),
   training_timeline: each(drawn),
   training_speed: each(evaluationTime),
+  worked: async (given) => {
+    const { notes } = await import("./formula-notes.js");
+    return given.map(([name, values, spec]) => {
+      const { text, result, symbols } = workedLine(notes, name, values, spec);
+      return { text, result, symbols };
+    });
+  },
   training_names: () => ({
     recipes: Object.fromEntries([...RECIPES].map(([name, { label, ...bytes }]) =>
       [name, [label, ...Object.values(bytes).slice(1)]])),

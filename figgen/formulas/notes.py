@@ -1,0 +1,93 @@
+"""Formulas as data for the live tools, which print them with a reader's own numbers in them.
+
+A tree is what `engine/worked.js` walks as `worked` walks the syntax: a number, the name of an
+argument, or a list of a sign and its operands.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import re
+from collections.abc import Iterable
+from typing import TypeAlias, Union
+
+from figgen.errors import InputError
+from figgen.formulas.definition import Formula
+from figgen.formulas.notation import NOTATION
+from figgen.formulas.syntax import expression
+from figgen.formulas.text import unprintable
+
+Tree: TypeAlias = Union[float, str, "list[Tree]"]
+
+SIGNS: dict[type[ast.AST], str] = {
+    ast.Add: "+", ast.Sub: "-", ast.Mult: "*", ast.Div: "/", ast.FloorDiv: "//", ast.Mod: "%",
+    ast.Pow: "**", ast.And: "and", ast.Or: "or", ast.Eq: "==", ast.NotEq: "!=", ast.Lt: "<",
+    ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=",
+}  # fmt: skip
+LETTERS = {
+    "alpha": "α", "beta": "β", "gamma": "γ", "Delta": "Δ", "eta": "η", "theta": "θ", "phi": "φ",
+    "rho": "ρ", "tau": "τ", "ell": "ℓ", "max": "max",
+}  # fmt: skip
+SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
+
+
+def notes_module(formulas: Iterable[Formula]) -> str:
+    """One ES module that exports `notes`, everything about every formula but its function."""
+    found = {formula.name: note(formula) for formula in sorted(formulas, key=lambda f: f.name)}
+    rows = ",\n".join(f"{name}:{_compact(about)}" for name, about in found.items())
+    header = "// Printed from the Python formulas of figgen.\n\n"
+    return f"{header}export const notes = {{\n{rows}\n}};\n"
+
+
+def note(formula: Formula) -> dict[str, object]:
+    """A formula's meaning, source, unit, symbol and tree; symbols and units of its arguments."""
+    return {
+        "doc": formula.doc,
+        "source": formula.source,
+        "symbol": plain(formula.symbol),
+        "unit": formula.unit,
+        "arguments": {
+            argument.name: [plain(argument.symbol), argument.unit, NOTATION[argument.name].meaning]
+            for argument in formula.args
+        },
+        "tree": tree(expression(formula)),
+    }
+
+
+def tree(node: ast.expr) -> Tree:
+    """The expression as nested lists. Raises InputError for what the printers do not know."""
+    match node:
+        case ast.Constant(value=int() | float() as value):
+            return value
+        case ast.Name(id=name):
+            return name
+        case ast.UnaryOp(op=ast.USub(), operand=operand):
+            return ["neg", tree(operand)]
+        case ast.BinOp(left=left, op=op, right=right) if type(op) in SIGNS:
+            return [SIGNS[type(op)], tree(left), tree(right)]
+        case ast.Compare(left=left, ops=[op], comparators=[right]):
+            return [SIGNS[type(op)], tree(left), tree(right)]
+        case ast.BoolOp(op=op, values=values):
+            return [SIGNS[type(op)], *map(tree, values)]
+        case ast.Call(func=ast.Name(id=name), args=arguments):
+            return [name, *map(tree, arguments)]
+    raise unprintable(node)
+
+
+def plain(symbol: str) -> str:
+    r"""A LaTeX symbol without markup: `T_\text{ring}` is "T_ring", `n_0` is "n₀".
+
+    Raises InputError for a command that has no plain spelling.
+    """
+    shown = re.sub(r"\\(?:text|hat)\{([^}]*)\}", r"\1", symbol)
+    shown = re.sub(r"\\([A-Za-z]+) ?", lambda found: LETTERS.get(found[1], found[0]), shown)
+    shown = re.sub(r"_(\d)\b", lambda found: found[1].translate(SUBSCRIPTS), shown)
+    shown = re.sub(r"[{}]", "", shown).replace("^*", "*")
+    if "\\" in shown:
+        raise InputError("a symbol without a plain spelling", got=symbol)
+    return shown
+
+
+def _compact(about: dict[str, object]) -> str:
+    return json.dumps(about, ensure_ascii=False, separators=(",", ":"))
