@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -26,6 +27,7 @@ _LATENT_KEYS = ("query_rank", "kv_rank", "nope_head_dim", "rope_head_dim", "valu
 
 MODEL_KEYS = {
     "title": text(required=True),
+    "released": text(),
     "layers": count(1, 1000, required=True),
     "hidden": count(64, 100_000, required=True),
     "heads": count(1, 1000, required=True),
@@ -63,10 +65,12 @@ class Model:
 
     `published_parameters` and `published_active` are the report's own numbers; `parameters`
     and `active_parameters` are summed from the shape. `explained` says why they differ.
+    `released` is the month of the report, "2020-05", or empty.
     """
 
     name: str
     title: str
+    released: str
     shape: ModelShape
     positions: str
     published_parameters: Value
@@ -97,6 +101,12 @@ class Model:
     def flops_per_token(self) -> int:
         """Model FLOPs to train on one token at the shape's sequence length, full attention."""
         return flops_per_token(self.shape)
+
+    @property
+    def released_months(self) -> int | None:
+        """Months from year 0 to the month of the report."""
+        year, _, month = self.released.partition("-")
+        return 12 * int(year) + int(month) - 1 if month else None
 
     @property
     def layers(self) -> int:
@@ -155,6 +165,7 @@ def _model(entry: Entry) -> Model:
     model = Model(
         name=entry.name,
         title=entry.words["title"],
+        released=_month(entry),
         shape=shape,
         positions=entry.words["positions"],
         published_parameters=entry.values["parameters"],
@@ -170,6 +181,13 @@ def _model(entry: Entry) -> Model:
     if model.published_active is not None:
         _check_sum(entry, "active", model.active_parameters, model.explained_active)
     return model
+
+
+def _month(entry: Entry) -> str:
+    said = entry.words.get("released", "")
+    if said and not re.fullmatch(r"20\d\d-(0[1-9]|1[0-2])", said):
+        raise entry.place.at("released").fault("a month", expected="one such as 2020-05", got=said)
+    return said
 
 
 def _shape(entry: Entry) -> ModelShape:

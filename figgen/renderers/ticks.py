@@ -125,7 +125,8 @@ def _spec(axis: Axis) -> str:
 
 
 def _named(spec: str) -> bool:
-    return spec.partition(".")[0] in SPECS
+    name, dot, _ = spec.partition(".")
+    return name in SPECS and (bool(name) or not dot)  # ".3f" is Python's
 
 
 def _word(axis: Axis) -> str:
