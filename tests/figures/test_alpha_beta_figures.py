@@ -1,0 +1,145 @@
+"""The α–β figures: against arithmetic by hand, traces run in time, and NumPy's fits."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from figgen.charts import Table
+from figgen.errors import InputError
+from figgen.figures.alpha_beta_fit import measured_times
+from figgen.models.collectives import synchronous_time_s, trace
+from figgen.registry import build
+from figgen.renderers import text
+
+THREE = {
+    "measurements": ["all-reduce-32-ranks", "b200-all-reduce-1-node", "b200-all-reduce-4-nodes"],
+    "names": ["32 GPUs", "8 B200", "32 B200"],
+}
+
+
+def test_at_n_half_both_terms_are_14_microseconds_over_ndr() -> None:
+    chart = build("message-time", {"link": "ib-ndr"})
+    assert chart.values["half"].value == pytest.approx(700e3)
+    assert chart.values["at_half"].value == pytest.approx(28e-6)
+    assert chart.values["rate_at_half"].value == pytest.approx(25e9)
+    line, transfer, flat = chart.series
+    assert set(flat.y) == {14e-6}
+    assert dict(zip(transfer.x, transfer.y, strict=True))[1e9] == pytest.approx(0.02)
+    assert line.y[-1] == pytest.approx(0.020014)
+
+
+def test_every_link_reaches_half_of_its_rate_at_its_mark() -> None:
+    chart = build("message-rates", {})
+    for series, mark in zip(chart.series, chart.marks, strict=True):
+        rate = dict(zip(series.x, series.y, strict=True))
+        assert rate[mark.x] == pytest.approx(mark.y)
+        assert max(series.y) < 2 * mark.y
+
+
+@pytest.mark.parametrize(
+    ("link", "alpha", "rate"), [("nvlink4", 3.4e-6, 450e9), ("ib-hdr", 14e-6, 25e9)]
+)
+def test_crossovers_grow_with_the_bandwidth(link: str, alpha: float, rate: float) -> None:
+    table = build("link-crossovers", {"links": [link], "ranks": 8})
+    ((_, bandwidth, step, half, _, _, ring),) = table.rows
+    assert (bandwidth, step) == (rate, alpha)
+    assert half == pytest.approx(alpha * rate)
+    assert ring == pytest.approx(8 * alpha * rate)
+
+
+def test_everyday_times_within_a_node_are_those_of_the_ring_run_step_by_step() -> None:
+    sizes = (64e3, 16e6)
+    table = build("everyday-times", {"message_bytes": list(sizes)})
+    run = trace("all-reduce", "ring", 8)
+    for size, row in zip(sizes, table.rows, strict=True):
+        assert row[1] == pytest.approx(3.4e-6 + size / 450e9)
+        assert row[2] == pytest.approx(14e-6 + size / 50e9)
+        assert row[3] == pytest.approx(synchronous_time_s(run, size, 3.4e-6, 450e9))
+        latency = (126 - 14) * 3.4e-6 + 14 * 14e-6
+        assert row[4] == pytest.approx(latency + 2 * 63 / 64 * size / 400e9)
+        assert row[5] == pytest.approx(latency / row[4])
+
+
+def test_a_bucket_of_the_crossover_doubles_the_time() -> None:
+    chart = build("bucket-times", {"ranks": [8, 64]})
+    assert [mark.y for mark in chart.marks] == pytest.approx([2.0, 2.0])
+    assert chart.values["crossover_64"].value == pytest.approx(44.8e6)
+    buckets = 14e9 / 26214400
+    by_hand = (buckets * 126 * 14e-6 + 2 * 63 / 64 * 14e9 / 50e9) / (2 * 63 / 64 * 14e9 / 50e9)
+    assert chart.values["marked_64"].value == pytest.approx(by_hand)
+
+
+def test_times_come_back_from_published_busbw() -> None:
+    _, sizes, times = measured_times("b200-all-reduce-1-node")
+    assert sizes[0] == 2**20
+    assert times[0] == pytest.approx(1.75 * 2**20 / 36.06e9)
+
+
+@pytest.mark.parametrize(("index", "ranks"), [(0, 32), (1, 8), (2, 32)])
+def test_fits_are_numpys_and_give_back_alpha_and_b_of_a_ring(index: int, ranks: int) -> None:
+    table = build("alpha-beta-fits", THREE)
+    _, sizes, times = measured_times(THREE["measurements"][index])
+    for row, weights in zip(
+        table.rows[2 * index : 2 * index + 2],
+        (1 / np.array(times), np.ones(len(times))),
+        strict=True,
+    ):
+        slope, start = np.polyfit(sizes, times, 1, w=weights)
+        assert row[2] == pytest.approx(start)
+        assert row[3] == pytest.approx(start / (2 * (ranks - 1)))
+        assert row[4] == pytest.approx(2 * (ranks - 1) / ranks / slope)
+        assert row[5] == pytest.approx(start / slope)
+
+
+def test_a_fit_in_seconds_finds_a_negative_latency_where_one_in_percent_does_not() -> None:
+    values = build("alpha-beta-fit", {"measurement": "all-reduce-32-ranks"}).values
+    assert values["absolute_intercept"].value < 0 < values["relative_intercept"].value
+    assert abs(values["relative_worst"].value) < 0.3 < abs(values["absolute_worst"].value)
+
+
+def test_residuals_are_drawn_for_every_measured_point() -> None:
+    chart = build("alpha-beta-residuals", THREE)
+    for series, name in zip(chart.series, THREE["measurements"], strict=True):
+        _, sizes, times = measured_times(name)
+        slope, start = np.polyfit(sizes, times, 1, w=1 / np.array(times))
+        assert series.x == sizes
+        assert series.y == pytest.approx((start + slope * np.array(sizes)) / times - 1)
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments", "message"),
+    [
+        ("alpha-beta-fit", {"measurement": "h200-all-gather"}, "all-reduce"),
+        ("alpha-beta-fits", {**THREE, "names": ["one"]}, "names"),
+        ("alpha-beta-residuals", {**THREE, "names": ["one"]}, "names"),
+        ("message-time", {"link": "pcie5-x16"}, "scale-up or scale-out"),
+        ("link-crossovers", {"ranks": 1}, "ranks"),
+    ],
+)
+def test_bad_arguments_are_refused(name: str, arguments: dict[str, object], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        build(name, arguments)
+
+
+FORMS: dict[str, tuple[str, dict[str, object]]] = {
+    "message-time": ("message-time", {}),
+    "message-rates": ("message-rates", {}),
+    "link-crossovers": ("link-crossovers", {}),
+    "everyday-times": ("everyday-times", {}),
+    "bucket-times": ("bucket-times", {}),
+    "fit": ("alpha-beta-fit", {"measurement": "all-reduce-32-ranks"}),
+    "fits": ("alpha-beta-fits", dict(THREE)),
+    "residuals": ("alpha-beta-residuals", dict(THREE)),
+}
+
+
+@pytest.mark.parametrize("name", FORMS)
+def test_text_form_is_the_golden(golden: Callable[[str, str], None], name: str) -> None:
+    figure, arguments = FORMS[name]
+    chart = build(figure, arguments)
+    golden(f"alpha-beta-{name}", text.render(chart))
+    if isinstance(chart, Table):
+        assert {len(row) for row in chart.rows} == {len(chart.columns)}
