@@ -29,22 +29,22 @@ CALLS = {
 
 
 def javascript(formula: Formula) -> str:
-    """The formula as an ES function of one object: `export function f({ ranks, … }) {…}`."""
+    """The formula as an ES function of one object: `export function f({ ranks, … }) {…}`.
+
+    What it means is in its note (`figgen.formulas.notes`), which a reader loads when asking.
+    """
     arguments = ", ".join(argument.name for argument in formula.args)
     body = print_javascript(expression(formula))
-    return (
-        f"/** {formula.doc} [{formula.unit}] */\n"
-        f"export function {formula.name}({{ {arguments} }}) {{\n  return {body};\n}}\n"
-    )
+    return f"export function {formula.name}({{ {arguments} }}) {{\n  return {body};\n}}\n"
 
 
 def module(formulas: Iterable[Formula]) -> str:
     """One ES module that exports every formula as a function, and `units` of their results."""
     formulas = sorted(formulas, key=lambda formula: formula.name)
     units = "".join(f'  {formula.name}: "{formula.unit}",\n' for formula in formulas)
-    functions = "\n".join(javascript(formula) for formula in formulas)
+    functions = "".join(javascript(formula) for formula in formulas)
     header = "// Printed from the Python formulas of figgen. Numbers are in SI units.\n\n"
-    return f"{header}{functions}\nexport const units = Object.freeze({{\n{units}}});\n"
+    return f"{header}{functions}export const units = Object.freeze({{\n{units}}});\n"
 
 
 def print_javascript(node: ast.expr) -> str:

@@ -1,0 +1,65 @@
+"""Published scripts are shorter and still the same programs."""
+
+from __future__ import annotations
+
+import gzip
+import re
+from pathlib import Path
+
+from figgen.scripts import lean, lean_scripts
+
+DOCS = Path(__file__).parents[1] / "docs"
+
+SOURCE = """// What this module is for.
+
+/**
+ * Adds one.
+ */
+export function next(value) {
+  // Why.
+  const url = "https://example.org"; // stays
+  return `  // not a comment
+    ${value + 1}
+  // nor this`;
+}
+/** On one line. */
+export const one = 1 /* inside */ + 0;
+"""
+
+PUBLISHED = """export function next(value) {
+const url = "https://example.org"; // stays
+return `  // not a comment
+    ${value + 1}
+  // nor this`;
+}
+export const one = 1 /* inside */ + 0;
+"""
+
+
+def test_comments_and_indentation_go_and_texts_stay() -> None:
+    assert lean(SOURCE) == PUBLISHED
+
+
+def test_lean_is_final() -> None:
+    for source in lean_scripts(DOCS).values():
+        assert lean(source) == source
+
+
+def test_every_script_keeps_all_of_its_code() -> None:
+    """Lines that go are empty or look like comments; all others are there, in their order."""
+    scripts = lean_scripts(DOCS)
+    assert len(scripts) > 20
+    for name, published in scripts.items():
+        source = (DOCS / name).read_text(encoding="utf-8")
+        written = [line.strip() for line in source.splitlines()]
+        code = [line for line in written if line and not re.match(r"//|/?\*", line)]
+        assert [line.strip() for line in published.splitlines()] == code, name
+
+
+def test_the_engine_shrinks_by_a_fifth() -> None:
+    def size(content: str) -> int:
+        return len(gzip.compress(content.encode()))
+
+    engine = {name: text for name, text in lean_scripts(DOCS).items() if "/engine/" in name}
+    before = sum(size((DOCS / name).read_text(encoding="utf-8")) for name in engine)
+    assert sum(map(size, engine.values())) < 0.8 * before
