@@ -1,0 +1,81 @@
+"""Memory budgets against the papers' formulas, printed tables and the catalog's sums."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from figgen.errors import InputError
+from figgen.figures.memory_budget import (
+    activation_modes,
+    layer_tensors_table,
+    memory_by_sequence,
+    memory_choices,
+    parameter_parts,
+)
+from figgen.registry import build
+from figgen.renderers.text import render
+
+
+def test_modes_of_a_gpt_3_layer_follow_table_2_of_korthikanti() -> None:
+    """sbh(34 + 5as/h), sbh·34, and their tensor-parallel forms, by hand."""
+    s, h, a, t = 2048, 12288, 96, 8
+    values = activation_modes().values
+    core = 5 * a * s / h
+    assert values["whole"].value == pytest.approx(s * h * (34 + core))
+    assert values["core"].value == pytest.approx(s * h * 34)
+    assert values["tp"].value == pytest.approx(s * h * (10 + 24 / t + core / t))
+    assert values["sp"].value == pytest.approx(s * h * (34 + core) / t)
+    assert values["sp_core"].value == pytest.approx(s * h * 34 / t)
+    assert values["full"].value == pytest.approx(2 * s * h / t)
+    assert values["all_layers"].value == pytest.approx(275.4e9, rel=1e-3)
+
+
+def test_parts_of_every_model_add_up_to_all_of_it() -> None:
+    chart = parameter_parts()
+    for bar in range(len(chart.labels)):
+        assert sum(part.lengths[bar] for part in chart.segments) == pytest.approx(1)
+
+
+def test_attention_is_a_third_of_gpt_3() -> None:
+    """4h² of 12h² per layer, and embeddings take little of it."""
+    values = parameter_parts().values
+    assert values["gpt_3_175b_attention"].value == pytest.approx(1 / 3, rel=0.01)
+
+
+def test_attention_probabilities_of_llama_70b_are_two_bytes_for_every_pair_of_tokens() -> None:
+    row = layer_tensors_table().rows[0]
+    assert row[0] == "attention probabilities"
+    assert row[1] == 2 * 8192**2 * 64 / 8
+
+
+def test_replicated_weights_and_gradients_of_a_70b_model_alone_exceed_the_gpu() -> None:
+    values = memory_choices().values
+    assert values["replicated"].value > 70e9 * 6
+    assert values["zero3"].value < values["replicated"].value
+    assert values["tp_pp_full"].value < values["tp_pp"].value < values["capacity"].value
+
+
+def test_full_recomputation_fits_longer_sequences() -> None:
+    values = memory_by_sequence().values
+    assert values["full_fits"].value > values["selective_fits"].value > 0
+
+
+def test_longest_sequence_that_is_no_power_of_two_is_refused() -> None:
+    with pytest.raises(InputError, match="power of two"):
+        memory_by_sequence(longest=5000)
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "parameter-parts",
+        "activation-modes",
+        "layer-tensors",
+        "memory-choices",
+        "memory-by-sequence",
+    ],
+)
+def test_figure_as_text(name: str, golden: Callable[[str, str], None]) -> None:
+    golden(name, render(build(name, {})))
