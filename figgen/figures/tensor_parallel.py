@@ -198,16 +198,16 @@ def tp_layer(*, sequence_parallel: bool = False) -> Diagram:
     """A layer, right and back left: what is whole, what is split, and where the ranks talk."""
     whole = "s/T × h" if sequence_parallel else "s × h"
     calm = "tp" if sequence_parallel else "neutral"
-    enter = ("in", "→ all-gather", "← reduce-scatter") if sequence_parallel else (
-        "f", "→ nothing", "← all-reduce")  # fmt: skip
-    leave = ("out", "→ reduce-scatter", "← all-gather") if sequence_parallel else (
-        "g", "→ all-reduce", "← nothing")  # fmt: skip
+    enter = ("in", "fwd all-gather", "bwd reduce-", "scatter") if sequence_parallel else (
+        "f", "fwd nothing", "bwd all-reduce")  # fmt: skip
+    leave = ("out", "fwd reduce-", "scatter", "bwd all-gather") if sequence_parallel else (
+        "g", "fwd all-reduce", "bwd nothing")  # fmt: skip
     halves = (
         (("Q, K, V", "by columns"), ("attention", "a/T heads"), ("O", "by rows")),
         (("MLP up", "by columns"), ("activation", "s × 4h/T"), ("MLP down", "by rows")),
     )
-    widths = (1.15, 1.7, 1.2, 1.2, 1.2, 1.7, 1.2)
-    across = sum(widths) + 6 * 0.3
+    widths = (1.15, 1.55, 1.2, 1.2, 1.2, 1.55, 1.2)
+    across = sum(widths) + 6 * 0.25
     boxes, links = [], []
     for row, middle in enumerate(halves):
         x, before = 0.0, ""
@@ -220,7 +220,7 @@ def tp_layer(*, sequence_parallel: bool = False) -> Diagram:
                 width=width, height=1.0, role=role,
             ))  # fmt: skip
             links += [_link(before, name)] if before else []
-            before, x = name, x + width + 0.3
+            before, x = name, x + width + 0.25
     links.append(_link("0.6", "1.0"))
     values = {"exchanges": Named(8 if sequence_parallel else 4)}
     return Diagram(boxes=tuple(boxes), links=tuple(links), width=across, height=2.45, values=values)

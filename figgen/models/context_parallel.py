@@ -1,0 +1,127 @@
+"""Attention over a sequence that is cut over ranks: who holds what, who works when, what results.
+
+A sequence is cut into 2C chunks for C ranks, of which each rank holds two, or (striped) dealt
+token by token. Keys and values travel round a ring; a rank attends to each block as it passes
+and merges the partial results by their maxima and sums.
+Sources: Liu et al. 2023 (ring attention), arXiv:2310.01889; Megatron-LM's zig-zag chunks;
+Brandon et al. 2023 (striped attention), arXiv:2311.09431.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from figgen.errors import InputError, unknown
+
+SCHEMES = ("contiguous", "zig-zag", "striped")
+
+Matrix = NDArray[np.float64]
+Tokens = NDArray[np.int64]
+
+
+def chunks_of_rank(scheme: str, cp: int, rank: int) -> tuple[int, int]:
+    """The two of 2C chunks that a rank holds, first token first; `striped` has no chunks."""
+    if scheme == "contiguous":
+        return 2 * rank, 2 * rank + 1
+    if scheme == "zig-zag":
+        return rank, 2 * cp - 1 - rank
+    raise unknown("scheme with chunks", scheme, SCHEMES[:2])
+
+
+def tokens_of_rank(scheme: str, cp: int, rank: int, sequence: int) -> Tokens:
+    """Positions of the tokens that a rank holds, in order.
+
+    Raises InputError for a sequence that 2C does not divide, and for an unknown scheme.
+    """
+    if cp < 1 or sequence % (2 * cp):
+        raise InputError("sequence", expected=f"a multiple of 2C = {2 * cp}", got=sequence)
+    if scheme == "striped":
+        return np.arange(rank, sequence, cp)
+    size = sequence // (2 * cp)
+    parts = [np.arange(at * size, (at + 1) * size) for at in chunks_of_rank(scheme, cp, rank)]
+    return np.concatenate(parts)
+
+
+def causal_pairs(queries: Tokens, keys: Tokens) -> int:
+    """Pairs of a query and a key that is not later."""
+    return int(np.searchsorted(np.sort(keys), queries, side="right").sum())
+
+
+def pairs_by_step(scheme: str, cp: int, sequence: int) -> tuple[tuple[int, ...], ...]:
+    """Pairs that each rank computes at each of C steps; at step t it has the keys of rank r − t."""
+    held = [tokens_of_rank(scheme, cp, rank, sequence) for rank in range(cp)]
+    return tuple(
+        tuple(causal_pairs(held[rank], held[(rank - step) % cp]) for step in range(cp))
+        for rank in range(cp)
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class RingStep:
+    """One rank's attention to one block: whose keys and values they are, and when."""
+
+    rank: int
+    step: int
+    block: int
+    start: float
+    end: float
+
+
+def ring_timeline(
+    pairs: tuple[tuple[int, ...], ...], *, pair_s: float, block_s: float
+) -> tuple[RingStep, ...]:
+    """When every rank works. A block is passed on while it is worked on, with two buffers.
+
+    A rank sends its block as soon as it has it and its neighbour has begun the block before;
+    it begins a step when the block is there and its own work is done.
+    """
+    cp = len(pairs)
+    start = np.zeros((cp, cp))
+    end = np.zeros((cp, cp))
+    for step in range(cp):
+        for rank in range(cp):
+            if step:
+                neighbour = (rank - 1) % cp
+                sent = max(start[rank, step - 1], start[neighbour, step - 1])
+                start[rank, step] = max(end[rank, step - 1], sent + block_s)
+            end[rank, step] = start[rank, step] + pairs[rank][step] * pair_s
+    return tuple(
+        RingStep(rank, step, (rank - step) % cp, float(start[rank, step]), float(end[rank, step]))
+        for rank in range(cp)
+        for step in range(cp)
+    )
+
+
+def causal_attention(q: Matrix, k: Matrix, v: Matrix) -> Matrix:
+    """softmax(q·kᵀ/√d)·v of one head over the whole sequence."""
+    positions = np.arange(len(q))
+    scores = np.where(positions[:, None] >= positions, q @ k.T / np.sqrt(q.shape[1]), -np.inf)
+    powers = np.exp(scores - scores.max(axis=1, keepdims=True))
+    return np.asarray(powers @ v / powers.sum(axis=1, keepdims=True))
+
+
+def ring_attention(q: Matrix, k: Matrix, v: Matrix, *, cp: int, scheme: str) -> Matrix:
+    """The same, block by block on `cp` ranks, each with running maxima, sums and outputs."""
+    length, width = v.shape
+    held = [tokens_of_rank(scheme, cp, rank, length) for rank in range(cp)]
+    result = np.empty((length, width))
+    for rank, mine in enumerate(held):
+        highest = np.full((len(mine), 1), -np.inf)
+        total = np.zeros((len(mine), 1))
+        output = np.zeros((len(mine), width))
+        for step in range(cp):
+            theirs = held[(rank - step) % cp]
+            scores = q[mine] @ k[theirs].T / np.sqrt(q.shape[1])
+            scores = np.where(mine[:, None] >= theirs, scores, -np.inf)
+            best = np.maximum(highest, scores.max(axis=1, keepdims=True))
+            # The rank's own block comes first, so that no row is still without any key.
+            powers = np.exp(scores - best)
+            fade = np.exp(highest - best)
+            total = total * fade + powers.sum(axis=1, keepdims=True)
+            output = output * fade + powers @ v[theirs]
+            highest = best
+        result[mine] = output / total
+    return result
