@@ -1,0 +1,232 @@
+"""Data parallelism: the mean of gradients, what a step does, and what the all-reduce costs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from fractions import Fraction
+
+from figgen.catalog import HardwarePreset
+from figgen.catalog import model as catalog_model
+from figgen.charts import Box, Column, Diagram, Link, Named, Scalar, Slot, Table, Timeline
+from figgen.errors import InputError, check_between
+from figgen.figures.roofline import hardware
+from figgen.formulas.compute_and_roofline import training_flops
+from figgen.formulas.data_parallel import data_parallel_bytes
+from figgen.formulas.hierarchical_collectives import nccl_ring_latency
+from figgen.models.communication_ratio import group_bandwidth_bytes_per_s
+from figgen.registry import figure
+
+WEIGHT, RATE = Fraction(1), Fraction(1, 100)
+"""The toy's weight before the step and its learning rate."""
+
+ADAM_BYTES = 28
+"""HBM traffic of an Adam step per parameter: reads a 2-byte gradient and three fp32 values,
+writes those three and a 2-byte weight."""
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """One data-parallel group: times of a step on one rank, and what an all-reduce costs."""
+
+    parameters: int
+    forward_s: float
+    backward_s: float
+    update_s: float
+    seconds_per_byte: float
+    bucket_overhead_s: float
+
+
+def job(
+    *,
+    model: str,
+    node: HardwarePreset,
+    ranks: int,
+    ranks_per_node: int,
+    tokens: int,
+    utilization: float,
+) -> Job:
+    """A rank that computes `tokens` at `utilization` of the dense BF16 peak, and its ring.
+
+    `ranks_per_node` members of the group share the node's ports; each costs one hop.
+    """
+    check_between("ranks", ranks, 1, 2**20)
+    check_between("tokens", tokens, 1, 10**9)
+    if ranks > ranks_per_node and ranks % ranks_per_node:
+        raise InputError("ranks", expected=f"a multiple of {ranks_per_node}", got=ranks)
+    if not 0 < utilization <= 1:
+        raise InputError("utilization", expected="above 0, at most 1", got=utilization)
+    parameters = catalog_model(model).parameters
+    forward = training_flops(parameters, tokens) / 3
+    forward_s = forward / (node.accelerator.peak_flops_per_s("bf16") * utilization)
+    bandwidth, nodes = node.scale_up_bandwidth_bytes_per_s, 1
+    if ranks > ranks_per_node:
+        nodes = ranks // ranks_per_node
+        bandwidth = group_bandwidth_bytes_per_s(
+            bandwidth, node.network_bandwidth_bytes_per_s, ranks_per_node
+        )
+    overhead = nccl_ring_latency(ranks, nodes, 0.0, node.scale_up_latency_s, node.network_latency_s)
+    return Job(
+        parameters=parameters,
+        forward_s=forward_s,
+        backward_s=2 * forward_s,
+        update_s=ADAM_BYTES * parameters / node.accelerator.hbm_bandwidth_bytes_per_s,
+        seconds_per_byte=data_parallel_bytes(1, 1, ranks) / bandwidth,
+        bucket_overhead_s=float(overhead),
+    )
+
+
+def _samples(ranks: int, each: int) -> list[list[tuple[int, int]]]:
+    """Pairs (x, y) near y = 3x, `each` of them for every rank, with fixed errors."""
+    points = [(i % 7 + 1, 3 * (i % 7 + 1) + (i * 5) % 4 - 2) for i in range(ranks * each)]
+    return [points[rank * each : (rank + 1) * each] for rank in range(ranks)]
+
+
+def mean_gradient(samples: list[tuple[int, int]], weight: Fraction = WEIGHT) -> Fraction:
+    """d/dw of the mean of (w·x − y)² over `samples`, exactly."""
+    return sum((2 * x * (weight * x - y) for x, y in samples), Fraction(0)) / len(samples)
+
+
+def _signed(gradient: Fraction) -> str:
+    return f"{float(gradient):.3f}".replace("-", "−")
+
+
+@figure("data-parallel-mean")
+def data_parallel_mean(*, ranks: int = 8, samples_per_rank: int = 2) -> Table:
+    """Every rank's own gradient of a one-weight model, their mean, and that of all samples.
+
+    The loss is the mean of (w·x − y)² at w = 1; exact fractions throughout.
+    """
+    check_between("ranks", ranks, 2, 64)
+    check_between("samples_per_rank", samples_per_rank, 2, 64)
+    shards = _samples(ranks, samples_per_rank)
+    local = [mean_gradient(shard) for shard in shards]
+    mean = sum(local, Fraction(0)) / ranks
+    whole = mean_gradient([sample for shard in shards for sample in shard])
+    after = float(WEIGHT - RATE * mean)
+    rows: list[tuple[Scalar, ...]] = [
+        (f"rank {rank}", _written(shard), len(shard), float(g), float(mean), after)
+        for rank, (shard, g) in enumerate(zip(shards, local, strict=True))
+    ]
+    count = ranks * samples_per_rank
+    single = float(WEIGHT - RATE * whole)
+    rows.append(("one GPU alone", "all of them", count, float(whole), float(whole), single))
+    # The last rank runs out of data: its one sample now weighs as much as another rank's all.
+    short = [*shards[:-1], shards[-1][:1]]
+    unweighted = sum(map(mean_gradient, short), Fraction(0)) / ranks
+    weighted = mean_gradient([sample for shard in short for sample in shard])
+    columns = (
+        Column(label="rank"),
+        Column(label="its samples (x, y)"),
+        Column(label="samples", spec="d"),
+        Column(label="own gradient", spec=".3f"),
+        Column(label="after the all-reduce", spec=".3f"),
+        Column(label="weight after the step", spec=".5f"),
+    )
+    values = {
+        "ranks": Named(ranks),
+        "samples": Named(count),
+        "least": Named(float(min(local))),
+        "most": Named(float(max(local))),
+        "mean": Named(float(mean)),
+        "whole": Named(float(whole)),
+        "weight": Named(after),
+        "short_mean": Named(float(unweighted)),
+        "short_whole": Named(float(weighted)),
+        "short_error": Named(float(unweighted / weighted - 1)),
+    }
+    return Table(columns=columns, rows=tuple(rows), values=values)
+
+
+def _written(shard: list[tuple[int, int]]) -> str:
+    return " ".join(f"({x}, {y})" for x, y in shard)
+
+
+@figure("data-parallel-replicas")
+def data_parallel_replicas(*, ranks: int = 3, samples_per_rank: int = 2) -> Diagram:
+    """A batch is split over replicas, their gradients are averaged, and all take the same step."""
+    check_between("ranks", ranks, 2, 4)
+    check_between("samples_per_rank", samples_per_rank, 2, 4)
+    shards = _samples(ranks, samples_per_rank)
+    local = [mean_gradient(shard) for shard in shards]
+    mean = sum(local, Fraction(0)) / ranks
+    after = WEIGHT - RATE * mean
+    pitch, width = 3.3, 3.0
+    full = ranks * pitch - (pitch - width)
+    boxes = [Box(name="batch", lines=(f"global batch: {ranks * samples_per_rank} samples",),
+                 x=0, y=0, width=full, height=0.6)]  # fmt: skip
+    links = []
+    for rank, (shard, gradient) in enumerate(zip(shards, local, strict=True)):
+        x, name = rank * pitch, f"rank {rank}"
+        boxes.append(Box(name=name, x=x, y=1.3, width=width, height=1.4, role="forward", lines=(
+            name, _written(shard), f"w = {float(WEIGHT):.5f}", f"gradient {_signed(gradient)}",
+        )))  # fmt: skip
+        boxes.append(Box(name=f"{name} after", x=x, y=4.8, width=width, height=1.0,
+                         lines=(f"{name} steps", f"w = {float(after):.5f}")))  # fmt: skip
+        links += [
+            Link(source="batch", target=name),
+            Link(source=name, target="mean"),
+            Link(source="mean", target=f"{name} after"),
+        ]
+    said = f"all-reduce: mean of {ranks} gradients = {_signed(mean)}"
+    boxes.append(Box(name="mean", lines=(said,), x=0, y=3.5, width=full, height=0.6, role="dp"))
+    values = {
+        "ranks": Named(ranks),
+        "mean": Named(float(mean)),
+        "weight": Named(float(after)),
+        "samples": Named(ranks * samples_per_rank),
+    }
+    return Diagram(boxes=tuple(boxes), links=tuple(links), width=full, height=5.8, values=values)
+
+
+@figure("data-parallel-step")
+def data_parallel_step(
+    *,
+    model: str = "gpt-2-xl",
+    preset: str = "h100-ndr",
+    ranks: int = 4,
+    tokens: int = 8192,
+    slow_rank: int = 2,
+    slowdown: float = 1.15,
+    utilization: float = 0.4,
+) -> Timeline:
+    """Forward, backward, all-reduce and update of every rank, one of which is slower.
+
+    One rank per node and nothing overlapped. The all-reduce starts when the last rank is there.
+    """
+    check_between("slow_rank", slow_rank, 0, ranks - 1)
+    found = job(model=model, node=hardware(preset), ranks=ranks, ranks_per_node=1, tokens=tokens,
+                utilization=utilization)  # fmt: skip
+    pace = [slowdown if rank == slow_rank else 1.0 for rank in range(ranks)]
+    meet = max(pace) * (found.forward_s + found.backward_s)
+    size = 2 * found.parameters
+    reduced = meet + found.bucket_overhead_s + size * found.seconds_per_byte
+    end = reduced + found.update_s
+    slots = []
+    for rank in range(ranks):
+        turn, ready = (
+            pace[rank] * found.forward_s,
+            pace[rank] * (found.forward_s + found.backward_s),
+        )
+        for start, stop, role, label in (
+            (0.0, turn, "forward", "F"),
+            (turn, ready, "backward", "B"),
+            (meet, reduced, "exposed", "all-reduce"),
+            (reduced, end, "neutral", "U"),
+        ):
+            slots.append(Slot(lane=rank, start=start, end=stop, role=role, label=label))
+    values = {
+        "forward_s": Named(found.forward_s, "s"),
+        "backward_s": Named(found.backward_s, "s"),
+        "all_reduce_s": Named(reduced - meet, "s"),
+        "update_s": Named(found.update_s, "s"),
+        "wait_s": Named(meet - found.forward_s - found.backward_s, "s"),
+        "step_s": Named(end, "s"),
+        "compute_share": Named((found.forward_s + found.backward_s) / end),
+        "ranks": Named(ranks),
+        "tokens": Named(tokens, "token"),
+        "slow_rank": Named(slow_rank),
+        "slower": Named(slowdown - 1),
+    }
+    lanes = tuple(f"rank {rank}" for rank in range(ranks))
+    return Timeline(lanes=lanes, slots=tuple(slots), end=end, time_label="time in the step",
+                    time_unit="s", values=values)  # fmt: skip

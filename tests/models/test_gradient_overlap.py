@@ -1,0 +1,78 @@
+"""Gradients in order, buckets by PyTorch's rule, and their queue against the closed form."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+
+from figgen import catalog
+from figgen.errors import InputError
+from figgen.formulas.data_parallel import exposed_communication_time
+from figgen.models.gradient_overlap import (
+    GradientTensor,
+    exposed_s,
+    fill_buckets,
+    gradient_tensors,
+    reduced_buckets,
+)
+
+DENSE = ("gpt-2-xl", "bert-large", "llama-2-7b", "llama-3-8b", "llama-3-405b", "olmo-2-7b")
+
+
+@pytest.mark.parametrize("name", DENSE)
+def test_every_parameter_has_one_gradient(name: str) -> None:
+    model = catalog.model(name)
+    tensors = gradient_tensors(model.shape)
+    assert sum(tensor.elements for tensor in tensors) == model.parameters
+
+
+@pytest.mark.parametrize("name", DENSE)
+def test_last_layers_come_first_and_the_embedding_last(name: str) -> None:
+    tensors = gradient_tensors(catalog.model(name).shape)
+    layers = [tensor.layer for tensor in tensors if tensor.layer is not None]
+    assert layers == sorted(layers, reverse=True)
+    assert tensors[-1].name == "embedding"
+    shares = [tensor.ready_share for tensor in tensors]
+    assert shares == sorted(shares)
+    assert shares[-1] == 1
+
+
+def test_experts_are_refused() -> None:
+    with pytest.raises(InputError, match="dense model"):
+        gradient_tensors(catalog.model("mixtral-8x7b").shape)
+
+
+def test_a_bucket_closes_when_it_holds_its_cap_and_no_tensor_is_cut() -> None:
+    assert fill_buckets([1, 1, 1, 9, 2, 2, 1], 1, 3) == ((0,), (1, 2, 3), (4, 5), (6,))
+    assert fill_buckets([100, 1, 100], 1, 3) == ((0,), (1, 2))
+
+
+@pytest.mark.parametrize("cap", [1, 2, 5, 100])
+def test_buckets_keep_every_tensor_once_and_in_order(cap: int) -> None:
+    for sizes in itertools.product((1, 2, 7), repeat=5):
+        buckets = fill_buckets(sizes, 1, cap)
+        assert [index for bucket in buckets for index in bucket] == [0, 1, 2, 3, 4]
+        for bucket in buckets[1:-1]:
+            assert sum(sizes[i] for i in bucket) >= cap > sum(sizes[i] for i in bucket[:-1])
+
+
+def test_caps_of_nothing_are_refused() -> None:
+    with pytest.raises(InputError, match="bucket_bytes"):
+        fill_buckets([1], 0, 1)
+
+
+@pytest.mark.parametrize("count", [1, 2, 5, 16])
+@pytest.mark.parametrize("communication_s", [0.1, 0.9, 3.0])
+@pytest.mark.parametrize("overhead_s", [0.0, 0.01])
+def test_equal_buckets_leave_what_the_closed_form_says(
+    count: int, communication_s: float, overhead_s: float
+) -> None:
+    tensors = [GradientTensor("w", i, 10, (i + 1) / count) for i in range(count)]
+    buckets = reduced_buckets(
+        tensors, backward_s=1.0, bytes_per_element=1, seconds_per_byte=communication_s / 10 / count,
+        bucket_overhead_s=overhead_s, first_bucket_bytes=10, bucket_bytes=10,
+    )  # fmt: skip
+    expected = exposed_communication_time(communication_s, 1.0, count, overhead_s)
+    assert len(buckets) == count
+    assert exposed_s(buckets, 1.0) == pytest.approx(expected)
