@@ -11,15 +11,10 @@ from typing import Any
 
 from figgen import catalog
 from figgen.catalog.hardware import DTYPES
-from figgen.layouts import ORDERS
+from figgen.figures.training_setups import TrainingStep, training_step
+from figgen.models.layout import ParallelLayout
 from figgen.models.model_shape import ModelShape
-from figgen.models.training_setup import RECOMPUTE
-
-NETWORKS = {"gb300-nvl72": "ib-xdr"}
-"""Network links of accelerators that no hardware preset pairs with one; others get NDR."""
-
-SCHEDULES = {"deepseek-v3": "dualpipe"}
-"""Published schedules that the number of virtual stages does not tell."""
+from figgen.models.training_setup import TrainingSetup
 
 Choices = dict[str, Any]
 
@@ -49,18 +44,19 @@ def configurations() -> dict[str, Any]:
 
 
 def _preset(found: catalog.MapPreset | catalog.TrainingPreset) -> dict[str, Any]:
+    about = {"title": found.title, "kind": found.kind}
     if isinstance(found, catalog.MapPreset):
-        return {"title": found.title, "kind": found.kind, "choices": _sizes(found)}
+        return about | {"choices": _sizes(found)}
+    step = training_step(preset=found.name)
     measured = {
         "step_time_s": found.run.step_time,
         "tokens_per_s_per_gpu": found.run.tokens_per_s_per_gpu,
         "model_flops_utilisation": found.run.mfu,
         "hardware_flops_utilisation": found.run.hfu,
     }
-    return {
-        "title": found.title,
-        "kind": found.kind,
-        "choices": training_choices(found),
+    return about | {
+        "choices": training_choices(step),
+        "assumed": sorted(step.assumed),
         "published": {
             key: value.value if isinstance(value, catalog.Value) else value
             for key, value in measured.items()
@@ -70,66 +66,30 @@ def _preset(found: catalog.MapPreset | catalog.TrainingPreset) -> dict[str, Any]
     }
 
 
-def _sizes(found: catalog.MapPreset) -> Choices:
-    sizes = _unlike_one({axis: getattr(found, axis) for axis in ("tp", "cp", "pp", "ep")})
-    inside = {} if found.etp == found.tp else {"etp": found.etp}
-    return {"nodes": found.nodes, "gpus_per_node": found.gpus_per_node, **sizes, **inside}
+def _sizes(found: catalog.MapPreset | ParallelLayout) -> Choices:
+    """The cluster and the axes along which it is divided at all."""
+    sizes = {axis: getattr(found, axis) for axis in ("tp", "cp", "pp", "ep")}
+    divided = {axis: size for axis, size in sizes.items() if size > 1}
+    return {"nodes": found.nodes, "gpus_per_node": found.gpus_per_node, **divided} | (
+        {} if found.etp == found.tp else {"etp": found.etp}
+    )
 
 
-def _unlike_one(sizes: Choices) -> Choices:
-    return {axis: size for axis, size in sizes.items() if size not in (None, 1)}
-
-
-def training_choices(preset: catalog.TrainingPreset) -> Choices:
-    """The step of a published run, as the options of `figgen step` are called.
-
-    What a run does not publish is left to the defaults, such as one sequence per microbatch and
-    nothing recomputed, or is the network that such accelerators are usually sold with.
-    """
-    run = preset.run
-    nodes, gpus_per_node = _cluster(run)
-    order = ORDERS.get(preset.name)
-    sizes = _unlike_one({axis: getattr(run, axis) for axis in ("tp", "cp", "pp", "ep")})
-    choices: Choices = {
-        "model": run.model.name,
-        "nodes": nodes,
-        "gpus_per_node": gpus_per_node,
-        **sizes,
-        "order": order,
-        "microbatches": _microbatches(run),
-        "microbatch_size": run.microbatch,
-        "sequence": run.sequence,
-        "schedule": SCHEDULES.get(
-            preset.name, "interleaved-1f1b" if run.virtual_stages > 1 else None
-        ),
-        "chunks": run.virtual_stages if run.virtual_stages > 1 else None,
-        "zero_stage": run.zero_stage,
-        "recompute": run.recompute if run.recompute in RECOMPUTE else None,
-        "accelerator": run.accelerator.name,
-        "nic": _network(run.accelerator.name),
-        "dtype": run.dtype,
+def training_choices(found: TrainingStep) -> Choices:
+    """A step as the options of `figgen step` are called, what they are by default left out."""
+    setup = found.setup
+    usual = {field.name: field.default for field in fields(TrainingSetup)} | {"recipe": "mcore18"}
+    given = {name: getattr(setup, name) for name in usual if name not in ("shape", "parallel")}
+    given["recipe"] = setup.recipe.name
+    return {
+        "model": found.model.name,
+        **_sizes(setup.parallel),
+        **({} if setup.parallel.order == "megatron" else {"order": setup.parallel.order}),
+        **{name: value for name, value in given.items() if value != usual[name]},
+        "accelerator": found.accelerator.name,
+        "nic": found.nic.name,
+        "dtype": found.dtype,
     }
-    return {key: value for key, value in choices.items() if value is not None}
-
-
-def _cluster(run: catalog.Run) -> tuple[int, int]:
-    """Nodes and GPUs of each, the most of a scale-up domain that divide the job evenly."""
-    gpus = run.gpus or run.accelerator.scale_up_domain
-    width = next(n for n in range(run.accelerator.scale_up_domain, 0, -1) if gpus % n == 0)
-    return gpus // width, width
-
-
-def _microbatches(run: catalog.Run) -> int | None:
-    if run.global_batch is None or run.dp is None:
-        return None
-    return run.global_batch // (run.dp * (run.microbatch or 1))
-
-
-def _network(accelerator: str) -> str:
-    for preset in catalog.PRESETS.values():
-        if isinstance(preset, catalog.HardwarePreset) and preset.accelerator.name == accelerator:
-            return preset.nic.name
-    return NETWORKS.get(accelerator, "ib-ndr")
 
 
 def _model(found: catalog.Model) -> dict[str, Any]:

@@ -12,6 +12,7 @@ import pytest
 from figgen import catalog
 from figgen.__main__ import main
 from figgen.configurations import configurations, configurations_json
+from figgen.figures.training_setups import training_step
 from figgen.models.layout import layout
 from figgen.models.model_shape import ExpertShape, LatentAttention, ModelShape
 
@@ -62,15 +63,16 @@ def options(choices: dict[str, Any]) -> list[str]:
     """Choices as options of the command line."""
     words = []
     for key, value in choices.items():
-        words += [f"--{key.replace('_', '-').replace('zero-stage', 'zero')}", str(value)]
+        name = key.replace("_", "-").replace("zero-stage", "zero")
+        words += [f"--no-{name}"] if value is False else [f"--{name}", str(value)]
     return words
 
 
 @pytest.mark.parametrize("name", TRAINING)
-def test_a_published_step_has_the_layout_and_the_batch_of_its_run(
+def test_a_published_step_is_that_of_the_chapters_on_the_layout_of_its_run(
     capsys: pytest.CaptureFixture[str], name: str
 ) -> None:
-    assert main(["memory", *_without_network(FOUND["presets"][name]["choices"]), "--json"]) == 0
+    assert main(["step", *options(FOUND["presets"][name]["choices"]), "--json"]) == 0
     answer = json.loads(capsys.readouterr().out)
     run = catalog.preset(name).run
     assert answer["world_size"] == run.gpus
@@ -78,10 +80,7 @@ def test_a_published_step_has_the_layout_and_the_batch_of_its_run(
         assert answer[axis] == getattr(run, axis)
     if run.tokens_per_step is not None:
         assert answer["tokens_per_step"] == run.tokens_per_step
-
-
-def _without_network(choices: dict[str, Any]) -> list[str]:
-    return options({key: v for key, v in choices.items() if key not in ("nic", "dtype")})
+    assert answer["step_time_s"] == training_step(preset=name).estimate.step_time_s
 
 
 def test_every_training_preset_is_there_with_a_network_and_a_precision() -> None:
