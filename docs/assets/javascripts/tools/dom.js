@@ -25,7 +25,7 @@ function built(element, given, children) {
     }
   }
   // Strings become text nodes: data is never read as markup.
-  element.append(...children.flat().filter((child) => child !== null && child !== undefined));
+  element.append(...children.flat(Infinity).filter((child) => child !== null && child !== undefined));
   return element;
 }
 

@@ -1,0 +1,156 @@
+// What the rank map says about groups, ranks and orders: plain data for the picture, the panels and
+// the files. No document here.
+
+import { AXES } from "../engine/frameworks.js";
+import { meshOf } from "../engine/layout.js";
+import { axisNames, coordinateArray, coordinatesOf, groupArray, groupIndex, rankMesh } from "../engine/mesh.js";
+import { communicator, nodesTouched } from "../engine/placement.js";
+
+/** Shades of an axis; the group's number says which one, and is written in the cell. */
+export const SHADES = 7;
+
+/** Spelled for readers: "tp-cp" is TP×CP. */
+export const labelOf = (name) => name.toUpperCase().replaceAll("-", "×");
+
+/** The axis whose hue a communicator has: its first one, on the dense grid. */
+export const hueOf = (name) => {
+  const first = name.split("-")[0];
+  return { etp: "tp", edp: "dp" }[first] ?? first;
+};
+
+const known = new WeakMap(); // layout → communicator → its groups
+
+/** Groups of `name` with the group of every rank; null for "none". Computed once per layout. */
+export function groupsOf(parallel, name) {
+  if (name === "none") return null;
+  if (!known.has(parallel)) known.set(parallel, new Map());
+  const views = known.get(parallel);
+  if (!views.has(name)) {
+    const mesh = meshOf(parallel, name);
+    const rows = groupArray(mesh, axisNames(name));
+    views.set(name, { name, mesh, hue: hueOf(name), rows, count: rows.count, size: rows.size, index: groupIndex(rows) });
+  }
+  return views.get(name);
+}
+
+/** The ranks of one group, a view. */
+export const membersOf = ({ rows }, group) => rows.ranks.subarray(group * rows.size, (group + 1) * rows.size);
+
+/** How many nodes the ascending `ranks` are on. */
+export function nodesOf(ranks, gpus_per_node) {
+  return nodesTouched({ count: 1, size: ranks.length, ranks }, gpus_per_node)[0];
+}
+
+/** Ranks in words: "0, 8, 16, 24", a long list by its beginning and end, an even one by its step. */
+export function ranksInWords(ranks, most = 8) {
+  const count = ranks.length;
+  if (count <= most) return Array.from(ranks).join(", ");
+  const step = ranks[1] - ranks[0];
+  let even = true;
+  for (let at = 1; at < count && even; at++) even = ranks[at] - ranks[at - 1] === step;
+  if (even && step === 1) return `${ranks[0]} … ${ranks[count - 1]}`;
+  const shown = Array.from(ranks.subarray(0, even ? 3 : most - 2)).join(", ");
+  return `${shown}, … ${ranks[count - 1]}${even ? ` (every ${ordinal(step)})` : ""}`;
+}
+
+// The same where there is room for three numbers.
+function fewRanks(ranks) {
+  const last = ranks[ranks.length - 1];
+  if (ranks.length < 4) return Array.from(ranks).join(", ");
+  return ranks[1] - ranks[0] === 1 && last - ranks[0] === ranks.length - 1 ? `${ranks[0]} … ${last}` : `${ranks[0]}, ${ranks[1]} … ${last}`;
+}
+
+const ordinal = (n) => {
+  const tens = n % 100 > 10 && n % 100 < 14;
+  return `${n}${tens ? "th" : ({ 1: "st", 2: "nd", 3: "rd" }[n % 10] ?? "th")}`;
+};
+
+export const plural = (count, word) => `${count.toLocaleString("en")} ${word}${count === 1 ? "" : "s"}`;
+
+/** A row per communicator: its groups, where they are, and which links they use. */
+export function communicatorRows(parallel, names) {
+  return names.filter((name) => name !== "none").map((name) => {
+    const found = communicator(parallel, name);
+    return { ...found, name, label: labelOf(name), long: found.label,
+      grid: meshOf(parallel, name) === parallel.dense ? "dense" : "expert",
+      nodes: spanInWords(found.nodes_touched_min, found.nodes_touched_max), level: levelOf(found) };
+  });
+}
+
+const spanInWords = (low, high) => (low === high ? String(high) : `${low}–${high}`);
+
+/** Over which links neighbours in the rings of a communicator talk. */
+export function levelOf({ size, intra_node_links, inter_node_links }) {
+  if (size === 1) return "none";
+  if (!inter_node_links) return "inside nodes";
+  return intra_node_links ? "both" : "between nodes";
+}
+
+/** All that is known of one GPU. */
+export function rankFacts(parallel, rank, names) {
+  const { gpus_per_node } = parallel;
+  const of = names.filter((name) => name !== "none").map((name) => {
+    const view = groupsOf(parallel, name);
+    const group = view.index[rank];
+    const members = membersOf(view, group);
+    return { name, label: labelOf(name), hue: view.hue, group, members, size: members.length,
+      place: members.indexOf(rank), nodes: nodesOf(members, gpus_per_node) };
+  });
+  return {
+    rank, node: Math.floor(rank / gpus_per_node), local: rank % gpus_per_node, groups: of,
+    dense: coordinatesOf(parallel.dense, rank),
+    expert: parallel.has_experts ? coordinatesOf(parallel.expert, rank) : null,
+  };
+}
+
+/** Coordinates in words: "tp 3, cp 1, dp 0, pp 2". */
+export const pointInWords = (point) => Object.entries(point).map(([axis, at]) => `${axis} ${at}`).join(", ");
+
+/** One sentence about a GPU, for whoever cannot see the picture. */
+export function rankSentence(parallel, rank, shown) {
+  const facts = rankFacts(parallel, rank, shown === "none" ? [] : [shown]);
+  const place = `Rank ${rank}, node ${facts.node}, GPU ${facts.local}: ${pointInWords(facts.dense)}`;
+  const expert = facts.expert ? `; ${pointInWords(facts.expert)}` : "";
+  const group = facts.groups.map((g) => `. ${g.label} group ${g.group}: ${ranksInWords(g.members)}`).join("");
+  return `${place}${expert}${group}.`;
+}
+
+/**
+ * Which ranks hold another part of the model than in Megatron's default order: their dense
+ * coordinates are others. `first` is the lowest such rank with both points.
+ */
+export function movedRanks(parallel) {
+  const dense = AXES.filter((axis) => axis !== "ep");
+  const usual = rankMesh(dense.map((axis) => [axis, parallel[axis]]));
+  const [here, there] = [coordinateArray(parallel.dense), coordinateArray(usual)];
+  const at = dense.map((axis) => parallel.dense.names.indexOf(axis));
+  const moved = new Uint8Array(parallel.world_size);
+  let [count, first] = [0, null];
+  for (let rank = 0; rank < moved.length; rank++) {
+    const start = 4 * rank;
+    if (at.every((column, axis) => here[start + column] === there[start + axis])) continue;
+    moved[rank] = 1;
+    count++;
+    first ??= { rank, here: coordinatesOf(parallel.dense, rank), usual: coordinatesOf(usual, rank) };
+  }
+  return { moved, count, first };
+}
+
+/** That, in a sentence. */
+export function movedSentence(parallel, { count, first }) {
+  const total = plural(parallel.world_size, "rank");
+  if (!count) return `All ${total} hold what they hold in Megatron's default order.`;
+  const changed = Object.keys(first.usual).filter((axis) => first.usual[axis] !== first.here[axis]);
+  const words = (point) => changed.map((axis) => `${axis} ${point[axis]}`).join(", ");
+  return `${count.toLocaleString("en")} of ${total} hold another part of the model than in Megatron's default order; rank ${first.rank} is ${words(first.here)} instead of ${words(first.usual)}.`;
+}
+
+/** Legend entries of groups `from` … `from + count − 1`. */
+export function legendOf(parallel, view, from, count) {
+  const entries = [];
+  for (let group = from; group < Math.min(view.count, from + count); group++) {
+    const members = membersOf(view, group);
+    entries.push({ group, shade: group % SHADES, words: fewRanks(members), nodes: nodesOf(members, parallel.gpus_per_node) });
+  }
+  return entries;
+}

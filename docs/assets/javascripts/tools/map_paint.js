@@ -1,0 +1,162 @@
+// Paints the scene of the rank map on a canvas: cells by group, what is written in them where there
+// is room, what is marked, and the small picture of the whole. Colours come in as text.
+
+import { cellAt, nodeAt, seen } from "./map_scene.js";
+import { SHADES } from "./map_groups.js";
+
+export const WRITTEN = 17; // px of a cell from which it is written in
+export const TWO_LINES = 30; // … from which it holds its rank and its group
+
+/** What a cell says: its rank, its group, or both. */
+export function cellWords(cell, rank, group) {
+  if (cell < WRITTEN) return [];
+  if (group === null) return [String(rank)];
+  return cell < TWO_LINES ? [String(group)] : [String(rank), String(group)];
+}
+
+/** Size of writing in a cell, so that `digits` fit into it; 0 where they cannot be read. */
+export function letterSize(cell, digits, lines) {
+  const size = Math.min(13, (cell - 4) / (digits * 0.58), lines > 1 ? cell * 0.36 : cell * 0.55);
+  return size < 8.5 ? 0 : size;
+}
+
+const gapOf = (cell) => (cell > 9 ? 1.5 : cell > 4.5 ? 0.75 : cell > 2.2 ? 0.35 : 0);
+
+// Calls `paint(rank, x, y)` for every GPU that is seen, in the box's pixels.
+function eachSeen(scene, view, paint) {
+  const [west, east, north, south] = seen(scene, view);
+  const size = scene.cell * view.scale;
+  for (let row = north; row <= south; row++) {
+    for (let column = west; column <= east; column++) {
+      const node = row * scene.across + column;
+      if (node >= scene.nodes) return;
+      const [left, top] = nodeAt(scene, node);
+      const [x, y] = [(left - view.x) * view.scale, (top - view.y) * view.scale];
+      const rank = node * scene.gpus;
+      for (let local = 0; local < scene.gpus; local++) {
+        paint(rank + local, x + (local % scene.columns) * size, y + Math.floor(local / scene.columns) * size);
+      }
+    }
+  }
+}
+
+/** The cells, by group: `picture` is { groups, isolated, moved }; `inks` the colours as text. */
+export function paintCells(context, scene, view, picture, inks) {
+  const size = scene.cell * view.scale;
+  const [gap, side] = [gapOf(size), size - gapOf(size)];
+  const { groups, isolated, moved } = picture;
+  // One path per colour: the canvas is quick at large paths and slow at changes of colour.
+  const cells = Array.from({ length: SHADES + 1 }, () => []);
+  eachSeen(scene, view, (rank, x, y) => {
+    const group = groups ? groups.index[rank] : -1;
+    const plain = group < 0 || (isolated !== null && group !== isolated);
+    cells[plain ? SHADES : group % SHADES].push(x, y);
+  });
+  cells.forEach((corners, shade) => {
+    context.fillStyle = shade === SHADES ? inks.plain : inks.shades[shade];
+    for (let at = 0; at < corners.length; at += 2) context.fillRect(corners[at], corners[at + 1], side, side);
+  });
+  if (size >= WRITTEN) write(context, scene, view, picture, inks, side);
+  if (moved) markMoved(context, scene, view, moved, inks, size - gap);
+  nameNodes(context, scene, view, inks);
+}
+
+function write(context, scene, view, { groups, isolated }, inks, side) {
+  const size = scene.cell * view.scale;
+  context.textAlign = "center";
+  context.textBaseline = "middle";
+  // Setting a font costs more than writing with it: words of one font and colour go together.
+  const batches = new Map();
+  eachSeen(scene, view, (rank, x, y) => {
+    const group = groups ? groups.index[rank] : null;
+    const words = cellWords(size, rank, group);
+    const digits = Math.max(...words.map((word) => word.length));
+    const faded = isolated !== null && group !== isolated;
+    words.forEach((word, line) => {
+      const key = `${digits} ${words.length} ${line} ${Number(faded)}`;
+      if (!batches.has(key)) batches.set(key, []);
+      batches.get(key).push(word, x, y);
+    });
+  });
+  for (const [key, words] of batches) {
+    const [digits, lines, line, faded] = key.split(" ").map(Number);
+    const letters = letterSize(size, digits, lines);
+    if (!letters) continue;
+    context.font = `${line ? "" : "600 "}${letters - line}px ${inks.font}`;
+    context.fillStyle = faded ? inks.muted : inks.ink;
+    const middle = side * (lines === 1 ? 0.52 : line ? 0.72 : 0.34);
+    for (let at = 0; at < words.length; at += 3) context.fillText(words[at], words[at + 1] + side / 2, words[at + 2] + middle);
+  }
+}
+
+function markMoved(context, scene, view, moved, inks, side) {
+  context.fillStyle = inks.ink;
+  const mark = Math.max(1.2, side * 0.28);
+  context.beginPath();
+  eachSeen(scene, view, (rank, x, y) => {
+    if (!moved[rank]) return;
+    context.moveTo(x + side - mark, y);
+    context.lineTo(x + side, y);
+    context.lineTo(x + side, y + mark);
+    context.closePath();
+  });
+  context.fill();
+}
+
+function nameNodes(context, scene, view, inks) {
+  const room = scene.heading ? scene.heading * view.scale : (scene.stepY - scene.rows * scene.cell) * view.scale;
+  if (room < 11) return;
+  context.font = `${Math.min(11, room - 2)}px ${inks.font}`;
+  context.fillStyle = inks.muted;
+  context.textAlign = "left";
+  context.textBaseline = "alphabetic";
+  const [west, east, north, south] = seen(scene, view);
+  for (let row = north; row <= Math.min(scene.down - 1, south + 1); row++) {
+    for (let column = west; column <= east; column++) {
+      const node = row * scene.across + column;
+      if (node >= scene.nodes) return;
+      const [x, y] = nodeAt(scene, node);
+      if (!scene.heading && row === 0) continue;
+      context.fillText(`node ${node}`, (x - view.x) * view.scale, (y - view.y) * view.scale - 3);
+    }
+  }
+}
+
+/** Frames around ranks: `marks` is a list of { ranks, ink, width }, painted in order. */
+export function paintMarks(context, scene, view, marks) {
+  const size = scene.cell * view.scale;
+  const side = size - gapOf(size);
+  for (const { ranks, ink, width } of marks) {
+    const line = Math.min(width, Math.max(1, side * 0.35));
+    context.strokeStyle = ink;
+    context.lineWidth = line;
+    context.beginPath();
+    for (const rank of ranks) {
+      const [left, top] = cellAt(scene, rank);
+      const [x, y] = [(left - view.x) * view.scale, (top - view.y) * view.scale];
+      if (x < -size || y < -size || x > scene.width || y > scene.height) continue;
+      context.rect(x + line / 2 - 0.5, y + line / 2 - 0.5, side - line + 1, side - line + 1);
+    }
+    context.stroke();
+  }
+}
+
+/** The frame of what is seen, over the small picture of the whole. */
+export function paintOverview(context, scene, view, whole, width, height, ink) {
+  context.clearRect(0, 0, width, height);
+  context.drawImage(whole, 0, 0, width, height);
+  const [fx, fy] = [width / scene.width, height / scene.height];
+  context.strokeStyle = ink;
+  context.lineWidth = 2;
+  context.strokeRect(view.x * fx + 1, view.y * fy + 1, (scene.width / view.scale) * fx - 2, (scene.height / view.scale) * fy - 2);
+}
+
+/** A canvas context for a box of `width` × `height` px on a screen of `density`, cleared. */
+export function fitted(canvas, width, height, density) {
+  const [wide, tall] = [Math.max(1, Math.round(width * density)), Math.max(1, Math.round(height * density))];
+  if (canvas.width !== wide || canvas.height !== tall) Object.assign(canvas, { width: wide, height: tall });
+  const context = canvas.getContext("2d");
+  context.setTransform(density, 0, 0, density, 0, 0);
+  context.clearRect(0, 0, width, height);
+  return context;
+}

@@ -1,0 +1,138 @@
+// Where every GPU is in the picture of a cluster: nodes as boxes in rows, GPUs inside them; what is
+// under a point, what is next to a GPU, and the part of it that a reader has zoomed to.
+
+const LARGEST = 44; // px of a cell that has room for its rank and its group
+const SPACE = 0.5; // between nodes, in cells
+const UNDER = 0.22; // the same above the heading of a node
+const HEADING = 14; // px above a node, where its cells are large enough to name it
+export const NAMED = 15; // px of a cell from which nodes are named
+export const DEEPEST = 60; // px that a cell is zoomed to at most
+
+/** Shapes in which the GPUs of a node may be drawn: columns. */
+function shapes(gpus) {
+  if (gpus <= 4) return [gpus];
+  if (gpus <= 8) return [gpus, Math.ceil(gpus / 2)];
+  const wide = Math.ceil(Math.sqrt(gpus));
+  return [...new Set([8, wide, Math.min(gpus, 2 * wide)])];
+}
+
+// Nodes side by side that are worth a try: all divisors, and some numbers between them.
+function* widths(nodes) {
+  for (let across = 1; across <= nodes; across = across < 16 ? across + 1 : Math.ceil(across * 1.1)) yield across;
+  for (let across = 16; across * across <= 16 * nodes; across++) if (nodes % across === 0) yield across;
+}
+
+/** The arrangement with the largest cells in `width` × `height` px; single rows where they fit. */
+export function arrange(nodes, gpus, width, height) {
+  let best = null;
+  for (const columns of shapes(gpus)) {
+    const rows = Math.ceil(gpus / columns);
+    for (const across of widths(nodes)) {
+      const down = Math.ceil(nodes / across);
+      const wide = width / (across * columns + (across - 1) * SPACE);
+      const room = height - (down * HEADING);
+      const named = room / (down * rows + (down - 1) * UNDER);
+      const tall = named >= NAMED ? named : Math.min(NAMED - 0.01, height / (down * rows + (down - 1) * SPACE));
+      const cell = Math.min(LARGEST, wide, tall);
+      // Full rows show what repeats; for them, and for a node in one row, cells may be smaller.
+      const score = cell * (nodes % across ? 0.75 : 1) * (rows === 1 ? 1.05 : 1);
+      if (!best || score > best.score * 1.02) best = { columns, rows, across, down, cell, score };
+    }
+  }
+  return scene(nodes, gpus, best, width);
+}
+
+function scene(nodes, gpus, { columns, rows, across, down, cell }, width) {
+  const heading = cell >= NAMED ? HEADING : 0;
+  const space = heading ? UNDER : SPACE;
+  const [stepX, stepY] = [(columns + SPACE) * cell, (rows + space) * cell + heading];
+  const used = across * stepX - SPACE * cell;
+  return {
+    nodes, gpus, columns, rows, across, down, cell, heading, stepX, stepY, count: nodes * gpus,
+    left: Math.max(0, (width - used) / 2), width, height: down * stepY - space * cell,
+  };
+}
+
+/** Upper left corner of a node's cells. */
+export function nodeAt(scene, node) {
+  return [
+    scene.left + (node % scene.across) * scene.stepX,
+    Math.floor(node / scene.across) * scene.stepY + scene.heading,
+  ];
+}
+
+/** Upper left corner of a GPU's cell. */
+export function cellAt(scene, rank) {
+  const [node, local] = [Math.floor(rank / scene.gpus), rank % scene.gpus];
+  const [x, y] = nodeAt(scene, node);
+  return [x + (local % scene.columns) * scene.cell, y + Math.floor(local / scene.columns) * scene.cell];
+}
+
+/** The rank at a point of the picture, or null between the cells. */
+export function rankAt(scene, x, y) {
+  const [column, row] = [Math.floor((x - scene.left) / scene.stepX), Math.floor(y / scene.stepY)];
+  const node = row * scene.across + column;
+  if (column < 0 || column >= scene.across || row < 0 || node >= scene.nodes) return null;
+  const [left, top] = nodeAt(scene, node);
+  const [across, down] = [Math.floor((x - left) / scene.cell), Math.floor((y - top) / scene.cell)];
+  const local = down * scene.columns + across;
+  const inside = across >= 0 && across < scene.columns && down >= 0 && local < scene.gpus;
+  return inside ? node * scene.gpus + local : null;
+}
+
+/** The GPU that an arrow key leads to: over the edge of a node to its neighbour. */
+export function neighbour(scene, rank, dx, dy) {
+  const [node, local] = [Math.floor(rank / scene.gpus), rank % scene.gpus];
+  let [column, row] = [(node % scene.across) * scene.columns + (local % scene.columns) + dx,
+    Math.floor(node / scene.across) * scene.rows + Math.floor(local / scene.columns) + dy];
+  if (column < 0 || row < 0) return rank;
+  const next = Math.floor(row / scene.rows) * scene.across + Math.floor(column / scene.columns);
+  if (column >= scene.across * scene.columns || next >= scene.nodes) return rank;
+  column %= scene.columns;
+  row %= scene.rows;
+  const place = row * scene.columns + column;
+  return place < scene.gpus ? next * scene.gpus + place : rank;
+}
+
+/** What of the scene is shown: `scale` ≥ 1, and the point of the scene in the upper left corner. */
+export const WHOLE = Object.freeze({ scale: 1, x: 0, y: 0 });
+
+const clamp = (value, low, high) => Math.min(Math.max(value, low), high);
+
+/** The largest scale at which cells are not larger than anybody needs. */
+export const deepest = (scene) => Math.max(2.5, DEEPEST / scene.cell);
+
+/** `view` with its scale and place inside the scene. */
+export function inside(scene, { scale, x, y }) {
+  const used = clamp(scale, 1, deepest(scene));
+  return { scale: used, x: clamp(x, 0, scene.width * (1 - 1 / used)), y: clamp(y, 0, scene.height * (1 - 1 / used)) };
+}
+
+/** `view` zoomed by `factor`, with the point at (px, py) of the box staying where it is. */
+export function zoomed(scene, view, factor, px, py) {
+  const scale = clamp(view.scale * factor, 1, deepest(scene));
+  const moved = 1 / view.scale - 1 / scale;
+  return inside(scene, { scale, x: view.x + px * moved, y: view.y + py * moved });
+}
+
+/** `view` moved until `rank` is seen with some of its surroundings. */
+export function revealing(scene, view, rank) {
+  const [x, y] = cellAt(scene, rank);
+  const [wide, tall] = [scene.width / view.scale, scene.height / view.scale];
+  const margin = Math.min(scene.cell * 2, wide / 4, tall / 4);
+  return inside(scene, {
+    scale: view.scale,
+    x: clamp(view.x, x + scene.cell + margin - wide, x - margin),
+    y: clamp(view.y, y + scene.cell + margin - tall, y - margin - scene.heading),
+  });
+}
+
+/** Ranges of node columns and rows that are seen: [first column, last, first row, last]. */
+export function seen(scene, { scale, x, y }) {
+  const last = (start, size, step, count) => Math.min(count - 1, Math.floor((start + size / scale) / step));
+  const first = (start, step) => Math.max(0, Math.floor(start / step));
+  return [
+    first(x - scene.left, scene.stepX), last(x - scene.left, scene.width, scene.stepX, scene.across),
+    first(y, scene.stepY), last(y, scene.height, scene.stepY, scene.down),
+  ];
+}

@@ -1,0 +1,189 @@
+// The picture of the rank map in the page: an SVG or a canvas, marks above it, a small picture of
+// the whole, and a cursor that is one cell of a grid to a screen reader.
+
+import { button, el, onPalette, perFrame } from "./dom.js";
+import { rankSentence } from "./map_groups.js";
+import { listen } from "./map_input.js";
+import { inksOf } from "./map_inks.js";
+import { fitted, paintCells, paintMarks, paintOverview } from "./map_paint.js";
+import { WHOLE, arrange, cellAt, deepest, inside, revealing, zoomed } from "./map_scene.js";
+import { MOST_ELEMENTS, colourScene, drawScene } from "./map_svg.js";
+
+const OVERVIEW = 132; // px
+
+/**
+ * `onPoint(rank | null)` when a GPU is pointed at, `onPick(rank)` when it is chosen, `onIsolate(rank)`
+ * when its group is; `marksOf(rank)` is what to frame. Returns { element, show, point, mark }.
+ */
+export function makeStage({ signal, onPoint, onPick, onIsolate, marksOf }) {
+  const cells = el("canvas", { class: "map-cells" });
+  const marks = el("canvas", { class: "map-marks" });
+  const small = el("canvas", { class: "map-small" });
+  const cell = el("span", { role: "gridcell", id: "map-cursor" });
+  const row = el("span", { role: "row" }, cell);
+  const box = el("div", {
+    class: "map-box", role: "grid", tabindex: 0, "aria-label": "GPUs by node",
+    "aria-activedescendant": "map-cursor", "aria-describedby": "map-keys",
+  }, cells, marks, el("span", { class: "tool-live" }, row));
+  const overview = el("div", { class: "map-overview", hidden: true, "aria-hidden": "true" }, small);
+  const whole = document.createElement("canvas");
+  const stage = { box, scene: null, view: WHOLE, cursor: 0, hover: null, focused: false, picture: null, pinned: null };
+  let [drawing, resized] = [null, 0];
+
+  const density = () => Math.min(2, window.devicePixelRatio || 1);
+  const paint = perFrame(paintNow);
+  const paintOver = perFrame(paintMarksNow);
+
+  function paintNow() {
+    const { scene, view, picture } = stage;
+    if (!scene) return;
+    const vector = scene.count <= MOST_ELEMENTS;
+    cells.hidden = vector;
+    if (vector) {
+      const [wide, tall] = [scene.width / view.scale, scene.height / view.scale];
+      drawing?.setAttribute("viewBox", `${view.x} ${view.y} ${wide} ${tall}`);
+    } else {
+      paintCells(fitted(cells, scene.width, scene.height, density()), scene, view, picture, inksOf(picture.groups?.hue));
+    }
+    overview.hidden = view.scale === 1;
+    box.classList.toggle("is-zoomed", view.scale > 1);
+    if (!overview.hidden) paintSmall();
+    paintMarksNow();
+    out.disabled = fit.disabled = view.scale === 1;
+    into.disabled = view.scale >= deepest(scene) - 1e-9;
+  }
+
+  function paintSmall() {
+    const { scene, view, picture } = stage;
+    const scale = OVERVIEW / Math.max(scene.width, scene.height);
+    const [width, height] = [Math.round(scene.width * scale), Math.round(scene.height * scale)];
+    const inks = inksOf(picture.groups?.hue);
+    if (!whole.fresh) {
+      const context = fitted(whole, scene.width, scene.height, 1);
+      paintCells(context, scene, WHOLE, { ...picture, moved: null }, inks);
+      whole.fresh = true;
+    }
+    small.style.width = `${width}px`;
+    small.style.height = `${height}px`;
+    paintOverview(fitted(small, width, height, density()), scene, view, whole, width, height, inks.ink);
+  }
+
+  function paintMarksNow() {
+    const { scene, view } = stage;
+    if (!scene) return;
+    const context = fitted(marks, scene.width, scene.height, density());
+    const rank = stage.hover ?? (stage.focused ? stage.cursor : stage.pinned);
+    if (rank === null || rank >= scene.count) return;
+    paintMarks(context, scene, view, marksOf(rank));
+  }
+
+  /** Shows a picture: { parallel, groups, isolated, moved, shown, pinned }. */
+  function show(picture) {
+    const resize = !stage.scene || stage.picture.parallel !== picture.parallel;
+    stage.picture = picture;
+    stage.pinned = picture.pinned;
+    if (picture.pinned !== null) stage.cursor = picture.pinned;
+    whole.fresh = false;
+    if (resize) layOut();
+    else if (drawing) colourScene(drawing, stage.scene, picture);
+    describe();
+    paintNow();
+  }
+
+  function layOut() {
+    const { parallel } = stage.picture;
+    const before = stage.scene;
+    const width = Math.max(200, Math.floor((resized ||= box.clientWidth) || 640)); // reading it costs a layout
+    const height = width < 560 ? Math.max(420, Math.min(640, window.innerHeight * 0.75)) : Math.max(420, Math.min(660, window.innerHeight * 0.78));
+    stage.scene = arrange(parallel.nodes, parallel.gpus_per_node, width, height);
+    const same = before && before.nodes === parallel.nodes && before.gpus === parallel.gpus_per_node;
+    stage.view = same ? inside(stage.scene, stage.view) : WHOLE;
+    stage.cursor = Math.min(stage.cursor, stage.scene.count - 1);
+    stage.hover = null;
+    box.style.height = `${Math.ceil(stage.scene.height)}px`;
+    box.setAttribute("aria-rowcount", parallel.nodes);
+    box.setAttribute("aria-colcount", parallel.gpus_per_node);
+    if (same && drawing && before.width === stage.scene.width && before.height === stage.scene.height) {
+      return colourScene(drawing, stage.scene, stage.picture);
+    }
+    drawing?.remove();
+    drawing = null;
+    if (stage.scene.count > MOST_ELEMENTS) return;
+    drawing = drawScene(stage.scene);
+    colourScene(drawing, stage.scene, stage.picture);
+    box.prepend(drawing);
+  }
+
+  function describe() {
+    const { parallel, shown } = stage.picture;
+    const rank = stage.cursor;
+    cell.setAttribute("aria-label", rankSentence(parallel, rank, shown));
+    cell.setAttribute("aria-selected", String(rank === stage.pinned));
+    cell.setAttribute("aria-colindex", (rank % parallel.gpus_per_node) + 1);
+    row.setAttribute("aria-rowindex", Math.floor(rank / parallel.gpus_per_node) + 1);
+  }
+
+  function look(view) {
+    stage.view = inside(stage.scene, view);
+    paint();
+  }
+
+  function zoom(factor, px = stage.scene.width / 2, py = stage.scene.height / 2) {
+    look(zoomed(stage.scene, stage.view, factor, px, py));
+  }
+
+  function zoomStep(factor) {
+    // The keyboard's place, if it has one, is what a reader wants to see larger.
+    const rank = stage.focused ? stage.cursor : stage.pinned;
+    if (rank === null) return zoom(factor);
+    const [x, y] = cellAt(stage.scene, rank);
+    zoom(factor, (x - stage.view.x) * stage.view.scale, (y - stage.view.y) * stage.view.scale);
+    look(revealing(stage.scene, stage.view, rank));
+  }
+
+  function moveTo(rank) {
+    stage.cursor = rank;
+    stage.hover = null;
+    describe();
+    onPoint(rank);
+    if (stage.view.scale > 1) look(revealing(stage.scene, stage.view, rank));
+    else paintOver();
+  }
+
+  function hoverAt(rank) {
+    if (rank === stage.hover) return;
+    stage.hover = rank;
+    onPoint(rank);
+    paintOver();
+  }
+
+  function pick(rank) {
+    stage.cursor = rank;
+    describe();
+    onPick(rank);
+  }
+
+  const out = button("−", () => zoomStep(1 / 1.6), { "aria-label": "Zoom out" });
+  const into = button("+", () => zoomStep(1.6), { "aria-label": "Zoom in" });
+  const fit = button("Whole", () => look(WHOLE), { "aria-label": "Show the whole cluster" });
+  const element = el("div", { class: "map-stage" }, box, overview);
+  const zooms = el("div", { class: "map-zoom", role: "group", "aria-label": "Zoom" }, out, into, fit);
+
+  listen(stage, overview, { signal, zoom, zoomStep, look, moveTo, hoverAt, pick, onIsolate, paintOver, onPoint });
+  const watcher = new ResizeObserver(perFrame(() => {
+    if (!stage.picture || Math.abs(box.clientWidth - resized) < 1) return;
+    resized = box.clientWidth;
+    whole.fresh = false;
+    layOut();
+    paintNow();
+  }));
+  watcher.observe(element);
+  signal.addEventListener("abort", () => watcher.disconnect());
+  onPalette(() => {
+    inksOf.forget();
+    whole.fresh = false;
+    paint();
+  }, signal);
+
+  return { element, zooms, box, show, marks: paintOver, sceneNow: () => stage.scene };
+}

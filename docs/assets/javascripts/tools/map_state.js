@@ -1,0 +1,117 @@
+// What the rank map is about: a configuration, what of it is shown, and how both are written in the
+// address. No document here.
+
+import { InputError } from "../engine/errors.js";
+import { CONVENTIONS } from "../engine/frameworks.js";
+import { layout } from "../engine/layout.js";
+import { choice, defaults, flag, parseQuery, shared, toQuery, whole } from "./state.js";
+
+/** What the GPUs can be coloured by, in the order of the buttons. */
+export const SHOWS = ["tp", "cp", "ep", "dp", "edp", "pp", "tp-cp", "dp-cp", "etp", "none"];
+
+/** Sizes that make a configuration; a preset sets them all. `dp` is derived and never kept. */
+export const SIZES = ["nodes", "gpus", "tp", "cp", "ep", "etp", "pp"];
+
+/** The world that is drawn at most. */
+export const MOST_DRAWN = 131_072;
+
+/** What a reader sees who brings nothing. */
+export const FIRST_PRESET = "map-128";
+
+export const schemaOf = (layouts) => ({
+  ...shared(layouts.map(({ name }) => name), SHOWS),
+  preset: choice("", layouts.map(({ name }) => name)),
+  dp: whole(null), rank: whole(null, 0, MOST_DRAWN - 1), group: whole(null, 0, MOST_DRAWN - 1),
+  moved: flag(false),
+});
+
+/** The preset with exactly these sizes, or undefined; `preferred` first. */
+export function presetOf(state, layouts, preferred = "") {
+  const same = (one) => SIZES.every((key) => one[key] === state[key]);
+  const found = layouts.filter(same);
+  return found.find(({ name }) => name === preferred) ?? found[0];
+}
+
+/** State of an address and what was wrong with it. Sizes in it go on top of its preset's. */
+export function fromQuery(schema, layouts, query) {
+  const { given, problems } = parseQuery(schema, query);
+  const bare = ![...SIZES, "dp", "preset"].some((key) => key in given);
+  const name = given.preset ?? (bare ? FIRST_PRESET : "");
+  const preset = layouts.find((one) => one.name === name);
+  const state = { ...defaults(schema), ...(preset && ofPreset(preset)), ...given };
+  return { state: named(state, layouts, name), problems };
+}
+
+/** The query of a state: a preset by its name, other configurations by their sizes. */
+export function queryOf(schema, layouts, state) {
+  const preset = layouts.find((one) => one.name === state.preset);
+  // An address without sizes would be read as the first preset's.
+  const sizes = { ...defaults(schema), preset: state.preset, nodes: undefined };
+  if (!preset || state.dp !== null) return toQuery(schema, state, sizes);
+  const base = { ...defaults(schema), ...ofPreset(preset) };
+  const nothing = preset.name === FIRST_PRESET;
+  return toQuery(schema, state, { ...base, preset: nothing ? preset.name : "" });
+}
+
+/** What a preset says: its sizes and its rank order. */
+export const ofPreset = (preset) =>
+  Object.fromEntries([...SIZES, "order"].map((key) => [key, preset[key]]));
+
+/** The state under the name of the preset that it equals, if any. */
+export const named = (state, layouts, preferred = state.preset) =>
+  ({ ...state, preset: presetOf(state, layouts, preferred)?.name ?? "" });
+
+/** { parallel } of a state, or { error }, an InputError whose `nearest` can be applied. */
+export function evaluate(state) {
+  const { nodes, gpus, tp, cp, ep, etp, dp, pp, order } = state;
+  try {
+    if (nodes * gpus > MOST_DRAWN) {
+      const most = `at most ${MOST_DRAWN.toLocaleString("en")} GPUs in the picture`;
+      throw new InputError("nodes × GPUs per node", { expected: most, got: nodes * gpus });
+    }
+    return { parallel: layout({ nodes, gpus_per_node: gpus, tp, cp, ep, etp, dp, pp, order }) };
+  } catch (error) {
+    if (!(error instanceof InputError)) throw error;
+    return { error };
+  }
+}
+
+/** The state with one of `error.nearest`, for example "tp=4 dp=2", applied; DP is derived again. */
+export function applied(state, text) {
+  const changes = Object.fromEntries(text.split(" ").map((word) => {
+    const [key, size] = word.split("=");
+    return [key, Number(size)];
+  }));
+  const unnamed = Object.fromEntries(["tp", "cp", "pp", "ep"].map((key) => [key, changes[key] ?? 1]));
+  return { ...state, ...unnamed, ...changes, dp: null };
+}
+
+/** What `applied` would change, in words: "TP 8 → 4". */
+export function changesOf(state, text) {
+  const next = applied(state, text);
+  const dp = /(^| )dp=(\d+)/.exec(text)?.[2];
+  const names = { nodes: "nodes", tp: "TP", cp: "CP", pp: "PP", ep: "EP", etp: "ETP" };
+  const words = Object.keys(names)
+    .filter((key) => next[key] !== state[key])
+    .map((key) => `${names[key]} ${state[key] ?? "auto"} → ${next[key]}`);
+  if (dp && state.dp !== null && Number(dp) !== state.dp) words.push(`DP ${state.dp} → ${dp}`);
+  return words.length ? words.join(", ") : `DP ${dp ?? "derived"}`;
+}
+
+/** Orders that a selector offers, as [name, label], Megatron's first. */
+export const ORDERS = [...CONVENTIONS.values()].map(({ name, label, order }) =>
+  [name, `${label} (${order.join("-")})`]);
+
+/** Communicators that the layout has, in the order of `SHOWS`. */
+export function showsOf(parallel) {
+  const experts = ["ep", "edp", "etp"];
+  return SHOWS.filter((name) =>
+    !experts.includes(name) || (parallel.has_experts && (name !== "etp" || parallel.etp !== parallel.tp)));
+}
+
+/** Keeps what points at GPUs and groups inside a layout. */
+export function within(state, parallel, groupCount) {
+  const rank = state.rank !== null && state.rank < parallel.world_size ? state.rank : null;
+  const group = state.group !== null && state.group < groupCount ? state.group : null;
+  return { ...state, rank, group };
+}
