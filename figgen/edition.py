@@ -8,29 +8,35 @@ from __future__ import annotations
 
 import contextlib
 import json
+import re
 import tomllib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from figgen import theme
 from figgen.configurations import configurations_json
-from figgen.coverage_page import coverage_page
 from figgen.errors import InputError
 from figgen.fonts import math_font
 from figgen.formulas import FORMULAS, module
 from figgen.formulas.notes import notes_module
 from figgen.generated.catalog_pages import catalog_pages
+from figgen.generated.formula_coverage import coverage_page
+from figgen.generated.formulas import Known, formula_pages, frozen_points
+from figgen.generated.glossary import glossary_page, notation_page
 from figgen.generated.presets import preset_pages
+from figgen.generated.uses import pages_of_formulas
 from figgen.layouts import layouts_json
 from figgen.markdown import directive, math
 from figgen.markdown.pages import Page, Problem, Site, fences, figure_numbers
 from figgen.press import Press, Proof
-from figgen.reference import formulas_page
+from figgen.scripts import lean_scripts
 
 Content: TypeAlias = str | bytes
+
+_H1 = re.compile(r"^# (.+?)\s*$", re.M)
 
 TOOLS = "tools/"
 """The folder of the pages whose scripts compute with the formulas."""
@@ -42,6 +48,7 @@ class Edition:
 
     site: Site
     docs: Path | None = None
+    terms: dict[str, dict[str, Any]] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
     chapters: dict[str, str] = field(default_factory=dict)
     _made: dict[str, Content] = field(default_factory=dict)
@@ -49,18 +56,35 @@ class Edition:
     def pages(self) -> dict[str, str]:
         """Pages that are generated, as Markdown by their path."""
         return {
-            "reference/formulas.md": formulas_page(),
+            **formula_pages(self._known()),
             "reference/coverage.md": coverage_page(),
             **preset_pages(self._tools()),
             **catalog_pages(),
+            "reference/notation.md": notation_page(),
+            "reference/glossary.md": glossary_page(self.terms, self._paths()),
         }
+
+    def _known(self) -> Known:
+        """What the written pages say about formulas, and a tested point of each."""
+        if self.docs is None:
+            return Known({}, {}, {})
+        pages = {
+            path.relative_to(self.docs).as_posix(): path.read_text(encoding="utf-8")
+            for path in sorted(self.docs.rglob("*.md"))
+        }
+        points = self.docs.parent / "tests" / "oracles" / "formula_points.json"
+        titles = {path: found[1] for path, source in pages.items() if (found := _H1.search(source))}
+        return Known(frozen_points(points), pages_of_formulas(pages), titles)
+
+    def _paths(self) -> frozenset[str]:
+        """Every written page, and what the glossary refers to of the others."""
+        docs = self.docs
+        written = [p.relative_to(docs).as_posix() for p in docs.rglob("*.md")] if docs else []
+        return frozenset(("reference/hardware.md", *written))
 
     def _tools(self) -> frozenset[str]:
         """Paths of the live pages among the sources."""
-        if self.docs is None:
-            return frozenset()
-        found = (self.docs / TOOLS).glob("*.md")
-        return frozenset(path.relative_to(self.docs).as_posix() for path in found)
+        return frozenset(path for path in self._paths() if path.startswith(TOOLS))
 
     def scan(self, pages: Iterable[tuple[str, str, str]]) -> None:
         """Look at every (path, chapter, source) first: number all figures, begin to draw plots.
@@ -100,6 +124,8 @@ class Edition:
             made["assets/javascripts/formula-notes.js"] = notes_module(FORMULAS.values())
             made["assets/data/layouts.json"] = layouts_json()
             made["assets/data/catalog.json"] = configurations_json()
+        if self.docs:
+            made |= lean_scripts(self.docs)
         if any(path.endswith(".plotly.json") for path in made):
             made["assets/javascripts/plotly.min.js"] = _plotly_bundle()
         return made
@@ -135,15 +161,16 @@ def open_edition(
 ) -> Edition:
     """Begin a build of the pages in `docs`, with pictures kept in `cache`."""
     math.recall(cache)
+    terms = _toml(docs / "glossary.toml")
     site = Site(
         press=Press(folder=cache, tell=tell),
         name=name,
         address=address,
         references=_toml(docs / "references.toml"),
-        glossary={term: entry["means"] for term, entry in _toml(docs / "glossary.toml").items()},
+        glossary={t: entry["means"] for t, entry in terms.items() if entry.get("hover", True)},
         late=True,
     )
-    return Edition(site, docs)
+    return Edition(site, docs, terms)
 
 
 def _plotly_bundle() -> bytes:
@@ -154,7 +181,7 @@ def _plotly_bundle() -> bytes:
     return (Path(package.origin).parent / "package_data" / "plotly.min.js").read_bytes()
 
 
-def _toml(path: Path) -> dict[str, dict[str, str]]:
+def _toml(path: Path) -> dict[str, dict[str, Any]]:
     if not path.exists():
         return {}
     try:

@@ -61,10 +61,18 @@ class ValueInline(InlineProcessor):
     def _worked(self, computed: Computed, shown: str, spec: str) -> str:
         key = f"how-{digest(computed.call + shown)[:10]}"
         if key not in self.page.worked:
-            html = popover(key, computed, shown, spec)
+            html = popover(key, computed, shown, spec, self._reference(computed))
             self.site.math_characters |= characters(html)
             self.page.worked[key] = html
         return key
+
+    def _reference(self, computed: Computed) -> str:
+        """The address of the formula in the reference, as seen from a page of a site."""
+        if computed.evaluation is None or self.page.url is None:
+            return ""
+        formula = computed.evaluation.formula
+        topic = formula.module.rpartition(".")[2].replace("_", "-")
+        return f"{self.page.to(f'reference/formulas/{topic}')}/#{formula.name}"
 
     def _note(self, computed: Computed, shown: str, text: str) -> None:
         if self.named is None and self.page.path:
@@ -79,14 +87,18 @@ class ValueInline(InlineProcessor):
             )
 
 
-def popover(key: str, computed: Computed, shown: str, spec: str) -> str:
-    """What opens with a number: formula, substitution with units, source, and how to recompute."""
+def popover(key: str, computed: Computed, shown: str, spec: str, reference: str = "") -> str:
+    """What opens with a number: formula, substitution with units, source, and how to recompute.
+
+    `reference` is where the formula is described.
+    """
     lines = [f"<p><strong>{escape(shown)}</strong></p>"]
     if computed.evaluation:
         lines += _derivation(computed.evaluation, spec)
     if computed.source:
         lines.append(f"<p>Source: {escape(computed.source)}</p>")
-    lines.append(f"<p><code>{escape(computed.call)}</code></p>")
+    link = f' <a href="{escape(reference)}">About this formula</a>' if reference else ""
+    lines.append(f"<p><code>{escape(computed.call)}</code>{link}</p>")
     label = escape(f"How {shown} is computed", quote=True)
     return (
         f'<div popover id="{key}" class="fig-how" role="dialog" aria-label="{label}">'

@@ -13,13 +13,13 @@ if TYPE_CHECKING:
 
 QUERIES = [
     ("bubble_fraction", PIPELINE),
-    ("bubble_fraction", f"{FORMULAS}#bubble_fraction"),
+    ("bubble_fraction", f"{FORMULAS}pipeline/#bubble_fraction"),
     ("bubble fraction", PIPELINE),
-    ("bubble fraction", f"{FORMULAS}#bubble_fraction"),
+    ("bubble fraction", f"{FORMULAS}pipeline/#bubble_fraction"),
     ("ring all-reduce", RINGS),
     ("α", RINGS),
-    ("ring_all_reduce_time", f"{FORMULAS}#ring_all_reduce_time"),
-    ("All reduce bytes sent", f"{FORMULAS}#all_reduce_bytes_sent"),
+    ("ring_all_reduce_time", f"{FORMULAS}collectives/#ring_all_reduce_time"),
+    ("All reduce bytes sent", f"{FORMULAS}collectives/#all_reduce_bytes_sent"),
     ("microbatch", PIPELINE),
 ]
 

@@ -5,10 +5,10 @@ from importlib import import_module
 
 import pytest
 
-from figgen.coverage_page import coverage_page
 from figgen.formulas import FORMULAS, evaluate
 from figgen.formulas.coverage import Covered, coverage
-from figgen.reference import formulas_page
+from figgen.generated.formula_coverage import coverage_page
+from figgen.generated.formulas import Known, formula_link, formula_pages
 from tests.formulas.points import CATALOGUE_IDS, POINTS, Point
 
 
@@ -40,14 +40,16 @@ def test_coverage_points_at_something_that_exists(entry: Covered) -> None:
 
 
 def test_coverage_page_has_a_row_for_every_entry_and_links_to_its_formula() -> None:
-    page, formulas = coverage_page(), formulas_page()
+    page, formulas = coverage_page(), formula_pages(Known({}, {}, {}))
     for entry in coverage():
         row = next(
             line for line in page.splitlines() if line.startswith(f"| {escape(entry.title)} |")
         )
         if entry.kind == "formula":
-            assert f"(formulas.md#{entry.name})" in row
-            assert f"{{ #{entry.name} }}" in formulas
+            assert f"({formula_link(entry.name)})" in row
+            page_of_it = f"reference/{formula_link(entry.name).partition('#')[0]}"
+            assert f"{{ #{entry.name} }}" in formulas[page_of_it]
+            assert f"{{ #{entry.name} }}" in formulas["reference/formulas.md"]
         else:
             assert f"`{entry.name}`" in row
     titles = [entry.title for entry in coverage()]

@@ -8,7 +8,7 @@ from html import escape
 
 from figgen.formulas import FORMULAS, TOPICS
 from figgen.formulas.coverage import Covered, coverage
-from figgen.reference import topic_title
+from figgen.generated.formulas import formula_link, formula_title, topic_title
 
 KINDS = {"model": "algorithm", "test": "test", "identity": "test of a law"}
 """What an entry is that is no formula."""
@@ -53,8 +53,7 @@ def _table(title: str, entries: list[Covered]) -> str:
 
 def _place(entry: Covered) -> str:
     if entry.kind == "formula":
-        words = entry.name.replace("_", " ")
-        return f"[{words[0].upper()}{words[1:]}](formulas.md#{entry.name})"
+        return f"[{formula_title(entry.name)}]({formula_link(entry.name)})"
     return f"{KINDS[entry.kind]}: `{entry.name}`"
 
 
@@ -63,6 +62,6 @@ def _note(entry: Covered) -> str:
 
     def marked(found: re.Match[str]) -> str:
         name = found[0]
-        return f"[`{name}`](formulas.md#{name})" if name in FORMULAS else f"`{name}`"
+        return f"[`{name}`]({formula_link(name)})" if name in FORMULAS else f"`{name}`"
 
     return re.sub(r"\b(?:figgen\.[\w.]*\w|[a-z]+(?:_[a-z0-9]+)+)\b", marked, escape(entry.note))

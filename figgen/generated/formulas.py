@@ -1,0 +1,157 @@
+"""The reference of formulas: an index, and a page for each topic."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+from types import ModuleType
+
+from figgen.formulas import FORMULAS, TOPICS, domain_latex, evaluate, latex, worked
+from figgen.formulas.definition import Formula
+
+Arguments = Mapping[str, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What pages about formulas take from outside of the package.
+
+    `points` are arguments for a worked example, by formula; `uses` the pages that use a formula;
+    `titles` what pages are called.
+    """
+
+    points: Mapping[str, Arguments]
+    uses: Mapping[str, tuple[str, ...]]
+    titles: Mapping[str, str]
+
+
+def formula_pages(known: Known) -> dict[str, str]:
+    """The index and every topic's page, as Markdown by their path."""
+    topics = {f"reference/formulas/{slug(topic)}.md": _topic_page(topic, known) for topic in TOPICS}
+    return {"reference/formulas.md": _index(), **topics}
+
+
+def frozen_points(path: Path) -> dict[str, Arguments]:
+    """The first frozen test point of every formula, none where there is no such file."""
+    if not path.exists():
+        return {}
+    rows = json.loads(path.read_text(encoding="utf-8"))["points"]
+    return {row["formula"]: row["arguments"] for row in reversed(rows)}
+
+
+def slug(topic: ModuleType) -> str:
+    """A topic as it is written in an address."""
+    return topic.__name__.rpartition(".")[2].replace("_", "-")
+
+
+def topic_title(topic: ModuleType) -> str:
+    """What readers see a module of formulas called."""
+    return slug(topic).replace("-", " ").capitalize()
+
+
+def formula_link(name: str) -> str:
+    """The place of a formula, from `reference/`."""
+    topic = FORMULAS[name].module.rpartition(".")[2].replace("_", "-")
+    return f"formulas/{topic}.md#{name}"
+
+
+def formula_title(name: str) -> str:
+    """A formula's name as words."""
+    words = name.replace("_", " ")
+    return words[0].upper() + words[1:]
+
+
+def _members(topic: ModuleType) -> list[Formula]:
+    members = (f for f in FORMULAS.values() if f.module == topic.__name__)
+    return sorted(members, key=lambda formula: formula.line)
+
+
+def _index() -> str:
+    """All formulas by topic; each entry keeps the anchor that links of old point at."""
+    parts = [
+        "---\ndescription: Every formula of the guide by topic.\n---\n\n# Formulas\n\n"
+        f"Every number of the guide comes from one of these {len(FORMULAS)} functions.\n"
+        "The equation, the code that is tested and the script of the tools are one text.\n"
+        "Letters mean the same everywhere; the [notation](notation.md) lists them.\n"
+    ]
+    for topic in TOPICS:
+        entries = "\n".join(
+            f"- [{formula_title(f.name)}]({formula_link(f.name)}){{ #{f.name} }}: "
+            f"${f.symbol}$, {_measured_in(f.unit)}"
+            for f in _members(topic)
+        )
+        heading = f"## [{topic_title(topic)}](formulas/{slug(topic)}.md) {{ data-search-exclude }}"
+        parts.append(f"\n{heading}\n\n{entries}\n")
+    return "\n".join(parts)
+
+
+def _topic_page(topic: ModuleType, known: Known) -> str:
+    title = topic_title(topic)
+    doc = " ".join((topic.__doc__ or "").split("\n\n")[0].split())
+    entries = "\n".join(_entry(formula, known) for formula in _members(topic))
+    return (
+        f"---\ndescription: {title}, the formulas with symbols, units, domain, source and a "
+        f"worked example.\n---\n\n# {title}: formulas\n\n{escape(doc)}\n\n"
+        f"[All formulas](../formulas.md)\n{entries}"
+    )
+
+
+def _entry(formula: Formula, known: Known) -> str:
+    """One formula under a heading that links to it by name."""
+    rows = "\n".join(
+        f"| ${argument.symbol}$ | `{argument.name}` | {escape(argument.meaning)} "
+        f"| {_unit(argument.unit)} |"
+        for argument in formula.args
+    )
+    conditions = ", ".join(f"${condition}$" for condition in domain_latex(formula))
+    holds = f"Holds for {conditions}.\n" if conditions else ""
+    return (
+        f"\n## {formula_title(formula.name)} {{ #{formula.name} }}\n\n"
+        f"{formula.doc}\n\n$$\n{latex(formula)}\n$$\n\n"
+        f"| symbol | argument of `{formula.name}` | meaning | unit |\n|---|---|---|---|\n{rows}\n\n"
+        f"The result is {_measured_in(formula.unit)}.\n{holds}Source: {escape(formula.source)}.\n"
+        # Nobody searches for a domain.
+        "{: data-search-exclude }\n"
+        f"{_example(formula, known)}{_used_by(formula, known)}"
+    )
+
+
+def _example(formula: Formula, known: Known) -> str:
+    """The formula at a point that its test freezes, and the command that gives the same."""
+    if formula.name not in known.points:
+        return ""
+    arguments = known.points[formula.name]
+    line = worked(evaluate(formula.name, **arguments)).latex
+    given = " ".join(f"{name}={_plain(value)}" for name, value in arguments.items())
+    return (
+        f"\nFor example:\n\n$$\n{line}\n$$\n\n`figgen eval {formula.name} {given}`\n"
+        "{: data-search-exclude }\n"
+    )
+
+
+def _plain(value: float) -> str:
+    """As short as YAML still takes it for a number: 7.0e+09 for 7000000000."""
+    if value == int(value) and abs(value) < 1e6:
+        return str(int(value))
+    mantissa, e, power = f"{value:g}".partition("e")
+    short = f"{mantissa if '.' in mantissa else mantissa + '.0'}{e}{power}"
+    return short if float(short) == value else repr(value)
+
+
+def _used_by(formula: Formula, known: Known) -> str:
+    pages = known.uses.get(formula.name, ())
+    if not pages:
+        return ""
+    links = ", ".join(f"[{known.titles.get(page, page)}](../../{page})" for page in pages)
+    return f"\nUsed on: {links}.\n{{: data-search-exclude }}\n"
+
+
+def _measured_in(unit: str) -> str:
+    return "a pure number" if unit == "1" else f"in {escape(unit)}"
+
+
+def _unit(unit: str) -> str:
+    return "pure number" if unit == "1" else escape(unit)

@@ -1,0 +1,64 @@
+"""Which pages use a formula: as a number in the text, or inside a figure that they show."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator, Mapping
+from functools import cache
+from types import CodeType, FunctionType
+from typing import Any
+
+from figgen.formulas import FORMULAS
+from figgen.markdown.inline import PATTERN
+from figgen.markdown.pages import fences
+from figgen.registry import FIGURES, figure_named
+
+_CALLED = re.compile(r"\b([a-z][a-z0-9_]*)\(")
+_FIGURE = re.compile(r"^\s*figure:\s*([\w-]+)", re.M)
+
+
+def pages_of_formulas(sources: Mapping[str, str]) -> dict[str, tuple[str, ...]]:
+    """For every formula the paths of the pages that use it, in the order of `sources`."""
+    found: dict[str, list[str]] = {name: [] for name in FORMULAS}
+    for path, source in sources.items():
+        for name in _used(source) & FORMULAS.keys():
+            found[name].append(path)
+    return {name: tuple(paths) for name, paths in found.items()}
+
+
+def _used(source: str) -> set[str]:
+    """Names called by inline values, and formulas behind the figures of a page."""
+    inline = (match.group(1) for match in re.finditer(PATTERN, source))
+    names = {name for text in inline for name in _CALLED.findall(text)}
+    shown = {name for fence in fences(source) for name in _FIGURE.findall(fence.body)}
+    return names.union(*(formulas_of_figure(name) for name in shown))
+
+
+@cache
+def formulas_of_figure(name: str) -> frozenset[str]:
+    """Formulas that the figure's function calls, itself or by way of functions beside it."""
+    figure_named("step-breakdown")  # registers them all
+    if name not in FIGURES:
+        return frozenset()
+    return frozenset(_reached(FIGURES[name].function, set()))
+
+
+def _reached(function: Callable[..., object], seen: set[object]) -> Iterator[str]:
+    if not isinstance(function, FunctionType) or function in seen:
+        return
+    seen.add(function)
+    for name in _names(function.__code__):
+        called: Any = function.__globals__.get(name)
+        known = FORMULAS.get(getattr(called, "__name__", ""))
+        if known is not None and known.function is called:
+            yield known.name
+        elif getattr(called, "__module__", "").startswith(("figgen.figures", "figgen.models")):
+            yield from _reached(getattr(called, "__wrapped__", called), seen)
+
+
+def _names(code: CodeType) -> Iterator[str]:
+    """Global names of a function and of what is written inside it."""
+    yield from code.co_names
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _names(constant)
