@@ -179,6 +179,8 @@ def _number(value: object) -> float:
 
 
 def _format_python(number: float, spec: str) -> str:
+    if re.search(r"\d{3}", spec):  # Python would write a billion zeros
+        raise InputError("bad format", expected="at most 99 digits or places", got=spec)
     whole = isinstance(number, float) and number.is_integer() and spec[-1:] in (",", "d")
     try:
         return format(int(number) if whole else number, spec).replace("-", "−")

@@ -19,7 +19,7 @@ from figgen.models.collectives import (
     states,
     trace,
 )
-from figgen.units import format_quantity
+from figgen.units import format_number, format_quantity
 
 if TYPE_CHECKING:
     from figgen.commands import Verbs
@@ -195,5 +195,5 @@ def _convert(options: argparse.Namespace) -> Answer:
         "line_rate_bits_per_s": 8 * busbw,
     }
     shown = [format_quantity(value, "B/s", "si.4") for value in (algbw, busbw)]
-    rate = format_quantity(8 * busbw / 1e9, "1", "si.4")
+    rate = format_number(8 * busbw / 1e9, 4)
     return Answer(data, f"algbw {shown[0]}\nbusbw {shown[1]}\nline rate {rate} Gb/s")

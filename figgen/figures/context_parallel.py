@@ -142,6 +142,10 @@ DIGITS = 10
 @figure("cp-identity")
 def cp_identity(*, cp: int = 4, sequence_length: int = 64, width: int = 8) -> Table:
     """Ring attention and attention of the whole sequence in 64 bits, for three ways to cut it."""
+    for name, value, low, high in (
+        ("cp", cp, 2, 64), ("sequence_length", sequence_length, 4, 2048), ("width", width, 1, 256)
+    ):  # fmt: skip
+        check_between(name, value, low, high)
     draw = np.random.default_rng(0).standard_normal
     q, k, v = (draw((sequence_length, width)) for _ in range(3))
     whole = causal_attention(q, k, v)

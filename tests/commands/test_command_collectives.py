@@ -206,3 +206,8 @@ def test_convert_has_the_published_bus_bandwidth_factors(capsys, collective, ran
 )  # fmt: skip
 def test_what_cannot_be_is_one_line_and_status_two(capsys, arguments, message):
     assert message in refused(capsys, *arguments.split())
+
+
+def test_convert_writes_line_rates_as_one_would(capsys):
+    assert main(["convert", "busbw", "all-reduce", "--ranks", "8", "--busbw", "844.5 GB/s"]) == 0
+    assert capsys.readouterr().out.endswith("line rate 6,756 Gb/s\n")

@@ -134,6 +134,9 @@ def test_a_verb_answers_or_refuses_in_one_line(arguments: list[str]) -> None:
 @example(["show", "collective-steps", "collective=all-to-all", "algorithm=bruck", "ranks=128"])
 @example(["show", "all-reduce-algorithms", "nodes=4096"])
 @example(["eval", "bubble_fraction", "stages=" + "9" * 5000, "microbatches=8"])
+@example(["eval", "bubble_fraction(stages=4, microbatches=8):.1000000000f"])
+@example(["show", "cp-identity", "cp=1"])
+@example(["show", "cp-identity", "sequence_length=1000000"])
 @example(["eval", "schedule('1f1b', stages=10**9, microbatches=1).makespan"])
 @example(["eval", "schedule('v-min', stages=9999999, microbatches=99999999).makespan"])
 def test_a_figure_or_formula_answers_or_refuses_in_one_line(arguments: list[str]) -> None:
