@@ -8,6 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from figgen.__main__ import main
+from figgen.units import format_quantity
 
 Said = Callable[..., str]
 CLUSTER = ("--nodes", "8", "--gpus-per-node", "8", "--tp", "8", "--pp", "8")
@@ -113,6 +114,15 @@ def test_levels_bubbles_utilisations_and_buckets_are_in_the_answer(said: Said) -
     assert rates["6nd+attention"] == pytest.approx(answer["model_flops_utilisation"])
     assert rates["causal"] < rates["6nd+attention"] < rates["hfu-full"]
     assert answer["gradient_buckets"] is None
+
+
+def test_text_says_what_each_level_needs(said: Said) -> None:
+    lines = said(*GPT_3).splitlines()
+    answer = json.loads(said(*GPT_3, "--json"))
+    for line, load in zip(lines[-3:-1], answer["levels"], strict=True):
+        assert line.startswith(f"{load['level']}: ")
+        needed = format_quantity(load["needed_bandwidth_bytes_per_s"], "B/s")
+        assert f"hidden from {needed} on" in line
 
 
 def test_the_global_batch_gives_the_microbatches(said: Said) -> None:

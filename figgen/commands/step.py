@@ -55,7 +55,16 @@ def _step(options: argparse.Namespace) -> Answer:
         "compute_efficiency": options.efficiency,
         **step_data(found, cluster, options.efficiency),
     }
-    return Answer(data, "\n".join([described(options.model, setup), *_table(found)]))
+    return Answer(
+        data,
+        "\n".join(
+            [
+                described(options.model, setup),
+                *_table(found),
+                *_summary(found, cluster, options.efficiency),
+            ]
+        ),
+    )
 
 
 def step_data(
@@ -145,6 +154,16 @@ def _table(found: StepEstimate) -> list[str]:
             f"{name}: {format_quantity(seconds, 's', 'time')} ({seconds / found.step_time_s:.1%})"
             for name, seconds in shown
         ),
-        f"{found.tokens_per_s_per_gpu:,.0f} tokens/s per GPU, "
-        f"MFU {found.model_flops_utilisation:.1%} (6nd+attention)",
     ]
+
+
+def _summary(found: StepEstimate, cluster: Cluster, compute_efficiency: float) -> list[str]:
+    """What each level of links would have to carry at least; then the throughput."""
+    levels = [
+        f"{load.level}: {format_quantity(load.port_bytes, 'B')} to send, hidden from "
+        f"{format_quantity(load.needed_bandwidth_bytes_per_s, 'B/s')} on "
+        f"(has {format_quantity(load.bandwidth_bytes_per_s, 'B/s')})"
+        for load in level_loads(found, cluster, compute_efficiency)
+    ]
+    rate = f"{found.tokens_per_s_per_gpu:,.0f} tokens/s per GPU"
+    return [*levels, f"{rate}, MFU {found.model_flops_utilisation:.1%} (6nd+attention)"]
