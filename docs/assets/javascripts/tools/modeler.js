@@ -1,0 +1,132 @@
+// The bandwidth and efficiency modeler: one or two configurations, from the address or the form;
+// everything that is shown follows from them.
+
+import { button, el, liveRegion, mountTool, perFrame } from "./dom.js";
+import { fieldProblems, messages } from "./modeler_messages.js";
+import { modelerForm } from "./modeler_form.js";
+import { workedLines } from "./modeler_popover.js";
+import { evaluate } from "./modeler_model.js";
+import { results } from "./modeler_results.js";
+import { FIRST, fromQuery, ofPreset, presetsOf, queryOf, schemaOf } from "./modeler_state.js";
+import { presetGroups } from "./modeler_fields.js";
+import { defaults, rewriteAddress } from "./state.js";
+import { spoken } from "./modeler_answer.js";
+
+const CATALOG = new URL("../../data/catalog.json", import.meta.url);
+let loading = null;
+
+/** Builds the tool in `root`. */
+function build(root, signal, catalog) {
+  const schema = schemaOf(catalog);
+  const first = { ...defaults(schema), ...FIRST };
+  let { a, b, problems } = fromQuery(schema, catalog, location.search);
+  // What an address says and nobody can compute is refused, with what would work, for the defaults.
+  const refused = [a, b].map((state) => state && evaluate(catalog, state)).filter((one) => one?.error);
+  if (refused.length) [a, b] = [first, null];
+  let [at, found] = [0, []];
+  const states = () => (b ? [a, b] : [a]);
+  const bad = fieldProblems();
+
+  const change = (changes) => {
+    problems = [];
+    refused.length = 0;
+    const next = { ...(at ? b : a), ...changes };
+    if (at) b = next;
+    else a = next;
+    render();
+  };
+  const choosePreset = (name) => change(name ? { ...defaults(schema), ...ofPreset(catalog, name), preset: name } : { ...first, preset: "" });
+
+  const publishedOf = (state) =>
+    queryOf(schema, catalog, state) === `preset=${state.preset}` ? catalog.presets[state.preset].published : null;
+
+  const { region, say } = liveRegion();
+  const form = modelerForm(schema, catalog, {
+    onBad: (key, message) => { bad.set(key, message); showMessages(); },
+    onChange: (changes) => ("global_batch" in changes ? changeBatch(changes.global_batch) : change(changes)),
+  });
+  const changeBatch = (typed) => {
+    const share = found[at].setup ? found[at].setup.parallel.dp * found[at].setup.microbatch_size : 1;
+    const [problem, microbatches] = bad.batch(typed, share);
+    showMessages();
+    if (!problem) change({ microbatches });
+  };
+  const bar = topBar(catalog, { choosePreset, compare, choose: (index) => { at = index; bad.clear(); render(); } });
+  const said = el("div", { class: "modeler-messages" });
+  const shown = results({ signal, say, apply: change, evaluate: (state) => evaluate(catalog, state), catalog });
+  root.replaceChildren(bar.element,
+    el("div", { class: "modeler-columns" },
+      el("div", { class: "modeler-top" }, said, shown.answer), form.form, shown.details), region);
+  workedLines(root, shown.at, signal);
+
+  function compare() {
+    b = b ? null : { ...a };
+    at = b ? 1 : 0;
+    render();
+  }
+
+  function showMessages() {
+    said.replaceChildren(...messages({ schema, found: found[at], refused, problems, bad, apply: change, evaluate: (state) => evaluate(catalog, state) }));
+  }
+
+  const render = perFrame(() => !signal.aborted && renderNow());
+  function renderNow() {
+    found = states().map((state) => ({ ...evaluate(catalog, state), published: publishedOf(state) }));
+    form.sync(states()[at], found[at]);
+    bar.update(states(), at);
+    showMessages();
+    const query = queryOf(schema, catalog, a, b);
+    const here = new URL(location.href);
+    here.search = query;
+    here.hash = "";
+    shown.update(found, at, here.href);
+    say(found.map((one, index) => spoken(one, found.length > 1 ? index : null)).join(" "));
+    clearTimeout(waiting);
+    // Browsers limit how often an address may be rewritten.
+    waiting = setTimeout(() => rewriteAddress(query), 150);
+  }
+  let waiting = 0;
+  signal.addEventListener("abort", () => clearTimeout(waiting));
+  renderNow();
+}
+
+// Presets, and which of two configurations the form is about.
+function topBar(catalog, { choosePreset, compare, choose }) {
+  const presets = presetsOf(catalog);
+  const select = el("select", { id: "modeler-preset", on: { change: () => choosePreset(select.value) } },
+    el("option", { value: "" }, "First example: four stages, eight microbatches"),
+    presetGroups(presets).map(([title, pairs]) =>
+      el("optgroup", { label: title }, pairs.map(([name, text]) => el("option", { value: name }, text)))));
+  const again = button("Reset", () => choosePreset(select.value));
+  const second = button("Compare two", compare, { "aria-pressed": "false" });
+  const which = ["A", "B"].map((name, index) => button(`Edit ${name}`, () => choose(index), { "aria-pressed": "false" }));
+  const element = el("div", { class: "modeler-bar" },
+    el("div", { class: "tool-field" }, el("label", { for: "modeler-preset" }, "Start from"), select),
+    el("div", { class: "tool-actions" }, again, second, el("span", { class: "tool-actions", role: "group", "aria-label": "Which configuration the form edits" }, which)));
+  return {
+    element,
+    update(states, at) {
+      select.value = states[at].preset;
+      const both = states.length > 1;
+      second.setAttribute("aria-pressed", String(both));
+      which.forEach((one, index) => {
+        one.hidden = !both;
+        one.setAttribute("aria-pressed", String(index === at));
+      });
+    },
+  };
+}
+
+async function mount(root, signal) {
+  try {
+    loading ??= fetch(CATALOG).then((answer) => (answer.ok ? answer.json() : Promise.reject(new Error(`${answer.status}`))));
+    const catalog = await loading;
+    if (!signal.aborted) build(root, signal, catalog);
+  } catch (error) {
+    loading = null;
+    root.replaceChildren(el("p", { class: "tool-message is-bad" }, "The tool could not be loaded; reload the page to try again."));
+    console.warn(error);
+  }
+}
+
+mountTool("#modeler", mount);

@@ -1,0 +1,112 @@
+// The modeler's form: controls from the table of fields, kept in step with the state.
+
+import { InputError } from "../engine/errors.js";
+import { el, button, field, selectField } from "./dom.js";
+import { groupsOf, summaryOf, written } from "./modeler_fields.js";
+import { readValue } from "./state.js";
+
+/**
+ * The form. `onChange(changes)` gets valid values, `onBad(key, message | null)` what cannot be
+ * read. `sync(state, found)` shows a state; `found` is what the engine made of it, for what is derived.
+ */
+export function modelerForm(schema, catalog, { onChange, onBad }) {
+  const controls = new Map();
+  const groups = groupsOf(catalog);
+  const form = el("form", { class: "tool-form", "aria-label": "Configuration", on: { submit: (event) => event.preventDefault() } });
+  const accept = (key, typed, input) => {
+    try {
+      const value = typed === "" && schema[key].fallback === null ? null : readValue(schema, key, typed);
+      input.removeAttribute("aria-invalid");
+      onBad(key, null);
+      onChange({ [key]: value });
+    } catch (error) {
+      if (!(error instanceof InputError)) throw error;
+      input.setAttribute("aria-invalid", "true");
+      onBad(key, `${labelOf(groups, key)}: ${messageOf(schema[key], typed)}`);
+    }
+  };
+  for (const group of groups) form.append(groupBox(group, controls, accept, onChange));
+  return { form, sync: (state, found) => sync(groups, controls, catalog, state, found) };
+}
+
+const labelOf = (groups, key) => groups.flatMap(({ fields }) => fields).find((one) => one.key === key).label;
+const messageOf = (kind, typed) => `expected ${kind.expected}${typed === "" ? "" : `, not “${typed.slice(0, 40)}”`}`;
+
+function groupBox({ title, open, fields }, controls, accept, onChange) {
+  const made = fields.map((one) => {
+    const control = controlOf(one, accept, onChange);
+    controls.set(one.key, control);
+    if (one.wide) control.box.classList.add("tool-wide");
+    return control.box;
+  });
+  if (open) return el("fieldset", {}, el("legend", {}, title), made);
+  const said = el("small");
+  controls.set(`summary ${title}`, { said });
+  return el("details", { class: "modeler-more" }, el("summary", {}, title, " ", said),
+    el("fieldset", { "aria-label": title }, made));
+}
+
+function controlOf({ key, label, kind, options, hint, empty }, accept, onChange) {
+  if (kind === "select") {
+    const made = selectField(label, { name: key, value: "", options, hint, onChange: (value, input) => accept(key, value, input) });
+    return { box: made.box, input: made.select };
+  }
+  if (kind === "check") {
+    const input = el("input", { type: "checkbox", name: key, on: { change: () => onChange({ [key]: input.checked }) } });
+    return { box: el("label", { class: "tool-check" }, input, label), input };
+  }
+  if (kind === "derived") {
+    const output = el("output", { class: "modeler-derived", name: key });
+    return { box: field(label, output, null), input: output };
+  }
+  const input = el("input", {
+    type: "text", inputmode: kind === "number" ? "decimal" : "numeric", name: key, autocomplete: "off", spellcheck: "false",
+    placeholder: empty ?? null,
+    on: { input: () => (kind === "batch" ? onChange({ global_batch: input.value }) : accept(key, input.value.trim(), input)) },
+  });
+  if (kind !== "size") return { box: field(label, input, hint), input };
+  // The buttons are shortcuts for the pointer: with keys one types, or presses the arrows.
+  const scale = (factor) => () => {
+    const next = Math.max(1, Math.floor(Number(input.value || input.placeholder || 1) * factor));
+    input.value = String(next);
+    accept(key, input.value, input);
+  };
+  input.addEventListener("keydown", (event) => {
+    const step = { ArrowUp: 1, ArrowDown: -1 }[event.key];
+    if (!step) return;
+    event.preventDefault();
+    input.value = String(Math.max(1, Number(input.value || input.placeholder || 1) + step));
+    accept(key, input.value, input);
+  });
+  const box = field(label, input, hint);
+  const row = el("div", { class: "tool-step" });
+  input.replaceWith(row);
+  row.append(button("÷2", scale(0.5), { "aria-label": `Halve ${label}`, tabindex: "-1" }), input,
+    button("×2", scale(2), { "aria-label": `Double ${label}`, tabindex: "-1" }));
+  return { box, input };
+}
+
+function sync(groups, controls, catalog, state, found) {
+  for (const { title, open, fields } of groups) {
+    for (const { key, kind, shows, derived } of fields) {
+      const { box, input } = controls.get(key);
+      box.hidden = shows ? !shows(state, catalog) : false;
+      if (kind === "check") input.checked = state[key];
+      else if (kind === "derived") input.textContent = found.setup ? String(found.setup.parallel.dp) : "–";
+      else if (kind === "batch") fill(input, found.setup ? String(found.setup.global_batch) : "");
+      else {
+        if (derived && found.setup) input.placeholder = String(found.setup[derived]);
+        fill(input, written(state[key]));
+      }
+    }
+    if (!open) controls.get(`summary ${title}`).said.textContent = summaryOf(title, state);
+  }
+}
+
+// What somebody is typing is left as it is, unless it says something else.
+function fill(input, value) {
+  const typing = document.activeElement === input && input.tagName === "INPUT";
+  if (typing && (input.getAttribute("aria-invalid") || Number(input.value) === Number(value))) return;
+  if (input.value !== value) input.value = value;
+  input.removeAttribute("aria-invalid");
+}

@@ -1,0 +1,68 @@
+// What the modeler has to say about its input: what cannot be read or computed, and what would be.
+
+import { button, el } from "./dom.js";
+import { changesText } from "./advice.js";
+import { nearestValid } from "./fixes.js";
+import { plainNumber } from "./quantities.js";
+
+/** Problems of single fields, by key, with the changes that would mend them. */
+export function fieldProblems() {
+  const found = new Map();
+  return {
+    found,
+    clear: () => found.clear(),
+    set(key, message, offers = []) {
+      if (message === null) found.delete(key);
+      else found.set(key, { message, offers });
+    },
+    /** [problem, microbatches] of a global batch as typed; `share` sequences go to one microbatch of all replicas. */
+    batch(typed, share) {
+      const size = /^\d{1,9}$/.test(typed.trim()) ? Number(typed) : NaN;
+      if (size >= share && size % share === 0) {
+        found.delete("global_batch");
+        return [false, size / share];
+      }
+      const below = Math.max(1, Math.floor((size || 0) / share));
+      const offers = Number.isNaN(size) ? [] : [...new Set([below, below + 1])].map((count) => ({ microbatches: count }));
+      this.set("global_batch", `Global batch: expected a multiple of ${plainNumber(share)} (DP times the sequences of a microbatch)`,
+        offers.map((changes) => [`global batch ${plainNumber(changes.microbatches * share)}`, changes]));
+      return [true, null];
+    },
+  };
+}
+
+/** Messages of the address, of the fields and of the engine. */
+export function messages({ schema, found, refused, problems, bad, apply, evaluate }) {
+  const shown = [];
+  const works = (state) => !evaluate(state).error;
+  if (problems.length) {
+    shown.push(message("is-warning", "The address says something that cannot be read; the defaults take its place.",
+      el("ul", {}, problems.slice(0, 8).map((text) => el("li", {}, text)))));
+  }
+  for (const { message: text, offers } of bad.found.values()) {
+    shown.push(message("is-bad", text, offers.length
+      ? el("div", { class: "tool-actions" }, offers.map(([name, changes]) => button(name, () => { bad.clear(); apply(changes); }))) : null));
+  }
+  for (const { error, state } of refused) {
+    shown.push(message("is-bad", `The address asks for what cannot be computed: ${sentence(error)} The first example takes its place.`,
+      nearest(nearestValid(schema, state, error, works), state, (changes, next) => apply(next))));
+  }
+  if (found?.error) {
+    shown.push(message("is-bad", `${sentence(found.error)} The results below are those of the last configuration that fits.`,
+      nearest(nearestValid(schema, found.state, found.error, works), found.state, apply)));
+  }
+  return shown;
+}
+
+const nearest = (offers, state, apply) => (offers.length
+  ? el("div", { class: "tool-actions" }, el("span", {}, "Nearest that work:"),
+    offers.map(({ changes, next }) => button(changesText(state, changes), () => apply(changes, next)))) : null);
+
+const message = (kind, text, more) => el("div", { class: `tool-message ${kind}` }, el("p", {}, text), more);
+
+// The engine's message without its suggestions, which become buttons.
+function sentence({ what, expected, got }) {
+  const wanted = expected === null ? "" : `: expected ${expected}`;
+  const given = got === null || got === undefined ? "" : `, got ${typeof got === "number" ? plainNumber(got) : got}`;
+  return `${what}${wanted}${given}.`;
+}

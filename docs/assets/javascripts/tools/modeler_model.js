@@ -1,0 +1,155 @@
+// One configuration computed: the engine's answers, and what the views say about them in numbers.
+// Nothing here touches the document.
+
+import { InputError } from "../engine/errors.js";
+import { build } from "../engine/schedule.js";
+import { simulate } from "../engine/simulate.js";
+import { setupFrom, trainingMemory, trainingStep } from "../engine/training.js";
+import { choicesOf } from "./modeler_state.js";
+
+/** Communicators under whose axis the breakdown counts another one; as figgen.models.step has it. */
+export const FAMILIES = { "dp-cp": "dp", edp: "dp", embedding: "dp" };
+export const familyOf = (axis) => FAMILIES[axis] ?? axis;
+
+const NAMES = { "dp-cp": "DP × CP", edp: "EDP", embedding: "embedding" };
+/** What a reader sees a communicator called. */
+export const axisLabel = (axis) => NAMES[axis] ?? axis.toUpperCase();
+
+/** The hue of a communicator, as in the figures of the guide. */
+export const hueOf = (axis) => ({ etp: "tp" })[familyOf(axis)] ?? familyOf(axis);
+
+export const LEVELS = { "scale-up": "inside a node", network: "between nodes" };
+
+/** Parts of memory in their order: name, label, role. */
+export const PARTS = [
+  ["weights", "weights", "series-1"], ["gradients", "gradients", "series-2"],
+  ["optimizer", "optimizer", "series-3"], ["activations", "activations", "series-4"],
+  ["recomputed", "recomputed layer", "series-5"], ["communication", "buffers", "series-6"],
+  ["reserve", "reserve", "neutral"],
+];
+
+/** What the engine says of a state: { state, setup, step, memory, pipeline }, or { state, error }. */
+export function evaluate(catalog, state) {
+  try {
+    const setup = setupFrom(catalog, choicesOf(state));
+    return {
+      state, setup, step: trainingStep(setup), memory: trainingMemory(setup), pipeline: pipelineOf(setup),
+    };
+  } catch (error) {
+    if (!(error instanceof InputError)) throw error;
+    return { state, error };
+  }
+}
+
+const pipelines = new Map();
+
+/**
+ * The schedule alone, with equal stages and free messages: what the closed forms are about.
+ * Kept, because every variant that leaves it alone asks for it again.
+ */
+export function pipelineOf({ schedule, order, parallel, microbatches }) {
+  const { chunks } = order.placement;
+  const key = [schedule, parallel.pp, microbatches, chunks].join(" ");
+  if (!pipelines.has(key)) {
+    if (pipelines.size > 64) pipelines.clear();
+    const trace = simulate(order ?? build(schedule, { stages: parallel.pp, microbatches, chunks }));
+    const { bubble_fraction, bubble_overhead } = trace;
+    pipelines.set(key, {
+      schedule, stages: parallel.pp, microbatches, chunks, bubble_fraction, bubble_overhead,
+      efficiency: 1 - bubble_fraction,
+    });
+  }
+  return pipelines.get(key);
+}
+
+/** Where the step's time goes: { key, label, role, seconds }, adding up to the step. */
+export function partsOf({ step }) {
+  const parts = [
+    { key: "compute", label: "computing", role: "series-1", seconds: step.compute_s },
+    { key: "recompute", label: "computed again", role: "series-3", seconds: step.recompute_s },
+    { key: "bubble", label: "pipeline bubble", role: "idle", seconds: step.bubble_s },
+    ...Object.entries(step.exposed_s).map(([axis, seconds]) =>
+      ({ key: `exposed-${axis}`, axis, label: `exposed ${axis.toUpperCase()}`, role: hueOf(axis), seconds })),
+  ];
+  return parts.filter(({ seconds }) => seconds > 1e-12);
+}
+
+/** Communication that runs behind something else, by axis, on the GPU that works longest. */
+export function hiddenOf({ step }) {
+  const found = new Map();
+  for (const { axis, time_s, exposed_s } of step.communication) {
+    const family = familyOf(axis);
+    found.set(family, (found.get(family) ?? 0) + Math.max(0, time_s - exposed_s));
+  }
+  return [...found].filter(([, seconds]) => seconds > 1e-12)
+    .map(([axis, seconds]) => ({ key: `hidden-${axis}`, axis, label: `hidden ${axis.toUpperCase()}`, role: hueOf(axis), seconds }));
+}
+
+/** Bytes and seconds by communicator and level of link. */
+export function transfersOf({ step }) {
+  const found = new Map();
+  for (const row of step.communication) {
+    const key = `${row.axis} ${row.level}`;
+    const kept = found.get(key) ??
+      { key, axis: row.axis, level: row.level, size: row.size, calls: 0, bytes: 0, time_s: 0, exposed_s: 0 };
+    kept.calls += row.calls;
+    kept.bytes += row.sent_bytes;
+    kept.time_s += row.time_s;
+    kept.exposed_s += row.exposed_s;
+    found.set(key, kept);
+  }
+  return [...found.values()].sort((one, other) => other.bytes - one.bytes);
+}
+
+export const sentBytes = ({ step }) => step.communication.reduce((sum, row) => sum + row.sent_bytes, 0);
+
+/** What costs most besides computing, in words, with its seconds. */
+export function bottleneckOf(found) {
+  const [worst] = partsOf(found).filter(({ key }) => key !== "compute").sort((a, b) => b.seconds - a.seconds);
+  if (!worst || worst.seconds < 0.02 * found.step.step_time_s) {
+    return { key: "compute", label: "computing", seconds: found.step.compute_s };
+  }
+  return worst;
+}
+
+/** The fullest pipeline rank. */
+export const fullestOf = ({ memory }) => memory.ranks[memory.fullest_rank];
+
+/** The rows of the side-by-side table: [label, unit, spec, value of a configuration, better]. */
+export const COMPARED = [
+  ["step time", "s", "", ({ step }) => step.step_time_s, 0],
+  ["tokens per step", "token", "si", ({ step }) => step.tokens_per_step, 0],
+  ["tokens/s per GPU", "1", "", ({ step }) => step.tokens_per_s_per_gpu, 1],
+  ["MFU (6nd+attention)", "%", "", ({ step }) => step.model_flops_utilisation, 1],
+  ["computing", "s", "", ({ step }) => step.compute_s + step.recompute_s, 0],
+  ["bubble_fraction of the step", "%", "", ({ step }) => step.bubble_fraction, -1],
+  ["bubble_fraction of the schedule", "%", "", ({ pipeline }) => pipeline.bubble_fraction, -1],
+  ["exposed communication", "s", "", ({ step }) => Object.values(step.exposed_s).reduce((a, b) => a + b, 0), 0],
+  ["sent per GPU and step", "B", "", sentBytes, 0],
+  ["fullest GPU", "B", "", (found) => fullestOf(found).total_bytes, -1],
+  ["GPUs", "1", "", ({ step }) => step.world_size, 0],
+];
+
+/** The numbers of the communication table, under the names of the command line's JSON. */
+export const COLUMNS = [
+  "axis", "purpose", "collective", "when", "size", "calls", "buffer_bytes", "call_bytes", "level",
+  "time_s", "exposed_s", "rule", "sent_bytes",
+];
+
+/** The communication of a step as comma-separated values. */
+export function communicationCsv({ step }) {
+  const cell = (value) => (/[",\n]/.test(value) ? `"${String(value).replaceAll('"', '""')}"` : String(value));
+  const lines = [COLUMNS, ...step.communication.map((row) => COLUMNS.map((name) => row[name]))];
+  return lines.map((line) => line.map(cell).join(",")).join("\n") + "\n";
+}
+
+/** Memory of every pipeline rank as comma-separated values. */
+export function memoryCsv({ memory }) {
+  const names = PARTS.map(([name]) => name);
+  const lines = [["pipeline_rank", "layers", "parameters", "in_flight", ...names, "total_bytes"]];
+  for (const rank of memory.ranks) {
+    lines.push([rank.pipeline_rank, rank.layers, rank.parameters, rank.in_flight,
+      ...names.map((name) => rank.bytes[name]), rank.total_bytes]);
+  }
+  return lines.map((line) => line.join(",")).join("\n") + "\n";
+}

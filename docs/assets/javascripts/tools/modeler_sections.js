@@ -1,0 +1,143 @@
+// The sections below the answer, each from what the engine found: { title, body(found, width) }.
+
+import { el } from "./dom.js";
+import { value } from "./modeler_answer.js";
+import { breakdown, memoryBars, shownRanks, transfers } from "./modeler_bars.js";
+import { LEVELS, PARTS, axisLabel, hiddenOf, partsOf } from "./modeler_model.js";
+import { roofline } from "./modeler_roofline.js";
+import { kindsOf, lanesOf, timelinePicture } from "./modeler_timeline.js";
+import { bytes, percent, plainNumber, quantity, seconds } from "./quantities.js";
+import { timeline } from "../engine/training.js";
+import { CONVENTIONS } from "../engine/transformer.js";
+
+const swatch = (role, solid = false) =>
+  el("span", { class: `modeler-swatch${solid ? " is-solid" : ""}`, style: `--role:var(--fig-${role}-soft);--edge:var(--fig-${role})` });
+const note = (...words) => el("p", { class: "modeler-note" }, words);
+const num = (...given) => el("td", { class: "num" }, given);
+
+/** A table in a box of its own; a heading that begins with # stands over numbers. */
+export function table(label, head, rows) {
+  return el("div", { class: "tool-scroll", tabindex: "0", role: "group", "aria-label": label },
+    el("table", { class: "tool-table" },
+      el("thead", {}, el("tr", {}, head.map((name) => el("th", { scope: "col", class: name.startsWith("#") ? "num" : null }, name.replace("#", ""))))),
+      el("tbody", {}, rows)));
+}
+
+/** Where the time goes; `all` are the configurations, `at` the one that is worked on. */
+export function timeSection(all, at, width) {
+  const found = all[at];
+  const { step, published } = found;
+  const hidden = new Map(hiddenOf(found).map((part) => [part.axis, part]));
+  const row = ({ key, axis, label, role, seconds: s }) => {
+    const behind = hidden.get(axis);
+    hidden.delete(axis);
+    return el("tr", {}, el("th", { scope: "row" }, swatch(role), label),
+      num(s ? value(seconds(s), key.replace("exposed-", "exposed:"), at) : "0 s"), num(percent(s / step.step_time_s)),
+      num(behind ? value(seconds(behind.seconds), `hidden:${axis}`, at) : ""));
+  };
+  const rows = partsOf(found).map(row);
+  for (const { axis, role } of [...hidden.values()]) rows.push(row({ axis, role, key: "", label: `exposed ${axis.toUpperCase()}`, seconds: 0 }));
+  rows.push(el("tr", { class: "modeler-total" }, el("th", { scope: "row" }, "step"), num(value(seconds(step.step_time_s), "step", at)), num("100%"), num("")));
+  return [breakdown(all, width),
+    note(`A GPU of pipeline rank ${step.pipeline_rank}, which works longest. The thin bar below is communication that runs behind the one above.`),
+    table("Where the time goes", ["part", "#time", "#share", "#hidden besides"], rows),
+    published?.step_time_s ? note(`Published for this run: ${seconds(published.step_time_s)} a step. What the run does not publish is assumed, and the efficiency of products is an input.`) : null];
+}
+
+/** The pipeline: efficiency and both bubble measures, of the schedule and of this step; timeline. */
+export function pipelineSection(found, at, width) {
+  const { pipeline, step, setup } = found;
+  const drawn = timeline(setup);
+  const lanes = lanesOf(pipeline.stages).length;
+  const row = (name, schedule, here) => el("tr", {}, el("th", { scope: "row" }, name), num(schedule), num(here));
+  return [
+    table("Pipeline", ["", "#schedule, equal stages", "#this step"], [
+      row("pipeline efficiency", value(percent(pipeline.efficiency), "efficiency", at), "–"),
+      row("bubble_fraction (of the wall time)", value(percent(pipeline.bubble_fraction), "fraction", at), value(percent(step.bubble_fraction), "bubble", at)),
+      row("bubble_overhead (over computing)", value(percent(pipeline.bubble_overhead), "overhead", at), value(percent(step.bubble_overhead), "bubble", at)),
+    ]),
+    el("p", { class: "modeler-legend" }, kindsOf(drawn.trace).map(([role, letter, name]) => el("span", {}, swatch(role), `${letter} ${name}`)), el("span", {}, swatch("idle"), "idle"),
+      drawn.before_s + drawn.after_s > 0 ? el("span", {}, swatch("dp"), "DP before and after") : null),
+    el("div", { class: "modeler-drawing" }, timelinePicture(drawn, width)),
+    note(`${plainNumber(pipeline.stages)} ${pipeline.stages === 1 ? "rank" : "ranks"} · ${plainNumber(pipeline.microbatches)} microbatches · ${plainNumber(pipeline.chunks)} ${pipeline.chunks === 1 ? "chunk" : "chunks"} each; one global batch is `,
+      value(quantity(setup.global_batch, "sequence", "unit"), "batch", at), ` or ${quantity(setup.tokens_per_step, "token", "unit")}.`,
+      lanes < pipeline.stages ? ` Drawn: the first and last ${lanes / 2} ranks.` : ""),
+  ];
+}
+
+/** What a GPU sends, on which links, and what the links would need. */
+export function trafficSection(found, at, width) {
+  const { step } = found;
+  if (!step.communication.length) return [note("One GPU alone sends nothing.")];
+  const rows = step.communication.map((row, index) => el("tr", {},
+    el("th", { scope: "row" }, axisLabel(row.axis)), num(plainNumber(row.size)), el("td", {}, `${row.purpose}, ${row.collective}`),
+    el("td", {}, LEVELS[row.level]), num(plainNumber(row.calls)), num(bytes(row.buffer_bytes)),
+    num(bytes(row.sent_bytes)), num(value(seconds(row.time_s), `row:${index}`, at)), num(seconds(row.exposed_s)),
+    el("td", { class: "modeler-rule" }, row.rule)));
+  return [
+    transfers(found, width, LEVELS),
+    table("Communication of the step, per kind of call",
+      ["group", "#GPUs", "what", "link", "#calls", "#buffer", "#sent", "#time", "#exposed", "what it hides behind"], rows),
+  ];
+}
+
+export function linksSection(found, at, width) {
+  const { levels, gradient_buckets: buckets } = found.step;
+  if (!levels.length) return [note("No link is used.")];
+  const rows = levels.map((load) => {
+    const enough = load.bandwidth_bytes_per_s >= load.needed_bandwidth_bytes_per_s;
+    return el("tr", {}, el("th", { scope: "row" }, LEVELS[load.level]), num(bytes(load.port_bytes)),
+      num(quantity(load.bandwidth_bytes_per_s, "B/s")), num(value(quantity(load.needed_bandwidth_bytes_per_s, "B/s"), `needed:${load.level}`, at)),
+      el("td", { class: enough ? "modeler-good" : "modeler-bad" }, enough ? "✓ enough" : "✕ too slow"),
+      num(value(quantity(load.ccr, "FLOP/B"), `ccr:${load.level}`, at)), num(value(quantity(load.ridge, "FLOP/B"), `ridge:${load.level}`, at)),
+      num(value(percent(load.efficiency_with_overlap), `attainable:${load.level}`, at)), num(percent(load.efficiency_without_overlap)));
+  });
+  return [
+    table("Links", ["link of a GPU", "#bytes per step", "#bandwidth", "#needed at least", "", "#work per byte", "#ridge point", "#attainable", "#without overlap"], rows),
+    note("Needed at least: the bandwidth per GPU and direction below which the link sets the pace, however well sending and computing overlap."),
+    el("div", { class: "modeler-drawing" }, roofline(levels, Math.min(width, 720), LEVELS)),
+    buckets && bucketNote(buckets, at), keysNote(found, at),
+  ];
+}
+
+function bucketNote(found, at) {
+  return note(`Gradients of the ${axisLabel(found.axis)} groups go in ${plainNumber(found.buckets)} buckets and stick out of backward by `,
+    value(seconds(found.exposed_s), "buckets", at), `; the best number, ${found.best_buckets >= 1024 ? "at least " : ""}${plainNumber(found.best_buckets)}, leaves ${seconds(found.best_exposed_s)}.`);
+}
+
+function keysNote({ setup, step, other }, at) {
+  const rows = step.communication.filter(({ axis }) => axis === "cp");
+  if (!rows.length || setup.context_exchange !== "p2p") return null;
+  const exposed = step.exposed_s.cp;
+  const pair = setup.double_buffering ? [exposed, other?.step.exposed_s.cp] : [other?.step.exposed_s.cp, exposed];
+  const [twice, once] = pair.map((s) => (s === undefined ? "–" : seconds(s)));
+  return note(`Keys and values around the ring: ${seconds(rows.reduce((sum, row) => sum + row.time_s, 0))} of sending, exposed ${twice} with double buffering and ${once} without; two buffers take `,
+    setup.shape.latent ? "more room" : value("this room", "keys", at), ".");
+}
+
+/** Memory of each pipeline rank by part. */
+export function memorySection(found, at, width) {
+  const { memory } = found;
+  const ranks = shownRanks(memory.ranks, memory.fullest_rank);
+  const parts = PARTS.filter(([name]) => memory.ranks.some((rank) => rank.bytes[name]));
+  const giga = (size) => quantity(size / 1e9, "1", ".2f");
+  const rows = ranks.map((rank) => el("tr", { class: rank.pipeline_rank === memory.fullest_rank ? "modeler-total" : null },
+    el("th", { scope: "row" }, `rank ${rank.pipeline_rank}`), num(plainNumber(rank.layers)), num(quantity(rank.parameters, "param", "si")), num(plainNumber(rank.in_flight)),
+    parts.map(([name]) => num(value(giga(rank.bytes[name]), `memory:${rank.pipeline_rank}:${name}`, at))),
+    num(value(giga(rank.total_bytes), `memory:${rank.pipeline_rank}`, at))));
+  return [
+    el("div", { class: "modeler-drawing" }, memoryBars(found, width)),
+    el("p", { class: "modeler-legend" }, parts.map(([, name, role]) => el("span", {}, swatch(role, true), name))),
+    table("Memory of a GPU of each pipeline rank, GB", ["GB", "#layers", "#parameters", "#in flight", ...parts.map(([, name]) => `#${name}`), "#total"], rows),
+    ranks.length < memory.ranks.length ? note(`${ranks.length} of ${memory.ranks.length} ranks, the fullest among them; the CSV has all.`) : null,
+  ];
+}
+
+/** Utilisation by every named convention. */
+export function utilisationSection(found, at) {
+  const rows = [...CONVENTIONS].filter(([name]) => found.step.utilisation[name] !== null).map(([name, { label, hardware }]) =>
+    el("tr", {}, el("th", { scope: "row" }, name), el("td", {}, hardware ? "HFU" : "MFU"), el("td", {}, label),
+      num(value(percent(found.step.utilisation[name]), `mfu:${name}`, at))));
+  return [table("Utilisation by convention", ["convention", "", "what counts per token", "#of the dense peak"], rows),
+    note("HFU counts what is computed again, so those lines hold only where the recomputation is switched on that they are named after.")];
+}

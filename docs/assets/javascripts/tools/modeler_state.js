@@ -1,0 +1,243 @@
+// What a reader can choose in the modeler, its address, and what the engine makes of it.
+//
+// The address holds the configuration, and a second one to compare with under keys that begin
+// with "b.". Both are written as what differs from their preset.
+
+import { CONVENTIONS } from "../engine/frameworks.js";
+import { SCHEDULES } from "../engine/schedule.js";
+import { CONTEXT_EXCHANGES, RECOMPUTE, USUAL, ZERO_STAGES } from "../engine/setup.js";
+import { FFN_MATRICES, RECIPES } from "../engine/transformer.js";
+import { choice, defaults, flag, number, parseQuery, shared, toQuery, whole } from "./state.js";
+
+/** The value of a choice that stands for the reader's own numbers. */
+export const OWN = "own";
+
+/** Sizes that the rank map and the modeler hand to each other. */
+export const SIZES = ["nodes", "gpus", "tp", "cp", "ep", "etp", "pp"];
+const LAYOUT = [...SIZES, "order"];
+
+/** What a reader sees who brings nothing: the four stages and eight microbatches of many texts. */
+export const FIRST = Object.freeze({ nodes: 12, gpus: 8, tp: 8, pp: 4, microbatches: 8 });
+
+/** Models that are taken for a layout that has experts and names no model, first that fits. */
+const MIXTURES = ["mixtral-8x7b", "qwen-3-235b-a22b", "deepseek-v3"];
+
+/** Unit of a reader's own number, as it is written, in SI. */
+export const SCALES = {
+  peak: 1e12, hbm: 1e9, up: 1e9, net: 1e9, reserve: 1e9, alpha_up: 1e-6, alpha_net: 1e-6,
+};
+
+// Null is "derived", which an address can say too, so that it can undo what a preset says.
+const optional = (kind) => ({
+  ...kind, expected: `${kind.expected} or ${AUTO}`,
+  read: (given) => (given === AUTO ? null : kind.read(given)),
+});
+const AUTO = "auto";
+
+/** Every key that may be chosen, with its kind; `catalog` says which names there are. */
+export function schemaOf(catalog) {
+  const names = (of) => [...Object.keys(of), OWN];
+  return {
+    ...shared(presetsOf(catalog).map(({ name }) => name), ["tp"]),
+    etp: optional(whole(null)),
+    show: text("", /^[a-z-]{0,8}$/),
+    model: choice("llama-3-70b", names(catalog.models)),
+    layers: whole(80, 1, 1000), hidden: whole(8192, 64, 100_000), heads: whole(64, 1, 1000),
+    kv_heads: whole(8, 1, 1000), ffn_hidden: whole(28672, 64, 1_000_000),
+    ffn: choice("swiglu", Object.keys(FFN_MATRICES)), vocab: whole(128_256, 256, 1_000_000),
+    experts: optional(whole(null, 2, 10_000)), top_k: whole(2, 1, 1000), expert_ffn: whole(14_336, 64, 1_000_000),
+    sequence: optional(whole(null, 128, 10_000_000)), microbatches: optional(whole(null, 1, 65_536)),
+    microbatch_size: whole(1, 1, 1024),
+    schedule: choice(USUAL.schedule, [...SCHEDULES.keys()]), chunks: optional(whole(null, 1, 64)),
+    zero: choice("1", ZERO_STAGES.map(String)), recipe: choice(USUAL.recipe, Object.keys(RECIPES)),
+    recompute: choice(USUAL.recompute, RECOMPUTE),
+    sp: flag(true), flash: flag(true), dropout: flag(false),
+    exchange: choice(USUAL.context_exchange, CONTEXT_EXCHANGES),
+    overlap: flag(true), double: flag(true), buckets: optional(whole(null, 1, 1024)),
+    chip: choice(USUAL.accelerator, names(catalog.accelerators)), dtype: choice(USUAL.dtype, DTYPES),
+    peak: number(989.4, 1, 1e6), hbm: number(80, 1, 1e5), up: number(450, 0.1, 1e5),
+    nic: choice(USUAL.nic, [...nicsOf(catalog).map(([name]) => name), OWN]), net: number(50, 0.01, 1e5),
+    alpha_up: optional(number(null, 0, 1e6)), alpha_net: optional(number(null, 0, 1e6)),
+    efficiency: number(USUAL.compute_efficiency, 0.01, 1), reserve: number(USUAL.reserve_bytes / 1e9, 0, 1000),
+  };
+}
+
+const DTYPES = ["bf16", "fp16", "fp8", "fp4", "tf32"];
+const text = (fallback, pattern) => ({
+  fallback, expected: "a short word", read: (given) => (pattern.test(given) ? given : undefined),
+});
+
+/** Network links of the catalog as [name, entry]. */
+export const nicsOf = (catalog) =>
+  Object.entries(catalog.links).filter(([, { kind }]) => kind === "scale-out");
+
+/** Presets that say a layout: { name, title, kind, choices }. */
+export const presetsOf = (catalog) =>
+  Object.entries(catalog.presets)
+    .filter(([, { kind, choices }]) => kind !== "hardware" && choices)
+    .map(([name, preset]) => ({ name, ...preset }));
+
+/** What a preset says, under the keys of the state. */
+export function ofPreset(catalog, name) {
+  const found = catalog.presets[name]?.choices;
+  return found ? withMixture(catalog, stateOf(found)) : {};
+}
+
+// Names of the state for those of the engine; what the two call alike is left out.
+const ENGINE = {
+  gpus_per_node: "gpus", sequence_parallel: "sp", flash_attention: "flash", zero_stage: "zero",
+  context_exchange: "exchange", overlap_data_parallel: "overlap", double_buffering: "double",
+  accelerator: "chip", compute_efficiency: "efficiency",
+};
+
+function stateOf(choices) {
+  const found = {};
+  for (const [name, value] of Object.entries(choices)) {
+    const key = ENGINE[name] ?? name;
+    found[key] = key === "zero" ? String(value) : value;
+  }
+  delete found.dp;
+  delete found.edp;
+  return found;
+}
+
+function withMixture(catalog, given) {
+  if (given.model || !(given.ep > 1)) return given;
+  const model = MIXTURES.find((name) => catalog.models[name]?.experts?.count % given.ep === 0);
+  return model ? { ...given, model } : given;
+}
+
+/** What the engine is asked: keys of the catalog, or the reader's own numbers in SI. */
+export function choicesOf(state) {
+  const si = (key) => (state[key] === null ? null : state[key] * SCALES[key]);
+  return {
+    model: state.model === OWN ? ownShape(state) : state.model,
+    accelerator: state.chip === OWN ? {
+      peak_flops_per_s: si("peak"), memory_bytes: si("hbm"), scale_up_bandwidth_bytes_per_s: si("up"),
+    } : state.chip,
+    nic: state.nic === OWN ? { bandwidth_bytes_per_s: si("net") } : state.nic,
+    dtype: state.dtype, compute_efficiency: state.efficiency, reserve_bytes: si("reserve"),
+    scale_up_latency_s: si("alpha_up"), network_latency_s: si("alpha_net"),
+    nodes: state.nodes, gpus_per_node: state.gpus, tp: state.tp, cp: state.cp, ep: state.ep,
+    etp: state.etp, pp: state.pp, order: state.order,
+    microbatches: state.microbatches, microbatch_size: state.microbatch_size,
+    sequence: state.sequence, schedule: state.schedule, chunks: state.chunks,
+    zero_stage: Number(state.zero), recipe: state.recipe, recompute: state.recompute,
+    sequence_parallel: state.sp, flash_attention: state.flash, dropout: state.dropout,
+    context_exchange: state.exchange, overlap_data_parallel: state.overlap,
+    double_buffering: state.double, buckets: state.buckets,
+  };
+}
+
+function ownShape({ layers, hidden, heads, kv_heads, ffn_hidden, ffn, vocab, sequence, experts, top_k, expert_ffn }) {
+  const mixture = experts === null ? null : { count: experts, top_k, ffn_hidden: expert_ffn };
+  return { layers, hidden, heads, kv_heads, ffn_hidden, ffn, vocab, sequence: sequence ?? 8192, experts: mixture };
+}
+
+// What stands below the keys of an address: its preset, or the first example, or plain defaults.
+function baseOf(schema, catalog, preset, bare) {
+  if (preset) return { ...defaults(schema), ...ofPreset(catalog, preset), preset };
+  return bare ? { ...defaults(schema), ...FIRST } : defaults(schema);
+}
+
+// What differs from `base`, with the word for what is derived where `base` says a number.
+function written(schema, state, base) {
+  const query = new URLSearchParams(toQuery(schema, state, base));
+  for (const key of Object.keys(schema)) {
+    if (state[key] === null && (base[key] ?? null) !== null) query.set(key, AUTO);
+  }
+  return query;
+}
+
+const isBare = (given) => !LAYOUT.some((key) => key in given);
+
+/** { a, b, problems } of an address; `b` is null unless it compares. */
+export function fromQuery(schema, catalog, query) {
+  const [mine, other] = [new URLSearchParams(), new URLSearchParams()];
+  for (const [key, value] of new URLSearchParams(query)) {
+    if (key === "compare") continue;
+    if (key.startsWith("b.")) other.append(key.slice(2), value);
+    else mine.append(key, value);
+  }
+  const first = parseQuery(schema, mine);
+  const bare = isBare(first.given);
+  let base = baseOf(schema, catalog, first.given.preset, bare);
+  if (!bare && !first.given.model) base = { ...base, ...withMixture(catalog, { ...(!first.given.preset && first.given) }) };
+  const a = { ...base, ...first.given };
+  if (![...new URLSearchParams(query).keys()].some((key) => key === "compare" || key.startsWith("b."))) {
+    return { a, b: null, problems: first.problems };
+  }
+  const second = parseQuery(schema, other);
+  const start = second.given.preset ? baseOf(schema, catalog, second.given.preset, false) : a;
+  const problems = [...first.problems, ...second.problems.map((found) => `B: ${found}`)];
+  return { a, b: { ...start, ...second.given }, problems };
+}
+
+/** The query of a configuration and of the one it is compared with, if any. */
+export function queryOf(schema, catalog, a, b = null) {
+  const found = one(schema, catalog, a);
+  if (!b) return found.toString();
+  found.set("compare", "1");
+  const other = b.preset && b.preset !== a.preset ? baseOf(schema, catalog, b.preset, false) : null;
+  const differs = written(schema, b, other ? { ...other, preset: "" } : a);
+  for (const [key, value] of differs) found.set(`b.${key}`, value);
+  return found.toString();
+}
+
+function one(schema, catalog, state) {
+  if (state.preset) {
+    const base = baseOf(schema, catalog, state.preset, false);
+    return written(schema, state, { ...base, preset: "" });
+  }
+  const first = baseOf(schema, catalog, "", true);
+  const same = Object.keys(schema).every((key) => state[key] === first[key]);
+  // An address without sizes would be read as the first example.
+  return same ? new URLSearchParams() : written(schema, state, { ...defaults(schema), nodes: undefined });
+}
+
+/** The address of the rank map for this layout, as a query. */
+export const mapQuery = (state) =>
+  new URLSearchParams(LAYOUT.filter((key) => state[key] !== null).map((key) => [key, state[key]])).toString();
+
+/** Orders that the selector offers, as [name, label]. */
+export const ORDERS = [...CONVENTIONS.values()].map(({ name, label }) => [name, label]);
+
+/** Whether everything in the state has a name that the command line knows. */
+export const hasOwnNumbers = ({ model, chip, nic, alpha_up, alpha_net }) =>
+  [model, chip, nic].includes(OWN) || alpha_up !== null || alpha_net !== null;
+
+/** The arguments of `figgen step` and `figgen memory` for this configuration. */
+export function commandOf(verb, state) {
+  const words = ["figgen", verb, "--model", state.model, "--nodes", state.nodes, "--gpus-per-node", state.gpus];
+  const put = (option, value, usual) => {
+    if (value !== usual && value !== null) words.push(option, value);
+  };
+  for (const axis of ["tp", "cp", "pp", "ep"]) put(`--${axis}`, state[axis], 1);
+  put("--etp", state.etp, null);
+  put("--order", state.order, "megatron");
+  put("--microbatches", state.microbatches, null);
+  put("--microbatch-size", state.microbatch_size, 1);
+  put("--sequence", state.sequence, null);
+  put("--schedule", state.schedule, "1f1b");
+  put("--chunks", state.chunks, null);
+  put("--zero", state.zero, "1");
+  put("--recipe", state.recipe, "mcore18");
+  put("--recompute", state.recompute, "none");
+  put("--context-exchange", state.exchange, "p2p");
+  put("--buckets", state.buckets, null);
+  for (const [key, off, option] of [["sp", false, "--no-sequence-parallel"], ["flash", false, "--no-flash-attention"],
+    ["dropout", true, "--dropout"], ["double", false, "--no-double-buffering"]]) {
+    if (state[key] === off) words.push(option);
+  }
+  if (verb === "memory") {
+    words.push("--accelerator", state.chip);
+    put("--reserve", state.reserve === 4 ? null : `'${state.reserve} GB'`, null);
+  } else {
+    put("--accelerator", state.chip, USUAL.accelerator);
+    put("--nic", state.nic, USUAL.nic);
+    put("--dtype", state.dtype, USUAL.dtype);
+    put("--efficiency", state.efficiency, USUAL.compute_efficiency);
+    if (!state.overlap) words.push("--no-overlap");
+  }
+  return `${[...words, "--json"].join(" ")}`;
+}
