@@ -5,10 +5,18 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
+import shlex
+from pathlib import Path
 
 import pytest
 
 from figgen.__main__ import main
+
+VERBS = (
+    "list", "show", "eval", "stats", "ranks", "schedule", "trace", "convert", "cost", "memory",
+    "step",
+)  # fmt: skip
 
 
 def said(capsys, *arguments: str) -> str:
@@ -64,17 +72,6 @@ def test_eval_takes_a_formula_and_its_arguments_apart(capsys):
     assert out.startswith("3.9")
 
 
-@pytest.mark.parametrize(
-    "verb", ["list", "show", "eval", "stats", "ranks", "schedule", "trace", "cost", "convert"]
-)
-def test_every_verb_has_help_with_an_example(capsys, verb):
-    with pytest.raises(SystemExit) as stopped:
-        main([verb, "--help"])
-
-    assert stopped.value.code == 0
-    assert f"figgen {verb}" in capsys.readouterr().out.split("examples:")[1]
-
-
 @pytest.mark.parametrize("kind", ["figures", "formulas", "models", "accelerators", "presets"])
 def test_list_names_everything_of_a_kind(capsys, kind):
     assert len(said(capsys, "list", kind).splitlines()) > 4
@@ -105,3 +102,29 @@ def test_wrong_usage_is_one_line_and_status_two(capsys):
 
     assert stopped.value.code == 2
     assert capsys.readouterr().err.count("\n") == 1
+
+
+README = (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+SHOWN_IN_README = re.findall(r"^\.venv/bin/figgen (.+)$", README, flags=re.MULTILINE)
+
+
+@pytest.mark.parametrize("command", SHOWN_IN_README)
+def test_a_command_of_the_readme_answers(capsys, command):
+    assert said(capsys, *shlex.split(command))
+    assert json.loads(said(capsys, *shlex.split(command), "--json"))
+
+
+def test_the_readme_shows_every_verb_that_needs_no_pages():
+    assert {command.split()[0] for command in SHOWN_IN_README} == {*VERBS} - {"stats"}
+
+
+@pytest.mark.parametrize("verb", VERBS)
+def test_every_verb_has_help_whose_examples_answer(capsys, verb):
+    with pytest.raises(SystemExit) as stopped:
+        main([verb, "--help"])
+    assert stopped.value.code == 0
+    shown = capsys.readouterr().out.split("examples:")[1]
+    examples = re.findall(rf"^  figgen ({verb}\b.*)$", shown, flags=re.MULTILINE)
+    assert examples
+    for example in examples:
+        assert said(capsys, *shlex.split(example))
