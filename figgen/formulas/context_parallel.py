@@ -51,6 +51,18 @@ def ring_attention_min_tokens(
     return peak_flops_per_s / bandwidth_bytes_per_s * bytes_per_element / 2 * kv_heads / heads
 
 
+@formula(symbol=r"c_\text{min}", unit="token", source=f"{LIU}, half of the pairs masked")
+def causal_ring_attention_min_tokens(
+    peak_flops_per_s: Number,
+    bandwidth_bytes_per_s: Number,
+    bytes_per_element: Number,
+    heads: Number,
+    kv_heads: Number,
+) -> Number:
+    """Fewest tokens per rank with which balanced causal attention hides the ring."""
+    return peak_flops_per_s / bandwidth_bytes_per_s * bytes_per_element * kv_heads / heads
+
+
 @formula(symbol=r"M_\text{KV}", unit="B", source="derivation: K and V, each in two buffers")
 def kv_ring_buffer_bytes(
     microbatch_size: Number,

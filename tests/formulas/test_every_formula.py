@@ -163,7 +163,10 @@ CONSTANTS = {
          "tensor_parallel_layer_ccr", "expert_all_to_all_ccr"),
         "FLOP",
     ),
-    **dict.fromkeys(("critical_tokens", "ring_attention_min_tokens"), "1/FLOP"),
+    **dict.fromkeys(
+        ("critical_tokens", "ring_attention_min_tokens", "causal_ring_attention_min_tokens"),
+        "1/FLOP",
+    ),
     "training_time": "s/GPU-h",
     "power_law_loss": "nat",
 }  # fmt: skip
