@@ -21,6 +21,7 @@ from figgen.configurations import configurations_json
 from figgen.errors import InputError
 from figgen.fonts import math_font
 from figgen.formulas import FORMULAS, module
+from figgen.formulas.javascript import functions_module
 from figgen.formulas.notes import notes_module
 from figgen.generated.catalog_pages import catalog_pages
 from figgen.generated.formula_coverage import coverage_page
@@ -32,7 +33,7 @@ from figgen.layouts import layouts_json
 from figgen.markdown import directive, math
 from figgen.markdown.pages import Page, Problem, Site, fences, figure_numbers
 from figgen.press import Press, Proof
-from figgen.scripts import lean_scripts
+from figgen.scripts import imported_names, lean_scripts
 
 Content: TypeAlias = str | bytes
 
@@ -40,6 +41,9 @@ _H1 = re.compile(r"^# (.+?)\s*$", re.M)
 
 TOOLS = "tools/"
 """The folder of the pages whose scripts compute with the formulas."""
+
+STEP_FORMULAS = "step-formulas.js"
+"""The few formulas that scripts import by name; all of them are in formulas.js, loaded later."""
 
 
 @dataclass
@@ -124,6 +128,10 @@ class Edition:
             made["assets/javascripts/formula-notes.js"] = notes_module(FORMULAS.values())
             made["assets/data/layouts.json"] = layouts_json()
             made["assets/data/catalog.json"] = configurations_json()
+            used = imported_names(self.docs, STEP_FORMULAS) if self.docs else ()
+            made[f"assets/javascripts/{STEP_FORMULAS}"] = functions_module(
+                FORMULAS[name] for name in used
+            )
         if self.docs:
             made |= lean_scripts(self.docs)
         if any(path.endswith(".plotly.json") for path in made):

@@ -16,6 +16,16 @@ def lean_scripts(docs: Path) -> dict[str, str]:
     }
 
 
+def imported_names(docs: Path, module: str) -> tuple[str, ...]:
+    """What the site's scripts import by name from the script called `module`, sorted."""
+    found: set[str] = set()
+    for path in (docs / FOLDER).rglob("*.js"):
+        source = path.read_text(encoding="utf-8")
+        for names in re.findall(rf'import \{{([^}}]*)\}} from "[./]*/{re.escape(module)}"', source):
+            found.update(name.split()[0] for name in names.split(",") if name.strip())
+    return tuple(sorted(found))
+
+
 def lean(source: str) -> str:
     """A script without empty lines, comments that have lines of their own, and indentation.
 

@@ -6,7 +6,8 @@ import gzip
 import re
 from pathlib import Path
 
-from figgen.scripts import lean, lean_scripts
+from figgen.formulas import FORMULAS
+from figgen.scripts import imported_names, lean, lean_scripts
 
 DOCS = Path(__file__).parents[1] / "docs"
 
@@ -63,3 +64,19 @@ def test_the_engine_shrinks_by_a_fifth() -> None:
     engine = {name: text for name, text in lean_scripts(DOCS).items() if "/engine/" in name}
     before = sum(size((DOCS / name).read_text(encoding="utf-8")) for name in engine)
     assert sum(map(size, engine.values())) < 0.8 * before
+
+
+def test_names_are_found_in_imports_of_one_line_or_several(tmp_path: Path) -> None:
+    folder = tmp_path / "assets" / "javascripts"
+    (folder / "engine").mkdir(parents=True)
+    (folder / "engine" / "a.js").write_text(
+        'import { one } from "../x.js";\nimport {\n  two,\n  three as four,\n} from "../x.js";\n'
+    )
+    (folder / "b.js").write_text('import { five } from "./x.js";\nimport { six } from "./y.js";\n')
+    assert imported_names(tmp_path, "x.js") == ("five", "one", "three", "two")
+
+
+def test_the_formulas_that_the_tools_start_with_are_few_and_exist() -> None:
+    used = imported_names(DOCS, "step-formulas.js")
+    assert {"ridge_point", "exposed_communication_time"} < set(used) < set(FORMULAS)
+    assert len(used) < 20

@@ -38,13 +38,20 @@ def javascript(formula: Formula) -> str:
     return f"export function {formula.name}({{ {arguments} }}) {{\n  return {body};\n}}\n"
 
 
+HEADER = "// Printed from the Python formulas of figgen. Numbers are in SI units.\n\n"
+
+
+def functions_module(formulas: Iterable[Formula]) -> str:
+    """One ES module that exports every formula as a function."""
+    ordered = sorted(formulas, key=lambda formula: formula.name)
+    return HEADER + "".join(javascript(formula) for formula in ordered)
+
+
 def module(formulas: Iterable[Formula]) -> str:
     """One ES module that exports every formula as a function, and `units` of their results."""
-    formulas = sorted(formulas, key=lambda formula: formula.name)
-    units = "".join(f'  {formula.name}: "{formula.unit}",\n' for formula in formulas)
-    functions = "".join(javascript(formula) for formula in formulas)
-    header = "// Printed from the Python formulas of figgen. Numbers are in SI units.\n\n"
-    return f"{header}{functions}export const units = Object.freeze({{\n{units}}});\n"
+    ordered = sorted(formulas, key=lambda formula: formula.name)
+    units = "".join(f'  {formula.name}: "{formula.unit}",\n' for formula in ordered)
+    return f"{functions_module(ordered)}export const units = Object.freeze({{\n{units}}});\n"
 
 
 def print_javascript(node: ast.expr) -> str:

@@ -12,9 +12,10 @@ import pytest
 
 from figgen.configurations import configurations_json
 from figgen.formulas import FORMULAS, module
+from figgen.formulas.javascript import functions_module
 from figgen.formulas.notes import notes_module
 from figgen.page import with_security_policy
-from figgen.scripts import lean
+from figgen.scripts import imported_names, lean
 from tests.browser.engine import Ask
 from tests.browser.site import ROOT, serve
 
@@ -40,6 +41,8 @@ def engine_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     for name in ("engine_suites.js", "engine_suites_training.js"):
         shutil.copy(Path(__file__).with_name(name), folder)
     (folder / "formulas.js").write_text(module(FORMULAS.values()), encoding="utf-8")
+    used = [FORMULAS[name] for name in imported_names(ROOT / "docs", "step-formulas.js")]
+    (folder / "step-formulas.js").write_text(functions_module(used), encoding="utf-8")
     notes = notes_module(FORMULAS.values())
     (folder / "formula-notes.js").write_text(notes, encoding="utf-8")
     (folder / "catalog.json").write_text(configurations_json(), encoding="utf-8")

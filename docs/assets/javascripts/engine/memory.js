@@ -1,7 +1,7 @@
 // Memory of a training step on every pipeline rank; mirrors figgen.models.memory, activations and
 // communication_buffers.
 
-import { kv_ring_buffer_bytes } from "../formulas.js";
+import { kv_ring_buffer_bytes } from "../step-formulas.js";
 import { layerHeld, rankHeld, stagesHeld, tableHeld } from "./held.js";
 import { F, I, peakInFlight } from "./orders.js";
 import { FFN_MATRICES } from "./transformer.js";

@@ -1,7 +1,7 @@
 // Time of one microbatch on a virtual stage: computing, and what communication adds to it; mirrors
 // figgen.models.stage_time and stage_work.
 
-import { exposed_communication_time, prefetched_gather_time } from "../formulas.js";
+import { exposed_communication_time, prefetched_gather_time } from "../step-formulas.js";
 import { callTime, groupLink } from "./links.js";
 import {
   AGAIN, BACKWARD, BOUNDARY, FORWARD, GRADIENTS, KEYS, TIED, TOKENS, WEIGHTS, WITHIN, stageTraffic,

@@ -1,7 +1,7 @@
 // What a virtual stage sends: kinds of call, how often, how many bytes; mirrors
 // figgen.models.layer_traffic, data_traffic and step_traffic.
 
-import { pipeline_boundary_bytes } from "../formulas.js";
+import { pipeline_boundary_bytes } from "../step-formulas.js";
 import { tableHeld } from "./held.js";
 import { keyValueWidth } from "./memory.js";
 

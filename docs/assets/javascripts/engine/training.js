@@ -3,7 +3,7 @@
 
 import {
   efficiency_with_overlap, efficiency_without_overlap, exposed_communication_time, ridge_point,
-} from "../formulas.js";
+} from "../step-formulas.js";
 import { stagesHeld } from "./held.js";
 import { NETWORK, SCALE_UP, groupLink, portBytes } from "./links.js";
 import { memoryOf } from "./memory.js";

@@ -1,7 +1,7 @@
 // What would be better, and what one more unit of each input buys: real variants through the
 // engine, nothing canned. Pure: the caller evaluates `candidatesOf` and `unitsOf` when it has time.
 
-import { microbatches_for_efficiency } from "../formulas.js";
+import { microbatches_for_efficiency } from "../step-formulas.js";
 import { OWN, SCALES } from "./modeler_state.js";
 import { fullestOf } from "./modeler_model.js";
 import { percent, plainNumber, quantity } from "./quantities.js";
