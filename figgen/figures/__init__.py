@@ -35,6 +35,10 @@ from figgen.figures import (
     tensor_parallel_limits,
     training_setup,
     training_summary,
+    utilization,
+    zero,
+    zero_flow,
+    zero_network,
 )
 
 __all__ = [
@@ -72,4 +76,8 @@ __all__ = [
     "tensor_parallel_limits",
     "training_setup",
     "training_summary",
+    "utilization",
+    "zero",
+    "zero_flow",
+    "zero_network",
 ]

@@ -1,0 +1,55 @@
+"""Utilisation against what the papers print."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from figgen.errors import InputError
+from figgen.figures.utilization import (
+    LOSSES,
+    mfu_conventions,
+    mfu_printed,
+    published_scaling,
+    wall_shares,
+)
+from figgen.registry import build
+from figgen.renderers.text import render
+
+
+def test_conventions_give_back_the_printed_mfu_and_hfu_of_korthikanti() -> None:
+    """Table 5 of the paper: 175B with both techniques, MFU 51.4% and HFU 52.8%."""
+    values = mfu_conventions().values
+    assert values["params_attention"].value == pytest.approx(0.514, abs=5e-4)
+    assert values["hfu_selective_korthikanti"].value == pytest.approx(0.528, abs=5e-4)
+
+
+def test_run_without_throughput_is_refused() -> None:
+    with pytest.raises(InputError, match="throughput"):
+        mfu_conventions(run="mcore24-177b")
+
+
+def test_every_printed_mfu_comes_out_by_one_of_the_two_counts() -> None:
+    assert mfu_printed().values["worst_gap"].value < 0.002
+
+
+def test_shares_of_every_wall_add_up_to_one() -> None:
+    chart = wall_shares()
+    for bar in range(len(LOSSES)):
+        assert sum(part.lengths[bar] for part in chart.segments) == pytest.approx(1, abs=1e-9)
+        assert min(part.lengths[bar] for part in chart.segments) >= 0
+
+
+def test_megascale_keeps_what_its_table_2_prints() -> None:
+    """Megatron-LM at a batch of 768: 53.0% on 256 GPUs, 44.7% on 1,024."""
+    values = published_scaling().values
+    assert values["factor_1"].value == 4
+    assert values["kept_1"].value == pytest.approx(44.7 / 53.0, rel=0.005)
+
+
+@pytest.mark.parametrize(
+    "name", ["mfu-conventions", "mfu-printed", "wall-shares", "published-scaling"]
+)
+def test_figure_as_text(name: str, golden: Callable[[str, str], None]) -> None:
+    golden(name, render(build(name, {})))
