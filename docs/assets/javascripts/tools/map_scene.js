@@ -99,8 +99,9 @@ export const WHOLE = Object.freeze({ scale: 1, x: 0, y: 0 });
 
 const clamp = (value, low, high) => Math.min(Math.max(value, low), high);
 
-/** The largest scale at which cells are not larger than anybody needs. */
-export const deepest = (scene) => Math.max(2.5, DEEPEST / scene.cell);
+/** The largest scale: cells are not larger than anybody needs, and one is seen whole. */
+export const deepest = ({ cell, heading, height }) =>
+  Math.max(1, Math.min(DEEPEST / cell, height / (cell + heading)));
 
 /** `view` with its scale and place inside the scene. */
 export function inside(scene, { scale, x, y }) {
@@ -118,10 +119,11 @@ export function zoomed(scene, view, factor, px, py) {
 /** `view` moved until `rank` is seen with some of its surroundings. */
 export function revealing(scene, view, rank) {
   const [x, y] = cellAt(scene, rank);
-  const [wide, tall] = [scene.width / view.scale, scene.height / view.scale];
-  const margin = Math.min(scene.cell * 2, wide / 4, tall / 4);
+  const scale = clamp(view.scale, 1, deepest(scene));
+  const [wide, tall] = [scene.width / scale, scene.height / scale];
+  const margin = Math.max(0, Math.min(scene.cell * 2, (wide - scene.cell) / 2, (tall - scene.cell - scene.heading) / 2));
   return inside(scene, {
-    scale: view.scale,
+    scale,
     x: clamp(view.x, x + scene.cell + margin - wide, x - margin),
     y: clamp(view.y, y + scene.cell + margin - tall, y - margin - scene.heading),
   });
