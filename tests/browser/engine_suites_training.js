@@ -3,7 +3,7 @@
 import { InputError } from "./engine/errors.js";
 import { CONVENTIONS, RECIPES } from "./engine/transformer.js";
 import { workedLine } from "./engine/worked.js";
-import { setupFrom, timeline, trainingMemory, trainingStep } from "./engine/training.js";
+import { USUAL, setupFrom, timeline, trainingMemory, trainingStep } from "./engine/training.js";
 
 const fetched = fetch(new URL("catalog.json", import.meta.url)).then((answer) => answer.json());
 
@@ -38,6 +38,34 @@ function evaluationTime(catalog, choices) {
   return times.sort((a, b) => a - b)[4];
 }
 
+const FLAGS = Object.keys(USUAL).filter((name) => typeof USUAL[name] === "boolean");
+const WEIRD = [
+  null, undefined, 0, -1, 1.5, NaN, Infinity, -Infinity, 1e300, 1e-300, 2 ** 20, 2 ** 53, "8", "",
+  "x", "__proto__", "constructor", true, [], [8], {}, { layers: 1 }, { peak_flops_per_s: "1" },
+];
+
+// Choices that are neither refused in words nor answered in finite numbers; and how many are each.
+function hostile(catalog, { base, names }) {
+  const found = { answered: 0, refused: 0, wrong: [] };
+  for (const name of names) for (const value of WEIRD) {
+    try {
+      const setup = setupFrom(catalog, { ...base, [name]: value });
+      JSON.stringify([trainingStep(setup), trainingMemory(setup)], (_, shown) => {
+        if (typeof shown === "number" && !Number.isFinite(shown)) throw new Error("not finite");
+        return shown;
+      });
+      found.answered += 1;
+      const usual = value === undefined || USUAL[name] === value;
+      const allowed = usual || FLAGS.includes(name) || typeof value === "number" || value === null;
+      if (!allowed) found.wrong.push([name, String(value), "accepted"]);
+    } catch (error) {
+      if (error instanceof InputError) found.refused += 1;
+      else found.wrong.push([name, String(value), error.message]);
+    }
+  }
+  return found;
+}
+
 const each = (answer) => async (given) => {
   const catalog = await fetched;
   return given.map((choices) => answer(catalog, choices));
@@ -46,6 +74,8 @@ const each = (answer) => async (given) => {
 export const training = {
   training: each(answered),
   training_timeline: each(drawn),
+  training_hostile: each((catalog, base) =>
+    hostile(catalog, { base, names: [...Object.keys(USUAL), "model", "nodes", "gpus_per_node"] })),
   training_speed: each(evaluationTime),
   worked: async (given) => {
     const { notes } = await import("./formula-notes.js");

@@ -136,6 +136,14 @@ def test_wrong_choices_have_the_same_messages(ask: Ask) -> None:
     assert len({answer["error"] for answer in expected}) > len(WRONG) - 5
 
 
+def test_hostile_values_are_refused_in_words_or_answered_in_numbers(ask: Ask) -> None:
+    mixture = {"model": "mixtral-8x7b", "nodes": 2, "gpus_per_node": 8, "ep": 4, "tp": 2, "pp": 2}
+    for found in ask("training_hostile", [BASE | {"pp": 2, "tp": 2}, mixture]):
+        assert found["wrong"] == []
+        assert found["refused"] > 400
+        assert found["answered"] > 100
+
+
 def test_names_labels_and_bytes_of_recipes_and_conventions_are_the_same(ask: Ask) -> None:
     shown = ask("training_names", None)
     for name, found in RECIPES.items():

@@ -13,6 +13,7 @@ export const RECOMPUTE = ["none", "selective", "full"];
 export const CONTEXT_EXCHANGES = ["p2p", "all-gather"];
 export const RESERVE_BYTES = 4e9;
 const MOST_TOKENS = 2 ** 40;
+const MOST = 1e24; // beyond it no quantity of this field is meant
 
 /** What is taken where a choice is left out; `etp`, `microbatches` and `sequence` follow others. */
 export const USUAL = Object.freeze({
@@ -34,6 +35,7 @@ export const USUAL = Object.freeze({
 export function setupFrom(catalog, choices) {
   const given = { ...USUAL };
   for (const name in choices) if (choices[name] !== undefined) given[name] = choices[name];
+  for (const name of ["order", "recipe", "schedule", "dtype"]) given[name] = String(given[name]);
   const [model, shape] = named("model", given.model, catalog.models);
   const parallel = keptLayout(given);
   const setup = trainingSetup(given, modelShape(shape), parallel);
@@ -69,22 +71,29 @@ function hardware(catalog, given, { gpus_per_node }) {
     network_latency_s: given.network_latency_s ?? catalog.latencies.network_s,
   };
   for (const [name, got] of Object.entries(cluster)) {
-    const latency = name.endsWith("latency_s");
-    if (latency ? got >= 0 : got > 0) continue;
-    throw new InputError(`${name} of a cluster`, { expected: latency ? ">= 0" : "> 0", got });
+    if (name.endsWith("latency_s")) positive(`${name} of a cluster`, got, { zero: true });
+    else positive(`${name} of a cluster`, got, { least: 1 });
   }
-  if (!(compute_efficiency > 0 && compute_efficiency <= 1)) {
+  if (!(isNumber(compute_efficiency) && compute_efficiency > 0 && compute_efficiency <= 1)) {
     const expected = "above 0, at most 1";
     throw new InputError("compute_efficiency", { expected, got: compute_efficiency });
   }
+  positive("compute_efficiency", compute_efficiency, { least: 1e-9 });
   const capacity_bytes = chip.memory_bytes ?? null;
-  if (!(reserve_bytes >= 0)) {
-    throw new InputError("reserve_bytes", { expected: ">= 0", got: reserve_bytes });
-  }
-  if (capacity_bytes !== null && !(capacity_bytes > 0)) {
-    throw new InputError("capacity_bytes", { expected: "> 0", got: capacity_bytes });
-  }
+  positive("reserve_bytes", reserve_bytes, { zero: true });
+  if (capacity_bytes !== null) positive("capacity_bytes", capacity_bytes);
   return { accelerator, nic, cluster, compute_efficiency, capacity_bytes, reserve_bytes };
+}
+
+const isNumber = (got) => typeof got === "number" && Number.isFinite(got);
+
+// Refuses what is no number, no amount, or so small or large that times would overflow.
+function positive(what, got, { zero = false, least = 0 } = {}) {
+  if (!isNumber(got) || !(zero ? got >= 0 : got > 0)) {
+    throw new InputError(what, { expected: zero ? ">= 0" : "> 0", got });
+  }
+  if (got < least) throw new InputError(what, { expected: `at least ${least}`, got });
+  if (got > MOST) throw new InputError(what, { expected: "at most 1e24", got });
 }
 
 function trainingSetup(given, shape, parallel) {
@@ -202,14 +211,16 @@ function kept(most) {
     return made.get(key);
   };
 }
+// Not JSON, to which NaN is null.
+const keyOf = (values) => values.map((value) => `${typeof value} ${value}`).join();
 const [layouts, schedules] = [kept(64), kept(32)];
 
 function keptLayout({ nodes, gpus_per_node, tp, cp, pp, ep, etp, dp, order }) {
   const sizes = { nodes, gpus_per_node, tp, cp, pp, ep, etp, dp, order };
-  return layouts(JSON.stringify(sizes), () => layout(sizes));
+  return layouts(keyOf(Object.values(sizes)), () => layout(sizes));
 }
 
 function keptSchedule(name, stages, microbatches, chunks) {
-  const key = JSON.stringify([name, stages, microbatches, chunks]);
+  const key = keyOf([name, stages, microbatches, chunks]);
   return schedules(key, () => build(name, { stages, microbatches, chunks }));
 }
