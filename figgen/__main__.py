@@ -13,6 +13,7 @@ from figgen.commands import (
     figures,
     memory,
     one_line,
+    prose,
     ranks,
     schedules,
     step,
@@ -21,10 +22,10 @@ from figgen.errors import InputError
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
-    """Run one verb; 0 when it worked, 2 with one line on standard error for bad input."""
+    """Run one verb; 0 when it worked, 1 when it found faults, 2 with one line for bad input."""
     parser = OneLineParser(prog="figgen", description=__doc__)
     verbs = parser.add_subparsers(required=True, metavar="VERB", parser_class=OneLineParser)
-    for module in (figures, ranks, schedules, collectives, costs, memory, step):
+    for module in (figures, ranks, schedules, collectives, costs, memory, step, prose):
         module.add(verbs)
     options = parser.parse_args(arguments)
     try:
@@ -39,7 +40,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             return _refuse("the answer is not a finite number")
         raise
     _say(text)
-    return 0
+    return int(answer.status)
 
 
 def _refuse(message: str) -> int:

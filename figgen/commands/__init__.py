@@ -20,10 +20,11 @@ LONGEST_LINE = 500
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What a verb found out, as plain data and as text."""
+    """What a verb found out, as plain data and as text; `status` is 1 where it found faults."""
 
     data: object
     text: str
+    status: int = 0
 
 
 class OneLineParser(argparse.ArgumentParser):

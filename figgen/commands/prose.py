@@ -1,0 +1,30 @@
+"""lint: whether the prose of the pages keeps to the rules."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from figgen.commands import Answer, add_verb
+from figgen.errors import InputError
+
+if TYPE_CHECKING:
+    from figgen.commands import Verbs
+
+
+def add(verbs: Verbs) -> None:
+    """Register the verb of this module."""
+    lint = add_verb(verbs, "lint", _lint, "quantities, sentences and terms of the pages", "docs")
+    lint.add_argument("docs", nargs="?", default="docs", type=Path)
+
+
+def _lint(options: argparse.Namespace) -> Answer:
+    from figgen.lint import lint_folder
+
+    if not options.docs.is_dir():
+        raise InputError("pages", expected="a folder", got=str(options.docs))
+    found = lint_folder(options.docs)
+    told = "\n".join(map(str, found)) or "every page keeps to the rules"
+    return Answer([asdict(finding) for finding in found], told, status=int(bool(found)))

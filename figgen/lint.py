@@ -1,0 +1,181 @@
+"""Rules for prose: every quantity computed or cited, one sentence per line, one spelling.
+
+`lint(page, source, terms)` looks at one page; each finding says where, what, what was expected and
+what was got. The rules are explained in CONTRIBUTING.md.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from figgen.markdown.pages import fences
+from figgen.premises import is_premise, premises
+from figgen.prose import CITED, COMPUTED, Line, prose_lines
+
+Terms = Mapping[str, Mapping[str, Any]]
+
+
+@dataclass(frozen=True, slots=True, order=True)
+class Finding:
+    """Something to mend on a line of a page."""
+
+    page: str
+    line: int
+    what: str
+    expected: str
+    got: str
+
+    def __str__(self) -> str:
+        return f"{self.page}:{self.line}: {self.what}: expected {self.expected}, got {self.got!r}"
+
+
+_NUMBER = r"(?<![\w.,/#-])[~≈−]?\d[\d.,]*(?:\s?[–-]\s?\d[\d.,]*)?"
+_PREFIXED = r"(?:[kKMGTPE]i?)?(?:B|FLOPs?|FLOPS)(?:/s)?"
+_TIME = r"(?:[mµμun]s|s|min|h|seconds?|minutes?|hours?|days?|weeks?|months?|years?)"
+_OTHER = r"(?:k|M|G)?(?:W|Hz)|bytes?|tokens?/s|°C"
+_SCALE = r"(?:million|billion|trillion|thousand)s?"
+_COUNTED = (
+    r"(?:GPUs|ranks|nodes|tokens|parameters|sequences|layers|microbatches|steps|experts|messages)"
+)
+QUANTITIES: tuple[tuple[str, re.Pattern[str]], ...] = (
+    ("a percentage", re.compile(rf"{_NUMBER}\s?%|{_NUMBER} per ?cent\b")),
+    ("a multiple", re.compile(
+        rf"{_NUMBER}×(?!\s?\d)|{_NUMBER}x\b|{_NUMBER}(?: |-)(?:times|fold)\b"
+        r"|\b(?:two|three|four|five|six|seven|eight|nine|ten|twelve|sixteen|hundred|thousand) times"
+        r" (?:as|more|less|faster|slower|longer|shorter|larger|smaller|higher|lower|the)\b"
+    )),
+    ("a quantity", re.compile(
+        rf"{_NUMBER}[ \u00a0-]?(?:{_PREFIXED}|{_OTHER})(?![\w/])"
+        rf"|{_NUMBER}[ \u00a0-]{_TIME}(?![\w/])|{_NUMBER}(?:[mµμun]s)\b"
+        rf"|{_NUMBER}[ \u00a0-]{_SCALE}\b"
+    )),
+    ("a large count", re.compile(
+        rf"(?<![\w.,/#-])(?:\d{{1,3}}(?:,\d{{3}})+|\d{{4,}})[ \u00a0]{_COUNTED}\b"
+    )),
+)  # fmt: skip
+"""What a number must look like to be a quantity; a small count of things is none."""
+
+# "A100 80GB" and "Llama 3 405B" are names, what stands in quotes others have said, and a unit may
+# be explained; ports are called by their rate in Gb/s, numbers by their width in bits.
+_NAMED = re.compile(
+    r"(?:[A-Z]+\d+\w*|SXM\d?|PCIe|HBM\w*)[ \u00a0-]\d+ ?GB\b|\b\d+(?:\.\d+)?[BMKT]\b(?!/)"
+    r"|\"[^\"]*\"|“[^”]*”|\b1 \w+(?= is | = )"
+)
+_ABBREVIATED = re.compile(r"\b(?:e\.g|i\.e|et al|cf|vs|Fig|Eq|No|[A-Z])\.$")
+_LEAD_IN = re.compile(r"\s*(\*\*?|_)(?:(?!\1).)+\1")
+_END = re.compile(r"[.!?…][\"”’)*_\]]*(?=\s+[\"“(\[*_]*[A-ZΑ-Ω])")
+
+
+def lint_folder(docs: Path) -> list[Finding]:
+    """Findings on every page of a folder, in the order of pages and lines."""
+    glossary = docs / "glossary.toml"
+    terms: Terms = tomllib.loads(glossary.read_text(encoding="utf-8")) if glossary.exists() else {}
+    found: list[Finding] = []
+    for path in sorted(docs.rglob("*.md")):
+        name = (Path(docs.name) / path.relative_to(docs)).as_posix()
+        found += lint(name, path.read_text(encoding="utf-8"), terms)
+    return found
+
+
+def lint(page: str, source: str, terms: Terms) -> list[Finding]:
+    """What is wrong with the prose of one page."""
+    lines = prose_lines(source)
+    found = [
+        *_quantities(page, lines, source),
+        *_sentences(page, lines),
+        *_headings(page, lines),
+        *_spellings(page, lines, terms),
+        *_figures(page, source),
+    ]
+    return sorted(found)
+
+
+def _quantities(page: str, lines: list[Line], source: str) -> Iterator[Finding]:
+    given, beside = premises(source), premises(source, by_line=True)
+    for line in lines:
+        for sentence in [line.text] if line.kind == "row" else sentences(line.text):
+            if CITED in sentence:
+                continue
+            plain = _NAMED.sub("", sentence)
+            for what, pattern in QUANTITIES:
+                for match in pattern.finditer(plain):
+                    typed = match[0].strip()
+                    near = beside if what == "a multiple" else given
+                    if is_premise(typed, near.get(line.number, frozenset())):
+                        continue
+                    expected = "{{ a computed value }}, an argument of one, or a [@source]"
+                    yield Finding(page, line.number, f"{what} is typed", expected, typed)
+
+
+def sentences(text: str) -> list[str]:
+    """The sentences of a line; an abbreviation ends none, nor does a lead-in in bold."""
+    found, start = [], 0
+    for match in _END.finditer(text):
+        end = match.end()
+        if _ABBREVIATED.search(text[start : match.start() + 1]) or _LEAD_IN.fullmatch(text[:end]):
+            continue
+        found.append(text[start:end].strip())
+        start = end
+    return [*found, text[start:].strip()] if text[start:].strip() else found
+
+
+def _sentences(page: str, lines: list[Line]) -> Iterator[Finding]:
+    """One sentence per line: neither two on a line nor one on two lines."""
+    for before, line in zip([None, *lines], lines, strict=False):
+        if line.kind != "text":
+            continue
+        several = sentences(line.text)
+        if len(several) > 1:
+            yield Finding(page, line.number, "sentences on a line", "one", _short(several[1]))
+        if line.joined and before and before.kind == "text" and not _ended(before.text):
+            expected = "the end of a sentence at the end of its line"
+            got = _short(before.text, end=True)
+            yield Finding(page, before.number, "a sentence that goes on", expected, got)
+
+
+def _ended(text: str) -> bool:
+    return bool(re.search(rf"[.!?:;…{COMPUTED}][\"”’)*_\]{CITED}]*$", text))
+
+
+def _headings(page: str, lines: list[Line]) -> Iterator[Finding]:
+    seen: dict[str, int] = {}
+    for line in lines:
+        if line.kind != "heading":
+            continue
+        key = line.text.casefold()
+        if key in seen:
+            expected = f"another text than on line {seen[key]}"
+            yield Finding(page, line.number, "a heading that is there already", expected, line.text)
+        seen.setdefault(key, line.number)
+
+
+def _spellings(page: str, lines: list[Line], terms: Terms) -> Iterator[Finding]:
+    wrong = {other: term for term, entry in terms.items() for other in entry.get("never", ())}
+    if not wrong:
+        return
+    longest = sorted(map(re.escape, wrong), key=len, reverse=True)
+    pattern = re.compile(rf"(?<![\w-])(?:{'|'.join(longest)})(?![\w-])")
+    for line in lines:
+        for match in pattern.finditer(line.text):
+            yield Finding(page, line.number, "a spelling", wrong[match[0]], match[0])
+
+
+def _figures(page: str, source: str) -> Iterator[Finding]:
+    for fence in fences(source):
+        named = re.search(r"^\s*id:\s*(\S+)", fence.body, re.M)
+        called = re.search(r"^\s*figure:\s*(\S+)", fence.body, re.M)
+        found = named or called
+        if found and f"](#fig-{found[1].strip(chr(34))})" not in source:
+            expected = f"[](#fig-{found[1]}) in the text"
+            yield Finding(page, fence.line, "a figure that no text refers to", expected, found[1])
+
+
+def _short(text: str, *, end: bool = False) -> str:
+    if len(text) <= 50:
+        return text
+    return f"… {text[-48:]}" if end else f"{text[:48]} …"

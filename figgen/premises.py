@@ -1,0 +1,84 @@
+"""Quantities that a page may type because it computes with them: what a worked problem gives.
+
+A premise stands twice, in the text and as an argument of an inline value or a figure of the same
+section; where only one of the two is changed, the text is no premise any more.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import re
+from collections.abc import Iterator
+from typing import TypeAlias
+
+from figgen.errors import InputError
+from figgen.formulas import NOTATION
+from figgen.markdown.inline import PATTERN
+from figgen.markdown.pages import fences
+from figgen.registry import unit_of
+from figgen.units import COUNTS, parse_quantity
+
+Premises: TypeAlias = frozenset[tuple[float, str]]
+"""Values in SI with their units; everything that is counted has the unit "1"."""
+
+_NUMBER = r"-?\d[\d_]*(?:\.\d+)?(?:e[+-]?\d+)?"
+_GIVEN = re.compile(r"(\w+)\s*[=:]\s*(\"[^\"\n]*\"|'[^'\n]*'|\[[^\]\n]*\]|[^,)\n]+)")
+_SCALES = {"thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
+
+
+def premises(source: str, *, by_line: bool = False) -> dict[int, Premises]:
+    """For every line of a page the quantities that its section, or it alone, computes with."""
+    lines = source.splitlines()
+    starts = [
+        1, *(n for n, line in enumerate(lines, 1) if by_line or re.match(r"#{1,6}\s", line))
+    ]  # fmt: skip
+    found: dict[int, Premises] = {}
+    for start, end in zip(starts, [*starts[1:], len(lines) + 1], strict=True):
+        section = "\n".join(lines[start - 1 : end - 1])
+        texts = [match[1] for match in re.finditer(PATTERN, section)]
+        texts += [fence.body for fence in fences(section)]
+        given = frozenset(pair for text in texts for pair in _arguments(text))
+        found |= dict.fromkeys(range(start, end), given)
+    return found
+
+
+def _arguments(text: str) -> Iterator[tuple[float, str]]:
+    """Quantities that a call or a figure's parameters are written with."""
+    for name, written in _GIVEN.findall(text):
+        known = NOTATION.get(name)
+        unit = known.unit if known else unit_of(name)
+        quoted = [part for pair in re.findall(r"\"([^\"]*)\"|'([^']*)'", written) for part in pair]
+        for word in (*quoted, written.strip(), *re.findall(_NUMBER, written)):
+            with contextlib.suppress(InputError, ValueError):
+                found = parse_quantity(word)
+                yield found.value, _plain(unit if found.unit == "1" else found.unit)
+
+
+def _plain(unit: str) -> str:
+    """Counts are numbers, whatever is counted, and per what: bytes per parameter are bytes."""
+    above, _, below = unit.partition("/")
+    if below in COUNTS or below == "element":
+        unit = above
+    return "1" if unit in COUNTS else unit
+
+
+_WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
+
+
+def is_premise(typed: str, given: Premises) -> bool:
+    """Whether a typed quantity is one of those that are computed with."""
+    text = re.sub(r"^[~≈]", "", typed).replace("\u00a0", " ")
+    multiple = re.match(r"([\w.]+)(?:×|x$|[ -](?:times|fold))", text)
+    if multiple:
+        word = multiple[1]
+        factor = str(_WORDS.index(word)) if word in _WORDS else word
+        return any(factor == f"{value:g}" for value, _ in given)
+    number, _, word = text.partition(" ")
+    scale = _SCALES.get(word.rstrip("s"))
+    with contextlib.suppress(InputError, ValueError):
+        if scale is not None:
+            value = parse_quantity(number).value * scale
+            return any(abs(value - other) <= 1e-9 * abs(value) for other, _ in given)
+        found = parse_quantity(text.replace("TFLOPS", "TFLOP/s").replace("FLOPs", "FLOP"))
+        return (found.value, _plain(found.unit)) in given
+    return False

@@ -1,0 +1,102 @@
+"""A page's Markdown as lines of prose: what is computed, code, math or markup is out of the way.
+
+What is taken out leaves a sign, so that a rule sees that something stood there and of what kind,
+and every line keeps its number.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from typing import Literal
+
+COMPUTED, CODE, MATH, CITED = "⟦", "⟧", "⟪", "⟫"
+"""Signs for an inline value, code, math and a citation."""
+
+SIGNS = COMPUTED + CODE + MATH + CITED
+
+Kind = Literal["heading", "row", "title", "text"]
+
+_FENCE = re.compile(r"^\s*(`{3,}|~{3,})")
+_INLINE: tuple[tuple[re.Pattern[str], str], ...] = (
+    (re.compile(r"(?<!`)(`+)(?!`).+?(?<!`)\1(?!`)"), CODE),
+    (re.compile(r"\{\{(?:[^{}\"']|\"[^\"\n]*\"|'[^'\n]*')*\}\}"), COMPUTED),
+    (re.compile(r"\$\$.+?\$\$|(?<![\\$\w])\$(?!\s).+?(?<![\s\\])\$(?!\w)"), MATH),
+    (re.compile(r"\[@[^\]]+\]"), CITED),
+    (re.compile(r"<!--.*?-->"), ""),
+    (re.compile(r"</?[a-zA-Z][^>]*>"), ""),
+    (re.compile(r"\]\([^)\s]*(?:\s+\"[^\"]*\")?\)"), "]"),
+    (re.compile(r"\{:?\s*[#.:\w][^}]*\}"), ""),
+)
+_TITLE = re.compile(r"^\s*(?:!!!|\?\?\?\+?)\s")
+_OPENER = re.compile(r"^\s*(?:(?:[-*+]|\d+[.)])\s+|>\s?|:\s{1,3}|(?:!!!|\?\?\?\+?)\s+\w+\s*)+")
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A line of prose: where it is, what kind, and what is left of it.
+
+    A title is that of a box or a worked problem.  `joined` says that the line goes on with the
+    paragraph of the one before it.
+    """
+
+    number: int
+    kind: Kind
+    text: str
+    joined: bool
+
+
+def prose_lines(source: str) -> list[Line]:
+    """The lines of a page that people read as text, headings and table rows among them."""
+    found: list[Line] = []
+    fence = ""
+    displayed = False
+    previous = 0
+    for number, raw in enumerate(_without_front_matter(source), 1):
+        mark = _FENCE.match(raw)
+        if fence:
+            fence = "" if mark and mark[1].startswith(fence) else fence
+            continue
+        if mark:
+            fence = mark[1]
+            continue
+        if raw.strip() == "$$" or (raw.strip().startswith("$$") and raw.count("$$") == 1):
+            displayed = not displayed
+            continue
+        if displayed or not raw.strip():
+            displayed = displayed and "$$" not in raw
+            continue
+        line = _line(number, raw, previous)
+        if line.text:
+            found.append(line)
+            previous = number
+    return found
+
+
+def _without_front_matter(source: str) -> list[str]:
+    lines = source.splitlines()
+    if lines and lines[0] == "---" and "---" in lines[1:]:
+        end = lines.index("---", 1)
+        lines[: end + 1] = [""] * (end + 1)
+    return lines
+
+
+def _line(number: int, raw: str, previous: int) -> Line:
+    kind: Kind = "text"
+    if re.match(r"#{1,6}\s", raw):
+        kind = "heading"
+    elif raw.lstrip().startswith("|"):
+        kind = "row"
+    elif _TITLE.match(raw):
+        kind = "title"
+    text = raw
+    for pattern, sign in _INLINE:
+        text = pattern.sub(sign, text)
+    opened = _OPENER.match(text)
+    text = text[opened.end() :] if opened else text
+    if re.fullmatch(r"[\s|:-]*", text):
+        text = ""
+    if kind == "title":
+        text = text.strip().strip('"')
+    joined = kind == "text" and not opened and previous == number - 1
+    return Line(number, kind, text.strip().lstrip("#").strip(), joined)

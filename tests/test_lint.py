@@ -1,0 +1,185 @@
+"""Every rule for prose, on text that breaks it and on text beside it that does not."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from figgen.__main__ import main
+from figgen.lint import Finding, lint, sentences
+from figgen.premises import is_premise, premises
+from figgen.prose import prose_lines
+
+TERMS = {"microbatch": {"means": "…", "never": ["micro-batch", "micro batch"]}}
+
+
+def found(text: str) -> list[str]:
+    return [f"{f.line} {f.what}: {f.got}" for f in lint("page.md", text, TERMS)]
+
+
+@pytest.mark.parametrize(
+    ("text", "what"),
+    [
+        ("It idles 27.3% of the time.", "a percentage is typed: 27.3%"),
+        ("It idles 27 % of the time.", "a percentage is typed: 27 %"),
+        ("It is 2.5× as fast.", "a multiple is typed: 2.5×"),
+        ("It is 2x as fast.", "a multiple is typed: 2x"),
+        ("It takes three times as long.", "a multiple is typed: three times as"),
+        ("The link carries 450 GB/s.", "a quantity is typed: 450 GB/s"),
+        ("The link carries 450\u00a0GB/s.", "a quantity is typed: 450\u00a0GB/s"),
+        ("A buffer of 25 MiB waits.", "a quantity is typed: 25 MiB"),
+        ("It takes 14 µs.", "a quantity is typed: 14 µs"),
+        ("It takes 3 days.", "a quantity is typed: 3 days"),
+        ("The peak is 312 TFLOP/s.", "a quantity is typed: 312 TFLOP/s"),
+        ("It has 175 billion parameters.", "a quantity is typed: 175 billion"),
+        ("It ran on 16,384 GPUs.", "a large count is typed: 16,384 GPUs"),
+        ("| H100 | 3.35 TB/s |", "a quantity is typed: 3.35 TB/s"),
+        ("- A bullet of 80 GB.", "a quantity is typed: 80 GB"),
+        ("!!! note \"It needs 80 GB\"", "a quantity is typed: 80 GB"),
+        ("    It needs 18 bytes for each.", "a quantity is typed: 18 bytes"),
+    ],
+)  # fmt: skip
+def test_a_typed_quantity_is_found(text: str, what: str) -> None:
+    assert found(text) == [f"1 {what}"]
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "It idles {{ bubble_fraction(stages=4, microbatches=8):.1%}} of the time.",
+        "It was 41% in the paper [@llama2024, Table 4].",
+        "Set `timeout=30 s` and wait.",
+        "It is $2.5$ of $450\\,\\text{GB/s}$ or so.",
+        "GPT-3 175B on an A100 80GB with TP 8, step 3, rank 75, 1F1B in FP8 on 128 GPUs.",
+        "Take 8 stages and 32 microbatches, twice.",
+        "A 400 Gb/s port, 16-bit weights, and 8 × H100.",
+        'A slide said "it takes 0.41 s", which is wrong.',
+        "1 GB is $10^9$ bytes.",
+        "In 2021, section 3.2 of [a paper](https://example.org/80%20GB) said so.",
+        "It ran three times.",
+        "<!-- 80 GB --> Nothing.",
+    ],
+)
+def test_what_is_computed_cited_code_math_a_name_or_a_small_count_passes(text: str) -> None:
+    assert found(text) == []
+
+
+def test_a_citation_counts_for_its_own_sentence_only() -> None:
+    text = "It was 41% there [@llama2024]. Here it is 52%."
+    assert "1 a percentage is typed: 52%" in found(text)
+    assert "1 a percentage is typed: 41%" not in found(text)
+
+
+def test_code_math_figures_and_front_matter_are_not_prose() -> None:
+    text = """---
+description: About 80 GB.
+---
+
+```python
+wait("80 GB")
+```
+
+$$
+80 \\text{ GB}
+$$
+
+See [](#fig-bubble-table).
+
+```figure
+figure: bubble-table
+caption: "It has 80 GB."
+```
+"""
+    assert found(text) == []
+    assert [line.number for line in prose_lines(text)] == [13]
+
+
+def test_a_premise_is_what_its_section_computes_with_and_nothing_else() -> None:
+    problem = (
+        "## One\n\nReduce 1 GB at 50% of 450 GB/s with 16 bytes each.\n"
+        '{{ f(message_bytes="1 GB", efficiency=0.5, bytes_per_param=16) }}.\n\n'
+        '{{ g(bandwidth_bytes_per_s="450 GB/s") }}.\n\n## Two\n\nAnother 1 GB.\n'
+    )
+    assert found(problem) == ["10 a quantity is typed: 1 GB"]
+    changed = problem.replace('message_bytes="1 GB"', 'message_bytes="2 GB"')
+    assert "3 a quantity is typed: 1 GB" in found(changed)
+
+
+def test_a_premise_has_the_unit_of_its_argument() -> None:
+    given = premises("{{ f(message_bytes=1e6, dp=16, bytes_per_param=18) }}")[1]
+    assert is_premise("1 MB", given)
+    assert is_premise("18 bytes", given)
+    assert is_premise("16 ranks", given)
+    assert not is_premise("16 bytes", given)
+    assert not is_premise("1,000,000 GPUs", given)
+    figure = premises("```figure\nfigure: x\nlayers: [8, 4096]\nsize: 25 MiB\n```")[2]
+    assert is_premise("4,096 tokens", figure)
+    assert is_premise("25 MiB", figure)
+
+
+def test_a_multiple_is_a_premise_only_beside_its_argument() -> None:
+    assert found("It takes nine times the ridge, {{ f(ccr=9) }}.") == []
+    assert found("It takes nine times the ridge.\nThat is {{ f(ccr=9) }}.") == [
+        "1 a multiple is typed: nine times the"
+    ]
+
+
+@pytest.mark.parametrize(
+    ("text", "count"),
+    [
+        ("One sentence. Another one.", 2),
+        ("Is it? It is.", 2),
+        ("See e.g. Table 2 of Smith et al. The rest follows.", 1),
+        ("It takes 2.5 s, cf. Fig. 3.", 1),
+        ("**A lead-in.** And its sentence.", 1),
+        ("**A lead-in.** And its sentence. And another.", 2),
+        ("It ends (here.) [There](x.md) it goes on.", 2),
+    ],
+)
+def test_sentences_are_counted(text: str, count: int) -> None:
+    assert len(sentences(text)) == count
+
+
+def test_two_sentences_on_a_line_and_one_on_two_lines_are_found() -> None:
+    assert found("First one. Second one.\n") == ["1 sentences on a line: Second one."]
+    assert found("This goes\non here.\n") == ["1 a sentence that goes on: This goes"]
+    assert found("This is whole.\nSo is this:\n\n- an item\n- another\n") == []
+    assert found("| A cell. Two sentences. |\n") == []
+
+
+def test_a_heading_may_stand_once() -> None:
+    assert found("# A\n\n## Cost\n\n## Cost { #other }\n") == [
+        "5 a heading that is there already: Cost"
+    ]
+    assert found("# A\n\n## Cost\n\n## Gain\n") == []
+
+
+def test_a_term_has_one_spelling_outside_of_code() -> None:
+    assert found("A micro-batch passes.") == ["1 a spelling: micro-batch"]
+    assert found("A `micro-batch` and a microbatch pass.") == []
+    assert lint("page.md", "A micro batch passes.", TERMS)[0].expected == "microbatch"
+
+
+def test_a_figure_has_to_be_mentioned() -> None:
+    fence = "```figure\nfigure: bubble-table\nid: mine\n```\n"
+    assert found(fence) == ["1 a figure that no text refers to: mine"]
+    assert found(f"See [](#fig-mine).\n\n{fence}") == []
+
+
+def test_a_finding_says_where_what_and_what_was_expected() -> None:
+    finding = Finding("docs/a.md", 3, "a spelling", "microbatch", "micro-batch")
+    assert str(finding) == "docs/a.md:3: a spelling: expected microbatch, got 'micro-batch'"
+
+
+def test_the_command_line_fails_with_findings_and_not_without(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    docs = tmp_path / "docs"
+    docs.mkdir()
+    (docs / "a.md").write_text("# A\n\nFine.\n", encoding="utf-8")
+    assert main(["lint", str(docs)]) == 0
+    (docs / "a.md").write_text("# A\n\nIt has 80 GB.\n", encoding="utf-8")
+    assert main(["lint", str(docs)]) == 1
+    assert "docs/a.md:3: a quantity is typed" in capsys.readouterr().out
+    assert main(["lint", str(docs / "none")]) == 2
