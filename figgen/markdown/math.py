@@ -77,8 +77,9 @@ def _prepared(tex: str) -> str:
 
 
 def characters(markup: str) -> set[str]:
-    """The characters that the math font must have to set `markup`."""
-    return set(unescape(re.sub(r"<[^>]*>", "", markup)))
+    """The characters that the math font must have to set `markup`; a root draws its own sign."""
+    radical = "√" if re.search(r"<m(sqrt|root)\b", markup) else ""
+    return set(unescape(re.sub(r"<[^>]*>", "", markup)) + radical)
 
 
 class MathTree(Treeprocessor):

@@ -1,0 +1,20 @@
+"""The math font has what the browser draws, not only what the markup spells."""
+
+from __future__ import annotations
+
+import pytest
+
+from figgen.markdown.math import characters
+
+
+@pytest.mark.parametrize(
+    ("markup", "needed"),
+    [
+        ("<math><mi>x</mi></math>", {"x"}),
+        ("<math><msqrt><mn>2</mn></msqrt></math>", {"2", "√"}),
+        ("<math><mroot><mn>8</mn><mn>3</mn></mroot></math>", {"8", "3", "√"}),
+        ("<math><mo>&lt;</mo></math>", {"<"}),
+    ],
+)
+def test_characters_that_a_formula_needs(markup: str, needed: set[str]) -> None:
+    assert characters(markup) == needed
