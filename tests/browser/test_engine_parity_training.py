@@ -36,7 +36,7 @@ PRESETS = [
 ORACLE = json.loads((ROOT / "tests/oracles/megatron_memory_and_flops.json").read_text())
 
 
-def different(got: Any, want: Any, scale: float = 0.0, path: str = "") -> Iterator[tuple[Any, ...]]:
+def different(got: Any, want: Any, scale: float = 1.0, path: str = "") -> Iterator[tuple[Any, ...]]:
     """Paths at which two answers differ, with both values; `scale` is the length of the step."""
     if isinstance(want, dict) and isinstance(got, dict):
         scale = max(scale, want.get("step_time_s") or 0.0)
@@ -54,7 +54,7 @@ def different(got: Any, want: Any, scale: float = 0.0, path: str = "") -> Iterat
 
 
 def _close(got: Any, want: Any, scale: float) -> bool:
-    return isinstance(want, float) and got == pytest.approx(want, rel=1e-12, abs=1e-13 * scale)
+    return isinstance(want, float) and got == pytest.approx(want, rel=1e-12, abs=1e-12 * scale)
 
 
 def compared(ask: Ask, cases: list[Choices]) -> list[Any]:
