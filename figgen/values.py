@@ -188,6 +188,14 @@ def _plain(argument: Argument) -> object:
     return resolve(argument, argument.name).value if isinstance(argument, Call) else argument
 
 
+GIVEN = {
+    "bandwidth_bytes_per_s": "bandwidth",
+    "hbm_bandwidth_bytes_per_s": "hbm_bandwidth",
+    "hbm_bytes": "hbm_capacity",
+}
+"""Bare numbers of the catalog, and the fields that they are the values of."""
+
+
 def _computed(found: object, entry: object, call: Call, text: str) -> Computed:
     """A catalog value carries its unit and source; a bare number has them in its name and entry."""
     value = getattr(found, "value", found)
@@ -195,7 +203,8 @@ def _computed(found: object, entry: object, call: Call, text: str) -> Computed:
         raise InputError(f"{call.name}(…).{call.field} is not a number or a text", got=text)
     unit = getattr(found, "unit", unit_of(call.field))
     source = getattr(found, "source", getattr(entry, "source", ""))
-    low, high = getattr(found, "low", None), getattr(found, "high", None)
+    given = getattr(entry, GIVEN.get(call.field, ""), found)  # a bare number has lost its range
+    low, high = getattr(given, "low", None), getattr(given, "high", None)
     return Computed(value, unit, source, text, low=low, high=high)
 
 

@@ -12,6 +12,9 @@ from pathlib import Path
 import pytest
 
 from figgen.__main__ import main
+from figgen.catalog import ACCELERATORS, LINKS
+from figgen.units import NBSP
+from figgen.values import GIVEN
 
 VERBS = (
     "list", "show", "eval", "stats", "ranks", "schedule", "trace", "convert", "cost", "memory",
@@ -37,6 +40,25 @@ def test_eval_as_json_gives_the_whole_number(capsys):
 
     assert answer["value"] == 3 / 11
     assert answer["unit"] == "1"
+
+
+def test_eval_gives_the_range_of_a_value_that_is_not_certain(capsys):
+    h800, h100 = (f"accelerator('{name}-sxm-80gb').hbm_bytes:bytes" for name in ("h800", "h100"))
+    shown = [said(capsys, "eval", call).splitlines()[0] for call in (h800, h100)]
+    assert [line.replace(NBSP, " ") for line in shown] == ["80 GB (80 GB to 85.9 GB)", "80 GB"]
+    answer = json.loads(said(capsys, "eval", "--json", h800))
+    assert (answer["low"], answer["value"], answer["high"]) == (80e9, 80e9, 85.9e9)
+
+
+@pytest.mark.parametrize("entries", [ACCELERATORS, LINKS], ids=["accelerators", "links"])
+def test_a_bare_number_of_the_catalog_is_the_value_of_the_field_it_names(entries):
+    found = 0
+    for entry in entries.values():
+        for name, field in GIVEN.items():
+            if hasattr(entry, name):
+                assert getattr(entry, name) == getattr(entry, field).value
+                found += 1
+    assert found >= len(entries)
 
 
 def test_show_draws_a_schedule_as_text(capsys):

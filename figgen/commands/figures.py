@@ -128,8 +128,14 @@ def _eval(options: argparse.Namespace) -> Answer:
         text = f"{name}({pairs}){colon}{spec}"
     computed, spec = compute(text)
     line = worked(computed.evaluation, spec).text if computed.evaluation else ""
-    data = {"value": computed.value, "unit": computed.unit}
-    data |= {"worked": line, "source": computed.source}
+    data = {
+        "value": computed.value,
+        "unit": computed.unit,
+        "low": computed.low,
+        "high": computed.high,
+        "worked": line,
+        "source": computed.source,
+    }
     parts = [computed.text(spec), line, computed.source and f"source: {computed.source}"]
     return Answer(data, "\n".join(part for part in parts if part))
 
