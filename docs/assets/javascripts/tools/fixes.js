@@ -1,6 +1,8 @@
 // The nearest configurations that can be computed, for one that cannot. Pure: `works(state)` says
 // whether a configuration can be set up.
 
+import { CONVENTIONS } from "../engine/frameworks.js";
+
 // Which choices a message is about; the first pattern that fits.
 const ABOUT = [
   [/kv_heads|^heads/, ["tp", "heads", "kv_heads"]],
@@ -64,7 +66,8 @@ function layoutChanges(text) {
 // Values near that of one key as [changes, distance].
 function near(schema, state, key) {
   const [value, kind] = [state[key], schema[key]];
-  if (kind.choices) return kind.choices.filter((one) => one !== value && one !== "own").map((one, at) => [{ [key]: one }, 1 + at / 4]);
+  const choices = key === "order" ? [...CONVENTIONS.keys()] : kind.choices;
+  if (choices) return choices.filter((one) => one !== value && one !== "own").map((one, at) => [{ [key]: one }, 1 + at / 4]);
   if (typeof value === "boolean") return [[{ [key]: !value }, 1]];
   const offered = new Set([1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 96, 128]);
   const now = value ?? 1;

@@ -192,7 +192,10 @@ function one(schema, catalog, state) {
   const first = baseOf(schema, catalog, "", true);
   const same = Object.keys(schema).every((key) => state[key] === first[key]);
   // An address without sizes would be read as the first example.
-  return same ? new URLSearchParams() : written(schema, state, { ...defaults(schema), nodes: undefined });
+  if (same) return new URLSearchParams();
+  const usual = defaults(schema);
+  const { model = usual.model } = withMixture(catalog, { ep: state.ep });
+  return written(schema, state, { ...usual, model, nodes: undefined });
 }
 
 /** The address of the rank map for this layout, as a query. */

@@ -1,0 +1,93 @@
+// What the modules of the modeler answer to the cases of test_modeler_model.py, as JSON.
+
+import * as advice from "./tools/advice.js";
+import { nearestValid } from "./tools/fixes.js";
+import { communicationCsv, evaluate, memoryCsv, partsOf, transfersOf } from "./tools/modeler_model.js";
+import { howOf } from "./tools/modeler_how.js";
+import { commandOf, fromQuery, hasOwnNumbers, mapQuery, presetsOf, queryOf, schemaOf } from "./tools/modeler_state.js";
+import { notes } from "./formula-notes.js";
+
+let catalog = null;
+let schema = null;
+
+async function ready() {
+  catalog ??= await (await fetch("catalog.json")).json();
+  schema ??= schemaOf(catalog);
+}
+
+const run = (state) => evaluate(catalog, state);
+
+/** What an address becomes: states, problems, the address again, what the engine says. */
+async function addresses(queries) {
+  await ready();
+  return queries.map((query) => {
+    const { a, b, problems } = fromQuery(schema, catalog, query);
+    const again = queryOf(schema, catalog, a, b);
+    const read = fromQuery(schema, catalog, again);
+    const found = run(a);
+    const offers = found.error ? nearestValid(schema, a, found.error, (state) => !run(state).error) : [];
+    return {
+      a, b, problems, again, stable: JSON.stringify([read.a, read.b]) === JSON.stringify([a, b]),
+      error: found.error?.message ?? null,
+      offers: offers.map(({ changes, next }) => ({ text: advice.changesText(a, changes), error: run(next).error?.message ?? null })),
+    };
+  });
+}
+
+/** Everything that a configuration answers, and the command line that asks the same. */
+async function answers(queries) {
+  await ready();
+  return queries.map((query) => {
+    const { a } = fromQuery(schema, catalog, query);
+    const found = run(a);
+    const sum = (values) => values.reduce((total, value) => total + value, 0);
+    return {
+      step: found.step, memory: found.memory, pipeline: found.pipeline,
+      commands: ["step", "memory"].map((verb) => commandOf(verb, a)), own: hasOwnNumbers(a), map: mapQuery(a),
+      parts: sum(partsOf(found).map(({ seconds }) => seconds)), sent: sum(transfersOf(found).map(({ bytes }) => bytes)),
+      csv: [communicationCsv(found), memoryCsv(found)],
+    };
+  });
+}
+
+/** Recommendations and sensitivities of a configuration. */
+async function advised(queries) {
+  await ready();
+  return queries.map((query) => {
+    const now = run(fromQuery(schema, catalog, query).a);
+    const tried = advice.candidatesOf(now).map((one) => ({ ...one, found: run({ ...now.state, ...one.changes }) }));
+    const units = advice.unitsOf(now, catalog).flatMap(({ tries, name }) => {
+      const changes = tries.find((one) => !run({ ...now.state, ...one }).error);
+      return changes ? [{ name: name(changes), ...advice.bought(now, run({ ...now.state, ...changes })) }] : [];
+    });
+    return {
+      tips: advice.recommend(now, tried).map(({ text, reasons, gain, fits, changes }) => ({ text, reasons, gain, fits, changes })),
+      units, least: advice.leastMicrobatches(now.pipeline), fits: now.memory.fits,
+    };
+  });
+}
+
+/** The worked lines of every number that the page can show, by key. */
+async function worked(queries) {
+  await ready();
+  return queries.map((query) => {
+    const found = run(fromQuery(schema, catalog, query).a);
+    const { step, memory } = found;
+    const keys = ["step", "throughput", "compute", "recompute", "bubble", "fraction", "overhead", "efficiency", "batch", "free",
+      ...Object.keys(step.exposed_s).flatMap((axis) => [`exposed:${axis}`, `hidden:${axis}`]),
+      ...Object.entries(step.utilisation).flatMap(([name, value]) => (value === null ? [] : [`mfu:${name}`])),
+      ...step.communication.map((_, index) => `row:${index}`),
+      ...step.levels.flatMap(({ level }) => ["needed", "ridge", "ccr", "attainable"].map((key) => `${key}:${level}`)),
+      ...memory.ranks.flatMap(({ pipeline_rank: rank, bytes }) => [`memory:${rank}`, ...Object.keys(bytes).map((part) => `memory:${rank}:${part}`)]),
+      ...(step.gradient_buckets ? ["buckets"] : []), ...(found.setup.shape.latent ? [] : ["keys"])];
+    return Object.fromEntries(keys.map((key) => [key, howOf(key, found, notes)]));
+  });
+}
+
+/** The names of all presets that say a layout. */
+const presets = async () => {
+  await ready();
+  return presetsOf(catalog).map(({ name, kind }) => [name, kind]);
+};
+
+export const suites = { addresses, answers, advised, worked, presets };

@@ -1,0 +1,245 @@
+"""What the modeler computes, in a real browser without its page, against the command line."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import io
+import json
+import math
+import random
+import shlex
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from figgen.__main__ import main
+from figgen.configurations import configurations_json
+from figgen.formulas import FORMULAS, module
+from figgen.formulas.javascript import functions_module
+from figgen.formulas.notes import notes_module
+from figgen.page import with_security_policy
+from figgen.scripts import imported_names, lean
+from tests.browser.conftest import BLANK, RUN
+from tests.browser.engine import Ask
+from tests.browser.site import ROOT, serve
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+SCRIPTS = ROOT / "docs" / "assets" / "javascripts"
+FIRST = "nodes=12&tp=8&pp=4&microbatches=8"
+
+
+@pytest.fixture(scope="module")
+def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """An empty page under the site's security policy, beside the engine and the tools."""
+    folder = tmp_path_factory.mktemp("modeler")
+    for name in ("engine", "tools"):
+        (folder / name).mkdir()
+        for path in (SCRIPTS / name).iterdir():
+            (folder / name / path.name).write_text(lean(path.read_text()), encoding="utf-8")
+    shutil.copy(Path(__file__).with_name("modeler_suites.js"), folder)
+    used = [FORMULAS[name] for name in imported_names(ROOT / "docs", "step-formulas.js")]
+    written = {
+        "formulas.js": module(FORMULAS.values()),
+        "step-formulas.js": functions_module(used),
+        "formula-notes.js": notes_module(FORMULAS.values()),
+        "catalog.json": configurations_json(),
+        "index.html": with_security_policy(BLANK),
+    }
+    for name, content in written.items():
+        (folder / name).write_text(content, encoding="utf-8")
+    with serve(folder) as served:
+        yield served
+
+
+@pytest.fixture
+def ask(page: Page, address: str) -> Ask:
+    """`ask(suite, cases)`: what the suite of modeler_suites.js answers, in one evaluation."""
+    page.goto(f"{address}/index.html")
+    run = f"{address}/modeler_suites.js"
+    return lambda suite, given: json.loads(page.evaluate(RUN, [run, suite, given]))
+
+
+def printed(command: str) -> Any:
+    """What the command line prints for `command`."""
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said):
+        assert main(shlex.split(command)[1:]) == 0
+    return json.loads(said.getvalue())
+
+
+def same(one: Any, other: Any) -> bool:
+    """Equal values under equal keys; sums of floats may differ in the last digits."""
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
+    if isinstance(one, list):
+        return len(one) == len(other) and all(map(same, one, other))
+    if isinstance(one, float | int) and isinstance(other, float | int):
+        return math.isclose(one, other, rel_tol=1e-12, abs_tol=1e-12)
+    return bool(one == other)
+
+
+def random_query(rng: random.Random) -> str:
+    """Any choices side by side; about half of them do not fit together."""
+    given: dict[str, object] = {
+        "nodes": rng.choice((1, 2, 4, 12, 16)), "gpus": rng.choice((4, 8, 8, 8)),
+        "tp": rng.choice((1, 2, 3, 4, 8)), "pp": rng.choice((1, 2, 3, 4)),
+        "cp": rng.choice((1, 1, 1, 2)), "microbatches": rng.choice(("auto", 1, 5, 8, 24)),
+        "model": rng.choice(("llama-3-8b", "llama-3-70b", "gpt-3-175b", "mixtral-8x7b")),
+        "schedule": rng.choice(("1f1b", "1f1b", "gpipe", "interleaved-1f1b", "zb1p", "zbv")),
+        "zero": rng.randint(0, 3), "recompute": rng.choice(("none", "selective", "full")),
+        "microbatch_size": rng.choice((1, 1, 2)), "sp": rng.choice((1, 1, 1, 0)),
+        "double": rng.randint(0, 1), "overlap": rng.randint(0, 1), "flash": rng.randint(0, 1),
+        "chip": rng.choice(("h100-sxm-80gb", "a100-sxm-80gb")),
+        "efficiency": rng.choice((0.4, 0.6)),
+    }  # fmt: skip
+    if given["model"] == "mixtral-8x7b":
+        given["ep"] = rng.choice((1, 2, 4, 8))
+    kept = rng.sample(sorted(given), rng.randint(3, len(given)))
+    return "&".join(f"{key}={given[key]}" for key in sorted({*kept, "nodes"}))
+
+
+def test_every_preset_and_random_choices_answer_what_the_command_line_prints(ask: Ask) -> None:
+    rng = random.Random(27)
+    presets = [f"preset={name}" for name, kind in ask("presets", []) if kind == "training"]
+    assert len(presets) >= 18
+    tried = ask("addresses", [random_query(rng) for _ in range(60)])
+    valid = [case["again"] for case in tried if case["error"] is None]
+    assert len(valid) >= 12
+    queries = ["", *presets, *valid[:12]]
+    for query, answer in zip(queries, ask("answers", queries), strict=True):
+        for name, command in zip(("step", "memory"), answer["commands"], strict=True):
+            assert same(answer[name], printed(command)), (query, command)
+        assert answer["parts"] == pytest.approx(answer["step"]["step_time_s"], rel=1e-9)
+        rows = list(csv.DictReader(io.StringIO(answer["csv"][0])))
+        for row, sent in zip(rows, answer["step"]["communication"], strict=True):
+            assert row.keys() == sent.keys()
+            assert all(row[key] == str(value) or float(row[key]) == value for key, value in
+                       sent.items()), row  # fmt: skip
+        assert answer["sent"] == pytest.approx(sum(float(row["sent_bytes"]) for row in rows))
+        held = list(csv.DictReader(io.StringIO(answer["csv"][1])))
+        assert [float(row["total_bytes"]) for row in held] == [
+            rank["total_bytes"] for rank in answer["memory"]["ranks"]
+        ]
+
+
+def test_what_does_not_fit_gets_offers_that_do_and_every_address_is_stable(ask: Ask) -> None:
+    rng = random.Random(3)
+    queries = [random_query(rng) for _ in range(120)]
+    queries += ["model=llama-3-8b&nodes=2&tp=16", "nodes=1&gpus=16", "nodes=2&pp=3&gpus=8",
+                "nodes=4&ep=8&model=llama-3-70b", "chip=v100-sxm2-32gb&nodes=2",
+                "nodes=3&tp=5&pp=7", "nodes=100000&gpus=100000"]  # fmt: skip
+    cases = ask("addresses", queries)
+    refused = [case for case in cases if case["error"] is not None]
+    assert 20 <= len(refused) <= 100
+    for case in cases:
+        assert case["stable"], case["again"]
+        assert case["problems"] == []
+    for case in refused[:-1]:
+        assert case["offers"], case["error"]
+        assert all(offer["error"] is None and offer["text"] for offer in case["offers"])
+
+
+def test_an_address_compares_two_configurations(ask: Ask) -> None:
+    [alone, both, other, undone, experts] = ask("addresses", [
+        "", "preset=gpt-3-175b&b.pp=16&b.microbatches=auto", f"{FIRST}&b.preset=deepseek-v3",
+        "preset=gpt-3-175b&microbatches=auto", "nodes=4&ep=8",
+    ])  # fmt: skip
+    assert alone["b"] is None
+    assert alone["again"] == ""
+    assert both["b"]["pp"] == 16
+    assert both["b"]["microbatches"] is None
+    assert both["a"]["microbatches"] == 384
+    assert {key for key in both["a"] if both["a"][key] != both["b"][key]} == {"pp", "microbatches"}
+    assert other["b"]["model"] == "deepseek-v3"
+    assert other["a"] == alone["a"]
+    assert undone["a"]["microbatches"] is None
+    assert experts["a"]["model"] == "mixtral-8x7b", "a layout with experts gets a model with them"
+
+
+HOSTILE = (
+    "tp=<script>alert(1)</script>&nodes=-1", "tp=8&tp=4", "model=constructor", "tp=1e3&pp=0x10",
+    "efficiency=NaN&reserve=-4", "zero=4&schedule=__proto__", "b.tp=%00&preset=../../etc",
+    "nodes=99999999999999999999", "show=%3Cimg%20src%3E", f"model={'a' * 5000}", "hidden=8&tpp=2",
+)  # fmt: skip
+
+
+def test_a_hostile_address_is_refused_in_words_and_leaves_the_defaults(ask: Ask) -> None:
+    [first, *cases] = ask("addresses", ["", *HOSTILE])
+    for query, case in zip(HOSTILE, cases, strict=True):
+        assert case["problems"], query
+        assert all(len(problem) < 300 for problem in case["problems"])
+        if "nodes" not in query and "tp" not in query:
+            assert case["a"] | {"hidden": 8192} == first["a"], query
+
+
+def test_pipeline_cases_of_the_source_are_recommended(ask: Ask) -> None:
+    """P = 4, M = 8: 27.3% idle; M = 16: 15.8%; P = 3: 20%."""
+    [found] = ask("advised", [""])
+    texts = {tip["text"]: tip for tip in found["tips"]}
+    more, fewer, least = (
+        texts[name] for name in ("microbatches 8 → 16", "PP 4 → 3", "microbatches 8 → 12")
+    )
+    assert found["tips"][0] == more
+    assert "pipeline efficiency 72.7% → 84.2%" in more["reasons"]
+    assert "pipeline efficiency 72.7% → 80.0%" in fewer["reasons"]
+    assert "pipeline efficiency 72.7% → 80.0%" in least["reasons"]
+    assert found["least"] == 12
+    [first, sixteen, three] = ask("answers", ["", f"{FIRST[:-1]}16", FIRST.replace("pp=4", "pp=3")])
+    shares = [case["pipeline"]["bubble_fraction"] for case in (first, sixteen, three)]
+    assert shares == pytest.approx([3 / 11, 3 / 19, 2 / 10])
+
+
+def test_recommendations_fit_and_gain_what_they_say(ask: Ask) -> None:
+    full = "nodes=8&tp=8&microbatches=16"
+    queries = ["", "preset=llama-3-405b-131k", full, "nodes=1&tp=8&model=llama-3-8b"]
+    for query, found in zip(queries, ask("advised", queries), strict=True):
+        assert all(tip["fits"] is not False for tip in found["tips"]), query
+        assert {unit["name"].split(" ")[0] for unit in found["units"]} >= {"microbatches", "peak"}
+        if not found["fits"]:
+            assert all(tip["reasons"][0] == "it fits" for tip in found["tips"])
+            assert found["tips"], query
+        faster = next(unit for unit in found["units"] if unit["name"].startswith("peak"))
+        assert 0 < faster["throughput"] < 0.1, "ten percent more peak buys at most ten percent"
+        assert faster["memory_bytes"] == 0
+    [first, *_] = ask("advised", [full])
+    assert not first["fits"], "70B in eight parts is too much for 80 GB"
+
+
+def test_every_number_has_a_worked_line_that_ends_in_it(ask: Ask) -> None:
+    queries = [
+        "",
+        "preset=deepseek-v3",
+        "preset=llama-3-405b-131k",
+        "nodes=2&zero=3&schedule=gpipe",
+    ]
+    for query, lines in zip(queries, ask("worked", queries), strict=True):
+        assert len(lines) > 40
+        for key, found in lines.items():
+            assert found, (query, key)
+            for line in found:
+                assert line["doc"], (query, key)
+                assert "undefined" not in json.dumps(line), (query, key, line)
+                assert "NaN" not in json.dumps(line), (query, key, line)
+    [first] = ask("worked", [""])
+    assert first["fraction"][0]["text"] == "(4 − 1) / (8 + 4 − 1) ≈ 27.3%"
+    assert first["efficiency"][1]["text"].endswith("= 12 microbatches".replace(" m", "\u00a0m"))
+
+
+def test_one_call_of_every_row_takes_what_its_formula_says(ask: Ask) -> None:
+    """The bandwidth that a worked line names is the one that the engine computed with."""
+    queries = ["", "preset=gpt-3-175b", "preset=qwen-3-235b-a22b", "preset=llama-3-405b-131k"]
+    answers, lines = ask("answers", queries), ask("worked", queries)
+    checked = 0
+    for answer, worked in zip(answers, lines, strict=True):
+        for index, row in enumerate(answer["step"]["communication"]):
+            call = worked[f"row:{index}"][0]
+            if "value" in call:
+                assert call["value"] * row["calls"] == pytest.approx(row["time_s"], rel=1e-9), call
+                checked += 1
+    assert checked > 20
