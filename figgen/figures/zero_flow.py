@@ -1,0 +1,204 @@
+"""Fully sharded layers in time and space: one layer's flow, prefetching, hybrid groups."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass
+
+from figgen.catalog import model as catalog_model
+from figgen.charts import Box, Diagram, Link, Named, Slot, Timeline
+from figgen.errors import InputError, check_between
+from figgen.figures.roofline import hardware
+from figgen.formulas.data_parallel import prefetched_gather_time, serial_gather_time
+from figgen.models.communication_ratio import group_bandwidth_bytes_per_s
+from figgen.models.sharded_step import (
+    COMPUTE,
+    GATHER,
+    NETWORK,
+    ShardedAction,
+    makespan_s,
+    peak_gathered,
+    sharded_step,
+)
+from figgen.models.transformer import attention_weights, ffn_weights
+from figgen.registry import figure
+
+BYTES = 2
+LETTER = {"forward": "F", "backward": "B", GATHER: "G", "reduce-scatter": "R"}
+
+
+@dataclass(frozen=True, slots=True)
+class LayerTimes:
+    """One layer of a model on one rank of a sharded group: bytes and times."""
+
+    parameters: int
+    gather_s: float
+    forward_s: float
+
+
+def layer_times(
+    model: str, preset: str, ranks: int, ranks_per_node: int, tokens: int, utilization: float
+) -> LayerTimes:
+    """Times of a layer's all-gather and forward; a ring over whole nodes, latency left out."""
+    if ranks % ranks_per_node:
+        raise InputError("ranks", expected=f"a multiple of {ranks_per_node}", got=ranks)
+    shape, node = catalog_model(model).shape, hardware(preset)
+    if shape.experts is not None:
+        raise InputError("model", expected="a dense model", got=model)
+    size = attention_weights(shape) + ffn_weights(shape, shape.ffn_hidden)
+    bandwidth = node.scale_up_bandwidth_bytes_per_s
+    if ranks > ranks_per_node:
+        bandwidth = group_bandwidth_bytes_per_s(
+            bandwidth, node.network_bandwidth_bytes_per_s, ranks_per_node
+        )
+    gather = (ranks - 1) / ranks * size * BYTES / bandwidth
+    rate = node.accelerator.peak_flops_per_s("bf16") * utilization
+    return LayerTimes(size, gather, 2 * size * tokens / rate)
+
+
+@figure("fsdp-timeline", explorable=True)
+def fsdp_timeline(
+    *,
+    layers: int = 4,
+    prefetch: int = 1,
+    gather: float = 1.0,
+    forward: float = 2.0,
+) -> Timeline:
+    """Both streams of a sharded step: gathers, work, reduce-scatters.
+
+    Times are in any unit; a backward takes twice a forward, a reduce-scatter as long as a gather.
+    """
+    check_between("layers", layers, 1, 64)
+    actions = _step(layers, gather, forward, prefetch)
+    end = makespan_s(actions)
+    lanes = {COMPUTE: 0, NETWORK: 1}
+    slots = [
+        Slot(lane=lanes[a.stream], start=start, end=stop, role=role,
+             label=f"{LETTER[a.kind]}{a.layer}" if labelled else "",
+             detail=f"{a.kind} of layer {a.layer}")
+        for a in actions
+        for start, stop, role, labelled in _pieces(a, actions)
+    ]  # fmt: skip
+    work = 3 * layers * forward
+    serial = makespan_s(_step(layers, gather, forward, 0))
+    values = {
+        "makespan": Named(end),
+        "work": Named(work),
+        "busy": Named(work / end),
+        "serial": Named(serial),
+        "saved": Named(1 - end / serial),
+        "peak": Named(peak_gathered(actions)),
+        "layers": Named(layers),
+        "forward_serial": Named(serial_gather_time(layers, gather, forward)),
+        "forward_ahead": Named(prefetched_gather_time(layers, gather, forward)),
+    }
+    return Timeline(lanes=("compute", "network"), slots=tuple(slots), end=end,
+                    time_label="time, in units of a gather" if gather == 1 else "time",
+                    values=values)  # fmt: skip
+
+
+def _step(layers: int, gather: float, forward: float, prefetch: int) -> tuple[ShardedAction, ...]:
+    return sharded_step(layers, gather_s=gather, forward_s=forward, backward_s=2 * forward,
+                        scatter_s=gather, prefetch=prefetch)  # fmt: skip
+
+
+def _pieces(
+    action: ShardedAction, actions: tuple[ShardedAction, ...]
+) -> list[tuple[float, float, str, bool]]:
+    """A collective cut where computing starts and stops; the longest piece carries the label."""
+    if action.stream == COMPUTE:
+        return [(action.start_s, action.end_s, action.kind, True)]
+    works = [(a.start_s, a.end_s) for a in actions if a.stream == COMPUTE]
+    inner = (t for span in works for t in span if action.start_s < t < action.end_s)
+    cuts = sorted({action.start_s, *inner, action.end_s})
+    pieces: list[tuple[float, float, str]] = []
+    for start, end in itertools.pairwise(cuts):
+        hidden = any(a <= start and end <= b for a, b in works)
+        role = "hidden" if hidden else "exposed"
+        if pieces and pieces[-1][2] == role:
+            start = pieces.pop()[0]
+        pieces.append((start, end, role))
+    longest = max(pieces, key=lambda piece: piece[1] - piece[0])
+    return [(*piece, piece is longest) for piece in pieces]
+
+
+@figure("fsdp-layer-flow")
+def fsdp_layer_flow(
+    *,
+    model: str = "llama-3-8b",
+    preset: str = "h100-ndr",
+    ranks: int = 64,
+    tokens: int = 8192,
+    utilization: float = 0.4,
+) -> Diagram:
+    """One layer through one step on one rank: gathered, used, freed, twice, and its gradient."""
+    found = layer_times(model, preset, ranks, hardware(preset).gpus_per_node, tokens, utilization)
+    whole, shard = found.parameters * BYTES, found.parameters * BYTES / ranks
+    mib = f"{whole / 1e6:.0f} MB"
+    part = f"{shard / 1e6:.2g} MB"
+    width, pitch, height = 2.6, 3.1, 1.25
+    texts = (
+        ("shard", (f"weights, 1/{ranks}", part), "dp"),
+        ("gather", ("all-gather", f"{found.gather_s * 1e3:.2g} ms"), "hidden"),
+        ("forward", ("whole layer", mib, f"forward {found.forward_s * 1e3:.2g} ms"), "forward"),
+        ("free", ("freed", "inputs are kept"), "neutral"),
+        ("again", ("all-gather again", f"{found.gather_s * 1e3:.2g} ms"), "hidden"),
+        ("backward", ("whole layer", mib, f"backward {2 * found.forward_s * 1e3:.2g} ms"),
+         "backward"),
+        ("scatter", ("reduce-scatter", f"{found.gather_s * 1e3:.2g} ms"), "hidden"),
+        ("update", ("gradient, weights", f"and Adam of 1/{ranks}", "update"), "dp"),
+    )  # fmt: skip
+    boxes = tuple(
+        Box(name=name, lines=lines, x=pitch * (at if at < 4 else 7 - at), y=0.0 if at < 4 else 2.2,
+            width=width, height=height, role=role)
+        for at, (name, lines, role) in enumerate(texts)
+    )  # fmt: skip
+    names = [name for name, *_ in texts]
+    links = [Link(source=a, target=b) for a, b in itertools.pairwise(names)]
+    links.append(Link(source="update", target="shard"))
+    values = {
+        "layer_bytes": Named(whole, "B"),
+        "shard_bytes": Named(shard, "B"),
+        "gather_s": Named(found.gather_s, "s"),
+        "forward_s": Named(found.forward_s, "s"),
+        "backward_s": Named(2 * found.forward_s, "s"),
+        "ranks": Named(ranks),
+        "tokens": Named(tokens, "token"),
+        "even_tokens": Named(tokens * found.gather_s / found.forward_s, "token"),
+    }
+    return Diagram(boxes=boxes, links=tuple(links), width=pitch * 3 + width, height=3.45,
+                   values=values)  # fmt: skip
+
+
+@figure("hybrid-sharding")
+def hybrid_sharding(*, nodes: int = 2, gpus_per_node: int = 4, parameters: float = 7e9) -> Diagram:
+    """Shards within each node, replicas of each shard across nodes: two kinds of groups."""
+    check_between("nodes", nodes, 2, 4)
+    check_between("gpus_per_node", gpus_per_node, 2, 8)
+    pitch, width, top = 2.1, 1.8, 3.1
+    full = gpus_per_node * pitch - (pitch - width) + 0.5
+    boxes, links = [], []
+    for node in range(nodes):
+        y = node * top
+        boxes.append(Box(name=f"node {node}", x=0, y=y, width=full, height=2.0, frame=True, lines=(
+            f"node {node}",
+        )))  # fmt: skip
+        for gpu in range(gpus_per_node):
+            rank = node * gpus_per_node + gpu
+            name, x = f"GPU {rank}", 0.25 + gpu * pitch
+            boxes.append(Box(name=name, lines=(name, f"shard {gpu}"), x=x, y=y + 0.6,
+                             width=width, height=1.1, role=f"series-{gpu % 6 + 1}"))  # fmt: skip
+            if gpu:
+                links.append(Link(source=f"GPU {rank - 1}", target=name, both_ways=True, role="tp"))
+            if node:
+                above = f"GPU {rank - gpus_per_node}"
+                links.append(Link(source=above, target=name, both_ways=True, role="dp"))
+    values = {
+        "nodes": Named(nodes),
+        "per_node": Named(gpus_per_node),
+        "shard_groups": Named(nodes),
+        "replica_groups": Named(gpus_per_node),
+        "state": Named(16 * parameters / gpus_per_node, "B"),
+    }
+    return Diagram(boxes=tuple(boxes), links=tuple(links), width=full,
+                   height=(nodes - 1) * top + 2.0, values=values)  # fmt: skip

@@ -1,0 +1,157 @@
+"""ZeRO's figures against the corrected tables (7B, 10B), counted rings and played-out streams."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from figgen.charts import Chart, Curves, Diagram, Table, Timeline
+from figgen.errors import InputError
+from figgen.registry import FIGURES, build
+from figgen.renderers import svg_diagram, text
+
+ARGUMENTS: dict[str, dict[str, Any]] = {
+    "state-redundancy": {},
+    "zero-memory": {},
+    "zero-stages": {},
+    "zero-communication": {},
+    "zero-choice": {},
+    "fsdp-timeline": {},
+    "fsdp-layer-flow": {},
+    "hybrid-sharding": {},
+    "hybrid-traffic": {},
+    "zero3-tokens": {},
+    "state-homes": {},
+}
+
+
+def value(chart: Chart, name: str) -> float:
+    return float(chart.values[name].value)
+
+
+def table(name: str, **arguments: object) -> Table:
+    chart = build(name, arguments)
+    assert isinstance(chart, Table)
+    return chart
+
+
+@pytest.mark.parametrize("name", ARGUMENTS)
+def test_figure_prints_as_before(name: str, golden: Callable[[str, str], None]) -> None:
+    golden(f"zero-{name.removeprefix('zero-')}", text.render(build(name, ARGUMENTS[name])))
+
+
+def test_every_figure_of_these_modules_is_covered() -> None:
+    modules = {f"figgen.figures.{name}" for name in ("zero", "zero_flow", "zero_network")}
+    ours = {n for n, f in FIGURES.items() if f.function.__module__ in modules}
+    assert ours == set(ARGUMENTS)
+
+
+@pytest.mark.parametrize("name", ["state-redundancy", "fsdp-layer-flow", "hybrid-sharding"])
+def test_no_words_stick_out_of_their_boxes(name: str) -> None:
+    chart = build(name, {})
+    assert isinstance(chart, Diagram)
+    assert not svg_diagram.overflows(chart)
+
+
+# Appendix D.1 of the corrected tables: GB per GPU with eight ranks.
+PRINTED = {
+    ("zero16", 7e9): (112.00, 38.50, 26.25, 14.00),
+    ("mcore18", 7e9): (126.00, 52.50, 28.00, 15.75),
+    ("zero16", 10e9): (160.00, 55.00, 37.50, 20.00),
+    ("mcore18", 10e9): (180.00, 75.00, 40.00, 22.50),
+    ("zero16", 70e9): (1120.00, 385.00, 262.50, 140.00),
+    ("mcore18", 70e9): (1260.00, 525.00, 280.00, 157.50),
+}
+
+
+@pytest.mark.parametrize(("recipe", "parameters"), PRINTED)
+def test_memory_by_stage_is_that_of_the_corrected_table(recipe: str, parameters: float) -> None:
+    bars = build("zero-memory", {"parameters": parameters, "dp": 8, "recipe_name": recipe})
+    stages = table("zero-stages", parameters=parameters, ranks=[8], recipes=[recipe])
+    for stage, printed in enumerate(PRINTED[recipe, parameters]):
+        assert value(bars, f"stage_{stage}") == pytest.approx(printed * 1e9)
+        assert value(stages, f"{recipe}_stage_{stage}_dp_8") == pytest.approx(printed * 1e9)
+
+
+def test_what_is_on_a_rank_is_written_as_megatron_documents_it() -> None:
+    rows = {(row[0], row[1]): row[2] for row in table("zero-stages").rows}
+    assert rows["2 + 2 + 16", "ZeRO-1"] == "4 + 16/D"
+    assert rows["2 + 4 + 12", "ZeRO-1"] == "6 + 12/D"
+    assert rows["2 + 4 + 12", "ZeRO-2"] == "2 + 16/D"
+
+
+def test_sharding_leaves_one_copy_in_all() -> None:
+    chart = build("state-redundancy", {"ranks": 3})
+    assert value(chart, "replicated_all") == 3 * value(chart, "sharded_all")
+    assert value(chart, "sharded_each") == pytest.approx(37.333e9, rel=1e-4)
+
+
+def test_bytes_by_stage_are_those_of_the_paper_and_grow_with_accumulation() -> None:
+    chart = table("zero-communication", dp=8, parameters=7e9)
+    ratios = [value(chart, f"stage_{stage}_m1_ratio") for stage in range(4)]
+    assert ratios == pytest.approx([1, 1, 1, 1.5])
+    # The formula catalogue's points: 36.75 GB for ZeRO-3, 110.25 GB for ZeRO-2 with M = 8.
+    assert value(chart, "stage_3_m1") == pytest.approx(36.75e9)
+    assert value(chart, "stage_2_m8") == pytest.approx(110.25e9)
+
+
+def test_with_fp32_gradients_zero_3_sends_no_more_than_ddp() -> None:
+    chart = table("zero-communication", reduce="fp32")
+    assert value(chart, "stage_1_m1_ratio") == pytest.approx(0.75)
+    assert value(chart, "stage_3_m1_ratio") == pytest.approx(1.0)
+
+
+def test_the_chosen_stage_is_the_lowest_that_fits() -> None:
+    chart = table("zero-choice")
+    assert value(chart, "gpt_2_xl_8") == 0
+    assert value(chart, "llama_3_70b_8") == 4
+    assert value(chart, "llama_3_70b_64") == 3
+    # 13.0B at 2 + 16/8 = 4 bytes are 52 GB, above the 48 GB of room; 2 + 16/64 are 29 GB.
+    assert (value(chart, "llama_2_13b_8"), value(chart, "llama_2_13b_64")) == (3, 2)
+
+
+def test_prefetch_hides_all_gathers_but_the_first() -> None:
+    chart = build("fsdp-timeline", {"layers": 3, "prefetch": 1, "gather": 1.0, "forward": 2.0})
+    assert isinstance(chart, Timeline)
+    exposed = [slot.label for slot in chart.slots if slot.role == "exposed"]
+    assert exposed == ["G0", "R0"]
+    assert value(chart, "makespan") == 3 * 2 * 3 + 2
+    assert (value(chart, "forward_serial"), value(chart, "forward_ahead")) == (9, 7)
+    assert value(build("fsdp-timeline", {"prefetch": 0}), "peak") == 1
+
+
+def test_hybrid_sharding_sends_what_the_corrected_example_says() -> None:
+    chart = table("hybrid-traffic", parameters=7e9, nodes=8)
+    assert value(chart, "hybrid_inside") == pytest.approx(36.75e9)
+    assert value(chart, "hybrid_nic") == pytest.approx(3.0625e9)
+    assert value(chart, "flat_inside") == pytest.approx(41.34e9, rel=1e-3)
+    assert value(chart, "flat_nic") == pytest.approx(5.17e9, rel=1e-3)
+
+
+def test_a_100g_port_asks_an_h100_for_31661_tokens_and_a_node_of_eight_for_an_eighth() -> None:
+    chart = build("zero3-tokens", {})
+    assert isinstance(chart, Curves)
+    assert value(chart, "h100_roce_100g") == pytest.approx(31_661, rel=1e-3)
+    assert value(chart, "h100_ib_ndr") == pytest.approx(7_915, rel=1e-3)
+    assert value(chart, "h100_8_ib_ndr") == pytest.approx(7_915 / 8, rel=1e-3)
+
+
+def test_every_place_further_away_is_slower() -> None:
+    chart = table("state-homes")
+    assert value(chart, "hbm_s") < value(chart, "peers_s") < value(chart, "nodes_s")
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("zero-choice", {"usable_fraction": 0.0}),
+        ("fsdp-layer-flow", {"ranks": 12}),
+        ("fsdp-layer-flow", {"model": "mixtral-8x7b"}),
+        ("zero3-tokens", {"utilization": 2.0}),
+    ],
+)
+def test_what_cannot_be_is_refused(name: str, arguments: dict[str, object]) -> None:
+    with pytest.raises(InputError):
+        build(name, arguments)
