@@ -1,0 +1,164 @@
+"""A mixture of experts as pictures: one small table of tokens, its layer, its two all-to-alls."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+
+from figgen.charts import Box, Column, Diagram, Link, Named, Scalar, Table
+from figgen.models.routing import Routing, load_balance_loss, route
+from figgen.registry import figure
+
+TOP_K, RANKS, EXPERTS = 2, 4, 4
+LOGITS = (
+    (2.0, 0.5, 1.2, -0.5),
+    (1.6, 1.9, -0.2, 0.3),
+    (0.1, 0.4, 1.8, 1.5),
+    (1.4, -0.3, 1.1, 0.2),
+    (2.2, 1.3, 0.0, 0.4),
+    (-0.4, 0.9, 1.7, 0.6),
+    (1.2, 0.2, 0.6, 1.9),
+    (1.5, 0.8, 1.0, -1.0),
+)
+"""What a router says of eight tokens, two on each of four ranks; expert e lives on rank e."""
+
+
+def routed() -> Routing:
+    """The worked example of the chapter."""
+    return route(np.array(LOGITS), TOP_K)
+
+
+def home(token: int) -> int:
+    """The rank that a token belongs to."""
+    return token // (len(LOGITS) // RANKS)
+
+
+def _values(routing: Routing) -> dict[str, Named]:
+    loads = routing.loads
+    local = sum(home(t) == int(e) for t, row in enumerate(routing.choices) for e in row)
+    copies = int(routing.choices.size)
+    return {
+        "tokens": Named(len(LOGITS), "token"),
+        "copies": Named(copies),
+        "local": Named(local),
+        "sent": Named(copies - local),
+        "largest_load": Named(max(loads)),
+        "smallest_load": Named(min(loads)),
+        "mean_load": Named(copies / EXPERTS),
+        "loss": Named(load_balance_loss(routing.probabilities, routing.choices)),
+        "first_gate": Named(float(routing.gates[0, 0])),
+        "second_gate": Named(float(routing.gates[0, 1])),
+        "first_expert": Named(int(routing.choices[0, 0])),
+        "second_expert": Named(int(routing.choices[0, 1])),
+    }
+
+
+@figure("moe-routing")
+def moe_routing() -> Table:
+    """Eight tokens: probabilities of four experts, the two that are chosen, and their gates."""
+    routing = routed()
+    rows: list[tuple[Scalar, ...]] = []
+    for token, chosen in enumerate(routing.choices):
+        gates = " + ".join(
+            f"{gate:.2f}·E{expert}"
+            for expert, gate in zip(chosen, routing.gates[token], strict=True)
+        )
+        rows.append((token, home(token), *map(float, routing.probabilities[token]), gates))
+    rows.append(("load", "", *(f"{load} copies" for load in routing.loads), ""))
+    columns = (
+        Column(label="token"),
+        Column(label="rank"),
+        *(Column(label=f"p of E{expert}", spec=".2f") for expert in range(EXPERTS)),
+        Column(label="output"),
+    )
+    return Table(columns=columns, rows=tuple(rows), values=_values(routing))
+
+
+@figure("moe-layer")
+def moe_layer() -> Diagram:
+    """One token of the example through router, two of four experts, and the weighted sum."""
+    routing = routed()
+    gates = dict(zip(map(int, routing.choices[0]), map(float, routing.gates[0]), strict=True))
+    high = 0.85
+    tall = EXPERTS * high - 0.1
+    boxes = [
+        Box(name="x", lines=("token 0", "1 × h"), x=0, y=0, width=1.2, height=tall),
+        Box(name="router", lines=("router", "h × 4", "softmax,", "best 2"), x=1.7, y=0,
+            width=1.4, height=tall, role="ep"),
+        Box(name="sum", lines=("weighted", "sum"), x=7.2, y=0, width=1.2, height=tall, role="ep"),
+        Box(name="y", lines=("output", "1 × h"), x=8.9, y=0, width=1.2, height=tall),
+    ]  # fmt: skip
+    links = [Link(source="x", target="router"), Link(source="sum", target="y")]
+    for expert in range(EXPERTS):
+        probability = float(routing.probabilities[0, expert])
+        used = expert in gates
+        boxes.append(Box(
+            name=f"E{expert}", lines=(f"expert {expert}: MLP", f"p = {probability:.2f}"),
+            x=4.0, y=expert * high, width=1.9, height=high - 0.1, role="ep" if used else "idle",
+        ))  # fmt: skip
+        if used:
+            links.append(Link(source="router", target=f"E{expert}", role="ep"))
+            label = f"· {gates[expert]:.2f}"
+            links.append(Link(source=f"E{expert}", target="sum", label=label, role="ep"))
+    return Diagram(
+        boxes=tuple(boxes), links=tuple(links), width=10.1, height=tall, values=_values(routing)
+    )
+
+
+@figure("moe-dispatch")
+def moe_dispatch() -> Diagram:
+    """Dispatch and combine: tokens at home, at their experts, and back, rank by rank."""
+    routing, high = routed(), 0.95
+    per_rank = len(LOGITS) // RANKS
+    boxes, links = [], []
+    tall = RANKS * high - 0.1
+    for name, x in (("dispatch", 3.3), ("combine", 7.6)):
+        boxes.append(Box(
+            name=name, lines=(name, "all-to-all"), x=x, y=0, width=1.2, height=tall,
+            role="exposed",
+        ))  # fmt: skip
+    for rank in range(RANKS):
+        mine = range(rank * per_rank, (rank + 1) * per_rank)
+        going = tuple(
+            f"t{t} to E{int(a)}, E{int(b)}" for t, (a, b) in ((t, routing.choices[t]) for t in mine)
+        )
+        arrived = [t for t, row in enumerate(routing.choices) if rank in row]
+        y, size = rank * high, high - 0.1
+        boxes += [
+            Box(name=f"home {rank}", lines=(f"rank {rank}", *going), x=0, y=y, width=2.7,
+                height=size),
+            Box(name=f"at {rank}",
+                lines=(f"rank {rank}: expert {rank}", " ".join(f"t{t}" for t in arrived),
+                       f"{len(arrived)} copies"),
+                x=5.0, y=y, width=2.1, height=size, role="ep"),
+            Box(name=f"back {rank}", lines=(f"rank {rank}", " ".join(f"y{t}" for t in mine)),
+                x=9.3, y=y, width=1.2, height=size),
+        ]  # fmt: skip
+        steps = (f"home {rank}", "dispatch", f"at {rank}", "combine", f"back {rank}")
+        links += [Link(source=a, target=b) for a, b in pairwise(steps)]
+    return Diagram(
+        boxes=tuple(boxes), links=tuple(links), width=10.5, height=tall, values=_values(routing)
+    )
+
+
+@figure("moe-send-matrix")
+def moe_send_matrix() -> Table:
+    """Token copies that every rank sends to every rank in the dispatch of the example."""
+    routing = routed()
+    counts = np.zeros((RANKS, RANKS), dtype=int)
+    for token, row in enumerate(routing.choices):
+        for expert in row:
+            counts[home(token), expert] += 1
+    rows: list[tuple[Scalar, ...]] = [
+        (f"rank {rank}", *map(int, counts[rank]), int(counts[rank].sum() - counts[rank, rank]))
+        for rank in range(RANKS)
+    ]
+    total = tuple(int(n) for n in counts.sum(axis=0))
+    rows.append(("received", *total, int(counts.sum() - np.trace(counts))))
+    columns = (
+        Column(label="from"),
+        *(Column(label=f"to rank {rank}") for rank in range(RANKS)),
+        Column(label="over a link"),
+    )
+    return Table(columns=columns, rows=tuple(rows), values=_values(routing))

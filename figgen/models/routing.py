@@ -1,0 +1,122 @@
+"""Mixtures of experts: who goes where, how even that is, what overflows, how a bias evens it out.
+
+Sources: Shazeer et al. 2017, arXiv:1701.06538 (top-k gating); Fedus et al. 2021 (Switch),
+arXiv:2101.03961, section 2.2 (capacity, auxiliary loss); Wang et al. 2024, arXiv:2408.15664
+(bias instead of a loss).
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from figgen.errors import InputError
+
+Matrix = NDArray[np.float64]
+Choices = NDArray[np.int64]
+
+
+@dataclass(frozen=True, slots=True)
+class Routing:
+    """Where tokens go: probabilities (tokens × experts), choices and gates (tokens × k).
+
+    Choices are in order of falling score, gates those of the choices, made to sum to one.
+    """
+
+    probabilities: Matrix
+    choices: Choices
+    gates: Matrix
+
+    @property
+    def loads(self) -> tuple[int, ...]:
+        """Token copies that each expert gets."""
+        experts = self.probabilities.shape[1]
+        return tuple(int(n) for n in np.bincount(self.choices.ravel(), minlength=experts))
+
+
+def route(logits: Matrix, top_k: int, *, bias: Matrix | None = None) -> Routing:
+    """Softmax over the experts, the `top_k` largest, gates renormalised.
+
+    A `bias` per expert is added to the scores for choosing only, not to the gates.
+    Raises InputError for `top_k` beyond the experts.
+    """
+    experts = logits.shape[1]
+    if not 1 <= top_k <= experts:
+        raise InputError("top_k", expected=f"1 to {experts}", got=top_k)
+    powers = np.exp(logits - logits.max(axis=1, keepdims=True))
+    probabilities = powers / powers.sum(axis=1, keepdims=True)
+    scores = probabilities if bias is None else probabilities + bias
+    choices = np.argsort(-scores, axis=1, kind="stable")[:, :top_k]
+    chosen = np.take_along_axis(probabilities, choices, axis=1)
+    return Routing(probabilities, choices, chosen / chosen.sum(axis=1, keepdims=True))
+
+
+def load_balance_loss(probabilities: Matrix, choices: Choices) -> float:
+    """E·Σ f·P: shares of the token copies times mean probabilities; 1 when all are even."""
+    experts = probabilities.shape[1]
+    shares = np.bincount(choices.ravel(), minlength=experts) / choices.size
+    return float(experts * (shares * probabilities.mean(axis=0)).sum())
+
+
+def expert_capacity(tokens: int, experts: int, top_k: int, factor: float) -> int:
+    """Token copies that an expert takes, `factor` times an even share, rounded up."""
+    return math.ceil(factor * tokens * top_k / experts)
+
+
+def dropped_copies(choices: Choices, experts: int, capacity: int) -> int:
+    """Copies that find their expert full."""
+    loads = np.bincount(choices.ravel(), minlength=experts)
+    return int(np.maximum(loads - capacity, 0).sum())
+
+
+def expected_overflow(tokens: int, share: float, capacity: int) -> float:
+    """Expected copies beyond `capacity` when each of `tokens` chooses the expert with `share`.
+
+    Exact, from the binomial distribution: Σ (x − capacity)·P(x).
+    """
+    if not 0 < share < 1:
+        raise InputError("share", expected="between 0 and 1", got=share)
+    x = np.arange(capacity + 1, tokens + 1)
+    if not x.size:
+        return 0.0
+    whole = math.lgamma(tokens + 1)
+    ways = np.array([whole - math.lgamma(n + 1) - math.lgamma(tokens - n + 1) for n in x.tolist()])
+    logs = ways + x * math.log(share) + (tokens - x) * math.log1p(-share)
+    return float(((x - capacity) * np.exp(logs)).sum())
+
+
+def expected_groups(experts: int, groups: int, top_k: int) -> float:
+    """Expected number of groups that `top_k` different experts lie in, all sets being as likely.
+
+    A group (a node) is missed when all choices fall into the others.
+    """
+    if groups < 1 or experts % groups:
+        raise InputError("groups", expected=f"a divisor of {experts} experts", got=groups)
+    others = experts - experts // groups
+    missed = math.comb(others, top_k) / math.comb(experts, top_k)
+    return groups * (1 - missed)
+
+
+def bias_balancing(
+    *, experts: int, top_k: int, tokens: int, steps: int, rate: float, seed: int = 0
+) -> tuple[float, ...]:
+    """Largest load over the mean at each step of a router that prefers some experts.
+
+    After each step the bias of every expert moves by `rate`, up where its load was below the
+    mean and down where it was above; 0 leaves the router alone.
+    """
+    random = np.random.default_rng(seed)
+    taste = 0.7 * random.standard_normal(experts)
+    bias = np.zeros(experts)
+    found = []
+    for _ in range(steps):
+        scores = 1 / (1 + np.exp(-(random.standard_normal((tokens, experts)) + taste)))
+        choices = np.argsort(-(scores + bias), axis=1, kind="stable")[:, :top_k]
+        loads = np.bincount(choices.ravel(), minlength=experts)
+        mean = tokens * top_k / experts
+        found.append(float(loads.max() / mean))
+        bias += rate * np.sign(mean - loads)
+    return tuple(found)

@@ -1,0 +1,172 @@
+"""Figures about experts against counts by hand, frozen points and published numbers."""
+
+from __future__ import annotations
+
+import json
+import math
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from figgen.charts import Curves, Diagram, Table
+from figgen.errors import InputError
+from figgen.figures.experts import LOGITS
+from figgen.registry import build
+from figgen.renderers import text
+from figgen.renderers.svg_diagram import overflows
+
+POINTS = json.loads(
+    (Path(__file__).parents[1] / "oracles" / "formula_points.json").read_text("utf-8")
+)["points"]
+NAMES = (
+    "moe-routing", "moe-layer", "moe-dispatch", "moe-send-matrix", "moe-balance", "moe-capacity",
+    "moe-bias", "moe-models", "moe-ccr", "experts-tp-or-ep", "moe-step", "parallel-stack",
+    "moe-placement", "moe-node-limit",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_figure_prints_as_before(name: str, golden: Callable[[str, str], None]) -> None:
+    chart = build(name, {})
+    golden(f"experts-{name}", text.render(chart))
+    if isinstance(chart, Diagram):
+        assert not overflows(chart)
+
+
+def number(chart: Any, name: str) -> float:
+    return float(chart.values[name].value)
+
+
+def table(name: str, **arguments: Any) -> Table:
+    chart = build(name, arguments)
+    assert isinstance(chart, Table)
+    return chart
+
+
+def test_worked_table_is_softmax_and_top_2_by_hand() -> None:
+    chart = table("moe-routing")
+    loads = [0] * 4
+    share = [0.0] * 4
+    for row, logits in zip(chart.rows[:-1], LOGITS, strict=True):
+        powers = [math.exp(x) for x in logits]
+        total = sum(powers)
+        assert [float(p) for p in row[2:6]] == pytest.approx([p / total for p in powers])
+        best = sorted(range(4), key=lambda e: -powers[e])[:2]
+        gates = [powers[e] / sum(powers[b] for b in best) for e in best]
+        assert row[6] == " + ".join(f"{g:.2f}·E{e}" for g, e in zip(gates, best, strict=True))
+        for expert in best:
+            loads[expert] += 1
+        share = [s + p / total / 8 for s, p in zip(share, powers, strict=True)]
+    assert chart.rows[-1][2:6] == tuple(f"{load} copies" for load in loads)
+    loss = 4 * sum(load / 16 * p for load, p in zip(loads, share, strict=True))
+    assert number(chart, "loss") == pytest.approx(loss)
+
+
+def test_send_matrix_keeps_every_copy() -> None:
+    chart = table("moe-send-matrix")
+    body = [[int(n) for n in row[1:5]] for row in chart.rows[:-1]]
+    assert [sum(row) for row in body] == [4, 4, 4, 4]
+    assert [int(n) for n in chart.rows[-1][1:5]] == [
+        sum(column) for column in zip(*body, strict=True)
+    ]
+    off = sum(sum(row) for row in body) - sum(body[r][r] for r in range(4))
+    assert number(chart, "sent") == off == int(chart.rows[-1][5])
+
+
+def test_balance_starts_at_1_and_ends_with_one_expert_in_every_choice() -> None:
+    chart = build("moe-balance", {})
+    assert isinstance(chart, Curves)
+    assert number(chart, "even") == pytest.approx(1)
+    assert number(chart, "even_wrong") == pytest.approx(2)
+    # One expert in every pair: half of all copies; seven share the other half.
+    assert number(chart, "worst") == pytest.approx(8 * (1 / 4 + 7 * (1 / 14) ** 2))
+
+
+def test_capacity_drops_what_half_of_a_binomial_is_beyond_its_mean() -> None:
+    chart = build("moe-capacity", {})
+    # For many tokens the mean excess over the mean is σ/√(2π).
+    for mean in (64, 512):
+        sigma = math.sqrt(mean * (1 - 8 / 64))
+        want = sigma / math.sqrt(2 * math.pi) / mean
+        assert number(chart, f"fair_{mean}_100") == pytest.approx(want, rel=0.02)
+    assert number(chart, "skewed_100") == pytest.approx(0.25, rel=1e-3)
+
+
+def test_bias_balances_and_no_bias_does_not() -> None:
+    chart = build("moe-bias", {})
+    assert number(chart, "first_1") == number(chart, "first_2") == number(chart, "first_3")
+    assert number(chart, "last_1") > 3 > 1.5 > number(chart, "last_2")
+
+
+def test_parameters_are_the_published_ones() -> None:
+    chart = table("moe-models")
+    published = {
+        "mixtral_8x7b": (46.7e9, 12.9e9), "deepseek_v3": (671e9, 37e9),
+        "deepseek_v2": (236e9, 21e9), "qwen_3_235b_a22b": (235e9, 22e9),
+        "qwen_3_30b_a3b": (30.5e9, 3.3e9),
+    }  # fmt: skip
+    for name, (total, active) in published.items():
+        assert number(chart, f"{name}_total") == pytest.approx(total, rel=0.005)
+        assert number(chart, f"{name}_active") == pytest.approx(active, rel=0.025)
+
+
+def test_all_to_all_of_mixtral_is_the_frozen_one() -> None:
+    frozen = next(p["value"] for p in POINTS if p["id"] == "moe_a2a_bytes")
+    chart = table("experts-tp-or-ep")
+    assert number(chart, "mixtral_8x7b_ep") == frozen
+    for row in chart.rows:
+        assert float(row[3]) == pytest.approx(
+            8 / {14336: 2, 2048: 8, 1536: 8, 2880: 4}[int(row[4])]
+        )
+    with pytest.raises(InputError, match="mixture of experts"):
+        build("experts-tp-or-ep", {"models": ["llama-3-8b"]})
+    with pytest.raises(InputError, match="divisor"):
+        build("experts-tp-or-ep", {"models": ["mixtral-8x7b"], "ranks": 16})
+
+
+def test_work_per_byte_is_six_flop_per_weight_over_eight_copies() -> None:
+    chart = table("moe-ccr")
+    for name, hidden, width, k in (
+        ("mixtral_8x7b", 4096, 14336, 2),
+        ("deepseek_v3", 7168, 2048, 8),
+    ):
+        work, sent = 6 * 3 * hidden * width * k, 4 * k * hidden * 2 * 7 / 8
+        assert number(chart, f"{name}_ccr") == pytest.approx(work / sent)
+
+
+def test_step_has_no_experts_where_there_are_none() -> None:
+    chart = table("moe-step")
+    assert number(chart, "llama_3_405b_8k_16384_ep_bytes") == 0
+    # 58 layers of experts over 16 stages, 15,360 sequences over 128 replicas, four passes.
+    want = 58 / 16 * 15360 / 128 * 4 * 8 * 4096 * 7168 * 2 * 63 / 64
+    assert number(chart, "deepseek_v3_ep_bytes") == pytest.approx(want)
+
+
+def test_both_readings_of_the_world_multiply_out() -> None:
+    chart = build("parallel-stack", {})
+    assert number(chart, "world_size") == 8 * 16 * 2 == 1 * 8 * number(chart, "edp") * 2
+    assert number(chart, "product") == 8 * number(chart, "world_size")
+
+
+def test_more_nodes_send_more_over_the_network() -> None:
+    chart = table("moe-placement")
+    assert [float(row[4]) for row in chart.rows] == pytest.approx([0, 8 / 15, 24 / 31, 56 / 63])
+    for row in chart.rows:
+        sent = 4 * 8 * 4096 * 7168 * 2 * (1 - 1 / int(row[0]))
+        assert float(row[3]) == pytest.approx(sent)
+        assert float(row[5]) * 450e9 + float(row[6]) * 50e9 == pytest.approx(sent)
+    work = 6 * 3 * 7168 * 2048 * 9 * 4096 / 989.4e12
+    assert number(chart, "work_s") == pytest.approx(work)
+
+
+def test_node_limit_never_sends_more() -> None:
+    chart = table("moe-node-limit")
+    copies = [float(row[3]) for row in chart.rows]
+    assert copies == sorted(copies, reverse=True)
+    assert copies[0] == 7
+    assert copies[2] <= 4 * 7 / 8
+    assert number(chart, "every_expert_bytes") == 7 * 7168 * 2
+    with pytest.raises(InputError, match="divisor of 256"):
+        build("moe-node-limit", {"nodes": 3})
