@@ -46,6 +46,9 @@ def models() -> dict[str, Model]:
         for name, model in read_models(file, content(file), sources()).items():
             if name in found:
                 raise Place(file, name).fault("twice in the catalog")
+            if bool(model.gpu_hours) != (model.trained_on in accelerators()):
+                where, known = Place(file, name, "trained_on"), ", ".join(accelerators())
+                raise where.fault("GPU hours of what", expected=known, got=model.trained_on)
             found[name] = model
     return found
 

@@ -54,6 +54,8 @@ MODEL_KEYS = {
     "parameters": count(10**6, 10**14, unit="param", required=True),
     "active": count(10**6, 10**14, unit="param"),
     "tokens": count(10**9, 10**15, unit="token"),
+    "gpu_hours": count(10**3, 10**9, unit="GPU-h"),
+    "trained_on": text(),
     "explained": text(),
     "explained_active": text(),
 }
@@ -65,7 +67,8 @@ class Model:
 
     `published_parameters` and `published_active` are the report's own numbers; `parameters`
     and `active_parameters` are summed from the shape. `explained` says why they differ.
-    `released` is the month of the report, "2020-05", or empty.
+    `released` is the month of the report, "2020-05", or empty; `gpu_hours` are those of the
+    whole training on accelerators named `trained_on`.
     """
 
     name: str
@@ -76,6 +79,8 @@ class Model:
     published_parameters: Value
     published_active: Value | None
     tokens: Value | None
+    gpu_hours: Value | None
+    trained_on: str
     explained: str
     explained_active: str
     source: str
@@ -171,6 +176,8 @@ def _model(entry: Entry) -> Model:
         published_parameters=entry.values["parameters"],
         published_active=entry.values.get("active"),
         tokens=entry.values.get("tokens"),
+        gpu_hours=entry.values.get("gpu_hours"),
+        trained_on=entry.words.get("trained_on", ""),
         explained=entry.words.get("explained", ""),
         explained_active=entry.words.get("explained_active", ""),
         source=entry.source,

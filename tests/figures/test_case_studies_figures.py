@@ -1,0 +1,64 @@
+"""Case studies: what is printed comes from the catalog, what is computed from the models."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from figgen.catalog import model
+from figgen.errors import InputError
+from figgen.figures.case_studies import run_card, training_hours
+from figgen.registry import build
+from figgen.renderers.text import render
+
+CASES = (
+    "gpt-3-175b",
+    "gpt-1t",
+    "gpt-175b-selective",
+    "mt-nlg-530b",
+    "bloom-176b",
+    "opt-175b",
+    "nemotron-4-340b",
+    "megascale-175b",
+    "llama-3-405b-8k-16384",
+    "llama-3-405b-131k",
+    "deepseek-v3",
+)
+
+
+@pytest.mark.parametrize("preset", CASES)
+def test_configuration_of_a_run_is_the_published_one(preset: str) -> None:
+    """Sizes that are sums or products must agree with the print, where there is one."""
+    rows = {str(row[0]): row for row in run_card(preset=preset).rows}
+    assert rows["parameters"][3] == "0%"
+    for exact in ("GPUs", "tokens per step"):
+        assert rows[exact][3] == ("0%" if rows[exact][2] != "–" else "–")
+
+
+# Touvron et al. 2023 say "about 21 days" of LLaMA 65B on 2,048 GPUs at "around 380" tokens/s/GPU.
+def test_llama_65b_took_21_days_at_380_tokens_per_second_and_gpu() -> None:
+    rows = {row[0]: row for row in training_hours().rows}
+    assert float(rows["LLaMA 65B"][5]) == pytest.approx(21, abs=0.5)
+    assert float(rows["LLaMA 65B"][6]) == pytest.approx(380, abs=1)
+
+
+def test_deepseek_v3_took_54_days_on_its_2048_gpus() -> None:
+    """Two months for pre-training: 2.664M GPU hours, DeepSeek-V3 report, section 1."""
+    assert training_hours().values["deepseek_v3_days"].value == pytest.approx(54.2, abs=0.05)
+
+
+def test_model_without_published_hours_is_refused() -> None:
+    assert model("mixtral-8x7b").gpu_hours is None
+    with pytest.raises(InputError, match="GPU hours"):
+        training_hours(models=("mixtral-8x7b",))
+
+
+def test_map_preset_has_no_card() -> None:
+    with pytest.raises(InputError, match="training preset"):
+        run_card(preset="map-8")
+
+
+def test_case_studies_as_text(golden: Callable[[str, str], None]) -> None:
+    golden("training-hours", render(build("training-hours", {})))
+    golden("run-card", render(build("run-card", {"preset": "mt-nlg-530b"})))
