@@ -21,7 +21,7 @@ function build(root, signal, catalog) {
   const first = { ...defaults(schema), ...FIRST };
   let { a, b, problems } = fromQuery(schema, catalog, location.search);
   // What an address says and nobody can compute is refused, with what would work, for the defaults.
-  const refused = [a, b].map((state) => state && evaluate(catalog, state)).filter((one) => one?.error);
+  const refused = [a, b].map((state) => state && evaluate(catalog, state)).filter((one) => one?.error).slice(0, 1);
   if (refused.length) [a, b] = [first, null];
   let [at, found] = [0, []];
   const states = () => (b ? [a, b] : [a]);

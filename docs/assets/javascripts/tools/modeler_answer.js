@@ -20,7 +20,7 @@ export function answer(found) {
     ["Memory of the fullest GPU", memoryAnswer],
     ["Costs most beside computing", costAnswer],
   ];
-  return cards.map(([title, of]) => el("div", { class: "modeler-card" }, el("h3", {}, title),
+  return cards.map(([title, of]) => el("div", { class: "modeler-card" }, el("div", { class: "modeler-name" }, title),
     found.map((one, index) => el("div", { class: "modeler-figure" },
       both ? el("b", { class: "modeler-which" }, "AB"[index]) : null, of(one, index)))));
 }
@@ -59,7 +59,7 @@ export function comparison([one, other]) {
   });
   return el("div", { class: "tool-scroll", tabindex: "0", role: "group", "aria-label": "Two configurations side by side" },
     el("table", { class: "tool-table" },
-      el("thead", {}, el("tr", {}, el("th", { scope: "col" }, ""), ["A", "B", "B against A"].map((name) => el("th", { scope: "col", class: "num" }, name)))),
+      el("thead", {}, el("tr", {}, el("th", { scope: "col" }, "measure"), ["A", "B", "B against A"].map((name) => el("th", { scope: "col", class: "num" }, name)))),
       el("tbody", {}, rows)));
 }
 

@@ -51,7 +51,7 @@ export function pipelineSection(found, at, width) {
   const lanes = lanesOf(pipeline.stages).length;
   const row = (name, schedule, here) => el("tr", {}, el("th", { scope: "row" }, name), num(schedule), num(here));
   return [
-    table("Pipeline", ["", "#schedule, equal stages", "#this step"], [
+    table("Pipeline", ["measure", "#schedule, equal stages", "#this step"], [
       row("pipeline efficiency", value(percent(pipeline.efficiency), "efficiency", at), "–"),
       row("bubble_fraction (of the wall time)", value(percent(pipeline.bubble_fraction), "fraction", at), value(percent(step.bubble_fraction), "bubble", at)),
       row("bubble_overhead (over computing)", value(percent(pipeline.bubble_overhead), "overhead", at), value(percent(step.bubble_overhead), "bubble", at)),
@@ -93,7 +93,7 @@ export function linksSection(found, at, width) {
       num(value(percent(load.efficiency_with_overlap), `attainable:${load.level}`, at)), num(percent(load.efficiency_without_overlap)));
   });
   return [
-    table("Links", ["link of a GPU", "#bytes per step", "#bandwidth", "#needed at least", "", "#work per byte", "#ridge point", "#attainable", "#without overlap"], rows),
+    table("Links", ["link of a GPU", "#bytes per step", "#bandwidth", "#needed at least", "verdict", "#work per byte", "#ridge point", "#attainable", "#without overlap"], rows),
     note("Needed at least: the bandwidth per GPU and direction below which the link sets the pace, however well sending and computing overlap."),
     el("div", { class: "modeler-drawing" }, roofline(levels, Math.min(width, 720), LEVELS)),
     buckets && bucketNote(buckets, at), keysNote(found, at),
@@ -138,6 +138,6 @@ export function utilisationSection(found, at) {
   const rows = [...CONVENTIONS].filter(([name]) => found.step.utilisation[name] !== null).map(([name, { label, hardware }]) =>
     el("tr", {}, el("th", { scope: "row" }, name), el("td", {}, hardware ? "HFU" : "MFU"), el("td", {}, label),
       num(value(percent(found.step.utilisation[name]), `mfu:${name}`, at))));
-  return [table("Utilisation by convention", ["convention", "", "what counts per token", "#of the dense peak"], rows),
+  return [table("Utilisation by convention", ["convention", "kind", "what counts per token", "#of the dense peak"], rows),
     note("HFU counts what is computed again, so those lines hold only where the recomputation is switched on that they are named after.")];
 }

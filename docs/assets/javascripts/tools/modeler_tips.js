@@ -25,7 +25,7 @@ export function sensitivities(rows) {
   const body = sorted.map(({ name, effect: { throughput, step_time, memory_bytes, fits } }) => el("tr", {},
     el("th", { scope: "row" }, name), num(change(throughput)), el("td", {}, bar(throughput / most)), num(change(step_time)),
     num(Math.abs(memory_bytes) < 5e6 ? "same" : `${memory_bytes > 0 ? "+" : ""}${bytes(memory_bytes)}`, fits === false ? " ✕" : "")));
-  return [table("What one more unit buys", ["one more unit", "#tokens/s per GPU", "", "#step time", "#fullest GPU"], body),
+  return [table("What one more unit buys", ["one more unit", "#tokens/s per GPU", "effect", "#step time", "#fullest GPU"], body),
     el("p", { class: "modeler-note" }, "The next value that the layout allows, the batch growing with it where it must; links and peaks 10% faster. ✕ does not fit.")];
 }
 

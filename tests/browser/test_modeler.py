@@ -1,0 +1,273 @@
+"""The modeler's page: form, answer, address, files, keyboard, navigation."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.browser.test_modeler_model import printed, same
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Locator, Page
+
+PATH = "/tools/modeler/"
+QUIET = "() => !document.querySelector('#modeler [aria-busy=true]')"
+
+
+@pytest.fixture
+def opened(page: Page, site: str) -> Callable[[str], Page]:
+    """`opened(query)`: the page with that query, when it has settled."""
+
+    def open_page(query: str = "") -> Page:
+        page.goto(f"{site}{PATH}{query}")
+        settled(page)
+        return page
+
+    page.set_viewport_size({"width": 1366, "height": 900})
+    return open_page
+
+
+def settled(page: Page) -> None:
+    """Wait until the answer stands and nothing more is being computed."""
+    page.locator("#modeler .modeler-card").first.wait_for()
+    page.wait_for_function(QUIET)
+
+
+def card(page: Page, index: int) -> str:
+    """What a card of the answer says, on one line."""
+    return " ".join(page.locator(".modeler-card").nth(index).inner_text().split())
+
+
+def section(page: Page, title: str) -> Locator:
+    return page.locator("#modeler section", has=page.get_by_role("heading", name=title, exact=True))
+
+
+def choose(page: Page, name: str, value: str) -> None:
+    """Put a value into a field or a list, as a reader does."""
+    field = page.locator(f"#modeler [name={name}]")
+    field.evaluate(
+        "(field) => { if (field.closest('details')) field.closest('details').open = true; }"
+    )
+    if field.evaluate("(field) => field.tagName") == "SELECT":
+        field.select_option(value)
+    else:
+        field.fill(value)
+
+
+def file_of(page: Page, name: str) -> Any:
+    with page.expect_download() as download:
+        page.locator(f"[data-file='{name}']").click()
+    text = download.value.path().read_text(encoding="utf-8")
+    return json.loads(text) if name.endswith(".json") else text
+
+
+def test_first_example_shows_the_source_s_cases_and_each_number_its_line(
+    opened: Callable[[str], Page], axe: Callable[..., list[str]]
+) -> None:
+    page = opened("")
+    pipeline = section(page, "Pipeline")
+    assert "27.3%" in pipeline.inner_text()
+    tip = section(page, "What to change").get_by_role("listitem").first
+    assert "Microbatches 8 → 16" in tip.inner_text()
+    assert "72.7% → 84.2%" in tip.inner_text()
+    assert "72.7% → 80.0%" in section(page, "What to change").inner_text()
+
+    number = pipeline.get_by_role("button", name="27.3%")
+    number.click()
+    line = page.locator("#modeler-how")
+    line.wait_for()
+    assert "(4 − 1) / (8 + 4 − 1) ≈ 27.3%" in line.inner_text()
+    assert line.get_by_role("link", name="bubble_fraction").get_attribute("href") is not None
+    assert axe(page, without=("color-contrast",)) == []
+    page.keyboard.press("Escape")
+    assert not line.is_visible()
+
+    before = card(page, 0)
+    tip.get_by_role("button").click()
+    page.wait_for_function("() => location.search.includes('microbatches=16')")
+    settled(page)
+    assert "15.8%" in pipeline.inner_text()
+    assert card(page, 0) != before
+    choose(page, "pp", "3")
+    choose(page, "microbatches", "8")
+    page.wait_for_function("() => location.search.includes('pp=3')")
+    settled(page)
+    assert "20.0%" in pipeline.inner_text()
+    live = page.locator("#modeler [role=status]")
+    page.wait_for_function("() => document.querySelector('#modeler [role=status]').textContent")
+    assert re.match(r"step [\d.]+ s, MFU 35\.\d%, fits with .* free", live.inner_text())
+
+
+def test_presets_show_and_hand_out_what_the_command_line_prints(
+    opened: Callable[[str], Page],
+) -> None:
+    """All presets are compared with it in test_modeler_model; here three through the page."""
+    page = opened("")
+    for name in ("gpt-3-175b", "deepseek-v3", "llama-3-405b-8k-16384"):
+        page.locator("#modeler-preset").select_option(name)
+        page.wait_for_function(f"() => location.search === '?preset={name}'")
+        settled(page)
+        commands = page.locator("#modeler .tool-code").inner_text().splitlines()
+        for file, command in zip(("step.json", "memory.json"), commands, strict=True):
+            assert same(file_of(page, file), printed(command)), name
+        step = printed(commands[0])
+        assert f"{step['model_flops_utilisation']:.1%}" in card(page, 1)
+    rows = file_of(page, "communication.csv").splitlines()
+    assert len(rows) == 1 + len(step["communication"])
+    stages = file_of(page, "memory.csv").splitlines()
+    assert len(stages) == 1 + step["pp"]
+    handed = page.locator("#modeler .modeler-take").get_by_role("link", name="GPU process mapping")
+    assert "nodes=2048" in str(handed.get_attribute("href"))
+
+
+def test_address_holds_both_configurations(opened: Callable[[str], Page]) -> None:
+    page = opened("?preset=llama-3-405b-131k")
+    page.get_by_role("button", name="Compare two").click()
+    choose(page, "pp", "8")
+    choose(page, "recompute", "full")
+    page.wait_for_function("() => location.search.includes('b.recompute=full')")
+    settled(page)
+    shown = [card(page, at) for at in range(4)]
+    assert "A " in shown[0]
+    assert "B " in shown[0]
+    assert "B against A" in section(page, "Side by side").inner_text()
+    assert page.get_by_label("Link to this configuration").input_value() == page.url
+    again = opened(page.url.partition(PATH)[2])
+    assert [card(again, at) for at in range(4)] == shown
+    again.get_by_role("button", name="Edit B").click()
+    assert again.locator("[name=pp]").input_value() == "8"
+    again.get_by_role("button", name="Compare two").click()
+    again.wait_for_function("() => location.search === '?preset=llama-3-405b-131k'")
+
+
+def test_bad_input_is_refused_in_words_with_buttons_that_mend_it(
+    opened: Callable[[str], Page],
+) -> None:
+    page = opened("?tp=<img src=x>&nodes=4&pp=3&model=constructor&b.zero=9")
+    said = page.locator("#modeler .tool-message")
+    assert said.count() == 2
+    assert "cannot be read" in said.first.inner_text()
+    assert page.locator("#modeler img").count() == 0
+    assert "cannot be computed" in said.nth(1).inner_text()
+    assert card(page, 0).startswith("Step time 3.14 s"), "the defaults are shown"
+    said.nth(1).get_by_role("button").first.click()
+    page.wait_for_function("() => location.search.includes('nodes=4') || location.search !== ''")
+    settled(page)
+    assert said.count() == 0
+
+    choose(page, "tp", "7")
+    said.first.wait_for()
+    assert "expected a divisor" in said.first.inner_text()
+    assert page.locator(".modeler-answer.is-stale").count() == 1
+    said.first.get_by_role("button").first.click()
+    said.first.wait_for(state="detached")
+    choose(page, "tp", "eight")
+    assert "expected a whole number" in said.first.inner_text()
+    assert page.locator("[name=tp]").get_attribute("aria-invalid") == "true"
+    choose(page, "tp", "8")
+    said.first.wait_for(state="detached")
+    page = opened("")
+    choose(page, "global_batch", "25")
+    offers = said.first.get_by_role("button")
+    offers.first.click()
+    said.first.wait_for(state="detached")
+    batch = int(page.locator("[name=global_batch]").input_value())
+    replicas = int(page.locator("output[name=dp]").inner_text())
+    assert batch % replicas == 0
+
+
+def test_own_numbers_stand_for_any_model_and_hardware(opened: Callable[[str], Page]) -> None:
+    page = opened("")
+    for name in ("model", "chip", "nic"):
+        choose(page, name, "own")
+    page.locator("[name=layers]").wait_for()
+    before = card(page, 0)
+    for name, value in {
+        "layers": "40",
+        "peak": "2250",
+        "hbm": "180",
+        "up": "900",
+        "net": "100",
+    }.items():
+        choose(page, name, value)
+    page.wait_for_function("() => location.search.includes('net=100')")
+    settled(page)
+    assert card(page, 0) != before
+    assert "180 GB" in card(page, 2)
+    assert "no name" in page.locator("#modeler .tool-code").inner_text()
+    choose(page, "experts", "8")
+    choose(page, "ep", "8")
+    page.wait_for_function("() => location.search.includes('ep=8')")
+    settled(page)
+    assert "ETP, inside" in section(page, "What a GPU sends").locator("svg").inner_html()
+
+
+def test_keyboard_alone_reaches_and_changes_everything(opened: Callable[[str], Page]) -> None:
+    page = opened("")
+    page.locator("#modeler-preset").focus()
+    seen = []
+    for _ in range(40):
+        page.keyboard.press("Tab")
+        name = page.evaluate("document.activeElement.name || document.activeElement.textContent")
+        seen.append(name)
+        if name == "tp":
+            break
+    assert {"Reset", "Compare two", "3.14\u00a0s", "model", "nodes", "chip"} <= {*seen}
+    page.keyboard.press("ArrowUp")
+    assert page.locator("[name=tp]").input_value() == "9"
+    page.locator("#modeler .tool-message").wait_for()
+    page.keyboard.press("ArrowDown")
+    page.locator("#modeler .tool-message").wait_for(state="detached")
+    assert page.evaluate("document.activeElement.name") == "tp", "the field keeps the focus"
+    page.locator(".modeler-more summary").first.focus()
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.name") == "zero"
+    page.keyboard.press("ArrowDown")
+    page.wait_for_function("() => location.search.includes('zero=2')")
+    page.locator("[data-how=step]").first.focus()
+    page.keyboard.press("Enter")
+    page.locator("#modeler-how").wait_for()
+    page.keyboard.press("Escape")
+    assert page.evaluate("document.activeElement.dataset.how") == "step"
+
+
+def test_page_survives_navigation_palette_and_a_narrow_window(
+    opened: Callable[[str], Page],
+) -> None:
+    page = opened("?preset=gpt-1t")
+    before = card(page, 0)
+    page.locator(".md-footer__link--prev, .md-footer__link").first.click()
+    page.wait_for_function(f"() => !location.pathname.endsWith('{PATH}')")
+    page.locator("#modeler").wait_for(state="detached")
+    page.go_back()
+    settled(page)
+    assert card(page, 0) == before
+    assert page.locator("#modeler .tool-form").count() == 1
+    page.locator("[data-md-component=palette] label:visible").click()
+    page.locator("body[data-md-color-scheme=slate]").wait_for()
+    assert (
+        page.locator("#modeler svg").first.evaluate(
+            "(svg) => getComputedStyle(svg.querySelector('text')).fill"
+        )
+        != "rgb(31, 37, 41)"
+    )
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.wait_for_function(
+        "() => document.querySelector('#modeler svg').getBoundingClientRect().width < 390"
+    )
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+    sizes = page.locator("#modeler .modeler-svg text").evaluate_all(
+        "(texts) => texts.map((text) => parseFloat(getComputedStyle(text).fontSize)"
+        " * text.getScreenCTM().a)"
+    )
+    assert min(sizes) >= 11
+    small = page.locator("#modeler :is(button, select, input, summary):visible").evaluate_all(
+        "(all) => all.map((one) => one.type === 'checkbox' ? one.closest('label') : one)"
+        ".filter((one) => one.getBoundingClientRect().height < 23.5).map((one) => one.outerHTML)"
+    )
+    assert small == []
