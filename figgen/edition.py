@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import contextlib
 import json
-import re
 import tomllib
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
@@ -23,12 +22,7 @@ from figgen.fonts import math_font
 from figgen.formulas import FORMULAS, module
 from figgen.formulas.javascript import functions_module
 from figgen.formulas.notes import notes_module
-from figgen.generated.catalog_pages import catalog_pages
-from figgen.generated.formula_coverage import coverage_page
-from figgen.generated.formulas import Known, formula_pages, frozen_points
-from figgen.generated.glossary import glossary_page, notation_page
-from figgen.generated.presets import preset_pages
-from figgen.generated.uses import pages_of_formulas
+from figgen.generated.site_pages import site_pages
 from figgen.layouts import layouts_json
 from figgen.markdown import directive, math
 from figgen.markdown.pages import Page, Problem, Site, fences, figure_numbers
@@ -36,8 +30,6 @@ from figgen.press import Press, Proof
 from figgen.scripts import imported_names, lean_scripts
 
 Content: TypeAlias = str | bytes
-
-_H1 = re.compile(r"^# (.+?)\s*$", re.M)
 
 TOOLS = "tools/"
 """The folder of the pages whose scripts compute with the formulas."""
@@ -59,36 +51,7 @@ class Edition:
 
     def pages(self) -> dict[str, str]:
         """Pages that are generated, as Markdown by their path."""
-        return {
-            **formula_pages(self._known()),
-            "reference/coverage.md": coverage_page(),
-            **preset_pages(self._tools()),
-            **catalog_pages(),
-            "reference/notation.md": notation_page(),
-            "reference/glossary.md": glossary_page(self.terms, self._paths()),
-        }
-
-    def _known(self) -> Known:
-        """What the written pages say about formulas, and a tested point of each."""
-        if self.docs is None:
-            return Known({}, {}, {})
-        pages = {
-            path.relative_to(self.docs).as_posix(): path.read_text(encoding="utf-8")
-            for path in sorted(self.docs.rglob("*.md"))
-        }
-        points = self.docs.parent / "tests" / "oracles" / "formula_points.json"
-        titles = {path: found[1] for path, source in pages.items() if (found := _H1.search(source))}
-        return Known(frozen_points(points), pages_of_formulas(pages), titles)
-
-    def _paths(self) -> frozenset[str]:
-        """Every written page, and what the glossary refers to of the others."""
-        docs = self.docs
-        written = [p.relative_to(docs).as_posix() for p in docs.rglob("*.md")] if docs else []
-        return frozenset(("reference/hardware.md", *written))
-
-    def _tools(self) -> frozenset[str]:
-        """Paths of the live pages among the sources."""
-        return frozenset(path for path in self._paths() if path.startswith(TOOLS))
+        return site_pages(self.docs, self.terms)
 
     def scan(self, pages: Iterable[tuple[str, str, str]]) -> None:
         """Look at every (path, chapter, source) first: number all figures, begin to draw plots.

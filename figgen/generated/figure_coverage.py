@@ -1,0 +1,76 @@
+"""The page that says where every figure and table of the guide's plan ended up."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from html import escape
+from pathlib import Path
+
+from figgen.errors import InputError
+
+
+@dataclass(frozen=True, slots=True)
+class Planned:
+    """A planned figure: what it was to show and in which form, and its places on the site.
+
+    `at` are pages with anchors, `guide/page.md#fig-id`; empty only with a `note` that says why.
+    """
+
+    key: str
+    shows: str
+    form: str
+    at: tuple[str, ...]
+    note: str
+
+    @property
+    def settled(self) -> bool:
+        """Whether the entry has a place, or the reason why it has none."""
+        return bool(self.at or self.note)
+
+
+def planned_figures(path: Path) -> tuple[Planned, ...]:
+    """The entries of `docs/appendix/figures.toml`; none where there is no such file.
+
+    Raises InputError for an entry without one of its keys.
+    """
+    if not path.exists():
+        return ()
+    found = []
+    for key, entry in tomllib.loads(path.read_text(encoding="utf-8")).items():
+        if entry.keys() != {"shows", "form", "at", "note"}:
+            raise InputError(f"figures.toml: [{key}]", expected="shows, form, at and note")
+        found.append(Planned(key, entry["shows"], entry["form"], tuple(entry["at"]), entry["note"]))
+    return tuple(found)
+
+
+def figure_coverage_page(entries: tuple[Planned, ...], titles: Mapping[str, str]) -> str:
+    """Every entry with links to its places; `titles` are what pages are called."""
+    shown = sum(bool(entry.at) for entry in entries)
+    reasons = sum(bool(entry.note) and not entry.at for entry in entries)
+    rows = "\n".join(
+        f"| {escape(entry.shows).replace('|', '&#124;')} | {_places(entry, titles)} "
+        f"| {entry.note} |"
+        for entry in entries
+    )
+    return (
+        "---\ndescription: Where every figure and table of the guide's plan is shown, and why some "
+        "are not.\n---\n\n# Figure coverage\n\n"
+        f"The guide was planned with {len(entries)} figures and tables.\n"
+        f"{shown} of them are shown at the places named here, some of them merged or replaced by "
+        f"something better, and {reasons} were dropped for the reason in the last column.\n\n"
+        f"| planned | shown at | note |\n|---|---|---|\n{rows}\n"
+        "{: data-search-exclude }\n"
+    )
+
+
+def _places(entry: Planned, titles: Mapping[str, str]) -> str:
+    links = []
+    for place in entry.at:
+        path, _, anchor = place.partition("#")
+        title = titles.get(path, path.rpartition("/")[2].removesuffix(".md"))
+        text = "" if anchor.startswith("fig-") else title
+        where = f" of {title}" if anchor.startswith("fig-") else ""
+        links.append(f"[{text}](../{place}){where}")
+    return "; ".join(links) or "–"

@@ -1,0 +1,47 @@
+"""All generated pages of a site, with what they need to know of the written ones."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from figgen.generated.catalog_pages import catalog_pages
+from figgen.generated.figure_coverage import figure_coverage_page, planned_figures
+from figgen.generated.formula_coverage import coverage_page
+from figgen.generated.formulas import Known, formula_pages, frozen_points
+from figgen.generated.glossary import glossary_page, notation_page
+from figgen.generated.presets import preset_pages
+from figgen.generated.uses import pages_of_formulas
+
+_H1 = re.compile(r"^# (.+?)\s*$", re.M)
+
+
+def site_pages(docs: Path | None, terms: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+    """Markdown by path; `docs` are the written pages, `terms` the entries of the glossary."""
+    written = _written(docs) if docs else {}
+    titles = {path: found[1] for path, source in written.items() if (found := _H1.search(source))}
+    points = (
+        frozen_points(docs.parent / "tests" / "oracles" / "formula_points.json") if docs else {}
+    )
+    tools = frozenset(path for path in written if path.startswith("tools/"))
+    pages = {
+        **formula_pages(Known(points, pages_of_formulas(written), titles)),
+        "reference/coverage.md": coverage_page(),
+        "reference/notation.md": notation_page(),
+        **preset_pages(tools),
+        **catalog_pages(),
+    }
+    pages["reference/glossary.md"] = glossary_page(terms, [*written, *pages])
+    planned = planned_figures(docs / "appendix" / "figures.toml") if docs else ()
+    if planned:
+        pages["appendix/coverage.md"] = figure_coverage_page(planned, titles)
+    return pages
+
+
+def _written(docs: Path) -> dict[str, str]:
+    return {
+        path.relative_to(docs).as_posix(): path.read_text(encoding="utf-8")
+        for path in sorted(docs.rglob("*.md"))
+    }
