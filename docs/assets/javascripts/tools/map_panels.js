@@ -31,7 +31,7 @@ export function makeShows(change) {
 
 /** Groups of the chosen communicator, a page at a time; a click isolates one. */
 export function makeLegend(change) {
-  const [title, list] = [el("h3"), el("ul", { class: "map-legend" })];
+  const [title, list] = [el("h2"), el("ul", { class: "map-legend" })];
   const pages = el("div", { class: "tool-actions map-pages" });
   const element = el("section", { class: "map-panel", "aria-label": "Groups" }, title, list, pages);
   let [from, last] = [0, null];
@@ -72,7 +72,8 @@ export function makeLegend(change) {
 function fill(show, { group, shade, words, nodes }, hue, isolated) {
   show.ariaPressed = String(isolated === group);
   show.dataset.group = group;
-  show.title = `Group ${group}, on ${plural(nodes, "node")}`;
+  show.ariaLabel = `Group ${group}, ranks ${words}`;
+  show.title = `On ${plural(nodes, "node")}`;
   const [swatch, text] = show.children;
   swatch.className = `map-swatch map-of-${hue} map-fill-${shade}`;
   put(swatch, String(group));
@@ -81,7 +82,7 @@ function fill(show, { group, shade, words, nodes }, hue, isolated) {
 
 /** All about the GPU that is pointed at, or chosen. */
 export function makeDetails(change) {
-  const [title, body] = [el("h3"), el("div")];
+  const [title, body] = [el("h2"), el("div")];
   const find = el("input", { type: "number", min: 0, inputmode: "numeric", placeholder: "rank", "aria-label": "Choose a rank", on: {
     change: () => change({ rank: /^\d+$/.test(find.value) ? Number(find.value) : null }),
   } });

@@ -87,9 +87,9 @@ export function makeTakeaway(load, say) {
   });
 
   const element = el("div", { class: "map-take" },
-    el("section", {}, el("h3", {}, "Take it away"), share, files, el("p", { class: "map-note" }, "The JSON is what this prints:"), command),
-    el("section", {}, el("h3", {}, "Launch it"), tabs, code, el("div", { class: "tool-actions" }, copy), note),
-    el("section", {}, el("h3", {}, "Load a command line"), field("Options of Megatron-LM", pasted), el("div", { class: "tool-actions" }, read), answer));
+    el("section", {}, el("h2", {}, "Take it away"), share, files, el("p", { class: "map-note" }, "The JSON is what this prints:"), command),
+    el("section", {}, el("h2", {}, "Launch it"), tabs, code, el("div", { class: "tool-actions" }, copy), note),
+    el("section", {}, el("h2", {}, "Load a command line"), field("Options of Megatron-LM", pasted), el("div", { class: "tool-actions" }, read), answer));
   function update(now, shown) {
     [state, picture] = [now, shown];
     command.textContent = commandLine(state);

@@ -58,7 +58,7 @@ function build(root, signal, layouts) {
       form.element,
       el("div", { class: "map-middle" }, summary, messages, picture),
       el("div", { class: "map-side" }, legend.element, details.element)),
-    el("section", { class: "tool-section map-below", "aria-label": "Communicators" }, el("h3", {}, "Groups and the links they use"), table.element),
+    el("section", { class: "tool-section map-below", "aria-label": "Communicators" }, el("h2", {}, "Groups and the links they use"), table.element),
     el("section", { class: "tool-section map-below", "aria-label": "Take away" }, take.element, links), region);
 
   function marksOf(rank) {
