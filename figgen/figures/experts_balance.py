@@ -41,7 +41,7 @@ def moe_balance(*, experts: int = 8, top_k: int = 2) -> Curves:
         "top_k": Named(top_k),
     }
     return Curves(
-        x=Axis(label="load of the most popular expert, over the mean", spec="g"),
+        x=Axis(label="load of the most popular expert, over the mean", low=1.0, spec="g"),
         y=Axis(label="auxiliary loss", low=0.0, spec="g"),
         series=series,
         rules=(Rule(axis="y", at=1.0, label="even"),),
