@@ -1,0 +1,68 @@
+"""Choosing a layout: limits by hand, and searches that leave nothing better out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from figgen.errors import InputError
+from figgen.figures.choosing import (
+    best_layouts,
+    candidates,
+    layout_search,
+    search,
+    strategy_limits,
+)
+from figgen.registry import build
+from figgen.renderers.text import render
+
+
+def test_every_candidate_divides_the_model_the_cluster_and_the_batch() -> None:
+    for _, sizes, options in candidates("llama-3-70b", 8):
+        size = {key: int(value) for key, value in (word.split("=") for word in sizes.split())}
+        replicas, left = divmod(64, size["tp"] * size["pp"])
+        assert (left, 80 % size["pp"], 8 % size["tp"]) == (0, 0, 0)
+        assert f"microbatches={512 // replicas} " in options
+
+
+def test_the_first_layout_is_the_fastest_and_all_fit() -> None:
+    tried, fitting = search("llama-3-70b", 8)
+    assert 0 < len(fitting) <= tried
+    assert min(entry.step_s for entry in fitting) == fitting[0].step_s
+    assert all(entry.share <= 1 for entry in fitting)
+
+
+def test_what_must_recompute_does_not_fit_otherwise() -> None:
+    """The state of 70B parameters over 64 GPUs fits, the activations of a whole sequence do not."""
+    labels = {entry.label for entry in search("llama-3-70b", 8)[1]}
+    assert "DP 64, ZeRO-3, recomputed" in labels
+    assert "DP 64, ZeRO-3" not in labels
+
+
+def test_a_model_that_nothing_holds_is_refused() -> None:
+    with pytest.raises(InputError, match="more nodes"):
+        layout_search(model="llama-3-70b", nodes=1)
+
+
+def test_70_billion_parameters_do_not_fit_eight_gpus() -> None:
+    """18 bytes each are 1,260 GB, twice what the node has."""
+    assert best_layouts().values["llama_3_70b_8"].value == "none fits"
+
+
+def test_limits_of_an_h100_node_are_those_worked_out_by_hand() -> None:
+    values = strategy_limits().values
+    ridge_out, ridge_in = 989.4e12 / 50e9, 989.4e12 / 450e9
+    assert values["ddp"].value == pytest.approx(0.8 * 80e9 / 18)
+    assert values["tp_outside"].value == pytest.approx(ridge_out)
+    assert values["cp_inside"].value == pytest.approx(ridge_in)
+    assert values["ddp_tokens"].value == pytest.approx(ridge_out / 1.5 * 63 / 64)
+    assert values["fsdp_tokens"].value == pytest.approx(ridge_out * 63 / 64)
+    assert values["microbatches"].value == pytest.approx(63)
+
+
+@pytest.mark.parametrize(
+    "name", ["decision-tree", "strategy-limits", "layout-search", "best-layouts"]
+)
+def test_figure_as_text(name: str, golden: Callable[[str, str], None]) -> None:
+    golden(name, render(build(name, {})))
