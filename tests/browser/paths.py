@@ -7,10 +7,14 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 
-SOURCES: tuple[str, ...] = tuple(
-    re.findall(r": (\S+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), flags=re.M)
+SAMPLES = ("reference/presets/deepseek-v3.md", "reference/formulas/collectives.md")
+"""One of each kind of page that the navigation leaves to other pages' links."""
+
+SOURCES: tuple[str, ...] = (
+    *re.findall(r": (\S+\.md)$", (ROOT / "mkdocs.yml").read_text(encoding="utf-8"), flags=re.M),
+    *SAMPLES,
 )
-"""What the navigation names, in its order: `index.md`, `guide/rank-mapping.md`, …"""
+"""What the navigation names, in its order (`index.md`, `guide/rank-mapping.md`, …), and samples."""
 
 
 def address_of(source: str) -> str:

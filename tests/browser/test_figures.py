@@ -47,10 +47,12 @@ FURNITURE = """() => [...document.querySelectorAll("figure.figgen")].map((figure
 })"""
 
 
-def fences_of(source: str) -> int:
-    """How many figures the author wrote; 0 for a page that is generated."""
+def fences_of(source: str) -> int | None:
+    """How many figures the author wrote; None for a page that is generated."""
     path = ROOT / "docs" / source
-    return len(re.findall(r"^ *```figure$", path.read_text("utf-8"), re.M)) if path.exists() else 0
+    if not path.exists():
+        return None
+    return len(re.findall(r"^ *```figure$", path.read_text("utf-8"), re.M))
 
 
 def read_svg(text: str) -> None:
@@ -82,7 +84,7 @@ def test_every_figure_is_complete(page: Page, site: str, source: str) -> None:
     path = address_of(source)
     page.goto(f"{site}{path}")
     figures: list[dict[str, Any]] = page.evaluate(FURNITURE)
-    assert len(figures) == fences_of(source)
+    assert fences_of(source) in (None, len(figures))
     for figure in figures:
         assert figure["id"].startswith("fig-")
         assert re.fullmatch(r"Figure \d+(\.\d+)?", figure["number"])
