@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from pathlib import Path
 
+from figgen.generated.site_pages import site_pages
 from figgen.markdown.inline import PATTERN
 from figgen.markdown.pages import fences
 
@@ -12,13 +14,28 @@ Counts = tuple[int, int, int, int]
 
 
 def page_counts(docs: Path) -> list[tuple[str, Counts]]:
-    """(words, figures, computed numbers, worked problems) of every page, then the sum."""
+    """(words, figures, computed numbers, worked problems) of every page, then sums.
+
+    Generated pages are one row, since nobody wrote their words.
+    """
     rows = [
         (path.relative_to(docs).as_posix(), _counts(path.read_text(encoding="utf-8")))
         for path in sorted(docs.rglob("*.md"))
     ]
-    words, figures, numbers, problems = (sum(c[i] for _, c in rows) for i in range(4))
-    return [*rows, ("all", (words, figures, numbers, problems))]
+    generated = list(map(_counts, site_pages(docs, {}).values()))
+    return [
+        *rows,
+        ("all written pages", _sum(counts for _, counts in rows)),
+        (f"{len(generated)} generated pages", _sum(generated)),
+    ]
+
+
+def _sum(rows: Iterable[Counts]) -> Counts:
+    words = figures = numbers = problems = 0
+    for row in rows:
+        words, figures = words + row[0], figures + row[1]
+        numbers, problems = numbers + row[2], problems + row[3]
+    return words, figures, numbers, problems
 
 
 def _counts(source: str) -> Counts:
