@@ -103,6 +103,8 @@ def _quantities(page: str, lines: list[Line], source: str) -> Iterator[Finding]:
                 continue
             plain = _NAMED.sub("", sentence)
             for what, pattern in QUANTITIES:
+                if line.kind == "heading" and what == "a large count":
+                    continue  # "MegaScale on 12,288 GPUs" is the name of a run
                 for match in pattern.finditer(plain):
                     typed = match[0].strip()
                     near = beside if what == "a multiple" else given

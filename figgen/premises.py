@@ -59,7 +59,7 @@ def _plain(unit: str) -> str:
     above, _, below = unit.partition("/")
     if below in COUNTS or below == "element":
         unit = above
-    return "1" if unit in COUNTS else unit
+    return "1" if unit.partition("/")[0] in COUNTS else unit
 
 
 _WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")

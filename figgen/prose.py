@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Literal
 
 COMPUTED, CODE, MATH, CITED = "⟦", "⟧", "⟪", "⟫"
-"""Signs for an inline value, code, math and a citation."""
+"""Signs for an inline value, code, math, and a citation or a link to a source elsewhere."""
 
 SIGNS = COMPUTED + CODE + MATH + CITED
 
@@ -25,6 +25,7 @@ _INLINE: tuple[tuple[re.Pattern[str], str], ...] = (
     (re.compile(r"\[@[^\]]+\]"), CITED),
     (re.compile(r"<!--.*?-->"), ""),
     (re.compile(r"</?[a-zA-Z][^>]*>"), ""),
+    (re.compile(r"\]\(https?://[^)\s]*\)"), "]" + CITED),
     (re.compile(r"\]\([^)\s]*(?:\s+\"[^\"]*\")?\)"), "]"),
     (re.compile(r"\{:?\s*[#.:\w][^}]*\}"), ""),
 )

@@ -49,6 +49,8 @@ def test_a_typed_quantity_is_found(text: str, what: str) -> None:
     [
         "It idles {{ bubble_fraction(stages=4, microbatches=8):.1%}} of the time.",
         "It was 41% in the paper [@llama2024, Table 4].",
+        "It was 41% in [the paper](https://example.org/1).",
+        "## MegaScale on 12,288 GPUs",
         "Set `timeout=30 s` and wait.",
         "It is $2.5$ of $450\\,\\text{GB/s}$ or so.",
         "GPT-3 175B on an A100 80GB with TP 8, step 3, rank 75, 1F1B in FP8 on 128 GPUs.",
