@@ -1,6 +1,7 @@
 // What the modules of the modeler answer to the cases of test_modeler_model.py, as JSON.
 
 import * as advice from "./tools/advice.js";
+import { changesText } from "./tools/changes.js";
 import { nearestValid } from "./tools/fixes.js";
 import { communicationCsv, evaluate, memoryCsv, partsOf, transfersOf } from "./tools/modeler_model.js";
 import { howOf } from "./tools/modeler_how.js";
@@ -29,7 +30,7 @@ async function addresses(queries) {
     return {
       a, b, problems, again, stable: JSON.stringify([read.a, read.b]) === JSON.stringify([a, b]),
       error: found.error?.message ?? null,
-      offers: offers.map(({ changes, next }) => ({ text: advice.changesText(a, changes), error: run(next).error?.message ?? null })),
+      offers: offers.map(({ changes, next }) => ({ text: changesText(a, changes), error: run(next).error?.message ?? null })),
     };
   });
 }

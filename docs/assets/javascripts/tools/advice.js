@@ -2,6 +2,7 @@
 // engine, nothing canned. Pure: the caller evaluates `candidatesOf` and `unitsOf` when it has time.
 
 import { microbatches_for_efficiency } from "../step-formulas.js";
+import { LABELS, changesText, resolvedOf } from "./changes.js";
 import { OWN, SCALES } from "./modeler_state.js";
 import { fullestOf } from "./modeler_model.js";
 import { percent, plainNumber, quantity } from "./quantities.js";
@@ -9,34 +10,6 @@ import { percent, plainNumber, quantity } from "./quantities.js";
 /** Share of the wall below which a pipeline is said to waste time. */
 export const ENOUGH = 0.8;
 const GAIN = 0.005; // of the throughput: less is not worth a sentence
-
-const LABELS = {
-  nodes: "nodes", tp: "TP", cp: "CP", ep: "EP", etp: "ETP", pp: "PP", microbatches: "microbatches",
-  microbatch_size: "microbatch size", sequence: "sequence length", chunks: "chunks", schedule: "schedule",
-  zero: "ZeRO stage", recompute: "recomputation", sp: "sequence parallelism", flash: "FlashAttention",
-  overlap: "overlap of data parallelism", double: "double buffering", exchange: "exchange of keys and values",
-  efficiency: "efficiency of products", buckets: "buckets", gpus: "GPUs per node", order: "rank order",
-  dtype: "number format", model: "model", heads: "heads", kv_heads: "KV heads", ffn_hidden: "FFN width",
-  chip: "accelerator", nic: "network link", experts: "experts", top_k: "experts per token", layers: "layers",
-};
-
-const shown = (value) =>
-  value === null || value === undefined ? "auto" : value === true ? "on" : value === false ? "off"
-    : typeof value === "number" ? plainNumber(value, 4) : value;
-
-/** Changes of a state in words: "PP 4 → 3, microbatches 8 → 16". */
-export function changesText(state, changes, resolved = state) {
-  const words = Object.entries(changes)
-    .filter(([key, value]) => value !== state[key])
-    .map(([key, value]) => `${LABELS[key] ?? key} ${shown(resolved[key] ?? state[key])} → ${shown(value)}`);
-  return words.join(", ");
-}
-
-/** A state with what the engine derived for it: microbatches, sequence, chunks. */
-export const resolvedOf = ({ state, setup }) => ({
-  ...state, microbatches: setup.microbatches, sequence: setup.sequence,
-  chunks: state.chunks ?? setup.order.placement.chunks,
-});
 
 /** Variants that may help, as { changes, about }; those of the pipeline come first. */
 export function candidatesOf(now) {

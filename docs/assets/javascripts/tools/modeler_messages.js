@@ -1,8 +1,7 @@
 // What the modeler has to say about its input: what cannot be read or computed, and what would be.
 
 import { button, el } from "./dom.js";
-import { changesText } from "./advice.js";
-import { nearestValid } from "./fixes.js";
+import { changesText } from "./changes.js";
 import { plainNumber } from "./quantities.js";
 
 /** Problems of single fields, by key, with the changes that would mend them. */
@@ -45,18 +44,26 @@ export function messages({ schema, found, refused, problems, bad, apply, evaluat
   }
   for (const { error, state } of refused) {
     shown.push(message("is-bad", `The address asks for what cannot be computed: ${sentence(error)} The first example takes its place.`,
-      nearest(nearestValid(schema, state, error, works), state, (changes, next) => apply(next))));
+      nearest(schema, { state, error }, works, (changes, next) => apply(next))));
   }
   if (found?.error) {
     shown.push(message("is-bad", `${sentence(found.error)} The results below are those of the last configuration that fits.`,
-      nearest(nearestValid(schema, found.state, found.error, works), found.state, apply)));
+      nearest(schema, found, works, apply)));
   }
   return shown;
 }
 
-const nearest = (offers, state, apply) => (offers.length
-  ? el("div", { class: "tool-actions" }, el("span", {}, "Nearest that work:"),
-    offers.map(({ changes, next }) => button(changesText(state, changes), () => apply(changes, next)))) : null);
+// Buttons for what would work; they come a moment after the message.
+function nearest(schema, { state, error }, works, apply) {
+  const box = el("div", { class: "tool-actions" });
+  import("./fixes.js").then(({ nearestValid }) => {
+    const offers = nearestValid(schema, state, error, works);
+    if (!offers.length) return;
+    box.append(el("span", {}, "Nearest that work:"),
+      ...offers.map(({ changes, next }) => button(changesText(state, changes), () => apply(changes, next))));
+  });
+  return box;
+}
 
 const message = (kind, text, more) => el("div", { class: `tool-message ${kind}` }, el("p", {}, text), more);
 

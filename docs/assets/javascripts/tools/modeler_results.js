@@ -1,13 +1,11 @@
 // Everything that the modeler shows beside its form, and when each part of it is drawn again.
 
 import { el } from "./dom.js";
-import { bought, candidatesOf, recommend, unitsOf } from "./advice.js";
 import { answer, comparison } from "./modeler_answer.js";
-import { linksSection, memorySection, pipelineSection, timeSection, trafficSection, utilisationSection } from "./modeler_sections.js";
+import { timeSection } from "./modeler_time.js";
 import { takeaway } from "./modeler_take.js";
-import { sensitivities, tips } from "./modeler_tips.js";
 
-const SLICE_MS = 8; // of a variant's evaluation at a time, so that typing is never held up
+let later = null; // what is drawn below the screen, and what is computed when there is time
 
 /** Returns { answer, details, at(index), update(found, at, address) }. */
 export function results({ signal, say, apply, evaluate, catalog }) {
@@ -32,31 +30,48 @@ export function results({ signal, say, apply, evaluate, catalog }) {
   section("Take away", take.element);
 
   let [width, shown, last] = [0, null, null];
-  const sweep = idleSweep(signal);
-
+  // What is below the screen follows once the answer has been painted, a section at a time.
+  let drawing = 0;
   const draw = () => {
     const [all, at] = shown;
-    const now = all[at];
     top.replaceChildren(...answer(all));
     side.box.hidden = all.length < 2;
     side.body.replaceChildren(...(all.length > 1 ? [comparison(all)] : []));
     fill(time, timeSection(all, at, width));
-    fill(pipeline, pipelineSection(now, at, width));
-    fill(memory, memorySection(now, at, width));
-    fill(traffic, trafficSection(now, at, width));
-    fill(links, linksSection(now, at, width));
-    fill(utilisation, utilisationSection(now, at));
+    details.setAttribute("aria-busy", "true");
+    const mine = ++drawing;
+    afterPaint(async () => {
+      later ??= Promise.all([import("./modeler_sections.js"), import("./modeler_explore.js")]);
+      const [sections, { exploration }] = await later;
+      explore ??= exploration({ signal, apply, evaluate, catalog });
+      drawRest(mine, [
+        [pipeline, sections.pipelineSection], [memory, sections.memorySection], [traffic, sections.trafficSection],
+        [links, sections.linksSection], [utilisation, sections.utilisationSection],
+      ]);
+    });
+  };
+  const drawRest = (mine, [[where, what], ...others]) => {
+    if (mine !== drawing || signal.aborted) return;
+    const [all, at] = shown;
+    fill(where, what(all[at], at, width));
+    if (others.length) setTimeout(drawRest, 0, mine, others);
+    else {
+      details.removeAttribute("aria-busy");
+      tryOut(all[at], at);
+    }
   };
 
-  // Variants are evaluated after the answer has been painted, a few at a time.
-  const explore = () => {
-    const [all, at] = shown;
-    const now = all[at];
+  // Variants are evaluated last, in idle time.
+  let explore = null;
+  const tryOut = (now, at) => {
+    const key = JSON.stringify(now.state);
+    if (key === last) return;
+    last = key;
     for (const { body } of [change, units]) body.setAttribute("aria-busy", "true");
-    sweep(variants(now, evaluate, catalog), ({ tried, rows, other }) => {
-      change.body.replaceChildren(...tips(now, recommend(now, tried), apply));
-      units.body.replaceChildren(...sensitivities(rows));
-      if (other) fill(links, linksSection({ ...now, other }, at, width));
+    explore(now, async ({ advice, effects, other }) => {
+      fill(change, advice);
+      fill(units, effects);
+      if (other) fill(links, (await later)[0].linksSection({ ...now, other }, at, width));
       for (const { body } of [change, units]) body.removeAttribute("aria-busy");
     });
   };
@@ -83,57 +98,14 @@ export function results({ signal, say, apply, evaluate, catalog }) {
       shown = [found, at];
       width ||= Math.floor(details.clientWidth) || 720;
       draw();
-      const key = JSON.stringify(found[at].state);
-      if (key !== last) explore();
-      last = key;
     },
   };
 }
 
 const fill = ({ body }, children) => body.replaceChildren(...children.filter(Boolean));
 
-// Evaluates variants one by one; what it returns at the end is what they say together.
-function* variants(now, evaluate, catalog) {
-  const tried = [];
-  for (const one of candidatesOf(now)) {
-    tried.push({ ...one, found: evaluate({ ...now.state, ...one.changes }) });
-    yield;
-  }
-  const rows = [];
-  for (const { tries, name } of unitsOf(now, catalog)) {
-    for (const changes of tries) {
-      const found = evaluate({ ...now.state, ...changes });
-      yield;
-      if (found.error) continue;
-      rows.push({ name: name(changes), effect: bought(now, found) });
-      break;
-    }
-  }
-  const rings = now.setup.parallel.cp > 1 && now.setup.context_exchange === "p2p";
-  const other = rings ? evaluate({ ...now.state, double: !now.setup.double_buffering }) : null;
-  return { tried, rows, other: other?.error ? null : other };
-}
-
-// Runs a generator in idle time, in slices; a new one takes the place of the one before.
-function idleSweep(signal) {
-  let current = null;
-  const later = window.requestIdleCallback ?? ((work) => setTimeout(work, 30));
-  return (work, done) => {
-    current = work;
-    const go = () => {
-      const until = performance.now() + SLICE_MS;
-      while (current === work && !signal.aborted) {
-        const { done: ended, value } = work.next();
-        if (ended) {
-          done(value);
-          return;
-        }
-        if (performance.now() > until) {
-          later(go, { timeout: 500 });
-          return;
-        }
-      }
-    };
-    later(go, { timeout: 500 });
-  };
+// When the frame that is being made has been painted; without frames (a page that is not seen), soon.
+function afterPaint(work) {
+  if (document.hidden) setTimeout(work, 0);
+  else requestAnimationFrame(() => setTimeout(work, 0));
 }

@@ -1,48 +1,15 @@
-// The sections below the answer, each from what the engine found: { title, body(found, width) }.
+// The sections below the first, each made from what the engine found: section(found, at, width).
 
 import { el } from "./dom.js";
 import { value } from "./modeler_answer.js";
-import { breakdown, memoryBars, shownRanks, transfers } from "./modeler_bars.js";
-import { LEVELS, PARTS, axisLabel, hiddenOf, partsOf } from "./modeler_model.js";
+import { memoryBars, shownRanks, transfers } from "./modeler_more_bars.js";
+import { LEVELS, PARTS, axisLabel } from "./modeler_model.js";
 import { roofline } from "./modeler_roofline.js";
+import { note, num, swatch, table } from "./modeler_table.js";
 import { kindsOf, lanesOf, timelinePicture } from "./modeler_timeline.js";
 import { bytes, percent, plainNumber, quantity, seconds } from "./quantities.js";
 import { timeline } from "../engine/training.js";
 import { CONVENTIONS } from "../engine/transformer.js";
-
-const swatch = (role, solid = false) =>
-  el("span", { class: `modeler-swatch${solid ? " is-solid" : ""}`, style: `--role:var(--fig-${role}-soft);--edge:var(--fig-${role})` });
-const note = (...words) => el("p", { class: "modeler-note" }, words);
-const num = (...given) => el("td", { class: "num" }, given);
-
-/** A table in a box of its own; a heading that begins with # stands over numbers. */
-export function table(label, head, rows) {
-  return el("div", { class: "tool-scroll", tabindex: "0", role: "group", "aria-label": label },
-    el("table", { class: "tool-table" },
-      el("thead", {}, el("tr", {}, head.map((name) => el("th", { scope: "col", class: name.startsWith("#") ? "num" : null }, name.replace("#", ""))))),
-      el("tbody", {}, rows)));
-}
-
-/** Where the time goes; `all` are the configurations, `at` the one that is worked on. */
-export function timeSection(all, at, width) {
-  const found = all[at];
-  const { step, published } = found;
-  const hidden = new Map(hiddenOf(found).map((part) => [part.axis, part]));
-  const row = ({ key, axis, label, role, seconds: s }) => {
-    const behind = hidden.get(axis);
-    hidden.delete(axis);
-    return el("tr", {}, el("th", { scope: "row" }, swatch(role), label),
-      num(s ? value(seconds(s), key.replace("exposed-", "exposed:"), at) : "0 s"), num(percent(s / step.step_time_s)),
-      num(behind ? value(seconds(behind.seconds), `hidden:${axis}`, at) : ""));
-  };
-  const rows = partsOf(found).map(row);
-  for (const { axis, role } of [...hidden.values()]) rows.push(row({ axis, role, key: "", label: `exposed ${axis.toUpperCase()}`, seconds: 0 }));
-  rows.push(el("tr", { class: "modeler-total" }, el("th", { scope: "row" }, "step"), num(value(seconds(step.step_time_s), "step", at)), num("100%"), num("")));
-  return [breakdown(all, width),
-    note(`A GPU of pipeline rank ${step.pipeline_rank}, which works longest. The thin bar below is communication that runs behind the one above.`),
-    table("Where the time goes", ["part", "#time", "#share", "#hidden besides"], rows),
-    published?.step_time_s ? note(`Published for this run: ${seconds(published.step_time_s)} a step. What the run does not publish is assumed, and the efficiency of products is an input.`) : null];
-}
 
 /** The pipeline: efficiency and both bubble measures, of the schedule and of this step; timeline. */
 export function pipelineSection(found, at, width) {

@@ -2,9 +2,7 @@
 
 import { el, svgEl, button } from "./dom.js";
 import { bytes, change } from "./quantities.js";
-import { table } from "./modeler_sections.js";
-
-const num = (...given) => el("td", { class: "num" }, given);
+import { num, table } from "./modeler_table.js";
 
 /** A list of what to change, each with a button that does it. */
 export function tips(now, found, apply) {

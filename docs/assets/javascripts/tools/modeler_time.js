@@ -1,0 +1,29 @@
+// Where the time goes: the first section, drawn with the answer.
+
+import { el } from "./dom.js";
+import { value } from "./modeler_answer.js";
+import { breakdown } from "./modeler_bars.js";
+import { hiddenOf, partsOf } from "./modeler_model.js";
+import { note, num, swatch, table } from "./modeler_table.js";
+import { percent, seconds } from "./quantities.js";
+
+/** Where the time goes; `all` are the configurations, `at` the one that is worked on. */
+export function timeSection(all, at, width) {
+  const found = all[at];
+  const { step, published } = found;
+  const hidden = new Map(hiddenOf(found).map((part) => [part.axis, part]));
+  const row = ({ key, axis, label, role, seconds: s }) => {
+    const behind = hidden.get(axis);
+    hidden.delete(axis);
+    return el("tr", {}, el("th", { scope: "row" }, swatch(role), label),
+      num(s ? value(seconds(s), key.replace("exposed-", "exposed:"), at) : "0 s"), num(percent(s / step.step_time_s)),
+      num(behind ? value(seconds(behind.seconds), `hidden:${axis}`, at) : ""));
+  };
+  const rows = partsOf(found).map(row);
+  for (const { axis, role } of [...hidden.values()]) rows.push(row({ axis, role, key: "", label: `exposed ${axis.toUpperCase()}`, seconds: 0 }));
+  rows.push(el("tr", { class: "modeler-total" }, el("th", { scope: "row" }, "step"), num(value(seconds(step.step_time_s), "step", at)), num("100%"), num("")));
+  return [breakdown(all, width),
+    note(`A GPU of pipeline rank ${step.pipeline_rank}, which works longest. The thin bar below is communication that runs behind the one above.`),
+    table("Where the time goes", ["part", "#time", "#share", "#hidden besides"], rows),
+    published?.step_time_s ? note(`Published for this run: ${seconds(published.step_time_s)} a step. What the run does not publish is assumed, and the efficiency of products is an input.`) : null];
+}
