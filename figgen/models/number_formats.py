@@ -1,0 +1,157 @@
+"""Binary floating-point formats: what they can hold, and what a number becomes in them.
+
+A format is its exponent and mantissa bits and what its topmost codes mean. IEEE-like formats
+(FP16, BF16, E5M2) give the whole top exponent to infinities and NaN, E4M3 only its last code,
+E2M1 nothing. Sources: IEEE 754; Micikevicius et al. 2022, arXiv:2209.05433; OCP MX 1.0.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from figgen.errors import InputError, unknown
+
+Array: TypeAlias = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class FloatFormat:
+    """A signed format; `specials` says what the topmost exponent is used for.
+
+    "ieee": infinities and NaN; "nan": its largest mantissa is NaN; "none": numbers only.
+    """
+
+    name: str
+    exponent_bits: int
+    mantissa_bits: int
+    specials: Literal["ieee", "nan", "none"] = "ieee"
+
+    @property
+    def bits(self) -> int:
+        """Bits of one number, its sign included."""
+        return 1 + self.exponent_bits + self.mantissa_bits
+
+    @property
+    def bias(self) -> int:
+        """What is subtracted from the stored exponent."""
+        return int(2 ** (self.exponent_bits - 1)) - 1
+
+    @property
+    def highest_exponent(self) -> int:
+        """Exponent of the largest number."""
+        top = int(2**self.exponent_bits) - 1 - (self.specials == "ieee")
+        return top - self.bias
+
+    @property
+    def largest(self) -> float:
+        """The largest finite number."""
+        missing = 2 if self.specials == "nan" else 1
+        return float((2 - missing * 2.0**-self.mantissa_bits) * 2.0**self.highest_exponent)
+
+    @property
+    def smallest_normal(self) -> float:
+        """The smallest number with full precision."""
+        return float(2.0 ** (1 - self.bias))
+
+    @property
+    def smallest(self) -> float:
+        """The smallest positive number, a subnormal."""
+        return float(2.0 ** (1 - self.bias - self.mantissa_bits))
+
+    @property
+    def epsilon(self) -> float:
+        """Step from 1 to the next number."""
+        return float(2.0**-self.mantissa_bits)
+
+    def worst_relative_error(self, magnitude: float) -> float:
+        """Largest relative error of rounding to nearest a number of this magnitude; at most 1."""
+        if magnitude > self.largest:
+            return 1.0
+        exponent = np.floor(np.log2(max(magnitude, self.smallest_normal)))
+        return float(min(1.0, 2.0 ** (exponent - self.mantissa_bits) / 2 / magnitude))
+
+    def rounded(self, numbers: Array) -> Array:
+        """`numbers` to the nearest of the format, ties to even.
+
+        Beyond the largest, IEEE-like formats overflow to infinity and the others saturate, which
+        is what hardware conversions do for E4M3 and E2M1 by default.
+        """
+        magnitude = np.abs(numbers)
+        exponent = np.floor(np.log2(np.maximum(magnitude, self.smallest_normal)))
+        step = 2.0 ** (exponent - self.mantissa_bits)
+        found = np.round(magnitude / step) * step
+        beyond = np.inf if self.specials == "ieee" else self.largest
+        return np.asarray(np.sign(numbers) * np.where(found > self.largest, beyond, found))
+
+
+_ALL = (
+    FloatFormat("FP32", 8, 23),
+    FloatFormat("TF32", 8, 10),
+    FloatFormat("BF16", 8, 7),
+    FloatFormat("FP16", 5, 10),
+    FloatFormat("FP8 E5M2", 5, 2),
+    FloatFormat("FP8 E4M3", 4, 3, "nan"),
+    FloatFormat("FP4 E2M1", 2, 1, "none"),
+)
+
+FORMATS: dict[str, FloatFormat] = {each.name: each for each in _ALL}
+"""Formats by name, widest first."""
+
+
+def float_format(name: str) -> FloatFormat:
+    """The format of that name. Raises InputError, with the nearest, for an unknown one."""
+    if name not in FORMATS:
+        raise unknown("number format", name, FORMATS)
+    return FORMATS[name]
+
+
+@dataclass(frozen=True, slots=True)
+class BlockFormat:
+    """Elements that share a scale: `block` of them, `scale_bits` for it; 0 elements mean all."""
+
+    name: str
+    element: str
+    block: int
+    scale_bits: int
+    scale_is_power: bool
+
+    @property
+    def bits_per_element(self) -> float:
+        """Bits of an element and of its part of the scale; a scale per tensor counts nothing."""
+        share = self.scale_bits / self.block if self.block else 0.0
+        return float_format(self.element).bits + share
+
+    def rounded(self, numbers: Array) -> Array:
+        """`numbers` scaled block by block to the element's largest, rounded, and scaled back.
+
+        A scale that is a power of two is rounded up, so that nothing overflows. Raises InputError
+        for numbers that blocks do not divide.
+        """
+        block = self.block or len(numbers)
+        if len(numbers) % block:
+            raise InputError("numbers", expected=f"a multiple of {block}", got=len(numbers))
+        element = float_format(self.element)
+        rows = numbers.reshape(-1, block)
+        scale = np.abs(rows).max(axis=1, keepdims=True) / element.largest
+        if self.scale_is_power:
+            scale = 2.0 ** np.ceil(np.log2(scale))
+        return np.asarray((element.rounded(rows / scale) * scale).reshape(-1))
+
+
+BLOCKS: dict[str, BlockFormat] = {
+    each.name: each
+    for each in (
+        BlockFormat("FP8, a scale per tensor", "FP8 E4M3", 0, 32, False),
+        BlockFormat("FP8, 128 to a scale", "FP8 E4M3", 128, 32, False),
+        BlockFormat("FP8, 128 × 128 to a scale", "FP8 E4M3", 128 * 128, 32, False),
+        BlockFormat("MXFP8", "FP8 E4M3", 32, 8, True),
+        BlockFormat("FP4, a scale per tensor", "FP4 E2M1", 0, 32, False),
+        BlockFormat("MXFP4", "FP4 E2M1", 32, 8, True),
+        BlockFormat("NVFP4", "FP4 E2M1", 16, 8, False),
+    )
+}
+"""Scaled formats by name; NVFP4's own FP8 scale is taken as exact."""
