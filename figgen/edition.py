@@ -23,6 +23,7 @@ from figgen.formulas import FORMULAS, module
 from figgen.formulas.javascript import functions_module
 from figgen.formulas.notes import notes_module
 from figgen.generated.site_pages import site_pages
+from figgen.joined import joined
 from figgen.layouts import layouts_json
 from figgen.markdown import directive, math
 from figgen.markdown.pages import Page, Problem, Site, fences, figure_numbers
@@ -33,6 +34,9 @@ Content: TypeAlias = str | bytes
 
 TOOLS = "tools/"
 """The folder of the pages whose scripts compute with the formulas."""
+
+JOINED = ("assets/javascripts/tools/rank-map.js",)
+"""Scripts that are published with all that they import: one request instead of twenty."""
 
 STEP_FORMULAS = "step-formulas.js"
 """The few formulas that scripts import by name; all of them are in formulas.js, loaded later."""
@@ -96,7 +100,9 @@ class Edition:
                 FORMULAS[name] for name in used
             )
         if self.docs:
-            made |= lean_scripts(self.docs)
+            scripts = lean_scripts(self.docs)
+            made |= scripts
+            made |= {path: joined(scripts, path) for path in JOINED if path in scripts}
         if any(path.endswith(".plotly.json") for path in made):
             made["assets/javascripts/plotly.min.js"] = _plotly_bundle()
         return made

@@ -1,0 +1,80 @@
+"""Scripts joined into one file are the same programs."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from figgen.errors import InputError
+from figgen.joined import can_join, joined
+from figgen.scripts import lean_scripts
+
+DOCS = Path(__file__).parents[1] / "docs"
+MAP = "assets/javascripts/tools/rank-map.js"
+
+SCRIPTS = {
+    "a/entry.js": 'import { one, two as second } from "./b.js";\nimport * as all from "../c.js";\n'
+    "const three = all.three();\nglobalThis.told = [one, second(), three, all.one];\n",
+    "a/b.js": 'import {\n  three,\n} from "../c.js";\nexport const one = 1;\n'
+    "export function two() {\nreturn three() - one;\n}\nconst $m1 = 0;\n",
+    "c.js": 'export { four as three, one };\nconst one = "c";\nfunction four() {\nreturn 3;\n}\n',
+}
+
+
+def test_names_of_different_modules_stay_apart() -> None:
+    text = joined(SCRIPTS, "a/entry.js")
+    assert text.count("const one = ") == 2
+    assert not re.search(r"^(import|export)\b", text, re.M)
+    assert text.index("function four") < text.index("function two") < text.index("globalThis")
+
+
+@pytest.mark.skipif(not shutil.which("node"), reason="no JavaScript without a browser here")
+def test_joined_program_does_what_its_modules_do() -> None:
+    program = f"{joined(SCRIPTS, 'a/entry.js')}console.log(JSON.stringify(told));"
+    told = subprocess.run(["node", "-e", program], capture_output=True, text=True, check=True)
+    assert told.stdout.strip() == '[1,2,3,"c"]'
+
+
+def test_what_is_passed_on_is_found() -> None:
+    scripts = {
+        "entry.js": 'import { x } from "./b.js";\nx();\n',
+        "b.js": 'export { y as x } from "./c.js";\n',
+        "c.js": "export const y = () => 1;\n",
+    }
+    text = joined(scripts, "entry.js")
+    assert "x: $m0.y" in text
+    assert "const { x: x } = $m1;" in text
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        ({"c.js": 'import { one } from "./a/b.js";\nexport const three = 1;\n'}, "each other"),
+        ({"c.js": "export default 1;\n"}, "can be joined"),
+        ({"c.js": 'export * from "./d.js";\n'}, "can be joined"),
+        ({"c.js": "export const three = import.meta.url;\n"}, "import.meta"),
+        ({"a/b.js": 'import { x } from "./missing.js";\n'}, "a/missing.js"),
+        ({"a/entry.js": "export const x = 1;\n"}, "exports nothing"),
+    ],
+)
+def test_what_is_not_understood_is_refused(change: dict[str, str], told: str) -> None:
+    with pytest.raises(InputError, match=told):
+        joined(SCRIPTS | change, "a/entry.js")
+
+
+def test_what_is_loaded_later_is_not_joined() -> None:
+    assert can_join(SCRIPTS, "a/entry.js")
+    later = SCRIPTS | {"c.js": 'export const three = () => import("./d.js");\n'}
+    assert not can_join(later, "a/entry.js")
+    with pytest.raises(InputError, match="can be joined"):
+        joined(later, "a/entry.js")
+
+
+def test_rank_map_can_be_joined() -> None:
+    scripts = lean_scripts(DOCS)
+    assert can_join(scripts, MAP)
+    assert "import.meta.url" in joined(scripts, MAP)
