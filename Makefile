@@ -35,11 +35,12 @@ test: $(READY) ## Run every test, Chromium included (ARGS='-k name' is passed on
 	@CHROME_PATH="$$($(RUN) tests.browser.chromium)"; export CHROME_PATH; \
 	$(RUN) pytest -n $(WORKERS) --dist worksteal --require-browser $(ARGS)
 
-check: $(READY) ## Check style, types and the import law
+check: $(READY) ## Check style, types, the import law and the prose
 	$(RUN) ruff check
 	$(RUN) ruff format --check
 	$(RUN) mypy
 	$(RUN) pytest -q tests/test_layers.py
+	$(RUN) figgen lint docs
 
 golden: $(READY) ## Rewrite tests/golden/ from what the code prints now; review it with git diff
 	$(RUN) pytest -q --update-golden $(ARGS)
@@ -48,7 +49,7 @@ bench: $(READY) $(BENCH)/ready ## Time the site's build beside other tools', and
 	@$(BENCH)/bin/python -m tests.benchmarks
 	@$(RUN) pytest tests/benchmarks -o python_files='bench_*.py' -q -s $(ARGS)
 
-stats: $(READY) ## Count figures, formulas, pages and lines
+stats: $(READY) ## Count words, figures, computed numbers and worked problems of each page
 	$(RUN) figgen stats
 
 clean: ## Remove site/ and every cache (.venv stays; delete it for a fresh set-up)

@@ -13,8 +13,15 @@ from figgen.charts import (
     Scalar,
     Table,
 )
-from figgen.errors import InputError
-from figgen.figures.mesh_layouts import Block, block_of, coordinates, laid_out, whole_world
+from figgen.errors import InputError, check_between
+from figgen.figures.mesh_layouts import (
+    LARGEST_GRID,
+    Block,
+    block_of,
+    coordinates,
+    laid_out,
+    whole_world,
+)
 from figgen.models.layout import ParallelLayout, mesh_of
 from figgen.models.mesh import IntArray, RankMesh, coordinate_array, group_index, groups
 from figgen.models.placement import Communicator, communicator
@@ -39,11 +46,12 @@ def rank_grid(
     order: str = "megatron",
     first: str = "tp",
     communicators: tuple[str, ...] = (),
+    most: int = LARGEST_GRID,
     whole: bool = False,
 ) -> RankGrid:
     """Every GPU by node, with all its coordinates, coloured by the groups of one communicator.
 
-    Above 512 GPUs one block of whole nodes stands for the others, unless the `whole` world is
+    Above `most` GPUs one block of whole nodes stands for the others, unless the `whole` world is
     wanted, as for the download.  `first` is the communicator that the grid is coloured by until a
     reader chooses another, of all or of the given `communicators`.
     """
@@ -51,7 +59,8 @@ def rank_grid(
     names = communicators or shown_communicators(parallel)
     if first not in names:
         raise InputError("first", expected=f"one of {', '.join(names)}", got=first)
-    block = whole_world(parallel) if whole else block_of(parallel)
+    check_between("most", most, 8, LARGEST_GRID)
+    block = whole_world(parallel) if whole else block_of(parallel, most)
     axes, indices = coordinates(parallel, block.ranks)
     width = parallel.gpus_per_node
     cells = tuple(

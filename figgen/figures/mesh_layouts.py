@@ -86,13 +86,13 @@ def whole_world(parallel: ParallelLayout) -> Block:
     return Block(np.arange(world), 1, f"all {world:,} GPUs")
 
 
-def block_of(parallel: ParallelLayout) -> Block:
+def block_of(parallel: ParallelLayout, most: int = LARGEST_GRID) -> Block:
     """All ranks of a small world; of a large one the nodes of one model replica, or of less.
 
-    Raises InputError when no part of the layout up to `LARGEST_GRID` repeats over the nodes.
+    Raises InputError when no part of the layout up to `most` GPUs repeats over the nodes.
     """
     world = parallel.world_size
-    if world <= LARGEST_GRID:
+    if world <= most:
         return whole_world(parallel)
     choices = (
         (("tp", "cp", "pp"), "one model replica", "model replicas"),
@@ -101,22 +101,22 @@ def block_of(parallel: ParallelLayout) -> Block:
         (("tp",), "one tensor-parallel group", "tensor-parallel groups"),
     )
     for axes, one, several in choices:
-        found = _repeating(parallel, axes)
+        found = _repeating(parallel, axes, most)
         if found is not None:
             nodes = len(found.ranks) // parallel.gpus_per_node
             held = len(found.ranks) // group_array(parallel.dense, axes).shape[1]
             what = one if held == 1 else f"{held} {several}"
             return Block(found.ranks, found.multiplicity, f"{what} on {nodes} nodes")
-    raise InputError("a grid of this layout", expected=f"at most {LARGEST_GRID} GPUs", got=world)
+    raise InputError("a grid of this layout", expected=f"at most {most} GPUs", got=world)
 
 
-def _repeating(parallel: ParallelLayout, axes: tuple[str, ...]) -> Block | None:
+def _repeating(parallel: ParallelLayout, axes: tuple[str, ...], most: int) -> Block | None:
     """The nodes of the first group along `axes`, if such sets of nodes tile the cluster."""
     width = parallel.gpus_per_node
     rows = group_array(parallel.dense, axes)
     sets = {tuple(sorted(set(row))) for row in (rows // width).tolist()}
     size = max(map(len, sets))
-    if size * width > LARGEST_GRID or any(len(nodes) != size for nodes in sets):
+    if size * width > most or any(len(nodes) != size for nodes in sets):
         return None
     if len(sets) * size != parallel.nodes:
         return None

@@ -117,7 +117,9 @@ def table(label: str, headings: Sequence[str], rows: Sequence[Row], sources: Sou
     )
     body = "".join(_row(row, numeric, sources) for row in rows)
     box = 'class="fig-scroll data-table" tabindex="0" role="group"'
+    # The place of the filter, which the script fills without moving the table.
     return (
+        '<p class="data-filter"></p>\n'
         f'<div {box} aria-label="{escape(label)}">'
         f'<table class="fig-table sortable" aria-label="{escape(label)}"><thead><tr>{head}</tr>'
         f"</thead><tbody>\n{body}</tbody></table></div>\n"

@@ -9,7 +9,7 @@ from figgen.generated.fences import figure
 from figgen.models.layout import ParallelLayout
 
 HEAVY_GRID = 384
-"""GPUs from which a grid is coloured by fewer communicators, to stay light."""
+"""GPUs from which a smaller part stands for the others, so that the picture stays light."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,14 +27,14 @@ def layout_sections(laid: Laid) -> str:
 
 
 def _rank_map(laid: Laid) -> str:
-    block = block_of(laid.parallel)
-    names = list(laid.communicators)
-    parameters = laid.parameters
+    parameters, block = laid.parameters, block_of(laid.parallel)
     if len(block.ranks) > HEAVY_GRID:
-        names = [name for name in names if "-" not in name and _sized(laid.parallel, name) > 1]
-        if block.multiplicity > 1:
-            names = [name for name in names if name != "dp"]
-        parameters += f"\ncommunicators: [{', '.join(names)}]\nfirst: {names[0]}"
+        smaller = block_of(laid.parallel, HEAVY_GRID)
+        if len(smaller.ranks) > laid.parallel.gpus_per_node:
+            parameters, block = f"{parameters}\nmost: {HEAVY_GRID}", smaller
+        else:
+            # Only whole pipelines say anything: they are coloured by their stages' groups alone.
+            parameters += "\ncommunicators: [pp]\nfirst: pp"
     part = (
         "" if block.multiplicity == 1
         else " It shows {{ block }}, {{ shown }} of {{ world_size }} GPUs; the others repeat it."
@@ -53,11 +53,6 @@ def _rank_map(laid: Laid) -> str:
             "the same in words.",
         )
     )
-
-
-def _sized(parallel: ParallelLayout, name: str) -> int:
-    size: int = getattr(parallel, name)
-    return size
 
 
 def _groups(laid: Laid) -> str:

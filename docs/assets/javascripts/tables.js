@@ -40,15 +40,13 @@ export function enhance(table) {
     heading.append(button);
     button.addEventListener("click", () => sort(table, heading));
   }
-  const box = document.createElement("p");
+  const box = table.closest(".data-table").previousElementSibling;
   const label = document.createElement("label");
   const input = document.createElement("input");
   const told = document.createElement("output");
-  box.className = "data-filter";
   input.type = "search";
   label.append(`Filter ${table.ariaLabel.toLowerCase()} `, input);
   box.append(label, " ", told);
   input.addEventListener("input", () => filter(table, input.value, told));
   filter(table, "", told);
-  table.closest(".data-table").before(box);
 }
