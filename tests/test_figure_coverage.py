@@ -18,7 +18,7 @@ from figgen.prose import prose_lines
 DOCS = Path(__file__).parents[1] / "docs"
 ENTRIES = planned_figures(DOCS / "appendix" / "figures.toml")
 
-EMPTY_ALLOWED = True
+EMPTY_ALLOWED = False
 """Whether entries may still be open; False once the guide is complete."""
 
 
