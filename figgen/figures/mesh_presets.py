@@ -1,0 +1,53 @@
+"""The named layouts side by side: maps made to learn from, and those of published runs."""
+
+from __future__ import annotations
+
+from figgen import catalog
+from figgen.charts import Column, Named, Table
+from figgen.errors import InputError
+from figgen.figures.mesh_layouts import laid_out
+from figgen.models.layout import ParallelLayout
+from figgen.models.placement import communicator
+from figgen.registry import figure
+
+SIZES = ("tp", "cp", "pp", "dp", "ep", "etp")
+
+
+@figure("layout-presets")
+def layout_presets(*, kinds: tuple[str, ...] = ("map", "training")) -> Table:
+    """Every preset with a layout on whole nodes, and how many nodes hold a TP and a DP group.
+
+    A published run that leaves sizes open, or that fills a part of its nodes, is left out.
+    """
+    rows = []
+    for preset in catalog.PRESETS.values():
+        parallel = _layout(preset) if preset.kind in kinds else None
+        if parallel is not None:
+            rows.append(_row(preset.title, parallel))
+    if not rows:
+        raise InputError("kinds", expected="map or training among them", got=kinds)
+    heads = ("configuration", "nodes", "GPUs each", *(name.upper() for name in SIZES))
+    spans = ("nodes per TP group", "nodes per DP group")
+    largest = max(row[1] * row[2] for row in rows)
+    return Table(
+        columns=tuple(
+            Column(label=head, spec="," if at else "") for at, head in enumerate((*heads, *spans))
+        ),
+        rows=tuple(rows),
+        values={"rows": Named(len(rows)), "largest": Named(largest)},
+    )
+
+
+def _layout(preset: catalog.Preset) -> ParallelLayout | None:
+    try:
+        if isinstance(preset, catalog.TrainingPreset):
+            return laid_out(None, preset.run.name, "", "megatron")
+        return laid_out(preset.name, None, "", "megatron")
+    except InputError:
+        return None
+
+
+def _row(title: str, parallel: ParallelLayout) -> tuple[str | int, ...]:
+    spans = (communicator(parallel, name).nodes_touched_max for name in ("tp", "dp"))
+    sizes = (getattr(parallel, name) for name in SIZES)
+    return (title, parallel.nodes, parallel.gpus_per_node, *sizes, *spans)
