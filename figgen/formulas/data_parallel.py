@@ -89,6 +89,21 @@ def best_bucket_count(communication_s: Number, bucket_overhead_s: Number) -> Num
 
 
 @formula(
+    symbol=r"n_\text{b}^*",
+    unit="bucket",
+    source="derivation: where last bucket and queue meet, or else the queue's minimum",
+    where="bucket_overhead_s > 0",
+)
+def best_overlapped_bucket_count(
+    communication_s: Number, compute_s: Number, bucket_overhead_s: Number
+) -> Number:
+    """Number of buckets that leaves least exposed when overheads hide too (not rounded)."""
+    return maximum(
+        (compute_s - communication_s) / bucket_overhead_s, sqrt(compute_s / bucket_overhead_s)
+    )
+
+
+@formula(
     symbol=r"n_\text{b}",
     unit="bucket",
     source="PyTorch reducer.hpp: a first bucket of 1 MiB, then 25 MiB each",

@@ -8,7 +8,11 @@ import pytest
 
 from figgen import catalog
 from figgen.errors import InputError
-from figgen.formulas.data_parallel import exposed_communication_time
+from figgen.formulas.data_parallel import (
+    best_overlapped_bucket_count,
+    exposed_communication_time,
+)
+from figgen.models.gradient_buckets import best_number
 from figgen.models.gradient_overlap import (
     GradientTensor,
     exposed_s,
@@ -76,3 +80,12 @@ def test_equal_buckets_leave_what_the_closed_form_says(
     expected = exposed_communication_time(communication_s, 1.0, count, overhead_s)
     assert len(buckets) == count
     assert exposed_s(buckets, 1.0) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize("communication_s", [0.02, 0.109, 0.19, 0.2, 0.5])
+@pytest.mark.parametrize("overhead_s", [2e-4, 1e-3, 5e-3])
+def test_closed_form_of_the_best_count_is_beside_the_best_of_all_tried(
+    communication_s: float, overhead_s: float
+) -> None:
+    closed = best_overlapped_bucket_count(communication_s, 0.2, overhead_s)
+    assert abs(best_number(communication_s, 0.2, overhead_s) - closed) <= 1
