@@ -30,10 +30,11 @@ PARTS = (("weights", "weight_bytes"), ("gradients", "gradient_bytes"),
 @figure("state-by-recipe")
 def state_by_recipe(*, parameters: float = 7e9, memory: str = "h100-sxm-80gb") -> Bars:
     """Bytes of weights, gradients and optimizer state of a model, by recipe."""
-    check_between("parameters", parameters, 1e6, 1e14)
+    check_between("parameters", parameters, 1, 1e14)
     recipes = tuple(RECIPES.values())
     capacity = accelerator(memory).hbm_bytes
     totals = {entry.name: parameters * entry.total_bytes for entry in recipes}
+    most = max(totals.values())
     return Bars(
         labels=tuple(f"{entry.name}: {entry.label}" for entry in recipes),
         segments=tuple(
@@ -45,12 +46,13 @@ def state_by_recipe(*, parameters: float = 7e9, memory: str = "h100-sxm-80gb") -
             for index, (part, field) in enumerate(PARTS, 1)
         ),
         axis=Axis(label="bytes before activations", unit="B", low=0.0),
-        rules=(Rule(axis="x", at=capacity, label="one GPU"),),
+        # For a few parameters the line would push the bars into the axis.
+        rules=(Rule(axis="x", at=capacity, label="one GPU"),) if capacity < 2 * most else (),
         values={
             "parameters": Named(parameters, "param"),
             "capacity": Named(capacity, "B"),
             "least": Named(min(totals.values()), "B"),
-            "most": Named(max(totals.values()), "B"),
+            "most": Named(most, "B"),
             "weights": Named(2 * parameters, "B"),
             **{f"{name}_total": Named(total, "B") for name, total in totals.items()},
         },
