@@ -184,8 +184,10 @@ def test_what_does_not_fit_is_said_in_words_with_ways_out(page: Page, site: str)
     assert page.locator(".map-picture.is-stale").count() == 1
     ways = told.locator("[data-nearest]")
     assert ways.all_inner_texts() == ["TP 3 → 4", "TP 3 → 2", "nodes 2 → 3"]
-    ways.first.click()
+    ways.first.focus()
+    page.keyboard.press("Enter")
     page.locator(".map-messages .is-bad").wait_for(state="detached")
+    assert page.evaluate("document.activeElement.matches('.map-summary')"), "the place is kept"
     assert page.locator("[name=tp]").input_value() == "4"
     assert page.locator("[name=dp]").input_value() == "4"
     assert query_of(page) == "?nodes=2&tp=4"

@@ -63,7 +63,7 @@ export function makeLegend(change) {
     const to = el("input", { type: "number", min: 0, max: view.count - 1, "aria-label": "Isolate group number", placeholder: "group", inputmode: "numeric",
       value: state.group ?? "", on: { change: () => change({ group: /^\d+$/.test(to.value) ? Number(to.value) : null }) } });
     pages.replaceChildren(...(view.count > PAGE ? [back, next, to] : []),
-      ...(state.group !== null ? [button("Show all", () => change({ group: null }))] : []));
+      ...(state.group !== null ? [button("Show all", () => { change({ group: null }); list.querySelector("button").focus(); })] : []));
     pages.hidden = !pages.children.length;
   }
   return { element, update };
@@ -86,7 +86,7 @@ export function makeDetails(change) {
   const find = el("input", { type: "number", min: 0, inputmode: "numeric", placeholder: "rank", "aria-label": "Choose a rank", on: {
     change: () => change({ rank: /^\d+$/.test(find.value) ? Number(find.value) : null }),
   } });
-  const clear = button("Clear", () => change({ rank: null }));
+  const clear = button("Clear", () => { change({ rank: null }); find.focus(); });
   const element = el("section", { class: "map-panel map-details", "aria-label": "GPU" }, title, body, el("div", { class: "tool-actions map-pages" }, find, clear));
   const line = (term, text) => [el("dt", {}, term), el("dd", {}, text)];
   function update(parallel, rank, names, pinned) {
@@ -95,7 +95,7 @@ export function makeDetails(change) {
     find.max = parallel.world_size - 1;
     if (rank === null) {
       title.textContent = "No GPU chosen";
-      body.replaceChildren(el("p", {}, "Point at a GPU, tap it, or move to it with the arrow keys."));
+      body.replaceChildren(el("p", { class: "map-hint" }, "Point at a GPU, tap it, or move to it with the arrow keys."));
       return;
     }
     const facts = rankFacts(parallel, rank, names);

@@ -47,7 +47,7 @@ function build(root, signal, layouts) {
     onIsolate: (rank) => shown.groups && change({ group: state.group === null ? shown.groups.index[rank] : null }),
   });
   const messages = el("div", { class: "map-messages" });
-  const summary = el("p", { class: "map-summary" });
+  const summary = el("p", { class: "map-summary", tabindex: -1 });
   const keys = el("p", { id: "map-keys", class: "map-note" },
     "In the picture: arrow keys move, Enter chooses, i isolates the group, + and − zoom, 0 shows the whole; drag or pinch when zoomed, Ctrl and wheel zoom.");
   const links = el("p", { class: "map-note" });
@@ -84,7 +84,10 @@ function build(root, signal, layouts) {
     if (found.parallel) showLayout(found.parallel);
     else if (!shown) showLayout(standIn(found.error));
     form.update(state, { ...found, moved: found.parallel && movedOf(found.parallel) });
-    messages.replaceChildren(...messagesOf(state, { ...found, warnings: found.parallel && warnings(found.parallel) }, problems, change));
+    messages.replaceChildren(...messagesOf(state, { ...found, warnings: found.parallel && warnings(found.parallel) }, problems, (partial) => {
+      change(partial);
+      summary.focus(); // the button that was pressed will be gone
+    }));
     picture.classList.toggle("is-stale", !found.parallel);
     if (found.error) {
       summary.replaceChildren("The picture shows another configuration, one that fits: ", ...summaryOf(shown.parallel));
