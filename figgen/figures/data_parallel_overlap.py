@@ -26,6 +26,8 @@ from figgen.models.gradient_overlap import (
 from figgen.registry import figure
 
 GRADIENT_BYTES = 2
+SLIVER = 0.02
+"""Share of the time axis below which a piece is too narrow for a label."""
 
 
 def _buckets(model: str, found: Job, first: float, cap: float) -> tuple[ReducedBucket, ...]:
@@ -40,22 +42,24 @@ def _buckets(model: str, found: Job, first: float, cap: float) -> tuple[ReducedB
     )
 
 
-def _slots(lane: int, buckets: tuple[ReducedBucket, ...], backward_s: float) -> list[Slot]:
+def _slots(
+    lane: int, buckets: tuple[ReducedBucket, ...], backward_s: float, end_s: float
+) -> list[Slot]:
     """The backward in the buckets' pieces, and below it each bucket's all-reduce."""
     slots, done = [], 0.0
     for index, bucket in enumerate(buckets):
         detail = f"bucket {index}: {bucket.bytes / MIB:.0f} MiB, {len(bucket.tensors)} tensors"
-        if bucket.ready_s > done:
-            slots.append(Slot(lane=lane, start=done, end=bucket.ready_s, role="backward",
-                              label=str(index), detail=detail))  # fmt: skip
-            done = bucket.ready_s
-        for start, end, role in (
-            (bucket.start_s, min(bucket.end_s, backward_s), "hidden"),
-            (max(bucket.start_s, backward_s), bucket.end_s, "exposed"),
+        for on, start, end, role in (
+            (lane, done, bucket.ready_s, "backward"),
+            (lane + 1, bucket.start_s, min(bucket.end_s, backward_s), "hidden"),
+            (lane + 1, max(bucket.start_s, backward_s), bucket.end_s, "exposed"),
         ):
             if end > start:
-                slots.append(Slot(lane=lane + 1, start=start, end=end, role=role,
-                                  label=str(index), detail=detail))  # fmt: skip
+                # Short labels widen the picture until they fit; a sliver keeps a long one instead.
+                label = str(index) if end - start > SLIVER * end_s else f"bucket {index}"
+                slots.append(Slot(lane=on, start=start, end=end, role=role, label=label,
+                                  detail=detail))  # fmt: skip
+        done = max(done, bucket.ready_s)
     return slots
 
 
@@ -68,7 +72,7 @@ def ddp_buckets(
     ranks_per_node: int = 1,
     tokens: int = 8192,
     bucket_mib: int = 350,
-    first_bucket_mib: int = 100,
+    first_bucket_mib: int = 150,
     utilization: float = 0.4,
 ) -> Timeline:
     """One backward with its all-reduce after it, and beside it, bucket by bucket.
@@ -86,7 +90,7 @@ def ddp_buckets(
         Slot(lane=0, start=0, end=found.backward_s, role="backward", label="whole backward"),
         Slot(lane=1, start=found.backward_s, end=found.backward_s + naive, role="exposed",
              label="one all-reduce"),
-        *_slots(2, buckets, found.backward_s),
+        *_slots(2, buckets, found.backward_s, end),
     ]  # fmt: skip
     default = _buckets(model, found, FIRST_BUCKET_BYTES, BUCKET_BYTES)
     left, left_default = exposed_s(buckets, found.backward_s), exposed_s(default, found.backward_s)
