@@ -216,7 +216,7 @@ def test_keyboard_alone_reaches_and_changes_everything(opened: Callable[[str], P
         seen.append(name)
         if name == "tp":
             break
-    assert {"Reset", "Compare two", "3.14\u00a0s", "model", "nodes", "chip"} <= {*seen}
+    assert {"Compare two", "3.14\u00a0s", "model", "nodes", "chip"} <= {*seen}
     page.keyboard.press("ArrowUp")
     assert page.locator("[name=tp]").input_value() == "9"
     page.locator("#modeler .tool-message").wait_for()
@@ -234,6 +234,22 @@ def test_keyboard_alone_reaches_and_changes_everything(opened: Callable[[str], P
     page.locator("#modeler-how").wait_for()
     page.keyboard.press("Escape")
     assert page.evaluate("document.activeElement.dataset.how") == "step"
+
+
+def test_page_is_reached_from_the_rank_map_with_its_layout(page: Page, site: str) -> None:
+    """Without a new page: what one tool loads must not be missing from the other."""
+    page.goto(f"{site}/tools/rank-map/?nodes=4&tp=4&pp=2")
+    page.locator("#rank-map a[href*=modeler]").click()
+    page.wait_for_function(f"() => location.pathname.endsWith('{PATH}')")
+    settled(page)
+    sizes = {name: page.locator(f"[name={name}]").input_value() for name in ("nodes", "tp", "pp")}
+    assert sizes == {"nodes": "4", "tp": "4", "pp": "2"}
+    columns = page.locator(".modeler-columns")
+    assert columns.evaluate("(box) => getComputedStyle(box).display") == "grid"
+    page.locator("#modeler a[href*='rank-map/']").click()
+    page.wait_for_function("() => location.pathname.endsWith('/tools/rank-map/')")
+    page.locator("#rank-map [name=tp]").wait_for()
+    assert page.locator("#rank-map [name=tp]").input_value() == "4"
 
 
 def test_page_survives_navigation_palette_and_a_narrow_window(

@@ -37,8 +37,8 @@ function build(root, signal, catalog) {
   };
   const choosePreset = (name) => change(name ? { ...defaults(schema), ...ofPreset(catalog, name), preset: name } : { ...first, preset: "" });
 
-  const publishedOf = (state) =>
-    queryOf(schema, catalog, state) === `preset=${state.preset}` ? catalog.presets[state.preset].published : null;
+  const isUntouched = (state) => queryOf(schema, catalog, state) === (state.preset && `preset=${state.preset}`);
+  const publishedOf = (state) => (state.preset && isUntouched(state) ? catalog.presets[state.preset].published : null);
 
   const { region, say } = liveRegion();
   const form = modelerForm(schema, catalog, {
@@ -73,7 +73,7 @@ function build(root, signal, catalog) {
   function renderNow() {
     found = states().map((state) => ({ ...evaluate(catalog, state), published: publishedOf(state) }));
     form.sync(states()[at], found[at]);
-    bar.update(states(), at);
+    bar.update(states(), at, isUntouched(states()[at]));
     showMessages();
     const query = queryOf(schema, catalog, a, b);
     const here = new URL(location.href);
@@ -90,6 +90,10 @@ function build(root, signal, catalog) {
   renderNow();
 }
 
+// Published runs that are a single press away; the list has them all.
+const SHORT = [["gpt-3-175b", "GPT-3 175B"], ["llama-3-405b-8k-16384", "Llama 3 405B"], ["deepseek-v3", "DeepSeek-V3"],
+  ["nemotron-4-340b", "Nemotron-4 340B"], ["llama-3-8b-fsdp", "Llama 3 8B, FSDP"]];
+
 // Presets, and which of two configurations the form is about.
 function topBar(catalog, { choosePreset, compare, choose }) {
   const presets = presetsOf(catalog);
@@ -100,13 +104,18 @@ function topBar(catalog, { choosePreset, compare, choose }) {
   const again = button("Reset", () => choosePreset(select.value));
   const second = button("Compare two", compare, { "aria-pressed": "false" });
   const which = ["A", "B"].map((name, index) => button(`Edit ${name}`, () => choose(index), { "aria-pressed": "false" }));
+  const chips = SHORT.filter(([name]) => presets.some((one) => one.name === name))
+    .map(([name, text]) => button(text, () => choosePreset(name), { "data-preset": name }));
   const element = el("div", { class: "modeler-bar" },
     el("div", { class: "tool-field" }, el("label", { for: "modeler-preset" }, "Start from"), select),
-    el("div", { class: "tool-actions" }, again, second, el("span", { class: "tool-actions", role: "group", "aria-label": "Which configuration the form edits" }, which)));
+    el("div", { class: "tool-actions" }, again, second, el("span", { class: "tool-actions", role: "group", "aria-label": "Which configuration the form edits" }, which)),
+    el("div", { class: "tool-chips", role: "group", "aria-label": "Published runs" }, chips));
   return {
     element,
-    update(states, at) {
+    update(states, at, untouched) {
       select.value = states[at].preset;
+      again.disabled = untouched;
+      for (const one of chips) one.setAttribute("aria-pressed", String(one.dataset.preset === states[at].preset));
       const both = states.length > 1;
       second.setAttribute("aria-pressed", String(both));
       which.forEach((one, index) => {

@@ -2,7 +2,7 @@
 // Drawn for the width of their box, so that text keeps its size; colours are classes of roles.css.
 
 import { svgEl } from "./dom.js";
-import { percent, seconds } from "./quantities.js";
+import { percent, plainNumber, seconds } from "./quantities.js";
 import { hiddenOf, partsOf } from "./modeler_model.js";
 
 const CHAR = 6.3; // px of a character of 11.5 px text, generously
@@ -38,6 +38,9 @@ export function axis(scale, high, y, format, most) {
     label(format(at), round(scale(at)), y + 16, { class: "modeler-muted", "text-anchor": at ? "middle" : "start" })));
 }
 
+/** How an axis writes seconds: all in seconds, or all under one prefix. */
+export const secondsTo = (high) => (at) => (high < 1 ? seconds(at) : `${plainNumber(at)}\u00a0s`);
+
 /**
  * Where the step's time goes, one bar a configuration on one scale, and a thinner one below it for
  * communication that is hidden. Parts that are wide enough carry their name and share.
@@ -62,7 +65,7 @@ export function breakdown(configurations, width) {
     }
     y += named ? 8 : 0;
   });
-  children.push(...axis(scale, high, y, seconds, width < 500 ? 3 : 6));
+  children.push(...axis(scale, high, y, secondsTo(high), width < 500 ? 3 : 6));
   return picture(`Time of a step in parts: ${configurations.map(said).join("; ")}`, width, y + 22, ...children);
 }
 

@@ -50,6 +50,7 @@ export function memoryBars({ memory }, width) {
   const scale = (value) => left + (value / high) * (width - left - 70);
   const height = 22;
   const bottom = ranks.length * height + 18;
+  const line = capacity === null ? [] : capacityLine(round(scale(capacity)), bottom, width, capacity);
   const children = ranks.flatMap((rank, at) => {
     const y = 18 + at * height;
     let from = 0;
@@ -63,14 +64,15 @@ export function memoryBars({ memory }, width) {
     });
     const total = bytes(rank.total_bytes);
     return [label(`rank ${rank.pipeline_rank}`, 0, y + 13, rank.pipeline_rank === memory.fullest_rank ? { class: "modeler-strong" } : {}),
-      ...segments, label(total, scale(from) + 6, y + 13)];
+      ...segments, label(total, scale(from) + 6, y + 13, { class: "modeler-halo" })];
   });
-  if (capacity !== null) {
-    const x = round(scale(capacity));
-    children.push(
-      svgEl("line", { class: "modeler-capacity", x1: x, x2: x, y1: 14, y2: bottom }),
-      label(`capacity ${bytes(capacity)}`, x, 10, { "text-anchor": x > width - 90 ? "end" : "middle", class: "modeler-strong" }));
-  }
   children.push(...axis(scale, high, bottom, (at) => `${plainNumber(at / 1e9)} GB`, width < 500 ? 3 : 6));
-  return picture(`Memory of a GPU of each pipeline rank; the fullest needs ${bytes(most)}`, width, bottom + 22, ...children);
+  // Bars lie below the line, and what is written beside them above it.
+  const written = children.filter((one) => one?.classList.contains("modeler-halo"));
+  return picture(`Memory of a GPU of each pipeline rank; the fullest needs ${bytes(most)}`, width, bottom + 22, ...children, ...line, ...written);
 }
+
+const capacityLine = (x, bottom, width, capacity) => [
+  svgEl("line", { class: "modeler-capacity", x1: x, x2: x, y1: 14, y2: bottom }),
+  label(`capacity ${bytes(capacity)}`, x, 10, { "text-anchor": x > width - 90 ? "end" : "middle", class: "modeler-strong" }),
+];

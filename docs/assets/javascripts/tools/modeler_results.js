@@ -19,12 +19,12 @@ export function results({ signal, say, apply, evaluate, catalog }) {
   };
   const side = section("Side by side");
   const time = section("Where the time goes");
-  const change = section("What to change");
+  const change = section("What to change", waiting());
   const pipeline = section("Pipeline");
   const memory = section("Memory");
   const traffic = section("What a GPU sends");
   const links = section("Links: bandwidth that is needed");
-  const units = section("What one more unit buys");
+  const units = section("What one more unit buys", waiting());
   const utilisation = section("Utilisation");
   const take = takeaway(say);
   section("Take away", take.element);
@@ -102,6 +102,7 @@ export function results({ signal, say, apply, evaluate, catalog }) {
   };
 }
 
+const waiting = () => el("p", { class: "modeler-note" }, "Variants of the configuration are being evaluated …");
 const fill = ({ body }, children) => body.replaceChildren(...children.filter(Boolean));
 
 // When the frame that is being made has been painted; without frames (a page that is not seen), soon.

@@ -54,14 +54,14 @@ export function linksSection(found, at, width) {
   const rows = levels.map((load) => {
     const enough = load.bandwidth_bytes_per_s >= load.needed_bandwidth_bytes_per_s;
     return el("tr", {}, el("th", { scope: "row" }, LEVELS[load.level]), num(bytes(load.port_bytes)),
-      num(quantity(load.bandwidth_bytes_per_s, "B/s")), num(value(quantity(load.needed_bandwidth_bytes_per_s, "B/s"), `needed:${load.level}`, at)),
-      el("td", { class: enough ? "modeler-good" : "modeler-bad" }, enough ? "✓ enough" : "✕ too slow"),
+      num(quantity(load.bandwidth_bytes_per_s, "B/s")), num(el("span", { class: enough ? "modeler-good" : "modeler-bad", role: "img", "aria-label": enough ? "enough" : "too slow" }, enough ? "✓ " : "✕ "),
+        value(quantity(load.needed_bandwidth_bytes_per_s, "B/s"), `needed:${load.level}`, at)),
       num(value(quantity(load.ccr, "FLOP/B"), `ccr:${load.level}`, at)), num(value(quantity(load.ridge, "FLOP/B"), `ridge:${load.level}`, at)),
       num(value(percent(load.efficiency_with_overlap), `attainable:${load.level}`, at)), num(percent(load.efficiency_without_overlap)));
   });
   return [
-    table("Links", ["link of a GPU", "#bytes per step", "#bandwidth", "#needed at least", "verdict", "#work per byte", "#ridge point", "#attainable", "#without overlap"], rows),
-    note("Needed at least: the bandwidth per GPU and direction below which the link sets the pace, however well sending and computing overlap."),
+    table("Links", ["link of a GPU", "#bytes per step", "#bandwidth", "#needed at least", "#work per byte", "#ridge point", "#attainable", "#without overlap"], rows),
+    note("Needed at least: the bandwidth per GPU and direction below which the link sets the pace, however well sending and computing overlap; ✓ the link has it, ✕ it does not."),
     el("div", { class: "modeler-drawing" }, roofline(levels, Math.min(width, 720), LEVELS)),
     buckets && bucketNote(buckets, at), keysNote(found, at),
   ];

@@ -1,7 +1,7 @@
 // The pipeline as it runs with this configuration: one lane a rank, from the engine's simulation.
 
 import { svgEl } from "./dom.js";
-import { axis, box, label, picture, round, textWidth } from "./modeler_bars.js";
+import { axis, box, label, picture, round, secondsTo, textWidth } from "./modeler_bars.js";
 import { percent, seconds } from "./quantities.js";
 
 // Kinds of action by their number, as engine/orders.js has them: F, B, I, W.
@@ -47,7 +47,7 @@ export function timelinePicture({ trace, before_s, after_s }, width) {
   for (const [from, to, name] of [[0, before_s, "weights gathered"], [before_s + trace.makespan, total, "gradients reduced"]]) {
     if (scale(to) - scale(from) > 0.5) children.push(box("dp", scale(from), 2, scale(to) - scale(from), bottom - 5, `${name}: ${seconds(to - from)}`, { "fill-opacity": 0.75 }));
   }
-  children.push(...axis(scale, total, bottom, seconds, width < 500 ? 3 : 6));
+  children.push(...axis(scale, total, bottom, secondsTo(total), width < 500 ? 3 : 6));
   const said = `${schedule.orders.length} pipeline ranks, ${schedule.microbatches} microbatches; ${percent(trace.bubble_fraction)} of the wall time of all ranks is idle`;
   return picture(`Pipeline timeline: ${said}`, width, bottom + 22, ...children);
 }
