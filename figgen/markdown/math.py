@@ -97,6 +97,8 @@ class MathTree(Treeprocessor):
             tex = (element.text or "").strip()
             display = tex.startswith(r"\[")
             tex = tex[2:-2].strip()
+            if display:  # arithmatex escapes what stands in a block, but not what stands in a line
+                tex = unescape(tex)
             try:
                 markup = mathml(tex, display)
             except InputError as error:

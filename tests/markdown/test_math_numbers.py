@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections import Counter
+from collections.abc import Callable
 from html import unescape
 from pathlib import Path
 
@@ -63,3 +64,11 @@ def test_every_number_in_math_of_the_built_site_is_whole(site_folder: Path) -> N
             assert not lost, f"{path}: {dict(lost)} of {sources[markup]}"
             seen += 1
     assert seen > 1000
+
+
+@pytest.mark.parametrize("text", ["$a < b$", "$$a < b$$", "before\n\n$$\na < b\n$$\n\nafter"])
+def test_less_than_is_a_sign_in_a_line_and_in_a_block(text: str, convert: Callable) -> None:
+    found = convert(text).html
+    assert "<mo>&#x0003C;</mo>" in found
+    assert "<mi>l</mi><mi>t</mi>" not in found
+    assert "&amp;" not in found
