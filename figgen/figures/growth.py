@@ -48,7 +48,7 @@ def model_growth(*, recipe: str = "zero16") -> Curves:
     months = round(12 * (_year(last) - _year(first)))
     memory_growth = held[GPUS[-1]] / held[GPUS[0]]
     return Curves(
-        x=Axis(label="year", low=2018.0, high=2026.0, spec=".6g"),
+        x=Axis(label="year", low=2018.0, high=2026.0, spec=".5g"),
         y=Axis(label="parameters", unit="param", scale="log10", low=1e8, high=1e13),
         series=(
             Series(

@@ -202,7 +202,7 @@ def memory_by_sequence(
     }
     names = ("selective", "full")
     return Curves(
-        x=Axis(label="sequence length", unit="token", scale="log2"),
+        x=Axis(label="sequence length in tokens", scale="log2", spec=","),
         y=Axis(label="memory of the fullest GPU", unit="B", scale="log10", low=1e10),
         series=tuple(
             Series(name=f"recompute {label}", x=tuple(map(float, lengths)), y=held,

@@ -130,7 +130,7 @@ def misprint_factors() -> Bars:
                 lengths=tuple(entry.factor for entry in found),
             ),
         ),
-        axis=Axis(label="factor between print and computation", scale="log10", low=1.0, spec=".1f"),
+        axis=Axis(label="factor between print and computation", scale="log10", low=1.0),
         values={
             "count": Named(len(found)),
             "most": Named(found[0].factor),

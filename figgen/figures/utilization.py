@@ -9,7 +9,6 @@ from figgen.figures.training_setups import TrainingStep, training_step
 from figgen.models.compute import CONVENTIONS, utilisation
 from figgen.registry import figure
 
-
 SHORT = {
     "6nd": "6 per parameter and token",
     "6nd+attention": "with attention",
@@ -174,7 +173,7 @@ def published_scaling() -> Curves:
         values[f"kept_{index}"] = Named(points[-1][1] / points[0][1])
         values[f"factor_{index}"] = Named(points[-1][0] / points[0][0])
     return Curves(
-        x=Axis(label="GPUs", unit="GPU", scale="log2"),
+        x=Axis(label="GPUs", scale="log2", spec=","),
         y=Axis(label="MFU from the printed throughput", low=0.0, high=0.7, spec=".0%"),
         series=tuple(
             Series(name=label, x=tuple(x for x, _ in points), y=tuple(y for _, y in points),

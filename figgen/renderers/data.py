@@ -20,6 +20,9 @@ from figgen.charts import (
 from figgen.theme import label
 from figgen.units import SPECS
 
+# Digits for a number that is read without a comma between its thousands.
+YEARS = (".5g", ".6g")
+
 
 def data_table(chart: Chart) -> Table:
     """One row per cell, slot, transfer, point, segment or box; a table is its own data."""
@@ -89,8 +92,13 @@ def _steps(chart: Steps) -> Table:
 
 
 def measured(axis: Axis) -> Column:
-    """The column of an axis.  A tick may be rounder than a value, so its digits are not taken."""
+    """The column of an axis.  A tick may be rounder than a value, so its digits are not taken.
+
+    Five digits and more are: a year is no 2,019.
+    """
     spec = ".2%" if axis.spec.endswith("%") else axis.spec.partition(".")[0]
+    if axis.spec in YEARS:
+        return Column(label=axis.label, spec=axis.spec)
     unit = "" if axis.unit == "1" else axis.unit
     return Column(label=axis.label, unit=unit, spec=spec if spec in SPECS or spec == ".2%" else "")
 

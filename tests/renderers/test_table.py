@@ -12,7 +12,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from figgen.charts import Column, Scalar, Table
+from figgen.charts import Axis, Column, Curves, Scalar, Series, Table
 from figgen.renderers import table
 from tests.renderers.samples import SAMPLES, TABLE
 
@@ -149,3 +149,12 @@ def test_no_text_in_a_csv_begins_like_a_formula_and_none_is_lost(text: str, star
 def test_a_negative_number_in_a_csv_stays_a_number() -> None:
     data = Table(columns=(Column(label="x"),), rows=((-1.5,),))
     assert read(table.csv(data))[1] == ["-1.5"]
+
+
+def test_a_year_has_no_comma_between_its_thousands() -> None:
+    chart = Curves(
+        x=Axis(label="year", spec=".5g"),
+        y=Axis(label="parameters", unit="param"),
+        series=(Series(name="dense", x=(2019.125,), y=(1e9,), role="series-1"),),
+    )
+    assert table.shown(table.data_table(chart)).rows == (("dense", "2019.1", "1B"),)
