@@ -8,6 +8,7 @@ import io
 import json
 import math
 import random
+import re
 import shlex
 import shutil
 from collections.abc import Iterator
@@ -82,6 +83,26 @@ def same(one: Any, other: Any) -> bool:
     if isinstance(one, float | int) and isinstance(other, float | int):
         return math.isclose(one, other, rel_tol=1e-12, abs_tol=1e-12)
     return bool(one == other)
+
+
+def imported(name: str, found: dict[str, None]) -> dict[str, None]:
+    """Every module that `name` needs before it runs, itself first."""
+    found[name] = None
+    path = SCRIPTS / f"{name}.js"
+    if path.exists():
+        pattern = r'^(?:import|export)\s[^;]*?from\s+"([^"]+)\.js"'
+        for needed in re.findall(pattern, path.read_text(encoding="utf-8"), flags=re.M):
+            other = (path.parent / needed).resolve().relative_to(SCRIPTS).as_posix()
+            if other not in found:
+                imported(other, found)
+    return found
+
+
+def test_page_loads_the_modules_that_the_answer_needs_all_at_once() -> None:
+    page = (ROOT / "docs" / "tools" / "modeler.md").read_text(encoding="utf-8")
+    listed = page.partition("modules:\n")[2].partition("\nhide:")[0]
+    needed = imported("tools/modeler", {})
+    assert [line.strip("- ") for line in listed.splitlines()] == [*needed][1:]
 
 
 def random_query(rng: random.Random) -> str:

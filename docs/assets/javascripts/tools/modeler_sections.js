@@ -15,7 +15,7 @@ import { CONVENTIONS } from "../engine/transformer.js";
 export function pipelineSection(found, at, width) {
   const { pipeline, step, setup } = found;
   const drawn = timeline(setup);
-  const lanes = lanesOf(pipeline.stages).length;
+  const lanes = lanesOf(setup.order).length;
   const row = (name, schedule, here) => el("tr", {}, el("th", { scope: "row" }, name), num(schedule), num(here));
   return [
     table("Pipeline", ["measure", "#schedule, equal stages", "#this step"], [

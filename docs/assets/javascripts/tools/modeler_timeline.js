@@ -8,18 +8,19 @@ import { percent, seconds } from "./quantities.js";
 const ROLES = ["forward", "backward", "backward-input", "backward-weight"];
 const LETTERS = ["F", "B", "I", "W"];
 const LETTERED = 700; // actions up to which each gets a box of its own
-const MOST_LANES = 32;
+const MANY = 600; // actions of a lane, beyond which a picture of many lanes is slow to paint
 
 /** Which lanes are drawn: all of them, or the first and last. */
-export const lanesOf = (count) =>
-  count <= MOST_LANES
-    ? [...Array(count).keys()]
-    : [...Array(MOST_LANES).keys()].map((at) => (at < MOST_LANES / 2 ? at : count - MOST_LANES + at));
+export function lanesOf({ orders }) {
+  const most = orders[0].length > MANY ? 8 : 32;
+  if (orders.length <= most) return orders.map((_, rank) => rank);
+  return [...Array(most).keys()].map((at) => (at < most / 2 ? at : orders.length - most + at));
+}
 
 /** `trace`, `before_s` and `after_s` are those of the engine's timeline. */
 export function timelinePicture({ trace, before_s, after_s }, width) {
   const { schedule, start, end } = trace;
-  const lanes = lanesOf(schedule.orders.length);
+  const lanes = lanesOf(schedule);
   const total = before_s + trace.makespan + after_s;
   const left = 48;
   const height = lanes.length > 12 ? 14 : 22;
@@ -70,13 +71,14 @@ function boxes(schedule, lanes, place, trace) {
 
 // Thousands of actions are one path for each kind.
 function paths(schedule, lanes, place) {
+  const dense = schedule.orders[0].length > MANY; // outlines would be all that is seen
   const drawn = ROLES.map(() => []);
   lanes.forEach((rank, lane) => schedule.orders[rank].forEach((code, at) => {
     const { x, end, y, height } = place(rank, at, lane);
     drawn[code & 3].push(`M${x.toFixed(1)} ${y}H${end.toFixed(1)}v${height}H${x.toFixed(1)}z`);
   }));
   return drawn.map((found, kind) =>
-    found.length ? svgEl("path", { class: `r-${ROLES[kind]} modeler-thin`, d: found.join("") }) : null);
+    found.length ? svgEl("path", { class: `r-${ROLES[kind]} ${dense ? "modeler-lane" : "modeler-thin"}`, d: found.join("") }) : null);
 }
 
 /** The kinds of action that the trace has, for the legend: [role, letter, label]. */
