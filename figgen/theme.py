@@ -79,6 +79,7 @@ LABELS: dict[str, str] = {
     "backward-weight": "backward for weights",
     "exposed": "exposed communication",
     "hidden": "hidden communication",
+    "neutral": "other work",
 } | {axis: axis.upper() for axis in AXES}
 """What a legend calls a role, where that is not its name."""
 
