@@ -40,10 +40,24 @@ let made = 0;
 
 /** A field for a whole number with the usual choices in a list; what is typed may be anything. */
 export function wholeField(label, { name, value, min = 1, max, usual = [], hint = null, onInput }) {
-  const list = usual.length ? el("datalist", { id: `tool-${++made}` }, usual.map((n) => el("option", { value: n }))) : null;
+  const list = usual.length
+    ? el(
+        "datalist",
+        { id: `tool-${++made}` },
+        usual.map((n) => el("option", { value: n })),
+      )
+    : null;
   const input = el("input", {
-    type: "number", name, min, max, step: 1, inputmode: "numeric", autocomplete: "off",
-    list: list?.id, value: value ?? "", on: { input: () => onInput(input.value, input) },
+    type: "number",
+    name,
+    min,
+    max,
+    step: 1,
+    inputmode: "numeric",
+    autocomplete: "off",
+    list: list?.id,
+    value: value ?? "",
+    on: { input: () => onInput(input.value, input) },
   });
   const box = field(label, input, hint);
   if (list) box.append(list);
@@ -53,9 +67,13 @@ export function wholeField(label, { name, value, min = 1, max, usual = [], hint 
 /** A choice from a list of [value, label] pairs, or of groups [title, pairs]. */
 export function selectField(label, { name, value, options, hint = null, onChange }) {
   const option = ([key, text]) => el("option", { value: key }, text);
-  const select = el("select", { name, on: { change: () => onChange(select.value, select) } },
+  const select = el(
+    "select",
+    { name, on: { change: () => onChange(select.value, select) } },
     options.map(([key, text]) =>
-      Array.isArray(text) ? el("optgroup", { label: key }, text.map(option)) : option([key, text])));
+      Array.isArray(text) ? el("optgroup", { label: key }, text.map(option)) : option([key, text]),
+    ),
+  );
   select.value = value;
   return { box: field(label, select, hint), select };
 }
@@ -69,7 +87,9 @@ export function liveRegion() {
   let waiting = 0;
   const say = (text) => {
     clearTimeout(waiting);
-    waiting = setTimeout(() => { region.textContent = text; }, 150);
+    waiting = setTimeout(() => {
+      region.textContent = text;
+    }, 150);
   };
   return { region, say };
 }
@@ -88,7 +108,9 @@ export function perFrame(work) {
 
 /** Hands the reader a file. */
 export function download(name, content, type) {
-  const address = URL.createObjectURL(content instanceof Blob ? content : new Blob([content], { type }));
+  const address = URL.createObjectURL(
+    content instanceof Blob ? content : new Blob([content], { type }),
+  );
   const link = el("a", { href: address, download: name });
   document.body.append(link);
   link.click();

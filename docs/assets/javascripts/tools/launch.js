@@ -9,7 +9,8 @@ import { closest } from "../engine/errors.js";
 import { MOST_RANKS } from "../engine/layout.js";
 import { evaluate } from "./map_state.js";
 
-const wide = (mesh) => mesh.axes.map(([name, size], at) => [name, size, mesh.strides[at]]).filter(([, size]) => size > 1);
+const wide = (mesh) =>
+  mesh.axes.map(([name, size], at) => [name, size, mesh.strides[at]]).filter(([, size]) => size > 1);
 
 /** Whether `order` puts every rank of `parallel` where it is: axes of one rank do not count. */
 export function sameRanks(parallel, order) {
@@ -18,7 +19,10 @@ export function sameRanks(parallel, order) {
   const other = evaluate({ nodes, gpus, tp, cp, ep, etp: own, dp: null, pp, order }).parallel;
   if (!other) return false;
   const same = (mesh) => {
-    const [here, there] = [wide(parallel[mesh]), new Map(wide(other[mesh]).map(([name, ...rest]) => [name, rest.join()]))];
+    const [here, there] = [
+      wide(parallel[mesh]),
+      new Map(wide(other[mesh]).map(([name, ...rest]) => [name, rest.join()])),
+    ];
     return here.every(([name, ...rest]) => there.get(name) === rest.join());
   };
   return same("dense") && (parallel.ep === 1 || (other.has_experts && same("expert")));
@@ -26,67 +30,117 @@ export function sameRanks(parallel, order) {
 
 const torchrun = ({ nodes, gpus_per_node }) =>
   `torchrun --nnodes ${nodes} --nproc-per-node ${gpus_per_node} \\\n${nodes > 1 ? "  --node-rank $NODE_RANK --master-addr $MASTER_ADDR \\\n" : ""} `;
-const lines = (first, options) => [first, ...options.map(([name, value]) => `  --${name}${value === null ? "" : ` ${value}`}`)].join(" \\\n");
-const cannot = (who, { order }, because) => ({ text: "", note: `${who} cannot place ranks like this: ${because ?? `it has no option for the order ${order}`}.` });
+const lines = (first, options) =>
+  [first, ...options.map(([name, value]) => `  --${name}${value === null ? "" : ` ${value}`}`)].join(
+    " \\\n",
+  );
+const cannot = (who, { order }, because) => ({
+  text: "",
+  note: `${who} cannot place ranks like this: ${because ?? `it has no option for the order ${order}`}.`,
+});
 
 function megatron(parallel) {
   const order = ["megatron", "megatron-tp-pp-dp"].find((name) => sameRanks(parallel, name));
   if (!order) return cannot("Megatron-LM", parallel);
   const { tp, cp, pp, ep, etp } = parallel;
-  const options = [["tensor-model-parallel-size", tp], ["pipeline-model-parallel-size", pp]];
+  const options = [
+    ["tensor-model-parallel-size", tp],
+    ["pipeline-model-parallel-size", pp],
+  ];
   if (cp > 1) options.push(["context-parallel-size", cp]);
   if (ep > 1) options.push(["expert-model-parallel-size", ep]);
   if (ep > 1 || etp !== tp) options.push(["expert-tensor-parallel-size", etp]);
   if (order !== "megatron") options.push(["use-tp-pp-dp-mapping", null]);
-  return { text: lines(`${torchrun(parallel)} pretrain_gpt.py`, options), note: `Data parallelism is what is left: ${parallel.dp}.` };
+  return {
+    text: lines(`${torchrun(parallel)} pretrain_gpt.py`, options),
+    note: `Data parallelism is what is left: ${parallel.dp}.`,
+  };
 }
 
 function pytorch(parallel) {
   const call = (name, mesh) => {
     const axes = [...mesh.axes].reverse(); // slowest first
     const sizes = axes.map(([, size]) => size).join(", ");
-    return `${name} = init_device_mesh("cuda", (${sizes},), mesh_dim_names=(${axes.map(([axis]) => `"${axis}"`).join(", ")},))`.replaceAll(",)", axes.length > 1 ? ")" : ",)");
+    return `${name} = init_device_mesh("cuda", (${sizes},), mesh_dim_names=(${axes.map(([axis]) => `"${axis}"`).join(", ")},))`.replaceAll(
+      ",)",
+      axes.length > 1 ? ")" : ",)",
+    );
   };
   const calls = [call("dense", parallel.dense)];
-  if (parallel.has_experts && (parallel.ep > 1 || parallel.etp !== parallel.tp)) calls.push(call("expert", parallel.expert));
-  return { text: ["from torch.distributed.device_mesh import init_device_mesh", "", ...calls].join("\n"), note: "A device mesh names its axes slowest first." };
+  if (parallel.has_experts && (parallel.ep > 1 || parallel.etp !== parallel.tp))
+    calls.push(call("expert", parallel.expert));
+  return {
+    text: ["from torch.distributed.device_mesh import init_device_mesh", "", ...calls].join("\n"),
+    note: "A device mesh names its axes slowest first.",
+  };
 }
 
 function deepspeed(parallel) {
   const { nodes, gpus_per_node, tp, cp, pp, dp, ep, etp } = parallel;
   if (cp > 1) return cannot("DeepSpeed's pipeline topology", parallel, "it has no context axis");
-  if (ep > 1 && etp !== tp) return cannot("DeepSpeed's pipeline topology", parallel, "its experts keep the tensor parallelism of the other layers");
+  if (ep > 1 && etp !== tp)
+    return cannot(
+      "DeepSpeed's pipeline topology",
+      parallel,
+      "its experts keep the tensor parallelism of the other layers",
+    );
   if (!sameRanks(parallel, "deepspeed")) return cannot("DeepSpeed's pipeline topology", parallel);
   const text = [
     `# deepspeed --num_nodes ${nodes} --num_gpus ${gpus_per_node} train.py`,
-    "from deepspeed.runtime.pipe.topology import PipeModelDataParallelTopology", "",
+    "from deepspeed.runtime.pipe.topology import PipeModelDataParallelTopology",
+    "",
     `topology = PipeModelDataParallelTopology(num_pp=${pp}, num_mp=${tp}, num_dp=${dp})`,
     ...(ep > 1 ? [`# in the model: deepspeed.moe.layer.MoE(..., ep_size=${ep})`] : []),
   ];
-  return { text: text.join("\n"), note: "Give the topology to PipelineModule; its axes are pipe, data and model, slowest first." };
+  return {
+    text: text.join("\n"),
+    note: "Give the topology to PipelineModule; its axes are pipe, data and model, slowest first.",
+  };
 }
 
 function torchtitan(parallel) {
   const { tp, cp, pp, dp, ep, etp } = parallel;
-  if (ep > 1 && etp !== 1) return cannot("torchtitan", parallel, "its experts are not split by tensor parallelism (ETP 1)");
+  if (ep > 1 && etp !== 1)
+    return cannot("torchtitan", parallel, "its experts are not split by tensor parallelism (ETP 1)");
   if (ep > 1 && ep < tp) return cannot("torchtitan", parallel, "it wants EP to be at least TP");
   if (!sameRanks(parallel, "torchtitan")) return cannot("torchtitan", parallel);
-  const degrees = [["data_parallel_replicate", 1], ["data_parallel_shard", dp], ["context_parallel", cp], ["tensor_parallel", tp], ["pipeline_parallel", pp], ["expert_parallel", ep]];
+  const degrees = [
+    ["data_parallel_replicate", 1],
+    ["data_parallel_shard", dp],
+    ["context_parallel", cp],
+    ["tensor_parallel", tp],
+    ["pipeline_parallel", pp],
+    ["expert_parallel", ep],
+  ];
   const options = degrees.map(([name, size]) => [`parallelism.${name}_degree`, size]);
-  return { text: lines(`${torchrun(parallel)} -m torchtitan.train`, options), note: "All of data parallelism is sharded here; a part of it may be replicated instead." };
+  return {
+    text: lines(`${torchrun(parallel)} -m torchtitan.train`, options),
+    note: "All of data parallelism is sharded here; a part of it may be replicated instead.",
+  };
 }
 
 /** Name → [label, function of a layout that gives { text, note }]; text is empty where it cannot be said. */
 export const LAUNCHERS = new Map([
-  ["megatron", ["Megatron-LM", megatron]], ["pytorch", ["PyTorch", pytorch]],
-  ["deepspeed", ["DeepSpeed", deepspeed]], ["torchtitan", ["torchtitan", torchtitan]],
+  ["megatron", ["Megatron-LM", megatron]],
+  ["pytorch", ["PyTorch", pytorch]],
+  ["deepspeed", ["DeepSpeed", deepspeed]],
+  ["torchtitan", ["torchtitan", torchtitan]],
 ]);
 
-const OPTIONS = new Map(Object.entries({
-  "tensor-model-parallel-size": "tp", "context-parallel-size": "cp", "pipeline-model-parallel-size": "pp",
-  "expert-model-parallel-size": "ep", "expert-tensor-parallel-size": "etp",
-  nnodes: "nodes", "nproc-per-node": "gpus", nodes: "nodes", "gpus-per-node": "gpus", "ntasks-per-node": "gpus",
-}));
+const OPTIONS = new Map(
+  Object.entries({
+    "tensor-model-parallel-size": "tp",
+    "context-parallel-size": "cp",
+    "pipeline-model-parallel-size": "pp",
+    "expert-model-parallel-size": "ep",
+    "expert-tensor-parallel-size": "etp",
+    nnodes: "nodes",
+    "nproc-per-node": "gpus",
+    nodes: "nodes",
+    "gpus-per-node": "gpus",
+    "ntasks-per-node": "gpus",
+  }),
+);
 const MAPPING = "use-tp-pp-dp-mapping";
 
 /**
@@ -94,8 +148,14 @@ const MAPPING = "use-tp-pp-dp-mapping";
  * that are not about it, `problems` in words. Sizes that it leaves out are Megatron's 1.
  */
 export function readMegatron(text) {
-  const words = (text.replace(/\\\r?\n/g, " ").match(/"[^"]*"|'[^']*'|[^\s"']+/g) ?? []).map((word) => word.replace(/^["']|["']$/g, ""));
-  const shell = new Map(words.flatMap((word) => /^([A-Za-z_]\w*)=(\d+)$/.exec(word)?.slice(1) ?? []).reduce((pairs, word, at, all) => (at % 2 ? pairs : [...pairs, [word, all[at + 1]]]), []));
+  const words = (text.replace(/\\\r?\n/g, " ").match(/"[^"]*"|'[^']*'|[^\s"']+/g) ?? []).map((word) =>
+    word.replace(/^["']|["']$/g, ""),
+  );
+  const shell = new Map(
+    words
+      .flatMap((word) => /^([A-Za-z_]\w*)=(\d+)$/.exec(word)?.slice(1) ?? [])
+      .reduce((pairs, word, at, all) => (at % 2 ? pairs : [...pairs, [word, all[at + 1]]]), []),
+  );
   const [found, aside, problems] = [{}, [], []];
   let mapping = false;
   words.forEach((word, at) => {
@@ -108,17 +168,37 @@ export function readMegatron(text) {
       const given = option[2] ?? words[at + 1] ?? "";
       const value = given.replace(/^\$\{?(\w+)\}?$/, (all, variable) => shell.get(variable) ?? all);
       const size = /^\d{1,9}$/.test(value) ? Number(value) : 0;
-      if (size < 1 || size > MOST_RANKS) problems.push(`--${name}: expected a whole number from 1 to ${MOST_RANKS.toLocaleString("en")}, got '${given.slice(0, 40)}'`);
+      if (size < 1 || size > MOST_RANKS)
+        problems.push(
+          `--${name}: expected a whole number from 1 to ${MOST_RANKS.toLocaleString("en")}, got '${given.slice(0, 40)}'`,
+        );
       else found[OPTIONS.get(name)] = size;
     }
   });
   const slips = [...new Set(aside)].flatMap((flag) => {
     const near = closest(flag.slice(2), [...OPTIONS.keys(), MAPPING], 1)[0];
-    return near && /parallel|mapping|nproc|nnodes/.test(flag) && near.length > 5 ? [`${flag} is no option of the layout; did you mean --${near}?`] : [];
+    return near && /parallel|mapping|nproc|nnodes/.test(flag) && near.length > 5
+      ? [`${flag} is no option of the layout; did you mean --${near}?`]
+      : [];
   });
-  if (!Object.keys(found).length && !mapping && !problems.length) problems.push("no option about the layout was found, such as --tensor-model-parallel-size 8");
+  if (!Object.keys(found).length && !mapping && !problems.length)
+    problems.push("no option about the layout was found, such as --tensor-model-parallel-size 8");
   const { nodes, gpus, ...sizes } = found;
   const cluster = { ...(nodes && { nodes }), ...(gpus && { gpus }) };
-  const changes = { ...cluster, tp: 1, cp: 1, ep: 1, etp: null, pp: 1, ...sizes, dp: null, order: mapping ? "megatron-tp-pp-dp" : "megatron" };
-  return { changes: problems.length ? null : changes, aside: [...new Set(aside)], problems: [...problems, ...slips] };
+  const changes = {
+    ...cluster,
+    tp: 1,
+    cp: 1,
+    ep: 1,
+    etp: null,
+    pp: 1,
+    ...sizes,
+    dp: null,
+    order: mapping ? "megatron-tp-pp-dp" : "megatron",
+  };
+  return {
+    changes: problems.length ? null : changes,
+    aside: [...new Set(aside)],
+    problems: [...problems, ...slips],
+  };
 }

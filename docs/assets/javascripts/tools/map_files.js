@@ -21,9 +21,13 @@ export function ranksDocument(parallel) {
     const members = groups(mesh, name);
     if (!DENSE.includes(name) && !EXPERT.includes(name)) found.combined[name] = members;
     if (DENSE.includes(name)) found.dense[name] = members;
-    if (EXPERT.includes(name) && parallel.has_experts) found.expert[name] = groups(parallel.expert, name);
+    if (EXPERT.includes(name) && parallel.has_experts)
+      found.expert[name] = groups(parallel.expert, name);
     const { inter_node_share: _, ...summary } = communicator(parallel, name);
-    crossings[name] = { ...summary, inter_node_links_by_group: Array.from(interNodeLinks(rows, parallel.gpus_per_node)) };
+    crossings[name] = {
+      ...summary,
+      inter_node_links_by_group: Array.from(interNodeLinks(rows, parallel.gpus_per_node)),
+    };
   }
   const axes = [...DENSE, ...(parallel.has_experts ? ["ep", "etp", "edp"] : [])];
   const sizes = Object.fromEntries(axes.map((axis) => [axis, parallel[axis]]));
@@ -37,7 +41,9 @@ export const ranksJson = (parallel) => `${spaced(ranksDocument(parallel))}\n`;
 function spaced(value) {
   if (Array.isArray(value)) return `[${value.map(spaced).join(", ")}]`;
   if (value === null || typeof value !== "object") return JSON.stringify(value);
-  return `{${Object.entries(value).map(([key, one]) => `${JSON.stringify(key)}: ${spaced(one)}`).join(", ")}}`;
+  return `{${Object.entries(value)
+    .map(([key, one]) => `${JSON.stringify(key)}: ${spaced(one)}`)
+    .join(", ")}}`;
 }
 
 /** A line per rank and communicator: which group it is in, and which place it has there. */
@@ -49,7 +55,9 @@ export function groupsCsv(parallel) {
     const mesh = meshOf(parallel, name) === parallel.dense ? "dense" : "expert";
     for (let group = 0; group < view.count; group++) {
       membersOf(view, group).forEach((rank, place) => {
-        lines.push(`${name},${mesh},${group},${place},${rank},${Math.floor(rank / gpus_per_node)},${rank % gpus_per_node}`);
+        lines.push(
+          `${name},${mesh},${group},${place},${rank},${Math.floor(rank / gpus_per_node)},${rank % gpus_per_node}`,
+        );
       });
     }
   }
@@ -58,8 +66,17 @@ export function groupsCsv(parallel) {
 
 /** The command line that prints the same. */
 export function commandLine({ nodes, gpus, tp, cp, ep, etp, pp, order }) {
-  const given = [["nodes", nodes], ["gpus-per-node", gpus], ["tp", tp]];
-  for (const [name, size] of [["cp", cp], ["ep", ep], ["pp", pp]]) if (size !== 1) given.push([name, size]);
+  const given = [
+    ["nodes", nodes],
+    ["gpus-per-node", gpus],
+    ["tp", tp],
+  ];
+  for (const [name, size] of [
+    ["cp", cp],
+    ["ep", ep],
+    ["pp", pp],
+  ])
+    if (size !== 1) given.push([name, size]);
   if (etp !== null) given.push(["etp", etp]);
   if (order !== "megatron") given.push(["order", order]);
   return `figgen ranks ${given.map(([name, value]) => `--${name} ${value}`).join(" ")} --json`;

@@ -12,9 +12,14 @@ const GPUS = [1, 2, 4, 8, 72];
 const OWN = "own"; // the entry of the order selector for an order that is typed
 
 const SIZES = [
-  ["nodes", "Nodes"], ["gpus", "GPUs per node"],
-  ["tp", "TP, tensor"], ["cp", "CP, context"], ["pp", "PP, pipeline"], ["dp", "DP, data"],
-  ["ep", "EP, experts"], ["etp", "ETP, tensor"],
+  ["nodes", "Nodes"],
+  ["gpus", "GPUs per node"],
+  ["tp", "TP, tensor"],
+  ["cp", "CP, context"],
+  ["pp", "PP, pipeline"],
+  ["dp", "DP, data"],
+  ["ep", "EP, experts"],
+  ["etp", "ETP, tensor"],
 ];
 
 /** Returns { element, update(state, result, problems) }. */
@@ -31,7 +36,13 @@ export function makeForm(layouts, change) {
   };
   const size = (key, label) => {
     const input = el("input", {
-      type: "number", name: key, min: 1, max: MOST_RANKS, step: 1, inputmode: "numeric", autocomplete: "off",
+      type: "number",
+      name: key,
+      min: 1,
+      max: MOST_RANKS,
+      step: 1,
+      inputmode: "numeric",
+      autocomplete: "off",
       on: { input: () => typed(key, input) },
     });
     inputs.set(key, input);
@@ -42,66 +53,117 @@ export function makeForm(layouts, change) {
       input.value = Math.min(MOST_RANKS, Math.max(1, Math.floor(now * factor)));
       typed(key, input);
     };
-    const step = el("div", { class: "tool-step" },
-      button("÷2", times(0.5), { "aria-label": `Halve ${label}` }), button("×2", times(2), { "aria-label": `Double ${label}` }));
+    const step = el(
+      "div",
+      { class: "tool-step" },
+      button("÷2", times(0.5), { "aria-label": `Halve ${label}` }),
+      button("×2", times(2), { "aria-label": `Double ${label}` }),
+    );
     input.replaceWith(step);
     step.firstChild.after(input);
     return box;
   };
   const fields = new Map(SIZES.map(([key, label]) => [key, size(key, label)]));
-  const chips = (key, values) => el("div", { class: "tool-chips tool-wide", role: "group", "aria-label": `Usual: ${key === "gpus" ? "GPUs per node" : key}` },
-    values.map((value) => button(String(value), () => change({ [key]: value }), { "data-value": value })));
+  const chips = (key, values) =>
+    el(
+      "div",
+      {
+        class: "tool-chips tool-wide",
+        role: "group",
+        "aria-label": `Usual: ${key === "gpus" ? "GPUs per node" : key}`,
+      },
+      values.map((value) =>
+        button(String(value), () => change({ [key]: value }), { "data-value": value }),
+      ),
+    );
   const [nodeChips, gpuChips] = [chips("nodes", NODES), chips("gpus", GPUS)];
 
   const preset = selectField("Preset", {
-    name: "preset", value: "", onChange: (name) => {
+    name: "preset",
+    value: "",
+    onChange: (name) => {
       const found = layouts.find((one) => one.name === name);
       if (found) change({ ...ofPreset(found), dp: null, preset: name, rank: null, group: null });
     },
-    options: [["", "Own configuration"], ...[["map", "Rank maps"], ["training", "Published runs"]].map(([kind, title]) =>
-      [title, layouts.filter((one) => one.kind === kind).map(({ name, title: text }) => [name, text])])],
+    options: [
+      ["", "Own configuration"],
+      ...[
+        ["map", "Rank maps"],
+        ["training", "Published runs"],
+      ].map(([kind, title]) => [
+        title,
+        layouts.filter((one) => one.kind === kind).map(({ name, title: text }) => [name, text]),
+      ]),
+    ],
   });
 
   const order = selectField("Rank order, fastest axis first", {
-    name: "order", value: "megatron", options: [...ORDERS, [OWN, "Another order …"]],
+    name: "order",
+    value: "megatron",
+    options: [...ORDERS, [OWN, "Another order …"]],
     onChange: (name) => {
       own.hidden = name !== OWN;
       if (name !== OWN) change({ order: name });
       else ownInput.focus();
     },
   });
-  const ownInput = el("input", { name: "own-order", placeholder: "tp-cp-ep-dp-pp", autocomplete: "off", spellcheck: "false", on: {
-    input: () => {
-      try {
-        convention(ownInput.value.trim());
-        ownInput.setAttribute("aria-invalid", "false");
-        change({ order: ownInput.value.trim() });
-      } catch {
-        ownInput.setAttribute("aria-invalid", "true");
-      }
+  const ownInput = el("input", {
+    name: "own-order",
+    placeholder: "tp-cp-ep-dp-pp",
+    autocomplete: "off",
+    spellcheck: "false",
+    on: {
+      input: () => {
+        try {
+          convention(ownInput.value.trim());
+          ownInput.setAttribute("aria-invalid", "false");
+          change({ order: ownInput.value.trim() });
+        } catch {
+          ownInput.setAttribute("aria-invalid", "true");
+        }
+      },
     },
-  } });
+  });
   const own = el("div", { class: "tool-wide" }, field("Axes, fastest first", ownInput));
   own.hidden = true;
   const moves = el("p", { class: "map-moves tool-wide" });
-  const mark = el("input", { type: "checkbox", name: "moved", on: { change: () => change({ moved: mark.checked }) } });
+  const mark = el("input", {
+    type: "checkbox",
+    name: "moved",
+    on: { change: () => change({ moved: mark.checked }) },
+  });
   const markBox = el("label", { class: "tool-check tool-wide" }, mark, "Mark ranks that moved");
   preset.box.classList.add("tool-wide");
   order.box.classList.add("tool-wide");
 
   const set = (title, ...parts) => el("fieldset", {}, el("legend", {}, title), parts);
-  const axes = (title, keys) => el("fieldset", { class: "map-axes" }, el("legend", {}, title), keys.map((key) => fields.get(key)));
-  const element = el("form", { class: "tool-form map-form", "aria-label": "Configuration", on: { submit: (event) => event.preventDefault() } },
+  const axes = (title, keys) =>
+    el(
+      "fieldset",
+      { class: "map-axes" },
+      el("legend", {}, title),
+      keys.map((key) => fields.get(key)),
+    );
+  const element = el(
+    "form",
+    {
+      class: "tool-form map-form",
+      "aria-label": "Configuration",
+      on: { submit: (event) => event.preventDefault() },
+    },
     set("Configuration", preset.box),
     set("Cluster", fields.get("nodes"), fields.get("gpus"), nodeChips, gpuChips),
-    axes("Parallelism", ["tp", "cp", "pp", "dp"]), axes("Experts", ["ep", "etp"]),
-    set("Order", order.box, own, moves, markBox));
+    axes("Parallelism", ["tp", "cp", "pp", "dp"]),
+    axes("Experts", ["ep", "etp"]),
+    set("Order", order.box, own, moves, markBox),
+  );
 
   function update(state, { parallel, moved }) {
     for (const [key, input] of inputs) {
       const value = key === "dp" ? (state.dp ?? "") : (state[key] ?? "");
       // A field that is being typed in keeps what is typed.
-      if (input !== document.activeElement || Number(input.value) !== Number(value)) input.value = value;
+      if (input !== document.activeElement || Number(input.value) !== Number(value))
+        input.value = value;
       input.setAttribute("aria-invalid", "false");
     }
     if (parallel) {
@@ -116,8 +178,12 @@ export function makeForm(layouts, change) {
       own.hidden = false;
       if (ownInput !== document.activeElement) ownInput.value = state.order;
     } else if (ownInput !== document.activeElement) own.hidden = true;
-    for (const [key, box] of [["nodes", nodeChips], ["gpus", gpuChips]]) {
-      for (const chip of box.children) chip.setAttribute("aria-pressed", String(Number(chip.dataset.value) === state[key]));
+    for (const [key, box] of [
+      ["nodes", nodeChips],
+      ["gpus", gpuChips],
+    ]) {
+      for (const chip of box.children)
+        chip.setAttribute("aria-pressed", String(Number(chip.dataset.value) === state[key]));
     }
     mark.checked = state.moved;
     markBox.hidden = !(parallel && moved.count);
@@ -129,13 +195,29 @@ export function makeForm(layouts, change) {
 
 /** What there is to say about the input: refusals of the address, the error with ways out, warnings. */
 export function messagesOf(state, { error, warnings }, problems, change) {
-  const message = (kind, text, ...more) => el("div", { class: `tool-message is-${kind}` }, el("p", {}, text), more);
-  const found = problems.map((text) => message("warning", `In the address, ${text}. The default is used instead.`));
+  const message = (kind, text, ...more) =>
+    el("div", { class: `tool-message is-${kind}` }, el("p", {}, text), more);
+  const found = problems.map((text) =>
+    message("warning", `In the address, ${text}. The default is used instead.`),
+  );
   if (error) {
-    const ways = error.nearest.filter((text) => /^(\w+=\d+ ?)+$/.test(text)).map((text) =>
-      button(changesOf(state, text), () => change({ ...applied(state, text), preset: "" }), { "data-nearest": text }));
+    const ways = error.nearest
+      .filter((text) => /^(\w+=\d+ ?)+$/.test(text))
+      .map((text) =>
+        button(changesOf(state, text), () => change({ ...applied(state, text), preset: "" }), {
+          "data-nearest": text,
+        }),
+      );
     const told = error.message.replace(/ \(did you mean .*\?\)$/, "");
-    found.push(message("bad", `${told}.`, ways.length ? el("div", { class: "tool-actions" }, el("span", {}, "Nearest that fit:"), ways) : null));
+    found.push(
+      message(
+        "bad",
+        `${told}.`,
+        ways.length
+          ? el("div", { class: "tool-actions" }, el("span", {}, "Nearest that fit:"), ways)
+          : null,
+      ),
+    );
   }
   for (const text of warnings ?? []) found.push(message("warning", `${text}.`));
   return found;

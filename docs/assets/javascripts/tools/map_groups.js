@@ -3,7 +3,14 @@
 
 import { AXES } from "../engine/frameworks.js";
 import { meshOf } from "../engine/layout.js";
-import { axisNames, coordinateArray, coordinatesOf, groupArray, groupIndex, rankMesh } from "../engine/mesh.js";
+import {
+  axisNames,
+  coordinateArray,
+  coordinatesOf,
+  groupArray,
+  groupIndex,
+  rankMesh,
+} from "../engine/mesh.js";
 import { communicator, nodesTouched } from "../engine/placement.js";
 
 /** Shades of an axis; the group's number says which one, and is written in the cell. */
@@ -28,13 +35,22 @@ export function groupsOf(parallel, name) {
   if (!views.has(name)) {
     const mesh = meshOf(parallel, name);
     const rows = groupArray(mesh, axisNames(name));
-    views.set(name, { name, mesh, hue: hueOf(name), rows, count: rows.count, size: rows.size, index: groupIndex(rows) });
+    views.set(name, {
+      name,
+      mesh,
+      hue: hueOf(name),
+      rows,
+      count: rows.count,
+      size: rows.size,
+      index: groupIndex(rows),
+    });
   }
   return views.get(name);
 }
 
 /** The ranks of one group, a view. */
-export const membersOf = ({ rows }, group) => rows.ranks.subarray(group * rows.size, (group + 1) * rows.size);
+export const membersOf = ({ rows }, group) =>
+  rows.ranks.subarray(group * rows.size, (group + 1) * rows.size);
 
 /** How many nodes the ascending `ranks` are on. */
 export function nodesOf(ranks, gpus_per_node) {
@@ -57,7 +73,9 @@ export function ranksInWords(ranks, most = 8) {
 function fewRanks(ranks) {
   const last = ranks[ranks.length - 1];
   if (ranks.length < 4) return Array.from(ranks).join(", ");
-  return ranks[1] - ranks[0] === 1 && last - ranks[0] === ranks.length - 1 ? `${ranks[0]} … ${last}` : `${ranks[0]}, ${ranks[1]} … ${last}`;
+  return ranks[1] - ranks[0] === 1 && last - ranks[0] === ranks.length - 1
+    ? `${ranks[0]} … ${last}`
+    : `${ranks[0]}, ${ranks[1]} … ${last}`;
 }
 
 const ordinal = (n) => {
@@ -69,12 +87,20 @@ export const plural = (count, word) => `${count.toLocaleString("en")} ${word}${c
 
 /** A row per communicator: its groups, where they are, and which links they use. */
 export function communicatorRows(parallel, names) {
-  return names.filter((name) => name !== "none").map((name) => {
-    const found = communicator(parallel, name);
-    return { ...found, name, label: labelOf(name), long: found.label,
-      grid: meshOf(parallel, name) === parallel.dense ? "dense" : "expert",
-      nodes: spanInWords(found.nodes_touched_min, found.nodes_touched_max), level: levelOf(found) };
-  });
+  return names
+    .filter((name) => name !== "none")
+    .map((name) => {
+      const found = communicator(parallel, name);
+      return {
+        ...found,
+        name,
+        label: labelOf(name),
+        long: found.label,
+        grid: meshOf(parallel, name) === parallel.dense ? "dense" : "expert",
+        nodes: spanInWords(found.nodes_touched_min, found.nodes_touched_max),
+        level: levelOf(found),
+      };
+    });
 }
 
 const spanInWords = (low, high) => (low === high ? String(high) : `${low}–${high}`);
@@ -89,29 +115,47 @@ export function levelOf({ size, intra_node_links, inter_node_links }) {
 /** All that is known of one GPU. */
 export function rankFacts(parallel, rank, names) {
   const { gpus_per_node } = parallel;
-  const of = names.filter((name) => name !== "none").map((name) => {
-    const view = groupsOf(parallel, name);
-    const group = view.index[rank];
-    const members = membersOf(view, group);
-    return { name, label: labelOf(name), hue: view.hue, group, members, size: members.length,
-      place: members.indexOf(rank), nodes: nodesOf(members, gpus_per_node) };
-  });
+  const of = names
+    .filter((name) => name !== "none")
+    .map((name) => {
+      const view = groupsOf(parallel, name);
+      const group = view.index[rank];
+      const members = membersOf(view, group);
+      return {
+        name,
+        label: labelOf(name),
+        hue: view.hue,
+        group,
+        members,
+        size: members.length,
+        place: members.indexOf(rank),
+        nodes: nodesOf(members, gpus_per_node),
+      };
+    });
   return {
-    rank, node: Math.floor(rank / gpus_per_node), local: rank % gpus_per_node, groups: of,
+    rank,
+    node: Math.floor(rank / gpus_per_node),
+    local: rank % gpus_per_node,
+    groups: of,
     dense: coordinatesOf(parallel.dense, rank),
     expert: parallel.has_experts ? coordinatesOf(parallel.expert, rank) : null,
   };
 }
 
 /** Coordinates in words: "tp 3, cp 1, dp 0, pp 2". */
-export const pointInWords = (point) => Object.entries(point).map(([axis, at]) => `${axis} ${at}`).join(", ");
+export const pointInWords = (point) =>
+  Object.entries(point)
+    .map(([axis, at]) => `${axis} ${at}`)
+    .join(", ");
 
 /** One sentence about a GPU, for whoever cannot see the picture. */
 export function rankSentence(parallel, rank, shown) {
   const facts = rankFacts(parallel, rank, shown === "none" ? [] : [shown]);
   const place = `Rank ${rank}, node ${facts.node}, GPU ${facts.local}: ${pointInWords(facts.dense)}`;
   const expert = facts.expert ? `; ${pointInWords(facts.expert)}` : "";
-  const group = facts.groups.map((g) => `. ${g.label} group ${g.group}: ${ranksInWords(g.members)}`).join("");
+  const group = facts.groups
+    .map((g) => `. ${g.label} group ${g.group}: ${ranksInWords(g.members)}`)
+    .join("");
   return `${place}${expert}${group}.`;
 }
 
@@ -150,7 +194,12 @@ export function legendOf(parallel, view, from, count) {
   const entries = [];
   for (let group = from; group < Math.min(view.count, from + count); group++) {
     const members = membersOf(view, group);
-    entries.push({ group, shade: group % SHADES, words: fewRanks(members), nodes: nodesOf(members, parallel.gpus_per_node) });
+    entries.push({
+      group,
+      shade: group % SHADES,
+      words: fewRanks(members),
+      nodes: nodesOf(members, parallel.gpus_per_node),
+    });
   }
   return entries;
 }

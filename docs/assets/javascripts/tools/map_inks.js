@@ -11,8 +11,13 @@ export function inksOf(hue) {
   const ink = (name) => style.getPropertyValue(name).trim();
   const inks = {
     shades: hue ? Array.from({ length: SHADES }, (_, shade) => ink(`--fig-${hue}-${shade}`)) : [],
-    plain: ink("--fig-neutral-soft"), ink: ink("--fig-ink"), muted: ink("--fig-muted"), paper: ink("--fig-paper"),
-    axis: Object.fromEntries(["tp", "cp", "ep", "dp", "pp"].map((axis) => [axis, ink(`--fig-${axis}`)])),
+    plain: ink("--fig-neutral-soft"),
+    ink: ink("--fig-ink"),
+    muted: ink("--fig-muted"),
+    paper: ink("--fig-paper"),
+    axis: Object.fromEntries(
+      ["tp", "cp", "ep", "dp", "pp"].map((axis) => [axis, ink(`--fig-${axis}`)]),
+    ),
     font: style.fontFamily,
   };
   known.set(hue, inks);

@@ -8,7 +8,8 @@ const STILL = 4; // px that a pointer may move and still have pressed
 export function listen(stage, overview, acts) {
   const { signal } = acts;
   const { box } = stage;
-  const on = (target, kind, listener, more = {}) => target.addEventListener(kind, listener, { signal, ...more });
+  const on = (target, kind, listener, more = {}) =>
+    target.addEventListener(kind, listener, { signal, ...more });
   const fingers = new Map(); // pointer → where it is
   let pressed = null;
 
@@ -61,24 +62,32 @@ export function listen(stage, overview, acts) {
   on(box, "pointerleave", () => stage.scene && acts.hoverAt(null));
 
   on(box, "dblclick", (event) => acts.zoom(2, ...place(event)));
-  on(box, "wheel", (event) => {
-    if (!event.ctrlKey && !event.metaKey) return; // the page scrolls
-    event.preventDefault();
-    acts.zoom(Math.exp(-event.deltaY / 300), ...place(event));
-  }, { passive: false });
+  on(
+    box,
+    "wheel",
+    (event) => {
+      if (!event.ctrlKey && !event.metaKey) return; // the page scrolls
+      event.preventDefault();
+      acts.zoom(Math.exp(-event.deltaY / 300), ...place(event));
+    },
+    { passive: false },
+  );
 
   on(overview, "pointerdown", (event) => {
     const goTo = (move) => {
       const edge = overview.firstChild.getBoundingClientRect();
       const { scene, view } = stage;
       const x = ((move.clientX - edge.left) / edge.width) * scene.width - scene.width / view.scale / 2;
-      const y = ((move.clientY - edge.top) / edge.height) * scene.height - scene.height / view.scale / 2;
+      const y =
+        ((move.clientY - edge.top) / edge.height) * scene.height - scene.height / view.scale / 2;
       acts.look({ scale: view.scale, x, y });
     };
     overview.setPointerCapture(event.pointerId);
     goTo(event);
     overview.onpointermove = goTo;
-    overview.onpointerup = overview.onpointercancel = () => { overview.onpointermove = null; };
+    overview.onpointerup = overview.onpointercancel = () => {
+      overview.onpointermove = null;
+    };
   });
 
   on(box, "focus", () => {
@@ -98,7 +107,9 @@ export function listen(stage, overview, acts) {
   // True for a key that was used.
   function keys(event) {
     const { scene, cursor } = stage;
-    const arrow = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[event.key];
+    const arrow = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] }[
+      event.key
+    ];
     const first = cursor - (cursor % scene.gpus);
     const jump = {
       Home: event.ctrlKey ? 0 : first,

@@ -34,7 +34,11 @@ function eachSeen(scene, view, paint) {
       const [x, y] = [(left - view.x) * view.scale, (top - view.y) * view.scale];
       const rank = node * scene.gpus;
       for (let local = 0; local < scene.gpus; local++) {
-        paint(rank + local, x + (local % scene.columns) * size, y + Math.floor(local / scene.columns) * size);
+        paint(
+          rank + local,
+          x + (local % scene.columns) * size,
+          y + Math.floor(local / scene.columns) * size,
+        );
       }
     }
   }
@@ -54,7 +58,8 @@ export function paintCells(context, scene, view, picture, inks) {
   });
   cells.forEach((corners, shade) => {
     context.fillStyle = shade === SHADES ? inks.plain : inks.shades[shade];
-    for (let at = 0; at < corners.length; at += 2) context.fillRect(corners[at], corners[at + 1], side, side);
+    for (let at = 0; at < corners.length; at += 2)
+      context.fillRect(corners[at], corners[at + 1], side, side);
   });
   if (size >= WRITTEN) write(context, scene, view, picture, inks, side);
   if (moved) markMoved(context, scene, view, moved, inks, size - gap);
@@ -85,7 +90,8 @@ function write(context, scene, view, { groups, isolated }, inks, side) {
     context.font = `${line ? "" : "600 "}${letters - line}px ${inks.font}`;
     context.fillStyle = faded ? inks.muted : inks.ink;
     const middle = side * (lines === 1 ? 0.52 : line ? 0.72 : 0.34);
-    for (let at = 0; at < words.length; at += 3) context.fillText(words[at], words[at + 1] + side / 2, words[at + 2] + middle);
+    for (let at = 0; at < words.length; at += 3)
+      context.fillText(words[at], words[at + 1] + side / 2, words[at + 2] + middle);
   }
 }
 
@@ -104,7 +110,9 @@ function markMoved(context, scene, view, moved, inks, side) {
 }
 
 function nameNodes(context, scene, view, inks) {
-  const room = scene.heading ? scene.heading * view.scale : (scene.stepY - scene.rows * scene.cell) * view.scale;
+  const room = scene.heading
+    ? scene.heading * view.scale
+    : (scene.stepY - scene.rows * scene.cell) * view.scale;
   if (room < 11) return;
   context.font = `${Math.min(11, room - 2)}px ${inks.font}`;
   context.fillStyle = inks.muted;
@@ -148,13 +156,22 @@ export function paintOverview(context, scene, view, whole, width, height, ink) {
   const [fx, fy] = [width / scene.width, height / scene.height];
   context.strokeStyle = ink;
   context.lineWidth = 2;
-  context.strokeRect(view.x * fx + 1, view.y * fy + 1, (scene.width / view.scale) * fx - 2, (scene.height / view.scale) * fy - 2);
+  context.strokeRect(
+    view.x * fx + 1,
+    view.y * fy + 1,
+    (scene.width / view.scale) * fx - 2,
+    (scene.height / view.scale) * fy - 2,
+  );
 }
 
 /** A canvas context for a box of `width` × `height` px on a screen of `density`, cleared. */
 export function fitted(canvas, width, height, density) {
-  const [wide, tall] = [Math.max(1, Math.round(width * density)), Math.max(1, Math.round(height * density))];
-  if (canvas.width !== wide || canvas.height !== tall) Object.assign(canvas, { width: wide, height: tall });
+  const [wide, tall] = [
+    Math.max(1, Math.round(width * density)),
+    Math.max(1, Math.round(height * density)),
+  ];
+  if (canvas.width !== wide || canvas.height !== tall)
+    Object.assign(canvas, { width: wide, height: tall });
   const context = canvas.getContext("2d");
   context.setTransform(density, 0, 0, density, 0, 0);
   context.clearRect(0, 0, width, height);

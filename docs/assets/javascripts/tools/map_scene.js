@@ -18,7 +18,8 @@ function shapes(gpus) {
 
 // Nodes side by side that are worth a try: all divisors, and some numbers between them.
 function* widths(nodes) {
-  for (let across = 1; across <= nodes; across = across < 16 ? across + 1 : Math.ceil(across * 1.1)) yield across;
+  for (let across = 1; across <= nodes; across = across < 16 ? across + 1 : Math.ceil(across * 1.1))
+    yield across;
   for (let across = 16; across * across <= 16 * nodes; across++) if (nodes % across === 0) yield across;
 }
 
@@ -30,9 +31,10 @@ export function arrange(nodes, gpus, width, height) {
     for (const across of widths(nodes)) {
       const down = Math.ceil(nodes / across);
       const wide = width / (across * columns + (across - 1) * SPACE);
-      const room = height - (down * HEADING);
+      const room = height - down * HEADING;
       const named = room / (down * rows + (down - 1) * UNDER);
-      const tall = named >= NAMED ? named : Math.min(NAMED - 0.01, height / (down * rows + (down - 1) * SPACE));
+      const tall =
+        named >= NAMED ? named : Math.min(NAMED - 0.01, height / (down * rows + (down - 1) * SPACE));
       const cell = Math.min(LARGEST, wide, tall);
       // Full rows show what repeats; for them, and for a node in one row, cells may be smaller.
       const score = cell * (nodes % across ? 0.75 : 1) * (rows === 1 ? 1.05 : 1);
@@ -48,8 +50,20 @@ function scene(nodes, gpus, { columns, rows, across, down, cell }, width) {
   const [stepX, stepY] = [(columns + SPACE) * cell, (rows + space) * cell + heading];
   const used = across * stepX - SPACE * cell;
   return {
-    nodes, gpus, columns, rows, across, down, cell, heading, stepX, stepY, count: nodes * gpus,
-    left: Math.max(0, (width - used) / 2), width, height: down * stepY - space * cell,
+    nodes,
+    gpus,
+    columns,
+    rows,
+    across,
+    down,
+    cell,
+    heading,
+    stepX,
+    stepY,
+    count: nodes * gpus,
+    left: Math.max(0, (width - used) / 2),
+    width,
+    height: down * stepY - space * cell,
   };
 }
 
@@ -83,8 +97,10 @@ export function rankAt(scene, x, y) {
 /** The GPU that an arrow key leads to: over the edge of a node to its neighbour. */
 export function neighbour(scene, rank, dx, dy) {
   const [node, local] = [Math.floor(rank / scene.gpus), rank % scene.gpus];
-  let [column, row] = [(node % scene.across) * scene.columns + (local % scene.columns) + dx,
-    Math.floor(node / scene.across) * scene.rows + Math.floor(local / scene.columns) + dy];
+  let [column, row] = [
+    (node % scene.across) * scene.columns + (local % scene.columns) + dx,
+    Math.floor(node / scene.across) * scene.rows + Math.floor(local / scene.columns) + dy,
+  ];
   if (column < 0 || row < 0) return rank;
   const next = Math.floor(row / scene.rows) * scene.across + Math.floor(column / scene.columns);
   if (column >= scene.across * scene.columns || next >= scene.nodes) return rank;
@@ -106,7 +122,11 @@ export const deepest = ({ cell, heading, height }) =>
 /** `view` with its scale and place inside the scene. */
 export function inside(scene, { scale, x, y }) {
   const used = clamp(scale, 1, deepest(scene));
-  return { scale: used, x: clamp(x, 0, scene.width * (1 - 1 / used)), y: clamp(y, 0, scene.height * (1 - 1 / used)) };
+  return {
+    scale: used,
+    x: clamp(x, 0, scene.width * (1 - 1 / used)),
+    y: clamp(y, 0, scene.height * (1 - 1 / used)),
+  };
 }
 
 /** `view` zoomed by `factor`, with the point at (px, py) of the box staying where it is. */
@@ -121,7 +141,10 @@ export function revealing(scene, view, rank) {
   const [x, y] = cellAt(scene, rank);
   const scale = clamp(view.scale, 1, deepest(scene));
   const [wide, tall] = [scene.width / scale, scene.height / scale];
-  const margin = Math.max(0, Math.min(scene.cell * 2, (wide - scene.cell) / 2, (tall - scene.cell - scene.heading) / 2));
+  const margin = Math.max(
+    0,
+    Math.min(scene.cell * 2, (wide - scene.cell) / 2, (tall - scene.cell - scene.heading) / 2),
+  );
   return inside(scene, {
     scale,
     x: clamp(view.x, x + scene.cell + margin - wide, x - margin),
@@ -131,10 +154,13 @@ export function revealing(scene, view, rank) {
 
 /** Ranges of node columns and rows that are seen: [first column, last, first row, last]. */
 export function seen(scene, { scale, x, y }) {
-  const last = (start, size, step, count) => Math.min(count - 1, Math.floor((start + size / scale) / step));
+  const last = (start, size, step, count) =>
+    Math.min(count - 1, Math.floor((start + size / scale) / step));
   const first = (start, step) => Math.max(0, Math.floor(start / step));
   return [
-    first(x - scene.left, scene.stepX), last(x - scene.left, scene.width, scene.stepX, scene.across),
-    first(y, scene.stepY), last(y, scene.height, scene.stepY, scene.down),
+    first(x - scene.left, scene.stepX),
+    last(x - scene.left, scene.width, scene.stepX, scene.across),
+    first(y, scene.stepY),
+    last(y, scene.height, scene.stepY, scene.down),
   ];
 }

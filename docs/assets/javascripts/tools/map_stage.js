@@ -2,32 +2,52 @@
 // the whole, and a cursor that is one cell of a grid to a screen reader.
 
 import { button, el, onPalette, perFrame } from "./dom.js";
-import { rankSentence } from "./map_groups.js";
+import { groupsOf, membersOf, rankSentence } from "./map_groups.js";
 import { listen } from "./map_input.js";
 import { inksOf } from "./map_inks.js";
 import { fitted, paintCells, paintMarks, paintOverview } from "./map_paint.js";
 import { WHOLE, arrange, cellAt, deepest, inside, revealing, zoomed } from "./map_scene.js";
+import { showsOf } from "./map_state.js";
 import { MOST_ELEMENTS, colourScene, drawScene } from "./map_svg.js";
 
 const OVERVIEW = 132; // px
 
 /**
  * `onPoint(rank | null)` when a GPU is pointed at, `onPick(rank)` when it is chosen, `onIsolate(rank)`
- * when its group is; `marksOf(rank)` is what to frame. Returns { element, show, point, mark }.
+ * when its group is. Returns { element, zooms, show }.
  */
-export function makeStage({ signal, onPoint, onPick, onIsolate, marksOf }) {
+export function makeStage({ signal, onPoint, onPick, onIsolate }) {
   const cells = el("canvas", { class: "map-cells" });
   const marks = el("canvas", { class: "map-marks" });
   const small = el("canvas", { class: "map-small" });
   const cell = el("span", { role: "gridcell", id: "map-cursor" });
   const row = el("span", { role: "row" }, cell);
-  const box = el("div", {
-    class: "map-box", role: "grid", tabindex: 0, "aria-label": "GPUs by node",
-    "aria-activedescendant": "map-cursor", "aria-describedby": "map-keys",
-  }, cells, marks, el("span", { class: "tool-live" }, row));
+  const box = el(
+    "div",
+    {
+      class: "map-box",
+      role: "grid",
+      tabindex: 0,
+      "aria-label": "GPUs by node",
+      "aria-activedescendant": "map-cursor",
+      "aria-describedby": "map-keys",
+    },
+    cells,
+    marks,
+    el("span", { class: "tool-live" }, row),
+  );
   const overview = el("div", { class: "map-overview", hidden: true, "aria-hidden": "true" }, small);
   const whole = document.createElement("canvas");
-  const stage = { box, scene: null, view: WHOLE, cursor: 0, hover: null, focused: false, picture: null, pinned: null };
+  const stage = {
+    box,
+    scene: null,
+    view: WHOLE,
+    cursor: 0,
+    hover: null,
+    focused: false,
+    picture: null,
+    pinned: null,
+  };
   let [drawing, resized] = [null, 0];
 
   const density = () => Math.min(2, window.devicePixelRatio || 1);
@@ -43,7 +63,13 @@ export function makeStage({ signal, onPoint, onPick, onIsolate, marksOf }) {
       const [wide, tall] = [scene.width / view.scale, scene.height / view.scale];
       drawing?.setAttribute("viewBox", `${view.x} ${view.y} ${wide} ${tall}`);
     } else {
-      paintCells(fitted(cells, scene.width, scene.height, density()), scene, view, picture, inksOf(picture.groups?.hue));
+      paintCells(
+        fitted(cells, scene.width, scene.height, density()),
+        scene,
+        view,
+        picture,
+        inksOf(picture.groups?.hue),
+      );
     }
     overview.hidden = view.scale === 1;
     box.classList.toggle("is-zoomed", view.scale > 1);
@@ -74,7 +100,7 @@ export function makeStage({ signal, onPoint, onPick, onIsolate, marksOf }) {
     const context = fitted(marks, scene.width, scene.height, density());
     const rank = stage.hover ?? (stage.focused ? stage.cursor : stage.pinned);
     if (rank === null || rank >= scene.count) return;
-    paintMarks(context, scene, view, marksOf(rank));
+    paintMarks(context, scene, view, marksOf(stage.picture, rank));
   }
 
   /** Shows a picture: { parallel, groups, isolated, moved, shown, pinned }. */
@@ -94,7 +120,10 @@ export function makeStage({ signal, onPoint, onPick, onIsolate, marksOf }) {
     const { parallel } = stage.picture;
     const before = stage.scene;
     const width = Math.max(200, Math.floor((resized ||= box.clientWidth) || 640)); // reading it costs a layout
-    const height = width < 560 ? Math.max(420, Math.min(640, window.innerHeight * 0.75)) : Math.max(420, Math.min(660, window.innerHeight * 0.78));
+    const height =
+      width < 560
+        ? Math.max(420, Math.min(640, window.innerHeight * 0.75))
+        : Math.max(420, Math.min(660, window.innerHeight * 0.78));
     stage.scene = arrange(parallel.nodes, parallel.gpus_per_node, width, height);
     const same = before && before.nodes === parallel.nodes && before.gpus === parallel.gpus_per_node;
     stage.view = same ? inside(stage.scene, stage.view) : WHOLE;
@@ -169,14 +198,27 @@ export function makeStage({ signal, onPoint, onPick, onIsolate, marksOf }) {
   const element = el("div", { class: "map-stage" }, box, overview);
   const zooms = el("div", { class: "map-zoom", role: "group", "aria-label": "Zoom" }, out, into, fit);
 
-  listen(stage, overview, { signal, zoom, zoomStep, look, moveTo, hoverAt, pick, onIsolate, paintOver, onPoint });
-  const watcher = new ResizeObserver(perFrame(() => {
-    if (!stage.picture || Math.abs(box.clientWidth - resized) < 1) return;
-    resized = box.clientWidth;
-    whole.fresh = false;
-    layOut();
-    paintNow();
-  }));
+  listen(stage, overview, {
+    signal,
+    zoom,
+    zoomStep,
+    look,
+    moveTo,
+    hoverAt,
+    pick,
+    onIsolate,
+    paintOver,
+    onPoint,
+  });
+  const watcher = new ResizeObserver(
+    perFrame(() => {
+      if (!stage.picture || Math.abs(box.clientWidth - resized) < 1) return;
+      resized = box.clientWidth;
+      whole.fresh = false;
+      layOut();
+      paintNow();
+    }),
+  );
   watcher.observe(element);
   signal.addEventListener("abort", () => watcher.disconnect());
   onPalette(() => {
@@ -185,5 +227,21 @@ export function makeStage({ signal, onPoint, onPick, onIsolate, marksOf }) {
     paint();
   }, signal);
 
-  return { element, zooms, box, show, marks: paintOver, sceneNow: () => stage.scene };
+  return { element, zooms, show };
+}
+
+// Frames around the groups of a rank: thin ones in the colours of their axes, a strong one around
+// the group of the communicator that is shown, the strongest around the rank itself.
+function marksOf({ parallel, groups, shown }, rank) {
+  const inks = inksOf(groups?.hue);
+  const frame = (name, width) => {
+    const view = groupsOf(parallel, name);
+    return { ranks: membersOf(view, view.index[rank]), ink: inks.axis[view.hue], width };
+  };
+  const axes = showsOf(parallel).filter((name) => name !== "none" && !name.includes("-"));
+  const others = axes.filter((name) => name !== shown).map((name) => frame(name, 1.5));
+  // Large groups first, so that a small one inside them is seen.
+  others.sort((a, b) => b.ranks.length - a.ranks.length);
+  const chosen = groups ? [frame(shown, 3)] : [];
+  return [...others, ...chosen, { ranks: [rank], ink: inks.ink, width: 3 }];
 }

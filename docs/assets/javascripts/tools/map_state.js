@@ -4,7 +4,7 @@
 import { InputError } from "../engine/errors.js";
 import { CONVENTIONS } from "../engine/frameworks.js";
 import { layout } from "../engine/layout.js";
-import { choice, defaults, flag, parseQuery, shared, toQuery, whole } from "./state.js";
+import { SHARED_KEYS, choice, defaults, flag, parseQuery, shared, toQuery, whole } from "./state.js";
 
 /** What the GPUs can be coloured by, in the order of the buttons. */
 export const SHOWS = ["tp", "cp", "ep", "dp", "edp", "pp", "tp-cp", "dp-cp", "etp", "none"];
@@ -19,9 +19,17 @@ export const MOST_DRAWN = 131_072;
 export const FIRST_PRESET = "map-128";
 
 export const schemaOf = (layouts) => ({
-  ...shared(layouts.map(({ name }) => name), SHOWS),
-  preset: choice("", layouts.map(({ name }) => name)),
-  dp: whole(null), rank: whole(null, 0, MOST_DRAWN - 1), group: whole(null, 0, MOST_DRAWN - 1),
+  ...shared(
+    layouts.map(({ name }) => name),
+    SHOWS,
+  ),
+  preset: choice(
+    "",
+    layouts.map(({ name }) => name),
+  ),
+  dp: whole(null),
+  rank: whole(null, 0, MOST_DRAWN - 1),
+  group: whole(null, 0, MOST_DRAWN - 1),
   moved: flag(false),
 });
 
@@ -58,8 +66,10 @@ export const ofPreset = (preset) =>
   Object.fromEntries([...SIZES, "order"].map((key) => [key, preset[key]]));
 
 /** The state under the name of the preset that it equals, if any. */
-export const named = (state, layouts, preferred = state.preset) =>
-  ({ ...state, preset: presetOf(state, layouts, preferred)?.name ?? "" });
+export const named = (state, layouts, preferred = state.preset) => ({
+  ...state,
+  preset: presetOf(state, layouts, preferred)?.name ?? "",
+});
 
 /** { parallel } of a state, or { error }, an InputError whose `nearest` can be applied. */
 export function evaluate(state) {
@@ -78,12 +88,31 @@ export function evaluate(state) {
 
 /** The state with one of `error.nearest`, for example "tp=4 dp=2", applied; DP is derived again. */
 export function applied(state, text) {
-  const changes = Object.fromEntries(text.split(" ").map((word) => {
-    const [key, size] = word.split("=");
-    return [key, Number(size)];
-  }));
+  const changes = Object.fromEntries(
+    text.split(" ").map((word) => {
+      const [key, size] = word.split("=");
+      return [key, Number(size)];
+    }),
+  );
   const unnamed = Object.fromEntries(["tp", "cp", "pp", "ep"].map((key) => [key, changes[key] ?? 1]));
   return { ...state, ...unnamed, ...changes, dp: null };
+}
+
+/** A layout to show instead of a first configuration that does not fit. */
+export function standIn(state, error, layouts) {
+  const near = error.nearest.length ? evaluate(applied(state, error.nearest[0])).parallel : null;
+  const first = layouts.find(({ name }) => name === FIRST_PRESET);
+  return near ?? evaluate({ ...ofPreset(first), dp: null }).parallel;
+}
+
+/** The query by which another tool opens the same configuration. */
+export function handedOn(schema, state) {
+  const query = new URLSearchParams(toQuery(schema, state, { ...defaults(schema), nodes: undefined }));
+  const said = state.preset ? SIZES : []; // by the name of the preset
+  for (const key of [...query.keys()]) {
+    if (!SHARED_KEYS.includes(key) || said.includes(key)) query.delete(key);
+  }
+  return query.toString();
 }
 
 /** What `applied` would change, in words: "TP 8 → 4". */
@@ -99,14 +128,19 @@ export function changesOf(state, text) {
 }
 
 /** Orders that a selector offers, as [name, label], Megatron's first. */
-export const ORDERS = [...CONVENTIONS.values()].map(({ name, label, order }) =>
-  [name, `${label} (${order.join("-")})`]);
+export const ORDERS = [...CONVENTIONS.values()].map(({ name, label, order }) => [
+  name,
+  `${label} (${order.join("-")})`,
+]);
 
 /** Communicators that the layout has, in the order of `SHOWS`. */
 export function showsOf(parallel) {
   const experts = ["ep", "edp", "etp"];
-  return SHOWS.filter((name) =>
-    !experts.includes(name) || (parallel.has_experts && (name !== "etp" || parallel.etp !== parallel.tp)));
+  return SHOWS.filter(
+    (name) =>
+      !experts.includes(name) ||
+      (parallel.has_experts && (name !== "etp" || parallel.etp !== parallel.tp)),
+  );
 }
 
 /** Keeps what points at GPUs and groups inside a layout. */

@@ -16,12 +16,16 @@ function cellOf(scene, { groups, isolated }, rank) {
   const plain = group === null || (isolated !== null && group !== isolated);
   const side = scene.cell - 1.5;
   const words = cellWords(scene.cell, rank, group);
-  const letters = letterSize(scene.cell, Math.max(1, ...words.map((word) => word.length)), words.length);
+  const letters = letterSize(
+    scene.cell,
+    Math.max(1, ...words.map((word) => word.length)),
+    words.length,
+  );
   const texts = letters
     ? words.map((word, line) => {
-      const middle = words.length === 1 ? 0.52 : line ? 0.72 : 0.34;
-      return [word, x + side / 2, y + side * middle, letters - (line ? 1 : 0), line ? 400 : 600];
-    })
+        const middle = words.length === 1 ? 0.52 : line ? 0.72 : 0.34;
+        return [word, x + side / 2, y + side * middle, letters - (line ? 1 : 0), line ? 400 : 600];
+      })
     : [];
   return { x, y, side, group, plain, shade: plain ? "plain" : group % SHADES, texts };
 }
@@ -30,12 +34,22 @@ function cellOf(scene, { groups, isolated }, rank) {
 export function drawScene(scene) {
   const nodes = Array.from({ length: scene.nodes }, (_, node) => {
     const [left, top] = nodeAt(scene, node);
-    const parts = scene.heading ? [svgEl("text", { class: "map-node", x: left, y: top - 3 }, `node ${node}`)] : [];
+    const parts = scene.heading
+      ? [svgEl("text", { class: "map-node", x: left, y: top - 3 }, `node ${node}`)]
+      : [];
     for (let local = 0; local < scene.gpus; local++) {
       const rank = node * scene.gpus + local;
       const [x, y] = cellAt(scene, rank);
       const side = scene.cell - 1.5;
-      parts.push(svgEl("g", { "data-rank": rank }, svgEl("rect", { x, y, width: side, height: side, rx: 2 }), svgEl("text"), svgEl("text")));
+      parts.push(
+        svgEl(
+          "g",
+          { "data-rank": rank },
+          svgEl("rect", { x, y, width: side, height: side, rx: 2 }),
+          svgEl("text"),
+          svgEl("text"),
+        ),
+      );
     }
     return svgEl("g", { "data-node": node }, parts);
   });
@@ -55,10 +69,18 @@ export function colourScene(drawing, scene, picture) {
     writing.slice(0, 2).forEach((text, line) => {
       const [word = "", tx = 0, ty = 0, size = 0, weight = 400] = texts[line] ?? [];
       if (text.textContent !== word) text.textContent = word;
-      for (const [name, value] of Object.entries({ x: tx, y: ty, "font-size": size, "font-weight": weight, class: plain && groups ? "is-faded" : null })) set(text, name, value);
+      for (const [name, value] of Object.entries({
+        x: tx,
+        y: ty,
+        "font-size": size,
+        "font-weight": weight,
+        class: plain && groups ? "is-faded" : null,
+      }))
+        set(text, name, value);
     });
     const mark = gpu.querySelector("path");
-    if (moved?.[rank] && !mark) gpu.append(svgEl("path", { class: "map-moved", d: corner(x + side, y, side * 0.28) }));
+    if (moved?.[rank] && !mark)
+      gpu.append(svgEl("path", { class: "map-moved", d: corner(x + side, y, side * 0.28) }));
     if (!moved?.[rank]) mark?.remove();
   }
 }
@@ -83,15 +105,22 @@ export function sceneFile(scene, picture, inks, title) {
   for (let node = 0; node < scene.nodes; node++) {
     const [left, top] = nodeAt(scene, node);
     out.push(`<g data-node="${node}">`);
-    if (scene.heading) out.push(`<text x="${round(left)}" y="${round(top - 7)}" font-size="10.5" text-anchor="start" fill="${inks.muted}">node ${node}</text>`);
+    if (scene.heading)
+      out.push(
+        `<text x="${round(left)}" y="${round(top - 7)}" font-size="10.5" text-anchor="start" fill="${inks.muted}">node ${node}</text>`,
+      );
     for (let local = 0; local < scene.gpus; local++) {
       const rank = node * scene.gpus + local;
       const { x, y, side, group, shade, texts } = cellOf(scene, picture, rank);
       const fill = shade === "plain" ? inks.plain : inks.shades[shade];
       const size = round(Math.max(side, scene.cell * 0.85));
-      out.push(`<rect data-rank="${rank}"${group === null ? "" : ` data-group="${group}"`} x="${round(x)}" y="${round(y)}" width="${size}" height="${size}" fill="${fill}"/>`);
+      out.push(
+        `<rect data-rank="${rank}"${group === null ? "" : ` data-group="${group}"`} x="${round(x)}" y="${round(y)}" width="${size}" height="${size}" fill="${fill}"/>`,
+      );
       for (const [word, tx, ty, letters, weight] of texts) {
-        out.push(`<text x="${round(tx)}" y="${round(ty)}" font-size="${round(letters)}" font-weight="${weight}">${word}</text>`);
+        out.push(
+          `<text x="${round(tx)}" y="${round(ty)}" font-size="${round(letters)}" font-weight="${weight}">${word}</text>`,
+        );
       }
       if (picture.moved?.[rank]) out.push(`<path d="${corner(x + side, y, side * 0.28)}"/>`);
     }

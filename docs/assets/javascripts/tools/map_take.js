@@ -25,7 +25,12 @@ function sceneOf({ nodes, gpus_per_node, world_size }) {
 
 /** The picture as an SVG file. */
 export const svgFile = (picture) =>
-  sceneFile(sceneOf(picture.parallel), picture, inksOf(picture.groups?.hue), titleOf(picture.parallel, picture.shown));
+  sceneFile(
+    sceneOf(picture.parallel),
+    picture,
+    inksOf(picture.groups?.hue),
+    titleOf(picture.parallel, picture.shown),
+  );
 
 /** The picture as a PNG, a promise of a blob. */
 export function pngFile(picture) {
@@ -51,49 +56,131 @@ export function makeTakeaway(load, say) {
     const [pressed, before] = [event.currentTarget ?? event.target, event.target.textContent];
     say(told);
     pressed.textContent = told;
-    setTimeout(() => { pressed.textContent = before; }, 1500);
+    setTimeout(() => {
+      pressed.textContent = before;
+    }, 1500);
   };
   const link = el("input", { readonly: true, on: { focus: () => link.select() } });
-  const share = el("div", { class: "map-share" }, field("Link to this configuration", link), button("Copy link", copying(() => link.value)));
-  const files = el("div", { class: "tool-actions" },
-    button("SVG", () => download(`${name()}.svg`, svgFile(picture), "image/svg+xml"), { "data-file": "svg" }),
-    button("PNG", async () => download(`${name()}.png`, await pngFile(picture), "image/png"), { "data-file": "png" }),
-    button("Groups, JSON", () => download(`${name()}.json`, ranksJson(picture.parallel), "application/json"), { "data-file": "json" }),
-    button("Groups, CSV", () => download(`${name()}.csv`, groupsCsv(picture.parallel), "text/csv"), { "data-file": "csv" }));
+  const share = el(
+    "div",
+    { class: "map-share" },
+    field("Link to this configuration", link),
+    button(
+      "Copy link",
+      copying(() => link.value),
+    ),
+  );
+  const files = el(
+    "div",
+    { class: "tool-actions" },
+    button("SVG", () => download(`${name()}.svg`, svgFile(picture), "image/svg+xml"), {
+      "data-file": "svg",
+    }),
+    button("PNG", async () => download(`${name()}.png`, await pngFile(picture), "image/png"), {
+      "data-file": "png",
+    }),
+    button(
+      "Groups, JSON",
+      () => download(`${name()}.json`, ranksJson(picture.parallel), "application/json"),
+      { "data-file": "json" },
+    ),
+    button("Groups, CSV", () => download(`${name()}.csv`, groupsCsv(picture.parallel), "text/csv"), {
+      "data-file": "csv",
+    }),
+  );
   const command = el("pre", { class: "tool-code map-command", tabindex: 0 });
 
   const code = el("pre", { class: "tool-code", tabindex: 0, "aria-label": "Launch settings" });
   const note = el("p", { class: "map-note" });
-  const tabs = el("div", { class: "tool-actions", role: "group", "aria-label": "Launch settings for" },
-    [...LAUNCHERS].map(([key, [label]]) => button(label, () => { chosen = key; showLaunch(); }, { "data-launcher": key })));
-  const copy = button("Copy", copying(() => code.textContent));
+  const tabs = el(
+    "div",
+    { class: "tool-actions", role: "group", "aria-label": "Launch settings for" },
+    [...LAUNCHERS].map(([key, [label]]) =>
+      button(
+        label,
+        () => {
+          chosen = key;
+          showLaunch();
+        },
+        { "data-launcher": key },
+      ),
+    ),
+  );
+  const copy = button(
+    "Copy",
+    copying(() => code.textContent),
+  );
   function showLaunch() {
-    for (const tab of tabs.children) tab.setAttribute("aria-pressed", String(tab.dataset.launcher === chosen));
+    for (const tab of tabs.children)
+      tab.setAttribute("aria-pressed", String(tab.dataset.launcher === chosen));
     const found = LAUNCHERS.get(chosen)[1](picture.parallel);
     code.textContent = found.text;
     code.hidden = copy.hidden = !found.text;
     note.textContent = found.note;
   }
 
-  const pasted = el("textarea", { rows: 4, spellcheck: "false", placeholder: "torchrun --nnodes 16 --nproc-per-node 8 pretrain_gpt.py --tensor-model-parallel-size 8 …" });
+  const pasted = el("textarea", {
+    rows: 4,
+    spellcheck: "false",
+    placeholder:
+      "torchrun --nnodes 16 --nproc-per-node 8 pretrain_gpt.py --tensor-model-parallel-size 8 …",
+  });
   const answer = el("div", { class: "map-answer", "aria-live": "polite" });
   const read = button("Load it", () => {
     const { changes, aside, problems } = readMegatron(pasted.value);
     const told = (kind, text) => el("div", { class: `tool-message is-${kind}` }, el("p", {}, text));
-    answer.replaceChildren(...problems.map((text) => told(changes ? "warning" : "bad", `${text}${/[.?]$/.test(text) ? "" : "."}`)),
+    answer.replaceChildren(
+      ...problems.map((text) =>
+        told(changes ? "warning" : "bad", `${text}${/[.?]$/.test(text) ? "" : "."}`),
+      ),
       ...(changes ? [told("good", "The configuration was loaded.")] : []),
-      ...(aside.length ? [told("plain", `Left aside, because they do not place ranks: ${aside.join(", ")}.`)] : []));
+      ...(aside.length
+        ? [told("plain", `Left aside, because they do not place ranks: ${aside.join(", ")}.`)]
+        : []),
+    );
     if (changes) load(changes);
   });
 
-  const element = el("div", { class: "map-take" },
-    el("section", {}, el("h2", {}, "Take it away"), share, files, el("p", { class: "map-note" }, "The JSON is what this prints:"), command),
-    el("section", {}, el("h2", {}, "Launch it"), tabs, code, el("div", { class: "tool-actions" }, copy), note),
-    el("section", {}, el("h2", {}, "Load a command line"), field("Options of Megatron-LM", pasted), el("div", { class: "tool-actions" }, read), answer));
+  const element = el(
+    "div",
+    { class: "map-take" },
+    el(
+      "section",
+      {},
+      el("h2", {}, "Take it away"),
+      share,
+      files,
+      el("p", { class: "map-note" }, "The JSON is what this prints:"),
+      command,
+    ),
+    el(
+      "section",
+      {},
+      el("h2", {}, "Launch it"),
+      tabs,
+      code,
+      el("div", { class: "tool-actions" }, copy),
+      note,
+    ),
+    el(
+      "section",
+      {},
+      el("h2", {}, "Load a command line"),
+      field("Options of Megatron-LM", pasted),
+      el("div", { class: "tool-actions" }, read),
+      answer,
+    ),
+  );
   function update(now, shown) {
     [state, picture] = [now, shown];
     command.textContent = commandLine(state);
     showLaunch();
   }
-  return { element, update, setLink: (address) => { link.value = address; } };
+  return {
+    element,
+    update,
+    setLink: (address) => {
+      link.value = address;
+    },
+  };
 }

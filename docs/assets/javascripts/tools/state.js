@@ -13,7 +13,8 @@ const SHOWN = 40; // characters of a refused value that a message repeats
 
 /** A whole number in `min` … `max`; `fallback` null means "derived" and is never written. */
 export const whole = (fallback, min = 1, max = MOST_RANKS) => ({
-  fallback, expected: `a whole number from ${min} to ${max.toLocaleString("en")}`,
+  fallback,
+  expected: `a whole number from ${min} to ${max.toLocaleString("en")}`,
   read(text) {
     const value = /^\d{1,15}$/.test(text) ? Number(text) : NaN;
     return value >= min && value <= max ? value : undefined;
@@ -22,7 +23,8 @@ export const whole = (fallback, min = 1, max = MOST_RANKS) => ({
 
 /** A decimal number, such as 1.5 or 2e9, in `min` … `max`. */
 export const number = (fallback, min = 0, max = Number.MAX_VALUE) => ({
-  fallback, expected: `a number from ${min} to ${max}`,
+  fallback,
+  expected: `a number from ${min} to ${max}`,
   read(text) {
     const value = /^-?(\d+\.?\d*|\.\d+)(e[-+]?\d{1,3})?$/i.test(text) ? Number(text) : NaN;
     return value >= min && value <= max ? value : undefined;
@@ -31,21 +33,24 @@ export const number = (fallback, min = 0, max = Number.MAX_VALUE) => ({
 
 /** One of `choices`; a misspelt one is answered with those that it may have meant. */
 export const choice = (fallback, choices) => ({
-  fallback, choices,
+  fallback,
+  choices,
   expected: `one of ${choices.slice(0, 12).join(", ")}${choices.length > 12 ? ", …" : ""}`,
   read: (text) => (choices.includes(text) ? text : undefined),
 });
 
 /** On or off, written 1 or 0. */
 export const flag = (fallback) => ({
-  fallback, expected: "1 or 0",
+  fallback,
+  expected: "1 or 0",
   read: (text) => ({ 1: true, 0: false })[text],
   write: (value) => (value ? "1" : "0"),
 });
 
 /** Any text that `check` lets pass; it throws an InputError for what it does not. */
 export const text = (fallback, check) => ({
-  fallback, expected: null,
+  fallback,
+  expected: null,
   read(given) {
     check(given);
     return given;
@@ -57,7 +62,13 @@ const size = () => whole(1);
 /** The keys of both tools. `gpus` are those of a node; `etp` null is what the framework takes. */
 export const shared = (presets, shows) => ({
   preset: choice("", ["", ...presets]),
-  nodes: size(), gpus: whole(8), tp: size(), cp: size(), ep: size(), etp: whole(null), pp: size(),
+  nodes: size(),
+  gpus: whole(8),
+  tp: size(),
+  cp: size(),
+  ep: size(),
+  etp: whole(null),
+  pp: size(),
   order: text("megatron", convention),
   show: choice(shows[0], shows),
 });
@@ -94,7 +105,8 @@ export function parseQuery(schema, query) {
         if (!nearest.length) continue;
         throw new InputError(`unknown key ${repr(key.slice(0, SHOWN))}`, { nearest });
       }
-      if (Object.hasOwn(given, key)) throw new InputError(key, { expected: "one value", got: "several" });
+      if (Object.hasOwn(given, key))
+        throw new InputError(key, { expected: "one value", got: "several" });
       given[key] = readValue(schema, key, written);
     } catch (error) {
       if (!(error instanceof InputError)) throw error;

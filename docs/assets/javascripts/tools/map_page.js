@@ -1,0 +1,68 @@
+// Where the parts of the rank map stand on its page, and the words around the picture.
+
+import { el } from "./dom.js";
+import { plural } from "./map_groups.js";
+
+const KEYS =
+  "In the picture: arrow keys move, Enter chooses, i isolates the group, + and − zoom, 0 shows the " +
+  "whole; drag or pinch when zoomed, Ctrl and wheel zoom.";
+
+/** Fills `root` with the parts. Returns { showSummary, showMessages, showLinks }. */
+export function makePage(root, { form, shows, stage, legend, details, table, take, region }) {
+  const messages = el("div", { class: "map-messages" });
+  const summary = el("p", { class: "map-summary", tabindex: -1 });
+  const links = el("p", { class: "map-note" });
+  const picture = el("div", { class: "map-picture" },
+    el("div", { class: "map-bar" }, shows.element, stage.zooms),
+    stage.element, el("p", { id: "map-keys", class: "map-note" }, KEYS));
+  const below = (label, ...parts) =>
+    el("section", { class: "tool-section map-below", "aria-label": label }, parts);
+  root.replaceChildren(
+    el("div", { class: "map-columns" },
+      form.element,
+      el("div", { class: "map-middle" }, summary, messages, picture),
+      el("div", { class: "map-side" }, legend.element, details.element)),
+    below("Communicators", el("h2", {}, "Groups and the links they use"), table.element),
+    below("Take away", take.element, links),
+    region,
+  );
+
+  /** What is shown; `fits` is whether it is what was asked for. */
+  function showSummary(parallel, fits) {
+    const told = fits ? [] : ["The picture shows another configuration, one that fits: "];
+    summary.replaceChildren(...told, ...summaryOf(parallel));
+    picture.classList.toggle("is-stale", !fits);
+  }
+
+  /** What there is to say about the input: `messages` of a function that applies a way out. */
+  function showMessages(messagesFor, change) {
+    messages.replaceChildren(...messagesFor((partial) => {
+      change(partial);
+      summary.focus(); // the button that was pressed will be gone
+    }));
+  }
+
+  function showLinks(query) {
+    links.replaceChildren(
+      "The same configuration in the ",
+      el("a", { href: `../modeler/?${query}` }, "bandwidth and efficiency modeler"),
+      ", and why it is laid out like this in ",
+      el("a", { href: "../../guide/rank-mapping/" }, "the chapter on rank mapping"), ".");
+  }
+  return { showSummary, showMessages, showLinks };
+}
+
+const count = (value) => value.toLocaleString("en");
+
+function summaryOf({ world_size, nodes, gpus_per_node, dense, expert, has_experts }) {
+  const grid = (name, mesh) => {
+    const sizes = mesh.axes.map(([axis, size]) => `${axis.toUpperCase()} ${count(size)}`);
+    return el("span", {}, `${name} ${sizes.join(" · ")}`);
+  };
+  return [
+    el("strong", {}, `${count(world_size)} ${world_size === 1 ? "GPU" : "GPUs"}`),
+    el("span", {}, `${plural(nodes, "node")} of ${count(gpus_per_node)}`),
+    grid("dense", dense),
+    ...(has_experts ? [grid("expert", expert)] : []),
+  ];
+}
