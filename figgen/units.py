@@ -13,6 +13,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from numbers import Real
 
 from figgen.errors import InputError, closest
@@ -103,6 +104,7 @@ def canonical_unit(text: str) -> str:
     return unit
 
 
+@lru_cache(maxsize=1024)
 def _parse_unit(text: str) -> tuple[Fraction, str]:
     counted = re.fullmatch(r"([KMBT])\s+(\w+)", text)
     if counted and (count := _base(counted[2])) in COUNTS:
