@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 import re
+from functools import cache
 from typing import NamedTuple
 
 
@@ -168,6 +169,7 @@ def _gamma(linear: float) -> float:
     return 12.92 * part if part <= 0.0031308 else 1.055 * part ** (1 / 2.4) - 0.055
 
 
+@cache
 def variables() -> dict[str, Ink]:
     """Every CSS variable and its ink in the two palettes."""
     inks = {f"--fig-{name}": ink for name, ink in ROLES.items()}
@@ -177,6 +179,7 @@ def variables() -> dict[str, Ink]:
     }
 
 
+@cache
 def rules() -> dict[str, str]:
     """Selector -> declarations for the classes that figures use, as shown without any choice."""
     found = {f".fig .r-{role}": f"fill:{soft(role)};stroke:{colour(role)}" for role in SOFT}
