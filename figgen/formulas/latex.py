@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import ast
 import re
+from functools import cache
 
 from figgen.formulas.definition import Formula
 from figgen.formulas.syntax import conditions, expression
@@ -34,11 +35,13 @@ STARTS_WITH_DIGIT = re.compile(r"(\\text\{)?\d")
 Factor = ast.expr | tuple[list[ast.expr], list[ast.expr]]
 
 
+@cache
 def latex(formula: Formula) -> str:
     """The whole equation, `symbol = expression`."""
     return f"{formula.symbol} = {print_latex(expression(formula), symbols(formula))}"
 
 
+@cache
 def domain_latex(formula: Formula) -> tuple[str, ...]:
     """The conditions of the domain, one LaTeX formula each."""
     return tuple(print_latex(condition, symbols(formula)) for condition in conditions(formula))

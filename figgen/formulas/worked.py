@@ -8,8 +8,10 @@ import math
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache
 
 from figgen.errors import InputError
+from figgen.formulas.definition import Formula
 from figgen.formulas.evaluation import Evaluation, value_of
 from figgen.formulas.latex import print_latex
 from figgen.formulas.notation import Argument
@@ -51,7 +53,7 @@ def worked(evaluation: Evaluation, spec: str = "") -> Worked:
     exact = _exact(result, evaluation.value) and all(
         _exact(shown[name], value) for name, value in evaluation.arguments.items()
     )
-    node = _Taken(evaluation.arguments).visit(copy.deepcopy(expression(formula)))
+    node = _taken(formula, evaluation.arguments)
     line = text(node, shown.__getitem__)
     relation = "=" if exact else r"\approx"
     math_line = print_latex(node, lambda name: to_latex(shown[name]))
@@ -60,6 +62,20 @@ def worked(evaluation: Evaluation, spec: str = "") -> Worked:
         text=f"{line} {'=' if exact else '≈'} {result}",
         result=result,
     )
+
+
+def _taken(formula: Formula, arguments: Mapping[str, float]) -> ast.expr:
+    """The formula's expression, of its choices only what these arguments choose."""
+    if not _chooses(formula):
+        return expression(formula)
+    node: ast.expr = _Taken(arguments).visit(copy.deepcopy(expression(formula)))
+    return node
+
+
+@cache
+def _chooses(formula: Formula) -> bool:
+    calls = (node for node in ast.walk(expression(formula)) if isinstance(node, ast.Call))
+    return any(isinstance(call.func, ast.Name) and call.func.id == "where" for call in calls)
 
 
 class _Taken(ast.NodeTransformer):
