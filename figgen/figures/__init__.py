@@ -48,6 +48,7 @@ from figgen.figures import (
     training_summary,
     utilization,
     zero,
+    zero_bubble,
     zero_flow,
     zero_network,
 )
@@ -100,6 +101,7 @@ __all__ = [
     "training_summary",
     "utilization",
     "zero",
+    "zero_bubble",
     "zero_flow",
     "zero_network",
 ]

@@ -1,0 +1,115 @@
+"""Schedules with split backwards, against the idle times and memories that papers print."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from figgen.catalog import model
+from figgen.errors import InputError
+from figgen.figures.zero_bubble import layer_parts, messages, split_trace
+from figgen.models.communication_ratio import layer_training_flops_per_token
+from figgen.models.schedules import SCHEDULES
+from figgen.registry import build
+from figgen.renderers import text
+
+SEQUENCES = (1024, 8192, 131072)
+CASES: dict[str, dict[str, object]] = {
+    "schedule-table": {},
+    "schedule-frontier": {},
+    "backward-parts": {"model": "llama-3-8b", "sequences": SEQUENCES},
+    "idle-by-sequence": {
+        "model": "llama-3-8b",
+        "sequences": SEQUENCES,
+        "schedules": ("1f1b", "zb1p", "zbv"),
+    },
+    "schedule-steps": {"run": "deepseek-v3", "schedules": ("1f1b", "dualpipe")},
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_golden(name: str, golden: Callable[[str, str], None]) -> None:
+    golden(name, text.render(build(name, CASES[name])))
+
+
+@pytest.mark.parametrize(("stages", "microbatches"), [(2, 8), (4, 8), (4, 16), (8, 32)])
+@pytest.mark.parametrize("times", [(1.0, 1.0, 1.0), (1.0, 1.25, 0.75), (2.0, 2.5, 1.5)])
+def test_idle_time_of_zb1p_is_that_of_its_paper(
+    stages: int, microbatches: int, times: tuple[float, float, float]
+) -> None:
+    f, i, w = times
+    trace = split_trace("zb1p", stages, microbatches, times)
+    work = microbatches * (f + i + w)
+    # (p − 1)(T_F + T_B − T_W), Qi et al. 2023, table 2; B is the input's part there.
+    assert trace.makespan == pytest.approx(work + (stages - 1) * (f + i - w))
+
+
+@pytest.mark.parametrize("stages", [2, 4, 6, 8])
+def test_idle_time_and_memory_of_dualpipe_are_those_of_its_table(stages: int) -> None:
+    trace = split_trace("dualpipe", stages, 4 * stages)
+    # (PP/2 − 1)(F&B + B − 3W) with B the whole backward, arXiv:2412.19437, table 2.
+    assert trace.makespan == 4 * stages * 3 + (stages / 2 - 1) * (3 + 2 - 3)
+    assert max(trace.peak_in_flight) == stages + 1
+
+
+def test_table_has_every_schedule_and_the_memories_that_papers_print() -> None:
+    chart = build("schedule-table", {"stages": 8, "microbatches": 32})
+    assert len(chart.rows) == len(SCHEDULES) == 12
+    values = {name: named.value for name, named in chart.values.items()}
+    assert values["zb1p_peak"] == values["zbv_peak"] == values["one_f_one_b_peak"] == 8
+    assert values["zb2p_peak"] == 2 * 8 - 1
+    assert (values["v_half_peak"], values["v_min_peak"]) == ((8 + 2) // 2, (8 + 4) // 3)
+    assert values["zb2p_open"] == pytest.approx(0, abs=1e-12)
+    assert values["zbv_open"] == pytest.approx(0, abs=1e-12)
+    copies = {name: values[f"{name}_copies"] for name in ("dualpipe", "dualpipev", "zbv")}
+    assert copies == {"dualpipe": 2, "dualpipev": 1, "zbv": 1}
+
+
+@pytest.mark.parametrize("name", SCHEDULES)
+def test_every_microbatch_crosses_every_boundary_between_ranks_twice(name: str) -> None:
+    trace = split_trace(name, 4, 8)
+    chunks = trace.schedule.placement.chunks
+    turns = chunks - 1 if trace.schedule.placement.name == "v-shape" else 0
+    assert messages(trace.schedule) == 8 * 2 * (4 * chunks - 1 - turns)
+
+
+def test_parts_of_a_layer_add_up_to_its_training_work_with_half_of_the_core() -> None:
+    shape = model("llama-3-8b").shape
+    for sequence in SEQUENCES:
+        work = layer_parts(shape, sequence)
+        whole = work.forward + work.backward_input + work.backward_weight
+        full = layer_training_flops_per_token(shape, sequence=sequence)
+        weights = layer_training_flops_per_token(shape, sequence=0)
+        assert whole == pytest.approx(weights + (full - weights) / 2)
+
+
+def test_a_mixture_has_no_layer_of_one_kind() -> None:
+    with pytest.raises(InputError, match="dense model"):
+        build("backward-parts", {"model": "mixtral-8x7b", "sequences": (1024,)})
+
+
+def test_1f1b_idles_alike_whatever_a_backward_is_made_of_and_zb1p_does_not() -> None:
+    values = build("idle-by-sequence", CASES["idle-by-sequence"]).values
+    assert values["one_f_one_b_first"].value == pytest.approx(7 / 39)
+    assert values["one_f_one_b_last"].value == pytest.approx(7 / 39)
+    assert 7 / 103 < values["zb1p_first"].value < values["zb1p_last"].value < 7 / 39
+
+
+def test_no_schedule_of_the_frontier_is_better_in_both_than_one_of_the_three_named() -> None:
+    values = {name: named.value for name, named in build("schedule-frontier", {}).values.items()}
+    names = [name.removesuffix("_idle") for name in values if name.endswith("_idle")]
+    best = {"zbv", "v_half", "v_min"}
+    for name in set(names) - best:
+        assert any(
+            values[f"{other}_idle"] <= values[f"{name}_idle"]
+            and values[f"{other}_peak"] <= values[f"{name}_peak"]
+            for other in best
+        ), name
+
+
+def test_computing_is_the_same_under_every_schedule_and_pairs_hide_expert_traffic() -> None:
+    chart = build("schedule-steps", CASES["schedule-steps"])
+    computing = next(segment for segment in chart.segments if segment.name == "computing")
+    assert computing.lengths[0] == pytest.approx(computing.lengths[1])
+    assert chart.values["dualpipe_ep"].value < chart.values["one_f_one_b_ep"].value / 2
