@@ -64,7 +64,7 @@ def _setup(preset: TrainingPreset) -> str:
 def _schedule(step: TrainingStep) -> str:
     """A copy of the schedule that is small enough to read."""
     setup = step.setup
-    stages, chunks = setup.parallel.pp, setup.placement.chunks
+    stages, chunks = setup.parallel.pp, setup.chunks or 1
     if stages == 1:
         return (
             "## Schedule { data-search-exclude }\n\n"

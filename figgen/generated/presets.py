@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from html import escape
 
 from figgen import catalog
@@ -88,11 +89,10 @@ def _page(preset: Preset, tools: frozenset[str]) -> str:
 
 
 def _head(preset: Preset, question: str, about: str, tools: frozenset[str]) -> str:
-    offered = {found["name"] for found in layouts()}
     opened = [
         f"[Open it in the {name}](../../{path}?preset={preset.name})"
         for name, path in (("rank map", "tools/rank-map.md"), ("modeler", "tools/modeler.md"))
-        if path in tools and preset.name in offered
+        if path in tools and preset.name in _offered()
         if name == "rank map" or preset.kind == "training"
     ]
     links = " · ".join([*opened, "[All presets](../presets.md)"])
@@ -100,6 +100,12 @@ def _head(preset: Preset, question: str, about: str, tools: frozenset[str]) -> s
         f"---\ndescription: {about}\n---\n\n# {preset.title}\n\n**{question}**\n\n"
         f"Preset `{preset.name}`: {links}\n"
     )
+
+
+@cache
+def _offered() -> frozenset[str]:
+    """Presets that the live tools know."""
+    return frozenset(found["name"] for found in layouts())
 
 
 def _map_page(preset: MapPreset, tools: frozenset[str]) -> str:
