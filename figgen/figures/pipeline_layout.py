@@ -1,0 +1,181 @@
+"""What a pipeline is made of: layers on ranks, messages between them, microbatches for a goal."""
+
+from __future__ import annotations
+
+import math
+
+from figgen.charts import Box, Column, Diagram, Link, Named, Scalar, Table
+from figgen.errors import InputError, check_between
+from figgen.formulas.pipeline import (
+    interleaved_bubble_fraction,
+    microbatches_for_efficiency,
+    pipeline_boundary_bytes,
+    pipeline_total_bytes,
+)
+from figgen.formulas.placement import pipeline_rank_bytes
+from figgen.models.stage_placement import Placement, looping, v_shape
+from figgen.registry import figure
+
+FULL = 10.0
+"""Grid units of the column's width."""
+
+MOST_RANKS = 6
+
+
+@figure("layer-map")
+def layer_map(*, layers: int = 24, stages: int = 4, chunks: int = 2) -> Diagram:
+    """Layers of every rank when chunks go round the ranks, and when the second runs back up.
+
+    Raises InputError unless the chunks of all ranks divide the layers.
+    """
+    check_between("stages", stages, 2, MOST_RANKS)
+    check_between("chunks", chunks, 2, 4)
+    if layers % (stages * chunks) or layers % (2 * stages):
+        expected = f"a multiple of {math.lcm(stages * chunks, 2 * stages)}"
+        raise InputError("layers", expected=expected, got=layers)
+    boxes: list[Box] = []
+    links: list[Link] = []
+    values: dict[str, Named] = {"layers": Named(layers), "stages": Named(stages)}
+    y = 0.0
+    for title, placement in (("interleaved", looping(stages, chunks)), ("V", v_shape(stages))):
+        words = [_layers_of(placement, stage, layers) for stage in range(placement.stages)]
+        rows = placement.stages // stages
+        turn = ", then back to rank 0" if placement.name == "looping" else ", then back up"
+        boxes.append(
+            Box(name=title, lines=(f"{title}: ranks 0 to {stages - 1} from left to right{turn}",), x=0,
+                y=y, width=FULL, height=0.25 + rows * 0.85, frame=True)
+        )  # fmt: skip
+        wide = FULL / stages
+        for stage, rank in enumerate(placement.rank_of_stage):
+            chunk = placement.stages_of_rank(rank).index(stage)
+            boxes.append(
+                Box(name=f"{title} {stage}", lines=(words[stage],), x=rank * wide + 0.3,
+                    y=y + 0.4 + chunk * 0.85, width=wide - 0.6, height=0.5, role="pp")
+            )  # fmt: skip
+            # The way round from the last rank to the first would cross the boxes between.
+            if stage and placement.rank_of_stage[stage - 1] <= rank + 1:
+                links.append(Link(source=f"{title} {stage - 1}", target=f"{title} {stage}"))
+        values[f"first_{title.lower()}"] = Named(
+            " and ".join(words[stage] for stage in placement.stages_of_rank(0))
+        )
+        y += rows * 0.85 + 0.45
+    return Diagram(
+        boxes=tuple(boxes), links=tuple(links), width=FULL, height=y - 0.2, values=values
+    )
+
+
+def _layers_of(placement: Placement, stage: int, layers: int) -> str:
+    each = layers // placement.stages
+    return f"layers {stage * each + 1}–{(stage + 1) * each}"
+
+
+@figure("stage-messages")
+def stage_messages(
+    *,
+    layers: int = 32,
+    stages: int = 4,
+    microbatch_size: int = 1,
+    sequence: int = 8192,
+    hidden: int = 4096,
+) -> Diagram:
+    """Consecutive layers on each rank, and what one microbatch sends over each boundary."""
+    check_between("stages", stages, 2, 4)
+    if layers % stages:
+        raise InputError("layers", expected=f"a multiple of {stages}", got=layers)
+    message = float(pipeline_boundary_bytes(microbatch_size, sequence, hidden, 2))
+    each, wide = layers // stages, FULL / stages
+    boxes = tuple(
+        Box(
+            name=f"stage {stage}",
+            lines=(f"rank {stage}", f"layers {stage * each + 1}–{(stage + 1) * each}"),
+            x=stage * wide,
+            y=0.25,
+            width=wide - 0.95,
+            height=0.9,
+            role="pp",
+        )
+        for stage in range(stages)
+    )
+    links = []
+    for stage in range(1, stages):
+        low, high = f"stage {stage - 1}", f"stage {stage}"
+        links.append(Link(source=low, target=high, role="forward"))
+        links.append(Link(source=high, target=low, role="backward"))
+    values = {
+        "message": Named(message, "B"),
+        "each": Named(each),
+        "stages": Named(stages),
+        "layers": Named(layers),
+    }
+    return Diagram(boxes=boxes, links=tuple(links), width=FULL, height=1.4, values=values)
+
+
+@figure("pipeline-volumes")
+def pipeline_volumes(
+    *,
+    stages: tuple[int, ...],
+    chunks: tuple[int, ...],
+    microbatches: int,
+    microbatch_size: int,
+    sequence: int,
+    hidden: int,
+) -> Table:
+    """Messages and bytes of one step, 16 bits; row i has stages[i] and chunks[i]."""
+    if len(stages) != len(chunks):
+        raise InputError("stages and chunks", expected="equal lengths", got=len(chunks))
+    message = float(pipeline_boundary_bytes(microbatch_size, sequence, hidden, 2))
+    rows: list[tuple[Scalar, ...]] = []
+    values = {"message": Named(message, "B"), "microbatches": Named(microbatches)}
+    for p, v in zip(stages, chunks, strict=True):
+        total = float(pipeline_total_bytes(microbatches, p, v, message))
+        own = float(pipeline_rank_bytes(microbatches, v, microbatch_size, sequence, hidden, 2))
+        sizes = {"stages": p, "microbatches": microbatches, "chunks": v}
+        busy = 1 - float(interleaved_bubble_fraction(**sizes))
+        rows.append((p, v, round(total / message), total, own, busy))
+        values |= {f"total_{p}_{v}": Named(total, "B"), f"busy_{p}_{v}": Named(busy)}
+    columns = (
+        Column(label="stages P"),
+        Column(label="chunks V"),
+        Column(label="messages", spec=","),
+        Column(label="all boundaries", unit="B", spec="si"),
+        Column(label="sent by an inner rank", unit="B", spec="si"),
+        Column(label="busy", spec=".1%"),
+    )
+    return Table(columns=columns, rows=tuple(rows), values=values)
+
+
+@figure("microbatches-needed")
+def microbatches_needed(
+    *,
+    stages: tuple[int, ...] = (4, 8, 16),
+    efficiencies: tuple[float, ...] = (0.8, 0.9, 0.95),
+    chunks: tuple[int, ...] = (1, 2),
+) -> Table:
+    """Fewest whole microbatches per step at which the pipeline is busy for a share of the wall."""
+    pairs = [(efficiency, v) for efficiency in efficiencies for v in chunks]
+    rows: list[tuple[Scalar, ...]] = []
+    values: dict[str, Named] = {}
+    for p in stages:
+        needed = [_needed(p, v, efficiency) for efficiency, v in pairs]
+        rows.append((p, *needed))
+        values |= {
+            f"needed_{p}_{v}_{efficiency * 100:.0f}": Named(count)
+            for (efficiency, v), count in zip(pairs, needed, strict=True)
+        }
+    columns = (
+        Column(label="stages"),
+        *(
+            Column(label=f"{efficiency:.0%}" + (f", V = {v}" if v > 1 else ""), spec=",")
+            for efficiency, v in pairs
+        ),
+    )
+    return Table(columns=columns, rows=tuple(rows), values=values)
+
+
+def _needed(stages: int, chunks: int, efficiency: float) -> int:
+    """Rounded up, and with chunks at least P, below which interleaving does not work."""
+    if not 0 < efficiency < 1:
+        raise InputError("efficiencies", expected="between 0 and 1", got=efficiency)
+    exact = float(microbatches_for_efficiency(stages, chunks, efficiency))
+    # 0.9/(1 − 0.9) is 9.000000000000002 in binary.
+    return max(math.ceil(exact - 1e-9), stages if chunks > 1 else 1)
