@@ -134,7 +134,7 @@ def _patterns(chart: Bars, figure_id: str) -> str:
 
 
 def _labels(made: Plan) -> str:
-    """What each bar is: left of it, or on a line above it."""
+    """What each bar is: left of it, or on a line above it, where a rule or a grid line may pass."""
     drawn, last = [], [*made.tops[1:], made.box.bottom]
     for lines, top, following in zip(made.labels, made.tops, last, strict=True):
         first = top - LINE_PX * (len(lines) - 0.5) - 1
@@ -143,7 +143,12 @@ def _labels(made: Plan) -> str:
             first = middle - LINE_PX * (len(lines) - 1) / 2
         x = 0 if made.above else made.box.left - GAP_PX
         drawn += [words(x, first + LINE_PX * at + 0.35 * TEXT, s) for at, s in enumerate(lines)]
-    return element("g", "".join(drawn), text_anchor=None if made.above else "end")
+    if not made.above:
+        return element("g", "".join(drawn), text_anchor="end")
+    return element(
+        "g", "".join(drawn),
+        paint_order="stroke", stroke=colour("paper"), stroke_width=4, stroke_linejoin="round",
+    )  # fmt: skip
 
 
 def _values(chart: Bars, made: Plan) -> str:

@@ -121,3 +121,15 @@ def test_a_value_keeps_off_a_rule_that_runs_past_its_bar() -> None:
     for text in values:
         start = float(text.get("x", "nan"))
         assert not start - 2 < made.flags[0].at < start + text_width(text.text or "")
+
+
+def test_a_label_above_its_bar_can_be_read_across_a_rule() -> None:
+    chart = dataclasses.replace(STACKED, rules=(Rule(axis="x", at=20e9, label="limit"),))
+    drawn = shape(chart, "narrow")
+    label = next(g for g in drawn.iter("g") if g.find("text") is not None
+                 and g.find("text").text == chart.labels[0])  # type: ignore[union-attr]  # fmt: skip
+    order = list(drawn.iter())
+    rule = next(path for path in drawn.iter("path") if path.get("stroke-dasharray"))
+    assert label.get("paint-order") == "stroke"
+    assert label.get("stroke") == "var(--fig-paper)"
+    assert order.index(rule) < order.index(label)
