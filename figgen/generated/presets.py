@@ -8,11 +8,13 @@ from html import escape
 from figgen import catalog
 from figgen.catalog import HardwarePreset, MapPreset, Preset, TrainingPreset
 from figgen.figures.mesh import shown_communicators
+from figgen.generated.data_tables import Cell, Row, Sources, anchor, of_number, table
 from figgen.generated.fences import figure
 from figgen.generated.layout_sections import Laid, layout_sections
 from figgen.generated.preset_training import training_sections
 from figgen.layouts import layouts
 from figgen.models.layout import layout
+from figgen.units import format_quantity
 
 FOLDER = "reference/presets/"
 
@@ -25,38 +27,56 @@ def preset_pages(tools: frozenset[str]) -> dict[str, str]:
 
 
 def _index() -> str:
-    presets = catalog.PRESETS.values()
-    maps = [p for p in presets if isinstance(p, MapPreset)]
+    presets, sources = catalog.PRESETS.values(), Sources()
     steps = [p for p in presets if isinstance(p, TrainingPreset)]
-    hardware = [p for p in presets if isinstance(p, HardwarePreset)]
-    listed = "\n".join(
-        f"| [{escape(p.title)}](presets/{p.name}.md) | `{p.name}` | {p.world:,} |" for p in maps
-    )
-    runs = "\n".join(
-        f"| [{escape(p.title)}](presets/{p.name}.md) | `{p.name}` | {p.run.gpus or 0:,} "
-        f"| {escape(p.run.model.title)} |"
-        for p in steps
-    )
-    nodes = "\n".join(
-        f"| {escape(p.title)} | `{p.name}` "
-        f'| {{{{ preset("{p.name}").scale_up_bandwidth_bytes_per_s:si }}}} '
-        f'| {{{{ preset("{p.name}").network_bandwidth_bytes_per_s:si }}}} |'
-        for p in hardware
-    )
+    runs = table("Published runs", RUNS, [_run_row(p) for p in steps], sources)
+    maps = [_map_row(p) for p in presets if isinstance(p, MapPreset)]
+    nodes = [_node_row(p) for p in presets if isinstance(p, HardwarePreset)]
     return (
-        "---\ndescription: Named configurations: rank maps, nodes, and the layouts of published "
-        "runs, each with a page of its own.\n---\n\n# Presets\n\n"
+        "---\ndescription: Named configurations, that is rank maps, nodes, and the layouts of "
+        "published runs, each with a page of its own.\n---\n\n# Presets\n\n"
         "A preset is a configuration with a name, which every figure, tool and command takes.\n"
-        "Each of the first two kinds has a page with its rank map, its groups and what follows "
-        "from them.\n\n"
-        f"## Published runs\n\n| run | preset | GPUs | model |\n|---|---|--:|---|\n{runs}\n\n"
+        "Each run and each map has a page with its rank map, its groups and what follows from "
+        "them.\nClick a heading to sort, and the # of a row for its address; a dash was not "
+        f"published.\n\n## Published runs\n\n{runs}\n"
         "[](#fig-published-and-computed) sets the computed step of each beside the published one."
         f"\n\n{_compared(steps)}\n"
-        f"## Rank maps\n\n| map | preset | GPUs |\n|---|---|--:|\n{listed}\n\n"
+        f"## Rank maps\n\n{table('Rank maps', MAPS, maps, sources)}\n"
         "## Nodes\n\nBandwidths are those of one GPU in one direction.\n\n"
-        "| node | preset | inside the node | between nodes |\n|---|---|--:|--:|\n"
-        f"{nodes}\n"
+        f"{table('Nodes', NODES, nodes, sources)}\n"
+        f"## Sources {{ data-search-exclude }}\n\n{sources.html()}"
     )
+
+
+RUNS = ("run", "preset", "model", "accelerator", "GPUs", "TP", "CP", "PP", "DP", "EP")
+MAPS = ("map", "preset", "nodes", "GPUs", "TP", "CP", "PP", "DP", "EP", "ETP", "EDP")
+NODES = ("node", "preset", "GPUs", "inside the node", "between nodes")
+
+
+def _run_row(preset: TrainingPreset) -> Row:
+    run = preset.run
+    sizes = (run.gpus, run.tp, run.cp, run.pp, run.dp, run.ep)
+    named = (
+        Cell(preset.title, link=f"{preset.name}/"),
+        Cell(preset.name),
+        Cell(run.model.title, link=f"../models/#{anchor(run.model.name)}"),
+        Cell(run.accelerator.title, link=f"../hardware/#{anchor(run.accelerator.name)}"),
+    )
+    return Row(preset.name, (*named, *map(of_number, sizes)), run.source)
+
+
+def _map_row(preset: MapPreset) -> Row:
+    sizes = (preset.nodes, preset.world, preset.tp, preset.cp, preset.pp, preset.dp, preset.ep)
+    named = (Cell(preset.title, link=f"{preset.name}/"), Cell(preset.name))
+    cells = (*named, *map(of_number, (*sizes, preset.etp, preset.edp)))
+    return Row(preset.name, cells, preset.source)
+
+
+def _node_row(preset: HardwarePreset) -> Row:
+    rates = (preset.scale_up_bandwidth_bytes_per_s, preset.network_bandwidth_bytes_per_s)
+    shown = (Cell(format_quantity(rate, "B/s", "si"), rate) for rate in rates)
+    named = (Cell(preset.title), Cell(preset.name), of_number(preset.gpus_per_node))
+    return Row(preset.name, (*named, *shown), preset.source)
 
 
 def _compared(steps: list[TrainingPreset]) -> str:

@@ -22,8 +22,9 @@ def test_every_map_and_every_published_run_has_a_page_and_the_index_links_them_a
         "reference/presets.md",
         *(f"reference/presets/{name}.md" for name in NAMES),
     }
-    linked = re.findall(r"\(presets/([\w-]+)\.md\)", PAGES["reference/presets.md"])
-    assert sorted(linked) == sorted(NAMES)
+    index = PAGES["reference/presets.md"]
+    assert sorted(re.findall(r'href="([\w-]+)/"', index)) == sorted(NAMES)
+    assert sorted(re.findall(r'<tr id="([\w-]+)"', index)) == sorted(catalog.PRESETS)
 
 
 @pytest.mark.parametrize("name", NAMES)
