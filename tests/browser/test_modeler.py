@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -97,9 +96,11 @@ def test_first_example_shows_the_source_s_cases_and_each_number_its_line(
     page.wait_for_function("() => location.search.includes('pp=3')")
     settled(page)
     assert "20.0%" in pipeline.inner_text()
-    live = page.locator("#modeler [role=status]")
-    page.wait_for_function("() => document.querySelector('#modeler [role=status]').textContent")
-    assert re.match(r"step [\d.]+ s, MFU 35\.\d%, fits with .* free", live.inner_text())
+    spoken = "#modeler [role=status]"
+    page.wait_for_function(
+        f"""() => /^step [\\d.]+ s, MFU 35\\.\\d%, fits with .* free/
+          .test(document.querySelector("{spoken}").textContent)"""
+    )
 
 
 def test_presets_show_and_hand_out_what_the_command_line_prints(
@@ -139,7 +140,7 @@ def test_address_holds_both_configurations(opened: Callable[[str], Page]) -> Non
     again = opened(page.url.partition(PATH)[2])
     assert [card(again, at) for at in range(4)] == shown
     again.get_by_role("button", name="Edit B").click()
-    assert again.locator("[name=pp]").input_value() == "8"
+    again.wait_for_function("() => document.querySelector('[name=pp]').value === '8'")
     again.get_by_role("button", name="Compare two").click()
     again.wait_for_function("() => location.search === '?preset=llama-3-405b-131k'")
 
@@ -274,8 +275,9 @@ def test_page_survives_navigation_palette_and_a_narrow_window(
     )
     page.set_viewport_size({"width": 390, "height": 844})
     page.wait_for_function(
-        "() => document.querySelector('#modeler svg').getBoundingClientRect().width < 390"
+        "() => document.querySelector('#modeler .modeler-svg').viewBox.baseVal.width < 390"
     )
+    settled(page)
     assert page.evaluate("document.documentElement.scrollWidth") == 390
     sizes = page.locator("#modeler .modeler-svg text").evaluate_all(
         "(texts) => texts.map((text) => parseFloat(getComputedStyle(text).fontSize)"

@@ -7,7 +7,7 @@ import { bytes, change, percent, plainNumber, quantity, seconds } from "./quanti
 
 /** A number that opens how it is computed; `of` is the configuration, 0 or 1. */
 export const value = (text, how, of = 0) =>
-  el("button", { type: "button", class: "fig-value modeler-value", "data-how": how, "data-of": of, title: "How this is computed" }, text);
+  el("button", { type: "button", class: "fig-value modeler-value", "data-how": how, "data-of": of, "aria-haspopup": "dialog" }, text);
 
 /** Four cards; with two configurations each card has both. */
 export function answer(found) {

@@ -3,7 +3,6 @@
 import { el } from "./dom.js";
 import { answer, comparison } from "./modeler_answer.js";
 import { timeSection } from "./modeler_time.js";
-import { takeaway } from "./modeler_take.js";
 
 let later = null; // what is drawn below the screen, and what is computed when there is time
 
@@ -26,10 +25,9 @@ export function results({ signal, say, apply, evaluate, catalog }) {
   const links = section("Links: bandwidth that is needed");
   const units = section("What one more unit buys", waiting());
   const utilisation = section("Utilisation");
-  const take = takeaway(say);
-  section("Take away", take.element);
+  const away = section("Take away");
 
-  let [width, shown, last] = [0, null, null];
+  let [width, shown, last, take, taken] = [0, null, null, null, null];
   // What is below the screen follows once the answer has been painted, a section at a time.
   let drawing = 0;
   const draw = () => {
@@ -41,8 +39,13 @@ export function results({ signal, say, apply, evaluate, catalog }) {
     details.setAttribute("aria-busy", "true");
     const mine = ++drawing;
     afterPaint(async () => {
-      later ??= Promise.all([import("./modeler_sections.js"), import("./modeler_explore.js")]);
-      const [sections, { exploration }] = await later;
+      later ??= Promise.all([import("./modeler_sections.js"), import("./modeler_explore.js"), import("./modeler_take.js")]);
+      const [sections, { exploration }, { takeaway }] = await later;
+      if (!take) {
+        take = takeaway(say);
+        take.update(...taken);
+        fill(away, [take.element]);
+      }
       explore ??= exploration({ signal, apply, evaluate, catalog });
       drawRest(mine, [
         [pipeline, sections.pipelineSection], [memory, sections.memorySection], [traffic, sections.trafficSection],
@@ -91,7 +94,8 @@ export function results({ signal, say, apply, evaluate, catalog }) {
     /** The configuration that is shown, by its index. */
     at: (index) => shown?.[0][index],
     update(found, at, address) {
-      take.update(found[at], address);
+      taken = [found[at], address];
+      take?.update(...taken);
       const failed = found.some(({ error }) => error);
       for (const box of [top, details]) box.classList.toggle("is-stale", failed);
       if (failed) return;
