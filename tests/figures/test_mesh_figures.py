@@ -337,3 +337,17 @@ def test_text_form_is_the_golden(
     golden: Callable[[str, str], None], name: str, figure: str, arguments: dict[str, object]
 ) -> None:
     golden(f"mesh-{name}", text.render(build(figure, arguments)))
+
+
+def test_a_grid_may_show_fewer_gpus_and_some_communicators() -> None:
+    sizes = "nodes=64 gpus_per_node=8 tp=8 cp=2 pp=8"
+    part = build("rank-grid", {"sizes": sizes, "most": 256, "communicators": ["pp", "tp"],
+                               "first": "tp"})  # fmt: skip
+    # One replica of TP 8 · CP 2 · PP 8, of which 512 GPUs hold four.
+    assert (len(part.cells), part.multiplicity) == (128, 4)
+    assert [view.name for view in part.communicators] == ["tp", "pp"]
+    assert len(build("rank-grid", {"sizes": sizes}).cells) == 512
+    with pytest.raises(InputError, match="first: expected one of pp, tp"):
+        build("rank-grid", {"sizes": sizes, "communicators": ["pp", "tp"], "first": "dp"})
+    with pytest.raises(InputError, match="most: expected 8 to 512"):
+        build("rank-grid", {"sizes": sizes, "most": 1024})
