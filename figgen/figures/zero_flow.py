@@ -93,8 +93,14 @@ def fsdp_timeline(
         "forward_ahead": Named(prefetched_gather_time(layers, gather, forward)),
     }
     return Timeline(lanes=("compute", "network"), slots=tuple(slots), end=end,
-                    time_label="time, in units of a gather" if gather == 1 else "time",
+                    time_label=_time_label(gather, forward),
                     values=values)  # fmt: skip
+
+
+def _time_label(gather: float, forward: float) -> str:
+    """What one unit of the axis is, where it is one of the two durations."""
+    units = {gather: "a gather", forward: "a forward"}
+    return f"time, in units of {units[1]}" if 1 in units else "time"
 
 
 def _step(layers: int, gather: float, forward: float, prefetch: int) -> tuple[ShardedAction, ...]:

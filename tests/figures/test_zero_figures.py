@@ -9,6 +9,7 @@ import pytest
 
 from figgen.charts import Chart, Curves, Diagram, Table, Timeline
 from figgen.errors import InputError
+from figgen.figures.zero_flow import fsdp_timeline
 from figgen.registry import FIGURES, build
 from figgen.renderers import svg_diagram, text
 
@@ -155,3 +156,8 @@ def test_every_place_further_away_is_slower() -> None:
 def test_what_cannot_be_is_refused(name: str, arguments: dict[str, object]) -> None:
     with pytest.raises(InputError):
         build(name, arguments)
+
+
+def test_the_time_of_a_sharded_step_is_in_units_of_what_takes_one() -> None:
+    labels = [fsdp_timeline(gather=g, forward=f).time_label for g, f in ((1, 2), (3, 1), (2, 3))]
+    assert labels == ["time, in units of a gather", "time, in units of a forward", "time"]
