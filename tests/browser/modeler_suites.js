@@ -77,7 +77,7 @@ async function worked(queries) {
     const keys = ["step", "throughput", "compute", "recompute", "bubble", "fraction", "overhead", "efficiency", "batch", "free",
       ...Object.keys(step.exposed_s).flatMap((axis) => [`exposed:${axis}`, `hidden:${axis}`]),
       ...Object.entries(step.utilisation).flatMap(([name, value]) => (value === null ? [] : [`mfu:${name}`])),
-      ...step.communication.map((_, index) => `row:${index}`),
+      ...step.communication.flatMap((_, index) => [`row:${index}`, `sent:${index}`]),
       ...step.levels.flatMap(({ level }) => ["needed", "ridge", "ccr", "attainable"].map((key) => `${key}:${level}`)),
       ...memory.ranks.flatMap(({ pipeline_rank: rank, bytes }) => [`memory:${rank}`, ...Object.keys(bytes).map((part) => `memory:${rank}:${part}`)]),
       ...(step.gradient_buckets ? ["buckets"] : []), ...(found.setup.shape.latent ? [] : ["keys"])];

@@ -46,7 +46,8 @@ function costAnswer(found, of) {
 /** The side-by-side table of two configurations. */
 export function comparison([one, other]) {
   const format = (number, unit, spec) => (unit === "%" ? percent(number) : unit === "1" ? plainNumber(number, 4) : quantity(number, unit, spec));
-  const rows = COMPARED.map(([name, unit, spec, of, better]) => {
+  const rows = COMPARED.map(([name, unit, spec, of, better, how]) => {
+    const number = (found, at) => (how ? value(format(of(found), unit, spec), how, at) : format(of(found), unit, spec));
     const [a, b] = [of(one), of(other)];
     const ratio = unit === "%" ? b - a : a ? b / a - 1 : 0;
     const moved = unit === "%" ? `${change(ratio).replace("%", "")} points` : change(ratio);
@@ -54,8 +55,8 @@ export function comparison([one, other]) {
     const good = better * ratio > 0;
     const mark = same || !better ? "" : good ? "modeler-good" : "modeler-bad";
     const sign = mark && (good ? " ▲" : " ▼");
-    return el("tr", {}, el("th", { scope: "row" }, name), el("td", { class: "num" }, format(a, unit, spec)),
-      el("td", { class: "num" }, format(b, unit, spec)), el("td", { class: `num ${mark}` }, same ? "same" : `${moved}${sign}`));
+    return el("tr", {}, el("th", { scope: "row" }, name), el("td", { class: "num" }, number(one, 0)),
+      el("td", { class: "num" }, number(other, 1)), el("td", { class: `num ${mark}` }, same ? "same" : `${moved}${sign}`));
   });
   return el("div", { class: "tool-scroll", tabindex: "0", role: "group", "aria-label": "Two configurations side by side" },
     el("table", { class: "tool-table" },

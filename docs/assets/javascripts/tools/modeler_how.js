@@ -2,7 +2,7 @@
 
 import { groupLink } from "../engine/links.js";
 import { CONVENTIONS, parameterCounts } from "../engine/transformer.js";
-import { LEVELS, PARTS, axisLabel, familyOf, fullestOf, partsOf } from "./modeler_model.js";
+import { LEVELS, PARTS, axisLabel, familyOf, fullestOf, partsOf, ringArguments } from "./modeler_model.js";
 import { bytes, percent, plainNumber, quantity, seconds } from "./quantities.js";
 import { workedLine } from "../engine/worked.js";
 import { plainLine, sumLine } from "./worked.js";
@@ -71,11 +71,12 @@ const HOW = {
 
   row: (found, notes, index) => callLines(found, notes, found.step.communication[Number(index)]),
 
+  sent: ({ step }, _, index) => [sentLine(step.communication[Number(index)])],
+
   transfer: ({ step }, _, axis, level) => {
     const rows = step.communication.filter((row) => row.axis === axis && row.level === level);
     return [
-      ...rows.map((row) => plainLine(`${row.purpose}, ${row.collective}`, "calls · bytes sent in one",
-        `${plainNumber(row.calls)} · ${bytes(row.call_bytes)} = ${bytes(row.sent_bytes)}`)),
+      ...rows.map(sentLine),
       ...(rows.length > 1 ? [sumLine("All of it", rows.map((row) => [`${row.purpose}, ${row.collective}`, row.sent_bytes]),
         rows.reduce((sum, row) => sum + row.sent_bytes, 0), bytes)] : []),
     ];
@@ -120,13 +121,11 @@ const HOW = {
       `${plainNumber(setup.global_batch)} · ${plainNumber(setup.sequence)} = ${plainNumber(setup.tokens_per_step)}`),
   ],
 
-  keys: ({ setup }, notes) => {
-    const { shape, microbatch_size, sequence, parallel: { cp }, kv_heads_per_rank } = setup;
-    return [workedLine(notes, "kv_ring_buffer_bytes", {
-      microbatch_size, sequence_length: sequence, cp, kv_width: kv_heads_per_rank * shape.head_dim, bytes_per_element: 2,
-    })];
-  },
+  keys: ({ setup }, notes) => [workedLine(notes, "kv_ring_buffer_bytes", ringArguments(setup))],
 };
+
+const sentLine = ({ purpose, collective, calls, call_bytes, sent_bytes }) =>
+  plainLine(`${purpose}, ${collective}`, "calls · bytes sent in one", `${plainNumber(calls)} · ${bytes(call_bytes)} = ${bytes(sent_bytes)}`);
 
 const CLOSED = ["gpipe", "1f1b", "interleaved-1f1b"];
 const loadOf = ({ step }, level) => step.levels.find((one) => one.level === level);

@@ -4,6 +4,7 @@
 import { InputError } from "../engine/errors.js";
 import { build } from "../engine/schedule.js";
 import { simulate } from "../engine/simulate.js";
+import { kv_ring_buffer_bytes } from "../step-formulas.js";
 import { setupFrom, trainingMemory, trainingStep } from "../engine/training.js";
 import { choicesOf } from "./modeler_state.js";
 
@@ -112,18 +113,26 @@ export function bottleneckOf(found) {
   return worst;
 }
 
+/** What the formula of a ring's two buffers takes for a configuration. */
+export const ringArguments = ({ shape, microbatch_size, sequence, parallel: { cp }, kv_heads_per_rank }) => ({
+  microbatch_size, sequence_length: sequence, cp, kv_width: kv_heads_per_rank * shape.head_dim, bytes_per_element: 2,
+});
+
+/** Bytes of two buffers of keys and values of one layer. */
+export const ringBytes = (setup) => kv_ring_buffer_bytes(ringArguments(setup));
+
 /** The fullest pipeline rank. */
 export const fullestOf = ({ memory }) => memory.ranks[memory.fullest_rank];
 
-/** The rows of the side-by-side table: [label, unit, spec, value of a configuration, better]. */
+/** The rows of the side-by-side table: [label, unit, spec, value of a configuration, better, worked line]. */
 export const COMPARED = [
-  ["step time", "s", "", ({ step }) => step.step_time_s, 0],
-  ["tokens per step", "token", "si", ({ step }) => step.tokens_per_step, 0],
-  ["tokens/s per GPU", "1", "", ({ step }) => step.tokens_per_s_per_gpu, 1],
-  ["MFU (6nd+attention)", "%", "", ({ step }) => step.model_flops_utilisation, 1],
-  ["computing", "s", "", ({ step }) => step.compute_s + step.recompute_s, 0],
-  ["bubble_fraction of the step", "%", "", ({ step }) => step.bubble_fraction, -1],
-  ["bubble_fraction of the schedule", "%", "", ({ pipeline }) => pipeline.bubble_fraction, -1],
+  ["step time", "s", "", ({ step }) => step.step_time_s, 0, "step"],
+  ["tokens per step", "token", "si", ({ step }) => step.tokens_per_step, 0, "batch"],
+  ["tokens/s per GPU", "1", "", ({ step }) => step.tokens_per_s_per_gpu, 1, "throughput"],
+  ["MFU (6nd+attention)", "%", "", ({ step }) => step.model_flops_utilisation, 1, "mfu:6nd+attention"],
+  ["computing", "s", "", ({ step }) => step.compute_s + step.recompute_s, 0, "compute"],
+  ["bubble_fraction of the step", "%", "", ({ step }) => step.bubble_fraction, -1, "bubble"],
+  ["bubble_fraction of the schedule", "%", "", ({ pipeline }) => pipeline.bubble_fraction, -1, "fraction"],
   ["exposed communication", "s", "", ({ step }) => Object.values(step.exposed_s).reduce((a, b) => a + b, 0), 0],
   ["sent per GPU and step", "B", "", sentBytes, 0],
   ["fullest GPU", "B", "", (found) => fullestOf(found).total_bytes, -1],

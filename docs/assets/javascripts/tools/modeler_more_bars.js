@@ -30,6 +30,24 @@ export function transfers(found, width, levels) {
   return picture(`Bytes that a GPU sends in a step: ${told}`, width, rows.length * height + 4, ...children);
 }
 
+/** Exposed and hidden time of an exchange that takes `total`, one bar for each of [name, exposed]. */
+export function ringBars(rows, total, width) {
+  const left = 150;
+  const scale = (value) => left + (value / total) * (width - left - 115);
+  const children = rows.flatMap(([name, exposed], at) => {
+    const y = at * 26 + 2;
+    const shown = Math.min(exposed, total);
+    return [
+      label(name, left - 8, y + 14, { "text-anchor": "end" }),
+      box("exposed", left, y, scale(shown) - left, 18, `exposed: ${seconds(exposed)}`),
+      box("hidden", scale(shown), y, scale(total) - scale(shown), 18, `hidden: ${seconds(total - shown)}`, { class: "r-hidden modeler-hidden" }),
+      label(`${seconds(exposed)} exposed`, scale(total) + 7, y + 13),
+    ];
+  });
+  const said = rows.map(([name, exposed]) => `${name} ${seconds(exposed)} exposed`).join(", ");
+  return picture(`Exchange of keys and values, ${seconds(total)} in all: ${said}`, width, rows.length * 26 + 2, ...children);
+}
+
 /** Which pipeline ranks to draw: all, or the ends, the fullest and some between. */
 export function shownRanks(ranks, fullest, most = 16) {
   if (ranks.length <= most) return ranks;

@@ -2,8 +2,8 @@
 
 import { el } from "./dom.js";
 import { value } from "./modeler_answer.js";
-import { memoryBars, shownRanks, transfers } from "./modeler_more_bars.js";
-import { LEVELS, PARTS, axisLabel } from "./modeler_model.js";
+import { memoryBars, ringBars, shownRanks, transfers } from "./modeler_more_bars.js";
+import { LEVELS, PARTS, axisLabel, ringBytes } from "./modeler_model.js";
 import { roofline } from "./modeler_roofline.js";
 import { note, num, swatch, table } from "./modeler_table.js";
 import { kindsOf, lanesOf, timelinePicture } from "./modeler_timeline.js";
@@ -39,7 +39,8 @@ export function trafficSection(found, at, width) {
   const rows = step.communication.map((row, index) => el("tr", {},
     el("th", { scope: "row" }, axisLabel(row.axis)), num(plainNumber(row.size)), el("td", {}, `${row.purpose}, ${row.collective}`),
     el("td", {}, LEVELS[row.level]), num(plainNumber(row.calls)), num(bytes(row.buffer_bytes)),
-    num(bytes(row.sent_bytes)), num(value(seconds(row.time_s), `row:${index}`, at)), num(seconds(row.exposed_s)),
+    num(value(bytes(row.sent_bytes), `sent:${index}`, at)), num(value(seconds(row.time_s), `row:${index}`, at)),
+    num(value(seconds(row.exposed_s), `row:${index}`, at)),
     el("td", { class: "modeler-rule" }, row.rule)));
   return [
     transfers(found, width, LEVELS),
@@ -57,13 +58,13 @@ export function linksSection(found, at, width) {
       num(quantity(load.bandwidth_bytes_per_s, "B/s")), num(el("span", { class: enough ? "modeler-good" : "modeler-bad", role: "img", "aria-label": enough ? "enough" : "too slow" }, enough ? "✓ " : "✕ "),
         value(quantity(load.needed_bandwidth_bytes_per_s, "B/s"), `needed:${load.level}`, at)),
       num(value(quantity(load.ccr, "FLOP/B"), `ccr:${load.level}`, at)), num(value(quantity(load.ridge, "FLOP/B"), `ridge:${load.level}`, at)),
-      num(value(percent(load.efficiency_with_overlap), `attainable:${load.level}`, at)), num(percent(load.efficiency_without_overlap)));
+      num(value(percent(load.efficiency_with_overlap), `attainable:${load.level}`, at)), num(value(percent(load.efficiency_without_overlap), `attainable:${load.level}`, at)));
   });
   return [
     table("Links", ["link of a GPU", "#bytes per step", "#bandwidth", "#needed at least", "#work per byte", "#ridge point", "#attainable", "#without overlap"], rows),
     note("Needed at least: the bandwidth per GPU and direction below which the link sets the pace, however well sending and computing overlap; ✓ the link has it, ✕ it does not."),
     el("div", { class: "modeler-drawing" }, roofline(levels, Math.min(width, 720), LEVELS)),
-    buckets && bucketNote(buckets, at), keysNote(found, at),
+    buckets && bucketNote(buckets, at), ...keysPart(found, at, width),
   ];
 }
 
@@ -72,14 +73,18 @@ function bucketNote(found, at) {
     value(seconds(found.exposed_s), "buckets", at), `; the best number, ${found.best_buckets >= 1024 ? "at least " : ""}${plainNumber(found.best_buckets)}, leaves ${seconds(found.best_exposed_s)}.`);
 }
 
-function keysNote({ setup, step, other }, at) {
-  const rows = step.communication.filter(({ axis }) => axis === "cp");
-  if (!rows.length || setup.context_exchange !== "p2p") return null;
-  const exposed = step.exposed_s.cp;
-  const pair = setup.double_buffering ? [exposed, other?.step.exposed_s.cp] : [other?.step.exposed_s.cp, exposed];
-  const [twice, once] = pair.map((s) => (s === undefined ? "–" : seconds(s)));
-  return note(`Keys and values around the ring: ${seconds(rows.reduce((sum, row) => sum + row.time_s, 0))} of sending, exposed ${twice} with double buffering and ${once} without; two buffers take `,
-    setup.shape.latent ? "more room" : value("this room", "keys", at), ".");
+// The exchange of keys and values with and without a second buffer; `other` is the other one.
+function keysPart({ setup, step, other }, at, width) {
+  const sent = step.communication.filter(({ axis }) => axis === "cp");
+  if (!sent.length || setup.context_exchange !== "p2p") return [];
+  const total = sent.reduce((sum, row) => sum + row.time_s, 0);
+  const [twice, once] = setup.double_buffering ? [step, other?.step] : [other?.step, step];
+  const rows = [["with double buffering", twice], ["without", once]].filter(([, found]) => found);
+  return [
+    el("div", { class: "modeler-drawing" }, ringBars(rows.map(([name, found]) => [name, found.exposed_s.cp]), total, width)),
+    note("Keys and values around the ring of context parallelism; two buffers for them take ",
+      setup.shape.latent ? "room for two blocks" : value(quantity(ringBytes(setup), "B"), "keys", at), "."),
+  ];
 }
 
 /** Memory of each pipeline rank by part. */
