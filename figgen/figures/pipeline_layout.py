@@ -41,9 +41,10 @@ def layer_map(*, layers: int = 24, stages: int = 4, chunks: int = 2) -> Diagram:
         words = [_layers_of(placement, stage, layers) for stage in range(placement.stages)]
         rows = placement.stages // stages
         turn = ", then back to rank 0" if placement.name == "looping" else ", then back up"
+        head = f"{title}: ranks 0 to {stages - 1} from left to right{turn}"
         boxes.append(
-            Box(name=title, lines=(f"{title}: ranks 0 to {stages - 1} from left to right{turn}",), x=0,
-                y=y, width=FULL, height=0.25 + rows * 0.85, frame=True)
+            Box(name=title, lines=(head,), x=0, y=y, width=FULL, height=rows * 0.85 + 0.25,
+                frame=True)
         )  # fmt: skip
         wide = FULL / stages
         for stage, rank in enumerate(placement.rank_of_stage):

@@ -147,7 +147,7 @@ def _entry(found: TrainingStep, axis: str) -> AxisTraffic:
 
 @figure("oversubscription", explorable=True)
 def oversubscription(
-    *, run: str, options: str = "", ratios: tuple[int, ...] = (1, 2, 3, 5, 7)
+    *, run: str, options: str = "", ratios: tuple[int, ...] = (1, 3, 5, 7)
 ) -> Bars:
     """The step of a published run when every byte between nodes gets 1/ratio of its NIC."""
     found = training_step(run=run, options=options)

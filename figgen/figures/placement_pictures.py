@@ -200,11 +200,13 @@ def rail_fabric(*, nodes: int = 4, gpus_per_node: int = 8, rank: int = 2) -> Dia
         for node in range(nodes)
     ]  # fmt: skip
     on_rail = tuple(node * gpus_per_node + rail for node in range(nodes))
-    values = {"rail": rail, "ranks": ranks_words(on_rail), "nodes": nodes, "rails": gpus_per_node}
-    return Diagram(
-        boxes=tuple(boxes), links=tuple(links), width=FULL, height=bottom,
-        values={name: Named(value) for name, value in values.items()},
-    )  # fmt: skip
+    values = {
+        "rail": Named(rail),
+        "ranks": Named(ranks_words(on_rail)),
+        "nodes": Named(nodes),
+        "rails": Named(gpus_per_node),
+    }
+    return Diagram(boxes=tuple(boxes), links=tuple(links), width=FULL, height=bottom, values=values)
 
 
 @figure("fragmentation")

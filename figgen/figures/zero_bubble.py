@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from figgen.catalog import model as catalog_model
 from figgen.charts import Axis, Bars, Column, Curves, Named, Scalar, Segment, Series, Table
 from figgen.errors import InputError, check_between
@@ -32,6 +34,8 @@ TITLES = {
 """What the page calls a schedule."""
 
 
+# Two figures of a page ask for the same dozen.
+@lru_cache(maxsize=32)
 def split_trace(
     schedule: str,
     stages: int,
@@ -185,7 +189,8 @@ def idle_by_sequence(
 ) -> Curves:
     """bubble_fraction over the sequence length, with the durations that a dense layer has."""
     shape = catalog_model(model).shape
-    series, values = [], {}
+    series = []
+    values: dict[str, Named] = {}
     for index, name in enumerate(schedules, 1):
         idle = []
         for sequence in sequences:
