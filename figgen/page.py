@@ -66,3 +66,16 @@ def repaired(html: str) -> str:
     for pattern, replacement in REPAIRS:
         html = re.sub(pattern, replacement, html)
     return html
+
+
+_STATIC = re.compile(
+    r'<div class="tool-static"></div>(.*?)<div class="tool-static-end"></div>', re.S
+)
+
+
+def unscripted(html: str) -> str:
+    """The page with its static parts, which stand between two marks, for readers without scripts.
+
+    A browser with scripts then neither lays them out nor builds them: half of a tool's page.
+    """
+    return _STATIC.sub(r'<noscript class="tool-static">\1</noscript>', html)

@@ -1,4 +1,4 @@
-"""Mends the stock theme's HTML on every page and template."""
+"""Mends the stock theme's HTML on every page and template; keeps static parts from scripts."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from typing import Any
 
 
 def on_post_page(output: str, **_: Any) -> str:
-    from figgen.page import repaired
+    from figgen.page import repaired, unscripted
 
-    return repaired(output)
+    return unscripted(repaired(output))
 
 
 def on_post_template(output: str, template_name: str, **_: Any) -> str:

@@ -7,7 +7,7 @@ import hashlib
 
 import pytest
 
-from figgen.page import repaired, with_security_policy
+from figgen.page import repaired, unscripted, with_security_policy
 
 HEAD = '<!doctype html><html><head><meta charset="utf-8"><title>T</title></head><body>'
 
@@ -48,3 +48,13 @@ def test_a_page_without_a_charset_is_left_as_it_is():
 )
 def test_the_themes_faults_are_mended(before, after):
     assert repaired(before) == after
+
+
+def test_what_stands_between_two_marks_is_for_readers_without_scripts():
+    begin, end = '<div class="tool-static"></div>', '<div class="tool-static-end"></div>'
+    html = f"<p>all</p>{begin}<p>some</p>\n<p>more</p>{end}<p>all</p>{begin}<p>last</p>{end}"
+    assert unscripted(html) == (
+        '<p>all</p><noscript class="tool-static"><p>some</p>\n<p>more</p></noscript><p>all</p>'
+        '<noscript class="tool-static"><p>last</p></noscript>'
+    )
+    assert unscripted("<p>all</p>") == "<p>all</p>"

@@ -140,8 +140,7 @@ export const inkOf = (name) => getComputedStyle(document.body).getPropertyValue(
 
 /**
  * Runs `mount(root, signal)` on every page that has an element matching `selector`, now and after
- * each instant navigation; `signal` is aborted when the reader leaves. What has the attribute
- * data-tool-static is the page without scripts.
+ * each instant navigation; `signal` is aborted when the reader leaves.
  */
 export function mountTool(selector, mount) {
   let leave = null;
