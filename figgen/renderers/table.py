@@ -145,12 +145,18 @@ def csv(table: Table) -> str:
     out = io.StringIO()
     writer = csv_module.writer(out)
     writer.writerow(_harmless(_si_heading(column)) for column in table.columns)
-    writer.writerows([_raw(value) for value in row] for row in table.rows)
+    columns = zip(*table.rows, strict=True)
+    writer.writerows(zip(*map(_raw_column, columns), strict=True))
     return out.getvalue()
 
 
 def _si_heading(column: Column) -> str:
     return f"{column.label} ({column.unit})" if column.unit not in ("", "1") else column.label
+
+
+def _raw_column(values: tuple[Scalar, ...]) -> Sequence[Scalar]:
+    """A column as it is written; whole numbers, which a large table is full of, stay."""
+    return values if set(map(type, values)) == {int} else [_raw(value) for value in values]
 
 
 def _raw(value: Scalar) -> Scalar:
