@@ -10,7 +10,7 @@ import posixpath
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, lru_cache
 
 from figgen.errors import InputError
 from figgen.press import Press
@@ -76,6 +76,11 @@ def _numbered(chapter: str, place: int) -> str:
     return f"Figure {chapter}.{place}" if chapter else f"Figure {place}"
 
 
+@lru_cache(maxsize=1)
+def _stripped(text: str) -> tuple[str, ...]:
+    return tuple(line.strip() for line in text.splitlines())
+
+
 @dataclass
 class Page:
     """One page under conversion: where it is, what it says, and what was found wrong.
@@ -126,15 +131,15 @@ class Page:
         Text found before is looked for after its last place, so that equal texts get their own
         lines.  0 when the text is not in the source (another extension made it).
         """
-        wanted = [line.strip() for line in needle.strip().splitlines()] or [""]
-        lines = [line.strip() for line in self.source.splitlines()]
+        wanted = tuple(line.strip() for line in needle.strip().splitlines()) or ("",)
+        lines = _stripped(self.source)
         start = self._seen.get(needle, 0)
         found = self._search(lines, wanted, start) or self._search(lines, wanted, 0)
         self._seen[needle] = found
         return found
 
     @staticmethod
-    def _search(lines: list[str], wanted: list[str], start: int) -> int:
+    def _search(lines: tuple[str, ...], wanted: tuple[str, ...], start: int) -> int:
         for index in range(start, len(lines) - len(wanted) + 1):
             if len(wanted) == 1:
                 if wanted[0] in lines[index]:
