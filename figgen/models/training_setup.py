@@ -134,7 +134,7 @@ class TrainingSetup:
         return max(1, self.shape.kv_heads // self.parallel.tp)
 
 
-@lru_cache(maxsize=16)
+@lru_cache(maxsize=64)
 def _order(name: str, stages: int, microbatches: int, chunks: int | None) -> Schedule:
     return build(name, stages=stages, microbatches=microbatches, chunks=chunks)
 
