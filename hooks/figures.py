@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from mkdocs.config.defaults import MkDocsConfig
-from mkdocs.plugins import get_plugin_logger
+from mkdocs.plugins import event_priority, get_plugin_logger
 from mkdocs.structure.files import File, Files
 from mkdocs.structure.nav import Navigation
 from mkdocs.structure.pages import Page
@@ -71,7 +71,9 @@ def on_env(env: object, config: MkDocsConfig, files: Files) -> None:
             print(problem.annotation("docs"))
 
 
+@event_priority(-50)
 def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
+    # After the repairs, which need not search pictures and tables, and before the policy.
     return build.site.fill(output)
 
 
