@@ -78,4 +78,5 @@ def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
 
 
 def on_build_error(error: Exception) -> None:
-    build.site.press.abandon()
+    if build:
+        build.site.press.abandon()
