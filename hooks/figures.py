@@ -36,24 +36,21 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     return config
 
 
-def on_files(files: Files, config: MkDocsConfig) -> Files:
+def on_files(files: Files, config: MkDocsConfig) -> None:
     for uri, source in build.pages().items():
         files.append(File.generated(config, uri, content=source))
-    return files
 
 
-def on_nav(nav: Navigation, config: MkDocsConfig, files: Files) -> Navigation:
+def on_nav(nav: Navigation, config: MkDocsConfig, files: Files) -> None:
     inner = [page.file.src_uri for page in nav.pages if not page.is_homepage]
     chapters = {uri: str(number) for number, uri in enumerate(inner, 1)}
     pages = files.documentation_pages()
     build.scan((f.src_uri, chapters.get(f.src_uri, ""), f.content_string) for f in pages)
-    return nav
 
 
-def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> str:
+def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> None:
     begun = build.page(page.file.src_uri, page.url, page.file.content_string)
     config.mdx_configs["figgen"]["page"] = begun
-    return markdown
 
 
 def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> None:
