@@ -369,6 +369,7 @@ def test_chapter_opens_the_tool_without_a_page_load(instant: Page, site: str) ->
     page.locator(".map-box").wait_for()
     assert page.evaluate("window.stays") is True
     assert page.locator(".map-columns").evaluate("(e) => getComputedStyle(e).display") == "grid"
+    assert not page.locator("#fig-map-gpus").is_visible(), "that is for readers without scripts"
 
 
 def test_large_cluster_is_a_canvas_that_zooms_pans_and_follows_the_palette(

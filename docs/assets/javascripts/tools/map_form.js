@@ -167,8 +167,8 @@ export function makeForm(layouts, change) {
       input.setAttribute("aria-invalid", "false");
     }
     if (parallel) {
-      inputs.get("dp").placeholder = `${parallel.dp} (derived)`;
-      inputs.get("etp").placeholder = `${parallel.etp} (default)`;
+      inputs.get("dp").placeholder = `${parallel.dp} (auto)`;
+      inputs.get("etp").placeholder = `${parallel.etp} (auto)`;
       if (inputs.get("dp") !== document.activeElement) inputs.get("dp").value = parallel.dp;
     }
     preset.select.value = state.preset;
