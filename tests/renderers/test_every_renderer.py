@@ -7,12 +7,15 @@ import os
 import re
 import subprocess
 import sys
+from collections.abc import Callable
 from html.parser import HTMLParser
 from xml.etree import ElementTree
 
+import plotly.graph_objects as go
 import pytest
 
 from figgen import theme
+from figgen.charts import Chart
 from figgen.renderers import plotly, svg, table
 from tests.renderers.forms import FORMS, digests
 from tests.renderers.samples import HOSTILE, SAMPLES, hostile
@@ -91,6 +94,20 @@ def test_hostile_texts_leave_a_table_and_its_controls_harmless(kind: str) -> Non
     tags = Tags()
     tags.feed(table.html(table.data_table(hostile(SAMPLES[kind])), HOSTILE))
     assert tags.seen == {"table", "thead", "tbody", "tr", "th", "td"}
+
+
+@each_kind
+@pytest.mark.parametrize("change", [lambda chart: chart, hostile], ids=["plain", "hostile"])
+def test_plotly_itself_takes_every_name_and_value_and_would_write_the_same(
+    kind: str, change: Callable[[Chart], Chart]
+) -> None:
+    made = json.loads(plotly.render(change(SAMPLES[kind])))
+    config = made.pop("config")
+    assert config == plotly.CONFIG
+    figure = go.Figure(
+        data=made["data"], layout={**made["layout"], "template": "none"}, frames=made.get("frames")
+    )
+    assert json.loads(figure.to_json(engine="json")) == made
 
 
 @each_kind
