@@ -43,7 +43,8 @@ export function candidatesOf(now) {
   if (setup.shape.experts) for (const ep of [2 * at.ep, at.ep / 2]) if (ep >= 1) put({ ep });
   if (at.microbatches % 2 === 0) put({ microbatch_size: 2 * at.microbatch_size, microbatches: at.microbatches / 2 });
   if (at.microbatch_size % 2 === 0) put({ microbatch_size: at.microbatch_size / 2, microbatches: 2 * at.microbatches });
-  const whole = ({ changes }) => Object.values(changes).every((value) => typeof value !== "number" || Number.isInteger(value));
+  const whole = ({ changes }) =>
+    Object.values(changes).every((value) => typeof value !== "number" || Number.isInteger(value));
   return found.filter(whole);
 }
 
@@ -80,8 +81,10 @@ export function recommend(now, tried, most = 6) {
     const fitting = rows.filter(({ fits }) => fits !== false).sort((a, b) => b.gain - a.gain);
     return fitting.slice(0, most).map((row) => ({ ...row, reasons: ["it fits", ...row.reasons] }));
   }
-  const useful = rows.filter(({ fits, gain, about }) =>
-    fits !== false && (gain > GAIN || (about === "pipeline" && now.pipeline.efficiency < ENOUGH)));
+  const useful = rows.filter(
+    ({ fits, gain, about }) =>
+      fits !== false && (gain > GAIN || (about === "pipeline" && now.pipeline.efficiency < ENOUGH)),
+  );
   const first = (row) => (now.pipeline.efficiency < ENOUGH && row.about ? (row.about === "pipeline" ? 2 : 1) : 0);
   useful.sort((a, b) => first(b) - first(a) || b.gain - a.gain);
   const kept = useful.filter(({ about, gain }) => about !== "least" || gain > GAIN);
@@ -102,7 +105,11 @@ function compared(now, { changes, about, found }) {
   const [batch, other] = [now.setup.global_batch, found.setup.global_batch];
   if (batch !== other) reasons.push(`global batch ${plainNumber(batch)} → ${plainNumber(other)}`);
   return {
-    changes, about, gain, reasons, fits: found.memory.fits,
+    changes,
+    about,
+    gain,
+    reasons,
+    fits: found.memory.fits,
     text: changesText(now.state, changes, resolvedOf(now)),
   };
 }
@@ -114,7 +121,8 @@ export function unitsOf(now, catalog) {
   const rows = [];
   const whole = (key, options) => {
     const tries = options.filter((value) => value !== at[key]).map((value) => ({ [key]: value }));
-    if (tries.length) rows.push({ key, label: LABELS[key], tries, name: (changes) => changesText(now.state, changes, at) });
+    if (tries.length)
+      rows.push({ key, label: LABELS[key], tries, name: (changes) => changesText(now.state, changes, at) });
   };
   const above = (value, most = 8) => [...Array(most)].map((_, step) => value + step + 1);
   whole("microbatches", [...above(at.microbatches), 2 * at.microbatches]);
@@ -140,7 +148,9 @@ export function unitsOf(now, catalog) {
 // The hardware of a configuration as the reader's own numbers.
 function ownHardware({ state, setup: { cluster, capacity_bytes } }) {
   const chip = {
-    chip: OWN, peak: cluster.peak_flops_per_s / SCALES.peak, hbm: (capacity_bytes ?? 80e9) / SCALES.hbm,
+    chip: OWN,
+    peak: cluster.peak_flops_per_s / SCALES.peak,
+    hbm: (capacity_bytes ?? 80e9) / SCALES.hbm,
     up: cluster.scale_up_bandwidth_bytes_per_s / SCALES.up,
   };
   const nic = { nic: OWN, net: cluster.network_bandwidth_bytes_per_s / SCALES.net };

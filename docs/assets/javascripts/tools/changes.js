@@ -4,18 +4,50 @@ import { plainNumber } from "./quantities.js";
 
 /** What a reader sees a choice called. */
 export const LABELS = {
-  nodes: "nodes", tp: "TP", cp: "CP", ep: "EP", etp: "ETP", pp: "PP", microbatches: "microbatches",
-  microbatch_size: "microbatch size", sequence: "sequence length", chunks: "chunks", schedule: "schedule",
-  zero: "ZeRO stage", recompute: "recomputation", sp: "sequence parallelism", flash: "FlashAttention",
-  overlap: "overlap of data parallelism", double: "double buffering", exchange: "exchange of keys and values",
-  efficiency: "efficiency of products", buckets: "buckets", gpus: "GPUs per node", order: "rank order",
-  dtype: "number format", model: "model", heads: "heads", kv_heads: "KV heads", ffn_hidden: "FFN width",
-  chip: "accelerator", nic: "network link", experts: "experts", top_k: "experts per token", layers: "layers",
+  nodes: "nodes",
+  tp: "TP",
+  cp: "CP",
+  ep: "EP",
+  etp: "ETP",
+  pp: "PP",
+  microbatches: "microbatches",
+  microbatch_size: "microbatch size",
+  sequence: "sequence length",
+  chunks: "chunks",
+  schedule: "schedule",
+  zero: "ZeRO stage",
+  recompute: "recomputation",
+  sp: "sequence parallelism",
+  flash: "FlashAttention",
+  overlap: "overlap of data parallelism",
+  double: "double buffering",
+  exchange: "exchange of keys and values",
+  efficiency: "efficiency of products",
+  buckets: "buckets",
+  gpus: "GPUs per node",
+  order: "rank order",
+  dtype: "number format",
+  model: "model",
+  heads: "heads",
+  kv_heads: "KV heads",
+  ffn_hidden: "FFN width",
+  chip: "accelerator",
+  nic: "network link",
+  experts: "experts",
+  top_k: "experts per token",
+  layers: "layers",
 };
 
 const shown = (value) =>
-  value === null || value === undefined ? "auto" : value === true ? "on" : value === false ? "off"
-    : typeof value === "number" ? plainNumber(value, 4) : value;
+  value === null || value === undefined
+    ? "auto"
+    : value === true
+      ? "on"
+      : value === false
+        ? "off"
+        : typeof value === "number"
+          ? plainNumber(value, 4)
+          : value;
 
 /** Changes of a state in words: "PP 4 → 3, microbatches 8 → 16". */
 export function changesText(state, changes, resolved = state) {
@@ -27,6 +59,8 @@ export function changesText(state, changes, resolved = state) {
 
 /** A state with what the engine derived for it: microbatches, sequence, chunks. */
 export const resolvedOf = ({ state, setup }) => ({
-  ...state, microbatches: setup.microbatches, sequence: setup.sequence,
+  ...state,
+  microbatches: setup.microbatches,
+  sequence: setup.sequence,
   chunks: state.chunks ?? setup.order.placement.chunks,
 });

@@ -67,7 +67,8 @@ function layoutChanges(text) {
 function near(schema, state, key) {
   const [value, kind] = [state[key], schema[key]];
   const choices = key === "order" ? [...CONVENTIONS.keys()] : kind.choices;
-  if (choices) return choices.filter((one) => one !== value && one !== "own").map((one, at) => [{ [key]: one }, 1 + at / 4]);
+  if (choices)
+    return choices.filter((one) => one !== value && one !== "own").map((one, at) => [{ [key]: one }, 1 + at / 4]);
   if (typeof value === "boolean") return [[{ [key]: !value }, 1]];
   const offered = new Set([1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 96, 128]);
   const now = value ?? 1;
@@ -76,7 +77,10 @@ function near(schema, state, key) {
   for (let part = 2; part <= now && part <= 4096; part++) if (now % part === 0) offered.add(now / part);
   const sizes = [...offered].filter((size) => size >= 1 && size !== value && kind.read(String(size)) !== undefined);
   const cost = (size) => Math.abs(Math.log2(size / now)) + (size & (size - 1) ? 0.1 : 0);
-  const near = sizes.map((size) => [{ [key]: size }, cost(size)]).sort(([, a], [, b]) => a - b).slice(0, 12);
+  const near = sizes
+    .map((size) => [{ [key]: size }, cost(size)])
+    .sort(([, a], [, b]) => a - b)
+    .slice(0, 12);
   return kind.fallback === null && value !== null ? [...near, [{ [key]: null }, 1]] : near;
 }
 

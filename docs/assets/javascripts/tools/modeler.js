@@ -21,7 +21,10 @@ function build(root, signal, catalog) {
   const first = { ...defaults(schema), ...FIRST };
   let { a, b, problems } = fromQuery(schema, catalog, location.search);
   // What an address says and nobody can compute is refused, with what would work, for the defaults.
-  const refused = [a, b].map((state) => state && evaluate(catalog, state)).filter((one) => one?.error).slice(0, 1);
+  const refused = [a, b]
+    .map((state) => state && evaluate(catalog, state))
+    .filter((one) => one?.error)
+    .slice(0, 1);
   if (refused.length) [a, b] = [first, null];
   let [at, found] = [0, []];
   const states = () => (b ? [a, b] : [a]);
@@ -35,14 +38,18 @@ function build(root, signal, catalog) {
     else a = next;
     render();
   };
-  const choosePreset = (name) => change(name ? { ...defaults(schema), ...ofPreset(catalog, name), preset: name } : { ...first, preset: "" });
+  const choosePreset = (name) =>
+    change(name ? { ...defaults(schema), ...ofPreset(catalog, name), preset: name } : { ...first, preset: "" });
 
   const isUntouched = (state) => queryOf(schema, catalog, state) === (state.preset && `preset=${state.preset}`);
   const publishedOf = (state) => (state.preset && isUntouched(state) ? catalog.presets[state.preset].published : null);
 
   const { region, say } = liveRegion();
   const form = modelerForm(schema, catalog, {
-    onBad: (key, message) => { bad.set(key, message); showMessages(); },
+    onBad: (key, message) => {
+      bad.set(key, message);
+      showMessages();
+    },
     onChange: (changes) => ("global_batch" in changes ? changeBatch(changes.global_batch) : change(changes)),
   });
   const changeBatch = (typed) => {
@@ -51,12 +58,28 @@ function build(root, signal, catalog) {
     showMessages();
     if (!problem) change({ microbatches });
   };
-  const bar = topBar(catalog, { choosePreset, compare, choose: (index) => { at = index; bad.clear(); render(); } });
+  const bar = topBar(catalog, {
+    choosePreset,
+    compare,
+    choose: (index) => {
+      at = index;
+      bad.clear();
+      render();
+    },
+  });
   const said = el("div", { class: "modeler-messages" });
   const shown = results({ signal, say, apply: change, evaluate: (state) => evaluate(catalog, state), catalog });
-  root.replaceChildren(bar.element,
-    el("div", { class: "modeler-columns" },
-      el("div", { class: "modeler-top" }, said, shown.answer), form.form, shown.details), region);
+  root.replaceChildren(
+    bar.element,
+    el(
+      "div",
+      { class: "modeler-columns" },
+      el("div", { class: "modeler-top" }, said, shown.answer),
+      form.form,
+      shown.details,
+    ),
+    region,
+  );
   workedLines(root, shown.at, signal);
 
   function compare() {
@@ -66,7 +89,17 @@ function build(root, signal, catalog) {
   }
 
   function showMessages() {
-    said.replaceChildren(...messages({ schema, found: found[at], refused, problems, bad, apply: change, evaluate: (state) => evaluate(catalog, state) }));
+    said.replaceChildren(
+      ...messages({
+        schema,
+        found: found[at],
+        refused,
+        problems,
+        bad,
+        apply: change,
+        evaluate: (state) => evaluate(catalog, state),
+      }),
+    );
   }
 
   const render = perFrame(() => !signal.aborted && renderNow());
@@ -91,25 +124,50 @@ function build(root, signal, catalog) {
 }
 
 // Published runs that are a single press away; the list has them all.
-const SHORT = [["gpt-3-175b", "GPT-3 175B"], ["llama-3-405b-8k-16384", "Llama 3 405B"], ["deepseek-v3", "DeepSeek-V3"],
-  ["nemotron-4-340b", "Nemotron-4 340B"], ["llama-3-8b-fsdp", "Llama 3 8B, FSDP"]];
+const SHORT = [
+  ["gpt-3-175b", "GPT-3 175B"],
+  ["llama-3-405b-8k-16384", "Llama 3 405B"],
+  ["deepseek-v3", "DeepSeek-V3"],
+  ["nemotron-4-340b", "Nemotron-4 340B"],
+  ["llama-3-8b-fsdp", "Llama 3 8B, FSDP"],
+];
 
 // Presets, and which of two configurations the form is about.
 function topBar(catalog, { choosePreset, compare, choose }) {
   const presets = presetsOf(catalog);
-  const select = el("select", { id: "modeler-preset", on: { change: () => choosePreset(select.value) } },
+  const select = el(
+    "select",
+    { id: "modeler-preset", on: { change: () => choosePreset(select.value) } },
     el("option", { value: "" }, "First example: four stages, eight microbatches"),
     presetGroups(presets).map(([title, pairs]) =>
-      el("optgroup", { label: title }, pairs.map(([name, text]) => el("option", { value: name }, text)))));
+      el(
+        "optgroup",
+        { label: title },
+        pairs.map(([name, text]) => el("option", { value: name }, text)),
+      ),
+    ),
+  );
   const again = button("Reset", () => choosePreset(select.value));
   const second = button("Compare two", compare, { "aria-pressed": "false" });
-  const which = ["A", "B"].map((name, index) => button(`Edit ${name}`, () => choose(index), { "aria-pressed": "false" }));
-  const chips = SHORT.filter(([name]) => presets.some((one) => one.name === name))
-    .map(([name, text]) => button(text, () => choosePreset(name), { "data-preset": name }));
-  const element = el("div", { class: "modeler-bar" },
+  const which = ["A", "B"].map((name, index) =>
+    button(`Edit ${name}`, () => choose(index), { "aria-pressed": "false" }),
+  );
+  const chips = SHORT.filter(([name]) => presets.some((one) => one.name === name)).map(([name, text]) =>
+    button(text, () => choosePreset(name), { "data-preset": name }),
+  );
+  const element = el(
+    "div",
+    { class: "modeler-bar" },
     el("div", { class: "tool-field" }, el("label", { for: "modeler-preset" }, "Start from"), select),
-    el("div", { class: "tool-actions" }, again, second, el("span", { class: "tool-actions", role: "group", "aria-label": "Which configuration the form edits" }, which)),
-    el("div", { class: "tool-chips", role: "group", "aria-label": "Published runs" }, chips));
+    el(
+      "div",
+      { class: "tool-actions" },
+      again,
+      second,
+      el("span", { class: "tool-actions", role: "group", "aria-label": "Which configuration the form edits" }, which),
+    ),
+    el("div", { class: "tool-chips", role: "group", "aria-label": "Published runs" }, chips),
+  );
   return {
     element,
     update(states, at, untouched) {
@@ -128,12 +186,16 @@ function topBar(catalog, { choosePreset, compare, choose }) {
 
 async function mount(root, signal) {
   try {
-    loading ??= fetch(CATALOG).then((answer) => (answer.ok ? answer.json() : Promise.reject(new Error(`${answer.status}`))));
+    loading ??= fetch(CATALOG).then((answer) =>
+      answer.ok ? answer.json() : Promise.reject(new Error(`${answer.status}`)),
+    );
     const catalog = await loading;
     if (!signal.aborted) build(root, signal, catalog);
   } catch (error) {
     loading = null;
-    root.replaceChildren(el("p", { class: "tool-message is-bad" }, "The tool could not be loaded; reload the page to try again."));
+    root.replaceChildren(
+      el("p", { class: "tool-message is-bad" }, "The tool could not be loaded; reload the page to try again."),
+    );
     console.warn(error);
   }
 }

@@ -10,16 +10,28 @@ export const textWidth = (text) => CHAR * text.length;
 
 /** An SVG of this size that says what it shows. */
 export const picture = (label, width, height, ...children) =>
-  svgEl("svg", {
-    class: "fig modeler-svg", viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": label,
-  }, ...children);
+  svgEl(
+    "svg",
+    {
+      class: "fig modeler-svg",
+      viewBox: `0 0 ${width} ${height}`,
+      width,
+      height,
+      role: "img",
+      "aria-label": label,
+    },
+    ...children,
+  );
 
 export const label = (text, x, y, given = {}) => svgEl("text", { x, y, ...given }, text);
 
 /** A box in the colours of a role, with its name for the pointer. */
 export const box = (role, x, y, width, height, title, given = {}) =>
-  svgEl("rect", { class: `r-${role}`, x: round(x), y: round(y), width: round(Math.max(0, width)), height, ...given },
-    title ? svgEl("title", {}, title) : null);
+  svgEl(
+    "rect",
+    { class: `r-${role}`, x: round(x), y: round(y), width: round(Math.max(0, width)), height, ...given },
+    title ? svgEl("title", {}, title) : null,
+  );
 
 export const round = (value) => Math.round(value * 100) / 100;
 
@@ -33,9 +45,14 @@ export function ticksTo(high, most = 5) {
 }
 
 export function axis(scale, high, y, format, most) {
-  return ticksTo(high, most).map((at) => svgEl("g", {},
-    svgEl("line", { class: "modeler-tick", x1: round(scale(at)), x2: round(scale(at)), y1: y, y2: y + 4 }),
-    label(format(at), round(scale(at)), y + 16, { class: "modeler-muted", "text-anchor": at ? "middle" : "start" })));
+  return ticksTo(high, most).map((at) =>
+    svgEl(
+      "g",
+      {},
+      svgEl("line", { class: "modeler-tick", x1: round(scale(at)), x2: round(scale(at)), y1: y, y2: y + 4 }),
+      label(format(at), round(scale(at)), y + 16, { class: "modeler-muted", "text-anchor": at ? "middle" : "start" }),
+    ),
+  );
 }
 
 /** How an axis writes seconds: all in seconds, or all under one prefix. */
@@ -70,7 +87,9 @@ export function breakdown(configurations, width) {
 }
 
 const said = (found) =>
-  partsOf(found).map(({ label: name, seconds: s }) => `${name} ${seconds(s)}`).join(", ");
+  partsOf(found)
+    .map(({ label: name, seconds: s }) => `${name} ${seconds(s)}`)
+    .join(", ");
 
 // Segments end to end; `total` null marks what runs behind something else.
 function stacked(parts, scale, y, height, total) {
@@ -79,8 +98,19 @@ function stacked(parts, scale, y, height, total) {
     const [x, end] = [scale(from), scale(from + length)];
     from += length;
     const share = total === null ? "" : ` (${percent(length / total)})`;
-    const shape = box(role, x, y, end - x, height, `${name}: ${seconds(length)}${share}`, total === null ? { class: `r-${role} modeler-hidden` } : {});
-    return [shape, ...inside(name, total === null ? seconds(length) : percent(length / total, 0), x, end - x, y, height)];
+    const shape = box(
+      role,
+      x,
+      y,
+      end - x,
+      height,
+      `${name}: ${seconds(length)}${share}`,
+      total === null ? { class: `r-${role} modeler-hidden` } : {},
+    );
+    return [
+      shape,
+      ...inside(name, total === null ? seconds(length) : percent(length / total, 0), x, end - x, y, height),
+    ];
   });
 }
 

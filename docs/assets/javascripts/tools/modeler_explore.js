@@ -11,9 +11,10 @@ const SLICE_MS = 8; // of evaluating at a time, so that typing is never held up
  */
 export function exploration({ signal, apply, evaluate, catalog }) {
   const sweep = idleSweep(signal);
-  return (now, done) => sweep(variants(now, evaluate, catalog), ({ tried, rows, other }) => {
-    done({ advice: tips(now, recommend(now, tried), apply), effects: sensitivities(rows), other });
-  });
+  return (now, done) =>
+    sweep(variants(now, evaluate, catalog), ({ tried, rows, other }) => {
+      done({ advice: tips(now, recommend(now, tried), apply), effects: sensitivities(rows), other });
+    });
 }
 
 // Evaluates variants one by one; what it returns at the end is what they say together.

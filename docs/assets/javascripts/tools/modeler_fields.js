@@ -7,7 +7,8 @@ import { plainNumber, quantity } from "./quantities.js";
 
 const CHUNKED = ["interleaved-1f1b", "looped-bfs", "zb1p"];
 const own = (key) => (state) => state[key] === OWN;
-const mixture = (state, catalog) => (state.model === OWN ? state.experts !== null : Boolean(catalog.models[state.model]?.experts));
+const mixture = (state, catalog) =>
+  state.model === OWN ? state.experts !== null : Boolean(catalog.models[state.model]?.experts);
 
 const select = (key, label, options, more = {}) => ({ key, label, kind: "select", options, wide: true, ...more });
 const size = (key, label, more = {}) => ({ key, label, kind: "size", ...more });
@@ -16,9 +17,18 @@ const number = (key, label, more = {}) => ({ key, label, kind: "number", ...more
 const check = (key, label, more = {}) => ({ key, label, kind: "check", wide: true, ...more });
 
 const SCHEDULE_NAMES = {
-  naive: "one microbatch at a time", gpipe: "GPipe", "looped-bfs": "looped breadth-first", "1f1b": "1F1B",
-  "interleaved-1f1b": "interleaved 1F1B", zb1p: "ZB1P, split backward", zb2p: "ZB2P, split backward",
-  zbv: "ZB-V, split backward", "v-half": "V-Half", "v-min": "V-Min", dualpipe: "DualPipe", dualpipev: "DualPipeV",
+  naive: "one microbatch at a time",
+  gpipe: "GPipe",
+  "looped-bfs": "looped breadth-first",
+  "1f1b": "1F1B",
+  "interleaved-1f1b": "interleaved 1F1B",
+  zb1p: "ZB1P, split backward",
+  zb2p: "ZB2P, split backward",
+  zbv: "ZB-V, split backward",
+  "v-half": "V-Half",
+  "v-min": "V-Min",
+  dualpipe: "DualPipe",
+  dualpipev: "DualPipeV",
 };
 const RECIPE_NAMES = (name, { weight_bytes: w, gradient_bytes: g, optimizer_bytes: o }) =>
   `${name}: ${w} + ${g} + ${o} B per parameter`;
@@ -26,56 +36,142 @@ const titled = (entries, last) => [...entries.map(([name, { title }]) => [name, 
 
 /** Groups of the form: { title, open, fields }; a field has `hint`, `shows(state, catalog)`. */
 export function groupsOf(catalog) {
-  const rate = ([name, { title, bandwidth_bytes_per_s, per }]) =>
-    [name, `${title}: ${quantity(bandwidth_bytes_per_s, "B/s")} per ${per}`];
+  const rate = ([name, { title, bandwidth_bytes_per_s, per }]) => [
+    name,
+    `${title}: ${quantity(bandwidth_bytes_per_s, "B/s")} per ${per}`,
+  ];
   return [
-    { title: "Model", open: true, fields: [
-      select("model", "Model", titled(Object.entries(catalog.models), "Own shape …")),
-      ...[["layers", "Layers"], ["hidden", "Hidden width"], ["heads", "Attention heads"], ["kv_heads", "KV heads"],
-        ["ffn_hidden", "FFN width"], ["vocab", "Vocabulary"]].map(([key, label]) => whole(key, label, { shows: own("model") })),
-      select("ffn", "FFN", [["swiglu", "SwiGLU, three matrices"], ["gelu", "GELU, two matrices"]], { shows: own("model") }),
-      whole("experts", "Experts", { shows: own("model"), empty: "none" }),
-      ...[["top_k", "Experts per token"], ["expert_ffn", "FFN width of an expert"]].map(([key, label]) =>
-        whole(key, label, { shows: (state) => state.model === OWN && state.experts !== null })),
-    ] },
-    { title: "Hardware", open: true, fields: [
-      size("nodes", "Nodes"), size("gpus", "GPUs per node"),
-      select("chip", "Accelerator", titled(Object.entries(catalog.accelerators), "Own numbers …")),
-      number("peak", "Dense peak, TFLOP/s", { shows: own("chip") }), number("hbm", "Memory, GB", { shows: own("chip") }),
-      number("up", "Link inside a node, GB/s", { shows: own("chip"), wide: true, hint: "per GPU and direction" }),
-      select("nic", "Network link of a GPU", [...nicsOf(catalog).map(rate), [OWN, "Own number …"]]),
-      number("net", "Network link, GB/s", { shows: own("nic"), wide: true, hint: "per GPU and direction" }),
-    ] },
-    { title: "Parallelism", open: true, fields: [
-      size("tp", "TP, tensor"), size("pp", "PP, pipeline stages"), size("cp", "CP, context"),
-      { key: "dp", label: "DP, data", kind: "derived" },
-      size("ep", "EP, expert", { shows: (state, all) => mixture(state, all) || state.ep > 1 }),
-      whole("etp", "ETP, inside experts", { shows: (state, all) => mixture(state, all) || state.etp !== null, empty: "auto" }),
-      select("order", "Rank order", ORDERS),
-    ] },
-    { title: "Batch and schedule", open: true, fields: [
-      size("microbatches", "Microbatches per replica", { derived: "microbatches" }), size("microbatch_size", "Sequences in each"),
-      { key: "global_batch", label: "Global batch", kind: "batch", hint: "sequences per step" },
-      whole("sequence", "Sequence length", { derived: "sequence" }),
-      select("schedule", "Pipeline schedule", [...SCHEDULES.keys()].map((name) => [name, SCHEDULE_NAMES[name] ?? name]),
-        { shows: (state) => state.pp > 1 || state.schedule !== "1f1b" }),
-      whole("chunks", "Chunks per rank", { empty: "auto", shows: ({ schedule, chunks }) => CHUNKED.includes(schedule) || chunks !== null }),
-    ] },
-    { title: "State and activations", fields: [
-      select("zero", "ZeRO stage", [["0", "0: nothing divided"], ["1", "1: optimizer state"], ["2", "2: and gradients"], ["3", "3: and weights (FSDP)"]]),
-      select("recipe", "Precision of the state", Object.entries(RECIPES).map(([name, recipe]) => [name, RECIPE_NAMES(name, recipe)])),
-      select("recompute", "Recomputation", [["none", "none"], ["selective", "selective: attention core"], ["full", "full: every layer"]]),
-      select("dtype", "Number format of products", [["bf16", "BF16"], ["fp16", "FP16"], ["fp8", "FP8"], ["fp4", "FP4"], ["tf32", "TF32"]]),
-      check("sp", "Sequence parallelism"), check("flash", "FlashAttention"), check("dropout", "Dropout masks"),
-      number("reserve", "Reserve, GB", { hint: "contexts, fragmentation" }),
-    ] },
-    { title: "Overlap and efficiency", fields: [
-      number("efficiency", "Efficiency of products", { hint: "share of the dense peak" }),
-      whole("buckets", "Gradient buckets", { empty: "auto" }),
-      check("overlap", "Data parallelism behind computing"), check("double", "Double buffering of keys and weights"),
-      select("exchange", "Exchange of keys and values", [["p2p", "ring of sends"], ["all-gather", "all-gather"]], { shows: (state) => state.cp > 1 }),
-      number("alpha_up", "Latency in a node, µs", { empty: "NCCL" }), number("alpha_net", "Latency of network, µs", { empty: "NCCL" }),
-    ] },
+    {
+      title: "Model",
+      open: true,
+      fields: [
+        select("model", "Model", titled(Object.entries(catalog.models), "Own shape …")),
+        ...[
+          ["layers", "Layers"],
+          ["hidden", "Hidden width"],
+          ["heads", "Attention heads"],
+          ["kv_heads", "KV heads"],
+          ["ffn_hidden", "FFN width"],
+          ["vocab", "Vocabulary"],
+        ].map(([key, label]) => whole(key, label, { shows: own("model") })),
+        select(
+          "ffn",
+          "FFN",
+          [
+            ["swiglu", "SwiGLU, three matrices"],
+            ["gelu", "GELU, two matrices"],
+          ],
+          { shows: own("model") },
+        ),
+        whole("experts", "Experts", { shows: own("model"), empty: "none" }),
+        ...[
+          ["top_k", "Experts per token"],
+          ["expert_ffn", "FFN width of an expert"],
+        ].map(([key, label]) => whole(key, label, { shows: (state) => state.model === OWN && state.experts !== null })),
+      ],
+    },
+    {
+      title: "Hardware",
+      open: true,
+      fields: [
+        size("nodes", "Nodes"),
+        size("gpus", "GPUs per node"),
+        select("chip", "Accelerator", titled(Object.entries(catalog.accelerators), "Own numbers …")),
+        number("peak", "Dense peak, TFLOP/s", { shows: own("chip") }),
+        number("hbm", "Memory, GB", { shows: own("chip") }),
+        number("up", "Link inside a node, GB/s", { shows: own("chip"), wide: true, hint: "per GPU and direction" }),
+        select("nic", "Network link of a GPU", [...nicsOf(catalog).map(rate), [OWN, "Own number …"]]),
+        number("net", "Network link, GB/s", { shows: own("nic"), wide: true, hint: "per GPU and direction" }),
+      ],
+    },
+    {
+      title: "Parallelism",
+      open: true,
+      fields: [
+        size("tp", "TP, tensor"),
+        size("pp", "PP, pipeline stages"),
+        size("cp", "CP, context"),
+        { key: "dp", label: "DP, data", kind: "derived" },
+        size("ep", "EP, expert", { shows: (state, all) => mixture(state, all) || state.ep > 1 }),
+        whole("etp", "ETP, inside experts", {
+          shows: (state, all) => mixture(state, all) || state.etp !== null,
+          empty: "auto",
+        }),
+        select("order", "Rank order", ORDERS),
+      ],
+    },
+    {
+      title: "Batch and schedule",
+      open: true,
+      fields: [
+        size("microbatches", "Microbatches per replica", { derived: "microbatches" }),
+        size("microbatch_size", "Sequences in each"),
+        { key: "global_batch", label: "Global batch", kind: "batch", hint: "sequences per step" },
+        whole("sequence", "Sequence length", { derived: "sequence" }),
+        select(
+          "schedule",
+          "Pipeline schedule",
+          [...SCHEDULES.keys()].map((name) => [name, SCHEDULE_NAMES[name] ?? name]),
+          { shows: (state) => state.pp > 1 || state.schedule !== "1f1b" },
+        ),
+        whole("chunks", "Chunks per rank", {
+          empty: "auto",
+          shows: ({ schedule, chunks }) => CHUNKED.includes(schedule) || chunks !== null,
+        }),
+      ],
+    },
+    {
+      title: "State and activations",
+      fields: [
+        select("zero", "ZeRO stage", [
+          ["0", "0: nothing divided"],
+          ["1", "1: optimizer state"],
+          ["2", "2: and gradients"],
+          ["3", "3: and weights (FSDP)"],
+        ]),
+        select(
+          "recipe",
+          "Precision of the state",
+          Object.entries(RECIPES).map(([name, recipe]) => [name, RECIPE_NAMES(name, recipe)]),
+        ),
+        select("recompute", "Recomputation", [
+          ["none", "none"],
+          ["selective", "selective: attention core"],
+          ["full", "full: every layer"],
+        ]),
+        select("dtype", "Number format of products", [
+          ["bf16", "BF16"],
+          ["fp16", "FP16"],
+          ["fp8", "FP8"],
+          ["fp4", "FP4"],
+          ["tf32", "TF32"],
+        ]),
+        check("sp", "Sequence parallelism"),
+        check("flash", "FlashAttention"),
+        check("dropout", "Dropout masks"),
+        number("reserve", "Reserve, GB", { hint: "contexts, fragmentation" }),
+      ],
+    },
+    {
+      title: "Overlap and efficiency",
+      fields: [
+        number("efficiency", "Efficiency of products", { hint: "share of the dense peak" }),
+        whole("buckets", "Gradient buckets", { empty: "auto" }),
+        check("overlap", "Data parallelism behind computing"),
+        check("double", "Double buffering of keys and weights"),
+        select(
+          "exchange",
+          "Exchange of keys and values",
+          [
+            ["p2p", "ring of sends"],
+            ["all-gather", "all-gather"],
+          ],
+          { shows: (state) => state.cp > 1 },
+        ),
+        number("alpha_up", "Latency in a node, µs", { empty: "NCCL" }),
+        number("alpha_net", "Latency of network, µs", { empty: "NCCL" }),
+      ],
+    },
   ];
 }
 

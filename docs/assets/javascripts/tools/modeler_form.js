@@ -12,7 +12,11 @@ import { readValue } from "./state.js";
 export function modelerForm(schema, catalog, { onChange, onBad }) {
   const controls = new Map();
   const groups = groupsOf(catalog);
-  const form = el("form", { class: "tool-form", "aria-label": "Configuration", on: { submit: (event) => event.preventDefault() } });
+  const form = el("form", {
+    class: "tool-form",
+    "aria-label": "Configuration",
+    on: { submit: (event) => event.preventDefault() },
+  });
   const accept = (key, typed, input) => {
     try {
       const value = typed === "" && schema[key].fallback === null ? null : readValue(schema, key, typed);
@@ -42,17 +46,31 @@ function groupBox({ title, open, fields }, controls, accept, onChange) {
   if (open) return el("fieldset", {}, el("legend", {}, title), made);
   const said = el("small");
   controls.set(`summary ${title}`, { said });
-  return el("details", { class: "modeler-more" }, el("summary", {}, title, " ", said),
-    el("fieldset", { "aria-label": title }, made));
+  return el(
+    "details",
+    { class: "modeler-more" },
+    el("summary", {}, title, " ", said),
+    el("fieldset", { "aria-label": title }, made),
+  );
 }
 
 function controlOf({ key, label, kind, options, hint, empty }, accept, onChange) {
   if (kind === "select") {
-    const made = selectField(label, { name: key, value: "", options, hint, onChange: (value, input) => accept(key, value, input) });
+    const made = selectField(label, {
+      name: key,
+      value: "",
+      options,
+      hint,
+      onChange: (value, input) => accept(key, value, input),
+    });
     return { box: made.box, input: made.select };
   }
   if (kind === "check") {
-    const input = el("input", { type: "checkbox", name: key, on: { change: () => onChange({ [key]: input.checked }) } });
+    const input = el("input", {
+      type: "checkbox",
+      name: key,
+      on: { change: () => onChange({ [key]: input.checked }) },
+    });
     return { box: el("label", { class: "tool-check" }, input, label), input };
   }
   if (kind === "derived") {
@@ -60,9 +78,16 @@ function controlOf({ key, label, kind, options, hint, empty }, accept, onChange)
     return { box: field(label, output, null), input: output };
   }
   const input = el("input", {
-    type: "text", inputmode: kind === "number" ? "decimal" : "numeric", name: key, autocomplete: "off", spellcheck: "false",
+    type: "text",
+    inputmode: kind === "number" ? "decimal" : "numeric",
+    name: key,
+    autocomplete: "off",
+    spellcheck: "false",
     placeholder: empty ?? null,
-    on: { input: () => (kind === "batch" ? onChange({ global_batch: input.value }) : accept(key, input.value.trim(), input)) },
+    on: {
+      input: () =>
+        kind === "batch" ? onChange({ global_batch: input.value }) : accept(key, input.value.trim(), input),
+    },
   });
   if (kind !== "size") return { box: field(label, input, hint), input };
   // The buttons are shortcuts for the pointer: with keys one types, or presses the arrows.
@@ -81,8 +106,11 @@ function controlOf({ key, label, kind, options, hint, empty }, accept, onChange)
   const box = field(label, input, hint);
   const row = el("div", { class: "tool-step" });
   input.replaceWith(row);
-  row.append(button("÷2", scale(0.5), { "aria-label": `Halve ${label}`, tabindex: "-1" }), input,
-    button("×2", scale(2), { "aria-label": `Double ${label}`, tabindex: "-1" }));
+  row.append(
+    button("÷2", scale(0.5), { "aria-label": `Halve ${label}`, tabindex: "-1" }),
+    input,
+    button("×2", scale(2), { "aria-label": `Double ${label}`, tabindex: "-1" }),
+  );
   return { box, input };
 }
 

@@ -22,9 +22,14 @@ export function fieldProblems() {
         return [false, size / share];
       }
       const below = Math.max(1, Math.floor((size || 0) / share));
-      const offers = Number.isNaN(size) ? [] : [...new Set([below, below + 1])].map((count) => ({ microbatches: count }));
-      this.set("global_batch", `Global batch: expected a multiple of ${plainNumber(share)} (DP times the sequences of a microbatch)`,
-        offers.map((changes) => [`global batch ${plainNumber(changes.microbatches * share)}`, changes]));
+      const offers = Number.isNaN(size)
+        ? []
+        : [...new Set([below, below + 1])].map((count) => ({ microbatches: count }));
+      this.set(
+        "global_batch",
+        `Global batch: expected a multiple of ${plainNumber(share)} (DP times the sequences of a microbatch)`,
+        offers.map((changes) => [`global batch ${plainNumber(changes.microbatches * share)}`, changes]),
+      );
       return [true, null];
     },
   };
@@ -35,20 +40,55 @@ export function messages({ schema, found, refused, problems, bad, apply, evaluat
   const shown = [];
   const works = (state) => !evaluate(state).error;
   if (problems.length) {
-    shown.push(message("is-warning", "The address says something that cannot be read; the defaults take its place.",
-      el("ul", {}, problems.slice(0, 8).map((text) => el("li", {}, text)))));
+    shown.push(
+      message(
+        "is-warning",
+        "The address says something that cannot be read; the defaults take its place.",
+        el(
+          "ul",
+          {},
+          problems.slice(0, 8).map((text) => el("li", {}, text)),
+        ),
+      ),
+    );
   }
   for (const { message: text, offers } of bad.found.values()) {
-    shown.push(message("is-bad", text, offers.length
-      ? el("div", { class: "tool-actions" }, offers.map(([name, changes]) => button(name, () => { bad.clear(); apply(changes); }))) : null));
+    shown.push(
+      message(
+        "is-bad",
+        text,
+        offers.length
+          ? el(
+              "div",
+              { class: "tool-actions" },
+              offers.map(([name, changes]) =>
+                button(name, () => {
+                  bad.clear();
+                  apply(changes);
+                }),
+              ),
+            )
+          : null,
+      ),
+    );
   }
   for (const { error, state } of refused) {
-    shown.push(message("is-bad", `The address asks for what cannot be computed: ${sentence(error)} The first example takes its place.`,
-      nearest(schema, { state, error }, works, (changes, next) => apply(next))));
+    shown.push(
+      message(
+        "is-bad",
+        `The address asks for what cannot be computed: ${sentence(error)} The first example takes its place.`,
+        nearest(schema, { state, error }, works, (changes, next) => apply(next)),
+      ),
+    );
   }
   if (found?.error) {
-    shown.push(message("is-bad", `${sentence(found.error)} The results below are those of the last configuration that fits.`,
-      nearest(schema, found, works, apply)));
+    shown.push(
+      message(
+        "is-bad",
+        `${sentence(found.error)} The results below are those of the last configuration that fits.`,
+        nearest(schema, found, works, apply),
+      ),
+    );
   }
   return shown;
 }
@@ -59,8 +99,10 @@ function nearest(schema, { state, error }, works, apply) {
   import("./fixes.js").then(({ nearestValid }) => {
     const offers = nearestValid(schema, state, error, works);
     if (!offers.length) return;
-    box.append(el("span", {}, "Nearest that work:"),
-      ...offers.map(({ changes, next }) => button(changesText(state, changes), () => apply(changes, next))));
+    box.append(
+      el("span", {}, "Nearest that work:"),
+      ...offers.map(({ changes, next }) => button(changesText(state, changes), () => apply(changes, next))),
+    );
   });
   return box;
 }

@@ -23,9 +23,12 @@ export const LEVELS = { "scale-up": "inside a node", network: "between nodes" };
 
 /** Parts of memory in their order: name, label, role. */
 export const PARTS = [
-  ["weights", "weights", "series-1"], ["gradients", "gradients", "series-2"],
-  ["optimizer", "optimizer", "series-3"], ["activations", "activations", "series-4"],
-  ["recomputed", "recomputed layer", "series-5"], ["communication", "buffers", "series-6"],
+  ["weights", "weights", "series-1"],
+  ["gradients", "gradients", "series-2"],
+  ["optimizer", "optimizer", "series-3"],
+  ["activations", "activations", "series-4"],
+  ["recomputed", "recomputed layer", "series-5"],
+  ["communication", "buffers", "series-6"],
   ["reserve", "reserve", "neutral"],
 ];
 
@@ -34,7 +37,11 @@ export function evaluate(catalog, state) {
   try {
     const setup = setupFrom(catalog, choicesOf(state));
     return {
-      state, setup, step: trainingStep(setup), memory: trainingMemory(setup), pipeline: pipelineOf(setup),
+      state,
+      setup,
+      step: trainingStep(setup),
+      memory: trainingMemory(setup),
+      pipeline: pipelineOf(setup),
     };
   } catch (error) {
     if (!(error instanceof InputError)) throw error;
@@ -56,7 +63,12 @@ export function pipelineOf({ schedule, order, parallel, microbatches }) {
     const trace = simulate(order ?? build(schedule, { stages: parallel.pp, microbatches, chunks }));
     const { bubble_fraction, bubble_overhead } = trace;
     pipelines.set(key, {
-      schedule, stages: parallel.pp, microbatches, chunks, bubble_fraction, bubble_overhead,
+      schedule,
+      stages: parallel.pp,
+      microbatches,
+      chunks,
+      bubble_fraction,
+      bubble_overhead,
       efficiency: 1 - bubble_fraction,
     });
   }
@@ -69,8 +81,13 @@ export function partsOf({ step }) {
     { key: "compute", label: "computing", role: "series-1", seconds: step.compute_s },
     { key: "recompute", label: "computed again", role: "series-3", seconds: step.recompute_s },
     { key: "bubble", label: "pipeline bubble", role: "idle", seconds: step.bubble_s },
-    ...Object.entries(step.exposed_s).map(([axis, seconds]) =>
-      ({ key: `exposed-${axis}`, axis, label: `exposed ${axis.toUpperCase()}`, role: hueOf(axis), seconds })),
+    ...Object.entries(step.exposed_s).map(([axis, seconds]) => ({
+      key: `exposed-${axis}`,
+      axis,
+      label: `exposed ${axis.toUpperCase()}`,
+      role: hueOf(axis),
+      seconds,
+    })),
   ];
   return parts.filter(({ seconds }) => seconds > 1e-12);
 }
@@ -82,8 +99,15 @@ export function hiddenOf({ step }) {
     const family = familyOf(axis);
     found.set(family, (found.get(family) ?? 0) + Math.max(0, time_s - exposed_s));
   }
-  return [...found].filter(([, seconds]) => seconds > 1e-12)
-    .map(([axis, seconds]) => ({ key: `hidden-${axis}`, axis, label: `hidden ${axis.toUpperCase()}`, role: hueOf(axis), seconds }));
+  return [...found]
+    .filter(([, seconds]) => seconds > 1e-12)
+    .map(([axis, seconds]) => ({
+      key: `hidden-${axis}`,
+      axis,
+      label: `hidden ${axis.toUpperCase()}`,
+      role: hueOf(axis),
+      seconds,
+    }));
 }
 
 /** Bytes and seconds by communicator and level of link. */
@@ -91,8 +115,16 @@ export function transfersOf({ step }) {
   const found = new Map();
   for (const row of step.communication) {
     const key = `${row.axis} ${row.level}`;
-    const kept = found.get(key) ??
-      { key, axis: row.axis, level: row.level, size: row.size, calls: 0, bytes: 0, time_s: 0, exposed_s: 0 };
+    const kept = found.get(key) ?? {
+      key,
+      axis: row.axis,
+      level: row.level,
+      size: row.size,
+      calls: 0,
+      bytes: 0,
+      time_s: 0,
+      exposed_s: 0,
+    };
     kept.calls += row.calls;
     kept.bytes += row.sent_bytes;
     kept.time_s += row.time_s;
@@ -106,7 +138,9 @@ export const sentBytes = ({ step }) => step.communication.reduce((sum, row) => s
 
 /** What costs most besides computing, in words, with its seconds. */
 export function bottleneckOf(found) {
-  const [worst] = partsOf(found).filter(({ key }) => key !== "compute").sort((a, b) => b.seconds - a.seconds);
+  const [worst] = partsOf(found)
+    .filter(({ key }) => key !== "compute")
+    .sort((a, b) => b.seconds - a.seconds);
   if (!worst || worst.seconds < 0.02 * found.step.step_time_s) {
     return { key: "compute", label: "computing", seconds: found.step.compute_s };
   }
@@ -115,7 +149,11 @@ export function bottleneckOf(found) {
 
 /** What the formula of a ring's two buffers takes for a configuration. */
 export const ringArguments = ({ shape, microbatch_size, sequence, parallel: { cp }, kv_heads_per_rank }) => ({
-  microbatch_size, sequence_length: sequence, cp, kv_width: kv_heads_per_rank * shape.head_dim, bytes_per_element: 2,
+  microbatch_size,
+  sequence_length: sequence,
+  cp,
+  kv_width: kv_heads_per_rank * shape.head_dim,
+  bytes_per_element: 2,
 });
 
 /** Bytes of two buffers of keys and values of one layer. */
@@ -141,8 +179,19 @@ export const COMPARED = [
 
 /** The numbers of the communication table, under the names of the command line's JSON. */
 export const COLUMNS = [
-  "axis", "purpose", "collective", "when", "size", "calls", "buffer_bytes", "call_bytes", "level",
-  "time_s", "exposed_s", "rule", "sent_bytes",
+  "axis",
+  "purpose",
+  "collective",
+  "when",
+  "size",
+  "calls",
+  "buffer_bytes",
+  "call_bytes",
+  "level",
+  "time_s",
+  "exposed_s",
+  "rule",
+  "sent_bytes",
 ];
 
 /** The communication of a step as comma-separated values. */
@@ -157,8 +206,14 @@ export function memoryCsv({ memory }) {
   const names = PARTS.map(([name]) => name);
   const lines = [["pipeline_rank", "layers", "parameters", "in_flight", ...names, "total_bytes"]];
   for (const rank of memory.ranks) {
-    lines.push([rank.pipeline_rank, rank.layers, rank.parameters, rank.in_flight,
-      ...names.map((name) => rank.bytes[name]), rank.total_bytes]);
+    lines.push([
+      rank.pipeline_rank,
+      rank.layers,
+      rank.parameters,
+      rank.in_flight,
+      ...names.map((name) => rank.bytes[name]),
+      rank.total_bytes,
+    ]);
   }
   return lines.map((line) => line.join(",")).join("\n") + "\n";
 }

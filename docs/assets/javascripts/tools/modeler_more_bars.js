@@ -40,12 +40,19 @@ export function ringBars(rows, total, width) {
     return [
       label(name, left - 8, y + 14, { "text-anchor": "end" }),
       box("exposed", left, y, scale(shown) - left, 18, `exposed: ${seconds(exposed)}`),
-      box("hidden", scale(shown), y, scale(total) - scale(shown), 18, `hidden: ${seconds(total - shown)}`, { class: "r-hidden modeler-hidden" }),
+      box("hidden", scale(shown), y, scale(total) - scale(shown), 18, `hidden: ${seconds(total - shown)}`, {
+        class: "r-hidden modeler-hidden",
+      }),
       label(`${seconds(exposed)} exposed`, scale(total) + 7, y + 13),
     ];
   });
   const said = rows.map(([name, exposed]) => `${name} ${seconds(exposed)} exposed`).join(", ");
-  return picture(`Exchange of keys and values, ${seconds(total)} in all: ${said}`, width, rows.length * 26 + 2, ...children);
+  return picture(
+    `Exchange of keys and values, ${seconds(total)} in all: ${said}`,
+    width,
+    rows.length * 26 + 2,
+    ...children,
+  );
 }
 
 /** Which pipeline ranks to draw: all, or the ends, the fullest and some between. */
@@ -77,20 +84,43 @@ export function memoryBars({ memory }, width) {
       const [x, end] = [scale(from), scale(from + size)];
       from += size;
       const number = at === 0 && textWidth(title) + 6 <= end - x ? title : "";
-      return [box(role, x, y, end - x, 17, `${title}: ${bytes(size)}`, { style: `fill:var(--fig-${role})`, "fill-opacity": SOLID }),
-        number ? label(number, round((x + end) / 2), y + 12.5, { "text-anchor": "middle" }) : null];
+      return [
+        box(role, x, y, end - x, 17, `${title}: ${bytes(size)}`, {
+          style: `fill:var(--fig-${role})`,
+          "fill-opacity": SOLID,
+        }),
+        number ? label(number, round((x + end) / 2), y + 12.5, { "text-anchor": "middle" }) : null,
+      ];
     });
     const total = bytes(rank.total_bytes);
-    return [label(`rank ${rank.pipeline_rank}`, 0, y + 13, rank.pipeline_rank === memory.fullest_rank ? { class: "modeler-strong" } : {}),
-      ...segments, label(total, scale(from) + 6, y + 13, { class: "modeler-halo" })];
+    return [
+      label(
+        `rank ${rank.pipeline_rank}`,
+        0,
+        y + 13,
+        rank.pipeline_rank === memory.fullest_rank ? { class: "modeler-strong" } : {},
+      ),
+      ...segments,
+      label(total, scale(from) + 6, y + 13, { class: "modeler-halo" }),
+    ];
   });
   children.push(...axis(scale, high, bottom, (at) => `${plainNumber(at / 1e9)} GB`, width < 500 ? 3 : 6));
   // Bars lie below the line, and what is written beside them above it.
   const written = children.filter((one) => one?.classList.contains("modeler-halo"));
-  return picture(`Memory of a GPU of each pipeline rank; the fullest needs ${bytes(most)}`, width, bottom + 22, ...children, ...line, ...written);
+  return picture(
+    `Memory of a GPU of each pipeline rank; the fullest needs ${bytes(most)}`,
+    width,
+    bottom + 22,
+    ...children,
+    ...line,
+    ...written,
+  );
 }
 
 const capacityLine = (x, bottom, width, capacity) => [
   svgEl("line", { class: "modeler-capacity", x1: x, x2: x, y1: 14, y2: bottom }),
-  label(`capacity ${bytes(capacity)}`, x, 10, { "text-anchor": x > width - 90 ? "end" : "middle", class: "modeler-strong" }),
+  label(`capacity ${bytes(capacity)}`, x, 10, {
+    "text-anchor": x > width - 90 ? "end" : "middle",
+    class: "modeler-strong",
+  }),
 ];

@@ -8,29 +8,44 @@ let loaded = null; // what explains numbers, with the first one that is opened
 export function workedLines(root, foundAt, signal) {
   const heading = el("strong");
   const content = el("div");
-  const box = el("div", { id: "modeler-how", class: "fig-how modeler-how", popover: "auto", role: "dialog", "aria-label": "How this is computed" }, el("p", {}, heading), content);
+  const box = el(
+    "div",
+    {
+      id: "modeler-how",
+      class: "fig-how modeler-how",
+      popover: "auto",
+      role: "dialog",
+      "aria-label": "How this is computed",
+    },
+    el("p", {}, heading),
+    content,
+  );
   root.append(box);
   let opened = null;
 
-  root.addEventListener("click", async (event) => {
-    const number = event.target.closest?.("[data-how]");
-    if (!number) return;
-    if (opened === number && box.matches(":popover-open")) {
-      box.hidePopover();
-      return;
-    }
-    const found = foundAt(Number(number.dataset.of));
-    if (!found) return;
-    loaded ??= Promise.all([import("../formula-notes.js"), import("./modeler_how.js")]);
-    const [{ notes }, { howOf }] = await loaded;
-    if (signal.aborted) return;
-    heading.textContent = number.textContent;
-    content.replaceChildren(...howOf(number.dataset.how, found, notes).flatMap(paragraphs));
-    opened = number;
-    // The number becomes the popover's anchor, where the browser knows anchors.
-    if (box.matches(":popover-open")) box.hidePopover();
-    box.showPopover({ source: number });
-  }, { signal });
+  root.addEventListener(
+    "click",
+    async (event) => {
+      const number = event.target.closest?.("[data-how]");
+      if (!number) return;
+      if (opened === number && box.matches(":popover-open")) {
+        box.hidePopover();
+        return;
+      }
+      const found = foundAt(Number(number.dataset.of));
+      if (!found) return;
+      loaded ??= Promise.all([import("../formula-notes.js"), import("./modeler_how.js")]);
+      const [{ notes }, { howOf }] = await loaded;
+      if (signal.aborted) return;
+      heading.textContent = number.textContent;
+      content.replaceChildren(...howOf(number.dataset.how, found, notes).flatMap(paragraphs));
+      opened = number;
+      // The number becomes the popover's anchor, where the browser knows anchors.
+      if (box.matches(":popover-open")) box.hidePopover();
+      box.showPopover({ source: number });
+    },
+    { signal },
+  );
 }
 
 function paragraphs({ name, symbol, doc, symbols, text, source }) {
@@ -38,6 +53,14 @@ function paragraphs({ name, symbol, doc, symbols, text, source }) {
     el("p", {}, doc),
     symbols ? el("p", { class: "modeler-symbols" }, symbol ? `${symbol} = ${symbols}` : symbols) : null,
     el("p", { class: "modeler-line" }, text),
-    name ? el("p", { class: "modeler-note" }, "Formula ", el("a", { href: `../../reference/formulas/#${name}` }, name), source ? `; source: ${source}` : "") : null,
+    name
+      ? el(
+          "p",
+          { class: "modeler-note" },
+          "Formula ",
+          el("a", { href: `../../reference/formulas/#${name}` }, name),
+          source ? `; source: ${source}` : "",
+        )
+      : null,
   ].filter(Boolean);
 }

@@ -39,7 +39,11 @@ export function results({ signal, say, apply, evaluate, catalog }) {
     details.setAttribute("aria-busy", "true");
     const mine = ++drawing;
     afterPaint(async () => {
-      later ??= Promise.all([import("./modeler_sections.js"), import("./modeler_explore.js"), import("./modeler_take.js")]);
+      later ??= Promise.all([
+        import("./modeler_sections.js"),
+        import("./modeler_explore.js"),
+        import("./modeler_take.js"),
+      ]);
       const [sections, { exploration }, { takeaway }] = await later;
       if (!take) {
         take = takeaway(say);
@@ -48,8 +52,11 @@ export function results({ signal, say, apply, evaluate, catalog }) {
       }
       explore ??= exploration({ signal, apply, evaluate, catalog });
       drawRest(mine, [
-        [pipeline, sections.pipelineSection], [memory, sections.memorySection], [traffic, sections.trafficSection],
-        [links, sections.linksSection], [utilisation, sections.utilisationSection],
+        [pipeline, sections.pipelineSection],
+        [memory, sections.memorySection],
+        [traffic, sections.trafficSection],
+        [links, sections.linksSection],
+        [utilisation, sections.utilisationSection],
       ]);
     });
   };

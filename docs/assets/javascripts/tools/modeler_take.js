@@ -5,7 +5,8 @@ import { communicationCsv, memoryCsv } from "./modeler_model.js";
 import { commandOf, hasOwnNumbers, mapQuery } from "./modeler_state.js";
 
 const CHAPTERS = [
-  ["Pipeline schedules", "guide/pipeline-schedules"], ["The communication roofline", "guide/communication-roofline"],
+  ["Pipeline schedules", "guide/pipeline-schedules"],
+  ["The communication roofline", "guide/communication-roofline"],
   ["Rank mapping", "guide/rank-mapping"],
 ];
 
@@ -19,24 +20,48 @@ export function takeaway(say) {
     pressed.dataset.text = before;
     pressed.textContent = said;
     say(said);
-    setTimeout(() => { pressed.textContent = before; }, 1500);
+    setTimeout(() => {
+      pressed.textContent = before;
+    }, 1500);
   };
   const link = el("input", { readonly: true, on: { focus: () => link.select() } });
   const json = (value) => `${JSON.stringify(value, null, 1)}\n`;
-  const file = (text, name, type, read) =>
-    button(text, () => download(name, read(), type), { "data-file": name });
-  const files = el("div", { class: "tool-actions" },
+  const file = (text, name, type, read) => button(text, () => download(name, read(), type), { "data-file": name });
+  const files = el(
+    "div",
+    { class: "tool-actions" },
     file("Step, JSON", "step.json", "application/json", () => json(found.step)),
     file("Memory, JSON", "memory.json", "application/json", () => json(found.memory)),
     file("Communication, CSV", "communication.csv", "text/csv", () => communicationCsv(found)),
-    file("Memory, CSV", "memory.csv", "text/csv", () => memoryCsv(found)));
+    file("Memory, CSV", "memory.csv", "text/csv", () => memoryCsv(found)),
+  );
   const commands = el("pre", { class: "tool-code", tabindex: "0", "aria-label": "Commands" });
   const map = el("a", { href: "../rank-map/" }, "GPU process mapping");
-  const element = el("div", { class: "modeler-take" },
-    el("div", { class: "modeler-share" }, field("Link to this configuration", link), button("Copy link", copied(() => link.value))),
-    files, el("p", { class: "modeler-note" }, "The JSON files are what the command line prints:"), commands,
-    el("p", {}, "The same layout in ", map, "; why in ",
-      CHAPTERS.flatMap(([name, path], at) => [at ? ", " : "", el("a", { href: `../../${path}/` }, name)]), "."));
+  const element = el(
+    "div",
+    { class: "modeler-take" },
+    el(
+      "div",
+      { class: "modeler-share" },
+      field("Link to this configuration", link),
+      button(
+        "Copy link",
+        copied(() => link.value),
+      ),
+    ),
+    files,
+    el("p", { class: "modeler-note" }, "The JSON files are what the command line prints:"),
+    commands,
+    el(
+      "p",
+      {},
+      "The same layout in ",
+      map,
+      "; why in ",
+      CHAPTERS.flatMap(([name, path], at) => [at ? ", " : "", el("a", { href: `../../${path}/` }, name)]),
+      ".",
+    ),
+  );
   return {
     element,
     update(now, address) {

@@ -15,15 +15,38 @@ export function timeSection(all, at, width) {
   const row = ({ key, axis, label, role, seconds: s }) => {
     const behind = hidden.get(axis);
     hidden.delete(axis);
-    return el("tr", {}, el("th", { scope: "row" }, swatch(role), label),
-      num(s ? value(seconds(s), key.replace("exposed-", "exposed:"), at) : "0 s"), num(percent(s / step.step_time_s)),
-      num(behind ? value(seconds(behind.seconds), `hidden:${axis}`, at) : ""));
+    return el(
+      "tr",
+      {},
+      el("th", { scope: "row" }, swatch(role), label),
+      num(s ? value(seconds(s), key.replace("exposed-", "exposed:"), at) : "0 s"),
+      num(percent(s / step.step_time_s)),
+      num(behind ? value(seconds(behind.seconds), `hidden:${axis}`, at) : ""),
+    );
   };
   const rows = partsOf(found).map(row);
-  for (const { axis, role } of [...hidden.values()]) rows.push(row({ axis, role, key: "", label: `exposed ${axis.toUpperCase()}`, seconds: 0 }));
-  rows.push(el("tr", { class: "modeler-total" }, el("th", { scope: "row" }, "step"), num(value(seconds(step.step_time_s), "step", at)), num("100%"), num("")));
-  return [breakdown(all, width),
-    note(`A GPU of pipeline rank ${step.pipeline_rank}, which works longest. The thin bar below is communication that runs behind the one above.`),
+  for (const { axis, role } of [...hidden.values()])
+    rows.push(row({ axis, role, key: "", label: `exposed ${axis.toUpperCase()}`, seconds: 0 }));
+  rows.push(
+    el(
+      "tr",
+      { class: "modeler-total" },
+      el("th", { scope: "row" }, "step"),
+      num(value(seconds(step.step_time_s), "step", at)),
+      num("100%"),
+      num(""),
+    ),
+  );
+  return [
+    breakdown(all, width),
+    note(
+      `A GPU of pipeline rank ${step.pipeline_rank}, which works longest. The thin bar below is communication that runs behind the one above.`,
+    ),
     table("Where the time goes", ["part", "#time", "#share", "#hidden besides"], rows),
-    published?.step_time_s ? note(`Published for this run: ${seconds(published.step_time_s)} a step. What the run does not publish is assumed, and the efficiency of products is an input.`) : null];
+    published?.step_time_s
+      ? note(
+          `Published for this run: ${seconds(published.step_time_s)} a step. What the run does not publish is assumed, and the efficiency of products is an input.`,
+        )
+      : null,
+  ];
 }

@@ -33,7 +33,16 @@ export function timelinePicture({ trace, before_s, after_s }, width) {
     return [
       label(`rank ${rank}`, 0, y + height / 2 + 4, height < 16 && lane % 2 ? { class: "modeler-quiet" } : {}),
       svgEl("rect", { class: "r-idle modeler-lane", x: left, y, width: width - left - 1, height }),
-      gap ? svgEl("line", { class: "modeler-tick", x1: 0, x2: width, y1: y - 1.5, y2: y - 1.5, "stroke-dasharray": "2 3" }) : null,
+      gap
+        ? svgEl("line", {
+            class: "modeler-tick",
+            x1: 0,
+            x2: width,
+            y1: y - 1.5,
+            y2: y - 1.5,
+            "stroke-dasharray": "2 3",
+          })
+        : null,
     ];
   });
   const place = (rank, at, lane) => {
@@ -41,12 +50,25 @@ export function timelinePicture({ trace, before_s, after_s }, width) {
     const paired = trace.paired[rank][at];
     const half = paired ? height / 2 : height;
     const lower = paired && (schedule.orders[rank][at] & 3) !== 0;
-    return { x: scale(before_s + start[rank][at]), end: scale(before_s + end[rank][at]), y: lower ? y + half : y, height: half };
+    return {
+      x: scale(before_s + start[rank][at]),
+      end: scale(before_s + end[rank][at]),
+      y: lower ? y + half : y,
+      height: half,
+    };
   };
   if (count <= LETTERED) children.push(...boxes(schedule, lanes, place, trace));
   else children.push(...paths(schedule, lanes, place));
-  for (const [from, to, name] of [[0, before_s, "weights gathered"], [before_s + trace.makespan, total, "gradients reduced"]]) {
-    if (scale(to) - scale(from) > 0.5) children.push(box("dp", scale(from), 2, scale(to) - scale(from), bottom - 5, `${name}: ${seconds(to - from)}`, { "fill-opacity": 0.75 }));
+  for (const [from, to, name] of [
+    [0, before_s, "weights gathered"],
+    [before_s + trace.makespan, total, "gradients reduced"],
+  ]) {
+    if (scale(to) - scale(from) > 0.5)
+      children.push(
+        box("dp", scale(from), 2, scale(to) - scale(from), bottom - 5, `${name}: ${seconds(to - from)}`, {
+          "fill-opacity": 0.75,
+        }),
+      );
   }
   children.push(...axis(scale, total, bottom, secondsTo(total), width < 500 ? 3 : 6));
   const said = `${schedule.orders.length} pipeline ranks, ${schedule.microbatches} microbatches; ${percent(trace.bubble_fraction)} of the wall time of all ranks is idle`;
@@ -58,27 +80,36 @@ const microbatchOf = (schedule, code) => (code >> 2) % schedule.microbatches;
 const stageOf = (schedule, code) => Math.floor((code >> 2) / schedule.microbatches);
 
 function boxes(schedule, lanes, place, trace) {
-  return lanes.flatMap((rank, lane) => Array.from(schedule.orders[rank]).flatMap((code, at) => {
-    const { x, end, y, height } = place(rank, at, lane);
-    const [kind, microbatch] = [code & 3, microbatchOf(schedule, code)];
-    const lasted = seconds(trace.end[rank][at] - trace.start[rank][at]);
-    const name = `${LETTERS[kind]}${microbatch}, stage ${stageOf(schedule, code)}: ${lasted}`;
-    const text = [`${LETTERS[kind]}${microbatch}`, String(microbatch)].find((one) => textWidth(one) + 3 <= end - x);
-    return [box(ROLES[kind], x, y, end - x, height, name),
-      text && height > 12 ? label(text, round((x + end) / 2), y + height / 2 + 4, { "text-anchor": "middle" }) : null];
-  }));
+  return lanes.flatMap((rank, lane) =>
+    Array.from(schedule.orders[rank]).flatMap((code, at) => {
+      const { x, end, y, height } = place(rank, at, lane);
+      const [kind, microbatch] = [code & 3, microbatchOf(schedule, code)];
+      const lasted = seconds(trace.end[rank][at] - trace.start[rank][at]);
+      const name = `${LETTERS[kind]}${microbatch}, stage ${stageOf(schedule, code)}: ${lasted}`;
+      const text = [`${LETTERS[kind]}${microbatch}`, String(microbatch)].find((one) => textWidth(one) + 3 <= end - x);
+      return [
+        box(ROLES[kind], x, y, end - x, height, name),
+        text && height > 12 ? label(text, round((x + end) / 2), y + height / 2 + 4, { "text-anchor": "middle" }) : null,
+      ];
+    }),
+  );
 }
 
 // Thousands of actions are one path for each kind.
 function paths(schedule, lanes, place) {
   const dense = schedule.orders[0].length > MANY; // outlines would be all that is seen
   const drawn = ROLES.map(() => []);
-  lanes.forEach((rank, lane) => schedule.orders[rank].forEach((code, at) => {
-    const { x, end, y, height } = place(rank, at, lane);
-    drawn[code & 3].push(`M${x.toFixed(1)} ${y}H${end.toFixed(1)}v${height}H${x.toFixed(1)}z`);
-  }));
+  lanes.forEach((rank, lane) =>
+    schedule.orders[rank].forEach((code, at) => {
+      const { x, end, y, height } = place(rank, at, lane);
+      drawn[code & 3].push(`M${x.toFixed(1)} ${y}H${end.toFixed(1)}v${height}H${x.toFixed(1)}z`);
+    }),
+  );
   return drawn.map((found, kind) =>
-    found.length ? svgEl("path", { class: `r-${ROLES[kind]} ${dense ? "modeler-lane" : "modeler-thin"}`, d: found.join("") }) : null);
+    found.length
+      ? svgEl("path", { class: `r-${ROLES[kind]} ${dense ? "modeler-lane" : "modeler-thin"}`, d: found.join("") })
+      : null,
+  );
 }
 
 /** The kinds of action that the trace has, for the legend: [role, letter, label]. */

@@ -5,7 +5,8 @@
 export function sumLine(doc, terms, total, format) {
   const kept = terms.filter(([, value]) => Math.abs(value) > 0);
   return {
-    doc, symbols: kept.map(([label]) => label).join(" + "),
+    doc,
+    symbols: kept.map(([label]) => label).join(" + "),
     text: kept.length > 1 ? `${kept.map(([, value]) => format(value)).join(" + ")} = ${format(total)}` : format(total),
   };
 }
