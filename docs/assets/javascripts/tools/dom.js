@@ -153,7 +153,10 @@ export function mountTool(selector, mount) {
     leave = Object.assign(new AbortController(), { root });
     mount(root, leave.signal);
   };
-  // Material replaces the page's content on instant navigation and says so through document$.
-  if (window.document$) window.document$.subscribe(begin);
-  else begin();
+  begin();
+  // Material replaces the page's content on instant navigation and says so through document$; this
+  // script may be there before the theme's.
+  const follow = () => window.document$?.subscribe(begin);
+  if (window.document$) follow();
+  else addEventListener("load", follow, { once: true });
 }
