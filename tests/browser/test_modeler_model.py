@@ -151,7 +151,11 @@ def test_every_preset_and_random_choices_answer_what_the_command_line_prints(ask
 
 def test_what_does_not_fit_gets_offers_that_do_and_every_address_is_stable(ask: Ask) -> None:
     rng = random.Random(3)
-    queries = [random_query(rng) for _ in range(120)]
+    queries = [random_query(rng) for _ in range(90)]
+    for preset in ("gpt-3-175b", "map-128", "deepseek-v3"):
+        for other in ("map-256", "llama-3-405b-131k"):
+            second = random_query(rng).replace("&", "&b.")
+            queries.append(f"preset={preset}&b.preset={other}&b.{second}")
     queries += ["model=llama-3-8b&nodes=2&tp=16", "nodes=1&gpus=16", "nodes=2&pp=3&gpus=8",
                 "nodes=4&ep=8&model=llama-3-70b", "chip=v100-sxm2-32gb&nodes=2",
                 "nodes=3&tp=5&pp=7", "nodes=100000&gpus=100000"]  # fmt: skip
