@@ -19,22 +19,22 @@ def layout_presets(*, kinds: tuple[str, ...] = ("map", "training")) -> Table:
 
     A published run that leaves sizes open, or that fills a part of its nodes, is left out.
     """
-    rows = []
-    for preset in catalog.PRESETS.values():
-        parallel = _layout(preset) if preset.kind in kinds else None
-        if parallel is not None:
-            rows.append(_row(preset.title, parallel))
-    if not rows:
+    found = [
+        (preset.title, parallel)
+        for preset in catalog.PRESETS.values()
+        if preset.kind in kinds and (parallel := _layout(preset)) is not None
+    ]
+    if not found:
         raise InputError("kinds", expected="map or training among them", got=kinds)
     heads = ("configuration", "nodes", "GPUs each", *(name.upper() for name in SIZES))
     spans = ("nodes per TP group", "nodes per DP group")
-    largest = max(row[1] * row[2] for row in rows)
+    largest = max(parallel.world_size for _, parallel in found)
     return Table(
         columns=tuple(
             Column(label=head, spec="," if at else "") for at, head in enumerate((*heads, *spans))
         ),
-        rows=tuple(rows),
-        values={"rows": Named(len(rows)), "largest": Named(largest)},
+        rows=tuple(_row(title, parallel) for title, parallel in found),
+        values={"rows": Named(len(found)), "largest": Named(largest)},
     )
 
 
