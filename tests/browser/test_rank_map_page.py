@@ -469,7 +469,7 @@ def test_without_scripts_the_first_configuration_and_the_presets_are_there(
     page = context.new_page()
     page.goto(f"{site}{MAP}")
     assert page.locator("#fig-map-gpus").is_visible()
-    assert page.locator("#fig-map-gpus .fig-tabs input").count() == 6
+    assert page.locator("#fig-map-gpus .fig-tabs input").count() == 5
     assert page.locator("#fig-map-gpus [data-rank]").count() >= 128
     assert page.locator("#rank-map").inner_text().strip() == ""
     context.close()
