@@ -58,6 +58,8 @@ REPAIRS: tuple[tuple[str, str], ...] = (
     (r'(<nav class="md-nav" aria-label=")', r"\1On this page: "),
     # The theme's script takes a tabindex off <code> on touch screens, so <pre> is the scroll box.
     (r"<pre>(?=<span></span><code)", r'<pre tabindex="0">'),
+    # Markdown cannot leave the corner of a table out.
+    (r"<th( style=\"[^\"]*\")?></th>", r"<td\1></td>"),
 )
 
 
