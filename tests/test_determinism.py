@@ -33,6 +33,7 @@ def checkout(folder: Path) -> Path:
     for name in ("figgen", "hooks"):
         ignored = shutil.ignore_patterns("__pycache__")
         shutil.copytree(built.ROOT / name, folder / name, ignore=ignored)
+    shutil.copytree(built.ROOT / "tests" / "oracles", folder / "tests" / "oracles")
     shutil.copy(built.ROOT / "mkdocs.yml", folder)
     return folder
 

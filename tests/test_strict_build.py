@@ -108,7 +108,7 @@ Math that cannot be read: $\\nosuchcommand{x}$.
 PIPELINE = "figure 'pipeline-timeline'"
 EXPECTED = (
     "docs/figures.md:4: unknown figure 'pipelin-timeline'"
-    " (did you mean pipeline-timeline or pipeline-latency?)",
+    " (did you mean pipeline-timeline or fsdp-timeline or pipeline-volumes?)",
     f"docs/figures.md:13: {PIPELINE}: stages of schedule '1f1b': expected an integer ≥ 1, got 0",
     f"docs/figures.md:21: {PIPELINE}: unknown parameter 'shedule' (did you mean schedule?)",
     f"docs/figures.md:29: {PIPELINE}: 'alt' is missing: expected alt: a sentence",
@@ -175,7 +175,10 @@ def test_one_strict_build_lists_every_mistake_with_its_line(
     assert strict.returncode == 1, strict.stdout
     told = re.findall(r"^WARNING +-  figgen: (.*)$", strict.stdout, flags=re.M)
     assert tuple(sorted(told, key=by_place)) == EXPECTED
-    assert f"Aborted with {len(EXPECTED)} warnings in strict mode!" in strict.stdout
+    aborted = re.search(r"Aborted with (\d+) warnings in strict mode!", strict.stdout)
+    assert aborted is not None
+    # MkDocs adds its own, of generated pages that link where this small site has nothing.
+    assert int(aborted[1]) >= len(EXPECTED)
 
 
 def test_mistakes_are_annotated_where_a_review_can_show_them(

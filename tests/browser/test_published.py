@@ -24,7 +24,7 @@ def test_repository_is_linked_and_never_asked(page: Page, tmp_path: Path) -> Non
     asked: list[str] = []
     page.on("request", lambda request: asked.append(request.url))
     with built.serve(tmp_path) as host:
-        for path in PATHS:
+        for path in PATHS[::6]:  # what the theme asks for is asked on every page
             page.goto(f"{host}/guide{path}", wait_until="networkidle")
             link = page.locator(".md-source").first
             assert link.get_attribute("href") == REPOSITORY
