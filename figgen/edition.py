@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import json
 import tomllib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
@@ -35,8 +35,13 @@ Content: TypeAlias = str | bytes
 TOOLS = "tools/"
 """The folder of the pages whose scripts compute with the formulas."""
 
-JOINED = ("assets/javascripts/tools/rank-map.js",)
-"""Scripts that are published with all that they import: one request instead of twenty."""
+JOINED = {"rank-map": (), "modeler": ("modeler_how",)}
+"""Tools whose scripts are published with all that they import, and what of each is loaded later.
+
+One request instead of sixty; worked lines come when the first is opened.
+"""
+
+SCRIPTS = "assets/javascripts/tools/"
 
 STEP_FORMULAS = "step-formulas.js"
 """The few formulas that scripts import by name; all of them are in formulas.js, loaded later."""
@@ -102,7 +107,7 @@ class Edition:
         if self.docs:
             scripts = lean_scripts(self.docs)
             made |= scripts
-            made |= {path: joined(scripts, path) for path in JOINED if path in scripts}
+            made |= _joined_tools({**scripts, **_text(made)})
         if any(path.endswith(".plotly.json") for path in made):
             made["assets/javascripts/plotly.min.js"] = _plotly_bundle()
         return made
@@ -148,6 +153,27 @@ def open_edition(
         late=True,
     )
     return Edition(site, docs, terms)
+
+
+def _text(made: Mapping[str, Content]) -> dict[str, str]:
+    """The generated modules that scripts import by name; notes of formulas come by themselves."""
+    return {
+        path: str(content)
+        for path, content in made.items()
+        if path.endswith((f"/{STEP_FORMULAS}", "/formulas.js"))
+    }
+
+
+def _joined_tools(scripts: Mapping[str, str]) -> dict[str, Content]:
+    made: dict[str, Content] = {}
+    for name, parts in JOINED.items():
+        entry = f"{SCRIPTS}{name}.js"
+        later = [f"{SCRIPTS}{part}.js" for part in parts]
+        if entry not in scripts:
+            continue
+        made[entry] = joined({k: v for k, v in scripts.items() if k not in later}, entry)
+        made |= {path: joined(scripts, path, beside=entry) for path in later}
+    return made
 
 
 def _plotly_bundle() -> bytes:

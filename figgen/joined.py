@@ -16,27 +16,33 @@ _IMPORT = re.compile(r'^import (?:\* as (\w+)|\{([^}]*)\}) from "(\.[^"]+)";?\n'
 _AGAIN = re.compile(r'^export \{([^}]*)\} from "(\.[^"]+)";?\n', re.M)
 _LISTED = re.compile(r"^export \{([^}]*)\};?\n", re.M)
 _DECLARED = re.compile(r"^export ((?:async )?function\*? |class |const |let )(\w+)", re.M)
+_LATER = re.compile(r'\bimport\("(\.[^"]+)"\)')
 _LEFT = re.compile(r"^(?:import|export)\b.*|\bimport\(.*", re.M)
 
 
-def can_join(scripts: Mapping[str, str], entry: str) -> bool:
-    """Whether no module that `entry` needs is loaded only when something happens."""
-    return not any(re.search(r"\bimport\(", scripts[path]) for path in _order(scripts, entry))
-
-
-def joined(scripts: Mapping[str, str], entry: str) -> str:
+def joined(scripts: Mapping[str, str], entry: str, beside: str = "") -> str:
     """The module `entry` and everything it imports from `scripts`, by path, as one module.
 
+    What a module loads later comes along and is there at once, as a promise; what is not in
+    `scripts` stays a file of its own, at the same address, so `entry` must lie beside its reader.
+    What is part of the joined module `beside`, in the same folder, is taken from there.
     Raises InputError for an import of what is not there or imports itself, and for a form of
     import or export that is not understood.
     """
     order = _order(scripts, entry)
-    numbers = {path: number for number, path in enumerate(order)}
-    parts = [_module(scripts[path], path, numbers) for path in order[:-1]]
-    body, exported = _body(scripts[entry], entry, numbers)
-    if exported:
-        raise InputError(entry, expected="an entry that exports nothing", got=sorted(exported))
-    return "".join([*parts, body])
+    shared = _order({k: v for k, v in scripts.items() if k != entry}, beside) if beside else []
+    names = {path: f"$m{number}" for number, path in enumerate(shared)}
+    known = [names[path] for path in order if path in names]
+    parts = []
+    if known:
+        parts.append(f'import {{ {", ".join(known)} }} from "./{posixpath.basename(beside)}";\n')
+    own = [path for path in order if path not in names]
+    names |= {path: f"$m{len(shared) + number}" for number, path in enumerate(own)}
+    parts += [_module(scripts[path], path, names) for path in own[:-1]]
+    body, exported = _body(scripts[entry], entry, names)
+    exported |= {names[path]: names[path] for path in own[:-1]}
+    told = ", ".join(_renamed(value, name, " as ") for name, value in exported.items())
+    return "".join([*parts, body, f"export {{ {told} }};\n" if told else ""])
 
 
 def _order(scripts: Mapping[str, str], entry: str) -> list[str]:
@@ -55,6 +61,9 @@ def _order(scripts: Mapping[str, str], entry: str) -> list[str]:
         for pattern, group in ((_IMPORT, 3), (_AGAIN, 2)):
             for match in pattern.finditer(scripts[path]):
                 visit(_target(path, match[group]))
+        for match in _LATER.finditer(scripts[path]):
+            if (target := _target(path, match[1])) in scripts:
+                visit(target)
         begun.pop()
         found.append(path)
 
@@ -66,28 +75,28 @@ def _target(path: str, relative: str) -> str:
     return posixpath.normpath(posixpath.join(posixpath.dirname(path), relative))
 
 
-def _module(source: str, path: str, numbers: Mapping[str, int]) -> str:
+def _module(source: str, path: str, names: Mapping[str, str]) -> str:
     if "import.meta" in source:
         raise InputError(path, expected="import.meta only in an entry, whose address is kept")
-    body, exported = _body(source, path, numbers)
-    names = ", ".join(f"{name}: {value}" for name, value in exported.items())
-    return f"const $m{numbers[path]} = (() => {{\n{body}return {{ {names} }};\n}})();\n"
+    body, exported = _body(source, path, names)
+    told = ", ".join(_renamed(name, value, ": ") for name, value in exported.items())
+    return f"const {names[path]} = (() => {{\n{body}return {{ {told} }};\n}})();\n"
 
 
-def _body(source: str, path: str, numbers: Mapping[str, int]) -> tuple[str, dict[str, str]]:
+def _body(source: str, path: str, names: Mapping[str, str]) -> tuple[str, dict[str, str]]:
     """A module's code without its imports and exports, and what it exports: name → value."""
     exported: dict[str, str] = {}
 
     def bound(match: re.Match[str]) -> str:
-        whole, names, relative = match.groups()
-        module = f"$m{numbers[_target(path, relative)]}"
+        whole, wanted, relative = match.groups()
+        module = names[_target(path, relative)]
         if whole:
             return f"const {whole} = {module};\n"
-        pairs = ", ".join(f"{name}: {own}" for name, own in _pairs(names))
+        pairs = ", ".join(_renamed(name, own, ": ") for name, own in _pairs(wanted))
         return f"const {{ {pairs} }} = {module};\n"
 
     def passed_on(match: re.Match[str]) -> str:
-        module = f"$m{numbers[_target(path, match[2])]}"
+        module = names[_target(path, match[2])]
         exported.update({own: f"{module}.{name}" for name, own in _pairs(match[1])})
         return ""
 
@@ -99,14 +108,29 @@ def _body(source: str, path: str, numbers: Mapping[str, int]) -> tuple[str, dict
         exported[match[2]] = match[2]
         return match[1] + match[2]
 
-    text = _IMPORT.sub(bound, source)
+    apart: list[str] = []
+
+    def later(match: re.Match[str]) -> str:
+        module = names.get(_target(path, match[1]))
+        if module is None:
+            apart.append(match[0])
+            return f"$apart{len(apart) - 1}"
+        return f"Promise.resolve({module})"
+
+    text = _LATER.sub(later, _IMPORT.sub(bound, source))
     text = _LISTED.sub(listed, _AGAIN.sub(passed_on, text))
     text = _DECLARED.sub(declared, text)
     if left := _LEFT.search(text):
         raise InputError(
             path, expected="a form of import or export that can be joined", got=left[0]
         )
+    for number, form in enumerate(apart):
+        text = text.replace(f"$apart{number}", form)
     return text, exported
+
+
+def _renamed(name: str, other: str, by: str) -> str:
+    return name if name == other else f"{name}{by}{other}"
 
 
 def _pairs(names: str) -> list[tuple[str, str]]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import csv
+import gzip
 import io
 import json
 import math
@@ -85,24 +86,17 @@ def same(one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
-def imported(name: str, found: dict[str, None]) -> dict[str, None]:
-    """Every module that `name` needs before it runs, itself first."""
-    found[name] = None
-    path = SCRIPTS / f"{name}.js"
-    if path.exists():
-        pattern = r'^(?:import|export)\s[^;]*?from\s+"([^"]+)\.js"'
-        for needed in re.findall(pattern, path.read_text(encoding="utf-8"), flags=re.M):
-            other = (path.parent / needed).resolve().relative_to(SCRIPTS).as_posix()
-            if other not in found:
-                imported(other, found)
-    return found
+@pytest.mark.parametrize("tool", ["modeler", "rank-map"])
+def test_script_of_a_tool_is_one_file_of_at_most_60_kb(site_folder: Path, tool: str) -> None:
+    script = (site_folder / f"assets/javascripts/tools/{tool}.js").read_bytes()
+    assert not re.search(rb'^import\b[^("]+"', script, re.M), "everything is in it"
+    assert len(gzip.compress(script, 9)) <= 60_000
 
 
-def test_page_loads_the_modules_that_the_answer_needs_all_at_once() -> None:
-    page = (ROOT / "docs" / "tools" / "modeler.md").read_text(encoding="utf-8")
-    listed = page.partition("modules:\n")[2].partition("\nhide:")[0]
-    needed = imported("tools/modeler", {})
-    assert [line.strip("- ") for line in listed.splitlines()] == [*needed][1:]
+def test_worked_lines_take_from_the_tool_what_it_has(site_folder: Path) -> None:
+    part = (site_folder / "assets/javascripts/tools/modeler_how.js").read_bytes()
+    assert b'} from "./modeler.js";' in part
+    assert len(gzip.compress(part, 9)) <= 15_000
 
 
 def random_query(rng: random.Random) -> str:

@@ -6,7 +6,8 @@ import { groupArray } from "./mesh.js";
 import { nodesTouched } from "./placement.js";
 import { ALL_TO_ALL, PASSES, SEND } from "./traffic.js";
 
-export const [SCALE_UP, NETWORK] = ["scale-up", "network"];
+const [SCALE_UP, NETWORK] = ["scale-up", "network"];
+export { SCALE_UP, NETWORK };
 
 const known = new WeakMap();
 

@@ -8,7 +8,8 @@ import { InputError } from "./errors.js";
 
 /** Kinds of work by number: forward, full backward, gradient of the input, of the weights. */
 export const KINDS = "FBIW";
-export const [F, B, I, W] = [0, 1, 2, 3];
+const [F, B, I, W] = [0, 1, 2, 3];
+export { F, B, I, W };
 
 /** An action in parts: { stage, kind, microbatch }, kind one of KINDS. */
 export function action(schedule, code) {

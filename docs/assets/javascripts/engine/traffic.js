@@ -6,16 +6,21 @@ import { tableHeld } from "./held.js";
 import { keyValueWidth } from "./memory.js";
 
 /** When a call is made: in every forward or backward of a microbatch, or once per step. */
-export const [FORWARD, BACKWARD, START, END] = ["forward", "backward", "start", "end"];
+const [FORWARD, BACKWARD, START, END] = ["forward", "backward", "start", "end"];
+export { FORWARD, BACKWARD, START, END };
 
-export const [LAYERS, AGAIN, TABLES, KEYS] =
+const [LAYERS, AGAIN, TABLES, KEYS] =
   ["layers", "inputs gathered again", "embedding and head", "keys and values"];
-export const [TOKENS, WITHIN, BOUNDARY] =
+export { LAYERS, AGAIN, TABLES, KEYS };
+const [TOKENS, WITHIN, BOUNDARY] =
   ["routed tokens", "routed tokens within an expert", "activations and gradients"];
-export const [GRADIENTS, WEIGHTS, TIED] =
+export { TOKENS, WITHIN, BOUNDARY };
+const [GRADIENTS, WEIGHTS, TIED] =
   ["gradients", "weights", "gradients of the tied table"];
-export const [SEND, GATHER, SCATTER, REDUCE, ALL_TO_ALL] =
+export { GRADIENTS, WEIGHTS, TIED };
+const [SEND, GATHER, SCATTER, REDUCE, ALL_TO_ALL] =
   ["send", "all-gather", "reduce-scatter", "all-reduce", "all-to-all"];
+export { SEND, GATHER, SCATTER, REDUCE, ALL_TO_ALL };
 
 /** How often a rank sends (n − 1)/n of the buffer. */
 export const PASSES = { [REDUCE]: 2, [GATHER]: 1, [SCATTER]: 1, [ALL_TO_ALL]: 1 };
