@@ -50,6 +50,7 @@ def _hash(code: str) -> str:
 # What the stock theme writes that is not valid or has no accessible name (mkdocs-material 9.8).
 REPAIRS: tuple[tuple[str, str], ...] = (
     (r'(<input class="md-toggle"[^>]*?) autocomplete="off"', r"\1"),
+    (r'(<label class="md-nav__link"[^>]*?) tabindex=""', r"\1"),
     (
         r'<div class="md-search" data-md-component="search" role="dialog">',
         r'<div class="md-search" data-md-component="search" role="dialog" aria-label="Search">',

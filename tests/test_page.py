@@ -43,6 +43,10 @@ def test_a_page_without_a_charset_is_left_as_it_is():
             '<nav class="md-nav" aria-label="Cost">',
             '<nav class="md-nav" aria-label="On this page: Cost">',
         ),
+        (
+            '<label class="md-nav__link" for="a" tabindex="">',
+            '<label class="md-nav__link" for="a">',
+        ),
         ("<tr><th></th><th>a</th></tr>", "<tr><td></td><th>a</th></tr>"),
         ("<pre>plain</pre>", "<pre>plain</pre>"),
     ],
