@@ -7,7 +7,8 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, TypeAlias
 
 from figgen.commands import Answer, add_verb, whole
-from figgen.models.layout import MOST_RANKS, ParallelLayout, layout, mesh_of
+from figgen.commands.training import layout_of
+from figgen.models.layout import MOST_RANKS, ParallelLayout, mesh_of
 from figgen.models.mesh import group_array, groups
 from figgen.models.placement import LABELS, Communicator, communicator, inter_node_links, warnings
 
@@ -44,17 +45,7 @@ def add(verbs: Verbs) -> None:
 
 
 def _ranks(options: argparse.Namespace) -> Answer:
-    parallel = layout(
-        nodes=options.nodes,
-        gpus_per_node=options.gpus_per_node,
-        tp=options.tp,
-        cp=options.cp,
-        pp=options.pp,
-        ep=options.ep,
-        etp=options.etp,
-        dp=options.dp,
-        order=options.order,
-    )
+    parallel = layout_of(options, dp=options.dp)
     names = _names(parallel, options.groups)
     found = _groups(parallel, names)
     crossings = {name: communicator(parallel, name) for name in names}

@@ -44,6 +44,21 @@ def add_setup_options(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def layout_of(options: argparse.Namespace, *, dp: int | None = None) -> ParallelLayout:
+    """The layout of parsed options. Raises InputError for sizes that do not fit, `dp` among them."""
+    return layout(
+        nodes=options.nodes,
+        gpus_per_node=options.gpus_per_node,
+        tp=options.tp,
+        cp=options.cp,
+        pp=options.pp,
+        ep=options.ep,
+        etp=options.etp,
+        dp=dp,
+        order=options.order,
+    )
+
+
 def setup_of(options: argparse.Namespace, *, overlap: bool = True) -> TrainingSetup:
     """The setup of parsed options. Raises InputError for names or sizes that do not fit."""
     return setup_with(model(options.model).shape, options, overlap=overlap)
@@ -53,16 +68,7 @@ def setup_with(
     shape: ModelShape, options: argparse.Namespace, *, overlap: bool = True
 ) -> TrainingSetup:
     """The setup of parsed options for a model of any shape."""
-    parallel = layout(
-        nodes=options.nodes,
-        gpus_per_node=options.gpus_per_node,
-        tp=options.tp,
-        cp=options.cp,
-        pp=options.pp,
-        ep=options.ep,
-        etp=options.etp,
-        order=options.order,
-    )
+    parallel = layout_of(options)
     return TrainingSetup(
         shape=shape,
         parallel=parallel,
