@@ -4,11 +4,12 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from figgen.charts import Axis, Bars, Column, Named, Scalar, Segment, Table
+from figgen.charts import Bars, Column, Named, Scalar, Table
 from figgen.errors import InputError
-from figgen.figures.mesh import hue, label_of
+from figgen.figures.mesh import label_of
 from figgen.figures.mesh_layouts import laid_out
 from figgen.figures.placement_pictures import order_words
+from figgen.figures.step_bars import step_bars, step_parts
 from figgen.figures.training_setups import TrainingStep, training_step
 from figgen.models.axis_traffic import AxisTraffic, axis_traffic
 from figgen.models.fabric import one_leaf_share, pod_leaving_share
@@ -151,9 +152,9 @@ def oversubscription(
 ) -> Bars:
     """The step of a published run when every byte between nodes gets 1/ratio of its NIC."""
     found = training_step(run=run, options=options)
-    parts: dict[str, list[float]] = {}
+    steps: list[dict[str, float]] = []
     values: dict[str, Named] = {}
-    for at, ratio in enumerate(ratios):
+    for ratio in ratios:
         if ratio < 1:
             raise InputError("ratios", expected="at least 1", got=ratio)
         cluster = replace(
@@ -161,13 +162,8 @@ def oversubscription(
             network_bandwidth_bytes_per_s=found.cluster.network_bandwidth_bytes_per_s / ratio,
         )
         estimate = step(found.setup, cluster, compute_efficiency=found.compute_efficiency)
-        named = {
-            "computing": estimate.compute_s + estimate.recompute_s,
-            "bubble": estimate.bubble_s,
-            **dict(estimate.exposed),
-        }
-        for name, seconds in named.items():
-            parts.setdefault(name, [0.0] * len(ratios))[at] = seconds
+        named = step_parts(estimate)
+        steps.append(named)
         values |= {
             f"step_{ratio}": Named(estimate.step_time_s, "s"),
             f"longer_{ratio}": Named(
@@ -180,21 +176,7 @@ def oversubscription(
             f"pp_{ratio}": Named(named["pp"], "s"),
             f"tp_{ratio}": Named(named["tp"], "s"),
         }
-    roles = {"computing": "series-1", "bubble": "idle"}
-    return Bars(
-        labels=tuple(f"{ratio}:1" for ratio in ratios),
-        segments=tuple(
-            Segment(
-                name=name if name in roles else label_of(name),
-                role=roles.get(name) or hue(name),
-                lengths=tuple(lengths),
-            )
-            for name, lengths in parts.items()
-            if any(lengths)
-        ),
-        axis=Axis(label="time of a step", unit="s", low=0.0, spec="time"),
-        values=values,
-    )
+    return step_bars(tuple(f"{ratio}:1" for ratio in ratios), steps, values)
 
 
 @figure("fabric-hops")

@@ -7,8 +7,8 @@ from functools import lru_cache
 from figgen.catalog import model as catalog_model
 from figgen.charts import Axis, Bars, Column, Curves, Named, Scalar, Segment, Series, Table
 from figgen.errors import InputError, check_between
-from figgen.figures.mesh import hue, label_of
 from figgen.figures.pipeline import MOST_DRAWN
+from figgen.figures.step_bars import step_bars, step_parts
 from figgen.figures.training_setups import training_step
 from figgen.models.model_shape import ModelShape
 from figgen.models.schedules import SCHEDULES, Schedule, build
@@ -219,18 +219,13 @@ def idle_by_sequence(
 @figure("schedule-steps", explorable=True)
 def schedule_steps(*, run: str, schedules: tuple[str, ...]) -> Bars:
     """The step of a published run under other schedules: computing, bubble, exposed messages."""
-    parts: dict[str, list[float]] = {}
+    steps: list[dict[str, float]] = []
     values: dict[str, Named] = {}
-    for at, name in enumerate(schedules):
+    for name in schedules:
         found = training_step(run=run, options=f"schedule={name}")
         estimate = found.estimate
-        named = {
-            "computing": estimate.compute_s + estimate.recompute_s,
-            "bubble": estimate.bubble_s,
-            **dict(estimate.exposed),
-        }
-        for part, seconds in named.items():
-            parts.setdefault(part, [0.0] * len(schedules))[at] = seconds
+        named = step_parts(estimate)
+        steps.append(named)
         values |= {
             f"{_key(name)}_step": Named(estimate.step_time_s, "s"),
             f"{_key(name)}_bubble": Named(estimate.bubble_s, "s"),
@@ -238,18 +233,4 @@ def schedule_steps(*, run: str, schedules: tuple[str, ...]) -> Bars:
         }
         values["computing"] = Named(named["computing"], "s")
         values["microbatches"] = Named(found.setup.microbatches)
-    roles = {"computing": "series-1", "bubble": "idle"}
-    return Bars(
-        labels=tuple(TITLES[name] for name in schedules),
-        segments=tuple(
-            Segment(
-                name=part if part in roles else label_of(part),
-                role=roles.get(part) or hue(part),
-                lengths=tuple(lengths),
-            )
-            for part, lengths in parts.items()
-            if any(lengths)
-        ),
-        axis=Axis(label="time of a step", unit="s", low=0.0, spec="time"),
-        values=values,
-    )
+    return step_bars(tuple(TITLES[name] for name in schedules), steps, values)
