@@ -45,7 +45,7 @@ def add_setup_options(parser: argparse.ArgumentParser) -> None:
 
 
 def layout_of(options: argparse.Namespace, *, dp: int | None = None) -> ParallelLayout:
-    """The layout of parsed options. Raises InputError for sizes that do not fit, `dp` among them."""
+    """The layout of parsed options. Raises InputError for sizes, `dp` too, that do not fit."""
     return layout(
         nodes=options.nodes,
         gpus_per_node=options.gpus_per_node,

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 from figgen.catalog import HardwarePreset, accelerator, link, model
 from figgen.charts import (
     Axis,
@@ -146,77 +148,49 @@ def bandwidth_ladder() -> Bars:
     )
 
 
+GPUS_DRAWN = 4
+
+
 @figure("machine-levels")
 def machine_levels(*, preset: str = "h100-ndr", nodes: int = 2) -> Diagram:
     """Nodes of GPUs around their switch, one NIC for each GPU, and the fabric between nodes."""
     check_between("nodes", nodes, 2, 3)
     node = hardware(preset)
-    boxes: list[Box] = []
-    links: list[Link] = []
-    shown = 4
-    for n in range(nodes):
-        left = n * 5.0
-        boxes.append(
-            Box(
-                name=f"node {n}",
-                lines=(f"node {n}: {node.gpus_per_node} GPUs",),
-                x=left,
-                y=0.0,
-                width=4.6,
-                height=3.1,
-                frame=True,
-            )
-        )
-        boxes.append(
-            Box(
-                name=f"switch {n}",
-                lines=("NVSwitch",),
-                x=left + 0.2,
-                y=0.5,
-                width=4.2,
-                height=0.5,
-            )
-        )
-        for g in range(shown):
-            name = "…" if g == shown - 2 else str(node.gpus_per_node - 1 if g == shown - 1 else g)
-            x = left + 0.2 + 1.07 * g
-            boxes.append(
-                Box(
-                    name=f"GPU {n}.{g}",
-                    lines=(f"GPU {name}",) if name != "…" else ("…",),
-                    x=x,
-                    y=1.45,
-                    width=0.98,
-                    height=0.5,
-                )
-            )
-            boxes.append(
-                Box(
-                    name=f"NIC {n}.{g}",
-                    lines=("NIC",) if name != "…" else ("…",),
-                    x=x,
-                    y=2.4,
-                    width=0.98,
-                    height=0.45,
-                )
-            )
-            links.append(Link(source=f"switch {n}", target=f"GPU {n}.{g}", both_ways=True))
-            links.append(Link(source=f"GPU {n}.{g}", target=f"NIC {n}.{g}", both_ways=True))
-            links.append(Link(source=f"NIC {n}.{g}", target="fabric", both_ways=True))
     across = nodes * 5.0 - 0.4
-    boxes.append(
-        Box(
-            name="fabric",
-            lines=("network fabric",),
-            x=0.0,
-            y=3.6,
-            width=across,
-            height=0.5,
-        )
-    )
+    fabric = Box(name="fabric", lines=("network fabric",), x=0.0, y=3.6, width=across, height=0.5)
+    links: list[Link] = []
+    for n in range(nodes):
+        for g in range(GPUS_DRAWN):
+            way = (f"switch {n}", f"GPU {n}.{g}", f"NIC {n}.{g}", "fabric")
+            links += [Link(source=a, target=b, both_ways=True) for a, b in pairwise(way)]
     return Diagram(
-        boxes=tuple(boxes), links=tuple(links), width=across, height=4.1, values=_speeds(node)
+        boxes=(*(box for n in range(nodes) for box in _node(n, node.gpus_per_node)), fabric),
+        links=tuple(links),
+        width=across,
+        height=4.1,
+        values=_speeds(node),
     )
+
+
+def _node(n: int, gpus: int) -> list[Box]:
+    """The frame of a node, its switch, and the first GPUs and the last with their NICs."""
+    left = n * 5.0
+    boxes = [
+        Box(name=f"node {n}", lines=(f"node {n}: {gpus} GPUs",), x=left, y=0.0, width=4.6,
+            height=3.1, frame=True),
+        Box(name=f"switch {n}", lines=("NVSwitch",), x=left + 0.2, y=0.5, width=4.2, height=0.5),
+    ]  # fmt: skip
+    for g in range(GPUS_DRAWN):
+        last = g == GPUS_DRAWN - 1
+        gpu, nic = (f"GPU {gpus - 1 if last else g}", "NIC")
+        if g == GPUS_DRAWN - 2:
+            gpu = nic = "…"
+        for name, said, y, height in (("GPU", gpu, 1.45, 0.5), ("NIC", nic, 2.4, 0.45)):
+            boxes.append(
+                Box(name=f"{name} {n}.{g}", lines=(said,), x=left + 0.2 + 1.07 * g, y=y,
+                    width=0.98, height=height)
+            )  # fmt: skip
+    return boxes
 
 
 def _speeds(node: HardwarePreset) -> dict[str, Named]:

@@ -45,30 +45,42 @@ class Misprint:
 
 def misprints() -> tuple[Misprint, ...]:
     """The numbers of the appendix that are single quantities, worst first."""
-    h100, nvlink3 = accelerator("h100-sxm-80gb"), link("nvlink3").bandwidth.value
+    found = (*_of_messages(), *_of_machines(), *_of_layouts())
+    return tuple(sorted(found, key=lambda entry: -entry.factor))
+
+
+def _of_machines() -> tuple[Misprint, ...]:
+    a100, nvlink3 = accelerator("a100-sxm-80gb"), link("nvlink3").bandwidth.value
     nvlink4, hdr = link("nvlink4").bandwidth.value, link("ib-hdr").bandwidth.value
-    state = {"weight_bytes_per_param": 2, "gradient_bytes_per_param": 2}
-    found = (
+    ridge = float(ridge_point(a100.peak_flops_per_s("bf16"), nvlink3))
+    return (
+        Misprint("InfiniBand HDR", 200 * GB, hdr),
+        Misprint("NVLink 4", 900 * GB, nvlink4),
+        Misprint(
+            "Peak of an H100 in BF16",
+            1979e12,
+            accelerator("h100-sxm-80gb").peak_flops_per_s("bf16"),
+        ),
+        Misprint("Ridge of an A100 over NVLink", 312e12 / (900 * GB), ridge),
+        Misprint(
+            "Crossover size of NVLink at 1 µs",
+            3500.0,
+            float(point_to_point_crossover_bytes(1e-6, nvlink4)),
+        ),
+    )
+
+
+def _of_messages() -> tuple[Misprint, ...]:
+    return (
         Misprint(
             "Keys and values of 2,048 tokens over 100 GB/s",
             0.67e-6,
             float(kv_transfer_time(2048, 8192, 2, 100 * GB)),
         ),
         Misprint(
-            "Half the loss by parameters alone, L ∝ N^−0.076",
-            8000.0,
-            float(growth_for_loss_ratio(2)),
-        ),
-        Misprint(
-            "Crossover size of NVLink at 1 µs",
-            3500.0,
-            float(point_to_point_crossover_bytes(1e-6, nvlink4)),
-        ),
-        Misprint("InfiniBand HDR", 200 * GB, hdr),
-        Misprint(
             "All-reduce of 140 GB over eight A100",
             0.23,
-            float(ring_all_reduce_time(8, 140 * GB, 0, nvlink3)),
+            float(ring_all_reduce_time(8, 140 * GB, 0, link("nvlink3").bandwidth.value)),
         ),
         Misprint(
             "Top 1% of a gradient, indices kept",
@@ -76,45 +88,32 @@ def misprints() -> tuple[Misprint, ...]:
             float(top_k_compression_ratio(4, 0.01, 4, 8)),
         ),
         Misprint(
-            "Ridge of an A100 over NVLink",
-            312e12 / (900 * GB),
-            float(ridge_point(accelerator("a100-sxm-80gb").peak_flops_per_s("bf16"), nvlink3)),
-        ),
-        Misprint(
-            "Peak of an H100 in BF16",
-            1979e12,
-            h100.peak_flops_per_s("bf16"),
-        ),
-        Misprint("NVLink 4", 900 * GB, nvlink4),
-        Misprint(
-            "TP 8 × PP 2 × DP 16 × EP 8, in GPUs",
-            2048.0,
-            float(dense_world_size(8, 1, 16, 2)),
-        ),
-        Misprint(
             "A GPT-3 layer's tensor-parallel bytes, TP 8",
             175e6,
             float(tensor_parallel_layer_bytes(4, 8, 1, 2048, 12288, 2)),
+        ),
+    )
+
+
+def _of_layouts() -> tuple[Misprint, ...]:
+    zero = zero_state_bytes(10e9, 2, 2, 12, dp=8, zero_stage=1)
+    return (
+        Misprint(
+            "Half the loss by parameters alone, L ∝ N^−0.076",
+            8000.0,
+            float(growth_for_loss_ratio(2)),
+        ),
+        Misprint(
+            "TP 8 × PP 2 × DP 16 × EP 8, in GPUs", 2048.0, float(dense_world_size(8, 1, 16, 2))
         ),
         Misprint(
             "Largest model that 80 GB hold replicated",
             10e9,
             float(largest_replicated_model(80 * GB, 1, 16)),
         ),
-        Misprint(
-            "ZeRO-1 of 10B parameters on eight GPUs",
-            50 * GB,
-            float(
-                zero_state_bytes(10e9, **state, optimizer_bytes_per_param=12, dp=8, zero_stage=1)
-            ),
-        ),
-        Misprint(
-            "Bubble of four stages, four microbatches",
-            0.75,
-            float(bubble_fraction(4, 4)),
-        ),
+        Misprint("ZeRO-1 of 10B parameters on eight GPUs", 50 * GB, float(zero)),
+        Misprint("Bubble of four stages, four microbatches", 0.75, float(bubble_fraction(4, 4))),
     )
-    return tuple(sorted(found, key=lambda entry: -entry.factor))
 
 
 @figure("misprint-factors")
