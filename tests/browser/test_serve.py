@@ -203,6 +203,8 @@ def test_mistake_is_a_red_box_in_the_open_page_until_it_is_mended(
     server: Server, page: Page
 ) -> None:
     """Nobody reloads the page: a saved edit reaches it by itself."""
+    from playwright.sync_api import expect
+
     page.goto(f"{server.address}{PIPELINE}")
     count = page.locator("figure.figgen").count()
     file = "docs/guide/pipeline-schedules.md"
@@ -215,13 +217,14 @@ def test_mistake_is_a_red_box_in_the_open_page_until_it_is_mended(
     said = server.edit(file, sound, broken)
     box = page.locator("div.figgen-error")
     box.wait_for(timeout=20_000)
-    assert "unknown figure 'misspelt-" in box.inner_text()
+    expect(box).to_contain_text("unknown figure 'misspelt-")
     assert f"{file}:{line}: unknown figure 'misspelt-" in said
-    assert page.locator("figure.figgen").count() == count - 1
+    figures = page.locator("figure.figgen")  # asked again until the reload is through
+    expect(figures).to_have_count(count - 1)
 
     server.edit(file, broken, sound)
     box.wait_for(state="detached", timeout=20_000)
-    assert page.locator("figure.figgen").count() == count
+    expect(figures).to_have_count(count, timeout=20_000)
 
 
 def test_code_that_cannot_be_imported_does_not_end_the_server(server: Server) -> None:
