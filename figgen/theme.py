@@ -117,14 +117,25 @@ def variable(role: str) -> str:
 
 def colour(role: str) -> str:
     """The CSS value of a role's main colour: lines, marks, outlines, coloured words."""
-    return f"var({variable(role)})"
+    return f"var({variable(_group(role)[0])})"
 
 
 def soft(role: str) -> str:
-    """The CSS value of a role's surface colour, to write on in `ink` and outline in the main."""
+    """The CSS value of a role's surface colour, to write on in `ink` and outline in the main.
+
+    `cp-3` is the surface of the fourth group of an axis.
+    """
+    axis, index = _group(role)
+    if index is not None:
+        return f"var(--fig-{axis}-{index % CYCLE})"
     if role not in SOFT:
         raise KeyError(f"no role {role!r} in figgen.theme.SOFT")
     return f"var(--fig-{role}-soft)"
+
+
+def _group(role: str) -> tuple[str, int | None]:
+    axis, _, index = role.partition("-")
+    return (axis, int(index)) if axis in AXES and index.isdigit() else (role, None)
 
 
 def label(role: str) -> str:

@@ -35,7 +35,7 @@ def cp_triangle(*, cp: int = 4, sequence_length: int = 32768) -> Diagram:
             width=panel - 0.6, height=0.4,
         ))  # fmt: skip
         for chunk in range(count):
-            boxes += _triangle_row(scheme, chunk, owner[chunk], cp, left)
+            boxes += _triangle_row(scheme, chunk, owner[chunk], left)
     values = {
         "cp": Named(cp, "rank"),
         "chunks": Named(count),
@@ -52,8 +52,8 @@ def cp_triangle(*, cp: int = 4, sequence_length: int = 32768) -> Diagram:
     )  # fmt: skip
 
 
-def _triangle_row(scheme: str, chunk: int, rank: int, cp: int, left: float) -> list[Box]:
-    role = "cp" if rank == 0 else "series-2" if rank == cp - 1 else "neutral"
+def _triangle_row(scheme: str, chunk: int, rank: int, left: float) -> list[Box]:
+    role = f"cp-{rank}"
     y = 0.5 + chunk * HIGH
     name = Box(
         name=f"{scheme} {chunk}", lines=(f"{chunk}: rank {rank}",), x=left, y=y,

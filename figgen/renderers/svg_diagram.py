@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
-from typing import NamedTuple
+from typing import TypeAlias
 
 from figgen.charts import Box, Diagram, Link
 from figgen.errors import unknown
+from figgen.renderers.diagram_routes import Place, Point, route, runs_down
+from figgen.renderers.fluid import NARROW, moved, reflowing
 from figgen.renderers.markup import (
     COLUMN,
+    MIN_TEXT,
     TEXT,
     arrow,
     element,
@@ -25,20 +29,13 @@ LINE = 16
 LARGEST_UNIT = 72
 """px per grid unit at most, so that a small diagram is not blown up to fill the column."""
 
-Point = tuple[float, float]
+Span: TypeAlias = tuple[float, float]
 
+SLIM = NARROW * TEXT / MIN_TEXT
+"""px that a phone has for a diagram with its text at the smallest size."""
 
-class _Place(NamedTuple):
-    """A box in px."""
-
-    left: float
-    top: float
-    right: float
-    bottom: float
-
-    @property
-    def centre(self) -> Point:
-        return (self.left + self.right) / 2, (self.top + self.bottom) / 2
+APART, BELOW = 12, 18
+"""px of empty space between two parts of a diagram at least, and between them on a phone."""
 
 
 def unit(chart: Diagram) -> float:
@@ -50,22 +47,70 @@ def render_diagram(chart: Diagram) -> str:
     """Frames first, then arrows, then boxes, so that text is never crossed by a line.
 
     An arrow runs straight where its boxes face each other, around what stands between them, and
-    with one bend each way otherwise.  Raises InputError for a link to a box that does not exist.
+    with one bend each way otherwise.  Parts side by side with nothing between them stand below each
+    other on a phone.  Raises InputError for a link to a box that does not exist.
     """
     scale = unit(chart)
     places, routes = arranged(chart)
-    frames = [_frame(box, places[box.name]) for box in chart.boxes if box.frame]
-    boxes = [_box(box, places[box.name]) for box in chart.boxes if not box.frame]
-    links = [_link(link, corners) for link, corners in zip(chart.links, routes, strict=True)]
-    body = "".join([*frames, *(line for line, _ in links), *boxes, *(text for _, text in links)])
     # A link that goes around its neighbours may leave the grid.
     corners = [point for line in routes for point in line]
-    width = max([chart.width * scale, *(x + 7 for x, _ in corners)])
-    height = max([chart.height * scale, *(y + 7 for _, y in corners)])
-    return figure("diagram", width + 1, height + 1, body)
+    width = max([chart.width * scale, *(x + 7 for x, _ in corners)]) + 1
+    height = max([chart.height * scale, *(y + 7 for _, y in corners)]) + 1
+    parts = _parts(places, routes)
+    if width <= SLIM or len(parts) == 1 or max(right - left for left, right in parts) > SLIM:
+        return figure(
+            "diagram", width, height, _drawn(chart, places, routes, (-math.inf, math.inf))
+        )
+    rows = _stacked(parts)
+    drawn = [
+        moved(_drawn(chart, places, routes, part), (0, 0), (x - part[0], line * (height + BELOW)))
+        for part, (x, line) in zip(parts, rows, strict=True)
+    ]
+    slim = max(x + right - left for (left, right), (x, _) in zip(parts, rows, strict=True)) + 1
+    tall = (rows[-1][1] + 1) * (height + BELOW) - BELOW
+    return reflowing("diagram", (width, height), (slim, tall), "".join(drawn))
 
 
-def arranged(chart: Diagram) -> tuple[dict[str, _Place], list[list[Point]]]:
+def _drawn(
+    chart: Diagram, places: Mapping[str, Place], routes: Sequence[list[Point]], part: Span
+) -> str:
+    """What lies within a range of x."""
+    inside = [box for box in chart.boxes if part[0] <= places[box.name].left <= part[1]]
+    links = [
+        _link(link, corners)
+        for link, corners in zip(chart.links, routes, strict=True)
+        if part[0] <= corners[0][0] <= part[1]
+    ]
+    frames = [_frame(box, places[box.name]) for box in inside if box.frame]
+    boxes = [_box(box, places[box.name]) for box in inside if not box.frame]
+    return "".join([*frames, *(line for line, _ in links), *boxes, *(text for _, text in links)])
+
+
+def _parts(places: Mapping[str, Place], routes: Sequence[list[Point]]) -> list[Span]:
+    """The ranges of x that boxes and links fill, from left to right, with gaps between them."""
+    spans = [(place.left, place.right) for place in places.values()]
+    spans += [(min(x for x, _ in line), max(x for x, _ in line)) for line in routes]
+    parts: list[Span] = []
+    for left, right in sorted(spans):
+        if parts and left - parts[-1][1] < APART:
+            parts[-1] = parts[-1][0], max(parts[-1][1], right)
+        else:
+            parts.append((left, right))
+    return parts
+
+
+def _stacked(parts: Sequence[Span]) -> list[tuple[float, int]]:
+    """The left edge and the row of each part where only `SLIM` px are there."""
+    rows, x, line = [], 0.0, 0
+    for left, right in parts:
+        if x and x + right - left > SLIM:
+            x, line = 0.0, line + 1
+        rows.append((x, line))
+        x += right - left + BELOW
+    return rows
+
+
+def arranged(chart: Diagram) -> tuple[dict[str, Place], list[list[Point]]]:
     """Where every box is, by its name, and the corners of every link, in px."""
     scale = unit(chart)
     places = {box.name: _place(box, scale) for box in chart.boxes}
@@ -75,7 +120,7 @@ def arranged(chart: Diagram) -> tuple[dict[str, _Place], list[list[Point]]]:
                 raise unknown("box", end, places)
     solid = [places[box.name] for box in chart.boxes if not box.frame]
     ends = [(places[link.source], places[link.target]) for link in chart.links]
-    down = _runs_down(ends)
+    down = runs_down(ends)
     return places, [
         route(source, target, solid, lane, down)
         for (source, target), lane in zip(ends, _lanes(chart.links), strict=True)
@@ -96,19 +141,19 @@ def overflows(chart: Diagram) -> tuple[str, ...]:
     return tuple(found)
 
 
-def _place(box: Box, scale: float) -> _Place:
+def _place(box: Box, scale: float) -> Place:
     left, top = box.x * scale + 0.5, box.y * scale + 0.5
-    return _Place(left, top, left + box.width * scale, top + box.height * scale)
+    return Place(left, top, left + box.width * scale, top + box.height * scale)
 
 
-def _rectangle(place: _Place, fill: str, stroke: str, dash: str | None = None) -> str:
+def _rectangle(place: Place, fill: str, stroke: str, dash: str | None = None) -> str:
     return element(
         "rect", x=place.left, y=place.top, width=place.right - place.left,
         height=place.bottom - place.top, rx=5, fill=fill, stroke=stroke, stroke_dasharray=dash,
     )  # fmt: skip
 
 
-def _frame(box: Box, place: _Place) -> str:
+def _frame(box: Box, place: Place) -> str:
     edge = _rectangle(place, fill="none", stroke=colour(box.role), dash="5 3")
     ink = colour("muted")
     lines = [
@@ -118,7 +163,7 @@ def _frame(box: Box, place: _Place) -> str:
     return element("g", edge + "".join(lines), class_="surround", data_name=box.name)
 
 
-def _box(box: Box, place: _Place) -> str:
+def _box(box: Box, place: Place) -> str:
     x, y = place.centre
     first = y - LINE * (len(box.lines) - 1) / 2 + TEXT * 0.35
     lines = [
@@ -141,105 +186,6 @@ def _lanes(links: Sequence[Link]) -> list[float]:
         lanes.append((seen[pair] - (together[pair] - 1) / 2) * 14)
         seen[pair] += 1
     return lanes
-
-
-def route(
-    source: _Place, target: _Place, solid: Sequence[_Place], lane: float, down: bool
-) -> list[Point]:
-    """The corners of an arrow from edge to edge; `down` is which way arrows with bends set out."""
-    straight = _straight(source, target, lane)
-    others = [place for place in solid if place not in (source, target)]
-    if straight and not any(_crosses(straight, place) for place in others):
-        return straight
-    if straight:
-        return _around(source, target, others, straight[0][1] == straight[1][1])
-    return _bent(source, target, lane, down)
-
-
-def _straight(source: _Place, target: _Place, lane: float) -> list[Point] | None:
-    """Horizontal or vertical, in the middle of what the two boxes have in common."""
-    low, high = max(source.top, target.top), min(source.bottom, target.bottom)
-    if high - low > abs(lane) * 2 + 4:
-        y = (low + high) / 2 + lane
-        if source.right <= target.left:
-            return [(source.right, y), (target.left, y)]
-        if target.right <= source.left:
-            return [(source.left, y), (target.right, y)]
-    low, high = max(source.left, target.left), min(source.right, target.right)
-    if high - low > abs(lane) * 2 + 4:
-        x = (low + high) / 2 + lane
-        if source.bottom <= target.top:
-            return [(x, source.bottom), (x, target.top)]
-        if target.bottom <= source.top:
-            return [(x, source.top), (x, target.bottom)]
-    return None
-
-
-def _crosses(line: Sequence[Point], place: _Place) -> bool:
-    (x0, y0), (x1, y1) = line
-    return (
-        min(x0, x1) < place.right
-        and max(x0, x1) > place.left
-        and min(y0, y1) < place.bottom
-        and max(y0, y1) > place.top
-    )
-
-
-def _around(source: _Place, target: _Place, others: Sequence[_Place], level: bool) -> list[Point]:
-    """Out below (or to the right), past everything in between, and back in from there."""
-    if level:
-        low, high = sorted((source.centre[0], target.centre[0]))
-        between = [p for p in others if low < p.centre[0] < high and p.top < source.bottom]
-        beyond = max(place.bottom for place in (source, target, *between)) + 14
-        (x0, _), (x1, _) = source.centre, target.centre
-        return [(x0, source.bottom), (x0, beyond), (x1, beyond), (x1, target.bottom)]
-    low, high = sorted((source.centre[1], target.centre[1]))
-    between = [p for p in others if low < p.centre[1] < high and p.left < source.right]
-    beyond = max(place.right for place in (source, target, *between)) + 14
-    (_, y0), (_, y1) = source.centre, target.centre
-    return [(source.right, y0), (beyond, y0), (beyond, y1), (target.right, y1)]
-
-
-def _gaps(source: _Place, target: _Place) -> tuple[float, float]:
-    """Free space between two boxes, vertically and horizontally; negative where they overlap."""
-    down = max(target.top - source.bottom, source.top - target.bottom)
-    return down, max(target.left - source.right, source.left - target.right)
-
-
-def _runs_down(ends: Sequence[tuple[_Place, _Place]]) -> bool:
-    """Whether the diagram reads from top to bottom: as its branches spread, else as its straight
-    arrows run, else where all arrows have more room."""
-    bent = [pair for pair in ends if not _straight(*pair, 0)]
-    spread = sum(_spread(place, bent) for place in dict.fromkeys(p for pair in bent for p in pair))
-    if spread:
-        return spread > 0
-    straight = [line for source, target in ends if (line := _straight(source, target, 0))]
-    upright = sum(line[0][0] == line[1][0] for line in straight)
-    if 2 * upright != len(straight):
-        return 2 * upright > len(straight)
-    gaps = [_gaps(*pair) for pair in bent]
-    return not gaps or min(down for down, _ in gaps) >= min(aside for _, aside in gaps)
-
-
-def _spread(place: _Place, bent: Sequence[tuple[_Place, _Place]]) -> int:
-    """1 where all partners of a box are below (or above) it, left and right; −1 the other way."""
-    partners = [(b if a == place else a).centre for a, b in bent if place in (a, b)]
-    sides = [len({x < place.centre[0] for x, _ in partners}),
-             len({y < place.centre[1] for _, y in partners})]  # fmt: skip
-    return sides[0] - sides[1]
-
-
-def _bent(source: _Place, target: _Place, lane: float, down: bool) -> list[Point]:
-    """Half way in the diagram's direction, across, and on; the other way if there is no room."""
-    (x0, y0), (x1, y1) = source.centre, target.centre
-    free_down, free_aside = _gaps(source, target)
-    if free_aside < 12 or (down and free_down >= 12):
-        start, end = (source.bottom, target.top) if y1 > y0 else (source.top, target.bottom)
-        half = (start + end) / 2
-        return [(x0 + lane, start), (x0 + lane, half), (x1 + lane, half), (x1 + lane, end)]
-    start, end = (source.right, target.left) if x1 > x0 else (source.left, target.right)
-    half = (start + end) / 2
-    return [(start, y0 + lane), (half, y0 + lane), (half, y1 + lane), (end, y1 + lane)]
 
 
 def _link(link: Link, corners: list[Point]) -> tuple[str, str]:

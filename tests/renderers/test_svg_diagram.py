@@ -117,3 +117,16 @@ def test_text_that_would_stick_out_is_found() -> None:
 def test_a_link_to_no_box_is_refused_with_the_nearest_name() -> None:
     with pytest.raises(InputError, match=r"unknown box 'stag0'.*did you mean stage0"):
         svg.render(diagram(box("stage0", 0, 0), links=(link("stage0", "stag0"),)), "d")
+
+
+def test_parts_that_nothing_joins_stand_below_each_other_on_a_phone() -> None:
+    four = [box(name, x, 0) for name, x in (("a", 0), ("b", 3), ("c", 7), ("d", 10))]
+    joined = (link("a", "b"), link("c", "d"))
+    apart = ElementTree.fromstring(svg.render(diagram(*four, links=joined), "d"))
+    parts = [group for group in apart.iter("g") if "--x" in group.get("style", "")]
+    inside = [[group.get("data-name") for group in part.iter("g") if group.get("class") == "box"]
+              for part in parts]  # fmt: skip
+    assert inside == [["a", "b"], ["c", "d"]]
+    assert len(list(apart.iter("path"))) == 4
+    whole = svg.render(diagram(*four, links=(*joined, link("b", "c"))), "d")
+    assert "fig-reflow" not in whole
