@@ -30,12 +30,17 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A registered figure; `explorable` ones may be opened in Plotly (`as: plotly`)."""
+    """A registered figure; `explorable` ones may be opened in Plotly (`as: plotly`).
+
+    One with `about` takes what that function finds as its first argument; its author gives the
+    parameters of both.
+    """
 
     name: str
     function: Callable[..., Chart]
     parameters: tuple[Parameter, ...]
     explorable: bool
+    about: Callable[..., object] | None = None
 
     @property
     def summary(self) -> str:
@@ -46,24 +51,32 @@ FIGURES: dict[str, Figure] = {}
 
 
 def figure(
-    name: str, *, explorable: bool = False
+    name: str, *, about: Callable[..., object] | None = None, explorable: bool = False
 ) -> Callable[[Callable[..., Chart]], Callable[..., Chart]]:
-    """Register a figure function under `name`; all its parameters must be keyword-only."""
+    """Register a figure function under `name`; all its parameters must be keyword-only.
+
+    With `about`, a function that finds what several figures show, only those after the first.
+    """
 
     def register(function: Callable[..., Chart]) -> Callable[..., Chart]:
         if name in FIGURES:
             raise ValueError(f"two figures are called {name!r}")
-        signature = inspect.signature(function, eval_str=True)
-        for parameter in signature.parameters.values():
+        own = _signature(function)
+        if about is not None:
+            own = own[1:]
+        for parameter in own:
             if parameter.kind is not inspect.Parameter.KEYWORD_ONLY:
                 raise TypeError(f"figure {name!r}: {parameter.name} must be keyword-only")
-        parameters = tuple(
-            Parameter(p.name, p.annotation, p.default) for p in signature.parameters.values()
-        )
-        FIGURES[name] = Figure(name, function, parameters, explorable)
+        shared = _signature(about) if about is not None else []
+        parameters = tuple(Parameter(p.name, p.annotation, p.default) for p in [*shared, *own])
+        FIGURES[name] = Figure(name, function, parameters, explorable, about)
         return function
 
     return register
+
+
+def _signature(function: Callable[..., object]) -> list[inspect.Parameter]:
+    return list(inspect.signature(function, eval_str=True).parameters.values())
 
 
 def figure_named(name: str) -> Figure:
@@ -80,7 +93,10 @@ def build(name: str, arguments: Mapping[str, object]) -> Chart:
     spec = figure_named(name)
     bound = bind(spec, arguments)
     try:
-        return spec.function(**bound)
+        if spec.about is None:
+            return spec.function(**bound)
+        shared = {p.name: bound.pop(p.name) for p in _signature(spec.about) if p.name in bound}
+        return spec.function(spec.about(**shared), **bound)
     except InputError as error:
         raise _about(spec, error) from error
     except ArithmeticError as error:

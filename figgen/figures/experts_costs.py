@@ -156,7 +156,7 @@ def moe_step(*, runs: tuple[str, ...] = ("llama-3-405b-8k-16384", "deepseek-v3")
     values: dict[str, Named] = {}
     for name in runs:
         run = catalog.run(name)
-        setup = setup_of(run, laid_out(None, name, "", "megatron"), 1, 4.0)
+        setup = setup_of(run, laid_out(run=name), 1, 4.0)
         sent = {t.communicator: t.sent_bytes for t in axis_traffic(setup)}
         parts = [
             sum(size for axis, size in sent.items() if axis in axes)

@@ -37,13 +37,10 @@ def shown_communicators(parallel: ParallelLayout) -> tuple[str, ...]:
     return tuple(names)
 
 
-@figure("rank-grid", explorable=True)
+@figure("rank-grid", about=laid_out, explorable=True)
 def rank_grid(
+    parallel: ParallelLayout,
     *,
-    preset: str | None = None,
-    run: str | None = None,
-    sizes: str = "",
-    order: str = "megatron",
     first: str = "tp",
     communicators: tuple[str, ...] = (),
     most: int = LARGEST_GRID,
@@ -55,7 +52,6 @@ def rank_grid(
     wanted, as for the download.  `first` is the communicator that the grid is coloured by until a
     reader chooses another, of all or of the given `communicators`.
     """
-    parallel = laid_out(preset, run, sizes, order)
     names = communicators or shown_communicators(parallel)
     if first not in names:
         raise InputError("first", expected=f"one of {', '.join(names)}", got=first)
@@ -135,12 +131,9 @@ def _layout_values(
     return {name: Named(value) for name, value in values.items()}
 
 
-@figure("two-grids")
-def two_grids(
-    *, preset: str | None = None, sizes: str = "", order: str = "megatron", most: int = 16
-) -> Table:
+@figure("two-grids", about=laid_out)
+def two_grids(parallel: ParallelLayout, *, most: int = 16) -> Table:
     """Both sets of coordinates of the first `most` ranks, with their CP and EP groups."""
-    parallel = laid_out(preset, None, sizes, order)
     ranks = np.arange(min(most, parallel.world_size))
     dense = _written(parallel.dense, ranks)
     expert = _written(parallel.expert, ranks)
@@ -174,18 +167,14 @@ def _written(mesh: RankMesh, ranks: IntArray) -> list[str]:
     return [f"({f',{NBSP}'.join(map(str, point))})" for point in points]
 
 
-@figure("rank-groups")
+@figure("rank-groups", about=laid_out)
 def rank_groups(
+    parallel: ParallelLayout,
     *,
-    preset: str | None = None,
-    run: str | None = None,
-    sizes: str = "",
-    order: str = "megatron",
     communicators: tuple[str, ...] = (),
     most: int = 3,
 ) -> Table:
     """Process groups by communicator: how many, how large, which stride, and the first `most`."""
-    parallel = laid_out(preset, run, sizes, order)
     names = communicators or shown_communicators(parallel)
     rows = []
     values = {"world_size": Named(parallel.world_size)}

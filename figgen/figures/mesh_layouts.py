@@ -27,7 +27,12 @@ class Block:
     words: str
 
 
-def laid_out(preset: str | None, run: str | None, sizes: str, order: str) -> ParallelLayout:
+def laid_out(
+    preset: str | None = None,
+    run: str | None = None,
+    sizes: str = "",
+    order: str = "megatron",
+) -> ParallelLayout:
     """The layout of a map preset, of a published run, or of sizes written "nodes=8 tp=8 …".
 
     Raises InputError unless exactly one of the three is given, and for sizes that do not fit.

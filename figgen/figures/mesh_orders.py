@@ -22,12 +22,12 @@ def framework_orders(*, sizes: str, orders: tuple[str, ...] = ()) -> Table:
     A rank has moved when its dense coordinates, and so the shard that it holds, are others.
     """
     names = orders or tuple(CONVENTIONS)
-    world = np.arange(laid_out(None, None, sizes, "megatron").world_size)
-    usual = coordinates(laid_out(None, None, sizes, "megatron"), world)[1][:, :4]
+    world = np.arange(laid_out(sizes=sizes).world_size)
+    usual = coordinates(laid_out(sizes=sizes), world)[1][:, :4]
     rows = []
     values = {"world_size": Named(len(world))}
     for name in names:
-        parallel = laid_out(None, None, sizes, name)
+        parallel = laid_out(sizes=sizes, order=name)
         here = coordinates(parallel, world)[1][:, :4]
         moved = int((here != usual).any(axis=1).sum())
         first = {axis: ranks_words(groups(parallel.dense, axis)[0]) for axis in ("dp", "pp")}

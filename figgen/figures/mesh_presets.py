@@ -41,8 +41,8 @@ def layout_presets(*, kinds: tuple[str, ...] = ("map", "training")) -> Table:
 def _layout(preset: catalog.Preset) -> ParallelLayout | None:
     try:
         if isinstance(preset, catalog.TrainingPreset):
-            return laid_out(None, preset.run.name, "", "megatron")
-        return laid_out(preset.name, None, "", "megatron")
+            return laid_out(run=preset.run.name)
+        return laid_out(preset.name)
     except InputError:
         return None
 

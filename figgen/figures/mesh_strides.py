@@ -7,6 +7,7 @@ from typing import Literal
 from figgen.charts import Box, Diagram, Link, Named
 from figgen.figures.mesh import hue
 from figgen.figures.mesh_layouts import laid_out
+from figgen.models.layout import ParallelLayout
 from figgen.models.mesh import RankMesh, axis_size, axis_stride, coordinates_of
 from figgen.registry import figure
 
@@ -14,18 +15,14 @@ ROW, HEIGHT, LEFT, ACROSS = 1.15, 0.7, 1.6, 8.4
 MOST_BOXES = 8
 
 
-@figure("rank-strides")
+@figure("rank-strides", about=laid_out)
 def rank_strides(
+    parallel: ParallelLayout,
     *,
     rank: int,
-    preset: str | None = None,
-    run: str | None = None,
-    sizes: str = "",
-    order: str = "megatron",
     grid: Literal["dense", "expert"] = "dense",
 ) -> Diagram:
     """How a rank is found: the slowest axis first, each index times its stride added up."""
-    parallel = laid_out(preset, run, sizes, order)
     mesh = parallel.expert if grid == "expert" else parallel.dense
     place = coordinates_of(mesh, rank)
     axes = [axis for axis in reversed(mesh.names) if axis_size(mesh, axis) > 1]

@@ -40,20 +40,16 @@ def _columns(given: tuple[tuple[str, str, str], ...]) -> tuple[Column, ...]:
     return tuple(Column(label=label, unit=unit, spec=spec) for label, unit, spec in given)
 
 
-@figure("node-crossings")
+@figure("node-crossings", about=laid_out)
 def node_crossings(
+    parallel: ParallelLayout,
     *,
-    preset: str | None = None,
-    run: str | None = None,
-    sizes: str = "",
-    order: str = "megatron",
     message_bytes: float = 1e9,
 ) -> Table:
     """Per communicator: nodes per group, groups that leave their node, ring links that do.
 
     The last column is the most that any NIC sends when every group all-reduces `message_bytes`.
     """
-    parallel = laid_out(preset, run, sizes, order)
     rows = []
     values: dict[str, Named] = {}
     for name in shown_communicators(parallel):
@@ -118,7 +114,7 @@ def axis_traffic_table(
     The time is bytes over bandwidth of the link, one direction, without latency or overlap.
     """
     found, network = catalog.run(run), catalog.link(nic)
-    parallel = laid_out(None, run, "", order)
+    parallel = laid_out(run=run, order=order)
     chip = found.accelerator
     rows = []
     values = {
@@ -165,7 +161,7 @@ def order_network_bytes(
     found = catalog.run(run)
     sent: dict[str, list[float]] = {}
     for order in orders:
-        parallel = laid_out(None, run, "", order)
+        parallel = laid_out(run=run, order=order)
         for entry in axis_traffic(setup_of(found, parallel, microbatch_size, gradient_bytes)):
             sent.setdefault(entry.communicator, []).append(between_nodes(parallel, entry))
     totals = [sum(lengths) for lengths in zip(*sent.values(), strict=True)]

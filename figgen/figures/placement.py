@@ -185,7 +185,7 @@ def fabric_hops(*, sizes: str, orders: tuple[str, ...], ports: int = 32) -> Tabl
     rows: list[tuple[Scalar, ...]] = []
     values: dict[str, Named] = {"ports": Named(ports)}
     for order in orders:
-        parallel = laid_out(None, None, sizes, order)
+        parallel = laid_out(sizes=sizes, order=order)
         for axes in ("tp", "cp", "dp", "pp"):
             group = communicator(parallel, axes)
             if group.size == 1 or not group.crossing_groups:
@@ -213,7 +213,7 @@ def pod_crossings(*, run: str, orders: tuple[str, ...], gpus_per_pod: int) -> Ta
     rows: list[tuple[Scalar, ...]] = []
     values: dict[str, Named] = {"gpus_per_pod": Named(gpus_per_pod)}
     for order in orders:
-        parallel = laid_out(None, run, "", order)
+        parallel = laid_out(run=run, order=order)
         for axes in ("dp", "pp"):
             share = pod_leaving_share(parallel, axes, gpus_per_pod)
             free: Scalar = "any" if share == 0 else 1 / share

@@ -29,21 +29,12 @@ def hidden_s(found: TrainingStep) -> dict[str, float]:
     return hidden
 
 
-@figure("step-breakdown", explorable=True)
-def step_breakdown(
-    *,
-    preset: str | None = None,
-    run: str | None = None,
-    model: str = "",
-    sizes: str = "",
-    options: str = "",
-) -> Bars:
+@figure("step-breakdown", about=training_step, explorable=True)
+def step_breakdown(found: TrainingStep) -> Bars:
     """Seconds of one step: computing, bubble, exposed communication by axis; what is hidden apart.
 
-    A rule stands at the published time where there is one.  `sizes` and `options` change what a
-    preset or a run says.
+    A rule stands at the published time where there is one.
     """
-    found = training_step(preset, run, model, sizes, options)
     estimate, hidden = found.estimate, hidden_s(found)
     parts = (
         ("computing", "series-1", estimate.compute_s),
@@ -110,17 +101,9 @@ SENT = (
 """Columns as (label, unit, spec)."""
 
 
-@figure("step-communication")
-def step_communication(
-    *,
-    preset: str | None = None,
-    run: str | None = None,
-    model: str = "",
-    sizes: str = "",
-    options: str = "",
-) -> Table:
+@figure("step-communication", about=training_step)
+def step_communication(found: TrainingStep) -> Table:
     """Every kind of call of the GPU that works longest: bytes, link, time, and what is exposed."""
-    found = training_step(preset, run, model, sizes, options)
     rows: list[tuple[Scalar, ...]] = [
         (
             label_of(row.axis), row.purpose, row.collective, row.size, row.calls,
@@ -150,23 +133,15 @@ SAID = {
 """What a reader sees a part of memory called, where that is not its name."""
 
 
-@figure("memory-by-stage", explorable=True)
-def memory_by_stage(
-    *,
-    preset: str | None = None,
-    run: str | None = None,
-    model: str = "",
-    sizes: str = "",
-    options: str = "",
-    most: int = 8,
-) -> Bars:
+@figure("memory-by-stage", about=training_step, explorable=True)
+def memory_by_stage(step: TrainingStep, *, most: int = 8) -> Bars:
     """Bytes that a GPU of each pipeline rank needs, part by part, against what it has.
 
     Neighbours that need the same share a bar; of a deep pipeline `most` bars are shown, the
     first, the last and the fullest among them.
     """
     check_between("most", most, 3, 64)
-    found = training_step(preset, run, model, sizes, options).memory
+    found = step.memory
     shown = _spread(_alike(found.ranks), most, found.fullest.pipeline_rank)
     capacity = found.capacity_bytes or 0.0
     fullest = found.fullest

@@ -15,17 +15,9 @@ from figgen.units import format_quantity
 PUBLISHED, ASSUMED, GIVEN = "published", "assumed", "given"
 
 
-@figure("setup-summary")
-def setup_summary(
-    *,
-    preset: str | None = None,
-    run: str | None = None,
-    model: str = "",
-    sizes: str = "",
-    options: str = "",
-) -> Table:
+@figure("setup-summary", about=training_step)
+def setup_summary(found: TrainingStep) -> Table:
     """Every setting of a step, and whether it is published, assumed, or given by the page."""
-    found = training_step(preset, run, model, sizes, options)
     given = found.run is None
     columns = (Column(label="setting"), Column(label="value"), Column(label="known"))
     rows = tuple((label, value, _known(found, key)) for key, label, value in _settings(found))
@@ -98,21 +90,13 @@ def _peak(found: TrainingStep) -> str:
     return format_quantity(found.cluster.peak_flops_per_s, "FLOP/s", "flops.4")
 
 
-@figure("setup-roofline")
-def setup_roofline(
-    *,
-    preset: str | None = None,
-    run: str | None = None,
-    model: str = "",
-    sizes: str = "",
-    options: str = "",
-) -> Table:
+@figure("setup-roofline", about=training_step)
+def setup_roofline(found: TrainingStep) -> Table:
     """Per axis: the step's work per byte that it sends, beside the ridge point of its link.
 
     Below 1 the link takes longer than the computation, so that not even perfect overlap would
     hide it; far above 1 it hardly matters.
     """
-    found = training_step(preset, run, model, sizes, options)
     cluster, estimate = found.cluster, found.estimate
     rate = cluster.peak_flops_per_s * found.compute_efficiency
     work = (estimate.compute_s + estimate.recompute_s) * rate

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator, Mapping
 from functools import cache
 from types import CodeType, FunctionType
 from typing import Any
@@ -36,14 +36,16 @@ def _used(source: str) -> set[str]:
 
 @cache
 def formulas_of_figure(name: str) -> frozenset[str]:
-    """Formulas that the figure's function calls, itself or by way of functions beside it."""
+    """Formulas that the figure's functions call, themselves or by way of functions beside them."""
     figure_named("step-breakdown")  # registers them all
     if name not in FIGURES:
         return frozenset()
-    return frozenset(_reached(FIGURES[name].function, set()))
+    figure, seen = FIGURES[name], set[object]()
+    functions = (figure.function, getattr(figure.about, "__wrapped__", figure.about))
+    return frozenset(formula for each in functions for formula in _reached(each, seen))
 
 
-def _reached(function: Callable[..., object], seen: set[object]) -> Iterator[str]:
+def _reached(function: object, seen: set[object]) -> Iterator[str]:
     if not isinstance(function, FunctionType) or function in seen:
         return
     seen.add(function)
