@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import math
+import re
 from collections import defaultdict
 from collections.abc import Sequence
 from typing import NamedTuple
 
 from figgen.charts import Slot, Timeline
 from figgen.errors import InputError
+from figgen.renderers.fluid import NARROW, Drawing, fluid
 from figgen.renderers.markup import (
     COLUMN,
     element,
@@ -40,22 +42,33 @@ def render_timeline(chart: Timeline, figure_id: str) -> str:
     """One lane per row, one `<rect>` per slot and per wait, a time axis and a key to the roles.
 
     Wider than the column when the shortest labelled slots need it; slots that run at the same
-    time on one lane share its height.  Raises InputError for a slot outside lanes or time.
+    time on one lane share its height.  Drawn a second time for a phone where no label is lost.
+    Raises InputError for a slot outside lanes or time.
     """
     _check(chart)
     left = math.ceil(max(text_width(lane) for lane in chart.lanes)) + 10
     scale = _scale(chart, COLUMN - left - 8)
+    wide = _drawing(chart, left, scale, COLUMN, figure_id)
+    close = max((NARROW - left - 8) / chart.end, _closest(chart, scale))
+    if wide.width > COLUMN or left + chart.end * close + 8 > NARROW:
+        return figure("timeline", wide.width, wide.height, _hatch(figure_id) + wide.body)
+    narrow = _drawing(chart, left, close, NARROW, figure_id)
+    plain = re.sub(r"<title>.*?</title>| data-[a-z]+=\"[^\"]*\"", "", narrow.body)
+    return fluid("timeline", wide, narrow._replace(body=plain), _hatch(figure_id))
+
+
+def _drawing(chart: Timeline, left: float, scale: float, room: float, figure_id: str) -> Drawing:
     slots = [slots_of(chart, lane) for lane in range(len(chart.lanes))]
     height = SHARED_LANE if any(part < 1 for lane in slots for _, part in shares(lane)) else LANE
-    key, top = _key(chart, slots, figure_id)
-    drawn = [_hatch(figure_id), key]
+    key, top = _key(chart, slots, room, figure_id)
+    drawn = [key]
     for lane in range(len(chart.lanes)):
         strip = _Strip(left, top + lane * (height + LANE_GAP), height, scale)
         drawn.append(_lane(chart, lane, slots[lane], strip, figure_id))
     bottom = top + len(chart.lanes) * (height + LANE_GAP)
     drawn.append(_axis(chart, left, bottom, scale))
-    width = max(COLUMN, left + chart.end * scale + 8)
-    return figure("timeline", width, bottom + 40, "".join(drawn))
+    width = max(room, left + chart.end * scale + 8)
+    return Drawing(width, bottom + 40, "".join(drawn))
 
 
 def slots_of(chart: Timeline, lane: int) -> list[Slot]:
@@ -82,6 +95,22 @@ def _scale(chart: Timeline, room: float) -> float:
     return max(room / chart.end, min(wanted, WIDEST / chart.end))
 
 
+def _closest(chart: Timeline, scale: float) -> float:
+    """px per unit of time that keep every label that `scale` has room for."""
+    return max(
+        (
+            (text_width(slot.label) + 2.01) / (slot.end - slot.start)
+            for slot in chart.slots
+            if _holds(slot, scale)
+        ),
+        default=0.0,
+    )
+
+
+def _holds(slot: Slot, scale: float) -> bool:
+    return bool(slot.label) and text_width(slot.label) + 2 <= (slot.end - slot.start) * scale
+
+
 def _lane(chart: Timeline, lane: int, slots: Sequence[Slot], strip: _Strip, figure_id: str) -> str:
     left, top, height, scale = strip
     name = words(left - 8, top + height / 2 + 4, chart.lanes[lane], text_anchor="end")
@@ -100,7 +129,7 @@ def _lane(chart: Timeline, lane: int, slots: Sequence[Slot], strip: _Strip, figu
     for slot, (offset, part) in zip(slots, shares(slots), strict=True):
         own = _Strip(left, top + offset * height, part * height, scale)
         parts.append(_slot(slot, own, levels, _span(slot.start, slot.end, chart)))
-        if text_width(slot.label) + 2 <= (slot.end - slot.start) * scale:
+        if _holds(slot, scale):
             middle = left + (slot.start + slot.end) / 2 * scale
             labels[own.top + own.height / 2 + 4].append((middle, slot.label))
     parts += [row(baseline, entries, class_="labels") for baseline, entries in labels.items()]
@@ -164,7 +193,9 @@ def _hatch(figure_id: str) -> str:
     return element("defs", pattern)
 
 
-def _key(chart: Timeline, slots: Sequence[Sequence[Slot]], figure_id: str) -> tuple[str, float]:
+def _key(
+    chart: Timeline, slots: Sequence[Sequence[Slot]], room: float, figure_id: str
+) -> tuple[str, float]:
     """Swatches of the roles that occur, above the lanes, and where the lanes begin."""
     present = {slot.role for slot in chart.slots}
     roles = [role for role in WORK if role in present]
@@ -179,7 +210,7 @@ def _key(chart: Timeline, slots: Sequence[Sequence[Slot]], figure_id: str) -> tu
     for class_, fill, name in entries:
         shades = [_shade(chunk, levels) for chunk in range(1 if fill else levels + 1)]
         wide = 13 * len(shades) + 5 + text_width(name) + 16
-        if x + wide > COLUMN:
+        if x + wide > room:
             x, y = 0.5, y + LINE
         for shade in shades:
             parts.append(
@@ -191,7 +222,7 @@ def _key(chart: Timeline, slots: Sequence[Sequence[Slot]], figure_id: str) -> tu
         x += wide - 13 * len(shades)
     if levels:
         which = "second model chunk" if levels == 1 else "later model chunks"
-        if x + text_width(which) + 18 > COLUMN:
+        if x + text_width(which) + 18 > room:
             x, y = 0.5, y + LINE
         parts.append(words(x, y + 12, f"paler: {which}", fill=colour("muted")))
     return element("g", "".join(parts), class_="key"), y + LINE + 8
@@ -214,7 +245,8 @@ def _axis(chart: Timeline, left: float, y: float, scale: float) -> str:
         y + 17, [(x, f"{tick:g}") for x, tick in zip(at, ticks, strict=True)], fill=colour("muted")
     )
     named = chart.time_label if unit == "1" else f"{chart.time_label} ({unit})"
-    name = words(left, y + 34, named, fill=colour("muted"))
+    over = left + text_width(named) - (left + chart.end * scale + 8)
+    name = words(left - min(left, max(0.0, over)), y + 34, named, fill=colour("muted"))
     return element("g", path + labels + name, class_="axis")
 
 

@@ -85,7 +85,7 @@ def test_equal_charts_give_equal_bytes(kind: str) -> None:
 def test_a_drawing_is_well_formed_whatever_the_text(kind: str) -> None:
     drawn = svg.render(CHARTS[kind], "f")
     root = ElementTree.fromstring(drawn)
-    assert root.get("class") == f"fig fig-{kind}"
+    assert root.get("class", "").split()[:2] == ["fig", f"fig-{kind}"]
     if kind != "grid":  # its labels are in the controls
         assert NAUGHTY in {text.text for text in root.iter() if text.text}
 

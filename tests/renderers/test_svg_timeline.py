@@ -11,6 +11,7 @@ import pytest
 from figgen.charts import Slot, Timeline
 from figgen.errors import InputError
 from figgen.renderers import svg
+from figgen.renderers.fluid import NARROW, only_wide
 from figgen.renderers.markup import text_width
 from figgen.renderers.svg_timeline import idle_spans
 
@@ -79,7 +80,7 @@ def test_width_on_the_page_is_proportional_to_time() -> None:
 @pytest.mark.parametrize(("ranks", "microbatches"), [(4, 8), (8, 32), (8, 64)])
 def test_a_written_label_is_narrower_than_its_slot(ranks: int, microbatches: int) -> None:
     drawn = svg.render(gpipe(ranks, microbatches), "t")
-    root = ElementTree.fromstring(drawn)
+    root = ElementTree.fromstring(only_wide(drawn))
     slots = [(*measure(rect, "x", "width"), rect.get("data-label")) for rect in rects(drawn)]
     lanes = [text for text in root.iter("text") if text.get("class") == "labels"]
     assert sum(len(lane) for lane in lanes) == len(slots)
@@ -97,12 +98,23 @@ def test_32_microbatches_on_8_ranks_scroll_and_8_on_4_do_not() -> None:
 
 
 def test_text_is_never_shown_below_11_px() -> None:
-    for chart in (gpipe(4, 8), gpipe(8, 32)):
+    for chart in (gpipe(4, 16), gpipe(8, 32)):
         root = ElementTree.fromstring(svg.render(chart, "t"))
         least = dict(part.split(":") for part in root.get("style", "").split(";"))["min-width"]
         shrunk = float(least.removesuffix("px")) / float(root.get("width", ""))
         assert float(root.get("font-size", "")) * shrunk >= 11
         assert all(text.get("font-size") is None for text in root.iter("text"))
+
+
+def test_a_timeline_is_drawn_for_a_phone_where_every_label_still_fits() -> None:
+    for ranks, microbatches, fits in ((2, 4, True), (4, 8, True), (4, 16, False), (8, 32, False)):
+        root = ElementTree.fromstring(svg.render(gpipe(ranks, microbatches), "t"))
+        slim = next((part for part in root if part.get("class") == "narrow"), None)
+        assert (slim is not None) == fits
+        if slim is not None:
+            assert float(slim.get("viewBox", "").split()[2]) <= NARROW
+            texts = [text for text in slim.iter("text") if text.get("class") == "labels"]
+            assert sum(len(text) for text in texts) == 2 * ranks * microbatches
 
 
 def test_slots_that_run_together_share_the_height_of_the_lane() -> None:
