@@ -73,10 +73,11 @@ _ALL = (
         name="deepspeed",
         label="DeepSpeed pipeline topology",
         order=("tp", "ep", "dp", "pp"),
-        etp="tp",
-        etp_fixed=True,
+        etp=1,
+        etp_fixed=False,
         source="deepspeedai/DeepSpeed@edaa7221 deepspeed/runtime/pipe/topology.py "
-        "(pipe, data, model; slowest first) and deepspeed/utils/groups.py (experts)",
+        "(pipe, data, model; slowest first), deepspeed/utils/groups.py (experts) and "
+        "deepspeed/moe/layer.py (enable_expert_tensor_parallelism is off by default)",
     ),
     Convention(
         name="nanotron",

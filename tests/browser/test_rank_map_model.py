@@ -215,10 +215,29 @@ def rows_of(ranks: Any, axes: list[str], axis: str) -> set[tuple[int, ...]]:
     return {tuple(line) for line in lines.tolist()}
 
 
+def deepspeed_experts(grid: Any, ep: int, split: bool) -> set[tuple[int, ...]]:
+    """EP groups of DeepSpeed's MoE layer over (pipe, data, model), as deepspeed/utils/groups.py:
+
+    neighbours of a stage, or of the data ranks of one model rank where experts are split too.
+    """
+    ranks = np.moveaxis(grid, 1, 2) if split else grid
+    return {tuple(group) for group in ranks.reshape(-1, ep).tolist()}
+
+
 def test_launch_options_place_every_rank_where_the_picture_does(ask: Ask) -> None:
     valid = [s for s in random_states(2, 250) if "rows" in expected(s)]
     states = [*valid, *(s for s in PRESETS if s["nodes"] * s["gpus"] <= 2048)]
+    states += [
+        {"nodes": 2, "gpus": 8, "tp": tp, "cp": 1, "ep": ep, "etp": etp, "pp": pp}
+        | {"dp": None, "order": order}
+        for tp, ep, pp, order in itertools.product(
+            (2, 4), (2, 4), (1, 2), ("megatron", "deepspeed")
+        )
+        for etp in (1, tp)
+        if 16 % (tp * ep * pp) == 0
+    ]
     counted = dict.fromkeys(("megatron", "pytorch", "deepspeed", "torchtitan"), 0)
+    counted |= {"deepspeed-split": 0, "deepspeed-whole": 0}
     for state, answer in zip(states, ask("launched", states), strict=True):
         parallel, texts = laid_out(state), answer["found"]
         for name, text in texts.items():
@@ -251,6 +270,12 @@ def test_launch_options_place_every_rank_where_the_picture_does(ask: Ask) -> Non
             grid = np.arange(parallel.world_size).reshape(pp, dp, mp)  # pipe, data, model
             assert rows_of(grid, ["pp", "dp", "tp"], "tp") == set(groups(parallel.dense, "tp"))
             assert rows_of(grid, ["pp", "dp", "tp"], "pp") == set(groups(parallel.dense, "pp"))
+            if parallel.ep > 1:
+                split = "enable_expert_tensor_parallelism=True" in texts["deepspeed"]
+                counted["deepspeed-split" if split else "deepspeed-whole"] += 1
+                assert deepspeed_experts(grid, parallel.ep, split) == set(
+                    groups(parallel.expert, "ep")
+                )
         if texts["torchtitan"]:
             degrees = dict(re.findall(r"--parallelism\.(\w+)_degree (\d+)", texts["torchtitan"]))
             size = {name: int(degree) for name, degree in degrees.items()}
@@ -262,6 +287,8 @@ def test_launch_options_place_every_rank_where_the_picture_does(ask: Ask) -> Non
                 groups(parallel.dense, "dp")
             )
             assert size["expert_parallel"] == parallel.ep
+            # Both are required: torchtitan/config/manager.py.
+            assert "-m torchtitan.train --module $MODULE --config $CONFIG" in texts["torchtitan"]
     assert min(counted.values()) >= 10, counted
 
 

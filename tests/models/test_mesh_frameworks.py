@@ -46,12 +46,21 @@ def test_deepspeed_documented_pipe_groups_of_2x2x2() -> None:
 
 
 def test_deepspeed_documented_expert_groups_of_16_gpus() -> None:
-    parallel = layout(nodes=2, gpus_per_node=8, tp=2, ep=4, order="deepspeed")
+    # The example of _get_expert_parallel_ranks, with enable_expert_tensor_parallelism.
+    parallel = layout(nodes=2, gpus_per_node=8, tp=2, ep=4, etp=2, order="deepspeed")
     evens = [(0, 2, 4, 6), (8, 10, 12, 14)]
     odds = [(1, 3, 5, 7), (9, 11, 13, 15)]
     assert sorted(groups(parallel.expert, "ep")) == sorted(evens + odds)
     data = [(0, 8), (2, 10), (4, 12), (6, 14), (1, 9), (3, 11), (5, 13), (7, 15)]
     assert sorted(groups(parallel.expert, "edp")) == sorted(data)
+
+
+def test_deepspeed_leaves_experts_whole_unless_told_otherwise() -> None:
+    # The example of _create_expert_and_data_parallel, which MoE takes by default, also beside TP.
+    parallel = layout(nodes=2, gpus_per_node=8, tp=2, ep=2, order="deepspeed")
+    assert parallel.etp == 1
+    assert groups(parallel.expert, "ep") == tuple((r, r + 1) for r in range(0, 16, 2))
+    assert groups(parallel.expert, "edp") == (tuple(range(0, 16, 2)), tuple(range(1, 16, 2)))
 
 
 def test_nanotron_moves_dp_outermost_only_with_experts() -> None:

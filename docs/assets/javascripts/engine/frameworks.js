@@ -17,7 +17,7 @@ const all = [
   ["megatron-tp-pp-dp", "Megatron-Core with --use-tp-pp-dp-mapping", "tp-cp-ep-pp-dp", "tp", false],
   ["llama3", "Llama 3", "tp-cp-pp-dp", "tp", true],
   ["torchtitan", "torchtitan", "tp-cp-ep-dp-pp", 1, true],
-  ["deepspeed", "DeepSpeed pipeline topology", "tp-ep-dp-pp", "tp", true],
+  ["deepspeed", "DeepSpeed pipeline topology", "tp-ep-dp-pp", 1, false],
   ["nanotron", "nanotron", "tp-cp-dp-pp", "tp", true],
   ["nanotron-moe", "nanotron with experts", "tp-cp-ep-pp-dp", 1, false],
 ].map(([name, label, order, etp, etp_fixed]) =>

@@ -3,7 +3,8 @@
 // Option names: NVIDIA/Megatron-LM megatron/training/arguments.py (parallel sizes,
 // --use-tp-pp-dp-mapping); torch.distributed.device_mesh.init_device_mesh; deepspeedai/DeepSpeed
 // deepspeed/runtime/pipe/topology.py (PipeModelDataParallelTopology, axes pipe, data, model) and
-// deepspeed/moe/layer.py (ep_size); pytorch/torchtitan torchtitan/config/parallelism.py.
+// deepspeed/moe/layer.py (ep_size, enable_expert_tensor_parallelism); pytorch/torchtitan
+// torchtitan/config/parallelism.py and manager.py (--module and --config are required).
 
 import { closest } from "../engine/errors.js";
 import { MOST_RANKS } from "../engine/layout.js";
@@ -53,7 +54,7 @@ function megatron(parallel) {
   if (order !== "megatron") options.push(["use-tp-pp-dp-mapping", null]);
   return {
     text: lines(`${torchrun(parallel)} pretrain_gpt.py`, options),
-    note: `Data parallelism is what is left: ${parallel.dp}.`,
+    note: `Data parallelism is what is left: ${parallel.dp}.${ep > 1 && tp > 1 ? " With experts and TP it also wants --sequence-parallel." : ""}`,
   };
 }
 
@@ -78,19 +79,20 @@ function pytorch(parallel) {
 function deepspeed(parallel) {
   const { nodes, gpus_per_node, tp, cp, pp, dp, ep, etp } = parallel;
   if (cp > 1) return cannot("DeepSpeed's pipeline topology", parallel, "it has no context axis");
-  if (ep > 1 && etp !== tp)
+  if (ep > 1 && etp !== tp && etp !== 1)
     return cannot(
       "DeepSpeed's pipeline topology",
       parallel,
-      "its experts keep the tensor parallelism of the other layers",
+      "its experts have the tensor parallelism of the other layers, or none",
     );
   if (!sameRanks(parallel, "deepspeed")) return cannot("DeepSpeed's pipeline topology", parallel);
+  const split = ep > 1 && etp > 1 ? ", enable_expert_tensor_parallelism=True" : "";
   const text = [
     `# deepspeed --num_nodes ${nodes} --num_gpus ${gpus_per_node} train.py`,
     "from deepspeed.runtime.pipe.topology import PipeModelDataParallelTopology",
     "",
     `topology = PipeModelDataParallelTopology(num_pp=${pp}, num_mp=${tp}, num_dp=${dp})`,
-    ...(ep > 1 ? [`# in the model: deepspeed.moe.layer.MoE(..., ep_size=${ep})`] : []),
+    ...(ep > 1 ? [`# in the model: deepspeed.moe.layer.MoE(..., ep_size=${ep}${split})`] : []),
   ];
   return {
     text: text.join("\n"),
@@ -114,7 +116,7 @@ function torchtitan(parallel) {
   ];
   const options = degrees.map(([name, size]) => [`parallelism.${name}_degree`, size]);
   return {
-    text: lines(`${torchrun(parallel)} -m torchtitan.train`, options),
+    text: lines(`${torchrun(parallel)} -m torchtitan.train --module $MODULE --config $CONFIG`, options),
     note: "All of data parallelism is sharded here; a part of it may be replicated instead.",
   };
 }
