@@ -29,7 +29,12 @@ def point_to_point_crossover_bytes(latency_s: Number, bandwidth_bytes_per_s: Num
     return latency_s * bandwidth_bytes_per_s
 
 
-@formula(symbol="S^*", unit="B", source="derivation: both terms of the ring all-reduce equal")
+@formula(
+    symbol="S^*",
+    unit="B",
+    source="derivation: both terms of the ring all-reduce equal",
+    where="ranks >= 2",
+)
 def ring_all_reduce_crossover_bytes(
     ranks: Number, latency_s: Number, bandwidth_bytes_per_s: Number
 ) -> Number:

@@ -34,6 +34,7 @@ def tree_all_reduce_time(
     symbol=r"T_\text{2tree}",
     unit="s",
     source="NVIDIA, NCCL 2.4 (2019); factor 1/2 of tree bandwidth in NCCL tuning.cc",
+    where="ranks >= 2",
 )
 def double_binary_tree_all_reduce_time(
     ranks: Number, message_bytes: Number, latency_s: Number, bandwidth_bytes_per_s: Number
@@ -87,6 +88,7 @@ def all_gather_bytes_sent(ranks: Number, message_bytes: Number) -> Number:
     symbol=r"V_\text{switch}",
     unit="B",
     source="derivation: S summed in the switch and S/n stored to all; NCCL issue 1506",
+    where="ranks >= 2",
 )
 def switch_all_reduce_bytes_sent(ranks: Number, message_bytes: Number) -> Number:
     """Bytes that each rank sends, and receives, when the switch adds and multicasts (NVLS)."""

@@ -31,6 +31,7 @@ def nccl_ring_latency(
     symbol=r"T_\text{leader}",
     unit="s",
     source="derivation: pipelined reduce in the node, ring of leaders, pipelined broadcast",
+    where="gpus_per_node >= 2",
 )
 def leader_all_reduce_time(
     gpus_per_node: Number,

@@ -74,7 +74,6 @@ def pipeline_efficiency(stages: Number, microbatches: Number, chunks: Number) ->
 @formula(symbol=r"M_\eta", unit="microbatch", source="derivation: pipeline efficiency solved for M")
 def microbatches_for_efficiency(stages: Number, chunks: Number, efficiency: Number) -> Number:
     """Microbatches from which on the pipeline reaches this efficiency (not yet rounded up).
-
     With V > 1 chunks it must also be at least P.
     """
     return (stages - 1) * efficiency / (chunks * (1 - efficiency))
@@ -122,7 +121,6 @@ def one_f_one_b_in_flight(stages: Number, stage: Number, microbatches: Number) -
 )
 def interleaved_in_flight(stages: Number, microbatches: Number, chunks: Number) -> Number:
     """Most activations that stage 0 holds under interleaved 1F1B, in whole microbatches' worth.
-
     Runs of one chunk are P microbatches long, as by default in Megatron-LM.
     """
     return minimum(stages * (1 + (stages - 1) / (stages * chunks)), microbatches)
@@ -138,7 +136,7 @@ def one_f_one_b_warmup(stages: Number, stage: Number, microbatches: Number) -> N
     symbol="w_p",
     unit="microbatch",
     source="Megatron-LM schedules.py",
-    where="stage < stages",
+    where="stage < stages and chunks >= 2",
 )
 def interleaved_warmup(
     stages: Number,
@@ -173,7 +171,12 @@ def split_pipeline_boundary_bytes(
     return microbatch_size * sequence_length * hidden * bytes_per_element / tp
 
 
-@formula(symbol=r"V_\text{PP}", unit="B", source="derivation: PV − 1 boundaries, both directions")
+@formula(
+    symbol=r"V_\text{PP}",
+    unit="B",
+    source="derivation: PV − 1 boundaries, both directions",
+    where="stages >= 2 or chunks == 1",
+)
 def pipeline_total_bytes(
     microbatches: Number, stages: Number, chunks: Number, message_bytes: Number
 ) -> Number:

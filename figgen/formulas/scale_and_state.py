@@ -114,7 +114,7 @@ def gpt_parameters(
 
 @formula(symbol=r"N_\text{attn}", unit="param", source="published model configurations")
 def grouped_query_attention_parameters(hidden: Number, kv_width: Number) -> Number:
-    """Attention parameters of one layer with grouped keys and values, no biases."""
+    """Attention parameters of one layer, no biases, whose query heads are as wide as the model."""
     return 2 * hidden**2 + 2 * hidden * kv_width
 
 

@@ -1,11 +1,14 @@
 """Laws that tie formulas to each other, and to the arrays that they are about."""
 
+import contextlib
 import itertools
 import math
 
 import numpy as np
 import pytest
 
+from figgen.errors import InputError
+from figgen.formulas import FORMULAS, evaluate
 from figgen.formulas.alpha_beta import (
     algorithm_bandwidth,
     all_gather_bus_bandwidth,
@@ -21,11 +24,9 @@ from figgen.formulas.collectives import (
     all_reduce_bytes_sent,
     binomial_broadcast_time,
     binomial_scatter_time,
-    bruck_all_to_all_time,
     chain_broadcast_time,
     halving_doubling_all_reduce_time,
     halving_step_bytes,
-    pairwise_all_to_all_time,
     recursive_doubling_all_gather_time,
     ring_all_gather_time,
     ring_all_reduce_time,
@@ -73,6 +74,7 @@ from figgen.formulas.tensor_parallel import (
     tensor_parallel_layer_bytes,
     tensor_parallel_message_bytes,
 )
+from tests.formulas.points import FIRST
 
 LINK = (1e-6, 450e9)
 SLOW = (5e-6, 50e9)
@@ -124,13 +126,31 @@ def test_halving_doubling_sends_what_the_ring_sends_in_fewer_steps() -> None:
         assert gathered == pytest.approx(halving_doubling_all_reduce_time(ranks, 1e9, *LINK))
 
 
-def test_one_rank_communicates_nothing() -> None:
-    for time in (
-        ring_all_reduce_time, ring_all_gather_time, ring_reduce_scatter_time, tree_all_reduce_time,
-        halving_doubling_all_reduce_time, binomial_broadcast_time, pairwise_all_to_all_time,
-        bruck_all_to_all_time, binomial_scatter_time,
-    ):  # fmt: skip
-        assert time(1, 1e9, *LINK) == 0
+# What is no traffic of the axis: shares of what stays, and traffic of another axis.
+KEPT = {
+    "zero_state_bytes", "tensor_parallel_layer_activation_bytes", "kv_ring_buffer_bytes",
+    "sequence_parallel_layer_activation_bytes", "selective_recompute_layer_activation_bytes",
+    "split_pipeline_boundary_bytes", "stage_activation_bytes", "hsdp_replica_bytes",
+}  # fmt: skip
+OTHERS = {("tp", "sharded_data_parallel_bytes"), ("stages", "tensor_parallel_step_bytes")}
+AXES = ("ranks", "gpus_per_node", "dp", "tp", "cp", "ep", "shard_ranks", "stages")
+
+
+@pytest.mark.parametrize("axis", AXES)
+def test_a_group_of_one_communicates_nothing_or_has_no_such_formula(axis: str) -> None:
+    alone = {"nodes": 1, "base_latency_s": 0, "bucket_overhead_s": 0, "rank": 0, "stage": 0}
+    tried = 0
+    for name in sorted(FIRST.keys() - KEPT):
+        formula, given = FORMULAS[name], FIRST[name].arguments
+        if axis not in given or formula.unit not in ("s", "B") or "step" in formula.symbol:
+            continue
+        if (axis, name) in OTHERS:
+            continue
+        at_one = {**given, **{key: alone[key] for key in given.keys() & alone.keys()}, axis: 1}
+        tried += 1
+        with contextlib.suppress(InputError):
+            assert evaluate(name, **at_one).value == 0, name
+    assert tried
 
 
 def test_bytes_sent_tend_to_twice_the_buffer() -> None:
