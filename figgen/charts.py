@@ -123,6 +123,7 @@ class Steps:
 
 
 Scale: TypeAlias = Literal["linear", "log10", "log2"]
+Style: TypeAlias = Literal["line", "dashed", "points", "steps"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -145,7 +146,7 @@ class Series:
     x: tuple[float, ...]
     y: tuple[float, ...]
     role: str
-    style: Literal["line", "dashed", "points", "steps"] = "line"
+    style: Style = "line"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

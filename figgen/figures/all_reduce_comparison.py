@@ -21,7 +21,7 @@ from figgen.figures.all_reduce_algorithms import (
     lines,
     machine,
 )
-from figgen.figures.collective_costs import logarithmic, series_role
+from figgen.figures.series import line, logarithmic
 from figgen.formulas.collectives import all_reduce_bytes_sent
 from figgen.formulas.hierarchical_collectives import flat_ring_bytes_per_nic
 from figgen.registry import figure
@@ -81,11 +81,11 @@ def _times(m: Machine, sizes: tuple[float, ...], relative: bool) -> tuple[Series
     known = competitors(m)
     fastest = [min(a.time(m, s, 1) for a in known) if relative else 1.0 for s in sizes]
     return tuple(
-        Series(
-            name=a.title,
-            x=sizes,
-            y=tuple(a.time(m, s, 1) / f for s, f in zip(sizes, fastest, strict=True)),
-            role=series_role(COMPARED.index(a)),
+        line(
+            a.title,
+            sizes,
+            (a.time(m, s, 1) / f for s, f in zip(sizes, fastest, strict=True)),
+            COMPARED.index(a),
         )
         for a in known
     )
@@ -110,7 +110,7 @@ def all_reduce_times(
     kinks = tuple(at for _, at in winners if low_bytes < at < high_bytes)
     sizes = tuple(sorted({*logarithmic(low_bytes, high_bytes), *kinks}))
     series = _times(m, sizes, relative)
-    least = dict(zip(sizes, map(min, zip(*(line.y for line in series), strict=True)), strict=True))
+    least = dict(zip(sizes, map(min, zip(*(each.y for each in series), strict=True)), strict=True))
     time = Axis(label="time", unit="s", scale="log10", spec="time")
     multiple = Axis(label="time, as a multiple of the fastest", scale="log2", low=1.0, spec="g")
     values = {
@@ -120,10 +120,10 @@ def all_reduce_times(
     }
     for index, (title, at) in enumerate(winners):
         values |= {f"winner_{index}": Named(title), f"from_{index}": Named(at, "B")}
-    for line in series:
-        name = re.sub(r"\W+", "_", line.name)
+    for each in series:
+        name = re.sub(r"\W+", "_", each.name)
         unit = "1" if relative else "s"
-        values |= {f"{name}_first": Named(line.y[0], unit), f"{name}_last": Named(line.y[-1], unit)}
+        values |= {f"{name}_first": Named(each.y[0], unit), f"{name}_last": Named(each.y[-1], unit)}
     return Curves(
         x=Axis(label="message size S", unit="B", scale="log10", spec="bytes"),
         y=multiple if relative else time,

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from figgen.charts import Axis, Bars, Box, Column, Diagram, Link, Named, Scalar, Segment, Table
+from figgen.charts import Axis, Bars, Box, Column, Diagram, Link, Named, Scalar, Table
 from figgen.errors import check_between
+from figgen.figures.series import segments
 from figgen.formulas.collectives import all_reduce_bytes_sent, switch_all_reduce_bytes_sent
 from figgen.models.collectives import (
     Trace,
@@ -26,14 +27,10 @@ def root_against_ring(*, ranks: int = 8) -> Bars:
         name: bytes_sent_per_rank(trace("all-reduce", algorithm, ranks), 1.0)
         for name, algorithm in (("one root, in turn", "naive"), ("ring", "ring"))
     }
-    segments = tuple(
-        Segment(name=name, role=role, lengths=lengths)
-        for role, (name, lengths) in zip(("series-2", "series-1"), sent.items(), strict=True)
-    )
     root, others = sent["one root, in turn"][0], sent["one root, in turn"][1]
     return Bars(
         labels=tuple(f"rank {rank}" for rank in range(ranks)),
-        segments=segments,
+        segments=segments(sent, ("series-2", "series-1")),
         axis=Axis(label="sent, in S", low=0.0, spec=".3g"),
         stacked=False,
         values={

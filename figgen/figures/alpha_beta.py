@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from figgen.catalog import link as catalog_link
 from figgen.catalog.nccl_links import step_latency_s
-from figgen.charts import Axis, Column, Curves, Mark, Named, Rule, Scalar, Series, Table
+from figgen.charts import Axis, Column, Curves, Mark, Named, Rule, Scalar, Table
 from figgen.errors import check_between
 from figgen.figures.all_reduce_algorithms import RING, RING_PER_NIC, machine
-from figgen.figures.collective_costs import logarithmic, series_role
+from figgen.figures.series import line, logarithmic, series_role
 from figgen.formulas.alpha_beta import (
     algorithm_bandwidth,
     point_to_point_crossover_bytes,
@@ -32,17 +32,15 @@ def message_time(
     half = float(point_to_point_crossover_bytes(latency, bandwidth))
     sizes = tuple(sorted({*logarithmic(low_bytes, high_bytes), half}))
     total = tuple(float(point_to_point_time(size, latency, bandwidth)) for size in sizes)
-    transfer = [(size, size / bandwidth) for size in sizes if size / bandwidth >= latency / 30]
+    long = [size for size in sizes if size / bandwidth >= latency / 30]
     at_half = float(point_to_point_time(half, latency, bandwidth))
     return Curves(
         x=SIZE,
         y=TIME,
         series=(
-            Series(name="α + S/B", x=sizes, y=total, role=series_role(0)),
-            Series(name="S/B", x=tuple(s for s, _ in transfer), y=tuple(t for _, t in transfer),
-                   role=series_role(1), style="dashed"),
-            Series(name="α", x=sizes, y=(latency,) * len(sizes), role=series_role(2),
-                   style="dashed"),
+            line("α + S/B", sizes, total),
+            line("S/B", long, (size / bandwidth for size in long), 1, "dashed"),
+            line("α", sizes, [latency] * len(sizes), 2, "dashed"),
         ),
         marks=(
             Mark(x=half, y=at_half, label=f"n½ = {format_quantity(half, 'B', 'bytes')}",
@@ -81,7 +79,7 @@ def message_rates(
             for size in x
         )
         role = series_role(index)
-        series.append(Series(name=over.title, x=x, y=rates, role=role))
+        series.append(line(over.title, x, rates, index))
         shown = format_quantity(half, "B", "bytes")
         marks.append(Mark(x=half, y=bandwidth / 2, label=shown, role=role))
         values[f"half_{index}"] = Named(half, "B")
@@ -204,7 +202,7 @@ def bucket_times(
         equal = float(ring_all_reduce_crossover_bytes(n, latency, bandwidth))
         x = tuple(sorted({*sizes, equal, marked_bytes}))
         y = tuple(multiple(n, size) for size in x)
-        series.append(Series(name=f"n = {n}", x=x, y=y, role=role))
+        series.append(line(f"n = {n}", x, y, index))
         label = format_quantity(equal, "B", "bytes")
         marks.append(Mark(x=equal, y=multiple(n, equal), label=label, role=role))
         values |= {

@@ -6,7 +6,7 @@ from figgen.catalog import Measurement
 from figgen.catalog import measurement as catalog_measurement
 from figgen.charts import Axis, Column, Curves, Named, Rule, Scalar, Series, Table
 from figgen.errors import InputError
-from figgen.figures.collective_costs import logarithmic, series_role
+from figgen.figures.series import line, logarithmic
 from figgen.formulas.alpha_beta import inverse_bandwidth_from_slope
 from figgen.formulas.collectives import all_reduce_bytes_sent
 from figgen.models.alpha_beta_fit import Fit, fit_line
@@ -40,19 +40,13 @@ def alpha_beta_fit(*, measurement: str) -> Curves:
     _, sizes, times = measured_times(measurement)
     fits = {relative: fit_line(sizes, times, relative=relative) for relative in (True, False)}
     dense = logarithmic(sizes[0], sizes[-1], per_decade=12)
-    series = [Series(name="measured", x=sizes, y=times, role=series_role(0), style="points")]
+    series = [line("measured", sizes, times, 0, "points")]
     for relative, fit in fits.items():
         # a logarithmic axis has no room for the times below 0 of a fit that has gone wrong
         x = tuple(size for size in dense if fit.time_s(size) > min(times) / 10)
-        series.append(
-            Series(
-                name=WEIGHTS[relative],
-                x=x,
-                y=tuple(map(fit.time_s, x)),
-                role=series_role(2 if relative else 1),
-                style="line" if relative else "dashed",
-            )
-        )
+        index = 2 if relative else 1
+        y = map(fit.time_s, x)
+        series.append(line(WEIGHTS[relative], x, y, index, "line" if relative else "dashed"))
     values = {"first": Named(times[0], "s"), "last": Named(times[-1], "s")}
     for name, fit in (("relative", fits[True]), ("absolute", fits[False])):
         values |= {
@@ -119,7 +113,7 @@ def alpha_beta_residuals(*, measurements: tuple[str, ...], names: tuple[str, ...
     for index, (name, title) in enumerate(zip(measurements, names, strict=True)):
         _, sizes, times = measured_times(name)
         fit = fit_line(sizes, times)
-        series.append(Series(name=title, x=sizes, y=fit.residuals, role=series_role(index)))
+        series.append(line(title, sizes, fit.residuals, index))
         values |= {
             f"least_{index}": Named(min(fit.residuals)),
             f"most_{index}": Named(max(fit.residuals)),

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from figgen.catalog import link as catalog_link
 from figgen.catalog.nccl_links import step_latency_s
-from figgen.charts import Axis, Column, Curves, Mark, Named, Rule, Scalar, Series, Table
-from figgen.errors import InputError, check_between
+from figgen.charts import Axis, Column, Curves, Mark, Named, Rule, Scalar, Table
+from figgen.errors import check_between
+from figgen.figures.series import doublings, line, logarithmic, series_role
 from figgen.formulas.alpha_beta import (
     all_reduce_bus_bandwidth,
     point_to_point_crossover_bytes,
@@ -14,22 +15,6 @@ from figgen.formulas.alpha_beta import (
 from figgen.formulas.collectives import all_reduce_bytes_sent, ring_all_reduce_time
 from figgen.registry import figure
 from figgen.units import format_quantity
-
-
-def logarithmic(low: float, high: float, per_decade: int = 8) -> tuple[float, ...]:
-    """Points from `low` to `high`, evenly spaced on a logarithmic axis, both ends exact."""
-    if not 0 < low < high:
-        raise InputError("range", expected="0 < low < high", got=(low, high))
-    count = 1
-    while low * 10 ** (count / per_decade) < high * (1 - 1e-9):
-        count += 1
-    return (*(low * 10 ** (k / per_decade) for k in range(count)), high)
-
-
-def series_role(index: int) -> str:
-    """The role of the series number `index`, counted from 0."""
-    roles = (*(f"series-{i}" for i in range(1, 7)), "neutral", "reference")
-    return roles[index % len(roles)]
 
 
 @figure("all-reduce-factor", explorable=True)
@@ -41,9 +26,7 @@ def all_reduce_factor(*, most_ranks: int = 64) -> Curves:
     return Curves(
         x=Axis(label="ranks n", scale="log2", spec=","),
         y=Axis(label="bytes sent per rank, in S", low=0.0, high=2.2, spec=".1f"),
-        series=(
-            Series(name="2(n − 1)/n", x=tuple(map(float, ranks)), y=sent, role=series_role(0)),
-        ),
+        series=(line("2(n − 1)/n", map(float, ranks), sent),),
         rules=(Rule(axis="y", at=2.0, label="limit for many ranks"),),
         values={
             "first": Named(sent[0]),
@@ -65,17 +48,15 @@ def ring_time_over_ranks(
     check_between("most_ranks", most_ranks, 2, 2**30)
     over = catalog_link(link)
     latency, bandwidth = step_latency_s(over), over.bandwidth_bytes_per_s
-    ranks = tuple(2**k for k in range(1, most_ranks.bit_length()))
+    ranks = doublings(most_ranks)
     series, values = [], {"latency_s": Named(latency, "s")}
     for index, size in enumerate(message_bytes):
         shown = format_quantity(size, "B", "bytes")
         for alpha in (latency, 0.0):
             y = tuple(float(ring_all_reduce_time(n, size, alpha, bandwidth)) for n in ranks)
             name = shown if alpha else f"{shown}, α = 0"
-            x = tuple(map(float, ranks))
-            look = series_role(2 * index)
             series.append(
-                Series(name=name, x=x, y=y, role=look, style="line" if alpha else "dashed")
+                line(name, map(float, ranks), y, 2 * index, "line" if alpha else "dashed")
             )
             values[f"{'last' if alpha else 'flat'}_{index}"] = Named(y[-1], "s")
     return Curves(
@@ -110,7 +91,7 @@ def ring_bus_bandwidth(
     values = {"latency_s": Named(latency, "s"), "bandwidth": Named(bandwidth, "B/s")}
     for index, n in enumerate(ranks):
         y = tuple(share(n, size) for size in sizes)
-        series.append(Series(name=f"n = {n}", x=sizes, y=y, role=series_role(index)))
+        series.append(line(f"n = {n}", sizes, y, index))
         equal = float(ring_all_reduce_crossover_bytes(n, latency, bandwidth))
         if low_bytes <= equal <= high_bytes:
             label = format_quantity(equal, "B", "bytes")

@@ -7,7 +7,7 @@ from figgen.catalog import link as catalog_link
 from figgen.catalog.nccl_links import nccl_group, step_latency_s
 from figgen.charts import Axis, Column, Curves, Named, Rule, Scalar, Series, Table
 from figgen.errors import InputError
-from figgen.figures.collective_costs import logarithmic, series_role
+from figgen.figures.series import line, logarithmic
 from figgen.formulas.alpha_beta import algorithm_bandwidth, all_reduce_bus_bandwidth
 from figgen.formulas.collectives import all_reduce_bytes_sent
 from figgen.formulas.hierarchical_collectives import nccl_ring_latency
@@ -96,9 +96,8 @@ def all_reduce_measured_by_ranks(
     values: dict[str, Named] = {}
     for index, (name, title) in enumerate(zip(measurements, names, strict=True)):
         found, link = _all_reduce(name)
-        x = tuple(float(ranks) for ranks, _, _ in _points(found))
-        y = tuple(bus for _, _, bus in _points(found))
-        series.append(Series(name=title, x=x, y=y, role=series_role(index)))
+        x, _, y = zip(*_points(found), strict=True)
+        series.append(line(title, map(float, x), y, index))
         links[link.name] = link
         values |= {f"last_{index}": Named(y[-1], "B/s"), f"first_{index}": Named(y[0], "B/s")}
     rules = tuple(
@@ -155,14 +154,13 @@ def all_reduce_measured_by_size(*, measurement: str, nic: str = "roce-400g") -> 
             f"{name}_worst": Named(max(model(a) / b for a, b in found.points)),
         }
     rate = format_quantity(reach, "B/s", "si")
-    predicted, textbook = tuple(map(nccl, sizes)), tuple(map(ring, sizes))
     return Curves(
         x=Axis(label="message size S", unit="B", scale="log10", spec="bytes"),
         y=Axis(label="busbw", unit="B/s", low=0.0, spec="si"),
         series=(
-            Series(name="NCCL’s model, its choice", x=sizes, y=predicted, role=series_role(2)),
-            Series(name="ring, α–β", x=sizes, y=textbook, role=series_role(1), style="dashed"),
-            Series(name="measured", x=x, y=y, role=series_role(0), style="points"),
+            line("NCCL’s model, its choice", sizes, map(nccl, sizes), 2),
+            line("ring, α–β", sizes, map(ring, sizes), 1, "dashed"),
+            line("measured", x, y, 0, "points"),
         ),
         rules=(Rule(axis="y", at=reach, label=f"rings can carry {rate}"),),
         values=values,

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from figgen.charts import Axis, Bars, Box, Column, Diagram, Named, Segment, Slot, Table, Timeline
+from figgen.charts import Axis, Bars, Box, Column, Diagram, Named, Slot, Table, Timeline
 from figgen.errors import check_between
+from figgen.figures.series import segments
 from figgen.formulas.context_parallel import tokens_per_context_rank
 from figgen.models.context_parallel import (
     SCHEMES,
@@ -90,10 +91,7 @@ def cp_balance(*, cp: int = 4, sequence_length: int = 32768) -> Bars:
         values[f"{key}_over_even"] = Named(max(found) * cp)
     return Bars(
         labels=tuple(f"rank {rank}" for rank in range(cp)),
-        segments=tuple(
-            Segment(name=scheme, role=role, lengths=found)
-            for (scheme, found), role in zip(shares.items(), ("neutral", "cp"), strict=True)
-        ),
+        segments=segments(shares, ("neutral", "cp")),
         axis=Axis(label="share of the causal work", low=0.0, spec=".0%"),
         stacked=False,
         values=values,

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from figgen.catalog import Model
 from figgen.catalog import model as catalog_model
-from figgen.charts import Axis, Column, Curves, Named, Rule, Scalar, Series, Table
+from figgen.charts import Axis, Column, Curves, Named, Rule, Scalar, Style, Table
 from figgen.errors import check_between
 from figgen.figures.roofline import hardware, levels, part
+from figgen.figures.series import doublings, line
 from figgen.figures.tensor_parallel_costs import key
 from figgen.formulas.context_parallel import (
     kv_ring_buffer_bytes,
@@ -31,22 +32,18 @@ def cp_overlap(
     node = hardware(preset)
     peak = node.accelerator.peak_flops_per_s()
     _, scale_up, nic, _ = levels(node, 1)
-    tokens = tuple(float(2**k) for k in range(8, most.bit_length()))
+    tokens = doublings(most, 256)
     series, values = [], {}
-    for index, name in enumerate(models, 1):
+    for index, name in enumerate(models):
         found = catalog_model(name)
-        for level, style in ((scale_up, "line"), (nic, "dashed")):
+        for level in (scale_up, nic):
             least = 2 * ring_attention_min_tokens(
                 peak, level.bandwidth_bytes_per_s, BYTES, found.heads, found.kv_heads
             )
+            times = (t / least for t in tokens)
+            style: Style = "line" if level is scale_up else "dashed"
             series.append(
-                Series(
-                    name=f"{found.title}, {level.name}",
-                    x=tokens,
-                    y=tuple(t / least for t in tokens),
-                    role=f"series-{index}",
-                    style="line" if style == "line" else "dashed",
-                )
+                line(f"{found.title}, {level.name}", map(float, tokens), times, index, style)
             )
             values[f"{key(name)}_{level.key}_tokens"] = Named(least, "token")
     return Curves(
@@ -97,7 +94,7 @@ def cp_volume(
     """Bytes that a rank sends per layer in forward: keys and values round a ring, or all-to-all."""
     found = catalog_model(model)
     check_between("most", most, 2, found.heads)
-    sizes = tuple(2**k for k in range(1, most.bit_length()))
+    sizes = doublings(most)
 
     def all_to_all(heads: int) -> list[float]:
         shards = ((n, sequence_length // n) for n in sizes)
@@ -110,12 +107,9 @@ def cp_volume(
         lines[f"ring{suffix}"] = (f"ring, {heads} KV heads", sent)
         lines[f"all_to_all{suffix}"] = (f"all-to-all, {heads} KV heads", all_to_all(heads))
     series = tuple(
-        Series(
-            name=title, x=tuple(map(float, sizes)), y=tuple(y), role=f"series-{at}",
-            style="line" if name.startswith("ring") else "dashed",
-        )
-        for at, (name, (title, y)) in enumerate(lines.items(), 1)
-    )  # fmt: skip
+        line(title, map(float, sizes), y, at, "line" if name.startswith("ring") else "dashed")
+        for at, (name, (title, y)) in enumerate(lines.items())
+    )
     values = {
         f"{name}_cp{n}": Named(bytes_, "B")
         for name, (_, y) in lines.items()
@@ -187,7 +181,7 @@ def _exchange(found: Model, form: str, cp: int, sequence: int) -> tuple[Scalar, 
 def kv_buffer(*, model: str = "llama-3-405b", cp: tuple[int, ...] = (8, 16)) -> Curves:
     """Bytes of keys and values of one layer that a rank holds for the exchange, by length."""
     found = catalog_model(model)
-    lengths = tuple(float(2**k) for k in range(13, 21))
+    lengths = doublings(2**20, 2**13)
     grouped, full = (n * found.head_dim for n in (found.kv_heads, found.heads))
     lines = {
         "full": (f"ring, C = {cp[0]}, {found.heads} KV heads", full, cp[0]),
@@ -195,11 +189,11 @@ def kv_buffer(*, model: str = "llama-3-405b", cp: tuple[int, ...] = (8, 16)) -> 
         **{f"ring_{n}": (f"ring, C = {n}, {found.kv_heads} KV heads", grouped, n) for n in cp},
     }
     series, values = [], {}
-    for index, (name, (title, width, ways)) in enumerate(lines.items(), 1):
+    for index, (name, (title, width, ways)) in enumerate(lines.items()):
         # Gathering holds the sequence once, as much as two buffers of half of it.
         y = tuple(float(kv_ring_buffer_bytes(1, s, ways, width, BYTES)) for s in lengths)
-        series.append(Series(name=title, x=lengths, y=y, role=f"series-{index}"))
-        values[f"{name}_131k"] = Named(y[lengths.index(131072.0)], "B")
+        series.append(line(title, map(float, lengths), y, index))
+        values[f"{name}_131k"] = Named(y[lengths.index(2**17)], "B")
         values[f"{name}_1m"] = Named(y[-1], "B")
     return Curves(
         x=Axis(label="tokens of the sequence", scale="log2", spec=","),

@@ -6,9 +6,10 @@ import math
 
 from figgen.catalog import accelerator
 from figgen.catalog import model as catalog_model
-from figgen.charts import Axis, Column, Curves, Mark, Named, Rule, Scalar, Series, Table
+from figgen.charts import Axis, Column, Curves, Mark, Named, Rule, Scalar, Table
 from figgen.errors import InputError, check_between
 from figgen.figures.roofline import hardware
+from figgen.figures.series import line
 from figgen.formulas.data_parallel import (
     data_parallel_bytes,
     data_parallel_time,
@@ -178,11 +179,10 @@ def ddp_memory_wall(
     """  # fmt: skip
     check_between("most_parameters", most_parameters, 1e6, 1e13)
     series, marks, rules, values = [], [], [], {}
-    for index, name in enumerate(recipes, 1):
-        found = recipe(name)
-        total = found.total_bytes
-        series.append(Series(name=f"{total:.0f} bytes", x=(0.0, most_parameters),
-                             y=(0.0, total * most_parameters), role=f"series-{index}"))  # fmt: skip
+    for index, name in enumerate(recipes):
+        total = recipe(name).total_bytes
+        ends = (0.0, total * most_parameters)
+        series.append(line(f"{total:.0f} bytes", (0.0, most_parameters), ends, index))
     for name in accelerators:
         part = accelerator(name)
         short = part.title.removeprefix(part.vendor).split()[0]
@@ -213,13 +213,12 @@ def critical_batch(*, octaves: int = 4, per_octave: int = 4) -> Curves:
     check_between("per_octave", per_octave, 1, 50)
     span = range(-octaves * per_octave, octaves * per_octave + 1)
     x = tuple(2 ** (k / per_octave) for k in span)
-    steps, samples = tuple(1 + 1 / each for each in x), tuple(1 + each for each in x)
     return Curves(
         x=Axis(label="batch over the critical batch", scale="log2", spec="g"),
         y=Axis(label="over the least possible", low=0.0, high=2.0**octaves / 2 + 2, spec="g"),
         series=(
-            Series(name="steps", x=x, y=steps, role="series-1"),
-            Series(name="samples", x=x, y=samples, role="series-2", style="dashed"),
+            line("steps", x, (1 + 1 / each for each in x)),
+            line("samples", x, (1 + each for each in x), 1, "dashed"),
         ),
         marks=(Mark(x=1.0, y=2.0, label="twice the least of both", role="ink"),),
         values={

@@ -7,6 +7,7 @@ from figgen.charts import Axis, Column, Curves, Named, Rule, Scalar, Series, Slo
 from figgen.errors import check_between
 from figgen.figures.data_parallel import Job, job
 from figgen.figures.roofline import hardware
+from figgen.figures.series import doublings, line
 from figgen.formulas.data_parallel import (
     best_bucket_count,
     chunked_all_reduce_time,
@@ -147,6 +148,7 @@ def bucket_tradeoff(
     exposed = tuple(exposed_communication_time(pure, backward, n, overhead) for n in counts)
     built = {cap: _buckets(model, found, FIRST_BUCKET_BYTES, cap * MIB) for cap in caps_mib}
     real = sorted((float(len(b)), exposed_s(b, backward)) for b in built.values())
+    real_counts, real_exposed = zip(*real, strict=True)
     best = best_number(pure, backward, overhead)
     left = exposed_communication_time(pure, backward, best, overhead)
     values = {
@@ -166,10 +168,9 @@ def bucket_tradeoff(
         x=Axis(label="buckets", scale="log2", spec=","),
         y=Axis(label="time", unit="s", low=0.0, high=1.6 * pure, spec="time"),
         series=(
-            Series(name="all of it", x=x, y=total, role="series-1", style="dashed"),
+            line("all of it", map(float, counts), total, 0, "dashed"),
             Series(name="exposed, equal buckets", x=x, y=exposed, role="exposed"),
-            Series(name="exposed, real matrices", x=tuple(p for p, _ in real),
-                   y=tuple(p for _, p in real), role="series-2", style="points"),
+            line("exposed, real matrices", real_counts, real_exposed, 1, "points"),
         ),
         rules=(Rule(axis="x", at=best, label=f"best: {best}"),),
         values=values,
@@ -233,12 +234,11 @@ def data_parallel_scaling(
     node = hardware(preset)
     each = node.gpus_per_node
     inside = [n for n in (1, 2, 4) if n < each]
-    gpus = [*inside, *(each * 2**k for k in range(most_nodes.bit_length()))]
+    gpus = [*inside, *(each * nodes for nodes in doublings(most_nodes, 1))]
     series, values = [], {"gpus": Named(gpus[-1]), "per_node": Named(each)}
-    for index, count in enumerate(tokens, 1):
+    for index, count in enumerate(tokens):
         y = tuple(_efficiency(model, preset, n, each, count, utilization) for n in gpus)
-        series.append(Series(name=f"{count:,} tokens per GPU", x=tuple(map(float, gpus)), y=y,
-                             role=f"series-{index}"))  # fmt: skip
+        series.append(line(f"{count:,} tokens per GPU", map(float, gpus), y, index))
         values[f"tokens_{count}_last"] = Named(y[-1])
         values[f"tokens_{count}_node"] = Named(y[gpus.index(each)])
         values[f"tokens_{count}_two_nodes"] = Named(y[gpus.index(2 * each)])

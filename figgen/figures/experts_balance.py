@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 import numpy as np
 
 from figgen.charts import Axis, Curves, Named, Rule, Series
 from figgen.errors import check_between
+from figgen.figures.series import line
 from figgen.models.routing import bias_balancing, expected_overflow, expert_capacity
 from figgen.registry import figure
 
@@ -30,7 +29,7 @@ def moe_balance(*, experts: int = 8, top_k: int = 2) -> Curves:
     wrong = tuple(top_k * value for value in y)
     series = (
         Series(name="f divided by k", x=x, y=tuple(y), role="ep"),
-        Series(name="f not divided", x=x, y=wrong, role="series-2", style="dashed"),
+        line("f not divided", x, wrong, 1, "dashed"),
     )
     values = {
         "even": Named(y[0]),
@@ -65,10 +64,9 @@ def moe_capacity(
     ]
     lines.append((f"skewed, {tokens[-1] * top_k // experts} per expert", tokens[-1], (1.5, 0.5)))
     series, values = [], {"experts": Named(experts), "top_k": Named(top_k)}
-    for index, (name, count, kinds) in enumerate(lines, 1):
+    for index, (name, count, kinds) in enumerate(lines):
         y = tuple(_dropped(experts, top_k, count, kinds, factor) for factor in factors)
-        style: Literal["line", "dashed"] = "line" if len(kinds) == 1 else "dashed"
-        series.append(Series(name=name, x=factors, y=y, role=f"series-{index}", style=style))
+        series.append(line(name, factors, y, index, "line" if len(kinds) == 1 else "dashed"))
         label = "skewed" if len(kinds) > 1 else f"fair_{count * top_k // experts}"
         for factor in (0, 2, 5):
             values[f"{label}_{100 + 10 * factor}"] = Named(y[factor])
@@ -106,9 +104,7 @@ def moe_bias(
     for index, rate in enumerate(rates, 1):
         found = bias_balancing(experts=experts, top_k=top_k, tokens=tokens, steps=steps, rate=rate)
         name = f"bias moves by {rate:g}" if rate else "no bias"
-        y = tuple(found[step] for step in shown)
-        x = tuple(float(step) for step in shown)
-        series.append(Series(name=name, x=x, y=y, role=f"series-{index}"))
+        series.append(line(name, map(float, shown), (found[step] for step in shown), index - 1))
         values[f"first_{index}"] = Named(found[0])
         values[f"last_{index}"] = Named(sum(found[-20:]) / 20)
     values["steps"] = Named(steps)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from figgen.catalog import accelerator, model
-from figgen.charts import Axis, Column, Curves, Mark, Named, Rule, Scalar, Series, Table
+from figgen.charts import Axis, Column, Curves, Mark, Named, Rule, Scalar, Table
 from figgen.errors import InputError, check_between
+from figgen.figures.series import line
 from figgen.formulas.compute_and_roofline import training_flops
 from figgen.formulas.scale_and_state import (
     doubling_time,
@@ -34,6 +35,10 @@ def _year(name: str) -> float:
     return (months + 0.5) / 12
 
 
+def _parameters(name: str) -> float:
+    return float(model(name).parameters)
+
+
 @figure("model-growth", explorable=True)
 def model_growth(*, recipe: str = "zero16") -> Curves:
     """Parameters of published models by month, and what one GPU of the time can train."""
@@ -42,7 +47,8 @@ def model_growth(*, recipe: str = "zero16") -> Curves:
         name: float(largest_replicated_model(accelerator(name).hbm_bytes, 1, per_param))
         for name in GPUS
     }
-    years = tuple(float(accelerator(name).year) for name in GPUS)
+    years = (*(accelerator(name).year for name in GPUS), 2026)
+    most = (*held.values(), held[GPUS[-1]])
     first, last = "gpt-2-xl", "palm-540b"
     growth = model(last).parameters / model(first).parameters
     months = round(12 * (_year(last) - _year(first)))
@@ -51,30 +57,12 @@ def model_growth(*, recipe: str = "zero16") -> Curves:
         x=Axis(label="year", low=2018.0, high=2026.0, spec=".5g"),
         y=Axis(label="parameters", unit="param", scale="log10", low=1e8, high=1e13),
         series=(
-            Series(
-                name="dense",
-                x=tuple(map(_year, DENSE)),
-                y=tuple(float(model(name).parameters) for name in DENSE),
-                role="series-1",
-                style="points",
-            ),
-            Series(
-                name="with experts",
-                x=tuple(map(_year, SPARSE)),
-                y=tuple(float(model(name).parameters) for name in SPARSE),
-                role="series-4",
-                style="points",
-            ),
-            Series(
-                name="one GPU's memory",
-                x=(*years, 2026.0),
-                y=(*held.values(), held[GPUS[-1]]),
-                role="series-2",
-                style="steps",
-            ),
+            line("dense", map(_year, DENSE), map(_parameters, DENSE), 0, "points"),
+            line("with experts", map(_year, SPARSE), map(_parameters, SPARSE), 3, "points"),
+            line("one GPU's memory", map(float, years), most, 1, "steps"),
         ),
         marks=tuple(
-            Mark(x=_year(name), y=float(model(name).parameters), label=label, role=role)
+            Mark(x=_year(name), y=_parameters(name), label=label, role=role)
             for names, role in ((NAMED, "series-1"), (SPARSE_NAMED, "series-4"))
             for name, label in names.items()
         ),
@@ -103,8 +91,7 @@ def loss_by_parameters(*, decades: int = 6) -> Curves:
         x=Axis(label="non-embedding parameters", unit="param", scale="log10"),
         y=Axis(label="test loss, nats per token", scale="log10", low=1.0, spec="g"),
         series=(
-            Series(name="power law", x=x, y=tuple(map(float, map(power_law_loss, x))),
-                   role="series-1"),
+            line("power law", x, map(float, map(power_law_loss, x))),
         ),
         rules=tuple(
             Rule(axis="x", at=at, label=label)

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from figgen import catalog
-from figgen.charts import Axis, Bars, Column, Named, Segment, Table
+from figgen.charts import Axis, Bars, Column, Named, Table
 from figgen.errors import InputError
 from figgen.figures.mesh import hue, label_of, shown_communicators
 from figgen.figures.mesh_layouts import laid_out
+from figgen.figures.series import segments
 from figgen.models.axis_traffic import axis_traffic, between_nodes
 from figgen.models.layout import ParallelLayout, mesh_of
 from figgen.models.nic_load import nic_bytes
@@ -167,10 +168,7 @@ def order_network_bytes(
     totals = [sum(lengths) for lengths in zip(*sent.values(), strict=True)]
     return Bars(
         labels=tuple(order.replace("-", " ") for order in orders),
-        segments=tuple(
-            Segment(name=label_of(name), role=hue(name), lengths=tuple(lengths))
-            for name, lengths in sent.items()
-        ),
+        segments=segments({label_of(name): sent[name] for name in sent}, map(hue, sent)),
         axis=Axis(label="bytes per GPU and step that leave the node", unit="B", low=0.0),
         values={
             "first": Named(totals[0], "B"),

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 from typing import Literal
 
 from figgen.catalog import accelerator, link
-from figgen.charts import Axis, Bars, Named, Segment
+from figgen.charts import Axis, Bars, Named
+from figgen.figures.series import segments
 from figgen.formulas.alpha_beta import point_to_point_crossover_bytes
 from figgen.formulas.collectives import ring_all_reduce_time
 from figgen.formulas.compute_and_roofline import ridge_point
@@ -122,13 +123,7 @@ def misprint_factors() -> Bars:
     found = misprints()
     return Bars(
         labels=tuple(f"{entry.what} ({entry.side})" for entry in found),
-        segments=(
-            Segment(
-                name="printed against computed",
-                role="series-1",
-                lengths=tuple(entry.factor for entry in found),
-            ),
-        ),
+        segments=segments({"printed against computed": [entry.factor for entry in found]}),
         axis=Axis(label="factor between print and computation", scale="log10", low=1.0),
         values={
             "count": Named(len(found)),

@@ -8,7 +8,7 @@ from figgen.catalog.nccl_links import nccl_group
 from figgen.charts import Axis, Column, Curves, Named, Scalar, Series, Table
 from figgen.errors import InputError
 from figgen.figures.all_reduce_algorithms import RING, RING_PER_NIC, machine
-from figgen.figures.collective_costs import logarithmic, series_role
+from figgen.figures.series import line, logarithmic
 from figgen.formulas.alpha_beta import all_reduce_bus_bandwidth
 from figgen.models.nccl_tuning import Group, predictions
 from figgen.registry import figure
@@ -55,7 +55,7 @@ def nccl_all_reduce_times(
         for algorithm, time_s in times.items():
             fastest.setdefault(algorithm, []).append(time_s)
     series = [
-        Series(name=f"NCCL {TITLES[name]}", x=sizes, y=tuple(y), role=series_role(index))
+        line(f"NCCL {TITLES[name]}", sizes, y, index)
         for index, (name, y) in enumerate(sorted(fastest.items()))
     ]
     flat = RING if m.nodes == 1 else RING_PER_NIC

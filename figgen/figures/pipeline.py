@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from figgen.catalog import model as catalog_model
-from figgen.charts import Axis, Bars, Column, Curves, Named, Segment, Series, Slot, Table, Timeline
+from figgen.charts import Axis, Bars, Column, Curves, Named, Slot, Table, Timeline
 from figgen.errors import InputError, check_between
+from figgen.figures.series import doublings, line, segments
 from figgen.formulas.activation_memory import (
     selective_recompute_layer_activation_bytes,
     stage_activation_bytes,
@@ -151,15 +152,14 @@ def bubble_curves(
 ) -> Curves:
     """bubble_fraction over the number of microbatches, one line per (stages, chunks)."""
     check_between("most_microbatches", most_microbatches, 1, 2**30)
-    powers = most_microbatches.bit_length()  # interleaving takes M ≥ P
     series = []
     pairs = [(p, v) for p in stages for v in chunks]
-    for index, (p, v) in enumerate(pairs, 1):
-        x = tuple(2**k for k in range(powers) if v == 1 or 2**k >= p)
+    for index, (p, v) in enumerate(pairs):
+        # Interleaving takes M ≥ P.
+        x = tuple(m for m in doublings(most_microbatches, 1) if v == 1 or m >= p)
         y = tuple(interleaved_bubble_fraction(stages=p, microbatches=m, chunks=v) for m in x)
         name = f"P = {p}" + (f", V = {v}" if len(chunks) > 1 else "")
-        role = f"series-{(index - 1) % 6 + 1}"
-        series.append(Series(name=name, x=tuple(map(float, x)), y=y, role=role))
+        series.append(line(name, map(float, x), y, index))
     return Curves(
         x=Axis(label="microbatches per step M", scale="log2", spec=","),
         y=Axis(label="bubble_fraction", low=0.0, spec=".0%"),
@@ -188,10 +188,7 @@ def _peak_bars(peaks: dict[str, tuple[float, ...]], axis: Axis) -> Bars:
     """One group of bars per rank; the first and last rank's values by name."""
     return Bars(
         labels=tuple(f"rank {rank}" for rank in range(len(next(iter(peaks.values()))))),
-        segments=tuple(
-            Segment(name=title, role=f"series-{index}", lengths=peak)
-            for index, (title, peak) in enumerate(peaks.items(), 1)
-        ),
+        segments=segments(peaks),
         axis=axis,
         stacked=False,
         values={
@@ -216,10 +213,9 @@ def in_flight_over_time(
 ) -> Curves:
     """Activations held on one rank as the step goes on, by schedule."""
     series, values = [], {}
-    for index, (title, trace) in enumerate(_compared(stages, microbatches, chunks).items(), 1):
+    for index, (title, trace) in enumerate(_compared(stages, microbatches, chunks).items()):
         times, held = zip(*trace.in_flight(rank), (trace.makespan, 0.0), strict=True)
-        role = f"series-{index}"
-        series.append(Series(name=title, x=times, y=held, role=role, style="steps"))
+        series.append(line(title, times, held, index, "steps"))
         values[f"{SAID[title]}_peak"] = Named(max(held))
     return Curves(
         x=Axis(label="time, in forward passes of one microbatch", low=0.0, spec="g"),

@@ -7,9 +7,10 @@ from __future__ import annotations
 import itertools
 
 from figgen.catalog import model as catalog_model
-from figgen.charts import Axis, Column, Curves, Named, Scalar, Series, Table
+from figgen.charts import Axis, Column, Curves, Named, Scalar, Table
 from figgen.errors import InputError
 from figgen.figures.pipeline import BACKWARD, FORWARD, simulated
+from figgen.figures.series import line
 from figgen.formulas.pipeline import one_f_one_b_in_flight
 from figgen.models.communication_ratio import layer_training_flops_per_token
 from figgen.models.schedules import microbatch_group_size
@@ -87,15 +88,14 @@ def pipeline_latency(
     ]
     shares = tuple(most * k / 10 for k in range(11))
     series, values = [], {"at": Named(at), "most": Named(most)}
-    for index, (title, said, name, v) in enumerate(runs, 1):
+    for index, (title, said, name, v) in enumerate(runs):
         traces = [
             simulated(name, stages, microbatches, v, latency=share * whole)
             for share in (*shares, at)
         ]
         idle = tuple(trace.bubble_fraction for trace in traces)
         waited = (traces[-1].makespan - traces[0].makespan) / (at * whole)
-        role = f"series-{(index - 1) % 6 + 1}"
-        series.append(Series(name=title, x=shares, y=idle[:-1], role=role))
+        series.append(line(title, shares, idle[:-1], index))
         values |= {
             f"{said}_first": Named(idle[0]),
             f"{said}_at": Named(idle[-1]),

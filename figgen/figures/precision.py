@@ -7,8 +7,9 @@ from typing import TypeAlias
 
 import numpy as np
 
-from figgen.charts import Axis, Column, Curves, Named, Scalar, Series, Table
+from figgen.charts import Axis, Column, Curves, Named, Scalar, Table
 from figgen.errors import check_between
+from figgen.figures.series import line
 from figgen.formulas.data_parallel import quantization_ratio
 from figgen.models.number_formats import BLOCKS, FORMATS, Array, float_format
 from figgen.registry import figure
@@ -61,7 +62,7 @@ def rounding_error(
     check_between("lowest", lowest, -140, 0)
     check_between("highest", highest, 1, 127)
     series, values = [], {}
-    for index, name in enumerate(formats, 1):
+    for index, name in enumerate(formats):
         found = float_format(name)
         x = [2.0**k for k in range(lowest, highest + 1) if 2.0**k <= found.largest]
         x = [each for each in x if found.worst_relative_error(each) < 1]
@@ -70,10 +71,7 @@ def rounding_error(
             # The worst of the last binade lies at its start, not at the largest number.
             x.append(found.largest)
             y.append(y[-1])
-        series.append(
-            Series(name=name, x=tuple(x), y=tuple(y), role=f"series-{index}",
-                   style="line" if index % 2 else "dashed")
-        )  # fmt: skip
+        series.append(line(name, x, y, index, "dashed" if index % 2 else "line"))
         values[f"{name.split()[-1].lower()}_best"] = Named(found.epsilon / 2)
     return Curves(
         x=Axis(label="magnitude", scale="log10", spec=".0e"),

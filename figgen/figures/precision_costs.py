@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 from figgen.catalog import accelerator
 from figgen.catalog import model as catalog_model
-from figgen.charts import Axis, Bars, Column, Named, Scalar, Segment, Table
+from figgen.charts import Axis, Bars, Column, Named, Scalar, Table
 from figgen.errors import InputError, check_between
 from figgen.figures.roofline import hardware, part
+from figgen.figures.series import segments
 from figgen.formulas.data_parallel import zero_bytes_sent
 from figgen.formulas.experts import expert_all_to_all_bytes
 from figgen.formulas.pipeline import pipeline_boundary_bytes
@@ -76,17 +77,22 @@ def bytes_by_recipe(*, parameters: float = 7e9) -> Bars:
     for each in recipes:
         values[f"{each.name}_each"] = Named(each.total_bytes, "B")
         values[f"{each.name}_bytes"] = Named(each.total_bytes * parameters, "B")
-    parts = ("weight", "gradient", "optimizer")
+    parts = {
+        "weights": "weight_bytes",
+        "gradients": "gradient_bytes",
+        "optimizer": "optimizer_bytes",
+    }
     return Bars(
         labels=tuple(f"{each.label}: {each.total_bytes:g}" for each in recipes),
-        segments=tuple(
-            Segment(name=f"{name}s" if name != "optimizer" else name, role=f"series-{index}",
-                    lengths=tuple(getattr(each, f"{name}_bytes") * parameters for each in recipes))
-            for index, name in enumerate(parts, 1)
+        segments=segments(
+            {
+                part: [getattr(each, field) * parameters for each in recipes]
+                for part, field in parts.items()
+            }
         ),
         axis=Axis(label="model state, unsharded", unit="B", low=0.0, spec="bytes"),
         values=values,
-    )  # fmt: skip
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,15 +210,14 @@ def precision_layer_time(
         values[f"{key}_sent"] = Named(message / whole[key])
         values[f"{key}_faster"] = Named(whole["bf16"] / whole[key])
     values["gpu"] = Named(part(node))
-    lengths = tuple(zip(*((work, attention, message) for _, work, message in cases.values()),
-                        strict=True))  # fmt: skip
+    lengths = {
+        "matrix products": [work for _, work, _ in cases.values()],
+        "attention core, BF16": [attention] * len(cases),
+        "TP messages": [message for *_, message in cases.values()],
+    }
     return Bars(
         labels=tuple(title for title, *_ in cases.values()),
-        segments=(
-            Segment(name="matrix products", role="forward", lengths=lengths[0]),
-            Segment(name="attention core, BF16", role="backward", lengths=lengths[1]),
-            Segment(name="TP messages", role="exposed", lengths=lengths[2]),
-        ),
+        segments=segments(lengths, ("forward", "backward", "exposed")),
         axis=Axis(label="time of a layer, forward and backward", unit="s", low=0.0, spec="time"),
         values=values,
     )

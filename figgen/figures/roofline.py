@@ -11,6 +11,7 @@ from figgen.catalog import model as catalog_model
 from figgen.catalog import preset as catalog_preset
 from figgen.charts import Axis, Column, Curves, Mark, Named, Rule, Scalar, Series, Table
 from figgen.errors import InputError
+from figgen.figures.series import line, series_role
 from figgen.formulas.compute_and_roofline import (
     attainable_flops_over_network,
     data_parallel_ccr,
@@ -192,8 +193,8 @@ def communication_roofline(
         series=(*_roofs(wires, peak), _blocking(wires[1], peak)),
         rules=tuple(
             Rule(axis="x", at=ridges[wire.key], label=f"{wire.name} {ridges[wire.key]:,.0f}",
-                 role=f"series-{index}")
-            for index, wire in enumerate(wires, 1)
+                 role=series_role(index))
+            for index, wire in enumerate(wires)
         ),
         marks=tuple(
             Mark(x=p.ccr, y=peak * p.share(ridges[p.level]), label=p.label, role=p.role)
@@ -206,11 +207,11 @@ def communication_roofline(
 def _roofs(wires: tuple[Level, ...], peak: float) -> tuple[Series, ...]:
     """One roof per level: straight in these axes, so that its corner and two ends are enough."""
     series = []
-    for index, wire in enumerate(wires, 1):
+    for index, wire in enumerate(wires):
         ridge = ridge_point(peak, wire.bandwidth_bytes_per_s)
         x = (LOWEST_CCR, ridge, HIGHEST_CCR)
         y = tuple(attainable_flops_over_network(peak, wire.bandwidth_bytes_per_s, ccr) for ccr in x)
-        series.append(Series(name=wire.name, x=x, y=y, role=f"series-{index}"))
+        series.append(line(wire.name, x, y, index))
     return tuple(series)
 
 

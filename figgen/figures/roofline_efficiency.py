@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
-from typing import Literal
 
-from figgen.charts import Axis, Column, Curves, Mark, Named, Rule, Series, Table
+from figgen.charts import Axis, Column, Curves, Mark, Named, Rule, Style, Table
 from figgen.errors import InputError, check_between
 from figgen.figures.roofline import BYTES, hardware
+from figgen.figures.series import line
 from figgen.formulas.compute_and_roofline import (
     data_parallel_ccr,
     efficiency_with_overlap,
@@ -21,7 +21,7 @@ from figgen.registry import figure
 
 # Every forward computed twice: 8 FLOP per parameter and token instead of 6.
 RECOMPUTE = 8 / 6
-RULES: dict[str, tuple[str, Callable[..., float], Literal["line", "dashed"]]] = {
+RULES: dict[str, tuple[str, Callable[..., float], Style]] = {
     "overlapped": ("with overlap", efficiency_with_overlap, "line"),
     "blocking": ("no overlap", efficiency_without_overlap, "dashed"),
 }
@@ -36,10 +36,9 @@ def efficiency_by_ccr(*, decades: int = 2, per_decade: int = 10) -> Curves:
         10 ** (k / per_decade) for k in range(-decades * per_decade, decades * per_decade + 1)
     )
     series = tuple(
-        Series(name=name, x=x, y=tuple(rule(ratio, 1) for ratio in x), role=f"series-{index}",
-               style=style)
-        for index, (name, rule, style) in enumerate(RULES.values(), 1)
-    )  # fmt: skip
+        line(name, x, (rule(ratio, 1) for ratio in x), index, style)
+        for index, (name, rule, style) in enumerate(RULES.values())
+    )
     at_ridge, at_nine = (efficiency_without_overlap(ratio, 1) for ratio in (1, 9))
     return Curves(
         x=Axis(label="CCR over the ridge CCR*", scale="log10", spec=".3g"),
@@ -94,14 +93,11 @@ def strong_scaling(
     kinds = {"DDP": (data_parallel_ccr, 3), "FSDP": (fsdp_ccr, 2)}
     series = []
     values = {"ridge": Named(ridge, "FLOP/B"), "bandwidth": Named(bandwidth, "B/s")}
-    for index, (kind, (ratio, work)) in enumerate(kinds.items(), 1):
+    for index, (kind, (ratio, work)) in enumerate(kinds.items()):
         ccr = tuple(ratio(global_batch_tokens / n, BYTES, n) for n in gpus)
         for how, (words, rule, style) in RULES.items():
             y = tuple(rule(c, ridge) for c in ccr)
-            series.append(
-                Series(name=f"{kind}, {words}", x=tuple(map(float, gpus)), y=y,
-                       role=f"series-{index}", style=style)
-            )  # fmt: skip
+            series.append(line(f"{kind}, {words}", map(float, gpus), y, index, style))
             values[f"{kind.lower()}_{how}_last"] = Named(y[-1])
         # work·τ/b · D/(D − 1) with τ = G/D reaches the ridge at D = 1 + work·G/(b·CCR*).
         limit = math.floor(1 + work * global_batch_tokens / (BYTES * ridge))

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from figgen.catalog import HardwarePreset
 from figgen.catalog import model as catalog_model
-from figgen.charts import Axis, Column, Curves, Named, Rule, Scalar, Series, Table
+from figgen.charts import Axis, Column, Curves, Named, Rule, Scalar, Table
 from figgen.figures.roofline import BYTES, PRESETS, hardware, levels, part
+from figgen.figures.series import doublings, line
 from figgen.formulas.compute_and_roofline import (
     critical_tokens,
     data_parallel_ccr,
@@ -162,14 +163,13 @@ def tensor_parallel_ccr_curves(
     _, scale_up, nic, _ = levels(node, 1)
     inside, single = (ridge_point(peak, w.bandwidth_bytes_per_s) for w in (scale_up, nic))
     lent = ridge_point(peak, groups(node, 2)[1][-1])
-    sizes = tuple(2**k for k in range(1, most.bit_length()))
+    sizes = doublings(most)
     series = []
     values = {"ridge_lent": Named(lent, "FLOP/B"), "ridge_single": Named(single, "FLOP/B")}
-    for index, name in enumerate(models, 1):
+    for index, name in enumerate(models):
         found = catalog_model(name)
         y = tuple(tensor_parallel_ccr(found.shape, tp=t) for t in sizes)
-        x = tuple(float(t) for t in sizes)
-        series.append(Series(name=found.title, x=x, y=y, role=f"series-{index}"))
+        series.append(line(found.title, map(float, sizes), y, index))
         for size, ccr in zip(sizes, y, strict=True):
             ridge = inside if size <= node.gpus_per_node else lent
             values[f"{_key(name)}_tp{size}"] = Named(ccr, "FLOP/B")

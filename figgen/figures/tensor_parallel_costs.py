@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Literal
-
 from figgen.catalog import model as catalog_model
-from figgen.charts import Axis, Bars, Curves, Named, Rule, Segment, Series
+from figgen.charts import Axis, Bars, Curves, Named, Rule, Series, Style
 from figgen.errors import check_between
 from figgen.figures.roofline import hardware
+from figgen.figures.series import doublings, line, segments
 from figgen.formulas.collectives import ring_all_reduce_time
 from figgen.formulas.hierarchical_collectives import nccl_ring_latency
 from figgen.formulas.placement import pipeline_rank_bytes, sharded_data_parallel_bytes
@@ -36,10 +35,10 @@ def key(model: str) -> str:
 def tp_volume(*, models: tuple[str, ...] = MODELS, most: int = 64) -> Curves:
     """Bytes that a GPU sends per layer and sequence of the model's own length, over T."""
     check_between("most", most, 2, 2**10)
-    sizes = tuple(2**k for k in range(1, most.bit_length()))
+    sizes = doublings(most)
     series: list[Series] = []
     values: dict[str, Named] = {}
-    for index, name in enumerate(models, 1):
+    for index, name in enumerate(models):
         found = catalog_model(name)
         y = tuple(
             tensor_parallel_layer_bytes(
@@ -47,8 +46,7 @@ def tp_volume(*, models: tuple[str, ...] = MODELS, most: int = 64) -> Curves:
             )
             for tp in sizes
         )
-        x = tuple(float(size) for size in sizes)
-        series.append(Series(name=found.title, x=x, y=y, role=f"series-{index}"))
+        series.append(line(found.title, map(float, sizes), y, index))
         values |= {f"{key(name)}_tp{t}": Named(sent, "B") for t, sent in zip(sizes, y, strict=True)}
     return Curves(
         x=Axis(label="tensor-parallel size T", scale="log2", spec=","),
@@ -77,17 +75,15 @@ def tp_step_bytes(
         "dp": sharded_data_parallel_bytes(dp, shape.parameters, tp, pp, BYTES),
         "pp": pipeline_rank_bytes(microbatches, 1, 1, length, hidden, BYTES),
     }  # fmt: skip
-    segments = tuple(
-        Segment(name=f"{axis.upper()} {size}", role=axis, lengths=(float(sent[axis]),))
-        for axis, size in (("tp", tp), ("dp", dp), ("pp", pp))
-    )
+    sizes = {"tp": tp, "dp": dp, "pp": pp}
+    lengths = {f"{axis.upper()} {size}": [float(sent[axis])] for axis, size in sizes.items()}
     values = {f"{axis}_bytes": Named(amount, "B") for axis, amount in sent.items()}
     values["tp_over_dp"] = Named(sent["tp"] / sent["dp"])
     values["microbatches"] = Named(microbatches)
     values["message_bytes"] = Named(tensor_parallel_message_bytes(1, length, hidden, BYTES), "B")
     return Bars(
         labels=(shape.title,),
-        segments=segments,
+        segments=segments(lengths, sizes),
         stacked=False,
         axis=Axis(label="sent per GPU and step", unit="B", low=0.0, spec="bytes"),
         values=values,
@@ -117,7 +113,7 @@ def tp_link_ratio(
         one = ring_all_reduce_time(tp, message, 0.0, bandwidth) + latency
         return float(ALL_REDUCES * one / (work / tp / peak))
 
-    sizes = tuple(2**k for k in range(1, most.bit_length()))
+    sizes = doublings(most)
     width = node.gpus_per_node
     places = (
         ("nvlink", node.scale_up.title.partition(" (")[0], "tp", [(t, 1, nvlink) for t in sizes]),
@@ -129,7 +125,7 @@ def tp_link_ratio(
     for name, title, role, points in places:
         x = tuple(float(point[0]) for point in points)
         y = tuple(ratio(*point) for point in points)
-        style: Literal["line", "dashed"] = "dashed" if name == "single" else "line"
+        style: Style = "dashed" if name == "single" else "line"
         series.append(Series(name=title, x=x, y=y, role=role, style=style))
         values |= {f"{name}_tp{t:g}": Named(r) for t, r in zip(x, y, strict=True)}
     slower = ratio(width, width, nic) / ratio(width, 1, nvlink)

@@ -7,9 +7,10 @@ from math import ceil
 import numpy as np
 
 from figgen.catalog import model as catalog_model
-from figgen.charts import Axis, Bars, Column, Named, Scalar, Segment, Slot, Table, Timeline
+from figgen.charts import Axis, Bars, Column, Named, Scalar, Slot, Table, Timeline
 from figgen.errors import InputError, check_between
 from figgen.figures.roofline import hardware, part
+from figgen.figures.series import segments
 from figgen.formulas.activation_memory import (
     layer_activation_bytes,
     selective_recompute_layer_activation_bytes,
@@ -149,13 +150,10 @@ def sp_memory(*, model: str = "gpt-3-175b", tp: int = 8) -> Bars:
     }
     parts = zip(*(case[1:] for case in cases.values()), strict=True)
     names = ("norms and dropout", "matrix products", "attention core")
-    segments = tuple(
-        Segment(name=name, role=role, lengths=tuple(float(x) for x in lengths))
-        for name, role, lengths in zip(names, ("neutral", "tp", "series-2"), parts, strict=True)
-    )
+    lengths = {name: map(float, part) for name, part in zip(names, parts, strict=True)}
     return Bars(
         labels=tuple(case[0] for case in cases.values()),
-        segments=segments,
+        segments=segments(lengths, ("neutral", "tp", "series-2")),
         axis=Axis(label="activations per rank and layer", unit="B", low=0.0, spec="bytes"),
         values={f"{name}_bytes": Named(total, "B") for name, total in checked.items()},
     )

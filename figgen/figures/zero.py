@@ -6,8 +6,9 @@ from typing import Literal
 
 from figgen.catalog import accelerator
 from figgen.catalog import model as catalog_model
-from figgen.charts import Axis, Bars, Box, Column, Diagram, Named, Rule, Scalar, Segment, Table
+from figgen.charts import Axis, Bars, Box, Column, Diagram, Named, Rule, Scalar, Table
 from figgen.errors import InputError, check_between
+from figgen.figures.series import segments
 from figgen.formulas.scale_and_state import zero_state_bytes
 from figgen.models.collectives import bytes_sent_per_rank, trace
 from figgen.models.recipes import Recipe, recipe
@@ -96,10 +97,7 @@ def zero_memory(
         rules.append(Rule(axis="x", at=gpu.hbm_bytes, label=short))
     return Bars(
         labels=tuple(STAGES.values()),
-        segments=tuple(
-            Segment(name=part, role=f"series-{index}", lengths=tuple(p[part] for p in held))
-            for index, part in enumerate(PARTS, 1)
-        ),
+        segments=segments({part: [parts[part] for parts in held] for part in PARTS}),
         axis=Axis(label="model state per GPU", unit="B", low=0.0, spec="bytes"),
         rules=tuple(rules),
         values=values,

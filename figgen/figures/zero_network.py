@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from figgen.catalog import accelerator, link
 from figgen.catalog import model as catalog_model
-from figgen.charts import Axis, Column, Curves, Named, Rule, Scalar, Series, Table
+from figgen.charts import Axis, Column, Curves, Named, Rule, Scalar, Table
 from figgen.errors import InputError, check_between
 from figgen.figures.roofline import hardware
+from figgen.figures.series import line
 from figgen.formulas.data_parallel import (
     data_parallel_bytes,
     hsdp_replica_bytes,
@@ -78,12 +79,12 @@ def zero3_tokens(
         raise InputError("utilization", expected="above 0, at most 1", got=utilization)
     grid = tuple(1e9 * 10 ** (k / 4) for k in range(4, 13))
     series, values = [], {"utilization": Named(utilization)}
-    for index, name in enumerate(accelerators, 1):
+    for index, name in enumerate(accelerators):
         part = accelerator(name)
         short = part.title.removeprefix(part.vendor).split()[0]
         rate = utilization * part.peak_flops_per_s("bf16")
         y = tuple(_tokens(rate, b, bytes_per_param) for b in grid)
-        series.append(Series(name=short, x=grid, y=y, role=f"series-{index}"))
+        series.append(line(short, grid, y, index))
         for each in links:
             tokens = _tokens(rate, link(each).bandwidth_bytes_per_s, bytes_per_param)
             values[f"{short.lower()}_{each.replace('-', '_')}"] = Named(tokens, "token")
