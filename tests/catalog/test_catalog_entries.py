@@ -36,6 +36,36 @@ def test_accelerators_have_dense_peaks_and_one_direction(
     assert accelerator.scale_up_bandwidth_bytes_per_s == scale_up * 1e9
 
 
+SYSTEMS = json.loads((Path(__file__).parents[1] / "oracles/system_totals.json").read_text())
+
+
+@pytest.mark.parametrize("name", SYSTEMS["totals"])
+def test_systems_add_up_to_what_their_pages_print(name: str) -> None:
+    accelerator, total = catalog.accelerator(name), SYSTEMS["totals"][name]
+    gpus, sparse = total["gpus"], dict(accelerator.sparse_footnote)
+    for dtype, pflops in total["sparse"].items():
+        assert gpus * sparse[dtype].value / 1e15 == pytest.approx(pflops, rel=0.02)
+        if dtype not in total["dense"]:
+            assert gpus * accelerator.peak_flops_per_s(dtype) / 1e15 == pytest.approx(
+                pflops / 2, rel=0.02
+            )
+    for dtype, pflops in total["dense"].items():
+        assert gpus * accelerator.peak_flops_per_s(dtype) / 1e15 == pytest.approx(pflops)
+    assert gpus * accelerator.hbm_bytes / 1e12 == pytest.approx(total["memory"], rel=0.03)
+    if "memory_bandwidth" in total:
+        bandwidth = gpus * accelerator.hbm_bandwidth_bytes_per_s / 1e12
+        assert bandwidth == pytest.approx(total["memory_bandwidth"])
+    both = 2 * gpus * accelerator.scale_up_bandwidth_bytes_per_s / 1e12
+    assert both == pytest.approx(total["nvlink"], rel=0.005)
+
+
+@pytest.mark.parametrize("name", sorted(SYSTEMS["clocks"].keys() - {"note"}))
+def test_a_peak_is_clock_times_units_times_multiply_adds(name: str) -> None:
+    megahertz, units, multiply_adds = SYSTEMS["clocks"][name]
+    peak = 2 * megahertz * 1e6 * units * multiply_adds
+    assert catalog.accelerator(name).peak_flops_per_s("bf16") == pytest.approx(peak, rel=5e-4)
+
+
 @pytest.mark.parametrize(
     ("name", "gb_per_s"),
     [

@@ -51,8 +51,8 @@ def test_every_physical_quantity_from_memory_has_a_range_and_prints_it() -> None
 def test_the_disputed_peak_of_b300_prints_with_its_range() -> None:
     fp4 = catalog.accelerator("b300-sxm-hgx").fp4
     assert fp4 is not None
-    assert (fp4.low, fp4.value, fp4.high) == (12.6e15, 13.125e15, 15e15)
-    assert str(fp4) == "13125 TFLOP/s (12600 TFLOP/s to 15000 TFLOP/s)"
+    assert (fp4.low, fp4.value, fp4.high) == (13.125e15, 13.5e15, 14e15)
+    assert str(fp4) == "13500 TFLOP/s (13125 TFLOP/s to 14000 TFLOP/s)"
 
 
 def test_a_certain_value_prints_as_its_datasheet_does() -> None:
