@@ -143,7 +143,7 @@ def _table(found: StepEstimate) -> list[str]:
         for row in found.rows
     ]
     parts = [("compute", found.compute_s), ("computed again", found.recompute_s)]
-    parts += [("bubble", found.bubble_s)]
+    parts += [("pipeline idle", found.bubble_s)]
     parts += [(f"exposed {axis}", seconds) for axis, seconds in found.exposed]
     shown = [(name, seconds) for name, seconds in parts if seconds > 0]
     shown.append(("step", found.step_time_s))

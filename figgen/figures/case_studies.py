@@ -8,8 +8,11 @@ from figgen.catalog import accelerator, model
 from figgen.charts import Column, Named, Scalar, Table
 from figgen.errors import InputError, check_between
 from figgen.figures.training_published import published_step_s
+from figgen.figures.training_setup import in_words
 from figgen.figures.training_setups import TrainingStep, training_step
 from figgen.formulas.compute_and_roofline import model_flops_utilization, training_time
+from figgen.models.compute import training_flops_per_token
+from figgen.models.step import StepEstimate
 from figgen.registry import figure
 from figgen.units import format_quantity
 
@@ -40,8 +43,7 @@ def run_card(*, preset: str) -> Table:
     printed = run.model.published_parameters.value
     peak = run.peak_memory.value if run.peak_memory else None
     mfu = run.mfu.value if run.mfu else None
-    between = sum(row.sent_bytes for row in estimate.rows if row.level == "network")
-    inside = sum(row.sent_bytes for row in estimate.rows if row.level != "network")
+    inside, between = _sent_bytes(estimate)
     compared: tuple[tuple[str, float, float | None, str, str], ...] = (
         ("parameters", run.model.parameters, printed, "param", "si"),
         ("GPUs", found.setup.parallel.world_size, run.gpus, "1", ","),
@@ -74,6 +76,7 @@ def run_card(*, preset: str) -> Table:
     if step_s is not None:
         values["published_step"] = Named(step_s, "s")
         values["difference"] = Named(estimate.step_time_s / step_s - 1)
+        values["compared"] = Named(in_words(estimate.step_time_s / step_s - 1))
     if mfu is not None:
         values["published_mfu"] = Named(mfu)
     return Table(
@@ -86,6 +89,81 @@ def run_card(*, preset: str) -> Table:
         rows=tuple(rows),
         values=values,
     )
+
+
+@figure("runs-held-and-sent")
+def runs_held_and_sent(*, runs: tuple[str, ...]) -> Table:
+    """What the layouts of published runs idle, leave exposed, hold and send, as computed."""
+    rows: list[tuple[Scalar, ...]] = []
+    values: dict[str, Named] = {"count": Named(len(runs))}
+    for name in runs:
+        found = training_step(preset=name)
+        estimate, held = found.estimate, found.memory.fullest.total_bytes
+        exposed = estimate.exposed_s / estimate.step_time_s
+        inside, between = _sent_bytes(estimate)
+        rows.append((
+            found.title, _layout(found), estimate.bubble_fraction, exposed, held, inside, between,
+        ))  # fmt: skip
+        key = name.replace("-", "_")
+        values |= {
+            f"{key}_idle": Named(estimate.bubble_fraction),
+            f"{key}_exposed": Named(exposed),
+            f"{key}_memory": Named(held, "B"),
+            f"{key}_inside": Named(inside, "B"),
+            f"{key}_between": Named(between, "B"),
+        }
+    columns = (
+        Column(label="run"),
+        Column(label="layout"),
+        Column(label="idle", spec=".1%"),
+        Column(label="exposed", spec=".1%"),
+        Column(label="fullest GPU", unit="B", spec="bytes"),
+        Column(label="sent in the node", unit="B", spec="bytes"),
+        Column(label="sent between nodes", unit="B", spec="bytes"),
+    )
+    return Table(columns=columns, rows=tuple(rows), values=values)
+
+
+ATTENTION = {"6nd+attention": "the whole square", "causal": "its causal half"}
+"""How a printed rate may count attention: convention and words."""
+
+
+@figure("published-readings")
+def published_readings(*, runs: tuple[str, ...]) -> Table:
+    """What a printed FLOP rate says of the step time by how attention is counted, and what the
+    models are off by when gradients are reduced every microbatch and once a step."""
+    rows: list[tuple[Scalar, ...]] = []
+    values: dict[str, Named] = {}
+    for name in runs:
+        found, once = (training_step(preset=name, options=f"zero_stage={n}") for n in (2, 1))
+        run = found.run
+        if run is None or run.flops_rate is None or not run.tokens_per_step or not run.gpus:
+            raise InputError(f"preset {name!r}", expected="a run with a printed FLOP rate")
+        for convention, words in ATTENTION.items():
+            per_token = training_flops_per_token(run.model.shape, convention, sequence=run.sequence)
+            said = run.tokens_per_step * per_token / run.flops_rate.value / run.gpus
+            off = [each.estimate.step_time_s / said - 1 for each in (found, once)]
+            rows.append((f"{run.sequence:,} tokens", words, said, *off))
+            key = f"s{run.sequence}_{convention.partition('+')[0]}"
+            values |= {
+                f"{key}_step": Named(said, "s"),
+                f"{key}_each": Named(in_words(off[0])),
+                f"{key}_once": Named(in_words(off[1])),
+            }
+    columns = (
+        Column(label="sequence"),
+        Column(label="the rate counts"),
+        Column(label="step that it means", unit="s", spec="time"),
+        Column(label="computed, a reduction per microbatch", spec="+.0%"),
+        Column(label="computed, one reduction", spec="+.0%"),
+    )
+    return Table(columns=columns, rows=tuple(rows), values=values)
+
+
+def _sent_bytes(estimate: StepEstimate) -> tuple[float, float]:
+    """What a GPU sends in a step inside its node and between nodes."""
+    between = sum(row.sent_bytes for row in estimate.rows if row.level == "network")
+    return sum(row.sent_bytes for row in estimate.rows) - between, between
 
 
 def _layout(found: TrainingStep) -> str:

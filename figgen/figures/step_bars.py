@@ -1,4 +1,4 @@
-"""Steps beside each other as bars: computing, bubble, and exposed communication by axis."""
+"""Steps beside each other as bars: computing, idle, and exposed communication by axis."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from figgen.charts import Axis, Bars, Segment, Values
 from figgen.figures.mesh import hue, label_of
 from figgen.models.step import StepEstimate
 
-ROLES = {"computing": "series-1", "bubble": "idle"}
+ROLES = {"computing": "series-1", "pipeline idle": "idle"}
 
 
 def step_parts(estimate: StepEstimate) -> dict[str, float]:
     """Seconds of a step by what they are spent on; an axis stands for what it exposes."""
     return {
         "computing": estimate.compute_s + estimate.recompute_s,
-        "bubble": estimate.bubble_s,
+        "pipeline idle": estimate.bubble_s,
         **dict(estimate.exposed),
     }
 

@@ -31,7 +31,7 @@ def hidden_s(found: TrainingStep) -> dict[str, float]:
 
 @figure("step-breakdown", about=training_step, explorable=True)
 def step_breakdown(found: TrainingStep) -> Bars:
-    """Seconds of one step: computing, bubble, exposed communication by axis; what is hidden apart.
+    """Seconds of one step: computing, idle, exposed communication by axis; what is hidden apart.
 
     A rule stands at the published time where there is one.
     """
@@ -39,7 +39,7 @@ def step_breakdown(found: TrainingStep) -> Bars:
     parts = (
         ("computing", "series-1", estimate.compute_s),
         ("computed again", "series-3", estimate.recompute_s),
-        ("bubble", "idle", estimate.bubble_s),
+        ("pipeline idle", "idle", estimate.bubble_s),
     )
     segments = [Segment(name=name, role=role, lengths=(s, 0.0)) for name, role, s in parts if s > 0]
     segments += [
@@ -83,7 +83,13 @@ def step_values(found: TrainingStep) -> dict[str, Named]:
     if published is not None:
         values["published"] = Named(published, "s")
         values["difference"] = Named(total / published - 1)
+        values["compared"] = Named(in_words(total / published - 1))
     return values
+
+
+def in_words(difference: float) -> str:
+    """A relative difference of two times in words: "13% longer"."""
+    return f"{abs(difference):.0%} {'longer' if difference > 0 else 'shorter'}"
 
 
 SENT = (

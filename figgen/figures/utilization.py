@@ -117,7 +117,7 @@ def shares_of_wall(found: TrainingStep) -> dict[str, float]:
         "work at the peak (MFU)": mfu,
         "kernels below the peak": estimate.compute_s / wall - mfu,
         "computed again": estimate.recompute_s / wall,
-        "bubble": estimate.bubble_s / wall,
+        "pipeline idle": estimate.bubble_s / wall,
         "exposed communication": estimate.exposed_s / wall,
     }
 
@@ -134,7 +134,7 @@ def wall_shares(*, presets: tuple[str, ...] = LOSSES) -> Bars:
         key = name.replace("-", "_")
         values |= {
             f"{key}_{short}": Named(share[part])
-            for short, part in zip(("mfu", "kernels", "again", "bubble", "exposed"), parts,
+            for short, part in zip(("mfu", "kernels", "again", "idle", "exposed"), parts,
                                    strict=True)
         }  # fmt: skip
     return Bars(

@@ -218,7 +218,7 @@ def idle_by_sequence(
 
 @figure("schedule-steps", explorable=True)
 def schedule_steps(*, run: str, schedules: tuple[str, ...]) -> Bars:
-    """The step of a published run under other schedules: computing, bubble, exposed messages."""
+    """The step of a published run under other schedules: computing, idle, exposed messages."""
     steps: list[dict[str, float]] = []
     values: dict[str, Named] = {}
     for name in schedules:

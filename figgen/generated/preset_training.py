@@ -68,7 +68,7 @@ def _schedule(step: TrainingStep) -> str:
     if stages == 1:
         return (
             "## Schedule { data-search-exclude }\n\n"
-            "There is one pipeline stage, so no schedule and no bubble.\n"
+            "There is one pipeline stage, so no schedule, and no rank idles in one.\n"
         )
     small = min(stages, 4 if chunks > 1 or setup.schedule.startswith("dualpipe") else 8)
     count = min(setup.microbatches, 10 if setup.schedule.startswith("dualpipe") else 2 * small)
@@ -129,11 +129,11 @@ def _time(preset: TrainingPreset) -> str:
             "step-breakdown",
             parameters,
             caption="A step takes {{ step_time:time }}, of which {{ compute_share:.0%}} is "
-            "computing, {{ bubble_share:.0%}} bubble and {{ exposed_share:.0%}} communication "
-            "that nothing hides.",
+            "computing, {{ bubble_share:.0%}} idle in the pipeline and {{ exposed_share:.0%}} "
+            "communication that nothing hides.",
             alt="Two bars. The step of {{ step_time:time }}: computing {{ compute:time }}, "
-            "computed again {{ recompute:time }}, bubble {{ bubble:time }}, exposed communication "
-            "{{ exposed:time }}. Hidden behind it: {{ hidden:time }}.",
+            "computed again {{ recompute:time }}, pipeline idle {{ bubble:time }}, exposed "
+            "communication {{ exposed:time }}. Hidden behind it: {{ hidden:time }}.",
         )
         + "\n"
         + figure(

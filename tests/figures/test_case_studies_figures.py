@@ -8,7 +8,12 @@ import pytest
 
 from figgen.catalog import model
 from figgen.errors import InputError
-from figgen.figures.case_studies import run_card, training_hours
+from figgen.figures.case_studies import (
+    published_readings,
+    run_card,
+    runs_held_and_sent,
+    training_hours,
+)
 from figgen.registry import build
 from figgen.renderers.text import render
 
@@ -36,6 +41,32 @@ def test_configuration_of_a_run_is_the_published_one(preset: str) -> None:
         assert rows[exact][3] == ("0%" if rows[exact][2] != "–" else "–")
 
 
+LLAMA = ("llama-3-405b-8k-16384", "llama-3-405b-131k")
+
+
+def test_what_a_run_sends_is_the_sum_of_its_calls() -> None:
+    sent = build("step-communication", {"preset": "mt-nlg-530b"}).values
+    row = runs_held_and_sent(runs=("mt-nlg-530b",)).values
+    inside, between = (float(row[f"mt_nlg_530b_{where}"].value) for where in ("inside", "between"))
+    assert between == pytest.approx(float(sent["between_nodes"].value))
+    assert inside + between == pytest.approx(float(sent["sent"].value))
+
+
+# 6N + 12·L·h·s FLOPs per token (Chowdhery et al. 2022, appendix B) over the printed 380 TFLOP/s.
+def test_the_printed_rate_at_131k_means_15_or_11_seconds() -> None:
+    weights, whole = 6 * 405.85e9, 12 * 126 * 16384 * 131072
+    tokens_per_gpu = 128 * 131072 / 16384
+    found = published_readings(runs=LLAMA).values
+    for words, attention in (("6nd", whole), ("causal", whole / 2)):
+        step_s = tokens_per_gpu * (weights + attention) / 380e12
+        assert found[f"s131072_{words}_step"].value == pytest.approx(step_s, rel=0.01)
+
+
+def test_readings_need_a_printed_rate() -> None:
+    with pytest.raises(InputError, match="printed FLOP rate"):
+        published_readings(runs=("opt-175b",))
+
+
 # Touvron et al. 2023 say "about 21 days" of LLaMA 65B on 2,048 GPUs at "around 380" tokens/s/GPU.
 def test_llama_65b_took_21_days_at_380_tokens_per_second_and_gpu() -> None:
     rows = {row[0]: row for row in training_hours().rows}
@@ -61,4 +92,6 @@ def test_map_preset_has_no_card() -> None:
 
 def test_case_studies_as_text(golden: Callable[[str, str], None]) -> None:
     golden("training-hours", render(build("training-hours", {})))
+    golden("runs-held-and-sent", render(runs_held_and_sent(runs=("mt-nlg-530b", "opt-175b"))))
+    golden("published-readings", render(published_readings(runs=LLAMA)))
     golden("run-card", render(build("run-card", {"preset": "mt-nlg-530b"})))
