@@ -32,8 +32,8 @@ def configurations() -> dict[str, Any]:
         "accelerators": {name: _accelerator(a) for name, a in catalog.ACCELERATORS.items()},
         "links": {name: _link(found) for name, found in catalog.LINKS.items()},
         "latencies": {
-            "scale_up_s": nccl.step_latency("nvlink").value,
-            "network_s": nccl.step_latency("net").value,
+            "scale_up_s": nccl.scale_up_latency_s,
+            "network_s": nccl.network_latency_s,
         },
         "presets": {
             name: _preset(found)

@@ -91,7 +91,7 @@ def test_help_shows_examples_that_run(said: Said, capsys: pytest.CaptureFixture[
         (("--efficiency", "nan"), "compute_efficiency"),
         (("--dtype", "fp4"), "has no dense fp4 matrix peak"),
         (("--ep", "2", "--etp", "1"), "ep: expected 1, the model has no experts"),
-        (("--gpus-per-node", "16", "--nodes", "4"), "gpus-per-node: expected at most 8"),
+        (("--gpus-per-node", "16", "--nodes", "4"), "gpus_per_node: expected at most 8"),
     ],
 )
 def test_bad_input_is_one_line_and_status_two(

@@ -15,6 +15,7 @@ from collections.abc import Mapping
 from typing import TypeVar
 
 from figgen.catalog import load
+from figgen.catalog.clusters import cluster
 from figgen.catalog.hardware import Accelerator, Link
 from figgen.catalog.measurements import Measurement
 from figgen.catalog.models import Model
@@ -47,6 +48,7 @@ __all__ = [
     "TrainingPreset",
     "Value",
     "accelerator",
+    "cluster",
     "link",
     "measurement",
     "model",

@@ -65,49 +65,22 @@ class NcclTuning:
             bandwidth_caps={name: numbers[f"bandwidth-{name}"] for name in ARCHITECTURES},
         )
 
-    def base_latency(self, algorithm: str = "ring", protocol: str = "simple") -> Value:
-        """Latency that one operation pays once."""
-        return self._step("latency-base", algorithm, protocol)
+    @property
+    def scale_up_latency_s(self) -> float:
+        """One step of a ring over NVLink, with the Simple protocol."""
+        return self.constants.step_latency_s["nvlink"]["ring_simple"]
 
-    def step_latency(
-        self, transport: str, algorithm: str = "ring", protocol: str = "simple"
-    ) -> Value:
-        """Latency of one step over "nvlink", "pci" or "net"."""
-        _known("transport", transport, TRANSPORTS)
-        return self._step(f"latency-{transport}", algorithm, protocol)
-
-    def network_overhead(self, host: str = "intel_x86") -> Value:
-        """Time to post to the network; tripled for the Simple protocol."""
-        return self._value("latency-overhead", "host", host)
+    @property
+    def network_latency_s(self) -> float:
+        """One step of a ring over the network, with the Simple protocol."""
+        return self.constants.step_latency_s["net"]["ring_simple"]
 
     def link_bandwidth(self, link: str) -> Value:
         """What NCCL reckons with for one link, for example "sm90_nvlink" (one of 18)."""
-        return self._value("bandwidth-link", "link", link)
-
-    def bandwidth_cap(self, cap: str, architecture: str, nodes: int = 1) -> Value:
-        """The most that a protocol carries on an architecture: "ll_max" whole, others a channel.
-
-        Raises InputError for an unknown cap or architecture.
-        """
-        _known("architecture", architecture, ARCHITECTURES)
-        _known("bandwidth cap", cap, CAPS)
-        span = SPANS[min(nodes, 3) - 1] if nodes >= 1 else str(nodes)
-        return self._value(f"bandwidth-{architecture}", "cap", f"{cap}_{span}")
-
-    def nvls_efficiency(self, architecture: str) -> Value:
-        """Share of the link that NVLink SHARP reaches; 0 where there is none."""
-        _known("architecture", architecture, ARCHITECTURES)
-        return self._value(f"bandwidth-{architecture}", "efficiency", "nvls_efficiency")
-
-    def _step(self, table: str, algorithm: str, protocol: str) -> Value:
-        _known("algorithm", algorithm, ALGORITHMS)
-        _known("protocol", protocol, PROTOCOLS)
-        return self._value(table, "constant", f"{algorithm}_{protocol}")
-
-    def _value(self, table: str, kind: str, key: str) -> Value:
-        values = dict(dict(self.tables)[table])
-        _known(kind, key, tuple(values))
-        return values[key]
+        values = dict(dict(self.tables)["bandwidth-link"])
+        if link not in values:
+            raise unknown("NCCL link", link, values)
+        return values[link]
 
 
 def read_nccl(content: str, sources: Mapping[str, str]) -> NcclTuning:
@@ -123,8 +96,3 @@ def _keys(place: Place, table: Mapping[str, Any]) -> Keys:
     if place.entry not in TABLES:
         raise unknown("table of nccl.toml", place.entry, TABLES)
     return TABLES[place.entry]
-
-
-def _known(kind: str, got: str, known: tuple[str, ...]) -> None:
-    if got not in known:
-        raise unknown(f"NCCL {kind}", got, known)

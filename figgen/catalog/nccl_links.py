@@ -15,18 +15,15 @@ BRICKS = {
 }
 """Link of the catalog → NCCL's architecture and its constant for one of the link's lanes."""
 
-TRANSPORTS = {"scale-up": "nvlink", "scale-out": "net"}
-"""Kind of link → the key of NCCL's latencies."""
-
 
 def step_latency_s(link: Link) -> float:
     """NCCL's constant for one step of a ring over this link, with the Simple protocol.
 
     Raises InputError for a link of the host, which no ring runs over.
     """
-    if link.kind not in TRANSPORTS:
+    if link.kind == "host":
         raise InputError("link", expected="a scale-up or scale-out link", got=link.name)
-    return nccl().step_latency(TRANSPORTS[link.kind], "ring", "simple").value
+    return nccl().scale_up_latency_s if link.kind == "scale-up" else nccl().network_latency_s
 
 
 def nccl_group(link: Link, ranks: int, nodes: int, nic: Link) -> Group:

@@ -215,8 +215,8 @@ def _hardware(entry: Entry, known: _Known) -> HardwarePreset:
         nic=referred(entry, "nic", known.links, "links.toml"),
         gpus_per_node=gpus_per_node,
         nics_per_node=entry.whole("nics_per_node"),
-        scale_up_latency_s=known.nccl.step_latency("nvlink").value,
-        network_latency_s=known.nccl.step_latency("net").value,
+        scale_up_latency_s=known.nccl.scale_up_latency_s,
+        network_latency_s=known.nccl.network_latency_s,
         source=entry.source,
         note=entry.note,
     )

@@ -6,7 +6,7 @@ import argparse
 from dataclasses import asdict
 from typing import TYPE_CHECKING
 
-from figgen.catalog import accelerator, link, nccl_tuning
+from figgen import catalog
 from figgen.commands import Answer, add_verb
 from figgen.commands.training import add_setup_options, aligned, described, setup_data, setup_of
 from figgen.errors import InputError
@@ -110,19 +110,8 @@ def _utilisation(found: StepEstimate, cluster: Cluster, convention: str) -> floa
 
 def cluster_of(options: argparse.Namespace) -> Cluster:
     """GPUs of the catalog on a network of one link each, with NCCL's latencies of a ring step."""
-    chip, nccl = accelerator(options.accelerator), nccl_tuning()
-    if options.gpus_per_node > chip.scale_up_domain:
-        expected = f"at most {chip.scale_up_domain}, the scale-up domain of {chip.name}"
-        raise InputError("gpus-per-node", expected=expected, got=options.gpus_per_node)
-    peak_flops_per_s, nic = chip.peak_flops_per_s(options.dtype), link(options.nic)
-    sharing = options.gpus_per_node if nic.per == "node" else 1
-    return Cluster(
-        peak_flops_per_s=peak_flops_per_s,
-        scale_up_bandwidth_bytes_per_s=chip.scale_up_bandwidth_bytes_per_s,
-        network_bandwidth_bytes_per_s=nic.bandwidth_bytes_per_s / sharing,
-        scale_up_latency_s=nccl.step_latency("nvlink").value,
-        network_latency_s=nccl.step_latency("net").value,
-    )
+    chip, nic = catalog.accelerator(options.accelerator), catalog.link(options.nic)
+    return catalog.cluster(chip, nic, options.dtype, options.gpus_per_node)
 
 
 def _table(found: StepEstimate) -> list[str]:

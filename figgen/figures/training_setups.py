@@ -37,21 +37,10 @@ class TrainingStep:
     accelerator: catalog.Accelerator
     nic: catalog.Link
     dtype: str
+    cluster: Cluster
     compute_efficiency: float
     assumed: frozenset[str]
     given: frozenset[str]
-
-    @property
-    def cluster(self) -> Cluster:
-        """The hardware, with NCCL's latencies of a ring step."""
-        nccl = catalog.nccl_tuning()
-        return Cluster(
-            peak_flops_per_s=self.accelerator.peak_flops_per_s(self.dtype),
-            scale_up_bandwidth_bytes_per_s=self.accelerator.scale_up_bandwidth_bytes_per_s,
-            network_bandwidth_bytes_per_s=self.nic.bandwidth_bytes_per_s,
-            scale_up_latency_s=nccl.step_latency("nvlink").value,
-            network_latency_s=nccl.step_latency("net").value,
-        )
 
     @property
     def estimate(self) -> StepEstimate:
@@ -235,9 +224,7 @@ def _assembled(
     accelerator = catalog.accelerator(str(chosen.pop("accelerator")))
     nic, dtype = catalog.link(str(chosen.pop("nic"))), str(chosen.pop("dtype"))
     efficiency = float(str(chosen.pop("compute_efficiency")))
-    if parallel.gpus_per_node > accelerator.scale_up_domain:
-        expected = f"at most {accelerator.scale_up_domain}, one scale-up domain"
-        raise InputError("gpus_per_node", expected=expected, got=parallel.gpus_per_node)
+    cluster = catalog.cluster(accelerator, nic, dtype, parallel.gpus_per_node)
     if "recipe" in chosen:
         chosen["recipe"] = recipe(str(chosen["recipe"]))
     schedule = chosen.get("schedule", "1f1b")
@@ -245,7 +232,7 @@ def _assembled(
         raise unknown("schedule", str(schedule), SCHEDULES)
     return TrainingStep(
         title=title, run=run, model=model, accelerator=accelerator, nic=nic, dtype=dtype,
-        setup=TrainingSetup(shape=model.shape, parallel=parallel, **chosen),  # type: ignore[arg-type]
+        cluster=cluster, setup=TrainingSetup(shape=model.shape, parallel=parallel, **chosen),  # type: ignore[arg-type]
         compute_efficiency=efficiency,
         assumed=open_ends - (published(run) if run else frozenset()),
         given=frozenset(),

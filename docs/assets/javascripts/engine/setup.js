@@ -54,7 +54,7 @@ function hardware(catalog, given, { gpus_per_node }) {
   const [accelerator, chip] = named("accelerator", given.accelerator, catalog.accelerators);
   if (gpus_per_node > (chip.scale_up_domain ?? Infinity)) {
     const expected = `at most ${chip.scale_up_domain}, the scale-up domain of ${accelerator}`;
-    throw new InputError("gpus-per-node", { expected, got: gpus_per_node });
+    throw new InputError("gpus_per_node", { expected, got: gpus_per_node });
   }
   const peaks = chip.peaks ?? { [dtype]: chip.peak_flops_per_s };
   if (!Object.hasOwn(peaks, dtype)) {
