@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from figgen.catalog import model as catalog_model
-from figgen.charts import Axis, Bars, Column, Curves, Named, Rule, Scalar, Segment, Series, Table
+from figgen.charts import Axis, Bars, Column, Curves, Named, Rule, Scalar, Table
 from figgen.errors import InputError, check_between
-from figgen.figures.training_setup import ROLES, SAID
+from figgen.figures.series import doublings, line, segments
+from figgen.figures.training_setup import memory_segments
 from figgen.figures.training_setups import training_step
 from figgen.models.activations import layer_bytes, layer_tensors
-from figgen.models.memory import PARTS
 from figgen.registry import figure
 
 SHOWN = ("gpt-3-175b", "llama-3-8b", "llama-3-405b", "mixtral-8x7b", "deepseek-v3")
@@ -39,14 +39,7 @@ def parameter_parts(*, models: tuple[str, ...] = SHOWN) -> Bars:
     }
     return Bars(
         labels=tuple(entry.title for entry in found.values()),
-        segments=tuple(
-            Segment(
-                name=part,
-                role=f"series-{index}",
-                lengths=tuple(share[name][part] for name in found),
-            )
-            for index, part in enumerate(WHERE, 1)
-        ),
+        segments=segments({part: [share[name][part] for name in found] for part in WHERE}),
         axis=Axis(label="share of all parameters", low=0.0, high=1.0, spec=".0%"),
         values=values,
     )
@@ -78,7 +71,7 @@ def activation_modes(*, model: str = "gpt-3-175b") -> Bars:
     layers = catalog_model(model).layers
     return Bars(
         labels=tuple(kept),
-        segments=(Segment(name="one layer", role="series-1", lengths=tuple(kept.values())),),
+        segments=segments({"one layer": kept.values()}),
         axis=Axis(label="activations of a layer and sequence", unit="B", low=0.0, spec="bytes"),
         values={
             **{key: Named(size, "B") for key, size in zip(keys, kept.values(), strict=True)},
@@ -147,14 +140,7 @@ def memory_choices(*, model: str = "llama-3-70b", nodes: int = 8) -> Bars:
     keys = ("replicated", "zero3", "tp", "tp_pp", "tp_pp_full", "tp_cp_pp")
     return Bars(
         labels=tuple(found),
-        segments=tuple(
-            Segment(
-                name=SAID.get(part, part),
-                role=ROLES[part],
-                lengths=tuple(estimate.fullest.bytes_of(part) for estimate in found.values()),
-            )
-            for part in PARTS
-        ),
+        segments=memory_segments([estimate.fullest for estimate in found.values()]),
         axis=Axis(label="memory of the fullest GPU", unit="B", low=0.0, spec="bytes"),
         rules=(Rule(axis="x", at=capacity, label="capacity"),),
         values={
@@ -183,7 +169,7 @@ def memory_by_sequence(
     """Memory of the fullest GPU over the sequence length, by what is recomputed."""
     if longest < 4096 or longest & (longest - 1):
         raise InputError("longest", expected="a power of two, at least 4096", got=longest)
-    lengths = tuple(2**power for power in range(11, longest.bit_length()))
+    lengths = doublings(longest, 2048)
     lines, capacity = {}, 0.0
     for label, mode in RECOMPUTED.items():
         held = []
@@ -205,9 +191,8 @@ def memory_by_sequence(
         x=Axis(label="sequence length in tokens", scale="log2", spec=","),
         y=Axis(label="memory of the fullest GPU", unit="B", scale="log10", low=1e10),
         series=tuple(
-            Series(name=f"recompute {label}", x=tuple(map(float, lengths)), y=held,
-                   role=f"series-{index}")
-            for index, (label, held) in enumerate(lines.items(), 1)
+            line(f"recompute {label}", map(float, lengths), held, index)
+            for index, (label, held) in enumerate(lines.items())
         ),
         rules=(Rule(axis="y", at=capacity, label="capacity"),),
         values={

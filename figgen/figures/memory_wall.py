@@ -15,18 +15,21 @@ from figgen.charts import (
     Named,
     Rule,
     Scalar,
-    Segment,
     Table,
 )
 from figgen.errors import check_between
 from figgen.figures.roofline import hardware
+from figgen.figures.series import segments
 from figgen.formulas.scale_and_state import gpus_to_hold
 from figgen.models.recipes import RECIPES
 from figgen.models.recipes import recipe as named_recipe
 from figgen.registry import figure
 
-PARTS = (("weights", "weight_bytes"), ("gradients", "gradient_bytes"),
-         ("optimizer state", "optimizer_bytes"))  # fmt: skip
+PARTS = {
+    "weights": "weight_bytes",
+    "gradients": "gradient_bytes",
+    "optimizer state": "optimizer_bytes",
+}
 
 
 @figure("state-by-recipe")
@@ -39,13 +42,11 @@ def state_by_recipe(*, parameters: float = 7e9, memory: str = "h100-sxm-80gb") -
     most = max(totals.values())
     return Bars(
         labels=tuple(f"{entry.name}: {entry.label}" for entry in recipes),
-        segments=tuple(
-            Segment(
-                name=part,
-                role=f"series-{index}",
-                lengths=tuple(parameters * getattr(entry, field) for entry in recipes),
-            )
-            for index, (part, field) in enumerate(PARTS, 1)
+        segments=segments(
+            {
+                part: [parameters * getattr(entry, field) for entry in recipes]
+                for part, field in PARTS.items()
+            }
         ),
         axis=Axis(label="bytes before activations", unit="B", low=0.0),
         # For a few parameters the line would push the bars into the axis.
@@ -134,14 +135,7 @@ def bandwidth_ladder() -> Bars:
         values |= {f"{key}_{level.lower()}": Named(speeds[level], "B/s") for level in levels}
     return Bars(
         labels=levels,
-        segments=tuple(
-            Segment(
-                name=GENERATIONS[name],
-                role=f"series-{index}",
-                lengths=tuple(speeds[level] for level in levels),
-            )
-            for index, (name, speeds) in enumerate(reached.items(), 1)
-        ),
+        segments=segments({GENERATIONS[name]: speeds.values() for name, speeds in reached.items()}),
         axis=Axis(label="bandwidth per GPU and direction", unit="B/s", scale="log10", low=1e10),
         stacked=False,
         values=values,

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from figgen.charts import Axis, Bars, Column, Named, Rule, Scalar, Segment, Table
 from figgen.errors import check_between
 from figgen.figures.mesh import hue, label_of
+from figgen.figures.series import segments
 from figgen.figures.training_published import published_step_s
 from figgen.figures.training_setups import TrainingStep, training_step
 from figgen.models.memory import PARTS, RankMemory
@@ -41,8 +44,8 @@ def step_breakdown(found: TrainingStep) -> Bars:
         ("computed again", "series-3", estimate.recompute_s),
         ("pipeline idle", "idle", estimate.bubble_s),
     )
-    segments = [Segment(name=name, role=role, lengths=(s, 0.0)) for name, role, s in parts if s > 0]
-    segments += [
+    shown = [Segment(name=name, role=role, lengths=(s, 0.0)) for name, role, s in parts if s > 0]
+    shown += [
         Segment(name=label_of(axis), role=hue(axis), lengths=(seconds, hidden[axis]))
         for axis, seconds in estimate.exposed
         if seconds > 0 or hidden[axis] > 0
@@ -51,7 +54,7 @@ def step_breakdown(found: TrainingStep) -> Bars:
     rules = () if published is None else (Rule(axis="x", at=published, label="published"),)
     return Bars(
         labels=("the step", "hidden behind it"),
-        segments=tuple(segments),
+        segments=tuple(shown),
         axis=Axis(label="time on the GPU that works longest", unit="s", low=0.0, spec="time"),
         rules=rules,
         values=step_values(found),
@@ -131,7 +134,6 @@ def step_communication(found: TrainingStep) -> Table:
     return Table(columns=columns, rows=tuple(rows), values=values)
 
 
-ROLES = dict(zip(PARTS, (*(f"series-{index}" for index in range(1, 7)), "neutral"), strict=True))
 SAID = {
     "recomputed": "one layer again",
     "communication": "buffers of communication",
@@ -165,17 +167,17 @@ def memory_by_stage(step: TrainingStep, *, most: int = 8) -> Bars:
     }
     return Bars(
         labels=tuple(_ranks_words(first, last) for first, last, _ in shown),
-        segments=tuple(
-            Segment(
-                name=SAID.get(name, name),
-                role=ROLES[name],
-                lengths=tuple(rank.bytes_of(name) for _, _, rank in shown),
-            )
-            for name in PARTS
-        ),
+        segments=memory_segments([rank for _, _, rank in shown]),
         axis=Axis(label="memory per GPU", unit="B", low=0.0, spec="bytes"),
         rules=(Rule(axis="x", at=capacity, label="capacity"),),
         values=values,
+    )
+
+
+def memory_segments(ranks: Sequence[RankMemory]) -> tuple[Segment, ...]:
+    """The parts of bars that stand for what ranks hold."""
+    return segments(
+        {SAID.get(name, name): [rank.bytes_of(name) for rank in ranks] for name in PARTS}
     )
 
 

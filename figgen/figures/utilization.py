@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from figgen.catalog import run as catalog_run
-from figgen.charts import Axis, Bars, Column, Curves, Named, Scalar, Segment, Series, Table
+from figgen.charts import Axis, Bars, Column, Curves, Named, Scalar, Series, Table
 from figgen.errors import InputError
+from figgen.figures.series import line, segments
 from figgen.figures.training_setups import TrainingStep, training_step
 from figgen.models.compute import CONVENTIONS, utilisation
 from figgen.registry import figure
@@ -37,22 +38,19 @@ def mfu_conventions(*, run: str = "korthikanti22-175b-seqsel") -> Bars:
             )  # fmt: skip
         except InputError:
             continue  # a convention that does not cover the shape
-    kinds = {"MFU": False, "HFU": True}
     values = {
         name.replace("+", "_").replace("-", "_"): Named(share) for name, share in shares.items()
     }
     return Bars(
         labels=tuple(SHORT[name] for name in shares),
-        segments=tuple(
-            Segment(
-                name=kind,
-                role=role,
-                lengths=tuple(
+        segments=segments(
+            {
+                kind: [
                     share if CONVENTIONS[name].hardware is hardware else 0.0
                     for name, share in shares.items()
-                ),
-            )
-            for (kind, hardware), role in zip(kinds.items(), ("series-1", "series-2"), strict=True)
+                ]
+                for kind, hardware in (("MFU", False), ("HFU", True))
+            }
         ),
         axis=Axis(label="share of the dense peak", low=0.0, spec=".1%"),
         values={
@@ -139,10 +137,7 @@ def wall_shares(*, presets: tuple[str, ...] = LOSSES) -> Bars:
         }  # fmt: skip
     return Bars(
         labels=tuple(each.title for each in found.values()),
-        segments=tuple(
-            Segment(name=part, role=role, lengths=tuple(shares[name][part] for name in found))
-            for part, role in zip(parts, roles, strict=True)
-        ),
+        segments=segments({part: [shares[name][part] for name in found] for part in parts}, roles),
         axis=Axis(label="share of the wall time", low=0.0, high=1.0, spec=".0%"),
         values=values,
     )
@@ -158,27 +153,19 @@ SCALED = {
 @figure("published-scaling", explorable=True)
 def published_scaling() -> Curves:
     """Tokens per second and GPU of published series, over the GPUs, as a share of the first."""
-    lines = {}
+    series: list[Series] = []
     for label, names in SCALED.items():
-        found = [catalog_run(name) for name in names]
-        points = [
-            (float(each.gpus), each.model_flops_utilisation())
-            for each in found
-            if each.gpus and each.tokens_per_s_per_gpu is not None
-        ]
-        if len(points) >= 2:
-            lines[label] = points
-    values: dict[str, Named] = {"series": Named(len(lines))}
-    for index, points in enumerate(lines.values(), 1):
-        values[f"kept_{index}"] = Named(points[-1][1] / points[0][1])
-        values[f"factor_{index}"] = Named(points[-1][0] / points[0][0])
+        found = [run for run in map(catalog_run, names) if run.tokens_per_s_per_gpu is not None]
+        gpus = [run.gpus for run in found if run.gpus]
+        shares = [run.model_flops_utilisation() for run in found if run.gpus]
+        series.append(line(label, map(float, gpus), shares, len(series)))
+    values: dict[str, Named] = {"series": Named(len(series))}
+    for index, each in enumerate(series, 1):
+        values[f"kept_{index}"] = Named(each.y[-1] / each.y[0])
+        values[f"factor_{index}"] = Named(each.x[-1] / each.x[0])
     return Curves(
         x=Axis(label="GPUs", scale="log2", spec=","),
         y=Axis(label="MFU from the printed throughput", low=0.0, high=0.7, spec=".0%"),
-        series=tuple(
-            Series(name=label, x=tuple(x for x, _ in points), y=tuple(y for _, y in points),
-                   role=f"series-{index}")
-            for index, (label, points) in enumerate(lines.items(), 1)
-        ),
+        series=tuple(series),
         values=values,
     )  # fmt: skip

@@ -5,9 +5,10 @@ from __future__ import annotations
 from functools import lru_cache
 
 from figgen.catalog import model as catalog_model
-from figgen.charts import Axis, Bars, Column, Curves, Named, Scalar, Segment, Series, Table
+from figgen.charts import Axis, Bars, Column, Curves, Named, Scalar, Table
 from figgen.errors import InputError, check_between
 from figgen.figures.pipeline import MOST_DRAWN
+from figgen.figures.series import line, segments
 from figgen.figures.step_bars import step_bars, step_parts
 from figgen.figures.training_setups import training_step
 from figgen.models.model_shape import ModelShape
@@ -134,10 +135,7 @@ def schedule_frontier(*, stages: int = 8, microbatches: int = 32) -> Bars:
         }
     return Bars(
         labels=tuple(labels),
-        segments=(
-            Segment(name="idle share", role="idle", lengths=tuple(idle)),
-            Segment(name="activations", role="series-1", lengths=tuple(peak)),
-        ),
+        segments=segments({"idle share": idle, "activations": peak}, ("idle", "series-1")),
         axis=Axis(label="as a multiple of 1F1B's", low=0.0, spec=".2f"),
         stacked=False,
         values=values,
@@ -191,7 +189,7 @@ def idle_by_sequence(
     shape = catalog_model(model).shape
     series = []
     values: dict[str, Named] = {}
-    for index, name in enumerate(schedules, 1):
+    for index, name in enumerate(schedules):
         idle = []
         for sequence in sequences:
             work = layer_parts(shape, sequence)
@@ -199,14 +197,7 @@ def idle_by_sequence(
             times = (work.forward, work.backward_input, work.backward_weight)
             parts = (times[0] / whole, times[1] / whole, times[2] / whole)
             idle.append(split_trace(name, stages, microbatches, parts).bubble_fraction)
-        series.append(
-            Series(
-                name=TITLES[name],
-                x=tuple(map(float, sequences)),
-                y=tuple(idle),
-                role=f"series-{(index - 1) % 6 + 1}",
-            )
-        )
+        series.append(line(TITLES[name], map(float, sequences), idle, index))
         values |= {f"{_key(name)}_first": Named(idle[0]), f"{_key(name)}_last": Named(idle[-1])}
     return Curves(
         x=Axis(label="tokens of a sequence", scale="log2", spec=","),
