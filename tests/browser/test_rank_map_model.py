@@ -317,8 +317,16 @@ def test_what_a_pasted_command_line_does_not_say_of_the_layout_is_named(ask: Ask
         "srun --nodes 3 --ntasks-per-node 8 x --tensor-model-parallel-size 0",
         "<img src=x onerror=alert(1)>",
         "",
+        # Options of Megatron-LM@d98e8a64 that are about parallelism and move no rank.
+        "--nnodes 2 --sequence-parallel --hierarchical-context-parallel-sizes 2 4 "
+        "--pipeline-model-parallel-layout E|tt*4|L --pipeline-model-parallel-comm-backend nccl "
+        "--num-virtual-stages-per-pipeline-rank 2 --num-layers-per-virtual-pipeline-stage 1 "
+        "--data-parallel-sharding-strategy optim --overlap-moe-expert-parallel-comm",
+        "--nnodes 2 --use-tp-pp-dp-maping",
     ]
-    good, bad, missing, slip, zero, hostile, empty = ask("pasted", cases)
+    good, bad, missing, slip, zero, hostile, empty, others, typed = ask("pasted", cases)
+    assert (others["problems"], len(others["aside"])) == ([], 8)
+    assert "did you mean --use-tp-pp-dp-mapping" in typed["problems"][0]
     assert good["changes"] == {
         "nodes": 4, "gpus": 8, "tp": 8, "cp": 1, "ep": 1, "etp": None, "pp": 2, "dp": None,
         "order": "megatron-tp-pp-dp",

@@ -144,6 +144,9 @@ const OPTIONS = new Map(
   }),
 );
 const MAPPING = "use-tp-pp-dp-mapping";
+// Megatron's own options that look like those of the layout and leave the ranks where they are.
+const OWN =
+  /^(ckpt|data-parallel|hierarchical|hybrid|overlap|rl-inference)-|^sequence-parallel$|-(comm-backend|layout)$/;
 
 /**
  * What a command line for Megatron says of the layout: `changes` to a state, `aside` the options
@@ -179,7 +182,7 @@ export function readMegatron(text) {
   });
   const slips = [...new Set(aside)].flatMap((flag) => {
     const near = closest(flag.slice(2), [...OPTIONS.keys(), MAPPING], 1)[0];
-    return near && /parallel|mapping|nproc|nnodes/.test(flag) && near.length > 5
+    return near && /parallel|map|nproc|nnode/.test(flag) && !OWN.test(flag.slice(2))
       ? [`${flag} is no option of the layout; did you mean --${near}?`]
       : [];
   });
