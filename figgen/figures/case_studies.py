@@ -7,7 +7,7 @@ import math
 from figgen.catalog import accelerator, model
 from figgen.charts import Column, Named, Scalar, Table
 from figgen.errors import InputError, check_between
-from figgen.figures.training_published import published_step_s
+from figgen.figures.training_published import computed_mfu, published_step_s
 from figgen.figures.training_setup import in_words
 from figgen.figures.training_setups import TrainingStep, training_step
 from figgen.formulas.compute_and_roofline import model_flops_utilization, training_time
@@ -49,7 +49,7 @@ def run_card(*, preset: str) -> Table:
         ("GPUs", found.setup.parallel.world_size, run.gpus, "1", ","),
         ("tokens per step", tokens, run.tokens_per_step, "token", "si"),
         ("step time", estimate.step_time_s, step_s, "s", "time"),
-        ("MFU", estimate.model_flops_utilisation, mfu, "1", ".1%"),
+        ("MFU", computed_mfu(found), mfu, "1", ".1%"),
         ("memory of the fullest GPU", held.fullest.total_bytes, peak, "B", "bytes"),
         ("bubble_fraction", estimate.bubble_fraction, None, "1", ".1%"),
         ("exposed communication", estimate.exposed_s / estimate.step_time_s, None, "1", ".1%"),
@@ -64,7 +64,7 @@ def run_card(*, preset: str) -> Table:
     values = {
         "gpus": Named(found.setup.parallel.world_size, "GPU"),
         "step_time": Named(estimate.step_time_s, "s"),
-        "mfu": Named(estimate.model_flops_utilisation),
+        "mfu": Named(computed_mfu(found)),
         "memory": Named(held.fullest.total_bytes, "B"),
         "capacity": Named(held.capacity_bytes or math.nan, "B"),
         "bubble": Named(estimate.bubble_fraction),

@@ -249,7 +249,7 @@ def _nodes(nodes: list[str], row: int, y: float, title: str) -> list[Box]:
     boxes = []
     for at, node in enumerate(nodes):
         left = at * across
-        head = f"{title}: node {at}" if at == 0 else f"node {at}"
+        head = f"{title}: node {at}"
         boxes.append(
             Box(name=f"{row}.{at}", lines=(head,), x=left, y=y, width=across - 0.1, height=1.45,
                 frame=True)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from figgen import catalog
 from figgen.errors import InputError
-from figgen.models.compute import training_flops_per_token
+from figgen.figures.training_setups import TrainingStep
+from figgen.models.compute import training_flops_per_token, utilisation_of_step
 
 
 def published_step_s(run: catalog.Run) -> float | None:
@@ -23,6 +24,21 @@ def published_step_s(run: catalog.Run) -> float | None:
     if rate is None or per_token is None:
         return None
     return run.tokens_per_step * per_token / rate / run.gpus
+
+
+def computed_mfu(found: TrainingStep) -> float:
+    """MFU of a computed step, with attention counted as the run's own percentage counts it."""
+    if found.run is None or found.run.attention != "causal":
+        return found.estimate.model_flops_utilisation
+    return utilisation_of_step(
+        found.setup.shape,
+        "causal",
+        step_time_s=found.estimate.step_time_s,
+        tokens_per_step=found.setup.tokens_per_step,
+        gpus=found.setup.parallel.world_size,
+        peak_flops_per_s=found.cluster.peak_flops_per_s,
+        sequence=found.setup.sequence,
+    )
 
 
 def how_published(run: catalog.Run) -> str:

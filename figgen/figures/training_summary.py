@@ -5,7 +5,7 @@ from __future__ import annotations
 from figgen.charts import Column, Named, Scalar, Table
 from figgen.errors import InputError
 from figgen.figures.mesh import label_of
-from figgen.figures.training_published import published_step_s
+from figgen.figures.training_published import computed_mfu, published_step_s
 from figgen.figures.training_setup import LEVELS
 from figgen.figures.training_setups import TrainingStep, training_step
 from figgen.formulas.compute_and_roofline import ridge_point
@@ -145,7 +145,7 @@ def published_and_computed(*, runs: tuple[str, ...]) -> Table:
             found.title, found.setup.parallel.world_size, computed,
             blank if published is None else published,
             blank if published is None else computed / published - 1,
-            found.estimate.model_flops_utilisation,
+            computed_mfu(found),
             blank if printed is None else printed.value,
         ))  # fmt: skip
         if published is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from html import escape
 
 from figgen.catalog import TrainingPreset, Value
-from figgen.figures.training_published import how_published, published_step_s
+from figgen.figures.training_published import computed_mfu, how_published, published_step_s
 from figgen.figures.training_setups import TrainingStep
 from figgen.units import format_quantity
 
@@ -28,7 +28,7 @@ def published_section(preset: TrainingPreset, step: TrainingStep) -> str:
     computed = {
         "step_time": _seconds(step.estimate.step_time_s),
         "tokens_per_s": f"{step.estimate.tokens_per_s_per_gpu:,.0f} tokens/s",
-        "mfu": f"{step.estimate.model_flops_utilisation:.1%}",
+        "mfu": f"{computed_mfu(step):.1%}",
         "peak_memory": format_quantity(step.memory.fullest.total_bytes, "B", "bytes"),
     }
     rows = [

@@ -85,10 +85,15 @@ def thickness(chart: Bars) -> float:
 
 
 def ends(chart: Bars) -> list[tuple[float, float, tuple[int, float]]]:
-    """Where a value is written (the end of its bar), the value, and for which bar how far down."""
+    """Where a value is written (the end of its bar), the value, and for which bar how far down.
+
+    Shares of a whole add up to what nobody needs to be told.
+    """
     if chart.stacked:
-        middle = STACK_PX / 2
-        return [(end, end, (bar, middle)) for bar, end in enumerate(bar_totals(chart))]
+        middle, totals = STACK_PX / 2, bar_totals(chart)
+        if chart.axis.spec.endswith("%") and all(abs(total - 1) < 1e-9 for total in totals):
+            return []
+        return [(end, end, (bar, middle)) for bar, end in enumerate(totals)]
     return [
         (length, length, (bar, GROUPED_PX * (index + 0.5) - 1))
         for index, segment in enumerate(chart.segments)

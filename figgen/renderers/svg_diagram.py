@@ -34,7 +34,7 @@ Span: TypeAlias = tuple[float, float]
 SLIM = NARROW * TEXT / MIN_TEXT
 """px that a phone has for a diagram with its text at the smallest size."""
 
-APART, BELOW = 12, 18
+APART, BELOW = 4, 18
 """px of empty space between two parts of a diagram at least, and between them on a phone."""
 
 

@@ -11,7 +11,7 @@ from figgen import catalog
 from figgen.catalog import TrainingPreset
 from figgen.charts import Bars, Table
 from figgen.errors import InputError
-from figgen.figures.training_published import how_published, published_step_s
+from figgen.figures.training_published import computed_mfu, how_published, published_step_s
 from figgen.figures.training_setups import cluster_of, training_step
 from figgen.registry import build
 from figgen.renderers import text
@@ -163,3 +163,15 @@ GOLDEN: dict[str, dict[str, object]] = {
 @pytest.mark.parametrize("name", GOLDEN)
 def test_text_form_is_the_golden(golden: Callable[[str, str], None], name: str) -> None:
     golden(f"training-{name}", text.render(build(name, GOLDEN[name])))
+
+
+def test_computed_mfu_counts_attention_as_the_run_does() -> None:
+    """DeepSeek-V3's 38.9% leave the masked half out (Zhao et al. 2025, table 4)."""
+    found = training_step(preset="deepseek-v3")
+    assert found.run
+    assert found.run.mfu
+    published, printed = published_step_s(found.run), found.run.mfu.value
+    assert published
+    assert computed_mfu(found) * found.estimate.step_time_s == pytest.approx(
+        printed * published, rel=0.005
+    )

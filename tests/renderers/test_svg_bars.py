@@ -11,7 +11,7 @@ import pytest
 
 from figgen.charts import Axis, Bars, Rule, Segment
 from figgen.renderers import svg
-from figgen.renderers.bar_plan import parts, plan
+from figgen.renderers.bar_plan import ends, parts, plan
 from figgen.renderers.markup import text_width
 from tests.renderers.samples import GROUPED, STACKED
 
@@ -133,3 +133,12 @@ def test_a_label_above_its_bar_can_be_read_across_a_rule() -> None:
     assert label.get("paint-order") == "stroke"
     assert label.get("stroke") == "var(--fig-paper)"
     assert order.index(rule) < order.index(label)
+
+
+def test_shares_of_a_whole_have_no_total() -> None:
+    parts = (Segment(name="a", role="series-1", lengths=(0.25, 0.6)),
+             Segment(name="b", role="series-2", lengths=(0.75, 0.4)))  # fmt: skip
+    shares = Bars(labels=("x", "y"), segments=parts, axis=Axis(label="share", high=1, spec=".0%"))
+    assert ends(shares) == []
+    halves = dataclasses.replace(shares, segments=parts[:1])
+    assert [value for _, value, _ in ends(halves)] == [0.25, 0.6]
