@@ -61,6 +61,25 @@ REPAIRS: tuple[tuple[str, str], ...] = (
     (r"<pre>(?=<span></span><code)", r'<pre tabindex="0">'),
     # Markdown cannot leave the corner of a table out.
     (r"<th( style=\"[^\"]*\")?></th>", r"<td\1></td>"),
+    # The theme's script would put tables without a class into such boxes, and restyle the page.
+    (
+        r"<table>((?s:.*?)</table>)",
+        r'<div class="md-typeset__scrollwrap"><div class="md-typeset__table">'
+        r'<table class="plain">\1</div></div>',
+    ),
+)
+
+STYLESHEET = "assets/stylesheets/page.css"
+# What in the theme's stylesheets makes a browser style every element again when a class is set
+# or the palette looked at, as the theme's script does when a page begins.
+STYLE_REPAIRS: tuple[tuple[str, str], ...] = (
+    (r"table:not\(\[class\]\)", "table.plain"),
+    (
+        r"(\[data-md-color-switching\]) \*,\1 :after,\1 :before",
+        r"\1 :is(a,code,form,input,label,pre,tr)",
+    ),
+    # Content tabs, which this site does not have: a seventh of the theme's rules.
+    (r"(?<=[{}])(?:[^{},]*\.tabbed-[^{},]*,?)+\{[^{}]*\}", ""),
 )
 
 
@@ -68,7 +87,15 @@ def repaired(html: str) -> str:
     """The page with the theme's known faults mended."""
     for pattern, replacement in REPAIRS:
         html = re.sub(pattern, replacement, html)
-    return html
+    # A page outside the navigation has no such control.
+    return html if 'id="__toc"' in html else html.replace(' for="__toc"', "")
+
+
+def lighter(stylesheet: str) -> str:
+    """The theme's stylesheet without what makes every change dear, and what no page needs."""
+    for pattern, replacement in STYLE_REPAIRS:
+        stylesheet = re.sub(pattern, replacement, stylesheet)
+    return stylesheet
 
 
 _STATIC = re.compile(

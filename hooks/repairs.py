@@ -1,8 +1,26 @@
-"""Mends the stock theme's HTML on every page and template; keeps static parts from scripts."""
+"""Mends the stock theme's HTML and stylesheets; keeps static parts of pages from scripts."""
 
 from __future__ import annotations
 
 from typing import Any
+
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.plugins import event_priority
+from mkdocs.structure.files import File, Files
+
+
+@event_priority(-50)
+def on_env(env: Any, config: MkDocsConfig, files: Files) -> None:
+    """Publish the theme's stylesheets and those of every page as one, when all are made."""
+    from figgen.page import STYLESHEET, lighter
+
+    theme = sorted(f.src_uri for f in files.css_files() if f.src_uri.endswith(".min.css"))
+    parts = [files.get_file_from_path(str(uri)) for uri in (*theme, *config.extra_css)]
+    for part in parts:
+        files.remove(part)
+    joined = lighter("\n".join(part.content_string for part in parts))
+    files.append(File.generated(config, STYLESHEET, content=joined))
+    config.extra_css = [STYLESHEET]
 
 
 def on_post_page(output: str, **_: Any) -> str:

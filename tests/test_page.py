@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import importlib.util
+import re
+from pathlib import Path
 
 import pytest
 
-from figgen.page import repaired, unscripted, with_security_policy
+from figgen.page import STYLE_REPAIRS, lighter, repaired, unscripted, with_security_policy
 
 HEAD = '<!doctype html><html><head><meta charset="utf-8"><title>T</title></head><body>'
 
@@ -49,10 +52,32 @@ def test_a_page_without_a_charset_is_left_as_it_is():
         ),
         ("<tr><th></th><th>a</th></tr>", "<tr><td></td><th>a</th></tr>"),
         ("<pre>plain</pre>", "<pre>plain</pre>"),
+        (
+            "<table>\n<tr><td>a</td></tr>\n</table><table class='x'></table>",
+            '<div class="md-typeset__scrollwrap"><div class="md-typeset__table">'
+            '<table class="plain">\n<tr><td>a</td></tr>\n</table></div></div>'
+            "<table class='x'></table>",
+        ),
+        ('<label for="__toc">Contents', "<label>Contents"),
+        ('<label for="__toc"><input id="__toc">', '<label for="__toc"><input id="__toc">'),
     ],
 )
 def test_the_themes_faults_are_mended(before, after):
     assert repaired(before) == after
+
+
+def test_every_repair_of_the_themes_stylesheet_finds_what_it_mends():
+    theme = importlib.util.find_spec("material")
+    folder = Path(str(theme.origin)).parent / "templates/assets/stylesheets"
+    stylesheet = "\n".join(path.read_text() for path in sorted(folder.glob("*.min.css")))
+
+    assert [p for p, _ in STYLE_REPAIRS if not re.search(p, stylesheet)] == []
+    light = lighter(stylesheet)
+    assert len(light) < 0.9 * len(stylesheet)
+    assert light.count("{") == light.count("}")
+    # Of these, every element below one whose class or attribute changes would be styled again.
+    selectors = re.findall(r"[^{},]+(?=[,{])", light)
+    assert [s for s in selectors if re.search(r"\[class\]\)? |-switching\] (?!:is)", s)] == []
 
 
 def test_what_stands_between_two_marks_is_for_readers_without_scripts():

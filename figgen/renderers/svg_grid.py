@@ -181,9 +181,8 @@ def controls(chart: RankGrid, figure_id: str) -> str:
 def _choice(name: str, view: CommunicatorView, *, first: bool) -> str:
     groups = "1 group" if view.group_count == 1 else f"{view.group_count:,} groups"
     note = f' title="{escape(view.note)}"' if view.note else ""
-    # A browser that restores forms would show a choice that the page was not made for.
     return (
         f'<label{note}><input type="radio" name="{escape(name)}" '
-        f'value="{view.name}" autocomplete="off"{" checked" if first else ""}> '
+        f'value="{view.name}"{" checked" if first else ""}> '
         f"{escape(view.label)} <small>{groups} of {view.size:,}</small></label>"
     )

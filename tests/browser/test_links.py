@@ -28,6 +28,9 @@ class Reader(HTMLParser):
         self.images: list[dict[str, str | None]] = []
         self.opened: list[str] = []
         self.popovers: dict[str, str] = {}
+        self.controls: list[str] = []
+        self.labelled: list[str] = []
+        self.invalid: list[str] = []
         self.feed(text)
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
@@ -43,6 +46,13 @@ class Reader(HTMLParser):
             self.popovers[str(given["id"])] = str(given.get("aria-label", ""))
         if tag == "img":
             self.images.append(given)
+        if tag == "label" and "for" in given:
+            self.labelled.append(str(given["for"]))
+        if tag in ("input", "select", "textarea", "button") and given.get("type") != "hidden":
+            self.controls.append(str(given.get("id")))
+        checked = given.get("type") in ("checkbox", "radio") and "autocomplete" in given
+        if checked or given.get("tabindex") == "":
+            self.invalid.append(str(self.get_starttag_text()))
 
 
 @pytest.fixture(scope="module")
@@ -102,6 +112,15 @@ def test_no_id_and_no_attribute_is_written_twice(pages: dict[str, Reader]) -> No
     repeated = {name: [i for i, n in Counter(p.ids).items() if n > 1] for name, p in pages.items()}
     assert {name: ids for name, ids in repeated.items() if ids} == {}
     assert {name: page.twice for name, page in pages.items() if page.twice} == {}
+
+
+def test_labels_name_a_control_and_attributes_stand_where_html_has_them(
+    pages: dict[str, Reader],
+) -> None:
+    """What the Nu HTML checker refused in the theme's pages and in ours."""
+    lost = {name: {*page.labelled} - {*page.controls} for name, page in pages.items()}
+    assert {name: ids for name, ids in lost.items() if ids} == {}
+    assert {name: page.invalid for name, page in pages.items() if page.invalid} == {}
 
 
 def test_every_number_that_is_a_button_has_its_derivation_on_the_page(
