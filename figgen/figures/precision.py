@@ -7,14 +7,36 @@ from typing import TypeAlias
 
 import numpy as np
 
-from figgen.charts import Axis, Column, Curves, Named, Scalar, Table
+from figgen.charts import Axis, Bars, Column, Curves, Named, Scalar, Table
 from figgen.errors import check_between
-from figgen.figures.series import line
+from figgen.figures.series import line, segments
 from figgen.formulas.data_parallel import quantization_ratio
 from figgen.models.number_formats import BLOCKS, FORMATS, Array, float_format
 from figgen.registry import figure
 
 Row: TypeAlias = tuple[Scalar, ...]
+
+
+@figure("format-bits")
+def format_bits() -> Bars:
+    """How every format spends its bits."""
+    found = FORMATS.values()
+    parts = {
+        "sign": [1.0] * len(found),
+        "exponent: range": [float(each.exponent_bits) for each in found],
+        "mantissa: precision": [float(each.mantissa_bits) for each in found],
+    }
+    values = {
+        f"{name.split()[-1].lower()}_{part}": Named(bits)
+        for name, each in FORMATS.items()
+        for part, bits in (("exponent", each.exponent_bits), ("mantissa", each.mantissa_bits))
+    }
+    return Bars(
+        labels=tuple(FORMATS),
+        segments=segments(parts),
+        axis=Axis(label="bits", low=0.0, spec=".0f"),
+        values=values,
+    )
 
 
 @figure("number-formats")

@@ -14,6 +14,7 @@ from figgen.registry import FIGURES, build
 from figgen.renderers import text
 
 ARGUMENTS: dict[str, dict[str, Any]] = {
+    "format-bits": {},
     "number-formats": {},
     "rounding-error": {},
     "loss-scaling": {},
@@ -34,6 +35,17 @@ def table(name: str, **arguments: object) -> Table:
     chart = build(name, arguments)
     assert isinstance(chart, Table)
     return chart
+
+
+def test_bits_of_a_format_are_its_width() -> None:
+    chart = build("format-bits", {})
+    assert isinstance(chart, Bars)
+    widths = [sum(lengths) for lengths in zip(*(s.lengths for s in chart.segments), strict=True)]
+    # TF32 multiplies 19 of the 32 bits that it is stored in.
+    assert dict(zip(chart.labels, widths, strict=True)) == {
+        "FP32": 32, "TF32": 19, "BF16": 16, "FP16": 16, "FP8 E5M2": 8, "FP8 E4M3": 8,
+        "FP4 E2M1": 4,
+    }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", ARGUMENTS)
