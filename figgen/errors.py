@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable
+from collections.abc import Iterable, Sized
 
 
 class InputError(ValueError):
@@ -50,6 +50,21 @@ def check_between(name: str, value: float, low: float, high: float) -> None:
     """Raise InputError unless low ≤ `value` ≤ high: beyond is nothing, or hours."""
     if not low <= value <= high:
         raise InputError(name, expected=f"{low:,} to {high:,}", got=value)
+
+
+def check_share(name: str, value: float) -> None:
+    """Raise InputError unless 0 < `value` ≤ 1."""
+    if not 0 < value <= 1:
+        raise InputError(name, expected="above 0, at most 1", got=value)
+
+
+def check_equal_lengths(**lists: Sized) -> None:
+    """Raise InputError unless the named lists, which are read in step, are equally long."""
+    lengths = tuple(map(len, lists.values()))
+    if len(set(lengths)) > 1:
+        *first, last = lists
+        what = f"{', '.join(first)} and {last}"
+        raise InputError(what, expected="equal lengths", got=lengths)
 
 
 def unknown(kind: str, name: str, known: Iterable[str]) -> InputError:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from figgen.catalog import Measurement
 from figgen.catalog import measurement as catalog_measurement
 from figgen.charts import Axis, Column, Curves, Named, Rule, Scalar, Series, Table
-from figgen.errors import InputError
+from figgen.errors import InputError, check_equal_lengths
 from figgen.figures.series import line, logarithmic
 from figgen.formulas.alpha_beta import inverse_bandwidth_from_slope
 from figgen.formulas.collectives import all_reduce_bytes_sent
@@ -24,11 +24,6 @@ def measured_times(name: str) -> tuple[Measurement, tuple[float, ...], tuple[flo
     sizes = tuple(size for size, _ in found.points)
     times = tuple(float(all_reduce_bytes_sent(found.ranks, s)) / bus for s, bus in found.points)
     return found, sizes, times
-
-
-def _named(measurements: tuple[str, ...], names: tuple[str, ...]) -> None:
-    if len(names) != len(measurements):
-        raise InputError("names", expected=f"{len(measurements)}, one each", got=len(names))
 
 
 @figure("alpha-beta-fit", explorable=True)
@@ -70,7 +65,7 @@ def link_bandwidth(ranks: int, fit: Fit) -> float:
 @figure("alpha-beta-fits")
 def alpha_beta_fits(*, measurements: tuple[str, ...], names: tuple[str, ...]) -> Table:
     """Both fits of each measured all-reduce: intercept, α of a ring's step, B, n½, worst miss."""
-    _named(measurements, names)
+    check_equal_lengths(measurements=measurements, names=names)
     rows: list[tuple[Scalar, ...]] = []
     values: dict[str, Named] = {}
     for index, (name, title) in enumerate(zip(measurements, names, strict=True)):
@@ -107,7 +102,7 @@ def alpha_beta_fits(*, measurements: tuple[str, ...], names: tuple[str, ...]) ->
 @figure("alpha-beta-residuals", explorable=True)
 def alpha_beta_residuals(*, measurements: tuple[str, ...], names: tuple[str, ...]) -> Curves:
     """By how much the relative fit misses each measured time, over the message size."""
-    _named(measurements, names)
+    check_equal_lengths(measurements=measurements, names=names)
     series: list[Series] = []
     values: dict[str, Named] = {}
     for index, (name, title) in enumerate(zip(measurements, names, strict=True)):

@@ -6,7 +6,7 @@ from figgen.catalog import Link, Measurement, measurement, nccl_tuning
 from figgen.catalog import link as catalog_link
 from figgen.catalog.nccl_links import nccl_group, step_latency_s
 from figgen.charts import Axis, Column, Curves, Named, Rule, Scalar, Series, Table
-from figgen.errors import InputError
+from figgen.errors import InputError, check_equal_lengths
 from figgen.figures.series import line, logarithmic
 from figgen.formulas.alpha_beta import algorithm_bandwidth, all_reduce_bus_bandwidth
 from figgen.formulas.collectives import all_reduce_bytes_sent
@@ -39,11 +39,6 @@ def _reach(found: Measurement, link: Link, nic: Link) -> float:
     return min(link.bandwidth_bytes_per_s, gpus * nic.bandwidth_bytes_per_s)
 
 
-def _one_each(names: tuple[str, ...], measurements: tuple[str, ...]) -> None:
-    if len(names) != len(measurements):
-        raise InputError("names", expected=f"{len(measurements)}, one each", got=len(names))
-
-
 @figure("bus-bandwidth-table")
 def bus_bandwidth_table(
     *, measurements: tuple[str, ...], names: tuple[str, ...], nic: str = "roce-400g"
@@ -53,7 +48,7 @@ def bus_bandwidth_table(
     The time and algbw are computed from the measured busbw. `names` says what each measurement is
     called, `nic` is the port of each GPU, for measurements on several nodes.
     """
-    _one_each(names, measurements)
+    check_equal_lengths(measurements=measurements, names=names)
     rows: list[tuple[Scalar, ...]] = []
     values: dict[str, Named] = {}
     for index, (name, title) in enumerate(zip(measurements, names, strict=True)):
@@ -90,7 +85,7 @@ def all_reduce_measured_by_ranks(
 
     `names` says what each measurement is called at its line.
     """
-    _one_each(names, measurements)
+    check_equal_lengths(measurements=measurements, names=names)
     series: list[Series] = []
     links: dict[str, Link] = {}
     values: dict[str, Named] = {}

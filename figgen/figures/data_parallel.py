@@ -8,7 +8,7 @@ from fractions import Fraction
 from figgen.catalog import HardwarePreset
 from figgen.catalog import model as catalog_model
 from figgen.charts import Box, Column, Diagram, Link, Named, Scalar, Slot, Table, Timeline
-from figgen.errors import InputError, check_between
+from figgen.errors import InputError, check_between, check_share
 from figgen.figures.roofline import hardware
 from figgen.formulas.compute_and_roofline import training_flops
 from figgen.formulas.data_parallel import data_parallel_bytes
@@ -53,8 +53,7 @@ def job(
     check_between("tokens", tokens, 1, 10**9)
     if ranks > ranks_per_node and ranks % ranks_per_node:
         raise InputError("ranks", expected=f"a multiple of {ranks_per_node}", got=ranks)
-    if not 0 < utilization <= 1:
-        raise InputError("utilization", expected="above 0, at most 1", got=utilization)
+    check_share("utilization", utilization)
     parameters = catalog_model(model).parameters
     forward = training_flops(parameters, tokens) / 3
     forward_s = forward / (node.accelerator.peak_flops_per_s("bf16") * utilization)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from figgen.catalog import accelerator, model
 from figgen.charts import Axis, Column, Curves, Mark, Named, Rule, Scalar, Table
-from figgen.errors import InputError, check_between
+from figgen.errors import InputError, check_between, check_share
 from figgen.figures.series import line
 from figgen.formulas.compute_and_roofline import training_flops
 from figgen.formulas.scale_and_state import (
@@ -115,8 +115,7 @@ def training_work(
     *, gpu: str = "h100-sxm-80gb", dtype: str = "bf16", utilization: float = 0.4, days: int = 60
 ) -> Table:
     """Published training runs as work: FLOP, years on one GPU, GPUs for a deadline."""
-    if not 0 < utilization <= 1:
-        raise InputError("utilization", expected="above 0, at most 1", got=utilization)
+    check_share("utilization", utilization)
     check_between("days", days, 1, 3650)
     rate = accelerator(gpu).peak_flops_per_s(dtype) * utilization
     rows: list[tuple[Scalar, ...]] = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from figgen.catalog import model as catalog_model
 from figgen.charts import Axis, Bars, Column, Curves, Named, Slot, Table, Timeline
-from figgen.errors import InputError, check_between
+from figgen.errors import InputError, check_between, check_equal_lengths
 from figgen.figures.series import doublings, line, segments
 from figgen.formulas.activation_memory import (
     selective_recompute_layer_activation_bytes,
@@ -121,9 +121,7 @@ def bubble_table(
 
     The three lists are read in step: row i is (stages[i], microbatches[i], chunks[i]).
     """
-    if not len(stages) == len(microbatches) == len(chunks):
-        lengths = (len(stages), len(microbatches), len(chunks))
-        raise InputError("stages, microbatches and chunks", expected="equal lengths", got=lengths)
+    check_equal_lengths(stages=stages, microbatches=microbatches, chunks=chunks)
     rows = []
     for p, m, v in zip(stages, microbatches, chunks, strict=True):
         name = "interleaved-1f1b" if v > 1 else "1f1b"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from figgen.charts import Box, Column, Diagram, Link, Named, Scalar, Table
-from figgen.errors import InputError, check_between
+from figgen.errors import InputError, check_between, check_equal_lengths
 from figgen.formulas.pipeline import (
     interleaved_bubble_fraction,
     microbatches_for_efficiency,
@@ -122,8 +122,7 @@ def pipeline_volumes(
     hidden: int,
 ) -> Table:
     """Messages and bytes of one step, 16 bits; row i has stages[i] and chunks[i]."""
-    if len(stages) != len(chunks):
-        raise InputError("stages and chunks", expected="equal lengths", got=len(chunks))
+    check_equal_lengths(stages=stages, chunks=chunks)
     message = float(pipeline_boundary_bytes(microbatch_size, sequence, hidden, 2))
     rows: list[tuple[Scalar, ...]] = []
     values = {"message": Named(message, "B"), "microbatches": Named(microbatches)}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from figgen.charts import Box, Diagram, Link, Named, Scalar
-from figgen.errors import InputError, check_between
+from figgen.errors import InputError, check_between, check_equal_lengths
 from figgen.figures.mesh import hue, label_of, ranks_words
 from figgen.figures.mesh_layouts import laid_out
 from figgen.models.layout import ParallelLayout, mesh_of
@@ -217,8 +217,7 @@ def fragmentation(
 
     `wanted` is the tensor-parallel group that is to be placed next.
     """
-    if len(placements) != len(titles):
-        raise InputError("titles", expected=f"{len(placements)}, one each", got=len(titles))
+    check_equal_lengths(placements=placements, titles=titles)
     boxes: list[Box] = []
     values: dict[str, Named] = {"wanted": Named(wanted)}
     for row, (placement, title) in enumerate(zip(placements, titles, strict=True)):

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from figgen.catalog import accelerator
 from figgen.catalog import model as catalog_model
 from figgen.charts import Axis, Bars, Column, Named, Scalar, Table
-from figgen.errors import InputError, check_between
+from figgen.errors import InputError, check_between, check_share
 from figgen.figures.roofline import hardware, part
 from figgen.figures.series import segments
 from figgen.formulas.data_parallel import zero_bytes_sent
@@ -179,8 +179,7 @@ def precision_layer_time(
     The attention core stays in BF16; messages run at the full rate of the scale-up link and are
     not hidden. Cases: products in BF16, FP8, FP8 with one-byte messages, FP4 where there is one.
     """
-    if not 0 < utilization <= 1:
-        raise InputError("utilization", expected="above 0, at most 1", got=utilization)
+    check_share("utilization", utilization)
     shape, node = catalog_model(model).shape, hardware(preset)
     if shape.experts is not None:
         raise InputError("model", expected="a dense model", got=model)

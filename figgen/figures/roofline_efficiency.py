@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 
 from figgen.charts import Axis, Column, Curves, Mark, Named, Rule, Style, Table
-from figgen.errors import InputError, check_between
+from figgen.errors import InputError, check_between, check_equal_lengths
 from figgen.figures.roofline import BYTES, hardware
 from figgen.figures.series import line
 from figgen.formulas.compute_and_roofline import (
@@ -135,9 +135,7 @@ def measured_strong_scaling(
     `measured_flops_per_s` counts recomputation, so that the ratio is (8/6)·CCR_FSDP; on the
     slanted roof FLOP/s is bandwidth times ratio, hence the quotient is the bandwidth.
     """
-    if len(gpus) != len(measured_flops_per_s):
-        lengths = (len(gpus), len(measured_flops_per_s))
-        raise InputError("gpus and measured_flops_per_s", expected="equal lengths", got=lengths)
+    check_equal_lengths(gpus=gpus, measured_flops_per_s=measured_flops_per_s)
     node = hardware(preset)
     peak = node.accelerator.peak_flops_per_s()
     rows = []

@@ -7,7 +7,7 @@ from typing import Literal
 from figgen.catalog import accelerator
 from figgen.catalog import model as catalog_model
 from figgen.charts import Axis, Bars, Box, Column, Diagram, Named, Rule, Scalar, Table
-from figgen.errors import InputError, check_between
+from figgen.errors import check_between, check_share
 from figgen.figures.series import segments
 from figgen.formulas.scale_and_state import zero_state_bytes
 from figgen.models.collectives import bytes_sent_per_rank, trace
@@ -222,8 +222,7 @@ def zero_choice(
     recipe_name: str = "mcore18",
 ) -> Table:
     """The lowest stage whose state fits into the usable part of a GPU, by model and ranks."""
-    if not 0 < usable_fraction <= 1:
-        raise InputError("usable_fraction", expected="above 0, at most 1", got=usable_fraction)
+    check_share("usable_fraction", usable_fraction)
     found, room = recipe(recipe_name), usable_fraction * accelerator(gpu).hbm_bytes
     rows: list[tuple[Scalar, ...]] = []
     values = {"room": Named(room, "B"), "usable": Named(usable_fraction)}

@@ -5,7 +5,7 @@ from __future__ import annotations
 from figgen.catalog import accelerator, link
 from figgen.catalog import model as catalog_model
 from figgen.charts import Axis, Column, Curves, Named, Rule, Scalar, Table
-from figgen.errors import InputError, check_between
+from figgen.errors import check_between, check_share
 from figgen.figures.roofline import hardware
 from figgen.figures.series import line
 from figgen.formulas.data_parallel import (
@@ -75,8 +75,7 @@ def zero3_tokens(
     Work is 6 FLOP per parameter and token at `utilization` of the dense BF16 peak, traffic three
     times the weights; the number of ranks is taken as large.
     """
-    if not 0 < utilization <= 1:
-        raise InputError("utilization", expected="above 0, at most 1", got=utilization)
+    check_share("utilization", utilization)
     grid = tuple(1e9 * 10 ** (k / 4) for k in range(4, 13))
     series, values = [], {"utilization": Named(utilization)}
     for index, name in enumerate(accelerators):

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from figgen.errors import InputError
+from figgen.errors import check_share
 from figgen.models.cluster import Cluster
 from figgen.models.compute import utilisation_of_step
 from figgen.models.data_traffic import TIED
@@ -75,9 +75,7 @@ def step(
 
     Raises InputError for an efficiency outside 0 … 1.
     """
-    if not 0 < compute_efficiency <= 1:
-        expected = "above 0, at most 1"
-        raise InputError("compute_efficiency", expected=expected, got=compute_efficiency)
+    check_share("compute_efficiency", compute_efficiency)
     stages = tuple(
         stage_time(setup, stage, cluster, compute_efficiency)
         for stage in range(setup.placement.stages)
