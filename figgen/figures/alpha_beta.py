@@ -8,6 +8,7 @@ from figgen.charts import Axis, Column, Curves, Mark, Named, Rule, Scalar, Table
 from figgen.errors import check_between
 from figgen.figures.all_reduce_algorithms import RING, RING_PER_NIC, machine
 from figgen.figures.series import line, logarithmic, series_role
+from figgen.figures.words import identifier
 from figgen.formulas.alpha_beta import (
     algorithm_bandwidth,
     point_to_point_crossover_bytes,
@@ -109,9 +110,9 @@ def link_crossovers(
         if over.latency is not None:
             bare = float(point_to_point_crossover_bytes(over.latency.value, bandwidth))
             wire = (over.latency.value, bare)
-            values[f"{name.replace('-', '_')}_wire"] = Named(bare, "B")
+            values[f"{identifier(name)}_wire"] = Named(bare, "B")
         rows.append((over.title, bandwidth, step, half, *wire, ring))
-        values[name.replace("-", "_")] = Named(half, "B")
+        values[identifier(name)] = Named(half, "B")
     columns = (
         Column(label="link"),
         Column(label="B", unit="B/s", spec="si"),

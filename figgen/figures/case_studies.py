@@ -10,6 +10,7 @@ from figgen.errors import InputError, check_between
 from figgen.figures.training_published import computed_mfu, published_step_s
 from figgen.figures.training_setup import in_words
 from figgen.figures.training_setups import TrainingStep, training_step
+from figgen.figures.words import identifier
 from figgen.formulas.compute_and_roofline import model_flops_utilization, training_time
 from figgen.models.compute import training_flops_per_token
 from figgen.models.step import StepEstimate
@@ -104,7 +105,7 @@ def runs_held_and_sent(*, runs: tuple[str, ...]) -> Table:
         rows.append((
             found.title, _layout(found), estimate.bubble_fraction, exposed, held, inside, between,
         ))  # fmt: skip
-        key = name.replace("-", "_")
+        key = identifier(name)
         values |= {
             f"{key}_idle": Named(estimate.bubble_fraction),
             f"{key}_exposed": Named(exposed),
@@ -198,7 +199,7 @@ def training_hours(*, gpus: int = 2048, models: tuple[str, ...] = TRAINED) -> Ta
         days = float(training_time(hours, gpus)) / SECONDS_PER_DAY
         chip = found.trained_on.split("-")[0].upper()
         rows.append((found.title, found.active_parameters, tokens, chip, hours, days, rate, share))
-        key = name.replace("-", "_")
+        key = identifier(name)
         values |= {f"{key}_days": Named(days), f"{key}_mfu": Named(share)}
     return Table(
         columns=(

@@ -12,6 +12,7 @@ from figgen.charts import Box, Column, Diagram, Link, Named, Scalar, Table
 from figgen.errors import InputError, check_between
 from figgen.figures.roofline import hardware
 from figgen.figures.training_setups import TrainingStep, training_step
+from figgen.figures.words import identifier
 from figgen.formulas.compute_and_roofline import critical_tokens, fsdp_ccr, ridge_point
 from figgen.formulas.context_parallel import ring_attention_min_tokens
 from figgen.formulas.pipeline import microbatches_for_efficiency
@@ -141,7 +142,7 @@ def best_layouts() -> Table:
         for count in sizes:
             tried, fitting = search(name, count)
             total += tried
-            key = f"{name.replace('-', '_')}_{8 * count}"
+            key = f"{identifier(name)}_{8 * count}"
             title = catalog_model(name).title
             if not fitting:
                 rows.append((title, 8 * count, "none fits", float("nan"), float("nan")))

@@ -7,6 +7,7 @@ from figgen.catalog.nccl_links import step_latency_s
 from figgen.charts import Axis, Column, Curves, Mark, Named, Rule, Scalar, Table
 from figgen.errors import check_between
 from figgen.figures.series import doublings, line, logarithmic, series_role
+from figgen.figures.words import identifier
 from figgen.formulas.alpha_beta import (
     all_reduce_bus_bandwidth,
     point_to_point_crossover_bytes,
@@ -124,7 +125,7 @@ def ring_crossovers(
         rings = [float(ring_all_reduce_crossover_bytes(n, latency, bandwidth)) for n in ranks]
         rows.append((over.title, bandwidth, latency, message, *rings))
         values |= {
-            f"{name.replace('-', '_')}_{n}": Named(size, "B")
+            f"{identifier(name)}_{n}": Named(size, "B")
             for n, size in zip(ranks, rings, strict=True)
         }
     columns = (

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from figgen.charts import Column, Named, Scalar, Table
 from figgen.errors import InputError
 from figgen.figures.collective_pictures import place, shown_trace
+from figgen.figures.words import identifier
 from figgen.models.collectives import (
     CONTRACTS,
     Trace,
@@ -118,7 +119,7 @@ def collective_sizes(*, ranks: int = 8, message_bytes: float = 1e9) -> Table:
         least = min(_busiest_port(trace(name, each, ranks)) for each in flat)
         given, taken = (_most(run, ends) * message_bytes for ends in (origins, destinations))
         rows.append((name, SIZED[name], given, taken, least * message_bytes, least))
-        values[f"{name.replace('-', '_')}_share"] = Named(least)
+        values[f"{identifier(name)}_share"] = Named(least)
     columns = (
         Column(label="collective"),
         Column(label="S is"),

@@ -8,7 +8,7 @@ from figgen.charts import Axis, Column, Curves, Named, Rule, Scalar, Style, Tabl
 from figgen.errors import check_between
 from figgen.figures.roofline import hardware, levels, part
 from figgen.figures.series import doublings, line
-from figgen.figures.tensor_parallel_costs import key
+from figgen.figures.words import identifier
 from figgen.formulas.context_parallel import (
     kv_ring_buffer_bytes,
     ring_attention_forward_bytes,
@@ -45,7 +45,7 @@ def cp_overlap(
             series.append(
                 line(f"{found.title}, {level.name}", map(float, tokens), times, index, style)
             )
-            values[f"{key(name)}_{level.key}_tokens"] = Named(least, "token")
+            values[f"{identifier(name)}_{level.key}_tokens"] = Named(least, "token")
     return Curves(
         x=Axis(label="tokens per rank", scale="log2", spec=","),
         y=Axis(label="attention over transfer", scale="log10", spec="g"),
@@ -145,7 +145,7 @@ def cp_exchanges(
         found = catalog_model(name)
         for form in KV_FORMS if found.shape.latent else KV_FORMS[:1]:
             rows.append(_exchange(found, form, cp, sequence_length))
-            label = key(name) + ("_latent" if form == "latent" else "")
+            label = identifier(name) + ("_latent" if form == "latent" else "")
             for at, what in enumerate(("ring", "all_to_all", "buffer", "gathered"), 2):
                 values[f"{label}_{what}"] = Named(rows[-1][at], "B")
     columns = (

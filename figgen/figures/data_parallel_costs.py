@@ -10,6 +10,7 @@ from figgen.charts import Axis, Column, Curves, Mark, Named, Rule, Scalar, Table
 from figgen.errors import InputError, check_between
 from figgen.figures.roofline import hardware
 from figgen.figures.series import line
+from figgen.figures.words import identifier
 from figgen.formulas.data_parallel import (
     data_parallel_bytes,
     data_parallel_time,
@@ -55,7 +56,7 @@ def gradient_all_reduce(
         )
         sent = data_parallel_bytes(size, 2, many)
         rows.append((entry.title, size, 4 * size, 2 * size, sent, *times))
-        key = name.replace("-", "_")
+        key = identifier(name)
         values[f"{key}_sent"] = Named(sent, "B")
         values[f"{key}_port_s"] = Named(times[1], "s")
         values[f"{key}_nvlink_s"] = Named(times[0], "s")

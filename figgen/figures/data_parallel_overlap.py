@@ -8,6 +8,7 @@ from figgen.errors import check_between
 from figgen.figures.data_parallel import Job, job
 from figgen.figures.roofline import hardware
 from figgen.figures.series import doublings, line
+from figgen.figures.words import identifier
 from figgen.formulas.data_parallel import (
     best_bucket_count,
     chunked_all_reduce_time,
@@ -199,7 +200,7 @@ def ddp_bucket_table(
         matrix = max(t.elements for t in tensors if t.layer is not None) * bytes_per_element
         median, last = sizes[len(sizes) // 2], buckets[-1].bytes
         rows.append((entry.title, sum(sizes), matrix, len(buckets), median, last))
-        key = name.replace("-", "_")
+        key = identifier(name)
         values |= {
             f"{key}_buckets": Named(len(buckets), "bucket"),
             f"{key}_median": Named(median, "B"),

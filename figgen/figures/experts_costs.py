@@ -10,7 +10,7 @@ from figgen.errors import InputError
 from figgen.figures.mesh_layouts import laid_out
 from figgen.figures.mesh_traffic import setup_of
 from figgen.figures.roofline import hardware
-from figgen.figures.tensor_parallel_costs import key
+from figgen.figures.words import identifier
 from figgen.formulas.compute_and_roofline import efficiency_without_overlap, ridge_point
 from figgen.formulas.experts import (
     expert_all_to_all_bytes,
@@ -44,7 +44,7 @@ def moe_models(
     rows: list[tuple[Scalar, ...]] = []
     values: dict[str, Named] = {}
     for name in models:
-        found = catalog_model(name)
+        found, key = catalog_model(name), identifier(name)
         experts, counts = mixture(found), found.counts
         total, active = found.parameters, found.active_parameters
         ratio = float(total_to_active_ratio(total, active))
@@ -54,10 +54,10 @@ def moe_models(
         share = counts.routed_experts / total
         rows.append((found.title, chosen, experts.ffn_hidden, total, active, ratio, share))
         values |= {
-            f"{key(name)}_total": Named(total, "param"),
-            f"{key(name)}_active": Named(active, "param"),
-            f"{key(name)}_ratio": Named(ratio),
-            f"{key(name)}_share": Named(share),
+            f"{key}_total": Named(total, "param"),
+            f"{key}_active": Named(active, "param"),
+            f"{key}_ratio": Named(ratio),
+            f"{key}_share": Named(share),
         }
     columns = (
         Column(label="model"),
@@ -83,7 +83,7 @@ def moe_ccr(
     rows: list[tuple[Scalar, ...]] = []
     values = {"inside_ridge": Named(inside, "FLOP/B"), "outside_ridge": Named(outside, "FLOP/B")}
     for name in models:
-        found = catalog_model(name)
+        found, key = catalog_model(name), identifier(name)
         width = mixture(found).ffn_hidden
         ratios = [float(expert_all_to_all_ccr(width, BYTES, n)) for n in ep]
         shares = [
@@ -92,9 +92,9 @@ def moe_ccr(
         ]
         rows.append((found.title, width, ratios[0], shares[0], ratios[1], shares[1]))
         values |= {
-            f"{key(name)}_ccr": Named(ratios[0], "FLOP/B"),
-            f"{key(name)}_inside": Named(shares[0]),
-            f"{key(name)}_outside": Named(shares[1]),
+            f"{key}_ccr": Named(ratios[0], "FLOP/B"),
+            f"{key}_inside": Named(shares[0]),
+            f"{key}_outside": Named(shares[1]),
         }
     columns = (
         Column(label="model"),
@@ -115,7 +115,7 @@ def experts_tp_or_ep(
     rows: list[tuple[Scalar, ...]] = []
     values: dict[str, Named] = {"ranks": Named(ranks, "rank"), "tokens": Named(tokens, "token")}
     for name in models:
-        found = catalog_model(name)
+        found, key = catalog_model(name), identifier(name)
         experts = mixture(found)
         if experts.ffn_hidden % ranks or experts.count % ranks:
             expected = f"a divisor of {experts.count} and {experts.ffn_hidden}"
@@ -131,11 +131,11 @@ def experts_tp_or_ep(
             experts.ffn_hidden // ranks, per_expert,
         ))  # fmt: skip
         values |= {
-            f"{key(name)}_ep": Named(spread, "B"),
-            f"{key(name)}_tp": Named(cut, "B"),
-            f"{key(name)}_ratio": Named(cut / spread),
-            f"{key(name)}_narrow": Named(experts.ffn_hidden // ranks),
-            f"{key(name)}_rows": Named(per_expert, "token"),
+            f"{key}_ep": Named(spread, "B"),
+            f"{key}_tp": Named(cut, "B"),
+            f"{key}_ratio": Named(cut / spread),
+            f"{key}_narrow": Named(experts.ffn_hidden // ranks),
+            f"{key}_rows": Named(per_expert, "token"),
         }
     columns = (
         Column(label="model"),
@@ -155,7 +155,7 @@ def moe_step(*, runs: tuple[str, ...] = ("llama-3-405b-8k-16384", "deepseek-v3")
     rows: list[tuple[Scalar, ...]] = []
     values: dict[str, Named] = {}
     for name in runs:
-        run = catalog.run(name)
+        run, key = catalog.run(name), identifier(name)
         setup = setup_of(run, laid_out(run=name), 1, 4.0)
         sent = {t.communicator: t.sent_bytes for t in axis_traffic(setup)}
         parts = [
@@ -169,11 +169,11 @@ def moe_step(*, runs: tuple[str, ...] = ("llama-3-405b-8k-16384", "deepseek-v3")
         total = sum(parts)
         rows.append((run.model.title, tokens, work, *parts, work / total))
         values |= {
-            f"{key(name)}_{what}_bytes": Named(size, "B")
+            f"{key}_{what}_bytes": Named(size, "B")
             for what, size in zip(("tp", "ep", "dp", "pp"), parts, strict=True)
         }
-        values[f"{key(name)}_flops"] = Named(work, "FLOP")
-        values[f"{key(name)}_ccr"] = Named(work / total, "FLOP/B")
+        values[f"{key}_flops"] = Named(work, "FLOP")
+        values[f"{key}_ccr"] = Named(work / total, "FLOP/B")
     columns = (
         Column(label="run"),
         Column(label="tokens per GPU", spec=",.0f"),

@@ -6,6 +6,7 @@ from figgen.catalog import accelerator, model
 from figgen.charts import Axis, Column, Curves, Mark, Named, Rule, Scalar, Table
 from figgen.errors import InputError, check_between, check_share
 from figgen.figures.series import line
+from figgen.figures.words import identifier
 from figgen.formulas.compute_and_roofline import training_flops
 from figgen.formulas.scale_and_state import (
     doubling_time,
@@ -130,7 +131,7 @@ def training_work(
         years = flops / rate / SECONDS_PER_YEAR
         gpus = flops / rate / (days * 86400)
         rows.append((found.title, found.parameters, found.tokens.value, flops, years, gpus))
-        key = name.replace("-", "_")
+        key = identifier(name)
         values |= {f"{key}_years": Named(years), f"{key}_gpus": Named(gpus, "GPU")}
     return Table(
         columns=(

@@ -8,6 +8,7 @@ from figgen.errors import InputError, check_between
 from figgen.figures.series import doublings, line, segments
 from figgen.figures.training_setup import memory_segments
 from figgen.figures.training_setups import training_step
+from figgen.figures.words import identifier
 from figgen.models.activations import layer_bytes, layer_tensors
 from figgen.registry import figure
 
@@ -33,7 +34,7 @@ def parameter_parts(*, models: tuple[str, ...] = SHOWN) -> Bars:
         for name, entry in found.items()
     }
     values = {
-        f"{name.replace('-', '_').replace('.', '_')}_{part.replace('-', '_')}": Named(size)
+        f"{identifier(name)}_{identifier(part)}": Named(size)
         for name, parts in share.items()
         for part, size in parts.items()
     }

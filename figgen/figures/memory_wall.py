@@ -20,6 +20,7 @@ from figgen.charts import (
 from figgen.errors import check_between
 from figgen.figures.roofline import hardware
 from figgen.figures.series import segments
+from figgen.figures.words import identifier
 from figgen.formulas.scale_and_state import gpus_to_hold
 from figgen.models.recipes import RECIPES
 from figgen.models.recipes import recipe as named_recipe
@@ -83,7 +84,7 @@ def gpus_to_hold_table(
             for each, share in ((2, 1), (per_param, usable))
         )
         rows.append((found.title, n, 2 * n, serve, per_param * n, train))
-        key = name.replace("-", "_")
+        key = identifier(name)
         values |= {
             f"{key}_state": Named(per_param * n, "B"),
             f"{key}_gpus": Named(train, "GPU"),

@@ -22,6 +22,7 @@ from figgen.figures.mesh_layouts import (
     laid_out,
     whole_world,
 )
+from figgen.figures.words import identifier, label_of, ranks_words
 from figgen.models.layout import ParallelLayout, mesh_of
 from figgen.models.mesh import IntArray, RankMesh, coordinate_array, group_index, groups
 from figgen.models.placement import Communicator, communicator
@@ -88,17 +89,6 @@ def _view(parallel: ParallelLayout, name: str, block: Block) -> CommunicatorView
     )
 
 
-def label_of(name: str) -> str:
-    """What the page calls a communicator: "TP", "DP×CP"."""
-    return name.upper().replace("-", "×")
-
-
-def hue(name: str) -> str:
-    """The axis whose colour a communicator has: its first one, on the dense grid."""
-    first = name.partition("-")[0]
-    return {"etp": "tp", "edp": "dp"}.get(first, first)
-
-
 def _note(summary: Communicator) -> str:
     """Rank distance between neighbours of a group, and the nodes of a group, in words."""
     if summary.size == 1:
@@ -124,7 +114,7 @@ def _layout_values(
     if parallel.has_experts:
         values |= {axis: getattr(parallel, axis) for axis in ("ep", "etp", "edp")}
     for name in names:
-        summary, key = communicator(parallel, name), name.replace("-", "_")
+        summary, key = communicator(parallel, name), identifier(name)
         values |= {f"{key}_groups": summary.group_count, f"{key}_nodes": summary.nodes_touched_max}
         if summary.stride is not None:
             values[f"{key}_stride"] = summary.stride
@@ -188,16 +178,8 @@ def rank_groups(
         rows.append(
             (label_of(name), grid, summary.group_count, summary.size, stride, listed + more)
         )
-        values[f"{name.replace('-', '_')}_groups"] = Named(summary.group_count)
+        values[f"{identifier(name)}_groups"] = Named(summary.group_count)
     heads = ("groups of", "grid", "groups", "GPUs each", "stride", "ranks")
     return Table(
         columns=tuple(Column(label=head) for head in heads), rows=tuple(rows), values=values
     )
-
-
-def ranks_words(ranks: tuple[int, ...]) -> str:
-    """A group as "[0, 8]", which does not break over lines; a long one by its ends."""
-    shown = [str(rank) for rank in ranks]
-    if len(shown) > 4:
-        shown = [*shown[:2], "…", shown[-1]]
-    return f"[{f',{NBSP}'.join(shown)}]"

@@ -6,8 +6,8 @@ import numpy as np
 
 from figgen.charts import Column, Named, Table
 from figgen.errors import InputError
-from figgen.figures.mesh import ranks_words
 from figgen.figures.mesh_layouts import coordinates, laid_out, written_sizes
+from figgen.figures.words import identifier, ranks_words
 from figgen.models.frameworks import CONVENTIONS
 from figgen.models.layout import layout
 from figgen.models.mesh import groups
@@ -33,7 +33,7 @@ def framework_orders(*, sizes: str, orders: tuple[str, ...] = ()) -> Table:
         first = {axis: ranks_words(groups(parallel.dense, axis)[0]) for axis in ("dp", "pp")}
         known = parallel.convention
         rows.append((known.label, " ".join(known.order), first["dp"], first["pp"], moved))
-        values[f"{name.replace('-', '_')}_moved"] = Named(moved)
+        values[f"{identifier(name)}_moved"] = Named(moved)
     heads = ("framework", "order, fastest first", "DP group of rank 0", "PP group of rank 0")
     return Table(
         columns=(*(Column(label=head) for head in heads), Column(label="ranks moved")),

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Literal
 
 from figgen.charts import Box, Diagram, Link, Named
-from figgen.figures.mesh import hue
 from figgen.figures.mesh_layouts import laid_out
+from figgen.figures.words import hue
 from figgen.models.layout import ParallelLayout
 from figgen.models.mesh import RankMesh, axis_size, axis_stride, coordinates_of
 from figgen.registry import figure

@@ -5,9 +5,10 @@ from __future__ import annotations
 from figgen import catalog
 from figgen.charts import Axis, Bars, Column, Named, Table
 from figgen.errors import InputError
-from figgen.figures.mesh import hue, label_of, shown_communicators
+from figgen.figures.mesh import shown_communicators
 from figgen.figures.mesh_layouts import laid_out
 from figgen.figures.series import segments
+from figgen.figures.words import hue, identifier, label_of
 from figgen.models.axis_traffic import axis_traffic, between_nodes
 from figgen.models.layout import ParallelLayout, mesh_of
 from figgen.models.nic_load import nic_bytes
@@ -63,7 +64,7 @@ def node_crossings(
             label_of(name), found.size, found.group_count, found.nodes_touched_max,
             found.crossing_groups, found.inter_node_share, float(sent),
         ))  # fmt: skip
-        key = name.replace("-", "_")
+        key = identifier(name)
         values |= {
             f"{key}_share": Named(found.inter_node_share),
             f"{key}_crossing": Named(found.crossing_groups),
@@ -135,7 +136,7 @@ def axis_traffic_table(
             "inside a node" if nodes == 1 else f"between {nodes} nodes",
             fast if nodes == 1 else slow,
         ))  # fmt: skip
-        key = entry.communicator.replace("-", "_")
+        key = identifier(entry.communicator)
         values |= {
             f"{key}_buffer_bytes": Named(entry.buffer_bytes, "B"),
             f"{key}_sent_bytes": Named(entry.sent_bytes, "B"),

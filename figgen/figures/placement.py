@@ -6,11 +6,11 @@ from dataclasses import replace
 
 from figgen.charts import Bars, Column, Named, Scalar, Table
 from figgen.errors import InputError
-from figgen.figures.mesh import label_of
 from figgen.figures.mesh_layouts import laid_out
 from figgen.figures.placement_pictures import order_words
 from figgen.figures.step_bars import step_bars, step_parts
 from figgen.figures.training_setups import TrainingStep, training_step
+from figgen.figures.words import identifier, label_of
 from figgen.models.axis_traffic import AxisTraffic, axis_traffic
 from figgen.models.fabric import one_leaf_share, pod_leaving_share
 from figgen.models.placement import communicator
@@ -195,7 +195,7 @@ def fabric_hops(*, sizes: str, orders: tuple[str, ...], ports: int = 32) -> Tabl
                 for cabling in ("rails", "racks")
             ]
             rows.append((order_words(parallel), label_of(axes), group.nodes_touched_max, *shares))
-            key = f"{order.replace('-', '_')}_{axes}"
+            key = f"{identifier(order)}_{axes}"
             values |= {f"{key}_rails": Named(shares[0]), f"{key}_racks": Named(shares[1])}
     columns = (
         Column(label="ranks count up in"),
@@ -218,7 +218,7 @@ def pod_crossings(*, run: str, orders: tuple[str, ...], gpus_per_pod: int) -> Ta
             share = pod_leaving_share(parallel, axes, gpus_per_pod)
             free: Scalar = "any" if share == 0 else 1 / share
             rows.append((order_words(parallel), label_of(axes), share, free))
-            key = f"{order.replace('-', '_')}_{axes}"
+            key = f"{identifier(order)}_{axes}"
             values |= {f"{key}_share": Named(share), f"{key}_free": Named(free)}
     columns = (
         Column(label="ranks count up in"),

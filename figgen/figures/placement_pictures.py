@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from figgen.charts import Box, Diagram, Link, Named, Scalar
 from figgen.errors import InputError, check_between, check_equal_lengths
-from figgen.figures.mesh import hue, label_of, ranks_words
 from figgen.figures.mesh_layouts import laid_out
+from figgen.figures.words import hue, identifier, label_of, ranks_words
 from figgen.models.layout import ParallelLayout, mesh_of
 from figgen.models.mesh import axis_size, coordinates_of, groups, rank_of
 from figgen.models.placement import communicator
@@ -157,7 +157,7 @@ def group_tree(
             Link(source="world", target=name, role=hue(name)),
             Link(source=name, target=f"{name} of 0", role=hue(name)),
         ]
-        said = name.replace("-", "_")
+        said = identifier(name)
         values |= {
             f"{said}_groups": Named(found.group_count),
             f"{said}_size": Named(found.size),

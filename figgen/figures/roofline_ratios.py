@@ -7,6 +7,7 @@ from figgen.catalog import model as catalog_model
 from figgen.charts import Axis, Column, Curves, Named, Rule, Scalar, Table
 from figgen.figures.roofline import BYTES, PRESETS, hardware, levels, part
 from figgen.figures.series import doublings, line
+from figgen.figures.words import identifier
 from figgen.formulas.compute_and_roofline import (
     critical_tokens,
     data_parallel_ccr,
@@ -25,11 +26,6 @@ from figgen.registry import figure
 
 MODELS = ("llama-3-8b", "llama-3-70b", "gpt-3-175b", "llama-3-405b")
 FP32_BYTES, FP8_BYTES = 4, 1
-
-
-def _key(model: str) -> str:
-    """A model's name as the first part of a value's name: `llama_3_8b`."""
-    return model.replace("-", "_").replace(".", "_")
 
 
 def groups(node: HardwarePreset, nodes: int) -> tuple[tuple[str, str, int, float], ...]:
@@ -130,13 +126,13 @@ def ccr_of_models(
         "stage_layers": Named(stage_layers, "layer"),
     }
     for name in models:
-        found = catalog_model(name)
+        found, key = catalog_model(name), identifier(name)
         by_tp = {t: tensor_parallel_ccr(found.shape, tp=t) for t in tensor_parallel}
         boundary = pipeline_boundary_ccr(found.shape, stage_layers=stage_layers)
         data = (data_parallel_ccr(tokens, BYTES, dp), fsdp_ccr(tokens, BYTES, dp))
         rows.append((found.title, found.hidden, *data, *by_tp.values(), boundary))
-        values |= {f"{_key(name)}_tp{t}": Named(ccr, "FLOP/B") for t, ccr in by_tp.items()}
-        values[f"{_key(name)}_pp"] = Named(boundary, "FLOP/B")
+        values |= {f"{key}_tp{t}": Named(ccr, "FLOP/B") for t, ccr in by_tp.items()}
+        values[f"{key}_pp"] = Named(boundary, "FLOP/B")
         values |= {"ddp": Named(data[0], "FLOP/B"), "fsdp": Named(data[1], "FLOP/B")}
     strategies = (
         "DDP",
@@ -167,15 +163,15 @@ def tensor_parallel_ccr_curves(
     series = []
     values = {"ridge_lent": Named(lent, "FLOP/B"), "ridge_single": Named(single, "FLOP/B")}
     for index, name in enumerate(models):
-        found = catalog_model(name)
+        found, key = catalog_model(name), identifier(name)
         y = tuple(tensor_parallel_ccr(found.shape, tp=t) for t in sizes)
         series.append(line(found.title, map(float, sizes), y, index))
         for size, ccr in zip(sizes, y, strict=True):
             ridge = inside if size <= node.gpus_per_node else lent
-            values[f"{_key(name)}_tp{size}"] = Named(ccr, "FLOP/B")
-            values[f"{_key(name)}_tp{size}_share"] = Named(efficiency_without_overlap(ccr, ridge))
+            values[f"{key}_tp{size}"] = Named(ccr, "FLOP/B")
+            values[f"{key}_tp{size}_share"] = Named(efficiency_without_overlap(ccr, ridge))
             strided = efficiency_without_overlap(ccr, single)
-            values[f"{_key(name)}_tp{size}_strided_share"] = Named(strided)
+            values[f"{key}_tp{size}_strided_share"] = Named(strided)
     return Curves(
         x=Axis(label="tensor-parallel size T", scale="log2", spec=","),
         y=Axis(label="FLOP per byte sent", unit="FLOP/B", scale="log10", spec="unit"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from figgen.charts import Axis, Bars, Segment, Values
-from figgen.figures.mesh import hue, label_of
+from figgen.figures.words import hue, label_of
 from figgen.models.step import StepEstimate
 
 ROLES = {"computing": "series-1", "pipeline idle": "idle"}

@@ -7,6 +7,7 @@ from figgen.charts import Axis, Bars, Curves, Named, Rule, Series, Style
 from figgen.errors import check_between
 from figgen.figures.roofline import hardware
 from figgen.figures.series import doublings, line, segments
+from figgen.figures.words import identifier
 from figgen.formulas.collectives import ring_all_reduce_time
 from figgen.formulas.hierarchical_collectives import nccl_ring_latency
 from figgen.formulas.placement import pipeline_rank_bytes, sharded_data_parallel_bytes
@@ -26,11 +27,6 @@ BYTES = 2
 MODELS = ("llama-3-405b", "llama-3-70b", "llama-3-8b", "gpt-3-175b")
 
 
-def key(model: str) -> str:
-    """A model's name as the first part of a value's name: `llama_3_8b`."""
-    return model.replace("-", "_").replace(".", "_")
-
-
 @figure("tp-volume", explorable=True)
 def tp_volume(*, models: tuple[str, ...] = MODELS, most: int = 64) -> Curves:
     """Bytes that a GPU sends per layer and sequence of the model's own length, over T."""
@@ -47,7 +43,8 @@ def tp_volume(*, models: tuple[str, ...] = MODELS, most: int = 64) -> Curves:
             for tp in sizes
         )
         series.append(line(found.title, map(float, sizes), y, index))
-        values |= {f"{key(name)}_tp{t}": Named(sent, "B") for t, sent in zip(sizes, y, strict=True)}
+        key = identifier(name)
+        values |= {f"{key}_tp{t}": Named(sent, "B") for t, sent in zip(sizes, y, strict=True)}
     return Curves(
         x=Axis(label="tensor-parallel size T", scale="log2", spec=","),
         y=Axis(label="sent per GPU, layer and sequence", unit="B", low=0.0, spec="bytes"),

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 
 from figgen.charts import Axis, Bars, Column, Named, Rule, Scalar, Segment, Table
 from figgen.errors import check_between
-from figgen.figures.mesh import hue, label_of
 from figgen.figures.series import segments
 from figgen.figures.training_published import published_step_s
 from figgen.figures.training_setups import TrainingStep, training_step
+from figgen.figures.words import hue, identifier, label_of
 from figgen.models.memory import PARTS, RankMemory
 from figgen.models.step import FAMILIES
 from figgen.registry import figure
@@ -124,7 +124,7 @@ def step_communication(found: TrainingStep) -> Table:
     sent: dict[str, float] = {}
     for entry in found.estimate.rows:
         sent[entry.axis] = sent.get(entry.axis, 0.0) + entry.sent_bytes
-    values = {f"{axis.replace('-', '_')}_sent": Named(size, "B") for axis, size in sent.items()}
+    values = {f"{identifier(axis)}_sent": Named(size, "B") for axis, size in sent.items()}
     values["sent"] = Named(sum(sent.values()), "B")
     values["between_nodes"] = Named(
         sum(row.sent_bytes for row in found.estimate.rows if row.level == "network"), "B"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from figgen.charts import Column, Named, Scalar, Table
 from figgen.errors import InputError
-from figgen.figures.mesh import label_of
 from figgen.figures.training_published import computed_mfu, published_step_s
 from figgen.figures.training_setup import LEVELS
 from figgen.figures.training_setups import TrainingStep, training_step
+from figgen.figures.words import identifier, label_of
 from figgen.formulas.compute_and_roofline import ridge_point
 from figgen.registry import figure
 from figgen.units import format_quantity
@@ -113,7 +113,7 @@ def setup_roofline(found: TrainingStep) -> Table:
     for (axis, level), size in sent.items():
         ratio, ridge = work / size, ridge_point(rate, bandwidths[level])
         rows.append((label_of(axis), LEVELS[level], size, ratio, ridge, ratio / ridge))
-        values[f"{axis.replace('-', '_')}_over_ridge"] = Named(ratio / ridge)
+        values[f"{identifier(axis)}_over_ridge"] = Named(ratio / ridge)
     rows.sort(key=lambda entry: float(entry[-1]))
     if not rows:
         raise InputError("a roofline", expected="a setup that sends something", got="one GPU")
@@ -149,9 +149,7 @@ def published_and_computed(*, runs: tuple[str, ...]) -> Table:
             blank if printed is None else printed.value,
         ))  # fmt: skip
         if published is not None:
-            values[f"{name.replace('-', '_').replace('.', '_')}_difference"] = Named(
-                computed / published - 1
-            )
+            values[f"{identifier(name)}_difference"] = Named(computed / published - 1)
     columns = (
         Column(label="run"),
         Column(label="GPUs", spec=","),

@@ -7,6 +7,7 @@ from figgen.charts import Axis, Bars, Column, Curves, Named, Scalar, Series, Tab
 from figgen.errors import InputError
 from figgen.figures.series import line, segments
 from figgen.figures.training_setups import TrainingStep, training_step
+from figgen.figures.words import identifier
 from figgen.models.compute import CONVENTIONS, utilisation
 from figgen.registry import figure
 
@@ -129,7 +130,7 @@ def wall_shares(*, presets: tuple[str, ...] = LOSSES) -> Bars:
     roles = ("series-1", "series-2", "series-3", "idle", "exposed")
     values: dict[str, Named] = {"count": Named(len(found))}
     for name, share in shares.items():
-        key = name.replace("-", "_")
+        key = identifier(name)
         values |= {
             f"{key}_{short}": Named(share[part])
             for short, part in zip(("mfu", "kernels", "again", "idle", "exposed"), parts,

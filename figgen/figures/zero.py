@@ -9,6 +9,7 @@ from figgen.catalog import model as catalog_model
 from figgen.charts import Axis, Bars, Box, Column, Diagram, Named, Rule, Scalar, Table
 from figgen.errors import check_between, check_share
 from figgen.figures.series import segments
+from figgen.figures.words import identifier
 from figgen.formulas.scale_and_state import zero_state_bytes
 from figgen.models.collectives import bytes_sent_per_rank, trace
 from figgen.models.recipes import Recipe, recipe
@@ -236,7 +237,7 @@ def zero_choice(
                 row.append(f"{STAGES[fits[0]].partition(',')[0]}, {held:.3g} GB")
             else:
                 row.append(f"none: {state(entry.parameters, found, dp, 3) / 1e9:.3g} GB")
-            values[f"{name.replace('-', '_')}_{dp}"] = Named(fits[0] if fits else 4)
+            values[f"{identifier(name)}_{dp}"] = Named(fits[0] if fits else 4)
         rows.append(tuple(row))
     columns = (
         Column(label="model"),

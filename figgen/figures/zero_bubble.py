@@ -11,6 +11,7 @@ from figgen.figures.pipeline import MOST_DRAWN
 from figgen.figures.series import line, segments
 from figgen.figures.step_bars import step_bars, step_parts
 from figgen.figures.training_setups import training_step
+from figgen.figures.words import identifier
 from figgen.models.model_shape import ModelShape
 from figgen.models.schedules import SCHEDULES, Schedule, build
 from figgen.models.simulate import Durations, Trace, simulate
@@ -67,7 +68,7 @@ def messages(schedule: Schedule) -> int:
 
 def _key(schedule: str) -> str:
     """A schedule in the names of values, which must not begin with a digit."""
-    return "one_f_one_b" if schedule == "1f1b" else schedule.replace("-", "_")
+    return "one_f_one_b" if schedule == "1f1b" else identifier(schedule)
 
 
 def _known(schedules: tuple[str, ...]) -> tuple[str, ...]:

@@ -8,6 +8,7 @@ from figgen.charts import Axis, Column, Curves, Named, Rule, Scalar, Table
 from figgen.errors import check_between, check_share
 from figgen.figures.roofline import hardware
 from figgen.figures.series import line
+from figgen.figures.words import identifier
 from figgen.formulas.data_parallel import (
     data_parallel_bytes,
     hsdp_replica_bytes,
@@ -86,9 +87,9 @@ def zero3_tokens(
         series.append(line(short, grid, y, index))
         for each in links:
             tokens = _tokens(rate, link(each).bandwidth_bytes_per_s, bytes_per_param)
-            values[f"{short.lower()}_{each.replace('-', '_')}"] = Named(tokens, "token")
+            values[f"{short.lower()}_{identifier(each)}"] = Named(tokens, "token")
             shared = _tokens(rate, 8 * link(each).bandwidth_bytes_per_s, bytes_per_param)
-            values[f"{short.lower()}_8_{each.replace('-', '_')}"] = Named(shared, "token")
+            values[f"{short.lower()}_8_{identifier(each)}"] = Named(shared, "token")
     rules = [
         Rule(axis="x", at=link(each).bandwidth_bytes_per_s, label=_short(each)) for each in links
     ]

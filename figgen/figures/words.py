@@ -1,0 +1,29 @@
+"""What figures call things: values, communicators, and groups of ranks."""
+
+from __future__ import annotations
+
+from figgen.units import NBSP
+
+
+def identifier(name: str) -> str:
+    """A name as a part of the names of values: `llama_3_8b` for `llama-3-8b`."""
+    return name.replace("-", "_").replace(".", "_")
+
+
+def label_of(name: str) -> str:
+    """What the page calls a communicator: "TP", "DP×CP"."""
+    return name.upper().replace("-", "×")
+
+
+def hue(name: str) -> str:
+    """The axis whose colour a communicator has: its first one, on the dense grid."""
+    first = name.partition("-")[0]
+    return {"etp": "tp", "edp": "dp"}.get(first, first)
+
+
+def ranks_words(ranks: tuple[int, ...]) -> str:
+    """A group as "[0, 8]", which does not break over lines; a long one by its ends."""
+    shown = [str(rank) for rank in ranks]
+    if len(shown) > 4:
+        shown = [*shown[:2], "…", shown[-1]]
+    return f"[{f',{NBSP}'.join(shown)}]"
