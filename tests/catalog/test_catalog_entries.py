@@ -86,6 +86,12 @@ def test_models_sum_to_the_released_checkpoint(name: str, total: int) -> None:
     assert catalog.model(name).parameters == total
 
 
+def test_llama_1_rounds_two_thirds_of_4h_up_to_a_multiple_of_256() -> None:
+    for name in ("llama-1-7b", "llama-1-13b", "llama-1-33b", "llama-1-65b"):
+        shape = catalog.model(name).shape
+        assert shape.ffn_hidden == 256 * -(-(2 * 4 * shape.hidden // 3) // 256)
+
+
 def test_every_model_is_within_half_a_percent_or_says_why() -> None:
     for model in catalog.MODELS.values():
         off = abs(model.parameters / model.published_parameters.value - 1)
