@@ -216,14 +216,12 @@ def _schedule(name: str, *, stages: int, microbatches: int, **options: Any) -> o
 
 
 def _communicator(preset: str, axes: str) -> object:
-    from figgen.catalog import preset as look_up
+    from figgen.catalog import map_preset
     from figgen.models.layout import layout
     from figgen.models.placement import communicator
 
-    sizes = look_up(preset)
+    sizes = map_preset(preset)
     names = ("nodes", "gpus_per_node", "tp", "cp", "pp", "ep", "etp")
-    if not all(hasattr(sizes, name) for name in names):
-        raise InputError(f"preset {preset!r} is not a rank map", expected="one such as map-128")
     return communicator(layout(**{name: getattr(sizes, name) for name in names}), axes)
 
 

@@ -24,7 +24,7 @@ from figgen.catalog.presets import HardwarePreset, MapPreset, Preset, TrainingPr
 from figgen.catalog.runs import Run
 from figgen.catalog.schema import Value
 from figgen.catalog.sweep import SweepRow
-from figgen.errors import unknown
+from figgen.errors import InputError, unknown
 
 __all__ = [
     "ACCELERATORS",
@@ -49,12 +49,15 @@ __all__ = [
     "Value",
     "accelerator",
     "cluster",
+    "hardware_preset",
     "link",
+    "map_preset",
     "measurement",
     "model",
     "nccl_tuning",
     "preset",
     "run",
+    "training_preset",
 ]
 
 # Filled by __getattr__ when first asked for.
@@ -110,6 +113,21 @@ def preset(name: str) -> Preset:
     return _find("preset", name, load.presets())
 
 
+def map_preset(name: str) -> MapPreset:
+    """The rank map of that name; InputError for an unknown one and for another kind of preset."""
+    return _of_kind(MapPreset, "a rank map", name)
+
+
+def hardware_preset(name: str) -> HardwarePreset:
+    """The kind of node of that name; InputError as for `map_preset`."""
+    return _of_kind(HardwarePreset, "a hardware preset", name)
+
+
+def training_preset(name: str) -> TrainingPreset:
+    """The published configuration of that name; InputError as for `map_preset`."""
+    return _of_kind(TrainingPreset, "a training preset", name)
+
+
 def measurement(name: str) -> Measurement:
     """The measurement of that name; an unknown one raises InputError with the nearest."""
     return _find("measurement", name, load.measurements())
@@ -121,6 +139,14 @@ def nccl_tuning() -> NcclTuning:
 
 
 Thing = TypeVar("Thing")
+Kind = TypeVar("Kind", MapPreset, HardwarePreset, TrainingPreset)
+
+
+def _of_kind(kind: type[Kind], words: str, name: str) -> Kind:
+    found = preset(name)
+    if not isinstance(found, kind):
+        raise InputError(f"preset {name!r}", expected=words, got=found.kind)
+    return found
 
 
 def _find(kind: str, name: str, known: Mapping[str, Thing]) -> Thing:

@@ -81,6 +81,11 @@ class Link:
         return self.bandwidth.value
 
     @property
+    def short_title(self) -> str:
+        """`NVLink 4` of `NVLink 4 (H100/H200)`, `NDR` of `InfiniBand NDR 4x port`."""
+        return self.title.removeprefix("InfiniBand ").partition(" 4x")[0].partition(" (")[0]
+
+    @property
     def both_directions_bytes_per_s(self) -> float:
         """The number that vendors print, B/s: a footnote, never computed with."""
         return 2 * self.bandwidth.value
@@ -118,6 +123,11 @@ class Accelerator:
     source: str
     note: str
     facts: tuple[tuple[str, Value], ...]
+
+    @property
+    def short_title(self) -> str:
+        """`H100` of `NVIDIA H100 SXM5 80GB`, `MI300X` of `AMD Instinct MI300X`."""
+        return self.title.removeprefix(f"{self.vendor} ").removeprefix("Instinct ").split()[0]
 
     def peak_flops_per_s(self, dtype: str = "bf16") -> float:
         """Dense matrix peak for `dtype`, FLOP/s.  Raises InputError where the part has none."""

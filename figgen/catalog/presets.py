@@ -89,6 +89,11 @@ class HardwarePreset:
     kind: str = "hardware"
 
     @property
+    def gpu(self) -> str:
+        """The accelerator's short title, `H100`."""
+        return self.accelerator.short_title
+
+    @property
     def scale_up_bandwidth_bytes_per_s(self) -> float:
         """Into the node's own fabric, per GPU, one direction, B/s."""
         return self.accelerator.scale_up_bandwidth_bytes_per_s

@@ -8,8 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from figgen.catalog import HardwarePreset
-from figgen.catalog import preset as catalog_preset
+from figgen.catalog import HardwarePreset, hardware_preset
 from figgen.errors import InputError
 from figgen.formulas.collectives import (
     all_reduce_bytes_sent,
@@ -79,9 +78,7 @@ class Algorithm:
 
 def machine(preset: str, nodes: int) -> Machine:
     """`nodes` nodes of a hardware preset; a power of two of ranks, which some algorithms need."""
-    hardware = catalog_preset(preset)
-    if not isinstance(hardware, HardwarePreset):
-        raise InputError("preset", expected="a hardware preset, such as h100-ndr", got=preset)
+    hardware = hardware_preset(preset)
     ranks = hardware.gpus_per_node * nodes
     if nodes < 1 or ranks < 2 or ranks & (ranks - 1):
         raise InputError("nodes", expected="a power of two", got=nodes)

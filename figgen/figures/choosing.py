@@ -6,11 +6,10 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 
-from figgen.catalog import link
+from figgen.catalog import hardware_preset, link
 from figgen.catalog import model as catalog_model
 from figgen.charts import Box, Column, Diagram, Link, Named, Scalar, Table
 from figgen.errors import InputError, check_between
-from figgen.figures.roofline import hardware
 from figgen.figures.training_setups import TrainingStep, training_step
 from figgen.figures.words import identifier
 from figgen.formulas.compute_and_roofline import critical_tokens, fsdp_ccr, ridge_point
@@ -169,7 +168,7 @@ def best_layouts() -> Table:
 @figure("strategy-limits")
 def strategy_limits(*, preset: str = "h100-ndr", recipe: str = "mcore18") -> Table:
     """For each strategy the number beyond which it stops working on one kind of node."""
-    node, per_param = hardware(preset), named_recipe(recipe).total_bytes
+    node, per_param = hardware_preset(preset), named_recipe(recipe).total_bytes
     peak, hbm = node.accelerator.peak_flops_per_s("bf16"), node.accelerator.hbm_bytes
     network = node.network_bandwidth_bytes_per_s
     inside = node.scale_up_bandwidth_bytes_per_s
@@ -236,7 +235,7 @@ def decision_tree() -> Diagram:
         Link(source=question[0], target=answer[0], label="yes")
         for question, answer in zip(QUESTIONS, ANSWERS, strict=True)
     )
-    gpu = hardware("h100-ndr")
+    gpu = hardware_preset("h100-ndr")
     per_param = named_recipe("mcore18").total_bytes
     one = float(largest_replicated_model(gpu.accelerator.hbm_bytes, USABLE, per_param))
     return Diagram(

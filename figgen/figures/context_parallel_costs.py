@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from figgen.catalog import Model
+from figgen.catalog import Model, hardware_preset
 from figgen.catalog import model as catalog_model
 from figgen.charts import Axis, Column, Curves, Named, Rule, Scalar, Style, Table
 from figgen.errors import check_between
-from figgen.figures.roofline import hardware, levels, part
+from figgen.figures.roofline import levels
 from figgen.figures.series import doublings, line
 from figgen.figures.words import identifier
 from figgen.formulas.context_parallel import (
@@ -29,7 +29,7 @@ def cp_overlap(
 ) -> Curves:
     """Attention of one balanced causal step over the time of its message, by tokens per rank."""
     check_between("most", most, 512, 2**24)
-    node = hardware(preset)
+    node = hardware_preset(preset)
     peak = node.accelerator.peak_flops_per_s()
     _, scale_up, nic, _ = levels(node, 1)
     tokens = doublings(most, 256)
@@ -63,7 +63,7 @@ def cp_min_tokens(
     rows: list[tuple[Scalar, ...]] = []
     values: dict[str, Named] = {}
     for name in presets:
-        node = hardware(name)
+        node = hardware_preset(name)
         peak = node.accelerator.peak_flops_per_s(dtype)
         _, scale_up, nic, _ = levels(node, 1)
         for level in (scale_up, nic):
@@ -72,7 +72,7 @@ def cp_min_tokens(
                 for heads in (1, 4, 8, 16)
             ]
             causal = (2 * tokens for tokens in least)
-            rows.append((part(node), level.name, level.bandwidth_bytes_per_s, least[0], *causal))
+            rows.append((node.gpu, level.name, level.bandwidth_bytes_per_s, least[0], *causal))
             generation = name.partition("-")[0]
             for heads, tokens in zip((1, 4, 8, 16), least, strict=True):
                 values[f"{generation}_{level.key}_{heads}"] = Named(2 * tokens, "token")

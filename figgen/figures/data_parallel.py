@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from fractions import Fraction
 
-from figgen.catalog import HardwarePreset
+from figgen.catalog import HardwarePreset, hardware_preset
 from figgen.catalog import model as catalog_model
 from figgen.charts import Box, Column, Diagram, Link, Named, Scalar, Slot, Table, Timeline
 from figgen.errors import InputError, check_between, check_share
-from figgen.figures.roofline import hardware
 from figgen.formulas.compute_and_roofline import training_flops
 from figgen.formulas.data_parallel import data_parallel_bytes
 from figgen.formulas.hierarchical_collectives import nccl_ring_latency
@@ -193,7 +192,8 @@ def data_parallel_step(
     One rank per node and nothing overlapped. The all-reduce starts when the last rank is there.
     """
     check_between("slow_rank", slow_rank, 0, ranks - 1)
-    found = job(model=model, node=hardware(preset), ranks=ranks, ranks_per_node=1, tokens=tokens,
+    node = hardware_preset(preset)
+    found = job(model=model, node=node, ranks=ranks, ranks_per_node=1, tokens=tokens,
                 utilization=utilization)  # fmt: skip
     pace = [slowdown if rank == slow_rank else 1.0 for rank in range(ranks)]
     meet = max(pace) * (found.forward_s + found.backward_s)

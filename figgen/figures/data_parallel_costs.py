@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import math
 
-from figgen.catalog import accelerator
+from figgen.catalog import accelerator, hardware_preset
 from figgen.catalog import model as catalog_model
 from figgen.charts import Axis, Column, Curves, Mark, Named, Rule, Scalar, Table
 from figgen.errors import InputError, check_between
-from figgen.figures.roofline import hardware
 from figgen.figures.series import line
 from figgen.figures.words import identifier
 from figgen.formulas.data_parallel import (
@@ -40,7 +39,7 @@ def gradient_all_reduce(
     and whole nodes, whose ranks lend each other their ports. Latency is left out.
     """
     check_between("nodes", nodes, 2, 2**16)
-    node = hardware(preset)
+    node = hardware_preset(preset)
     each = node.gpus_per_node
     inside, port = node.scale_up_bandwidth_bytes_per_s, node.network_bandwidth_bytes_per_s
     shared = group_bandwidth_bytes_per_s(inside, port, each)
@@ -186,7 +185,7 @@ def ddp_memory_wall(
         series.append(line(f"{total:.0f} bytes", (0.0, most_parameters), ends, index))
     for name in accelerators:
         part = accelerator(name)
-        short = part.title.removeprefix(part.vendor).split()[0]
+        short = part.short_title
         rules.append(
             Rule(axis="y", at=part.hbm_bytes, label=f"{short}, {part.hbm_bytes / 1e9:.0f} GB")
         )

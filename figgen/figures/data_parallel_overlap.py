@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from figgen.catalog import hardware_preset
 from figgen.catalog import model as catalog_model
 from figgen.charts import Axis, Column, Curves, Named, Rule, Scalar, Series, Slot, Table, Timeline
 from figgen.errors import check_between
 from figgen.figures.data_parallel import Job, job
-from figgen.figures.roofline import hardware
 from figgen.figures.series import doublings, line
 from figgen.figures.words import identifier
 from figgen.formulas.data_parallel import (
@@ -82,8 +82,9 @@ def ddp_buckets(
     Buckets are filled from the model's own matrices, last layer first, by PyTorch's rule.
     """
     check_between("bucket_mib", bucket_mib, 1, 2**20)
-    found = job(model=model, node=hardware(preset), ranks=ranks, ranks_per_node=ranks_per_node,
-                tokens=tokens, utilization=utilization)  # fmt: skip
+    node = hardware_preset(preset)
+    found = job(model=model, node=node, ranks=ranks, ranks_per_node=ranks_per_node, tokens=tokens,
+                utilization=utilization)  # fmt: skip
     buckets = _buckets(model, found, first_bucket_mib * MIB, bucket_mib * MIB)
     size = GRADIENT_BYTES * found.parameters
     naive = found.bucket_overhead_s + size * found.seconds_per_byte
@@ -137,7 +138,7 @@ def bucket_tradeoff(
     Lines: equal buckets, closed form. Points: PyTorch's buckets of the model's own matrices.
     """
     check_between("most_buckets", most_buckets, 2, 2**16)
-    node = hardware(preset)
+    node = hardware_preset(preset)
     found = job(model=model, node=node, ranks=ranks, ranks_per_node=1, tokens=tokens,
                 utilization=utilization)  # fmt: skip
     size, backward, overhead = 2 * found.parameters, found.backward_s, found.bucket_overhead_s
@@ -232,7 +233,7 @@ def data_parallel_scaling(
     Speed-up is that of the tokens per second over one GPU's; whole nodes beyond the first.
     """
     check_between("most_nodes", most_nodes, 2, 2**13)
-    node = hardware(preset)
+    node = hardware_preset(preset)
     each = node.gpus_per_node
     inside = [n for n in (1, 2, 4) if n < each]
     gpus = [*inside, *(each * nodes for nodes in doublings(most_nodes, 1))]
@@ -256,7 +257,7 @@ def data_parallel_scaling(
 def _efficiency(
     model: str, preset: str, ranks: int, each: int, tokens: int, utilization: float
 ) -> float:
-    found = job(model=model, node=hardware(preset), ranks=ranks, ranks_per_node=each,
+    found = job(model=model, node=hardware_preset(preset), ranks=ranks, ranks_per_node=each,
                 tokens=tokens, utilization=utilization)  # fmt: skip
     alone = found.forward_s + found.backward_s + found.update_s
     if ranks == 1:

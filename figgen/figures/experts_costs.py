@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from figgen import catalog
-from figgen.catalog import Model
+from figgen.catalog import Model, hardware_preset
 from figgen.catalog import model as catalog_model
 from figgen.charts import Column, Named, Scalar, Table
 from figgen.errors import InputError
 from figgen.figures.mesh_layouts import laid_out
 from figgen.figures.mesh_traffic import setup_of
-from figgen.figures.roofline import hardware
 from figgen.figures.words import identifier
 from figgen.formulas.compute_and_roofline import efficiency_without_overlap, ridge_point
 from figgen.formulas.experts import (
@@ -76,7 +75,7 @@ def moe_ccr(
     *, models: tuple[str, ...] = MODELS, preset: str = "h100-ndr", ep: tuple[int, int] = (8, 64)
 ) -> Table:
     """Work of the experts per byte of their all-to-alls, and the share of the peak it leaves."""
-    node = hardware(preset)
+    node = hardware_preset(preset)
     peak = node.accelerator.peak_flops_per_s()
     inside = ridge_point(peak, node.scale_up_bandwidth_bytes_per_s)
     outside = ridge_point(peak, node.network_bandwidth_bytes_per_s)
@@ -100,7 +99,7 @@ def moe_ccr(
         Column(label="model"),
         Column(label="expert width f", spec=","),
         Column(label=f"EP {ep[0]}", unit="FLOP/B", spec=",.0f"),
-        Column(label=f"of peak, {node.scale_up.title.partition(' (')[0]}", spec=".0%"),
+        Column(label=f"of peak, {node.scale_up.short_title}", spec=".0%"),
         Column(label=f"EP {ep[1]}", unit="FLOP/B", spec=",.0f"),
         Column(label="of peak, one NIC each", spec=".0%"),
     )

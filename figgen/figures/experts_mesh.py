@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from figgen.catalog import hardware_preset
 from figgen.catalog import model as catalog_model
 from figgen.charts import Box, Column, Diagram, Named, Scalar, Table
 from figgen.errors import InputError, check_between
 from figgen.figures.experts_costs import mixture
-from figgen.figures.roofline import hardware
 from figgen.formulas.experts import expert_all_to_all_bytes, experts_per_rank
 from figgen.models.layout import layout
 from figgen.models.mesh import coordinates_of
@@ -72,7 +72,7 @@ def moe_placement(
     tokens: int = 4096,
 ) -> Table:
     """All-to-alls of one layer, forward and backward: what leaves the node as EP grows."""
-    node, found = hardware(preset), catalog_model(model)
+    node, found = hardware_preset(preset), catalog_model(model)
     experts = mixture(found)
     rows: list[tuple[Scalar, ...]] = []
     values: dict[str, Named] = {"tokens": Named(tokens, "token")}

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from itertools import pairwise
 
-from figgen.catalog import HardwarePreset, accelerator, link, model
+from figgen.catalog import HardwarePreset, accelerator, hardware_preset, link, model
 from figgen.charts import (
     Axis,
     Bars,
@@ -18,7 +18,6 @@ from figgen.charts import (
     Table,
 )
 from figgen.errors import check_between
-from figgen.figures.roofline import hardware
 from figgen.figures.series import segments
 from figgen.figures.words import identifier
 from figgen.formulas.scale_and_state import gpus_to_hold
@@ -114,7 +113,7 @@ PCIE = {"a100-hdr": "pcie4-x16", "h100-ndr": "pcie5-x16", "b200-xdr": "pcie5-x16
 
 def reach(preset: str) -> dict[str, float]:
     """Bytes/s per direction and GPU from the GPU to its memory and past it, fastest first."""
-    node = hardware(preset)
+    node = hardware_preset(preset)
     return {
         "HBM": node.accelerator.hbm_bandwidth_bytes_per_s,
         "NVLink": node.scale_up_bandwidth_bytes_per_s,
@@ -150,7 +149,7 @@ GPUS_DRAWN = 4
 def machine_levels(*, preset: str = "h100-ndr", nodes: int = 2) -> Diagram:
     """Nodes of GPUs around their switch, one NIC for each GPU, and the fabric between nodes."""
     check_between("nodes", nodes, 2, 3)
-    node = hardware(preset)
+    node = hardware_preset(preset)
     across = nodes * 5.0 - 0.4
     fabric = Box(name="fabric", lines=("network fabric",), x=0.0, y=3.6, width=across, height=0.5)
     links: list[Link] = []

@@ -79,9 +79,7 @@ def run_sizes(run: catalog.Run) -> dict[str, int]:
 
 
 def _preset_sizes(name: str) -> dict[str, int]:
-    found = catalog.preset(name)
-    if not isinstance(found, catalog.MapPreset):
-        raise InputError(f"preset {name!r}", expected="a rank map", got=found.kind)
+    found = catalog.map_preset(name)
     return {size: getattr(found, size) for size in SIZES}
 
 

@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-from figgen.catalog import HardwarePreset, nccl_tuning
-from figgen.catalog import preset as catalog_preset
+from figgen.catalog import hardware_preset, nccl_tuning
 from figgen.catalog.nccl_links import nccl_group
 from figgen.charts import Axis, Column, Curves, Named, Scalar, Series, Table
-from figgen.errors import InputError
 from figgen.figures.all_reduce_algorithms import RING, RING_PER_NIC, machine
 from figgen.figures.series import line, logarithmic
 from figgen.formulas.alpha_beta import all_reduce_bus_bandwidth
@@ -26,9 +24,7 @@ TITLES = {
 
 
 def _group(preset: str, nodes: int) -> Group:
-    hardware = catalog_preset(preset)
-    if not isinstance(hardware, HardwarePreset):
-        raise InputError("preset", expected="a hardware preset, such as h100-ndr", got=preset)
+    hardware = hardware_preset(preset)
     return nccl_group(hardware.scale_up, hardware.gpus_per_node * nodes, nodes, hardware.nic)
 
 

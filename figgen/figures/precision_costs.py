@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from figgen.catalog import accelerator
+from figgen.catalog import accelerator, hardware_preset
 from figgen.catalog import model as catalog_model
 from figgen.charts import Axis, Bars, Column, Named, Scalar, Table
 from figgen.errors import InputError, check_between, check_share
-from figgen.figures.roofline import hardware, part
 from figgen.figures.series import segments
 from figgen.formulas.data_parallel import zero_bytes_sent
 from figgen.formulas.experts import expert_all_to_all_bytes
@@ -38,9 +37,7 @@ def peak_by_type(
     values: dict[str, Named] = {}
     for name in accelerators:
         found = accelerator(name)
-        short = found.title.removeprefix(found.vendor).split()[
-            1 if "Instinct" in found.title else 0
-        ]
+        short = found.short_title
         rates: list[Scalar] = []
         for kind in TYPES:
             value = getattr(found, kind)
@@ -180,7 +177,7 @@ def precision_layer_time(
     not hidden. Cases: products in BF16, FP8, FP8 with one-byte messages, FP4 where there is one.
     """
     check_share("utilization", utilization)
-    shape, node = catalog_model(model).shape, hardware(preset)
+    shape, node = catalog_model(model).shape, hardware_preset(preset)
     if shape.experts is not None:
         raise InputError("model", expected="a dense model", got=model)
     tokens = shape.sequence
@@ -208,7 +205,7 @@ def precision_layer_time(
         values[f"{key}_s"] = Named(whole[key], "s")
         values[f"{key}_sent"] = Named(message / whole[key])
         values[f"{key}_faster"] = Named(whole["bf16"] / whole[key])
-    values["gpu"] = Named(part(node))
+    values["gpu"] = Named(node.gpu)
     lengths = {
         "matrix products": [work for _, work, _ in cases.values()],
         "attention core, BF16": [attention] * len(cases),

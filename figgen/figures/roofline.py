@@ -6,9 +6,8 @@ import itertools
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from figgen.catalog import HardwarePreset
+from figgen.catalog import HardwarePreset, hardware_preset
 from figgen.catalog import model as catalog_model
-from figgen.catalog import preset as catalog_preset
 from figgen.charts import Axis, Column, Curves, Mark, Named, Rule, Scalar, Series, Table
 from figgen.errors import InputError
 from figgen.figures.series import line, series_role
@@ -38,30 +37,15 @@ class Level:
     bandwidth_bytes_per_s: float
 
 
-def hardware(name: str) -> HardwarePreset:
-    """The hardware preset of that name; a preset of another kind raises InputError."""
-    found = catalog_preset(name)
-    if not isinstance(found, HardwarePreset):
-        raise InputError("preset", expected="a hardware preset", got=f"{name}, a {found.kind} one")
-    return found
-
-
-def part(node: HardwarePreset) -> str:
-    """The accelerator's short name: `H100` of `NVIDIA H100 SXM5 80GB`."""
-    return node.accelerator.title.removeprefix(node.accelerator.vendor).split()[0]
-
-
 def levels(node: HardwarePreset, oversubscription: float) -> tuple[Level, ...]:
     """The four levels of one GPU, fastest first; a NIC's share if GPUs and NICs are not paired."""
     if oversubscription < 1:
         raise InputError("oversubscription", expected="at least 1", got=oversubscription)
-    nic = node.nic.title.removeprefix("InfiniBand ").partition(" 4x")[0]
+    nic = node.nic.short_title
     network = node.network_bandwidth_bytes_per_s
     return (
         Level("hbm", "HBM", node.accelerator.hbm_bandwidth_bytes_per_s),
-        Level(
-            "scale_up", node.scale_up.title.partition(" (")[0], node.scale_up_bandwidth_bytes_per_s
-        ),
+        Level("scale_up", node.scale_up.short_title, node.scale_up_bandwidth_bytes_per_s),
         Level("nic", f"{nic} NIC", network),
         Level("oversubscribed", f"{nic} at {oversubscription:g}:1", network / oversubscription),
     )
@@ -70,9 +54,9 @@ def levels(node: HardwarePreset, oversubscription: float) -> tuple[Level, ...]:
 @figure("link-levels")
 def link_levels(*, oversubscription: float = 7.0) -> Table:
     """What each level carries per GPU in one direction, for four kinds of node."""
-    nodes = [hardware(name) for name in PRESETS]
+    nodes = [hardware_preset(name) for name in PRESETS]
     rows: tuple[tuple[Scalar, ...], ...] = tuple(
-        (part(node), *(level.bandwidth_bytes_per_s for level in levels(node, oversubscription)))
+        (node.gpu, *(level.bandwidth_bytes_per_s for level in levels(node, oversubscription)))
         for node in nodes
     )
     steps = [
@@ -95,7 +79,7 @@ def ridge_table(*, oversubscription: float = 7.0) -> Table:
     rows: list[tuple[Scalar, ...]] = []
     values: dict[str, Named] = {}
     for name in PRESETS:
-        node = hardware(name)
+        node = hardware_preset(name)
         for dtype in ("bf16", "fp8"):
             if getattr(node.accelerator, dtype) is None:
                 continue
@@ -104,7 +88,7 @@ def ridge_table(*, oversubscription: float = 7.0) -> Table:
                 level.key: ridge_point(peak, level.bandwidth_bytes_per_s)
                 for level in levels(node, oversubscription)
             }
-            rows.append((part(node), dtype.upper(), peak, *ridges.values()))
+            rows.append((node.gpu, dtype.upper(), peak, *ridges.values()))
             for key, ridge in ridges.items():
                 values[f"{name.partition('-')[0]}_{dtype}_{key}"] = Named(ridge, "FLOP/B")
     gpu, *ridge_columns = _columns("FLOP/B", ",.0f", oversubscription)
@@ -171,7 +155,7 @@ def communication_roofline(
     Data parallelism is placed on the roof, as if it overlapped perfectly; tensor parallelism on
     the dashed line of the same link without overlap, since its all-reduces block the layer.
     """
-    node = hardware(preset)
+    node = hardware_preset(preset)
     peak = node.accelerator.peak_flops_per_s(dtype)
     wires = levels(node, oversubscription)
     ridges = {wire.key: ridge_point(peak, wire.bandwidth_bytes_per_s) for wire in wires}

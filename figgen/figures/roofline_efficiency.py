@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 from collections.abc import Callable
 
+from figgen.catalog import hardware_preset
 from figgen.charts import Axis, Column, Curves, Mark, Named, Rule, Style, Table
 from figgen.errors import InputError, check_between, check_equal_lengths
-from figgen.figures.roofline import BYTES, hardware
+from figgen.figures.roofline import BYTES
 from figgen.figures.series import line
 from figgen.formulas.compute_and_roofline import (
     data_parallel_ccr,
@@ -83,7 +84,7 @@ def strong_scaling(
     The group fills whole nodes, so that a rank sends at the rate of all its node's NICs or of
     its scale-up link, whichever is lower.
     """
-    node = hardware(preset)
+    node = hardware_preset(preset)
     peak = node.accelerator.peak_flops_per_s(dtype)
     bandwidth = group_bandwidth_bytes_per_s(
         node.scale_up_bandwidth_bytes_per_s, node.network_bandwidth_bytes_per_s, node.gpus_per_node
@@ -136,7 +137,7 @@ def measured_strong_scaling(
     slanted roof FLOP/s is bandwidth times ratio, hence the quotient is the bandwidth.
     """
     check_equal_lengths(gpus=gpus, measured_flops_per_s=measured_flops_per_s)
-    node = hardware(preset)
+    node = hardware_preset(preset)
     peak = node.accelerator.peak_flops_per_s()
     rows = []
     for count, rate in zip(gpus, measured_flops_per_s, strict=True):

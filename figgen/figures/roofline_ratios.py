@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from figgen.catalog import HardwarePreset
+from figgen.catalog import HardwarePreset, hardware_preset
 from figgen.catalog import model as catalog_model
 from figgen.charts import Axis, Column, Curves, Named, Rule, Scalar, Table
-from figgen.figures.roofline import BYTES, PRESETS, hardware, levels, part
+from figgen.figures.roofline import BYTES, PRESETS, levels
 from figgen.figures.series import doublings, line
 from figgen.figures.words import identifier
 from figgen.formulas.compute_and_roofline import (
@@ -47,12 +47,12 @@ def critical_tokens_table(*, nodes: int = 16, dtype: str = "bf16") -> Table:
     rows: list[tuple[Scalar, ...]] = []
     values: dict[str, Named] = {"nodes": Named(nodes, "node")}
     for name in PRESETS:
-        node = hardware(name)
+        node = hardware_preset(name)
         peak = node.accelerator.peak_flops_per_s(dtype)
         for key, words, dp, bandwidth in groups(node, nodes):
             ddp = critical_tokens(peak, bandwidth, BYTES, dp)
             fsdp = ridge_point(peak, bandwidth) / fsdp_ccr(1, BYTES, dp)
-            rows.append((part(node), words, bandwidth, ddp, fsdp, 9 * ddp, 9 * fsdp))
+            rows.append((node.gpu, words, bandwidth, ddp, fsdp, 9 * ddp, 9 * fsdp))
             generation = name.partition("-")[0]
             values[f"{generation}_{key}_ddp"] = Named(ddp, "token")
             values[f"{generation}_{key}_fsdp"] = Named(fsdp, "token")
@@ -78,7 +78,7 @@ def ccr_by_batch(
     dp: int = 64,
 ) -> Table:
     """CCR of data parallelism over the sequences that one rank computes between exchanges."""
-    node = hardware(preset)
+    node = hardware_preset(preset)
     ridge = ridge_point(node.accelerator.peak_flops_per_s(), node.network_bandwidth_bytes_per_s)
     rows = []
     for count in sequences:
@@ -154,7 +154,7 @@ def tensor_parallel_ccr_curves(
     The shares in the values are those without overlap; a group larger than a node fills whole
     nodes and sends over all their NICs.
     """
-    node = hardware(preset)
+    node = hardware_preset(preset)
     peak = node.accelerator.peak_flops_per_s()
     _, scale_up, nic, _ = levels(node, 1)
     inside, single = (ridge_point(peak, w.bandwidth_bytes_per_s) for w in (scale_up, nic))
@@ -191,7 +191,7 @@ def ccr_changes(*, preset: str = "h100-ndr", tokens: int = 8192, dp: int = 64) -
     `tokens` are those of one microbatch on one rank; DDP exchanges once per step, FSDP once
     per microbatch.
     """
-    node = hardware(preset)
+    node = hardware_preset(preset)
     nic = node.network_bandwidth_bytes_per_s
     bf16 = ridge_point(node.accelerator.peak_flops_per_s("bf16"), nic)
     fp8 = ridge_point(node.accelerator.peak_flops_per_s("fp8"), nic)

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+from figgen.catalog import hardware_preset
 from figgen.catalog import model as catalog_model
 from figgen.charts import Axis, Bars, Curves, Named, Rule, Series, Style
 from figgen.errors import check_between
-from figgen.figures.roofline import hardware
 from figgen.figures.series import doublings, line, segments
 from figgen.figures.words import identifier
 from figgen.formulas.collectives import ring_all_reduce_time
@@ -96,7 +96,7 @@ def tp_link_ratio(
     microbatch_size: int = 1,
 ) -> Curves:
     """All-reduce time over computing time of one layer, by T and by where the group lies."""
-    node, shape = hardware(preset), catalog_model(model)
+    node, shape = hardware_preset(preset), catalog_model(model)
     tokens = microbatch_size * shape.shape.sequence
     message = tensor_parallel_message_bytes(microbatch_size, shape.shape.sequence, shape.hidden, 2)
     work = tokens * layer_training_flops_per_token(shape.shape)
@@ -113,7 +113,7 @@ def tp_link_ratio(
     sizes = doublings(most)
     width = node.gpus_per_node
     places = (
-        ("nvlink", node.scale_up.title.partition(" (")[0], "tp", [(t, 1, nvlink) for t in sizes]),
+        ("nvlink", node.scale_up.short_title, "tp", [(t, 1, nvlink) for t in sizes]),
         ("nodes", "whole nodes", "series-2", [(t, t // width, lent) for t in sizes if t > width]),
         ("single", "one rank per node", "series-1", [(t, t, nic) for t in sizes]),
     )

@@ -6,10 +6,10 @@ from math import ceil
 
 import numpy as np
 
+from figgen.catalog import hardware_preset
 from figgen.catalog import model as catalog_model
 from figgen.charts import Axis, Bars, Column, Named, Scalar, Slot, Table, Timeline
 from figgen.errors import InputError, check_between
-from figgen.figures.roofline import hardware, part
 from figgen.figures.series import segments
 from figgen.formulas.activation_memory import (
     layer_activation_bytes,
@@ -93,7 +93,7 @@ def tp_limits(
     The product is that of the fused way up of the MLP. A wave is one output tile on every
     multiprocessor; the last one may be nearly empty.
     """
-    node, found = hardware(preset), catalog_model(model)
+    node, found = hardware_preset(preset), catalog_model(model)
     ridge = ridge_point(
         node.accelerator.peak_flops_per_s(), node.accelerator.hbm_bandwidth_bytes_per_s
     )
@@ -166,7 +166,7 @@ def tp_overlap(*, model: str = "llama-3-8b", preset: str = "h100-ndr", tp: int =
     The product runs at the accelerator's measured rate; piece by piece, a rank begins with its
     own tokens while those of the next rank arrive.
     """
-    node, shape = hardware(preset), catalog_model(model)
+    node, shape = hardware_preset(preset), catalog_model(model)
     check_between("tp", tp, 2, 16)
     measured = node.accelerator.measured_bf16
     rate = measured.value if measured else node.accelerator.peak_flops_per_s()
@@ -200,7 +200,7 @@ def tp_overlap(*, model: str = "llama-3-8b", preset: str = "h100-ndr", tp: int =
             "product_s": Named(tp * piece, "s"),
             "hidden_share": Named((blocking - free) / ((tp - 1) * send)),
             "tp": Named(tp, "rank"),
-            "part": Named(part(node)),
+            "part": Named(node.gpu),
         },
     )  # fmt: skip
 

@@ -134,7 +134,7 @@ def training_step(
     changed = written_options(options)
     if model:
         return _explicit(catalog.model(model), sizes, changed)
-    chosen = catalog.run(run) if run else _run_of(str(preset))
+    chosen = catalog.run(run) if run else catalog.training_preset(str(preset)).run
     return _of_run(chosen, _written(sizes), changed)
 
 
@@ -145,13 +145,6 @@ def _written(sizes: str) -> dict[str, int]:
     whole = sizes if "nodes=" in sizes else f"{sizes} nodes=1 gpus_per_node=1"
     found = written_sizes(whole)
     return {name: size for name, size in found.items() if f"{name}=" in f" {sizes}"}
-
-
-def _run_of(preset: str) -> catalog.Run:
-    found = catalog.preset(preset)
-    if not isinstance(found, catalog.TrainingPreset):
-        raise InputError(f"preset {preset!r}", expected="a training preset", got=found.kind)
-    return found.run
 
 
 def cluster_of(run: catalog.Run) -> tuple[int, int]:

@@ -94,7 +94,7 @@ def zero_memory(
     rules = []
     for name in accelerators:
         gpu = accelerator(name)
-        short = gpu.title.removeprefix(gpu.vendor).split()[0]
+        short = gpu.short_title
         rules.append(Rule(axis="x", at=gpu.hbm_bytes, label=short))
     return Bars(
         labels=tuple(STAGES.values()),

@@ -5,10 +5,10 @@ from __future__ import annotations
 import itertools
 from dataclasses import dataclass
 
+from figgen.catalog import hardware_preset
 from figgen.catalog import model as catalog_model
 from figgen.charts import Box, Diagram, Link, Named, Slot, Timeline
 from figgen.errors import InputError, check_between
-from figgen.figures.roofline import hardware
 from figgen.formulas.data_parallel import prefetched_gather_time, serial_gather_time
 from figgen.models.communication_ratio import group_bandwidth_bytes_per_s
 from figgen.models.sharded_step import (
@@ -42,7 +42,7 @@ def layer_times(
     """Times of a layer's all-gather and forward; a ring over whole nodes, latency left out."""
     if ranks % ranks_per_node:
         raise InputError("ranks", expected=f"a multiple of {ranks_per_node}", got=ranks)
-    shape, node = catalog_model(model).shape, hardware(preset)
+    shape, node = catalog_model(model).shape, hardware_preset(preset)
     if shape.experts is not None:
         raise InputError("model", expected="a dense model", got=model)
     size = attention_weights(shape) + ffn_weights(shape, shape.ffn_hidden)
@@ -138,7 +138,8 @@ def fsdp_layer_flow(
     utilization: float = 0.4,
 ) -> Diagram:
     """One layer through one step on one rank: gathered, used, freed, twice, and its gradient."""
-    found = layer_times(model, preset, ranks, hardware(preset).gpus_per_node, tokens, utilization)
+    each = hardware_preset(preset).gpus_per_node
+    found = layer_times(model, preset, ranks, each, tokens, utilization)
     whole, shard = found.parameters * BYTES, found.parameters * BYTES / ranks
     mib = f"{whole / 1e6:.0f} MB"
     part = f"{shard / 1e6:.2g} MB"

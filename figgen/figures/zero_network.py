@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from figgen.catalog import accelerator, link
+from figgen.catalog import accelerator, hardware_preset, link
 from figgen.catalog import model as catalog_model
 from figgen.charts import Axis, Column, Curves, Named, Rule, Scalar, Table
 from figgen.errors import check_between, check_share
-from figgen.figures.roofline import hardware
 from figgen.figures.series import line
 from figgen.figures.words import identifier
 from figgen.formulas.data_parallel import (
@@ -28,7 +27,7 @@ def hybrid_traffic(*, parameters: float = 7e9, preset: str = "h100-ndr", nodes: 
     1/g of what a rank sends. With shards in the node a rank talks to its replicas on its own NIC.
     """
     check_between("nodes", nodes, 2, 2**16)
-    node = hardware(preset)
+    node = hardware_preset(preset)
     each = node.gpus_per_node
     ranks = nodes * each
     inside, nic = node.scale_up_bandwidth_bytes_per_s, node.network_bandwidth_bytes_per_s
@@ -81,7 +80,7 @@ def zero3_tokens(
     series, values = [], {"utilization": Named(utilization)}
     for index, name in enumerate(accelerators):
         part = accelerator(name)
-        short = part.title.removeprefix(part.vendor).split()[0]
+        short = part.short_title
         rate = utilization * part.peak_flops_per_s("bf16")
         y = tuple(_tokens(rate, b, bytes_per_param) for b in grid)
         series.append(line(short, grid, y, index))
@@ -91,7 +90,8 @@ def zero3_tokens(
             shared = _tokens(rate, 8 * link(each).bandwidth_bytes_per_s, bytes_per_param)
             values[f"{short.lower()}_8_{identifier(each)}"] = Named(shared, "token")
     rules = [
-        Rule(axis="x", at=link(each).bandwidth_bytes_per_s, label=_short(each)) for each in links
+        Rule(axis="x", at=link(each).bandwidth_bytes_per_s, label=link(each).short_title)
+        for each in links
     ]
     return Curves(
         x=Axis(label="bandwidth of a rank, one direction", unit="B/s", scale="log10", spec="si"),
@@ -105,11 +105,6 @@ def zero3_tokens(
 def _tokens(flops_per_s: float, bandwidth: float, bytes_per_param: float) -> float:
     # 6·N·τ/F = 3·N·b/B, whatever N is.
     return flops_per_s * 3 * bytes_per_param / (6 * bandwidth)
-
-
-def _short(name: str) -> str:
-    title = link(name).title.removeprefix("InfiniBand ").partition(" 4x")[0]
-    return title.partition(" (")[0]
 
 
 @figure("state-homes")
@@ -127,7 +122,7 @@ def state_homes(
     pass of all 16-bit weights over that path.
     """  # fmt: skip
     check_between("tokens", tokens, 1, 10**9)
-    node = hardware(preset)
+    node = hardware_preset(preset)
     parameters = catalog_model(model).parameters
     rate = utilization * node.accelerator.peak_flops_per_s("bf16")
     paths = {
