@@ -24,6 +24,7 @@ from figgen.formulas.scale_and_state import gpus_to_hold
 from figgen.models.recipes import RECIPES
 from figgen.models.recipes import recipe as named_recipe
 from figgen.registry import figure
+from figgen.units import format_quantity
 
 PARTS = {
     "weights": "weight_bytes",
@@ -142,48 +143,62 @@ def bandwidth_ladder() -> Bars:
     )
 
 
-GPUS_DRAWN = 4
+GPUS_DRAWN, WIDE, TALL = 4, 5.1, 8.0
+"""Columns of GPUs in the picture of a machine, and its size, as wide as a phone."""
 
 
 @figure("machine-levels")
-def machine_levels(*, preset: str = "h100-ndr", nodes: int = 2) -> Diagram:
-    """Nodes of GPUs around their switch, one NIC for each GPU, and the fabric between nodes."""
-    check_between("nodes", nodes, 2, 3)
+def machine_levels(*, preset: str = "h100-ndr") -> Diagram:
+    """Two nodes of GPUs around their switch, one NIC for each GPU, and the fabric between them."""
     node = hardware_preset(preset)
-    across = nodes * 5.0 - 0.4
-    fabric = Box(name="fabric", lines=("network fabric",), x=0.0, y=3.6, width=across, height=0.5)
+    inside, outside = (
+        format_quantity(speed, "B/s", "si")
+        for speed in (node.scale_up_bandwidth_bytes_per_s, node.network_bandwidth_bytes_per_s)
+    )
     links: list[Link] = []
-    for n in range(nodes):
+    for n in range(2):
         for g in range(GPUS_DRAWN):
             way = (f"switch {n}", f"GPU {n}.{g}", f"NIC {n}.{g}", "fabric")
-            links += [Link(source=a, target=b, both_ways=True) for a, b in pairwise(way)]
+            said = ("", "", "") if g else (inside, "", outside)
+            links += [
+                Link(source=a, target=b, both_ways=True, label=label)
+                for (a, b), label in zip(pairwise(way), said, strict=True)
+            ]
+    fabric = Box(name="fabric", lines=("network fabric",), x=0.0, y=TALL / 2 - 0.25, width=WIDE,
+                 height=0.5)  # fmt: skip
     return Diagram(
-        boxes=(*(box for n in range(nodes) for box in _node(n, node.gpus_per_node)), fabric),
+        boxes=(*_node(0, node.gpus_per_node), fabric, *_node(1, node.gpus_per_node)),
         links=tuple(links),
-        width=across,
-        height=4.1,
+        width=WIDE,
+        height=TALL,
         values=_speeds(node),
     )
 
 
 def _node(n: int, gpus: int) -> list[Box]:
-    """The frame of a node, its switch, and the first GPUs and the last with their NICs."""
-    left = n * 5.0
+    """The frame of a node, its switch, and the first GPUs and the last with their NICs.
+
+    The second node is the mirror image of the first, below the fabric.
+    """
+
+    def box(
+        name: str, said: tuple[str, ...], x: float, y: float, width: float, height: float,
+        frame: bool = False,
+    ) -> Box:  # fmt: skip
+        top = TALL - y - height if n else y
+        return Box(name=name, lines=said, x=x, y=top, width=width, height=height, frame=frame)
+
+    switch = (f"NVSwitch of node {n}, {gpus} GPUs",)
     boxes = [
-        Box(name=f"node {n}", lines=(f"node {n}: {gpus} GPUs",), x=left, y=0.0, width=4.6,
-            height=3.1, frame=True),
-        Box(name=f"switch {n}", lines=("NVSwitch",), x=left + 0.2, y=0.5, width=4.2, height=0.5),
-    ]  # fmt: skip
+        box(f"node {n}", (), 0.0, 0.0, WIDE, 2.95, frame=True),
+        box(f"switch {n}", switch, 0.2, 0.2, WIDE - 0.4, 0.5),
+    ]
     for g in range(GPUS_DRAWN):
-        last = g == GPUS_DRAWN - 1
-        gpu, nic = (f"GPU {gpus - 1 if last else g}", "NIC")
+        gpu, nic = (f"GPU {gpus - 1 if g == GPUS_DRAWN - 1 else g}", "NIC")
         if g == GPUS_DRAWN - 2:
             gpu = nic = "…"
-        for name, said, y, height in (("GPU", gpu, 1.45, 0.5), ("NIC", nic, 2.4, 0.45)):
-            boxes.append(
-                Box(name=f"{name} {n}.{g}", lines=(said,), x=left + 0.2 + 1.07 * g, y=y,
-                    width=0.98, height=height)
-            )  # fmt: skip
+        for name, said, y, height in (("GPU", gpu, 1.25, 0.5), ("NIC", nic, 2.2, 0.5)):
+            boxes.append(box(f"{name} {n}.{g}", (said,), 0.2 + 1.2 * g, y, 1.1, height))
     return boxes
 
 

@@ -79,7 +79,7 @@ def test_nvlink_is_9_or_12_times_the_network() -> None:
 
 
 def test_levels_of_a_machine_count_their_boxes() -> None:
-    chart = machine_levels(nodes=2)
+    chart = machine_levels()
     assert len(chart.boxes) == 2 * (1 + 1 + 4 + 4) + 1
     assert chart.values["ratio"].value == 9
 
