@@ -1,14 +1,13 @@
-"""Which layout to take: limits of each strategy, a tree of questions, and searches that try all."""
+"""Which layout to take: the limits of each strategy, and searches that try all."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import lru_cache
-from itertools import pairwise
 
-from figgen.catalog import hardware_preset, link
+from figgen.catalog import hardware_preset
 from figgen.catalog import model as catalog_model
-from figgen.charts import Box, Column, Diagram, Link, Named, Scalar, Table
+from figgen.charts import Column, Named, Scalar, Table
 from figgen.errors import InputError, check_between
 from figgen.figures.training_setups import TrainingStep, training_step
 from figgen.figures.words import identifier
@@ -16,6 +15,7 @@ from figgen.formulas.compute_and_roofline import critical_tokens, fsdp_ccr, ridg
 from figgen.formulas.context_parallel import ring_attention_min_tokens
 from figgen.formulas.pipeline import microbatches_for_efficiency
 from figgen.formulas.scale_and_state import largest_replicated_model
+from figgen.formulas.tensor_parallel import tensor_parallel_layer_ccr
 from figgen.models.recipes import recipe as named_recipe
 from figgen.registry import figure
 
@@ -172,12 +172,16 @@ def strategy_limits(*, preset: str = "h100-ndr", recipe: str = "mcore18") -> Tab
     peak, hbm = node.accelerator.peak_flops_per_s("bf16"), node.accelerator.hbm_bytes
     network = node.network_bandwidth_bytes_per_s
     inside = node.scale_up_bandwidth_bytes_per_s
+    whole = node.node_bandwidth_bytes_per_s
+    per_width = float(tensor_parallel_layer_ccr(1, 0, 2, 8))
     limits = {
         "ddp": float(largest_replicated_model(hbm, USABLE, per_param)),
-        "ddp_tokens": float(critical_tokens(peak, network, 2, 64)),
-        "fsdp_tokens": float(ridge_point(peak, network) / fsdp_ccr(1, 2, 64)),
-        "tp_inside": float(ridge_point(peak, inside)),
-        "tp_outside": float(ridge_point(peak, network)),
+        "ddp_tokens": float(critical_tokens(peak, whole, 2, 64)),
+        "ddp_alone": float(critical_tokens(peak, network, 2, 64)),
+        "fsdp_tokens": float(ridge_point(peak, whole) / fsdp_ccr(1, 2, 64)),
+        "fsdp_alone": float(ridge_point(peak, network) / fsdp_ccr(1, 2, 64)),
+        "tp_inside": float(ridge_point(peak, inside)) / per_width,
+        "tp_outside": float(ridge_point(peak, network)) / per_width,
         "microbatches": float(microbatches_for_efficiency(8, 1, 0.9)),
         "chunked": float(microbatches_for_efficiency(8, 2, 0.9)),
         "cp_inside": float(ring_attention_min_tokens(peak, inside, 2, 8, 8)),
@@ -187,66 +191,20 @@ def strategy_limits(*, preset: str = "h100-ndr", recipe: str = "mcore18") -> Tab
         ("data parallelism", "largest model, nothing sharded",
          f"{limits['ddp'] / 1e9:.1f}B parameters"),
         ("data parallelism", "tokens per rank and step to hide the gradients",
-         f"{limits['ddp_tokens']:,.0f} on the network"),
+         f"{limits['ddp_tokens']:,.0f} on whole nodes, {limits['ddp_alone']:,.0f} alone on a port"),
         ("ZeRO-3, FSDP", "tokens per rank and microbatch to hide the weights",
-         f"{limits['fsdp_tokens']:,.0f} on the network"),
-        ("tensor parallelism", "work per byte that the link asks for",
-         f"{limits['tp_inside']:,.0f} FLOP/B inside, {limits['tp_outside']:,.0f} between nodes"),
+         f"{limits['fsdp_tokens']:,.0f} on whole nodes, "
+         f"{limits['fsdp_alone']:,.0f} alone on a port"),
+        ("tensor parallelism of 8", "hidden size for messages no longer than the work",
+         f"{limits['tp_inside']:,.0f} inside, {limits['tp_outside']:,.0f} between nodes"),
         ("pipeline of 8 stages", "microbatches for 90% of the wall",
          f"{limits['microbatches']:.0f}, or {limits['chunked']:.0f} with two chunks"),
-        ("context parallelism", "tokens per rank to hide the ring",
+        ("context parallelism", "tokens per rank to hide the ring, KV heads not shared",
          f"{limits['cp_inside']:,.0f} inside, {limits['cp_outside']:,.0f} between nodes"),
     )  # fmt: skip
-    units = {"ddp": "param", "tp_inside": "FLOP/B", "tp_outside": "FLOP/B"}
+    units = {"ddp": "param"}
     return Table(
         columns=(Column(label="strategy"), Column(label="limit"), Column(label="value")),
         rows=rows,
         values={key: Named(value, units.get(key, "1")) for key, value in limits.items()},
-    )
-
-
-QUESTIONS = (
-    ("fits", ("Does the training state", "fit one GPU?"), 0.0, 0.0),
-    ("node", ("Does it fit one node,", "sharded?"), 0.0, 1.5),
-    ("tokens", ("Tokens per GPU enough", "to hide gathered weights?"), 0.0, 3.0),
-    ("batch", ("Microbatches enough", "for the stages?"), 0.0, 4.5),
-    ("long", ("Does one sequence", "still not fit?"), 0.0, 6.0),
-)
-ANSWERS = (
-    ("ddp", ("data parallelism", "with ZeRO-1"), 3.4, 0.0),
-    ("fsdp1", ("ZeRO-3 or tensor", "parallelism in the node"), 3.4, 1.5),
-    ("fsdp", ("ZeRO-3 over all nodes,", "or hybrid"), 3.4, 3.0),
-    ("3d", ("TP in the node, PP", "between, DP outside"), 3.4, 4.5),
-    ("cp", ("context parallelism", "beside TP"), 3.4, 6.0),
-)
-
-
-@figure("decision-tree")
-def decision_tree() -> Diagram:
-    """Five questions from memory to sequence length, and what each answer leads to."""
-    boxes = tuple(
-        Box(name=name, lines=lines, x=x, y=y, width=2.6, height=0.95)
-        for name, lines, x, y in (*QUESTIONS, *ANSWERS)
-    )
-    down = [entry[0] for entry in QUESTIONS]
-    links = tuple(
-        Link(source=source, target=target, label="no") for source, target in pairwise(down)
-    ) + tuple(
-        Link(source=question[0], target=answer[0], label="yes")
-        for question, answer in zip(QUESTIONS, ANSWERS, strict=True)
-    )
-    gpu = hardware_preset("h100-ndr")
-    per_param = named_recipe("mcore18").total_bytes
-    one = float(largest_replicated_model(gpu.accelerator.hbm_bytes, USABLE, per_param))
-    return Diagram(
-        boxes=boxes,
-        links=links,
-        width=6.0,
-        height=6.95,
-        values={
-            "questions": Named(len(QUESTIONS)),
-            "one_gpu": Named(one, "param"),
-            "one_node": Named(gpu.gpus_per_node * one, "param"),
-            "nic": Named(link("ib-ndr").bandwidth.value, "B/s"),
-        },
     )

@@ -54,10 +54,13 @@ def test_limits_of_an_h100_node_are_those_worked_out_by_hand() -> None:
     values = strategy_limits().values
     ridge_out, ridge_in = 989.4e12 / 50e9, 989.4e12 / 450e9
     assert values["ddp"].value == pytest.approx(0.8 * 80e9 / 18)
-    assert values["tp_outside"].value == pytest.approx(ridge_out)
+    assert values["tp_inside"].value == pytest.approx(ridge_in * 7 * 2 / 9)
+    assert values["tp_outside"].value == pytest.approx(ridge_out * 7 * 2 / 9)
     assert values["cp_inside"].value == pytest.approx(ridge_in)
-    assert values["ddp_tokens"].value == pytest.approx(ridge_out / 1.5 * 63 / 64)
-    assert values["fsdp_tokens"].value == pytest.approx(ridge_out * 63 / 64)
+    assert values["ddp_alone"].value == pytest.approx(ridge_out / 1.5 * 63 / 64)
+    assert values["ddp_tokens"].value == pytest.approx(values["ddp_alone"].value / 8)
+    assert values["fsdp_alone"].value == pytest.approx(ridge_out * 63 / 64)
+    assert values["fsdp_tokens"].value == pytest.approx(values["fsdp_alone"].value / 8)
     assert values["microbatches"].value == pytest.approx(63)
 
 
