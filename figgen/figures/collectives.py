@@ -35,9 +35,9 @@ def ring_diagram(*, ranks: int = 8) -> Diagram:
         Box(
             name=f"rank {rank}",
             lines=(f"rank {rank}",),
-            x=1.6 * (rank if rank < half else ranks - 1 - rank),
+            x=1.36 * (rank if rank < half else ranks - 1 - rank),
             y=0.0 if rank < half else 1.4,
-            width=1.1,
+            width=1.0,
             height=0.6,
         )
         for rank in range(ranks)
@@ -45,7 +45,7 @@ def ring_diagram(*, ranks: int = 8) -> Diagram:
     used = bytes_per_link(trace("all-reduce", "ring", ranks), 1.0)
     links = tuple(Link(source=f"rank {a}", target=f"rank {b}") for a, b in used)
     values = {"ranks": Named(ranks), "links": Named(len(links))}
-    return Diagram(boxes=boxes, links=links, width=1.6 * half - 0.5, height=2.0, values=values)
+    return Diagram(boxes=boxes, links=links, width=1.36 * half - 0.36, height=2.0, values=values)
 
 
 def _frame(run: Trace, held: State, step: int) -> Frame:
