@@ -128,71 +128,41 @@ def ring_per_nic_time_s(m: Machine, size: float, counted: int) -> float:
 
 
 NAIVE = Algorithm(
-    title="one root, in turn",
-    latency="2(n − 1)α",
-    transfer="2(n − 1) S/B",
-    time=_flat(naive_all_reduce_time),
-    traced="naive",
-)
+    "one root, in turn", "2(n − 1)α", "2(n − 1) S/B",
+    _flat(naive_all_reduce_time), "naive",
+)  # fmt: skip
 BINOMIAL = Algorithm(
-    title="binomial tree, not pipelined",
-    latency="2⌈log₂ n⌉α",
-    transfer="2⌈log₂ n⌉ S/B",
-    time=_flat(tree_all_reduce_time),
-    traced="binomial-tree",
-)
+    "binomial tree, not pipelined", "2⌈log₂ n⌉α", "2⌈log₂ n⌉ S/B",
+    _flat(tree_all_reduce_time), "binomial-tree",
+)  # fmt: skip
 DOUBLING = Algorithm(
-    title="recursive doubling",
-    latency="log₂ n α",
-    transfer="log₂ n S/B",
-    time=_flat(recursive_doubling_all_reduce_time),
-    traced="recursive-doubling",
-)
+    "recursive doubling", "log₂ n α", "log₂ n S/B",
+    _flat(recursive_doubling_all_reduce_time), "recursive-doubling",
+)  # fmt: skip
 HALVING = Algorithm(
-    title="halving-doubling",
-    latency="2 log₂ n α",
-    transfer="2(n − 1)/n S/B",
-    time=_flat(halving_doubling_all_reduce_time),
-    traced="recursive-halving-doubling",
-)
+    "halving-doubling", "2 log₂ n α", "2(n − 1)/n S/B",
+    _flat(halving_doubling_all_reduce_time), "recursive-halving-doubling",
+)  # fmt: skip
 DOUBLE_TREE = Algorithm(
-    title="double binary tree",
-    latency="2⌈log₂ n⌉α",
-    transfer="2 S/B",
-    time=_flat(double_binary_tree_all_reduce_time),
-    traced="double-binary-tree",
-)
+    "double binary tree", "2⌈log₂ n⌉α", "2 S/B",
+    _flat(double_binary_tree_all_reduce_time), "double-binary-tree",
+)  # fmt: skip
 RING = Algorithm(
-    title="ring",
-    latency="2(n − 1)α",
-    transfer="2(n − 1)/n S/B",
-    time=_flat(ring_all_reduce_time),
-    traced="ring",
-)
+    "ring", "2(n − 1)α", "2(n − 1)/n S/B",
+    _flat(ring_all_reduce_time), "ring",
+)  # fmt: skip
 LEADERS = Algorithm(
-    title="hierarchical, one leader per node",
-    latency="2(g − 1)αᵢ + 2(N − 1)α",
-    transfer="2 S/Bᵢ + 2(N − 1)/N S/B",
-    time=_levelled(leader_all_reduce_time),
-    traced="hierarchical-leader",
-    levels=True,
-)
+    "hierarchical, one leader per node", "2(g − 1)αᵢ + 2(N − 1)α", "2 S/Bᵢ + 2(N − 1)/N S/B",
+    _levelled(leader_all_reduce_time), "hierarchical-leader", levels=True,
+)  # fmt: skip
 TWO_LEVEL = Algorithm(
-    title="hierarchical, 2-D",
-    latency="2(g − 1)αᵢ + 2(N − 1)α",
-    transfer="2(g − 1)/g S/Bᵢ + 2(N − 1)/N S/(gB)",
-    time=_levelled(two_level_all_reduce_time),
-    traced="hierarchical",
-    levels=True,
-)
+    "hierarchical, 2-D", "2(g − 1)αᵢ + 2(N − 1)α", "2(g − 1)/g S/Bᵢ + 2(N − 1)/N S/(gB)",
+    _levelled(two_level_all_reduce_time), "hierarchical", levels=True,
+)  # fmt: skip
 RING_PER_NIC = Algorithm(
-    title="a ring per NIC",
-    latency="2(n − N)αᵢ + 2(N − 1)α",
-    transfer="2(n − 1)/n S/min(gB, Bᵢ)",
-    time=ring_per_nic_time_s,
-    traced="ring",
-    levels=True,
-)
+    "a ring per NIC", "2(n − N)αᵢ + 2(N − 1)α", "2(n − 1)/n S/min(gB, Bᵢ)",
+    ring_per_nic_time_s, "ring", levels=True,
+)  # fmt: skip
 
 COMPARED = (NAIVE, BINOMIAL, DOUBLING, HALVING, DOUBLE_TREE, RING, TWO_LEVEL, RING_PER_NIC)
 

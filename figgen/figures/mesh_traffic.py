@@ -18,28 +18,23 @@ from figgen.models.training_setup import TrainingSetup
 from figgen.registry import figure
 
 CROSSINGS = (
-    ("groups of", "", ""),
-    ("GPUs each", "", ""),
-    ("groups", "", ""),
-    ("nodes each", "", ""),
-    ("that cross", "", ""),
-    ("links between nodes", "", ".0%"),
-    ("sent per NIC", "B", "si"),
+    Column(label="groups of"),
+    Column(label="GPUs each"),
+    Column(label="groups"),
+    Column(label="nodes each"),
+    Column(label="that cross"),
+    Column(label="links between nodes", spec=".0%"),
+    Column(label="sent per NIC", unit="B", spec="si"),
 )
 TRAFFIC = (
-    ("groups of", "", ""),
-    ("collective", "", ""),
-    ("per step", "", ","),
-    ("buffer", "B", "si"),
-    ("sent per GPU", "B", "si"),
-    ("link", "", ""),
-    ("time", "s", "time"),
+    Column(label="groups of"),
+    Column(label="collective"),
+    Column(label="per step", spec=","),
+    Column(label="buffer", unit="B", spec="si"),
+    Column(label="sent per GPU", unit="B", spec="si"),
+    Column(label="link"),
+    Column(label="time", unit="s", spec="time"),
 )
-"""Columns as (label, unit, spec)."""
-
-
-def _columns(given: tuple[tuple[str, str, str], ...]) -> tuple[Column, ...]:
-    return tuple(Column(label=label, unit=unit, spec=spec) for label, unit, spec in given)
 
 
 @figure("node-crossings", about=laid_out)
@@ -71,7 +66,7 @@ def node_crossings(
             f"{key}_nodes": Named(found.nodes_touched_max),
             f"{key}_nic_bytes": Named(float(sent), "B"),
         }
-    return Table(columns=_columns(CROSSINGS), rows=tuple(rows), values=values)
+    return Table(columns=CROSSINGS, rows=tuple(rows), values=values)
 
 
 def setup_of(
@@ -148,7 +143,7 @@ def axis_traffic_table(
     sent = sorted((row[4] for row in rows), reverse=True)
     if len(sent) > 1:
         values["most_over_next"] = Named(sent[0] / sent[1])
-    return Table(columns=_columns(TRAFFIC), rows=tuple(rows), values=values)
+    return Table(columns=TRAFFIC, rows=tuple(rows), values=values)
 
 
 @figure("order-network-bytes", explorable=True)

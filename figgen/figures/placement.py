@@ -18,21 +18,16 @@ from figgen.models.step import step
 from figgen.registry import figure
 
 NEEDED = (
-    ("groups of", "", ""),
-    ("collective", "", ""),
-    ("calls", "", ","),
-    ("sent per GPU", "B", "si"),
-    ("may take", "", ""),
-    ("that is", "s", "time"),
-    ("needs", "B/s", "si"),
-    ("over a NIC", "", ".2g"),
-    ("over NVLink", "", ".2g"),
+    Column(label="groups of"),
+    Column(label="collective"),
+    Column(label="calls", spec=","),
+    Column(label="sent per GPU", unit="B", spec="si"),
+    Column(label="may take"),
+    Column(label="that is", unit="s", spec="time"),
+    Column(label="needs", unit="B/s", spec="si"),
+    Column(label="over a NIC", spec=".2g"),
+    Column(label="over NVLink", spec=".2g"),
 )
-"""Columns as (label, unit, spec)."""
-
-
-def _columns(given: tuple[tuple[str, str, str], ...]) -> tuple[Column, ...]:
-    return tuple(Column(label=label, unit=unit, spec=spec) for label, unit, spec in given)
 
 
 def _windows(found: TrainingStep, budget: float) -> dict[str, tuple[str, float]]:
@@ -86,7 +81,7 @@ def axis_bandwidth(
                 entry.sent_bytes / cluster.network_bandwidth_bytes_per_s, "s"
             ),
         }
-    return Table(columns=_columns(NEEDED), rows=tuple(rows), values=values)
+    return Table(columns=NEEDED, rows=tuple(rows), values=values)
 
 
 STRATEGIES = (
@@ -103,13 +98,13 @@ STRATEGIES = (
 EXPERTS = ("EP 8", "ep", "zero_stage=0 microbatches=1", "nothing")
 
 EXCHANGED = (
-    ("strategy", "", ""),
-    ("collective", "", ""),
-    ("calls", "", ","),
-    ("buffer", "B", "si"),
-    ("sent per GPU", "B", "si"),
-    ("over computing", "", ".1%"),
-    ("hides behind", "", ""),
+    Column(label="strategy"),
+    Column(label="collective"),
+    Column(label="calls", spec=","),
+    Column(label="buffer", unit="B", spec="si"),
+    Column(label="sent per GPU", unit="B", spec="si"),
+    Column(label="over computing", spec=".1%"),
+    Column(label="hides behind"),
 )
 
 
@@ -139,7 +134,7 @@ def strategy_exchanges(*, model: str, mixture: str, sequence: int = 8192) -> Tab
             f"{key}_sent": Named(entry.sent_bytes, "B"),
             f"{key}_share": Named(share),
         }
-    return Table(columns=_columns(EXCHANGED), rows=tuple(rows), values=values)
+    return Table(columns=EXCHANGED, rows=tuple(rows), values=values)
 
 
 def _entry(found: TrainingStep, axis: str) -> AxisTraffic:

@@ -96,18 +96,17 @@ def in_words(difference: float) -> str:
 
 
 SENT = (
-    ("groups of", "", ""),
-    ("what", "", ""),
-    ("collective", "", ""),
-    ("GPUs each", "", ","),
-    ("calls", "", ","),
-    ("buffer", "B", "si"),
-    ("sent per GPU", "B", "si"),
-    ("link", "", ""),
-    ("time", "s", "time"),
-    ("exposed", "s", "time"),
+    Column(label="groups of"),
+    Column(label="what"),
+    Column(label="collective"),
+    Column(label="GPUs each", spec=","),
+    Column(label="calls", spec=","),
+    Column(label="buffer", unit="B", spec="si"),
+    Column(label="sent per GPU", unit="B", spec="si"),
+    Column(label="link"),
+    Column(label="time", unit="s", spec="time"),
+    Column(label="exposed", unit="s", spec="time"),
 )
-"""Columns as (label, unit, spec)."""
 
 
 @figure("step-communication", about=training_step)
@@ -130,8 +129,7 @@ def step_communication(found: TrainingStep) -> Table:
         sum(row.sent_bytes for row in found.estimate.rows if row.level == "network"), "B"
     )
     values["bottleneck"] = Named(found.estimate.bottleneck)
-    columns = tuple(Column(label=label, unit=unit, spec=spec) for label, unit, spec in SENT)
-    return Table(columns=columns, rows=tuple(rows), values=values)
+    return Table(columns=SENT, rows=tuple(rows), values=values)
 
 
 SAID = {

@@ -63,16 +63,6 @@ class Communicator:
         return self.inter_node_links / links if links else 0.0
 
 
-def node_of(rank: int, gpus_per_node: int) -> int:
-    """Node of a rank, counted from 0."""
-    return rank // gpus_per_node
-
-
-def local_rank(rank: int, gpus_per_node: int) -> int:
-    """Index of a rank inside its node; on a rail-optimised fabric also its rail."""
-    return rank % gpus_per_node
-
-
 def nodes_touched(rows: IntArray, gpus_per_node: int) -> IntArray:
     """Number of nodes of each group, shape (groups,), from `group_array` rows."""
     # Ranks ascend within a row, so equal nodes are adjacent: count the changes.

@@ -66,12 +66,6 @@ def expert_capacity(tokens: int, experts: int, top_k: int, factor: float) -> int
     return math.ceil(factor * tokens * top_k / experts)
 
 
-def dropped_copies(choices: Choices, experts: int, capacity: int) -> int:
-    """Copies that find their expert full."""
-    loads = np.bincount(choices.ravel(), minlength=experts)
-    return int(np.maximum(loads - capacity, 0).sum())
-
-
 def expected_overflow(tokens: int, share: float, capacity: int) -> float:
     """Expected copies beyond `capacity` when each of `tokens` chooses the expert with `share`.
 

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from figgen.errors import InputError
+from figgen.formulas.rank_mapping import local_rank, node_of_rank
 from figgen.models.layout import layout
 from figgen.models.mesh import RankMesh, group_array, groups
 from figgen.models.nic_load import nic_bytes
@@ -16,9 +17,7 @@ from figgen.models.placement import (
     communicator,
     communicators,
     inter_node_links,
-    local_rank,
     mesh_communicator,
-    node_of,
     nodes_touched,
     warnings,
 )
@@ -69,7 +68,7 @@ def test_dp_group_with_tp_8_stays_on_one_rail() -> None:
     parallel = layout(nodes=8, gpus_per_node=8, tp=8, pp=4)
     for index, ranks in enumerate(groups(parallel.dense, "dp")):
         assert {local_rank(rank, 8) for rank in ranks} == {index % 8}
-    assert node_of(63, 8) == 7
+    assert node_of_rank(63, 8) == 7
 
 
 def test_communicators_list_dense_ones_and_expert_ones_only_with_experts() -> None:

@@ -11,7 +11,6 @@ import pytest
 from figgen.errors import InputError
 from figgen.models.routing import (
     bias_balancing,
-    dropped_copies,
     expected_groups,
     expected_overflow,
     expert_capacity,
@@ -66,12 +65,8 @@ def test_groups_are_the_mean_over_every_choice(experts: int, groups: int, top_k:
     assert expected_groups(experts, groups, top_k) == pytest.approx(mean)
 
 
-def test_capacity_drops_what_is_beyond_it() -> None:
-    choices = np.array([[0, 1], [0, 2], [0, 3], [0, 1]])
-    capacity = expert_capacity(4, 4, 2, 1.25)
-    assert capacity == math.ceil(1.25 * 2) == 3
-    assert dropped_copies(choices, 4, capacity) == 1
-    assert dropped_copies(choices, 4, expert_capacity(4, 4, 2, 1)) == 2
+def test_capacity_is_rounded_up() -> None:
+    assert expert_capacity(4, 4, 2, 1.25) == math.ceil(1.25 * 2) == 3
 
 
 def test_bias_evens_out_what_a_router_prefers() -> None:
