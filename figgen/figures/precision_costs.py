@@ -14,7 +14,7 @@ from figgen.formulas.experts import expert_all_to_all_bytes
 from figgen.formulas.pipeline import pipeline_boundary_bytes
 from figgen.formulas.tensor_parallel import tensor_parallel_layer_bytes
 from figgen.models.recipes import RECIPES, Recipe
-from figgen.models.transformer import attention_weights, ffn_weights
+from figgen.models.transformer import dense_layer_weights
 from figgen.registry import figure
 
 TYPES = ("tf32", "bf16", "fp8", "fp4")
@@ -178,11 +178,8 @@ def precision_layer_time(
     """
     check_share("utilization", utilization)
     shape, node = catalog_model(model).shape, hardware_preset(preset)
-    if shape.experts is not None:
-        raise InputError("model", expected="a dense model", got=model)
     tokens = shape.sequence
-    weights = attention_weights(shape) + ffn_weights(shape, shape.ffn_hidden)
-    products = 6 * weights * tokens / tp
+    products = 6 * dense_layer_weights(shape) * tokens / tp
     # 4·s²·a·d forward, half of it under the causal mask, three times that with the backward.
     core = 3 * 4 * tokens**2 * shape.attention_width / 2 / tp
     offered = [kind for kind in TYPES[1:] if getattr(node.accelerator, kind) is not None]

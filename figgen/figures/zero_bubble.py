@@ -6,7 +6,7 @@ from functools import lru_cache
 
 from figgen.catalog import model as catalog_model
 from figgen.charts import Axis, Bars, Column, Curves, Named, Scalar, Table
-from figgen.errors import InputError, check_between
+from figgen.errors import check_between
 from figgen.figures.pipeline import MOST_DRAWN
 from figgen.figures.series import line, segments
 from figgen.figures.step_bars import step_bars, step_parts
@@ -16,7 +16,7 @@ from figgen.models.model_shape import ModelShape
 from figgen.models.schedules import SCHEDULES, Schedule, build
 from figgen.models.simulate import Durations, Trace, simulate
 from figgen.models.stage_work import StageWork
-from figgen.models.transformer import attention_weights, ffn_weights
+from figgen.models.transformer import dense_layer_weights
 from figgen.registry import figure
 
 TITLES = {
@@ -148,9 +148,7 @@ def layer_parts(shape: ModelShape, sequence: int) -> StageWork:
 
     Raises InputError for a mixture of experts, whose layers differ.
     """
-    if shape.experts is not None:
-        raise InputError("work of a layer", expected="a dense model", got="a mixture of experts")
-    weights = 2 * (attention_weights(shape) + ffn_weights(shape, shape.ffn_hidden))
+    weights = 2 * dense_layer_weights(shape)
     return StageWork(weights, 2 * sequence * shape.attention_width, 0.0)
 
 

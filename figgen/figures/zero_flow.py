@@ -20,7 +20,7 @@ from figgen.models.sharded_step import (
     peak_gathered,
     sharded_step,
 )
-from figgen.models.transformer import attention_weights, ffn_weights
+from figgen.models.transformer import dense_layer_weights
 from figgen.registry import figure
 
 BYTES = 2
@@ -43,9 +43,7 @@ def layer_times(
     if ranks % ranks_per_node:
         raise InputError("ranks", expected=f"a multiple of {ranks_per_node}", got=ranks)
     shape, node = catalog_model(model).shape, hardware_preset(preset)
-    if shape.experts is not None:
-        raise InputError("model", expected="a dense model", got=model)
-    size = attention_weights(shape) + ffn_weights(shape, shape.ffn_hidden)
+    size = dense_layer_weights(shape)
     bandwidth = node.scale_up_bandwidth_bytes_per_s
     if ranks > ranks_per_node:
         bandwidth = group_bandwidth_bytes_per_s(

@@ -9,7 +9,8 @@ from __future__ import annotations
 from figgen.errors import InputError
 from figgen.formulas.pipeline import pipeline_boundary_bytes
 from figgen.formulas.tensor_parallel import tensor_parallel_layer_bytes
-from figgen.models.transformer import ModelShape, attention_weights, ffn_weights
+from figgen.models.model_shape import ModelShape
+from figgen.models.transformer import dense_layer_weights
 
 # Megatron's f and g: two all-reduces of a layer's activations in forward and two in backward.
 ALL_REDUCES = 4
@@ -22,11 +23,8 @@ def layer_training_flops_per_token(shape: ModelShape, *, sequence: int | None = 
     `layer_forward_flops` per token for a layer with a 4h MLP. Source: PaLM, arXiv:2204.02311,
     appendix B. Raises InputError for a mixture of experts, whose layers differ.
     """
-    if shape.experts is not None:
-        raise InputError("work of a layer", expected="a dense model", got="a mixture of experts")
     length = shape.sequence if sequence is None else sequence
-    weights = attention_weights(shape) + ffn_weights(shape, shape.ffn_hidden)
-    return 6 * weights + 12 * length * shape.attention_width
+    return 6 * dense_layer_weights(shape) + 12 * length * shape.attention_width
 
 
 def tensor_parallel_ccr(

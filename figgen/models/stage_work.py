@@ -8,10 +8,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from figgen.models.model_shape import ModelShape
 from figgen.models.stage_layers import StageShare
 from figgen.models.training_setup import TrainingSetup
-from figgen.models.transformer import attention_weights, ffn_weights
+from figgen.models.transformer import weights_met
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +44,7 @@ class StageWork:
 def stage_work(setup: TrainingSetup, share: StageShare) -> StageWork:
     """Work of a virtual stage, divided over its tensor- and context-parallel ranks."""
     shape = setup.shape
-    per_token = 2 * _weights_met(shape, share)
+    per_token = 2 * weights_met(shape, share.dense_layers, share.expert_layers)
     layers = per_token * setup.tokens / setup.parallel.tp
     head = 2 * shape.vocab * shape.hidden * setup.tokens / setup.parallel.tp if share.head else 0
     core = share.layers * layer_core_flops(setup)
@@ -61,14 +60,3 @@ def layer_core_flops(setup: TrainingSetup) -> float:
     """Forward FLOPs of the attention core of one layer and microbatch on one GPU."""
     whole = 4 * setup.tokens * setup.sequence * setup.shape.attention_width / setup.parallel.tp
     return whole / 2 if setup.flash_attention else whole
-
-
-def _weights_met(shape: ModelShape, share: StageShare) -> float:
-    """Weights of the stage's layers that one token is multiplied with."""
-    met = share.layers * attention_weights(shape)
-    met += share.dense_layers * ffn_weights(shape, shape.ffn_hidden)
-    if shape.experts is not None:
-        visited = shape.experts.shared + shape.experts.top_k
-        one = visited * ffn_weights(shape, shape.experts.ffn_hidden)
-        met += share.expert_layers * (one + shape.hidden * shape.experts.count)
-    return met

@@ -8,28 +8,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from figgen.models.model_shape import (
-    FFN_MATRICES,
-    NORM_VECTORS,
-    ExpertShape,
-    LatentAttention,
-    ModelShape,
-)
-
-__all__ = [
-    "ExpertShape",
-    "LatentAttention",
-    "ModelShape",
-    "ParameterCounts",
-    "attention_biases",
-    "attention_weights",
-    "ffn_biases",
-    "ffn_weights",
-    "flops_per_token",
-    "matmul_parameters",
-    "norm_parameters",
-    "parameter_counts",
-]
+from figgen.errors import InputError
+from figgen.models.model_shape import FFN_MATRICES, NORM_VECTORS, ModelShape
 
 
 @dataclass(frozen=True, slots=True)
@@ -155,17 +135,34 @@ def parameter_counts(shape: ModelShape) -> ParameterCounts:
 
 
 def matmul_parameters(shape: ModelShape) -> int:
-    """Weights that one token is multiplied with: no lookup table, norm or bias; with LM head.
+    """Weights that one token is multiplied with: no lookup table, norm or bias; with LM head."""
+    layers = weights_met(shape, shape.dense_layers, shape.expert_layers)
+    return layers + shape.vocab * shape.hidden
+
+
+def weights_met(shape: ModelShape, dense_layers: int, expert_layers: int) -> int:
+    """Weights that one token is multiplied with in so many layers with a plain block or experts.
 
     Of the routed experts only the `top_k` that the token visits count.
     """
-    ffn = shape.dense_layers * ffn_weights(shape, shape.ffn_hidden)
+    met = (dense_layers + expert_layers) * attention_weights(shape)
+    met += dense_layers * ffn_weights(shape, shape.ffn_hidden)
     experts = shape.experts
     if experts is not None:
         visited = experts.shared + experts.top_k
-        per_layer = visited * ffn_weights(shape, experts.ffn_hidden) + shape.hidden * experts.count
-        ffn += shape.expert_layers * per_layer
-    return shape.layers * attention_weights(shape) + ffn + shape.vocab * shape.hidden
+        one = visited * ffn_weights(shape, experts.ffn_hidden) + shape.hidden * experts.count
+        met += expert_layers * one
+    return met
+
+
+def dense_layer_weights(shape: ModelShape) -> int:
+    """Weights of any layer of a dense model, no biases or norms.
+
+    Raises InputError for a mixture of experts, whose layers differ.
+    """
+    if shape.experts is not None:
+        raise InputError("work of a layer", expected="a dense model", got="a mixture of experts")
+    return weights_met(shape, 1, 0)
 
 
 def flops_per_token(shape: ModelShape, *, sequence: int | None = None, causal: bool = False) -> int:

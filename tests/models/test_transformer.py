@@ -11,14 +11,8 @@ from pathlib import Path
 import pytest
 
 from figgen.errors import InputError
-from figgen.models.transformer import (
-    ExpertShape,
-    LatentAttention,
-    ModelShape,
-    flops_per_token,
-    matmul_parameters,
-    parameter_counts,
-)
+from figgen.models.model_shape import ExpertShape, LatentAttention, ModelShape
+from figgen.models.transformer import flops_per_token, matmul_parameters, parameter_counts
 
 TABLES = json.loads((Path(__file__).parents[1] / "oracles/published_tables.json").read_text())
 
