@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from figgen import catalog
-from figgen.catalog import TrainingPreset, Value
+from figgen.catalog import Accelerator, Link, Model, Run, TrainingPreset, Value
 from figgen.catalog.hardware import DTYPES
 from figgen.generated.data_tables import (
     Cell,
@@ -16,10 +18,11 @@ from figgen.generated.data_tables import (
 )
 from figgen.units import format_quantity
 
-NOTES = (
+READING = (
     "Values are written as their source prints them, with the range where sources differ.\n"
     "A number in brackets names the source, in the last column for a row and beside a value that "
     "has its own; † marks a value that nobody could look up.\n"
+    "What has to be said with a row stands under [notes](#notes).\n"
     "Click a heading to sort, and the # of a row for its address.\n"
 )
 
@@ -33,11 +36,26 @@ def catalog_pages() -> dict[str, str]:
     }
 
 
-def _page(title: str, about: str, words: str, body: str, sources: Sources) -> str:
+Noted = Accelerator | Link | Model | Run
+
+
+def _page(
+    title: str, about: str, words: str, body: str, noted: Iterable[Noted], sources: Sources
+) -> str:
     return (
-        f"---\ndescription: {about}\nhide: [toc]\n---\n\n# {title}\n\n{words}{NOTES}\n{body}\n"
+        f"---\ndescription: {about}\nhide: [toc]\n---\n\n# {title}\n\n{words}{READING}\n{body}\n"
+        f"## Notes {{ data-search-exclude }}\n\n{_notes(noted)}\n"
         f"## Sources {{ data-search-exclude }}\n\n{sources.html()}"
     )
+
+
+def _notes(noted: Iterable[Noted]) -> str:
+    """Each note of the catalog once, after the rows that it is about."""
+    rows: dict[str, list[str]] = {}
+    for entry in noted:
+        if entry.note:
+            rows.setdefault(entry.note, []).append(f"[{entry.title}](#{anchor(entry.name)})")
+    return "".join(f"- {'; '.join(about)}: {note}\n" for note, about in rows.items())
 
 
 def hardware_page() -> str:
@@ -54,6 +72,7 @@ def hardware_page() -> str:
         f"## Accelerators\n\n{chips}\n## Links\n\n"
         "What a vendor prints for both directions is in a column of its own, and nothing computes "
         f"with it.\n\n{links}",
+        (*catalog.ACCELERATORS.values(), *catalog.LINKS.values()),
         sources,
     )
 
@@ -120,6 +139,7 @@ def models_page() -> str:
         "The sum of parameters is computed from the shape and tested against the published "
         "count.\n",
         f"{body}\n## Where the sum differs {{ data-search-exclude }}\n\n{explained}\n",
+        catalog.MODELS.values(),
         sources,
     )
 
@@ -174,6 +194,7 @@ def runs_page() -> str:
         "Rates are per accelerator; `counted` says whether a FLOP rate counts what the model "
         "needs or what the hardware does, recomputation included.\n",
         table("Runs", RUNS, rows, sources),
+        catalog.RUNS.values(),
         sources,
     )
 

@@ -17,6 +17,11 @@ ENTRIES = {
     "reference/models.md": list(catalog.MODELS),
     "reference/runs.md": list(catalog.RUNS),
 }
+NOTED = {
+    "reference/hardware.md": [*catalog.ACCELERATORS.values(), *catalog.LINKS.values()],
+    "reference/models.md": list(catalog.MODELS.values()),
+    "reference/runs.md": list(catalog.RUNS.values()),
+}
 
 
 @pytest.mark.parametrize("path", ENTRIES)
@@ -50,6 +55,28 @@ def test_links_between_the_tables_lead_to_rows(path: str) -> None:
         assert f'<tr id="{name}">' in PAGES[f"reference/{page}.md"]
     for name in re.findall(r'href="#((?!source-)[^"]+)"', PAGES[path]):
         assert f'id="{name}"' in PAGES[path]
+
+
+@pytest.mark.parametrize("path", ENTRIES)
+def test_every_note_of_the_catalog_stands_once_and_names_its_rows(path: str) -> None:
+    lines = PAGES[path].split("## Notes")[1].split("## Sources")[0].strip().splitlines()[2:]
+    said = {line.rsplit("): ", 1)[1] if "): " in line else line: line for line in lines}
+    entries = [entry for entry in NOTED[path] if entry.note]
+    assert len(said) == len(lines) == len({entry.note for entry in entries})
+    for entry in entries:
+        assert f"(#{anchor(entry.name)})" in said[entry.note]
+        assert entry.note == entry.note.strip()
+        assert not re.search(r"[`<*|]|\w_\w", entry.note), (
+            "the names of the files are not a reader's"
+        )
+
+
+def test_a_caveat_that_changes_a_number_reaches_its_reader() -> None:
+    hardware, runs = PAGES["reference/hardware.md"], PAGES["reference/runs.md"]
+    assert "[AMD Instinct MI300X](#mi300x): A mesh without a switch: one peer gets 64 GB/s" in (
+        hardware
+    )
+    assert "The chip is inferred from the order of the sections." in runs
 
 
 def test_a_run_with_a_page_is_linked_to_it() -> None:
