@@ -35,16 +35,16 @@ def configurations() -> dict[str, Any]:
             "scale_up_s": nccl.scale_up_latency_s,
             "network_s": nccl.network_latency_s,
         },
-        "presets": {
-            name: _preset(found)
-            for name, found in catalog.PRESETS.items()
-            if not isinstance(found, catalog.HardwarePreset)
-        },
+        "presets": {name: _preset(found) for name, found in catalog.PRESETS.items()},
     }
 
 
-def _preset(found: catalog.MapPreset | catalog.TrainingPreset) -> dict[str, Any]:
+def _preset(found: catalog.Preset) -> dict[str, Any]:
     about = {"title": found.title, "kind": found.kind}
+    if isinstance(found, catalog.HardwarePreset):
+        chip, nic = found.accelerator.name, found.nic.name
+        node = {"gpus_per_node": found.gpus_per_node, "accelerator": chip, "nic": nic}
+        return about | {"choices": node}
     if isinstance(found, catalog.MapPreset):
         return about | {"choices": _sizes(found)}
     step = training_step(preset=found.name)

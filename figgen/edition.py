@@ -28,17 +28,21 @@ from figgen.layouts import layouts_json
 from figgen.markdown import directive, math
 from figgen.markdown.pages import Page, Problem, Site, fences, figure_numbers
 from figgen.press import Press, Proof
-from figgen.scripts import imported_names, lean_scripts
+from figgen.scripts import imported_names, lean_scripts, tight
 
 Content: TypeAlias = str | bytes
 
 TOOLS = "tools/"
 """The folder of the pages whose scripts compute with the formulas."""
 
-JOINED = {"rank-map": (), "modeler": ("modeler_how",)}
+JOINED = {
+    "rank-map": (),
+    "modeler": ("modeler_how", "modeler_compare", "modeler_files", "fixes"),
+}
 """Tools whose scripts are published with all that they import, and what of each is loaded later.
 
-One request instead of sixty; worked lines come when the first is opened.
+One request instead of sixty; what few readers ask for comes when the first one does: worked
+lines, two configurations side by side, tables to take away, ways out of what does not fit.
 """
 
 SCRIPTS = "assets/javascripts/tools/"
@@ -171,8 +175,10 @@ def _joined_tools(scripts: Mapping[str, str]) -> dict[str, Content]:
         later = [f"{SCRIPTS}{part}.js" for part in parts]
         if entry not in scripts:
             continue
-        made[entry] = joined({k: v for k, v in scripts.items() if k not in later}, entry)
-        made |= {path: joined(scripts, path, beside=entry) for path in later}
+        first = {path: script for path, script in scripts.items() if path not in later}
+        made[entry] = tight(joined(first, entry))
+        for path in later:
+            made[path] = tight(joined(first | {path: scripts[path]}, path, beside=entry))
     return made
 
 

@@ -51,6 +51,17 @@ def test_hardware_is_in_si_with_the_ranges_of_the_catalog() -> None:
     assert FOUND["latencies"] == {"scale_up_s": 3.4e-6, "network_s": 14e-6}
 
 
+def test_hardware_presets_are_nodes_of_the_catalog() -> None:
+    nodes = [
+        preset["choices"] for preset in FOUND["presets"].values() if preset["kind"] == "hardware"
+    ]
+    assert len(nodes) >= 7
+    for node in nodes:
+        chip = FOUND["accelerators"][node["accelerator"]]
+        assert node["gpus_per_node"] <= chip["scale_up_domain"]
+        assert FOUND["links"][node["nic"]]["kind"] == "scale-out"
+
+
 def test_map_presets_lay_out_their_own_sizes() -> None:
     for name, preset in FOUND["presets"].items():
         if preset["kind"] == "map":

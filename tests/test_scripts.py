@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from figgen.formulas import FORMULAS
-from figgen.scripts import imported_names, lean, lean_scripts
+from figgen.scripts import imported_names, lean, lean_scripts, tight
 
 DOCS = Path(__file__).parents[1] / "docs"
 
@@ -39,6 +39,27 @@ export const one = 1 /* inside */ + 0;
 
 def test_comments_and_indentation_go_and_texts_stay() -> None:
     assert lean(SOURCE) == PUBLISHED
+
+
+SPACED = r"""const at = [ 1, 2 ];
+function* each (of) {
+  // Not needed.
+  const sign = a - -b, pattern = /[ "] +/.test (of), half = 1 / 2; /* nor this */
+  return  typeof of === "a  b" ? `x ${ of + `  ${ sign }` } // y` : 'it\'s  ';
+}
+let next = at
+++ next
+"""
+
+TIGHT = r"""const at=[1,2];function*each(of){const sign=a- -b,pattern= /[ "] +/.test(of),half=1 / 2;return typeof of==="a  b"?`x ${ of + `  ${ sign }` } // y`:'it\'s  ';}
+let next=at
+++next
+"""  # noqa: E501
+
+
+def test_spaces_and_comments_between_signs_go_and_statements_stay_apart() -> None:
+    assert tight(SPACED) == TIGHT
+    assert tight(TIGHT) == TIGHT
 
 
 def test_lean_is_final() -> None:

@@ -3,7 +3,8 @@
 import * as advice from "./tools/advice.js";
 import { changesText } from "./tools/changes.js";
 import { nearestValid } from "./tools/fixes.js";
-import { communicationCsv, evaluate, memoryCsv, partsOf, transfersOf } from "./tools/modeler_model.js";
+import { communicationCsv, memoryCsv } from "./tools/modeler_files.js";
+import { MEASURES, evaluate, partsOf, transfersOf } from "./tools/modeler_model.js";
 import { howOf } from "./tools/modeler_how.js";
 import { commandOf, fromQuery, hasOwnNumbers, mapQuery, presetsOf, queryOf, schemaOf } from "./tools/modeler_state.js";
 import { notes } from "./formula-notes.js";
@@ -56,14 +57,17 @@ async function advised(queries) {
   await ready();
   return queries.map((query) => {
     const now = run(fromQuery(schema, catalog, query).a);
-    const tried = advice.candidatesOf(now).map((one) => ({ ...one, found: run({ ...now.state, ...one.changes }) }));
+    const tried = [...advice.candidatesOf(now), ...advice.pairsOf(now)].map((one) => ({ ...one, found: run({ ...now.state, ...one.changes }) }));
     const units = advice.unitsOf(now, catalog).flatMap(({ tries, name }) => {
       const changes = tries.find((one) => !run({ ...now.state, ...one }).error);
       return changes ? [{ name: name(changes), ...advice.bought(now, run({ ...now.state, ...changes })) }] : [];
     });
     return {
-      tips: advice.recommend(now, tried).map(({ text, reasons, gain, fits, changes }) => ({ text, reasons, gain, fits, changes })),
-      units, least: advice.leastMicrobatches(now.pipeline), fits: now.memory.fits,
+      tips: advice.recommend(now, tried).map(({ text, reasons, gain, fits, same, changes, found }) => ({
+        text, gain, fits, same, changes, batch: found.setup.global_batch,
+        reasons: reasons.map(({ name, before, after, how }) => (how ? `${name} ${before} → ${after}` : name)),
+      })),
+      units, least: advice.leastMicrobatches(now.pipeline), fits: now.memory.fits, batch: now.setup.global_batch,
     };
   });
 }
@@ -74,13 +78,22 @@ async function worked(queries) {
   return queries.map((query) => {
     const found = run(fromQuery(schema, catalog, query).a);
     const { step, memory } = found;
-    const keys = ["step", "throughput", "compute", "recompute", "bubble", "fraction", "overhead", "efficiency", "batch", "free",
-      ...Object.keys(step.exposed_s).flatMap((axis) => [`exposed:${axis}`, `hidden:${axis}`]),
-      ...Object.entries(step.utilisation).flatMap(([name, value]) => (value === null ? [] : [`mfu:${name}`])),
-      ...step.communication.flatMap((_, index) => [`row:${index}`, `sent:${index}`]),
-      ...step.levels.flatMap(({ level }) => ["needed", "ridge", "ccr", "attainable"].map((key) => `${key}:${level}`)),
-      ...memory.ranks.flatMap(({ pipeline_rank: rank, bytes }) => [`memory:${rank}`, ...Object.keys(bytes).map((part) => `memory:${rank}:${part}`)]),
-      ...(step.gradient_buckets ? ["buckets"] : []), ...(found.setup.shape.latent ? [] : ["keys"])];
+    const each = (names, of) => names.flatMap((name) => of.map((one) => `${name}:${one}`));
+    const transfers = transfersOf(found).map(({ axis, level }) => `${axis}:${level}`);
+    const ranks = memory.ranks.map(({ pipeline_rank }) => pipeline_rank);
+    const conventions = Object.keys(step.utilisation).filter((name) => step.utilisation[name] !== null);
+    const keys = ["step", "throughput", "compute", "computing", "recompute", "bubble", "fraction", "overhead", "efficiency",
+      "batch", "free", "fullest", "exposed", "sent", "peak", "capacity", "world",
+      ...each(["exposed", "hidden"], Object.keys(step.exposed_s)), ...each(["mfu"], conventions),
+      ...each(["share"], partsOf(found).map(({ key }) => key)),
+      ...each(["row", "waited", "sent", "size", "calls", "buffer"], [...step.communication.keys()]),
+      ...each(["transfer", "taking", "waiting"], transfers),
+      ...each(["needed", "ridge", "ccr", "attainable", "load", "bandwidth"], step.levels.map(({ level }) => level)),
+      ...each(["memory", "layers", "parameters", "inflight"], ranks),
+      ...memory.ranks.flatMap(({ pipeline_rank: rank, bytes }) => Object.keys(bytes).map((part) => `memory:${rank}:${part}`)),
+      ...(step.gradient_buckets ? ["buckets", "bestbuckets"] : []), ...(found.setup.shape.latent ? [] : ["keys"]),
+      ...each(["change"], Object.keys(MEASURES))];
+    found.before = run({ ...found.state, efficiency: 0.8 * found.state.efficiency });
     return Object.fromEntries(keys.map((key) => [key, howOf(key, found, notes)]));
   });
 }

@@ -17,6 +17,31 @@ PATH = "/tools/modeler/"
 QUIET = "() => !document.querySelector('#modeler [aria-busy=true]')"
 
 
+# Presses every number in turn; those whose line does not have it, without units and spaces.
+OPEN_ALL = """async () => {
+  const box = document.querySelector("#modeler-how");
+  const digits = (text) => text.replace(/[^0-9.]/g, "");
+  const wrong = [];
+  for (const details of document.querySelectorAll("#modeler details")) details.open = true;
+  const all = [...document.querySelectorAll("#modeler [data-how]")];
+  for (const number of all) {
+    box.hidePopover();
+    number.click();
+    for (let turn = 0; turn < 9 && !box.matches(":popover-open"); turn++) await null;
+    const lines = [...box.querySelectorAll(".modeler-line")].map((line) => line.textContent);
+    const shown = lines.some((line) => digits(line).includes(digits(number.textContent)));
+    if (!box.matches(":popover-open") || !shown)
+      wrong.push([number.dataset.how, number.textContent, ...lines]);
+  }
+  return [all.length, wrong];
+}"""
+# Numbers in cells and sentences that open nothing.
+LEFT = """() => [...document.querySelectorAll("#modeler :is(td, small, .modeler-tips span)")]
+  .flatMap((box) => [...box.childNodes])
+  .filter((node) => node.nodeType === Node.TEXT_NODE && /^[\\s+−]*[0-9]/.test(node.data))
+  .map((node) => node.data).filter((text) => !text.startsWith("6 per"))"""
+
+
 @pytest.fixture
 def opened(page: Page, site: str) -> Callable[[str], Page]:
     """`opened(query)`: the page with that query, when it has settled."""
@@ -70,12 +95,12 @@ def test_first_example_shows_the_source_s_cases_and_each_number_its_line(
     page = opened("")
     pipeline = section(page, "Pipeline")
     assert "27.3%" in pipeline.inner_text()
-    tip = section(page, "What to change").get_by_role("listitem").first
-    assert "Microbatches 8 → 16" in tip.inner_text()
+    tips = section(page, "What to change").get_by_role("listitem")
+    tip = tips.filter(has_text="Microbatches 8 → 16")
     assert "72.7% → 84.2%" in tip.inner_text()
-    assert "72.7% → 80.0%" in section(page, "What to change").inner_text()
+    assert "72.7% → 80.0%" in tips.filter(has_text="PP 4 → 3").inner_text()
 
-    number = pipeline.get_by_role("button", name="27.3%")
+    number = pipeline.get_by_role("button", name="27.3%").first
     number.click()
     line = page.locator("#modeler-how")
     line.wait_for()
@@ -86,13 +111,15 @@ def test_first_example_shows_the_source_s_cases_and_each_number_its_line(
     assert not line.is_visible()
 
     before = card(page, 0)
-    tip.get_by_role("button").click()
+    tip.get_by_role("button", name="Apply").click()
     page.wait_for_function("() => location.search.includes('microbatches=16')")
     settled(page)
     assert "15.8%" in pipeline.inner_text()
     assert card(page, 0) != before
-    choose(page, "pp", "3")
-    choose(page, "microbatches", "8")
+    assert page.evaluate("document.activeElement.textContent") == "What to change"
+    small = page.get_by_role("group", name="Small pipelines").get_by_role("button")
+    assert small.filter(has_text="M = 16").get_attribute("aria-pressed") == "true"
+    small.filter(has_text="P = 3").click()
     page.wait_for_function("() => location.search.includes('pp=3')")
     settled(page)
     assert "20.0%" in pipeline.inner_text()
@@ -101,6 +128,35 @@ def test_first_example_shows_the_source_s_cases_and_each_number_its_line(
         f"""() => /^step [\\d.]+ s, MFU 35\\.\\d%, fits with .* free/
           .test(document.querySelector("{spoken}").textContent)"""
     )
+
+
+def test_every_number_opens_a_line_with_it(opened: Callable[[str], Page]) -> None:
+    page = opened("?nodes=4&cp=2&tp=4&pp=2&compare=1&b.pp=4")
+    for title in ("Side by side", "What to change", "What one more unit buys", "Memory"):
+        assert section(page, title).locator("[data-how]").count() > 6, title
+    first = page.locator("#modeler [data-how]").first
+    first.click()
+    page.locator("#modeler-how:popover-open").wait_for()
+    checked, wrong = page.evaluate(OPEN_ALL)
+    assert checked > 200
+    assert wrong == []
+    # What is left are inputs, names and shares of the whole.
+    left = page.evaluate(LEFT)
+    assert [text for text in left if text != "100%"] == []
+
+
+def test_nodes_of_the_catalog_are_one_press_away(opened: Callable[[str], Page]) -> None:
+    page = opened("?nodes=16&tp=8&pp=4&microbatches=8")
+    for name, shown in {"gb200-ndr": ("2", "72"), "mi300x-roce": ("16", "8")}.items():
+        chip = page.locator(f"[data-node={name}]")
+        chip.click()
+        page.locator(f"[data-node={name}][aria-pressed=true]").wait_for()
+        settled(page)
+        sizes = [page.locator(f"[name={field}]").input_value() for field in ("nodes", "gpus")]
+        assert page.locator("#modeler .tool-message").count() == 0
+        if name == "gb200-ndr":
+            assert sizes[1] == shown[1]
+            assert int(sizes[0]) * 72 % 32 == 0
 
 
 def test_presets_show_and_hand_out_what_the_command_line_prints(
@@ -211,7 +267,7 @@ def test_keyboard_alone_reaches_and_changes_everything(opened: Callable[[str], P
     page = opened("")
     page.locator("#modeler-preset").focus()
     seen = []
-    for _ in range(40):
+    for _ in range(60):
         page.keyboard.press("Tab")
         name = page.evaluate("document.activeElement.name || document.activeElement.textContent")
         seen.append(name)
@@ -224,7 +280,7 @@ def test_keyboard_alone_reaches_and_changes_everything(opened: Callable[[str], P
     page.keyboard.press("ArrowDown")
     page.locator("#modeler .tool-message").wait_for(state="detached")
     assert page.evaluate("document.activeElement.name") == "tp", "the field keeps the focus"
-    page.locator(".modeler-more summary").first.focus()
+    page.locator("summary", has_text="State and activations").focus()
     page.keyboard.press("Enter")
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.name") == "zero"

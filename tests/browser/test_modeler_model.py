@@ -20,6 +20,7 @@ import pytest
 
 from figgen.__main__ import main
 from figgen.configurations import configurations_json
+from figgen.edition import JOINED
 from figgen.formulas import FORMULAS, module
 from figgen.formulas.javascript import functions_module
 from figgen.formulas.notes import notes_module
@@ -93,10 +94,13 @@ def test_script_of_a_tool_is_one_file_of_at_most_60_kb(site_folder: Path, tool: 
     assert len(gzip.compress(script, 9)) <= 60_000
 
 
-def test_worked_lines_take_from_the_tool_what_it_has(site_folder: Path) -> None:
-    part = (site_folder / "assets/javascripts/tools/modeler_how.js").read_bytes()
-    assert b'} from "./modeler.js";' in part
-    assert len(gzip.compress(part, 9)) <= 15_000
+@pytest.mark.parametrize("name", JOINED["modeler"])
+def test_what_few_readers_ask_for_takes_from_the_tool_what_it_has(
+    site_folder: Path, name: str
+) -> None:
+    part = (site_folder / f"assets/javascripts/tools/{name}.js").read_bytes()
+    assert b'from"./modeler.js";' in part
+    assert len(gzip.compress(part, 9)) <= 18_000
 
 
 def random_query(rng: random.Random) -> str:
@@ -204,7 +208,6 @@ def test_pipeline_cases_of_the_source_are_recommended(ask: Ask) -> None:
     more, fewer, least = (
         texts[name] for name in ("microbatches 8 → 16", "PP 4 → 3", "microbatches 8 → 12")
     )
-    assert found["tips"][0] == more
     assert "pipeline efficiency 72.7% → 84.2%" in more["reasons"]
     assert "pipeline efficiency 72.7% → 80.0%" in fewer["reasons"]
     assert "pipeline efficiency 72.7% → 80.0%" in least["reasons"]
@@ -216,18 +219,80 @@ def test_pipeline_cases_of_the_source_are_recommended(ask: Ask) -> None:
 
 def test_recommendations_fit_and_gain_what_they_say(ask: Ask) -> None:
     full = "nodes=8&tp=8&microbatches=16"
-    queries = ["", "preset=llama-3-405b-131k", full, "nodes=1&tp=8&model=llama-3-8b"]
-    for query, found in zip(queries, ask("advised", queries), strict=True):
-        assert all(tip["fits"] is not False for tip in found["tips"]), query
+    planned = "nodes=1250&tp=8&pp=10&model=llama-3-405b&microbatches=16&nic=roce-400g"
+    queries = ["", "preset=llama-3-405b-131k", full, "nodes=1&tp=8&model=llama-3-8b",
+               "nodes=2&tp=16", planned, "preset=opt-175b"]  # fmt: skip
+    answers = ask("advised", queries)
+    for query, found in zip(queries, answers, strict=True):
+        tips = found["tips"]
+        assert tips, query
+        assert all(tip["fits"] is not False for tip in tips), query
+        for same in (True, False):
+            gains = [tip["gain"] for tip in tips if tip["same"] is same]
+            assert gains == pytest.approx(sorted(gains, reverse=True), abs=0.006), query
+            assert len(gains) <= 5
+        assert all(tip["batch"] == found["batch"] for tip in tips if tip["same"])
+        if found["fits"]:
+            assert all(tip["gain"] > 0.005 for tip in tips), query
+        assert len({tip["text"] for tip in tips}) == len(tips)
         assert {unit["name"].split(" ")[0] for unit in found["units"]} >= {"microbatches", "peak"}
-        if not found["fits"]:
-            assert all(tip["reasons"][0] == "it fits" for tip in found["tips"])
-            assert found["tips"], query
         faster = next(unit for unit in found["units"] if unit["name"].startswith("peak"))
         assert 0 < faster["throughput"] < 0.1, "ten percent more peak buys at most ten percent"
         assert faster["memory_bytes"] == 0
-    [first, *_] = ask("advised", [full])
-    assert not first["fits"], "70B in eight parts is too much for 80 GB"
+    assert not answers[2]["fits"], "70B in eight parts is too much for 80 GB"
+    assert any("nodes" in tip["changes"] for tip in answers[4]["tips"]), "only more GPUs help"
+    assert any("TP groups leave their node" in tip["reasons"] for tip in answers[5]["tips"])
+    halved = next(tip for tip in answers[6]["tips"] if tip["changes"].get("tp") == 4)
+    assert halved["same"], "one microbatch is halved to keep the batch"
+
+
+def test_what_a_recommendation_changes_gives_what_it_promises(ask: Ask) -> None:
+    base = "nodes=8&tp=4&pp=4&microbatches=8&model=llama-3-70b"
+    [before] = ask("answers", [base])
+    [found] = ask("advised", [base])
+    names = {"chunks": "auto"}
+    queries = []
+    for tip in found["tips"]:
+        changes = {**dict(pair.split("=") for pair in base.split("&")), **tip["changes"]}
+        queries.append(
+            "&".join(f"{k}={names.get(k) if v is None else v}" for k, v in changes.items())
+        )
+    for tip, after in zip(found["tips"], ask("answers", queries), strict=True):
+        rates = [answer["step"]["tokens_per_s_per_gpu"] for answer in (after, before)]
+        assert rates[0] / rates[1] - 1 == pytest.approx(tip["gain"])
+
+
+UNITS = {"s": 1, "ms": 1e-3, "µs": 1e-6, "min": 60, "B": 1, "FLOP": 1, "FLOP/B": 1} | {
+    f"{prefix}{unit}": 10.0**power
+    for prefix, power in zip("kMGTPEZ", range(3, 24, 3), strict=True)
+    for unit in ("B", "B/s", "FLOP", "FLOP/s")
+}
+COUNTS = {"": 1, "K": 1e3, "M": 1e6, "B": 1e9, "T": 1e12}
+NUMBER = re.compile(r"([\d.]+)(?:\u00a0([^\s)]+)|([KMBT]?)(?![\w%])|%)")
+
+
+def adds_up(text: str) -> bool:
+    """Whether the line is a calculation; fails where its numbers do not give its result."""
+    if "= " not in text or re.search(r"[^\d\s.,·+−/()=%KMBTkGPEZFLOPsmiµn]", text):
+        return False
+
+    def number(match: re.Match[str]) -> str:
+        value, unit, count = match.groups()
+        factor = UNITS[unit] if unit else COUNTS[count] if count is not None else 0.01
+        return repr(float(value) * factor)
+
+    plain = NUMBER.sub(number, re.sub(r"(?<=\d),(?=\d{3})", "", text)).translate(
+        str.maketrans("·−", "*-")
+    )
+    given, result = plain.rsplit("= ", 1)
+    # Each number is shown with three digits; what is left of a difference has fewer.
+    slack = (
+        0.006 * sum(map(float, re.findall(r"\d[\d.]*(?:e[+-]?\d+)?", given)))
+        if "*" not in given
+        else 0
+    )
+    assert eval(given) == pytest.approx(float(result), rel=0.016, abs=slack), text
+    return True
 
 
 def test_every_number_has_a_worked_line_that_ends_in_it(ask: Ask) -> None:
@@ -237,14 +302,18 @@ def test_every_number_has_a_worked_line_that_ends_in_it(ask: Ask) -> None:
         "preset=llama-3-405b-131k",
         "nodes=2&zero=3&schedule=gpipe",
     ]
+    checked = 0
     for query, lines in zip(queries, ask("worked", queries), strict=True):
-        assert len(lines) > 40
+        assert len(lines) > 80
         for key, found in lines.items():
             assert found, (query, key)
             for line in found:
                 assert line["doc"], (query, key)
                 assert "undefined" not in json.dumps(line), (query, key, line)
                 assert "NaN" not in json.dumps(line), (query, key, line)
+                if "name" not in line:
+                    checked += adds_up(line["text"])
+    assert checked > 300
     [first] = ask("worked", [""])
     assert first["fraction"][0]["text"] == "(4 − 1) / (8 + 4 − 1) ≈ 27.3%"
     assert first["efficiency"][1]["text"].endswith("= 12 microbatches".replace(" m", "\u00a0m"))

@@ -123,7 +123,10 @@ def test_the_repaired_sixth_map_has_experts_inside_data_parallel_ranks() -> None
         ("a100-hdr", 300, 200),
         ("h100-ndr", 450, 400),
         ("h200-ndr", 450, 400),
+        ("h800-ndr", 200, 400),
         ("b200-xdr", 900, 800),
+        ("gb200-ndr", 900, 3600),
+        ("mi300x-roce", 448, 400),
     ],
 )
 def test_hardware_presets_pair_a_gpu_with_its_network(
@@ -133,7 +136,7 @@ def test_hardware_presets_pair_a_gpu_with_its_network(
     assert isinstance(preset, catalog.HardwarePreset)
     assert preset.scale_up_bandwidth_bytes_per_s == scale_up * 1e9
     assert preset.node_bandwidth_bytes_per_s == node * 1e9
-    assert preset.network_bandwidth_bytes_per_s == node * 1e9 / 8
+    assert preset.network_bandwidth_bytes_per_s == node * 1e9 / preset.gpus_per_node
     assert (preset.scale_up_latency_s, preset.network_latency_s) == (3.4e-6, 14e-6)
 
 

@@ -67,7 +67,7 @@ function recomputedBytes(setup, experts) {
   return setup.recompute === "selective" ? all - layerTensors(setup, experts, false) : 0;
 }
 
-function layerBytes(setup, experts) {
+export function layerBytes(setup, experts) {
   if (setup.recompute === "full") return layerInputBytes(setup);
   return layerTensors(setup, experts, setup.recompute === "none" && !setup.flash_attention);
 }
@@ -99,7 +99,7 @@ function layerTensors(setup, experts, core) {
   return (split_tokens * whole + tokens * divided) * ACTIVATION_BYTES + scores;
 }
 
-function stageBytes(setup, share) {
+export function stageBytes(setup, share) {
   const { shape, tokens, split_tokens, parallel } = setup;
   let found = share.dense_layers * layerBytes(setup, false);
   if (share.expert_layers) found += share.expert_layers * layerBytes(setup, true);
@@ -156,7 +156,7 @@ function communicationBytes(setup, mine) {
 }
 
 // A ring needs one block, or two in turn; an all-gather holds the whole sequence.
-function keyValueBytes(setup) {
+export function keyValueBytes(setup) {
   const { microbatch_size, sequence, parallel: { cp } } = setup;
   const kv_width = keyValueWidth(setup);
   if (setup.context_exchange === "all-gather") {
@@ -169,7 +169,7 @@ function keyValueBytes(setup) {
 }
 
 // Whole weights and gradients of the layer at work, where ZeRO keeps only shards.
-function shardedBytes(setup, mine) {
+export function shardedBytes(setup, mine) {
   if (setup.zero_stage < 2 || setup.dense_shards === 1) return 0;
   const units = mine.some((share) => share.embedding || share.head) ? [tableHeld(setup)] : [];
   const layer = (experts) => {

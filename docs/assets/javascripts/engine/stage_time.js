@@ -36,7 +36,7 @@ export function stageTime(setup, held, stage) {
 }
 
 // Work of a virtual stage in FLOPs, divided over its tensor- and context-parallel ranks.
-function stageWork(setup, share) {
+export function stageWork(setup, share) {
   const { shape, tokens, parallel: { tp } } = setup;
   const layers = (2 * weightsMet(shape, share) * tokens) / tp;
   const head = share.head ? (2 * shape.vocab * shape.hidden * tokens) / tp : 0;

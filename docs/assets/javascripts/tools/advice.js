@@ -1,51 +1,70 @@
 // What would be better, and what one more unit of each input buys: real variants through the
-// engine, nothing canned. Pure: the caller evaluates `candidatesOf` and `unitsOf` when it has time.
+// engine, nothing canned. Pure: the caller evaluates what it is given when it has time.
 
 import { microbatches_for_efficiency } from "../step-formulas.js";
 import { LABELS, changesText, resolvedOf } from "./changes.js";
-import { OWN, SCALES } from "./modeler_state.js";
 import { fullestOf } from "./modeler_model.js";
-import { percent, plainNumber, quantity } from "./quantities.js";
+import { OWN, SCALES } from "./modeler_state.js";
+import { bytes, percent, plainNumber, quantity } from "./quantities.js";
 
 /** Share of the wall below which a pipeline is said to waste time. */
 export const ENOUGH = 0.8;
 const GAIN = 0.005; // of the throughput: less is not worth a sentence
+const BEHIND = 0.2; // what wins so much less than the best is no alternative
+const CHUNKS = [2, 3, 4, 5, 6, 8, 10, 12, 16];
 
-/** Variants that may help, as { changes, about }; those of the pipeline come first. */
+const replicas = ({ nodes, gpus, tp, cp, pp }) => (nodes * gpus) / (tp * cp * pp);
+
+// `changes` of a layout with the microbatches that leave the global batch as it is, if any do.
+function kept(at, changes) {
+  const factor = replicas(at) / replicas({ ...at, ...changes });
+  const [microbatches, microbatch_size] = [at.microbatches * factor, at.microbatch_size * factor];
+  if (Number.isInteger(microbatches)) return { ...changes, microbatches };
+  return Number.isInteger(microbatch_size) ? { ...changes, microbatch_size } : changes;
+}
+
+const LAID = ["tp", "pp", "cp", "nodes"];
+const isWhole = (value) => typeof value !== "number" || (Number.isInteger(value) && value >= 1);
+
+/** Variants that may help, as { changes, kind }; of each kind the best is worth showing. */
 export function candidatesOf(now) {
   const { setup, pipeline } = now;
   const at = resolvedOf(now);
   const found = [];
-  const put = (changes, about = "") => {
-    const same = Object.entries(changes).every(([key, value]) => now.state[key] === value || at[key] === value);
-    if (!same) found.push({ changes, about });
+  const put = (kind, changes) => {
+    const same = Object.entries(changes).every(([key, value]) => at[key] === value);
+    if (!same && Object.values(changes).every(isWhole)) found.push({ kind, changes });
   };
   if (pipeline.stages > 1) {
-    put({ microbatches: 2 * at.microbatches }, "pipeline");
-    const stages = fewerStages(at);
-    if (stages) put(stages, "pipeline");
-    const least = leastMicrobatches(pipeline);
-    if (least && least < 2 * at.microbatches) put({ microbatches: least }, "least");
-    for (const schedule of ["interleaved-1f1b", "zb1p", "zbv"]) {
-      put({ schedule, chunks: schedule === "interleaved-1f1b" ? Math.max(2, at.chunks) : null });
-    }
-    if (at.schedule === "interleaved-1f1b") put({ chunks: 2 * at.chunks });
+    put("microbatches", { microbatches: 2 * at.microbatches });
+    put("least", { microbatches: leastMicrobatches(pipeline) ?? at.microbatches });
+    put("stages", fewerStages(at) ?? {});
+    for (const changes of schedulesFor(now, at)) put(changes.schedule, changes);
   }
-  for (const recompute of ["none", "selective", "full"]) put({ recompute });
-  for (const zero of ["1", "2", "3"]) if (Number(zero) > Number(at.zero)) put({ zero });
-  for (const key of ["sp", "flash", "overlap", "double"]) if (!at[key]) put({ [key]: true });
-  if (at.tp > 1) put({ tp: at.tp / 2 });
-  put({ tp: 2 * at.tp });
-  put({ pp: 2 * at.pp });
-  if (at.pp > 1) put({ pp: at.pp / 2 });
-  put({ cp: 2 * at.cp });
-  if (at.cp > 1) put({ cp: at.cp / 2 });
-  if (setup.shape.experts) for (const ep of [2 * at.ep, at.ep / 2]) if (ep >= 1) put({ ep });
-  if (at.microbatches % 2 === 0) put({ microbatch_size: 2 * at.microbatch_size, microbatches: at.microbatches / 2 });
-  if (at.microbatch_size % 2 === 0) put({ microbatch_size: at.microbatch_size / 2, microbatches: 2 * at.microbatches });
-  const whole = ({ changes }) =>
-    Object.values(changes).every((value) => typeof value !== "number" || Number.isInteger(value));
-  return found.filter(whole);
+  for (const recompute of ["none", "selective", "full"]) put("recompute", { recompute });
+  for (const zero of ["1", "2", "3"]) if (zero > at.zero) put("zero", { zero });
+  for (const key of ["sp", "flash", "overlap", "double"]) if (!at[key]) put(key, { [key]: true });
+  for (const factor of [0.5, 2]) {
+    for (const axis of ["tp", "pp", "cp"]) put(axis, kept(at, { [axis]: factor * at[axis] }));
+    put("tp pp", { tp: factor * at.tp, pp: at.pp / factor });
+    put("tp cp", { tp: factor * at.tp, cp: at.cp / factor });
+    if (setup.shape.experts) put("ep", { ep: factor * at.ep });
+    put("size", { microbatch_size: factor * at.microbatch_size, microbatches: at.microbatches / factor });
+  }
+  if (setup.parallel.etp > 1) put("etp", { etp: 1, ep: setup.parallel.etp * at.ep });
+  if (now.step.gradient_buckets) put("buckets", { buckets: now.step.gradient_buckets.best_buckets });
+  return found;
+}
+
+function schedulesFor({ setup, memory }, { schedule, pp }) {
+  const short = memory.fits === false ? ["v-half", "v-min"] : [];
+  const experts = setup.shape.experts ? ["dualpipev"] : [];
+  const others = ["1f1b", "zb1p", "zbv", ...short, ...experts].filter((name) => name !== schedule);
+  const chunked = CHUNKS.filter((chunks) => chunks * pp <= setup.shape.layers);
+  return [
+    ...others.map((name) => ({ schedule: name, chunks: null })),
+    ...chunked.map((chunks) => ({ schedule: "interleaved-1f1b", chunks })),
+  ];
 }
 
 // One stage less, on as many nodes as it then takes.
@@ -70,51 +89,95 @@ export function leastMicrobatches({ schedule, stages, chunks, efficiency, microb
   return whole > microbatches ? whole : null;
 }
 
-/**
- * What to change, best first: { changes, text, reasons, gain, fits }. `tried` are candidates with
- * `found`, what the engine says of them.
- */
-export function recommend(now, tried, most = 6) {
-  const needed = now.memory.fits === false;
-  const rows = tried.filter(({ found }) => found && !found.error).map((one) => compared(now, one));
-  if (needed) {
-    const fitting = rows.filter(({ fits }) => fits !== false).sort((a, b) => b.gain - a.gain);
-    return fitting.slice(0, most).map((row) => ({ ...row, reasons: ["it fits", ...row.reasons] }));
-  }
-  const useful = rows.filter(
-    ({ fits, gain, about }) =>
-      fits !== false && (gain > GAIN || (about === "pipeline" && now.pipeline.efficiency < ENOUGH)),
+/** Two changes at once that save memory, for a configuration that does not fit. */
+export function pairsOf(now) {
+  if (now.memory.fits !== false) return [];
+  const at = resolvedOf(now);
+  const savers = [
+    { zero: "2" },
+    { zero: "3" },
+    { recompute: "selective" },
+    { recompute: "full" },
+    { pp: 2 * at.pp },
+    { tp: 2 * at.tp },
+    { cp: 2 * at.cp },
+    { ep: 2 * at.ep },
+    { microbatch_size: at.microbatch_size / 2, microbatches: 2 * at.microbatches },
+    { schedule: "1f1b", chunks: null },
+    { schedule: "v-half", chunks: null },
+  ].filter(
+    (changes) =>
+      Object.entries(changes).some(([key, value]) => (key === "zero" ? value > at.zero : value !== at[key])) &&
+      Object.values(changes).every(isWhole),
   );
-  const first = (row) => (now.pipeline.efficiency < ENOUGH && row.about ? (row.about === "pipeline" ? 2 : 1) : 0);
-  useful.sort((a, b) => first(b) - first(a) || b.gain - a.gain);
-  const kept = useful.filter(({ about, gain }) => about !== "least" || gain > GAIN);
-  return kept.slice(0, most);
+  const pairs = savers.flatMap((one, index) => savers.slice(index + 1).map((other) => [one, other]));
+  const larger = { nodes: 2 * at.nodes };
+  const spread = ["pp", "tp", "cp"].map((axis) => [larger, { [axis]: 2 * at[axis] }]);
+  return [[larger, {}], ...pairs, ...spread]
+    .filter(([one, other]) => Object.keys(one).every((key) => !(key in other)))
+    .map(([one, other]) => {
+      const changes = { ...one, ...other };
+      const laid = Object.keys(changes).some((key) => LAID.includes(key)) && !("microbatches" in changes);
+      return { kind: Object.keys(changes).join(" "), changes: laid ? kept(at, changes) : changes };
+    });
 }
 
-function compared(now, { changes, about, found }) {
-  const gain = found.step.tokens_per_s_per_gpu / now.step.tokens_per_s_per_gpu - 1;
+/**
+ * What to change, best first: { changes, text, reasons, gain, fits, same }; `same` are those that
+ * leave the GPUs and the global batch as they are. `tried` are candidates with `found`, what the
+ * engine says of them. Where the configuration does not fit, only what does is a recommendation.
+ */
+export function recommend(now, tried, most = 5) {
+  const needed = now.memory.fits === false;
+  const few = ({ changes }) => Object.keys(changes).length;
+  const steps = ({ gain }) => Math.round(gain / GAIN);
+  const rows = tried
+    .filter(({ found }) => found && !found.error && found.memory.fits !== false)
+    .map((one) => compared(now, one))
+    .filter(({ gain }) => needed || gain > GAIN)
+    .sort((one, other) => steps(other) - steps(one) || few(one) - few(other));
+  const [shown, kinds] = [[], new Set()];
+  for (const row of rows) {
+    // What a part of it does alone, and better, is no pair.
+    const within = shown.some(({ changes }) =>
+      Object.entries(changes).every(([key, value]) => row.changes[key] === value),
+    );
+    const beside = shown.filter(({ same }) => same === row.same);
+    const behind = needed && beside.length && beside[0].gain - row.gain > BEHIND;
+    if (kinds.has(row.kind) || within || behind || beside.length >= most) continue;
+    kinds.add(row.kind);
+    shown.push(row);
+  }
+  return shown;
+}
+
+function compared(now, { changes, kind, found }) {
   const reasons = [];
-  const moved = (name, of, decimals = 1) => {
-    const [before, after] = [percent(of(now), decimals), percent(of(found), decimals)];
-    if (before !== after) reasons.push(`${name} ${before} → ${after}`);
+  const moved = (name, of, how) => {
+    const [before, after] = [of(now), of(found)];
+    if (before !== after) reasons.push({ name, before, after, how });
   };
-  moved("pipeline efficiency", ({ pipeline }) => pipeline.efficiency);
-  moved("MFU", ({ step }) => step.model_flops_utilisation);
-  const [before, after] = [fullestOf(now).total_bytes, fullestOf(found).total_bytes];
-  if (Math.abs(after - before) > 5e7) reasons.push(`fullest GPU ${quantity(before, "B")} → ${quantity(after, "B")}`);
-  const [batch, other] = [now.setup.global_batch, found.setup.global_batch];
-  if (batch !== other) reasons.push(`global batch ${plainNumber(batch)} → ${plainNumber(other)}`);
+  moved("pipeline efficiency", ({ pipeline }) => percent(pipeline.efficiency), "efficiency");
+  moved("MFU", ({ step }) => percent(step.model_flops_utilisation), "mfu:6nd+attention");
+  if (Math.abs(fullestOf(found).total_bytes - fullestOf(now).total_bytes) > 5e7) {
+    moved("fullest GPU", (one) => bytes(fullestOf(one).total_bytes), "fullest");
+  }
+  moved("global batch", ({ setup }) => plainNumber(setup.global_batch), "batch");
+  const crosses = ({ state: { tp, gpus } }) => tp > gpus;
+  if (crosses(found) && !crosses(now)) reasons.push({ name: "TP groups leave their node" });
   return {
     changes,
-    about,
-    gain,
+    kind,
+    found,
     reasons,
+    gain: found.step.tokens_per_s_per_gpu / now.step.tokens_per_s_per_gpu - 1,
     fits: found.memory.fits,
+    same: now.setup.global_batch === found.setup.global_batch && now.step.world_size === found.step.world_size,
     text: changesText(now.state, changes, resolvedOf(now)),
   };
 }
 
-/** One more unit of each input: { label, from, to, changes: the states to try, first that works }. */
+/** One more unit of each input: { label, tries: the changes to try, first that works, name(changes) }. */
 export function unitsOf(now, catalog) {
   const { setup } = now;
   const at = resolvedOf(now);
@@ -122,7 +185,7 @@ export function unitsOf(now, catalog) {
   const whole = (key, options) => {
     const tries = options.filter((value) => value !== at[key]).map((value) => ({ [key]: value }));
     if (tries.length)
-      rows.push({ key, label: LABELS[key], tries, name: (changes) => changesText(now.state, changes, at) });
+      rows.push({ label: LABELS[key], tries, name: (changes) => changesText(now.state, changes, at) });
   };
   const above = (value, most = 8) => [...Array(most)].map((_, step) => value + step + 1);
   whole("microbatches", [...above(at.microbatches), 2 * at.microbatches]);
@@ -134,14 +197,16 @@ export function unitsOf(now, catalog) {
   whole("sequence", [at.sequence + 1024, at.sequence + 4096, 2 * at.sequence]);
   whole("efficiency", [Math.min(1, Math.round(100 * at.efficiency + 1) / 100)]);
   const own = ownHardware(now, catalog);
-  const scaled = (key, label, unit) => {
-    const changes = { ...own(key), [key]: own(key)[key] * 1.1 };
+  const scaled = (key, label, unit, factor) => {
+    const changes = { ...own(key), [key]: own(key)[key] * factor };
     const [from, to] = [own(key)[key], changes[key]].map((value) => quantity(value * SCALES[key], unit));
-    rows.push({ key, label, tries: [changes], name: () => `${label} ${from} → ${to}` });
+    if (from !== to) rows.push({ label, tries: [changes], name: () => `${label} ${from} → ${to}` });
   };
-  scaled("peak", "peak of a GPU", "FLOP/s");
-  scaled("up", "links inside a node", "B/s");
-  scaled("net", "links between nodes", "B/s");
+  scaled("peak", "peak of a GPU", "FLOP/s", 1.1);
+  scaled("up", "links inside a node", "B/s", 1.1);
+  scaled("net", "links between nodes", "B/s", 1.1);
+  scaled("alpha_up", "latency inside a node", "s", 0.9);
+  scaled("alpha_net", "latency between nodes", "s", 0.9);
   return rows;
 }
 
@@ -153,8 +218,12 @@ function ownHardware({ state, setup: { cluster, capacity_bytes } }) {
     hbm: (capacity_bytes ?? 80e9) / SCALES.hbm,
     up: cluster.scale_up_bandwidth_bytes_per_s / SCALES.up,
   };
-  const nic = { nic: OWN, net: cluster.network_bandwidth_bytes_per_s / SCALES.net };
-  return (key) => (key === "net" ? nic : state.chip === OWN ? { [key]: chip[key] } : chip);
+  const alone = {
+    net: { nic: OWN, net: cluster.network_bandwidth_bytes_per_s / SCALES.net },
+    alpha_up: { alpha_up: cluster.scale_up_latency_s / SCALES.alpha_up },
+    alpha_net: { alpha_net: cluster.network_latency_s / SCALES.alpha_net },
+  };
+  return (key) => alone[key] ?? (state.chip === OWN ? { [key]: chip[key] } : chip);
 }
 
 /** What a unit bought: changes of throughput per GPU, of step time, of the fullest GPU. */

@@ -38,21 +38,32 @@ export const LABELS = {
   layers: "layers",
 };
 
-const shown = (value) =>
-  value === null || value === undefined
-    ? "auto"
-    : value === true
-      ? "on"
-      : value === false
-        ? "off"
-        : typeof value === "number"
-          ? plainNumber(value, 4)
-          : value;
+/** What a reader sees a schedule called. */
+export const SCHEDULE_NAMES = {
+  naive: "one microbatch at a time",
+  gpipe: "GPipe",
+  "looped-bfs": "looped breadth-first",
+  "1f1b": "1F1B",
+  "interleaved-1f1b": "interleaved 1F1B",
+  zb1p: "ZB1P",
+  zb2p: "ZB2P",
+  zbv: "ZB-V",
+  "v-half": "V-Half",
+  "v-min": "V-Min",
+  dualpipe: "DualPipe",
+  dualpipev: "DualPipeV",
+};
+
+function shown(value) {
+  if (value === null || value === undefined) return "auto";
+  if (typeof value === "number") return plainNumber(value, 4);
+  return { true: "on", false: "off" }[value] ?? SCHEDULE_NAMES[value] ?? value;
+}
 
 /** Changes of a state in words: "PP 4 → 3, microbatches 8 → 16". */
 export function changesText(state, changes, resolved = state) {
   const words = Object.entries(changes)
-    .filter(([key, value]) => value !== state[key])
+    .filter(([key, value]) => value !== state[key] && value !== resolved[key] && !(key === "chunks" && value === null))
     .map(([key, value]) => `${LABELS[key] ?? key} ${shown(resolved[key] ?? state[key])} → ${shown(value)}`);
   return words.join(", ");
 }

@@ -38,6 +38,7 @@ function build(root, signal, catalog) {
     else a = next;
     render();
   };
+  const chooseSmall = (changes) => change({ ...first, ...changes, preset: "" });
   const choosePreset = (name) =>
     change(name ? { ...defaults(schema), ...ofPreset(catalog, name), preset: name } : { ...first, preset: "" });
 
@@ -60,6 +61,7 @@ function build(root, signal, catalog) {
   };
   const bar = topBar(catalog, {
     choosePreset,
+    chooseSmall,
     compare,
     choose: (index) => {
       at = index;
@@ -67,6 +69,8 @@ function build(root, signal, catalog) {
       render();
     },
   });
+  const brief = el("p", { class: "modeler-brief", "aria-hidden": "true" });
+  form.form.append(brief);
   const said = el("div", { class: "modeler-messages" });
   const shown = results({ signal, say, apply: change, evaluate: (state) => evaluate(catalog, state), catalog });
   root.replaceChildren(
@@ -113,7 +117,9 @@ function build(root, signal, catalog) {
     here.search = query;
     here.hash = "";
     shown.update(found, at, here.href);
-    say(found.map((one, index) => spoken(one, found.length > 1 ? index : null)).join(" "));
+    const told = found.map((one, index) => spoken(one, found.length > 1 ? index : null));
+    brief.replaceChildren(...told.map((text) => el("span", {}, text)));
+    say(told.join(" "));
     clearTimeout(waiting);
     // Browsers limit how often an address may be rewritten.
     waiting = setTimeout(() => rewriteAddress(query), 150);
@@ -132,8 +138,15 @@ const SHORT = [
   ["llama-3-8b-fsdp", "Llama 3 8B, FSDP"],
 ];
 
+// The textbook's pipelines: P stages, M microbatches.
+const SMALL = [
+  ["P = 4, M = 8", {}],
+  ["P = 4, M = 16", { microbatches: 16 }],
+  ["P = 3, M = 8", { pp: 3 }],
+];
+
 // Presets, and which of two configurations the form is about.
-function topBar(catalog, { choosePreset, compare, choose }) {
+function topBar(catalog, { choosePreset, chooseSmall, compare, choose }) {
   const presets = presetsOf(catalog);
   const select = el(
     "select",
@@ -155,6 +168,7 @@ function topBar(catalog, { choosePreset, compare, choose }) {
   const chips = SHORT.filter(([name]) => presets.some((one) => one.name === name)).map(([name, text]) =>
     button(text, () => choosePreset(name), { "data-preset": name }),
   );
+  const small = SMALL.map(([text, changes]) => button(text, () => chooseSmall(changes), { "data-small": text }));
   const element = el(
     "div",
     { class: "modeler-bar" },
@@ -166,7 +180,8 @@ function topBar(catalog, { choosePreset, compare, choose }) {
       second,
       el("span", { class: "tool-actions", role: "group", "aria-label": "Which configuration the form edits" }, which),
     ),
-    el("div", { class: "tool-chips", role: "group", "aria-label": "Published runs" }, chips),
+    chipGroup("Small pipelines", small),
+    chipGroup("Published runs", chips),
   );
   return {
     element,
@@ -174,6 +189,10 @@ function topBar(catalog, { choosePreset, compare, choose }) {
       select.value = states[at].preset;
       again.disabled = untouched;
       for (const one of chips) one.setAttribute("aria-pressed", String(one.dataset.preset === states[at].preset));
+      small.forEach((one, index) => {
+        const is = !states[at].preset && matches(states[at], { ...FIRST, ...SMALL[index][1] });
+        one.setAttribute("aria-pressed", String(is));
+      });
       const both = states.length > 1;
       second.setAttribute("aria-pressed", String(both));
       which.forEach((one, index) => {
@@ -183,6 +202,11 @@ function topBar(catalog, { choosePreset, compare, choose }) {
     },
   };
 }
+
+const chipGroup = (name, chips) =>
+  el("div", { class: "tool-chips", role: "group", "aria-label": name }, el("span", {}, `${name}:`), chips);
+
+const matches = (state, sizes) => Object.entries(sizes).every(([key, value]) => state[key] === value);
 
 async function mount(root, signal) {
   try {

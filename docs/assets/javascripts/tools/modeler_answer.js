@@ -2,10 +2,10 @@
 // most; and two configurations side by side.
 
 import { el } from "./dom.js";
-import { COMPARED, bottleneckOf, fullestOf } from "./modeler_model.js";
-import { bytes, change, percent, plainNumber, quantity, seconds } from "./quantities.js";
+import { bottleneckOf, fullestOf } from "./modeler_model.js";
+import { bytes, percent, plainNumber, quantity, seconds } from "./quantities.js";
 
-/** A number that opens how it is computed; `of` is the configuration, 0 or 1. */
+/** A number that opens how it is computed; `of` names the configuration, or a variant of it. */
 export const value = (text, how, of = 0) =>
   el(
     "button",
@@ -31,9 +31,12 @@ export function answer(found) {
         el(
           "small",
           {},
-          published?.model_flops_utilisation
-            ? `published ${percent(published.model_flops_utilisation)}`
-            : `of the dense ${quantity(found[of].setup.cluster.peak_flops_per_s, "FLOP/s")}`,
+          ...(published?.model_flops_utilisation
+            ? [
+                "published ",
+                value(percent(published.model_flops_utilisation), "published:model_flops_utilisation", of),
+              ]
+            : ["of the dense ", value(quantity(found[of].setup.cluster.peak_flops_per_s, "FLOP/s"), "peak", of)]),
         ),
       ],
     ],
@@ -60,14 +63,15 @@ export function answer(found) {
 function memoryAnswer(found, of) {
   const { memory } = found;
   const fullest = fullestOf(found);
-  const size = value(bytes(fullest.total_bytes), `memory:${fullest.pipeline_rank}`, of);
+  const size = value(bytes(fullest.total_bytes), "fullest", of);
   if (memory.fits === null) return [size, el("small", {}, "no capacity known")];
   const room = value(bytes(Math.abs(memory.free_bytes)), "free", of);
+  const capacity = value(bytes(memory.capacity_bytes), "capacity", of);
   return [
     size,
     memory.fits
-      ? el("small", { class: "modeler-good" }, "✓ fits: ", room, ` of ${bytes(memory.capacity_bytes)} free`)
-      : el("small", { class: "modeler-bad" }, "✕ does not fit: ", room, ` over ${bytes(memory.capacity_bytes)}`),
+      ? el("small", { class: "modeler-good" }, "✓ fits: ", room, " of ", capacity, " free")
+      : el("small", { class: "modeler-bad" }, "✕ does not fit: ", room, " over ", capacity),
   ];
 }
 
@@ -76,53 +80,13 @@ function costAnswer(found, of) {
   if (key === "compute")
     return [
       el("span", { class: "modeler-word" }, "nothing much"),
-      el("small", {}, "computing is ", value(percent(s / found.step.step_time_s), "compute", of), " of the step"),
+      el("small", {}, "computing is ", value(percent(s / found.step.step_time_s), "share:compute", of), " of the step"),
     ];
   const how = key.startsWith("exposed-") ? key.replace("-", ":") : key;
-  return [value(percent(s / found.step.step_time_s), how, of), el("small", {}, `${label}, ${seconds(s)}`)];
-}
-
-/** The side-by-side table of two configurations. */
-export function comparison([one, other]) {
-  const format = (number, unit, spec) =>
-    unit === "%" ? percent(number) : unit === "1" ? plainNumber(number, 4) : quantity(number, unit, spec);
-  const rows = COMPARED.map(([name, unit, spec, of, better, how]) => {
-    const number = (found, at) => (how ? value(format(of(found), unit, spec), how, at) : format(of(found), unit, spec));
-    const [a, b] = [of(one), of(other)];
-    const ratio = unit === "%" ? b - a : a ? b / a - 1 : 0;
-    const moved = unit === "%" ? `${change(ratio).replace("%", "")} points` : change(ratio);
-    const same = Math.abs(ratio) < 5e-4;
-    const good = better * ratio > 0;
-    const mark = same || !better ? "" : good ? "modeler-good" : "modeler-bad";
-    const sign = mark && (good ? " ▲" : " ▼");
-    return el(
-      "tr",
-      {},
-      el("th", { scope: "row" }, name),
-      el("td", { class: "num" }, number(one, 0)),
-      el("td", { class: "num" }, number(other, 1)),
-      el("td", { class: `num ${mark}` }, same ? "same" : `${moved}${sign}`),
-    );
-  });
-  return el(
-    "div",
-    { class: "tool-scroll", tabindex: "0", role: "group", "aria-label": "Two configurations side by side" },
-    el(
-      "table",
-      { class: "tool-table" },
-      el(
-        "thead",
-        {},
-        el(
-          "tr",
-          {},
-          el("th", { scope: "col" }, "measure"),
-          ["A", "B", "B against A"].map((name) => el("th", { scope: "col", class: "num" }, name)),
-        ),
-      ),
-      el("tbody", {}, rows),
-    ),
-  );
+  return [
+    value(percent(s / found.step.step_time_s), `share:${key}`, of),
+    el("small", {}, `${label}, `, value(seconds(s), how, of)),
+  ];
 }
 
 /** One sentence for who does not see the page. */

@@ -1,42 +1,69 @@
 // Variants of a configuration, evaluated when the browser has nothing else to do.
 
-import { bought, candidatesOf, recommend, unitsOf } from "./advice.js";
+import { bought, candidatesOf, pairsOf, recommend, unitsOf } from "./advice.js";
 import { sensitivities, tips } from "./modeler_tips.js";
 
 const SLICE_MS = 8; // of evaluating at a time, so that typing is never held up
 
 /**
- * Returns explore(now, done), which calls `done` with { advice, effects, other }: two lists of
- * elements, and the same step with or without double buffering, where that matters.
+ * Returns explore(now, at, done), which calls `done` with { advice, effects, other, chunked,
+ * variants }: two lists of elements, the same step with or without double buffering where that
+ * matters, steps with other numbers of chunks, and every variant that is shown, by its name.
  */
 export function exploration({ signal, apply, evaluate, catalog }) {
   const sweep = idleSweep(signal);
-  return (now, done) =>
-    sweep(variants(now, evaluate, catalog), ({ tried, rows, other }) => {
-      done({ advice: tips(now, recommend(now, tried), apply), effects: sensitivities(rows), other });
+  return (now, at, done) =>
+    sweep(variants(now, evaluate, catalog), ({ tried, rows, missing, other }) => {
+      const found = recommend(now, tried);
+      const chunked = chunkedOf(now, tried);
+      const shown = {
+        o: other,
+        ...named("t", found),
+        ...named("u", rows),
+        ...Object.fromEntries(chunked.map(([, one, name]) => [name, one])),
+      };
+      done({
+        advice: tips(now, found, at, apply),
+        effects: sensitivities(rows, missing),
+        other,
+        chunked,
+        variants: shown,
+      });
     });
+}
+
+const named = (letter, rows) => Object.fromEntries(rows.map(({ found }, index) => [`${letter}${index}`, found]));
+
+// What was tried of interleaving, as [chunks, found, name].
+function chunkedOf({ pipeline, state }, tried) {
+  if (pipeline.stages < 2 || !["1f1b", "interleaved-1f1b"].includes(state.schedule)) return [];
+  return tried
+    .filter(({ kind, found }) => ["1f1b", "interleaved-1f1b"].includes(kind) && !found.error)
+    .map(({ found }) => [found.pipeline.chunks, found, `c${found.pipeline.chunks}`]);
 }
 
 // Evaluates variants one by one; what it returns at the end is what they say together.
 function* variants(now, evaluate, catalog) {
   const tried = [];
-  for (const one of candidatesOf(now)) {
+  for (const one of [...candidatesOf(now), ...pairsOf(now)]) {
     tried.push({ ...one, found: evaluate({ ...now.state, ...one.changes }) });
     yield;
   }
-  const rows = [];
-  for (const { tries, name } of unitsOf(now, catalog)) {
+  const [rows, missing] = [[], []];
+  for (const { label, tries, name } of unitsOf(now, catalog)) {
+    const before = rows.length;
     for (const changes of tries) {
       const found = evaluate({ ...now.state, ...changes });
       yield;
       if (found.error) continue;
-      rows.push({ name: name(changes), effect: bought(now, found) });
+      rows.push({ name: name(changes), effect: bought(now, found), found });
       break;
     }
+    if (rows.length === before) missing.push(label);
   }
   const rings = now.setup.parallel.cp > 1 && now.setup.context_exchange === "p2p";
   const other = rings ? evaluate({ ...now.state, double: !now.setup.double_buffering }) : null;
-  return { tried, rows, other: other?.error ? null : other };
+  return { tried, rows, missing, other: other?.error ? null : other };
 }
 
 // Runs a generator in idle time, in slices; a new one takes the place of the one before.

@@ -2,7 +2,8 @@
 
 import { SCHEDULES } from "../engine/schedule.js";
 import { RECIPES } from "../engine/transformer.js";
-import { ORDERS, OWN, nicsOf } from "./modeler_state.js";
+import { SCHEDULE_NAMES } from "./changes.js";
+import { ORDERS, OWN, nicsOf, nodesOf } from "./modeler_state.js";
 import { plainNumber, quantity } from "./quantities.js";
 
 const CHUNKED = ["interleaved-1f1b", "looped-bfs", "zb1p"];
@@ -16,25 +17,11 @@ const whole = (key, label, more = {}) => ({ key, label, kind: "whole", ...more }
 const number = (key, label, more = {}) => ({ key, label, kind: "number", ...more });
 const check = (key, label, more = {}) => ({ key, label, kind: "check", wide: true, ...more });
 
-const SCHEDULE_NAMES = {
-  naive: "one microbatch at a time",
-  gpipe: "GPipe",
-  "looped-bfs": "looped breadth-first",
-  "1f1b": "1F1B",
-  "interleaved-1f1b": "interleaved 1F1B",
-  zb1p: "ZB1P, split backward",
-  zb2p: "ZB2P, split backward",
-  zbv: "ZB-V, split backward",
-  "v-half": "V-Half",
-  "v-min": "V-Min",
-  dualpipe: "DualPipe",
-  dualpipev: "DualPipeV",
-};
 const RECIPE_NAMES = (name, { weight_bytes: w, gradient_bytes: g, optimizer_bytes: o }) =>
   `${name}: ${w} + ${g} + ${o} B per parameter`;
 const titled = (entries, last) => [...entries.map(([name, { title }]) => [name, title]), [OWN, last]];
 
-/** Groups of the form: { title, open, fields }; a field has `hint`, `shows(state, catalog)`. */
+/** Groups of the form: { title, open, fields, says(state, found) }; a field has `hint`, `shows(state, catalog)`. */
 export function groupsOf(catalog) {
   const rate = ([name, { title, bandwidth_bytes_per_s, per }]) => [
     name,
@@ -44,6 +31,7 @@ export function groupsOf(catalog) {
     {
       title: "Model",
       open: true,
+      says: ({ model }) => catalog.models[model]?.title ?? "own shape",
       fields: [
         select("model", "Model", titled(Object.entries(catalog.models), "Own shape …")),
         ...[
@@ -73,9 +61,12 @@ export function groupsOf(catalog) {
     {
       title: "Hardware",
       open: true,
+      nodes: nodesOf(catalog),
+      says: ({ nodes, gpus, chip, nic }) =>
+        `${plainNumber(nodes)} × ${gpus} ${catalog.accelerators[chip]?.title ?? "own GPUs"}, ${catalog.links[nic]?.title ?? "own links"}`,
       fields: [
         size("nodes", "Nodes"),
-        size("gpus", "GPUs per node"),
+        size("gpus", "GPUs per node", { hint: "behind the fast links" }),
         select("chip", "Accelerator", titled(Object.entries(catalog.accelerators), "Own numbers …")),
         number("peak", "Dense peak, TFLOP/s", { shows: own("chip") }),
         number("hbm", "Memory, GB", { shows: own("chip") }),
@@ -87,41 +78,52 @@ export function groupsOf(catalog) {
     {
       title: "Parallelism",
       open: true,
+      says: ({ tp, pp, cp, ep }, { setup }) =>
+        `TP ${tp}, PP ${pp}, CP ${cp}${ep > 1 ? `, EP ${ep}` : ""}, DP ${setup?.parallel.dp ?? "–"}`,
       fields: [
-        size("tp", "TP, tensor"),
-        size("pp", "PP, pipeline stages"),
-        size("cp", "CP, context"),
-        { key: "dp", label: "DP, data", kind: "derived" },
-        size("ep", "EP, expert", { shows: (state, all) => mixture(state, all) || state.ep > 1 }),
-        whole("etp", "ETP, inside experts", {
+        size("tp", "TP, tensor", { hint: "parts of each layer" }),
+        size("pp", "PP, pipeline", { hint: "stages of layers" }),
+        size("cp", "CP, context", { hint: "parts of a sequence" }),
+        { key: "dp", label: "DP, data", kind: "derived", hint: "replicas: what is left" },
+        size("ep", "EP, expert", {
+          hint: "parts of the experts", shows: (state, all) => mixture(state, all) || state.ep > 1 }),
+        whole("etp", "ETP, in experts", {
+          hint: "parts of each expert",
           shows: (state, all) => mixture(state, all) || state.etp !== null,
           empty: "auto",
         }),
-        select("order", "Rank order", ORDERS),
+        select("order", "Rank order", ORDERS, { hint: "decides which groups stay inside a node" }),
       ],
     },
     {
       title: "Batch and schedule",
       open: true,
+      says: ({ pp, schedule }, { setup }) =>
+        setup
+          ? `${plainNumber(setup.global_batch)} × ${plainNumber(setup.sequence)} tokens, ${plainNumber(setup.microbatches)} microbatches${pp > 1 ? `, ${SCHEDULE_NAMES[schedule]}` : ""}`
+          : "–",
       fields: [
-        size("microbatches", "Microbatches per replica", { derived: "microbatches" }),
-        size("microbatch_size", "Sequences in each"),
+        size("microbatches", "Microbatches", { derived: "microbatches", hint: "per replica and step" }),
+        size("microbatch_size", "Microbatch size", { hint: "sequences in each" }),
         { key: "global_batch", label: "Global batch", kind: "batch", hint: "sequences per step" },
-        whole("sequence", "Sequence length", { derived: "sequence" }),
+        whole("sequence", "Sequence length", { derived: "sequence", hint: "tokens; empty: the model's" }),
         select(
           "schedule",
           "Pipeline schedule",
-          [...SCHEDULES.keys()].map((name) => [name, SCHEDULE_NAMES[name] ?? name]),
+          [...SCHEDULES.keys()].map((name) => [name, SCHEDULE_NAMES[name]]),
           { shows: (state) => state.pp > 1 || state.schedule !== "1f1b" },
         ),
         whole("chunks", "Chunks per rank", {
           empty: "auto",
+          hint: "stages that a rank holds",
           shows: ({ schedule, chunks }) => CHUNKED.includes(schedule) || chunks !== null,
         }),
       ],
     },
     {
       title: "State and activations",
+      says: ({ zero, recipe, recompute, dtype }) =>
+        `ZeRO ${zero}, ${recipe}, recompute ${recompute}, ${dtype.toUpperCase()}`,
       fields: [
         select("zero", "ZeRO stage", [
           ["0", "0: nothing divided"],
@@ -146,17 +148,18 @@ export function groupsOf(catalog) {
           ["fp4", "FP4"],
           ["tf32", "TF32"],
         ]),
-        check("sp", "Sequence parallelism"),
-        check("flash", "FlashAttention"),
-        check("dropout", "Dropout masks"),
+        check("sp", "Sequence parallelism: TP divides norms too"),
+        check("flash", "FlashAttention: no score matrix, causal half"),
+        check("dropout", "Dropout: masks are kept"),
         number("reserve", "Reserve, GB", { hint: "contexts, fragmentation" }),
       ],
     },
     {
       title: "Overlap and efficiency",
+      says: ({ efficiency, overlap }) => `${plainNumber(100 * efficiency)}% of the peak, overlap ${overlap ? "on" : "off"}`,
       fields: [
         number("efficiency", "Efficiency of products", { hint: "share of the dense peak" }),
-        whole("buckets", "Gradient buckets", { empty: "auto" }),
+        whole("buckets", "Gradient buckets", { empty: "auto", hint: "auto: one per layer" }),
         check("overlap", "Data parallelism behind computing"),
         check("double", "Double buffering of keys and weights"),
         select(
@@ -183,12 +186,3 @@ export const presetGroups = (presets) => [
   ["Published runs", presets.filter(({ kind }) => kind === "training").map(({ name, title }) => [name, title])],
   ["Layouts of the rank map", presets.filter(({ kind }) => kind === "map").map(({ name, title }) => [name, title])],
 ];
-
-/** What a closed group says of itself. */
-export function summaryOf(title, state) {
-  if (title === "State and activations") {
-    return `ZeRO ${state.zero}, ${state.recipe}, recompute ${state.recompute}, ${state.dtype.toUpperCase()}`;
-  }
-  const overlap = state.overlap ? "overlap on" : "overlap off";
-  return `${plainNumber(100 * state.efficiency)}% of the peak, ${overlap}`;
-}

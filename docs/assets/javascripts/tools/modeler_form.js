@@ -2,8 +2,11 @@
 
 import { InputError } from "../engine/errors.js";
 import { el, button, field, selectField } from "./dom.js";
-import { groupsOf, summaryOf, written } from "./modeler_fields.js";
+import { groupsOf, written } from "./modeler_fields.js";
+import { onNodes } from "./modeler_state.js";
 import { readValue } from "./state.js";
+
+const NARROW = "(max-width: 44.9em)";
 
 /**
  * The form. `onChange(changes)` gets valid values, `onBad(key, message | null)` what cannot be
@@ -36,22 +39,34 @@ export function modelerForm(schema, catalog, { onChange, onBad }) {
 const labelOf = (groups, key) => groups.flatMap(({ fields }) => fields).find((one) => one.key === key).label;
 const messageOf = (kind, typed) => `expected ${kind.expected}${typed === "" ? "" : `, not “${typed.slice(0, 40)}”`}`;
 
-function groupBox({ title, open, fields }, controls, accept, onChange) {
+// A group that is closed says what is in it; on a phone all of them begin closed.
+function groupBox({ title, open, nodes, fields }, controls, accept, onChange) {
   const made = fields.map((one) => {
     const control = controlOf(one, accept, onChange);
     controls.set(one.key, control);
     if (one.wide) control.box.classList.add("tool-wide");
     return control.box;
   });
-  if (open) return el("fieldset", {}, el("legend", {}, title), made);
   const said = el("small");
-  controls.set(`summary ${title}`, { said });
+  controls.set(title, { said });
   return el(
     "details",
-    { class: "modeler-more" },
+    { class: "modeler-more", open: open && !matchMedia(NARROW).matches },
     el("summary", {}, title, " ", said),
-    el("fieldset", { "aria-label": title }, made),
+    el("fieldset", { "aria-label": title }, nodes ? nodeChips(nodes, controls, onChange) : null, made),
   );
+}
+
+// Nodes of the catalog, one press each; the layout stays, on as many GPUs as come nearest.
+function nodeChips(nodes, controls, onChange) {
+  const chips = nodes.map((one) =>
+    button(one.label, () => onChange(onNodes(controls.get("nodes").state, one.changes)), {
+      title: one.title,
+      "data-node": one.name,
+    }),
+  );
+  controls.get("nodes").chips = nodes.map(({ changes }, at) => [chips[at], changes]);
+  return el("div", { class: "tool-chips tool-wide", role: "group", "aria-label": "Nodes of the catalog" }, chips);
 }
 
 function controlOf({ key, label, kind, options, hint, empty }, accept, onChange) {
@@ -75,7 +90,7 @@ function controlOf({ key, label, kind, options, hint, empty }, accept, onChange)
   }
   if (kind === "derived") {
     const output = el("output", { class: "modeler-derived", name: key });
-    return { box: field(label, output, null), input: output };
+    return { box: field(label, output, hint), input: output };
   }
   const input = el("input", {
     type: "text",
@@ -115,7 +130,7 @@ function controlOf({ key, label, kind, options, hint, empty }, accept, onChange)
 }
 
 function sync(groups, controls, catalog, state, found) {
-  for (const { title, open, fields } of groups) {
+  for (const { title, says, fields } of groups) {
     for (const { key, kind, shows, derived } of fields) {
       const { box, input } = controls.get(key);
       box.hidden = shows ? !shows(state, catalog) : false;
@@ -127,7 +142,12 @@ function sync(groups, controls, catalog, state, found) {
         fill(input, written(state[key]));
       }
     }
-    if (!open) controls.get(`summary ${title}`).said.textContent = summaryOf(title, state);
+    controls.get(title).said.textContent = says(state, found);
+  }
+  controls.get("nodes").state = state;
+  for (const [chip, changes] of controls.get("nodes").chips) {
+    const pressed = Object.entries(changes).every(([key, value]) => state[key] === value);
+    chip.setAttribute("aria-pressed", String(pressed));
   }
 }
 

@@ -1,7 +1,10 @@
 // How each number of the modeler comes about: keys to worked lines. Pure; opened on demand.
 
-import { callLines, memoryLines, rowSums, sentLine, utilisationLines } from "./modeler_how_parts.js";
-import { LEVELS, fullestOf, partsOf, ringArguments } from "./modeler_model.js";
+import { changeLines } from "./modeler_how_change.js";
+import { inFlightLines, layersLines, memoryLines, parameterLines } from "./modeler_how_memory.js";
+import { HARDWARE, computeLines, utilisationLines } from "./modeler_how_parts.js";
+import { TRAFFIC, rowSums } from "./modeler_how_traffic.js";
+import { LEVELS, fullestOf, partsOf } from "./modeler_model.js";
 import { bytes, percent, plainNumber, quantity, seconds } from "./quantities.js";
 import { workedLine } from "../engine/worked.js";
 import { plainLine, sumLine } from "./worked.js";
@@ -37,14 +40,26 @@ const HOW = {
 
   mfu: (found, notes, convention) => utilisationLines(found, notes, convention),
 
-  compute: (found) => {
-    const { setup, step } = found;
-    const work = step.compute_s * rate(found);
+  compute: (found) => computeLines(found),
+  computing: (found) => [
+    ...computeLines(found),
+    sumLine(
+      "With what is computed again",
+      [
+        ["computing", found.step.compute_s],
+        ["computed again", found.step.recompute_s],
+      ],
+      computing(found),
+      seconds,
+    ),
+  ],
+  share: (found, _, key) => {
+    const { label, seconds: s } = partsOf(found).find((part) => part.key === key);
     return [
       plainLine(
-        `Products of pipeline rank ${step.pipeline_rank}, forward and backward of ${setup.passing} microbatches, at the share of the dense peak that they reach.`,
-        "FLOP of the GPU / (peak · efficiency)",
-        `${quantity(work, "FLOP")} / ${rateText(found)} = ${seconds(step.compute_s)}`,
+        "Its share of the step.",
+        `${label} / step time`,
+        `${seconds(s)} / ${seconds(found.step.step_time_s)} = ${percent(s / found.step.step_time_s)}`,
       ),
     ];
   },
@@ -81,16 +96,23 @@ const HOW = {
   overhead: ({ pipeline }, notes) => closed(pipeline, notes, "bubble_overhead", pipeline.bubble_overhead),
   efficiency: ({ pipeline }, notes) => {
     const { stages, microbatches, chunks } = pipeline;
-    if (!CLOSED.includes(pipeline.schedule)) return simulated(pipeline, "efficiency", pipeline.efficiency);
-    const found = [workedLine(notes, "pipeline_efficiency", { stages, microbatches, chunks }, ".1%")];
-    if (stages > 1) {
-      found.push(workedLine(notes, "microbatches_for_efficiency", { stages, chunks, efficiency: 0.8 }));
-    }
-    return found;
+    const found = workedLine(notes, "pipeline_efficiency", { stages, microbatches, chunks }, ".1%");
+    if (!holds(pipeline, found, pipeline.efficiency)) return simulated(pipeline, "efficiency", pipeline.efficiency);
+    const enough = { stages, chunks, efficiency: 0.8 };
+    return stages > 1 ? [found, workedLine(notes, "microbatches_for_efficiency", enough)] : [found];
   },
 
   exposed: (found, _, axis) =>
-    rowSums(found, axis, ({ exposed_s }) => exposed_s, "What of it the step waits for, by kind of call."),
+    axis
+      ? rowSums(found, axis, ({ exposed_s }) => exposed_s, "What of it the step waits for, by kind of call.")
+      : [
+          sumLine(
+            "What the step waits for, by communicator.",
+            Object.entries(found.step.exposed_s).map(([name, s]) => [name.toUpperCase(), s]),
+            Object.values(found.step.exposed_s).reduce((sum, s) => sum + s, 0),
+            seconds,
+          ),
+        ],
   hidden: (found, _, axis) =>
     rowSums(
       found,
@@ -99,26 +121,9 @@ const HOW = {
       "What runs behind something else, by kind of call.",
     ),
 
-  row: (found, notes, index) => callLines(found, notes, found.step.communication[Number(index)]),
-
-  sent: ({ step }, _, index) => [sentLine(step.communication[Number(index)])],
-
-  transfer: ({ step }, _, axis, level) => {
-    const rows = step.communication.filter((row) => row.axis === axis && row.level === level);
-    return [
-      ...rows.map(sentLine),
-      ...(rows.length > 1
-        ? [
-            sumLine(
-              "All of it",
-              rows.map((row) => [`${row.purpose}, ${row.collective}`, row.sent_bytes]),
-              rows.reduce((sum, row) => sum + row.sent_bytes, 0),
-              bytes,
-            ),
-          ]
-        : []),
-    ];
-  },
+  ...TRAFFIC,
+  ...HARDWARE,
+  change: (found, notes, measure) => changeLines(found, notes, measure, howOf),
 
   needed: (found, _, level) => {
     const load = loadOf(found, level);
@@ -151,7 +156,11 @@ const HOW = {
     );
   },
 
-  memory: (found, _, rank, part) => memoryLines(found, found.memory.ranks[Number(rank)], part),
+  memory: (found, notes, rank, part) => memoryLines(found, notes, found.memory.ranks[Number(rank)], part),
+  fullest: (found, notes) => memoryLines(found, notes, fullestOf(found)),
+  layers: (found, _, rank) => layersLines(found, Number(rank)),
+  parameters: (found, _, rank) => parameterLines(found, Number(rank)),
+  inflight: (found, _, rank) => inFlightLines(found, found.memory.ranks[Number(rank)]),
   free: ({ memory, ...found }) => [
     plainLine(
       "What the fullest rank leaves of the capacity.",
@@ -160,51 +169,54 @@ const HOW = {
     ),
   ],
 
-  buckets: ({ step: { gradient_buckets: found } }, notes) => {
-    const { communication_s, compute_s, overhead_s } = found;
-    const exposed = (buckets) =>
-      workedLine(notes, "exposed_communication_time", {
-        communication_s,
-        compute_s,
-        buckets,
-        bucket_overhead_s: overhead_s,
-      });
-    const balanced =
-      overhead_s > 0
-        ? [workedLine(notes, "best_bucket_count", { communication_s, bucket_overhead_s: overhead_s })]
-        : [];
-    return [exposed(found.buckets), exposed(found.best_buckets), ...balanced];
+  buckets: ({ step: { gradient_buckets: found } }, notes) => [exposedLine(found, found.buckets, notes)],
+  bestbuckets: ({ step: { gradient_buckets: found } }, notes) => {
+    const { communication_s, overhead_s: bucket_overhead_s } = found;
+    const balanced = bucket_overhead_s > 0;
+    return [
+      exposedLine(found, found.best_buckets, notes),
+      ...(balanced ? [workedLine(notes, "best_bucket_count", { communication_s, bucket_overhead_s })] : []),
+    ];
   },
 
   batch: ({ setup }) => [
     plainLine(
       "Sequences of all replicas in a step.",
       "microbatches · sequences in each · DP",
-      `${setup.microbatches} · ${setup.microbatch_size} · ${setup.parallel.dp} = ${plainNumber(setup.global_batch)}`,
+      `${plainNumber(setup.microbatches)} · ${plainNumber(setup.microbatch_size)} · ${plainNumber(setup.parallel.dp)} = ${plainNumber(setup.global_batch)}`,
     ),
     plainLine(
       "Tokens of a step.",
       "global batch · sequence length",
-      `${plainNumber(setup.global_batch)} · ${plainNumber(setup.sequence)} = ${plainNumber(setup.tokens_per_step)}`,
+      `${plainNumber(setup.global_batch)} · ${plainNumber(setup.sequence)} = ${plainNumber(setup.tokens_per_step)} ≈ ${quantity(setup.tokens_per_step, "token", "si")}`,
     ),
   ],
-
-  keys: ({ setup }, notes) => [workedLine(notes, "kv_ring_buffer_bytes", ringArguments(setup))],
 };
 
-const CLOSED = ["gpipe", "1f1b", "interleaved-1f1b"];
+const exposedLine = ({ communication_s, compute_s, overhead_s }, buckets, notes) =>
+  workedLine(notes, "exposed_communication_time", {
+    communication_s,
+    compute_s,
+    buckets,
+    bucket_overhead_s: overhead_s,
+  });
+
 const loadOf = ({ step }, level) => step.levels.find((one) => one.level === level);
 
-function closed({ schedule, stages, microbatches, chunks, ...pipeline }, notes, name, value) {
-  if (!CLOSED.includes(schedule)) return simulated({ schedule, stages, microbatches, ...pipeline }, name, value);
+// Closed forms are those of three schedules; the interleaved one wants whole rounds of microbatches.
+const CLOSED = ["gpipe", "1f1b", "interleaved-1f1b"];
+const holds = ({ schedule }, line, value) => CLOSED.includes(schedule) && Math.abs(line.value - value) < 1e-9;
+
+function closed({ schedule, stages, microbatches, chunks }, notes, name, value) {
   const interleaved = schedule === "interleaved-1f1b";
-  const formula = interleaved ? `interleaved_${name}` : name;
-  return [workedLine(notes, formula, interleaved ? { stages, microbatches, chunks } : { stages, microbatches }, ".1%")];
+  const given = interleaved ? { stages, microbatches, chunks } : { stages, microbatches };
+  const line = workedLine(notes, interleaved ? `interleaved_${name}` : name, given, ".1%");
+  return holds({ schedule }, line, value) ? [line] : simulated({ schedule, stages, microbatches }, name, value);
 }
 
 const simulated = ({ schedule, stages, microbatches }, name, value) => [
   plainLine(
-    `Simulated: ${schedule} with ${stages} equal stages, ${microbatches} microbatches, backward twice a forward, free messages.`,
+    `Simulated: ${schedule} with ${plainNumber(stages)} equal stages, ${plainNumber(microbatches)} microbatches, backward twice a forward, free messages.`,
     name,
     percent(value),
   ),

@@ -7,6 +7,7 @@ import { simulate } from "../engine/simulate.js";
 import { kv_ring_buffer_bytes } from "../step-formulas.js";
 import { setupFrom, trainingMemory, trainingStep } from "../engine/training.js";
 import { choicesOf } from "./modeler_state.js";
+import { percent, plainNumber, quantity } from "./quantities.js";
 
 /** Communicators under whose axis the breakdown counts another one; as figgen.models.step has it. */
 export const FAMILIES = { "dp-cp": "dp", edp: "dp", embedding: "dp" };
@@ -162,58 +163,28 @@ export const ringBytes = (setup) => kv_ring_buffer_bytes(ringArguments(setup));
 /** The fullest pipeline rank. */
 export const fullestOf = ({ memory }) => memory.ranks[memory.fullest_rank];
 
-/** The rows of the side-by-side table: [label, unit, spec, value of a configuration, better, worked line]. */
-export const COMPARED = [
-  ["step time", "s", "", ({ step }) => step.step_time_s, 0, "step"],
-  ["tokens per step", "token", "si", ({ step }) => step.tokens_per_step, 0, "batch"],
-  ["tokens/s per GPU", "1", "", ({ step }) => step.tokens_per_s_per_gpu, 1, "throughput"],
-  ["MFU (6nd+attention)", "%", "", ({ step }) => step.model_flops_utilisation, 1, "mfu:6nd+attention"],
-  ["computing", "s", "", ({ step }) => step.compute_s + step.recompute_s, 0, "compute"],
-  ["bubble_fraction of the step", "%", "", ({ step }) => step.bubble_fraction, -1, "bubble"],
-  ["bubble_fraction of the schedule", "%", "", ({ pipeline }) => pipeline.bubble_fraction, -1, "fraction"],
-  ["exposed communication", "s", "", ({ step }) => Object.values(step.exposed_s).reduce((a, b) => a + b, 0), 0],
-  ["sent per GPU and step", "B", "", sentBytes, 0],
-  ["fullest GPU", "B", "", (found) => fullestOf(found).total_bytes, -1],
-  ["GPUs", "1", "", ({ step }) => step.world_size, 0],
-];
+const totalExposed = ({ step }) => Object.values(step.exposed_s).reduce((sum, seconds) => sum + seconds, 0);
 
-/** The numbers of the communication table, under the names of the command line's JSON. */
-export const COLUMNS = [
-  "axis",
-  "purpose",
-  "collective",
-  "when",
-  "size",
-  "calls",
-  "buffer_bytes",
-  "call_bytes",
-  "level",
-  "time_s",
-  "exposed_s",
-  "rule",
-  "sent_bytes",
-];
+/**
+ * What configurations are held against each other by: [label, unit, value of a configuration,
+ * 1 if more of it is better and −1 if less is, the key of its worked line].
+ */
+export const MEASURES = {
+  throughput: ["tokens/s per GPU", "1", ({ step }) => step.tokens_per_s_per_gpu, 1, "throughput"],
+  mfu: ["MFU (6nd+attention)", "%", ({ step }) => step.model_flops_utilisation, 1, "mfu:6nd+attention"],
+  step: ["step time", "s", ({ step }) => step.step_time_s, 0, "step"],
+  tokens: ["tokens per step", "token", ({ setup }) => setup.tokens_per_step, 0, "batch"],
+  computing: ["computing", "s", ({ step }) => step.compute_s + step.recompute_s, 0, "computing"],
+  bubble: ["bubble_fraction of the step", "%", ({ step }) => step.bubble_fraction, -1, "bubble"],
+  fraction: ["bubble_fraction of the schedule", "%", ({ pipeline }) => pipeline.bubble_fraction, -1, "fraction"],
+  exposed: ["exposed communication", "s", totalExposed, 0, "exposed"],
+  sent: ["sent per GPU and step", "B", sentBytes, 0, "sent"],
+  fullest: ["fullest GPU", "B", (found) => fullestOf(found).total_bytes, -1, "fullest"],
+  world: ["GPUs", "1", ({ step }) => step.world_size, 0, "world"],
+};
 
-/** The communication of a step as comma-separated values. */
-export function communicationCsv({ step }) {
-  const cell = (value) => (/[",\n]/.test(value) ? `"${String(value).replaceAll('"', '""')}"` : String(value));
-  const lines = [COLUMNS, ...step.communication.map((row) => COLUMNS.map((name) => row[name]))];
-  return lines.map((line) => line.map(cell).join(",")).join("\n") + "\n";
-}
-
-/** Memory of every pipeline rank as comma-separated values. */
-export function memoryCsv({ memory }) {
-  const names = PARTS.map(([name]) => name);
-  const lines = [["pipeline_rank", "layers", "parameters", "in_flight", ...names, "total_bytes"]];
-  for (const rank of memory.ranks) {
-    lines.push([
-      rank.pipeline_rank,
-      rank.layers,
-      rank.parameters,
-      rank.in_flight,
-      ...names.map((name) => rank.bytes[name]),
-      rank.total_bytes,
-    ]);
-  }
-  return lines.map((line) => line.join(",")).join("\n") + "\n";
-}
+/** A value of a measure as a reader sees it. */
+export const shownAs = (unit, value) => {
+  if (unit === "%") return percent(value);
+  return unit === "1" ? plainNumber(value) : quantity(value, unit, unit === "token" ? "si" : "");
+};

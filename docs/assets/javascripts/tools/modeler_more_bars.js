@@ -1,59 +1,9 @@
-// Bars of the modeler: bytes by communicator, memory by pipeline rank.
+// Bars of the modeler: memory by pipeline rank.
 
 import { svgEl } from "./dom.js";
 import { axis, box, label, picture, round, textWidth } from "./modeler_bars.js";
-import { PARTS, axisLabel, hueOf, transfersOf } from "./modeler_model.js";
-import { bytes, plainNumber, seconds } from "./quantities.js";
-
-/** Bytes that a GPU sends in a step, one bar for each communicator and level of link. */
-export function transfers(found, width, levels) {
-  const rows = transfersOf(found);
-  if (!rows.length) return null;
-  const narrow = width < 480;
-  const left = narrow ? 0 : 190;
-  const high = Math.max(...rows.map((row) => row.bytes));
-  const room = width - left - 150;
-  const height = narrow ? 40 : 26;
-  const children = rows.flatMap((row, at) => {
-    const y = at * height + 2;
-    const name = `${axisLabel(row.axis)}, ${levels[row.level]}`;
-    const length = Math.max(1.5, (row.bytes / high) * (narrow ? width - 150 : room));
-    const numbers = `${bytes(row.bytes)} in ${seconds(row.time_s)}`;
-    const top = narrow ? y + 15 : y;
-    return [
-      label(name, narrow ? 0 : left - 8, narrow ? y + 11 : y + 14, { "text-anchor": narrow ? "start" : "end" }),
-      box(hueOf(row.axis), left + 0.5, top, length, 18, `${name}: ${numbers}`),
-      label(numbers, left + length + 7, top + 13),
-    ];
-  });
-  const told = rows.map((row) => `${axisLabel(row.axis)} ${levels[row.level]} ${bytes(row.bytes)}`).join(", ");
-  return picture(`Bytes that a GPU sends in a step: ${told}`, width, rows.length * height + 4, ...children);
-}
-
-/** Exposed and hidden time of an exchange that takes `total`, one bar for each of [name, exposed]. */
-export function ringBars(rows, total, width) {
-  const left = 150;
-  const scale = (value) => left + (value / total) * (width - left - 115);
-  const children = rows.flatMap(([name, exposed], at) => {
-    const y = at * 26 + 2;
-    const shown = Math.min(exposed, total);
-    return [
-      label(name, left - 8, y + 14, { "text-anchor": "end" }),
-      box("exposed", left, y, scale(shown) - left, 18, `exposed: ${seconds(exposed)}`),
-      box("hidden", scale(shown), y, scale(total) - scale(shown), 18, `hidden: ${seconds(total - shown)}`, {
-        class: "r-hidden modeler-hidden",
-      }),
-      label(`${seconds(exposed)} exposed`, scale(total) + 7, y + 13),
-    ];
-  });
-  const said = rows.map(([name, exposed]) => `${name} ${seconds(exposed)} exposed`).join(", ");
-  return picture(
-    `Exchange of keys and values, ${seconds(total)} in all: ${said}`,
-    width,
-    rows.length * 26 + 2,
-    ...children,
-  );
-}
+import { PARTS } from "./modeler_model.js";
+import { bytes, plainNumber } from "./quantities.js";
 
 /** Which pipeline ranks to draw: all, or the ends, the fullest and some between. */
 export function shownRanks(ranks, fullest, most = 16) {

@@ -4,7 +4,7 @@ import { el } from "./dom.js";
 
 let loaded = null; // what explains numbers, with the first one that is opened
 
-/** Listens in `root`; `foundAt(index)` is the configuration that a number belongs to. */
+/** Listens in `root`; `foundAt(name)` is the configuration or variant that a number belongs to. */
 export function workedLines(root, foundAt, signal) {
   const heading = el("strong");
   const content = el("div");
@@ -32,7 +32,7 @@ export function workedLines(root, foundAt, signal) {
         box.hidePopover();
         return;
       }
-      const found = foundAt(Number(number.dataset.of));
+      const found = foundAt(number.dataset.of);
       if (!found) return;
       loaded ??= Promise.all([import("../formula-notes.js"), import("./modeler_how.js")]);
       const [{ notes }, { howOf }] = await loaded;
@@ -48,7 +48,7 @@ export function workedLines(root, foundAt, signal) {
   );
 }
 
-function paragraphs({ name, symbol, doc, symbols, text, source }) {
+function paragraphs({ name, symbol, doc, symbols, text, source, link }) {
   return [
     el("p", {}, doc),
     symbols ? el("p", { class: "modeler-symbols" }, symbol ? `${symbol} = ${symbols}` : symbols) : null,
@@ -62,5 +62,6 @@ function paragraphs({ name, symbol, doc, symbols, text, source }) {
           source ? `; source: ${source}` : "",
         )
       : null,
+    link ? el("p", { class: "modeler-note" }, "Source: ", el("a", { href: `../../${link[0]}` }, link[1])) : null,
   ].filter(Boolean);
 }

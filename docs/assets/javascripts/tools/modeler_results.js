@@ -1,7 +1,7 @@
 // Everything that the modeler shows beside its form, and when each part of it is drawn again.
 
 import { el } from "./dom.js";
-import { answer, comparison } from "./modeler_answer.js";
+import { answer } from "./modeler_answer.js";
 import { timeSection } from "./modeler_time.js";
 
 let later = null; // what is drawn below the screen, and what is computed when there is time
@@ -12,9 +12,10 @@ export function results({ signal, say, apply, evaluate, catalog }) {
   const details = el("div", { class: "modeler-details" });
   const section = (title, ...children) => {
     const body = el("div", { class: "modeler-body" }, children);
-    const box = el("section", { class: "tool-section" }, el("h2", {}, title), body);
+    const heading = el("h2", { tabindex: "-1" }, title);
+    const box = el("section", { class: "tool-section" }, heading, body);
     details.append(box);
-    return { box, body };
+    return { box, body, heading };
   };
   const side = section("Side by side");
   const time = section("Where the time goes");
@@ -28,34 +29,38 @@ export function results({ signal, say, apply, evaluate, catalog }) {
   const away = section("Take away");
 
   let [width, shown, last, take, taken] = [0, null, null, null, null];
+  let extras = {}; // what variants of the configuration add to its sections
+  let variants = {}; // what numbers of recommendations and sensitivities are about, by name
   // What is below the screen follows once the answer has been painted, a section at a time.
   let drawing = 0;
   const draw = () => {
     const [all, at] = shown;
     top.replaceChildren(...answer(all));
     side.box.hidden = all.length < 2;
-    side.body.replaceChildren(...(all.length > 1 ? [comparison(all)] : []));
+    if (all.length > 1) import("./modeler_compare.js").then(({ comparison }) => fill(side, comparison(all)));
     fill(time, timeSection(all, at, width));
+    if (keyOf(all[at], at) !== last) extras = {};
     details.setAttribute("aria-busy", "true");
     const mine = ++drawing;
     afterPaint(async () => {
       later ??= Promise.all([
         import("./modeler_sections.js"),
+        import("./modeler_traffic.js"),
         import("./modeler_explore.js"),
         import("./modeler_take.js"),
       ]);
-      const [sections, { exploration }, { takeaway }] = await later;
+      const [sections, traffics, { exploration }, { takeaway }] = await later;
       if (!take) {
         take = takeaway(say);
         take.update(...taken);
         fill(away, [take.element]);
       }
-      explore ??= exploration({ signal, apply, evaluate, catalog });
+      explore ??= exploration({ signal, apply: applied, evaluate, catalog });
       drawRest(mine, [
         [pipeline, sections.pipelineSection],
         [memory, sections.memorySection],
-        [traffic, sections.trafficSection],
-        [links, sections.linksSection],
+        [traffic, traffics.trafficSection],
+        [links, traffics.linksSection],
         [utilisation, sections.utilisationSection],
       ]);
     });
@@ -63,7 +68,7 @@ export function results({ signal, say, apply, evaluate, catalog }) {
   const drawRest = (mine, [[where, what], ...others]) => {
     if (mine !== drawing || signal.aborted) return;
     const [all, at] = shown;
-    fill(where, what(all[at], at, width));
+    fill(where, what({ ...all[at], ...extras }, at, width));
     if (others.length) setTimeout(drawRest, 0, mine, others);
     else {
       details.removeAttribute("aria-busy");
@@ -74,16 +79,24 @@ export function results({ signal, say, apply, evaluate, catalog }) {
   // Variants are evaluated last, in idle time.
   let explore = null;
   const tryOut = (now, at) => {
-    const key = JSON.stringify(now.state);
-    if (key === last) return;
-    last = key;
+    if (keyOf(now, at) === last) return;
+    last = keyOf(now, at);
     for (const { body } of [change, units]) body.setAttribute("aria-busy", "true");
-    explore(now, async ({ advice, effects, other }) => {
+    explore(now, at, async ({ advice, effects, other, chunked, variants: tried }) => {
+      const [sections, traffics] = await later;
+      variants = Object.fromEntries(Object.entries(tried).map(([name, one]) => [name, { ...one, before: now }]));
       fill(change, advice);
       fill(units, effects);
-      if (other) fill(links, (await later)[0].linksSection({ ...now, other }, at, width));
+      extras = { other, chunked };
+      if (other) fill(links, traffics.linksSection({ ...now, other }, at, width));
+      if (chunked.length) fill(pipeline, sections.pipelineSection({ ...now, chunked }, at, width));
       for (const { body } of [change, units]) body.removeAttribute("aria-busy");
     });
+  };
+  // The button that was pressed will be gone: its section keeps the focus.
+  const applied = (changes) => {
+    change.heading.focus();
+    apply(changes);
   };
 
   const watcher = new ResizeObserver(([entry]) => {
@@ -98,8 +111,11 @@ export function results({ signal, say, apply, evaluate, catalog }) {
   return {
     answer: top,
     details,
-    /** The configuration that is shown, by its index. */
-    at: (index) => shown?.[0][index],
+    /** What is shown under a name: a configuration by its index, "b", or a variant. */
+    at: (name) => {
+      const [one, other] = shown?.[0] ?? [];
+      return { 0: one, 1: other, b: other && { ...other, before: one } }[name] ?? variants[name];
+    },
     update(found, at, address) {
       taken = [found[at], address];
       take?.update(...taken);
@@ -113,6 +129,7 @@ export function results({ signal, say, apply, evaluate, catalog }) {
   };
 }
 
+const keyOf = ({ state }, at) => at + JSON.stringify(state);
 const waiting = () => el("p", { class: "modeler-note" }, "Variants of the configuration are being evaluated …");
 const fill = ({ body }, children) => body.replaceChildren(...children.filter(Boolean));
 

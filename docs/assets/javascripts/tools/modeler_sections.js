@@ -2,9 +2,8 @@
 
 import { el } from "./dom.js";
 import { value } from "./modeler_answer.js";
-import { memoryBars, ringBars, shownRanks, transfers } from "./modeler_more_bars.js";
-import { LEVELS, PARTS, axisLabel, ringBytes } from "./modeler_model.js";
-import { roofline } from "./modeler_roofline.js";
+import { memoryBars, shownRanks } from "./modeler_more_bars.js";
+import { PARTS, fullestOf } from "./modeler_model.js";
 import { note, num, swatch, table } from "./modeler_table.js";
 import { kindsOf, lanesOf, timelinePicture } from "./modeler_timeline.js";
 import { bytes, percent, plainNumber, quantity, seconds } from "./quantities.js";
@@ -46,123 +45,55 @@ export function pipelineSection(found, at, width) {
     note(
       `${plainNumber(pipeline.stages)} ${pipeline.stages === 1 ? "rank" : "ranks"} · ${plainNumber(pipeline.microbatches)} microbatches · ${plainNumber(pipeline.chunks)} ${pipeline.chunks === 1 ? "chunk" : "chunks"} each; one global batch is `,
       value(quantity(setup.global_batch, "sequence", "unit"), "batch", at),
-      ` or ${quantity(setup.tokens_per_step, "token", "unit")}.`,
+      " or ",
+      value(quantity(setup.tokens_per_step, "token", "unit"), "batch", at),
+      "; a number in the picture is that of its microbatch.",
       lanes < pipeline.stages ? ` Drawn: the first and last ${lanes / 2} ranks.` : "",
     ),
+    ...chunksPart(found, at),
   ];
 }
 
-/** What a GPU sends, on which links, and what the links would need. */
-export function trafficSection(found, at, width) {
-  const { step } = found;
-  if (!step.communication.length) return [note("One GPU alone sends nothing.")];
-  const rows = step.communication.map((row, index) =>
+// The step with other numbers of chunks; `found.chunked` are [chunks, found, its name as a variant].
+function chunksPart({ chunked, ...now }, at) {
+  if (!chunked?.length) return [];
+  const mine = [now.pipeline.chunks, now, at];
+  const all = [...chunked, mine].sort(([a], [b]) => a - b);
+  const fitting = all.filter(([, { memory }]) => memory.fits !== false);
+  const least = (one, other) => (other[1].step.step_time_s < one[1].step.step_time_s ? other : one);
+  const best = fitting.length ? fitting.reduce(least) : null;
+  const rows = all.map(([count, found, of]) =>
     el(
       "tr",
-      {},
-      el("th", { scope: "row" }, axisLabel(row.axis)),
-      num(plainNumber(row.size)),
-      el("td", {}, `${row.purpose}, ${row.collective}`),
-      el("td", {}, LEVELS[row.level]),
-      num(plainNumber(row.calls)),
-      num(bytes(row.buffer_bytes)),
-      num(value(bytes(row.sent_bytes), `sent:${index}`, at)),
-      num(value(seconds(row.time_s), `row:${index}`, at)),
-      num(value(seconds(row.exposed_s), `row:${index}`, at)),
-      el("td", { class: "modeler-rule" }, row.rule),
-    ),
-  );
-  return [
-    transfers(found, width, LEVELS),
-    table(
-      "Communication of the step, per kind of call",
-      ["group", "#GPUs", "what", "link", "#calls", "#buffer", "#sent", "#time", "#exposed", "what it hides behind"],
-      rows,
-    ),
-  ];
-}
-
-export function linksSection(found, at, width) {
-  const { levels, gradient_buckets: buckets } = found.step;
-  if (!levels.length) return [note("No link is used.")];
-  const rows = levels.map((load) => {
-    const enough = load.bandwidth_bytes_per_s >= load.needed_bandwidth_bytes_per_s;
-    return el(
-      "tr",
-      {},
-      el("th", { scope: "row" }, LEVELS[load.level]),
-      num(bytes(load.port_bytes)),
-      num(quantity(load.bandwidth_bytes_per_s, "B/s")),
+      { class: best?.[0] === count ? "modeler-total" : null },
+      el("th", { scope: "row" }, count === mine[0] ? `${count}, now` : String(count)),
+      num(value(percent(found.pipeline.bubble_fraction), "fraction", of)),
+      num(value(seconds(found.step.exposed_s.pp), "exposed:pp", of)),
+      num(value(seconds(found.step.step_time_s), "step", of)),
       num(
-        el(
-          "span",
-          { class: enough ? "modeler-good" : "modeler-bad", role: "img", "aria-label": enough ? "enough" : "too slow" },
-          enough ? "✓ " : "✕ ",
-        ),
-        value(quantity(load.needed_bandwidth_bytes_per_s, "B/s"), `needed:${load.level}`, at),
+        value(bytes(fullestOf(found).total_bytes), "fullest", of),
+        found.memory.fits === false ? " ✕ too much" : "",
       ),
-      num(value(quantity(load.ccr, "FLOP/B"), `ccr:${load.level}`, at)),
-      num(value(quantity(load.ridge, "FLOP/B"), `ridge:${load.level}`, at)),
-      num(value(percent(load.efficiency_with_overlap), `attainable:${load.level}`, at)),
-      num(value(percent(load.efficiency_without_overlap), `attainable:${load.level}`, at)),
-    );
-  });
-  return [
-    table(
-      "Links",
-      [
-        "link of a GPU",
-        "#bytes per step",
-        "#bandwidth",
-        "#needed at least",
-        "#work per byte",
-        "#ridge point",
-        "#attainable",
-        "#without overlap",
-      ],
-      rows,
     ),
-    note(
-      "Needed at least: the bandwidth per GPU and direction below which the link sets the pace, however well sending and computing overlap; ✓ the link has it, ✕ it does not.",
-    ),
-    el("div", { class: "modeler-drawing" }, roofline(levels, Math.min(width, 720), LEVELS)),
-    buckets && bucketNote(buckets, at),
-    ...keysPart(found, at, width),
-  ];
-}
-
-function bucketNote(found, at) {
-  return note(
-    `Gradients of the ${axisLabel(found.axis)} groups go in ${plainNumber(found.buckets)} buckets and stick out of backward by `,
-    value(seconds(found.exposed_s), "buckets", at),
-    `; the best number, ${found.best_buckets >= 1024 ? "at least " : ""}${plainNumber(found.best_buckets)}, leaves ${seconds(found.best_exposed_s)}.`,
   );
-}
-
-// The exchange of keys and values with and without a second buffer; `other` is the other one.
-function keysPart({ setup, step, other }, at, width) {
-  const sent = step.communication.filter(({ axis }) => axis === "cp");
-  if (!sent.length || setup.context_exchange !== "p2p") return [];
-  const total = sent.reduce((sum, row) => sum + row.time_s, 0);
-  const [twice, once] = setup.double_buffering ? [step, other?.step] : [other?.step, step];
-  const rows = [
-    ["with double buffering", twice],
-    ["without", once],
-  ].filter(([, found]) => found);
+  const words = best
+    ? [
+        `Chunks per rank: the best of those that were tried and fit is ${best[0]}, a step of `,
+        value(seconds(best[1].step.step_time_s), "step", best[2]),
+        best[0] === mine[0] ? ", as now. " : ". ",
+      ]
+    : ["Chunks per rank: none of the numbers that were tried fits in memory. "];
   return [
+    note(words, "One chunk is 1F1B, more are interleaved 1F1B: a smaller bubble for more messages and activations."),
     el(
-      "div",
-      { class: "modeler-drawing" },
-      ringBars(
-        rows.map(([name, found]) => [name, found.exposed_s.cp]),
-        total,
-        width,
+      "details",
+      { class: "modeler-more modeler-calls" },
+      el("summary", {}, "Every number of chunks that was tried"),
+      table(
+        "Chunks per rank, interleaved 1F1B",
+        ["chunks", "#bubble_fraction of the schedule", "#exposed PP", "#step", "#fullest GPU"],
+        rows,
       ),
-    ),
-    note(
-      "Keys and values around the ring of context parallelism; two buffers for them take ",
-      setup.shape.latent ? "room for two blocks" : value(quantity(ringBytes(setup), "B"), "keys", at),
-      ".",
     ),
   ];
 }
@@ -172,19 +103,19 @@ export function memorySection(found, at, width) {
   const { memory } = found;
   const ranks = shownRanks(memory.ranks, memory.fullest_rank);
   const parts = PARTS.filter(([name]) => memory.ranks.some((rank) => rank.bytes[name]));
-  const giga = (size) => quantity(size / 1e9, "1", ".2f");
-  const rows = ranks.map((rank) =>
-    el(
+  const rows = ranks.map((rank) => {
+    const of = rank.pipeline_rank;
+    return el(
       "tr",
-      { class: rank.pipeline_rank === memory.fullest_rank ? "modeler-total" : null },
-      el("th", { scope: "row" }, `rank ${rank.pipeline_rank}`),
-      num(plainNumber(rank.layers)),
-      num(quantity(rank.parameters, "param", "si")),
-      num(plainNumber(rank.in_flight)),
-      parts.map(([name]) => num(value(giga(rank.bytes[name]), `memory:${rank.pipeline_rank}:${name}`, at))),
-      num(value(giga(rank.total_bytes), `memory:${rank.pipeline_rank}`, at)),
-    ),
-  );
+      { class: of === memory.fullest_rank ? "modeler-total" : null },
+      el("th", { scope: "row" }, plainNumber(of)),
+      num(value(plainNumber(rank.layers), `layers:${of}`, at)),
+      num(value(quantity(rank.parameters, "param", "si"), `parameters:${of}`, at)),
+      num(value(plainNumber(rank.in_flight), `inflight:${of}`, at)),
+      parts.map(([name]) => num(value(bytes(rank.bytes[name]), `memory:${of}:${name}`, at))),
+      num(value(bytes(rank.total_bytes), `memory:${of}`, at)),
+    );
+  });
   return [
     el("div", { class: "modeler-drawing" }, memoryBars(found, width)),
     el(
@@ -193,8 +124,8 @@ export function memorySection(found, at, width) {
       parts.map(([, name, role]) => el("span", {}, swatch(role, true), name)),
     ),
     table(
-      "Memory of a GPU of each pipeline rank, GB",
-      ["GB", "#layers", "#parameters", "#in flight", ...parts.map(([, name]) => `#${name}`), "#total"],
+      "Memory of a GPU of each pipeline rank",
+      ["pipeline rank", "#layers", "#parameters", "#in flight", ...parts.map(([, name]) => `#${name}`), "#total"],
       rows,
     ),
     ranks.length < memory.ranks.length
@@ -211,14 +142,13 @@ export function utilisationSection(found, at) {
       el(
         "tr",
         {},
-        el("th", { scope: "row" }, name),
-        el("td", {}, hardware ? "HFU" : "MFU"),
+        el("th", { scope: "row" }, `${hardware ? "HFU" : "MFU"}, ${name}`),
         el("td", {}, label),
         num(value(percent(found.step.utilisation[name]), `mfu:${name}`, at)),
       ),
     );
   return [
-    table("Utilisation by convention", ["convention", "kind", "what counts per token", "#of the dense peak"], rows),
+    table("Utilisation by convention", ["convention", "what counts per token", "#of the dense peak"], rows),
     note(
       "HFU counts what is computed again, so those lines hold only where the recomputation is switched on that they are named after.",
     ),

@@ -77,6 +77,30 @@ export const presetsOf = (catalog) =>
     .filter(([, { kind, choices }]) => kind !== "hardware" && choices)
     .map(([name, preset]) => ({ name, ...preset }));
 
+/** Nodes of the catalog, one GPU with its network: { name, label, changes } to a state. */
+export function nodesOf({ presets, links }) {
+  const entries = Object.entries(presets).filter(([, { kind }]) => kind === "hardware");
+  return entries.map(([name, { title, choices: { gpus_per_node: gpus, accelerator: chip, nic } }]) => {
+    const gigabits = (8 * links[nic].bandwidth_bytes_per_s) / 1e9;
+    const label = `${gpus} × ${chip.split("-")[0].toUpperCase()}, ${gigabits} Gb/s`;
+    return { name, title, label, changes: { gpus, chip, nic } };
+  });
+}
+
+/** The same layout on nodes of another size: as many of them as come nearest to its GPUs. */
+export function onNodes(state, { gpus, ...changes }) {
+  const world = state.nodes * state.gpus;
+  const { tp, cp, pp, ep } = state;
+  const etp = state.etp ?? tp;
+  const fits = (nodes) => (nodes * gpus) % (tp * cp * pp) === 0 && (nodes * gpus) % (ep === 1 ? 1 : etp * ep * pp) === 0;
+  const middle = Math.max(1, Math.round(world / gpus));
+  for (let step = 0; step <= middle + tp * cp * pp * ep; step++) {
+    const nodes = [middle + step, middle - step].find((count) => count > 0 && fits(count));
+    if (nodes) return { ...changes, gpus, nodes };
+  }
+  return { ...changes, gpus };
+}
+
 /** What a preset says, under the keys of the state. */
 export function ofPreset(catalog, name) {
   const found = catalog.presets[name]?.choices;

@@ -1,6 +1,6 @@
 // What the sections of the modeler are made of: tables, notes, patches of colour.
 
-import { el } from "./dom.js";
+import { el, svgEl } from "./dom.js";
 
 /** A patch in the colours of a role. */
 export const swatch = (role, solid = false) =>
@@ -11,7 +11,9 @@ export const swatch = (role, solid = false) =>
 export const note = (...words) => el("p", { class: "modeler-note" }, words);
 export const num = (...given) => el("td", { class: "num" }, given);
 
-/** A table in a box of its own; a heading that begins with # stands over numbers. */
+const KINDS = { "#": "num", "~": "modeler-effect" };
+
+/** A table in a box of its own; a heading that begins with # stands over numbers, with ~ over bars. */
 export function table(label, head, rows) {
   return el(
     "div",
@@ -25,12 +27,23 @@ export function table(label, head, rows) {
         el(
           "tr",
           {},
-          head.map((name) =>
-            el("th", { scope: "col", class: name.startsWith("#") ? "num" : null }, name.replace("#", "")),
-          ),
+          head.map((name) => el("th", { scope: "col", class: KINDS[name[0]] }, name.replace(/^[#~]/, ""))),
         ),
       ),
       el("tbody", {}, rows),
     ),
   );
+}
+
+/** A bar in a cell: parts of a whole from the left, each [role, share of the cell]. */
+export function barCell(parts, width = 120) {
+  let from = 0;
+  const boxes = parts.map(([role, share]) => {
+    const x = from;
+    from += share * (width - 1);
+    const dashed = role === "hidden" ? " modeler-hidden" : "";
+    return svgEl("rect", { class: `r-${role}${dashed}`, x: x + 0.5, y: 1, width: Math.max(1, from - x), height: 12 });
+  });
+  const drawn = svgEl("svg", { class: "fig", viewBox: `0 0 ${width} 14`, width, height: 14, "aria-hidden": "true" }, boxes);
+  return el("td", { class: "modeler-effect" }, drawn);
 }

@@ -1,7 +1,6 @@
 // What a reader takes away from the modeler: the link, the command line's JSON, tables, commands.
 
 import { button, copyText, download, el, field } from "./dom.js";
-import { communicationCsv, memoryCsv } from "./modeler_model.js";
 import { commandOf, hasOwnNumbers, mapQuery } from "./modeler_state.js";
 
 const CHAPTERS = [
@@ -9,6 +8,8 @@ const CHAPTERS = [
   ["The communication roofline", "guide/communication-roofline"],
   ["Rank mapping", "guide/rank-mapping"],
 ];
+
+const tables = () => import("./modeler_files.js");
 
 /** Returns { element, update(found, address) }. */
 export function takeaway(say) {
@@ -26,14 +27,14 @@ export function takeaway(say) {
   };
   const link = el("input", { readonly: true, on: { focus: () => link.select() } });
   const json = (value) => `${JSON.stringify(value, null, 1)}\n`;
-  const file = (text, name, type, read) => button(text, () => download(name, read(), type), { "data-file": name });
+  const file = (text, name, type, read) => button(text, async () => download(name, await read(), type), { "data-file": name });
   const files = el(
     "div",
     { class: "tool-actions" },
     file("Step, JSON", "step.json", "application/json", () => json(found.step)),
     file("Memory, JSON", "memory.json", "application/json", () => json(found.memory)),
-    file("Communication, CSV", "communication.csv", "text/csv", () => communicationCsv(found)),
-    file("Memory, CSV", "memory.csv", "text/csv", () => memoryCsv(found)),
+    file("Communication, CSV", "communication.csv", "text/csv", async () => (await tables()).communicationCsv(found)),
+    file("Memory, CSV", "memory.csv", "text/csv", async () => (await tables()).memoryCsv(found)),
   );
   const commands = el("pre", { class: "tool-code", tabindex: "0", "aria-label": "Commands" });
   const map = el("a", { href: "../rank-map/" }, "GPU process mapping");

@@ -19,14 +19,14 @@ export function timeSection(all, at, width) {
       "tr",
       {},
       el("th", { scope: "row" }, swatch(role), label),
-      num(s ? value(seconds(s), key.replace("exposed-", "exposed:"), at) : "0 s"),
-      num(percent(s / step.step_time_s)),
+      num(value(seconds(s), key.replace("exposed-", "exposed:"), at)),
+      num(s ? value(percent(s / step.step_time_s), `share:${key}`, at) : "–"),
       num(behind ? value(seconds(behind.seconds), `hidden:${axis}`, at) : ""),
     );
   };
   const rows = partsOf(found).map(row);
   for (const { axis, role } of [...hidden.values()])
-    rows.push(row({ axis, role, key: "", label: `exposed ${axis.toUpperCase()}`, seconds: 0 }));
+    rows.push(row({ axis, role, key: `exposed-${axis}`, label: `exposed ${axis.toUpperCase()}`, seconds: 0 }));
   rows.push(
     el(
       "tr",
@@ -42,10 +42,12 @@ export function timeSection(all, at, width) {
     note(
       `A GPU of pipeline rank ${step.pipeline_rank}, which works longest. The thin bar below is communication that runs behind the one above.`,
     ),
-    table("Where the time goes", ["part", "#time", "#share", "#hidden besides"], rows),
+    table("Where the time goes", ["part", "#time", "#share", "#hidden"], rows),
     published?.step_time_s
       ? note(
-          `Published for this run: ${seconds(published.step_time_s)} a step. What the run does not publish is assumed, and the efficiency of products is an input.`,
+          "Published for this run: ",
+          value(seconds(published.step_time_s), "published:step_time_s", at),
+          " a step. What the run does not publish is assumed, and the efficiency of products is an input.",
         )
       : null,
   ];

@@ -1,70 +1,89 @@
 // Recommendations and sensitivities, from variants that were evaluated.
 
 import { el, svgEl, button } from "./dom.js";
+import { value } from "./modeler_answer.js";
 import { bytes, change } from "./quantities.js";
-import { num, table } from "./modeler_table.js";
+import { note, num, table } from "./modeler_table.js";
 
-/** A list of what to change, each with a button that does it. */
-export function tips(now, found, apply) {
+/** What to change, in two lists, each with a button that does it; tip 3 is the variant "t3". */
+export function tips(now, found, at, apply) {
   if (!found.length) {
     const what =
       now.memory.fits === false
-        ? "No single change of those that were tried makes it fit."
+        ? "None of the changes that were tried, alone or two at a time, makes it fit."
         : "No single change of those that were tried gains half a percent and fits.";
-    return [el("p", { class: "modeler-note" }, what)];
+    return [note(what)];
   }
+  const item = (tip, index) => [tip.same, tipItem(tip, `t${index}`, at, now, apply)];
+  const items = found.map(item);
   return [
-    el(
-      "ul",
-      { class: "modeler-tips" },
-      found.map(({ changes, text, reasons, gain }) =>
-        el(
-          "li",
-          {},
-          el(
-            "p",
-            {},
-            el("strong", {}, text[0].toUpperCase() + text.slice(1)),
-            ":",
-            el("span", { class: gain >= 0 ? "modeler-good" : "modeler-bad" }, ` ${change(gain)} tokens/s per GPU`),
-            el("br"),
-            el("span", { class: "modeler-note" }, reasons.join(" · ")),
-          ),
-          button("Apply", () => apply(changes), { "aria-label": `Apply ${text}` }),
-        ),
-      ),
-    ),
-  ];
+    ["With the same GPUs and the same batch", true],
+    ["With another batch, or other GPUs", false],
+  ].flatMap(([title, same]) => {
+    const mine = items.filter(([of]) => of === same).map(([, one]) => one);
+    return mine.length ? [el("h3", {}, title), el("ul", { class: "modeler-tips" }, mine)] : [];
+  });
 }
 
-/** What one more unit of each input buys, largest effect first. `rows` are { name, effect }. */
-export function sensitivities(rows) {
+function tipItem({ changes, text, reasons, gain }, of, at, now, apply) {
+  const words = reasons.map(({ name, before, after, how }) => [
+    " · ",
+    name,
+    how ? [" ", value(before, how, at), " → ", value(after, how, of)] : [],
+  ]);
+  if (now.memory.fits === false) words.unshift([" · ", "fits"]);
+  return el(
+    "li",
+    {},
+    el(
+      "p",
+      {},
+      el("strong", {}, text[0].toUpperCase() + text.slice(1)),
+      ": ",
+      el(
+        "span",
+        { class: gain >= 0 ? "modeler-good" : "modeler-bad" },
+        value(change(gain), "change:throughput", of),
+        " tokens/s per GPU",
+      ),
+      el("br"),
+      el("span", { class: "modeler-note" }, words.flat().slice(1)),
+    ),
+    button("Apply", () => apply(changes), { "aria-label": `Apply ${text}` }),
+  );
+}
+
+/**
+ * What one more unit of each input buys, largest effect first; row 3 of `rows`, which are
+ * { name, effect }, is the variant "u3". `missing` are inputs without a next value.
+ */
+export function sensitivities(rows, missing) {
   const most = Math.max(...rows.map(({ effect }) => Math.abs(effect.throughput)), 1e-9);
-  const sorted = [...rows].sort((one, other) => other.effect.throughput - one.effect.throughput);
-  const body = sorted.map(({ name, effect: { throughput, step_time, memory_bytes, fits } }) =>
+  const numbered = rows.map((row, index) => ({ ...row, of: `u${index}` }));
+  numbered.sort((one, other) => other.effect.throughput - one.effect.throughput);
+  const body = numbered.map(({ name, of, effect: { throughput, step_time, memory_bytes, fits } }) =>
     el(
       "tr",
       {},
       el("th", { scope: "row" }, name),
-      num(change(throughput)),
-      el("td", {}, bar(throughput / most)),
-      num(change(step_time)),
+      num(value(change(throughput), "change:throughput", of)),
+      el("td", { class: "modeler-effect" }, bar(throughput / most)),
+      num(value(change(step_time), "change:step", of)),
       num(
-        Math.abs(memory_bytes) < 5e6 ? "same" : `${memory_bytes > 0 ? "+" : ""}${bytes(memory_bytes)}`,
-        fits === false ? " ✕" : "",
+        value(
+          Math.abs(memory_bytes) < 5e6 ? "same" : `${memory_bytes > 0 ? "+" : "−"}${bytes(Math.abs(memory_bytes))}`,
+          "change:fullest",
+          of,
+        ),
+        fits === false ? " ✕ too much" : "",
       ),
     ),
   );
   return [
-    table(
-      "What one more unit buys",
-      ["one more unit", "#tokens/s per GPU", "effect", "#step time", "#fullest GPU"],
-      body,
-    ),
-    el(
-      "p",
-      { class: "modeler-note" },
-      "The next value that the layout allows, the batch growing with it where it must; links and peaks 10% faster. ✕ does not fit.",
+    table("What one more unit buys", ["one more unit", "#tokens/s per GPU", "~effect", "#step time", "#fullest GPU"], body),
+    note(
+      "The next value that the layout allows, the batch growing with it where it must; links and peaks 10% faster, latencies 10% shorter.",
+      missing.length ? ` No next value works for ${missing.join(", ")}.` : "",
     ),
   ];
 }

@@ -1,0 +1,44 @@
+// Files to take away from the modeler: tables as comma-separated values. Pure; loaded on demand.
+
+import { PARTS } from "./modeler_model.js";
+
+// The numbers of the communication table, under the names of the command line's JSON.
+const COLUMNS = [
+  "axis",
+  "purpose",
+  "collective",
+  "when",
+  "size",
+  "calls",
+  "buffer_bytes",
+  "call_bytes",
+  "level",
+  "time_s",
+  "exposed_s",
+  "rule",
+  "sent_bytes",
+];
+
+/** The communication of a step as comma-separated values. */
+export function communicationCsv({ step }) {
+  const cell = (value) => (/[",\n]/.test(value) ? `"${String(value).replaceAll('"', '""')}"` : String(value));
+  const lines = [COLUMNS, ...step.communication.map((row) => COLUMNS.map((name) => row[name]))];
+  return lines.map((line) => line.map(cell).join(",")).join("\n") + "\n";
+}
+
+/** Memory of every pipeline rank as comma-separated values. */
+export function memoryCsv({ memory }) {
+  const names = PARTS.map(([name]) => name);
+  const lines = [["pipeline_rank", "layers", "parameters", "in_flight", ...names, "total_bytes"]];
+  for (const rank of memory.ranks) {
+    lines.push([
+      rank.pipeline_rank,
+      rank.layers,
+      rank.parameters,
+      rank.in_flight,
+      ...names.map((name) => rank.bytes[name]),
+      rank.total_bytes,
+    ]);
+  }
+  return lines.map((line) => line.join(",")).join("\n") + "\n";
+}

@@ -1,0 +1,162 @@
+// Lines behind the memory of a pipeline rank, part by part. Pure.
+
+import { layerHeld, rankHeld, stagesHeld, tableHeld } from "../engine/held.js";
+import { keyValueBytes, layerBytes, layerInputBytes, shardedBytes, stageBytes } from "../engine/memory.js";
+import { PARTS } from "./modeler_model.js";
+import { bytes, plainNumber, quantity } from "./quantities.js";
+import { plainLine, sumLine } from "./worked.js";
+
+const parameters = (count) => quantity(count, "param", "si");
+const sum = (values) => values.reduce((total, value) => total + value, 0);
+const sharesOf = ({ setup }, rank) => setup.stagesOf[rank].map((stage) => setup.shares[stage]);
+
+/** The lines of one part of a rank's memory, or of all of it. */
+export function memoryLines(found, notes, rank, part) {
+  if (!part) {
+    return [
+      sumLine(
+        `A GPU of pipeline rank ${rank.pipeline_rank}.`,
+        PARTS.map(([name, label]) => [label, rank.bytes[name]]),
+        rank.total_bytes,
+        bytes,
+      ),
+    ];
+  }
+  if (part === "activations") return activationLines(found, rank);
+  if (part === "communication") return bufferLines(found, rank);
+  if (part === "recomputed")
+    return [plainLine("All tensors of the one layer that backward computes again.", "one layer", bytes(rank.bytes[part]))];
+  if (part === "reserve")
+    return [
+      plainLine(
+        "Set aside for contexts, kernels and fragmentation: an assumption, set in the form.",
+        "reserve",
+        bytes(rank.bytes[part]),
+      ),
+    ];
+  return [stateLine(found, rank, part)];
+}
+
+function stateLine({ setup }, rank, part) {
+  const { recipe, zero_stage, dense_shards, parallel } = setup;
+  const [first, each] = {
+    weights: [3, recipe.weight_bytes],
+    gradients: [2, recipe.gradient_bytes],
+    optimizer: [1, recipe.optimizer_bytes],
+  }[part];
+  const { dense, routed } = rankHeld(setup, stagesHeld(setup), rank.pipeline_rank);
+  const divided = zero_stage >= first;
+  const share = (count, ways) =>
+    `${parameters(count)} · ${bytes(each)}${divided ? ` / ${plainNumber(ways)}` : ""}`;
+  const terms = [share(dense, dense_shards), ...(routed ? [share(routed, parallel.edp)] : [])];
+  const ways = setup.dense_data_axis === "dp-cp" ? "DP · CP" : "DP";
+  return plainLine(
+    `${PARTS.find(([name]) => name === part)[1]}, recipe ${recipe.name}, ZeRO ${zero_stage}${divided ? `: divided over ${ways}${routed ? ", routed experts over EDP" : ""}` : ": whole on every GPU"}.`,
+    `parameters · bytes of each${divided ? " / ranks that share them" : ""}`,
+    `${terms.join(" + ")} = ${bytes(rank.bytes[part])}`,
+  );
+}
+
+function activationLines(found, rank) {
+  const { setup } = found;
+  const shares = sharesOf(found, rank.pipeline_rank);
+  const kept = shares.map((share) => stageBytes(setup, share));
+  const layers = [false, true].flatMap((experts) => {
+    const count = sum(shares.map((share) => (experts ? share.expert_layers : share.dense_layers)));
+    return count ? [[count, layerBytes(setup, experts), experts ? "layers with experts" : "layers"]] : [];
+  });
+  const inside = sum(layers.map(([count, size]) => count * size));
+  const one = plainLine(
+    `What the stages of this rank keep of one microbatch until its backward, recomputation “${setup.recompute}”.`,
+    [...layers.map(([, , name]) => `${name} · bytes of one`), "embedding and head"].join(" + "),
+    `${layers.map(([count, size]) => `${plainNumber(count)} · ${bytes(size)}`).join(" + ")} + ${bytes(sum(kept) - inside)} = ${bytes(sum(kept))}`,
+  );
+  const peak = rank.bytes.activations;
+  const whole = Math.abs(peak - rank.in_flight * sum(kept)) < 1;
+  return [
+    one,
+    whole
+      ? plainLine(
+          "At the peak, with the microbatches that are in flight here.",
+          "in flight · one microbatch",
+          `${plainNumber(rank.in_flight)} · ${bytes(sum(kept))} = ${bytes(peak)}`,
+        )
+      : plainLine(
+          `At the peak, counted along the order of ${setup.schedule}: its ${shares.length} stages hold different numbers of microbatches.`,
+          "microbatches of each stage · what that stage keeps",
+          bytes(peak),
+        ),
+  ];
+}
+
+function bufferLines(found, rank) {
+  const { setup } = found;
+  const { shape, tokens, split_tokens } = setup;
+  const { pp, tp, cp, ep, etp } = setup.parallel;
+  const terms = [
+    ["two messages between stages", pp > 1 ? 2 * layerInputBytes(setup) : 0],
+    ["the gathered input of a layer", tp > 1 && setup.sequence_parallel ? 2 * tokens * shape.hidden : 0],
+    ["keys and values on their way", cp > 1 ? keyValueBytes(setup) : 0],
+    [
+      "routed tokens, in and out",
+      shape.experts && ep * etp > 1 ? 4 * split_tokens * shape.experts.top_k * etp * shape.hidden : 0,
+    ],
+    ["whole weights and gradients of what ZeRO divides", shardedBytes(setup, sharesOf(found, rank.pipeline_rank))],
+  ];
+  return [sumLine("Buffers of collectives.", terms, rank.bytes.communication, bytes)];
+}
+
+/** The layers of a rank. */
+export function layersLines(found, rank) {
+  const { setup } = found;
+  const mine = sharesOf(found, rank).map(({ layers }) => plainNumber(layers));
+  return [
+    plainLine(
+      `${plainNumber(setup.shape.layers)} layers over ${plainNumber(setup.placement.depth)} stages, as even as they go; the stages of this rank:`,
+      "layers of its stages",
+      mine.length > 1 ? `${mine.join(" + ")} = ${plainNumber(found.memory.ranks[rank].layers)}` : mine[0],
+    ),
+  ];
+}
+
+/** The parameters of a rank. */
+export function parameterLines(found, rank) {
+  const { setup } = found;
+  const shares = sharesOf(found, rank);
+  const terms = [false, true].flatMap((experts) => {
+    const count = sum(shares.map((share) => (experts ? share.expert_layers : share.dense_layers)));
+    if (!count) return [];
+    const { dense, routed } = layerHeld(setup, experts);
+    return [[`${plainNumber(count)} layers${experts ? " with experts" : ""}`, count * (dense + routed)]];
+  });
+  const embedding = shares.some((share) => share.embedding) ? tableHeld(setup) : 0;
+  const total = found.memory.ranks[rank].parameters;
+  const rest = total - embedding - sum(terms.map(([, count]) => count));
+  return [
+    sumLine(
+      "What one GPU of this rank holds; TP divides all but norms and biases, EP the routed experts.",
+      [...terms, ["embedding", embedding], ["head, final norm and other tables", rest]],
+      total,
+      parameters,
+    ),
+  ];
+}
+
+/** Microbatches whose activations a rank holds at most. */
+export function inFlightLines({ setup, pipeline }, { pipeline_rank, in_flight }) {
+  if (setup.schedule === "1f1b")
+    return [
+      plainLine(
+        "1F1B starts as many forwards as there are stages from here to the end, then alternates.",
+        "min(microbatches, stages − rank)",
+        `min(${plainNumber(setup.microbatches)}, ${pipeline.stages} − ${pipeline_rank}) = ${plainNumber(in_flight)}`,
+      ),
+    ];
+  return [
+    plainLine(
+      `Most microbatches between their forward and their backward here, counted along the order of ${setup.schedule}; a stage of several counts for its share.`,
+      "counted",
+      plainNumber(in_flight),
+    ),
+  ];
+}

@@ -1,0 +1,174 @@
+// What a GPU sends, on which links, and what the links would need: section(found, at, width).
+
+import { el } from "./dom.js";
+import { value } from "./modeler_answer.js";
+import { LEVELS, axisLabel, hueOf, ringBytes, transfersOf } from "./modeler_model.js";
+import { roofline } from "./modeler_roofline.js";
+import { barCell, note, num, swatch, table } from "./modeler_table.js";
+import { bytes, percent, plainNumber, quantity, seconds } from "./quantities.js";
+
+/** Bytes by communicator and level, and every kind of call. */
+export function trafficSection(found, at) {
+  const { step } = found;
+  if (!step.communication.length) return [note("One GPU alone sends nothing.")];
+  const groups = transfersOf(found);
+  const most = Math.max(...groups.map((one) => one.bytes));
+  const sums = groups.map((one) => {
+    const key = `${one.axis}:${one.level}`;
+    return el(
+      "tr",
+      {},
+      el("th", { scope: "row" }, swatch(hueOf(one.axis)), axisLabel(one.axis)),
+      el("td", {}, LEVELS[one.level]),
+      barCell([[hueOf(one.axis), one.bytes / most]]),
+      num(value(bytes(one.bytes), `transfer:${key}`, at)),
+      num(value(seconds(one.time_s), `taking:${key}`, at)),
+      num(value(seconds(one.exposed_s), `waiting:${key}`, at)),
+    );
+  });
+  const total = groups.reduce((sum, one) => sum + one.bytes, 0);
+  sums.push(
+    el(
+      "tr",
+      { class: "modeler-total" },
+      el("th", { scope: "row" }, "all"),
+      el("td"),
+      el("td", { class: "modeler-effect" }),
+      num(value(bytes(total), "sent", at)),
+      el("td"),
+      num(value(seconds(groups.reduce((sum, one) => sum + one.exposed_s, 0)), "exposed", at)),
+    ),
+  );
+  return [
+    table("Bytes of the step by communicator", ["group", "link", "~share", "#sent", "#time", "#exposed"], sums),
+    el(
+      "details",
+      { class: "modeler-more modeler-calls" },
+      el("summary", {}, "Every kind of call"),
+      callsTable(step, at),
+    ),
+  ];
+}
+
+function callsTable({ communication }, at) {
+  const rows = communication.map((row, index) =>
+    el(
+      "tr",
+      {},
+      el("th", { scope: "row" }, axisLabel(row.axis)),
+      num(value(plainNumber(row.size), `size:${index}`, at)),
+      el("td", {}, `${row.purpose}, ${row.collective}`),
+      el("td", {}, LEVELS[row.level]),
+      num(value(plainNumber(row.calls), `calls:${index}`, at)),
+      num(value(bytes(row.buffer_bytes), `buffer:${index}`, at)),
+      num(value(bytes(row.sent_bytes), `sent:${index}`, at)),
+      num(value(seconds(row.time_s), `row:${index}`, at)),
+      num(value(seconds(row.exposed_s), `waited:${index}`, at)),
+      el("td", { class: "modeler-rule" }, row.rule),
+    ),
+  );
+  return table(
+    "Communication of the step, per kind of call",
+    ["group", "#GPUs", "what", "link", "#calls", "#buffer", "#sent", "#time", "#exposed", "what it hides behind"],
+    rows,
+  );
+}
+
+export function linksSection(found, at, width) {
+  const { levels, gradient_buckets: buckets } = found.step;
+  if (!levels.length) return [note("No link is used.")];
+  const rows = levels.map((load) => {
+    const enough = load.bandwidth_bytes_per_s >= load.needed_bandwidth_bytes_per_s;
+    const said = enough ? "✓ enough" : "✕ too slow";
+    return el(
+      "tr",
+      {},
+      el("th", { scope: "row" }, LEVELS[load.level]),
+      num(value(bytes(load.port_bytes), `load:${load.level}`, at)),
+      num(value(quantity(load.needed_bandwidth_bytes_per_s, "B/s"), `needed:${load.level}`, at)),
+      num(
+        value(quantity(load.bandwidth_bytes_per_s, "B/s"), `bandwidth:${load.level}`, at),
+        el("span", { class: enough ? "modeler-good" : "modeler-bad" }, ` ${said}`),
+      ),
+      num(value(quantity(load.ccr, "FLOP/B"), `ccr:${load.level}`, at)),
+      num(value(quantity(load.ridge, "FLOP/B"), `ridge:${load.level}`, at)),
+      num(value(percent(load.efficiency_with_overlap), `attainable:${load.level}`, at)),
+      num(value(percent(load.efficiency_without_overlap), `attainable:${load.level}`, at)),
+    );
+  });
+  return [
+    table(
+      "Links",
+      [
+        "link of a GPU",
+        "#bytes",
+        "#needed at least",
+        "#bandwidth",
+        "#work per byte",
+        "#ridge",
+        "#attainable",
+        "#no overlap",
+      ],
+      rows,
+    ),
+    note(
+      "Needed at least: the bandwidth per GPU and direction below which the link sets the pace, however well sending and computing overlap. Attainable: the share of the computing rate that the link allows, with perfect overlap and with none.",
+    ),
+    el("div", { class: "modeler-drawing" }, roofline(levels, Math.min(width, 720), LEVELS)),
+    buckets && bucketNote(buckets, at),
+    ...keysPart(found, at),
+  ];
+}
+
+function bucketNote(found, at) {
+  const many = found.best_buckets >= 1024 ? " or more" : "";
+  return note(
+    `Gradients of the ${axisLabel(found.axis)} groups go in `,
+    value(plainNumber(found.buckets), "buckets", at),
+    " buckets and stick out of backward by ",
+    value(seconds(found.exposed_s), "buckets", at),
+    "; the best number of buckets, ",
+    value(`${plainNumber(found.best_buckets)}${many}`, "bestbuckets", at),
+    ", leaves ",
+    value(seconds(found.best_exposed_s), "bestbuckets", at),
+    ".",
+  );
+}
+
+// The exchange of keys and values with and without a second buffer; `other` is the other one.
+function keysPart({ setup, step, other }, at) {
+  const sent = step.communication.filter(({ axis }) => axis === "cp");
+  if (!sent.length || setup.context_exchange !== "p2p") return [];
+  const total = sent.reduce((sum, row) => sum + row.time_s, 0);
+  const here = [step, at];
+  const [twice, once] = setup.double_buffering ? [here, [other?.step, "o"]] : [[other?.step, "o"], here];
+  const rows = [
+    ["two buffers: the next block comes while one is worked on", twice],
+    ["one buffer: computing waits", once],
+  ].flatMap(([name, [found, of]]) => {
+    if (!found) return [];
+    const exposed = Math.min(found.exposed_s.cp, total);
+    return el(
+      "tr",
+      {},
+      el("th", { scope: "row" }, name),
+      barCell([
+        ["exposed", exposed / total],
+        ["hidden", 1 - exposed / total],
+      ]),
+      num(value(seconds(found.exposed_s.cp), "exposed:cp", of)),
+      num(value(seconds(total - exposed), "hidden:cp", of)),
+      num(value(seconds(found.step_time_s), "step", of)),
+    );
+  });
+  return [
+    table(
+      "Exchange of keys and values with and without double buffering",
+      ["ring of keys and values (CP)", "~share", "#exposed", "#hidden", "#step"],
+      rows,
+    ),
+    setup.shape.latent
+      ? null
+      : note("The two buffers take ", value(quantity(ringBytes(setup), "B"), "keys", at), " of a GPU's memory."),
+  ];
+}
