@@ -79,8 +79,8 @@ def _token(source: str, at: int, before: str) -> str:
     """The text, pattern, word, space or sign that begins at `at`, after the token `before`."""
     if source[at] == "`":
         return source[at : _template_end(source, at)]
-    # A slash divides what comes before it, or else begins a pattern.
-    begins = before.strip()[-1:] in "(,=:[!&|?{};" or before.strip() == "return"
+    # A slash divides a value that comes before it, or else begins a pattern.
+    begins = before in ("return", "typeof", "case") or not re.search(r"[\w$)\]\"'`]$", before)
     for form in (_TEXTS, _PATTERN, _SPACE, _WORD):
         if (form is not _PATTERN or begins) and (match := form.match(source, at)):
             return match[0]

@@ -36,7 +36,8 @@ OPEN_ALL = """async () => {
   return [all.length, wrong];
 }"""
 # Numbers in cells and sentences that open nothing.
-LEFT = """() => [...document.querySelectorAll("#modeler :is(td, small, .modeler-tips span)")]
+LEFT = """() => [".modeler-details td", ".modeler-top small", ".modeler-tips span"]
+  .flatMap((places) => [...document.querySelectorAll(places)])
   .flatMap((box) => [...box.childNodes])
   .filter((node) => node.nodeType === Node.TEXT_NODE && /^[\\s+−]*[0-9]/.test(node.data))
   .map((node) => node.data).filter((text) => !text.startsWith("6 per"))"""
@@ -260,7 +261,8 @@ def test_own_numbers_stand_for_any_model_and_hardware(opened: Callable[[str], Pa
     choose(page, "ep", "8")
     page.wait_for_function("() => location.search.includes('ep=8')")
     settled(page)
-    assert "ETP, inside" in section(page, "What a GPU sends").locator("svg").inner_html()
+    sent = section(page, "What a GPU sends").get_by_role("table").first.inner_text()
+    assert "ETP\tinside" in sent.replace("\n", "")
 
 
 def test_keyboard_alone_reaches_and_changes_everything(opened: Callable[[str], Page]) -> None:
