@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from figgen.models.data_traffic import TIED, stage_traffic
+from figgen.models.data_traffic import TIED, step_calls
 from figgen.models.layer_traffic import AGAIN, TABLES
 from figgen.models.layout import ParallelLayout, mesh_of
 from figgen.models.mesh import group_array
@@ -67,13 +67,12 @@ Calls = list[tuple[Traffic, int]]
 
 def _of_rank(setup: TrainingSetup, rank: int) -> Calls:
     """Calls of a GPU of one pipeline rank, each with its number in the step."""
-    found = []
-    for stage in setup.placement.stages_of_rank(rank):
-        passing = len(setup.order.microbatches_of(stage))
-        for entry in stage_traffic(setup, stage):
-            if entry.purpose not in (AGAIN, TABLES, TIED):
-                found.append((entry, entry.calls * (passing if entry.per_microbatch else 1)))
-    return found
+    return [
+        (entry, calls)
+        for stage in setup.placement.stages_of_rank(rank)
+        for entry, calls in step_calls(setup, stage)
+        if entry.purpose not in (AGAIN, TABLES, TIED)
+    ]
 
 
 def _summary(axis: str, ranks: list[Calls]) -> AxisTraffic:

@@ -27,6 +27,13 @@ def stage_traffic(setup: TrainingSetup, stage: int) -> tuple[Traffic, ...]:
     return (*microbatch_traffic(setup, stage), *data_traffic(setup, stage))
 
 
+def step_calls(setup: TrainingSetup, stage: int) -> Iterator[tuple[Traffic, int]]:
+    """What a rank of virtual stage `stage` sends, with the number of calls in a whole step."""
+    passing = len(setup.order.microbatches_of(stage))
+    for entry in stage_traffic(setup, stage):
+        yield entry, entry.calls * (passing if entry.per_microbatch else 1)
+
+
 def data_traffic(setup: TrainingSetup, stage: int) -> tuple[Traffic, ...]:
     """Calls of a rank of virtual stage `stage` for data parallelism."""
     share, held = virtual_stage_shares(setup)[stage], stage_parameters(setup, stage)

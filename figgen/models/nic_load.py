@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from figgen.errors import InputError
-from figgen.models.data_traffic import stage_traffic
+from figgen.models.data_traffic import step_calls
 from figgen.models.layout import mesh_of
 from figgen.models.mesh import IntArray, RankMesh, check_size, coordinate_array, group_array
 from figgen.models.placement import nodes_touched
@@ -96,12 +96,10 @@ def _sent_by_pipeline_rank(setup: TrainingSetup) -> dict[tuple[str, str], FloatA
     found: dict[tuple[str, str], FloatArray] = {}
     for rank in range(setup.parallel.pp):
         for stage in setup.placement.stages_of_rank(rank):
-            passing = len(setup.order.microbatches_of(stage))
-            for entry in stage_traffic(setup, stage):
+            for entry, calls in step_calls(setup, stage):
                 if entry.axis in ("pp", "embedding"):
                     continue
                 key = entry.axis, entry.collective
-                calls = entry.calls * (passing if entry.per_microbatch else 1)
                 found.setdefault(key, np.zeros(setup.parallel.pp))[rank] += calls * entry.sent_bytes
     return found
 
@@ -111,14 +109,12 @@ def _sent_between_stages(setup: TrainingSetup) -> dict[tuple[int, int], float]:
     found: dict[tuple[int, int], float] = {}
     holder = setup.placement.rank_of_stage
     for stage, rank in enumerate(holder):
-        passing = len(setup.order.microbatches_of(stage))
-        for entry in stage_traffic(setup, stage):
+        for entry, calls in step_calls(setup, stage):
             if entry.axis == "pp" and entry.collective == SEND:
                 target = holder[stage + 1 if entry.phase == FORWARD else stage - 1]
-                calls = entry.calls * passing
             elif entry.axis == "embedding":
                 # The two copies of a tied table are at either end of the pipeline.
-                target, calls = setup.parallel.pp - 1 - rank, entry.calls
+                target = setup.parallel.pp - 1 - rank
             else:
                 continue
             found[rank, target] = found.get((rank, target), 0.0) + calls * entry.sent_bytes

@@ -70,14 +70,15 @@ def axis(scaled: Scaled, **more: Any) -> Json:
 
 def bare(**more: Any) -> Json:
     """An axis with nothing but its labels and light grid lines."""
-    quiet = {
+    return {
         "zeroline": False,
         "showline": False,
         "automargin": True,
         "gridcolor": GRID,
         "ticks": "",
+        "color": MUTED,
+        **more,
     }
-    return {**quiet, "gridcolor": GRID, "color": MUTED, **more}
 
 
 def rows(names: Sequence[str], **more: Any) -> Json:

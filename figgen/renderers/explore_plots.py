@@ -49,11 +49,6 @@ def curves(chart: Curves) -> Explored:
     return Explored(data + ([_marks(chart)] if chart.marks else []), shown)
 
 
-def _numbers(values: tuple[float, ...]) -> list[float | None]:
-    """Gaps are null: JSON has no NaN."""
-    return [value if math.isfinite(value) else None for value in values]
-
-
 def _series(chart: Curves, series: Series, symbol: str) -> Json:
     hover = [
         lines(series.name, _said(chart, a, b)) for a, b in zip(series.x, series.y, strict=True)
@@ -63,8 +58,8 @@ def _series(chart: Curves, series: Series, symbol: str) -> Json:
     return {
         "type": "scatter",
         "name": text(series.name),
-        "x": _numbers(series.x),
-        "y": _numbers(series.y),
+        "x": series.x,
+        "y": series.y,
         "mode": "markers" if points else "lines" if series.style == "steps" else "lines+markers",
         "line": {"color": colour(series.role), "width": 2, **stroke},
         "marker": {
@@ -153,7 +148,7 @@ def _segment(chart: Bars, index: int) -> Json:
         "type": "bar",
         "orientation": "h",
         "name": text(segment.name),
-        "x": _numbers(segment.lengths),
+        "x": segment.lengths,
         "y": list(range(len(chart.labels))),
         "marker": {
             "color": colour(segment.role),
