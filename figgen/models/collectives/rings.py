@@ -9,7 +9,7 @@ rank `r` send chunk `r` first, which leaves it with chunk `r + 1`.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 from figgen.errors import unknown
 from figgen.models.collectives.traces import Round, Trace, assemble, require_ranks
@@ -51,14 +51,26 @@ def single_chunks(count: int) -> list[tuple[int, ...]]:
     return [(chunk,) for chunk in range(count)]
 
 
-def _shift(schedule: str) -> int:
+PHASES: dict[str, Callable[..., list[Round]]] = {
+    "reduce-scatter": reduce_rounds,
+    "all-gather": gather_rounds,
+}
+
+
+def _ring(collective: str, phases: Iterable[str], ranks: int, schedule: str) -> Trace:
+    """The phases of a collective, one after the other around one ring of all ranks."""
     if schedule not in SCHEDULES:
         raise unknown("ring schedule", schedule, SCHEDULES)
-    return SCHEDULES[schedule]
-
-
-def _owners(ranks: int, shift: int) -> list[int]:
-    return [(chunk - 1 - shift) % ranks for chunk in range(ranks)]
+    shift, chunks = SCHEDULES[schedule], single_chunks(require_ranks(ranks))
+    return assemble(
+        collective,
+        "ring",
+        ranks,
+        ranks,
+        [(name, PHASES[name](range(ranks), chunks, shift)) for name in phases],
+        owners=[(chunk - 1 - shift) % ranks for chunk in range(ranks)],
+        variant=schedule,
+    )
 
 
 def ring_reduce_scatter(ranks: int, *, schedule: str = "nccl") -> Trace:
@@ -66,18 +78,7 @@ def ring_reduce_scatter(ranks: int, *, schedule: str = "nccl") -> Trace:
 
     `ranks` ≥ 1, `schedule` is "nccl" or "textbook" (InputError otherwise).
     """
-    shift = _shift(schedule)
-    chunks = single_chunks(require_ranks(ranks))
-    rounds = reduce_rounds(range(ranks), chunks, shift)
-    return assemble(
-        "reduce-scatter",
-        "ring",
-        ranks,
-        ranks,
-        [("reduce-scatter", rounds)],
-        owners=_owners(ranks, shift),
-        variant=schedule,
-    )
+    return _ring("reduce-scatter", ("reduce-scatter",), ranks, schedule)
 
 
 def ring_all_gather(ranks: int, *, schedule: str = "nccl") -> Trace:
@@ -86,18 +87,7 @@ def ring_all_gather(ranks: int, *, schedule: str = "nccl") -> Trace:
     With the textbook schedule rank r owns chunk r + 1, as after a textbook reduce-scatter.
     `ranks` ≥ 1, `schedule` is "nccl" or "textbook" (InputError otherwise).
     """
-    shift = _shift(schedule)
-    chunks = single_chunks(require_ranks(ranks))
-    rounds = gather_rounds(range(ranks), chunks, shift)
-    return assemble(
-        "all-gather",
-        "ring",
-        ranks,
-        ranks,
-        [("all-gather", rounds)],
-        owners=_owners(ranks, shift),
-        variant=schedule,
-    )
+    return _ring("all-gather", ("all-gather",), ranks, schedule)
 
 
 def ring_all_reduce(ranks: int, *, schedule: str = "nccl") -> Trace:
@@ -105,17 +95,4 @@ def ring_all_reduce(ranks: int, *, schedule: str = "nccl") -> Trace:
 
     `ranks` ≥ 1, `schedule` is "nccl" or "textbook" (InputError otherwise).
     """
-    shift = _shift(schedule)
-    chunks = single_chunks(require_ranks(ranks))
-    return assemble(
-        "all-reduce",
-        "ring",
-        ranks,
-        ranks,
-        [
-            ("reduce-scatter", reduce_rounds(range(ranks), chunks, shift)),
-            ("all-gather", gather_rounds(range(ranks), chunks, shift)),
-        ],
-        owners=_owners(ranks, shift),
-        variant=schedule,
-    )
+    return _ring("all-reduce", ("reduce-scatter", "all-gather"), ranks, schedule)
