@@ -1,0 +1,21 @@
+"""Schedules written out as one line of actions for each rank."""
+
+from __future__ import annotations
+
+from figgen.models.schedules import Placement, Schedule, contiguous, parse_order
+
+
+def of_orders(
+    *orders: str,
+    placement: Placement | None = None,
+    microbatches: int = 1,
+    overlapped: tuple[str, ...] = (),
+) -> Schedule:
+    """The schedule of these orders, `0F0 0B0` for rank 0 and so on."""
+    return Schedule(
+        "by hand",
+        placement or contiguous(len(orders)),
+        microbatches,
+        tuple(map(parse_order, orders)),
+        frozenset(parse_order(" ".join(overlapped))),
+    )
