@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -13,10 +11,8 @@ from figgen.charts import Bars, Curves, Diagram, Table, Timeline
 from figgen.registry import build
 from figgen.renderers import text
 from figgen.renderers.svg_diagram import overflows
+from tests.figures.reading import frozen, value
 
-POINTS = json.loads(
-    (Path(__file__).parents[1] / "oracles" / "formula_points.json").read_text("utf-8")
-)["points"]
 ARGUMENTS: dict[str, tuple[str, dict[str, Any]]] = {
     "triangle": ("cp-triangle", {}),
     "balance": ("cp-balance", {}),
@@ -36,18 +32,6 @@ def test_figure_prints_as_before(name: str, golden: Callable[[str, str], None]) 
     golden(f"context-parallel-{name}", text.render(build(*ARGUMENTS[name])))
 
 
-def frozen(catalogue_id: str, **arguments: float) -> float:
-    return next(
-        float(p["value"])
-        for p in POINTS
-        if p["id"] == catalogue_id and arguments.items() <= p["arguments"].items()
-    )
-
-
-def number(chart: Any, name: str) -> float:
-    return float(chart.values[name].value)
-
-
 @pytest.mark.parametrize("cp", [2, 3, 4])
 def test_triangle_has_every_block_once_and_fits(cp: int) -> None:
     chart = build("cp-triangle", {"cp": cp, "sequence_length": 24576})
@@ -58,7 +42,7 @@ def test_triangle_has_every_block_once_and_fits(cp: int) -> None:
         assert len(cells) == 2 * cp * (2 * cp + 1) // 2
         work = sum(0.5 if box.lines == ("½",) else 1.0 for box in cells)
         assert work == (2 * cp) ** 2 / 2
-    assert number(chart, "first_zigzag") == number(chart, "last_zigzag") == 2 * cp
+    assert value(chart, "first_zigzag") == value(chart, "last_zigzag") == 2 * cp
 
 
 def test_balance_is_the_triangle_counted() -> None:
@@ -66,8 +50,8 @@ def test_balance_is_the_triangle_counted() -> None:
     assert isinstance(chart, Bars)
     for segment in chart.segments:
         assert sum(segment.lengths) == pytest.approx(1)
-    assert number(chart, "contiguous_last") == pytest.approx(14 / 32, rel=1e-3)
-    assert number(chart, "contiguous_over_even") == pytest.approx(2 - 1 / 4, rel=1e-3)
+    assert value(chart, "contiguous_last") == pytest.approx(14 / 32, rel=1e-3)
+    assert value(chart, "contiguous_over_even") == pytest.approx(2 - 1 / 4, rel=1e-3)
 
 
 @pytest.mark.parametrize("cp", [2, 4, 8])
@@ -75,16 +59,16 @@ def test_contiguous_ring_needs_nearly_twice_as_long(cp: int) -> None:
     contiguous = build("ring-attention", {"scheme": "contiguous", "cp": cp})
     zigzag = build("ring-attention", {"cp": cp})
     assert isinstance(zigzag, Timeline)
-    assert number(zigzag, "over_even") == pytest.approx(1, rel=0.01)
-    assert number(contiguous, "over_even") == pytest.approx(2 - 1 / cp, rel=0.01)
+    assert value(zigzag, "over_even") == pytest.approx(1, rel=0.01)
+    assert value(contiguous, "over_even") == pytest.approx(2 - 1 / cp, rel=0.01)
     slow = build("ring-attention", {"cp": cp, "transfer": 3.0})
-    assert number(slow, "makespan") == pytest.approx(1 + 3 * (cp - 1), rel=0.01)
+    assert value(slow, "makespan") == pytest.approx(1 + 3 * (cp - 1), rel=0.01)
 
 
 def test_min_tokens_are_the_frozen_ones() -> None:
     chart = build("cp-min-tokens", {})
-    assert number(chart, "a100_scale_up_full") == frozen("ring_attn_condition", heads=1)
-    assert number(chart, "h100_nic_8") == 2 * frozen("ring_attn_condition", heads=8)
+    assert value(chart, "a100_scale_up_full") == frozen("ring_attn_condition", heads=1)
+    assert value(chart, "h100_nic_8") == 2 * frozen("ring_attn_condition", heads=8)
 
 
 def test_overlap_is_one_at_the_least_tokens() -> None:
@@ -96,30 +80,30 @@ def test_overlap_is_one_at_the_least_tokens() -> None:
         strict=True,
     ):
         for x, y in zip(series.x, series.y, strict=True):
-            assert y == pytest.approx(x / number(chart, f"{name}_tokens"))
+            assert y == pytest.approx(x / value(chart, f"{name}_tokens"))
     # FLOP and bytes of one step written out: c² pairs, half of them masked, of 128 heads.
     c, peak, nic = 8192, 989.4e12, 50e9
     attention = 4 * 128 * 128 * c * c / 2 / peak
     transfer = 2 * c * 8 * 128 * 2 / nic
-    assert attention / transfer == pytest.approx(c / number(chart, "llama_3_405b_nic_tokens"))
+    assert attention / transfer == pytest.approx(c / value(chart, "llama_3_405b_nic_tokens"))
 
 
 def test_volumes_and_buffers_are_the_frozen_ones() -> None:
     volume, table = build("cp-volume", {}), build("cp-exchanges", {})
     ring = frozen("cp_ring_bytes", cp=8, sequence_length=131072)
-    assert number(volume, "ring_cp8") == ring
-    assert number(table, "llama_3_405b_ring") == ring
-    assert number(volume, "all_to_all_full_cp2") == number(volume, "ring_full_cp2")
+    assert value(volume, "ring_cp8") == ring
+    assert value(table, "llama_3_405b_ring") == ring
+    assert value(volume, "all_to_all_full_cp2") == value(volume, "ring_full_cp2")
     assert isinstance(table, Table)
-    assert number(table, "llama_3_405b_buffer") == 2 * frozen("kv_ring_buffer", kv_width=1024)
+    assert value(table, "llama_3_405b_buffer") == 2 * frozen("kv_ring_buffer", kv_width=1024)
     curve = build("kv-buffer", {})
-    assert number(curve, "ring_8_131k") == 2 * frozen("kv_ring_buffer", kv_width=1024)
-    assert number(curve, "full_1m") == 4 * frozen("kv_ring_buffer", kv_width=8192)
-    assert number(curve, "gathered_131k") == 2 * 131072 * 1024 * 2
+    assert value(curve, "ring_8_131k") == 2 * frozen("kv_ring_buffer", kv_width=1024)
+    assert value(curve, "full_1m") == 4 * frozen("kv_ring_buffer", kv_width=8192)
+    assert value(curve, "gathered_131k") == 2 * 131072 * 1024 * 2
 
 
 def test_identity_holds_for_every_cut() -> None:
     chart = build("cp-identity", {})
     assert isinstance(chart, Table)
-    assert number(chart, "largest") == 0
+    assert value(chart, "largest") == 0
     assert {row[0] for row in chart.rows} == {"contiguous", "zig-zag", "striped"}

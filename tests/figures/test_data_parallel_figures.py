@@ -8,32 +8,17 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from figgen.charts import Chart, Curves, Table, Timeline
+from figgen.charts import Timeline
 from figgen.errors import InputError
 from figgen.registry import FIGURES, build
 from figgen.renderers import text
+from tests.figures.reading import curves, table, value
 
 NAMES = (
     "data-parallel-mean", "data-parallel-replicas", "data-parallel-step", "gradient-all-reduce",
     "ddp-buckets", "bucket-tradeoff", "ddp-bucket-table", "data-parallel-scaling",
     "gradient-compression", "ddp-memory-wall", "critical-batch",
 )  # fmt: skip
-
-
-def value(chart: Chart, name: str) -> float:
-    return float(chart.values[name].value)
-
-
-def table(name: str, **arguments: object) -> Table:
-    chart = build(name, arguments)
-    assert isinstance(chart, Table)
-    return chart
-
-
-def curves(name: str, **arguments: object) -> Curves:
-    chart = build(name, arguments)
-    assert isinstance(chart, Curves)
-    return chart
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -2,24 +2,19 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Callable
-from pathlib import Path
-from typing import Any
 
 import pytest
 
-from figgen.charts import Curves, Diagram, Table
+from figgen.charts import Curves, Diagram
 from figgen.errors import InputError
 from figgen.figures.experts import LOGITS
 from figgen.registry import build
 from figgen.renderers import text
 from figgen.renderers.svg_diagram import overflows
+from tests.figures.reading import frozen, table, value
 
-POINTS = json.loads(
-    (Path(__file__).parents[1] / "oracles" / "formula_points.json").read_text("utf-8")
-)["points"]
 NAMES = (
     "moe-routing", "moe-layer", "moe-dispatch", "moe-send-matrix", "moe-balance", "moe-capacity",
     "moe-bias", "moe-models", "moe-ccr", "experts-tp-or-ep", "moe-step", "parallel-stack",
@@ -33,16 +28,6 @@ def test_figure_prints_as_before(name: str, golden: Callable[[str, str], None]) 
     golden(f"experts-{name}", text.render(chart))
     if isinstance(chart, Diagram):
         assert not overflows(chart)
-
-
-def number(chart: Any, name: str) -> float:
-    return float(chart.values[name].value)
-
-
-def table(name: str, **arguments: Any) -> Table:
-    chart = build(name, arguments)
-    assert isinstance(chart, Table)
-    return chart
 
 
 def test_worked_table_is_softmax_and_top_2_by_hand() -> None:
@@ -61,7 +46,7 @@ def test_worked_table_is_softmax_and_top_2_by_hand() -> None:
         share = [s + p / total / 8 for s, p in zip(share, powers, strict=True)]
     assert chart.rows[-1][2:6] == tuple(f"{load} copies" for load in loads)
     loss = 4 * sum(load / 16 * p for load, p in zip(loads, share, strict=True))
-    assert number(chart, "loss") == pytest.approx(loss)
+    assert value(chart, "loss") == pytest.approx(loss)
 
 
 def test_send_matrix_keeps_every_copy() -> None:
@@ -72,16 +57,16 @@ def test_send_matrix_keeps_every_copy() -> None:
         sum(column) for column in zip(*body, strict=True)
     ]
     off = sum(sum(row) for row in body) - sum(body[r][r] for r in range(4))
-    assert number(chart, "sent") == off == int(chart.rows[-1][5])
+    assert value(chart, "sent") == off == int(chart.rows[-1][5])
 
 
 def test_balance_starts_at_1_and_ends_with_one_expert_in_every_choice() -> None:
     chart = build("moe-balance", {})
     assert isinstance(chart, Curves)
-    assert number(chart, "even") == pytest.approx(1)
-    assert number(chart, "even_wrong") == pytest.approx(2)
+    assert value(chart, "even") == pytest.approx(1)
+    assert value(chart, "even_wrong") == pytest.approx(2)
     # One expert in every pair: half of all copies; seven share the other half.
-    assert number(chart, "worst") == pytest.approx(8 * (1 / 4 + 7 * (1 / 14) ** 2))
+    assert value(chart, "worst") == pytest.approx(8 * (1 / 4 + 7 * (1 / 14) ** 2))
 
 
 def test_capacity_drops_what_half_of_a_binomial_is_beyond_its_mean() -> None:
@@ -90,14 +75,14 @@ def test_capacity_drops_what_half_of_a_binomial_is_beyond_its_mean() -> None:
     for mean in (64, 512):
         sigma = math.sqrt(mean * (1 - 8 / 64))
         want = sigma / math.sqrt(2 * math.pi) / mean
-        assert number(chart, f"fair_{mean}_100") == pytest.approx(want, rel=0.02)
-    assert number(chart, "skewed_100") == pytest.approx(0.25, rel=1e-3)
+        assert value(chart, f"fair_{mean}_100") == pytest.approx(want, rel=0.02)
+    assert value(chart, "skewed_100") == pytest.approx(0.25, rel=1e-3)
 
 
 def test_bias_balances_and_no_bias_does_not() -> None:
     chart = build("moe-bias", {})
-    assert number(chart, "first_1") == number(chart, "first_2") == number(chart, "first_3")
-    assert number(chart, "last_1") > 3 > 1.5 > number(chart, "last_2")
+    assert value(chart, "first_1") == value(chart, "first_2") == value(chart, "first_3")
+    assert value(chart, "last_1") > 3 > 1.5 > value(chart, "last_2")
 
 
 def test_parameters_are_the_published_ones() -> None:
@@ -108,14 +93,13 @@ def test_parameters_are_the_published_ones() -> None:
         "qwen_3_30b_a3b": (30.5e9, 3.3e9),
     }  # fmt: skip
     for name, (total, active) in published.items():
-        assert number(chart, f"{name}_total") == pytest.approx(total, rel=0.005)
-        assert number(chart, f"{name}_active") == pytest.approx(active, rel=0.025)
+        assert value(chart, f"{name}_total") == pytest.approx(total, rel=0.005)
+        assert value(chart, f"{name}_active") == pytest.approx(active, rel=0.025)
 
 
 def test_all_to_all_of_mixtral_is_the_frozen_one() -> None:
-    frozen = next(p["value"] for p in POINTS if p["id"] == "moe_a2a_bytes")
     chart = table("experts-tp-or-ep")
-    assert number(chart, "mixtral_8x7b_ep") == frozen
+    assert value(chart, "mixtral_8x7b_ep") == frozen("moe_a2a_bytes")
     for row in chart.rows:
         assert float(row[3]) == pytest.approx(
             8 / {14336: 2, 2048: 8, 1536: 8, 2880: 4}[int(row[4])]
@@ -133,21 +117,21 @@ def test_work_per_byte_is_six_flop_per_weight_over_eight_copies() -> None:
         ("deepseek_v3", 7168, 2048, 8),
     ):
         work, sent = 6 * 3 * hidden * width * k, 4 * k * hidden * 2 * 7 / 8
-        assert number(chart, f"{name}_ccr") == pytest.approx(work / sent)
+        assert value(chart, f"{name}_ccr") == pytest.approx(work / sent)
 
 
 def test_step_has_no_experts_where_there_are_none() -> None:
     chart = table("moe-step")
-    assert number(chart, "llama_3_405b_8k_16384_ep_bytes") == 0
+    assert value(chart, "llama_3_405b_8k_16384_ep_bytes") == 0
     # 58 layers of experts over 16 stages, 15,360 sequences over 128 replicas, four passes.
     want = 58 / 16 * 15360 / 128 * 4 * 8 * 4096 * 7168 * 2 * 63 / 64
-    assert number(chart, "deepseek_v3_ep_bytes") == pytest.approx(want)
+    assert value(chart, "deepseek_v3_ep_bytes") == pytest.approx(want)
 
 
 def test_both_readings_of_the_world_multiply_out() -> None:
     chart = build("parallel-stack", {})
-    assert number(chart, "world_size") == 8 * 16 * 2 == 1 * 8 * number(chart, "edp") * 2
-    assert number(chart, "product") == 8 * number(chart, "world_size")
+    assert value(chart, "world_size") == 8 * 16 * 2 == 1 * 8 * value(chart, "edp") * 2
+    assert value(chart, "product") == 8 * value(chart, "world_size")
 
 
 def test_more_nodes_send_more_over_the_network() -> None:
@@ -158,7 +142,7 @@ def test_more_nodes_send_more_over_the_network() -> None:
         assert float(row[3]) == pytest.approx(sent)
         assert float(row[5]) * 450e9 + float(row[6]) * 50e9 == pytest.approx(sent)
     work = 6 * 3 * 7168 * 2048 * 9 * 4096 / 989.4e12
-    assert number(chart, "work_s") == pytest.approx(work)
+    assert value(chart, "work_s") == pytest.approx(work)
 
 
 def test_node_limit_never_sends_more() -> None:
@@ -167,6 +151,6 @@ def test_node_limit_never_sends_more() -> None:
     assert copies == sorted(copies, reverse=True)
     assert copies[0] == 7
     assert copies[2] <= 4 * 7 / 8
-    assert number(chart, "every_expert_bytes") == 7 * 7168 * 2
+    assert value(chart, "every_expert_bytes") == 7 * 7168 * 2
     with pytest.raises(InputError, match="divisor of 256"):
         build("moe-node-limit", {"nodes": 3})

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 import pytest
 
-from figgen.charts import Bars, Chart, Curves, Table
+from figgen.charts import Bars, Curves
 from figgen.errors import InputError
 from figgen.registry import FIGURES, build
 from figgen.renderers import text
+from tests.figures.reading import table, value
 
 ARGUMENTS: dict[str, dict[str, Any]] = {
     "format-bits": {},
@@ -25,16 +26,6 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "precision-traffic": {},
     "precision-layer-time": {},
 }
-
-
-def value(chart: Chart, name: str) -> float:
-    return float(chart.values[name].value)
-
-
-def table(name: str, **arguments: object) -> Table:
-    chart = build(name, arguments)
-    assert isinstance(chart, Table)
-    return chart
 
 
 def test_bits_of_a_format_are_its_width() -> None:

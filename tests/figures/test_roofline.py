@@ -14,14 +14,13 @@ from typing import Any
 
 import pytest
 
-from figgen.charts import Curves, Table
 from figgen.errors import InputError
 from figgen.models.collectives import bytes_per_link, bytes_sent_per_rank, trace
 from figgen.registry import FIGURES, build
 from figgen.renderers import text
+from tests.figures.reading import curves, frozen, table, value
 
 ORACLES = Path(__file__).parents[1] / "oracles"
-POINTS = json.loads((ORACLES / "formula_points.json").read_text("utf-8"))["points"]
 PUBLISHED = json.loads((ORACLES / "published_tables.json").read_text("utf-8"))
 ZERO3 = [
     row for row in PUBLISHED["megatron_2104.04473_table2"]["rows"] if row[:2] == ["ZeRO-3", 174.6]
@@ -48,32 +47,6 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
 }
 
 
-def point(formula: str, **arguments: float) -> float:
-    """The catalogue's value of a formula at these arguments (those not given may be any)."""
-    found = [
-        p["value"]
-        for p in POINTS
-        if p["formula"] == formula and arguments.items() <= p["arguments"].items()
-    ]
-    return float(found[0])
-
-
-def value(chart: Table | Curves, name: str) -> float:
-    return float(chart.values[name].value)
-
-
-def table(name: str, **arguments: object) -> Table:
-    chart = build(name, arguments)
-    assert isinstance(chart, Table)
-    return chart
-
-
-def curves(name: str, **arguments: object) -> Curves:
-    chart = build(name, arguments)
-    assert isinstance(chart, Curves)
-    return chart
-
-
 @pytest.mark.parametrize("name", ARGUMENTS)
 def test_figure_prints_as_before(name: str, golden: Callable[[str, str], None]) -> None:
     golden(f"roofline-{name}", text.render(build(name, ARGUMENTS[name])))
@@ -94,7 +67,7 @@ def test_ridge_table_has_the_catalogues_points() -> None:
         # A whole node with its eight NICs has the ridge of one GPU with one NIC.
         ("h100_bf16_nic", 7915.2e12, 400e9),
     ):
-        expected = point("ridge_point", peak_flops_per_s=peak, bandwidth_bytes_per_s=bandwidth)
+        expected = frozen("ridge_point", peak_flops_per_s=peak, bandwidth_bytes_per_s=bandwidth)
         assert value(found, name) == pytest.approx(expected, rel=1e-8)
 
 
@@ -137,7 +110,7 @@ def test_roof_at_the_catalogues_points() -> None:
     nic = chart.series[2]
     slope = nic.y[0] / nic.x[0]
     for ccr in (3072, 98304):
-        expected = point("attainable_flops_over_network", bandwidth_bytes_per_s=50e9, ccr=ccr)
+        expected = frozen("attainable_flops_over_network", bandwidth_bytes_per_s=50e9, ccr=ccr)
         assert min(value(chart, "peak"), slope * ccr) == pytest.approx(expected)
 
 
@@ -182,13 +155,13 @@ def test_marks_of_ddp_are_what_a_counted_ring_sends_over_the_nics(nodes: int) ->
 
 def test_critical_tokens_are_the_catalogues_when_d_is_large() -> None:
     found = table("critical-tokens", nodes=10**9)
-    expected = point("critical_tokens", bandwidth_bytes_per_s=50e9)
+    expected = frozen("critical_tokens", bandwidth_bytes_per_s=50e9)
     assert value(found, "h100_single_ddp") == pytest.approx(expected, rel=1e-8)
     # Table D.3: 8,320 tokens for an A100 on one HDR port; 13,192 per node of eight H100.
     assert value(found, "a100_single_ddp") == pytest.approx(8_320, rel=1e-8)
     assert value(found, "h100_nodes_ddp") == pytest.approx(13_192 / 8, rel=1e-8)
     # Inside a node D is 8: 7/8 of the 1,465.8 that hold for many ranks.
-    inside = point("critical_tokens", bandwidth_bytes_per_s=450e9) * 7 / 8
+    inside = frozen("critical_tokens", bandwidth_bytes_per_s=450e9) * 7 / 8
     assert value(found, "h100_inside_ddp") == pytest.approx(inside, rel=1e-8)
 
 
@@ -215,7 +188,7 @@ def test_ccr_by_batch_is_the_published_row_for_many_ranks() -> None:
     assert [row[2] for row in found.rows] == pytest.approx(expected, rel=1e-9)
     assert [row[3] for row in found.rows] == pytest.approx([x / 2 for x in expected], rel=1e-9)
     assert [row[4] for row in found.rows] == pytest.approx([x / 1.5 for x in expected], rel=1e-9)
-    share = point("efficiency_with_overlap", ccr=3072)
+    share = frozen("efficiency_with_overlap", ccr=3072)
     assert found.rows[0][5] == pytest.approx(share, rel=1e-8)
 
 
@@ -266,8 +239,8 @@ def test_each_change_moves_the_headroom_by_its_factor() -> None:
 def test_efficiency_curves_pass_through_the_catalogues_points() -> None:
     chart = curves("efficiency-by-ccr")
     overlapped, blocking = (dict(zip(s.x, s.y, strict=True)) for s in chart.series)
-    assert blocking[1.0] == point("efficiency_without_overlap", ccr=1) == 0.5
-    nine = point("efficiency_without_overlap", ccr=9)
+    assert blocking[1.0] == frozen("efficiency_without_overlap", ccr=1) == 0.5
+    nine = frozen("efficiency_without_overlap", ccr=9)
     assert value(chart, "nine_blocking") == pytest.approx(nine, rel=1e-12)
     assert all(overlapped[x] == min(1, x) for x in overlapped)
     assert all(blocking[x] < overlapped[x] for x in blocking)

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 import itertools
-import json
 import math
 from collections.abc import Callable
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -18,10 +16,8 @@ from figgen.models.communication_ratio import tensor_parallel_ccr
 from figgen.registry import build
 from figgen.renderers import text
 from figgen.renderers.svg_diagram import overflows
+from tests.figures.reading import frozen, value
 
-POINTS = json.loads(
-    (Path(__file__).parents[1] / "oracles" / "formula_points.json").read_text("utf-8")
-)["points"]
 ARGUMENTS: dict[str, tuple[str, dict[str, Any]]] = {
     "linear-column": ("tp-linear", {"split": "column"}),
     "linear-row": ("tp-linear", {"split": "row"}),
@@ -42,18 +38,6 @@ ARGUMENTS: dict[str, tuple[str, dict[str, Any]]] = {
 @pytest.mark.parametrize("name", ARGUMENTS)
 def test_figure_prints_as_before(name: str, golden: Callable[[str, str], None]) -> None:
     golden(f"tensor-parallel-{name}", text.render(build(*ARGUMENTS[name])))
-
-
-def frozen(catalogue_id: str, **arguments: float) -> float:
-    return next(
-        float(p["value"])
-        for p in POINTS
-        if p["id"] == catalogue_id and arguments.items() <= p["arguments"].items()
-    )
-
-
-def number(chart: Any, name: str) -> float:
-    return float(chart.values[name].value)
 
 
 @pytest.mark.parametrize("name", [n for n, (figure, _) in ARGUMENTS.items() if "l" in figure])
@@ -83,7 +67,7 @@ def test_attention_gives_every_head_to_a_rank_and_its_kv_head_with_it(tp: int) -
 def test_volume_is_the_frozen_one_for_gpt_3() -> None:
     chart = build("tp-volume", {})
     want = frozen("tp_layer_bytes", all_reduces=4, tp=8, bytes_per_element=2)
-    assert number(chart, "gpt_3_175b_tp8") == want
+    assert value(chart, "gpt_3_175b_tp8") == want
     assert isinstance(chart, Curves)
     for series in chart.series:
         assert series.y[-1] / series.y[0] == pytest.approx((63 / 64) / (1 / 2))
@@ -92,9 +76,9 @@ def test_volume_is_the_frozen_one_for_gpt_3() -> None:
 def test_step_bytes_are_the_frozen_ones() -> None:
     chart = build("tp-step-bytes", {})
     assert isinstance(chart, Bars)
-    assert number(chart, "tp_bytes") == frozen("tp_iter_bytes", microbatches=32)
-    assert number(chart, "pp_bytes") == 2 * 32 * 2048 * 12288 * 2
-    assert number(chart, "dp_bytes") == pytest.approx(2 * 15 / 16 * 174.6e9 / 64 * 2, rel=1e-3)
+    assert value(chart, "tp_bytes") == frozen("tp_iter_bytes", microbatches=32)
+    assert value(chart, "pp_bytes") == 2 * 32 * 2048 * 12288 * 2
+    assert value(chart, "dp_bytes") == pytest.approx(2 * 15 / 16 * 174.6e9 / 64 * 2, rel=1e-3)
 
 
 def test_link_ratio_without_latency_is_ridge_over_ccr() -> None:
@@ -102,9 +86,9 @@ def test_link_ratio_without_latency_is_ridge_over_ccr() -> None:
     node, shape = preset("h100-ndr"), model("llama-3-70b").shape
     for tp in (2, 8, 32):
         ccr = tensor_parallel_ccr(shape, tp=tp)
-        assert number(chart, f"nvlink_tp{tp}") == pytest.approx(989.4e12 / 450e9 / ccr, rel=1e-3)
-        assert number(chart, f"single_tp{tp}") == pytest.approx(989.4e12 / 50e9 / ccr, rel=1e-3)
-    assert number(chart, "nodes_tp16") == pytest.approx(
+        assert value(chart, f"nvlink_tp{tp}") == pytest.approx(989.4e12 / 450e9 / ccr, rel=1e-3)
+        assert value(chart, f"single_tp{tp}") == pytest.approx(989.4e12 / 50e9 / ccr, rel=1e-3)
+    assert value(chart, "nodes_tp16") == pytest.approx(
         989.4e12 / 400e9 / tensor_parallel_ccr(shape, tp=16), rel=1e-3
     )
     assert node.kind == "hardware"
@@ -129,7 +113,7 @@ def test_memory_parts_add_up_to_the_frozen_totals() -> None:
     assert sums[1] == frozen("act_layer_tp", tp=8, sequence_length=2048)
     assert sums[2] == frozen("act_layer_tp_sp", tp=8, sequence_length=2048)
     for total, name in zip(sums, ("nothing", "tp", "sp", "selective"), strict=True):
-        assert number(chart, f"{name}_bytes") == pytest.approx(total)
+        assert value(chart, f"{name}_bytes") == pytest.approx(total)
 
 
 @pytest.mark.parametrize("tp", [2, 4, 8, 16])
@@ -143,12 +127,12 @@ def test_overlap_keeps_order_and_lanes_free_of_collisions(tp: int) -> None:
     assert all(slot.start >= arrived.get(slot.label, 0.0) - 1e-12 for slot in lanes[2])
     work = [sum(slot.end - slot.start for slot in lane) for lane in lanes]
     assert work[0] == pytest.approx(work[2])
-    assert number(chart, "product_s") == pytest.approx(2 * 8192 * 4096 * 28672 / tp / 794.5e12)
-    assert 0 <= number(chart, "hidden_share") <= 1 + 1e-9
+    assert value(chart, "product_s") == pytest.approx(2 * 8192 * 4096 * 28672 / tp / 794.5e12)
+    assert 0 <= value(chart, "hidden_share") <= 1 + 1e-9
 
 
 def test_identity_differs_only_where_gelu_comes_before_the_sum() -> None:
     for tp in (2, 4):
         chart = build("tp-identity", {"tp": tp})
-        assert number(chart, "largest") == 0
-        assert number(chart, "wrong") > 1
+        assert value(chart, "largest") == 0
+        assert value(chart, "wrong") > 1

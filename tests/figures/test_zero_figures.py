@@ -7,11 +7,12 @@ from typing import Any
 
 import pytest
 
-from figgen.charts import Chart, Curves, Diagram, Table, Timeline
+from figgen.charts import Curves, Diagram, Timeline
 from figgen.errors import InputError
 from figgen.figures.zero_flow import fsdp_timeline
 from figgen.registry import FIGURES, build
 from figgen.renderers import svg_diagram, text
+from tests.figures.reading import table, value
 
 ARGUMENTS: dict[str, dict[str, Any]] = {
     "state-redundancy": {},
@@ -26,16 +27,6 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "zero3-tokens": {},
     "state-homes": {},
 }
-
-
-def value(chart: Chart, name: str) -> float:
-    return float(chart.values[name].value)
-
-
-def table(name: str, **arguments: object) -> Table:
-    chart = build(name, arguments)
-    assert isinstance(chart, Table)
-    return chart
 
 
 @pytest.mark.parametrize("name", ARGUMENTS)
