@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from figgen.catalog.read import Entry, read_entries, referred
+from figgen.catalog.entry import Entry
+from figgen.catalog.read import read_entries, referred
 from figgen.catalog.schema import Value, choice, count, quantity, text
 from figgen.errors import InputError
 
@@ -175,22 +176,7 @@ def _link(entry: Entry) -> Link:
             expected=f"{wanted / 1e9:g} GB/s",
             got=bandwidth.printed,
         )
-    return Link(
-        name=entry.name,
-        title=entry.words["title"],
-        kind=entry.words["kind"],
-        per=entry.words["per"],
-        bandwidth=bandwidth,
-        latency=entry.values.get("latency"),
-        latency_cross_leaf=entry.values.get("latency_cross_leaf"),
-        peer_bandwidth=entry.values.get("peer_bandwidth"),
-        achieved_bandwidth=entry.values.get("achieved_bandwidth"),
-        vendor_chip_bandwidth=entry.values.get("vendor_chip_bandwidth"),
-        lanes=entry.optional("lanes"),
-        source=entry.source,
-        note=entry.note,
-        facts=entry.facts(),
-    )
+    return entry.fill(Link)
 
 
 def read_accelerators(
@@ -203,31 +189,16 @@ def read_accelerators(
 
 def _accelerator(entry: Entry, links: Mapping[str, Link]) -> Accelerator:
     _check_dense(entry)
-    optional = {name: entry.values.get(name) for name in (*DTYPES, *_OPTIONAL)}
-    return Accelerator(
-        name=entry.name,
-        title=entry.words["title"],
-        vendor=entry.words["vendor"],
-        year=entry.whole("year"),
-        hbm_capacity=entry.values["hbm_capacity"],
-        hbm_bandwidth=entry.values["hbm_bandwidth"],
+    return entry.fill(
+        Accelerator,
+        scale_up=referred(entry, "scale_up", links, "links.toml"),
+        scale_up_ports=entry.whole("scale_up_ports", 1),
         sparse_footnote=tuple(
             (dtype, entry.values[f"sparse_{dtype}"])
             for dtype in DTYPES
             if f"sparse_{dtype}" in entry.values
         ),
-        scale_up=referred(entry, "scale_up", links, "links.toml"),
-        scale_up_ports=entry.whole("scale_up_ports", 1),
-        scale_up_domain=entry.whole("scale_up_domain"),
-        topology=entry.words["topology"],
-        source=entry.source,
-        note=entry.note,
-        facts=entry.facts(),
-        **optional,
     )
-
-
-_OPTIONAL = ("measured_bf16", "measured_fp8", "hbm_package", "hbm_reported", "tdp")
 
 
 def _check_dense(entry: Entry) -> None:

@@ -5,12 +5,13 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
+from figgen.catalog.entry import Place
 from figgen.catalog.hardware import Accelerator, Link, read_accelerators, read_links
 from figgen.catalog.measurements import Measurement, read_measurements
 from figgen.catalog.models import Model, read_models
 from figgen.catalog.nccl import NcclTuning, read_nccl
 from figgen.catalog.presets import Preset, read_presets
-from figgen.catalog.read import Place, read_sources
+from figgen.catalog.read import read_sources
 from figgen.catalog.runs import Run, read_runs
 from figgen.catalog.sweep import SweepRow, read_sweep
 

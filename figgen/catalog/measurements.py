@@ -6,8 +6,9 @@ import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from figgen.catalog.entry import Place
 from figgen.catalog.hardware import Accelerator
-from figgen.catalog.read import Place, amount, parse_file, read_entry, referred
+from figgen.catalog.read import amount, parse_file, read_entry, referred
 from figgen.catalog.schema import choice, count, quantity, text
 
 FILE = "measurements.toml"
@@ -62,23 +63,15 @@ def read_measurements(
         given, fixed = ("ranks", "message") if over == "message" else ("message", "ranks")
         if given not in entry.values or fixed in entry.values:
             raise place.fault(f"over {over}", expected=f"{given} fixed, {fixed} in the points")
-        found[name] = Measurement(
-            name=name,
-            title=entry.words["title"],
-            collective=entry.words["collective"],
-            algorithm=entry.words.get("algorithm", ""),
+        found[name] = entry.fill(
+            Measurement,
             accelerator=(
                 referred(entry, "accelerator", accelerators, "accelerators.toml")
                 if "accelerator" in entry.words
                 else None
             ),
-            ranks=entry.optional("ranks"),
-            nodes=entry.whole("nodes"),
             message_bytes=entry.plain("message"),
-            over=over,
             points=_points(place.at("points"), listed, over),
-            source=entry.source,
-            note=entry.note,
         )
     return found
 

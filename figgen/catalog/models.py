@@ -6,7 +6,8 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from figgen.catalog.read import Entry, read_entries
+from figgen.catalog.entry import Entry
+from figgen.catalog.read import read_entries
 from figgen.catalog.schema import Value, choice, count, flag, text
 from figgen.errors import InputError
 from figgen.models.model_shape import (
@@ -167,22 +168,12 @@ def _model(entry: Entry) -> Model:
         shape = _shape(entry)
     except InputError as error:
         raise entry.place.fault(str(error)) from None
-    model = Model(
-        name=entry.name,
-        title=entry.words["title"],
-        released=_month(entry),
+    model = entry.fill(
+        Model,
         shape=shape,
-        positions=entry.words["positions"],
+        released=_month(entry),
         published_parameters=entry.values["parameters"],
         published_active=entry.values.get("active"),
-        tokens=entry.values.get("tokens"),
-        gpu_hours=entry.values.get("gpu_hours"),
-        trained_on=entry.words.get("trained_on", ""),
-        explained=entry.words.get("explained", ""),
-        explained_active=entry.words.get("explained_active", ""),
-        source=entry.source,
-        note=entry.note,
-        facts=entry.facts(),
     )
     _check_sum(entry, "parameters", model.parameters, model.explained)
     if model.published_active is not None:
@@ -203,26 +194,11 @@ def _shape(entry: Entry) -> ModelShape:
         missing = [key for key in keys if key not in given]
         if missing and len(missing) < len(keys):
             raise InputError(f"{keys[0]} needs all of {', '.join(keys)}", got=f"no {missing[0]}")
-    return ModelShape(
-        layers=entry.whole("layers"),
-        hidden=entry.whole("hidden"),
-        heads=entry.whole("heads"),
-        kv_heads=entry.whole("kv_heads"),
-        head_dim=entry.whole("head_dim"),
-        ffn_hidden=entry.whole("ffn_hidden"),
-        vocab=entry.whole("vocab"),
-        sequence=entry.whole("sequence"),
-        ffn=entry.words["ffn"],
-        norm=entry.words["norm"],
-        norms_per_layer=entry.whole("norms_per_layer", 2),
-        final_norm=entry.flags.get("final_norm", True),
-        qk_norm=entry.words.get("qk_norm", "none"),
-        bias=entry.flags.get("bias", False),
-        tied_embeddings=entry.flags.get("tied_embeddings", False),
+    return entry.fill(
+        ModelShape,
         learned_positions=entry.words["positions"] == "learned",
-        extra=entry.whole("extra"),
         experts=_experts(entry) if "experts" in given else None,
-        latent=_latent(entry) if "kv_rank" in given else None,
+        latent=entry.fill(LatentAttention) if "kv_rank" in given else None,
     )
 
 
@@ -234,11 +210,6 @@ def _experts(entry: Entry) -> ExpertShape:
         shared=entry.whole("shared_experts"),
         dense_layers=entry.whole("dense_layers"),
     )
-
-
-def _latent(entry: Entry) -> LatentAttention:
-    query_rank, kv_rank, nope, rope, value = (entry.whole(key) for key in _LATENT_KEYS)
-    return LatentAttention(query_rank, kv_rank, nope, rope, value)
 
 
 def _check_sum(entry: Entry, key: str, computed: int, explained: str) -> None:

@@ -6,7 +6,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from figgen.catalog.read import Place, read_entries
+from figgen.catalog.entry import Place
+from figgen.catalog.read import read_entries
 from figgen.catalog.schema import Key, Keys, Value, number, quantity
 from figgen.errors import InputError, unknown
 from figgen.models.nccl_tuning import TuningConstants
@@ -89,7 +90,7 @@ def read_nccl(content: str, sources: Mapping[str, str]) -> NcclTuning:
     missing = [name for name in TABLES if name not in entries]
     if missing:
         raise InputError("nccl.toml: a table is missing", expected=missing[0])
-    return NcclTuning(tuple((name, entry.facts()) for name, entry in entries.items()))
+    return NcclTuning(tuple((name, entry.facts) for name, entry in entries.items()))
 
 
 def _keys(place: Place, table: Mapping[str, Any]) -> Keys:

@@ -7,9 +7,10 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any, TypeAlias
 
+from figgen.catalog.entry import Entry, Place
 from figgen.catalog.hardware import Accelerator, Link
 from figgen.catalog.nccl import NcclTuning
-from figgen.catalog.read import Entry, Place, parse_file, read_entry, referred
+from figgen.catalog.read import parse_file, read_entry, referred
 from figgen.catalog.runs import Run
 from figgen.catalog.schema import Key, Keys, choice, count, text
 
@@ -168,7 +169,7 @@ def _preset(entry: Entry, known: _Known) -> Preset:
     if entry.words["kind"] == "hardware":
         return _hardware(entry, known)
     run = referred(entry, "run", known.runs, "the runs")
-    return TrainingPreset(entry.name, entry.words["title"], run, run.source, entry.note)
+    return entry.fill(TrainingPreset, run=run, source=run.source)
 
 
 def _map(entry: Entry) -> MapPreset:
@@ -186,21 +187,7 @@ def _map(entry: Entry) -> MapPreset:
                 expected=f"{world} = {nodes} nodes of {gpus_per_node}",
                 got=" · ".join(map(str, sizes)) + f" = {prod(sizes)}",
             )
-    return MapPreset(
-        name=entry.name,
-        title=entry.words["title"],
-        nodes=nodes,
-        gpus_per_node=gpus_per_node,
-        tp=size["tp"],
-        cp=size["cp"],
-        pp=size["pp"],
-        dp=size["dp"],
-        ep=size["ep"],
-        etp=etp,
-        edp=edp,
-        source=entry.source,
-        note=entry.note,
-    )
+    return entry.fill(MapPreset, **size, etp=etp, edp=edp)
 
 
 def _hardware(entry: Entry, known: _Known) -> HardwarePreset:
@@ -212,16 +199,11 @@ def _hardware(entry: Entry, known: _Known) -> HardwarePreset:
             expected=f"at most {accelerator.scale_up_domain}",
             got=gpus_per_node,
         )
-    return HardwarePreset(
-        name=entry.name,
-        title=entry.words["title"],
+    return entry.fill(
+        HardwarePreset,
         accelerator=accelerator,
         scale_up=accelerator.scale_up,
         nic=referred(entry, "nic", known.links, "links.toml"),
-        gpus_per_node=gpus_per_node,
-        nics_per_node=entry.whole("nics_per_node"),
         scale_up_latency_s=known.nccl.scale_up_latency_s,
         network_latency_s=known.nccl.network_latency_s,
-        source=entry.source,
-        note=entry.note,
     )

@@ -5,9 +5,9 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 from typing import Any, TypeVar
 
+from figgen.catalog.entry import Entry, Place
 from figgen.catalog.schema import Key, Keys, Value, wanted
 from figgen.errors import InputError, closest
 from figgen.units import parse_quantity
@@ -21,63 +21,6 @@ VALUE_KEYS = ("value", *PROVENANCE, "low", "high")
 
 
 Thing = TypeVar("Thing")
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where in the catalog something stands, for messages."""
-
-    file: str
-    entry: str
-    key: str = ""
-
-    def fault(
-        self, what: str, *, expected: str | None = None, got: object = None,
-        nearest: tuple[str, ...] = (),
-    ) -> InputError:  # fmt: skip
-        """The error for this place: "links.toml: [nvlink4] bandwidth: what …"."""
-        where = f"{self.file}: [{self.entry}]" + (f" {self.key}" if self.key else "")
-        return InputError(f"{where}: {what}", expected=expected, got=got, nearest=nearest)
-
-    def at(self, key: str) -> Place:
-        """The same entry, another key."""
-        return Place(self.file, self.entry, key)
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """One validated table: its values, words and flags, and the provenance of the whole."""
-
-    place: Place
-    source: str
-    seen: str
-    confidence: str
-    note: str
-    values: Mapping[str, Value] = field(default_factory=dict)
-    words: Mapping[str, str] = field(default_factory=dict)
-    flags: Mapping[str, bool] = field(default_factory=dict)
-
-    @property
-    def name(self) -> str:
-        return self.place.entry
-
-    def whole(self, key: str, default: int = 0) -> int:
-        """The count under `key`, or `default` where the entry does not give it."""
-        found = self.values.get(key)
-        return default if found is None else int(found.value)
-
-    def plain(self, key: str) -> float | None:
-        """The number under `key` in SI, or None."""
-        found = self.values.get(key)
-        return None if found is None else found.value
-
-    def optional(self, key: str) -> int | None:
-        """The count under `key`, or None."""
-        return self.whole(key) if key in self.values else None
-
-    def facts(self) -> tuple[tuple[str, Value], ...]:
-        """Every value with its provenance, in the file's order."""
-        return tuple(self.values.items())
 
 
 def parse_file(file: str, content: str) -> dict[str, dict[str, Any]]:

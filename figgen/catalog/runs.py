@@ -6,9 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
 
+from figgen.catalog.entry import Entry
 from figgen.catalog.hardware import DTYPES, Accelerator
 from figgen.catalog.models import Model
-from figgen.catalog.read import Entry, read_entries, referred
+from figgen.catalog.read import read_entries, referred
 from figgen.catalog.schema import Value, choice, count, quantity, text
 from figgen.errors import InputError
 from figgen.models.transformer import flops_per_token
@@ -144,41 +145,16 @@ def read_runs(
 
 def _run(entry: Entry, models: Mapping[str, Model], accelerators: Mapping[str, Accelerator]) -> Run:
     _check_layout(entry)
-    words, values = entry.words, entry.values
-    run = Run(
-        name=entry.name,
-        title=words["title"],
-        family=words["family"],
+    words = entry.words
+    run = entry.fill(
+        Run,
         model=referred(entry, "model", models, "the models"),
         accelerator=referred(entry, "accelerator", accelerators, "accelerators.toml"),
-        gpus=entry.optional("gpus"),
-        tp=entry.optional("tp"),
-        cp=entry.optional("cp"),
-        pp=entry.optional("pp"),
-        dp=entry.optional("dp"),
         ep=entry.whole("ep", 1),
         virtual_stages=entry.whole("virtual_stages", 1),
-        microbatch=entry.optional("microbatch"),
-        global_batch=entry.optional("global_batch"),
-        sequence=entry.whole("sequence"),
-        zero_stage=entry.optional("zero_stage"),
-        dtype=words["dtype"],
         precision=words.get("precision", words["dtype"]),
-        recompute=words.get("recompute", ""),
         attention=words.get("attention", "full"),
         flops_kind=words.get("flops_kind", "unstated"),
-        step_time=values.get("step_time"),
-        tokens_per_s=values.get("tokens_per_s"),
-        flops_rate=values.get("flops_rate"),
-        mfu=values.get("mfu"),
-        mfu_full_attention=values.get("mfu_full_attention"),
-        hfu=values.get("hfu"),
-        peak_memory=values.get("peak_memory"),
-        time_to_train=values.get("time_to_train"),
-        mfu_unchecked=words.get("mfu_unchecked", ""),
-        source=entry.source,
-        note=entry.note,
-        facts=entry.facts(),
     )
     _check_rates(entry, run)
     return run

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from figgen.catalog.read import Entry, Place, parse_file, read_entry
+from figgen.catalog.entry import Entry, Place
+from figgen.catalog.read import parse_file, read_entry
 from figgen.catalog.schema import count, flag, quantity, text
 
 FILE = "bloom-sweep.toml"
@@ -88,22 +89,12 @@ def _row(entry: Entry) -> SweepRow:
     out_of_memory = entry.flags.get("out_of_memory", False)
     if out_of_memory == ("step_time" in entry.values):
         raise entry.place.fault("a step time, or out of memory", expected="one of them")
-    return SweepRow(
+    return entry.fill(
+        SweepRow,
         line=int(line),
-        nodes=entry.whole("nodes"),
-        tp=entry.whole("tp"),
-        pp=entry.whole("pp"),
-        dp=entry.optional("dp"),
-        microbatch=entry.whole("microbatch"),
-        global_batch=entry.whole("global_batch"),
-        hidden=entry.optional("hidden"),
-        layers=entry.optional("layers"),
-        heads=entry.optional("heads"),
         zero_stage=entry.whole("zero_stage", 1),
         memory_bytes=entry.plain("memory"),
         step_time_s=entry.plain("step_time"),
         printed_flops_per_s=entry.plain("printed_flops_rate"),
-        out_of_memory=out_of_memory,
-        slip=entry.words.get("slip", ""),
         source=f"{entry.source}, line {line}",
     )
