@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from figgen.catalog import RUNS
 from figgen.catalog import run as catalog_run
 from figgen.charts import Axis, Bars, Column, Curves, Named, Scalar, Series, Table
 from figgen.errors import InputError
@@ -170,3 +171,40 @@ def published_scaling() -> Curves:
         series=tuple(series),
         values=values,
     )  # fmt: skip
+
+
+CHIPS = {"A100": ("a100",), "H100, H800": ("h100", "h800"), "Blackwell": ("b200", "b300", "gb200",
+         "gb300"), "TPU": ("tpu",)}  # fmt: skip
+"""Generations of accelerators, by how their names in the catalog begin."""
+
+
+@figure("mfu-by-gpus", explorable=True)
+def mfu_by_gpus() -> Curves:
+    """MFU of every published run, as printed or from its throughput, over its accelerators."""
+    points: dict[str, list[tuple[float, float]]] = {label: [] for label in CHIPS}
+    shares: dict[str, float] = {}
+    for name, found in RUNS.items():
+        if not found.gpus or (found.mfu is None and found.tokens_per_s_per_gpu is None):
+            continue
+        share = found.mfu.value if found.mfu else found.model_flops_utilisation()
+        label = next(k for k, starts in CHIPS.items() if found.accelerator.name.startswith(starts))
+        points[label].append((float(found.gpus), share))
+        shares[name] = share
+    large = [share for name, share in shares.items() if (RUNS[name].gpus or 0) >= 1000]
+    return Curves(
+        x=Axis(label="accelerators", scale="log2", spec=","),
+        y=Axis(label="MFU as published", low=0.0, high=0.8, spec=".0%"),
+        series=tuple(
+            line(label, [x for x, _ in found], [y for _, y in found], index, "points")
+            for index, (label, found) in enumerate(points.items())
+        ),
+        values={
+            "count": Named(len(shares)),
+            "least": Named(min(shares.values())),
+            "most": Named(max(shares.values())),
+            "lowest": Named(RUNS[min(shares, key=shares.__getitem__)].title),
+            "large": Named(len(large)),
+            "large_least": Named(min(large)),
+            "large_most": Named(max(large)),
+        },
+    )

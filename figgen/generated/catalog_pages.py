@@ -16,7 +16,35 @@ from figgen.generated.data_tables import (
     of_value,
     table,
 )
+from figgen.generated.fences import figure
 from figgen.units import format_quantity
+
+LADDER = figure(
+    "bandwidth-ladder",
+    "",
+    caption="From its memory to its network port an H100's bandwidth falls "
+    "{{ h100_span:.0f}}-fold; NVLink lies between.",
+    alt="Bars on a logarithmic axis for memory, NVLink, PCIe and InfiniBand of three generations. "
+    "H100: {{ h100_hbm:si }}, {{ h100_nvlink:si }}, {{ h100_pcie:si }}, {{ h100_infiniband:si }}.",
+)
+GROWTH = figure(
+    "model-growth",
+    "",
+    caption="{{ models }} of the models by the month of their publication, up to {{ largest:si }} "
+    "parameters; the steps are the most that one GPU of the time can train.",
+    alt="Points of parameters over years on a logarithmic axis, dense models and those with "
+    "experts, above a step line from {{ first_held:si }} to {{ last_held:si }}.",
+)
+PUBLISHED = figure(
+    "mfu-by-gpus",
+    "",
+    caption="The number of accelerators explains little of the utilisation: {{ large }} runs on a "
+    "thousand and more lie between {{ large_least:.0%}} and {{ large_most:.0%}}, all {{ count }} "
+    "between {{ least:.0%}} and {{ most:.0%}}. Each is held against the dense peak of its own "
+    "format; the lowest is {{ lowest }}.",
+    alt="Points of MFU over accelerators on a logarithmic axis, for A100, H100 and H800, Blackwell "
+    "and TPU.",
+)
 
 READING = (
     "Values are written as their source prints them, with the range where sources differ.\n"
@@ -68,8 +96,9 @@ def hardware_page() -> str:
         "Accelerators and links with dense peaks, memory and bandwidth of one direction, each "
         "value with its source.",
         "Peaks are dense and bandwidths are those of one direction, whatever the datasheet adds "
-        "up; the [conventions](conventions.md) say why.\n",
-        f"## Accelerators\n\n{chips}\n## Links\n\n"
+        "up; the [conventions](conventions.md) say why.\n"
+        "[](#fig-bandwidth-ladder) has the levels of three generations.\n",
+        f"{LADDER}\n## Accelerators\n\n{chips}\n## Links\n\n"
         "What a vendor prints for both directions is in a column of its own, and nothing computes "
         f"with it.\n\n{links}",
         (*catalog.ACCELERATORS.values(), *catalog.LINKS.values()),
@@ -137,8 +166,8 @@ def models_page() -> str:
         "Models",
         "Shapes of published models, with parameters as published and as summed from the shape.",
         "The sum of parameters is computed from the shape and tested against the published "
-        "count.\n",
-        f"{body}\n## Where the sum differs {{ data-search-exclude }}\n\n{explained}\n",
+        "count.\n[](#fig-model-growth) shows some of them over the years.\n",
+        f"{GROWTH}\n{body}\n## Where the sum differs {{ data-search-exclude }}\n\n{explained}\n",
         catalog.MODELS.values(),
         sources,
     )
@@ -192,8 +221,9 @@ def runs_page() -> str:
         "source.",
         "A dash is a number that was not published, and a run with a page of its own is linked.\n"
         "Rates are per accelerator; `counted` says whether a FLOP rate counts what the model "
-        "needs or what the hardware does, recomputation included.\n",
-        table("Runs", RUNS, rows, sources),
+        "needs or what the hardware does, recomputation included.\n"
+        "[](#fig-mfu-by-gpus) compares their utilisation.\n",
+        PUBLISHED + "\n" + table("Runs", RUNS, rows, sources),
         catalog.RUNS.values(),
         sources,
     )

@@ -9,6 +9,7 @@ from html import escape
 from pathlib import Path
 
 from figgen.errors import InputError
+from figgen.generated.fences import figure
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,9 +60,34 @@ def figure_coverage_page(entries: tuple[Planned, ...], titles: Mapping[str, str]
         "are not.\n---\n\n# Figure coverage\n\n"
         f"The guide was planned with {len(entries)} figures and tables.\n"
         f"{shown} of them are shown at the places named here, some of them merged or replaced by "
-        f"something better, and {reasons} were dropped for the reason in the last column.\n\n"
+        f"something better{f', and {reasons} were dropped' if reasons else ''}; the last column "
+        "says why.\n"
+        f"[](#fig-coverage-counts) counts them.\n\n{_counts(entries)}\n"
         f"| planned | shown at | note |\n|---|---|---|\n{rows}\n"
         "{: data-search-exclude }\n"
+    )
+
+
+FORMS = {"table": "table", "interactive": "plot to explore", "SVG": "picture"}
+"""Words of a planned form, the first that occurs decides, and what it is counted as."""
+
+
+def _counts(entries: tuple[Planned, ...]) -> str:
+    states: dict[str, list[int]] = {}
+    for entry in entries:
+        form = next((label for word, label in FORMS.items() if word in entry.form), "formula")
+        state = 2 if not entry.at else 1 if entry.note else 0
+        states.setdefault(form, [0, 0, 0])[state] += 1
+    names = sorted(states, key=lambda form: -sum(states[form]))
+    columns = zip(("as_planned", "changed", "dropped"), zip(*map(states.get, names), strict=True),
+                  strict=True)  # fmt: skip
+    return figure(
+        "coverage-counts",
+        "\n".join([f"forms: {names}", *(f"{name}: {list(counts)}" for name, counts in columns)]),
+        caption="{{ shown }} entries are shown as planned, {{ shown_with_a_note }} merged or "
+        "replaced with a note, {{ dropped }} dropped. By the form that was planned.",
+        alt="Bars of planned entries by form; {{ largest }} is the most frequent with {{ most }} "
+        "of {{ count }}.",
     )
 
 

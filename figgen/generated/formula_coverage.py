@@ -8,7 +8,7 @@ from html import escape
 
 from figgen.formulas import FORMULAS, TOPICS
 from figgen.formulas.coverage import Covered, coverage
-from figgen.generated.formulas import formula_link, formula_title, topic_title
+from figgen.generated.formulas import FORMULAS_BY_TOPIC, formula_link, formula_title, topic_title
 
 KINDS = {"model": "algorithm", "test": "test", "identity": "test of a law"}
 """What an entry is that is no formula."""
@@ -29,7 +29,9 @@ def coverage_page() -> str:
         f"{counts['identity']} are laws between formulas, "
         "computed or tested at the place named here.\n"
         f"The site has {len(FORMULAS.keys() - named)} formulas more, "
-        "which the catalogue counts with others or not at all.\n"
+        "which the catalogue counts with others or not at all; [](#fig-formula-topics) counts both "
+        "by topic.\n",
+        FORMULAS_BY_TOPIC,
     ]
     for topic in TOPICS:
         members = [

@@ -3,16 +3,39 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from html import escape
 from pathlib import Path
 from types import ModuleType
 
 from figgen.formulas import FORMULAS, TOPICS, domain_latex, evaluate, latex, worked
 from figgen.formulas.definition import Formula
+from figgen.generated.fences import figure
 
 Arguments = Mapping[str, float]
+
+SPELLED = {
+    "all reduce": "all-reduce", "all gather": "all-gather", "reduce scatter": "reduce-scatter",
+    "all to all": "all-to-all", "zero": "ZeRO", "zero2": "ZeRO-2", "gpipe": "GPipe",
+    "one f one b": "1F1B", "flops": "FLOPs", "swiglu": "SwiGLU", "power sgd": "PowerSGD",
+    "gpus": "GPUs",
+    **{word: word.upper() for word in (
+        "ccr", "cp", "dp", "fsdp", "gpt", "hsdp", "kv", "nccl", "nic", "pp", "tp",
+    )},
+}  # fmt: skip
+"""Words of a formula's name that readers see written otherwise."""
+
+
+FORMULAS_BY_TOPIC = figure(
+    "formula-topics",
+    "",
+    caption="{{ count:.0f}} formulas, {{ in_the_catalogue }} of them entries of the catalogue; "
+    "most belong to {{ largest }}.",
+    alt="Bars of formulas by topic, those in the catalogue and those beyond it; the longest is "
+    "{{ largest }} with {{ most }}.",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,12 +43,13 @@ class Known:
     """What pages about formulas take from outside of the package.
 
     `points` are arguments for a worked example, by formula; `uses` the pages that use a formula;
-    `titles` what pages are called.
+    `titles` what pages are called; `pictures` a figure with its introduction, by topic.
     """
 
     points: Mapping[str, Arguments]
     uses: Mapping[str, tuple[str, ...]]
     titles: Mapping[str, str]
+    pictures: Mapping[str, str] = field(default_factory=dict)
 
 
 def formula_pages(known: Known) -> dict[str, str]:
@@ -59,8 +83,10 @@ def formula_link(name: str) -> str:
 
 
 def formula_title(name: str) -> str:
-    """A formula's name as words."""
+    """A formula's name as words, spelled as the guide spells them."""
     words = name.replace("_", " ")
+    for plain, written in SPELLED.items():
+        words = re.sub(rf"\b{plain}\b", written, words)
     return words[0].upper() + words[1:]
 
 
@@ -75,7 +101,8 @@ def _index() -> str:
         "---\ndescription: Every formula of the guide by topic.\n---\n\n# Formulas\n\n"
         f"Every number of the guide comes from one of these {len(FORMULAS)} functions.\n"
         "The equation, the code that is tested and the script of the tools are one text.\n"
-        "Letters mean the same everywhere; the [notation](notation.md) lists them.\n"
+        "The [notation](notation.md) lists the letters, and [](#fig-formula-topics) counts the "
+        f"formulas by topic.\n\n{FORMULAS_BY_TOPIC}"
     ]
     for topic in TOPICS:
         entries = "\n".join(
@@ -95,7 +122,7 @@ def _topic_page(topic: ModuleType, known: Known) -> str:
     return (
         f"---\ndescription: {title}, the formulas with symbols, units, domain, source and a "
         f"worked example.\n---\n\n# {title}: formulas\n\n{escape(doc)}\n\n"
-        f"[All formulas](../formulas.md)\n{entries}"
+        f"[All formulas](../formulas.md)\n\n{known.pictures.get(slug(topic), '')}{entries}"
     )
 
 

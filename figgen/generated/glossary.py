@@ -3,15 +3,40 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from html import escape
 from typing import Any
 
 from figgen.formulas import FORMULAS, NOTATION
+from figgen.generated.fences import figure
 from figgen.generated.formulas import formula_link, formula_title
 
-MOST_LINKED = 4
+MOST_LINKED = 3
 """Formulas that a symbol's row links to; the others are on the topics' pages."""
+
+
+_NESTED = figure(
+    "nested-terms",
+    "preset: llama-3-405b-8k-16384",
+    caption="One run, taken apart three ways: {{ gpus:, }} GPUs are {{ nodes:, }} nodes, and also "
+    "{{ replicas }} replicas of {{ stages }} stages of {{ tp }} shards; a step of {{ tokens:si }} "
+    "tokens is {{ microbatches }} microbatches for every replica. {{ title }}.",
+    alt="Three ladders of boxes. GPUs: world size {{ gpus:, }}, node, rank. Model: {{ replicas }} "
+    "replicas, {{ stages }} stages, {{ tp }} shards. Batch: {{ sequences:, }} sequences, "
+    "{{ microbatches }} microbatches per replica, sequence.",
+)
+
+_SYMBOLS = figure(
+    "symbols-of-a-step",
+    "preset: deepseek-v3",
+    caption="The ranks of a job are one product for dense layers and another for experts, with P "
+    "in both, and the tokens of a step a third: {{ gpus:, }} GPUs hold {{ dp }} replicas and only "
+    "{{ edp }} copies of each expert, since EP is {{ ep }}. {{ title }}.",
+    alt="Three columns of boxes with symbol and value. Dense layers: T, C, D {{ dp }} and "
+    "P {{ pp }} make W {{ gpus:, }}. Experts: T of experts, E {{ ep }}, D of experts {{ edp }} and "
+    "P make the same W. A step: b, s, M and D make {{ tokens:si }} tokens.",
+)
 
 
 def glossary_page(terms: Mapping[str, Mapping[str, Any]], pages: Iterable[str]) -> str:
@@ -27,7 +52,9 @@ def glossary_page(terms: Mapping[str, Mapping[str, Any]], pages: Iterable[str]) 
     return (
         "---\ndescription: Terms of art of distributed training, in one sentence each.\n---\n\n"
         f"# Glossary\n\nThe guide uses these {len(terms)} terms in one sense and one spelling.\n"
-        "Symbols are in the [notation](notation.md).\n\n" + "\n".join(entries)
+        "Symbols are in the [notation](notation.md).\n"
+        "Most of the words name a way to take a job apart; [](#fig-nested-terms) shows how those "
+        f"nest.\n\n{_NESTED}\n" + "\n".join(entries)
     )
 
 
@@ -41,14 +68,22 @@ def notation_page() -> str:
     rows = "\n".join(_symbol_row(name) for name in NOTATION if _users(name))
     return (
         "---\ndescription: Every symbol of the guide with its meaning and unit.\n---\n\n"
-        "# Notation\n\nOne letter means one thing on every page.\n"
+        "# Notation\n\n[](#fig-symbols-of-a-step) has the letters that occur everywhere.\n"
+        f"Within a formula a letter means one thing; {_shared()} of the letters below mean another "
+        "thing in another topic, and have a row for each.\n"
         "Quantities are in SI units inside; bandwidths are those of one direction.\n"
         "The [conventions](conventions.md) say which of several customs the guide follows, and "
-        "the [glossary](glossary.md) explains the words.\n\n"
+        f"the [glossary](glossary.md) explains the words.\n\n{_SYMBOLS}\n"
         "| symbol | in code | meaning | unit | used by |\n|---|---|---|---|---|\n"
         f"{rows}\n"
         "{: data-search-exclude }\n"
     )
+
+
+def _shared() -> int:
+    """How many symbols stand for more than one argument."""
+    found = Counter(NOTATION[name].symbol for name in NOTATION if _users(name))
+    return sum(count > 1 for count in found.values())
 
 
 def _users(name: str) -> list[str]:

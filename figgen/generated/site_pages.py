@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from figgen.generated.borrowed import borrowed_figures
 from figgen.generated.catalog_pages import catalog_pages
 from figgen.generated.figure_coverage import figure_coverage_page, planned_figures
 from figgen.generated.formula_coverage import coverage_page
@@ -27,7 +28,9 @@ def site_pages(docs: Path | None, terms: Mapping[str, Mapping[str, Any]]) -> dic
     )
     tools = frozenset(path for path in written if path.startswith("tools/"))
     pages = {
-        **formula_pages(Known(points, pages_of_formulas(written), titles)),
+        **formula_pages(
+            Known(points, pages_of_formulas(written), titles, borrowed_figures(written, titles))
+        ),
         "reference/coverage.md": coverage_page(),
         "reference/notation.md": notation_page(),
         **preset_pages(tools),

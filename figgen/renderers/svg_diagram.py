@@ -66,7 +66,8 @@ def render_diagram(chart: Diagram) -> str:
         moved(_drawn(chart, places, routes, part), (0, 0), (x - part[0], line * (height + BELOW)))
         for part, (x, line) in zip(parts, rows, strict=True)
     ]
-    slim = max(x + right - left for (left, right), (x, _) in zip(parts, rows, strict=True)) + 1
+    used = [x + right - left for (left, right), (x, _) in zip(parts, rows, strict=True)]
+    slim = max(NARROW, max(used) + 1)
     tall = (rows[-1][1] + 1) * (height + BELOW) - BELOW
     return reflowing("diagram", (width, height), (slim, tall), "".join(drawn))
 

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from figgen.charts import Curves
 from figgen.errors import InputError
 from figgen.figures.utilization import (
     LOSSES,
@@ -49,7 +50,16 @@ def test_megascale_keeps_what_its_table_2_prints() -> None:
 
 
 @pytest.mark.parametrize(
-    "name", ["mfu-conventions", "mfu-printed", "wall-shares", "published-scaling"]
+    "name", ["mfu-conventions", "mfu-printed", "wall-shares", "published-scaling", "mfu-by-gpus"]
 )
 def test_figure_as_text(name: str, golden: Callable[[str, str], None]) -> None:
     golden(name, render(build(name, {})))
+
+
+def test_every_run_with_a_rate_and_a_size_is_a_point() -> None:
+    chart = build("mfu-by-gpus", {})
+    assert isinstance(chart, Curves)
+    points = [point for each in chart.series for point in zip(each.x, each.y, strict=True)]
+    assert len(points) == chart.values["count"].value >= 80
+    # Printed: PaLM on 6,144 TPU v4 (Chowdhery et al. 2022), MegaScale (Jiang et al. 2024).
+    assert {(6144, 0.462), (12288, 0.552)} <= set(points)

@@ -10,7 +10,13 @@ import pytest
 import yaml
 
 from figgen.formulas import FORMULAS, TOPICS, evaluate
-from figgen.generated.formulas import Known, formula_link, formula_pages, frozen_points
+from figgen.generated.formulas import (
+    Known,
+    formula_link,
+    formula_pages,
+    formula_title,
+    frozen_points,
+)
 from figgen.generated.uses import formulas_of_figure, pages_of_formulas
 
 POINTS = frozen_points(Path(__file__).parents[1] / "oracles" / "formula_points.json")
@@ -28,10 +34,15 @@ def test_every_topic_has_a_page_and_every_formula_its_place_on_it() -> None:
     assert len(PAGES) == len(TOPICS) + 1
     for name in FORMULAS:
         path, _, anchor = formula_link(name).partition("#")
-        assert (
-            f"## {name[0].upper()}{name[1:].replace('_', ' ')} {{ #{anchor} }}"
-            in (PAGES[f"reference/{path}"])
-        )
+        assert f"## {formula_title(name)} {{ #{anchor} }}" in PAGES[f"reference/{path}"]
+
+
+def test_titles_spell_words_as_the_guide_does() -> None:
+    shown = {name: formula_title(name) for name in FORMULAS}
+    assert shown["ring_all_reduce_time"] == "Ring all-reduce time"
+    assert shown["nccl_ring_latency"] == "NCCL ring latency"
+    assert shown["one_f_one_b_in_flight"] == "1F1B in flight"
+    assert len(set(shown.values())) == len(shown)
 
 
 def test_the_index_links_every_formula_and_keeps_the_anchors_of_the_single_page() -> None:

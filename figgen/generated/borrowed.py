@@ -1,0 +1,54 @@
+"""Figures of the guide that pages of formulas show again, as they stand there."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from figgen.errors import InputError
+from figgen.markdown.pages import fences
+
+BORROWED = {
+    "activation-memory": ("tensor-parallelism", "sp-memory"),
+    "alpha-beta": ("alpha-beta", "message-time"),
+    "collectives": ("ring-all-reduce", "ring-bus-bandwidth"),
+    "compute-and-roofline": ("communication-roofline", "communication-roofline"),
+    "context-parallel": ("context-parallelism", "cp-volume"),
+    "data-parallel": ("data-parallelism", "bucket-tradeoff"),
+    "experts": ("experts", "moe-ccr"),
+    "hierarchical-collectives": ("all-reduce-algorithms", "all-reduce-nic-bytes"),
+    "pipeline": ("pipeline-schedules", "bubble-curves"),
+    "placement": ("tensor-parallelism", "tp-step-bytes"),
+    "rank-mapping": ("rank-mapping", "rank-strides"),
+    "scale-and-state": ("why-distribute", "model-growth"),
+    "tensor-parallel": ("tensor-parallelism", "tp-volume"),
+}
+"""Topic -> the chapter and its figure that shows some of the topic's formulas at work."""
+
+
+def borrowed_figures(sources: Mapping[str, str], titles: Mapping[str, str]) -> dict[str, str]:
+    """A sentence and a fence by topic, for those whose chapter is among `sources`.
+
+    Raises InputError for a chapter that no longer has the figure.
+    """
+    found = {}
+    for topic, (chapter, name) in BORROWED.items():
+        path = f"guide/{chapter}.md"
+        if path in sources:
+            body = _fence(sources[path], path, name)
+            given = re.search(r"^id: (\S+)$", body, re.M)
+            found[topic] = (
+                f"[](#fig-{given[1] if given else name}), taken over from "
+                f"[{titles.get(path, path)}](../../{path}), shows some of them at work.\n\n"
+                f"```figure\n{body}\n```\n"
+            )
+    return found
+
+
+def _fence(source: str, path: str, name: str) -> str:
+    """The first fence of a figure, without the line that makes it a plot to explore."""
+    for fence in fences(source):
+        lines = fence.body.splitlines()
+        if f"figure: {name}" in lines:
+            return "\n".join(line for line in lines if not line.startswith("as: "))
+    raise InputError(f"figure {name!r}", expected=f"one on {path}")
