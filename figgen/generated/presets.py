@@ -112,8 +112,8 @@ def _head(preset: Preset, question: str, about: str, tools: frozenset[str]) -> s
     opened = [
         f"[Open it in the {name}](../../{path}?preset={preset.name})"
         for name, path in (("rank map", "tools/rank-map.md"), ("modeler", "tools/modeler.md"))
-        if path in tools and preset.name in _offered()
-        if name == "rank map" or preset.kind == "training"
+        if path in tools
+        if name == "modeler" or preset.name in _offered()
     ]
     links = " · ".join([*opened, "[All presets](../presets.md)"])
     return (
@@ -124,7 +124,7 @@ def _head(preset: Preset, question: str, about: str, tools: frozenset[str]) -> s
 
 @cache
 def _offered() -> frozenset[str]:
-    """Presets that the live tools know."""
+    """Presets that the rank map knows: those whose layout is published."""
     return frozenset(found["name"] for found in layouts())
 
 

@@ -45,7 +45,7 @@ async function answers(queries) {
     const sum = (values) => values.reduce((total, value) => total + value, 0);
     return {
       step: found.step, memory: found.memory, pipeline: found.pipeline,
-      commands: ["step", "memory"].map((verb) => commandOf(verb, a)), own: hasOwnNumbers(a), map: mapQuery(a),
+      commands: ["step", "memory"].map((verb) => commandOf(verb, a)), own: hasOwnNumbers(a), map: mapQuery(schema, catalog, a),
       parts: sum(partsOf(found).map(({ seconds }) => seconds)), sent: sum(transfersOf(found).map(({ bytes }) => bytes)),
       csv: [communicationCsv(found), memoryCsv(found)],
     };

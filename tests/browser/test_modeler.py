@@ -305,10 +305,22 @@ def test_page_is_reached_from_the_rank_map_with_its_layout(page: Page, site: str
     assert sizes == {"nodes": "4", "tp": "4", "pp": "2"}
     columns = page.locator(".modeler-columns")
     assert columns.evaluate("(box) => getComputedStyle(box).display") == "grid"
+    choose(page, "model", "llama-3-8b")
+    choose(page, "zero", "2")
+    page.wait_for_function("() => location.search.includes('zero=2')")
+    settled(page)
     page.locator("#modeler a[href*='rank-map/']").click()
     page.wait_for_function("() => location.pathname.endsWith('/tools/rank-map/')")
-    page.locator("#rank-map [name=tp]").wait_for()
-    assert page.locator("#rank-map [name=tp]").input_value() == "4"
+    tp = page.locator("#rank-map [name=tp]")
+    tp.wait_for()
+    assert tp.input_value() == "4"
+    tp.fill("2")
+    page.locator("#rank-map a[href*='modeler'][href*='tp=2']").click()
+    page.wait_for_function(f"() => location.pathname.endsWith('{PATH}')")
+    settled(page)
+    names = ("nodes", "tp", "pp", "model", "zero")
+    back = {name: page.locator(f"[name={name}]").input_value() for name in names}
+    assert back == {"nodes": "4", "tp": "2", "pp": "2", "model": "llama-3-8b", "zero": "2"}
 
 
 def test_page_survives_navigation_palette_and_a_narrow_window(

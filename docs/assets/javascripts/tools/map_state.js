@@ -4,7 +4,7 @@
 import { InputError } from "../engine/errors.js";
 import { CONVENTIONS } from "../engine/frameworks.js";
 import { layout } from "../engine/layout.js";
-import { SHARED_KEYS, choice, defaults, flag, parseQuery, shared, toQuery, whole } from "./state.js";
+import { CARRIED, SHARED_KEYS, choice, defaults, flag, parseQuery, shared, toQuery, whole } from "./state.js";
 
 /** What the GPUs can be coloured by, in the order of the buttons. */
 export const SHOWS = ["tp", "cp", "ep", "dp", "edp", "pp", "tp-cp", "dp-cp", "etp", "none"];
@@ -105,8 +105,19 @@ export function standIn(state, error, layouts) {
   return near ?? evaluate({ ...ofPreset(first), dp: null }).parallel;
 }
 
-/** The query by which another tool opens the same configuration. */
-export function handedOn(schema, state) {
+/** What the modeler's own choices were in an address, as they stand there. */
+export const carriedOf = (query) =>
+  [...new URLSearchParams(query)]
+    .filter(([key, value]) => key.startsWith(CARRIED) && key.length + value.length < 120)
+    .slice(0, 60);
+
+/** The query by which another tool opens the same configuration, with what is `carried` for it. */
+export function handedOn(schema, state, carried = []) {
+  if (carried.length) {
+    const own = carried.map(([key, value]) => [key.slice(CARRIED.length), value]);
+    const mine = [...SIZES, "order"].map((key) => [key, state[key] ?? "auto"]);
+    return new URLSearchParams(Object.fromEntries([...own, ...mine])).toString();
+  }
   const query = new URLSearchParams(toQuery(schema, state, { ...defaults(schema), nodes: undefined }));
   const said = state.preset ? SIZES : []; // by the name of the preset
   for (const key of [...query.keys()]) {

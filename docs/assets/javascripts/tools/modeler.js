@@ -7,7 +7,7 @@ import { modelerForm } from "./modeler_form.js";
 import { workedLines } from "./modeler_popover.js";
 import { evaluate } from "./modeler_model.js";
 import { results } from "./modeler_results.js";
-import { FIRST, fromQuery, ofPreset, presetsOf, queryOf, schemaOf } from "./modeler_state.js";
+import { FIRST, fromQuery, mapQuery, ofPreset, presetsOf, queryOf, schemaOf } from "./modeler_state.js";
 import { presetGroups } from "./modeler_fields.js";
 import { defaults, rewriteAddress } from "./state.js";
 import { spoken } from "./modeler_answer.js";
@@ -72,7 +72,14 @@ function build(root, signal, catalog) {
   const brief = el("p", { class: "modeler-brief", "aria-hidden": "true" });
   form.form.append(brief);
   const said = el("div", { class: "modeler-messages" });
-  const shown = results({ signal, say, apply: change, evaluate: (state) => evaluate(catalog, state), catalog });
+  const shown = results({
+    signal,
+    say,
+    apply: change,
+    evaluate: (state) => evaluate(catalog, state),
+    catalog,
+    mapQueryOf: (state) => mapQuery(schema, catalog, state),
+  });
   root.replaceChildren(
     bar.element,
     el(

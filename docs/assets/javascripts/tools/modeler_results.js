@@ -7,7 +7,7 @@ import { timeSection } from "./modeler_time.js";
 let later = null; // what is drawn below the screen, and what is computed when there is time
 
 /** Returns { answer, details, at(index), update(found, at, address) }. */
-export function results({ signal, say, apply, evaluate, catalog }) {
+export function results({ signal, say, apply, evaluate, catalog, mapQueryOf }) {
   const top = el("div", { class: "modeler-answer", role: "group", "aria-label": "Answer" });
   const details = el("div", { class: "modeler-details" });
   const section = (title, ...children) => {
@@ -51,7 +51,7 @@ export function results({ signal, say, apply, evaluate, catalog }) {
       ]);
       const [sections, traffics, { exploration }, { takeaway }] = await later;
       if (!take) {
-        take = takeaway(say);
+        take = takeaway(say, mapQueryOf);
         take.update(...taken);
         fill(away, [take.element]);
       }

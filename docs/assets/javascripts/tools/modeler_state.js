@@ -7,7 +7,7 @@ import { CONVENTIONS } from "../engine/frameworks.js";
 import { SCHEDULES } from "../engine/schedule.js";
 import { CONTEXT_EXCHANGES, RECOMPUTE, USUAL, ZERO_STAGES } from "../engine/setup.js";
 import { FFN_MATRICES, RECIPES } from "../engine/transformer.js";
-import { choice, defaults, flag, number, parseQuery, shared, toQuery, whole } from "./state.js";
+import { CARRIED, choice, defaults, flag, number, parseQuery, shared, toQuery, whole } from "./state.js";
 
 /** The value of a choice that stands for the reader's own numbers. */
 export const OWN = "own";
@@ -222,9 +222,13 @@ function one(schema, catalog, state) {
   return written(schema, state, { ...usual, model, nodes: undefined });
 }
 
-/** The address of the rank map for this layout, as a query. */
-export const mapQuery = (state) =>
-  new URLSearchParams(LAYOUT.filter((key) => state[key] !== null).map((key) => [key, state[key]])).toString();
+/** The address of the rank map for this layout, as a query; what the map has no use for is carried. */
+export function mapQuery(schema, catalog, state) {
+  const query = new URLSearchParams(LAYOUT.filter((key) => state[key] !== null).map((key) => [key, state[key]]));
+  const own = state.preset ? one(schema, catalog, state) : written(schema, state, { ...defaults(schema), model: "" });
+  for (const [key, value] of own) if (!LAYOUT.includes(key)) query.set(CARRIED + key, value);
+  return query.toString();
+}
 
 /** Orders that the selector offers, as [name, label]. */
 export const ORDERS = [...CONVENTIONS.values()].map(({ name, label }) => [name, label]);

@@ -1,7 +1,7 @@
 // What a reader takes away from the modeler: the link, the command line's JSON, tables, commands.
 
 import { button, copyText, download, el, field } from "./dom.js";
-import { commandOf, hasOwnNumbers, mapQuery } from "./modeler_state.js";
+import { commandOf, hasOwnNumbers } from "./modeler_state.js";
 
 const CHAPTERS = [
   ["Pipeline schedules", "guide/pipeline-schedules"],
@@ -11,8 +11,8 @@ const CHAPTERS = [
 
 const tables = () => import("./modeler_files.js");
 
-/** Returns { element, update(found, address) }. */
-export function takeaway(say) {
+/** `mapQueryOf(state)` is the query of the rank map. Returns { element, update(found, address) }. */
+export function takeaway(say, mapQueryOf) {
   let found = null;
   const copied = (read) => async (event) => {
     const pressed = event.currentTarget;
@@ -68,7 +68,7 @@ export function takeaway(say) {
     update(now, address) {
       found = now;
       link.value = address;
-      map.setAttribute("href", `../rank-map/?${mapQuery(now.state)}`);
+      map.setAttribute("href", `../rank-map/?${mapQueryOf(now.state)}`);
       for (const one of files.children) one.disabled = Boolean(now.error);
       commands.textContent = hasOwnNumbers(now.state)
         ? "# Your own numbers have no name on the command line: take the files."

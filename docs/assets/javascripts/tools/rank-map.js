@@ -8,7 +8,7 @@ import { makePage } from "./map_page.js";
 import { makeDetails, makeLegend, makeShows } from "./map_panels.js";
 import { makeStage } from "./map_stage.js";
 import {
-  evaluate, fromQuery, handedOn, named, queryOf, schemaOf, showsOf, standIn, within,
+  carriedOf, evaluate, fromQuery, handedOn, named, queryOf, schemaOf, showsOf, standIn, within,
 } from "./map_state.js";
 import { makeTable } from "./map_table.js";
 import { makeTakeaway, titleOf } from "./map_take.js";
@@ -28,6 +28,7 @@ function movedOf(parallel) {
 function build(root, signal, layouts) {
   const schema = schemaOf(layouts);
   let { state, problems } = fromQuery(schema, layouts, location.search);
+  const carried = carriedOf(location.search);
   let [shown, pointed, waiting] = [null, null, 0]; // the picture, the rank under the pointer
 
   const change = (partial) => {
@@ -100,11 +101,12 @@ function build(root, signal, layouts) {
 
   function remember() {
     clearTimeout(waiting);
-    const query = queryOf(schema, layouts, state);
+    const query = [queryOf(schema, layouts, state), new URLSearchParams(carried).toString()]
+      .filter(Boolean).join("&");
     const here = new URL(location.href);
     Object.assign(here, { search: query, hash: "" });
     take.setLink(here.href);
-    page.showLinks(handedOn(schema, state));
+    page.showLinks(handedOn(schema, state, carried));
     // Browsers limit how often an address may be rewritten.
     waiting = setTimeout(() => rewriteAddress(query), 150);
   }

@@ -76,6 +76,9 @@ export const shared = (presets, shows) => ({
 /** What the tools pass on to each other. */
 export const SHARED_KEYS = ["preset", "nodes", "gpus", "tp", "cp", "ep", "etp", "pp", "order", "show"];
 
+/** What an address brings along for the other tool, so that a reader who comes back finds it again. */
+export const CARRIED = "m.";
+
 /** Every key of `schema` with its default. */
 export const defaults = (schema) =>
   Object.fromEntries(Object.entries(schema).map(([key, kind]) => [key, kind.fallback]));
@@ -100,6 +103,7 @@ export function parseQuery(schema, query) {
   const [given, problems] = [{}, []];
   for (const [key, written] of new URLSearchParams(query)) {
     try {
+      if (key.startsWith(CARRIED)) continue;
       if (!Object.hasOwn(schema, key)) {
         const nearest = SHARED_KEYS.includes(key) ? [] : closest(key, Object.keys(schema), 1);
         if (!nearest.length) continue;
