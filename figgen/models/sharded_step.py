@@ -53,24 +53,22 @@ def sharded_step(
     found: list[ShardedAction] = []
     gathered: list[float] = []
     waiting: list[int] = []
-    busy_until = done = 0.0
+    free_at = done = 0.0
+
+    def send(kind: str, layer: int, phase: str, now: float, takes_s: float) -> float:
+        nonlocal free_at
+        start = max(free_at, now)
+        free_at = start + takes_s
+        found.append(ShardedAction(NETWORK, kind, layer, phase, start, free_at))
+        return free_at
 
     def gather(upto: int, now: float) -> None:
-        nonlocal busy_until
         while len(gathered) <= min(upto, len(work) - 1):
-            layer, phase = work[len(gathered)]
-            start = max(busy_until, now)
-            busy_until = start + gather_s
-            gathered.append(busy_until)
-            found.append(ShardedAction(NETWORK, GATHER, layer, phase, start, busy_until))
+            gathered.append(send(GATHER, *work[len(gathered)], now, gather_s))
 
     def scatter(now: float) -> None:
-        nonlocal busy_until
         while waiting:
-            start = max(busy_until, now)
-            busy_until = start + scatter_s
-            layer = waiting.pop(0)
-            found.append(ShardedAction(NETWORK, SCATTER, layer, BACKWARD, start, busy_until))
+            send(SCATTER, waiting.pop(0), BACKWARD, now, scatter_s)
 
     for index, (layer, phase) in enumerate(work):
         gather(index, done)
