@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from figgen.catalog import accelerator, model
+from figgen.catalog import Run, accelerator, model
 from figgen.charts import Column, Named, Scalar, Table
 from figgen.errors import InputError, check_between
 from figgen.figures.training_published import computed_mfu, published_step_s
@@ -39,28 +39,12 @@ def run_card(*, preset: str) -> Table:
     run, estimate, held = found.run, found.estimate, found.memory
     if run is None:
         raise InputError(f"preset {preset!r}", expected="one with a published run")
-    step_s, tokens = published_step_s(run), found.setup.microbatches
-    tokens *= found.setup.parallel.dp * found.setup.microbatch_size * found.setup.sequence
-    printed = run.model.published_parameters.value
-    peak = run.peak_memory.value if run.peak_memory else None
-    mfu = run.mfu.value if run.mfu else None
+    step_s = published_step_s(run)
     inside, between = _sent_bytes(estimate)
-    compared: tuple[tuple[str, float, float | None, str, str], ...] = (
-        ("parameters", run.model.parameters, printed, "param", "si"),
-        ("GPUs", found.setup.parallel.world_size, run.gpus, "1", ","),
-        ("tokens per step", tokens, run.tokens_per_step, "token", "si"),
-        ("step time", estimate.step_time_s, step_s, "s", "time"),
-        ("MFU", computed_mfu(found), mfu, "1", ".1%"),
-        ("memory of the fullest GPU", held.fullest.total_bytes, peak, "B", "bytes"),
-        ("bubble_fraction", estimate.bubble_fraction, None, "1", ".1%"),
-        ("exposed communication", estimate.exposed_s / estimate.step_time_s, None, "1", ".1%"),
-        ("sent per GPU inside the node", inside, None, "B", "bytes"),
-        ("sent per GPU between nodes", between, None, "B", "bytes"),
-    )
     rows: list[tuple[Scalar, ...]] = [("layout", _layout(found), NOTHING, NOTHING)]
     rows += [
         (what, _text(computed, unit, spec), _text(said, unit, spec), _difference(computed, said))
-        for what, computed, said, unit, spec in compared
+        for what, computed, said, unit, spec in _compared(found, run)
     ]
     values = {
         "gpus": Named(found.setup.parallel.world_size, "GPU"),
@@ -78,17 +62,34 @@ def run_card(*, preset: str) -> Table:
         values["published_step"] = Named(step_s, "s")
         values["difference"] = Named(estimate.step_time_s / step_s - 1)
         values["compared"] = Named(in_words(estimate.step_time_s / step_s - 1))
-    if mfu is not None:
-        values["published_mfu"] = Named(mfu)
-    return Table(
-        columns=(
-            Column(label="quantity"),
-            Column(label="computed"),
-            Column(label="published"),
-            Column(label="difference"),
-        ),
-        rows=tuple(rows),
-        values=values,
+    if run.mfu is not None:
+        values["published_mfu"] = Named(run.mfu.value)
+    columns = tuple(
+        Column(label=head) for head in ("quantity", "computed", "published", "difference")
+    )
+    return Table(columns=columns, rows=tuple(rows), values=values)
+
+
+def _compared(
+    found: TrainingStep, run: Run
+) -> tuple[tuple[str, float, float | None, str, str], ...]:
+    """What is computed of a run and, where it was, printed: (what, both values, unit, spec)."""
+    estimate, setup = found.estimate, found.setup
+    peak = run.peak_memory.value if run.peak_memory else None
+    mfu = run.mfu.value if run.mfu else None
+    inside, between = _sent_bytes(estimate)
+    exposed = estimate.exposed_s / estimate.step_time_s
+    return (
+        ("parameters", run.model.parameters, run.model.published_parameters.value, "param", "si"),
+        ("GPUs", setup.parallel.world_size, run.gpus, "1", ","),
+        ("tokens per step", setup.tokens_per_step, run.tokens_per_step, "token", "si"),
+        ("step time", estimate.step_time_s, published_step_s(run), "s", "time"),
+        ("MFU", computed_mfu(found), mfu, "1", ".1%"),
+        ("memory of the fullest GPU", found.memory.fullest.total_bytes, peak, "B", "bytes"),
+        ("bubble_fraction", estimate.bubble_fraction, None, "1", ".1%"),
+        ("exposed communication", exposed, None, "1", ".1%"),
+        ("sent per GPU inside the node", inside, None, "B", "bytes"),
+        ("sent per GPU between nodes", between, None, "B", "bytes"),
     )
 
 

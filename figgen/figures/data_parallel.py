@@ -202,10 +202,8 @@ def data_parallel_step(
     end = reduced + found.update_s
     slots = []
     for rank in range(ranks):
-        turn, ready = (
-            pace[rank] * found.forward_s,
-            pace[rank] * (found.forward_s + found.backward_s),
-        )
+        turn = pace[rank] * found.forward_s
+        ready = pace[rank] * (found.forward_s + found.backward_s)
         for start, stop, role, label in (
             (0.0, turn, "forward", "F"),
             (turn, ready, "backward", "B"),

@@ -99,6 +99,14 @@ def power_sgd_payload(model: str, rank: int) -> float:
     return sent
 
 
+SPARSE = {
+    "long": ("FP32 and 64-bit index", 4, 8),
+    "int": ("FP32 and 32-bit index", 4, 4),
+    "half": ("BF16 and 32-bit index", 2, 4),
+}
+"""What is sent of a kept element: in words, and bytes of its value and of its index."""
+
+
 @figure("gradient-compression")
 def gradient_compression(
     *,
@@ -114,38 +122,31 @@ def gradient_compression(
     if not 0 < kept_fraction < 1:
         raise InputError("kept_fraction", expected="between 0 and 1", got=kept_fraction)
     size = catalog_model(model).parameters
-    low = power_sgd_payload(model, low_rank)
-    kept = f"top {kept_fraction:.0%}"
     dense = {
-        "FP32": quantization_ratio(32, 32),
-        "BF16 or FP16": quantization_ratio(32, 16),
+        "fp32": ("FP32", quantization_ratio(32, 32)),
+        "bf16": ("BF16 or FP16", quantization_ratio(32, 16)),
         # A scale of 32 bits for every 256 elements.
-        "INT8, a scale per 256": quantization_ratio(32, 8 + 32 / 256),
-        "INT4, a scale per 256": quantization_ratio(32, 4 + 32 / 256),
-        "one bit, a scale per tensor": quantization_ratio(32, 1),
-        f"PowerSGD, rank {low_rank}, FP32 factors": size / low,
-    }
-    sparse = {
-        f"{kept}: FP32 and 64-bit index": (4, 8),
-        f"{kept}: FP32 and 32-bit index": (4, 4),
-        f"{kept}: BF16 and 32-bit index": (2, 4),
-    }
+        "int8": ("INT8, a scale per 256", quantization_ratio(32, 8 + 32 / 256)),
+        "int4": ("INT4, a scale per 256", quantization_ratio(32, 4 + 32 / 256)),
+        "one_bit": ("one bit, a scale per tensor", quantization_ratio(32, 1)),
+        "power_sgd": (
+            f"PowerSGD, rank {low_rank}, FP32 factors", size / power_sgd_payload(model, low_rank),
+        ),
+    }  # fmt: skip
     base = {dp: data_parallel_bytes(size, 2, dp) for dp in ranks}
     rows: list[tuple[Scalar, ...]] = []
     values = {"parameters": Named(size, "param"), "low_rank": Named(low_rank)}
-    for index, (name, ratio) in enumerate(dense.items()):
+    for key, (name, ratio) in dense.items():
         traffic = [data_parallel_bytes(size, FP32 / ratio, dp) / base[dp] for dp in ranks]
         rows.append((name, ratio, "all-reduce or its two halves", *traffic))
-        key = ("fp32", "bf16", "int8", "int4", "one_bit", "power_sgd")[index]
         values[f"{key}_ratio"] = Named(ratio)
-    for index, (name, (value_bytes, index_bytes)) in enumerate(sparse.items()):
+    for key, (name, value_bytes, index_bytes) in SPARSE.items():
         ratio = top_k_compression_ratio(FP32, kept_fraction, value_bytes, index_bytes)
         traffic = [
             top_k_all_gather_bytes(dp, kept_fraction, size, value_bytes, index_bytes) / base[dp]
             for dp in ranks
         ]
-        rows.append((name, ratio, "all-gather", *traffic))
-        key = ("long", "int", "half")[index]
+        rows.append((f"top {kept_fraction:.0%}: {name}", ratio, "all-gather", *traffic))
         values[f"{key}_ratio"] = Named(ratio)
         values[f"{key}_last"] = Named(traffic[-1])
         # (D − 1)·k·b equals 2·2·(D − 1)/D at this D.
