@@ -1,8 +1,9 @@
-"""The tools' engine in an empty page, without the site around it."""
+"""The tools' scripts in an empty page, without the site around them."""
 
 from __future__ import annotations
 
 import json
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,7 +23,7 @@ from tests.browser.site import ROOT, serve
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-ENGINE = ROOT / "docs" / "assets" / "javascripts" / "engine"
+SCRIPTS = ROOT / "docs" / "assets" / "javascripts"
 BLANK = '<!doctype html><html lang=en><head><meta charset="utf-8"><link rel=icon href=data:,>'
 RUN = """async ([module, suite, given]) => {
   const { suites } = await import(module);
@@ -30,30 +31,46 @@ RUN = """async ([module, suite, given]) => {
 }"""
 
 
+@pytest.fixture
+def instant(page: Page, site: str, site_folder: Path) -> Page:
+    """A page that the theme changes without loading it anew.
+
+    It does so for addresses of the site map, which tells of the published site.
+    """
+    text = (site_folder / "sitemap.xml").read_text(encoding="utf-8")
+    here = re.sub(r"(?<=<loc>)https?://[^/]+", site, text)
+    page.route("**/sitemap.xml", lambda route: route.fulfill(body=here, content_type="text/xml"))
+    return page
+
+
 @pytest.fixture(scope="session")
-def engine_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """An empty page under the site's security policy, beside the modules as plain files."""
-    folder = tmp_path_factory.mktemp("engine")
-    (folder / "engine").mkdir()
-    for path in ENGINE.iterdir():
-        # As it is published, so that what is tested is what a reader gets.
-        (folder / "engine" / path.name).write_text(lean(path.read_text()), encoding="utf-8")
-    for name in ("engine_suites.js", "engine_suites_training.js"):
-        shutil.copy(Path(__file__).with_name(name), folder)
-    (folder / "formulas.js").write_text(module(FORMULAS.values()), encoding="utf-8")
+def scripts_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """An empty page under the site's security policy, beside the engine, the tools and suites."""
+    folder = tmp_path_factory.mktemp("scripts")
+    for name in ("engine", "tools"):
+        (folder / name).mkdir()
+        for path in (SCRIPTS / name).iterdir():
+            # As it is published, so that what is tested is what a reader gets.
+            (folder / name / path.name).write_text(lean(path.read_text()), encoding="utf-8")
+    for suites in Path(__file__).parent.glob("*.js"):
+        shutil.copy(suites, folder)
     used = [FORMULAS[name] for name in imported_names(ROOT / "docs", "step-formulas.js")]
-    (folder / "step-formulas.js").write_text(functions_module(used), encoding="utf-8")
-    notes = notes_module(FORMULAS.values())
-    (folder / "formula-notes.js").write_text(notes, encoding="utf-8")
-    (folder / "catalog.json").write_text(configurations_json(), encoding="utf-8")
-    (folder / "index.html").write_text(with_security_policy(BLANK), encoding="utf-8")
+    written = {
+        "formulas.js": module(FORMULAS.values()),
+        "step-formulas.js": functions_module(used),
+        "formula-notes.js": notes_module(FORMULAS.values()),
+        "catalog.json": configurations_json(),
+        "index.html": with_security_policy(BLANK),
+    }
+    for name, content in written.items():
+        (folder / name).write_text(content, encoding="utf-8")
     with serve(folder) as served:
         yield served
 
 
 @pytest.fixture
-def ask(page: Page, engine_address: str) -> Ask:
-    """`ask(suite, cases)`: what the suite of engine_suites.js answers, in one evaluation."""
-    page.goto(f"{engine_address}/index.html")
-    module = f"{engine_address}/engine_suites.js"
-    return lambda suite, given: json.loads(page.evaluate(RUN, [module, suite, given]))
+def ask(request: pytest.FixtureRequest, page: Page, scripts_address: str) -> Ask:
+    """`ask(suite, cases)`: what a suite of the module's SUITES answers, in one evaluation."""
+    page.goto(f"{scripts_address}/index.html")
+    suites = f"{scripts_address}/{getattr(request.module, 'SUITES', 'engine_suites.js')}"
+    return lambda suite, given: json.loads(page.evaluate(RUN, [suites, suite, given]))

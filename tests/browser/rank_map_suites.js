@@ -1,4 +1,4 @@
-// What the modules of the rank map answer to the cases of test_rank_map_model.py, as JSON.
+// What the modules of the rank map answer to the cases of test_rank_map_{model,launch,state}.py, as JSON.
 
 import { InputError } from "./engine/errors.js";
 import { LAUNCHERS, readMegatron } from "./tools/launch.js";

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import re
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.browser.paths import PIPELINE, RANKS
 
@@ -53,7 +52,7 @@ def test_library_comes_only_after_the_click_and_only_once(
     other = page.locator("figure.figgen:has(.fig-explore)").nth(1)
     explore(other)
     assert count(fetched) == 1
-    assert page.locator(".js-plotly-plot").count() == 2
+    expect(page.locator(".js-plotly-plot")).to_have_count(2)
 
 
 def test_back_to_the_figure_restores_it(page: Page, site: str) -> None:
@@ -62,13 +61,13 @@ def test_back_to_the_figure_restores_it(page: Page, site: str) -> None:
     still = figure.locator(".fig-picture .fig-scroll")
     before = still.inner_html()
     explore(figure)
-    assert not still.is_visible()
+    expect(still).to_be_hidden()
     button = figure.get_by_role("button", name="Back to the figure")
-    assert button.evaluate("(e) => e === document.activeElement"), "the keyboard's place is kept"
+    expect(button).to_be_focused()  # the keyboard's place is kept
     page.keyboard.press("Enter")
-    assert still.is_visible()
+    expect(still).to_be_visible()
     assert still.inner_html() == before
-    assert page.locator(".fig-plot").count() == 0
+    expect(page.locator(".fig-plot")).to_have_count(0)
     explore(figure)
 
 
@@ -78,14 +77,11 @@ def test_page_of_the_home_figure_keeps_its_promise(page: Page, site: str) -> Non
 
 
 @pytest.fixture
-def instant(page: Page, site: str, site_folder: Path) -> Page:
-    """The theme changes pages without loading them only if the site map has their address."""
-    text = (site_folder / "sitemap.xml").read_text(encoding="utf-8")
-    here = re.sub(r"(?<=<loc>)https?://[^/]+", site, text)
-    page.route("**/sitemap.xml", lambda route: route.fulfill(body=here, content_type="text/xml"))
-    page.goto(f"{site}{PIPELINE}", wait_until="networkidle")
-    page.evaluate("window.stayed = true")
-    return page
+def ready(instant: Page, site: str) -> Page:
+    """The page on pipeline schedules, where the theme is ready to change pages."""
+    instant.goto(f"{site}{PIPELINE}", wait_until="networkidle")
+    instant.evaluate("window.stayed = true")
+    return instant
 
 
 def leave(page: Page) -> None:
@@ -96,53 +92,51 @@ def leave(page: Page) -> None:
     assert page.evaluate("window.stayed"), "the theme loaded the page anew"
 
 
-def test_instant_navigation_away_and_back(instant: Page, fetched: list[str]) -> None:
-    explore(explorable(instant))
-    leave(instant)
-    assert instant.locator(".js-plotly-plot").count() == 0
-    instant.go_back()
-    instant.wait_for_url(f"**{PIPELINE}")
-    instant.locator("h1", has_text="Pipeline").wait_for()
-    assert instant.evaluate("window.stayed"), "the theme loaded the page anew"
-    figure = explorable(instant)
-    assert figure.locator(".fig-picture svg").first.is_visible()
+def test_instant_navigation_away_and_back(ready: Page, fetched: list[str]) -> None:
+    explore(explorable(ready))
+    leave(ready)
+    expect(ready.locator(".js-plotly-plot")).to_have_count(0)
+    ready.go_back()
+    ready.wait_for_url(f"**{PIPELINE}")
+    ready.locator("h1", has_text="Pipeline").wait_for()
+    assert ready.evaluate("window.stayed"), "the theme loaded the page anew"
+    figure = explorable(ready)
+    expect(figure.locator(".fig-picture svg").first).to_be_visible()
     explore(figure)
-    assert instant.locator(".js-plotly-plot").count() == 1
+    expect(ready.locator(".js-plotly-plot")).to_have_count(1)
     assert count(fetched) == 1
 
 
 @pytest.mark.parametrize("away", [False, True])
-def test_closed_plot_is_not_kept_in_memory(instant: Page, away: bool) -> None:
+def test_closed_plot_is_not_kept_in_memory(ready: Page, away: bool) -> None:
     """All of it by script: a locator of Playwright's would itself keep what it has found."""
     press = "document.querySelector('.fig-explore').click()"
-    instant.evaluate(press)
+    ready.evaluate(press)
+    ready.wait_for_function("() => !!document.querySelector('.fig-scroll[hidden]')")
+    ready.evaluate("void (window.left = new WeakRef(document.querySelector('.fig-plot')))")
+    assert ready.evaluate("window.left.deref().isConnected")
+    leave(ready) if away else ready.evaluate(press)
+    collector = ready.context.new_cdp_session(ready)
     for _ in range(200):
-        if instant.evaluate("!!document.querySelector('.fig-scroll[hidden]')"):
-            break
-        instant.wait_for_timeout(50)
-    instant.evaluate("void (window.left = new WeakRef(document.querySelector('.fig-plot')))")
-    assert instant.evaluate("window.left.deref().isConnected")
-    leave(instant) if away else instant.evaluate(press)
-    collector = instant.context.new_cdp_session(instant)
-    for _ in range(40):
         collector.send("HeapProfiler.collectGarbage")
-        if instant.evaluate("window.left.deref() === undefined"):
+        if ready.evaluate("window.left.deref() === undefined"):
             break
-        instant.wait_for_timeout(50)
-    assert instant.evaluate("window.left.deref() === undefined")
+        ready.wait_for_timeout(50)
+    assert ready.evaluate("window.left.deref() === undefined")
 
 
-def test_leaving_while_the_plot_loads_is_no_error(instant: Page) -> None:
+def test_leaving_while_the_plot_loads_is_no_error(ready: Page) -> None:
     held: list[Route] = []
-    instant.route(f"**/{LIBRARY}", lambda route: held.append(route))
-    explorable(instant).get_by_role("button", name="Explore").click()
-    instant.get_by_role("button", name="Loading").wait_for()
-    leave(instant)
+    ready.route(f"**/{LIBRARY}", lambda route: held.append(route))
+    explorable(ready).get_by_role("button", name="Explore").click()
+    ready.get_by_role("button", name="Loading").wait_for()
+    leave(ready)
     while not held:
-        instant.wait_for_timeout(20)
+        ready.wait_for_timeout(20)
     held[0].continue_()
-    instant.wait_for_timeout(500)
-    assert instant.locator(".js-plotly-plot").count() == 0
+    ready.wait_for_function("() => window.Plotly")
+    ready.evaluate("() => new Promise((done) => setTimeout(done, 100))")
+    assert ready.locator(".js-plotly-plot").count() == 0
 
 
 def test_plot_that_cannot_be_loaded_leaves_the_figure(
@@ -153,8 +147,8 @@ def test_plot_that_cannot_be_loaded_leaves_the_figure(
     figure = explorable(page)
     figure.get_by_role("button", name="Explore").click()
     figure.get_by_role("button", name="could not be loaded").wait_for()
-    assert figure.locator(".fig-picture svg").first.is_visible()
-    assert page.locator(".fig-plot").count() == 0
+    expect(figure.locator(".fig-picture svg").first).to_be_visible()
+    expect(page.locator(".fig-plot")).to_have_count(0)
     assert [error for error in page_errors if "ERR_FAILED" not in error] == []
     page_errors.clear()
     page.unroute(f"**/{LIBRARY}")
@@ -162,30 +156,25 @@ def test_plot_that_cannot_be_loaded_leaves_the_figure(
     figure.locator(".fig-plot .main-svg").first.wait_for()
 
 
-def inks(page: Page, plot: Locator) -> tuple[str, str]:
-    """The colour of the plot's axis numbers, and the colour that they should have."""
-    shown = plot.locator(".xtick text").first.evaluate("(e) => getComputedStyle(e).fill")
-    wanted = page.evaluate(
-        """() => {
-          const probe = document.createElement("i");
-          probe.style.color = "var(--fig-muted)";
-          document.body.append(probe);
-          const colour = getComputedStyle(probe).color;
-          probe.remove();
-          return colour;
-        }"""
-    )
-    return shown, wanted
+INK = """() => getComputedStyle(document.querySelector(".fig-plot .xtick text")).fill"""
+# Whether the numbers at the axis have the colour that they should have.
+IN_INK = """() => {
+  const probe = document.createElement("i");
+  probe.style.color = "var(--fig-muted)";
+  document.body.append(probe);
+  const wanted = getComputedStyle(probe).color;
+  probe.remove();
+  return getComputedStyle(document.querySelector(".fig-plot .xtick text")).fill === wanted;
+}"""
 
 
 def test_colours_follow_the_palette(page: Page, site: str) -> None:
     page.emulate_media(color_scheme="light")
     page.goto(f"{site}{PIPELINE}")
-    plot = explore(explorable(page))
-    light = inks(page, plot)
-    assert light[0] == light[1]
+    explore(explorable(page))
+    page.wait_for_function(IN_INK)
+    light = page.evaluate(INK)
     page.locator("label[title='Switch to dark']").click()
     page.locator("body[data-md-color-scheme=slate]").wait_for()
-    page.wait_for_timeout(300)
-    dark = inks(page, plot)
-    assert dark[0] == dark[1] != light[1]
+    page.wait_for_function(IN_INK)
+    assert page.evaluate(INK) != light

@@ -11,61 +11,17 @@ import math
 import random
 import re
 import shlex
-import shutil
-from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pytest
 
 from figgen.__main__ import main
-from figgen.configurations import configurations_json
 from figgen.edition import JOINED
-from figgen.formulas import FORMULAS, module
-from figgen.formulas.javascript import functions_module
-from figgen.formulas.notes import notes_module
-from figgen.page import with_security_policy
-from figgen.scripts import imported_names, lean
-from tests.browser.conftest import BLANK, RUN
 from tests.browser.engine import Ask
-from tests.browser.site import ROOT, serve
 
-if TYPE_CHECKING:
-    from playwright.sync_api import Page
-
-SCRIPTS = ROOT / "docs" / "assets" / "javascripts"
+SUITES = "modeler_suites.js"
 FIRST = "nodes=12&tp=8&pp=4&microbatches=8"
-
-
-@pytest.fixture(scope="module")
-def address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """An empty page under the site's security policy, beside the engine and the tools."""
-    folder = tmp_path_factory.mktemp("modeler")
-    for name in ("engine", "tools"):
-        (folder / name).mkdir()
-        for path in (SCRIPTS / name).iterdir():
-            (folder / name / path.name).write_text(lean(path.read_text()), encoding="utf-8")
-    shutil.copy(Path(__file__).with_name("modeler_suites.js"), folder)
-    used = [FORMULAS[name] for name in imported_names(ROOT / "docs", "step-formulas.js")]
-    written = {
-        "formulas.js": module(FORMULAS.values()),
-        "step-formulas.js": functions_module(used),
-        "formula-notes.js": notes_module(FORMULAS.values()),
-        "catalog.json": configurations_json(),
-        "index.html": with_security_policy(BLANK),
-    }
-    for name, content in written.items():
-        (folder / name).write_text(content, encoding="utf-8")
-    with serve(folder) as served:
-        yield served
-
-
-@pytest.fixture
-def ask(page: Page, address: str) -> Ask:
-    """`ask(suite, cases)`: what the suite of modeler_suites.js answers, in one evaluation."""
-    page.goto(f"{address}/index.html")
-    run = f"{address}/modeler_suites.js"
-    return lambda suite, given: json.loads(page.evaluate(RUN, [run, suite, given]))
 
 
 def printed(command: str) -> Any:

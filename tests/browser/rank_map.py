@@ -1,0 +1,32 @@
+"""The page of the rank map for its tests: how it is opened, and when it has settled."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+MAP = "/tools/rank-map/"
+# Runs in the page: whatever would be downloaded is kept as text instead.
+KEEP_FILES = """() => {
+  window.kept = [];
+  URL.createObjectURL = (blob) => { window.kept.push(blob); return "data:,"; };
+}"""
+NEXT_FRAME = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
+# A change is drawn in the next frame; the address follows when the reader pauses.
+REWRITTEN = "() => document.querySelector('.map-share input').value === location.href"
+
+
+def opened(page: Page, site: str, query: str = "") -> Page:
+    page.set_viewport_size({"width": 1366, "height": 900})
+    page.goto(f"{site}{MAP}{query}")
+    page.locator(".map-box").wait_for()
+    return page
+
+
+def query_of(page: Page) -> str:
+    """The query of the address once it has been rewritten."""
+    page.evaluate(NEXT_FRAME)
+    page.wait_for_function(REWRITTEN)
+    return str(page.evaluate("location.search"))

@@ -1,0 +1,179 @@
+"""What the rank map writes for launchers and reads of their lines, as their frameworks read it."""
+
+from __future__ import annotations
+
+import itertools
+import math
+import re
+from collections import Counter
+from typing import Any
+
+import numpy as np
+
+from figgen.models.layout import ParallelLayout, layout
+from figgen.models.mesh import groups
+from tests.browser.engine import Ask
+from tests.browser.rank_map_cases import PRESETS, expected, laid_out, random_states
+
+SUITES = "rank_map_suites.js"
+
+
+# What was written for a launcher, read as its framework reads it.
+def megatron_arguments(text: str) -> dict[str, int]:
+    given = {name: int(size) for name, size in re.findall(r"--([\w-]+) (\d+)", text)}
+    assert set(given) <= {
+        "nnodes", "nproc-per-node", "tensor-model-parallel-size", "context-parallel-size",
+        "pipeline-model-parallel-size", "expert-model-parallel-size", "expert-tensor-parallel-size",
+    }  # fmt: skip
+    return given
+
+
+def meshes(text: str) -> dict[str, Any]:
+    """The device meshes of a PyTorch program: an array of ranks each, and its axes."""
+    found = {}
+    for name, shape, names in re.findall(
+        r'^(\w+) = init_device_mesh\("cuda", (\(.*?\)), mesh_dim_names=(\(.*?\))\)$', text, re.M
+    ):
+        sizes = tuple(int(size) for size in re.findall(r"\d+", shape))
+        axes = re.findall(r"\w+", names)
+        found[name] = (np.arange(math.prod(sizes)).reshape(sizes), axes)
+    return found
+
+
+def rows_of(ranks: Any, axes: list[str], axis: str) -> set[tuple[int, ...]]:
+    lines = np.moveaxis(ranks, axes.index(axis), -1).reshape(-1, ranks.shape[axes.index(axis)])
+    return {tuple(line) for line in lines.tolist()}
+
+
+def deepspeed_experts(grid: Any, ep: int, split: bool) -> set[tuple[int, ...]]:
+    """EP groups of DeepSpeed's MoE layer over (pipe, data, model), as deepspeed/utils/groups.py:
+
+    neighbours of a stage, or of the data ranks of one model rank where experts are split too.
+    """
+    ranks = np.moveaxis(grid, 1, 2) if split else grid
+    return {tuple(group) for group in ranks.reshape(-1, ep).tolist()}
+
+
+def check_pytorch(parallel: ParallelLayout, text: str) -> str:
+    for name, (ranks, axes) in meshes(text).items():
+        mesh = parallel.dense if name == "dense" else parallel.expert
+        for axis in axes:
+            assert rows_of(ranks, axes, axis) == set(groups(mesh, axis)), axis
+    return "pytorch"
+
+
+def check_megatron(parallel: ParallelLayout, text: str) -> str:
+    given = megatron_arguments(text)
+    same = layout(
+        nodes=given["nnodes"], gpus_per_node=given["nproc-per-node"],
+        tp=given["tensor-model-parallel-size"], cp=given.get("context-parallel-size", 1),
+        pp=given["pipeline-model-parallel-size"], ep=given.get("expert-model-parallel-size", 1),
+        etp=given.get("expert-tensor-parallel-size"),
+        order="tp-cp-ep-pp-dp" if "--use-tp-pp-dp-mapping" in text else "megatron",
+    )  # fmt: skip
+    for axis in ("tp", "cp", "dp", "pp"):
+        assert groups(same.dense, axis) == groups(parallel.dense, axis)
+    if parallel.ep > 1:
+        assert groups(same.expert, "ep") == groups(parallel.expert, "ep")
+    return "megatron"
+
+
+def check_deepspeed(parallel: ParallelLayout, text: str) -> str:
+    pp, mp, dp = map(int, re.findall(r"num_(?:pp|mp|dp)=(\d+)", text))
+    grid = np.arange(parallel.world_size).reshape(pp, dp, mp)  # pipe, data, model
+    for axis in ("tp", "pp"):
+        assert rows_of(grid, ["pp", "dp", "tp"], axis) == set(groups(parallel.dense, axis))
+    if parallel.ep == 1:
+        return "deepspeed"
+    split = "enable_expert_tensor_parallelism=True" in text
+    assert deepspeed_experts(grid, parallel.ep, split) == set(groups(parallel.expert, "ep"))
+    return "deepspeed-split" if split else "deepspeed-whole"
+
+
+def check_torchtitan(parallel: ParallelLayout, text: str) -> str:
+    degrees = dict(re.findall(r"--parallelism\.(\w+)_degree (\d+)", text))
+    size = {name: int(degree) for name, degree in degrees.items()}
+    grid = np.arange(parallel.world_size).reshape(
+        size["pipeline_parallel"], size["data_parallel_shard"],
+        size["context_parallel"], size["tensor_parallel"],
+    )  # fmt: skip
+    assert rows_of(grid, ["pp", "dp", "cp", "tp"], "dp") == set(groups(parallel.dense, "dp"))
+    assert size["expert_parallel"] == parallel.ep
+    # Both are required: torchtitan/config/manager.py.
+    assert "-m torchtitan.train --module $MODULE --config $CONFIG" in text
+    return "torchtitan"
+
+
+CHECKS = {
+    "pytorch": check_pytorch, "megatron": check_megatron, "deepspeed": check_deepspeed,
+    "torchtitan": check_torchtitan,
+}  # fmt: skip
+
+
+def test_launch_options_place_every_rank_where_the_picture_does(ask: Ask) -> None:
+    valid = [s for s in random_states(2, 250) if "rows" in expected(s)]
+    states = [*valid, *(s for s in PRESETS if s["nodes"] * s["gpus"] <= 2048)]
+    states += [
+        {"nodes": 2, "gpus": 8, "tp": tp, "cp": 1, "ep": ep, "etp": etp, "pp": pp}
+        | {"dp": None, "order": order}
+        for tp, ep, pp, order in itertools.product(
+            (2, 4), (2, 4), (1, 2), ("megatron", "deepspeed")
+        )
+        for etp in (1, tp)
+        if 16 % (tp * ep * pp) == 0
+    ]
+    counted: Counter[str] = Counter()
+    for state, answer in zip(states, ask("launched", states), strict=True):
+        for name, text in answer["found"].items():
+            if text:
+                counted[CHECKS[name](laid_out(state), text)] += 1
+        if answer["found"]["megatron"]:
+            assert answer["back"]["problems"] == []
+    assert {*CHECKS, "deepspeed-split", "deepspeed-whole"} == counted.keys()
+    assert min(counted.values()) >= 10, counted
+
+
+def test_megatron_options_are_read_back_as_they_were_written(ask: Ask) -> None:
+    states = [s for s in [*random_states(3, 200), *PRESETS[:12]] if "rows" in expected(s)]
+    answers = [a for a in ask("launched", states) if a["found"]["megatron"]]
+    assert len(answers) > 40
+    for answer in answers:
+        assert answer["back"]["changes"] is not None
+        assert answer["back"]["aside"] in ([], ["--node-rank", "--master-addr"])
+    # In Megatron's own order the layout that is read is the one that was written, whole.
+    own = [state for state in states if state["order"] == "megatron"]
+    assert len(own) > 20
+    assert all(answer["again"] for answer in ask("launched", own))
+
+
+def test_what_a_pasted_command_line_does_not_say_of_the_layout_is_named(ask: Ask) -> None:
+    text = """TP=8
+    torchrun --nnodes=4 --nproc_per_node 8 pretrain_gpt.py --tensor-model-parallel-size $TP \\
+      --pipeline-model-parallel-size "2" --bf16 --num-layers 32 --use-tp-pp-dp-mapping"""
+    cases = [
+        text,
+        "--tensor-model-parallel-size two",
+        "--tensor-model-parallel-size",
+        "--tensor-parallel-size 8 --context-parallel-size 2",
+        "srun --nodes 3 --ntasks-per-node 8 x --tensor-model-parallel-size 0",
+        "<img src=x onerror=alert(1)>",
+        "",
+        # Options of Megatron-LM@d98e8a64 that are about parallelism and move no rank.
+        "--nnodes 2 --sequence-parallel --hierarchical-context-parallel-sizes 2 4 "
+        "--pipeline-model-parallel-layout E|tt*4|L --pipeline-model-parallel-comm-backend nccl "
+        "--num-virtual-stages-per-pipeline-rank 2 --num-layers-per-virtual-pipeline-stage 1 "
+        "--data-parallel-sharding-strategy optim --overlap-moe-expert-parallel-comm",
+        "--nnodes 2 --use-tp-pp-dp-maping",
+    ]
+    good, bad, missing, slip, zero, hostile, empty, others, typed = ask("pasted", cases)
+    assert (others["problems"], len(others["aside"])) == ([], 8)
+    assert "did you mean --use-tp-pp-dp-mapping" in typed["problems"][0]
+    assert good["changes"] == {
+        "nodes": 4, "gpus": 8, "tp": 8, "cp": 1, "ep": 1, "etp": None, "pp": 2, "dp": None,
+        "order": "megatron-tp-pp-dp",
+    }  # fmt: skip
+    assert (good["aside"], good["problems"]) == (["--bf16", "--num-layers"], [])
+    assert "got 'two'" in bad["problems"][0]
+    assert slip["changes"]["cp"] == 2
+    assert "did you mean --tensor-model-parallel-size" in slip["problems"][0]
+    assert [answer["changes"] for answer in (bad, missing, zero, hostile, empty)] == [None] * 5
