@@ -16,8 +16,10 @@ from tests.browser import chromium as finder
 from tests.browser import site as built
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Page
+    from playwright.sync_api import Browser, BrowserContext, Page
 
+PATIENCE_MS = 30_000  # for what comes in a tenth of a second on a machine with nothing else to do
+LONGEST = ("test_serve", "test_determinism", "test_published", "test_strict_build")
 IN_CI = os.environ.get("CI", "").lower() not in ("", "0", "false")
 
 hypothesis.settings.register_profile("ci", derandomize=True, deadline=None, database=None)
@@ -41,10 +43,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     for item in items:
         if "chromium" in getattr(item, "fixturenames", ()):
             item.add_marker("browser")
+    items.sort(key=begins_late)
     if config.getoption("--update-golden"):
         kept = [item for item in items if "golden" in getattr(item, "fixturenames", ())]
         config.hook.pytest_deselected(items=[item for item in items if item not in kept])
         items[:] = kept
+
+
+def begins_late(item: pytest.Item) -> tuple[bool, bool]:
+    """What takes long comes first, lest one worker is at it when the others have finished."""
+    return item.path.stem not in LONGEST, "browser" not in item.keywords
 
 
 @pytest.fixture
@@ -64,19 +72,36 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
 @pytest.fixture(scope="session")
 def chromium(request: pytest.FixtureRequest) -> Iterator[Browser]:
     """A running Chromium, sandboxed unless this is root."""
-    from playwright.sync_api import sync_playwright
+    from playwright.sync_api import expect, sync_playwright
 
     path = finder.find()
     if path is None and request.config.getoption("--require-browser"):
         pytest.fail("no Chromium found; `make test` provides one", pytrace=False)
     if path is None:
         pytest.skip("no Chromium found; `make test` provides one")
+    expect.set_options(timeout=PATIENCE_MS)
     with sync_playwright() as playwright:
         browser = playwright.chromium.launch(
             executable_path=path, args=finder.flags(), chromium_sandbox=not finder.is_root()
         )
         yield browser
         browser.close()
+
+
+@pytest.fixture(scope="session")
+def profile(chromium: Browser) -> Iterator[BrowserContext]:
+    """The profile of all pages: to make one for each takes as long as many a test."""
+    with chromium.new_context() as context:
+        context.set_default_timeout(PATIENCE_MS)
+        yield context
+
+
+@pytest.fixture(scope="session")
+def unscripted_profile(chromium: Browser) -> Iterator[BrowserContext]:
+    """The profile of a reader who has switched JavaScript off."""
+    with chromium.new_context(java_script_enabled=False) as context:
+        context.set_default_timeout(PATIENCE_MS)
+        yield context
 
 
 @pytest.fixture
@@ -86,8 +111,8 @@ def page_errors() -> list[str]:
 
 
 @pytest.fixture
-def page(chromium: Browser, page_errors: list[str]) -> Iterator[Page]:
-    """A page in a fresh context.
+def page(profile: BrowserContext, page_errors: list[str]) -> Iterator[Page]:
+    """A page that remembers nothing of earlier ones.
 
     The test fails at its end on an uncaught exception, a console error, or a request that was
     meant for another machine.
@@ -102,36 +127,55 @@ def page(chromium: Browser, page_errors: list[str]) -> Iterator[Page]:
         if address.scheme not in ("data", "blob", "about") and address.hostname != "127.0.0.1":
             page_errors.append(f"third-party request: {request.url}")
 
-    context = chromium.new_context()
-    context.set_default_timeout(10_000)
-    context.on("request", note_request)
-    context.on("console", note_console)
-    context.on("weberror", lambda error: page_errors.append(f"uncaught: {error.error}"))
-    yield context.new_page()
-    context.close()
+    def note_exception(error: Any) -> None:
+        page_errors.append(f"uncaught: {error.error}")
+
+    notes = {"request": note_request, "console": note_console, "weberror": note_exception}
+    for event, note in notes.items():
+        profile.on(event, note)
+    with profile.new_page() as opened:
+        yield opened
+        forget(opened)
+    for event, note in notes.items():
+        profile.remove_listener(event, note)
     assert not page_errors, "\n".join(page_errors)
+
+
+def forget(page: Page) -> None:
+    """Clear what the site keeps for the next visit, such as the chosen palette."""
+    address = urlsplit(page.url)
+    if address.scheme == "http":
+        what = {"origin": f"http://{address.netloc}", "storageTypes": "local_storage"}
+        page.context.new_cdp_session(page).send("Storage.clearDataForOrigin", what)
+
+
+@pytest.fixture
+def unscripted(unscripted_profile: BrowserContext) -> Iterator[Page]:
+    """A page in a browser whose reader has switched JavaScript off."""
+    with unscripted_profile.new_page() as opened:
+        yield opened
 
 
 @pytest.fixture
 def axe() -> Callable[..., list[str]]:
     """`axe(page)`: what axe-core finds wrong, as `rule: selector` for each element.
 
-    `tags` are the only rules to run, by tag or by name; `also` names further rules that axe-core
-    leaves out by default, `without` rules to leave out.
+    `tags` are the only rules to run, by tag or by name; `without` are rules to leave out, `within`
+    is the part of the page to look at.
     """
     from axe_playwright_python.sync_playwright import Axe
 
     def violations(
         page: Page,
         tags: tuple[str, ...] = (),
-        also: tuple[str, ...] = (),
         without: tuple[str, ...] = (),
+        within: str | None = None,
     ) -> list[str]:
         options: dict[str, Any] = {"resultTypes": ["violations"]}
-        options["rules"] = {name: {"enabled": name in also} for name in (*also, *without)}
+        options["rules"] = {name: {"enabled": False} for name in without}
         if tags:
             options["runOnly"] = list(tags)
-        found = Axe().run(page, options=options).response["violations"]
+        found = Axe().run(page, context=within, options=options).response["violations"]
         return [f"{rule['id']}: {node['target']}" for rule in found for node in rule["nodes"]]
 
     return violations

@@ -6,10 +6,11 @@ import contextlib
 import fcntl
 import http.server
 import os
+import shutil
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -19,18 +20,55 @@ ROOT = Path(__file__).parents[2]
 PUBLISHING_VARIABLES = ("SITE_URL", "REPO_URL", "EDIT_URI")
 # The day that the site map gives to every page.
 SOURCE_DATE_EPOCH = "1767225600"
-BUILD_TIMEOUT_S = 300
+BUILD_TIMEOUT_S = 600
+FEW_PAGES = """INHERIT: mkdocs.yml
+nav: [{sources}]
+exclude_docs: |
+  *.toml
+  /appendix/
+  /overrides/
+  /reference/
+validation:
+  anchors: ignore
+  not_found: ignore
+  unrecognized_links: ignore
+"""
 
 
-def build(directory: Path, root: Path = ROOT, **settings: str) -> str:
+def copy_of_the_project(folder: Path) -> Path:
+    """What the site is made from, in a folder where it can be edited."""
+    for name in ("docs", "figgen", "hooks", "tests/oracles"):
+        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+    shutil.copy(ROOT / "mkdocs.yml", folder)
+    return folder
+
+
+def few_pages(folder: Path, sources: Collection[str]) -> str:
+    """Keep only these pages in a copy of the project; the configuration that builds them.
+
+    Without the reference and the tools that takes a third of the time.
+    """
+    docs = folder / "docs"
+    for path in docs.rglob("*.md"):
+        if path.relative_to(docs).as_posix() not in sources:
+            path.unlink()
+    shutil.rmtree(docs / "assets" / "javascripts" / "tools")
+    (folder / "few.yml").write_text(FEW_PAGES.format(sources=", ".join(sources)), encoding="utf-8")
+    return "few.yml"
+
+
+def build(
+    directory: Path, root: Path = ROOT, configuration: str = "mkdocs.yml", **settings: str
+) -> str:
     """Build the site into `directory`; what mkdocs said if that failed, else the empty string.
 
     `root` is the folder of the sources, `settings` are environment variables for this build.
     """
     environment = {k: v for k, v in os.environ.items() if k not in PUBLISHING_VARIABLES}
+    options = ("--strict", "--config-file", configuration, "--site-dir", str(directory))
     fixed = {"NO_MKDOCS_2_WARNING": "1", "SOURCE_DATE_EPOCH": SOURCE_DATE_EPOCH}
     done = subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(directory)],
+        [sys.executable, "-m", "mkdocs", "build", *options],
         cwd=root,
         env={**environment, **fixed, **settings},
         stdin=subprocess.DEVNULL,

@@ -13,13 +13,11 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, Locator, Page
 
 
-@pytest.fixture(params=[True, False], ids=["scripted", "unscripted"])
+@pytest.fixture(params=["profile", "unscripted_profile"], ids=["scripted", "unscripted"])
 def reader(request: pytest.FixtureRequest, chromium: Browser) -> Iterator[Page]:
     """A page with and without JavaScript: tabs and switches must not need it."""
-    context = chromium.new_context(java_script_enabled=request.param)
-    context.set_default_timeout(10_000)
-    yield context.new_page()
-    context.close()
+    with request.getfixturevalue(request.param).new_page() as page:
+        yield page
 
 
 def style(element: Locator, name: str) -> str:

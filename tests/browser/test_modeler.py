@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.browser.test_modeler_model import printed, same
 
@@ -109,7 +110,7 @@ def test_first_example_shows_the_source_s_cases_and_each_number_its_line(
     assert line.get_by_role("link", name="bubble_fraction").get_attribute("href") is not None
     assert axe(page, without=("color-contrast",)) == []
     page.keyboard.press("Escape")
-    assert not line.is_visible()
+    expect(line).to_be_hidden()
 
     before = card(page, 0)
     tip.get_by_role("button", name="Apply").click()
@@ -207,25 +208,22 @@ def test_bad_input_is_refused_in_words_with_buttons_that_mend_it(
 ) -> None:
     page = opened("?tp=<img src=x>&nodes=4&pp=3&model=constructor&b.zero=9")
     said = page.locator("#modeler .tool-message")
-    assert said.count() == 2
-    assert "cannot be read" in said.first.inner_text()
+    expect(said).to_have_count(2)
+    expect(said.first).to_contain_text("cannot be read")
     assert page.locator("#modeler img").count() == 0
-    assert "cannot be computed" in said.nth(1).inner_text()
+    expect(said.nth(1)).to_contain_text("cannot be computed")
     assert card(page, 0).startswith("Step time 3.14 s"), "the defaults are shown"
     said.nth(1).get_by_role("button").first.click()
-    page.wait_for_function("() => location.search.includes('nodes=4') || location.search !== ''")
-    settled(page)
-    assert said.count() == 0
+    expect(said).to_have_count(0)
 
     choose(page, "tp", "7")
-    said.first.wait_for()
-    assert "expected a divisor" in said.first.inner_text()
-    assert page.locator(".modeler-answer.is-stale").count() == 1
+    expect(said.first).to_contain_text("expected a divisor")
+    expect(page.locator(".modeler-answer.is-stale")).to_have_count(1)
     said.first.get_by_role("button").first.click()
     said.first.wait_for(state="detached")
     choose(page, "tp", "eight")
-    assert "expected a whole number" in said.first.inner_text()
-    assert page.locator("[name=tp]").get_attribute("aria-invalid") == "true"
+    expect(said.first).to_contain_text("expected a whole number")
+    expect(page.locator("[name=tp]")).to_have_attribute("aria-invalid", "true")
     choose(page, "tp", "8")
     said.first.wait_for(state="detached")
     page = opened("")
@@ -292,7 +290,7 @@ def test_keyboard_alone_reaches_and_changes_everything(opened: Callable[[str], P
     page.keyboard.press("Enter")
     page.locator("#modeler-how").wait_for()
     page.keyboard.press("Escape")
-    assert page.evaluate("document.activeElement.dataset.how") == "step"
+    expect(page.locator("[data-how=step]").first).to_be_focused()
 
 
 def test_page_is_reached_from_the_rank_map_with_its_layout(page: Page, site: str) -> None:
