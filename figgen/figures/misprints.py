@@ -113,7 +113,9 @@ def _of_layouts() -> tuple[Misprint, ...]:
             float(largest_replicated_model(80 * GB, 1, 16)),
         ),
         Misprint("ZeRO-1 of 10B parameters on eight GPUs", 50 * GB, float(zero)),
-        Misprint("Bubble of four stages, four microbatches", 0.75, float(bubble_fraction(4, 4))),
+        Misprint(
+            "Idle share of four stages, four microbatches", 0.75, float(bubble_fraction(4, 4))
+        ),
     )
 
 

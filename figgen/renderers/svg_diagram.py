@@ -37,6 +37,9 @@ SLIM = NARROW * TEXT / MIN_TEXT
 APART, BELOW = 4, 18
 """px of empty space between two parts of a diagram at least, and between them on a phone."""
 
+TALLEST = 800
+"""px up to which parts below each other can still be compared."""
+
 
 def unit(chart: Diagram) -> float:
     """px per grid unit: the column's width shared out, but never more than `LARGEST_UNIT`."""
@@ -57,18 +60,18 @@ def render_diagram(chart: Diagram) -> str:
     width = max([chart.width * scale, *(x + 7 for x, _ in corners)]) + 1
     height = max([chart.height * scale, *(y + 7 for _, y in corners)]) + 1
     parts = _parts(places, routes)
-    if width <= SLIM or len(parts) == 1 or max(right - left for left, right in parts) > SLIM:
-        return figure(
-            "diagram", width, height, _drawn(chart, places, routes, (-math.inf, math.inf))
-        )
     rows = _stacked(parts)
+    tall = (rows[-1][1] + 1) * (height + BELOW) - BELOW
+    fitting = max(right - left for left, right in parts) <= SLIM and tall <= TALLEST
+    if width <= SLIM or len(parts) == 1 or not fitting:
+        whole = _drawn(chart, places, routes, (-math.inf, math.inf))
+        return figure("diagram", width, height, whole)
     drawn = [
         moved(_drawn(chart, places, routes, part), (0, 0), (x - part[0], line * (height + BELOW)))
         for part, (x, line) in zip(parts, rows, strict=True)
     ]
     used = [x + right - left for (left, right), (x, _) in zip(parts, rows, strict=True)]
     slim = max(NARROW, max(used) + 1)
-    tall = (rows[-1][1] + 1) * (height + BELOW) - BELOW
     return reflowing("diagram", (width, height), (slim, tall), "".join(drawn))
 
 

@@ -99,7 +99,7 @@ def _closest(chart: Timeline, scale: float) -> float:
     """px per unit of time that keep every label that `scale` has room for."""
     return max(
         (
-            (text_width(slot.label) + 2.01) / (slot.end - slot.start)
+            (text_width(slot.label) + 1.02) / (slot.end - slot.start)
             for slot in chart.slots
             if _holds(slot, scale)
         ),
@@ -108,7 +108,7 @@ def _closest(chart: Timeline, scale: float) -> float:
 
 
 def _holds(slot: Slot, scale: float) -> bool:
-    return bool(slot.label) and text_width(slot.label) + 2 <= (slot.end - slot.start) * scale
+    return bool(slot.label) and text_width(slot.label) + 1 <= (slot.end - slot.start) * scale
 
 
 def _lane(chart: Timeline, lane: int, slots: Sequence[Slot], strip: _Strip, figure_id: str) -> str:

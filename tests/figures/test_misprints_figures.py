@@ -24,7 +24,7 @@ BY_HAND = {
     "A GPT-3 layer's tensor-parallel bytes, TP 8": 352.3e6,
     "Largest model that 80 GB hold replicated": 5e9,
     "ZeRO-1 of 10B parameters on eight GPUs": 55e9,
-    "Bubble of four stages, four microbatches": 3 / 7,
+    "Idle share of four stages, four microbatches": 3 / 7,
 }
 
 

@@ -130,3 +130,5 @@ def test_parts_that_nothing_joins_stand_below_each_other_on_a_phone() -> None:
     assert len(list(apart.iter("path"))) == 4
     whole = svg.render(diagram(*four, links=(*joined, link("b", "c"))), "d")
     assert "fig-reflow" not in whole
+    high = Diagram(boxes=tuple(four), links=joined, width=12, height=14)
+    assert "fig-reflow" not in svg.render(high, "d")
