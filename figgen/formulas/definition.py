@@ -36,6 +36,11 @@ class Formula:
     module: str
     line: int
 
+    @property
+    def topic(self) -> str:
+        """The module as addresses write it: `tensor-parallel`."""
+        return self.module.rpartition(".")[2].replace("_", "-")
+
 
 FORMULAS: dict[str, Formula] = {}
 

@@ -78,8 +78,7 @@ def topic_title(topic: ModuleType) -> str:
 
 def formula_link(name: str) -> str:
     """The place of a formula, from `reference/`."""
-    topic = FORMULAS[name].module.rpartition(".")[2].replace("_", "-")
-    return f"formulas/{topic}.md#{name}"
+    return f"formulas/{FORMULAS[name].topic}.md#{name}"
 
 
 def formula_title(name: str) -> str:

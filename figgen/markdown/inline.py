@@ -71,8 +71,7 @@ class ValueInline(InlineProcessor):
         if computed.evaluation is None or self.page.url is None:
             return ""
         formula = computed.evaluation.formula
-        topic = formula.module.rpartition(".")[2].replace("_", "-")
-        return f"{self.page.to(f'reference/formulas/{topic}')}/#{formula.name}"
+        return f"{self.page.to(f'reference/formulas/{formula.topic}')}/#{formula.name}"
 
     def _note(self, computed: Computed, shown: str, text: str) -> None:
         if self.named is None and self.page.path:
