@@ -136,7 +136,8 @@ def halving_doubling_all_reduce_time(
     )
 
 
-@formula(symbol="S_i", unit="B", source=MPICH)
+# No group has so many steps; without the bound a step of 1e9 asks for a power of as many digits.
+@formula(symbol="S_i", unit="B", source=MPICH, where="step < 64")
 def halving_step_bytes(message_bytes: Number, step: Number) -> Number:
     """Bytes that a rank sends at step i of recursive halving (doubling runs it backwards)."""
     return message_bytes / 2 ** (step + 1)

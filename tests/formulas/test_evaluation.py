@@ -74,3 +74,9 @@ def test_fraction_is_a_number() -> None:
 def test_result_beyond_floating_point_is_refused() -> None:
     with pytest.raises(InputError, match="has no value there"):
         evaluate("growth_for_loss_ratio", loss_ratio=1e300)
+
+
+def test_a_step_that_no_group_has_is_refused_at_once() -> None:
+    assert evaluate("halving_step_bytes", message_bytes=8, step=2).value == 1
+    with pytest.raises(InputError, match="halving_step_bytes is not defined there"):
+        evaluate("halving_step_bytes", message_bytes=1e9, step=10**12)
