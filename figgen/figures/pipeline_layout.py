@@ -16,10 +16,10 @@ from figgen.formulas.placement import pipeline_rank_bytes
 from figgen.models.stage_placement import Placement, looping, v_shape
 from figgen.registry import figure
 
-FULL = 10.0
-"""Grid units of the column's width."""
+RANK = 1.15
+"""Grid units from rank to rank, so that four fit on a phone."""
 
-MOST_RANKS = 6
+MOST_RANKS = 4
 
 
 @figure("layer-map")
@@ -36,38 +36,36 @@ def layer_map(*, layers: int = 24, stages: int = 4, chunks: int = 2) -> Diagram:
     boxes: list[Box] = []
     links: list[Link] = []
     values: dict[str, Named] = {"layers": Named(layers), "stages": Named(stages)}
-    y = 0.0
+    left, high = 0.0, chunks * 0.75 + 0.55
     for title, placement in (("interleaved", looping(stages, chunks)), ("V", v_shape(stages))):
         words = [_layers_of(placement, stage, layers) for stage in range(placement.stages)]
-        rows = placement.stages // stages
-        turn = ", then back to rank 0" if placement.name == "looping" else ", then back up"
-        head = f"{title}: ranks 0 to {stages - 1} from left to right{turn}"
+        turn = "then back to rank 0" if placement.name == "looping" else "then back up"
+        heads = (f"{title}: layers on ranks 0 to {stages - 1}", f"from left to right, {turn}")
         boxes.append(
-            Box(name=title, lines=(head,), x=0, y=y, width=FULL, height=rows * 0.85 + 0.25,
-                frame=True)
+            Box(name=title, lines=heads, x=left, y=0, width=stages * RANK,
+                height=high, frame=True)
         )  # fmt: skip
-        wide = FULL / stages
         for stage, rank in enumerate(placement.rank_of_stage):
             chunk = placement.stages_of_rank(rank).index(stage)
             boxes.append(
-                Box(name=f"{title} {stage}", lines=(words[stage],), x=rank * wide + 0.3,
-                    y=y + 0.4 + chunk * 0.85, width=wide - 0.6, height=0.5, role="pp")
+                Box(name=f"{title} {stage}", lines=(words[stage],), x=left + rank * RANK + 0.18,
+                    y=0.65 + chunk * 0.75, width=RANK - 0.36, height=0.5, role="pp")
             )  # fmt: skip
             # The way round from the last rank to the first would cross the boxes between.
             if stage and placement.rank_of_stage[stage - 1] <= rank + 1:
                 links.append(Link(source=f"{title} {stage - 1}", target=f"{title} {stage}"))
         values[f"first_{title.lower()}"] = Named(
-            " and ".join(words[stage] for stage in placement.stages_of_rank(0))
+            " and ".join(f"layers {words[stage]}" for stage in placement.stages_of_rank(0))
         )
-        y += rows * 0.85 + 0.45
+        left += stages * RANK + 0.4
     return Diagram(
-        boxes=tuple(boxes), links=tuple(links), width=FULL, height=y - 0.2, values=values
+        boxes=tuple(boxes), links=tuple(links), width=left - 0.4, height=high, values=values
     )
 
 
 def _layers_of(placement: Placement, stage: int, layers: int) -> str:
     each = layers // placement.stages
-    return f"layers {stage * each + 1}–{(stage + 1) * each}"
+    return f"{stage * each + 1}–{(stage + 1) * each}"
 
 
 @figure("stage-messages")
@@ -84,14 +82,14 @@ def stage_messages(
     if layers % stages:
         raise InputError("layers", expected=f"a multiple of {stages}", got=layers)
     message = float(pipeline_boundary_bytes(microbatch_size, sequence, hidden, 2))
-    each, wide = layers // stages, FULL / stages
+    each = layers // stages
     boxes = tuple(
         Box(
             name=f"stage {stage}",
-            lines=(f"rank {stage}", f"layers {stage * each + 1}–{(stage + 1) * each}"),
-            x=stage * wide,
-            y=0.25,
-            width=wide - 0.95,
+            lines=(f"rank {stage}", "layers", f"{stage * each + 1}–{(stage + 1) * each}"),
+            x=stage * (RANK + 0.15),
+            y=0.1,
+            width=RANK - 0.35,
             height=0.9,
             role="pp",
         )
@@ -108,7 +106,13 @@ def stage_messages(
         "stages": Named(stages),
         "layers": Named(layers),
     }
-    return Diagram(boxes=boxes, links=tuple(links), width=FULL, height=1.4, values=values)
+    return Diagram(
+        boxes=boxes,
+        links=tuple(links),
+        width=stages * (RANK + 0.15) - 0.5,
+        height=1.1,
+        values=values,
+    )
 
 
 @figure("pipeline-volumes")
