@@ -226,6 +226,12 @@ def test_bad_input_is_refused_in_words_with_buttons_that_mend_it(
     expect(page.locator("[name=tp]")).to_have_attribute("aria-invalid", "true")
     choose(page, "tp", "8")
     said.first.wait_for(state="detached")
+    choose(page, "efficiency", "55%")
+    said.get_by_role("button", name="0.55").click()
+    said.first.wait_for(state="detached")
+    assert page.locator("[name=efficiency]").input_value() == "0.55"
+    choose(page, "gpus", "72")
+    said.get_by_role("button", name="GPUs per node 72 → 8").wait_for()
     page = opened("")
     choose(page, "global_batch", "25")
     offers = said.first.get_by_role("button")

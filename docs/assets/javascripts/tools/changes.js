@@ -36,6 +36,7 @@ export const LABELS = {
   experts: "experts",
   top_k: "experts per token",
   layers: "layers",
+  hidden: "hidden width",
 };
 
 /** What a reader sees a schedule called. */

@@ -15,7 +15,8 @@ const ABOUT = [
   [/tokens of a microbatch/, ["microbatch_size", "sequence"]],
   [/layers of the model/, ["pp", "chunks", "schedule"]],
   [/top_k/, ["top_k", "experts"]],
-  [/gpus-per-node/, ["gpus", "chip"]],
+  [/gpus.per.node/, ["gpus", "chip"]],
+  [/head_dim/, ["hidden", "heads"]],
   [/peak/, ["dtype"]],
   [/schedule|stages|microbatches|chunks/, ["microbatches", "pp", "chunks", "schedule"]],
 ];
@@ -67,13 +68,17 @@ function layoutChanges(text) {
 function near(schema, state, key) {
   const [value, kind] = [state[key], schema[key]];
   const choices = key === "order" ? [...CONVENTIONS.keys()] : kind.choices;
-  if (choices)
-    return choices.filter((one) => one !== value && one !== "own").map((one, at) => [{ [key]: one }, 1 + at / 4]);
+  if (choices) {
+    const others = choices.filter((one) => one !== value && one !== "own");
+    return others.map((one, at) => [{ [key]: one }, one === kind.fallback ? 1 : 1.25 + at / 4]);
+  }
   if (typeof value === "boolean") return [[{ [key]: !value }, 1]];
   const offered = new Set([1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 64, 96, 128]);
   const now = value ?? 1;
   for (let size = 1; size <= 64 * now && size < 2 ** 31; size *= 2) offered.add(size);
   for (const step of [1, 2, 3, 4]) offered.add(now - step).add(now + step);
+  // A width is a whole number of heads.
+  if (key === "hidden") for (const up of [0, 1]) offered.add((Math.floor(now / state.heads) + up) * state.heads);
   for (let part = 2; part <= now && part <= 4096; part++) if (now % part === 0) offered.add(now / part);
   const sizes = [...offered].filter((size) => size >= 1 && size !== value && kind.read(String(size)) !== undefined);
   const cost = (size) => Math.abs(Math.log2(size / now)) + (size & (size - 1) ? 0.1 : 0);
@@ -81,7 +86,8 @@ function near(schema, state, key) {
     .map((size) => [{ [key]: size }, cost(size)])
     .sort(([, a], [, b]) => a - b)
     .slice(0, 12);
-  return kind.fallback === null && value !== null ? [...near, [{ [key]: null }, 1]] : near;
+  if (key === "gpus") near.push([{ gpus: kind.fallback }, 1]);
+  return kind.fallback === null && value !== null ? [...near, [{ [key]: null }, 1.5]] : near;
 }
 
 // The best of each set of keys first, so that the offers differ.

@@ -47,8 +47,8 @@ function build(root, signal, catalog) {
 
   const { region, say } = liveRegion();
   const form = modelerForm(schema, catalog, {
-    onBad: (key, message) => {
-      bad.set(key, message);
+    onBad: (key, message, offers) => {
+      bad.set(key, message, offers);
       showMessages();
     },
     onChange: (changes) => ("global_batch" in changes ? changeBatch(changes.global_batch) : change(changes)),

@@ -61,8 +61,10 @@ function* variants(now, evaluate, catalog) {
     }
     if (rows.length === before) missing.push(label);
   }
-  const rings = now.setup.parallel.cp > 1 && now.setup.context_exchange === "p2p";
-  const other = rings ? evaluate({ ...now.state, double: !now.setup.double_buffering }) : null;
+  const { parallel, context_exchange, zero_stage, dense_shards } = now.setup;
+  const rings = parallel.cp > 1 && context_exchange === "p2p";
+  const gathers = zero_stage === 3 && dense_shards > 1;
+  const other = rings || gathers ? evaluate({ ...now.state, double: !now.setup.double_buffering }) : null;
   return { tried, rows, missing, other: other?.error ? null : other };
 }
 

@@ -4,7 +4,8 @@ import { InputError } from "../engine/errors.js";
 import { el, button, field, selectField } from "./dom.js";
 import { groupsOf, written } from "./modeler_fields.js";
 import { onNodes } from "./modeler_state.js";
-import { readValue } from "./state.js";
+import { plainNumber } from "./quantities.js";
+import { nearestNumber, readValue } from "./state.js";
 
 const NARROW = "(max-width: 44.9em)";
 
@@ -29,7 +30,9 @@ export function modelerForm(schema, catalog, { onChange, onBad }) {
     } catch (error) {
       if (!(error instanceof InputError)) throw error;
       input.setAttribute("aria-invalid", "true");
-      onBad(key, `${labelOf(groups, key)}: ${messageOf(schema[key], typed)}`);
+      const near = nearestNumber(schema[key], typed);
+      const offers = near === null ? [] : [[`${labelOf(groups, key)} ${plainNumber(near)}`, { [key]: near }]];
+      onBad(key, `${labelOf(groups, key)}: ${messageOf(schema[key], typed)}`, offers);
     }
   };
   for (const group of groups) form.append(groupBox(group, controls, accept, onChange));

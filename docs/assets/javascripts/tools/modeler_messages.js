@@ -113,5 +113,5 @@ const message = (kind, text, more) => el("div", { class: `tool-message ${kind}` 
 function sentence({ what, expected, got }) {
   const wanted = expected === null ? "" : `: expected ${expected}`;
   const given = got === null || got === undefined ? "" : `, got ${typeof got === "number" ? plainNumber(got) : got}`;
-  return `${what}${wanted}${given}.`;
+  return `${what.replace("gpus_per_node", "GPUs per node")}${wanted}${given}.`;
 }

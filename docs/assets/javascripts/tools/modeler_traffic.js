@@ -2,7 +2,7 @@
 
 import { el } from "./dom.js";
 import { value } from "./modeler_answer.js";
-import { LEVELS, axisLabel, hueOf, ringBytes, transfersOf } from "./modeler_model.js";
+import { LEVELS, axisLabel, hiddenOf, hueOf, ringBytes, transfersOf } from "./modeler_model.js";
 import { roofline } from "./modeler_roofline.js";
 import { barCell, note, num, swatch, table } from "./modeler_table.js";
 import { bytes, percent, plainNumber, quantity, seconds } from "./quantities.js";
@@ -116,7 +116,7 @@ export function linksSection(found, at, width) {
     ),
     el("div", { class: "modeler-drawing" }, roofline(levels, Math.min(width, 720), LEVELS)),
     buckets && bucketNote(buckets, at),
-    ...keysPart(found, at),
+    ...buffersPart(found, at),
   ];
 }
 
@@ -135,40 +135,44 @@ function bucketNote(found, at) {
   );
 }
 
-// The exchange of keys and values with and without a second buffer; `other` is the other one.
-function keysPart({ setup, step, other }, at) {
-  const sent = step.communication.filter(({ axis }) => axis === "cp");
-  if (!sent.length || setup.context_exchange !== "p2p") return [];
-  const total = sent.reduce((sum, row) => sum + row.time_s, 0);
-  const here = [step, at];
-  const [twice, once] = setup.double_buffering ? [here, [other?.step, "o"]] : [[other?.step, "o"], here];
+// What a second buffer hides; `found.other` is the step with it, or without, whichever is not shown.
+function buffersPart(found, at) {
+  const { setup } = found;
+  const rings = setup.parallel.cp > 1 && setup.context_exchange === "p2p";
+  const gathers = setup.zero_stage === 3 && setup.dense_shards > 1;
+  return [
+    rings && buffersTable(found, at, "cp", "ring of keys and values (CP)"),
+    rings && !setup.shape.latent
+      ? note("Two buffers of keys and values take ", value(bytes(ringBytes(setup)), "keys", at), " of a GPU's memory.")
+      : null,
+    gathers && buffersTable(found, at, "dp", "gathered weights and reduced gradients (DP, ZeRO-3)"),
+  ].filter(Boolean);
+}
+
+function buffersTable(found, at, axis, title) {
+  const here = [found, at];
+  const there = [found.other, "o"];
+  const [twice, once] = found.setup.double_buffering ? [here, there] : [there, here];
   const rows = [
-    ["two buffers: the next block comes while one is worked on", twice],
+    ["two buffers: the next comes while one is worked on", twice],
     ["one buffer: computing waits", once],
-  ].flatMap(([name, [found, of]]) => {
-    if (!found) return [];
-    const exposed = Math.min(found.exposed_s.cp, total);
+  ].flatMap(([name, [one, of]]) => {
+    if (!one) return [];
+    const exposed = one.step.exposed_s[axis];
+    const hidden = hiddenOf(one).find((part) => part.axis === axis)?.seconds ?? 0;
+    const total = exposed + hidden || 1;
     return el(
       "tr",
       {},
       el("th", { scope: "row" }, name),
       barCell([
         ["exposed", exposed / total],
-        ["hidden", 1 - exposed / total],
+        ["hidden", hidden / total],
       ]),
-      num(value(seconds(found.exposed_s.cp), "exposed:cp", of)),
-      num(value(seconds(total - exposed), "hidden:cp", of)),
-      num(value(seconds(found.step_time_s), "step", of)),
+      num(value(seconds(exposed), `exposed:${axis}`, of)),
+      num(value(seconds(hidden), `hidden:${axis}`, of)),
+      num(value(seconds(one.step.step_time_s), "step", of)),
     );
   });
-  return [
-    table(
-      "Exchange of keys and values with and without double buffering",
-      ["ring of keys and values (CP)", "~share", "#exposed", "#hidden", "#step"],
-      rows,
-    ),
-    setup.shape.latent
-      ? null
-      : note("The two buffers take ", value(quantity(ringBytes(setup), "B"), "keys", at), " of a GPU's memory."),
-  ];
+  return table("With and without double buffering", [title, "~share", "#exposed", "#hidden", "#step"], rows);
 }

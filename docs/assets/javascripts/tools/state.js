@@ -14,6 +14,8 @@ const SHOWN = 40; // characters of a refused value that a message repeats
 /** A whole number in `min` … `max`; `fallback` null means "derived" and is never written. */
 export const whole = (fallback, min = 1, max = MOST_RANKS) => ({
   fallback,
+  ends: [min, max],
+  round: Math.round,
   expected: `a whole number from ${min} to ${max.toLocaleString("en")}`,
   read(text) {
     const value = /^\d{1,15}$/.test(text) ? Number(text) : NaN;
@@ -24,6 +26,8 @@ export const whole = (fallback, min = 1, max = MOST_RANKS) => ({
 /** A decimal number, such as 1.5 or 2e9, in `min` … `max`. */
 export const number = (fallback, min = 0, max = Number.MAX_VALUE) => ({
   fallback,
+  ends: [min, max],
+  round: Number,
   expected: `a number from ${min} to ${max}`,
   read(text) {
     const value = /^-?(\d+\.?\d*|\.\d+)(e[-+]?\d{1,3})?$/i.test(text) ? Number(text) : NaN;
@@ -93,6 +97,18 @@ export function readValue(schema, key, given) {
   if (value !== undefined) return value;
   const nearest = kind.choices ? closest(given, kind.choices) : [];
   throw refuse(nearest.length ? null : kind.expected, nearest);
+}
+
+const SUFFIXES = { "": 1, "%": 0.01, k: 1024, m: 1024 ** 2 };
+
+/** The valid number nearest to what was meant by `typed`, such as 8k, 55% or 1,000; or null. */
+export function nearestNumber({ ends, round }, typed) {
+  const [, digits, suffix] = /^(-?[\d.]+(?:e\d+)?)\s*([%km]?)$/i.exec(typed.replaceAll(",", "").trim()) ?? [];
+  const meant = Number(digits) * (SUFFIXES[suffix?.toLowerCase()] ?? NaN);
+  if (!ends || Number.isNaN(meant)) return null;
+  // Shares are often typed as percentages.
+  const share = ends[1] === 1 && meant > 1 && meant <= 100 ? meant / 100 : meant;
+  return Math.min(ends[1], Math.max(ends[0], round(share)));
 }
 
 /**
