@@ -330,7 +330,7 @@ def test_page_is_reached_from_the_rank_map_with_its_layout(page: Page, site: str
 def test_page_survives_navigation_palette_and_a_narrow_window(
     opened: Callable[[str], Page],
 ) -> None:
-    page = opened("?preset=gpt-1t")
+    page = opened("?preset=llama-3-405b-8k-16384")
     before = card(page, 0)
     page.locator(".md-footer__link--prev, .md-footer__link").first.click()
     page.wait_for_function(f"() => !location.pathname.endsWith('{PATH}')")

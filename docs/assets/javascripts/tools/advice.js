@@ -42,7 +42,8 @@ export function candidatesOf(now) {
     for (const changes of schedulesFor(now, at)) put(changes.schedule, changes);
   }
   for (const recompute of ["none", "selective", "full"]) put("recompute", { recompute });
-  for (const zero of ["1", "2", "3"]) if (zero > at.zero) put("zero", { zero });
+  for (const zero of ["1", "2", "3"]) put("zero", { zero });
+  if (at.cp > 1) for (const exchange of ["p2p", "all-gather"]) put("exchange", { exchange });
   for (const key of ["sp", "flash", "overlap", "double"]) if (!at[key]) put(key, { [key]: true });
   for (const factor of [0.5, 2]) {
     for (const axis of ["tp", "pp", "cp"]) put(axis, kept(at, { [axis]: factor * at[axis] }));

@@ -7,7 +7,7 @@ import { modelerForm } from "./modeler_form.js";
 import { workedLines } from "./modeler_popover.js";
 import { evaluate } from "./modeler_model.js";
 import { results } from "./modeler_results.js";
-import { FIRST, fromQuery, mapQuery, ofPreset, presetsOf, queryOf, schemaOf } from "./modeler_state.js";
+import { FIRST, OWN, fromQuery, mapQuery, ofPreset, presetsOf, queryOf, schemaOf } from "./modeler_state.js";
 import { presetGroups } from "./modeler_fields.js";
 import { defaults, rewriteAddress } from "./state.js";
 import { spoken } from "./modeler_answer.js";
@@ -155,9 +155,11 @@ const SMALL = [
 // Presets, and which of two configurations the form is about.
 function topBar(catalog, { choosePreset, chooseSmall, compare, choose }) {
   const presets = presetsOf(catalog);
+  const own = el("option", { value: OWN, disabled: true }, "Your own configuration");
   const select = el(
     "select",
     { id: "modeler-preset", on: { change: () => choosePreset(select.value) } },
+    own,
     el("option", { value: "" }, "First example: four stages, eight microbatches"),
     presetGroups(presets).map(([title, pairs]) =>
       el(
@@ -167,7 +169,7 @@ function topBar(catalog, { choosePreset, chooseSmall, compare, choose }) {
       ),
     ),
   );
-  const again = button("Reset", () => choosePreset(select.value));
+  const again = button("Reset", () => choosePreset(select.value === OWN ? "" : select.value));
   const second = button("Compare two", compare, { "aria-pressed": "false" });
   const which = ["A", "B"].map((name, index) =>
     button(`Edit ${name}`, () => choose(index), { "aria-pressed": "false" }),
@@ -193,7 +195,8 @@ function topBar(catalog, { choosePreset, chooseSmall, compare, choose }) {
   return {
     element,
     update(states, at, untouched) {
-      select.value = states[at].preset;
+      own.hidden = Boolean(states[at].preset) || untouched;
+      select.value = own.hidden ? states[at].preset : OWN;
       again.disabled = untouched;
       for (const one of chips) one.setAttribute("aria-pressed", String(one.dataset.preset === states[at].preset));
       small.forEach((one, index) => {

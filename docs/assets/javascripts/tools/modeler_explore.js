@@ -24,7 +24,7 @@ export function exploration({ signal, apply, evaluate, catalog }) {
       };
       done({
         advice: tips(now, found, at, apply),
-        effects: sensitivities(rows, missing),
+        effects: sensitivities(rows, missing, now.memory.fits),
         other,
         chunked,
         variants: shown,

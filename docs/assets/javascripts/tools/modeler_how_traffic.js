@@ -187,12 +187,19 @@ function callLines(found, notes, row) {
   ];
 }
 
+// Hops between all stages delay the step, not only those of this GPU.
 const exposedLine = (row) =>
-  plainLine(
-    `What of ${seconds(row.time_s)} the step waits for, by the rule: ${row.rule}.`,
-    "exposed / time",
-    `${seconds(row.exposed_s)} / ${seconds(row.time_s)} = ${percent(row.time_s ? row.exposed_s / row.time_s : 0)}`,
-  );
+  row.axis === "pp"
+    ? plainLine(
+        "By how much messages lengthen the simulated step. The hops of all stages add up, so that it can be more than this GPU's own sends take.",
+        "simulated step − the same with messages in no time, shared by the kinds of sends",
+        seconds(row.exposed_s),
+      )
+    : plainLine(
+        `What of ${seconds(row.time_s)} the step waits for, by the rule: ${row.rule}.`,
+        "exposed / time",
+        `${seconds(row.exposed_s)} / ${seconds(row.time_s)} = ${percent(row.time_s ? row.exposed_s / row.time_s : 0)}`,
+      );
 
 const together = (title, rows, of, format) =>
   sumLine(

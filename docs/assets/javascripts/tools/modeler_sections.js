@@ -142,7 +142,7 @@ export function utilisationSection(found, at) {
       el(
         "tr",
         {},
-        el("th", { scope: "row" }, `${hardware ? "HFU" : "MFU"}, ${name}`),
+        el("th", { scope: "row" }, hardware ? name : `MFU, ${name}`),
         el("td", {}, label),
         num(value(percent(found.step.utilisation[name]), `mfu:${name}`, at)),
       ),

@@ -55,9 +55,10 @@ function tipItem({ changes, text, reasons, gain }, of, at, now, apply) {
 
 /**
  * What one more unit of each input buys, largest effect first; row 3 of `rows`, which are
- * { name, effect }, is the variant "u3". `missing` are inputs without a next value.
+ * { name, effect }, is the variant "u3". `missing` are inputs without a next value, `fitting` is
+ * whether the configuration itself fits.
  */
-export function sensitivities(rows, missing) {
+export function sensitivities(rows, missing, fitting) {
   const most = Math.max(...rows.map(({ effect }) => Math.abs(effect.throughput)), 1e-9);
   const numbered = rows.map((row, index) => ({ ...row, of: `u${index}` }));
   numbered.sort((one, other) => other.effect.throughput - one.effect.throughput);
@@ -75,7 +76,7 @@ export function sensitivities(rows, missing) {
           "change:fullest",
           of,
         ),
-        fits === false ? " ✕ too much" : "",
+        fits === fitting ? "" : fits ? " ✓ fits" : " ✕ too much",
       ),
     ),
   );
