@@ -1,0 +1,145 @@
+"""What no printer knows is refused by name, as is what a page would lack at registration."""
+
+from collections.abc import Callable
+
+import pytest
+
+from figgen.errors import InputError
+from figgen.formulas import FORMULAS
+from figgen.formulas.definition import formula
+from figgen.formulas.ops import Number, minimum, where
+from figgen.formulas.syntax import conditions, expression
+from tests.formulas.conftest import Register, Written
+
+REFUSED: list[tuple[Written, str]] = []
+
+
+def refused(named: str) -> Callable[[Written], Written]:
+    """What a refusal of a function names."""
+
+    def keep(function: Written) -> Written:
+        REFUSED.append((function, named))
+        return function
+
+    return keep
+
+
+@refused("Attribute")
+def attribute(ranks: Number) -> Number:
+    """Uses what is not a formula."""
+    return ranks.real
+
+
+@refused("IfExp")
+def chosen(ranks: Number) -> Number:
+    """Uses what is not a formula."""
+    return 1 if ranks else 2
+
+
+@refused("max")
+def built_in(ranks: Number) -> Number:
+    """Uses what is not a formula."""
+    return max(ranks, 1)
+
+
+@refused("minimum")
+def keyword(ranks: Number) -> Number:
+    """Uses what is not a formula."""
+    return minimum(ranks, b=1)
+
+
+@refused("REGISTERED")
+def outside(ranks: Number) -> Number:
+    """Uses what is not a formula."""
+    return ranks * REGISTERED  # type: ignore[name-defined] # noqa: F821
+
+
+@refused("sum|step")
+def loop(ranks: Number) -> Number:
+    """Uses what is not a formula."""
+    return sum(step for step in range(ranks))
+
+
+@refused("True")
+def truth(ranks: Number) -> Number:
+    """Uses what is not a formula."""
+    return where(True, ranks, 1)
+
+
+@refused("single assignments")
+def branch(ranks: Number) -> Number:
+    """Uses what is not a formula."""
+    if ranks:
+        return 1
+    return 2
+
+
+@refused("single assignments")
+def twice(ranks: Number) -> Number:
+    """Uses what is not a formula."""
+    ranks = ranks + 1
+    return ranks
+
+
+@refused("returns nothing")
+def nothing(ranks: Number) -> Number:
+    """Uses what is not a formula."""
+    half = ranks / 2  # noqa: F841
+
+
+@pytest.mark.parametrize(
+    ("function", "named"), REFUSED, ids=lambda value: getattr(value, "__name__", "")
+)
+def test_other_syntax_is_refused_by_name(register: Register, function: Written, named: str) -> None:
+    with pytest.raises(InputError, match=named):
+        expression(register(function))
+
+
+def test_condition_may_use_only_arguments(register: Register) -> None:
+    def invented(ranks: Number) -> Number:
+        """An invented formula."""
+        return ranks
+
+    found = register(invented, where="stages >= 1")  # type: ignore[call-arg]
+    with pytest.raises(InputError, match="stages"):
+        conditions(found)
+
+
+def invented(ranks: Number) -> Number:
+    """An invented formula."""
+    return ranks
+
+
+def undocumented(ranks: Number) -> Number:
+    return ranks
+
+
+def unnoted(hobbits: Number) -> Number:
+    """A formula of an argument that has no notation."""
+    return hobbits
+
+
+@pytest.mark.parametrize(
+    ("function", "given", "message"),
+    [
+        (invented, {"source": ""}, "no source"),
+        (invented, {"symbol": " "}, "no symbol"),
+        (invented, {"unit": ""}, "unknown unit"),
+        (invented, {"unit": "GB"}, "not an SI unit"),
+        (invented, {"stages": "1"}, "argument of invented"),
+        (undocumented, {}, "no docstring"),
+        (unnoted, {}, "hobbits"),
+    ],
+)
+def test_registration_wants_all_that_a_page_shows(
+    function: Written, given: dict[str, str], message: str
+) -> None:
+    with pytest.raises(InputError, match=message):
+        formula(**{"symbol": "X", "unit": "1", "source": "a test", **given})(function)
+    assert function.__name__ not in FORMULAS
+
+
+def test_two_formulas_cannot_share_a_name(register: Register) -> None:
+    register(invented)
+    with pytest.raises(InputError, match="two formulas"):
+        register(invented)
