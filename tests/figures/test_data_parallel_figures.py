@@ -86,7 +86,7 @@ def test_each_bucket_waits_for_its_gradients_and_for_the_bucket_before() -> None
     ready = {slot.detail: slot.end for slot in chart.slots if slot.lane == 2}
     sent = sorted((s.start, s.end, s.detail) for s in chart.slots if s.lane == 3)
     assert all(a[1] <= b[0] + 1e-12 for a, b in itertools.pairwise(sent))
-    assert all(start >= ready.get(label, 0) - 1e-12 for start, _, label in sent)
+    assert all(start >= ready[label] - 1e-12 for start, _, label in sent)
     assert value(chart, "bucketed_s") == pytest.approx(sent[-1][1])
     assert value(chart, "saved") > 0
 

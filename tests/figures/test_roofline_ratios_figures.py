@@ -1,0 +1,132 @@
+"""Work per byte of models, and the efficiency that follows: frozen points and published runs."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from pathlib import Path
+
+import pytest
+
+from tests.figures.reading import curves, frozen, table, value
+
+ORACLES = Path(__file__).parents[1] / "oracles"
+PUBLISHED = json.loads((ORACLES / "published_tables.json").read_text("utf-8"))
+ZERO3 = [
+    row for row in PUBLISHED["megatron_2104.04473_table2"]["rows"] if row[:2] == ["ZeRO-3", 174.6]
+]
+PRESETS = ("a100-hdr", "h100-ndr", "h200-ndr", "b200-xdr")
+MEASURED = {
+    "gpus": [row[2] for row in ZERO3],
+    "measured_flops_per_s": [f"{row[3]} TFLOP/s" for row in ZERO3],
+    "global_batch": 1536,
+    "sequence_length": 2048,
+}
+
+
+def test_ccr_by_batch_is_the_published_row_for_many_ranks() -> None:
+    # E003-058: 1.5 · 2048 · batch for 1, 4, 16, 64, 256 sequences
+    found = table("ccr-by-batch", sequences=[1, 4, 16, 64, 256], dp=10**12)
+    expected = [3072, 12288, 49152, 196608, 786432]
+    assert [row[2] for row in found.rows] == pytest.approx(expected, rel=1e-9)
+    assert [row[3] for row in found.rows] == pytest.approx([x / 2 for x in expected], rel=1e-9)
+    assert [row[4] for row in found.rows] == pytest.approx([x / 1.5 for x in expected], rel=1e-9)
+    share = frozen("efficiency_with_overlap", ccr=3072)
+    assert found.rows[0][5] == pytest.approx(share, rel=1e-8)
+
+
+def test_data_parallel_ratio_is_the_same_for_every_model() -> None:
+    rows = table("ccr-of-models").rows
+    assert len({row[2:4] for row in rows}) == 1
+    assert [row[4] for row in rows] == sorted(float(row[4]) for row in rows)
+
+
+def test_gpt3_has_the_ratio_of_the_catalogues_layer() -> None:
+    forward, sent = 7.62786192e12, 352_321_536
+    expected = 3 * forward / 8 / sent
+    assert value(table("ccr-of-models"), "gpt_3_175b_tp8") == pytest.approx(expected, rel=1e-6)
+
+
+def test_tp_halves_about_with_every_doubling_and_crosses_the_ridges() -> None:
+    chart = curves("tensor-parallel-ccr")
+    for line in chart.series:
+        for (t, here), (_, there) in itertools.pairwise(zip(line.x, line.y, strict=True)):
+            assert here / there == pytest.approx((2 * t - 1) / (t - 1))
+    # No overlap, eight ranks on NVLink: time of work and of bytes of one layer, added.
+    work = 3 * 7.62786192e12 / 8 / 989.4e12
+    send = 352_321_536 / 450e9
+    share = value(chart, "gpt_3_175b_tp8_share")
+    assert share == pytest.approx(work / (work + send), rel=1e-6)
+    send_strided = 352_321_536 / 50e9
+    strided = value(chart, "gpt_3_175b_tp8_strided_share")
+    assert strided == pytest.approx(work / (work + send_strided), rel=1e-6)
+
+
+def test_each_change_moves_the_headroom_by_its_factor() -> None:
+    found = table("ccr-changes")
+    base_ddp, base_fsdp = value(found, "base_ddp"), value(found, "base_fsdp")
+    for name, ddp, fsdp in (
+        ("pair", 2 / (64 / 63), 2 / (64 / 63)),
+        ("wide", (1024 / 1023) / (64 / 63), (1024 / 1023) / (64 / 63)),
+        ("halved", 0.5 * (128 / 127) / (64 / 63), 0.5 * (128 / 127) / (64 / 63)),
+        ("larger", 2, 2),
+        ("accumulated", 4, 1),
+        ("fp32", 0.5, 6 / 8),
+        ("fp8", 989.4 / 1978.9, 989.4 / 1978.9),
+        ("fp8_gather", 989.4 / 1978.9, 1.5 * 989.4 / 1978.9),
+    ):
+        assert value(found, f"{name}_ddp") == pytest.approx(ddp * base_ddp)
+        assert value(found, f"{name}_fsdp") == pytest.approx(fsdp * base_fsdp)
+
+
+def test_efficiency_curves_pass_through_the_catalogues_points() -> None:
+    chart = curves("efficiency-by-ccr")
+    overlapped, blocking = (dict(zip(s.x, s.y, strict=True)) for s in chart.series)
+    assert blocking[1.0] == frozen("efficiency_without_overlap", ccr=1) == 0.5
+    nine = frozen("efficiency_without_overlap", ccr=9)
+    assert value(chart, "nine_blocking") == pytest.approx(nine, rel=1e-12)
+    assert all(overlapped[x] == min(1, x) for x in overlapped)
+    assert all(blocking[x] < overlapped[x] for x in blocking)
+
+
+def test_strong_scaling_is_the_ratio_of_step_times() -> None:
+    batch, parameters, peak = 4_194_304, 7e9, 989.4e12
+    chart = curves("strong-scaling", preset="h100-ndr", global_batch_tokens=batch)
+    bandwidth = min(450e9, 8 * 50e9)
+    for line in chart.series:
+        for n, share in zip(line.x, line.y, strict=True):
+            compute = 6 * parameters * batch / n / peak
+            collectives = 2 if line.name.startswith("DDP") else 3
+            send = collectives * parameters * 2 * (n - 1) / n / bandwidth
+            step = max(compute, send) if "with" in line.name else compute + send
+            assert share == pytest.approx(compute / step)
+
+
+def test_strong_scaling_goes_by_whole_nodes_up_to_the_last() -> None:
+    x = curves("strong-scaling", most_gpus=1200).series[0].x
+    assert all(n % 8 == 0 for n in x)
+    assert (x[0], x[-1]) == (16, 1200)
+    assert all(a < b <= a * 1.5 for a, b in itertools.pairwise(x))
+
+
+@pytest.mark.parametrize("preset", PRESETS)
+def test_limit_of_strong_scaling_is_where_the_overlapped_line_leaves_the_top(preset: str) -> None:
+    chart = curves("strong-scaling", preset=preset, most_gpus=2**14)
+    for kind, line in (("ddp", chart.series[0]), ("fsdp", chart.series[2])):
+        limit = value(chart, f"{kind}_limit")
+        for n, share in zip(line.x, line.y, strict=True):
+            assert (share == 1) == (n <= limit)
+
+
+def test_published_zero3_run_lies_on_the_slope_from_768_gpus_on() -> None:
+    found = table("measured-strong-scaling", **MEASURED)
+    assert [row[0] for row in found.rows] == [384, 768, 1536]
+    assert [row[2] for row in found.rows] == [144e12, 88e12, 44e12]
+    implied = [float(row[-1]) for row in found.rows]
+    assert implied[1] == pytest.approx(implied[2], rel=0.01)
+    assert implied[0] < implied[1]
+    # 8Nτ of work and 3·2N·(D − 1)/D bytes in the time that the rate implies
+    for gpus, tokens, rate, *_, bandwidth in found.rows:
+        seconds = 8 * 174.6e9 * float(tokens) / float(rate)
+        sent = 6 * 174.6e9 * (float(gpus) - 1) / float(gpus)
+        assert float(bandwidth) == pytest.approx(sent / seconds)
