@@ -10,11 +10,10 @@ import gzip
 import statistics
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import urlsplit
 
 import pytest
 
-from tests.benchmarks.bench_tools import NETWORK, PAINTED, SLOWDOWN, told
+from tests.benchmarks.bench_tools import PAINTED, SLOWDOWN, newcomer, slow_down_network, told
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -58,13 +57,7 @@ def test_input_to_painted(chromium: Browser, site: str, name: str) -> None:
 
 
 def test_first_interactive_and_weight(chromium: Browser, site: str, site_folder: Path) -> None:
-    context = chromium.new_context(viewport={"width": 1366, "height": 900})
-    page = context.new_page()
-    session = context.new_cdp_session(page)
-    session.send("Emulation.setCPUThrottlingRate", {"rate": SLOWDOWN})
-    page.add_init_script(BUILT)
-    asked: list[str] = []
-    page.on("request", lambda request: asked.append(urlsplit(request.url).path))
+    page, session, asked = newcomer(chromium, BUILT)
     started = []
     for _ in range(5):
         page.goto(f"{site}{MODELER}")
@@ -75,9 +68,7 @@ def test_first_interactive_and_weight(chromium: Browser, site: str, site_folder:
     idle = set(asked)
     page.locator("[data-how=step]").first.click()
     page.locator("#modeler-how").wait_for()
-    session.send("Network.enable")
-    session.send("Network.setCacheDisabled", {"cacheDisabled": True})
-    session.send("Network.emulateNetworkConditions", NETWORK)
+    slow_down_network(session)
     page.goto(f"{site}{MODELER}")
     page.locator(".modeler-card").first.wait_for(timeout=60_000)
     slow = page.evaluate("window.builtAt")
@@ -92,4 +83,4 @@ def test_first_interactive_and_weight(chromium: Browser, site: str, site_folder:
         f"{min(started):.0f} ms, slow network {slow:.0f} ms; {at_start} modules at start; script "
         f"{weight(idle):.1f} kB gz, with worked lines {weight(set(asked)):.1f} kB"
     )
-    context.close()
+    page.close()

@@ -92,6 +92,24 @@ def opened(browser: Browser, address: str, slowdown: int) -> tuple[Page, CDPSess
     return page, session
 
 
+def newcomer(browser: Browser, script: str) -> tuple[Page, CDPSession, list[str]]:
+    """A page on a slow processor that runs `script` first, and the paths that it asks for."""
+    page = browser.new_page(viewport={"width": 1366, "height": 900})
+    session = page.context.new_cdp_session(page)
+    session.send("Emulation.setCPUThrottlingRate", {"rate": SLOWDOWN})
+    page.add_init_script(script)
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(urlsplit(request.url).path))
+    return page, session, asked
+
+
+def slow_down_network(session: CDPSession) -> None:
+    """From now on everything comes anew, over a shared phone connection."""
+    session.send("Network.enable")
+    session.send("Network.setCacheDisabled", {"cacheDisabled": True})
+    session.send("Network.emulateNetworkConditions", NETWORK)
+
+
 def told(times: list[float]) -> str:
     return f"median {statistics.median(times):.0f} ms, worst {max(times):.0f} ms"
 
@@ -122,19 +140,11 @@ def test_panning_at_16384_gpus(chromium: Browser, site: str, slowdown: int) -> N
 
 
 def test_first_interactive_and_weight(chromium: Browser, site: str, site_folder: Path) -> None:
-    context = chromium.new_context(viewport={"width": 1366, "height": 900})
-    page = context.new_page()
-    session = context.new_cdp_session(page)
-    session.send("Emulation.setCPUThrottlingRate", {"rate": SLOWDOWN})
-    page.add_init_script(BUILT)
-    asked: list[str] = []
-    page.on("request", lambda request: asked.append(urlsplit(request.url).path))
+    page, session, asked = newcomer(chromium, BUILT)
     started: dict[str, Any] = {}
-    for name, network in (("local", None), ("slow network", NETWORK)):
+    for name, network in (("local", False), ("slow network", True)):
         if network:
-            session.send("Network.enable")
-            session.send("Network.setCacheDisabled", {"cacheDisabled": True})
-            session.send("Network.emulateNetworkConditions", network)
+            slow_down_network(session)
         page.goto(f"{site}{MAP}")
         page.locator(".map-columns").wait_for(timeout=60_000)
         started[name] = page.evaluate("window.builtAt")
@@ -143,4 +153,4 @@ def test_first_interactive_and_weight(chromium: Browser, site: str, site_folder:
     weight = sum(len(gzip.compress((site_folder / p.lstrip("/")).read_bytes(), 9)) for p in own)
     times = ", ".join(f"{name} {ms:.0f} ms" for name, ms in started.items())
     print(f"\nfirst interactive, CPU ÷{SLOWDOWN}: {times}; script {weight / 1000:.1f} kB gz")
-    context.close()
+    page.close()

@@ -219,4 +219,4 @@ def test_one_evaluation_takes_a_few_milliseconds(ask: Ask) -> None:
         for schedule, chunks in (("1f1b", None), ("interleaved-1f1b", 4), ("zbv", None))
     ]
     # Wide bounds: the machine may be busy. On an idle one it is about 1, 3 and 2 ms.
-    assert max(ask("training_speed", cases)) < 40
+    assert max(ask("training_speed", cases)) < 100

@@ -56,7 +56,7 @@ class Server:
         pytest.fail(f"no new build after an edit of {name}:\n{self.log()}", pytrace=False)
 
     def read(self, path: str) -> str:
-        with urllib.request.urlopen(f"{self.address}{path}", timeout=20) as answer:
+        with urllib.request.urlopen(f"{self.address}{path}", timeout=BUILD_TIMEOUT_S) as answer:
             return str(answer.read().decode())
 
     def figures(self) -> dict[str, str]:
