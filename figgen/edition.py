@@ -47,6 +47,9 @@ lines, two configurations side by side, tables to take away, ways out of what do
 
 SCRIPTS = "assets/javascripts/tools/"
 
+TOOL_DATA = {"layouts": layouts_json, "catalog": configurations_json}
+"""What the pages of tools bring along for their scripts, as JSON, by the name in their front matter."""
+
 STEP_FORMULAS = "step-formulas.js"
 """The few formulas that scripts import by name; all of them are in formulas.js, loaded later."""
 
@@ -102,8 +105,6 @@ class Edition:
         if any(path.startswith(TOOLS) for path in self.chapters):
             made["assets/javascripts/formulas.js"] = module(FORMULAS.values())
             made["assets/javascripts/formula-notes.js"] = notes_module(FORMULAS.values())
-            made["assets/data/layouts.json"] = layouts_json()
-            made["assets/data/catalog.json"] = configurations_json()
             used = imported_names(self.docs, STEP_FORMULAS) if self.docs else ()
             made[f"assets/javascripts/{STEP_FORMULAS}"] = functions_module(
                 FORMULAS[name] for name in used

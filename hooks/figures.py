@@ -6,6 +6,7 @@ import os
 import sys
 from pathlib import Path
 
+from jinja2 import Environment
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.plugins import event_priority, get_plugin_logger
 from mkdocs.structure.files import File, Files
@@ -58,7 +59,10 @@ def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -
     page.present_anchor_ids |= config.mdx_configs["figgen"]["page"].anchors()
 
 
-def on_env(env: object, config: MkDocsConfig, files: Files) -> None:
+def on_env(env: Environment, config: MkDocsConfig, files: Files) -> None:
+    from figgen.edition import TOOL_DATA
+
+    env.globals["tool_data"] = TOOL_DATA
     log.info(build.close())
     for uri, content in build.files().items():
         files.append(File.generated(config, uri, content=content))

@@ -1,5 +1,7 @@
 // SI numbers as text, and what that text says when it is read back; mirrors figgen.units.
 
+import { grouped } from "./errors.js";
+
 const NBSP = "\u00a0";
 const COUNTS = new Set(["rank", "GPU", "node", "stage", "microbatch", "chunk", "layer", "head",
   "expert", "sequence", "sample", "step", "bucket", "segment", "link", "port", "slot", "group",
@@ -45,12 +47,6 @@ function python(value, spec) {
   const text = `${shown < 0 ? "−" : ""}${number}${kind === "%" ? "%" : ""}`;
   return { text, read: quantity.read(text) / (kind === "%" ? 100 : 1) };
 }
-
-const grouped = (plain) => {
-  const [whole, rest] = plain.split(".");
-  const separated = whole.replace(/\B(?=(\d{3})+$)/g, ",");
-  return rest === undefined ? separated : `${separated}.${rest}`;
-};
 
 /** How many significant digits say exactly this number, trailing zeros not counted. */
 export const significantDigits = (value) =>

@@ -106,6 +106,9 @@ export function perFrame(work) {
   };
 }
 
+/** The same when the next frame is on the screen: for what is not looked at first. */
+export const afterFrame = (work) => perFrame((...given) => setTimeout(work, 0, ...given));
+
 /** Hands the reader a file. */
 export function download(name, content, type) {
   const address = URL.createObjectURL(
@@ -139,10 +142,11 @@ export function onPalette(repaint, signal) {
 export const inkOf = (name) => getComputedStyle(document.body).getPropertyValue(name).trim();
 
 /**
- * Runs `mount(root, signal)` on every page that has an element matching `selector`, now and after
- * each instant navigation; `signal` is aborted when the reader leaves.
+ * Runs `build(root, signal, data)` on every page that has an element matching `selector`, now and
+ * after each instant navigation; `data` is what the page brings along, and `signal` is aborted when
+ * the reader leaves.
  */
-export function mountTool(selector, mount) {
+export function mountTool(selector, build) {
   let leave = null;
   const begin = () => {
     const root = document.querySelector(selector);
@@ -151,7 +155,14 @@ export function mountTool(selector, mount) {
     leave = null;
     if (!root) return;
     leave = Object.assign(new AbortController(), { root });
-    mount(root, leave.signal);
+    try {
+      const brought = document.querySelector("template.tool-data").content.textContent;
+      build(root, leave.signal, JSON.parse(brought));
+    } catch (error) {
+      const told = "The tool could not be loaded; reload the page to try again.";
+      root.replaceChildren(el("p", { class: "tool-message is-bad" }, told));
+      console.warn(error);
+    }
   };
   begin();
   // Material replaces the page's content on instant navigation and says so through document$; this

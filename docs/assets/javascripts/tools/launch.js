@@ -6,7 +6,7 @@
 // deepspeed/moe/layer.py (ep_size, enable_expert_tensor_parallelism); pytorch/torchtitan
 // torchtitan/config/parallelism.py and manager.py (--module and --config are required).
 
-import { closest } from "../engine/errors.js";
+import { closest, grouped } from "../engine/errors.js";
 import { MOST_RANKS } from "../engine/layout.js";
 import { evaluate } from "./map_state.js";
 
@@ -175,7 +175,7 @@ export function readMegatron(text) {
       const size = /^\d{1,9}$/.test(value) ? Number(value) : 0;
       if (size < 1 || size > MOST_RANKS)
         problems.push(
-          `--${name}: expected a whole number from 1 to ${MOST_RANKS.toLocaleString("en")}, got '${given.slice(0, 40)}'`,
+          `--${name}: expected a whole number from 1 to ${grouped(MOST_RANKS)}, got '${given.slice(0, 40)}'`,
         );
       else found[OPTIONS.get(name)] = size;
     }

@@ -1,6 +1,7 @@
 // What the rank map says about groups, ranks and orders: plain data for the picture, the panels and
 // the files. No document here.
 
+import { grouped } from "../engine/errors.js";
 import { AXES } from "../engine/frameworks.js";
 import { meshOf } from "../engine/layout.js";
 import {
@@ -83,7 +84,7 @@ const ordinal = (n) => {
   return `${n}${tens ? "th" : ({ 1: "st", 2: "nd", 3: "rd" }[n % 10] ?? "th")}`;
 };
 
-export const plural = (count, word) => `${count.toLocaleString("en")} ${word}${count === 1 ? "" : "s"}`;
+export const plural = (count, word) => `${grouped(count)} ${word}${count === 1 ? "" : "s"}`;
 
 /** A row per communicator: its groups, where they are, and which links they use. */
 export function communicatorRows(parallel, names) {
@@ -186,7 +187,7 @@ export function movedSentence(parallel, { count, first }) {
   if (!count) return `All ${total} hold what they hold in Megatron's default order.`;
   const changed = Object.keys(first.usual).filter((axis) => first.usual[axis] !== first.here[axis]);
   const words = (point) => changed.map((axis) => `${axis} ${point[axis]}`).join(", ");
-  return `${count.toLocaleString("en")} of ${total} hold another part of the model than in Megatron's default order; rank ${first.rank} is ${words(first.here)} instead of ${words(first.usual)}.`;
+  return `${grouped(count)} of ${total} hold another part of the model than in Megatron's default order; rank ${first.rank} is ${words(first.here)} instead of ${words(first.usual)}.`;
 }
 
 /** Legend entries of groups `from` … `from + count − 1`. */

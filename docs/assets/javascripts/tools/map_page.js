@@ -1,5 +1,6 @@
 // Where the parts of the rank map stand on its page, and the words around the picture.
 
+import { grouped } from "../engine/errors.js";
 import { el } from "./dom.js";
 import { plural } from "./map_groups.js";
 
@@ -52,16 +53,14 @@ export function makePage(root, { form, shows, stage, legend, details, table, tak
   return { showSummary, showMessages, showLinks };
 }
 
-const count = (value) => value.toLocaleString("en");
-
 function summaryOf({ world_size, nodes, gpus_per_node, dense, expert, has_experts }) {
   const grid = (name, mesh) => {
-    const sizes = mesh.axes.map(([axis, size]) => `${axis.toUpperCase()} ${count(size)}`);
+    const sizes = mesh.axes.map(([axis, size]) => `${axis.toUpperCase()} ${grouped(size)}`);
     return el("span", {}, `${name} ${sizes.join(" · ")}`);
   };
   return [
-    el("strong", {}, `${count(world_size)} ${world_size === 1 ? "GPU" : "GPUs"}`),
-    el("span", {}, `${plural(nodes, "node")} of ${count(gpus_per_node)}`),
+    el("strong", {}, `${grouped(world_size)} ${world_size === 1 ? "GPU" : "GPUs"}`),
+    el("span", {}, `${plural(nodes, "node")} of ${grouped(gpus_per_node)}`),
     grid("dense", dense),
     ...(has_experts ? [grid("expert", expert)] : []),
   ];

@@ -1,6 +1,7 @@
 // What the rank map says beside the picture: the choice of communicator, the legend by group, and
 // all about one GPU.
 
+import { grouped } from "../engine/errors.js";
 import { button, el } from "./dom.js";
 import {
   labelOf,
@@ -65,7 +66,7 @@ export function makeLegend(change) {
     if (state.group !== null && (last?.group !== state.group || last?.rows !== view.rows))
       from = state.group - (state.group % PAGE);
     last = { rows: view.rows, group: state.group };
-    title.textContent = `${labelOf(view.name)}: ${plural(view.count, "group")} of ${view.size.toLocaleString("en")}`;
+    title.textContent = `${labelOf(view.name)}: ${plural(view.count, "group")} of ${grouped(view.size)}`;
     const entries = legendOf(parallel, view, from, PAGE);
     while (list.children.length < entries.length) list.append(el("li", {}, entry()));
     Array.from(list.children).forEach((item, at) => {

@@ -1,7 +1,7 @@
 // What the rank map is about: a configuration, what of it is shown, and how both are written in the
 // address. No document here.
 
-import { InputError } from "../engine/errors.js";
+import { InputError, grouped } from "../engine/errors.js";
 import { CONVENTIONS } from "../engine/frameworks.js";
 import { layout } from "../engine/layout.js";
 import { CARRIED, SHARED_KEYS, choice, defaults, flag, parseQuery, shared, toQuery, whole } from "./state.js";
@@ -76,7 +76,7 @@ export function evaluate(state) {
   const { nodes, gpus, tp, cp, ep, etp, dp, pp, order } = state;
   try {
     if (nodes * gpus > MOST_DRAWN) {
-      const most = `at most ${MOST_DRAWN.toLocaleString("en")} GPUs in the picture`;
+      const most = `at most ${grouped(MOST_DRAWN)} GPUs in the picture`;
       throw new InputError("nodes × GPUs per node", { expected: most, got: nodes * gpus });
     }
     return { parallel: layout({ nodes, gpus_per_node: gpus, tp, cp, ep, etp, dp, pp, order }) };

@@ -1,5 +1,6 @@
 // The table of communicators of the rank map: groups, sizes, nodes, links.
 
+import { grouped } from "../engine/errors.js";
 import { button, el } from "./dom.js";
 import { communicatorRows, labelOf } from "./map_groups.js";
 import { showsOf } from "./map_state.js";
@@ -80,9 +81,9 @@ export function makeTable(change) {
       const links = row.intra_node_links + row.inter_node_links;
       const cells = [
         row.grid,
-        row.group_count.toLocaleString("en"),
-        row.size.toLocaleString("en"),
-        row.size === 1 || row.stride === null ? "–" : row.stride.toLocaleString("en"),
+        grouped(row.group_count),
+        grouped(row.size),
+        row.size === 1 || row.stride === null ? "–" : grouped(row.stride),
         row.nodes,
         row.level,
         share(row.intra_node_links, links),

@@ -1,5 +1,6 @@
 // What a reader takes away from the rank map: the link, pictures, files, and words for a launcher.
 
+import { grouped } from "../engine/errors.js";
 import { button, copyText, download, el, field } from "./dom.js";
 import { LAUNCHERS, readMegatron } from "./launch.js";
 import { commandLine, groupsCsv, ranksJson } from "./map_files.js";
@@ -14,7 +15,7 @@ export function titleOf(parallel, show) {
   const { world_size, nodes, gpus_per_node, tp, cp, dp, pp, ep, etp } = parallel;
   const experts = ep > 1 ? `, EP ${ep}, ETP ${etp}` : "";
   const shown = show === "none" ? "" : `; coloured by ${labelOf(show)} groups`;
-  return `${world_size.toLocaleString("en")} GPUs, ${nodes.toLocaleString("en")} × ${gpus_per_node}: TP ${tp}, CP ${cp}, DP ${dp}, PP ${pp}${experts}${shown}`;
+  return `${grouped(world_size)} GPUs, ${grouped(nodes)} × ${gpus_per_node}: TP ${tp}, CP ${cp}, DP ${dp}, PP ${pp}${experts}${shown}`;
 }
 
 // Files look the same whatever the window's size.

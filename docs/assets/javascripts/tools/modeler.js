@@ -12,9 +12,6 @@ import { presetGroups } from "./modeler_fields.js";
 import { defaults, rewriteAddress } from "./state.js";
 import { spoken } from "./modeler_answer.js";
 
-const CATALOG = new URL("../../data/catalog.json", import.meta.url);
-let loading = null;
-
 /** Builds the tool in `root`. */
 function build(root, signal, catalog) {
   const schema = schemaOf(catalog);
@@ -218,20 +215,4 @@ const chipGroup = (name, chips) =>
 
 const matches = (state, sizes) => Object.entries(sizes).every(([key, value]) => state[key] === value);
 
-async function mount(root, signal) {
-  try {
-    loading ??= fetch(CATALOG).then((answer) =>
-      answer.ok ? answer.json() : Promise.reject(new Error(`${answer.status}`)),
-    );
-    const catalog = await loading;
-    if (!signal.aborted) build(root, signal, catalog);
-  } catch (error) {
-    loading = null;
-    root.replaceChildren(
-      el("p", { class: "tool-message is-bad" }, "The tool could not be loaded; reload the page to try again."),
-    );
-    console.warn(error);
-  }
-}
-
-mountTool("#modeler", mount);
+mountTool("#modeler", build);

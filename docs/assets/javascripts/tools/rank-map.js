@@ -1,7 +1,7 @@
 // The GPU process mapping visualizer: one state, from the address or from the form; everything that
 // is shown follows from it.
 
-import { el, liveRegion, mountTool, perFrame } from "./dom.js";
+import { afterFrame, liveRegion, mountTool, perFrame } from "./dom.js";
 import { makeForm, messagesOf } from "./map_form.js";
 import { groupsOf, labelOf, movedRanks, plural } from "./map_groups.js";
 import { makePage } from "./map_page.js";
@@ -14,9 +14,6 @@ import { makeTable } from "./map_table.js";
 import { makeTakeaway, titleOf } from "./map_take.js";
 import { warnings } from "../engine/placement.js";
 import { rewriteAddress } from "./state.js";
-
-const LAYOUTS = new URL("../../data/layouts.json", import.meta.url);
-let loading = null;
 
 const movedBy = new WeakMap(); // layout → which ranks moved
 function movedOf(parallel) {
@@ -58,6 +55,11 @@ function build(root, signal, layouts) {
     const { parallel, pinned } = shown;
     details.update(parallel, pointed ?? pinned, showsOf(parallel), pinned);
   });
+  const showBelow = afterFrame(() => {
+    if (signal.aborted) return;
+    table.update(shown.parallel, state.show);
+    take.update(state, shown);
+  });
   const render = perFrame(() => {
     if (!signal.aborted) renderNow();
   });
@@ -92,8 +94,7 @@ function build(root, signal, layouts) {
     legend.update(state, parallel, groups);
     stage.show(shown);
     details.update(parallel, pointed ?? pointing.rank, names, pointing.rank);
-    table.update(parallel, state.show);
-    take.update(state, shown);
+    showBelow();
     const told = [`${titleOf(parallel, "none")}.`];
     if (groups) told.push(`${labelOf(state.show)}: ${plural(groups.count, "group")} of ${groups.size}.`);
     say(told.join(" "));
@@ -114,18 +115,4 @@ function build(root, signal, layouts) {
   renderNow();
 }
 
-async function mount(root, signal) {
-  try {
-    loading ??= fetch(LAYOUTS).then((answer) =>
-      answer.ok ? answer.json() : Promise.reject(new Error(`${answer.status} for ${LAYOUTS}`)));
-    const layouts = await loading;
-    if (!signal.aborted) build(root, signal, layouts);
-  } catch (error) {
-    loading = null;
-    const told = "The tool could not be loaded; reload the page to try again.";
-    root.replaceChildren(el("p", { class: "tool-message is-bad" }, told));
-    console.warn(error);
-  }
-}
-
-mountTool("#rank-map", mount);
+mountTool("#rank-map", build);

@@ -4,7 +4,7 @@
 // that several tools share have one meaning in all of them, so that an address can be handed on.
 // Nothing here touches the document except `rewriteAddress`.
 
-import { InputError, closest, repr } from "../engine/errors.js";
+import { InputError, closest, repr, grouped } from "../engine/errors.js";
 import { convention } from "../engine/frameworks.js";
 import { MOST_RANKS } from "../engine/layout.js";
 
@@ -16,7 +16,7 @@ export const whole = (fallback, min = 1, max = MOST_RANKS) => ({
   fallback,
   ends: [min, max],
   round: Math.round,
-  expected: `a whole number from ${min} to ${max.toLocaleString("en")}`,
+  expected: `a whole number from ${min} to ${grouped(max)}`,
   read(text) {
     const value = /^\d{1,15}$/.test(text) ? Number(text) : NaN;
     return value >= min && value <= max ? value : undefined;
