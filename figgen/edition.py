@@ -48,7 +48,7 @@ lines, two configurations side by side, tables to take away, ways out of what do
 SCRIPTS = "assets/javascripts/tools/"
 
 TOOL_DATA = {"layouts": layouts_json, "catalog": configurations_json}
-"""What the pages of tools bring along for their scripts, as JSON, by the name in their front matter."""
+"""What a tool's page brings along for its script, as JSON, by the name in the front matter."""
 
 STEP_FORMULAS = "step-formulas.js"
 """The few formulas that scripts import by name; all of them are in formulas.js, loaded later."""

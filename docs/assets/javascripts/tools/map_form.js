@@ -56,8 +56,8 @@ export function makeForm(layouts, change) {
     const step = el(
       "div",
       { class: "tool-step" },
-      button("÷2", times(0.5), { "aria-label": `Halve ${label} (÷2)` }),
-      button("×2", times(2), { "aria-label": `Double ${label} (×2)` }),
+      button("÷2", times(0.5), { "aria-label": `Halve ${label}, ÷2` }),
+      button("×2", times(2), { "aria-label": `Double ${label}, ×2` }),
     );
     input.replaceWith(step);
     step.firstChild.after(input);

@@ -56,7 +56,8 @@ export function makeLegend(change) {
       () => change({ group: show.ariaPressed === "true" ? null : Number(show.dataset.group) }),
       { class: "map-entry" },
     );
-    show.append(el("span"), el("span"));
+    const unseen = (text) => el("span", { class: "tool-live" }, text);
+    show.append(unseen("Group "), el("span"), unseen(", ranks "), el("span"));
     return show;
   };
   function update(state, parallel, view) {
@@ -112,9 +113,8 @@ export function makeLegend(change) {
 function fill(show, { group, shade, words, nodes }, hue, isolated) {
   show.ariaPressed = String(isolated === group);
   show.dataset.group = group;
-  show.ariaLabel = `Group ${group}, ranks ${words}`;
   show.title = `On ${plural(nodes, "node")}`;
-  const [swatch, text] = show.children;
+  const [, swatch, , text] = show.children;
   swatch.className = `map-swatch map-of-${hue} map-fill-${shade}`;
   put(swatch, String(group));
   put(text, words);

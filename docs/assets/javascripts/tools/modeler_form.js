@@ -125,9 +125,9 @@ function controlOf({ key, label, kind, options, hint, empty }, accept, onChange)
   const row = el("div", { class: "tool-step" });
   input.replaceWith(row);
   row.append(
-    button("÷2", scale(0.5), { "aria-label": `Halve ${label} (÷2)`, tabindex: "-1" }),
+    button("÷2", scale(0.5), { "aria-label": `Halve ${label}, ÷2`, tabindex: "-1" }),
     input,
-    button("×2", scale(2), { "aria-label": `Double ${label} (×2)`, tabindex: "-1" }),
+    button("×2", scale(2), { "aria-label": `Double ${label}, ×2`, tabindex: "-1" }),
   );
   return { box, input };
 }
