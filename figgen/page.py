@@ -106,6 +106,12 @@ _STATIC = re.compile(
 def unscripted(html: str) -> str:
     """The page with its static parts, which stand between two marks, for readers without scripts.
 
-    A browser with scripts then neither lays them out nor builds them: half of a tool's page.
+    A browser with scripts then neither lays them out nor builds them: half of a tool's page. What
+    a tool shows at once is not folded away there: the numbers behind the pictures.
     """
-    return _STATIC.sub(r'<noscript class="tool-static">\1</noscript>', html)
+
+    def static(found: re.Match[str]) -> str:
+        shown = found[1].replace("<details><summary>Data", "<details open><summary>Data")
+        return f'<noscript class="tool-static">{shown}</noscript>'
+
+    return _STATIC.sub(static, html)

@@ -1,4 +1,4 @@
-"""Gives every page its content security policy; runs after the page is otherwise finished."""
+"""Keeps static parts of pages from scripts, and gives every finished page its security policy."""
 
 from __future__ import annotations
 
@@ -17,9 +17,10 @@ def on_startup(command: str, **_: Any) -> None:
 
 @event_priority(-100)
 def on_post_page(output: str, **_: Any) -> str:
-    from figgen.page import with_security_policy
+    from figgen.page import unscripted, with_security_policy
 
-    return output if serving else with_security_policy(output)
+    finished = unscripted(output)
+    return finished if serving else with_security_policy(finished)
 
 
 @event_priority(-100)

@@ -1,4 +1,4 @@
-"""Mends the stock theme's HTML and stylesheets; keeps static parts of pages from scripts."""
+"""Mends the stock theme's HTML and stylesheets."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ def on_env(env: Any, config: MkDocsConfig, files: Files) -> None:
 
 
 def on_post_page(output: str, **_: Any) -> str:
-    from figgen.page import repaired, unscripted
+    from figgen.page import repaired
 
-    return unscripted(repaired(output))
+    return repaired(output)
 
 
 def on_post_template(output: str, template_name: str, **_: Any) -> str:

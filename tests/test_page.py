@@ -88,3 +88,5 @@ def test_what_stands_between_two_marks_is_for_readers_without_scripts():
         '<noscript class="tool-static"><p>last</p></noscript>'
     )
     assert unscripted("<p>all</p>") == "<p>all</p>"
+    folded = "<details><summary>Data</summary></details>"
+    assert unscripted(f"{folded}{begin}{folded}{end}").count("<details open>") == 1

@@ -20,7 +20,7 @@ def setup_summary(found: TrainingStep) -> Table:
     """Every setting of a step, and whether it is published, assumed, or given by the page."""
     given = found.run is None
     columns = (Column(label="setting"), Column(label="value"), Column(label="known"))
-    rows = tuple((label, value, _known(found, key)) for key, label, value in _settings(found))
+    rows = tuple((label, value, _known(found, key)) for key, label, value in settings(found))
     setup, parallel = found.setup, found.setup.parallel
     return Table(
         columns=columns[:2] if given else columns,
@@ -46,7 +46,7 @@ def _known(found: TrainingStep, key: str) -> str:
     return PUBLISHED
 
 
-def _settings(found: TrainingStep) -> list[tuple[str, str, str]]:
+def settings(found: TrainingStep) -> list[tuple[str, str, str]]:
     """Settings as (the name that says whether it is assumed, label, value)."""
     setup, parallel = found.setup, found.setup.parallel
     axes = ["tp", "cp", "dp", "pp"] + (["ep", "etp", "edp"] if parallel.ep > 1 else [])

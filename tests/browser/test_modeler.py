@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
@@ -100,7 +101,14 @@ def test_first_example_shows_the_source_s_cases_and_each_number_its_line(
     tips = section(page, "What to change").get_by_role("listitem")
     tip = tips.filter(has_text="Microbatches 8 → 16")
     assert "72.7% → 84.2%" in tip.inner_text()
-    assert "72.7% → 80.0%" in tips.filter(has_text="PP 4 → 3").inner_text()
+    fewer = tips.filter(has_text="PP 4 → 3")
+    assert "72.7% → 80.0%" in fewer.inner_text()
+    # Readers without scripts are told the same, by the models in Python.
+    static = page.evaluate("document.querySelector('noscript.tool-static').textContent")
+    for one in (tip, fewer):
+        gained = re.search(r"[+][\d.]+%", one.inner_text())
+        assert gained
+        assert f">{gained[0]}<" in static
 
     number = pipeline.get_by_role("button", name="27.3%").first
     number.click()

@@ -114,6 +114,42 @@ def test_a_summary_names_what_is_assumed_and_an_explicit_setup_has_nothing_to_na
     assert {row[0]: row[2] for row in mine.rows}["network per GPU"] == "given"
 
 
+def test_changes_of_a_setup_are_steps_of_their_own() -> None:
+    """1F1B idles for (P−1) microbatches, however many there are."""
+    about = {"model": "llama-3-8b", "sizes": "nodes=1 gpus_per_node=8 tp=2 pp=4"}
+    given = {**about, "options": "microbatches=8"}
+    table = build("setup-changes", {**given, "changes": ["microbatches=16", "tp=1", "nic=ib-xdr"]})
+    plain, more, narrower, faster = table.rows
+    assert more[4] * more[3] == pytest.approx(plain[4] * plain[3], rel=0.02)
+    other = build("step-breakdown", {**about, "options": "microbatches=16"})
+    assert more[3] == other.values["step_time"].value
+    assert narrower[7] == 2 * plain[7], "half the tensor parallelism leaves twice the replicas"
+    assert faster[2] == 0.0, "nothing leaves a single node"
+    assert table.values["best"].value == max(row[2] for row in table.rows[1:])
+    for changes in ([], ["tp=3"], ["microbatchs=2"]):
+        with pytest.raises(InputError):
+            build("setup-changes", {**given, "changes": changes})
+
+
+def test_loads_of_links_are_the_bytes_sent_over_the_time_of_computing() -> None:
+    loads = build("link-loads", SMALL)
+    step = build("step-breakdown", SMALL).values
+    rows = build("step-communication", SMALL).rows
+    assert [row[0] for row in loads.rows] == ["inside a node"]
+    assert loads.rows[0][1] == pytest.approx(sum(row[6] for row in rows))
+    computing = step["compute"].value + step.get("recompute", step["compute"]).value
+    assert loads.rows[0][3] == pytest.approx(loads.rows[0][1] / computing)
+    assert loads.rows[0][5] == pytest.approx(0.5 * 989.4e12 / 450e9)
+
+
+def test_choices_of_a_setup_hold_what_is_chosen() -> None:
+    rows = {row[0]: row[1:] for row in build("setup-choices", SMALL).rows}
+    assert "Llama 3.1 8B" in rows["model"][1].split(", ")
+    for setting in ("schedule", "ZeRO stage", "recomputation", "flash attention"):
+        value, choices = rows[setting]
+        assert value in choices.split(", "), setting
+
+
 def test_options_change_a_run_and_sizes_its_layout() -> None:
     plain = training_step(preset="bloom-176b")
     slower = training_step(preset="bloom-176b", options="nic=roce-100g compute_efficiency=0.4")
@@ -156,6 +192,8 @@ GOLDEN: dict[str, dict[str, object]] = {
     "memory-by-stage": {"preset": "bloom-176b", "most": 4},
     "setup-summary": {"preset": "deepseek-v3"},
     "setup-roofline": {"preset": "llama-3-405b-131k"},
+    "link-loads": {"preset": "llama-3-405b-131k"},
+    "setup-changes": {**SMALL, "changes": ["microbatches=16", "tp=1"]},
     "published-and-computed": {"runs": ["bloom-176b", "opt-175b", "nemotron-4-340b"]},
 }
 

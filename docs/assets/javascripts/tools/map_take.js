@@ -1,7 +1,7 @@
 // What a reader takes away from the rank map: the link, pictures, files, and words for a launcher.
 
 import { grouped } from "../engine/errors.js";
-import { button, copyText, download, el, field } from "./dom.js";
+import { afterFrame, button, copyText, download, el, field } from "./dom.js";
 import { LAUNCHERS, readMegatron } from "./launch.js";
 import { commandLine, groupsCsv, ranksJson } from "./map_files.js";
 import { labelOf } from "./map_groups.js";
@@ -172,10 +172,11 @@ export function makeTakeaway(load, say) {
       answer,
     ),
   );
+  const showLaunchSoon = afterFrame(showLaunch);
   function update(now, shown) {
     [state, picture] = [now, shown];
     command.textContent = commandLine(state);
-    showLaunch();
+    showLaunchSoon();
   }
   return {
     element,

@@ -55,11 +55,7 @@ function build(root, signal, layouts) {
     const { parallel, pinned } = shown;
     details.update(parallel, pointed ?? pinned, showsOf(parallel), pinned);
   });
-  const showBelow = afterFrame(() => {
-    if (signal.aborted) return;
-    table.update(shown.parallel, state.show);
-    take.update(state, shown);
-  });
+  const showTable = afterFrame(() => table.update(shown.parallel, state.show));
   const render = perFrame(() => {
     if (!signal.aborted) renderNow();
   });
@@ -94,7 +90,8 @@ function build(root, signal, layouts) {
     legend.update(state, parallel, groups);
     stage.show(shown);
     details.update(parallel, pointed ?? pointing.rank, names, pointing.rank);
-    showBelow();
+    showTable();
+    take.update(state, shown);
     const told = [`${titleOf(parallel, "none")}.`];
     if (groups) told.push(`${labelOf(state.show)}: ${plural(groups.count, "group")} of ${groups.size}.`);
     say(told.join(" "));
