@@ -11,7 +11,7 @@ from mkdocs.structure.files import File, Files
 
 @event_priority(-50)
 def on_env(env: Any, config: MkDocsConfig, files: Files) -> None:
-    """Publish the theme's stylesheets and those of every page as one, when all are made."""
+    """Publish the theme's stylesheets and those of every page as one, which main.html links."""
     from figgen.page import STYLESHEET, lighter
 
     theme = sorted(f.src_uri for f in files.css_files() if f.src_uri.endswith(".min.css"))
@@ -20,7 +20,7 @@ def on_env(env: Any, config: MkDocsConfig, files: Files) -> None:
         files.remove(part)
     joined = lighter("\n".join(part.content_string for part in parts))
     files.append(File.generated(config, STYLESHEET, content=joined))
-    config.extra_css = [STYLESHEET]
+    config.extra_css = []
 
 
 def on_post_page(output: str, **_: Any) -> str:
