@@ -151,7 +151,7 @@ def all_reduce_regions(*, preset: str = "h100-ndr", nodes: tuple[int, ...] = (1,
             found = envelope(lines(m, algorithms))
             starts = [at for _, at in found]
             for (title, start), end in zip(found, [*starts[1:], None], strict=True):
-                rows.append((f"{m.ranks} ranks", among, _region(start, end), title))
+                rows.append((f"{m.ranks:,} ranks", among, _region(start, end), title))
             key = f"{'all' if among == 'all' else 'tree'}_{m.ranks}"
             values |= {f"{key}_{i}": Named(at, "B") for i, at in enumerate(starts[1:], 1)}
     columns = (

@@ -91,7 +91,7 @@ def nccl_choices(
             best = predictions(constants, group, "all-reduce", size)[0]
             bus = float(all_reduce_bus_bandwidth(group.ranks, size, best.time_s))
             name = f"{TITLES[best.algorithm]}, {TITLES[best.protocol]}"
-            rows.append((f"{group.ranks} ranks", name, size, best.time_s, bus))
+            rows.append((f"{group.ranks:,} ranks", name, size, best.time_s, bus))
         values[f"first_{group.ranks}"] = Named(str(rows[-len(message_bytes)][1]))
         values[f"last_{group.ranks}"] = Named(str(rows[-1][1]))
     columns = (
