@@ -148,8 +148,9 @@ def data_parallel_replicas(*, ranks: int = 3, samples_per_rank: int = 2) -> Diag
     local = [mean_gradient(shard) for shard in shards]
     mean = sum(local, Fraction(0)) / ranks
     after = WEIGHT - RATE * mean
-    pitch, width = 3.3, 3.0
-    full = ranks * pitch - (pitch - width)
+    width = 0.8 * samples_per_rank
+    pitch = width + 0.14
+    full = ranks * pitch - 0.14
     boxes = [Box(name="batch", lines=(f"global batch: {ranks * samples_per_rank} samples",),
                  x=0, y=0, width=full, height=0.6)]  # fmt: skip
     links = []
