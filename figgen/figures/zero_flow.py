@@ -141,7 +141,7 @@ def fsdp_layer_flow(
     whole, shard = found.parameters * BYTES, found.parameters * BYTES / ranks
     mib = f"{whole / 1e6:.0f} MB"
     part = f"{shard / 1e6:.2g} MB"
-    width, pitch, height = 2.6, 3.1, 1.25
+    width, pitch, height = 2.25, 2.85, 0.85
     texts = (
         ("shard", (f"weights, 1/{ranks}", part), "dp"),
         ("gather", ("all-gather", f"{found.gather_s * 1e3:.2g} ms"), "hidden"),
@@ -154,7 +154,7 @@ def fsdp_layer_flow(
         ("update", ("gradient, weights", f"and Adam of 1/{ranks}", "update"), "dp"),
     )  # fmt: skip
     boxes = tuple(
-        Box(name=name, lines=lines, x=pitch * (at if at < 4 else 7 - at), y=0.0 if at < 4 else 2.2,
+        Box(name=name, lines=lines, x=0.0 if at < 4 else pitch, y=1.25 * (at if at < 4 else 7 - at),
             width=width, height=height, role=role)
         for at, (name, lines, role) in enumerate(texts)
     )  # fmt: skip
@@ -171,7 +171,7 @@ def fsdp_layer_flow(
         "tokens": Named(tokens, "token"),
         "even_tokens": Named(tokens * found.gather_s / found.forward_s, "token"),
     }
-    return Diagram(boxes=boxes, links=tuple(links), width=pitch * 3 + width, height=3.45,
+    return Diagram(boxes=boxes, links=tuple(links), width=pitch + width, height=3.75 + height,
                    values=values)  # fmt: skip
 
 
@@ -180,19 +180,19 @@ def hybrid_sharding(*, nodes: int = 2, gpus_per_node: int = 4, parameters: float
     """Shards within each node, replicas of each shard across nodes: two kinds of groups."""
     check_between("nodes", nodes, 2, 4)
     check_between("gpus_per_node", gpus_per_node, 2, 8)
-    pitch, width, top = 2.1, 1.8, 3.1
-    full = gpus_per_node * pitch - (pitch - width) + 0.5
+    pitch, width, top = 1.24, 0.92, 2.4
+    full = gpus_per_node * pitch - (pitch - width) + 0.4
     boxes, links = [], []
     for node in range(nodes):
         y = node * top
-        boxes.append(Box(name=f"node {node}", x=0, y=y, width=full, height=2.0, frame=True, lines=(
+        boxes.append(Box(name=f"node {node}", x=0, y=y, width=full, height=1.6, frame=True, lines=(
             f"node {node}",
         )))  # fmt: skip
         for gpu in range(gpus_per_node):
             rank = node * gpus_per_node + gpu
-            name, x = f"GPU {rank}", 0.25 + gpu * pitch
-            boxes.append(Box(name=name, lines=(name, f"shard {gpu}"), x=x, y=y + 0.6,
-                             width=width, height=1.1, role=f"series-{gpu % 6 + 1}"))  # fmt: skip
+            name, x = f"GPU {rank}", 0.2 + gpu * pitch
+            boxes.append(Box(name=name, lines=(name, f"shard {gpu}"), x=x, y=y + 0.5,
+                             width=width, height=0.8, role=f"series-{gpu % 6 + 1}"))  # fmt: skip
             if gpu:
                 links.append(Link(source=f"GPU {rank - 1}", target=name, both_ways=True, role="tp"))
             if node:
@@ -206,4 +206,4 @@ def hybrid_sharding(*, nodes: int = 2, gpus_per_node: int = 4, parameters: float
         "state": Named(16 * parameters / gpus_per_node, "B"),
     }
     return Diagram(boxes=tuple(boxes), links=tuple(links), width=full,
-                   height=(nodes - 1) * top + 2.0, values=values)  # fmt: skip
+                   height=(nodes - 1) * top + 1.6, values=values)  # fmt: skip
