@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import pairwise
 from typing import Literal
 
 from figgen.catalog import Model
@@ -13,7 +16,11 @@ from figgen.models.model_shape import FFN_MATRICES
 from figgen.registry import figure
 
 SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
-TALL, ROW = 2.4, 0.85
+ACROSS = 5.1
+"""Width of a diagram that fits a phone, in grid units; its height is that of its lines of boxes."""
+
+PITCH, HIGH, BETWEEN = 1.05, 0.75, 0.5
+"""From one line of boxes to the next, the height of a box, and the space between two columns."""
 
 
 def sub(letter: str, index: int) -> str:
@@ -45,61 +52,51 @@ def tp_linear(
         "weight_bytes": Named(inputs * outputs * bytes_per_element, "B"),
         "shard_bytes": Named(inputs * outputs * bytes_per_element / tp, "B"),
     }
-    return Diagram(boxes=boxes, links=links, width=11, height=TALL, values=values)
+    return Diagram(boxes=boxes, links=links, width=ACROSS, height=boxes[-1].y + HIGH, values=values)
 
 
 Drawn = tuple[tuple[Box, ...], tuple[Link, ...]]
 
 
-def _strips(letter: str, shape: tuple[str, ...], tp: int, left: float, wide: float) -> list[Box]:
+def _row(
+    letter: str, texts: Sequence[tuple[str, ...]], line: int, role: str = "tp", gap: float = 0.06
+) -> list[Box]:
+    """A box for each text, side by side over the whole width; `line` counts from the top."""
+    width = (ACROSS + gap) / len(texts)
     return [
         Box(
-            name=f"{letter}{rank}", lines=(sub(letter, rank), *shape),
-            x=left + rank * wide, y=0, width=wide - 0.06, height=TALL, role="tp",
+            name=f"{letter}{at}", lines=lines, x=at * width, y=line * PITCH, width=width - gap,
+            height=HIGH, role=role,
         )
-        for rank in range(tp)
+        for at, lines in enumerate(texts)
     ]  # fmt: skip
 
 
 def _columns(inputs: int, outputs: int, tp: int, width: int) -> Drawn:
-    whole = Box(
-        name="X", lines=("X", f"s × {inputs}", "on every rank"),
-        x=0, y=0, width=1.9, height=TALL, role="neutral",
-    )  # fmt: skip
-    weights = _strips("A", (f"{inputs} ×", f"{width}"), tp, 2.7, 4.0 / tp)
-    results = _strips("Y", ("s ×", f"{width}"), tp, 7.5, 3.5 / tp)
-    links = (_link("X", "A0", "·"), _link(f"A{tp - 1}", "Y0", "="))
-    return (whole, *weights, *results), links
+    ranks = range(tp)
+    boxes = _row("X", [("X", f"s × {inputs}, on every rank")], 0, "neutral")
+    boxes += _row("A", [(sub("A", rank), f"{inputs} × {width}") for rank in ranks], 1)
+    boxes += _row("Y", [(f"{sub('Y', rank)} = X{sub('A', rank)}", f"s × {width}")
+                        for rank in ranks], 2)  # fmt: skip
+    links = [_link("X0", f"A{rank}") for rank in ranks]
+    return tuple(boxes), (*links, *(_link(f"A{rank}", f"Y{rank}") for rank in ranks))
 
 
 def _rows(inputs: int, outputs: int, tp: int, width: int) -> Drawn:
-    high = TALL / tp
-    boxes = _strips("X", ("s ×", f"{width}"), tp, 0, 2.9 / tp)
-    links = [_link(f"X{tp - 1}", f"A{tp // 2}", "·")]
-    for rank in range(tp):
-        y = rank * high
-        boxes += [
-            Box(
-                name=f"A{rank}", lines=(f"{sub('A', rank)}:  {width} × {outputs}",),
-                x=3.5, y=y, width=2.5, height=high - 0.06, role="tp",
-            ),
-            Box(
-                name=f"P{rank}", lines=(f"{sub('X', rank)}{sub('A', rank)}",),
-                x=6.5, y=y, width=0.9, height=high - 0.06, role="tp",
-            ),
-        ]  # fmt: skip
-        links += [_link(f"A{rank}", f"P{rank}"), _link(f"P{rank}", "sum", role="exposed")]
-    boxes += [
-        Box(
-            name="sum", lines=("all-reduce", "sum of", f"{tp} parts"),
-            x=7.8, y=0, width=1.3, height=TALL, role="exposed",
-        ),
-        Box(
-            name="Y", lines=("Y", f"s × {outputs}", "on every rank"),
-            x=9.5, y=0, width=1.5, height=TALL,
-        ),
+    ranks = range(tp)
+    terms = [f"{sub('X', rank)}{sub('A', rank)}" for rank in ranks]
+    boxes = _row("X", [(sub("X", rank), f"s × {width}") for rank in ranks], 0)
+    boxes += _row("A", [(sub("A", rank), f"{width} × {outputs}") for rank in ranks], 1)
+    boxes += _row("P", [(term, f"s × {outputs}") for term in terms], 2)
+    boxes += _row("sum", [("all-reduce", " + ".join(terms))], 3, "exposed")
+    boxes += _row("Y", [("Y", f"s × {outputs}, on every rank")], 4, "neutral")
+    links = [
+        _link(f"{source}{rank}", f"{target}{rank if target != 'sum' else 0}",
+              role="exposed" if target == "sum" else "neutral")
+        for source, target in pairwise(("X", "A", "P", "sum"))
+        for rank in ranks
     ]  # fmt: skip
-    return tuple(boxes), (*links, _link("sum", "Y"))
+    return tuple(boxes), (*links, _link("sum0", "Y0"))
 
 
 @figure("tp-block")
@@ -109,20 +106,21 @@ def tp_block(*, block: Literal["attention", "mlp"], model: str, tp: int = 8) -> 
     check_between("tp", tp, 2, 64)
     per_rank = _mlp_rows(shape, tp) if block == "mlp" else _attention_rows(shape, tp)
     shown = list(range(tp)) if tp <= 4 else [0, 1, -1, tp - 1]
-    high = ROW * len(shown)
+    state = f"s × {shape.hidden}, on every rank"
     boxes = [
-        Box(name="X", lines=("x", f"s × {shape.hidden}", "on every", "rank"), x=0, y=0,
-            width=1.35, height=high),
-        Box(name="g", lines=("g", "sum over", f"{tp} ranks"), x=9.25, y=0, width=1.25, height=high,
-            role="exposed"),
-        Box(name="Y", lines=("y", f"s × {shape.hidden}", "on every", "rank"), x=10.9, y=0,
-            width=1.35, height=high),
-    ]  # fmt: skip
-    links = [_link("g", "Y")]
-    for place, rank in enumerate(shown):
-        boxes_here, links_here = _rank_row(per_rank, rank, place)
-        boxes += boxes_here
-        links += links_here
+        *_row("x", [("x", state)], 0, "neutral"),
+        *_row("g", [("g", f"sum over {tp} ranks")], 4, "exposed"),
+        *_row("y", [("y", state)], 5, "neutral"),
+    ]
+    links = [_link("g0", "y0")]
+    for line in range(3):
+        row = _row("", [per_rank[rank][line] if rank >= 0 else ("…",) for rank in shown], line + 1)
+        boxes += [replace(box, name=f"{rank}.{line}") for rank, box in zip(shown, row, strict=True)]
+    for rank in shown:
+        way = ("x0", *(f"{rank}.{line}" for line in range(3)), "g0")
+        links += [
+            _link(*ends, role="exposed" if ends[1] == "g0" else "neutral") for ends in pairwise(way)
+        ]
     values = {
         "tp": Named(tp, "rank"),
         "hidden": Named(shape.hidden),
@@ -131,39 +129,22 @@ def tp_block(*, block: Literal["attention", "mlp"], model: str, tp: int = 8) -> 
         "kv_copies": Named(max(1, tp // shape.kv_heads)),
         "ffn_per_rank": Named(sharded_width(shape.shape.ffn_hidden, tp)),
     }
-    return Diagram(boxes=tuple(boxes), links=tuple(links), width=12.25, height=high, values=values)
+    return Diagram(boxes=tuple(boxes), links=tuple(links), width=ACROSS, height=5 * PITCH + HIGH,
+                   values=values)  # fmt: skip
 
 
 Row = tuple[tuple[str, ...], ...]
-
-
-def _rank_row(per_rank: tuple[Row, ...], rank: int, place: int) -> tuple[list[Box], list[Link]]:
-    y = place * ROW
-    if rank < 0:
-        gap = Box(name="…", lines=("…",), x=1.75, y=y, width=7.1, height=ROW - 0.1, role="neutral")
-        return [gap], []
-    spots = ((1.75, 2.85), (4.85, 1.65), (6.75, 2.15))
-    boxes = [
-        Box(name=f"{rank}.{at}", lines=lines, x=x, y=y, width=width, height=ROW - 0.1, role="tp")
-        for at, (lines, (x, width)) in enumerate(zip(per_rank[rank], spots, strict=True))
-    ]
-    links = [
-        _link("X", f"{rank}.0"), _link(f"{rank}.0", f"{rank}.1"),
-        _link(f"{rank}.1", f"{rank}.2"), _link(f"{rank}.2", "g", role="exposed"),
-    ]  # fmt: skip
-    return boxes, links
 
 
 def _mlp_rows(model: Model, tp: int) -> tuple[Row, ...]:
     kind, hidden = model.shape.ffn, model.hidden
     width = int(sharded_width(model.shape.ffn_hidden, tp))
     gated = FFN_MATRICES[kind] == 3
-    entry = "gate, up" if gated else "up"
-    times = "2 × " if gated else ""
+    entry = "gate, up, cols" if gated else "up, columns"
     name = {"swiglu": "SwiGLU", "gelu": "GELU", "geglu": "GeGLU"}.get(kind, kind)
     return tuple(
         (
-            (f"rank {rank}: {entry}, columns", f"{times}{hidden} × {width}"),
+            (f"rank {rank}", entry, f"{hidden} × {width}"),
             (name, f"s × {width}"),
             ("down, rows", f"{width} × {hidden}"),
         )
@@ -181,7 +162,7 @@ def _attention_rows(model: Model, tp: int) -> tuple[Row, ...]:
         first = rank * kv // tp
         last = first + max(1, kv // tp) - 1
         rows.append((
-            (f"rank {rank}: Q {_span(rank * heads, (rank + 1) * heads - 1)}",
+            (f"rank {rank}", f"Q {_span(rank * heads, (rank + 1) * heads - 1)}",
              f"K, V {_span(first, last)}"),
             (f"{heads} heads", f"s × {width}"),
             ("O, rows", f"{width} × {model.hidden}"),
@@ -190,37 +171,34 @@ def _attention_rows(model: Model, tp: int) -> tuple[Row, ...]:
 
 
 def _span(first: int, last: int) -> str:
-    return f"head {first}" if first == last else f"heads {first}–{last}"
+    return f"{first}" if first == last else f"{first}–{last}"
 
 
 @figure("tp-layer")
 def tp_layer(*, sequence_parallel: bool = False) -> Diagram:
-    """A layer, right and back left: what is whole, what is split, and where the ranks talk."""
+    """A layer, down on the left and up on the right: what is whole, split, or exchanged."""
     whole = "s/T × h" if sequence_parallel else "s × h"
     calm = "tp" if sequence_parallel else "neutral"
-    enter = ("in", "fwd all-gather", "bwd reduce-", "scatter") if sequence_parallel else (
+    enter = ("in", "fwd all-gather", "bwd reduce-scatter") if sequence_parallel else (
         "f", "fwd nothing", "bwd all-reduce")  # fmt: skip
-    leave = ("out", "fwd reduce-", "scatter", "bwd all-gather") if sequence_parallel else (
+    leave = ("out", "fwd reduce-scatter", "bwd all-gather") if sequence_parallel else (
         "g", "fwd all-reduce", "bwd nothing")  # fmt: skip
     halves = (
         (("Q, K, V", "by columns"), ("attention", "a/T heads"), ("O", "by rows")),
         (("MLP up", "by columns"), ("activation", "s × 4h/T"), ("MLP down", "by rows")),
     )
-    widths = (1.15, 1.55, 1.2, 1.2, 1.2, 1.55, 1.2)
-    across = sum(widths) + 6 * 0.25
+    roles = (calm, "exposed", "tp", "tp", "tp", "exposed", calm)
+    width = (ACROSS - BETWEEN) / 2
     boxes, links = [], []
-    for row, middle in enumerate(halves):
-        x, before = 0.0, ""
+    for half, middle in enumerate(halves):
         steps = (("norm", whole), enter, *middle, leave, ("+ residual", whole))
-        roles = (calm, "exposed", "tp", "tp", "tp", "exposed", calm)
-        for at, (lines, role, width) in enumerate(zip(steps, roles, widths, strict=True)):
-            name = f"{row}.{at}"
-            boxes.append(Box(
-                name=name, lines=lines, x=across - x - width if row else x, y=row * 1.45,
-                width=width, height=1.0, role=role,
-            ))  # fmt: skip
-            links += [_link(before, name)] if before else []
-            before, x = name, x + width + 0.25
+        boxes += [
+            Box(name=f"{half}.{at}", lines=lines, x=half * (width + BETWEEN), width=width,
+                y=PITCH * (6 - at if half else at), height=HIGH, role=role)
+            for at, (lines, role) in enumerate(zip(steps, roles, strict=True))
+        ]  # fmt: skip
+        links += [_link(f"{half}.{at}", f"{half}.{at + 1}") for at in range(len(steps) - 1)]
     links.append(_link("0.6", "1.0"))
     values = {"exchanges": Named(8 if sequence_parallel else 4)}
-    return Diagram(boxes=tuple(boxes), links=tuple(links), width=across, height=2.45, values=values)
+    return Diagram(boxes=tuple(boxes), links=tuple(links), width=ACROSS, height=6 * PITCH + HIGH,
+                   values=values)  # fmt: skip

@@ -187,8 +187,7 @@ def tp_overlap(*, model: str = "llama-3-8b", preset: str = "h100-ndr", tp: int =
         free += piece
     blocking = (tp - 1) * send + tp * piece
     return Timeline(
-        lanes=("tensor cores, blocking", "link, blocking", "tensor cores, in pieces",
-               "link, in pieces"),
+        lanes=("blocking: cores", "blocking: link", "pieces: cores", "pieces: link"),
         slots=tuple(slots),
         end=blocking,
         time_label="time",
