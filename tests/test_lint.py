@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -185,3 +186,20 @@ def test_the_command_line_fails_with_findings_and_not_without(
     assert main(["lint", str(docs)]) == 1
     assert "docs/a.md:3: a quantity is typed" in capsys.readouterr().out
     assert main(["lint", str(docs / "none")]) == 2
+
+
+DOCS = Path(__file__).parents[1] / "docs"
+PROGRAMS = {
+    name: body
+    for page in sorted(DOCS.rglob("*.md"))
+    for name, body in re.findall(
+        r'^```python title="(.+?)"\n(.*?)^```', page.read_text(encoding="utf-8"), re.M | re.S
+    )
+}
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_program_of_the_guide_is_python_that_joins_a_job_once(name: str) -> None:
+    compile(PROGRAMS[name], name, "exec")
+    assert PROGRAMS[name].count("init_process_group(") == 1
+    assert max(map(len, PROGRAMS[name].splitlines())) <= 80
