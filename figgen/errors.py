@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Sized
+from numbers import Integral
 
 
 class InputError(ValueError):
@@ -50,6 +51,13 @@ def check_between(name: str, value: float, low: float, high: float) -> None:
     """Raise InputError unless low ≤ `value` ≤ high: beyond is nothing, or hours."""
     if not low <= value <= high:
         raise InputError(name, expected=f"{low:,} to {high:,}", got=value)
+
+
+def check_size(name: str, size: object) -> int:
+    """`size` if it is a whole number of at least 1; raises InputError otherwise."""
+    if isinstance(size, bool) or not isinstance(size, Integral) or size < 1:
+        raise InputError(name, expected="a whole number ≥ 1", got=size)
+    return int(size)
 
 
 def check_share(name: str, value: float) -> None:

@@ -6,9 +6,8 @@ import argparse
 from collections.abc import Sequence
 
 from figgen.catalog import model
-from figgen.errors import InputError
+from figgen.errors import InputError, check_size
 from figgen.models.layout import ParallelLayout, layout
-from figgen.models.mesh import check_size
 from figgen.models.model_shape import ModelShape
 from figgen.models.recipes import RECIPES, recipe
 from figgen.models.schedules import SCHEDULES

@@ -79,9 +79,9 @@ def _samples(ranks: int, each: int) -> list[list[tuple[int, int]]]:
     return [points[rank * each : (rank + 1) * each] for rank in range(ranks)]
 
 
-def mean_gradient(samples: list[tuple[int, int]], weight: Fraction = WEIGHT) -> Fraction:
+def mean_gradient(samples: list[tuple[int, int]]) -> Fraction:
     """d/dw of the mean of (w·x − y)² over `samples`, exactly."""
-    return sum((2 * x * (weight * x - y) for x, y in samples), Fraction(0)) / len(samples)
+    return sum((2 * x * (WEIGHT * x - y) for x, y in samples), Fraction(0)) / len(samples)
 
 
 def _signed(gradient: Fraction) -> str:

@@ -6,8 +6,8 @@ page needs to show it. `syntax` reads its expression; `latex`, `javascript` and 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import Any, TypeVar
 
 from figgen.errors import InputError, unknown
@@ -45,21 +45,12 @@ class Formula:
 FORMULAS: dict[str, Formula] = {}
 
 
-def formula(
-    *,
-    symbol: str,
-    unit: str,
-    source: str,
-    where: str = "",
-    symbols: Mapping[str, str] | None = None,
-    **units: str,
-) -> Callable[[F], F]:
+def formula(*, symbol: str, unit: str, source: str, where: str = "") -> Callable[[F], F]:
     """Register a function of one expression as a formula, and return it unchanged.
 
     `symbol` (LaTeX) and `unit` (SI) are the result's; `source` says where it is published or
     from what it is derived. `where` is a condition on the arguments, in Python, in addition to
-    their ranges. Symbols, units and ranges of arguments come from `notation.NOTATION`;
-    `symbols` and the keywords override symbol and unit for this formula alone.
+    their ranges. Symbols, units and ranges of arguments come from `notation.NOTATION`.
 
     Raises InputError when something that the page must show is missing.
     """
@@ -73,15 +64,11 @@ def formula(
             if not given.strip():
                 raise InputError(f"formula {name} has no {what}")
         code = function.__code__
-        names = code.co_varnames[: code.co_argcount]
-        for override in (*(symbols or {}), *units):
-            if override not in names:
-                raise unknown(f"argument of {name}", override, names)
         FORMULAS[name] = Formula(
             name=name,
             symbol=symbol,
             unit=canonical_unit(unit),
-            args=tuple(_argument(arg, (symbols or {}).get(arg), units.get(arg)) for arg in names),
+            args=tuple(map(_argument, code.co_varnames[: code.co_argcount])),
             where=where,
             source=source,
             doc=" ".join(doc.split("\n\n")[0].split()),
@@ -94,8 +81,7 @@ def formula(
     return register
 
 
-def _argument(name: str, symbol: str | None, unit: str | None) -> Argument:
+def _argument(name: str) -> Argument:
     if name not in NOTATION:
         raise unknown("formula argument (notation.py has no line for it)", name, NOTATION)
-    known = NOTATION[name]
-    return replace(known, symbol=symbol or known.symbol, unit=canonical_unit(unit or known.unit))
+    return NOTATION[name]

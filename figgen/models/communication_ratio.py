@@ -49,13 +49,9 @@ def tensor_parallel_ccr(
 
 
 def pipeline_boundary_ccr(
-    shape: ModelShape,
-    *,
-    stage_layers: int,
-    bytes_per_element: float = 2,
-    sequence: int | None = None,
+    shape: ModelShape, *, stage_layers: int, sequence: int | None = None
 ) -> float:
-    """FLOP per byte that an interior stage of `stage_layers` layers sends, without chunks.
+    """FLOP per 16-bit byte that an interior stage of `stage_layers` layers sends, without chunks.
 
     One activation goes to the next stage and one gradient to the previous one. Tensor
     parallelism divides work and, with scatter and gather, bytes alike.
@@ -63,7 +59,7 @@ def pipeline_boundary_ccr(
     if stage_layers < 1:
         raise InputError("stage_layers", expected="at least 1", got=stage_layers)
     work = stage_layers * layer_training_flops_per_token(shape, sequence=sequence)
-    return float(work / (2 * pipeline_boundary_bytes(1, 1, shape.hidden, bytes_per_element)))
+    return float(work / (2 * pipeline_boundary_bytes(1, 1, shape.hidden, 2)))
 
 
 def mixed_fsdp_ccr(

@@ -30,15 +30,8 @@ def kv_elements_per_token(shape: ModelShape, form: str = "expanded") -> int:
     return shape.heads * (mla.nope_head_dim + mla.rope_head_dim + mla.value_head_dim)
 
 
-def ulysses_bytes(
-    shape: ModelShape,
-    *,
-    cp: int,
-    tokens: int,
-    kv_heads: int | None = None,
-    bytes_per_element: float = 2,
-) -> float:
-    """Bytes that a rank sends per layer in forward to trade tokens for heads and back.
+def ulysses_bytes(shape: ModelShape, *, cp: int, tokens: int, kv_heads: int | None = None) -> float:
+    """Bytes that a rank sends per layer in forward, in 16 bits, to trade tokens for heads and back.
 
     `tokens` are those of the rank. Queries, keys and values go out by head, the output comes
     back by token; where ranks outnumber the key and value heads, each gets a copy of one.
@@ -53,4 +46,4 @@ def ulysses_bytes(
     else:
         key = mla.nope_head_dim + mla.rope_head_dim
         elements = shape.heads * (2 * key + 2 * mla.value_head_dim)
-    return elements * tokens * bytes_per_element * (cp - 1) / cp
+    return 2 * elements * tokens * (cp - 1) / cp

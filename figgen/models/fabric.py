@@ -10,9 +10,9 @@ from typing import Literal
 
 import numpy as np
 
-from figgen.errors import InputError
+from figgen.errors import InputError, check_size
 from figgen.models.layout import ParallelLayout, mesh_of
-from figgen.models.mesh import IntArray, check_size, group_array
+from figgen.models.mesh import IntArray, group_array
 from figgen.models.nic_load import leaving_share
 
 Cabling = Literal["rails", "racks"]

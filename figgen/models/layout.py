@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from figgen.errors import InputError
+from figgen.errors import InputError, check_size
 from figgen.models.frameworks import (
     EXPERT_NAMES,
     Convention,
     convention,
     full_order,
 )
-from figgen.models.mesh import RankMesh, axis_names, check_size
+from figgen.models.mesh import RankMesh, axis_names
 from figgen.models.nearest import Sizes, expert_tp, nearest_valid, problem
 
 MOST_RANKS = 2**20

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from figgen.errors import InputError, unknown
+from figgen.errors import InputError, check_size, unknown
 
 IntArray = NDArray[np.int64]
 
@@ -51,13 +51,6 @@ class RankMesh:
     def world_size(self) -> int:
         """Number of ranks, the product of all sizes."""
         return math.prod(self.sizes)
-
-
-def check_size(name: str, size: object) -> int:
-    """`size` if it is an integer ≥ 1; raises InputError that names the axis otherwise."""
-    if isinstance(size, bool) or not isinstance(size, (int, np.integer)) or size < 1:
-        raise InputError(name, expected="a whole number ≥ 1", got=size)
-    return int(size)
 
 
 def axis_size(mesh: RankMesh, axis: str) -> int:

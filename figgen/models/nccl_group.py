@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from figgen.errors import InputError, unknown
+from figgen.errors import InputError, check_size, unknown
 
 PROTOCOLS = ("ll", "ll128", "simple")
 ARCHITECTURES = ("volta", "ampere", "hopper", "blackwell")
@@ -58,9 +58,8 @@ class Group:
     transport: str = "nvlink"
 
     def __post_init__(self) -> None:
-        for name, number in (("nodes", self.nodes), ("channels", self.channels)):
-            if number < 1:
-                raise InputError(name, expected="a whole number ≥ 1", got=number)
+        check_size("nodes", self.nodes)
+        check_size("channels", self.channels)
         if self.channel_bytes_per_s <= 0:
             raise InputError("channel_bytes_per_s", expected="> 0", got=self.channel_bytes_per_s)
         if self.ranks < 2 or self.ranks % self.nodes:

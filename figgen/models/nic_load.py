@@ -11,10 +11,10 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
-from figgen.errors import InputError
+from figgen.errors import InputError, check_size
 from figgen.models.data_traffic import step_calls
 from figgen.models.layout import mesh_of
-from figgen.models.mesh import IntArray, RankMesh, check_size, coordinate_array, group_array
+from figgen.models.mesh import IntArray, RankMesh, coordinate_array, group_array
 from figgen.models.placement import nodes_touched
 from figgen.models.step_traffic import FORWARD, SEND, sent_bytes
 from figgen.models.training_setup import TrainingSetup

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
+from figgen.errors import check_size
 from figgen.models.layout import ParallelLayout, mesh_of
 from figgen.models.mesh import (
     IntArray,
@@ -19,7 +20,6 @@ from figgen.models.mesh import (
     axis_names,
     axis_size,
     axis_stride,
-    check_size,
     group_array,
 )
 

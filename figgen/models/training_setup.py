@@ -9,9 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
-from figgen.errors import InputError
+from figgen.errors import InputError, check_size
 from figgen.models.layout import ParallelLayout
-from figgen.models.mesh import check_size
 from figgen.models.model_shape import ModelShape
 from figgen.models.recipes import RECIPES, Recipe
 from figgen.models.schedules import Schedule, build, peak_in_flight

@@ -126,8 +126,8 @@ def _value(name: str, value: str) -> str:
     return NUMBER.sub(lambda match: _short(match[0]), value)
 
 
-def _short(number: str, digits: int = 1) -> str:
-    shown = f"{float(number):.{digits}f}".rstrip("0").rstrip(".")
+def _short(number: str) -> str:
+    shown = f"{float(number):.1f}".rstrip("0").rstrip(".")
     return {"-0": "0", "": "0"}.get(shown, shown)
 
 

@@ -126,7 +126,6 @@ def unnoted(hobbits: Number) -> Number:
         (invented, {"symbol": " "}, "no symbol"),
         (invented, {"unit": ""}, "unknown unit"),
         (invented, {"unit": "GB"}, "not an SI unit"),
-        (invented, {"stages": "1"}, "argument of invented"),
         (undocumented, {}, "no docstring"),
         (unnoted, {}, "hobbits"),
     ],

@@ -14,7 +14,8 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Sequence
 
-from figgen.models.collectives.traces import Move, Round, Trace, assemble, require_ranks
+from figgen.errors import check_size
+from figgen.models.collectives.traces import Move, Round, Trace, assemble
 
 Parents = tuple[int | None, ...]
 """`parents[rank]`: the rank above in a tree, None for its root."""
@@ -30,7 +31,7 @@ def _first_parent(rank: int, ranks: int) -> int | None:
 
 def double_binary_tree(ranks: int) -> tuple[Parents, Parents]:
     """The two trees of NCCL over `ranks` ≥ 1 ranks, as the parent of every rank."""
-    first = [_first_parent(rank, require_ranks(ranks)) for rank in range(ranks)]
+    first = [_first_parent(rank, check_size("ranks", ranks)) for rank in range(ranks)]
     image = [ranks - 1 - r if ranks % 2 == 0 else (r + 1) % ranks for r in range(ranks)]
     second: list[int | None] = [None] * ranks
     for rank, parent in enumerate(first):
@@ -118,7 +119,7 @@ def double_binary_tree_all_reduce(ranks: int, *, segments: int = 1) -> Trace:
     The packing is ours (one port, all messages of a step equally long): NCCL runs the same
     messages without steps, each as soon as its data is there.
     """
-    require_ranks(segments, name="segments")
+    check_size("segments", segments)
     moves: list[Move] = []
     needs: list[list[int]] = []
     for tree, parents in enumerate(double_binary_tree(ranks)):

@@ -6,12 +6,12 @@ pairwise all-to-all; Bruck et al. 1997 for the one named after its first author.
 
 from __future__ import annotations
 
+from figgen.errors import check_size
 from figgen.models.collectives.traces import (
     Round,
     Trace,
     assemble,
     require_power_of_two,
-    require_ranks,
 )
 
 
@@ -99,7 +99,7 @@ def pair_of_chunk(chunk: int, ranks: int) -> tuple[int, int]:
 
 def pairwise_all_to_all(ranks: int) -> Trace:
     """In step k, k = 1 … n−1, every rank sends straight to the rank k places on."""
-    require_ranks(ranks)
+    check_size("ranks", ranks)
     rounds: list[Round] = []
     for distance in range(1, ranks):
         pairs = [(rank, (rank + distance) % ranks) for rank in range(ranks)]
@@ -113,7 +113,7 @@ def bruck_all_to_all(ranks: int) -> Trace:
     A block that has d ranks to go travels once for each one in the binary form of d, so the
     bytes grow to about half the buffer per step in exchange for the few steps.
     """
-    require_ranks(ranks)
+    check_size("ranks", ranks)
     rounds: list[Round] = []
     for bit in range((ranks - 1).bit_length()):
         hop = 1 << bit

@@ -6,12 +6,13 @@ vector to a partner before the exchanges, and get the sum back after them.
 
 from __future__ import annotations
 
+from figgen.errors import check_size
 from figgen.models.collectives.exchanges import (
     recursive_doubling_all_reduce,
     recursive_halving_doubling_all_reduce,
 )
 from figgen.models.collectives.proof import verify
-from figgen.models.collectives.traces import Round, Trace, assemble, require_ranks
+from figgen.models.collectives.traces import Round, Trace, assemble
 
 EXCHANGES = {
     "recursive-doubling": recursive_doubling_all_reduce,
@@ -25,7 +26,7 @@ def folded_all_reduce(ranks: int, algorithm: str) -> Trace:
     With p the largest power of two ≤ n, rank p + i folds into rank i: two steps more, of the
     whole vector each, unless n = p.
     """
-    core_ranks = 1 << (require_ranks(ranks).bit_length() - 1)
+    core_ranks = 1 << (check_size("ranks", ranks).bit_length() - 1)
     core = EXCHANGES[algorithm](core_ranks)
     whole = tuple(range(core.chunk_count))
     pairs = [(core_ranks + i, i) for i in range(ranks - core_ranks)]

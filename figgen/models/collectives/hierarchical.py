@@ -5,15 +5,15 @@ Ranks are placed node by node: rank r is place r mod g of node r div g. Phases d
 
 from __future__ import annotations
 
-from figgen.errors import InputError
+from figgen.errors import InputError, check_size
 from figgen.models.collectives.rings import gather_rounds, reduce_rounds, single_chunks
-from figgen.models.collectives.traces import Trace, assemble, require_ranks, side_by_side
+from figgen.models.collectives.traces import Trace, assemble, side_by_side
 from figgen.models.collectives.trees import chain_rounds
 
 
 def _node_count(ranks: int, ranks_per_node: int) -> int:
-    require_ranks(ranks)
-    require_ranks(ranks_per_node, name="ranks_per_node")
+    check_size("ranks", ranks)
+    check_size("ranks_per_node", ranks_per_node)
     nodes, rest = divmod(ranks, ranks_per_node)
     if rest:
         whole = [ranks_per_node * n for n in (nodes, nodes + 1) if n]
@@ -34,7 +34,7 @@ def leader_all_reduce(ranks: int, *, ranks_per_node: int = 8, segments: int = 1)
     Raises InputError if `ranks` is no multiple of `ranks_per_node`.
     """
     nodes, width = _node_count(ranks, ranks_per_node), ranks_per_node
-    require_ranks(segments, name="segments")
+    check_size("segments", segments)
     chunks = single_chunks(nodes * segments)
     chains = [range(node * width, (node + 1) * width) for node in range(nodes)]
     leaders = range(0, ranks, width)

@@ -11,8 +11,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 
-from figgen.errors import unknown
-from figgen.models.collectives.traces import Round, Trace, assemble, require_ranks
+from figgen.errors import check_size, unknown
+from figgen.models.collectives.traces import Round, Trace, assemble
 
 SCHEDULES: dict[str, int] = {"nccl": -1, "textbook": 0}
 """Name of a ring schedule -> its shift."""
@@ -61,7 +61,7 @@ def _ring(collective: str, phases: Iterable[str], ranks: int, schedule: str) -> 
     """The phases of a collective, one after the other around one ring of all ranks."""
     if schedule not in SCHEDULES:
         raise unknown("ring schedule", schedule, SCHEDULES)
-    shift, chunks = SCHEDULES[schedule], single_chunks(require_ranks(ranks))
+    shift, chunks = SCHEDULES[schedule], single_chunks(check_size("ranks", ranks))
     return assemble(
         collective,
         "ring",

@@ -6,12 +6,13 @@ sends or receives in every step, and everyone else in one of them.
 
 from __future__ import annotations
 
+from figgen.errors import check_size
 from figgen.models.collectives.exchanges import chunk_of_pair
-from figgen.models.collectives.traces import Round, Trace, assemble, require_rank, require_ranks
+from figgen.models.collectives.traces import Round, Trace, assemble, require_rank
 
 
 def _others(ranks: int, root: int) -> list[int]:
-    require_rank(root, require_ranks(ranks))
+    require_rank(root, check_size("ranks", ranks))
     return [(root + i) % ranks for i in range(1, ranks)]
 
 
@@ -86,7 +87,7 @@ def serial_all_to_all(ranks: int) -> Trace:
     """One message at a time, rank by rank: n(n−1) steps of one n-th of the buffer."""
     rounds: list[Round] = [
         [(a, b, (chunk_of_pair(a, b, ranks),), False)]
-        for a in range(require_ranks(ranks))
+        for a in range(check_size("ranks", ranks))
         for b in range(ranks)
         if a != b
     ]

@@ -19,7 +19,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from figgen.errors import InputError
+from figgen.errors import InputError, check_size
 
 # collective -> (ranks where the contributions to a chunk start, ranks where their sum must end).
 # Reading a row backwards gives the dual collective.
@@ -116,16 +116,9 @@ def side_by_side(rounds_of_groups: Sequence[Sequence[Round]]) -> list[Round]:
     ]
 
 
-def require_ranks(ranks: int, *, at_least: int = 1, name: str = "ranks") -> int:
-    """`ranks` if it is a whole number of at least `at_least`, else InputError."""
-    if isinstance(ranks, bool) or not isinstance(ranks, int) or ranks < at_least:
-        raise InputError(name, expected=f"a whole number ≥ {at_least}", got=ranks)
-    return ranks
-
-
 def require_power_of_two(ranks: int, algorithm: str) -> int:
     """log2 of `ranks`; InputError with the nearest powers of two if it is not one."""
-    require_ranks(ranks)
+    check_size("ranks", ranks)
     exponent = ranks.bit_length() - 1
     if ranks != 1 << exponent:
         raise InputError(

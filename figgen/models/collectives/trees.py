@@ -12,19 +12,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from figgen.errors import check_size
 from figgen.models.collectives.rings import gather_rounds, reduce_rounds, single_chunks
 from figgen.models.collectives.traces import (
     Round,
     Trace,
     assemble,
     require_rank,
-    require_ranks,
 )
 
 
 def _binomial_edges(ranks: int, root: int) -> list[list[tuple[int, int, int]]]:
     """Per step, (parent, child, size of the child's subtree) in places counted from the root."""
-    require_rank(root, require_ranks(ranks))
+    require_rank(root, check_size("ranks", ranks))
     distances = [1 << i for i in reversed(range((ranks - 1).bit_length()))]
     return [
         [
@@ -109,7 +109,7 @@ def scatter_all_gather_broadcast(ranks: int, *, root: int = 0) -> Trace:
     The ring is not told which ranks hold chunks already, so some messages bring nothing new:
     that is the algorithm as MPICH runs it, and costs no time because every step is as long.
     """
-    require_rank(root, require_ranks(ranks))
+    require_rank(root, check_size("ranks", ranks))
     phases = [
         ("scatter", _scatter_rounds(ranks, root)),
         ("all-gather", gather_rounds(range(ranks), single_chunks(ranks))),
@@ -121,7 +121,7 @@ def scatter_all_gather_broadcast(ranks: int, *, root: int = 0) -> Trace:
 
 def reduce_scatter_gather_reduce(ranks: int, *, root: int = 0) -> Trace:
     """Ring reduce-scatter, then binomial gather: reduce for long vectors."""
-    require_rank(root, require_ranks(ranks))
+    require_rank(root, check_size("ranks", ranks))
     phases = [
         ("reduce-scatter", reduce_rounds(range(ranks), single_chunks(ranks))),
         ("gather", _gather_rounds(ranks, root)),
@@ -148,13 +148,13 @@ def chain_rounds(
 
 
 def _from_root(ranks: int, root: int) -> list[int]:
-    require_rank(root, require_ranks(ranks))
+    require_rank(root, check_size("ranks", ranks))
     return [(root + i) % ranks for i in range(ranks)]
 
 
 def chain_broadcast(ranks: int, *, root: int = 0, segments: int = 4) -> Trace:
     """From neighbour to neighbour in k `segments` (≥ 1): n − 2 + k steps of one k-th each."""
-    require_ranks(segments, name="segments")
+    check_size("segments", segments)
     rounds = chain_rounds(_from_root(ranks, root), single_chunks(segments), reduces=False)
     phases = [("broadcast", rounds)]
     return assemble(
@@ -164,7 +164,7 @@ def chain_broadcast(ranks: int, *, root: int = 0, segments: int = 4) -> Trace:
 
 def chain_reduce(ranks: int, *, root: int = 0, segments: int = 4) -> Trace:
     """A chain broadcast run backwards: every rank adds its own part to what passes through."""
-    require_ranks(segments, name="segments")
+    check_size("segments", segments)
     rounds = chain_rounds(_from_root(ranks, root)[::-1], single_chunks(segments), reduces=True)
     phases = [("reduce", rounds)]
     return assemble(
