@@ -31,17 +31,18 @@ def parallel_stack(
     boxes: list[Box] = []
     for row, (title, factors) in enumerate(rows):
         y = row * 0.9
-        boxes.append(Box(name=title, lines=(title,), x=0, y=y, width=1.7, height=0.7))
+        boxes.append(Box(name=title, lines=(title,), x=0, y=y, width=1.15, height=0.7))
         for at, (axis, size) in enumerate(factors):
             boxes.append(Box(
-                name=f"{title} {axis}", lines=(f"{axis.upper()} {size}",), x=1.9 + at * 1.65, y=y,
-                width=1.5, height=0.7, role=hues.get(axis, axis) if size > 1 else "neutral",
+                name=f"{title} {axis}", lines=(axis.upper(), f"{size}"), x=1.23 + at * 0.78, y=y,
+                width=0.7, height=0.7, role=hues.get(axis, axis) if size > 1 else "neutral",
             ))  # fmt: skip
         boxes.append(Box(
-            name=f"{title} world", lines=(f"= {parallel.world_size:,}",), x=8.6, y=y, width=1.5,
+            name=f"{title} world", lines=(f"= {parallel.world_size:,}",), x=4.35, y=y, width=0.7,
             height=0.7,
         ))  # fmt: skip
-    wide = 10.1 / gpus_per_node
+    across = min(4, gpus_per_node)
+    wide = 5.05 / across
     for rank in range(gpus_per_node):
         dense = coordinates_of(parallel.dense, rank)
         expert = coordinates_of(parallel.expert, rank)
@@ -49,7 +50,8 @@ def parallel_stack(
             name=f"gpu {rank}",
             lines=(f"GPU {rank}", f"tp {dense['tp']}", f"dp {dense['dp']}", f"ep {expert['ep']}",
                    f"edp {expert['edp']}"),
-            x=rank * wide, y=2.1, width=wide - 0.08, height=1.45, role="neutral",
+            x=rank % across * wide, y=2.0 + rank // across * 1.55, width=wide - 0.08,
+            height=1.45,
         ))  # fmt: skip
     values = {
         "world_size": Named(parallel.world_size),
@@ -60,7 +62,13 @@ def parallel_stack(
         "pp": Named(pp),
         "product": Named(tp * ep * parallel.dp * pp),
     }
-    return Diagram(boxes=tuple(boxes), links=(), width=10.1, height=3.55, values=values)
+    return Diagram(
+        boxes=tuple(boxes),
+        links=(),
+        width=5.05,
+        height=1.9 + -(-gpus_per_node // across) * 1.55,
+        values=values,
+    )
 
 
 @figure("moe-placement")

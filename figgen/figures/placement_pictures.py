@@ -11,7 +11,7 @@ from figgen.models.mesh import axis_size, coordinates_of, groups, rank_of
 from figgen.models.placement import communicator
 from figgen.registry import figure
 
-WIDTH, HEIGHT, ROW = 1.75, 0.72, 1.15
+WIDTH, HEIGHT, ROW = 0.86, 0.86, 1.2
 MOST_ACROSS = 5
 FULL = 10.0
 """Grid units of the column's width."""
@@ -52,10 +52,10 @@ def parallel_cube(*, sizes: str, order: str = "megatron") -> Diagram:
     check_between("pp", parallel.pp, 1, MOST_ACROSS)
     check_between("dp", parallel.dp, 1, MOST_ACROSS)
     check_between("cp", parallel.cp, 1, 1)
-    left, step = 1.5, WIDTH + 0.4
+    left, step = 1.0, WIDTH + 0.22
     boxes = [
         Box(name=f"replica {d}", lines=(f"replica {d}",), x=0, y=0.75 + d * ROW,
-            width=1.25, height=HEIGHT, role="dp")
+            width=0.85, height=HEIGHT, role="dp")
         for d in range(parallel.dp)
     ] + [
         Box(name=f"stage {p}", lines=(f"stage {p}",), x=left + p * step, y=0,
@@ -68,7 +68,7 @@ def parallel_cube(*, sizes: str, order: str = "megatron") -> Diagram:
             first, last = (_place(parallel, tp=t, dp=d, pp=p) for t in (0, parallel.tp - 1))
             node = first // parallel.gpus_per_node
             boxes.append(
-                Box(name=f"{d}.{p}", lines=(f"ranks {first}–{last}", f"node {node}"),
+                Box(name=f"{d}.{p}", lines=("ranks", f"{first}–{last}", f"node {node}"),
                     x=left + p * step, y=0.75 + d * ROW, width=WIDTH, height=HEIGHT, role="tp")
             )  # fmt: skip
             if p:
@@ -78,7 +78,7 @@ def parallel_cube(*, sizes: str, order: str = "megatron") -> Diagram:
                     Link(source=f"{d - 1}.{p}", target=f"{d}.{p}", role="dp", both_ways=True)
                 )
     return Diagram(
-        boxes=tuple(boxes), links=tuple(links), width=left + parallel.pp * step - 0.4,
+        boxes=tuple(boxes), links=tuple(links), width=left + parallel.pp * step - 0.22,
         height=0.75 + parallel.dp * ROW - (ROW - HEIGHT), values=_axis_values(parallel),
     )  # fmt: skip
 
