@@ -1,10 +1,8 @@
-"""What can be read off the built files: links, ids, and the weight of pictures."""
+"""What can be read off the built pages: links, ids, labels, images."""
 
 from __future__ import annotations
 
-import gzip
 import re
-import statistics
 from collections import Counter
 from html.parser import HTMLParser
 from pathlib import Path
@@ -12,8 +10,6 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
-PICTURE_LIMIT_BYTES = 12_000
-MEDIAN_LIMIT_BYTES = 5_000
 ADDRESSES = ("href", "src", "data-plotly")
 
 
@@ -142,21 +138,3 @@ def test_every_image_says_what_it_is_and_how_large(pages: dict[str, Reader]) -> 
         if "alt" not in image or not (image.get("width") and image.get("height"))
     ]
     assert unfit == []
-
-
-def test_pictures_are_light(site_folder: Path) -> None:
-    """As they stand in the pages and as files, compressed."""
-    inline = [
-        picture.encode()
-        for path in site_folder.rglob("*.html")
-        for picture in re.findall(
-            r'<svg [^>]*class="fig .*?</svg>(?=</div>)', path.read_text(encoding="utf-8"), re.S
-        )
-    ]
-    files = [path.read_bytes() for path in site_folder.glob("assets/figures/**/*.svg")]
-    assert len(inline) > 20
-    assert len(files) >= len(inline)
-    for pictures in (inline, files):
-        sizes = [len(gzip.compress(picture, 9)) for picture in pictures]
-        assert max(sizes) <= PICTURE_LIMIT_BYTES
-        assert statistics.median(sizes) <= MEDIAN_LIMIT_BYTES

@@ -1,18 +1,21 @@
-"""The pictures of the built site: light, and with ids that no page has twice."""
+"""The pictures of the built site and the files that they are offered as."""
 
 from __future__ import annotations
 
+import csv
 import gzip
+import io
 import json
 import re
 import statistics
-from collections import Counter
 from pathlib import Path
 from xml.etree import ElementTree
 
 import pytest
 
-PICTURE = re.compile(r'<svg role="img"[^>]*class="fig .*?</svg>(?=</div>)', re.S)
+PICTURE = re.compile(
+    r'<svg role="img" aria-label="([^"]*)"[^>]*class="fig .*?</svg>(?=</div>)', re.S
+)
 MOST_BYTES, MEDIAN_BYTES = 12_000, 5_000
 
 
@@ -27,41 +30,59 @@ def pages(site_folder: Path) -> dict[str, str]:
     }
 
 
-def test_no_picture_is_heavy_and_half_of_them_are_light(pages: dict[str, str]) -> None:
-    drawn = [svg for html in pages.values() for svg in PICTURE.findall(html)]
-    weights = [len(gzip.compress(svg.encode())) for svg in drawn]
-    assert len(weights) >= 20
-    heavy = [(weight, svg[:200]) for svg, weight in zip(drawn, weights, strict=True)
-             if weight > MOST_BYTES]  # fmt: skip
-    assert not heavy
-    assert statistics.median(weights) <= MEDIAN_BYTES
-
-
-def test_no_id_stands_twice_on_a_page_and_every_reference_in_a_picture_resolves(
-    pages: dict[str, str],
+def test_no_picture_is_heavy_and_half_of_them_are_light(
+    pages: dict[str, str], site_folder: Path
 ) -> None:
+    """As they stand in the pages and as files, compressed."""
+    drawn = [match[0].encode() for html in pages.values() for match in PICTURE.finditer(html)]
+    files = [path.read_bytes() for path in site_folder.glob("assets/figures/**/*.svg")]
+    assert len(files) >= len(drawn) > 200
+    for pictures in (drawn, files):
+        weights = [len(gzip.compress(picture)) for picture in pictures]
+        assert max(weights) <= MOST_BYTES
+        assert statistics.median(weights) <= MEDIAN_BYTES
+
+
+def test_every_picture_has_a_name_and_finds_what_it_refers_to(pages: dict[str, str]) -> None:
     for path, html in pages.items():
-        ids = Counter(re.findall(r'\sid="([^"]+)"', html))
-        assert not [name for name, times in ids.items() if times > 1], path
-        for svg in PICTURE.findall(html):
-            assert set(re.findall(r'(?:url\(#|href="#)([^")]+)', svg)) <= set(ids), path
+        ids = set(re.findall(r'\sid="([^"]+)"', html))
+        for match in PICTURE.finditer(html):
+            assert len(match[1]) > 20, path
+            assert set(re.findall(r'(?:url\(#|href="#)([^")]+)', match[0])) <= ids, path
 
 
-def test_every_picture_is_well_formed_and_has_a_name(pages: dict[str, str]) -> None:
-    for html in pages.values():
-        for svg in PICTURE.findall(html):
-            bound = svg.replace("<svg ", '<svg xmlns:xlink="http://www.w3.org/1999/xlink" ', 1)
-            root = ElementTree.fromstring(bound)
-            assert len(root.get("aria-label", "")) > 20
+def read_svg(text: str) -> None:
+    """Fail unless `text` is an SVG file that needs nothing beside it."""
+    root = ElementTree.fromstring(text)
+    assert root.tag == "{http://www.w3.org/2000/svg}svg"
+    assert "<style>" in text
+    assert "<script" not in text
+    links = re.findall(r'(?:href="|url\()([^")]*)', text)
+    assert all(link.startswith("#") for link in links), links
+    identities = set(re.findall(r' id="([^"]+)"', text))
+    assert {link[1:] for link in links} <= identities
+    used = set(re.findall(r"var\((--[\w-]+)\)", text))
+    assert used <= set(re.findall(r"(--[\w-]+):", text))
 
 
-def test_every_picture_can_be_taken_away(site_folder: Path) -> None:
-    folder = site_folder / "assets" / "figures"
-    drawings = list(folder.rglob("*.svg"))
-    assert drawings
-    for drawing in drawings:
-        ElementTree.parse(drawing)
-        assert drawing.with_suffix(".csv").stat().st_size > 0
-        json.loads(drawing.with_suffix(".json").read_text(encoding="utf-8"))
-    for explored in folder.rglob("*.plotly.json"):
-        assert {"data", "layout", "config"} <= set(json.loads(explored.read_text(encoding="utf-8")))
+def read_csv(text: str) -> None:
+    """Fail unless every row has as many fields as the header."""
+    rows = list(csv.reader(io.StringIO(text)))
+    assert len(rows) >= 2
+    assert {len(row) for row in rows} == {len(rows[0])}
+
+
+def read_plot(text: str) -> None:
+    assert {"data", "layout", "config"} <= set(json.loads(text))
+
+
+READERS = {".svg": read_svg, ".csv": read_csv, ".json": json.loads, ".plotly.json": read_plot}
+
+
+def test_every_file_of_a_figure_is_what_it_says(site_folder: Path) -> None:
+    read = dict.fromkeys(READERS, 0)
+    for path in (site_folder / "assets" / "figures").rglob("*.*"):
+        kind = "".join(path.suffixes)
+        READERS[kind](path.read_text(encoding="utf-8"))
+        read[kind] += 1
+    assert read[".svg"] == read[".csv"] == read[".json"] > read[".plotly.json"] > 0
