@@ -250,6 +250,27 @@ def test_bad_input_is_refused_in_words_with_buttons_that_mend_it(
     assert batch % replicas == 0
 
 
+def test_a_held_batch_stays_while_the_layout_changes(opened: Callable[[str], Page]) -> None:
+    page = opened("?nodes=8&tp=8&pp=2&microbatches=8")
+    batch, microbatches = page.locator("[name=global_batch]"), page.locator("[name=microbatches]")
+    assert batch.input_value() == "32"
+    page.locator("[name=hold]").check()
+    for name, value, follows in (("pp", "4", "16"), ("nodes", "16", "8"), ("tp", "4", "4")):
+        choose(page, name, value)
+        page.wait_for_function(f"() => location.search.includes('microbatches={follows}')")
+        assert batch.input_value() == "32"
+        assert microbatches.input_value() == follows
+    choose(page, "microbatch_size", "3")
+    said = page.locator("#modeler .tool-message")
+    said.get_by_role("button", name="global batch 24").click()
+    page.wait_for_function("() => location.search.includes('microbatches=1&')")
+    assert batch.input_value() == "24"
+    page.locator("[name=hold]").uncheck()
+    choose(page, "microbatch_size", "1")
+    page.wait_for_function("() => !location.search.includes('microbatch_size')")
+    assert batch.input_value() == "8"
+
+
 def test_own_numbers_stand_for_any_model_and_hardware(opened: Callable[[str], Page]) -> None:
     page = opened("")
     for name in ("model", "chip", "nic"):

@@ -1,14 +1,14 @@
 // The bandwidth and efficiency modeler: one or two configurations, from the address or the form;
 // everything that is shown follows from them.
 
-import { button, el, liveRegion, mountTool, perFrame } from "./dom.js";
+import { el, liveRegion, mountTool, perFrame } from "./dom.js";
+import { topBar } from "./modeler_bar.js";
 import { fieldProblems, messages } from "./modeler_messages.js";
 import { modelerForm } from "./modeler_form.js";
 import { workedLines } from "./modeler_popover.js";
 import { evaluate } from "./modeler_model.js";
 import { results } from "./modeler_results.js";
-import { FIRST, OWN, fromQuery, mapQuery, ofPreset, presetsOf, queryOf, schemaOf } from "./modeler_state.js";
-import { presetGroups } from "./modeler_fields.js";
+import { FIRST, fromQuery, mapQuery, ofPreset, queryOf, schemaOf } from "./modeler_state.js";
 import { defaults, rewriteAddress } from "./state.js";
 import { spoken } from "./modeler_answer.js";
 
@@ -35,9 +35,14 @@ function build(root, signal, catalog) {
     else a = next;
     render();
   };
-  const chooseSmall = (changes) => change({ ...first, ...changes, preset: "" });
+  const changeAll = (state) => {
+    held = null;
+    bad.clear();
+    change(state);
+  };
+  const chooseSmall = (changes) => changeAll({ ...first, ...changes, preset: "" });
   const choosePreset = (name) =>
-    change(name ? { ...defaults(schema), ...ofPreset(catalog, name), preset: name } : { ...first, preset: "" });
+    changeAll(name ? { ...defaults(schema), ...ofPreset(catalog, name), preset: name } : { ...first, preset: "" });
 
   const isUntouched = (state) => queryOf(schema, catalog, state) === (state.preset && `preset=${state.preset}`);
   const publishedOf = (state) => (state.preset && isUntouched(state) ? catalog.presets[state.preset].published : null);
@@ -48,13 +53,26 @@ function build(root, signal, catalog) {
       bad.set(key, message, offers);
       showMessages();
     },
-    onChange: (changes) => ("global_batch" in changes ? changeBatch(changes.global_batch) : change(changes)),
+    onChange(changes) {
+      if ("hold" in changes) held = changes.hold ? (found[at].setup?.global_batch ?? null) : null;
+      else if ("global_batch" in changes) changeBatch(changes.global_batch);
+      else change(held === null ? changes : holding(changes));
+    },
   });
+  let held = null; // a global batch that stays while the layout changes
+  const shareOf = ({ nodes, gpus, tp, cp, pp, microbatch_size }) =>
+    ((nodes * gpus) / (tp * cp * pp)) * microbatch_size;
   const changeBatch = (typed) => {
-    const share = found[at].setup ? found[at].setup.parallel.dp * found[at].setup.microbatch_size : 1;
-    const [problem, microbatches] = bad.batch(typed, share);
+    const [problem, microbatches] = bad.batch(typed, found[at].setup ? shareOf(states()[at]) : 1);
     showMessages();
     if (!problem) change({ microbatches });
+  };
+  // `changes` with the microbatches that keep the batch; a layout that nobody can compute has none.
+  const holding = (changes) => {
+    const share = shareOf({ ...states()[at], ...changes });
+    if (changes.microbatches || !Number.isInteger(share)) return changes;
+    const [problem, microbatches] = bad.batch(String(held), share);
+    return problem ? changes : { ...changes, microbatches };
   };
   const bar = topBar(catalog, {
     choosePreset,
@@ -62,6 +80,7 @@ function build(root, signal, catalog) {
     compare,
     choose: (index) => {
       at = index;
+      held = null;
       bad.clear();
       render();
     },
@@ -93,6 +112,7 @@ function build(root, signal, catalog) {
   function compare() {
     b = b ? null : { ...a };
     at = b ? 1 : 0;
+    held = null;
     render();
   }
 
@@ -113,7 +133,8 @@ function build(root, signal, catalog) {
   const render = perFrame(() => !signal.aborted && renderNow());
   function renderNow() {
     found = states().map((state) => ({ ...evaluate(catalog, state), published: publishedOf(state) }));
-    form.sync(states()[at], found[at]);
+    if (held !== null && found[at].setup && !bad.found.has("global_batch")) held = found[at].setup.global_batch;
+    form.sync(states()[at], found[at], held !== null);
     bar.update(states(), at, isUntouched(states()[at]));
     showMessages();
     const query = queryOf(schema, catalog, a, b);
@@ -132,87 +153,5 @@ function build(root, signal, catalog) {
   signal.addEventListener("abort", () => clearTimeout(waiting));
   renderNow();
 }
-
-// Published runs that are a single press away; the list has them all.
-const SHORT = [
-  ["gpt-3-175b", "GPT-3 175B"],
-  ["llama-3-405b-8k-16384", "Llama 3 405B"],
-  ["deepseek-v3", "DeepSeek-V3"],
-  ["nemotron-4-340b", "Nemotron-4 340B"],
-  ["llama-3-8b-fsdp", "Llama 3 8B, FSDP"],
-];
-
-// The textbook's pipelines: P stages, M microbatches.
-const SMALL = [
-  ["P = 4, M = 8", {}],
-  ["P = 4, M = 16", { microbatches: 16 }],
-  ["P = 3, M = 8", { pp: 3 }],
-];
-
-// Presets, and which of two configurations the form is about.
-function topBar(catalog, { choosePreset, chooseSmall, compare, choose }) {
-  const presets = presetsOf(catalog);
-  const own = el("option", { value: OWN, disabled: true }, "Your own configuration");
-  const select = el(
-    "select",
-    { id: "modeler-preset", on: { change: () => choosePreset(select.value) } },
-    own,
-    el("option", { value: "" }, "First example: four stages, eight microbatches"),
-    presetGroups(presets).map(([title, pairs]) =>
-      el(
-        "optgroup",
-        { label: title },
-        pairs.map(([name, text]) => el("option", { value: name }, text)),
-      ),
-    ),
-  );
-  const again = button("Reset", () => choosePreset(select.value === OWN ? "" : select.value));
-  const second = button("Compare two", compare, { "aria-pressed": "false" });
-  const which = ["A", "B"].map((name, index) =>
-    button(`Edit ${name}`, () => choose(index), { "aria-pressed": "false" }),
-  );
-  const chips = SHORT.filter(([name]) => presets.some((one) => one.name === name)).map(([name, text]) =>
-    button(text, () => choosePreset(name), { "data-preset": name }),
-  );
-  const small = SMALL.map(([text, changes]) => button(text, () => chooseSmall(changes), { "data-small": text }));
-  const element = el(
-    "div",
-    { class: "modeler-bar" },
-    el("div", { class: "tool-field" }, el("label", { for: "modeler-preset" }, "Start from"), select),
-    el(
-      "div",
-      { class: "tool-actions" },
-      again,
-      second,
-      el("span", { class: "tool-actions", role: "group", "aria-label": "Which configuration the form edits" }, which),
-    ),
-    chipGroup("Small pipelines", small),
-    chipGroup("Published runs", chips),
-  );
-  return {
-    element,
-    update(states, at, untouched) {
-      own.hidden = Boolean(states[at].preset) || untouched;
-      select.value = own.hidden ? states[at].preset : OWN;
-      again.disabled = untouched;
-      for (const one of chips) one.setAttribute("aria-pressed", String(one.dataset.preset === states[at].preset));
-      small.forEach((one, index) => {
-        const is = !states[at].preset && matches(states[at], { ...FIRST, ...SMALL[index][1] });
-        one.setAttribute("aria-pressed", String(is));
-      });
-      const both = states.length > 1;
-      second.setAttribute("aria-pressed", String(both));
-      which.forEach((one, index) => {
-        one.hidden = !both;
-        one.setAttribute("aria-pressed", String(index === at));
-      });
-    },
-  };
-}
-
-const chipGroup = (name, chips) =>
-  el("div", { class: "tool-chips", role: "group", "aria-label": name }, el("span", {}, `${name}:`), chips);
-
-const matches = (state, sizes) => Object.entries(sizes).every(([key, value]) => state[key] === value);
 
 mountTool("#modeler", build);

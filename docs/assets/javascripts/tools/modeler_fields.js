@@ -107,6 +107,7 @@ export function groupsOf(catalog) {
         size("microbatch_size", "Microbatch size", { hint: "sequences in each" }),
         { key: "global_batch", label: "Global batch", kind: "batch", hint: "sequences per step" },
         whole("sequence", "Sequence length", { derived: "sequence", hint: "tokens; empty: the model's" }),
+        { key: "hold", label: "Hold the global batch: microbatches follow", kind: "hold", wide: true },
         select(
           "schedule",
           "Pipeline schedule",

@@ -11,7 +11,8 @@ const NARROW = "(max-width: 44.9em)";
 
 /**
  * The form. `onChange(changes)` gets valid values, `onBad(key, message | null)` what cannot be
- * read. `sync(state, found)` shows a state; `found` is what the engine made of it, for what is derived.
+ * read. `sync(state, found, held)` shows a state; `found` is what the engine made of it, for what is
+ * derived, `held` whether the global batch is kept.
  */
 export function modelerForm(schema, catalog, { onChange, onBad }) {
   const controls = new Map();
@@ -36,7 +37,13 @@ export function modelerForm(schema, catalog, { onChange, onBad }) {
     }
   };
   for (const group of groups) form.append(groupBox(group, controls, accept, onChange));
-  return { form, sync: (state, found) => sync(groups, controls, catalog, state, found) };
+  return {
+    form,
+    sync(state, found, held) {
+      sync(groups, controls, catalog, state, found);
+      controls.get("hold").input.checked = held;
+    },
+  };
 }
 
 const labelOf = (groups, key) => groups.flatMap(({ fields }) => fields).find((one) => one.key === key).label;
@@ -83,7 +90,7 @@ function controlOf({ key, label, kind, options, hint, empty }, accept, onChange)
     });
     return { box: made.box, input: made.select };
   }
-  if (kind === "check") {
+  if (kind === "check" || kind === "hold") {
     const input = el("input", {
       type: "checkbox",
       name: key,
@@ -138,6 +145,7 @@ function sync(groups, controls, catalog, state, found) {
       const { box, input } = controls.get(key);
       box.hidden = shows ? !shows(state, catalog) : false;
       if (kind === "check") input.checked = state[key];
+      else if (kind === "hold") continue;
       else if (kind === "derived") input.textContent = found.setup ? String(found.setup.parallel.dp) : "–";
       else if (kind === "batch") fill(input, found.setup ? String(found.setup.global_batch) : "");
       else {
