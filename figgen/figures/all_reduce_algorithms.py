@@ -26,7 +26,7 @@ from figgen.formulas.hierarchical_collectives import (
     two_level_all_reduce_time,
 )
 from figgen.formulas.ops import Number
-from figgen.models.collectives import bytes_sent_per_rank, trace
+from figgen.models.collectives import Trace, bytes_sent_per_rank, trace
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,10 +62,10 @@ Time = Callable[[Machine, float, int], float]
 
 @dataclass(frozen=True, slots=True)
 class Algorithm:
-    """An algorithm, its two terms as the literature prints them, and its time.
+    """An algorithm of a collective, its two terms as the literature prints them, and its time.
 
     `traced` names its trace in `figgen.models.collectives`; `levels` says that it treats the
-    links within a node and between nodes differently.
+    links within a node and between nodes differently, `segments` that it is pipelined.
     """
 
     title: str
@@ -73,7 +73,16 @@ class Algorithm:
     transfer: str
     time: Time
     traced: str
+    collective: str = "all-reduce"
     levels: bool = False
+    segments: int | None = None
+
+    def run(self, m: Machine) -> Trace:
+        """The algorithm's proven trace on this machine."""
+        width = m.hardware.gpus_per_node if self.traced.startswith("hierarchical") else None
+        given = {"ranks_per_node": width, "segments": self.segments}
+        options = {name: value for name, value in given.items() if value is not None}
+        return trace(self.collective, self.traced, m.ranks, **options)
 
 
 def machine(preset: str, nodes: int) -> Machine:
@@ -85,7 +94,9 @@ def machine(preset: str, nodes: int) -> Machine:
     return Machine(hardware, nodes)
 
 
-def _flat(formula: Callable[[Number, Number, Number, Number], Number]) -> Time:
+def flat(formula: Callable[[Number, Number, Number, Number], Number]) -> Time:
+    """The time by a formula of (ranks, bytes, latency, bandwidth), whatever a node is."""
+
     def time(m: Machine, size: float, counted: int) -> float:
         return float(formula(m.ranks, size, counted * m.latency_s, m.bandwidth_bytes_per_s))
 
@@ -129,27 +140,27 @@ def ring_per_nic_time_s(m: Machine, size: float, counted: int) -> float:
 
 NAIVE = Algorithm(
     "one root, in turn", "2(n − 1)α", "2(n − 1) S/B",
-    _flat(naive_all_reduce_time), "naive",
+    flat(naive_all_reduce_time), "naive",
 )  # fmt: skip
 BINOMIAL = Algorithm(
     "binomial tree, not pipelined", "2⌈log₂ n⌉α", "2⌈log₂ n⌉ S/B",
-    _flat(tree_all_reduce_time), "binomial-tree",
+    flat(tree_all_reduce_time), "binomial-tree",
 )  # fmt: skip
 DOUBLING = Algorithm(
     "recursive doubling", "log₂ n α", "log₂ n S/B",
-    _flat(recursive_doubling_all_reduce_time), "recursive-doubling",
+    flat(recursive_doubling_all_reduce_time), "recursive-doubling",
 )  # fmt: skip
 HALVING = Algorithm(
     "halving-doubling", "2 log₂ n α", "2(n − 1)/n S/B",
-    _flat(halving_doubling_all_reduce_time), "recursive-halving-doubling",
+    flat(halving_doubling_all_reduce_time), "recursive-halving-doubling",
 )  # fmt: skip
 DOUBLE_TREE = Algorithm(
     "double binary tree", "2⌈log₂ n⌉α", "2 S/B",
-    _flat(double_binary_tree_all_reduce_time), "double-binary-tree",
+    flat(double_binary_tree_all_reduce_time), "double-binary-tree",
 )  # fmt: skip
 RING = Algorithm(
     "ring", "2(n − 1)α", "2(n − 1)/n S/B",
-    _flat(ring_all_reduce_time), "ring",
+    flat(ring_all_reduce_time), "ring",
 )  # fmt: skip
 LEADERS = Algorithm(
     "hierarchical, one leader per node", "2(g − 1)αᵢ + 2(N − 1)α", "2 S/Bᵢ + 2(N − 1)/N S/B",
@@ -174,8 +185,7 @@ def competitors(m: Machine) -> tuple[Algorithm, ...]:
 
 def busiest_share(a: Algorithm, m: Machine) -> float:
     """The most that one rank sends in the algorithm's proven trace, as a multiple of S."""
-    options = {"ranks_per_node": m.hardware.gpus_per_node} if a is TWO_LEVEL else {}
-    return max(bytes_sent_per_rank(trace("all-reduce", a.traced, m.ranks, **options), 1.0))
+    return max(bytes_sent_per_rank(a.run(m), 1.0))
 
 
 Lines = Mapping[str, tuple[float, float]]

@@ -8,6 +8,7 @@ import pytest
 
 from figgen.charts import Diagram, Table
 from figgen.errors import InputError
+from figgen.figures.all_reduce_algorithms import Algorithm, machine
 from figgen.figures.collective_cost_table import COSTS
 from figgen.figures.collective_pictures import MOVES, SHOWN, before_and_after, shown_trace
 from figgen.figures.collective_tables import ORDER, dual
@@ -159,17 +160,16 @@ def test_the_least_that_the_busiest_port_carries_is_the_bus_factor_of_nccl_tests
 
 
 @pytest.mark.parametrize("cost", COSTS, ids=lambda c: f"{c.collective} {c.title}")
-def test_every_cost_is_that_of_its_trace_run_step_by_step(cost: object) -> None:
-    assert hasattr(cost, "run")
-    run = cost.run(8)
+def test_every_cost_is_that_of_its_trace_run_step_by_step(cost: Algorithm) -> None:
+    node = machine("h100-ndr", 1)
     for size in (1.0, 64e3, 1e9):
-        played = synchronous_time_s(run, size, 3.4e-6, 450e9)
-        assert cost.time(8, size, 3.4e-6, 450e9) == pytest.approx(played)  # type: ignore[attr-defined]
+        played = synchronous_time_s(cost.run(node), size, 3.4e-6, 450e9)
+        assert cost.time(node, size, 1) == pytest.approx(played)
 
 
 def test_a_broadcast_of_1_gb_to_8_ranks_takes_the_corrected_times() -> None:
     """60, 35 and 21.9 ms at 50 GB/s without latency, by algorithm."""
-    times = [float(cost.time(8, 1e9, 0.0, 50e9)) for cost in COSTS[:3]]
+    times = [cost.time(machine("h100-ndr", 1), 9e9, 0) for cost in COSTS[:3]]  # at 9 · 50 GB/s
     assert times == pytest.approx([60e-3, 35e-3, 21.875e-3])
 
 
