@@ -73,20 +73,21 @@ const HOW = {
 
   bubble: (found) => {
     const { step } = found;
+    const others = partsOf(found).filter(({ key }) => key !== "bubble");
     return [
       plainLine(
-        "Idle time of the GPU that works longest while the pipeline fills and drains, from the simulated schedule with this step's own durations.",
-        "simulated schedule − computing − exposed communication within it",
-        seconds(step.bubble_s),
+        "Idle time of the GPU that works longest while the pipeline fills and drains: what the other parts leave of the step, which is simulated with its own durations.",
+        ["step", ...others.map(({ label }) => label)].join(" − "),
+        `${[step.step_time_s, ...others.map(({ seconds: s }) => s)].map(seconds).join(" − ")} = ${seconds(step.bubble_s)}`,
       ),
       plainLine(
         "bubble_fraction of the step: idle over wall time.",
-        "bubble / step",
+        "idle / step",
         `${seconds(step.bubble_s)} / ${seconds(step.step_time_s)} = ${percent(step.bubble_fraction)}`,
       ),
       plainLine(
         "bubble_overhead of the step: idle over computing.",
-        "bubble / computing",
+        "idle / computing",
         `${seconds(step.bubble_s)} / ${seconds(computing(found))} = ${percent(step.bubble_overhead)}`,
       ),
     ];

@@ -81,7 +81,7 @@ export function partsOf({ step }) {
   const parts = [
     { key: "compute", label: "computing", role: "series-1", seconds: step.compute_s },
     { key: "recompute", label: "computed again", role: "series-3", seconds: step.recompute_s },
-    { key: "bubble", label: "pipeline bubble", role: "idle", seconds: step.bubble_s },
+    { key: "bubble", label: "pipeline idle", role: "idle", seconds: step.bubble_s },
     ...Object.entries(step.exposed_s).map(([axis, seconds]) => ({
       key: `exposed-${axis}`,
       axis,
