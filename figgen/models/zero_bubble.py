@@ -81,8 +81,9 @@ def zbv(stages: int, microbatches: int, chunks: int = 2) -> Schedule:
                 ("W0", rank),
             ),
             stages=(rank, 2 * stages - 1 - rank),
+            microbatches=microbatches,
         )
-        orders.append(tuple(action for action in order if action.microbatch < microbatches))
+        orders.append(order)
     return Schedule("zbv", v_shape(stages), microbatches, tuple(orders))
 
 
