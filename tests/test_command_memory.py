@@ -94,6 +94,8 @@ def test_help_shows_examples_that_run(said: Said, capsys: pytest.CaptureFixture[
         (("--tp", "3"), "did you mean"),
         (("--pp", "64"), "layers of the model: expected at least 64"),
         (("--schedule", "1f2b"), "did you mean 1f1b"),
+        (("--recompute", "some"), "unknown module to recompute 'some'"),
+        (("--activations", "fp9"), "unknown format of activations 'fp9'"),
         (("--accelerator", "h100"), "unknown accelerator 'h100'"),
         (("--reserve", "4 apples"), "apples"),
         (("--schedule", "dualpipe", "--pp", "4", "--microbatches", "5"), "dualpipe"),
@@ -115,7 +117,7 @@ def test_bad_input_is_one_line_and_status_two(
 
 @pytest.mark.parametrize(
     "arguments",
-    [(), ("--zero", "4"), ("--recompute", "some"), ("--nodes", "x"), ("--sequence", "long")],
+    [(), ("--zero", "4"), ("--nodes", "x"), ("--sequence", "long")],
 )
 def test_wrong_usage_is_one_line_and_status_two(
     capsys: pytest.CaptureFixture[str], arguments: tuple[str, ...]

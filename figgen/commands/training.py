@@ -7,11 +7,13 @@ from collections.abc import Sequence
 
 from figgen.catalog import model
 from figgen.errors import InputError, check_size
+from figgen.models.activation_formats import FORMATS
 from figgen.models.layout import ParallelLayout, layout
 from figgen.models.model_shape import ModelShape
 from figgen.models.recipes import RECIPES, recipe
+from figgen.models.recomputation import MODULES
 from figgen.models.schedules import SCHEDULES
-from figgen.models.training_setup import CONTEXT_EXCHANGES, RECOMPUTE, ZERO_STAGES, TrainingSetup
+from figgen.models.training_setup import CONTEXT_EXCHANGES, ZERO_STAGES, TrainingSetup
 from figgen.units import format_quantity
 
 
@@ -32,7 +34,12 @@ def add_setup_options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--chunks", type=int, help="virtual stages per pipeline rank")
     parser.add_argument("--zero", type=int, choices=ZERO_STAGES, default=1, help="ZeRO stage")
     parser.add_argument("--recipe", default="mcore18", help=", ".join(RECIPES))
-    parser.add_argument("--recompute", choices=RECOMPUTE, default="none")
+    parser.add_argument(
+        "--recompute",
+        default="none",
+        help=f"selective, full, uniform:N, block:N, or of {','.join(MODULES)}",
+    )
+    parser.add_argument("--activations", default="16-bit", help=", ".join(FORMATS))
     parser.add_argument("--context-exchange", choices=CONTEXT_EXCHANGES, default="p2p")
     parser.add_argument("--no-sequence-parallel", action="store_true")
     parser.add_argument("--no-flash-attention", action="store_true", help="store attention scores")
@@ -79,6 +86,7 @@ def setup_with(
         recipe=recipe(options.recipe),
         zero_stage=options.zero,
         recompute=options.recompute,
+        activations=options.activations,
         sequence_parallel=not options.no_sequence_parallel,
         flash_attention=not options.no_flash_attention,
         dropout=options.dropout,
@@ -111,7 +119,8 @@ def described(name: str, setup: TrainingSetup) -> str:
     sizes = " ".join(f"{axis}={getattr(parallel, axis)}" for axis in axes)
     return (
         f"{name} on {parallel.world_size} GPUs: {sizes}, {setup.schedule}, "
-        f"ZeRO {setup.zero_stage}, {setup.recipe.name}, recompute {setup.recompute}\n"
+        f"ZeRO {setup.zero_stage}, {setup.recipe.name}, recompute {setup.recompute}, "
+        f"activations {setup.activations}\n"
         f"{setup.microbatches} microbatches of {setup.microbatch_size} × {setup.sequence:,} tokens "
         f"per replica, {format_quantity(setup.tokens_per_step, '1', 'si')} tokens per step"
     )
@@ -132,6 +141,7 @@ def setup_data(name: str, setup: TrainingSetup) -> dict[str, object]:
         "zero_stage": setup.zero_stage,
         "recipe": setup.recipe.name,
         "recompute": setup.recompute,
+        "activations": setup.activations,
     }
 
 

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from figgen.catalog import model as catalog_model
 from figgen.charts import Axis, Bars, Column, Curves, Named, Rule, Scalar, Table
 from figgen.errors import InputError, check_between
 from figgen.figures.series import doublings, line, segments
-from figgen.figures.training_setup import memory_segments
+from figgen.figures.training_setup import fullest_bars
 from figgen.figures.training_setups import training_step
 from figgen.figures.words import identifier
 from figgen.models.activations import layer_bytes, layer_tensors
@@ -85,7 +87,7 @@ def activation_modes(*, model: str = "gpt-3-175b") -> Bars:
 
 @figure("layer-tensors")
 def layer_tensors_table(*, model: str = "llama-3-70b", tp: int = 8) -> Table:
-    """Every tensor that a layer keeps for backward on one GPU, largest first."""
+    """Every tensor that a layer keeps for backward on one GPU, largest first, and what drops it."""
     found = training_step(
         model=model, sizes=f"nodes=1 gpus_per_node=8 tp={tp}", options="flash_attention=off"
     )
@@ -93,7 +95,7 @@ def layer_tensors_table(*, model: str = "llama-3-70b", tp: int = 8) -> Table:
     total = sum(tensor.bytes for tensor in tensors)
     core = sum(tensor.bytes for tensor in tensors if tensor.core)
     rows: list[tuple[Scalar, ...]] = [
-        (tensor.name, tensor.bytes, tensor.bytes / total, "core" if tensor.core else "")
+        (tensor.name, tensor.bytes, tensor.bytes / total, ", ".join(tensor.modules))
         for tensor in tensors
     ]
     return Table(
@@ -101,7 +103,7 @@ def layer_tensors_table(*, model: str = "llama-3-70b", tp: int = 8) -> Table:
             Column(label="tensor"),
             Column(label="bytes per GPU", unit="B", spec="bytes"),
             Column(label="share", spec=".1%"),
-            Column(label="attention core"),
+            Column(label="dropped by recomputing"),
         ),
         rows=tuple(rows),
         values={
@@ -136,25 +138,8 @@ def memory_choices(*, model: str = "llama-3-70b", nodes: int = 8) -> Bars:
         ).memory
         for label, (sizes, options) in LAYOUTS.items()
     }
-    first = next(iter(found.values()))
-    capacity = first.capacity_bytes or 0.0
-    keys = ("replicated", "zero3", "tp", "tp_pp", "tp_pp_full", "tp_cp_pp")
-    return Bars(
-        labels=tuple(found),
-        segments=memory_segments([estimate.fullest for estimate in found.values()]),
-        axis=Axis(label="memory of the fullest GPU", unit="B", low=0.0, spec="bytes"),
-        rules=(Rule(axis="x", at=capacity, label="capacity"),),
-        values={
-            **{
-                key: Named(estimate.fullest.total_bytes, "B")
-                for key, estimate in zip(keys, found.values(), strict=True)
-            },
-            "capacity": Named(capacity, "B"),
-            "gpus": Named(8 * nodes, "GPU"),
-            "fitting": Named(sum(bool(estimate.fits) for estimate in found.values())),
-            "tried": Named(len(found)),
-        },
-    )
+    bars = fullest_bars(found, ("replicated", "zero3", "tp", "tp_pp", "tp_pp_full", "tp_cp_pp"))
+    return replace(bars, values={**bars.values, "gpus": Named(8 * nodes, "GPU")})
 
 
 RECOMPUTED = {"nothing but the attention core": "selective", "everything": "full"}

@@ -10,11 +10,12 @@ from figgen.errors import InputError
 from figgen.figures.training_setup import LEVELS
 from figgen.figures.training_setups import OPTIONS, TrainingStep, training_step
 from figgen.figures.training_summary import settings
+from figgen.models.activation_formats import FORMATS
 from figgen.models.frameworks import CONVENTIONS
 from figgen.models.level_loads import level_loads
 from figgen.models.recipes import RECIPES
+from figgen.models.recomputation import MODULES, NAMED
 from figgen.models.schedules import SCHEDULES
-from figgen.models.training_setup import RECOMPUTE
 from figgen.registry import figure
 
 
@@ -35,7 +36,8 @@ CHOICES: dict[str, Callable[[], str]] = {
     "schedule": lambda: _listed(SCHEDULES),
     "zero_stage": lambda: "0, 1, 2, 3",
     "recipe": lambda: _listed(one.label for one in RECIPES.values()),
-    "recompute": lambda: _listed(RECOMPUTE),
+    "recompute": lambda: _listed((*NAMED, *MODULES)),
+    "activations": lambda: _listed(one.label for one in FORMATS.values()),
     "flash_attention": lambda: "on, off",
     "sequence_parallel": lambda: "on, off",
 }

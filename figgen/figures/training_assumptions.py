@@ -6,7 +6,7 @@ Everything assumed is named as such on the page (`published` says what is not).
 from __future__ import annotations
 
 from figgen import catalog
-from figgen.models.training_setup import RECOMPUTE
+from figgen.models.recomputation import NAMED
 
 EFFICIENCY = 0.5
 """Share of the dense peak that matrix products reach unless a figure says otherwise."""
@@ -38,13 +38,21 @@ ASSUMED: dict[str, dict[str, object]] = {
     "korthikanti22": {"flash_attention": False, "zero_stage": 0},
     "nemotron-4": {"schedule": "interleaved-1f1b", "chunks": 4},
     "megascale": {"zero_stage": 1},
-    "deepseek-v3": {"schedule": "dualpipe"},
+    "deepseek-v3": {
+        "schedule": "dualpipe",
+        "recompute": "layernorm,latent_norm,mla_up_proj,moe_act,moe_gate",
+        "activations": "fp8-deepseek",
+        "recipe": "mcore14",
+    },
+    "mbridge": {"recompute": "moe_gate"},
     "llama-3-405b-8k": LLAMA,
     "llama-3-405b-131k": LLAMA | {"context_exchange": "all-gather"},
 }  # fmt: skip
 """By the beginning of a run's name: what its report says in words, or its time makes likely.
 
 MegaScale calls its state ZeRO stage 2 but reduces gradients once a step, which is stage 1 here.
+DeepSeek-V3's report lists what it recomputes but for the gates: the combine of its DeepEP adds
+up what experts return, so that they multiply, as those of Megatron-LM do by default.
 """
 
 
@@ -62,7 +70,8 @@ def guesses(run: catalog.Run) -> dict[str, object]:
         "zero_stage": 1 if run.zero_stage is None else run.zero_stage,
         "schedule": "interleaved-1f1b" if chunks > 1 else "1f1b",
         "chunks": chunks if chunks > 1 else None,
-        "recompute": run.recompute if run.recompute in RECOMPUTE else "none",
+        "recompute": run.recompute if run.recompute in NAMED else "none",
+        "activations": "fp8" if run.dtype == "fp8" else "16-bit",
         "flash_attention": True,
         "sequence_parallel": True,
         "compute_efficiency": EFFICIENCY,
@@ -86,8 +95,9 @@ def published(run: catalog.Run) -> frozenset[str]:
     own = _own(run)
     if run.zero_stage is not None and own.get("zero_stage", run.zero_stage) == run.zero_stage:
         said |= {"zero_stage"}
-    said |= {"recompute"} if run.recompute in RECOMPUTE else set()
+    said |= {"recompute"} if run.recompute in NAMED else set()
     said |= {"schedule", "chunks"} if run.virtual_stages > 1 else set()
-    said |= {"schedule"} if run.pp == 1 or run.name == "deepseek-v3" else set()
+    said |= {"schedule"} if run.pp == 1 else set()
+    said |= {"schedule", "activations", "recipe"} if run.name == "deepseek-v3" else set()
     said |= {"order", "nic"} if own.get("order") == "llama3" else set()
     return frozenset(said)

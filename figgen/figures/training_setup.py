@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 
 from figgen.charts import Axis, Bars, Column, Named, Rule, Scalar, Segment, Table
 from figgen.errors import check_between
@@ -10,7 +10,7 @@ from figgen.figures.series import segments
 from figgen.figures.training_published import published_step_s
 from figgen.figures.training_setups import TrainingStep, training_step
 from figgen.figures.words import hue, identifier, label_of
-from figgen.models.memory import PARTS, RankMemory
+from figgen.models.memory import PARTS, MemoryEstimate, RankMemory
 from figgen.models.step import FAMILIES
 from figgen.registry import figure
 from figgen.units import NBSP
@@ -176,6 +176,26 @@ def memory_segments(ranks: Sequence[RankMemory]) -> tuple[Segment, ...]:
     """The parts of bars that stand for what ranks hold."""
     return segments(
         {SAID.get(name, name): [rank.bytes_of(name) for rank in ranks] for name in PARTS}
+    )
+
+
+def fullest_bars(found: Mapping[str, MemoryEstimate], keys: tuple[str, ...]) -> Bars:
+    """Memory of the fullest GPU, part by part, one bar an estimate; totals by their `keys`."""
+    capacity = next(iter(found.values())).capacity_bytes or 0.0
+    return Bars(
+        labels=tuple(found),
+        segments=memory_segments([estimate.fullest for estimate in found.values()]),
+        axis=Axis(label="memory of the fullest GPU", unit="B", low=0.0, spec="bytes"),
+        rules=(Rule(axis="x", at=capacity, label="capacity"),),
+        values={
+            **{
+                key: Named(estimate.fullest.total_bytes, "B")
+                for key, estimate in zip(keys, found.values(), strict=True)
+            },
+            "capacity": Named(capacity, "B"),
+            "fitting": Named(sum(bool(estimate.fits) for estimate in found.values())),
+            "tried": Named(len(found)),
+        },
     )
 
 

@@ -77,6 +77,7 @@ OPTIONS: dict[str, Callable[[str], object]] = {
     "zero_stage": int,
     "recipe": str,
     "recompute": str,
+    "activations": str,
     "sequence_parallel": _switch,
     "flash_attention": _switch,
     "dropout": _switch,

@@ -1,9 +1,9 @@
 """Activations that a GPU keeps for backward: which tensors, how many bytes, how many at once.
 
 The tensors are those of Korthikanti et al. 2022, arXiv:2205.05198, section 4, written for any
-attention and feed-forward block, and derived in the same way for experts; without a source are
-the routed tokens, of which every expert chosen keeps its input, its inner values and its output
-(for the gradient of the gate). Elements are 16 bits, masks one byte, logits 32 bits.
+attention and feed-forward block. For experts Yan et al. 2026, arXiv:2603.07685, print the sum of
+DeepSeek-V3 and what its larger tensors take, which are met. Elements are 16 bits unless
+`figgen.models.activation_formats` says otherwise, masks one byte, logits 32 bits.
 """
 
 from __future__ import annotations
@@ -19,18 +19,25 @@ from figgen.models.training_setup import ACTIVATION_BYTES, TrainingSetup
 MASK_BYTES = 1
 LOGIT_BYTES = 4
 TOKEN_ID_BYTES = 8
+SHARED = ("moe", "shared_experts")
 
 
 @dataclass(frozen=True, slots=True)
 class KeptTensor:
     """Bytes of one tensor of one layer and microbatch on one GPU.
 
-    `core` marks the attention core, whose size grows with the square of the sequence.
+    Recomputing any of `modules` drops it. Those of the attention core grow with the square of
+    the sequence.
     """
 
     name: str
     bytes: float
-    core: bool = False
+    modules: tuple[str, ...] = ()
+
+    @property
+    def core(self) -> bool:
+        """Whether it belongs to the attention core."""
+        return "core_attn" in self.modules
 
 
 def layer_tensors(setup: TrainingSetup, *, experts: bool = False) -> tuple[KeptTensor, ...]:
@@ -46,20 +53,35 @@ def layer_tensors(setup: TrainingSetup, *, experts: bool = False) -> tuple[KeptT
 
 
 def layer_bytes(setup: TrainingSetup, *, experts: bool = False) -> float:
-    """Bytes that one layer keeps for one microbatch, after what `recompute` drops."""
-    if setup.recompute == "full":
+    """Bytes that one layer keeps for one microbatch, after what `recompute` drops.
+
+    Where it recomputes only some layers whole, those of the others.
+    """
+    if setup.recomputation.method == "uniform":
         return layer_input_bytes(setup)
-    return _sum(setup, experts, core=setup.recompute == "none" and not setup.flash_attention)
+    kept, _ = _kept_and_made_anew(setup, experts)
+    return kept
 
 
-def recomputed_bytes(setup: TrainingSetup, *, experts: bool = False) -> float:
-    """Bytes that backward makes anew for one layer, on top of what the layer keeps."""
-    core = not setup.flash_attention
-    if setup.recompute == "full":
-        return _sum(setup, experts, core=core) - layer_input_bytes(setup)
-    if setup.recompute == "selective":
-        return _sum(setup, experts, core=core) - _sum(setup, experts, core=False)
-    return 0.0
+def recomputed_bytes(setup: TrainingSetup, share: StageShare) -> float:
+    """Most bytes that backward makes anew at once, on top of what the virtual stage keeps."""
+    again = setup.recomputation
+    if again.modules:
+        kinds = [experts for experts in (False, True) if _layers(share, experts)]
+        return max(_kept_and_made_anew(setup, experts)[1] for experts in kinds)
+    whole = again.whole_layers(share.layers)
+    each = again.number if again.method == "uniform" else 1
+    made = [0.0]
+    for first in range(0, whole, each):
+        layers = min(each, whole - first)
+        dense = min(layers, max(0, share.dense_layers - first))
+        everything = sum(
+            count * sum(_kept_and_made_anew(setup, experts))
+            for count, experts in ((dense, False), (layers - dense, True))
+            if count
+        )
+        made.append(everything - layer_input_bytes(setup))
+    return max(made)
 
 
 def layer_input_bytes(setup: TrainingSetup) -> float:
@@ -69,9 +91,13 @@ def layer_input_bytes(setup: TrainingSetup) -> float:
 
 def stage_bytes(setup: TrainingSetup, share: StageShare) -> float:
     """Bytes that a virtual stage keeps for one microbatch, its embedding or head included."""
-    found = share.dense_layers * layer_bytes(setup)
-    if share.expert_layers:
-        found += share.expert_layers * layer_bytes(setup, experts=True)
+    again = setup.recomputation
+    whole = again.whole_layers(share.layers)
+    found = again.kept_inputs(share.layers) * layer_input_bytes(setup)
+    dense = max(0, share.dense_layers - whole)
+    for layers, experts in ((dense, False), (share.layers - whole - dense, True)):
+        if layers:
+            found += layers * layer_bytes(setup, experts=experts)
     if share.embedding:
         found += setup.tokens * TOKEN_ID_BYTES
         found += setup.split_tokens * setup.shape.hidden * MASK_BYTES * setup.dropout
@@ -112,63 +138,101 @@ def _peaks(schedule: Schedule, stage_held: list[float]) -> tuple[float, ...]:
     return tuple(peaks)
 
 
-def _sum(setup: TrainingSetup, experts: bool, *, core: bool) -> float:
-    tensors = layer_tensors(setup, experts=experts)
-    return sum(tensor.bytes for tensor in tensors if core or not tensor.core)
+def _layers(share: StageShare, experts: bool) -> int:
+    return share.expert_layers if experts else share.dense_layers
 
 
-def _whole(setup: TrainingSetup, name: str, width: float) -> KeptTensor:
-    """A tensor that only sequence parallelism divides."""
-    return KeptTensor(name, setup.split_tokens * width * ACTIVATION_BYTES)
+def _kept_and_made_anew(setup: TrainingSetup, experts: bool) -> tuple[float, float]:
+    """Bytes of a layer that recomputing modules leaves, and those that backward makes anew.
+
+    What experts return is not made anew where gates multiply before it: nothing reads it.
+    """
+    modules = setup.recomputation.modules
+    kept = anew = 0.0
+    for tensor in layer_tensors(setup, experts=experts):
+        if tensor.core and setup.flash_attention:
+            continue
+        if modules.isdisjoint(tensor.modules):
+            kept += tensor.bytes
+        elif "moe_gate" not in modules or "moe_gate" not in tensor.modules:
+            anew += tensor.bytes
+    return kept, anew
 
 
-def _divided(setup: TrainingSetup, name: str, width: float) -> KeptTensor:
-    """A tensor whose width tensor parallelism has already divided."""
-    return KeptTensor(name, setup.tokens * width * ACTIVATION_BYTES)
+def _whole(
+    setup: TrainingSetup, name: str, width: float, *modules: str, size: float = ACTIVATION_BYTES
+) -> KeptTensor:
+    """A tensor of `size` bytes per element that only sequence parallelism divides."""
+    return KeptTensor(name, setup.split_tokens * width * size, modules)
+
+
+def _divided(
+    setup: TrainingSetup, name: str, width: float, *modules: str, size: float = ACTIVATION_BYTES
+) -> KeptTensor:
+    """A tensor of `size` bytes per element whose width tensor parallelism has already divided."""
+    return KeptTensor(name, setup.tokens * width * size, modules)
 
 
 def _attention_tensors(setup: TrainingSetup) -> Iterator[KeptTensor]:
-    shape, mla = setup.shape, setup.shape.latent
+    shape, mla, kept_as = setup.shape, setup.shape.latent, setup.activation_format
+    linear = kept_as.linear_bytes
     heads, kv_heads = shape.heads // setup.parallel.tp, setup.kv_heads_per_rank
     key_dim = value_dim = shape.head_dim
-    yield _whole(setup, "attention input", shape.hidden)
+    # In 8 bits each of two down-projections keeps its own copy.
+    copies = 2 if mla is not None and kept_as.eight_bit else 1
+    yield _whole(setup, "attention input", copies * shape.hidden, "layernorm", size=linear)
+    made_by: tuple[str, ...] = ()
     if mla is not None:
-        # Each latent is kept before and after its norm, the rotary keys once.
-        latents = 2 * mla.query_rank + 2 * mla.kv_rank + mla.rope_head_dim
-        yield _whole(setup, "latents", latents)
+        ranks, made_by = mla.query_rank + mla.kv_rank, ("mla_up_proj",)
+        yield _whole(setup, "latents and rotary keys", ranks + mla.rope_head_dim)
+        yield _whole(setup, "normed latents", ranks, "latent_norm", size=linear)
         key_dim, value_dim = mla.nope_head_dim + mla.rope_head_dim, mla.value_head_dim
         kv_heads = heads
     if shape.qk_norm != "none":
         yield _divided(setup, "query and key norm inputs", (heads + kv_heads) * key_dim)
-    yield _divided(setup, "queries", heads * key_dim)
-    yield _divided(setup, "keys", kv_heads * key_dim)
-    yield _divided(setup, "values", kv_heads * value_dim)
+    yield _divided(setup, "queries", heads * key_dim, *made_by)
+    yield _divided(setup, "keys", kv_heads * key_dim, *made_by)
+    yield _divided(setup, "values", kv_heads * value_dim, *made_by)
     scores = setup.tokens * heads * setup.sequence
-    yield KeptTensor("attention probabilities", scores * ACTIVATION_BYTES, core=True)
+    core = ("core_attn",)
+    yield KeptTensor("attention probabilities", scores * ACTIVATION_BYTES, core)
     if setup.dropout:
         kept = scores * (ACTIVATION_BYTES + MASK_BYTES)
-        yield KeptTensor("probabilities after dropout, with mask", kept, core=True)
-    yield _divided(setup, "attention output", heads * value_dim)
+        yield KeptTensor("probabilities after dropout, with mask", kept, core)
+    size = kept_as.attention_bytes
+    yield _divided(setup, "attention output", heads * value_dim, size=size)
 
 
 def _dense_tensors(setup: TrainingSetup) -> Iterator[KeptTensor]:
-    shape = setup.shape
-    yield _whole(setup, "ffn input", shape.hidden)
-    # As many inner tensors as matrices: with a gate the two factors and their product.
-    inner = FFN_MATRICES[shape.ffn] * shape.ffn_hidden // setup.parallel.tp
-    yield _divided(setup, "ffn inner", inner)
+    shape, linear = setup.shape, setup.activation_format.linear_bytes
+    yield _whole(setup, "ffn input", shape.hidden, "layernorm", size=linear)
+    # With a gate two factors make a product, without one tensor becomes another.
+    width = shape.ffn_hidden // setup.parallel.tp
+    before = FFN_MATRICES[shape.ffn] - 1
+    yield _divided(setup, "ffn activation inputs", before * width, "mlp")
+    yield _divided(setup, "ffn products", width, "mlp", size=linear)
 
 
 def _expert_tensors(setup: TrainingSetup) -> Iterator[KeptTensor]:
     shape, mixture, etp = setup.shape, setup.shape.experts, setup.parallel.etp
     if mixture is None:
         return
-    inner = FFN_MATRICES[shape.ffn] * mixture.ffn_hidden
-    yield _whole(setup, "ffn input", shape.hidden)
-    yield _whole(setup, "router logits", mixture.count * LOGIT_BYTES / ACTIVATION_BYTES)
+    kept_as = setup.activation_format
+    linear, gated = kept_as.linear_bytes, kept_as.gated_bytes
+    before, routed = FFN_MATRICES[shape.ffn] - 1, mixture.top_k * mixture.ffn_hidden
+    # The router reads 16 bits whatever the products read.
+    yield _whole(setup, "router input", shape.hidden, "layernorm")
+    logits = mixture.count * LOGIT_BYTES / ACTIVATION_BYTES
+    yield _whole(setup, "router logits", logits, "moe")
     # Experts divided over ETP ranks: each of them works on the tokens of all.
-    yield _whole(setup, "routed inputs", mixture.top_k * etp * shape.hidden)
-    yield _whole(setup, "routed inner", mixture.top_k * inner)
-    yield _whole(setup, "routed outputs", mixture.top_k * etp * shape.hidden)
-    shared = mixture.shared * inner // setup.parallel.tp
-    yield _divided(setup, "shared expert inner", shared)
+    tokens = mixture.top_k * etp * shape.hidden
+    yield _whole(setup, "routed inputs", tokens, "moe", size=linear)
+    yield _whole(setup, "routed activation inputs", before * routed, "moe", size=gated)
+    yield _whole(setup, "routed products", routed, "moe", "moe_act", size=linear)
+    yield _whole(setup, "routed outputs", tokens, "moe", "moe_gate")
+    shared, modules = mixture.shared * mixture.ffn_hidden // setup.parallel.tp, SHARED
+    if mixture.shared and kept_as.eight_bit:
+        inputs = ("layernorm", *modules)
+        yield _whole(setup, "shared expert input", shape.hidden, *inputs, size=linear)
+    yield _divided(setup, "shared activation inputs", before * shared, *modules, size=gated)
+    yield _divided(setup, "shared products", shared, *modules, size=linear)

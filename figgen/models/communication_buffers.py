@@ -38,8 +38,9 @@ def communication_buffers(
         found["keys and values of other ranks"] = _key_value_bytes(setup)
     experts = setup.shape.experts
     if experts is not None and parallel.ep * parallel.etp > 1:
-        routed = setup.split_tokens * experts.top_k * parallel.etp * hidden * ACTIVATION_BYTES
-        found["routed tokens"] = 2 * routed
+        routed = setup.split_tokens * experts.top_k * parallel.etp * hidden
+        each = setup.activation_format.dispatch_bytes + ACTIVATION_BYTES
+        found["routed tokens"] = routed * each
     found |= _sharded_state(setup, shares_of_rank(setup, pipeline_rank))
     return tuple(CommunicationBuffer(name, size) for name, size in found.items())
 

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 
 from figgen.formulas.pipeline import pipeline_boundary_bytes
 from figgen.models.communication_buffers import key_value_width
+from figgen.models.layer_parts import parts_of, repeated_parts
 from figgen.models.stage_layers import StageShare, virtual_stage_shares
 from figgen.models.step_traffic import BACKWARD, FORWARD, SEND, Traffic, merged
 from figgen.models.training_setup import ACTIVATION_BYTES, TrainingSetup
@@ -43,23 +44,33 @@ def _tensor(setup: TrainingSetup, share: StageShare) -> Iterator[Traffic]:
     """Two blocks a layer, each with one exchange on its way in and one on its way out.
 
     Latent attention gathers its latents instead of the hidden state. Mixtures of experts have a
-    second block only for shared experts. Full recomputation runs forward twice.
+    second block only for shared experts. What is recomputed gathers and reduces once more; latent
+    up-projections alone only gather.
     """
     shape, tp, tokens = setup.shape, setup.parallel.tp, setup.tokens
     mla, experts = shape.latent, shape.experts
     attention = shape.hidden
     if mla is not None:
         attention = mla.query_rank + mla.kv_rank + mla.rope_head_dim
-    shared = share.expert_layers if experts is not None and experts.shared else 0
+    shares_experts = experts is not None and experts.shared > 0
+    forward, again = parts_of(share), repeated_parts(setup, share)
     whole = tokens * shape.hidden * ACTIVATION_BYTES
-    for width, blocks in ((attention, share.layers), (shape.hidden, share.dense_layers + shared)):
+    for width, blocks, repeated, gathers in (
+        (attention, forward.attention, again.attention, again.up_projections),
+        (
+            shape.hidden,
+            forward.dense + shares_experts * forward.shared,
+            again.dense + shares_experts * again.shared,
+            0,
+        ),
+    ):
         inward = tokens * width * ACTIVATION_BYTES
-        for phase in (FORWARD, BACKWARD) if setup.recompute == "full" else (FORWARD,):
+        for phase, times, more in ((FORWARD, blocks, 0), (BACKWARD, repeated, gathers)):
             if setup.sequence_parallel:
-                yield Traffic("tp", LAYERS, GATHER, phase, blocks, inward, tp)
-                yield Traffic("tp", LAYERS, SCATTER, phase, blocks, whole, tp)
+                yield Traffic("tp", LAYERS, GATHER, phase, times + more, inward, tp)
+                yield Traffic("tp", LAYERS, SCATTER, phase, times, whole, tp)
             else:
-                yield Traffic("tp", LAYERS, REDUCE, phase, blocks, whole, tp)
+                yield Traffic("tp", LAYERS, REDUCE, phase, times, whole, tp)
         if setup.sequence_parallel:
             yield Traffic("tp", LAYERS, GATHER, BACKWARD, blocks, whole, tp)
             yield Traffic("tp", LAYERS, SCATTER, BACKWARD, blocks, inward, tp)
@@ -96,18 +107,16 @@ def _context(setup: TrainingSetup, share: StageShare) -> Iterator[Traffic]:
     cp = setup.parallel.cp
     if cp == 1:
         return
-    forwards = 2 if setup.recompute == "full" else 1
-    if setup.recompute == "selective" and not setup.flash_attention:
-        forwards = 2
+    again = share.layers + repeated_parts(setup, share).core
     width = 2 * key_value_width(setup) * ACTIVATION_BYTES
     if setup.context_exchange == "p2p":
-        block, sends = setup.tokens * width, share.layers * (cp - 1)
-        yield Traffic("cp", KEYS, SEND, FORWARD, sends, block, cp)
-        yield Traffic("cp", KEYS, SEND, BACKWARD, (forwards + 1) * sends, block, cp)
+        block, sends = setup.tokens * width, cp - 1
+        yield Traffic("cp", KEYS, SEND, FORWARD, share.layers * sends, block, cp)
+        yield Traffic("cp", KEYS, SEND, BACKWARD, (again + share.layers) * sends, block, cp)
         return
     whole = setup.tokens * cp * width
     yield Traffic("cp", KEYS, GATHER, FORWARD, share.layers, whole, cp)
-    yield Traffic("cp", KEYS, GATHER, BACKWARD, forwards * share.layers, whole, cp)
+    yield Traffic("cp", KEYS, GATHER, BACKWARD, again, whole, cp)
     yield Traffic("cp", KEYS, SCATTER, BACKWARD, share.layers, whole, cp)
 
 
@@ -120,14 +129,16 @@ def _experts(setup: TrainingSetup, share: StageShare) -> Iterator[Traffic]:
     experts, parallel = setup.shape.experts, setup.parallel
     if experts is None or not share.expert_layers:
         return
-    routed = setup.split_tokens * experts.top_k * setup.shape.hidden * ACTIVATION_BYTES
-    backward = 2 if setup.recompute == "full" else 1
-    for phase, times in ((FORWARD, 1), (BACKWARD, backward)):
-        layers = times * share.expert_layers
-        yield Traffic("ep", TOKENS, "all-to-all", phase, 2 * layers, routed, parallel.ep)
-        gathered = parallel.etp * routed
+    elements = setup.split_tokens * experts.top_k * setup.shape.hidden
+    dispatched = elements * setup.activation_format.dispatch_bytes
+    returned = elements * ACTIVATION_BYTES
+    backward = share.expert_layers + repeated_parts(setup, share).routed
+    for phase, layers in ((FORWARD, share.expert_layers), (BACKWARD, backward)):
+        for routed in (dispatched, returned):
+            yield Traffic("ep", TOKENS, "all-to-all", phase, layers, routed, parallel.ep)
+        gathered, scattered = parallel.etp * dispatched, parallel.etp * returned
         yield Traffic("etp", WITHIN, GATHER, phase, layers, gathered, parallel.etp)
-        yield Traffic("etp", WITHIN, SCATTER, phase, layers, gathered, parallel.etp)
+        yield Traffic("etp", WITHIN, SCATTER, phase, layers, scattered, parallel.etp)
 
 
 def _pipeline(setup: TrainingSetup, stage: int) -> Iterator[Traffic]:

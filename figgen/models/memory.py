@@ -114,13 +114,7 @@ def memory(
     for rank, peak in enumerate(peaks):
         shares = shares_of_rank(setup, rank)
         buffers = sum(buffer.bytes for buffer in communication_buffers(setup, rank))
-        kinds = {
-            experts
-            for share in shares
-            for experts, layers in ((False, share.dense_layers), (True, share.expert_layers))
-            if layers
-        }
-        recomputed = max(recomputed_bytes(setup, experts=experts) for experts in kinds)
+        recomputed = max(recomputed_bytes(setup, share) for share in shares)
         held = rank_parameters(setup, rank)
         sizes = (*state_bytes(setup, rank), peak, recomputed, buffers, reserve_bytes)
         ranks.append(

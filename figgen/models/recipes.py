@@ -43,6 +43,10 @@ DISTRIBUTED = "Megatron-LM docs, dist_optimizer.md"
 _ALL = (
     Recipe("zero16", "16-bit weights and gradients, Adam in fp32", 2, 2, 12, ZERO),
     Recipe("mcore18", "bf16 weights, fp32 gradients, Adam in fp32", 2, 4, 12, DISTRIBUTED),
+    Recipe(
+        "mcore14", "bf16 weights and moments, the rest in fp32", 2, 4, 8,
+        f"DeepSeek-V3, arXiv:2412.19437, section 3.3.3; {DISTRIBUTED}",
+    ),
     Recipe("mcore20", "fp16 weights and gradients, the rest in fp32", 2, 2, 16, DISTRIBUTED),
     Recipe("fp32_16", "everything in fp32, no master copy", 4, 4, 8, DISTRIBUTED),
 )  # fmt: skip

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from figgen.models.layer_parts import LayerParts, parts_of, repeated_parts
 from figgen.models.stage_layers import StageShare
 from figgen.models.training_setup import TrainingSetup
-from figgen.models.transformer import weights_met
+from figgen.models.transformer import part_weights
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,20 +44,21 @@ class StageWork:
 
 def stage_work(setup: TrainingSetup, share: StageShare) -> StageWork:
     """Work of a virtual stage, divided over its tensor- and context-parallel ranks."""
-    shape = setup.shape
-    per_token = 2 * weights_met(shape, share.dense_layers, share.expert_layers)
-    layers = per_token * setup.tokens / setup.parallel.tp
+    shape, forward, again = setup.shape, parts_of(share), repeated_parts(setup, share)
+    layers = _product_flops(setup, forward)
     head = 2 * shape.vocab * shape.hidden * setup.tokens / setup.parallel.tp if share.head else 0
-    core = share.layers * layer_core_flops(setup)
-    recomputed = 0.0
-    if setup.recompute == "full":
-        recomputed = layers + core
-    elif setup.recompute == "selective" and not setup.flash_attention:
-        recomputed = core
-    return StageWork(layers + head, core, recomputed)
+    core = layer_core_flops(setup)
+    recomputed = _product_flops(setup, again) + again.core * core
+    return StageWork(layers + head, forward.core * core, recomputed)
 
 
 def layer_core_flops(setup: TrainingSetup) -> float:
     """Forward FLOPs of the attention core of one layer and microbatch on one GPU."""
     whole = 4 * setup.tokens * setup.sequence * setup.shape.attention_width / setup.parallel.tp
     return whole / 2 if setup.flash_attention else whole
+
+
+def _product_flops(setup: TrainingSetup, parts: LayerParts) -> float:
+    """Forward FLOPs of the products with weights of these parts of layers."""
+    met = sum(int(getattr(parts, name)) * each for name, each in part_weights(setup.shape).items())
+    return 2 * met * setup.tokens / setup.parallel.tp

@@ -1,7 +1,7 @@
 """One training step as configured: a model, a layout, a batch, a schedule, what is sharded or kept.
 
 `figgen.models.memory` says what it needs on each GPU, `figgen.models.step` what it sends and how
-long it takes. Activations and their gradients are 16 bits wide.
+long it takes. Gradients of activations are 16 bits wide, and so are activations unless said.
 """
 
 from __future__ import annotations
@@ -10,15 +10,16 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from figgen.errors import InputError, check_size
+from figgen.models.activation_formats import ActivationFormat, activation_format
 from figgen.models.layout import ParallelLayout
 from figgen.models.model_shape import ModelShape
 from figgen.models.recipes import RECIPES, Recipe
+from figgen.models.recomputation import Recomputation, recomputation
 from figgen.models.schedules import Schedule, build, peak_in_flight
 from figgen.models.stage_placement import Placement
 
 ACTIVATION_BYTES = 2
 ZERO_STAGES = (0, 1, 2, 3)
-RECOMPUTE = ("none", "selective", "full")
 CONTEXT_EXCHANGES = ("p2p", "all-gather")
 
 MOST_TOKENS = 2**40
@@ -32,8 +33,9 @@ class TrainingSetup:
     `microbatches` per replica and step, of `microbatch_size` sequences of `sequence` tokens.
     `schedule` and `chunks` are those of `figgen.models.schedules.build`. `zero_stage` 1 is
     Megatron's distributed optimizer, 3 is FSDP. `recompute` keeps all activations ("none"), all
-    but the attention core ("selective") or only the input of each layer ("full");
-    `flash_attention` never stores the core and skips its masked half. `dropout` adds the masks
+    but the attention core ("selective"), only the input of each layer ("full"), or what else
+    `figgen.models.recomputation` reads; `activations` names their format. `flash_attention`
+    never stores the core and skips its masked half. `dropout` adds the masks
     that older models keep. `context_exchange` names how context parallelism gets keys and values.
     `buckets` cuts gradients and gathered weights into so many messages; by default one per layer,
     and one each for embedding and head. `overlap_data_parallel` lets them run behind computation.
@@ -53,6 +55,7 @@ class TrainingSetup:
     recipe: Recipe = RECIPES["mcore18"]
     zero_stage: int = 1
     recompute: str = "none"
+    activations: str = "16-bit"
     sequence_parallel: bool = True
     flash_attention: bool = True
     dropout: bool = False
@@ -71,12 +74,13 @@ class TrainingSetup:
             check_size("buckets", self.buckets)
         for name, known in (
             ("zero_stage", ZERO_STAGES),
-            ("recompute", RECOMPUTE),
             ("context_exchange", CONTEXT_EXCHANGES),
         ):
             if getattr(self, name) not in known:
                 expected = " or ".join(map(str, known))
                 raise InputError(name, expected=expected, got=getattr(self, name))
+        recomputation(self.recompute)
+        activation_format(self.activations)
         _check_division(self)
         if self.shape.layers < self.placement.depth:
             expected = f"at least {self.placement.depth}, one per stage"
@@ -96,6 +100,16 @@ class TrainingSetup:
     def in_flight(self) -> tuple[float, ...]:
         """Most microbatches whose activations each pipeline rank holds."""
         return peak_in_flight(self.order)
+
+    @property
+    def recomputation(self) -> Recomputation:
+        """What runs forward twice."""
+        return recomputation(self.recompute)
+
+    @property
+    def activation_format(self) -> ActivationFormat:
+        """How many bytes each activation takes."""
+        return activation_format(self.activations)
 
     @property
     def tokens(self) -> int:

@@ -67,11 +67,17 @@ def attention_weights(shape: ModelShape) -> int:
     if mla is None:
         query, key_value = shape.heads * shape.head_dim, shape.kv_heads * shape.head_dim
         return 2 * shape.hidden * query + 2 * shape.hidden * key_value
-    key_dim = mla.nope_head_dim + mla.rope_head_dim
-    query = mla.query_rank * (shape.hidden + shape.heads * key_dim)
-    down = shape.hidden * (mla.kv_rank + mla.rope_head_dim)
-    up = mla.kv_rank * shape.heads * (mla.nope_head_dim + mla.value_head_dim)
-    return query + down + up + shape.heads * mla.value_head_dim * shape.hidden
+    down = shape.hidden * (mla.query_rank + mla.kv_rank + mla.rope_head_dim)
+    return down + up_projection_weights(shape) + shape.heads * mla.value_head_dim * shape.hidden
+
+
+def up_projection_weights(shape: ModelShape) -> int:
+    """Weights that make the queries, keys and values of one latent attention block; else 0."""
+    mla = shape.latent
+    if mla is None:
+        return 0
+    query = mla.query_rank * (mla.nope_head_dim + mla.rope_head_dim)
+    return shape.heads * (query + mla.kv_rank * (mla.nope_head_dim + mla.value_head_dim))
 
 
 def attention_biases(shape: ModelShape) -> int:
@@ -141,18 +147,31 @@ def matmul_parameters(shape: ModelShape) -> int:
 
 
 def weights_met(shape: ModelShape, dense_layers: int, expert_layers: int) -> int:
-    """Weights that one token is multiplied with in so many layers with a plain block or experts.
+    """Weights that one token is multiplied with in so many layers with a plain block or experts."""
+    parts = part_weights(shape)
+    met = (dense_layers + expert_layers) * parts["attention"] + dense_layers * parts["dense"]
+    return met + expert_layers * (parts["routed"] + parts["shared"])
 
-    Of the routed experts only the `top_k` that the token visits count.
+
+def part_weights(shape: ModelShape) -> dict[str, int]:
+    """Weights that one token is multiplied with in each part of a layer.
+
+    "up_projections" are among those of "attention"; "routed" are the router and of the routed
+    experts only the `top_k` that the token visits.
     """
-    met = (dense_layers + expert_layers) * attention_weights(shape)
-    met += dense_layers * ffn_weights(shape, shape.ffn_hidden)
+    found = {
+        "attention": attention_weights(shape),
+        "up_projections": up_projection_weights(shape),
+        "dense": ffn_weights(shape, shape.ffn_hidden),
+        "routed": 0,
+        "shared": 0,
+    }
     experts = shape.experts
     if experts is not None:
-        visited = experts.shared + experts.top_k
-        one = visited * ffn_weights(shape, experts.ffn_hidden) + shape.hidden * experts.count
-        met += expert_layers * one
-    return met
+        one = ffn_weights(shape, experts.ffn_hidden)
+        found["routed"] = experts.top_k * one + shape.hidden * experts.count
+        found["shared"] = experts.shared * one
+    return found
 
 
 def dense_layer_weights(shape: ModelShape) -> int:

@@ -1,6 +1,7 @@
 // What the engine says about training steps, as JSON.
 
 import { InputError } from "./engine/errors.js";
+import { FORMATS, MODULES } from "./engine/recomputation.js";
 import { CONVENTIONS, RECIPES } from "./engine/transformer.js";
 import { workedLine } from "./engine/worked.js";
 import { USUAL, setupFrom, timeline, trainingMemory, trainingStep } from "./engine/training.js";
@@ -87,6 +88,8 @@ export const training = {
   training_names: () => ({
     recipes: Object.fromEntries([...RECIPES].map(([name, { label, ...bytes }]) =>
       [name, [label, ...Object.values(bytes).slice(1)]])),
+    modules: MODULES,
+    formats: Object.fromEntries([...FORMATS].map(([name, format]) => [name, Object.values(format)])),
     conventions: [...CONVENTIONS].map(([name, { label, hardware }]) => [name, label, hardware]),
   }),
 };

@@ -16,8 +16,10 @@ import pytest
 
 from figgen import catalog
 from figgen.configurations import configurations
+from figgen.models.activation_formats import FORMATS
 from figgen.models.compute import CONVENTIONS
 from figgen.models.recipes import RECIPES
+from figgen.models.recomputation import MODULES
 from tests.browser.engine import Ask
 from tests.browser.site import ROOT
 from tests.browser.training_cases import (
@@ -83,8 +85,14 @@ def test_random_steps_and_their_messages_are_the_same(ask: Ask) -> None:
     expected = compared(ask, cases)
     valid = [case for case, answer in zip(cases, expected, strict=True) if "error" not in answer]
     assert len(valid) >= 500
-    for key, least in (("schedule", 12), ("zero_stage", 4), ("recompute", 3), ("recipe", 4)):
-        assert len({case[key] for case in valid}) == least
+    for key, least in (
+        ("schedule", 12),
+        ("zero_stage", 4),
+        ("recompute", 20),
+        ("recipe", 5),
+        ("activations", 3),
+    ):
+        assert len({case[key] for case in valid}) >= least
     messages = {answer["error"].split(":")[0] for answer in expected if "error" in answer}
     assert len(messages) >= 8
 
@@ -110,7 +118,9 @@ WRONG: list[Choices] = [
     {"gpus_per_node": 16}, {"microbatches": 0}, {"microbatches": 2.5}, {"microbatch_size": 0},
     {"sequence": -1}, {"sequence": 2**41}, {"sequence": 8191, "cp": 2}, {"sequence": 4, "tp": 8},
     {"global_batch": 63}, {"global_batch": 0}, {"zero_stage": 4}, {"recompute": "some"},
-    {"context_exchange": "ring"}, {"buckets": 0}, {"buckets": 1.5}, {"compute_efficiency": 1.5},
+    {"recompute": "mlp,moe,"}, {"recompute": "block:0"}, {"recompute": "uniform"},
+    {"activations": "fp9"}, {"context_exchange": "ring"},
+    {"buckets": 0}, {"buckets": 1.5}, {"compute_efficiency": 1.5},
     {"compute_efficiency": 0}, {"compute_efficiency": -0.25}, {"reserve_bytes": -1},
     {"schedule": "dualpipe", "pp": 4, "microbatches": 5}, {"schedule": "zbv", "chunks": 3},
     {"schedule": "1f1b", "chunks": 2}, {"schedule": "interleaved-1f1b", "pp": 8, "chunks": 5},
@@ -149,6 +159,10 @@ def test_names_labels_and_bytes_of_recipes_and_conventions_are_the_same(ask: Ask
     for name, found in RECIPES.items():
         assert shown["recipes"][name] == list(asdict(found).values())[1:-1]
     assert list(shown["recipes"]) == list(RECIPES)
+    assert shown["modules"] == list(MODULES)
+    for name, kept in FORMATS.items():
+        assert shown["formats"][name] == list(asdict(kept).values())[1:]
+    assert list(shown["formats"]) == list(FORMATS)
     conventions = [[c.name, c.label, c.hardware] for c in CONVENTIONS.values()]
     assert shown["conventions"] == conventions
 

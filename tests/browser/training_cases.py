@@ -16,9 +16,12 @@ from figgen.commands.memory import memory_data
 from figgen.commands.step import cluster_of, step_data
 from figgen.commands.training import setup_data, setup_with
 from figgen.errors import InputError
+from figgen.models.activation_formats import FORMATS
 from figgen.models.cluster import Cluster
 from figgen.models.memory import RESERVE_BYTES, memory
 from figgen.models.model_shape import ExpertShape, LatentAttention, ModelShape
+from figgen.models.recipes import RECIPES
+from figgen.models.recomputation import MODULES, NAMED
 from figgen.models.step import step
 
 Choices = dict[str, Any]
@@ -26,7 +29,8 @@ Choices = dict[str, Any]
 USUAL: Choices = {
     "tp": 1, "cp": 1, "pp": 1, "ep": 1, "etp": None, "order": "megatron", "microbatches": None,
     "global_batch": None, "microbatch_size": 1, "sequence": None, "schedule": "1f1b",
-    "chunks": None, "zero": 1, "recipe": "mcore18", "recompute": "none", "context_exchange": "p2p",
+    "chunks": None, "zero": 1, "recipe": "mcore18", "recompute": "none", "activations": "16-bit",
+    "context_exchange": "p2p",
     "no_sequence_parallel": False, "no_flash_attention": False, "dropout": False, "buckets": None,
     "no_double_buffering": False, "accelerator": "h100-sxm-80gb", "nic": "ib-ndr", "dtype": "bf16",
     "efficiency": 0.5, "no_overlap": False, "reserve": RESERVE_BYTES,
@@ -139,8 +143,9 @@ def _schedule(rng: random.Random, pp: int, world: int) -> Choices:
 def _options(rng: random.Random) -> Choices:
     choices: Choices = {
         "zero_stage": rng.randint(0, 3),
-        "recipe": rng.choice(("zero16", "mcore18", "mcore20", "fp32_16")),
-        "recompute": rng.choice(("none", "selective", "full")),
+        "recipe": rng.choice(list(RECIPES)),
+        "recompute": _recompute(rng),
+        "activations": rng.choice(list(FORMATS)),
         "context_exchange": rng.choice(("p2p", "all-gather")),
         "compute_efficiency": rng.choice((0.5, 0.3, 0.7, 1, 0.45)),
     }
@@ -150,6 +155,12 @@ def _options(rng: random.Random) -> Choices:
     if rng.random() < 0.2:
         choices["buckets"] = rng.randint(1, 40)
     return choices
+
+
+def _recompute(rng: random.Random) -> str:
+    named = rng.choice((*NAMED, f"block:{rng.randint(1, 5)}", f"uniform:{rng.randint(1, 5)}"))
+    modules = ",".join(rng.sample(list(MODULES), rng.randint(1, 5)))
+    return modules if rng.random() < 0.5 else named
 
 
 def _hardware(rng: random.Random) -> Choices:

@@ -119,7 +119,7 @@ def test_what_is_kept_and_what_is_computed_anew_is_the_whole_layer(recompute: st
         gpt(8, 1024, 16), parallel, 4, 512, recompute=recompute, flash_attention=False, dropout=True
     )
     whole = sum(tensor.bytes for tensor in layer_tensors(run))
-    assert layer_bytes(run) + recomputed_bytes(run) == whole
+    assert layer_bytes(run) + recomputed_bytes(run, virtual_stage_shares(run)[0]) == whole
 
 
 @pytest.mark.parametrize("schedule", ["1f1b", "gpipe"])
@@ -194,18 +194,19 @@ def test_grouped_queries_gates_and_latents_change_what_a_layer_keeps() -> None:
     sizes = {tensor.name: tensor.bytes / 8192 for tensor in layer_tensors(llama)}
     # Bytes per token: 32 query heads and 8 key-value heads of 128; gate, way up and product.
     assert (sizes["queries"], sizes["keys"], sizes["values"]) == (8192, 2048, 2048)
-    assert sizes["ffn inner"] == 3 * 14336 * 2
+    assert sizes["ffn activation inputs"] + sizes["ffn products"] == 3 * 14336 * 2
     assert sizes["norm inputs"] == 2 * 4096 * 2
     assert "dropout masks" not in sizes
 
     deepseek = TrainingSetup(catalog.model("deepseek-v3").shape, one, 1, 4096)
     dense = {tensor.name: tensor.bytes / 4096 for tensor in layer_tensors(deepseek)}
     mixture = {tensor.name: tensor.bytes / 4096 for tensor in layer_tensors(deepseek, experts=True)}
-    assert dense["latents"] == 2 * (2 * 1536 + 2 * 512 + 64)
+    assert dense["latents and rotary keys"] == 2 * (1536 + 512 + 64)
+    assert dense["normed latents"] == 2 * (1536 + 512)
     assert (dense["keys"], dense["values"]) == (128 * 192 * 2, 128 * 128 * 2)
     assert mixture["routed inputs"] == mixture["routed outputs"] == 8 * 7168 * 2
-    assert mixture["routed inner"] == 8 * 3 * 2048 * 2
-    assert mixture["shared expert inner"] == 3 * 2048 * 2
+    assert mixture["routed activation inputs"] == 2 * mixture["routed products"] == 8 * 8192
+    assert mixture["shared activation inputs"] == 2 * mixture["shared products"] == 8192
 
 
 def test_experts_divided_over_ranks_work_on_the_tokens_of_all_of_them() -> None:
@@ -217,5 +218,5 @@ def test_experts_divided_over_ranks_work_on_the_tokens_of_all_of_them() -> None:
         return {tensor.name: tensor.bytes for tensor in layer_tensors(run, experts=True)}
 
     assert tensors(4)["routed inputs"] == 4 * tensors(1)["routed inputs"]
-    assert tensors(4)["routed inner"] == tensors(1)["routed inner"]
-    assert tensors(1)["routed inner"] == 2 * 3 * 14336 * 2 * 4096 / 4
+    assert tensors(4)["routed products"] == tensors(1)["routed products"]
+    assert tensors(1)["routed products"] == 2 * 14336 * 2 * 4096 / 4

@@ -71,7 +71,7 @@ def test_state_is_that_of_the_formula_and_shrinks_with_every_stage(name: str) ->
 
 def test_recipes_cost_what_their_names_say() -> None:
     totals = {name: bytes_of.total_bytes for name, bytes_of in RECIPES.items()}
-    assert totals == {"zero16": 16, "mcore18": 18, "mcore20": 20, "fp32_16": 16}
+    assert totals == {"zero16": 16, "mcore18": 18, "mcore14": 14, "mcore20": 20, "fp32_16": 16}
     with pytest.raises(InputError, match="did you mean mcore18"):
         recipe("mcore16")
     with pytest.raises(InputError, match="weight_bytes of a recipe: expected >= 0"):

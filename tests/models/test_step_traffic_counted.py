@@ -42,32 +42,48 @@ def one_rank_sends(collective: str, size: int) -> float:
     return bytes_sent_per_rank(trace(collective, algorithm, size), 1.0)[0]
 
 
-def calls_of_layer(run: TrainingSetup, experts: bool) -> Iterator[tuple[str, str, float]]:
-    """Axis, collective and buffer of one layer's forward; backward has them mirrored."""
+def calls_of_layer(
+    run: TrainingSetup, experts: bool
+) -> Iterator[tuple[str, str, float, tuple[str, ...]]]:
+    """Axis, collective and buffer of one layer's forward; backward has them mirrored.
+
+    Last are the modules whose recomputation makes the call again.
+    """
     shape, p = run.shape, run.parallel
     tokens = run.microbatch_size * run.sequence / p.cp
     hidden = 2 * tokens * shape.hidden
     into = hidden
     if shape.latent:
         into = 2 * tokens * (shape.latent.query_rank + shape.latent.kv_rank + 2)
-    blocks = [into] if experts and not shape.experts.shared else [into, hidden]
-    for gathered in blocks:
+    blocks = [(into, ("mla_up_proj",) if shape.latent else (), ())]
+    if not experts or shape.experts.shared:
+        modules = ("moe", "shared_experts") if experts else ("mlp",)
+        blocks.append((hidden, modules, modules))
+    for gathered, in_again, out_again in blocks:
         if run.sequence_parallel:
-            yield "tp", "all-gather", gathered
-            yield "tp", "reduce-scatter", hidden
+            yield "tp", "all-gather", gathered, in_again
+            yield "tp", "reduce-scatter", hidden, out_again
         else:
-            yield "tp", "all-reduce", hidden
+            yield "tp", "all-reduce", hidden, out_again
     if experts:
-        mine = hidden / p.tp * shape.experts.top_k
-        yield "ep", "all-to-all", mine
-        yield "etp", "all-gather", mine * p.etp
-        yield "etp", "reduce-scatter", mine * p.etp
-        yield "ep", "all-to-all", mine
+        back = hidden / p.tp * shape.experts.top_k
+        there = back * 33 / 64 if run.activations == "fp8-deepseek" else back
+        yield "ep", "all-to-all", there, ("moe",)
+        yield "etp", "all-gather", there * p.etp, ("moe",)
+        yield "etp", "reduce-scatter", back * p.etp, ("moe",)
+        yield "ep", "all-to-all", back, ("moe",)
 
 
-def mirrored(call: tuple[str, str, float]) -> tuple[str, str, float]:
-    """The same call in backward: a gather becomes the sum of its shards, and the other way."""
-    axis, collective, buffer = call
+def mirrored(
+    run: TrainingSetup, call: tuple[str, str, float, tuple[str, ...]]
+) -> tuple[str, str, float]:
+    """The same call in backward: a gather becomes the sum of its shards, and the other way.
+
+    Gradients go to the experts as tokens do in forward, and come back as those do.
+    """
+    axis, collective, buffer, _ = call
+    if axis == "etp" and run.activations == "fp8-deepseek":
+        buffer = buffer * 64 / 33 if collective == "all-gather" else buffer * 33 / 64
     swap = {"all-gather": "reduce-scatter", "reduce-scatter": "all-gather"}
     return axis, swap.get(collective, collective), buffer
 
@@ -119,20 +135,22 @@ class Count:
 
     def layers(self, forward: bool) -> None:
         run, shape, p = self.run, self.run.shape, self.run.parallel
-        ahead = [True] if forward else [False]
-        if not forward and run.recompute == "full":
-            ahead = [True, False]
+        again = run.recomputation
         for layer in range(self.share.first_layer, self.share.first_layer + self.share.layers):
             experts = shape.experts is not None and layer >= shape.experts.dense_layers
-            for once_more in ahead:
-                for found in calls_of_layer(run, experts):
-                    self.call(*(found if once_more else mirrored(found)))
-            if not forward and run.sequence_parallel:
-                for axis, collective, buffer in calls_of_layer(run, experts):
-                    if (axis, collective) == ("tp", "all-gather"):
+            place = layer - self.share.first_layer
+            whole = place < again.whole_layers(self.share.layers)
+            for found in calls_of_layer(run, experts):
+                axis, collective, buffer, modules = found
+                if forward or whole or again.modules & set(modules):
+                    self.call(axis, collective, buffer)
+                if not forward:
+                    self.call(*mirrored(run, found))
+                    if run.sequence_parallel and (axis, collective) == ("tp", "all-gather"):
                         self.call(axis, collective, buffer)
             # Keys and values: a block to the next rank, C − 1 times a round; gradients likewise.
-            rounds = 1 if forward else len(ahead) + 1
+            core = "core_attn" in again.modules and not run.flash_attention
+            rounds = 1 if forward else 2 + (whole or core)
             width = max(1, shape.kv_heads // p.tp) * shape.head_dim
             if shape.latent:
                 width = shape.heads // p.tp * 5  # keys of 4 + 2, values of 4
@@ -183,6 +201,11 @@ OPTIONS = [
     {"zero_stage": 1, "schedule": "dualpipe"},
     {"zero_stage": 3, "schedule": "zb1p", "microbatch_size": 2},
     {"zero_stage": 3, "recompute": "full"},
+    {"recompute": "mla_up_proj,mlp", "activations": "fp8-deepseek"},
+    {"recompute": "moe,core_attn", "flash_attention": False, "activations": "fp8"},
+    {"recompute": "mlp,layernorm", "sequence_parallel": False},
+    {"recompute": "block:1", "activations": "fp8-deepseek"},
+    {"recompute": "uniform:2"},
 ]
 
 

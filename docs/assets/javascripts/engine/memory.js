@@ -1,12 +1,12 @@
-// Memory of a training step on every pipeline rank; mirrors figgen.models.memory, activations and
+// Memory of a training step on every pipeline rank; mirrors figgen.models.memory and
 // communication_buffers.
 
 import { kv_ring_buffer_bytes } from "../step-formulas.js";
+import {
+  ACTIVATION_BYTES, layerInputBytes, peakActivationBytes, recomputedBytes,
+} from "./activations.js";
 import { layerHeld, rankHeld, stagesHeld, tableHeld } from "./held.js";
-import { F, I, peakInFlight } from "./orders.js";
-import { FFN_MATRICES } from "./transformer.js";
-
-const ACTIVATION_BYTES = 2;
+import { peakInFlight } from "./orders.js";
 
 const sum = (values) => values.reduce((total, value) => total + value, 0);
 
@@ -18,13 +18,11 @@ export function memoryOf(setup) {
   const in_flight = peakInFlight(order);
   const ranks = stagesOf.map((stages, rank) => {
     const mine = stages.map((stage) => shares[stage]);
-    const kinds = [false, true].filter((experts) =>
-      mine.some((share) => (experts ? share.expert_layers : share.dense_layers)));
     const total = rankHeld(setup, held, rank);
     const bytes = {
       ...stateBytes(setup, total),
       activations: activations[rank],
-      recomputed: Math.max(...kinds.map((experts) => recomputedBytes(setup, experts))),
+      recomputed: Math.max(...mine.map((share) => recomputedBytes(setup, share))),
       communication: communicationBytes(setup, mine),
       reserve: setup.reserve_bytes,
     };
@@ -57,82 +55,6 @@ function stateBytes({ recipe, zero_stage, dense_shards, parallel }, { dense, rou
   };
 }
 
-/** Bytes of the input of a layer, all that full recomputation keeps of it. */
-export const layerInputBytes = ({ split_tokens, shape }) =>
-  split_tokens * shape.hidden * ACTIVATION_BYTES;
-
-function recomputedBytes(setup, experts) {
-  const all = layerTensors(setup, experts, !setup.flash_attention);
-  if (setup.recompute === "full") return all - layerInputBytes(setup);
-  return setup.recompute === "selective" ? all - layerTensors(setup, experts, false) : 0;
-}
-
-export function layerBytes(setup, experts) {
-  if (setup.recompute === "full") return layerInputBytes(setup);
-  return layerTensors(setup, experts, setup.recompute === "none" && !setup.flash_attention);
-}
-
-// Bytes of all tensors that one layer keeps for one microbatch, with the attention core or without.
-function layerTensors(setup, experts, core) {
-  const { shape, parallel: { tp, etp }, tokens, split_tokens, sequence } = setup;
-  const { hidden, latent: mla } = shape;
-  const heads = shape.heads / tp;
-  // Widths that only sequence parallelism divides, and widths that TP has already divided.
-  let [whole, divided] = [hidden, 0];
-  let [kvHeads, keyDim, valueDim] = [setup.kv_heads_per_rank, shape.head_dim, shape.head_dim];
-  if (mla) {
-    whole += 2 * mla.query_rank + 2 * mla.kv_rank + mla.rope_head_dim;
-    [keyDim, valueDim] = [mla.nope_head_dim + mla.rope_head_dim, mla.value_head_dim];
-    kvHeads = heads;
-  }
-  if (shape.qk_norm !== "none") divided += (heads + kvHeads) * keyDim;
-  divided += heads * keyDim + kvHeads * keyDim + kvHeads * valueDim + heads * valueDim;
-  const mixture = experts ? shape.experts : null;
-  const inner = FFN_MATRICES[shape.ffn] * (mixture ?? shape).ffn_hidden;
-  whole += hidden;
-  if (mixture) {
-    whole += mixture.count * 2 + mixture.top_k * (2 * etp * hidden + inner);
-    divided += Math.floor((mixture.shared * inner) / tp);
-  } else divided += Math.floor(inner / tp);
-  whole += shape.norms_per_layer * hidden + (setup.dropout ? hidden : 0);
-  const scores = core ? tokens * heads * sequence * (setup.dropout ? 5 : 2) : 0;
-  return (split_tokens * whole + tokens * divided) * ACTIVATION_BYTES + scores;
-}
-
-export function stageBytes(setup, share) {
-  const { shape, tokens, split_tokens, parallel } = setup;
-  let found = share.dense_layers * layerBytes(setup, false);
-  if (share.expert_layers) found += share.expert_layers * layerBytes(setup, true);
-  if (share.embedding) found += tokens * 8 + (setup.dropout ? split_tokens * shape.hidden : 0);
-  if (share.head) {
-    found += (shape.final_norm ? 2 : 1) * layerInputBytes(setup);
-    found += tokens * Math.ceil(shape.vocab / parallel.tp) * 4;
-  }
-  return found;
-}
-
-// Most bytes of activations at any point of each rank's order.
-function peakActivationBytes(setup) {
-  const kept = setup.shares.map((share) => stageBytes(setup, share));
-  const { microbatches } = setup;
-  return setup.order.orders.map((order, rank) => {
-    const stages = setup.stagesOf[rank];
-    const counts = new Int32Array(setup.placement.stages);
-    let peak = 0;
-    for (const code of order) {
-      const stage = Math.floor((code >> 2) / microbatches);
-      const kind = code & 3;
-      if (kind === F) {
-        counts[stage]++;
-        let now = 0;
-        for (const one of stages) now += counts[one] * kept[one];
-        if (now > peak) peak = now;
-      } else if (kind !== I) counts[stage]--;
-    }
-    return peak;
-  });
-}
-
 /** Mean width of keys and values of one tensor-parallel rank: elements per token and tensor. */
 export function keyValueWidth({ shape, parallel, kv_heads_per_rank }) {
   const mla = shape.latent;
@@ -150,7 +72,8 @@ function communicationBytes(setup, mine) {
   if (tp > 1 && setup.sequence_parallel) found += tokens * hidden * ACTIVATION_BYTES;
   if (cp > 1) found += keyValueBytes(setup);
   if (experts && ep * etp > 1) {
-    found += 2 * (split_tokens * experts.top_k * etp * hidden * ACTIVATION_BYTES);
+    const each = setup.format.dispatch + ACTIVATION_BYTES;
+    found += split_tokens * experts.top_k * etp * hidden * each;
   }
   return found + shardedBytes(setup, mine);
 }

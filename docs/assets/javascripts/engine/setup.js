@@ -5,11 +5,11 @@ import { InputError, checkMost, product, unknown } from "./errors.js";
 import { MOST_RANKS, layout } from "./layout.js";
 import { checkSize } from "./mesh.js";
 import { range } from "./orders.js";
+import { activationFormat, recomputation } from "./recomputation.js";
 import { build } from "./schedule.js";
 import { modelShape, recipe } from "./transformer.js";
 
 export const ZERO_STAGES = [0, 1, 2, 3];
-export const RECOMPUTE = ["none", "selective", "full"];
 export const CONTEXT_EXCHANGES = ["p2p", "all-gather"];
 export const RESERVE_BYTES = 4e9;
 const MOST_TOKENS = 2 ** 40;
@@ -20,7 +20,7 @@ export const USUAL = Object.freeze({
   tp: 1, cp: 1, pp: 1, ep: 1, etp: null, dp: null, order: "megatron",
   microbatches: null, global_batch: null, microbatch_size: 1, sequence: null,
   schedule: "1f1b", chunks: null, zero_stage: 1, recipe: "mcore18", recompute: "none",
-  context_exchange: "p2p", sequence_parallel: true, flash_attention: true, dropout: false,
+  activations: "16-bit", context_exchange: "p2p", sequence_parallel: true, flash_attention: true, dropout: false,
   buckets: null, overlap_data_parallel: true, double_buffering: true,
   accelerator: "h100-sxm-80gb", nic: "ib-ndr", dtype: "bf16", compute_efficiency: 0.5,
   scale_up_latency_s: null, network_latency_s: null, reserve_bytes: RESERVE_BYTES,
@@ -35,7 +35,9 @@ export const USUAL = Object.freeze({
 export function setupFrom(catalog, choices) {
   const given = { ...USUAL };
   for (const name in choices) if (choices[name] !== undefined) given[name] = choices[name];
-  for (const name of ["order", "recipe", "schedule", "dtype"]) given[name] = String(given[name]);
+  for (const name of ["order", "recipe", "schedule", "dtype", "recompute", "activations"]) {
+    given[name] = String(given[name]);
+  }
   const [model, shape] = named("model", given.model, catalog.models);
   const parallel = keptLayout(given);
   const setup = trainingSetup(given, modelShape(shape), parallel);
@@ -109,11 +111,12 @@ function trainingSetup(given, shape, parallel) {
   const used = recipe(given.recipe);
   for (const [name, got, known] of [
     ["zero_stage", zero_stage, ZERO_STAGES],
-    ["recompute", recompute, RECOMPUTE],
     ["context_exchange", context_exchange, CONTEXT_EXCHANGES],
   ]) {
     if (!known.includes(got)) throw new InputError(name, { expected: known.join(" or "), got });
   }
+  const recomputed = recomputation(recompute);
+  const format = activationFormat(given.activations);
   checkDivision(shape, parallel, sequence, sequence_parallel);
   const order = keptSchedule(schedule, parallel.pp, microbatches, chunks);
   const { placement } = order;
@@ -125,7 +128,8 @@ function trainingSetup(given, shape, parallel) {
   const tokens = (microbatch_size * sequence) / cp;
   return {
     shape, parallel, microbatches, sequence, microbatch_size, schedule, recipe: used, zero_stage,
-    recompute, sequence_parallel, flash_attention, dropout: given.dropout, context_exchange,
+    recompute, recomputed, activations: given.activations, format,
+    sequence_parallel, flash_attention, dropout: given.dropout, context_exchange,
     buckets, overlap_data_parallel: given.overlap_data_parallel,
     double_buffering: given.double_buffering, order, placement, tokens,
     split_tokens: sequence_parallel ? tokens / tp : tokens,

@@ -3,10 +3,11 @@
 
 import { exposed_communication_time, prefetched_gather_time } from "../step-formulas.js";
 import { callTime, groupLink } from "./links.js";
+import { partsOf, repeatedParts } from "./recomputation.js";
 import {
   AGAIN, BACKWARD, BOUNDARY, FORWARD, GRADIENTS, KEYS, TIED, TOKENS, WEIGHTS, WITHIN, stageTraffic,
 } from "./traffic.js";
-import { attentionWeights, ffnWeights } from "./transformer.js";
+import { attentionWeights, ffnWeights, upProjectionWeights } from "./transformer.js";
 
 /** Seconds of one microbatch on a virtual stage, and its timed communication. */
 export function stageTime(setup, held, stage) {
@@ -38,13 +39,15 @@ export function stageTime(setup, held, stage) {
 // Work of a virtual stage in FLOPs, divided over its tensor- and context-parallel ranks.
 export function stageWork(setup, share) {
   const { shape, tokens, parallel: { tp } } = setup;
-  const layers = (2 * weightsMet(shape, share) * tokens) / tp;
+  const [forward, again] = [partsOf(share), repeatedParts(setup, share)];
+  const products = (parts) => (2 * weightsMet(shape, parts) * tokens) / tp;
   const head = share.head ? (2 * shape.vocab * shape.hidden * tokens) / tp : 0;
-  const core = share.layers * layerCoreFlops(setup);
-  let recomputed = 0;
-  if (setup.recompute === "full") recomputed = layers + core;
-  else if (setup.recompute === "selective" && !setup.flash_attention) recomputed = core;
-  return { weights: layers + head, core, recomputed };
+  const core = layerCoreFlops(setup);
+  return {
+    weights: products(forward) + head,
+    core: forward.core * core,
+    recomputed: products(again) + again.core * core,
+  };
 }
 
 function layerCoreFlops({ tokens, sequence, shape, parallel, flash_attention }) {
@@ -52,13 +55,16 @@ function layerCoreFlops({ tokens, sequence, shape, parallel, flash_attention }) 
   return flash_attention ? whole / 2 : whole;
 }
 
-function weightsMet(shape, share) {
+// Weights that one token is multiplied with in these parts of layers.
+function weightsMet(shape, parts) {
   const { experts } = shape;
-  let met = share.layers * attentionWeights(shape);
-  met += share.dense_layers * ffnWeights(shape, shape.ffn_hidden);
+  let met = parts.attention * attentionWeights(shape);
+  met += parts.up_projections * upProjectionWeights(shape);
+  met += parts.dense * ffnWeights(shape, shape.ffn_hidden);
   if (!experts) return met;
-  const one = (experts.shared + experts.top_k) * ffnWeights(shape, experts.ffn_hidden);
-  return met + share.expert_layers * (one + shape.hidden * experts.count);
+  const one = ffnWeights(shape, experts.ffn_hidden);
+  met += parts.shared * experts.shared * one;
+  return met + parts.routed * (experts.top_k * one + shape.hidden * experts.count);
 }
 
 const inTurns = (setup) => setup.context_exchange === "p2p" && setup.double_buffering;

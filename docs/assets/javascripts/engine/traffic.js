@@ -3,7 +3,9 @@
 
 import { pipeline_boundary_bytes } from "../step-formulas.js";
 import { tableHeld } from "./held.js";
+import { ACTIVATION_BYTES } from "./activations.js";
 import { keyValueWidth } from "./memory.js";
+import { partsOf, repeatedParts } from "./recomputation.js";
 
 /** When a call is made: in every forward or backward of a microbatch, or once per step. */
 const [FORWARD, BACKWARD, START, END] = ["forward", "backward", "start", "end"];
@@ -24,7 +26,6 @@ export { SEND, GATHER, SCATTER, REDUCE, ALL_TO_ALL };
 
 /** How often a rank sends (n − 1)/n of the buffer. */
 export const PASSES = { [REDUCE]: 2, [GATHER]: 1, [SCATTER]: 1, [ALL_TO_ALL]: 1 };
-const ACTIVATION_BYTES = 2;
 
 /** Everything that a rank of a virtual stage sends, one entry for equal calls. */
 export function stageTraffic(setup, held, stage) {
@@ -60,17 +61,21 @@ function tensor(setup, share, call) {
   const { shape, tokens, parallel: { tp } } = setup;
   const mla = shape.latent;
   const attention = mla ? mla.query_rank + mla.kv_rank + mla.rope_head_dim : shape.hidden;
-  const shared = shape.experts?.shared ? share.expert_layers : 0;
+  const shared = shape.experts?.shared ? 1 : 0;
+  const [forward, again] = [partsOf(share), repeatedParts(setup, share)];
+  const second = (parts) => parts.dense + shared * parts.shared;
   const whole = tokens * shape.hidden * ACTIVATION_BYTES;
-  const kinds = [[attention, share.layers], [shape.hidden, share.dense_layers + shared]];
-  const forwards = setup.recompute === "full" ? [FORWARD, BACKWARD] : [FORWARD];
-  for (const [width, blocks] of kinds) {
+  const kinds = [
+    [attention, forward.attention, again.attention, again.up_projections],
+    [shape.hidden, second(forward), second(again), 0],
+  ];
+  for (const [width, blocks, repeated, gathers] of kinds) {
     const inward = tokens * width * ACTIVATION_BYTES;
-    for (const phase of forwards) {
+    for (const [phase, times, more] of [[FORWARD, blocks, 0], [BACKWARD, repeated, gathers]]) {
       if (setup.sequence_parallel) {
-        call("tp", LAYERS, GATHER, phase, blocks, inward, tp);
-        call("tp", LAYERS, SCATTER, phase, blocks, whole, tp);
-      } else call("tp", LAYERS, REDUCE, phase, blocks, whole, tp);
+        call("tp", LAYERS, GATHER, phase, times + more, inward, tp);
+        call("tp", LAYERS, SCATTER, phase, times, whole, tp);
+      } else call("tp", LAYERS, REDUCE, phase, times, whole, tp);
     }
     if (setup.sequence_parallel) {
       call("tp", LAYERS, GATHER, BACKWARD, blocks, whole, tp);
@@ -105,18 +110,17 @@ function tables(setup, share, call) {
 function context(setup, share, call) {
   const { cp } = setup.parallel;
   if (cp === 1) return;
-  const coreAgain = setup.recompute === "selective" && !setup.flash_attention;
-  const forwards = setup.recompute === "full" || coreAgain ? 2 : 1;
+  const again = share.layers + repeatedParts(setup, share).core;
   const width = 2 * keyValueWidth(setup) * ACTIVATION_BYTES;
   if (setup.context_exchange === "p2p") {
-    const [block, sends] = [setup.tokens * width, share.layers * (cp - 1)];
-    call("cp", KEYS, SEND, FORWARD, sends, block, cp);
-    call("cp", KEYS, SEND, BACKWARD, (forwards + 1) * sends, block, cp);
+    const [block, sends] = [setup.tokens * width, cp - 1];
+    call("cp", KEYS, SEND, FORWARD, share.layers * sends, block, cp);
+    call("cp", KEYS, SEND, BACKWARD, (again + share.layers) * sends, block, cp);
     return;
   }
   const whole = setup.tokens * cp * width;
   call("cp", KEYS, GATHER, FORWARD, share.layers, whole, cp);
-  call("cp", KEYS, GATHER, BACKWARD, forwards * share.layers, whole, cp);
+  call("cp", KEYS, GATHER, BACKWARD, again, whole, cp);
   call("cp", KEYS, SCATTER, BACKWARD, share.layers, whole, cp);
 }
 
@@ -124,12 +128,16 @@ function context(setup, share, call) {
 function experts(setup, share, call) {
   const { shape, parallel: { ep, etp } } = setup;
   if (!shape.experts || !share.expert_layers) return;
-  const routed = setup.split_tokens * shape.experts.top_k * shape.hidden * ACTIVATION_BYTES;
-  for (const [phase, times] of [[FORWARD, 1], [BACKWARD, setup.recompute === "full" ? 2 : 1]]) {
-    const layers = times * share.expert_layers;
-    call("ep", TOKENS, ALL_TO_ALL, phase, 2 * layers, routed, ep);
-    call("etp", WITHIN, GATHER, phase, layers, etp * routed, etp);
-    call("etp", WITHIN, SCATTER, phase, layers, etp * routed, etp);
+  const elements = setup.split_tokens * shape.experts.top_k * shape.hidden;
+  const dispatched = elements * setup.format.dispatch;
+  const returned = elements * ACTIVATION_BYTES;
+  const backward = share.expert_layers + repeatedParts(setup, share).routed;
+  for (const [phase, layers] of [[FORWARD, share.expert_layers], [BACKWARD, backward]]) {
+    for (const routed of [dispatched, returned]) {
+      call("ep", TOKENS, ALL_TO_ALL, phase, layers, routed, ep);
+    }
+    call("etp", WITHIN, GATHER, phase, layers, etp * dispatched, etp);
+    call("etp", WITHIN, SCATTER, phase, layers, etp * returned, etp);
   }
 }
 

@@ -52,6 +52,7 @@ function described(setup) {
     model, world_size, tp, cp, dp, pp, ep, etp, edp,
     schedule, microbatches, microbatch_size, sequence, tokens_per_step,
     zero_stage: setup.zero_stage, recipe: setup.recipe.name, recompute: setup.recompute,
+    activations: setup.activations,
   };
 }
 

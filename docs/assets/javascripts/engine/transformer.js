@@ -75,10 +75,15 @@ function choice(what, got, known) {
 /** Weights of the projections of one attention block. */
 export function attentionWeights({ hidden, heads, kv_heads, head_dim, latent: mla }) {
   if (!mla) return 2 * hidden * heads * head_dim + 2 * hidden * kv_heads * head_dim;
-  const query = mla.query_rank * (hidden + heads * (mla.nope_head_dim + mla.rope_head_dim));
-  const down = hidden * (mla.kv_rank + mla.rope_head_dim);
-  const up = mla.kv_rank * heads * (mla.nope_head_dim + mla.value_head_dim);
-  return query + down + up + heads * mla.value_head_dim * hidden;
+  const down = hidden * (mla.query_rank + mla.kv_rank + mla.rope_head_dim);
+  return down + upProjectionWeights({ heads, latent: mla }) + heads * mla.value_head_dim * hidden;
+}
+
+/** Weights that make the queries, keys and values of one latent attention block; else 0. */
+export function upProjectionWeights({ heads, latent: mla }) {
+  if (!mla) return 0;
+  const query = mla.query_rank * (mla.nope_head_dim + mla.rope_head_dim);
+  return heads * (query + mla.kv_rank * (mla.nope_head_dim + mla.value_head_dim));
 }
 
 export function attentionBiases({ bias, heads, kv_heads, head_dim, hidden }) {
@@ -168,6 +173,7 @@ export const CONVENTIONS = new Map([
 export const RECIPES = new Map([
   ["zero16", ["16-bit weights and gradients, Adam in fp32", 2, 2, 12]],
   ["mcore18", ["bf16 weights, fp32 gradients, Adam in fp32", 2, 4, 12]],
+  ["mcore14", ["bf16 weights and moments, the rest in fp32", 2, 4, 8]],
   ["mcore20", ["fp16 weights and gradients, the rest in fp32", 2, 2, 16]],
   ["fp32_16", ["everything in fp32, no master copy", 4, 4, 8]],
 ].map(([name, [label, weight_bytes, gradient_bytes, optimizer_bytes]]) =>

@@ -1,6 +1,7 @@
 // What would be better, and what one more unit of each input buys: real variants through the
 // engine, nothing canned. Pure: the caller evaluates what it is given when it has time.
 
+import { SMALL } from "../engine/recomputation.js";
 import { microbatches_for_efficiency } from "../step-formulas.js";
 import { LABELS, changesText, resolvedOf } from "./changes.js";
 import { fullestOf } from "./modeler_model.js";
@@ -41,7 +42,8 @@ export function candidatesOf(now) {
     put("stages", fewerStages(at) ?? {});
     for (const changes of schedulesFor(now, at)) put(changes.schedule, changes);
   }
-  for (const recompute of ["none", "selective", "full"]) put("recompute", { recompute });
+  const parts = setup.shape.experts ? [SMALL] : [];
+  for (const recompute of ["none", "selective", ...parts, "full"]) put("recompute", { recompute });
   for (const zero of ["1", "2", "3"]) put("zero", { zero });
   if (at.cp > 1) for (const exchange of ["p2p", "all-gather"]) put("exchange", { exchange });
   for (const key of ["sp", "flash", "overlap", "double"]) if (!at[key]) put(key, { [key]: true });
@@ -98,6 +100,7 @@ export function pairsOf(now) {
     { zero: "2" },
     { zero: "3" },
     { recompute: "selective" },
+    ...(now.setup.shape.experts ? [{ recompute: SMALL }] : []),
     { recompute: "full" },
     { pp: 2 * at.pp },
     { tp: 2 * at.tp },

@@ -17,6 +17,7 @@ export const LABELS = {
   schedule: "schedule",
   zero: "ZeRO stage",
   recompute: "recomputation",
+  activations: "kept activations",
   sp: "sequence parallelism",
   flash: "FlashAttention",
   overlap: "overlap of data parallelism",

@@ -1,5 +1,6 @@
 // The fields of the modeler's form as data: key, label, how it is chosen, when it is shown.
 
+import { SMALL } from "../engine/recomputation.js";
 import { SCHEDULES } from "../engine/schedule.js";
 import { RECIPES } from "../engine/transformer.js";
 import { SCHEDULE_NAMES } from "./changes.js";
@@ -140,7 +141,15 @@ export function groupsOf(catalog) {
         select("recompute", "Recomputation", [
           ["none", "none"],
           ["selective", "selective: attention core"],
+          [SMALL, "outputs of norms and of experts"],
+          [`${SMALL},mla_up_proj`, "and latent up-projections"],
+          ["mlp,moe", "feed-forward blocks"],
           ["full", "full: every layer"],
+        ]),
+        select("activations", "Kept activations", [
+          ["16-bit", "16 bits"],
+          ["fp8", "FP8 where only products read them"],
+          ["fp8-deepseek", "FP8 as in DeepSeek-V3"],
         ]),
         select("dtype", "Number format of products", [
           ["bf16", "BF16"],

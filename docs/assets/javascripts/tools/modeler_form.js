@@ -166,6 +166,9 @@ function sync(groups, controls, catalog, state, found) {
 function fill(input, value) {
   const typing = document.activeElement === input && input.tagName === "INPUT";
   if (typing && (input.getAttribute("aria-invalid") || Number(input.value) === Number(value))) return;
+  // An address may say what no option offers.
+  const offered = input.options === undefined || [...input.options].some((one) => one.value === value);
+  if (!offered) input.append(el("option", { value }, value));
   if (input.value !== value) input.value = value;
   input.removeAttribute("aria-invalid");
 }

@@ -1,7 +1,8 @@
 // Lines behind the memory of a pipeline rank, part by part. Pure.
 
+import { keptLayers, layerInputBytes, stageBytes } from "../engine/activations.js";
 import { layerHeld, rankHeld, stagesHeld, tableHeld } from "../engine/held.js";
-import { keyValueBytes, layerBytes, layerInputBytes, shardedBytes, stageBytes } from "../engine/memory.js";
+import { keyValueBytes, shardedBytes } from "../engine/memory.js";
 import { PARTS } from "./modeler_model.js";
 import { bytes, plainNumber, quantity } from "./quantities.js";
 import { plainLine, sumLine } from "./worked.js";
@@ -25,11 +26,11 @@ export function memoryLines(found, notes, rank, part) {
   if (part === "activations") return activationLines(found, rank);
   if (part === "communication") return bufferLines(found, rank);
   if (part === "recomputed")
-    return [plainLine("All tensors of the one layer that backward computes again.", "one layer", bytes(rank.bytes[part]))];
+    return [plainLine("What backward computes again at once.", "one layer", bytes(rank.bytes[part]))];
   if (part === "reserve")
     return [
       plainLine(
-        "Set aside for contexts, kernels and fragmentation: an assumption, set in the form.",
+        "For contexts, kernels and fragmentation: an assumption, set in the form.",
         "reserve",
         bytes(rank.bytes[part]),
       ),
@@ -61,13 +62,10 @@ function activationLines(found, rank) {
   const { setup } = found;
   const shares = sharesOf(found, rank.pipeline_rank);
   const kept = shares.map((share) => stageBytes(setup, share));
-  const layers = [false, true].flatMap((experts) => {
-    const count = sum(shares.map((share) => (experts ? share.expert_layers : share.dense_layers)));
-    return count ? [[count, layerBytes(setup, experts), experts ? "layers with experts" : "layers"]] : [];
-  });
+  const layers = keptLayers(setup, shares);
   const inside = sum(layers.map(([count, size]) => count * size));
   const one = plainLine(
-    `What the stages of this rank keep of one microbatch until its backward, recomputation “${setup.recompute}”.`,
+    `What this rank keeps of one microbatch until its backward, recomputation “${setup.recompute}”.`,
     [...layers.map(([, , name]) => `${name} · bytes of one`), "embedding and head"].join(" + "),
     `${layers.map(([count, size]) => `${plainNumber(count)} · ${bytes(size)}`).join(" + ")} + ${bytes(sum(kept) - inside)} = ${bytes(sum(kept))}`,
   );
@@ -99,7 +97,9 @@ function bufferLines(found, rank) {
     ["keys and values on their way", cp > 1 ? keyValueBytes(setup) : 0],
     [
       "routed tokens, in and out",
-      shape.experts && ep * etp > 1 ? 4 * split_tokens * shape.experts.top_k * etp * shape.hidden : 0,
+      shape.experts && ep * etp > 1
+        ? (2 + setup.format.dispatch) * split_tokens * shape.experts.top_k * etp * shape.hidden
+        : 0,
     ],
     ["whole weights and gradients of what ZeRO divides", shardedBytes(setup, sharesOf(found, rank.pipeline_rank))],
   ];

@@ -106,7 +106,7 @@ function bufferLines(found, notes, row) {
     plainLine(
       doc,
       words,
-      `${factors.map((value) => plainNumber(value)).join(" · ")} · ${bytes(ACTIVATION)} = ${bytes(row.buffer_bytes)}`,
+      `${factors.map((value) => plainNumber(value)).join(" · ")} · ${bytes(row.buffer_bytes / factors.reduce((a, b) => a * b))} = ${bytes(row.buffer_bytes)}`,
     ),
   ];
   const states = { gradients: recipe.gradient_bytes, weights: recipe.weight_bytes }[row.purpose];

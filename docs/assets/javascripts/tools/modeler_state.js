@@ -4,10 +4,11 @@
 // with "b.". Both are written as what differs from their preset.
 
 import { CONVENTIONS } from "../engine/frameworks.js";
+import { FORMATS, recomputation } from "../engine/recomputation.js";
 import { SCHEDULES } from "../engine/schedule.js";
-import { CONTEXT_EXCHANGES, RECOMPUTE, USUAL, ZERO_STAGES } from "../engine/setup.js";
+import { CONTEXT_EXCHANGES, USUAL, ZERO_STAGES } from "../engine/setup.js";
 import { FFN_MATRICES, RECIPES } from "../engine/transformer.js";
-import { CARRIED, choice, defaults, flag, number, parseQuery, shared, toQuery, whole } from "./state.js";
+import { CARRIED, choice, defaults, flag, number, parseQuery, shared, text, toQuery, whole } from "./state.js";
 
 /** The value of a choice that stands for the reader's own numbers. */
 export const OWN = "own";
@@ -40,7 +41,7 @@ export function schemaOf(catalog) {
   return {
     ...shared(presetsOf(catalog).map(({ name }) => name), ["tp"]),
     etp: optional(whole(null)),
-    show: text("", /^[a-z-]{0,8}$/),
+    show: word("", /^[a-z-]{0,8}$/),
     model: choice("llama-3-70b", names(catalog.models)),
     layers: whole(80, 1, 1000), hidden: whole(8192, 64, 100_000), heads: whole(64, 1, 1000),
     kv_heads: whole(8, 1, 1000), ffn_hidden: whole(28672, 64, 1_000_000),
@@ -50,7 +51,8 @@ export function schemaOf(catalog) {
     microbatch_size: whole(1, 1, 1024),
     schedule: choice(USUAL.schedule, [...SCHEDULES.keys()]), chunks: optional(whole(null, 1, 64)),
     zero: choice("1", ZERO_STAGES.map(String)), recipe: choice(USUAL.recipe, Object.keys(RECIPES)),
-    recompute: choice(USUAL.recompute, RECOMPUTE),
+    recompute: text(USUAL.recompute, recomputation),
+    activations: choice(USUAL.activations, [...FORMATS.keys()]),
     sp: flag(true), flash: flag(true), dropout: flag(false),
     exchange: choice(USUAL.context_exchange, CONTEXT_EXCHANGES),
     overlap: flag(true), double: flag(true), buckets: optional(whole(null, 1, 1024)),
@@ -63,7 +65,7 @@ export function schemaOf(catalog) {
 }
 
 const DTYPES = ["bf16", "fp16", "fp8", "fp4", "tf32"];
-const text = (fallback, pattern) => ({
+const word = (fallback, pattern) => ({
   fallback, expected: "a short word", read: (given) => (pattern.test(given) ? given : undefined),
 });
 
@@ -147,6 +149,7 @@ export function choicesOf(state) {
     microbatches: state.microbatches, microbatch_size: state.microbatch_size,
     sequence: state.sequence, schedule: state.schedule, chunks: state.chunks,
     zero_stage: Number(state.zero), recipe: state.recipe, recompute: state.recompute,
+    activations: state.activations,
     sequence_parallel: state.sp, flash_attention: state.flash, dropout: state.dropout,
     context_exchange: state.exchange, overlap_data_parallel: state.overlap,
     double_buffering: state.double, buckets: state.buckets,
@@ -254,6 +257,7 @@ export function commandOf(verb, state) {
   put("--zero", state.zero, "1");
   put("--recipe", state.recipe, "mcore18");
   put("--recompute", state.recompute, "none");
+  put("--activations", state.activations, "16-bit");
   put("--context-exchange", state.exchange, "p2p");
   put("--buckets", state.buckets, null);
   for (const [key, off, option] of [["sp", false, "--no-sequence-parallel"], ["flash", false, "--no-flash-attention"],

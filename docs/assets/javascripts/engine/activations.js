@@ -1,0 +1,157 @@
+// Activations that a GPU keeps for backward: which tensors, how many bytes, how many at once;
+// mirrors figgen.models.activations.
+
+import { F, I } from "./orders.js";
+import { keptInputs, wholeLayers } from "./recomputation.js";
+import { FFN_MATRICES } from "./transformer.js";
+
+export const ACTIVATION_BYTES = 2;
+
+const sum = (values) => values.reduce((total, value) => total + value, 0);
+
+/** Bytes of the input of a layer, all that full recomputation keeps of it. */
+export const layerInputBytes = ({ split_tokens, shape }) =>
+  split_tokens * shape.hidden * ACTIVATION_BYTES;
+
+/** Most bytes that backward makes anew at once, on top of what the virtual stage keeps. */
+export function recomputedBytes(setup, share) {
+  const { recomputed: again } = setup;
+  if (again.modules.size) {
+    const kinds = [false, true].filter((experts) => layersOf(share, experts));
+    return Math.max(...kinds.map((experts) => keptAndMadeAnew(setup, experts)[1]));
+  }
+  const whole = wholeLayers(again, share.layers);
+  const each = again.method === "uniform" ? again.number : 1;
+  let most = 0;
+  for (let first = 0; first < whole; first += each) {
+    const layers = Math.min(each, whole - first);
+    const dense = Math.min(layers, Math.max(0, share.dense_layers - first));
+    let made = -layerInputBytes(setup);
+    if (dense) made += dense * sum(keptAndMadeAnew(setup, false));
+    if (layers > dense) made += (layers - dense) * sum(keptAndMadeAnew(setup, true));
+    most = Math.max(most, made);
+  }
+  return most;
+}
+
+const layersOf = (share, experts) => (experts ? share.expert_layers : share.dense_layers);
+
+// Bytes of a layer that recomputing modules leaves, and those that backward makes anew; what
+// experts return is not made anew where gates multiply before it.
+function keptAndMadeAnew(setup, experts) {
+  const { modules } = setup.recomputed;
+  let [kept, anew] = [0, 0];
+  for (const [bytes, ...by] of layerTensors(setup, experts)) {
+    if (!by.some((name) => modules.has(name))) kept += bytes;
+    else if (!modules.has("moe_gate") || !by.includes("moe_gate")) anew += bytes;
+  }
+  return [kept, anew];
+}
+
+// Every tensor of one layer and microbatch as [bytes, modules that drop it …].
+function layerTensors(setup, experts) {
+  const { shape, tokens, split_tokens, dropout, format: { linear }, parallel: { tp } } = setup;
+  const found = [];
+  const put = (count) => (width, size, ...modules) => found.push([count * width * size, ...modules]);
+  // Tensors that only sequence parallelism divides, and those that TP has already divided.
+  const [whole, divided] = [put(split_tokens), put(tokens)];
+  attention(setup, whole, divided);
+  if (!setup.flash_attention) {
+    divided((shape.heads / tp) * setup.sequence, dropout ? 5 : 2, "core_attn");
+  }
+  if (experts && shape.experts) mixture(setup, whole, divided);
+  else {
+    whole(shape.hidden, linear, "layernorm");
+    const width = Math.floor(shape.ffn_hidden / tp);
+    divided((FFN_MATRICES[shape.ffn] - 1) * width, 2, "mlp");
+    divided(width, linear, "mlp");
+  }
+  whole(shape.norms_per_layer * shape.hidden, 2);
+  if (dropout) whole(shape.hidden, 2);
+  return found;
+}
+
+function attention({ shape, format, kv_heads_per_rank, parallel: { tp } }, whole, divided) {
+  const { hidden, latent: mla, head_dim: dim } = shape;
+  const { linear } = format;
+  const heads = shape.heads / tp;
+  let [kvHeads, keyDim, valueDim, madeBy] = [kv_heads_per_rank, dim, dim, []];
+  // In 8 bits each of two down-projections keeps its own copy.
+  whole(mla && linear < 2 ? 2 * hidden : hidden, linear, "layernorm");
+  if (mla) {
+    const ranks = mla.query_rank + mla.kv_rank;
+    whole(ranks + mla.rope_head_dim, 2);
+    whole(ranks, linear, "latent_norm");
+    [keyDim, valueDim] = [mla.nope_head_dim + mla.rope_head_dim, mla.value_head_dim];
+    [kvHeads, madeBy] = [heads, ["mla_up_proj"]];
+  }
+  if (shape.qk_norm !== "none") divided((heads + kvHeads) * keyDim, 2);
+  divided((heads + kvHeads) * keyDim + kvHeads * valueDim, 2, ...madeBy);
+  divided(heads * valueDim, format.attention);
+}
+
+function mixture({ shape, format: { linear, gated }, parallel: { tp, etp } }, whole, divided) {
+  const { hidden, ffn, experts: { count, top_k, ffn_hidden, shared } } = shape;
+  const before = FFN_MATRICES[ffn] - 1;
+  const modules = ["moe", "shared_experts"];
+  whole(hidden, 2, "layernorm");
+  whole(count, 4, "moe");
+  whole(top_k * etp * hidden, linear, "moe");
+  whole(before * top_k * ffn_hidden, gated, "moe");
+  whole(top_k * ffn_hidden, linear, "moe", "moe_act");
+  whole(top_k * etp * hidden, 2, "moe", "moe_gate");
+  if (shared && linear < 2) whole(hidden, linear, "layernorm", ...modules);
+  const width = Math.floor((shared * ffn_hidden) / tp);
+  divided(before * width, gated, ...modules);
+  divided(width, linear, ...modules);
+}
+
+/** What virtual stages keep of their layers, as [how many, bytes of each, of what]. */
+export function keptLayers(setup, shares) {
+  const { recomputed: again } = setup;
+  const counts = [0, 0, 0];
+  for (const { layers, dense_layers } of shares) {
+    const whole = wholeLayers(again, layers);
+    const dense = Math.max(0, dense_layers - whole);
+    [keptInputs(again, layers), dense, layers - whole - dense].forEach((count, kind) => {
+      counts[kind] += count;
+    });
+  }
+  const each = (kind) => (kind ? keptAndMadeAnew(setup, kind === 2)[0] : layerInputBytes(setup));
+  return ["inputs of layers", "layers", "layers with experts"].flatMap((name, kind) =>
+    counts[kind] ? [[counts[kind], each(kind), name]] : []);
+}
+
+/** Bytes that a virtual stage keeps for one microbatch, its embedding or head included. */
+export function stageBytes(setup, share) {
+  const { shape, tokens, split_tokens, parallel } = setup;
+  let found = sum(keptLayers(setup, [share]).map(([count, bytes]) => count * bytes));
+  if (share.embedding) found += tokens * 8 + (setup.dropout ? split_tokens * shape.hidden : 0);
+  if (share.head) {
+    found += (shape.final_norm ? 2 : 1) * layerInputBytes(setup);
+    found += tokens * Math.ceil(shape.vocab / parallel.tp) * 4;
+  }
+  return found;
+}
+
+/** Most bytes of activations at any point of each rank's order. */
+export function peakActivationBytes(setup) {
+  const kept = setup.shares.map((share) => stageBytes(setup, share));
+  const { microbatches } = setup;
+  return setup.order.orders.map((order, rank) => {
+    const stages = setup.stagesOf[rank];
+    const counts = new Int32Array(setup.placement.stages);
+    let peak = 0;
+    for (const code of order) {
+      const stage = Math.floor((code >> 2) / microbatches);
+      const kind = code & 3;
+      if (kind === F) {
+        counts[stage]++;
+        let now = 0;
+        for (const one of stages) now += counts[one] * kept[one];
+        if (now > peak) peak = now;
+      } else if (kind !== I) counts[stage]--;
+    }
+    return peak;
+  });
+}

@@ -1,0 +1,61 @@
+"""How many bytes an element of a kept activation takes, tensor by tensor.
+
+Products in 8 bits halve what only they read: the inputs of linear layers. The residual stream,
+norms, the attention core, the router and what experts return stay in 16 bits; logits take 32.
+Sources: DeepSeek-V3, arXiv:2412.19437, section 3.3.3; Yan et al. 2026, arXiv:2603.07685.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from figgen.errors import unknown
+
+SCALE_BYTES = 4 / 128
+"""An FP32 scale for each tile of 1 × 128 elements; MXFP8 has a byte for each 32, as much."""
+
+FP8_BYTES = 1 + SCALE_BYTES
+E5M6_BYTES = 1.5 + SCALE_BYTES
+"""DeepSeek-V3's own format of 12 bits for what attention returns."""
+
+
+@dataclass(frozen=True, slots=True)
+class ActivationFormat:
+    """Bytes per element of what is not always 16 bits wide.
+
+    `linear_bytes` are those of inputs that only matrix products read, `gated_bytes` of what the
+    activation of experts reads, `attention_bytes` of what attention returns; `dispatch_bytes` are
+    those of tokens on their way to their experts, and of the gradients that take the same way in
+    backward. What comes back is always 16 bits wide.
+    """
+
+    label: str
+    linear_bytes: float = 2
+    gated_bytes: float = 2
+    attention_bytes: float = 2
+    dispatch_bytes: float = 2
+
+    @property
+    def eight_bit(self) -> bool:
+        """Whether matrix products read 8 bits, each linear layer a copy of its own."""
+        return self.linear_bytes < 2
+
+
+FORMATS: Mapping[str, ActivationFormat] = MappingProxyType({
+    "16-bit": ActivationFormat("all in 16 bits"),
+    "fp8": ActivationFormat("inputs of linear layers in FP8", FP8_BYTES),
+    "fp8-deepseek": ActivationFormat(
+        "inputs of linear layers and of SwiGLU in experts in FP8, attention outputs in E5M6",
+        FP8_BYTES, FP8_BYTES, E5M6_BYTES, FP8_BYTES,
+    ),
+})  # fmt: skip
+"""Formats by name: "fp8" is what Transformer Engine does, "fp8-deepseek" what its report lists."""
+
+
+def activation_format(name: str) -> ActivationFormat:
+    """The format of that name. Raises InputError, with the nearest, for an unknown one."""
+    if name not in FORMATS:
+        raise unknown("format of activations", name, FORMATS)
+    return FORMATS[name]

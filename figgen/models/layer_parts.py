@@ -1,0 +1,57 @@
+"""How many layers of a virtual stage run each part of a layer, once in forward or once again."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from figgen.models.stage_layers import StageShare
+from figgen.models.training_setup import TrainingSetup
+
+
+@dataclass(frozen=True, slots=True)
+class LayerParts:
+    """Numbers of layers by what they run: products, and the exchanges that go with them.
+
+    `attention` are its projections, `up_projections` only those that latent attention makes from
+    latents; `routed` stands for router, routed experts and their all-to-alls.
+    """
+
+    attention: int
+    up_projections: int
+    core: int
+    dense: int
+    routed: int
+    shared: int
+
+
+def parts_of(share: StageShare) -> LayerParts:
+    """What the layers run in forward."""
+    experts = share.expert_layers
+    return LayerParts(share.layers, 0, share.layers, share.dense_layers, experts, experts)
+
+
+def repeated_parts(setup: TrainingSetup, share: StageShare) -> LayerParts:
+    """What the layers run once more in backward.
+
+    Norms, activations and gates are left out: they have no products to speak of. A kernel that
+    stores no scores has none to compute again.
+    """
+    again = setup.recomputation
+    whole = again.whole_layers(share.layers)
+    dense = min(whole, share.dense_layers)
+    experts = whole - dense
+
+    def rest(layers: int, *modules: str) -> int:
+        return layers if again.modules.intersection(modules) else 0
+
+    mixtures = share.expert_layers - experts
+    core = rest(share.layers - whole, "core_attn") if not setup.flash_attention else 0
+    up = rest(share.layers - whole, "mla_up_proj") if setup.shape.latent is not None else 0
+    return LayerParts(
+        attention=whole,
+        up_projections=up,
+        core=whole + core,
+        dense=dense + rest(share.dense_layers - dense, "mlp"),
+        routed=experts + rest(mixtures, "moe"),
+        shared=experts + rest(mixtures, "moe", "shared_experts"),
+    )

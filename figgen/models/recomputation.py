@@ -1,0 +1,84 @@
+"""What runs forward twice so that less is kept: modules of a layer, or whole layers.
+
+The modules are those of Megatron-LM's `--recompute-modules` for transformers, and two more:
+`latent_norm`, because DeepSeek-V3 recomputes all of its norms, and `moe_gate`, which Megatron-LM
+does always (its memory-efficient permutation).
+Source: Megatron-LM core at d98e8a64, transformer_config.py, transformer_layer.py, recompute.py;
+DeepSeek-V3, arXiv:2412.19437, sections 3.2.3 and 3.3.3.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from types import MappingProxyType
+from typing import Literal
+
+from figgen.errors import InputError, unknown
+
+MODULES: Mapping[str, str] = MappingProxyType({
+    "core_attn": "scores and probabilities, where the kernel would store them",
+    "layernorm": "outputs of the norms before attention and feed-forward block",
+    "latent_norm": "outputs of the norms of latent attention",
+    "mla_up_proj": "queries, keys and values of latent attention, from their latents",
+    "mlp": "dense feed-forward blocks",
+    "moe": "mixtures of experts, with their all-to-alls",
+    "moe_act": "outputs of the activation in routed experts",
+    "moe_gate": "outputs of routed experts: gates multiply before the down-projection instead",
+    "shared_experts": "shared experts",
+})  # fmt: skip
+"""What each module drops after forward and makes again in backward."""
+
+
+@dataclass(frozen=True, slots=True)
+class Recomputation:
+    """Modules of every layer, or whole layers of each virtual stage.
+
+    "uniform" recomputes all layers and keeps the input of every `number`th; "block" recomputes
+    the first `number` layers of a virtual stage one by one, and the others not at all.
+    """
+
+    modules: frozenset[str] = frozenset()
+    method: Literal["", "uniform", "block"] = ""
+    number: int = 1
+
+    def whole_layers(self, layers: int) -> int:
+        """How many of a virtual stage's `layers`, the first ones, are recomputed whole."""
+        return {"": 0, "uniform": layers, "block": min(self.number, layers)}[self.method]
+
+    def kept_inputs(self, layers: int) -> int:
+        """Inputs that the layers recomputed whole keep."""
+        whole = self.whole_layers(layers)
+        return -(-whole // self.number) if self.method == "uniform" else whole
+
+
+NAMED: Mapping[str, Recomputation] = MappingProxyType({
+    "none": Recomputation(),
+    "selective": Recomputation(frozenset({"core_attn"})),
+    "full": Recomputation(method="uniform"),
+})  # fmt: skip
+"""The three that most texts mean."""
+
+
+@lru_cache(maxsize=64)
+def recomputation(text: str) -> Recomputation:
+    """A recomputation by its name, as "uniform:2" or "block:3", or as modules with commas.
+
+    Raises InputError for anything else.
+    """
+    if text in NAMED:
+        return NAMED[text]
+    if ":" in text:
+        found = re.fullmatch(r"(uniform|block):([1-9][0-9]{0,3})", text)
+        if found is None:
+            expected = "uniform:N or block:N with N from 1 to 9999 layers"
+            raise InputError("recompute", expected=expected, got=text)
+        method: Literal["uniform", "block"] = "block" if found[1] == "block" else "uniform"
+        return Recomputation(method=method, number=int(found[2]))
+    modules = text.split(",")
+    for name in modules:
+        if name not in MODULES:
+            raise unknown("module to recompute", name, [*NAMED, *MODULES])
+    return Recomputation(frozenset(modules))
