@@ -23,12 +23,10 @@ from figgen.catalog.nccl import NcclTuning
 from figgen.catalog.presets import HardwarePreset, MapPreset, Preset, TrainingPreset
 from figgen.catalog.runs import Run
 from figgen.catalog.schema import Value
-from figgen.catalog.sweep import SweepRow
 from figgen.errors import InputError, unknown
 
 __all__ = [
     "ACCELERATORS",
-    "BLOOM_SWEEP",
     "LINKS",
     "MEASUREMENTS",
     "MODELS",
@@ -44,7 +42,6 @@ __all__ = [
     "NcclTuning",
     "Preset",
     "Run",
-    "SweepRow",
     "TrainingPreset",
     "Value",
     "accelerator",
@@ -68,7 +65,6 @@ RUNS: Mapping[str, Run]
 PRESETS: Mapping[str, Preset]
 SOURCES: Mapping[str, str]
 MEASUREMENTS: Mapping[str, Measurement]
-BLOOM_SWEEP: tuple[SweepRow, ...]
 
 _TABLES = {
     "ACCELERATORS": load.accelerators,
@@ -78,7 +74,6 @@ _TABLES = {
     "PRESETS": load.presets,
     "SOURCES": load.sources,
     "MEASUREMENTS": load.measurements,
-    "BLOOM_SWEEP": load.bloom_sweep,
 }
 
 

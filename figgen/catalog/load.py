@@ -13,7 +13,6 @@ from figgen.catalog.nccl import NcclTuning, read_nccl
 from figgen.catalog.presets import Preset, read_presets
 from figgen.catalog.read import read_sources
 from figgen.catalog.runs import Run, read_runs
-from figgen.catalog.sweep import SweepRow, read_sweep
 
 FOLDER = Path(__file__).parent
 MODEL_FILES = ("models.toml", "models-benchmarks.toml")
@@ -87,8 +86,3 @@ def presets() -> dict[str, Preset]:
 @cache
 def measurements() -> dict[str, Measurement]:
     return read_measurements(content("measurements.toml"), sources(), accelerators())
-
-
-@cache
-def bloom_sweep() -> tuple[SweepRow, ...]:
-    return read_sweep(content("bloom-sweep.toml"), sources())

@@ -19,7 +19,6 @@ from figgen.catalog.nccl import read_nccl
 from figgen.catalog.presets import read_presets
 from figgen.catalog.read import read_sources
 from figgen.catalog.runs import read_runs
-from figgen.catalog.sweep import read_sweep
 from figgen.errors import InputError
 
 
@@ -40,15 +39,13 @@ def read(file: str, content: str) -> object:
         return reader(content, load.sources(), known)  # type: ignore[operator]
     if file == "sources.toml":
         return read_sources(content)
-    readers = {"links.toml": read_links, "nccl.toml": read_nccl, "bloom-sweep.toml": read_sweep}
+    readers = {"links.toml": read_links, "nccl.toml": read_nccl}
     return readers[file](content, load.sources())
 
 
 def entry_of(file: str, name: str) -> str:
-    """The text of one entry, header included; the sweep is one table of rows."""
+    """The text of one entry, header included."""
     content = load.content(file)
-    if file == "bloom-sweep.toml":
-        return content
     header = f'["{name}"]\n' if f'["{name}"]\n' in content else f"[{name}]\n"
     start = content.index(header)
     end = content.find("\n[", start + 1)

@@ -11,6 +11,7 @@ import figgen.catalog as catalog
 from figgen.catalog import Run
 from figgen.errors import InputError
 from figgen.models.transformer import flops_per_token
+from tests.models.bloom_sweep import SWEEP, SweepRow
 
 TABLES = json.loads((Path(__file__).parents[1] / "oracles/published_tables.json").read_text())
 RUNS = list(catalog.RUNS.values())
@@ -174,7 +175,7 @@ def test_narayanan_training_time_follows_from_8_flops_a_parameter() -> None:
         assert seconds == pytest.approx(run.time_to_train.value, rel=0.04)
 
 
-def sweep_flops_per_s(row: catalog.SweepRow, seconds: float) -> float:
+def sweep_flops_per_s(row: SweepRow, seconds: float) -> float:
     """Narayanan's hardware FLOP rate per GPU with full recomputation, vocabulary of BLOOM."""
     assert row.hidden is not None
     assert row.layers is not None
@@ -185,12 +186,12 @@ def sweep_flops_per_s(row: catalog.SweepRow, seconds: float) -> float:
 
 
 # The log's estimator was corrected at line 590; before it, and without layers, nothing to check.
-SWEEP = [row for row in catalog.BLOOM_SWEEP if row.line > 590 and row.layers and row.step_time_s]
+TIMED = [row for row in SWEEP if row.line > 590 and row.layers and row.step_time_s]
 
 
 def test_sweep_rates_follow_from_step_times_except_where_marked() -> None:
     checked = 0
-    for row in SWEEP:
+    for row in TIMED:
         assert row.step_time_s is not None
         assert row.printed_flops_per_s is not None
         ratio = sweep_flops_per_s(row, row.step_time_s) / row.printed_flops_per_s
@@ -202,7 +203,7 @@ def test_sweep_rates_follow_from_step_times_except_where_marked() -> None:
 
 
 def test_the_three_slips_of_one_node_fit_a_quarter_of_their_batch() -> None:
-    for row in SWEEP:
+    for row in TIMED:
         if row.line in (658, 659, 660):
             assert row.slip
             assert row.step_time_s is not None
@@ -213,7 +214,7 @@ def test_the_three_slips_of_one_node_fit_a_quarter_of_their_batch() -> None:
 
 def test_bloom_was_trained_with_a_layout_of_its_sweep() -> None:
     run = catalog.run("bloom-176b")
-    row = next(row for row in catalog.BLOOM_SWEEP if row.line == 948)
+    row = next(row for row in SWEEP if row.line == 948)
     assert (run.tp, run.pp, run.dp, run.microbatch) == (row.tp, row.pp, row.dp, row.microbatch)
     assert (run.model.hidden, run.model.layers, run.model.heads) == (
         row.hidden,

@@ -1,14 +1,68 @@
-"""Rows of BLOOM's sweep as training setups, for the tests that compare with what was measured."""
+"""BLOOM's layout sweep, one node type under a hundred layouts, and its rows as training setups."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+import json
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
 
 from figgen import catalog
-from figgen.catalog import SweepRow
 from figgen.models.layout import layout
 from figgen.models.recipes import Recipe, recipe
 from figgen.models.training_setup import TrainingSetup
+from figgen.units import parse_quantity
+
+ORACLE = Path(__file__).parents[1] / "oracles" / "bloom_sweep.json"
+
+
+@dataclass(frozen=True, slots=True)
+class SweepRow:
+    """One row; `line` is where the log has it, `slip` what is wrong with it there.
+
+    Memory and time are measured, the FLOP rate is printed per GPU; a row that ran out of memory
+    has none of the three.
+    """
+
+    line: int
+    nodes: int
+    tp: int
+    pp: int
+    microbatch: int
+    global_batch: int
+    dp: int | None = None
+    hidden: int | None = None
+    layers: int | None = None
+    heads: int | None = None
+    zero_stage: int = 1
+    memory_bytes: float | None = None
+    step_time_s: float | None = None
+    printed_flops_per_s: float | None = None
+    out_of_memory: bool = False
+    slip: str = ""
+
+    @property
+    def gpus(self) -> int:
+        """GPUs of the row's nodes; the layout may leave a few idle."""
+        return 8 * self.nodes
+
+
+MEASURED = {
+    "memory": "memory_bytes", "step_time": "step_time_s",
+    "printed_flops_rate": "printed_flops_per_s",
+}  # fmt: skip
+
+
+def _row(printed: dict[str, Any]) -> SweepRow:
+    measured = {
+        field: parse_quantity(printed.pop(key)).value
+        for key, field in MEASURED.items()
+        if key in printed
+    }
+    return SweepRow(**printed, **measured)
+
+
+SWEEP = tuple(map(_row, json.loads(ORACLE.read_text(encoding="utf-8"))["rows"]))
 
 # From line 906 on the log accumulates gradients in fp32 beside the bf16 ones, not sharded.
 BF16 = Recipe("bloom-bf16", "bf16, gradients in bf16 and fp32", 2, 6, 12, "bloom: chronicles")
@@ -16,7 +70,7 @@ BF16 = Recipe("bloom-bf16", "bf16, gradients in bf16 and fp32", 2, 6, 12, "bloom
 # Rows with a whole layout and nothing wrong in the log.
 ROWS = tuple(
     row
-    for row in catalog.BLOOM_SWEEP
+    for row in SWEEP
     if row.layers and row.hidden and row.dp and not row.slip
     if row.tp * row.pp * row.dp == row.gpus
 )

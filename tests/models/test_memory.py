@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from figgen import catalog
-from figgen.catalog import SweepRow
 from figgen.errors import InputError
 from figgen.formulas.context_parallel import kv_ring_buffer_bytes
 from figgen.formulas.scale_and_state import zero_state_bytes
@@ -21,7 +20,7 @@ from figgen.models.memory import PARTS, MemoryEstimate, memory, state_bytes
 from figgen.models.rank_parameters import parameters_of, rank_parameters
 from figgen.models.recipes import RECIPES, Recipe, recipe
 from figgen.models.training_setup import TrainingSetup
-from tests.models.bloom_sweep import ROWS, bloom
+from tests.models.bloom_sweep import ROWS, SweepRow, bloom
 
 KORTHIKANTI = json.loads((Path(__file__).parents[1] / "oracles/published_tables.json").read_text())[
     "korthikanti_2205.05198"
