@@ -183,6 +183,11 @@ def test_presets_show_and_hand_out_what_the_command_line_prints(
             assert same(file_of(page, file), printed(command)), name
         step = printed(commands[0])
         assert f"{step['model_flops_utilisation']:.1%}" in card(page, 1)
+        if name == "deepseek-v3":
+            told = section(page, "Where the time goes").inner_text()
+            assert "1,542 tokens/s per GPU" in told
+            assert "Assumed, since the run does not say: chunks, efficiency of products" in told
+            assert "without masked attention" in card(page, 1)
     rows = file_of(page, "communication.csv").splitlines()
     assert len(rows) == 1 + len(step["communication"])
     stages = file_of(page, "memory.csv").splitlines()

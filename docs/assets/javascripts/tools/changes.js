@@ -38,6 +38,8 @@ export const LABELS = {
   top_k: "experts per token",
   layers: "layers",
   hidden: "hidden width",
+  recipe: "precision of the state",
+  dropout: "dropout",
 };
 
 /** What a reader sees a schedule called. */

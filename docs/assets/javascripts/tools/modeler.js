@@ -45,7 +45,7 @@ function build(root, signal, catalog) {
     changeAll(name ? { ...defaults(schema), ...ofPreset(catalog, name), preset: name } : { ...first, preset: "" });
 
   const isUntouched = (state) => queryOf(schema, catalog, state) === (state.preset && `preset=${state.preset}`);
-  const publishedOf = (state) => (state.preset && isUntouched(state) ? catalog.presets[state.preset].published : null);
+  const publishedOf = (state) => (state.preset && isUntouched(state) ? publishedBy(catalog.presets[state.preset]) : null);
 
   const { region, say } = liveRegion();
   const form = modelerForm(schema, catalog, {
@@ -153,5 +153,8 @@ function build(root, signal, catalog) {
   signal.addEventListener("abort", () => clearTimeout(waiting));
   renderNow();
 }
+
+// What a run says of itself, how it counts attention, and what of it is assumed.
+const publishedBy = ({ published, attention, assumed }) => (published ? { ...published, attention, assumed } : null);
 
 mountTool("#modeler", build);

@@ -35,6 +35,9 @@ export function answer(found) {
             ? [
                 "published ",
                 value(percent(published.model_flops_utilisation), "published:model_flops_utilisation", of),
+                published.attention === "causal"
+                  ? [" without masked attention, so counted ", value(percent(step.utilisation.causal), "mfu:causal", of)]
+                  : [],
               ]
             : ["of the dense ", value(quantity(found[of].setup.cluster.peak_flops_per_s, "FLOP/s"), "peak", of)]),
         ),

@@ -90,14 +90,20 @@ export const HARDWARE = {
       `${plainNumber(parallel.nodes)} · ${plainNumber(parallel.gpus_per_node)} = ${plainNumber(parallel.world_size)}`,
     ),
   ],
-  published: ({ published, state }, _, key) => [
-    {
-      ...plainLine(
-        "As published, not computed; its source is on the page of the run.",
-        key === "step_time_s" ? "step time" : "MFU",
-        key === "step_time_s" ? seconds(published[key]) : percent(published[key]),
-      ),
-      link: [`reference/presets/${state.preset}/`, "the run's page"],
-    },
-  ],
+  published: ({ published, state }, _, key) => {
+    const [name, format] = PUBLISHED[key];
+    return [
+      {
+        ...plainLine("As published, not computed; its source is on the page of the run.", name, format(published[key])),
+        link: [`reference/presets/${state.preset}/`, "the run's page"],
+      },
+    ];
+  },
+};
+
+const PUBLISHED = {
+  step_time_s: ["step time", seconds],
+  tokens_per_s_per_gpu: ["tokens/s per GPU", plainNumber],
+  model_flops_utilisation: ["MFU", percent],
+  hardware_flops_utilisation: ["HFU", percent],
 };

@@ -109,8 +109,8 @@ export function ofPreset(catalog, name) {
   return found ? withMixture(catalog, stateOf(found)) : {};
 }
 
-// Names of the state for those of the engine; what the two call alike is left out.
-const ENGINE = {
+/** Names of the state for those of the engine; what the two call alike is left out. */
+export const ENGINE = {
   gpus_per_node: "gpus", sequence_parallel: "sp", flash_attention: "flash", zero_stage: "zero",
   context_exchange: "exchange", overlap_data_parallel: "overlap", double_buffering: "double",
   accelerator: "chip", compute_efficiency: "efficiency",

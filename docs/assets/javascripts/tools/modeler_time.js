@@ -1,11 +1,13 @@
 // Where the time goes: the first section, drawn with the answer.
 
+import { LABELS } from "./changes.js";
 import { el } from "./dom.js";
 import { value } from "./modeler_answer.js";
 import { breakdown } from "./modeler_bars.js";
 import { hiddenOf, partsOf } from "./modeler_model.js";
 import { note, num, swatch, table } from "./modeler_table.js";
-import { percent, seconds } from "./quantities.js";
+import { ENGINE } from "./modeler_state.js";
+import { percent, plainNumber, seconds } from "./quantities.js";
 
 /** Where the time goes; `all` are the configurations, `at` the one that is worked on. */
 export function timeSection(all, at, width) {
@@ -43,12 +45,22 @@ export function timeSection(all, at, width) {
       `A GPU of pipeline rank ${step.pipeline_rank}, which works longest. The thin bar below is communication that runs behind the one above.`,
     ),
     table("Where the time goes", ["part", "#time", "#share", "#hidden"], rows),
-    published?.step_time_s
-      ? note(
-          "Published for this run: ",
-          value(seconds(published.step_time_s), "published:step_time_s", at),
-          " a step. What the run does not publish is assumed, and the efficiency of products is an input.",
-        )
-      : null,
+    published && publishedNote(published, at),
   ];
+}
+
+function publishedNote({ assumed, ...published }, at) {
+  const said = [
+    ["step_time_s", seconds, " a step"],
+    ["tokens_per_s_per_gpu", plainNumber, " tokens/s per GPU"],
+    ["model_flops_utilisation", percent, " MFU"],
+    ["hardware_flops_utilisation", percent, " HFU"],
+  ].filter(([key]) => published[key]);
+  const words = said.flatMap(([key, format, unit], index) => [
+    index ? ", " : "Published for this run: ",
+    value(format(published[key]), `published:${key}`, at),
+    unit,
+  ]);
+  const inputs = assumed.map((name) => LABELS[ENGINE[name] ?? name] ?? name).join(", ");
+  return note(words, words.length ? ". " : "", `Assumed, since the run does not say: ${inputs}.`);
 }
