@@ -98,6 +98,6 @@ def published(run: catalog.Run) -> frozenset[str]:
     said |= {"recompute"} if run.recompute in NAMED else set()
     said |= {"schedule", "chunks"} if run.virtual_stages > 1 else set()
     said |= {"schedule"} if run.pp == 1 else set()
-    said |= {"schedule", "activations", "recipe"} if run.name == "deepseek-v3" else set()
+    said |= {"schedule", "activations"} if run.name == "deepseek-v3" else set()
     said |= {"order", "nic"} if own.get("order") == "llama3" else set()
     return frozenset(said)
