@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import math
-
-from figgen.catalog import Run, accelerator, model
+from figgen.catalog import accelerator, model
 from figgen.charts import Column, Named, Scalar, Table
 from figgen.errors import InputError, check_between
-from figgen.figures.training_published import computed_mfu, published_step_s
 from figgen.figures.training_setup import in_words
 from figgen.figures.training_setups import TrainingStep, training_step
 from figgen.figures.words import identifier
@@ -15,82 +12,8 @@ from figgen.formulas.compute_and_roofline import model_flops_utilization, traini
 from figgen.models.compute import training_flops_per_token
 from figgen.models.step import StepEstimate
 from figgen.registry import figure
-from figgen.units import format_quantity
 
 SECONDS_PER_DAY = 86400
-NOTHING = "–"
-
-
-def _text(value: float | None, unit: str, spec: str) -> str:
-    return NOTHING if value is None else format_quantity(value, unit, spec)
-
-
-def _difference(computed: float, published: float | None) -> str:
-    if published is None:
-        return NOTHING
-    text = f"{computed / published - 1:+.0%}".replace("-", "−")
-    return "0%" if text[1:] == "0%" else text
-
-
-@figure("run-card")
-def run_card(*, preset: str) -> Table:
-    """One published configuration: sizes, time, use of the peak, memory; computed and printed."""
-    found = training_step(preset=preset)
-    run, estimate, held = found.run, found.estimate, found.memory
-    if run is None:
-        raise InputError(f"preset {preset!r}", expected="one with a published run")
-    step_s = published_step_s(run)
-    inside, between = _sent_bytes(estimate)
-    rows: list[tuple[Scalar, ...]] = [("layout", _layout(found), NOTHING, NOTHING)]
-    rows += [
-        (what, _text(computed, unit, spec), _text(said, unit, spec), _difference(computed, said))
-        for what, computed, said, unit, spec in _compared(found, run)
-    ]
-    values = {
-        "gpus": Named(found.setup.parallel.world_size, "GPU"),
-        "step_time": Named(estimate.step_time_s, "s"),
-        "mfu": Named(computed_mfu(found)),
-        "memory": Named(held.fullest.total_bytes, "B"),
-        "capacity": Named(held.capacity_bytes or math.nan, "B"),
-        "bubble": Named(estimate.bubble_fraction),
-        "exposed": Named(estimate.exposed_s / estimate.step_time_s),
-        "between": Named(between, "B"),
-        "inside": Named(inside, "B"),
-        "layout": Named(_layout(found)),
-    }
-    if step_s is not None:
-        values["published_step"] = Named(step_s, "s")
-        values["difference"] = Named(estimate.step_time_s / step_s - 1)
-        values["compared"] = Named(in_words(estimate.step_time_s / step_s - 1))
-    if run.mfu is not None:
-        values["published_mfu"] = Named(run.mfu.value)
-    columns = tuple(
-        Column(label=head) for head in ("quantity", "computed", "published", "difference")
-    )
-    return Table(columns=columns, rows=tuple(rows), values=values)
-
-
-def _compared(
-    found: TrainingStep, run: Run
-) -> tuple[tuple[str, float, float | None, str, str], ...]:
-    """What is computed of a run and, where it was, printed: (what, both values, unit, spec)."""
-    estimate, setup = found.estimate, found.setup
-    peak = run.peak_memory.value if run.peak_memory else None
-    mfu = run.mfu.value if run.mfu else None
-    inside, between = _sent_bytes(estimate)
-    exposed = estimate.exposed_s / estimate.step_time_s
-    return (
-        ("parameters", run.model.parameters, run.model.published_parameters.value, "param", "si"),
-        ("GPUs", setup.parallel.world_size, run.gpus, "1", ","),
-        ("tokens per step", setup.tokens_per_step, run.tokens_per_step, "token", "si"),
-        ("step time", estimate.step_time_s, published_step_s(run), "s", "time"),
-        ("MFU", computed_mfu(found), mfu, "1", ".1%"),
-        ("memory of the fullest GPU", found.memory.fullest.total_bytes, peak, "B", "bytes"),
-        ("bubble_fraction", estimate.bubble_fraction, None, "1", ".1%"),
-        ("exposed communication", exposed, None, "1", ".1%"),
-        ("sent per GPU inside the node", inside, None, "B", "bytes"),
-        ("sent per GPU between nodes", between, None, "B", "bytes"),
-    )
 
 
 @figure("runs-held-and-sent")

@@ -10,10 +10,10 @@ from figgen.catalog import model
 from figgen.errors import InputError
 from figgen.figures.case_studies import (
     published_readings,
-    run_card,
     runs_held_and_sent,
     training_hours,
 )
+from figgen.figures.training_setups import training_step
 from figgen.registry import build
 from figgen.renderers.text import render
 
@@ -35,10 +35,12 @@ CASES = (
 @pytest.mark.parametrize("preset", CASES)
 def test_configuration_of_a_run_is_the_published_one(preset: str) -> None:
     """Sizes that are sums or products must agree with the print, where there is one."""
-    rows = {str(row[0]): row for row in run_card(preset=preset).rows}
-    assert rows["parameters"][3] == "0%"
-    for exact in ("GPUs", "tokens per step"):
-        assert rows[exact][3] == ("0%" if rows[exact][2] != "–" else "–")
+    found = training_step(preset=preset)
+    assert found.run
+    printed = found.run.model.published_parameters.value
+    assert found.run.model.parameters == pytest.approx(printed, rel=0.005)
+    assert found.run.gpus in (None, found.setup.parallel.world_size)
+    assert found.run.tokens_per_step in (None, found.setup.tokens_per_step)
 
 
 LLAMA = ("llama-3-405b-8k-16384", "llama-3-405b-131k")
@@ -85,13 +87,7 @@ def test_model_without_published_hours_is_refused() -> None:
         training_hours(models=("mixtral-8x7b",))
 
 
-def test_map_preset_has_no_card() -> None:
-    with pytest.raises(InputError, match="training preset"):
-        run_card(preset="map-8")
-
-
 def test_case_studies_as_text(golden: Callable[[str, str], None]) -> None:
     golden("training-hours", render(build("training-hours", {})))
     golden("runs-held-and-sent", render(runs_held_and_sent(runs=("mt-nlg-530b", "opt-175b"))))
     golden("published-readings", render(published_readings(runs=LLAMA)))
-    golden("run-card", render(build("run-card", {"preset": "mt-nlg-530b"})))
