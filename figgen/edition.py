@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import contextlib
 import json
+import os
 import tomllib
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, ClassVar, TypeAlias
 
 from figgen import theme
 from figgen.configurations import configurations_json
@@ -47,17 +48,19 @@ lines, two configurations side by side, tables to take away, ways out of what do
 
 SCRIPTS = "assets/javascripts/tools/"
 
-TOOL_DATA = {"layouts": layouts_json, "catalog": configurations_json}
-"""What a tool's page brings along for its script, as JSON, by the name in the front matter."""
-
 STEP_FORMULAS = "step-formulas.js"
 """The few formulas that scripts import by name; all of them are in formulas.js, loaded later."""
 
 
 @dataclass
 class Edition:
-    """The state of one build."""
+    """The state of one build.
 
+    `tool_data` is what a tool's page brings along for its script, as JSON, by the name in the
+    front matter.
+    """
+
+    tool_data: ClassVar = {"layouts": layouts_json, "catalog": configurations_json}
     site: Site
     docs: Path | None = None
     terms: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -134,6 +137,13 @@ class Edition:
         self.site.finish()
         self._make(lambda path: path.endswith(".svg"))
         return self.site.press.finish()
+
+    def report(self, warn: Callable[[str], None]) -> None:
+        """Tell every problem, on GitHub also as an annotation of its line."""
+        for problem in self.problems:
+            warn(f"docs/{problem}")
+            if os.environ.get("GITHUB_ACTIONS"):
+                print(problem.annotation("docs"))
 
     def _make(self, wanted: Callable[[str], bool]) -> None:
         for path, make in self.site.assets.items():

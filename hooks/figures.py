@@ -60,16 +60,11 @@ def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -
 
 
 def on_env(env: Environment, config: MkDocsConfig, files: Files) -> None:
-    from figgen.edition import TOOL_DATA
-
-    env.globals["tool_data"] = TOOL_DATA
+    env.globals["tool_data"] = build.tool_data
     log.info(build.close())
     for uri, content in build.files().items():
         files.append(File.generated(config, uri, content=content))
-    for problem in build.problems:
-        log.warning("docs/%s", problem)
-        if os.environ.get("GITHUB_ACTIONS"):
-            print(problem.annotation("docs"))
+    build.report(log.warning)
 
 
 @event_priority(-50)
