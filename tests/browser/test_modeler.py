@@ -113,8 +113,7 @@ def test_first_example_shows_the_source_s_cases_and_each_number_its_line(
     number = pipeline.get_by_role("button", name="27.3%").first
     number.click()
     line = page.locator("#modeler-how")
-    line.wait_for()
-    assert "(4 − 1) / (8 + 4 − 1) ≈ 27.3%" in line.inner_text()
+    expect(line).to_contain_text("(4 − 1) / (8 + 4 − 1) ≈ 27.3%")
     assert line.get_by_role("link", name="bubble_fraction").get_attribute("href") is not None
     assert axe(page, without=("color-contrast",)) == []
     page.keyboard.press("Escape")
