@@ -14,7 +14,6 @@ from figgen.models.communication_ratio import group_bandwidth_bytes_per_s
 from figgen.models.sharded_step import (
     COMPUTE,
     GATHER,
-    NETWORK,
     ShardedAction,
     makespan_s,
     peak_gathered,
@@ -24,7 +23,7 @@ from figgen.models.transformer import dense_layer_weights
 from figgen.registry import figure
 
 BYTES = 2
-LETTER = {"forward": "F", "backward": "B", GATHER: "G", "reduce-scatter": "R"}
+LANES = {"forward": 0, "backward": 0, GATHER: 1, "reduce-scatter": 2}
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,22 +56,22 @@ def layer_times(
 @figure("fsdp-timeline", explorable=True)
 def fsdp_timeline(
     *,
-    layers: int = 4,
+    layers: int = 3,
     prefetch: int = 1,
     gather: float = 1.0,
     forward: float = 2.0,
 ) -> Timeline:
-    """Both streams of a sharded step: gathers, work, reduce-scatters.
+    """A sharded step: its work, and the gathers and reduce-scatters of its one network.
 
-    Times are in any unit; a backward takes twice a forward, a reduce-scatter as long as a gather.
+    Numbers are layers.  Times are in any unit; a backward takes twice a forward, a reduce-scatter
+    as long as a gather.
     """
     check_between("layers", layers, 1, 64)
     actions = _step(layers, gather, forward, prefetch)
     end = makespan_s(actions)
-    lanes = {COMPUTE: 0, NETWORK: 1}
     slots = [
-        Slot(lane=lanes[a.stream], start=start, end=stop, role=role,
-             label=f"{LETTER[a.kind]}{a.layer}" if labelled else "",
+        Slot(lane=LANES[a.kind], start=start, end=stop, role=role,
+             label=str(a.layer) if labelled else "",
              detail=f"{a.kind} of layer {a.layer}")
         for a in actions
         for start, stop, role, labelled in _pieces(a, actions)
@@ -90,7 +89,7 @@ def fsdp_timeline(
         "forward_serial": Named(serial_gather_time(layers, gather, forward)),
         "forward_ahead": Named(prefetched_gather_time(layers, gather, forward)),
     }
-    return Timeline(lanes=("compute", "network"), slots=tuple(slots), end=end,
+    return Timeline(lanes=("compute", "gather", "reduce"), slots=tuple(slots), end=end,
                     time_label=_time_label(gather, forward),
                     values=values)  # fmt: skip
 

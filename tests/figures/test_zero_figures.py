@@ -107,8 +107,10 @@ def test_the_chosen_stage_is_the_lowest_that_fits() -> None:
 def test_prefetch_hides_all_gathers_but_the_first() -> None:
     chart = build("fsdp-timeline", {"layers": 3, "prefetch": 1, "gather": 1.0, "forward": 2.0})
     assert isinstance(chart, Timeline)
-    exposed = [slot.label for slot in chart.slots if slot.role == "exposed"]
-    assert exposed == ["G0", "R0"]
+    exposed = [
+        (chart.lanes[slot.lane], slot.label) for slot in chart.slots if slot.role == "exposed"
+    ]
+    assert exposed == [("gather", "0"), ("reduce", "0")]
     assert value(chart, "makespan") == 3 * 2 * 3 + 2
     assert (value(chart, "forward_serial"), value(chart, "forward_ahead")) == (9, 7)
     assert value(build("fsdp-timeline", {"prefetch": 0}), "peak") == 1
