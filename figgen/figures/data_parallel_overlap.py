@@ -28,7 +28,7 @@ from figgen.models.gradient_overlap import (
 from figgen.registry import figure
 
 GRADIENT_BYTES = 2
-SLIVER = 0.02
+SLIVER = 0.03
 """Share of the time axis below which a piece is too narrow for a label."""
 
 
@@ -116,7 +116,7 @@ def ddp_buckets(
         "ranks": Named(ranks),
     }
     return Timeline(
-        lanes=("no buckets: compute", "network", "buckets: compute", "network"),
+        lanes=("backward", "network", "backward", "network"),
         slots=tuple(slots), end=end, time_label="time from the start of the backward",
         time_unit="s", values=values,
     )  # fmt: skip
