@@ -125,7 +125,7 @@ export function groupsOf(catalog) {
     {
       title: "State and activations",
       says: ({ zero, recipe, recompute, dtype }) =>
-        `ZeRO ${zero}, ${recipe}, recompute ${recompute}, ${dtype.toUpperCase()}`,
+        `ZeRO ${zero}, ${recipe}, recompute ${recompute.replaceAll(",", ", ")}, ${dtype.toUpperCase()}`,
       fields: [
         select("zero", "ZeRO stage", [
           ["0", "0: nothing divided"],
