@@ -173,30 +173,31 @@ def rail_fabric(*, nodes: int = 4, gpus_per_node: int = 8, rank: int = 2) -> Dia
     check_between("nodes", nodes, 2, 6)
     check_between("gpus_per_node", gpus_per_node, 2, 8)
     check_between("rank", rank, 0, nodes * gpus_per_node - 1)
-    left, wide = 1.15, (FULL - 1.15) / gpus_per_node
+    left, wide = 0.8, 0.54
+    right = left + gpus_per_node * wide
     rail = rank % gpus_per_node
     boxes = [
-        Box(name="spine", lines=("spine switches",), x=left, y=0, width=FULL - left, height=0.5)
+        Box(name="spine", lines=("spine switches",), x=left, y=0, width=right - left, height=0.5)
     ]
     links = []
-    bottom = 1.7 + nodes * 0.75
+    bottom = 1.75 + nodes * 0.75
     for local in range(gpus_per_node):
         role = "dp" if local == rail else "neutral"
         x = left + local * wide
         boxes.append(
-            Box(name=f"leaf {local}", lines=(f"leaf {local}",), x=x, y=1.1, width=wide - 0.04,
-                height=bottom - 1.1, frame=True, role=role)
+            Box(name=f"leaf {local}", lines=("leaf", f"{local}"), x=x, y=1.0, width=wide - 0.04,
+                height=bottom - 1.0, frame=True, role=role)
         )  # fmt: skip
         links.append(Link(source="spine", target=f"leaf {local}", both_ways=True))
         boxes += [
             Box(name=f"rank {node * gpus_per_node + local}",
-                lines=(f"rank {node * gpus_per_node + local}",), x=x + 0.06,
-                y=1.65 + node * 0.75, width=wide - 0.16, height=0.5, role=role)
+                lines=(f"{node * gpus_per_node + local}",), x=x + 0.05,
+                y=1.65 + node * 0.75, width=wide - 0.14, height=0.5, role=role)
             for node in range(nodes)
         ]  # fmt: skip
     boxes += [
         Box(name=f"node {node}", lines=(f"node {node}",), x=0, y=1.65 + node * 0.75,
-            width=left - 0.15, height=0.5)
+            width=left - 0.1, height=0.5)
         for node in range(nodes)
     ]  # fmt: skip
     on_rail = tuple(node * gpus_per_node + rail for node in range(nodes))
@@ -206,7 +207,9 @@ def rail_fabric(*, nodes: int = 4, gpus_per_node: int = 8, rank: int = 2) -> Dia
         "nodes": Named(nodes),
         "rails": Named(gpus_per_node),
     }
-    return Diagram(boxes=tuple(boxes), links=tuple(links), width=FULL, height=bottom, values=values)
+    return Diagram(
+        boxes=tuple(boxes), links=tuple(links), width=right, height=bottom, values=values
+    )
 
 
 @figure("fragmentation")
