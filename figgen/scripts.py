@@ -80,7 +80,9 @@ def _token(source: str, at: int, before: str) -> str:
     if source[at] == "`":
         return source[at : _template_end(source, at)]
     # A slash divides a value that comes before it, or else begins a pattern.
-    begins = before in ("return", "typeof", "case") or not re.search(r"[\w$)\]\"'`]$", before)
+    begins = before.strip() in ("return", "typeof", "case") or not re.search(
+        r"[\w$)\]\"'`]$", before
+    )
     for form in (_TEXTS, _PATTERN, _SPACE, _WORD):
         if (form is not _PATTERN or begins) and (match := form.match(source, at)):
             return match[0]

@@ -6,7 +6,8 @@ import { nearestValid } from "./tools/fixes.js";
 import { communicationCsv, memoryCsv } from "./tools/modeler_files.js";
 import { MEASURES, evaluate, partsOf, transfersOf } from "./tools/modeler_model.js";
 import { howOf } from "./tools/modeler_how.js";
-import { commandOf, fromQuery, hasOwnNumbers, mapQuery, presetsOf, queryOf, schemaOf } from "./tools/modeler_state.js";
+import { commandOf, hasOwnNumbers } from "./tools/modeler_command.js";
+import { fromQuery, mapQuery, presetsOf, queryOf, schemaOf } from "./tools/modeler_state.js";
 import { notes } from "./formula-notes.js";
 
 let catalog = null;

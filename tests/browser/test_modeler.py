@@ -85,6 +85,12 @@ def choose(page: Page, name: str, value: str) -> None:
         field.fill(value)
 
 
+def takeaway(page: Page) -> Locator:
+    """What can be taken away, which comes when a reader is near it."""
+    section(page, "Take away").scroll_into_view_if_needed()
+    return page.locator("#modeler .modeler-take")
+
+
 def file_of(page: Page, name: str) -> Any:
     with page.expect_download() as download:
         page.locator(f"[data-file='{name}']").click()
@@ -177,7 +183,7 @@ def test_presets_show_and_hand_out_what_the_command_line_prints(
         page.locator("#modeler-preset").select_option(name)
         page.wait_for_function(f"() => location.search === '?preset={name}'")
         settled(page)
-        commands = page.locator("#modeler .tool-code").inner_text().splitlines()
+        commands = takeaway(page).locator(".tool-code").inner_text().splitlines()
         for file, command in zip(("step.json", "memory.json"), commands, strict=True):
             assert same(file_of(page, file), printed(command)), name
         step = printed(commands[0])
@@ -191,7 +197,7 @@ def test_presets_show_and_hand_out_what_the_command_line_prints(
     assert len(rows) == 1 + len(step["communication"])
     stages = file_of(page, "memory.csv").splitlines()
     assert len(stages) == 1 + step["pp"]
-    handed = page.locator("#modeler .modeler-take").get_by_role("link", name="GPU process mapping")
+    handed = takeaway(page).get_by_role("link", name="GPU process mapping")
     assert "nodes=2048" in str(handed.get_attribute("href"))
 
 
@@ -206,7 +212,7 @@ def test_address_holds_both_configurations(opened: Callable[[str], Page]) -> Non
     assert "A " in shown[0]
     assert "B " in shown[0]
     assert "B against A" in section(page, "Side by side").inner_text()
-    assert page.get_by_label("Link to this configuration").input_value() == page.url
+    assert takeaway(page).get_by_role("textbox").input_value() == page.url
     again = opened(page.url.partition(PATH)[2])
     assert [card(again, at) for at in range(4)] == shown
     again.get_by_role("button", name="Edit B").click()
@@ -276,11 +282,16 @@ def test_a_held_batch_stays_while_the_layout_changes(opened: Callable[[str], Pag
 
 
 def test_own_numbers_stand_for_any_model_and_hardware(opened: Callable[[str], Page]) -> None:
-    page = opened("")
+    page = opened(
+        "?nodes=8&tp=8&pp=2&model=llama-3-405b&chip=a100-sxm-80gb&nic=ib-hdr&sequence=8192"
+    )
+    before = card(page, 0)
     for name in ("model", "chip", "nic"):
         choose(page, name, "own")
-    page.locator("[name=layers]").wait_for()
-    before = card(page, 0)
+    page.locator("[name=net]").wait_for()
+    assert page.locator("[name=layers]").input_value() == "126"
+    assert page.locator("[name=peak]").input_value() == "312"
+    assert card(page, 0) == before, "one begins with what one had"
     for name, value in {
         "layers": "40",
         "peak": "2250",
@@ -293,7 +304,7 @@ def test_own_numbers_stand_for_any_model_and_hardware(opened: Callable[[str], Pa
     settled(page)
     assert card(page, 0) != before
     assert "180 GB" in card(page, 2)
-    assert "no name" in page.locator("#modeler .tool-code").inner_text()
+    assert "no name" in takeaway(page).locator(".tool-code").inner_text()
     choose(page, "experts", "8")
     choose(page, "ep", "8")
     page.wait_for_function("() => location.search.includes('ep=8')")
@@ -346,7 +357,7 @@ def test_page_is_reached_from_the_rank_map_with_its_layout(page: Page, site: str
     choose(page, "zero", "2")
     page.wait_for_function("() => location.search.includes('zero=2')")
     settled(page)
-    page.locator("#modeler a[href*='rank-map/']").click()
+    takeaway(page).locator("a[href*='rank-map/']").click()
     page.wait_for_function("() => location.pathname.endsWith('/tools/rank-map/')")
     tp = page.locator("#rank-map [name=tp]")
     tp.wait_for()

@@ -7,6 +7,7 @@ import { fieldProblems, messages } from "./modeler_messages.js";
 import { modelerForm } from "./modeler_form.js";
 import { workedLines } from "./modeler_popover.js";
 import { evaluate } from "./modeler_model.js";
+import { ownFrom } from "./modeler_hardware.js";
 import { results } from "./modeler_results.js";
 import { FIRST, fromQuery, mapQuery, ofPreset, queryOf, schemaOf } from "./modeler_state.js";
 import { defaults, rewriteAddress } from "./state.js";
@@ -56,7 +57,10 @@ function build(root, signal, catalog) {
     onChange(changes) {
       if ("hold" in changes) held = changes.hold ? (found[at].setup?.global_batch ?? null) : null;
       else if ("global_batch" in changes) changeBatch(changes.global_batch);
-      else change(held === null ? changes : holding(changes));
+      else {
+        const own = found[at].setup ? ownFrom(found[at].setup, changes) : changes;
+        change(held === null ? own : holding(own));
+      }
     },
   });
   let held = null; // a global batch that stays while the layout changes

@@ -4,7 +4,8 @@ import { SMALL } from "../engine/recomputation.js";
 import { SCHEDULES } from "../engine/schedule.js";
 import { RECIPES } from "../engine/transformer.js";
 import { SCHEDULE_NAMES } from "./changes.js";
-import { ORDERS, OWN, nicsOf, nodesOf } from "./modeler_state.js";
+import { nodesOf } from "./modeler_hardware.js";
+import { ORDERS, OWN, nicsOf } from "./modeler_state.js";
 import { plainNumber, quantity } from "./quantities.js";
 
 const CHUNKED = ["interleaved-1f1b", "looped-bfs", "zb1p"];
@@ -28,6 +29,7 @@ export function groupsOf(catalog) {
     name,
     `${title}: ${quantity(bandwidth_bytes_per_s, "B/s")} per ${per}`,
   ];
+  const nccl = (key) => String(Math.round(1e8 * catalog.latencies[key]) / 100);
   return [
     {
       title: "Model",
@@ -181,8 +183,8 @@ export function groupsOf(catalog) {
           ],
           { shows: (state) => state.cp > 1 },
         ),
-        number("alpha_up", "Latency in a node, µs", { empty: "NCCL" }),
-        number("alpha_net", "Latency of network, µs", { empty: "NCCL" }),
+        number("alpha_up", "Latency in a node, µs", { empty: nccl("scale_up_s"), hint: "empty: NCCL's" }),
+        number("alpha_net", "Latency of network, µs", { empty: nccl("network_s"), hint: "empty: NCCL's" }),
       ],
     },
   ];

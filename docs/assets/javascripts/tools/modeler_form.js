@@ -3,7 +3,7 @@
 import { InputError } from "../engine/errors.js";
 import { el, button, field, selectField } from "./dom.js";
 import { groupsOf, written } from "./modeler_fields.js";
-import { onNodes } from "./modeler_state.js";
+import { onNodes } from "./modeler_hardware.js";
 import { plainNumber } from "./quantities.js";
 import { nearestNumber, readValue } from "./state.js";
 

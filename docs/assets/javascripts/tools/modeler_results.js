@@ -47,14 +47,8 @@ export function results({ signal, say, apply, evaluate, catalog, mapQueryOf }) {
         import("./modeler_sections.js"),
         import("./modeler_traffic.js"),
         import("./modeler_explore.js"),
-        import("./modeler_take.js"),
       ]);
-      const [sections, traffics, { exploration }, { takeaway }] = await later;
-      if (!take) {
-        take = takeaway(say, mapQueryOf);
-        take.update(...taken);
-        fill(away, [take.element]);
-      }
+      const [sections, traffics, { exploration }] = await later;
       explore ??= exploration({ signal, apply: applied, evaluate, catalog });
       drawRest(mine, [
         [pipeline, sections.pipelineSection],
@@ -72,6 +66,7 @@ export function results({ signal, say, apply, evaluate, catalog, mapQueryOf }) {
     if (others.length) setTimeout(drawRest, 0, mine, others);
     else {
       details.removeAttribute("aria-busy");
+      if (!take) reader.observe(away.box);
       tryOut(all[at], at);
     }
   };
@@ -106,7 +101,22 @@ export function results({ signal, say, apply, evaluate, catalog, mapQueryOf }) {
     if (shown) draw();
   });
   watcher.observe(details);
-  signal.addEventListener("abort", () => watcher.disconnect());
+  // What can be taken away is loaded when a reader comes near it.
+  const reader = new IntersectionObserver(
+    async ([{ isIntersecting }]) => {
+      if (!isIntersecting) return;
+      reader.disconnect();
+      const { takeaway } = await import("./modeler_take.js");
+      take = takeaway(say, mapQueryOf);
+      take.update(...taken);
+      fill(away, [take.element]);
+    },
+    { rootMargin: "400px" },
+  );
+  signal.addEventListener("abort", () => {
+    watcher.disconnect();
+    reader.disconnect();
+  });
 
   return {
     answer: top,

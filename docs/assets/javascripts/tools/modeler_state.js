@@ -79,30 +79,6 @@ export const presetsOf = (catalog) =>
     .filter(([, { kind, choices }]) => kind !== "hardware" && choices)
     .map(([name, preset]) => ({ name, ...preset }));
 
-/** Nodes of the catalog, one GPU with its network: { name, label, changes } to a state. */
-export function nodesOf({ presets, links }) {
-  const entries = Object.entries(presets).filter(([, { kind }]) => kind === "hardware");
-  return entries.map(([name, { title, choices: { gpus_per_node: gpus, accelerator: chip, nic } }]) => {
-    const gigabits = (8 * links[nic].bandwidth_bytes_per_s) / 1e9;
-    const label = `${gpus} × ${chip.split("-")[0].toUpperCase()}, ${gigabits} Gb/s`;
-    return { name, title, label, changes: { gpus, chip, nic } };
-  });
-}
-
-/** The same layout on nodes of another size: as many of them as come nearest to its GPUs. */
-export function onNodes(state, { gpus, ...changes }) {
-  const world = state.nodes * state.gpus;
-  const { tp, cp, pp, ep } = state;
-  const etp = state.etp ?? tp;
-  const fits = (nodes) => (nodes * gpus) % (tp * cp * pp) === 0 && (nodes * gpus) % (ep === 1 ? 1 : etp * ep * pp) === 0;
-  const middle = Math.max(1, Math.round(world / gpus));
-  for (let step = 0; step <= middle + tp * cp * pp * ep; step++) {
-    const nodes = [middle + step, middle - step].find((count) => count > 0 && fits(count));
-    if (nodes) return { ...changes, gpus, nodes };
-  }
-  return { ...changes, gpus };
-}
-
 /** What a preset says, under the keys of the state. */
 export function ofPreset(catalog, name) {
   const found = catalog.presets[name]?.choices;
@@ -235,44 +211,3 @@ export function mapQuery(schema, catalog, state) {
 
 /** Orders that the selector offers, as [name, label]. */
 export const ORDERS = [...CONVENTIONS.values()].map(({ name, label }) => [name, label]);
-
-/** Whether everything in the state has a name that the command line knows. */
-export const hasOwnNumbers = ({ model, chip, nic, alpha_up, alpha_net }) =>
-  [model, chip, nic].includes(OWN) || alpha_up !== null || alpha_net !== null;
-
-/** The arguments of `figgen step` and `figgen memory` for this configuration. */
-export function commandOf(verb, state) {
-  const words = ["figgen", verb, "--model", state.model, "--nodes", state.nodes, "--gpus-per-node", state.gpus];
-  const put = (option, value, usual) => {
-    if (value !== usual && value !== null) words.push(option, value);
-  };
-  for (const axis of ["tp", "cp", "pp", "ep"]) put(`--${axis}`, state[axis], 1);
-  put("--etp", state.etp, null);
-  put("--order", state.order, "megatron");
-  put("--microbatches", state.microbatches, null);
-  put("--microbatch-size", state.microbatch_size, 1);
-  put("--sequence", state.sequence, null);
-  put("--schedule", state.schedule, "1f1b");
-  put("--chunks", state.chunks, null);
-  put("--zero", state.zero, "1");
-  put("--recipe", state.recipe, "mcore18");
-  put("--recompute", state.recompute, "none");
-  put("--activations", state.activations, "16-bit");
-  put("--context-exchange", state.exchange, "p2p");
-  put("--buckets", state.buckets, null);
-  for (const [key, off, option] of [["sp", false, "--no-sequence-parallel"], ["flash", false, "--no-flash-attention"],
-    ["dropout", true, "--dropout"], ["double", false, "--no-double-buffering"]]) {
-    if (state[key] === off) words.push(option);
-  }
-  if (verb === "memory") {
-    words.push("--accelerator", state.chip);
-    put("--reserve", state.reserve === 4 ? null : `'${state.reserve} GB'`, null);
-  } else {
-    put("--accelerator", state.chip, USUAL.accelerator);
-    put("--nic", state.nic, USUAL.nic);
-    put("--dtype", state.dtype, USUAL.dtype);
-    put("--efficiency", state.efficiency, USUAL.compute_efficiency);
-    if (!state.overlap) words.push("--no-overlap");
-  }
-  return `${[...words, "--json"].join(" ")}`;
-}

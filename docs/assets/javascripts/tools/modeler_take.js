@@ -1,7 +1,7 @@
 // What a reader takes away from the modeler: the link, the command line's JSON, tables, commands.
 
 import { button, copyText, download, el, field } from "./dom.js";
-import { commandOf, hasOwnNumbers } from "./modeler_state.js";
+import { commandOf, hasOwnNumbers } from "./modeler_command.js";
 
 const CHAPTERS = [
   ["Pipeline schedules", "guide/pipeline-schedules"],

@@ -1,0 +1,46 @@
+// Hardware of the modeler: nodes of the catalog, and numbers that become the reader's own. Pure.
+
+import { OWN, SCALES } from "./modeler_state.js";
+
+/** Nodes of the catalog, one GPU with its network: { name, label, changes } to a state. */
+export function nodesOf({ presets, links }) {
+  const entries = Object.entries(presets).filter(([, { kind }]) => kind === "hardware");
+  return entries.map(([name, { title, choices: { gpus_per_node: gpus, accelerator: chip, nic } }]) => {
+    const gigabits = (8 * links[nic].bandwidth_bytes_per_s) / 1e9;
+    const label = `${gpus} × ${chip.split("-")[0].toUpperCase()}, ${gigabits} Gb/s`;
+    return { name, title, label, changes: { gpus, chip, nic } };
+  });
+}
+
+/** The same layout on nodes of another size: as many of them as come nearest to its GPUs. */
+export function onNodes(state, { gpus, ...changes }) {
+  const world = state.nodes * state.gpus;
+  const { tp, cp, pp, ep } = state;
+  const etp = state.etp ?? tp;
+  const fits = (nodes) => (nodes * gpus) % (tp * cp * pp) === 0 && (nodes * gpus) % (ep === 1 ? 1 : etp * ep * pp) === 0;
+  const middle = Math.max(1, Math.round(world / gpus));
+  for (let step = 0; step <= middle + tp * cp * pp * ep; step++) {
+    const nodes = [middle + step, middle - step].find((count) => count > 0 && fits(count));
+    if (nodes) return { ...changes, gpus, nodes };
+  }
+  return { ...changes, gpus };
+}
+
+/** What becomes the reader's own with `changes`, beginning with the numbers of `setup`. */
+export function ownFrom({ shape, cluster, capacity_bytes }, changes) {
+  const own = {};
+  if (changes.model === OWN) {
+    const { layers, hidden, heads, kv_heads, ffn_hidden, ffn, vocab, experts } = shape;
+    Object.assign(own, { layers, hidden, heads, kv_heads, ffn_hidden, vocab });
+    own.ffn = ffn === "swiglu" || ffn === "geglu" ? "swiglu" : "gelu";
+    own.experts = experts?.count ?? null;
+    if (experts) Object.assign(own, { top_k: experts.top_k, expert_ffn: experts.ffn_hidden });
+  }
+  if (changes.chip === OWN) {
+    own.peak = cluster.peak_flops_per_s / SCALES.peak;
+    own.up = cluster.scale_up_bandwidth_bytes_per_s / SCALES.up;
+    if (capacity_bytes) own.hbm = capacity_bytes / SCALES.hbm;
+  }
+  if (changes.nic === OWN) own.net = cluster.network_bandwidth_bytes_per_s / SCALES.net;
+  return { ...own, ...changes };
+}
