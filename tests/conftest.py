@@ -133,11 +133,13 @@ def page(profile: BrowserContext, page_errors: list[str]) -> Iterator[Page]:
     notes = {"request": note_request, "console": note_console, "weberror": note_exception}
     for event, note in notes.items():
         profile.on(event, note)
-    with profile.new_page() as opened:
-        yield opened
-        forget(opened)
-    for event, note in notes.items():
-        profile.remove_listener(event, note)
+    try:
+        with profile.new_page() as opened:
+            yield opened
+            forget(opened)
+    finally:
+        for event, note in notes.items():
+            profile.remove_listener(event, note)
     assert not page_errors, "\n".join(page_errors)
 
 

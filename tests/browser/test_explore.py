@@ -128,11 +128,10 @@ def test_closed_plot_is_not_kept_in_memory(ready: Page, away: bool) -> None:
 def test_leaving_while_the_plot_loads_is_no_error(ready: Page) -> None:
     held: list[Route] = []
     ready.route(f"**/{LIBRARY}", lambda route: held.append(route))
-    explorable(ready).get_by_role("button", name="Explore").click()
+    with ready.expect_request(f"**/{LIBRARY}"):
+        explorable(ready).get_by_role("button", name="Explore").click()
     ready.get_by_role("button", name="Loading").wait_for()
     leave(ready)
-    while not held:
-        ready.wait_for_timeout(20)
     held[0].continue_()
     ready.wait_for_function("() => window.Plotly")
     ready.evaluate("() => new Promise((done) => setTimeout(done, 100))")
