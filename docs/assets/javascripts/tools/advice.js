@@ -109,11 +109,10 @@ export function pairsOf(now) {
     { microbatch_size: at.microbatch_size / 2, microbatches: 2 * at.microbatches },
     { schedule: "1f1b", chunks: null },
     { schedule: "v-half", chunks: null },
-  ].filter(
-    (changes) =>
-      Object.entries(changes).some(([key, value]) => (key === "zero" ? value > at.zero : value !== at[key])) &&
-      Object.values(changes).every(isWhole),
-  );
+  ].filter((changes) => {
+    const saves = ([key, value]) => (key === "zero" ? value > at.zero : key !== "chunks" && value !== at[key]);
+    return Object.entries(changes).some(saves) && Object.values(changes).every(isWhole);
+  });
   const pairs = savers.flatMap((one, index) => savers.slice(index + 1).map((other) => [one, other]));
   const larger = { nodes: 2 * at.nodes };
   const spread = ["pp", "tp", "cp"].map((axis) => [larger, { [axis]: 2 * at[axis] }]);
@@ -140,15 +139,16 @@ export function recommend(now, tried, most = 5) {
     .map((one) => compared(now, one))
     .filter(({ gain }) => needed || gain > GAIN)
     .sort((one, other) => steps(other) - steps(one) || few(one) - few(other));
+  // What a part of it does alone, and as well, is no pair.
+  const partly = (row) => (other) =>
+    few(other) < few(row) &&
+    other.gain > row.gain - GAIN &&
+    Object.entries(other.changes).every(([key, value]) => row.changes[key] === value);
   const [shown, kinds] = [[], new Set()];
   for (const row of rows) {
-    // What a part of it does alone, and better, is no pair.
-    const within = shown.some(({ changes }) =>
-      Object.entries(changes).every(([key, value]) => row.changes[key] === value),
-    );
     const beside = shown.filter(({ same }) => same === row.same);
     const behind = needed && beside.length && beside[0].gain - row.gain > BEHIND;
-    if (kinds.has(row.kind) || within || behind || beside.length >= most) continue;
+    if (kinds.has(row.kind) || behind || beside.length >= most || rows.some(partly(row))) continue;
     kinds.add(row.kind);
     shown.push(row);
   }

@@ -1,5 +1,6 @@
 // Changes of a configuration in words, for buttons and for sentences.
 
+import { SMALL } from "../engine/recomputation.js";
 import { plainNumber } from "./quantities.js";
 
 /** What a reader sees a choice called. */
@@ -58,10 +59,20 @@ export const SCHEDULE_NAMES = {
   dualpipev: "DualPipeV",
 };
 
+/** What a reader sees recomputation called, in the order of the choices. */
+export const RECOMPUTE_NAMES = {
+  none: "none",
+  selective: "selective: attention core",
+  [SMALL]: "outputs of norms and of experts",
+  [`${SMALL},mla_up_proj`]: "outputs of norms, of experts and of latent projections",
+  "mlp,moe": "feed-forward blocks",
+  full: "full: every layer",
+};
+
 function shown(value) {
   if (value === null || value === undefined) return "auto";
   if (typeof value === "number") return plainNumber(value, 4);
-  return { true: "on", false: "off" }[value] ?? SCHEDULE_NAMES[value] ?? value;
+  return { true: "on", false: "off" }[value] ?? SCHEDULE_NAMES[value] ?? RECOMPUTE_NAMES[value]?.split(":")[0] ?? value;
 }
 
 /** Changes of a state in words: "PP 4 → 3, microbatches 8 → 16". */

@@ -1,9 +1,8 @@
 // The fields of the modeler's form as data: key, label, how it is chosen, when it is shown.
 
-import { SMALL } from "../engine/recomputation.js";
 import { SCHEDULES } from "../engine/schedule.js";
 import { RECIPES } from "../engine/transformer.js";
-import { SCHEDULE_NAMES } from "./changes.js";
+import { RECOMPUTE_NAMES, SCHEDULE_NAMES } from "./changes.js";
 import { nodesOf } from "./modeler_hardware.js";
 import { ORDERS, OWN, nicsOf } from "./modeler_state.js";
 import { plainNumber, quantity } from "./quantities.js";
@@ -127,7 +126,7 @@ export function groupsOf(catalog) {
     {
       title: "State and activations",
       says: ({ zero, recipe, recompute, dtype }) =>
-        `ZeRO ${zero}, ${recipe}, recompute ${recompute.replaceAll(",", ", ")}, ${dtype.toUpperCase()}`,
+        `ZeRO ${zero}, ${recipe}, recompute ${(RECOMPUTE_NAMES[recompute] ?? recompute).split(":")[0]}, ${dtype.toUpperCase()}`,
       fields: [
         select("zero", "ZeRO stage", [
           ["0", "0: nothing divided"],
@@ -140,14 +139,7 @@ export function groupsOf(catalog) {
           "Precision of the state",
           Object.entries(RECIPES).map(([name, recipe]) => [name, RECIPE_NAMES(name, recipe)]),
         ),
-        select("recompute", "Recomputation", [
-          ["none", "none"],
-          ["selective", "selective: attention core"],
-          [SMALL, "outputs of norms and of experts"],
-          [`${SMALL},mla_up_proj`, "and latent up-projections"],
-          ["mlp,moe", "feed-forward blocks"],
-          ["full", "full: every layer"],
-        ]),
+        select("recompute", "Recomputation", Object.entries(RECOMPUTE_NAMES)),
         select("activations", "Kept activations", [
           ["16-bit", "16 bits"],
           ["fp8", "FP8 where only products read them"],
