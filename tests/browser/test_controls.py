@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
@@ -59,12 +60,19 @@ def test_tabs_go_by_arrow_key(reader: Page, site: str) -> None:
     assert style(figure.locator("div.fig-2"), "display") != "none"
 
 
+def chosen(figure: Locator, configuration: str) -> Locator:
+    """The panel of a figure's configuration, by the beginning of its name, when it is chosen."""
+    tab = figure.get_by_role("radio", name=re.compile(f"^{configuration}"))
+    tab.check()
+    (number,) = re.findall(r"fig-tab-(\d+)", tab.get_attribute("class") or "")
+    return figure.locator(f"div.fig-{number}")
+
+
 def test_communicator_recolours_the_ranks_of_its_own_grid(reader: Page, site: str) -> None:
     """32 ranks as TP 8, PP 2, DP 2: TP groups are whole nodes, DP groups join ranks 8 apart."""
     reader.goto(f"{site}{RANKS}")
     figure = reader.locator("figure.figgen:has(.fig-tabs)").first
-    figure.locator(".fig-tabs input").nth(2).check()
-    panel, other = figure.locator("div.fig-3"), figure.locator("div.fig-2")
+    panel = chosen(figure, "4 nodes × 8 GPUs")
     before = fills(panel.locator("svg.fig-grid"))
     assert partition(before) == {frozenset(range(n, n + 8)) for n in (0, 8, 16, 24)}
 
@@ -76,7 +84,7 @@ def test_communicator_recolours_the_ranks_of_its_own_grid(reader: Page, site: st
     assert style(panel.locator("svg .of-dp").first, "display") != "none"
     assert style(panel.locator("svg .of-tp").first, "display") == "none"
 
-    figure.locator(".fig-tabs input").nth(1).check()
+    other = chosen(figure, "2 nodes × 8 GPUs")
     assert other.locator('.fig-controls input[value="tp"]').is_checked()
     assert partition(fills(other.locator("svg.fig-grid"))) == {
         frozenset(range(8)),
