@@ -18,7 +18,7 @@ export function comparison([one, other]) {
     return el(
       "tr",
       {},
-      el("th", { scope: "row" }, name),
+      el("th", { scope: "row", class: "modeler-wide" }, name),
       num(value(shownAs(unit, a), how, 0)),
       num(value(shownAs(unit, b), how, 1)),
       el(

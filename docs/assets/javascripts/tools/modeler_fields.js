@@ -126,7 +126,7 @@ export function groupsOf(catalog) {
     {
       title: "State and activations",
       says: ({ zero, recipe, recompute, dtype }) =>
-        `ZeRO ${zero}, ${recipe}, recompute ${(RECOMPUTE_NAMES[recompute] ?? recompute).split(":")[0]}, ${dtype.toUpperCase()}`,
+        `ZeRO ${zero}, ${recipe}, recompute ${(RECOMPUTE_NAMES[recompute] ?? recompute.replaceAll(",", ", ")).split(":")[0]}, ${dtype.toUpperCase()}`,
       fields: [
         select("zero", "ZeRO stage", [
           ["0", "0: nothing divided"],

@@ -15,7 +15,8 @@ export function pipelineSection(found, at, width) {
   const { pipeline, step, setup } = found;
   const drawn = timeline(setup);
   const lanes = lanesOf(setup.order).length;
-  const row = (name, schedule, here) => el("tr", {}, el("th", { scope: "row" }, name), num(schedule), num(here));
+  const row = (name, schedule, here) =>
+    el("tr", {}, el("th", { scope: "row", class: "modeler-wide" }, name), num(schedule), num(here));
   return [
     table(
       "Pipeline",

@@ -66,7 +66,7 @@ export function sensitivities(rows, missing, fitting) {
     el(
       "tr",
       {},
-      el("th", { scope: "row" }, name),
+      el("th", { scope: "row", class: "modeler-wide" }, name),
       num(value(change(throughput), "change:throughput", of)),
       el("td", { class: "modeler-effect" }, bar(throughput / most)),
       num(value(change(step_time), "change:step", of)),
