@@ -49,29 +49,29 @@ def state_redundancy(
     """What every GPU holds when state is replicated, and when it is divided among all."""
     check_between("ranks", ranks, 2, 4)
     found = recipe(recipe_name)
-    pitch, width, line = 3.4, 3.1, 0.62
+    pitch, width, line = 1.74, 1.6, 0.6
     boxes, values = [], {"ranks": Named(ranks), "parameters": Named(parameters, "param")}
     full = ranks * pitch - (pitch - width)
     for row, (stage, title) in enumerate(((0, "replicated"), (3, "sharded"))):
         held = parts_bytes(parameters, found, ranks, stage)
-        top = row * 4.1
+        top = row * 3.2
         for rank in range(ranks):
             left, name = rank * pitch, f"GPU {rank}, {title}"
             total = sum(held.values())
             head = f"GPU {rank}: {total / 1e9:.4g} GB"
-            boxes.append(Box(name=name, lines=(head,), x=left, y=top, width=width, height=3.6,
+            boxes.append(Box(name=name, lines=(head,), x=left, y=top, width=width, height=2.9,
                              frame=True, role="dp"))  # fmt: skip
             for index, part in enumerate(PARTS):
                 size = f"{held[part] / 1e9:.3g} GB"
-                said = f"all {part}" if stage == 0 else f"{part}, part {rank}"
+                lines = (f"all {part}", size) if stage == 0 else (part, f"part {rank}: {size}")
                 boxes.append(Box(
-                    name=f"{name}, {part}", lines=(f"{said}: {size}",), x=left + 0.15,
-                    y=top + 0.6 + index * (line + 0.33), width=width - 0.3, height=line + 0.1,
+                    name=f"{name}, {part}", lines=lines, x=left + 0.1,
+                    y=top + 0.45 + index * (line + 0.2), width=width - 0.2, height=line,
                     role=f"series-{index + 1}",
                 ))  # fmt: skip
         values[f"{title}_each"] = Named(sum(held.values()), "B")
         values[f"{title}_all"] = Named(ranks * sum(held.values()), "B")
-    return Diagram(boxes=tuple(boxes), links=(), width=full, height=7.7, values=values)
+    return Diagram(boxes=tuple(boxes), links=(), width=full, height=6.1, values=values)
 
 
 @figure("zero-memory", explorable=True)
