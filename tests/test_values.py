@@ -50,7 +50,7 @@ def test_a_catalog_value_carries_unit_and_source():
 
 
 def test_a_value_that_sources_disagree_on_is_shown_with_its_range():
-    assert "(12.6" in compute('accelerator("b300-sxm-hgx").fp4')[0].text("si")
+    assert "(13.1" in compute('accelerator("b300-sxm-hgx").fp4')[0].text("si")
 
 
 def test_a_bare_name_is_a_value_of_the_figure_and_of_nothing_else():
