@@ -29,7 +29,7 @@ from figgen.layouts import layouts_json
 from figgen.markdown import directive, math
 from figgen.markdown.pages import Page, Problem, Site, fences, figure_numbers
 from figgen.press import Press, Proof
-from figgen.scripts import imported_names, minified, sources
+from figgen.scripts import imported_names, lean_scripts, tight
 
 Content: TypeAlias = str | bytes
 
@@ -113,8 +113,8 @@ class Edition:
                 FORMULAS[name] for name in used
             )
         if self.docs:
-            scripts = sources(self.docs)
-            made |= {path: minified(script) for path, script in scripts.items()}
+            scripts = lean_scripts(self.docs)
+            made |= scripts
             made |= _joined_tools({**scripts, **_text(made)})
         if any(path.endswith(".plotly.json") for path in made):
             made["assets/javascripts/plotly.min.js"] = _plotly_bundle()
@@ -187,9 +187,9 @@ def _joined_tools(scripts: Mapping[str, str]) -> dict[str, Content]:
         if entry not in scripts:
             continue
         first = {path: script for path, script in scripts.items() if path not in later}
-        made[entry] = minified(joined(first, entry))
+        made[entry] = tight(joined(first, entry))
         for path in later:
-            made[path] = minified(joined(first | {path: scripts[path]}, path, beside=entry))
+            made[path] = tight(joined(first | {path: scripts[path]}, path, beside=entry))
     return made
 
 

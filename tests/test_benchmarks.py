@@ -64,7 +64,8 @@ def test_literal_figures_are_what_this_site_prints(page: Content) -> None:
     (shown,) = (part for part in page.parts if isinstance(part, Shown))
 
     assert shown.html.startswith('<figure class="figgen" id="fig-few">')
-    assert shown.html.count("<figure") == 1 and "<svg" in shown.html
+    assert shown.html.count("<figure") == 1
+    assert "<svg" in shown.html
     assert "\n" not in shown.html
 
 

@@ -11,7 +11,7 @@ import pytest
 
 from figgen.errors import InputError
 from figgen.joined import joined
-from figgen.scripts import sources
+from figgen.scripts import lean_scripts
 
 DOCS = Path(__file__).parents[1] / "docs"
 MAP = "assets/javascripts/tools/rank-map.js"
@@ -89,6 +89,6 @@ def test_a_later_part_takes_what_the_first_has_from_there() -> None:
 
 
 def test_rank_map_can_be_joined() -> None:
-    scripts = sources(DOCS)
+    scripts = lean_scripts(DOCS)
     text = joined(scripts, MAP)
     assert not re.search(r"^import |import\(", text, re.M), "one request, and everything is there"

@@ -16,7 +16,7 @@ from figgen.formulas import FORMULAS, module
 from figgen.formulas.javascript import functions_module
 from figgen.formulas.notes import notes_module
 from figgen.page import with_security_policy
-from figgen.scripts import imported_names, minified
+from figgen.scripts import imported_names, lean
 from tests.browser.engine import Ask
 from tests.browser.site import ROOT, serve
 
@@ -51,7 +51,7 @@ def scripts_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         (folder / name).mkdir()
         for path in (SCRIPTS / name).iterdir():
             # As it is published, so that what is tested is what a reader gets.
-            (folder / name / path.name).write_text(minified(path.read_text()), encoding="utf-8")
+            (folder / name / path.name).write_text(lean(path.read_text()), encoding="utf-8")
     for suites in Path(__file__).parent.glob("*.js"):
         shutil.copy(suites, folder)
     used = [FORMULAS[name] for name in imported_names(ROOT / "docs", "step-formulas.js")]
