@@ -7,13 +7,12 @@ until every section, recommendation and sensitivity stands. Nothing here fails.
 from __future__ import annotations
 
 import gzip
-import statistics
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
-from tests.benchmarks.bench_tools import PAINTED, SLOWDOWN, newcomer, slow_down_network, told
+from tests.benchmarks.bench_tools import PAINTED, SLOWDOWN, first_interactive, newcomer, told
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -57,21 +56,15 @@ def test_input_to_painted(chromium: Browser, site: str, name: str) -> None:
 
 
 def test_first_interactive_and_weight(chromium: Browser, site: str, site_folder: Path) -> None:
-    page, session, asked = newcomer(chromium, BUILT)
-    started = []
-    for _ in range(5):
-        page.goto(f"{site}{MODELER}")
-        page.locator(".modeler-card").first.wait_for(timeout=60_000)
-        started.append(page.evaluate("window.builtAt"))
+    print(first_interactive(chromium, f"{site}{MODELER}", BUILT, ".modeler-card"))
+    page, _, asked = newcomer(chromium, BUILT)
+    page.goto(f"{site}{MODELER}")
+    page.locator(".modeler-card").first.wait_for(timeout=60_000)
     at_start = page.evaluate("[...document.querySelectorAll('link[rel=modulepreload]')].length")
     page.wait_for_function(IDLE, timeout=60_000)
     idle = set(asked)
     page.locator("[data-how=step]").first.click()
     page.locator("#modeler-how").wait_for()
-    slow_down_network(session)
-    page.goto(f"{site}{MODELER}")
-    page.locator(".modeler-card").first.wait_for(timeout=60_000)
-    slow = page.evaluate("window.builtAt")
 
     def weight(paths: set[str]) -> float:
         own = {p for p in paths if "/javascripts/" in p and p.endswith(".js")}
@@ -79,8 +72,7 @@ def test_first_interactive_and_weight(chromium: Browser, site: str, site_folder:
         return sum(len(gzip.compress((site_folder / p[1:]).read_bytes(), 9)) for p in own) / 1000
 
     print(
-        f"\nfirst interactive, CPU ÷{SLOWDOWN}: median {statistics.median(started):.0f} ms, least "
-        f"{min(started):.0f} ms, slow network {slow:.0f} ms; {at_start} modules at start; script "
-        f"{weight(idle):.1f} kB gz, with worked lines {weight(set(asked)):.1f} kB"
+        f"{at_start} modules at start; script {weight(idle):.1f} kB gz, "
+        f"with worked lines {weight(set(asked)):.1f} kB"
     )
     page.close()
