@@ -3,25 +3,11 @@
 from __future__ import annotations
 
 import itertools
-import json
-from pathlib import Path
 
 import pytest
 
 from tests.figures.reading import curves, frozen, table, value
-
-ORACLES = Path(__file__).parents[1] / "oracles"
-PUBLISHED = json.loads((ORACLES / "published_tables.json").read_text("utf-8"))
-ZERO3 = [
-    row for row in PUBLISHED["megatron_2104.04473_table2"]["rows"] if row[:2] == ["ZeRO-3", 174.6]
-]
-PRESETS = ("a100-hdr", "h100-ndr", "h200-ndr", "b200-xdr")
-MEASURED = {
-    "gpus": [row[2] for row in ZERO3],
-    "measured_flops_per_s": [f"{row[3]} TFLOP/s" for row in ZERO3],
-    "global_batch": 1536,
-    "sequence_length": 2048,
-}
+from tests.figures.test_roofline_figures import MEASURED, PRESETS
 
 
 def test_ccr_by_batch_is_the_published_row_for_many_ranks() -> None:
