@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import shutil
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -18,6 +18,8 @@ from figgen.formulas.notes import notes_module
 from figgen.page import with_security_policy
 from figgen.scripts import imported_names, lean
 from tests.browser.engine import Ask
+from tests.browser.modeler import PATH as MODELER
+from tests.browser.modeler import settled
 from tests.browser.site import ROOT, serve
 
 if TYPE_CHECKING:
@@ -74,3 +76,16 @@ def ask(request: pytest.FixtureRequest, page: Page, scripts_address: str) -> Ask
     page.goto(f"{scripts_address}/index.html")
     suites = f"{scripts_address}/{getattr(request.module, 'SUITES', 'engine_suites.js')}"
     return lambda suite, given: json.loads(page.evaluate(RUN, [suites, suite, given]))
+
+
+@pytest.fixture
+def open_modeler(page: Page, site: str) -> Callable[[str], Page]:
+    """`open_modeler(query)`: the modeler's page with that query, when it has settled."""
+
+    def open_page(query: str = "") -> Page:
+        page.goto(f"{site}{MODELER}{query}")
+        settled(page)
+        return page
+
+    page.set_viewport_size({"width": 1366, "height": 900})
+    return open_page
