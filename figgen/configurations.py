@@ -11,10 +11,10 @@ from typing import Any
 
 from figgen import catalog
 from figgen.catalog.hardware import DTYPES
-from figgen.figures.training_setups import TrainingStep, training_step
 from figgen.models.layout import ParallelLayout
 from figgen.models.model_shape import ModelShape
 from figgen.models.training_setup import TrainingSetup
+from figgen.scenarios.training import TrainingStep, training_step
 
 Choices = dict[str, Any]
 

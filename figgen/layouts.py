@@ -7,8 +7,8 @@ from typing import TypedDict
 
 from figgen import catalog
 from figgen.errors import InputError
-from figgen.figures.mesh_layouts import run_sizes
 from figgen.models.layout import layout
+from figgen.scenarios.layouts import run_sizes
 
 ORDERS = {
     "llama-3-405b-8k-8192": "llama3",

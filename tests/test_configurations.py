@@ -12,9 +12,9 @@ import pytest
 from figgen import catalog
 from figgen.__main__ import main
 from figgen.configurations import configurations, configurations_json
-from figgen.figures.training_setups import training_step
 from figgen.models.layout import layout
 from figgen.models.model_shape import ExpertShape, LatentAttention, ModelShape
+from figgen.scenarios.training import training_step
 
 FOUND = configurations()
 TRAINING = [name for name, preset in FOUND["presets"].items() if preset["kind"] == "training"]

@@ -28,7 +28,12 @@ LAYERS = {
     "figgen.models": NUMBERS,
     "figgen.charts": (),
     "figgen.catalog": ("figgen.errors", "figgen.units", "figgen.models"),
-    "figgen.figures": (*NUMBERS, "figgen.catalog", "figgen.charts", "figgen.registry"),
+    "figgen.scenarios": (*NUMBERS, "figgen.catalog"),
+    "figgen.plotting": (*NUMBERS, "figgen.charts"),
+    "figgen.figures": (
+        *(*NUMBERS, "figgen.catalog", "figgen.scenarios"),
+        *("figgen.charts", "figgen.plotting", "figgen.registry"),
+    ),
 }
 # The renderers know units besides, to label axes; which libraries they may import is in OWNERS.
 RENDERERS = {"figgen.renderers": ("figgen.errors", "figgen.units", "figgen.charts", "figgen.theme")}

@@ -1,7 +1,7 @@
-"""Every figure of the site, one module per topic; importing this registers them all."""
+"""Every figure of the site, a folder for each subject; importing this registers them all."""
 
 from importlib import import_module
-from pkgutil import iter_modules
+from pkgutil import walk_packages
 
-for _module in iter_modules(__path__):
-    import_module(f"{__name__}.{_module.name}")
+for _module in walk_packages(__path__, f"{__name__}."):
+    import_module(_module.name)

@@ -7,7 +7,7 @@ from html import escape
 
 from figgen import catalog
 from figgen.catalog import HardwarePreset, MapPreset, Preset, TrainingPreset
-from figgen.figures.mesh import shown_communicators
+from figgen.figures.mesh.grids import shown_communicators
 from figgen.generated.data_tables import Cell, Row, Sources, anchor, of_number, table
 from figgen.generated.fences import figure
 from figgen.generated.layout_sections import Laid, layout_sections

@@ -5,8 +5,8 @@ from __future__ import annotations
 from html import escape
 
 from figgen.catalog import TrainingPreset, Value
-from figgen.figures.training_published import computed_mfu, how_published, published_step_s
-from figgen.figures.training_setups import TrainingStep
+from figgen.scenarios.published import computed_mfu, how_published, published_step_s
+from figgen.scenarios.training import TrainingStep
 from figgen.units import format_quantity
 
 PRINTED = {

@@ -54,7 +54,9 @@ def _reached(function: object, seen: set[object]) -> Iterator[str]:
         known = FORMULAS.get(getattr(called, "__name__", ""))
         if known is not None and known.function is called:
             yield known.name
-        elif getattr(called, "__module__", "").startswith(("figgen.figures", "figgen.models")):
+        elif getattr(called, "__module__", "").startswith(
+            ("figgen.figures", "figgen.plotting", "figgen.scenarios", "figgen.models")
+        ):
             yield from _reached(getattr(called, "__wrapped__", called), seen)
 
 

@@ -8,7 +8,9 @@ from itertools import pairwise
 
 import pytest
 
-from figgen.figures.all_reduce_algorithms import (
+from figgen.models.collectives import bytes_per_link, synchronous_time_s, trace
+from figgen.registry import build
+from figgen.scenarios.all_reduce import (
     COMPARED,
     DOUBLE_TREE,
     LEADERS,
@@ -22,8 +24,6 @@ from figgen.figures.all_reduce_algorithms import (
     lines,
     machine,
 )
-from figgen.models.collectives import bytes_per_link, synchronous_time_s, trace
-from figgen.registry import build
 
 ONE, EIGHT = machine("h100-ndr", 1), machine("h100-ndr", 8)
 SIZES = tuple(10.0**k for k in range(3, 11))

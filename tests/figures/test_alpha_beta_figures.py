@@ -9,7 +9,7 @@ import pytest
 
 from figgen.charts import Table
 from figgen.errors import InputError
-from figgen.figures.alpha_beta_fit import measured_times
+from figgen.figures.collectives.alpha_beta_fit import measured_times
 from figgen.models.collectives import synchronous_time_s, trace
 from figgen.registry import build
 from figgen.renderers import text

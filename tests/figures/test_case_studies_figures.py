@@ -8,14 +8,14 @@ import pytest
 
 from figgen.catalog import model
 from figgen.errors import InputError
-from figgen.figures.case_studies import (
+from figgen.figures.training.case_studies import (
     published_readings,
     runs_held_and_sent,
     training_hours,
 )
-from figgen.figures.training_setups import training_step
 from figgen.registry import build
 from figgen.renderers.text import render
+from figgen.scenarios.training import training_step
 
 CASES = (
     "gpt-3-175b",

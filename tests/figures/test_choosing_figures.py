@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from figgen.errors import InputError
-from figgen.figures.choosing import (
+from figgen.figures.training.choosing import (
     best_layouts,
     candidates,
     layout_search,

@@ -8,16 +8,16 @@ import pytest
 
 from figgen.charts import Diagram, Table
 from figgen.errors import InputError
-from figgen.figures.all_reduce_algorithms import Algorithm, machine
-from figgen.figures.collective_cost_table import COSTS
-from figgen.figures.collective_pictures import MOVES, SHOWN, before_and_after, shown_trace
-from figgen.figures.collective_tables import ORDER, dual
+from figgen.figures.collectives.cost_table import COSTS
+from figgen.figures.collectives.pictures import MOVES, SHOWN, before_and_after, shown_trace
+from figgen.figures.collectives.tables import ORDER, dual
 from figgen.models.collectives import CONTRACTS, synchronous_time_s, trace, verify
 from figgen.models.collectives.numbers import carry_out
 from figgen.models.collectives.traces import Send, Trace
 from figgen.registry import build
 from figgen.renderers import text
 from figgen.renderers.svg_diagram import overflows
+from figgen.scenarios.all_reduce import Algorithm, machine
 
 
 def by_hand(collective: str, vectors: Sequence[Sequence[int]]) -> list[list[int]]:

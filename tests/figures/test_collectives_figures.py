@@ -10,7 +10,7 @@ import pytest
 
 from figgen.charts import Frame, Steps, Table
 from figgen.errors import InputError
-from figgen.figures import collectives as drawn
+from figgen.figures.collectives import rings as drawn
 from figgen.registry import build
 from figgen.renderers import text
 from figgen.renderers.svg_diagram import overflows

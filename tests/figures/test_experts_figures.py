@@ -9,7 +9,7 @@ import pytest
 
 from figgen.charts import Curves, Diagram
 from figgen.errors import InputError
-from figgen.figures.experts import LOGITS
+from figgen.figures.experts.layer import LOGITS
 from figgen.registry import build
 from figgen.renderers import text
 from figgen.renderers.svg_diagram import overflows

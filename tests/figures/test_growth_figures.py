@@ -7,13 +7,13 @@ from collections.abc import Callable
 import pytest
 
 from figgen.catalog import model
-from figgen.figures.growth import loss_by_parameters, model_growth, training_work
-from figgen.figures.memory_wall import (
+from figgen.figures.memory.wall import (
     bandwidth_ladder,
     gpus_to_hold_table,
     machine_levels,
     state_by_recipe,
 )
+from figgen.figures.training.growth import loss_by_parameters, model_growth, training_work
 from figgen.registry import build
 from figgen.renderers.text import render
 

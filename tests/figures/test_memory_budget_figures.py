@@ -7,7 +7,7 @@ from collections.abc import Callable
 import pytest
 
 from figgen.errors import InputError
-from figgen.figures.memory_budget import (
+from figgen.figures.memory.budget import (
     activation_modes,
     layer_tensors_table,
     memory_by_sequence,

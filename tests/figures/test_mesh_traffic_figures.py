@@ -6,7 +6,7 @@ import pytest
 
 from figgen import catalog
 from figgen.errors import InputError
-from figgen.figures.mesh_traffic import setup_of
+from figgen.figures.mesh.traffic import setup_of
 from figgen.models.layout import layout
 from figgen.registry import build
 

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
-from figgen.figures.misprints import misprint_factors, misprints
+from figgen.figures.appendix.misprints import misprint_factors, misprints
 from figgen.renderers.text import render
 
 # Worked out on paper for the errata that the guide started from, not by this package.

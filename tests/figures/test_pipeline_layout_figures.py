@@ -8,8 +8,8 @@ import pytest
 
 from figgen.charts import Diagram
 from figgen.errors import InputError
-from figgen.figures.pipeline import simulated
-from figgen.figures.zero_bubble import messages
+from figgen.figures.pipeline.timelines import simulated
+from figgen.figures.pipeline.zero_bubble import messages
 from figgen.registry import build
 from figgen.renderers import text
 from figgen.renderers.svg_diagram import overflows

@@ -6,7 +6,11 @@ from collections.abc import Callable
 
 import pytest
 
-from figgen.figures.recomputation import recompute_ladder, recompute_modules, recompute_published
+from figgen.figures.memory.recomputation import (
+    recompute_ladder,
+    recompute_modules,
+    recompute_published,
+)
 from figgen.registry import build
 from figgen.renderers.text import render
 

@@ -11,10 +11,10 @@ from figgen import catalog
 from figgen.catalog import TrainingPreset
 from figgen.charts import Bars, Table
 from figgen.errors import InputError
-from figgen.figures.training_published import computed_mfu, how_published, published_step_s
-from figgen.figures.training_setups import cluster_of, training_step
 from figgen.registry import build
 from figgen.renderers import text
+from figgen.scenarios.published import computed_mfu, how_published, published_step_s
+from figgen.scenarios.training import cluster_of, training_step
 
 PRESETS = [name for name, found in catalog.PRESETS.items() if isinstance(found, TrainingPreset)]
 SMALL = {"model": "llama-3-8b", "sizes": "nodes=1 gpus_per_node=8 tp=2 pp=2"}

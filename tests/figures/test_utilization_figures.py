@@ -8,7 +8,7 @@ import pytest
 
 from figgen.charts import Curves
 from figgen.errors import InputError
-from figgen.figures.utilization import (
+from figgen.figures.training.utilization import (
     LOSSES,
     mfu_conventions,
     mfu_printed,

@@ -8,7 +8,7 @@ import pytest
 
 from figgen.catalog import model
 from figgen.errors import InputError
-from figgen.figures.zero_bubble import layer_parts, messages, split_trace
+from figgen.figures.pipeline.zero_bubble import layer_parts, messages, split_trace
 from figgen.models.communication_ratio import layer_training_flops_per_token
 from figgen.models.schedules import SCHEDULES
 from figgen.registry import build

@@ -1,0 +1,1 @@
+"""The appendices: symbols, coverage, misprints."""

@@ -1,0 +1,1 @@
+"""Collectives, their algorithms, and the cost of a message."""

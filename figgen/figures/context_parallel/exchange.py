@@ -1,0 +1,177 @@
+"""Context parallelism as pictures: the causal triangle, who works when, and that it is exact."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from figgen.charts import Axis, Bars, Box, Column, Diagram, Named, Slot, Table, Timeline
+from figgen.errors import check_between
+from figgen.formulas.context_parallel import tokens_per_context_rank
+from figgen.models.context_parallel import (
+    SCHEMES,
+    causal_attention,
+    chunks_of_rank,
+    pairs_by_step,
+    ring_attention,
+    ring_timeline,
+)
+from figgen.plotting.series import segments
+from figgen.registry import figure
+
+CELL, HIGH, LABEL = 0.44, 0.36, 1.05
+
+
+@figure("cp-triangle")
+def cp_triangle(*, cp: int = 4, sequence_length: int = 32768) -> Diagram:
+    """Which chunks of queries attend to which chunks of keys, and whose they are, two ways."""
+    check_between("cp", cp, 2, 4)
+    count = 2 * cp
+    panel = LABEL + count * CELL + 0.6
+    boxes: list[Box] = []
+    for side, scheme in enumerate(("contiguous", "zig-zag")):
+        left = side * panel
+        owner = {c: rank for rank in range(cp) for c in chunks_of_rank(scheme, cp, rank)}
+        boxes.append(Box(
+            name=scheme, lines=(f"{scheme}: keys 0 to {count - 1} across",), x=left, y=0,
+            width=panel - 0.6, height=0.4,
+        ))  # fmt: skip
+        for chunk in range(count):
+            boxes += _triangle_row(scheme, chunk, owner[chunk], left)
+    values = {
+        "cp": Named(cp, "rank"),
+        "chunks": Named(count),
+        "chunk_tokens": Named(sequence_length // count, "token"),
+        "tokens": Named(tokens_per_context_rank(sequence_length, cp), "token"),
+        "first_contiguous": Named(_blocks("contiguous", cp, 0)),
+        "last_contiguous": Named(_blocks("contiguous", cp, cp - 1)),
+        "first_zigzag": Named(_blocks("zig-zag", cp, 0)),
+        "last_zigzag": Named(_blocks("zig-zag", cp, cp - 1)),
+    }
+    return Diagram(
+        boxes=tuple(boxes), links=(), width=2 * panel - 0.6, height=0.5 + count * HIGH,
+        values=values,
+    )  # fmt: skip
+
+
+def _triangle_row(scheme: str, chunk: int, rank: int, left: float) -> list[Box]:
+    role = f"cp-{rank}"
+    y = 0.5 + chunk * HIGH
+    name = Box(
+        name=f"{scheme} {chunk}", lines=(f"{chunk}: rank {rank}",), x=left, y=y,
+        width=LABEL - 0.05, height=HIGH - 0.05, role=role,
+    )  # fmt: skip
+    cells = [
+        Box(
+            name=f"{scheme} {chunk} {key}", lines=("½" if key == chunk else "1",),
+            x=left + LABEL + key * CELL, y=y, width=CELL - 0.05, height=HIGH - 0.05, role=role,
+        )
+        for key in range(chunk + 1)
+    ]  # fmt: skip
+    return [name, *cells]
+
+
+def _blocks(scheme: str, cp: int, rank: int) -> float:
+    """Work of a rank in whole blocks of chunk times chunk; one on the diagonal is half."""
+    return sum(chunk + 0.5 for chunk in chunks_of_rank(scheme, cp, rank))
+
+
+@figure("cp-balance")
+def cp_balance(*, cp: int = 4, sequence_length: int = 32768) -> Bars:
+    """Share of all causal pairs of query and key that each rank computes, counted."""
+    check_between("cp", cp, 2, 64)
+    shares = {
+        scheme: tuple(sum(row) / (sequence_length * (sequence_length + 1) / 2) for row in rows)
+        for scheme in ("contiguous", "zig-zag")
+        for rows in [pairs_by_step(scheme, cp, sequence_length)]
+    }
+    values = {"even": Named(1 / cp), "cp": Named(cp, "rank")}
+    for scheme, found in shares.items():
+        key = scheme.replace("-", "")
+        values |= {f"{key}_first": Named(found[0]), f"{key}_last": Named(found[-1])}
+        values[f"{key}_over_even"] = Named(max(found) * cp)
+    return Bars(
+        labels=tuple(f"rank {rank}" for rank in range(cp)),
+        segments=segments(shares, ("neutral", "cp")),
+        axis=Axis(label="share of the causal work", low=0.0, spec=".0%"),
+        stacked=False,
+        values=values,
+    )
+
+
+@figure("ring-attention")
+def ring_attention_timeline(
+    *, scheme: str = "zig-zag", cp: int = 4, transfer: float = 0.5, sequence_length: int = 4096
+) -> Timeline:
+    """Who attends to whose keys and values when; a balanced step takes 1, a message `transfer`."""
+    check_between("cp", cp, 2, 8)
+    check_between("transfer", transfer, 0, 10)
+    pairs = pairs_by_step(scheme, cp, sequence_length)
+    balanced = sequence_length * (sequence_length + 1) / 2 / cp**2
+    steps = ring_timeline(pairs, pair_s=1 / balanced, block_s=transfer)
+    end = max(step.end for step in steps)
+    slots = tuple(
+        Slot(
+            lane=step.rank, start=step.start, end=step.end, role="forward", label=str(step.block),
+            detail=f"rank {step.rank}, step {step.step}: keys and values of rank {step.block}",
+        )
+        for step in steps
+        if step.end > step.start
+    )  # fmt: skip
+    values = {
+        "makespan": Named(end),
+        "idle": Named(1 - cp / end),
+        "over_even": Named(end / cp),
+        "slots": Named(len(slots)),
+        "cp": Named(cp, "rank"),
+        "transfer": Named(transfer),
+    }
+    return Timeline(
+        lanes=tuple(f"rank {rank}" for rank in range(cp)),
+        slots=slots,
+        end=end,
+        time_label="time, in steps of an even share",
+        values=values,
+    )
+
+
+DIGITS = 10
+
+
+@figure("cp-identity")
+def cp_identity(*, cp: int = 4, sequence_length: int = 64, width: int = 8) -> Table:
+    """Ring attention and attention of the whole sequence in 64 bits, for three ways to cut it."""
+    for name, value, low, high in (
+        ("cp", cp, 2, 64), ("sequence_length", sequence_length, 4, 2048), ("width", width, 1, 256)
+    ):  # fmt: skip
+        check_between(name, value, low, high)
+    draw = np.random.default_rng(0).standard_normal
+    q, k, v = (draw((sequence_length, width)) for _ in range(3))
+    whole = causal_attention(q, k, v)
+    rows = []
+    for scheme in SCHEMES:
+        found = ring_attention(q, k, v, cp=cp, scheme=scheme)
+        pairs = pairs_by_step(scheme, cp, sequence_length)
+        worst = max(max(row[step] for row in pairs) for step in range(1, cp))
+        least = min(min(row[step] for row in pairs) for step in range(1, cp))
+        sums = [sum(row) for row in pairs]
+        rows.append((
+            scheme, round(float(np.abs(found - whole).max()), DIGITS), least, worst,
+            min(sums), max(sums),
+        ))  # fmt: skip
+    columns = (
+        Column(label="cut"),
+        Column(label="largest difference", spec=".3g"),
+        Column(label="pairs per step, least", spec=","),
+        Column(label="most", spec=","),
+        Column(label="pairs per rank, least", spec=","),
+        Column(label="most", spec=","),
+    )
+    values = {
+        "largest": Named(max(row[1] for row in rows)),
+        "digits": Named(DIGITS),
+        "sequence_length": Named(sequence_length, "token"),
+        "cp": Named(cp, "rank"),
+        "striped_least": Named(rows[2][4]),
+        "striped_most": Named(rows[2][5]),
+    }
+    return Table(columns=columns, rows=tuple(rows), values=values)

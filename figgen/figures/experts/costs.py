@@ -1,0 +1,186 @@
+"""What mixtures of experts hold and send: parameters, work per byte, TP or EP, a whole step."""
+
+from __future__ import annotations
+
+from figgen import catalog
+from figgen.catalog import Model, hardware_preset
+from figgen.catalog import model as catalog_model
+from figgen.charts import Column, Named, Scalar, Table
+from figgen.errors import InputError
+from figgen.figures.mesh.traffic import setup_of
+from figgen.formulas.compute_and_roofline import efficiency_without_overlap, ridge_point
+from figgen.formulas.experts import (
+    expert_all_to_all_bytes,
+    expert_all_to_all_ccr,
+    total_to_active_ratio,
+)
+from figgen.models.axis_traffic import axis_traffic
+from figgen.models.model_shape import ExpertShape
+from figgen.plotting.words import identifier
+from figgen.registry import figure
+from figgen.scenarios.layouts import laid_out
+
+BYTES, PASSES = 2, 4
+MODELS = ("mixtral-8x7b", "deepseek-v3", "qwen-3-235b-a22b", "gpt-oss-120b")
+
+
+def mixture(model: Model) -> ExpertShape:
+    """The experts of a model; a dense one raises InputError."""
+    if model.shape.experts is None:
+        raise InputError("model", expected="a mixture of experts", got=model.name)
+    return model.shape.experts
+
+
+@figure("moe-models")
+def moe_models(
+    *,
+    models: tuple[str, ...] = (
+        "mixtral-8x7b", "mixtral-8x22b", "deepseek-v2", "deepseek-v3", "qwen-3-30b-a3b",
+        "qwen-3-235b-a22b", "gpt-oss-120b", "kimi-k2",
+    ),
+) -> Table:  # fmt: skip
+    """Total and active parameters of published mixtures, summed from their shapes."""
+    rows: list[tuple[Scalar, ...]] = []
+    values: dict[str, Named] = {}
+    for name in models:
+        found, key = catalog_model(name), identifier(name)
+        experts, counts = mixture(found), found.counts
+        total, active = found.parameters, found.active_parameters
+        ratio = float(total_to_active_ratio(total, active))
+        chosen = f"{experts.top_k} of {experts.count}" + (
+            f" + {experts.shared}" if experts.shared else ""
+        )
+        share = counts.routed_experts / total
+        rows.append((found.title, chosen, experts.ffn_hidden, total, active, ratio, share))
+        values |= {
+            f"{key}_total": Named(total, "param"),
+            f"{key}_active": Named(active, "param"),
+            f"{key}_ratio": Named(ratio),
+            f"{key}_share": Named(share),
+        }
+    columns = (
+        Column(label="model"),
+        Column(label="experts per token"),
+        Column(label="width of one", spec=","),
+        Column(label="total", unit="param", spec="si"),
+        Column(label="active", unit="param", spec="si"),
+        Column(label="total over active", spec=".1f"),
+        Column(label="in routed experts", spec=".0%"),
+    )
+    return Table(columns=columns, rows=tuple(rows), values=values)
+
+
+@figure("moe-ccr")
+def moe_ccr(
+    *, models: tuple[str, ...] = MODELS, preset: str = "h100-ndr", ep: tuple[int, int] = (8, 64)
+) -> Table:
+    """Work of the experts per byte of their all-to-alls, and the share of the peak it leaves."""
+    node = hardware_preset(preset)
+    peak = node.accelerator.peak_flops_per_s()
+    inside = ridge_point(peak, node.scale_up_bandwidth_bytes_per_s)
+    outside = ridge_point(peak, node.network_bandwidth_bytes_per_s)
+    rows: list[tuple[Scalar, ...]] = []
+    values = {"inside_ridge": Named(inside, "FLOP/B"), "outside_ridge": Named(outside, "FLOP/B")}
+    for name in models:
+        found, key = catalog_model(name), identifier(name)
+        width = mixture(found).ffn_hidden
+        ratios = [float(expert_all_to_all_ccr(width, BYTES, n)) for n in ep]
+        shares = [
+            float(efficiency_without_overlap(ratio, ridge))
+            for ratio, ridge in zip(ratios, (inside, outside), strict=True)
+        ]
+        rows.append((found.title, width, ratios[0], shares[0], ratios[1], shares[1]))
+        values |= {
+            f"{key}_ccr": Named(ratios[0], "FLOP/B"),
+            f"{key}_inside": Named(shares[0]),
+            f"{key}_outside": Named(shares[1]),
+        }
+    columns = (
+        Column(label="model"),
+        Column(label="expert width f", spec=","),
+        Column(label=f"EP {ep[0]}", unit="FLOP/B", spec=",.0f"),
+        Column(label=f"of peak, {node.scale_up.short_title}", spec=".0%"),
+        Column(label=f"EP {ep[1]}", unit="FLOP/B", spec=",.0f"),
+        Column(label="of peak, one NIC each", spec=".0%"),
+    )
+    return Table(columns=columns, rows=tuple(rows), values=values)
+
+
+@figure("experts-tp-or-ep")
+def experts_tp_or_ep(
+    *, models: tuple[str, ...] = MODELS, ranks: int = 8, tokens: int = 4096
+) -> Table:
+    """Experts spread over a group whole (EP) or each cut over it (TP): bytes, widths, rows."""
+    rows: list[tuple[Scalar, ...]] = []
+    values: dict[str, Named] = {"ranks": Named(ranks, "rank"), "tokens": Named(tokens, "token")}
+    for name in models:
+        found, key = catalog_model(name), identifier(name)
+        experts = mixture(found)
+        if experts.ffn_hidden % ranks or experts.count % ranks:
+            expected = f"a divisor of {experts.count} and {experts.ffn_hidden}"
+            raise InputError("ranks", expected=expected, got=ranks)
+        spread = float(
+            expert_all_to_all_bytes(PASSES, experts.top_k, tokens, found.hidden, BYTES, ranks)
+        )
+        # With sequence parallelism, a gather and a scatter of all tokens each way.
+        cut = float(PASSES * (ranks - 1) * tokens * found.hidden * BYTES)
+        per_expert = ranks * tokens * experts.top_k / experts.count
+        rows.append((
+            found.title, spread, cut, cut / spread, experts.ffn_hidden,
+            experts.ffn_hidden // ranks, per_expert,
+        ))  # fmt: skip
+        values |= {
+            f"{key}_ep": Named(spread, "B"),
+            f"{key}_tp": Named(cut, "B"),
+            f"{key}_ratio": Named(cut / spread),
+            f"{key}_narrow": Named(experts.ffn_hidden // ranks),
+            f"{key}_rows": Named(per_expert, "token"),
+        }
+    columns = (
+        Column(label="model"),
+        Column(label=f"EP {ranks} sends", unit="B", spec="si"),
+        Column(label=f"TP {ranks} sends", unit="B", spec="si"),
+        Column(label="TP over EP", spec=".1f"),
+        Column(label="width, EP", spec=","),
+        Column(label="width, TP", spec=","),
+        Column(label="tokens per expert", spec=",.0f"),
+    )
+    return Table(columns=columns, rows=tuple(rows), values=values)
+
+
+@figure("moe-step")
+def moe_step(*, runs: tuple[str, ...] = ("llama-3-405b-8k-16384", "deepseek-v3")) -> Table:
+    """Published runs side by side: work and bytes of one GPU per step, by axis."""
+    rows: list[tuple[Scalar, ...]] = []
+    values: dict[str, Named] = {}
+    for name in runs:
+        run, key = catalog.run(name), identifier(name)
+        setup = setup_of(run, laid_out(run=name), 1, 4.0)
+        sent = {t.communicator: t.sent_bytes for t in axis_traffic(setup)}
+        parts = [
+            sum(size for axis, size in sent.items() if axis in axes)
+            for axes in (("tp", "cp"), ("ep", "etp"), ("dp", "dp-cp", "edp"), ("pp",))
+        ]
+        if run.global_batch is None or run.gpus is None:
+            raise InputError(f"run {name!r}", expected="a published batch and number of GPUs")
+        tokens = run.global_batch * run.sequence / run.gpus
+        work = tokens * run.model.flops_per_token
+        total = sum(parts)
+        rows.append((run.model.title, tokens, work, *parts, work / total))
+        values |= {
+            f"{key}_{what}_bytes": Named(size, "B")
+            for what, size in zip(("tp", "ep", "dp", "pp"), parts, strict=True)
+        }
+        values[f"{key}_flops"] = Named(work, "FLOP")
+        values[f"{key}_ccr"] = Named(work / total, "FLOP/B")
+    columns = (
+        Column(label="run"),
+        Column(label="tokens per GPU", spec=",.0f"),
+        Column(label="work per GPU", unit="FLOP", spec="si"),
+        Column(label="TP, CP", unit="B", spec="si"),
+        Column(label="EP", unit="B", spec="si"),
+        Column(label="DP, EDP", unit="B", spec="si"),
+        Column(label="PP", unit="B", spec="si"),
+        Column(label="work per byte", unit="FLOP/B", spec=",.0f"),
+    )
+    return Table(columns=columns, rows=tuple(rows), values=values)

@@ -1,0 +1,163 @@
+"""Where experts live: two readings of one world, all-to-alls that leave the node, node limits."""
+
+from __future__ import annotations
+
+from figgen.catalog import hardware_preset
+from figgen.catalog import model as catalog_model
+from figgen.charts import Box, Column, Diagram, Named, Scalar, Table
+from figgen.errors import InputError, check_between
+from figgen.figures.experts.costs import mixture
+from figgen.formulas.experts import expert_all_to_all_bytes, experts_per_rank
+from figgen.models.layout import layout
+from figgen.models.mesh import coordinates_of
+from figgen.models.routing import expected_groups
+from figgen.registry import figure
+
+BYTES, PASSES = 2, 4
+
+
+@figure("parallel-stack")
+def parallel_stack(
+    *, nodes: int = 32, gpus_per_node: int = 8, tp: int = 8, pp: int = 2, ep: int = 8, etp: int = 1
+) -> Diagram:
+    """The same world as dense factors and as expert factors, and what its first node holds."""
+    check_between("gpus_per_node", gpus_per_node, 2, 8)
+    parallel = layout(nodes=nodes, gpus_per_node=gpus_per_node, tp=tp, pp=pp, ep=ep, etp=etp)
+    rows = (
+        ("dense layers", (("tp", tp), ("cp", parallel.cp), ("dp", parallel.dp), ("pp", pp))),
+        ("experts", (("etp", etp), ("ep", ep), ("edp", parallel.edp), ("pp", pp))),
+    )
+    hues = {"etp": "tp", "edp": "dp"}
+    boxes: list[Box] = []
+    for row, (title, factors) in enumerate(rows):
+        y = row * 0.9
+        boxes.append(Box(name=title, lines=(title,), x=0, y=y, width=1.15, height=0.7))
+        for at, (axis, size) in enumerate(factors):
+            boxes.append(Box(
+                name=f"{title} {axis}", lines=(axis.upper(), f"{size}"), x=1.23 + at * 0.78, y=y,
+                width=0.7, height=0.7, role=hues.get(axis, axis) if size > 1 else "neutral",
+            ))  # fmt: skip
+        boxes.append(Box(
+            name=f"{title} world", lines=(f"= {parallel.world_size:,}",), x=4.35, y=y, width=0.7,
+            height=0.7,
+        ))  # fmt: skip
+    across = min(4, gpus_per_node)
+    wide = 5.05 / across
+    for rank in range(gpus_per_node):
+        dense = coordinates_of(parallel.dense, rank)
+        expert = coordinates_of(parallel.expert, rank)
+        boxes.append(Box(
+            name=f"gpu {rank}",
+            lines=(f"GPU {rank}", f"tp {dense['tp']}", f"dp {dense['dp']}", f"ep {expert['ep']}",
+                   f"edp {expert['edp']}"),
+            x=rank % across * wide, y=2.0 + rank // across * 1.55, width=wide - 0.08,
+            height=1.45,
+        ))  # fmt: skip
+    values = {
+        "world_size": Named(parallel.world_size),
+        "dp": Named(parallel.dp),
+        "edp": Named(parallel.edp),
+        "tp": Named(tp),
+        "ep": Named(ep),
+        "pp": Named(pp),
+        "product": Named(tp * ep * parallel.dp * pp),
+    }
+    return Diagram(
+        boxes=tuple(boxes),
+        links=(),
+        width=5.05,
+        height=1.9 + -(-gpus_per_node // across) * 1.55,
+        values=values,
+    )
+
+
+@figure("moe-placement")
+def moe_placement(
+    *,
+    model: str = "deepseek-v3",
+    preset: str = "h100-ndr",
+    sizes: tuple[int, ...] = (8, 16, 32, 64),
+    tokens: int = 4096,
+) -> Table:
+    """All-to-alls of one layer, forward and backward: what leaves the node as EP grows."""
+    node, found = hardware_preset(preset), catalog_model(model)
+    experts = mixture(found)
+    rows: list[tuple[Scalar, ...]] = []
+    values: dict[str, Named] = {"tokens": Named(tokens, "token")}
+    for ep in sizes:
+        within = min(ep, node.gpus_per_node)
+        sent = float(
+            expert_all_to_all_bytes(PASSES, experts.top_k, tokens, found.hidden, BYTES, ep)
+        )
+        share = (ep - within) / (ep - 1)
+        inside = sent * (1 - share) / node.scale_up_bandwidth_bytes_per_s
+        outside = sent * share / node.network_bandwidth_bytes_per_s
+        held = experts_per_rank(experts.count, ep)
+        rows.append((ep, -(-ep // node.gpus_per_node), held, sent, share, inside, outside))
+        values |= {
+            f"ep{ep}_bytes": Named(sent, "B"),
+            f"ep{ep}_share": Named(share),
+            f"ep{ep}_inside_s": Named(inside, "s"),
+            f"ep{ep}_outside_s": Named(outside, "s"),
+        }
+    width = experts.ffn_hidden * (experts.top_k + experts.shared)
+    work = 6 * 3 * found.hidden * width * tokens / node.accelerator.peak_flops_per_s()
+    values["work_s"] = Named(work, "s")
+    columns = (
+        Column(label="EP"),
+        Column(label="nodes"),
+        Column(label="experts per rank"),
+        Column(label="sent per rank", unit="B", spec="si"),
+        Column(label="leaves the node", spec=".0%"),
+        Column(label="NVLink", unit="s", spec="time"),
+        Column(label="NIC", unit="s", spec="time"),
+    )
+    return Table(columns=columns, rows=tuple(rows), values=values)
+
+
+@figure("moe-node-limit")
+def moe_node_limit(
+    *,
+    model: str = "deepseek-v3",
+    nodes: int = 8,
+    limits: tuple[int, ...] = (4, 2),
+    bytes_per_element: float = 2,
+) -> Table:
+    """Copies of a token that cross the network in one dispatch, expected over even routing.
+
+    With one copy per node, the ranks of that node pass it on among themselves.
+    """
+    found = catalog_model(model)
+    experts = mixture(found)
+    if experts.count % nodes:
+        raise InputError("nodes", expected=f"a divisor of {experts.count} experts", got=nodes)
+    away = (nodes - 1) / nodes
+    each = experts.count // nodes
+    cases = [
+        ("every expert", "every_expert", float(experts.top_k)),
+        ("every node", "every_node", expected_groups(experts.count, nodes, experts.top_k)),
+    ]
+    for limit in limits:
+        check_between("limit", limit, 1, nodes)
+        reached = expected_groups(limit * each, limit, experts.top_k)
+        cases.append((f"every node, at most {limit}", f"limit_{limit}", reached))
+    rows: list[tuple[Scalar, ...]] = []
+    values: dict[str, Named] = {"nodes": Named(nodes, "node"), "top_k": Named(experts.top_k)}
+    token = found.hidden * bytes_per_element
+    for title, label, reached in cases:
+        rows.append(
+            (title, reached, experts.top_k / reached, reached * away, reached * away * token)
+        )
+        values |= {
+            f"{label}_copies": Named(reached * away),
+            f"{label}_per_node": Named(experts.top_k / reached),
+            f"{label}_bytes": Named(reached * away * token, "B"),
+        }
+    columns = (
+        Column(label="one copy for"),
+        Column(label="places reached", spec=".2f"),
+        Column(label="experts at each", spec=".2f"),
+        Column(label="copies over the network", spec=".2f"),
+        Column(label="per token", unit="B", spec="si"),
+    )
+    return Table(columns=columns, rows=tuple(rows), values=values)

@@ -1,0 +1,1 @@
+"""What has to fit into a GPU."""

@@ -1,0 +1,191 @@
+"""Where memory goes: parameters by part, activations by tensor and mode, layouts side by side."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from figgen.catalog import model as catalog_model
+from figgen.charts import Axis, Bars, Column, Curves, Named, Rule, Scalar, Table
+from figgen.errors import InputError, check_between
+from figgen.figures.training.step import fullest_bars
+from figgen.models.activations import layer_bytes, layer_tensors
+from figgen.plotting.series import doublings, line, segments
+from figgen.plotting.words import identifier
+from figgen.registry import figure
+from figgen.scenarios.training import training_step
+
+SHOWN = ("gpt-3-175b", "llama-3-8b", "llama-3-405b", "mixtral-8x7b", "deepseek-v3")
+WHERE = {
+    "embeddings": ("embedding", "positions", "head", "extra"),
+    "attention": ("attention",),
+    "feed-forward": ("ffn", "shared_experts"),
+    "experts": ("routed_experts", "router"),
+    "norms": ("norms",),
+}
+
+
+@figure("parameter-parts")
+def parameter_parts(*, models: tuple[str, ...] = SHOWN) -> Bars:
+    """Share of a model's parameters by where they sit."""
+    found = {name: catalog_model(name) for name in models}
+    share = {
+        name: {
+            part: sum(getattr(entry.counts, field) for field in fields) / entry.parameters
+            for part, fields in WHERE.items()
+        }
+        for name, entry in found.items()
+    }
+    values = {
+        f"{identifier(name)}_{identifier(part)}": Named(size)
+        for name, parts in share.items()
+        for part, size in parts.items()
+    }
+    return Bars(
+        labels=tuple(entry.title for entry in found.values()),
+        segments=segments({part: [share[name][part] for name in found] for part in WHERE}),
+        axis=Axis(label="share of all parameters", low=0.0, high=1.0, spec=".0%"),
+        values=values,
+    )
+
+
+MODES = {
+    "everything kept": (1, "recompute=none sequence_parallel=off"),
+    "attention core recomputed": (1, "recompute=selective sequence_parallel=off"),
+    "TP 8": (8, "recompute=none sequence_parallel=off"),
+    "TP 8 with SP": (8, "recompute=none"),
+    "TP 8 with SP, core recomputed": (8, "recompute=selective"),
+    "TP 8 with SP, everything recomputed": (8, "recompute=full"),
+}
+
+
+@figure("activation-modes")
+def activation_modes(*, model: str = "gpt-3-175b") -> Bars:
+    """Bytes that one layer keeps for one sequence, with ever more of it divided or recomputed."""
+    kept = {}
+    for mode, (tp, options) in MODES.items():
+        found = training_step(
+            model=model,
+            sizes=f"nodes=1 gpus_per_node=8 tp={tp}",
+            options=f"{options} flash_attention=off dropout=on",
+        )
+        kept[mode] = layer_bytes(found.setup)
+    first, last = (kept[mode] for mode in ("everything kept", "TP 8 with SP, core recomputed"))
+    keys = ("whole", "core", "tp", "sp", "sp_core", "full")
+    layers = catalog_model(model).layers
+    return Bars(
+        labels=tuple(kept),
+        segments=segments({"one layer": kept.values()}),
+        axis=Axis(label="activations of a layer and sequence", unit="B", low=0.0, spec="bytes"),
+        values={
+            **{key: Named(size, "B") for key, size in zip(keys, kept.values(), strict=True)},
+            "factor": Named(first / last),
+            "all_layers": Named(first * layers, "B"),
+            "layers": Named(layers, "layer"),
+        },
+    )
+
+
+@figure("layer-tensors")
+def layer_tensors_table(*, model: str = "llama-3-70b", tp: int = 8) -> Table:
+    """Every tensor that a layer keeps for backward on one GPU, largest first, and what drops it."""
+    found = training_step(
+        model=model, sizes=f"nodes=1 gpus_per_node=8 tp={tp}", options="flash_attention=off"
+    )
+    tensors = sorted(layer_tensors(found.setup), key=lambda tensor: -tensor.bytes)
+    total = sum(tensor.bytes for tensor in tensors)
+    core = sum(tensor.bytes for tensor in tensors if tensor.core)
+    rows: list[tuple[Scalar, ...]] = [
+        (tensor.name, tensor.bytes, tensor.bytes / total, ", ".join(tensor.modules))
+        for tensor in tensors
+    ]
+    return Table(
+        columns=(
+            Column(label="tensor"),
+            Column(label="bytes per GPU", unit="B", spec="bytes"),
+            Column(label="share", spec=".1%"),
+            Column(label="dropped by recomputing"),
+        ),
+        rows=tuple(rows),
+        values={
+            "tensors": Named(len(tensors)),
+            "total": Named(total, "B"),
+            "core": Named(core, "B"),
+            "core_share": Named(core / total),
+            "rest": Named(total - core, "B"),
+            "tp": Named(tp, "rank"),
+            "sequence": Named(found.setup.sequence, "token"),
+        },
+    )
+
+
+LAYOUTS = {
+    "ZeRO-1, nothing split": ("", "zero_stage=1"),
+    "ZeRO-3": ("", "zero_stage=3"),
+    "TP 8, ZeRO-1": ("tp=8", "zero_stage=1"),
+    "TP 8, PP 4, ZeRO-1": ("tp=8 pp=4", "zero_stage=1"),
+    "TP 8, PP 4, ZeRO-1, full recompute": ("tp=8 pp=4", "zero_stage=1 recompute=full"),
+    "TP 8, CP 2, PP 4, ZeRO-1": ("tp=8 cp=2 pp=4", "zero_stage=1"),
+}
+
+
+@figure("memory-choices")
+def memory_choices(*, model: str = "llama-3-70b", nodes: int = 8) -> Bars:
+    """Memory of the fullest GPU for several ways to lay one model out on the same nodes."""
+    check_between("nodes", nodes, 8, 1024)
+    found = {
+        label: training_step(
+            model=model, sizes=f"nodes={nodes} gpus_per_node=8 {sizes}".strip(), options=options
+        ).memory
+        for label, (sizes, options) in LAYOUTS.items()
+    }
+    bars = fullest_bars(found, ("replicated", "zero3", "tp", "tp_pp", "tp_pp_full", "tp_cp_pp"))
+    return replace(bars, values={**bars.values, "gpus": Named(8 * nodes, "GPU")})
+
+
+RECOMPUTED = {"nothing but the attention core": "selective", "everything": "full"}
+
+
+@figure("memory-by-sequence", explorable=True)
+def memory_by_sequence(
+    *,
+    model: str = "llama-3-70b",
+    sizes: str = "nodes=8 gpus_per_node=8 tp=8 pp=4",
+    longest: int = 131072,
+) -> Curves:
+    """Memory of the fullest GPU over the sequence length, by what is recomputed."""
+    if longest < 4096 or longest & (longest - 1):
+        raise InputError("longest", expected="a power of two, at least 4096", got=longest)
+    lengths = doublings(longest, 2048)
+    lines, capacity = {}, 0.0
+    for label, mode in RECOMPUTED.items():
+        held = []
+        for length in lengths:
+            found = training_step(
+                model=model, sizes=sizes, options=f"sequence={length} recompute={mode}"
+            ).memory
+            held.append(found.fullest.total_bytes)
+            capacity = found.capacity_bytes or 0.0
+        lines[label] = tuple(held)
+    fits = {
+        label: max(
+            (n for n, size in zip(lengths, held, strict=True) if size <= capacity), default=0
+        )
+        for label, held in lines.items()
+    }
+    names = ("selective", "full")
+    return Curves(
+        x=Axis(label="sequence length in tokens", scale="log2", spec=","),
+        y=Axis(label="memory of the fullest GPU", unit="B", scale="log10", low=1e10),
+        series=tuple(
+            line(f"recompute {label}", map(float, lengths), held, index)
+            for index, (label, held) in enumerate(lines.items())
+        ),
+        rules=(Rule(axis="y", at=capacity, label="capacity"),),
+        values={
+            "capacity": Named(capacity, "B"),
+            **{f"{name}_fits": Named(fits[label], "token")
+               for name, label in zip(names, lines, strict=True)},
+            **{f"{name}_first": Named(lines[label][0], "B")
+               for name, label in zip(names, lines, strict=True)},
+        },
+    )  # fmt: skip

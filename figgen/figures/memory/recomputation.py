@@ -1,0 +1,124 @@
+"""What recomputing parts of a layer saves and costs, and how DeepSeek-V3 came to fit."""
+
+from __future__ import annotations
+
+from figgen.charts import Bars, Column, Named, Scalar, Table
+from figgen.figures.training.step import fullest_bars
+from figgen.models.activations import layer_bytes, peak_activation_bytes
+from figgen.models.recomputation import MODULES
+from figgen.models.stage_layers import StageShare
+from figgen.models.stage_work import stage_work
+from figgen.models.training_setup import TrainingSetup
+from figgen.registry import figure
+from figgen.scenarios.training import training_step
+
+
+@figure("recompute-modules")
+def recompute_modules(*, model: str = "deepseek-v3", ep: int = 64) -> Table:
+    """For each module: bytes that one layer and sequence keep less, and products run again.
+
+    Of a mixture of experts, or of a dense layer where the model has no other; FlashAttention
+    stores no scores.
+    """
+    sizes = f"nodes={max(1, ep // 8)} gpus_per_node={min(8, ep)} ep={ep}"
+
+    def found(recompute: str) -> TrainingSetup:
+        return training_step(model=model, sizes=sizes, options=f"recompute={recompute}").setup
+
+    plain = found("none")
+    experts = plain.shape.experts is not None
+    one = StageShare(0, 1, int(experts), embedding=False, head=False)
+    whole, forward = layer_bytes(plain, experts=experts), stage_work(plain, one).forward
+    rows: list[tuple[Scalar, ...]] = []
+    values: dict[str, Named] = {}
+    for name, said in [*MODULES.items(), ("full", "the whole layer")]:
+        setup = found(name)
+        saved = whole - layer_bytes(setup, experts=experts)
+        again = stage_work(setup, one).recomputed / forward
+        if saved:
+            rows.append((name, said, saved, saved / whole, again))
+            values |= {name: Named(saved, "B"), f"{name}_share": Named(saved / whole)}
+            values[f"{name}_again"] = Named(again)
+    rows.sort(key=lambda row: float(row[2]))
+    columns = (
+        Column(label="module"),
+        Column(label="what is made again"),
+        Column(label="saved per layer", unit="B", spec="bytes"),
+        Column(label="of what it keeps", spec=".1%"),
+        Column(label="of its forward again", spec=".1%"),
+    )
+    values |= {"kept": Named(whole, "B"), "sequence": Named(plain.sequence, "token")}
+    return Table(columns=columns, rows=tuple(rows), values=values | {"modules": Named(len(rows))})
+
+
+PRINTED = (
+    ("activations, all kept", "16-bit", "", 131.0),
+    ("gates before the down-projection", "16-bit", "moe_gate", 26.3),
+    ("latent up-projections", "16-bit", "mla_up_proj", 30.4),
+    ("SwiGLU of experts, in FP8", "fp8", "moe_act", 3.8),
+    ("norms, in FP8", "fp8", "layernorm", 8.2),
+    ("FP8 inputs of products", "fp8", "", 16),
+)
+"""GiB of Yan et al. 2026, arXiv:2603.07685, tables 3 and 4 and section 4.1."""
+
+
+@figure("recompute-published")
+def recompute_published() -> Table:
+    """Activations of DeepSeek-V3 under Megatron-LM and what saves them, as printed and computed.
+
+    The third of four pipeline ranks, whose chunks hold four layers each: its sums are the printed
+    ones.
+    """
+
+    def held(recompute: str, activations: str) -> float:
+        step = training_step(
+            model="deepseek-v3",
+            sizes="nodes=64 gpus_per_node=4 pp=4 ep=64",
+            options="schedule=interleaved-1f1b chunks=4 microbatches=32 accelerator=gb200-nvl72 "
+            f"recompute={recompute or 'none'} activations={activations}",
+        )
+        return peak_activation_bytes(step.setup)[2]
+
+    rows: list[tuple[Scalar, ...]] = []
+    for said, activations, module, printed in PRINTED:
+        size = held(module, activations)
+        if module:
+            size = held("", activations) - size
+        elif activations != "16-bit":
+            size = held("", "16-bit") - size
+        rows.append((said, size, printed * 2**30, size / (printed * 2**30) - 1))
+    columns = (
+        Column(label="what"),
+        Column(label="computed", unit="B", spec="gib"),
+        Column(label="printed", unit="B", spec="gib"),
+        Column(label="difference", spec="+.1%"),
+    )
+    return Table(
+        columns=columns,
+        rows=tuple(rows),
+        values={
+            "activations": Named(float(rows[0][1]), "B"),
+            "largest": Named(max(abs(float(row[3])) for row in rows)),
+            "rows": Named(len(rows)),
+        },
+    )
+
+
+LADDER = {
+    "everything kept, in 16 bits": "recompute=none activations=16-bit recipe=mcore18",
+    "gates in the experts": "recompute=moe_gate activations=16-bit recipe=mcore18",
+    "norms, up-projections, SwiGLU again": "activations=16-bit recipe=mcore18",
+    "activations in 8 bits": "recipe=mcore18",
+    "moments in 16 bits": "",
+}
+"""Each line has what those above it have."""
+
+
+@figure("recompute-ladder")
+def recompute_ladder(*, preset: str = "deepseek-v3") -> Bars:
+    """Memory of the fullest GPU of a run as one measure after the other is taken."""
+    found = {
+        label: training_step(preset=preset, options=options).memory
+        for label, options in LADDER.items()
+    }
+    return fullest_bars(found, ("kept", "gates", "again", "eight_bit", "all"))

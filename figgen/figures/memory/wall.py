@@ -1,0 +1,213 @@
+"""What training keeps beside the weights, and how fast each part of a machine can be reached."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from figgen.catalog import HardwarePreset, accelerator, hardware_preset, link, model
+from figgen.charts import (
+    Axis,
+    Bars,
+    Box,
+    Column,
+    Diagram,
+    Link,
+    Named,
+    Rule,
+    Scalar,
+    Table,
+)
+from figgen.errors import check_between
+from figgen.formulas.scale_and_state import gpus_to_hold
+from figgen.models.recipes import RECIPES
+from figgen.models.recipes import recipe as named_recipe
+from figgen.plotting.series import segments
+from figgen.plotting.words import identifier
+from figgen.registry import figure
+from figgen.units import format_quantity
+
+PARTS = {
+    "weights": "weight_bytes",
+    "gradients": "gradient_bytes",
+    "optimizer state": "optimizer_bytes",
+}
+
+
+@figure("state-by-recipe")
+def state_by_recipe(*, parameters: float = 7e9, memory: str = "h100-sxm-80gb") -> Bars:
+    """Bytes of weights, gradients and optimizer state of a model, by recipe."""
+    check_between("parameters", parameters, 1, 1e14)
+    recipes = tuple(RECIPES.values())
+    capacity = accelerator(memory).hbm_bytes
+    totals = {entry.name: parameters * entry.total_bytes for entry in recipes}
+    most = max(totals.values())
+    return Bars(
+        labels=tuple(f"{entry.name}: {entry.label}" for entry in recipes),
+        segments=segments(
+            {
+                part: [parameters * getattr(entry, field) for entry in recipes]
+                for part, field in PARTS.items()
+            }
+        ),
+        axis=Axis(label="bytes before activations", unit="B", low=0.0),
+        # For a few parameters the line would push the bars into the axis.
+        rules=(Rule(axis="x", at=capacity, label="one GPU"),) if capacity < 2 * most else (),
+        values={
+            "parameters": Named(parameters, "param"),
+            "capacity": Named(capacity, "B"),
+            "least": Named(min(totals.values()), "B"),
+            "most": Named(most, "B"),
+            "weights": Named(2 * parameters, "B"),
+            **{f"{name}_total": Named(total, "B") for name, total in totals.items()},
+        },
+    )
+
+
+HELD = ("gpt-2-xl", "llama-2-7b", "llama-1-65b", "llama-3-70b", "gpt-3-175b", "llama-3-405b",
+        "palm-540b")  # fmt: skip
+
+
+@figure("gpus-to-hold")
+def gpus_to_hold_table(
+    *, recipe: str = "mcore18", memory: str = "h100-sxm-80gb", usable: float = 0.8
+) -> Table:
+    """Models with their weights and training state, and the GPUs that hold each."""
+    per_param = named_recipe(recipe).total_bytes
+    capacity = accelerator(memory).hbm_bytes
+    rows: list[tuple[Scalar, ...]] = []
+    values: dict[str, Named] = {"usable": Named(usable), "bytes_per_param": Named(per_param, "B")}
+    for name in HELD:
+        found = model(name)
+        n = found.parameters
+        serve, train = (
+            int(gpus_to_hold(n, each, capacity, share))
+            for each, share in ((2, 1), (per_param, usable))
+        )
+        rows.append((found.title, n, 2 * n, serve, per_param * n, train))
+        key = identifier(name)
+        values |= {
+            f"{key}_state": Named(per_param * n, "B"),
+            f"{key}_gpus": Named(train, "GPU"),
+            f"{key}_weight_gpus": Named(serve, "GPU"),
+        }
+    return Table(
+        columns=(
+            Column(label="model"),
+            Column(label="parameters", unit="param", spec="si"),
+            Column(label="16-bit weights", unit="B", spec="si"),
+            Column(label="GPUs for the weights alone", spec="d"),
+            Column(label="training state", unit="B", spec="si"),
+            Column(label=f"GPUs, {usable:.0%} usable", spec="d"),
+        ),
+        rows=tuple(rows),
+        values=values,
+    )
+
+
+GENERATIONS = {
+    "a100-hdr": "A100 with HDR",
+    "h100-ndr": "H100 with NDR",
+    "b200-xdr": "B200 with XDR",
+}
+PCIE = {"a100-hdr": "pcie4-x16", "h100-ndr": "pcie5-x16", "b200-xdr": "pcie5-x16"}
+
+
+def reach(preset: str) -> dict[str, float]:
+    """Bytes/s per direction and GPU from the GPU to its memory and past it, fastest first."""
+    node = hardware_preset(preset)
+    return {
+        "HBM": node.accelerator.hbm_bandwidth_bytes_per_s,
+        "NVLink": node.scale_up_bandwidth_bytes_per_s,
+        "PCIe": link(PCIE[preset]).bandwidth.value,
+        "InfiniBand": node.network_bandwidth_bytes_per_s,
+    }
+
+
+@figure("bandwidth-ladder")
+def bandwidth_ladder() -> Bars:
+    """Memory, NVLink, PCIe and network of three generations, per GPU and direction."""
+    reached = {name: reach(name) for name in GENERATIONS}
+    levels = tuple(next(iter(reached.values())))
+    values: dict[str, Named] = {}
+    for name, speeds in reached.items():
+        key = name.partition("-")[0]
+        values[f"{key}_ratio"] = Named(speeds["NVLink"] / speeds["InfiniBand"])
+        values[f"{key}_span"] = Named(speeds["HBM"] / speeds["InfiniBand"])
+        values |= {f"{key}_{level.lower()}": Named(speeds[level], "B/s") for level in levels}
+    return Bars(
+        labels=levels,
+        segments=segments({GENERATIONS[name]: speeds.values() for name, speeds in reached.items()}),
+        axis=Axis(label="bandwidth per GPU and direction", unit="B/s", scale="log10", low=1e10),
+        stacked=False,
+        values=values,
+    )
+
+
+GPUS_DRAWN, WIDE, TALL = 4, 5.1, 8.0
+"""Columns of GPUs in the picture of a machine, and its size, as wide as a phone."""
+
+
+@figure("machine-levels")
+def machine_levels(*, preset: str = "h100-ndr") -> Diagram:
+    """Two nodes of GPUs around their switch, one NIC for each GPU, and the fabric between them."""
+    node = hardware_preset(preset)
+    inside, outside = (
+        format_quantity(speed, "B/s", "si")
+        for speed in (node.scale_up_bandwidth_bytes_per_s, node.network_bandwidth_bytes_per_s)
+    )
+    links: list[Link] = []
+    for n in range(2):
+        for g in range(GPUS_DRAWN):
+            way = (f"switch {n}", f"GPU {n}.{g}", f"NIC {n}.{g}", "fabric")
+            said = ("", "", "") if g else (inside, "", outside)
+            links += [
+                Link(source=a, target=b, both_ways=True, label=label)
+                for (a, b), label in zip(pairwise(way), said, strict=True)
+            ]
+    fabric = Box(name="fabric", lines=("network fabric",), x=0.0, y=TALL / 2 - 0.25, width=WIDE,
+                 height=0.5)  # fmt: skip
+    return Diagram(
+        boxes=(*_node(0, node.gpus_per_node), fabric, *_node(1, node.gpus_per_node)),
+        links=tuple(links),
+        width=WIDE,
+        height=TALL,
+        values=_speeds(node),
+    )
+
+
+def _node(n: int, gpus: int) -> list[Box]:
+    """The frame of a node, its switch, and the first GPUs and the last with their NICs.
+
+    The second node is the mirror image of the first, below the fabric.
+    """
+
+    def box(
+        name: str, said: tuple[str, ...], x: float, y: float, width: float, height: float,
+        frame: bool = False,
+    ) -> Box:  # fmt: skip
+        top = TALL - y - height if n else y
+        return Box(name=name, lines=said, x=x, y=top, width=width, height=height, frame=frame)
+
+    switch = (f"NVSwitch of node {n}, {gpus} GPUs",)
+    boxes = [
+        box(f"node {n}", (), 0.0, 0.0, WIDE, 2.95, frame=True),
+        box(f"switch {n}", switch, 0.2, 0.2, WIDE - 0.4, 0.5),
+    ]
+    for g in range(GPUS_DRAWN):
+        gpu, nic = (f"GPU {gpus - 1 if g == GPUS_DRAWN - 1 else g}", "NIC")
+        if g == GPUS_DRAWN - 2:
+            gpu = nic = "…"
+        for name, said, y, height in (("GPU", gpu, 1.25, 0.5), ("NIC", nic, 2.2, 0.5)):
+            boxes.append(box(f"{name} {n}.{g}", (said,), 0.2 + 1.2 * g, y, 1.1, height))
+    return boxes
+
+
+def _speeds(node: HardwarePreset) -> dict[str, Named]:
+    return {
+        "gpus_per_node": Named(node.gpus_per_node, "GPU"),
+        "hbm": Named(node.accelerator.hbm_bandwidth_bytes_per_s, "B/s"),
+        "scale_up": Named(node.scale_up_bandwidth_bytes_per_s, "B/s"),
+        "network": Named(node.network_bandwidth_bytes_per_s, "B/s"),
+        "ratio": Named(node.scale_up_bandwidth_bytes_per_s / node.network_bandwidth_bytes_per_s),
+        "peak": Named(node.accelerator.peak_flops_per_s("bf16"), "FLOP/s"),
+    }

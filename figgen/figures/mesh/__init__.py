@@ -1,0 +1,1 @@
+"""Which rank sits where: grids, groups, orders and placement."""

@@ -1,0 +1,75 @@
+"""Rank orders of frameworks side by side, and layouts that are refused with a way out."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from figgen.charts import Column, Named, Table
+from figgen.errors import InputError
+from figgen.models.frameworks import CONVENTIONS
+from figgen.models.layout import layout
+from figgen.models.mesh import groups
+from figgen.models.placement import warnings
+from figgen.plotting.words import identifier, ranks_words
+from figgen.registry import figure
+from figgen.scenarios.layouts import coordinates, laid_out, written_sizes
+
+
+@figure("framework-orders")
+def framework_orders(*, sizes: str, orders: tuple[str, ...] = ()) -> Table:
+    """One layout in the rank order of every framework, and how many ranks move from Megatron's.
+
+    A rank has moved when its dense coordinates, and so the shard that it holds, are others.
+    """
+    names = orders or tuple(CONVENTIONS)
+    world = np.arange(laid_out(sizes=sizes).world_size)
+    usual = coordinates(laid_out(sizes=sizes), world)[1][:, :4]
+    rows = []
+    values = {"world_size": Named(len(world))}
+    for name in names:
+        parallel = laid_out(sizes=sizes, order=name)
+        here = coordinates(parallel, world)[1][:, :4]
+        moved = int((here != usual).any(axis=1).sum())
+        first = {axis: ranks_words(groups(parallel.dense, axis)[0]) for axis in ("dp", "pp")}
+        known = parallel.convention
+        rows.append((known.label, " ".join(known.order), first["dp"], first["pp"], moved))
+        values[f"{identifier(name)}_moved"] = Named(moved)
+    heads = ("framework", "order, fastest first", "DP group of rank 0", "PP group of rank 0")
+    return Table(
+        columns=(*(Column(label=head) for head in heads), Column(label="ranks moved")),
+        rows=tuple(rows),
+        values=values,
+    )
+
+
+@figure("layout-checks")
+def layout_checks(*, asked: tuple[str, ...]) -> Table:
+    """What does not fit, why, and the nearest sizes that do; and what fits but will be slow.
+
+    Each text is sizes as a `sizes:` text writes them, optionally with `order=NAME` at its end.
+    Raises InputError for sizes that fit without a warning: there is nothing to say of them.
+    """
+    rows = tuple(_verdict(text) for text in asked)
+    heads = ("asked for", "verdict", "because", "nearest that fit")
+    return Table(
+        columns=tuple(Column(label=head) for head in heads),
+        rows=rows,
+        values={
+            "rows": Named(len(rows)),
+            "refused": Named(sum(row[1] == "refused" for row in rows)),
+        },
+    )
+
+
+def _verdict(text: str) -> tuple[str, str, str, str]:
+    sizes, _, order = text.partition(" order=")
+    try:
+        parallel = layout(**written_sizes(sizes), order=order or "megatron")
+    except InputError as error:
+        got = "" if error.got is None else f", got {error.got}"
+        reason = f"{error.what}: expected {error.expected}{got}"
+        return text, "refused", reason, " or ".join(error.nearest)
+    found = warnings(parallel)
+    if not found:
+        raise InputError(f"layout {text!r}", expected="one that is refused or warned of")
+    return text, "fits, but slow", "; ".join(found), ""

@@ -1,0 +1,265 @@
+"""Where things sit: the cube of three axes, the tree of its groups, rails, and jobs on nodes."""
+
+from __future__ import annotations
+
+from figgen.charts import Box, Diagram, Link, Named, Scalar
+from figgen.errors import InputError, check_between, check_equal_lengths
+from figgen.models.layout import ParallelLayout, mesh_of
+from figgen.models.mesh import axis_size, coordinates_of, groups, rank_of
+from figgen.models.placement import communicator
+from figgen.plotting.words import hue, identifier, label_of, ranks_words
+from figgen.registry import figure
+from figgen.scenarios.layouts import laid_out
+
+WIDTH, HEIGHT, ROW = 0.86, 0.86, 1.2
+MOST_ACROSS = 5
+FULL = 10.0
+"""Grid units of the column's width."""
+
+
+def _place(parallel: ParallelLayout, **indices: int) -> int:
+    """Rank at the given indices, 0 along all other axes."""
+    return rank_of(parallel.dense, {name: indices.get(name, 0) for name in parallel.dense.names})
+
+
+def order_words(parallel: ParallelLayout) -> str:
+    """The dense axes larger than 1, fastest first: "TP DP PP"."""
+    mesh = parallel.dense
+    return " ".join(axis.upper() for axis in mesh.names if axis_size(mesh, axis) > 1)
+
+
+def _axis_values(parallel: ParallelLayout) -> dict[str, Named]:
+    values: dict[str, Scalar] = {"world_size": parallel.world_size, "nodes": parallel.nodes}
+    for axis in ("tp", "dp", "pp"):
+        found = communicator(parallel, axis)
+        values |= {
+            axis: found.size,
+            f"{axis}_groups": found.group_count,
+            f"{axis}_stride": found.stride or 0,
+            f"{axis}_nodes": found.nodes_touched_max,
+            f"{axis}_first": ranks_words(groups(parallel.dense, axis)[0]),
+        }
+    return {name: Named(value) for name, value in values.items()}
+
+
+@figure("parallel-cube")
+def parallel_cube(*, sizes: str, order: str = "megatron") -> Diagram:
+    """Stages across, replicas down, and in every box the tensor-parallel group that is the depth.
+
+    Raises InputError for more than five stages or replicas, and for a context axis.
+    """
+    parallel = laid_out(sizes=sizes, order=order)
+    check_between("pp", parallel.pp, 1, MOST_ACROSS)
+    check_between("dp", parallel.dp, 1, MOST_ACROSS)
+    check_between("cp", parallel.cp, 1, 1)
+    left, step = 1.0, WIDTH + 0.22
+    boxes = [
+        Box(name=f"replica {d}", lines=(f"replica {d}",), x=0, y=0.75 + d * ROW,
+            width=0.85, height=HEIGHT, role="dp")
+        for d in range(parallel.dp)
+    ] + [
+        Box(name=f"stage {p}", lines=(f"stage {p}",), x=left + p * step, y=0,
+            width=WIDTH, height=0.45, role="pp")
+        for p in range(parallel.pp)
+    ]  # fmt: skip
+    links = []
+    for d in range(parallel.dp):
+        for p in range(parallel.pp):
+            first, last = (_place(parallel, tp=t, dp=d, pp=p) for t in (0, parallel.tp - 1))
+            node = first // parallel.gpus_per_node
+            boxes.append(
+                Box(name=f"{d}.{p}", lines=("ranks", f"{first}–{last}", f"node {node}"),
+                    x=left + p * step, y=0.75 + d * ROW, width=WIDTH, height=HEIGHT, role="tp")
+            )  # fmt: skip
+            if p:
+                links.append(Link(source=f"{d}.{p - 1}", target=f"{d}.{p}", role="pp"))
+            if d:
+                links.append(
+                    Link(source=f"{d - 1}.{p}", target=f"{d}.{p}", role="dp", both_ways=True)
+                )
+    return Diagram(
+        boxes=tuple(boxes), links=tuple(links), width=left + parallel.pp * step - 0.22,
+        height=0.75 + parallel.dp * ROW - (ROW - HEIGHT), values=_axis_values(parallel),
+    )  # fmt: skip
+
+
+@figure("rank-cube")
+def rank_cube(*, orders: tuple[str, ...] = ("megatron", "megatron-tp-pp-dp")) -> Diagram:
+    """Eight GPUs as TP 2 · DP 2 · PP 2, one cube for each order: TP across, PP down, DP back."""
+    check_between("number of orders", len(orders), 1, 2)
+    boxes: list[Box] = []
+    links: list[Link] = []
+    values: dict[str, Named] = {}
+    for at, order in enumerate(orders):
+        parallel = laid_out(sizes="nodes=1 gpus_per_node=8 tp=2 pp=2", order=order)
+        left = at * 5.3
+        title = f"{order_words(parallel)}, fastest first"
+        boxes.append(
+            Box(name=f"order {at}", lines=(title,), x=left, y=0, width=4.7, height=4.0, frame=True)
+        )
+        for rank in range(8):
+            place = coordinates_of(parallel.dense, rank)
+            boxes.append(
+                Box(name=f"{at}.{rank}", lines=(f"rank {rank}",), x=_across(left, place),
+                    y=0.5 + 1.95 * place["pp"] + 0.85 * (1 - place["dp"]), width=0.98,
+                    height=0.5)
+            )  # fmt: skip
+        for axis in ("tp", "pp", "dp"):
+            members = groups(parallel.dense, axis)
+            links += [
+                Link(source=f"{at}.{low}", target=f"{at}.{high}", role=axis, both_ways=axis != "pp")
+                for low, high in members
+            ]
+            key = f"{axis}_{at}"
+            values[key] = Named(" ".join(ranks_words(group) for group in members))
+    return Diagram(
+        boxes=tuple(boxes), links=tuple(links), width=len(orders) * 5.3 - 0.6, height=4.0,
+        values=values,
+    )  # fmt: skip
+
+
+def _across(left: float, place: dict[str, int]) -> float:
+    return left + 0.15 + 2.35 * place["tp"] + 1.15 * place["dp"]
+
+
+@figure("group-tree")
+def group_tree(
+    *,
+    sizes: str,
+    order: str = "megatron",
+    communicators: tuple[str, ...] = ("tp", "cp", "dp", "pp", "tp-pp"),
+) -> Diagram:
+    """The process groups of a world as a framework makes them, and those that rank 0 is in."""
+    check_between("number of communicators", len(communicators), 1, MOST_ACROSS)
+    parallel = laid_out(sizes=sizes, order=order)
+    wide = FULL / len(communicators)
+    boxes = [
+        Box(name="world", lines=(f"world: {parallel.world_size} ranks", order_words(parallel)),
+            x=FULL / 2 - 1.8, y=0, width=3.6, height=0.75)
+    ]  # fmt: skip
+    links = []
+    values = {"world_size": Named(parallel.world_size)}
+    for at, name in enumerate(communicators):
+        found = communicator(parallel, name)
+        stride = "alone" if found.size == 1 else f"stride {found.stride or 'varies'}"
+        members = groups(mesh_of(parallel, name), name)[0]
+        several = "node" if found.nodes_touched_max == 1 else "nodes"
+        counted = f"{found.group_count} groups of {found.size}"
+        own = (ranks_words(members), f"{found.nodes_touched_max} {several}")
+        for row, (key, lines) in enumerate(
+            ((name, (label_of(name), counted, stride)), (f"{name} of 0", ("with rank 0", *own)))
+        ):
+            boxes.append(
+                Box(name=key, lines=lines, x=at * wide + 0.06, y=1.3 + row * 1.55,
+                    width=wide - 0.12, height=1.05, role=hue(name))
+            )  # fmt: skip
+        links += [
+            Link(source="world", target=name, role=hue(name)),
+            Link(source=name, target=f"{name} of 0", role=hue(name)),
+        ]
+        said = identifier(name)
+        values |= {
+            f"{said}_groups": Named(found.group_count),
+            f"{said}_size": Named(found.size),
+            f"{said}_nodes": Named(found.nodes_touched_max),
+            f"{said}_first": Named(ranks_words(members)),
+        }
+    return Diagram(boxes=tuple(boxes), links=tuple(links), width=FULL, height=3.9, values=values)
+
+
+@figure("rail-fabric")
+def rail_fabric(*, nodes: int = 4, gpus_per_node: int = 8, rank: int = 2) -> Diagram:
+    """A leaf switch for each local rank of all nodes; the ranks on the rail of `rank` stand out."""
+    check_between("nodes", nodes, 2, 6)
+    check_between("gpus_per_node", gpus_per_node, 2, 8)
+    check_between("rank", rank, 0, nodes * gpus_per_node - 1)
+    left, wide = 0.8, 0.54
+    right = left + gpus_per_node * wide
+    rail = rank % gpus_per_node
+    boxes = [
+        Box(name="spine", lines=("spine switches",), x=left, y=0, width=right - left, height=0.5)
+    ]
+    links = []
+    bottom = 1.75 + nodes * 0.75
+    for local in range(gpus_per_node):
+        role = "dp" if local == rail else "neutral"
+        x = left + local * wide
+        boxes.append(
+            Box(name=f"leaf {local}", lines=("leaf", f"{local}"), x=x, y=1.0, width=wide - 0.04,
+                height=bottom - 1.0, frame=True, role=role)
+        )  # fmt: skip
+        links.append(Link(source="spine", target=f"leaf {local}", both_ways=True))
+        boxes += [
+            Box(name=f"rank {node * gpus_per_node + local}",
+                lines=(f"{node * gpus_per_node + local}",), x=x + 0.05,
+                y=1.65 + node * 0.75, width=wide - 0.14, height=0.5, role=role)
+            for node in range(nodes)
+        ]  # fmt: skip
+    boxes += [
+        Box(name=f"node {node}", lines=(f"node {node}",), x=0, y=1.65 + node * 0.75,
+            width=left - 0.1, height=0.5)
+        for node in range(nodes)
+    ]  # fmt: skip
+    on_rail = tuple(node * gpus_per_node + rail for node in range(nodes))
+    values = {
+        "rail": Named(rail),
+        "ranks": Named(ranks_words(on_rail)),
+        "nodes": Named(nodes),
+        "rails": Named(gpus_per_node),
+    }
+    return Diagram(
+        boxes=tuple(boxes), links=tuple(links), width=right, height=bottom, values=values
+    )
+
+
+@figure("fragmentation")
+def fragmentation(
+    *, placements: tuple[str, ...], titles: tuple[str, ...], wanted: int = 4
+) -> Diagram:
+    """Jobs on the GPUs of equal nodes, a letter each and a point for a free GPU: "AA.. BBBB".
+
+    `wanted` is the tensor-parallel group that is to be placed next.
+    """
+    check_equal_lengths(placements=placements, titles=titles)
+    boxes: list[Box] = []
+    values: dict[str, Named] = {"wanted": Named(wanted)}
+    for row, (placement, title) in enumerate(zip(placements, titles, strict=True)):
+        nodes = placement.split()
+        widths = {len(node) for node in nodes}
+        if len(widths) != 1 or not nodes:
+            raise InputError("placement", expected="nodes of equal width", got=placement)
+        y = row * 1.75
+        boxes += _nodes(nodes, row, y, title)
+        free = [node.count(".") for node in nodes]
+        jobs = sorted(set(placement) - set(". "))
+        split = [job for job in jobs if sum(job in node for node in nodes) > 1]
+        values |= {
+            f"free_{row}": Named(sum(free)),
+            f"largest_{row}": Named(max(free)),
+            f"fits_{row}": Named("fits" if max(free) >= wanted else "does not fit"),
+            f"split_{row}": Named(len(split)),
+        }
+    return Diagram(
+        boxes=tuple(boxes), links=(), width=FULL, height=len(placements) * 1.75 - 0.1, values=values
+    )
+
+
+def _nodes(nodes: list[str], row: int, y: float, title: str) -> list[Box]:
+    """The frames of one placement and a box for every GPU."""
+    across = FULL / len(nodes)
+    cell = (across - 0.3) / len(nodes[0])
+    boxes = []
+    for at, node in enumerate(nodes):
+        left = at * across
+        head = f"{title}: node {at}"
+        boxes.append(
+            Box(name=f"{row}.{at}", lines=(head,), x=left, y=y, width=across - 0.1, height=1.45,
+                frame=True)
+        )  # fmt: skip
+        boxes += [
+            Box(name=f"{row}.{at}.{gpu}", lines=("free",) if job == "." else (job,),
+                x=left + 0.1 + gpu * cell, y=y + 0.55, width=cell - 0.05, height=0.65,
+                role="idle" if job == "." else f"series-{ord(job) - ord('A') + 1}")
+            for gpu, job in enumerate(node)
+        ]  # fmt: skip
+    return boxes

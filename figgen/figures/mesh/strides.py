@@ -1,0 +1,102 @@
+"""The nested loop behind a rank: one row of blocks per axis, each a part of the one above."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from figgen.charts import Box, Diagram, Link, Named
+from figgen.models.layout import ParallelLayout
+from figgen.models.mesh import RankMesh, axis_size, axis_stride, coordinates_of
+from figgen.plotting.words import hue
+from figgen.registry import figure
+from figgen.scenarios.layouts import laid_out
+
+ROW, HEIGHT, LEFT, ACROSS = 1.15, 0.7, 1.6, 8.4
+MOST_BOXES = 8
+
+
+@figure("rank-strides", about=laid_out)
+def rank_strides(
+    parallel: ParallelLayout,
+    *,
+    rank: int,
+    grid: Literal["dense", "expert"] = "dense",
+) -> Diagram:
+    """How a rank is found: the slowest axis first, each index times its stride added up."""
+    mesh = parallel.expert if grid == "expert" else parallel.dense
+    place = coordinates_of(mesh, rank)
+    axes = [axis for axis in reversed(mesh.names) if axis_size(mesh, axis) > 1]
+    boxes: list[Box] = []
+    links: list[Link] = []
+    start = 0
+    for row, axis in enumerate(axes):
+        boxes += _row(mesh, axis, place[axis], start, row)
+        start += place[axis] * axis_stride(mesh, axis)
+        if row:
+            above = axes[row - 1]
+            links.append(_step(f"{above} {place[above]}", f"{axis} {place[axis]}", axis))
+    boxes.append(_sum(mesh, axes, place, rank))
+    links.append(_step(f"{axes[-1]} {place[axes[-1]]}", "sum", axes[-1]))
+    values = {"rank": Named(rank), "world_size": Named(mesh.world_size)}
+    values |= {f"{axis}_index": Named(index) for axis, index in place.items()}
+    values |= {f"{axis}_stride": Named(axis_stride(mesh, axis)) for axis in mesh.names}
+    height = ROW * len(axes) + HEIGHT
+    return Diagram(
+        boxes=tuple(boxes), links=tuple(links), width=LEFT + ACROSS, height=height, values=values
+    )
+
+
+def _step(source: str, target: str, axis: str) -> Link:
+    return Link(source=source, target=target, role=hue(axis))
+
+
+def _row(mesh: RankMesh, axis: str, index: int, start: int, row: int) -> list[Box]:
+    """The name of an axis and its blocks of ranks, of which the one at `index` is taken."""
+    size, stride = axis_size(mesh, axis), axis_stride(mesh, axis)
+    shown = _shown(size, index)
+    width = ACROSS / len(shown)
+    y = row * ROW
+    name = Box(
+        name=axis, lines=(f"{axis} 0 … {size - 1}", f"stride {stride}"),
+        x=0, y=y, width=LEFT - 0.15, height=HEIGHT, role=hue(axis),
+    )  # fmt: skip
+    blocks = [
+        Box(
+            name=f"{axis} {at}" if at is not None else f"{axis} …{place}",
+            lines=_lines(axis, at, start, stride, wide=len(shown) <= MOST_BOXES // 2),
+            x=LEFT + place * width, y=y, width=width - 0.08, height=HEIGHT,
+            role=hue(axis) if at == index else "neutral",
+        )
+        for place, at in enumerate(shown)
+    ]  # fmt: skip
+    return [name, *blocks]
+
+
+def _lines(axis: str, at: int | None, start: int, stride: int, *, wide: bool) -> tuple[str, ...]:
+    if at is None:
+        return ("…",)
+    low, high = start + at * stride, start + (at + 1) * stride - 1
+    ranks = f"{low}" if low == high else f"{low}–{high}"
+    return (f"{axis} {at}", f"ranks {ranks}" if wide and low != high else ranks)
+
+
+def _shown(size: int, index: int) -> list[int | None]:
+    """Indices to draw: all of a short axis, else the ends, the one taken, and dots between."""
+    if size <= MOST_BOXES:
+        return list(range(size))
+    kept = sorted({0, 1, index - 1, index, index + 1, size - 1} & set(range(size)))
+    shown: list[int | None] = []
+    for at in kept:
+        if shown and at - 1 not in shown:
+            shown.append(None)
+        shown.append(at)
+    return shown
+
+
+def _sum(mesh: RankMesh, axes: list[str], place: dict[str, int], rank: int) -> Box:
+    terms = " + ".join(f"{place[axis]}·{axis_stride(mesh, axis)}" for axis in reversed(axes))
+    names = " + ".join(f"{axis}·{axis_stride(mesh, axis)}" for axis in reversed(axes))
+    return Box(
+        name="sum", lines=(f"rank = {names}", f"{terms} = {rank}"),
+        x=LEFT, y=len(axes) * ROW, width=ACROSS - 0.08, height=HEIGHT, role="neutral",
+    )  # fmt: skip

@@ -1,0 +1,175 @@
+"""What placement costs: which groups leave their node, and how many bytes that sends where."""
+
+from __future__ import annotations
+
+from figgen import catalog
+from figgen.charts import Axis, Bars, Column, Named, Table
+from figgen.errors import InputError
+from figgen.figures.mesh.grids import shown_communicators
+from figgen.models.axis_traffic import axis_traffic, between_nodes
+from figgen.models.layout import ParallelLayout, mesh_of
+from figgen.models.nic_load import nic_bytes
+from figgen.models.placement import communicator
+from figgen.models.recipes import Recipe
+from figgen.models.training_setup import TrainingSetup
+from figgen.plotting.series import segments
+from figgen.plotting.words import hue, identifier, label_of
+from figgen.registry import figure
+from figgen.scenarios.layouts import laid_out
+
+CROSSINGS = (
+    Column(label="groups of"),
+    Column(label="GPUs each"),
+    Column(label="groups"),
+    Column(label="nodes each"),
+    Column(label="that cross"),
+    Column(label="links between nodes", spec=".0%"),
+    Column(label="sent per NIC", unit="B", spec="si"),
+)
+TRAFFIC = (
+    Column(label="groups of"),
+    Column(label="collective"),
+    Column(label="per step", spec=","),
+    Column(label="buffer", unit="B", spec="si"),
+    Column(label="sent per GPU", unit="B", spec="si"),
+    Column(label="link"),
+    Column(label="time", unit="s", spec="time"),
+)
+
+
+@figure("node-crossings", about=laid_out)
+def node_crossings(
+    parallel: ParallelLayout,
+    *,
+    message_bytes: float = 1e9,
+) -> Table:
+    """Per communicator: nodes per group, groups that leave their node, ring links that do.
+
+    The last column is the most that any NIC sends when every group all-reduces `message_bytes`.
+    """
+    rows = []
+    values: dict[str, Named] = {}
+    for name in shown_communicators(parallel):
+        found = communicator(parallel, name)
+        sent = nic_bytes(
+            mesh_of(parallel, name), name,
+            gpus_per_node=parallel.gpus_per_node, message_bytes=message_bytes,
+        ).max()  # fmt: skip
+        rows.append((
+            label_of(name), found.size, found.group_count, found.nodes_touched_max,
+            found.crossing_groups, found.inter_node_share, float(sent),
+        ))  # fmt: skip
+        key = identifier(name)
+        values |= {
+            f"{key}_share": Named(found.inter_node_share),
+            f"{key}_crossing": Named(found.crossing_groups),
+            f"{key}_nodes": Named(found.nodes_touched_max),
+            f"{key}_nic_bytes": Named(float(sent), "B"),
+        }
+    return Table(columns=CROSSINGS, rows=tuple(rows), values=values)
+
+
+def setup_of(
+    run: catalog.Run, parallel: ParallelLayout, microbatch_size: int, gradient_bytes: float
+) -> TrainingSetup:
+    """A step of a published run with 16-bit weights, gradients reduced and weights gathered once.
+
+    Raises InputError for a run without a global batch, and for microbatches that do not divide it.
+    """
+    if run.global_batch is None:
+        raise InputError(f"run {run.name!r}", expected="a published global batch")
+    share = parallel.dp * microbatch_size
+    if run.global_batch % share:
+        expected = f"a divisor of {run.global_batch}"
+        raise InputError("DP · microbatch_size", expected=expected, got=share)
+    chunks = run.virtual_stages
+    return TrainingSetup(
+        shape=run.model.shape,
+        parallel=parallel,
+        microbatches=run.global_batch // share,
+        sequence=run.sequence,
+        microbatch_size=microbatch_size,
+        schedule="interleaved-1f1b" if chunks > 1 else "1f1b",
+        chunks=chunks if chunks > 1 else None,
+        recipe=Recipe("given", "16-bit weights, gradients as given", 2, gradient_bytes, 12, ""),
+        context_exchange="all-gather",
+        buckets=1,
+    )
+
+
+@figure("axis-traffic")
+def axis_traffic_table(
+    *,
+    run: str,
+    nic: str = "ib-ndr",
+    order: str = "megatron",
+    microbatch_size: int = 1,
+    gradient_bytes: float = 4.0,
+) -> Table:
+    """Per axis of a published run: what it sends, how often, over which link, and how long.
+
+    The time is bytes over bandwidth of the link, one direction, without latency or overlap.
+    """
+    found, network = catalog.run(run), catalog.link(nic)
+    parallel = laid_out(run=run, order=order)
+    chip = found.accelerator
+    rows = []
+    values = {
+        "scale_up": Named(chip.scale_up.title),
+        "scale_up_bytes_per_s": Named(chip.scale_up_bandwidth_bytes_per_s, "B/s"),
+        "network": Named(network.title),
+        "network_bytes_per_s": Named(network.bandwidth_bytes_per_s, "B/s"),
+    }
+    for entry in axis_traffic(setup_of(found, parallel, microbatch_size, gradient_bytes)):
+        group = communicator(parallel, entry.communicator)
+        nodes = group.nodes_touched_max
+        slow = entry.sent_bytes / network.bandwidth_bytes_per_s
+        fast = entry.sent_bytes / chip.scale_up_bandwidth_bytes_per_s
+        rows.append((
+            label_of(entry.communicator), entry.collective, round(entry.operations),
+            entry.buffer_bytes, entry.sent_bytes,
+            "inside a node" if nodes == 1 else f"between {nodes} nodes",
+            fast if nodes == 1 else slow,
+        ))  # fmt: skip
+        key = identifier(entry.communicator)
+        values |= {
+            f"{key}_buffer_bytes": Named(entry.buffer_bytes, "B"),
+            f"{key}_sent_bytes": Named(entry.sent_bytes, "B"),
+            f"{key}_operations": Named(round(entry.operations)),
+            f"{key}_nodes": Named(nodes),
+            f"{key}_scale_up_s": Named(fast, "s"),
+            f"{key}_network_s": Named(slow, "s"),
+        }
+    sent = sorted((row[4] for row in rows), reverse=True)
+    if len(sent) > 1:
+        values["most_over_next"] = Named(sent[0] / sent[1])
+    return Table(columns=TRAFFIC, rows=tuple(rows), values=values)
+
+
+@figure("order-network-bytes", explorable=True)
+def order_network_bytes(
+    *,
+    run: str,
+    orders: tuple[str, ...],
+    microbatch_size: int = 1,
+    gradient_bytes: float = 4.0,
+) -> Bars:
+    """Bytes per GPU and step that leave the node, by axis, for several rank orders."""
+    found = catalog.run(run)
+    sent: dict[str, list[float]] = {}
+    for order in orders:
+        parallel = laid_out(run=run, order=order)
+        for entry in axis_traffic(setup_of(found, parallel, microbatch_size, gradient_bytes)):
+            sent.setdefault(entry.communicator, []).append(between_nodes(parallel, entry))
+    totals = [sum(lengths) for lengths in zip(*sent.values(), strict=True)]
+    return Bars(
+        labels=tuple(order.replace("-", " ") for order in orders),
+        segments=segments({label_of(name): sent[name] for name in sent}, map(hue, sent)),
+        axis=Axis(label="bytes per GPU and step that leave the node", unit="B", low=0.0),
+        values={
+            "first": Named(totals[0], "B"),
+            "least": Named(min(totals), "B"),
+            "most": Named(max(totals), "B"),
+            "ratio": Named(max(totals) / min(totals)),
+        },
+    )

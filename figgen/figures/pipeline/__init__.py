@@ -1,0 +1,1 @@
+"""Pipelines: schedules, layouts and what they cost."""

@@ -1,0 +1,226 @@
+"""Schedules with a backward in two parts, or with two directions: what each buys and costs."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from figgen.catalog import model as catalog_model
+from figgen.charts import Axis, Bars, Column, Curves, Named, Scalar, Table
+from figgen.errors import check_between
+from figgen.figures.pipeline.timelines import MOST_DRAWN
+from figgen.models.model_shape import ModelShape
+from figgen.models.schedules import SCHEDULES, Schedule, build
+from figgen.models.simulate import Durations, Trace, simulate
+from figgen.models.stage_work import StageWork
+from figgen.models.transformer import dense_layer_weights
+from figgen.plotting.series import line, segments
+from figgen.plotting.step_bars import step_bars, step_parts
+from figgen.plotting.words import identifier
+from figgen.registry import figure
+from figgen.scenarios.training import training_step
+
+TITLES = {
+    "naive": "naive",
+    "gpipe": "GPipe",
+    "looped-bfs": "looped BFS",
+    "1f1b": "1F1B",
+    "interleaved-1f1b": "interleaved 1F1B",
+    "zb1p": "ZB1P (ZB-H1)",
+    "zb2p": "ZB2P (ZB-H2)",
+    "zbv": "ZBV",
+    "v-half": "V-Half",
+    "v-min": "V-Min",
+    "dualpipe": "DualPipe",
+    "dualpipev": "DualPipeV",
+}
+"""What the page calls a schedule."""
+
+
+# Two figures of a page ask for the same dozen.
+@lru_cache(maxsize=32)
+def split_trace(
+    schedule: str,
+    stages: int,
+    microbatches: int,
+    times: tuple[float, float, float] = (1.0, 1.0, 1.0),
+) -> Trace:
+    """The schedule in time, given a rank's forward and both parts of its backward."""
+    check_between("stages · microbatches", stages * microbatches, 0, MOST_DRAWN)
+    order = build(schedule, stages=stages, microbatches=microbatches)
+    forward, backward_input, backward_weight = times
+    durations = Durations(forward, backward_input, backward_weight)
+    return simulate(order, durations.per_chunk(order.placement.chunks))
+
+
+def messages(schedule: Schedule) -> int:
+    """Activations and gradients that go from one rank to another in a step."""
+    placement = schedule.placement
+    holder, sent = placement.rank_of_stage, 0
+    for order in schedule.orders:
+        for action in order:
+            stage = action.stage
+            if action.kind == "F" and not placement.is_last(stage):
+                sent += holder[stage + 1] != holder[stage]
+            if action.kind in ("B", "I") and not placement.is_first(stage):
+                sent += holder[stage - 1] != holder[stage]
+    return sent
+
+
+def _key(schedule: str) -> str:
+    """A schedule in the names of values, which must not begin with a digit."""
+    return "one_f_one_b" if schedule == "1f1b" else identifier(schedule)
+
+
+def _known(schedules: tuple[str, ...]) -> tuple[str, ...]:
+    return schedules or tuple(SCHEDULES)
+
+
+@figure("schedule-table")
+def schedule_table(
+    *, stages: int = 8, microbatches: int = 32, schedules: tuple[str, ...] = ()
+) -> Table:
+    """Every schedule at the same P and M: idle share, peak, parameters held, messages.
+
+    F, I and W take one unit each. Two or more chunks on a rank are counted together.
+    """
+    rows: list[tuple[Scalar, ...]] = []
+    values: dict[str, Named] = {"stages": Named(stages), "microbatches": Named(microbatches)}
+    for name in _known(schedules):
+        trace = split_trace(name, stages, microbatches)
+        placement = trace.schedule.placement
+        row = (
+            trace.bubble_fraction,
+            trace.bubble_overhead,
+            trace.bubble_fraction_without_flush,
+            max(trace.peak_in_flight),
+            placement.pipes,
+            messages(trace.schedule) / microbatches,
+        )
+        rows.append((TITLES[name], placement.chunks, *row))
+        said = ("idle", "overhead", "open", "peak", "copies", "messages")
+        values |= {f"{_key(name)}_{what}": Named(x) for what, x in zip(said, row, strict=True)}
+    columns = (
+        Column(label="schedule"),
+        Column(label="chunks V"),
+        Column(label="idle", spec=".1%"),
+        Column(label="overhead", spec=".1%"),
+        Column(label="idle, no flush", spec=".1%"),
+        Column(label="peak in flight", spec="g"),
+        Column(label="weights held"),
+        Column(label="messages per microbatch", spec="g"),
+    )
+    return Table(columns=columns, rows=tuple(rows), values=values)
+
+
+COMPARED = (
+    "gpipe", "looped-bfs", "interleaved-1f1b", "zb1p", "zb2p", "zbv", "v-half", "v-min",
+    "dualpipe", "dualpipev",
+)  # fmt: skip
+"""What is held against 1F1B."""
+
+
+@figure("schedule-frontier")
+def schedule_frontier(*, stages: int = 8, microbatches: int = 32) -> Bars:
+    """Idle share and peak in flight side by side, both as shares of what 1F1B has."""
+    reference = split_trace("1f1b", stages, microbatches)
+    labels, idle, peak = [], [], []
+    values: dict[str, Named] = {"stages": Named(stages), "microbatches": Named(microbatches)}
+    for name in COMPARED:
+        trace = split_trace(name, stages, microbatches)
+        labels.append(TITLES[name])
+        idle.append(trace.bubble_fraction / reference.bubble_fraction)
+        peak.append(max(trace.peak_in_flight) / max(reference.peak_in_flight))
+        values |= {
+            f"{_key(name)}_idle": Named(idle[-1]),
+            f"{_key(name)}_peak": Named(peak[-1]),
+        }
+    return Bars(
+        labels=tuple(labels),
+        segments=segments({"idle share": idle, "activations": peak}, ("idle", "series-1")),
+        axis=Axis(label="as a multiple of 1F1B's", low=0.0, spec=".2f"),
+        stacked=False,
+        values=values,
+    )
+
+
+def layer_parts(shape: ModelShape, sequence: int) -> StageWork:
+    """FLOPs of one token in one dense layer, the masked half of attention skipped.
+
+    Raises InputError for a mixture of experts, whose layers differ.
+    """
+    weights = 2 * dense_layer_weights(shape)
+    return StageWork(weights, 2 * sequence * shape.attention_width, 0.0)
+
+
+@figure("backward-parts")
+def backward_parts(*, model: str, sequences: tuple[int, ...]) -> Table:
+    """F, I and W of one layer over W, by sequence length: attention's backward is all I."""
+    shape = catalog_model(model).shape
+    rows: list[tuple[Scalar, ...]] = []
+    values: dict[str, Named] = {}
+    for sequence in sequences:
+        work = layer_parts(shape, sequence)
+        parts = (work.forward, work.backward_input, work.backward_weight)
+        ratios = tuple(part / work.backward_weight for part in parts)
+        share = work.backward_weight / (work.backward_input + work.backward_weight)
+        rows.append((sequence, *ratios, share))
+        values |= {f"input_{sequence}": Named(ratios[1]), f"share_{sequence}": Named(share)}
+    columns = (
+        Column(label="sequence", spec=","),
+        Column(label="F / W", spec=".2f"),
+        Column(label="I / W", spec=".2f"),
+        Column(label="W / W", spec=".2f"),
+        Column(label="W in the backward", spec=".0%"),
+    )
+    return Table(columns=columns, rows=tuple(rows), values=values)
+
+
+@figure("idle-by-sequence", explorable=True)
+def idle_by_sequence(
+    *,
+    model: str,
+    sequences: tuple[int, ...],
+    schedules: tuple[str, ...],
+    stages: int = 8,
+    microbatches: int = 32,
+) -> Curves:
+    """bubble_fraction over the sequence length, with the durations that a dense layer has."""
+    shape = catalog_model(model).shape
+    series = []
+    values: dict[str, Named] = {}
+    for index, name in enumerate(schedules):
+        idle = []
+        for sequence in sequences:
+            work = layer_parts(shape, sequence)
+            whole = 3 * work.forward
+            times = (work.forward, work.backward_input, work.backward_weight)
+            parts = (times[0] / whole, times[1] / whole, times[2] / whole)
+            idle.append(split_trace(name, stages, microbatches, parts).bubble_fraction)
+        series.append(line(TITLES[name], map(float, sequences), idle, index))
+        values |= {f"{_key(name)}_first": Named(idle[0]), f"{_key(name)}_last": Named(idle[-1])}
+    return Curves(
+        x=Axis(label="tokens of a sequence", scale="log2", spec=","),
+        y=Axis(label="bubble_fraction", low=0.0, spec=".0%"),
+        series=tuple(series),
+        values=values,
+    )
+
+
+@figure("schedule-steps", explorable=True)
+def schedule_steps(*, run: str, schedules: tuple[str, ...]) -> Bars:
+    """The step of a published run under other schedules: computing, idle, exposed messages."""
+    steps: list[dict[str, float]] = []
+    values: dict[str, Named] = {}
+    for name in schedules:
+        found = training_step(run=run, options=f"schedule={name}")
+        estimate = found.estimate
+        named = step_parts(estimate)
+        steps.append(named)
+        values |= {
+            f"{_key(name)}_step": Named(estimate.step_time_s, "s"),
+            f"{_key(name)}_bubble": Named(estimate.bubble_s, "s"),
+            f"{_key(name)}_ep": Named(named["ep"], "s"),
+        }
+        values["computing"] = Named(named["computing"], "s")
+        values["microbatches"] = Named(found.setup.microbatches)
+    return step_bars(tuple(TITLES[name] for name in schedules), steps, values)

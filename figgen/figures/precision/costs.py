@@ -1,0 +1,216 @@
+"""What narrower numbers save: peaks, bytes per parameter, bytes on each axis, time of a layer."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from figgen.catalog import accelerator, hardware_preset
+from figgen.catalog import model as catalog_model
+from figgen.charts import Axis, Bars, Column, Named, Scalar, Table
+from figgen.errors import InputError, check_between, check_share
+from figgen.formulas.data_parallel import zero_bytes_sent
+from figgen.formulas.experts import expert_all_to_all_bytes
+from figgen.formulas.pipeline import pipeline_boundary_bytes
+from figgen.formulas.tensor_parallel import tensor_parallel_layer_bytes
+from figgen.models.recipes import RECIPES, Recipe
+from figgen.models.transformer import dense_layer_weights
+from figgen.plotting.series import segments
+from figgen.registry import figure
+
+TYPES = ("tf32", "bf16", "fp8", "fp4")
+
+
+@figure("peak-by-type")
+def peak_by_type(
+    *,
+    accelerators: tuple[str, ...] = (
+        "a100-sxm-80gb",
+        "h100-sxm-80gb",
+        "h200-sxm-141gb",
+        "b200-sxm-hgx",
+        "b300-sxm-hgx",
+        "mi300x",
+    ),
+) -> Table:
+    """Dense peaks by data type, the sparse FP8 rate that is often printed, and the ratio."""
+    rows: list[tuple[Scalar, ...]] = []
+    values: dict[str, Named] = {}
+    for name in accelerators:
+        found = accelerator(name)
+        short = found.short_title
+        rates: list[Scalar] = []
+        for kind in TYPES:
+            value = getattr(found, kind)
+            rates.append(value.value if value is not None else "–")
+            if value is not None:
+                values[f"{short.lower()}_{kind}"] = Named(value.value, "FLOP/s")
+        sparse = dict(found.sparse_footnote).get("fp8")
+        bf16 = found.peak_flops_per_s("bf16")
+        ratio: Scalar = "–" if found.fp8 is None else found.fp8.value / bf16
+        rows.append((short, *rates, sparse.value if sparse else "–", ratio))
+    columns = (
+        Column(label="GPU"),
+        *(Column(label=f"{kind.upper()}, dense", unit="FLOP/s", spec="flops.4") for kind in TYPES),
+        Column(label="FP8 as printed, 2:4 sparse", unit="FLOP/s", spec="flops.4"),
+        Column(label="FP8 over BF16", spec=".2f"),
+    )
+    return Table(columns=columns, rows=tuple(rows), values=values)
+
+
+FP8_RECIPES = (
+    Recipe("te20", "BF16 weights, two FP8 copies kept", 4, 4, 12, "derivation: 2 + 1 + 1"),
+    Recipe("dsv3", "DeepSeek-V3: FP8 weights, BF16 moments", 1, 4, 8,
+           "DeepSeek-V3, arXiv:2412.19437, section 3.3"),
+    Recipe("msamp", "MS-AMP O3: FP8 nearly throughout", 1, 1, 5, "MS-AMP, optimization levels"),
+)  # fmt: skip
+SHOWN = ("fp32_16", "mcore20", "mcore18", "zero16")
+
+
+@figure("bytes-by-recipe", explorable=True)
+def bytes_by_recipe(*, parameters: float = 7e9) -> Bars:
+    """Bytes of weights, gradients and optimizer state by recipe, for so many parameters."""
+    recipes = (*(RECIPES[name] for name in SHOWN), *FP8_RECIPES)
+    values = {"parameters": Named(parameters, "param")}
+    for each in recipes:
+        values[f"{each.name}_each"] = Named(each.total_bytes, "B")
+        values[f"{each.name}_bytes"] = Named(each.total_bytes * parameters, "B")
+    parts = {
+        "weights": "weight_bytes",
+        "gradients": "gradient_bytes",
+        "optimizer": "optimizer_bytes",
+    }
+    return Bars(
+        labels=tuple(f"{each.label}: {each.total_bytes:g}" for each in recipes),
+        segments=segments(
+            {
+                part: [getattr(each, field) * parameters for each in recipes]
+                for part, field in parts.items()
+            }
+        ),
+        axis=Axis(label="model state, unsharded", unit="B", low=0.0, spec="bytes"),
+        values=values,
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """One class of traffic: its name, what it sends at a byte per element, and bytes by run."""
+
+    key: str
+    name: str
+    elements: float
+    bf16: float
+    usual: float
+    narrow: float
+
+
+def _messages(model: str, tp: int, pp: int, dp: int, microbatches: int) -> tuple[Message, ...]:
+    shape, experts = catalog_model(model).shape, catalog_model("deepseek-v3").shape
+    if shape.experts is not None or experts.experts is None:
+        raise InputError("model", expected="a dense model", got=model)
+    tokens, hidden = shape.sequence, shape.hidden
+    layer = tensor_parallel_layer_bytes(4, tp, 1, tokens, hidden, 1)
+    tensor = layer * shape.layers / pp * microbatches
+    boundary = 2 * microbatches * pipeline_boundary_bytes(1, tokens, hidden, 1)
+    half = zero_bytes_sent(catalog_model(model).parameters / (tp * pp), 1, dp, 1) / 2
+    sent = expert_all_to_all_bytes(
+        passes=1, ep=experts.experts.count // 4, tokens=4096, hidden=experts.hidden,
+        top_k=experts.experts.top_k, bytes_per_element=1,
+    )  # fmt: skip
+    return (
+        Message("tp", "TP: activations and their gradients", tensor, 2, 2, 1),
+        Message("pp", "PP: activations and their gradients", boundary, 2, 2, 1),
+        Message("grads", "DP: gradients, reduce-scatter", half, 4, 4, 1),
+        Message("weights", "DP: weights, all-gather", half, 2, 1, 1),
+        Message("dispatch", "EP: dispatch, one layer", sent, 2, 1, 1),
+        Message("combine", "EP: combine, one layer", sent, 2, 2, 1),
+    )
+
+
+@figure("precision-traffic")
+def precision_traffic(
+    *, model: str = "llama-3-70b", tp: int = 8, pp: int = 4, dp: int = 16, microbatches: int = 16
+) -> Table:
+    """Bytes that a rank sends per step by class of traffic: BF16, FP8 as usual, FP8 everywhere.
+
+    TP, PP and DP for `model`, one sequence per microbatch; EP for a layer of DeepSeek-V3 with
+    4,096 tokens per rank over 64 ranks.
+    """
+    check_between("microbatches", microbatches, 1, 10**6)
+    rows: list[tuple[Scalar, ...]] = []
+    values: dict[str, Named] = {}
+    total = {"bf16": 0.0, "usual": 0.0, "narrow": 0.0}
+    for each in _messages(model, tp, pp, dp, microbatches):
+        sizes = {kind: each.elements * getattr(each, kind) for kind in total}
+        if not each.name.startswith("EP"):
+            total = {kind: total[kind] + size for kind, size in sizes.items()}
+        rows.append((each.name, f"{each.bf16:g} → {each.usual:g}", *sizes.values(),
+                     sizes["usual"] / sizes["bf16"]))  # fmt: skip
+        values[f"{each.key}_bf16"] = Named(sizes["bf16"], "B")
+        values[f"{each.key}_usual"] = Named(sizes["usual"], "B")
+    rows.append(("TP, PP and DP together", "", *total.values(), total["usual"] / total["bf16"]))
+    values |= {f"total_{kind}": Named(size, "B") for kind, size in total.items()}
+    values["usual_ratio"] = Named(total["usual"] / total["bf16"])
+    values["narrow_ratio"] = Named(total["narrow"] / total["bf16"])
+    columns = (
+        Column(label="traffic"),
+        Column(label="bytes per element, BF16 run → FP8 run"),
+        Column(label="BF16 run", unit="B", spec="bytes"),
+        Column(label="FP8 run, as usual", unit="B", spec="bytes"),
+        Column(label="if all were FP8", unit="B", spec="bytes"),
+        Column(label="usual over BF16", spec=".0%"),
+    )
+    return Table(columns=columns, rows=tuple(rows), values=values)
+
+
+@figure("precision-layer-time", explorable=True)
+def precision_layer_time(
+    *,
+    model: str = "llama-3-70b",
+    preset: str = "b200-xdr",
+    tp: int = 8,
+    utilization: float = 0.6,
+) -> Bars:
+    """Forward and backward of one layer on one rank: products, attention core, TP messages.
+
+    The attention core stays in BF16; messages run at the full rate of the scale-up link and are
+    not hidden. Cases: products in BF16, FP8, FP8 with one-byte messages, FP4 where there is one.
+    """
+    check_share("utilization", utilization)
+    shape, node = catalog_model(model).shape, hardware_preset(preset)
+    tokens = shape.sequence
+    products = 6 * dense_layer_weights(shape) * tokens / tp
+    # 4·s²·a·d forward, half of it under the causal mask, three times that with the backward.
+    core = 3 * 4 * tokens**2 * shape.attention_width / 2 / tp
+    offered = [kind for kind in TYPES[1:] if getattr(node.accelerator, kind) is not None]
+    rate = {kind: utilization * node.accelerator.peak_flops_per_s(kind) for kind in offered}
+    link = node.scale_up_bandwidth_bytes_per_s
+    sent = {
+        b: tensor_parallel_layer_bytes(4, tp, 1, tokens, shape.hidden, b) / link for b in (2, 1)
+    }
+    cases = {
+        "bf16": ("BF16", products / rate["bf16"], sent[2]),
+        "fp8": ("FP8, messages in BF16", products / rate["fp8"], sent[2]),
+        "fp8_both": ("FP8, messages too", products / rate["fp8"], sent[1]),
+    }
+    if "fp4" in rate:
+        cases["fp4"] = ("FP4, messages in BF16", products / rate["fp4"], sent[2])
+    attention = core / rate["bf16"]
+    whole = {key: work + attention + message for key, (_, work, message) in cases.items()}
+    values = {"tokens": Named(tokens, "token"), "tp": Named(tp)}
+    for key, (_, _, message) in cases.items():
+        values[f"{key}_s"] = Named(whole[key], "s")
+        values[f"{key}_sent"] = Named(message / whole[key])
+        values[f"{key}_faster"] = Named(whole["bf16"] / whole[key])
+    values["gpu"] = Named(node.gpu)
+    lengths = {
+        "matrix products": [work for _, work, _ in cases.values()],
+        "attention core, BF16": [attention] * len(cases),
+        "TP messages": [message for *_, message in cases.values()],
+    }
+    return Bars(
+        labels=tuple(title for title, *_ in cases.values()),
+        segments=segments(lengths, ("forward", "backward", "exposed")),
+        axis=Axis(label="time of a layer, forward and backward", unit="s", low=0.0, spec="time"),
+        values=values,
+    )

@@ -1,0 +1,163 @@
+"""What is left of the peak: with and without overlap, and as a fixed batch is spread thinner."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+
+from figgen.catalog import hardware_preset
+from figgen.charts import Axis, Column, Curves, Mark, Named, Rule, Style, Table
+from figgen.errors import InputError, check_between, check_equal_lengths
+from figgen.figures.roofline.levels import BYTES
+from figgen.formulas.compute_and_roofline import (
+    data_parallel_ccr,
+    efficiency_with_overlap,
+    efficiency_without_overlap,
+    fsdp_ccr,
+    ridge_point,
+)
+from figgen.models.communication_ratio import group_bandwidth_bytes_per_s
+from figgen.plotting.series import line
+from figgen.registry import figure
+
+# Every forward computed twice: 8 FLOP per parameter and token instead of 6.
+RECOMPUTE = 8 / 6
+RULES: dict[str, tuple[str, Callable[..., float], Style]] = {
+    "overlapped": ("with overlap", efficiency_with_overlap, "line"),
+    "blocking": ("no overlap", efficiency_without_overlap, "dashed"),
+}
+
+
+@figure("efficiency-by-ccr", explorable=True)
+def efficiency_by_ccr(*, decades: int = 2, per_decade: int = 10) -> Curves:
+    """Share of the peak over CCR/CCR*, when everything overlaps and when nothing does."""
+    check_between("decades", decades, 1, 12)
+    check_between("per_decade", per_decade, 1, 100)
+    x = tuple(
+        10 ** (k / per_decade) for k in range(-decades * per_decade, decades * per_decade + 1)
+    )
+    series = tuple(
+        line(name, x, (rule(ratio, 1) for ratio in x), index, style)
+        for index, (name, rule, style) in enumerate(RULES.values())
+    )
+    at_ridge, at_nine = (efficiency_without_overlap(ratio, 1) for ratio in (1, 9))
+    return Curves(
+        x=Axis(label="CCR over the ridge CCR*", scale="log10", spec=".3g"),
+        y=Axis(label="share of the peak", low=0.0, high=1.05, spec=".0%"),
+        series=series,
+        marks=(
+            Mark(x=1.0, y=at_ridge, label=f"{at_ridge:.0%} at the ridge", role="ink"),
+            Mark(x=9.0, y=at_nine, label=f"{at_nine:.0%} at 9 CCR*", role="ink"),
+        ),
+        values={
+            "ridge_overlapped": Named(efficiency_with_overlap(1, 1)),
+            "ridge_blocking": Named(at_ridge),
+            "nine_blocking": Named(at_nine),
+            "tenth_overlapped": Named(efficiency_with_overlap(0.1, 1)),
+            "tenth_blocking": Named(efficiency_without_overlap(0.1, 1)),
+        },
+    )
+
+
+def _whole_nodes(gpus_per_node: int, most_gpus: int) -> tuple[int, ...]:
+    """Numbers of GPUs from two nodes to `most_gpus`, four to an octave where nodes allow it."""
+    if most_gpus < 2 * gpus_per_node or most_gpus % gpus_per_node:
+        expected = f"whole nodes of {gpus_per_node}, at least two"
+        raise InputError("most_gpus", expected=expected, got=most_gpus)
+    most = most_gpus // gpus_per_node
+    steps = math.ceil(4 * math.log2(most))
+    counts = {min(most, max(2, round(2 ** (k / 4)))) for k in range(steps + 1)}
+    return tuple(gpus_per_node * count for count in sorted(counts))
+
+
+@figure("strong-scaling", explorable=True)
+def strong_scaling(
+    *,
+    preset: str = "h100-ndr",
+    dtype: str = "bf16",
+    global_batch_tokens: int = 4_194_304,
+    sequence_length: int = 2048,
+    most_gpus: int = 4096,
+) -> Curves:
+    """Share of the peak over the number of GPUs at a fixed global batch, all in one DP group.
+
+    The group fills whole nodes, so that a rank sends at the rate of all its node's NICs or of
+    its scale-up link, whichever is lower.
+    """
+    node = hardware_preset(preset)
+    peak = node.accelerator.peak_flops_per_s(dtype)
+    bandwidth = group_bandwidth_bytes_per_s(
+        node.scale_up_bandwidth_bytes_per_s, node.network_bandwidth_bytes_per_s, node.gpus_per_node
+    )
+    ridge = ridge_point(peak, bandwidth)
+    gpus = _whole_nodes(node.gpus_per_node, most_gpus)
+    kinds = {"DDP": (data_parallel_ccr, 3), "FSDP": (fsdp_ccr, 2)}
+    series = []
+    values = {"ridge": Named(ridge, "FLOP/B"), "bandwidth": Named(bandwidth, "B/s")}
+    for index, (kind, (ratio, work)) in enumerate(kinds.items()):
+        ccr = tuple(ratio(global_batch_tokens / n, BYTES, n) for n in gpus)
+        for how, (words, rule, style) in RULES.items():
+            y = tuple(rule(c, ridge) for c in ccr)
+            series.append(line(f"{kind}, {words}", map(float, gpus), y, index, style))
+            values[f"{kind.lower()}_{how}_last"] = Named(y[-1])
+        # work·τ/b · D/(D − 1) with τ = G/D reaches the ridge at D = 1 + work·G/(b·CCR*).
+        limit = math.floor(1 + work * global_batch_tokens / (BYTES * ridge))
+        values[f"{kind.lower()}_limit"] = Named(limit, "GPU")
+    one_each = global_batch_tokens / sequence_length
+    values |= {
+        "one_each": Named(one_each, "GPU"),
+        "batch": Named(global_batch_tokens, "token"),
+        "sequence_length": Named(sequence_length, "token"),
+        "last_gpus": Named(gpus[-1], "GPU"),
+        "fsdp_blocking_one_each": Named(
+            efficiency_without_overlap(fsdp_ccr(sequence_length, BYTES, one_each), ridge)
+        ),
+    }
+    return Curves(
+        x=Axis(label="GPUs", scale="log2", spec=","),
+        y=Axis(label="share of the peak", low=0.0, high=1.05, spec=".0%"),
+        series=tuple(series),
+        rules=(Rule(axis="x", at=one_each, label="one sequence per GPU"),),
+        values=values,
+    )
+
+
+@figure("measured-strong-scaling")
+def measured_strong_scaling(
+    *,
+    gpus: tuple[int, ...],
+    measured_flops_per_s: tuple[float, ...],
+    global_batch: int,
+    sequence_length: int,
+    preset: str = "a100-hdr",
+) -> Table:
+    """Published FLOP/s per GPU of fully sharded training, and the bandwidth that they imply.
+
+    `measured_flops_per_s` counts recomputation, so that the ratio is (8/6)·CCR_FSDP; on the
+    slanted roof FLOP/s is bandwidth times ratio, hence the quotient is the bandwidth.
+    """
+    check_equal_lengths(gpus=gpus, measured_flops_per_s=measured_flops_per_s)
+    node = hardware_preset(preset)
+    peak = node.accelerator.peak_flops_per_s()
+    rows = []
+    for count, rate in zip(gpus, measured_flops_per_s, strict=True):
+        tokens = global_batch * sequence_length / count
+        ccr = RECOMPUTE * fsdp_ccr(tokens, BYTES, count)
+        rows.append((count, tokens, rate, rate / peak, ccr, rate / ccr))
+    columns = (
+        Column(label="GPUs", spec=","),
+        Column(label="tokens per GPU", spec=",.0f"),
+        Column(label="measured per GPU", unit="FLOP/s", spec="flops"),
+        Column(label="of peak", spec=".0%"),
+        Column(label="CCR", unit="FLOP/B", spec=",.0f"),
+        Column(label="implied bandwidth", unit="B/s", spec="si"),
+    )
+    values = {
+        "first_rate": Named(rows[0][2], "FLOP/s"),
+        "last_rate": Named(rows[-1][2], "FLOP/s"),
+        "before_last_bandwidth": Named(rows[-2][-1], "B/s"),
+        "last_bandwidth": Named(rows[-1][-1], "B/s"),
+        "first_share": Named(rows[0][3]),
+        "last_share": Named(rows[-1][3]),
+    }
+    return Table(columns=columns, rows=tuple(rows), values=values)

@@ -1,0 +1,240 @@
+"""Work per byte sent: what each strategy has, what moves it, and how many tokens it needs."""
+
+from __future__ import annotations
+
+from figgen.catalog import HardwarePreset, hardware_preset
+from figgen.catalog import model as catalog_model
+from figgen.charts import Axis, Column, Curves, Named, Rule, Scalar, Table
+from figgen.figures.roofline.levels import BYTES, PRESETS, levels
+from figgen.formulas.compute_and_roofline import (
+    critical_tokens,
+    data_parallel_ccr,
+    efficiency_with_overlap,
+    efficiency_without_overlap,
+    fsdp_ccr,
+    ridge_point,
+)
+from figgen.models.communication_ratio import (
+    group_bandwidth_bytes_per_s,
+    mixed_fsdp_ccr,
+    pipeline_boundary_ccr,
+    tensor_parallel_ccr,
+)
+from figgen.plotting.series import doublings, line
+from figgen.plotting.words import identifier
+from figgen.registry import figure
+
+MODELS = ("llama-3-8b", "llama-3-70b", "gpt-3-175b", "llama-3-405b")
+FP32_BYTES, FP8_BYTES = 4, 1
+
+
+def groups(node: HardwarePreset, nodes: int) -> tuple[tuple[str, str, int, float], ...]:
+    """Where a data-parallel group may lie: key, words, its size, and B/s of one of its ranks."""
+    per_node = node.gpus_per_node
+    scale_up = node.scale_up_bandwidth_bytes_per_s
+    network = node.network_bandwidth_bytes_per_s
+    lent = group_bandwidth_bytes_per_s(scale_up, network, per_node)
+    return (
+        ("inside", "one node", per_node, scale_up),
+        ("nodes", "whole nodes", nodes * per_node, lent),
+        ("single", "one per node", nodes, network),
+    )
+
+
+@figure("critical-tokens")
+def critical_tokens_table(*, nodes: int = 16, dtype: str = "bf16") -> Table:
+    """Tokens per rank at which DDP and FSDP reach the ridge, by GPU and place of the group."""
+    rows: list[tuple[Scalar, ...]] = []
+    values: dict[str, Named] = {"nodes": Named(nodes, "node")}
+    for name in PRESETS:
+        node = hardware_preset(name)
+        peak = node.accelerator.peak_flops_per_s(dtype)
+        for key, words, dp, bandwidth in groups(node, nodes):
+            ddp = critical_tokens(peak, bandwidth, BYTES, dp)
+            fsdp = ridge_point(peak, bandwidth) / fsdp_ccr(1, BYTES, dp)
+            rows.append((node.gpu, words, bandwidth, ddp, fsdp, 9 * ddp, 9 * fsdp))
+            generation = name.partition("-")[0]
+            values[f"{generation}_{key}_ddp"] = Named(ddp, "token")
+            values[f"{generation}_{key}_fsdp"] = Named(fsdp, "token")
+    tokens = (("DDP", ""), ("FSDP", ""), ("DDP", ", no overlap"), ("FSDP", ", no overlap"))
+    columns = (
+        Column(label="GPU"),
+        Column(label="data-parallel group"),
+        Column(label="bandwidth per rank", unit="B/s", spec="si"),
+        *(
+            Column(label=f"{kind}, {'90 %' if how else 'ridge'}{how}", spec=",.0f")
+            for kind, how in tokens
+        ),
+    )
+    return Table(columns=columns, rows=tuple(rows), values=values)
+
+
+@figure("ccr-by-batch")
+def ccr_by_batch(
+    *,
+    preset: str = "h100-ndr",
+    sequences: tuple[int, ...] = (1, 2, 4, 16, 64, 256),
+    sequence_length: int = 2048,
+    dp: int = 64,
+) -> Table:
+    """CCR of data parallelism over the sequences that one rank computes between exchanges."""
+    node = hardware_preset(preset)
+    ridge = ridge_point(node.accelerator.peak_flops_per_s(), node.network_bandwidth_bytes_per_s)
+    rows = []
+    for count in sequences:
+        tokens = count * sequence_length
+        ratios = (
+            data_parallel_ccr(tokens, BYTES, dp),
+            data_parallel_ccr(tokens, FP32_BYTES, dp),
+            fsdp_ccr(tokens, BYTES, dp),
+        )
+        shares = (efficiency_with_overlap(ratio, ridge) for ratio in (ratios[0], ratios[2]))
+        rows.append((count, tokens, *ratios, *shares))
+    columns = (
+        Column(label="sequences", spec=","),
+        Column(label="tokens", spec=","),
+        Column(label="DDP, BF16", unit="FLOP/B", spec=",.0f"),
+        Column(label="DDP, FP32", unit="FLOP/B", spec=",.0f"),
+        Column(label="FSDP", unit="FLOP/B", spec=",.0f"),
+        Column(label="DDP, of peak", spec=".0%"),
+        Column(label="FSDP, of peak", spec=".0%"),
+    )
+    values = {
+        "ridge": Named(ridge, "FLOP/B"),
+        "first_ddp": Named(rows[0][2], "FLOP/B"),
+        "last_ddp": Named(rows[-1][2], "FLOP/B"),
+        "sequence_length": Named(sequence_length, "token"),
+        "dp": Named(dp, "rank"),
+    }
+    return Table(columns=columns, rows=tuple(rows), values=values)
+
+
+@figure("ccr-of-models")
+def ccr_of_models(
+    *,
+    models: tuple[str, ...] = MODELS,
+    tokens: int = 4096,
+    dp: int = 16,
+    tensor_parallel: tuple[int, ...] = (2, 4, 8),
+    stage_layers: int = 8,
+) -> Table:
+    """CCR of every strategy for named models, each on the link that it uses."""
+    rows: list[tuple[Scalar, ...]] = []
+    values = {
+        "tokens": Named(tokens, "token"),
+        "dp": Named(dp, "rank"),
+        "stage_layers": Named(stage_layers, "layer"),
+    }
+    for name in models:
+        found, key = catalog_model(name), identifier(name)
+        by_tp = {t: tensor_parallel_ccr(found.shape, tp=t) for t in tensor_parallel}
+        boundary = pipeline_boundary_ccr(found.shape, stage_layers=stage_layers)
+        data = (data_parallel_ccr(tokens, BYTES, dp), fsdp_ccr(tokens, BYTES, dp))
+        rows.append((found.title, found.hidden, *data, *by_tp.values(), boundary))
+        values |= {f"{key}_tp{t}": Named(ccr, "FLOP/B") for t, ccr in by_tp.items()}
+        values[f"{key}_pp"] = Named(boundary, "FLOP/B")
+        values |= {"ddp": Named(data[0], "FLOP/B"), "fsdp": Named(data[1], "FLOP/B")}
+    strategies = (
+        "DDP",
+        "FSDP",
+        *(f"TP {t}" for t in tensor_parallel),
+        f"PP, {stage_layers} layers",
+    )
+    ratios = (Column(label=name, unit="FLOP/B", spec=",.0f") for name in strategies)
+    columns = (Column(label="model"), Column(label="hidden h", spec=","), *ratios)
+    return Table(columns=columns, rows=tuple(rows), values=values)
+
+
+@figure("tensor-parallel-ccr", explorable=True)
+def tensor_parallel_ccr_curves(
+    *, preset: str = "h100-ndr", models: tuple[str, ...] = MODELS, most: int = 64
+) -> Curves:
+    """CCR of tensor parallelism over its size, one line per model, with the ridges of two links.
+
+    The shares in the values are those without overlap; a group larger than a node fills whole
+    nodes and sends over all their NICs.
+    """
+    node = hardware_preset(preset)
+    peak = node.accelerator.peak_flops_per_s()
+    _, scale_up, nic, _ = levels(node, 1)
+    inside, single = (ridge_point(peak, w.bandwidth_bytes_per_s) for w in (scale_up, nic))
+    lent = ridge_point(peak, groups(node, 2)[1][-1])
+    sizes = doublings(most)
+    series = []
+    values = {"ridge_lent": Named(lent, "FLOP/B"), "ridge_single": Named(single, "FLOP/B")}
+    for index, name in enumerate(models):
+        found, key = catalog_model(name), identifier(name)
+        y = tuple(tensor_parallel_ccr(found.shape, tp=t) for t in sizes)
+        series.append(line(found.title, map(float, sizes), y, index))
+        for size, ccr in zip(sizes, y, strict=True):
+            ridge = inside if size <= node.gpus_per_node else lent
+            values[f"{key}_tp{size}"] = Named(ccr, "FLOP/B")
+            values[f"{key}_tp{size}_share"] = Named(efficiency_without_overlap(ccr, ridge))
+            strided = efficiency_without_overlap(ccr, single)
+            values[f"{key}_tp{size}_strided_share"] = Named(strided)
+    return Curves(
+        x=Axis(label="tensor-parallel size T", scale="log2", spec=","),
+        y=Axis(label="FLOP per byte sent", unit="FLOP/B", scale="log10", spec="unit"),
+        series=tuple(series),
+        rules=(
+            Rule(axis="y", at=inside, label=f"{scale_up.name} ridge {inside:,.0f}"),
+            Rule(axis="y", at=single, label=f"{nic.name} ridge, 1 rank per node, {single:,.0f}"),
+        ),
+        values=values,
+    )
+
+
+@figure("ccr-changes")
+def ccr_changes(*, preset: str = "h100-ndr", tokens: int = 8192, dp: int = 64) -> Table:
+    """One change at a time: CCR over the ridge of one NIC, for DDP and for FSDP.
+
+    `tokens` are those of one microbatch on one rank; DDP exchanges once per step, FSDP once
+    per microbatch.
+    """
+    node = hardware_preset(preset)
+    nic = node.network_bandwidth_bytes_per_s
+    bf16 = ridge_point(node.accelerator.peak_flops_per_s("bf16"), nic)
+    fp8 = ridge_point(node.accelerator.peak_flops_per_s("fp8"), nic)
+    ddp, fsdp = data_parallel_ccr(tokens, BYTES, dp), fsdp_ccr(tokens, BYTES, dp)
+    fp32_reduce = mixed_fsdp_ccr(
+        tokens, gather_bytes_per_param=BYTES, reduce_bytes_per_param=FP32_BYTES, dp=dp
+    )
+    fp8_gather = mixed_fsdp_ccr(
+        tokens, gather_bytes_per_param=FP8_BYTES, reduce_bytes_per_param=BYTES, dp=dp
+    )
+    half = tokens // 2
+    cases = {
+        "base": ("none", ddp, fsdp, bf16),
+        "pair": ("2 ranks", data_parallel_ccr(tokens, BYTES, 2), fsdp_ccr(tokens, BYTES, 2), bf16),
+        "wide": (
+            f"{16 * dp:,} ranks, same tokens per rank",
+            data_parallel_ccr(tokens, BYTES, 16 * dp), fsdp_ccr(tokens, BYTES, 16 * dp), bf16,
+        ),
+        "halved": (
+            f"{2 * dp:,} ranks, same global batch",
+            data_parallel_ccr(half, BYTES, 2 * dp), fsdp_ccr(half, BYTES, 2 * dp), bf16,
+        ),
+        "larger": ("microbatch twice as large", 2 * ddp, 2 * fsdp, bf16),
+        "accumulated": ("4 microbatches accumulated", 4 * ddp, fsdp, bf16),
+        "fp32": (
+            "gradients in FP32", data_parallel_ccr(tokens, FP32_BYTES, dp), fp32_reduce, bf16,
+        ),
+        "fp8": ("FP8 compute, messages in BF16", ddp, fsdp, fp8),
+        "fp8_gather": ("FP8 compute, weights gathered in FP8", ddp, fp8_gather, fp8),
+    }  # fmt: skip
+    rows = tuple(
+        (words, ridge, by_ddp, by_ddp / ridge, by_fsdp, by_fsdp / ridge)
+        for words, by_ddp, by_fsdp, ridge in cases.values()
+    )
+    columns = (
+        Column(label="change"),
+        Column(label="ridge", unit="FLOP/B", spec=",.0f"),
+        Column(label="DDP", unit="FLOP/B", spec=",.0f"),
+        Column(label="DDP over ridge", spec=".2f"),
+        Column(label="FSDP", unit="FLOP/B", spec=",.0f"),
+        Column(label="FSDP over ridge", spec=".2f"),
+    )
+    values = {"tokens": Named(tokens, "token"), "dp": Named(dp, "rank")}
+    for key, row in zip(cases, rows, strict=True):
+        values |= {f"{key}_ddp": Named(row[3]), f"{key}_fsdp": Named(row[5])}
+    return Table(columns=columns, rows=rows, values=values)

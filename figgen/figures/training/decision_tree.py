@@ -1,0 +1,70 @@
+"""The questions that choose a layout, as a picture."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+from figgen.catalog import hardware_preset
+from figgen.charts import Box, Diagram, Link, Named
+from figgen.figures.training.choosing import USABLE
+from figgen.formulas.scale_and_state import largest_replicated_model
+from figgen.models.recipes import recipe as named_recipe
+from figgen.registry import figure
+
+IN_TURN = (
+    ("fits", ("Does the training state", "fit one GPU?"),
+     "ddp", ("data parallelism", "with ZeRO-1")),
+    ("node", ("Does it fit one node,", "sharded?"),
+     "fsdp1", ("ZeRO-3 or tensor", "parallelism in the node")),
+    ("tokens", ("Tokens per GPU enough", "to hide gathered weights?"),
+     "fsdp", ("ZeRO-3 over all nodes,", "or hybrid sharding")),
+    ("batch", ("Microbatches enough", "for the stages?"),
+     "3d", ("TP in the node, PP", "between, DP outside")),
+)  # fmt: skip
+"""Questions with the answer to their yes; a no leads to the next."""
+
+OF_EVERY = (
+    ("long", ("Is one sequence", "too long for a GPU?"),
+     "cp", ("context parallelism", "beside TP, as well")),
+    ("experts", ("Do layers", "have experts?"),
+     "ep", ("expert parallelism", "over the DP ranks, as well")),
+)  # fmt: skip
+"""Questions to ask whatever the others gave."""
+
+OVER = ("over", ("too many GPUs", "for this batch"))
+APART, ANSWER, WIDTH, HEIGHT = 1.2, 2.8, 2.3, 0.75
+
+
+@figure("decision-tree")
+def decision_tree() -> Diagram:
+    """Four questions in turn, from memory to the batch, two to add, and what each answer is."""
+    tops = [APART * at for at in range(len(IN_TURN) + 1)]
+    below = [tops[-1] + 1.15 + 0.95 * at for at in range(len(OF_EVERY))]
+    boxes = [
+        Box(name=name, lines=lines, x=x, y=y, width=WIDTH, height=HEIGHT)
+        for (question, asked, answer, given), y in zip(
+            (*IN_TURN, *OF_EVERY), (*tops[:-1], *below), strict=True
+        )
+        for name, lines, x in ((question, asked, 0.0), (answer, given, ANSWER))
+    ]
+    boxes.append(Box(name=OVER[0], lines=OVER[1], x=0, y=tops[-1], width=WIDTH, height=HEIGHT))
+    down = [*(question for question, *_ in IN_TURN), OVER[0]]
+    links = [Link(source=source, target=target, label="no") for source, target in pairwise(down)]
+    links += [
+        Link(source=question, target=answer, label="yes")
+        for question, _, answer, _ in (*IN_TURN, *OF_EVERY)
+    ]
+    gpu = hardware_preset("h100-ndr")
+    per_param = named_recipe("mcore18").total_bytes
+    one = float(largest_replicated_model(gpu.accelerator.hbm_bytes, USABLE, per_param))
+    return Diagram(
+        boxes=tuple(boxes),
+        links=tuple(links),
+        width=ANSWER + WIDTH,
+        height=below[-1] + HEIGHT,
+        values={
+            "questions": Named(len(IN_TURN) + len(OF_EVERY)),
+            "one_gpu": Named(one, "param"),
+            "one_node": Named(gpu.gpus_per_node * one, "param"),
+        },
+    )

@@ -1,0 +1,230 @@
+"""One training step: where its time goes, what it sends, what it keeps, and how it was set up."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+from figgen.charts import Axis, Bars, Column, Named, Rule, Scalar, Segment, Table
+from figgen.errors import check_between
+from figgen.models.memory import PARTS, MemoryEstimate, RankMemory
+from figgen.models.step import FAMILIES
+from figgen.plotting.series import segments
+from figgen.plotting.words import hue, identifier, label_of
+from figgen.registry import figure
+from figgen.scenarios.published import published_step_s
+from figgen.scenarios.training import TrainingStep, training_step
+from figgen.units import NBSP
+
+LEVELS = {"scale-up": "inside a node", "network": "between nodes"}
+"""What the page calls the levels of links."""
+
+
+def _family(axis: str) -> str:
+    """The axis under which the breakdown counts a communicator."""
+    return FAMILIES.get(axis, axis)
+
+
+def hidden_s(found: TrainingStep) -> dict[str, float]:
+    """Seconds by axis that communication runs behind something else, on the bottleneck."""
+    hidden = dict.fromkeys(dict(found.estimate.exposed), 0.0)
+    for row in found.estimate.rows:
+        hidden[_family(row.axis)] += max(0.0, row.time_s - row.exposed_s)
+    return hidden
+
+
+@figure("step-breakdown", about=training_step, explorable=True)
+def step_breakdown(found: TrainingStep) -> Bars:
+    """Seconds of one step: computing, idle, exposed communication by axis; what is hidden apart.
+
+    A rule stands at the published time where there is one.
+    """
+    estimate, hidden = found.estimate, hidden_s(found)
+    parts = (
+        ("computing", "series-1", estimate.compute_s),
+        ("computed again", "series-3", estimate.recompute_s),
+        ("pipeline idle", "idle", estimate.bubble_s),
+    )
+    shown = [Segment(name=name, role=role, lengths=(s, 0.0)) for name, role, s in parts if s > 0]
+    shown += [
+        Segment(name=label_of(axis), role=hue(axis), lengths=(seconds, hidden[axis]))
+        for axis, seconds in estimate.exposed
+        if seconds > 0 or hidden[axis] > 0
+    ]
+    published = published_step_s(found.run) if found.run else None
+    rules = () if published is None else (Rule(axis="x", at=published, label="published"),)
+    return Bars(
+        labels=("the step", "hidden behind it"),
+        segments=tuple(shown),
+        axis=Axis(label="time on the GPU that works longest", unit="s", low=0.0, spec="time"),
+        rules=rules,
+        values=step_values(found),
+    )
+
+
+def step_values(found: TrainingStep) -> dict[str, Named]:
+    """What a page says about a step, by name; `published_s` only where a source prints it."""
+    estimate, hidden = found.estimate, hidden_s(found)
+    total = estimate.step_time_s
+    values = {
+        "step_time": Named(total, "s"),
+        "compute": Named(estimate.compute_s, "s"),
+        "recompute": Named(estimate.recompute_s, "s"),
+        "bubble": Named(estimate.bubble_s, "s"),
+        "exposed": Named(estimate.exposed_s, "s"),
+        "hidden": Named(sum(hidden.values()), "s"),
+        "compute_share": Named((estimate.compute_s + estimate.recompute_s) / total),
+        "bubble_share": Named(estimate.bubble_s / total),
+        "exposed_share": Named(estimate.exposed_s / total),
+        "mfu": Named(estimate.model_flops_utilisation),
+        "tokens_per_s_per_gpu": Named(estimate.tokens_per_s_per_gpu, "token/s"),
+        "compute_efficiency": Named(found.compute_efficiency),
+    }
+    for axis, seconds in estimate.exposed:
+        values[f"exposed_{axis}"] = Named(seconds, "s")
+        values[f"hidden_{axis}"] = Named(hidden[axis], "s")
+    published = published_step_s(found.run) if found.run else None
+    if published is not None:
+        values["published"] = Named(published, "s")
+        values["difference"] = Named(total / published - 1)
+        values["compared"] = Named(in_words(total / published - 1))
+    return values
+
+
+def in_words(difference: float) -> str:
+    """A relative difference of two times in words: "13% longer"."""
+    return f"{abs(difference):.0%} {'longer' if difference > 0 else 'shorter'}"
+
+
+SENT = (
+    Column(label="groups of"),
+    Column(label="what"),
+    Column(label="collective"),
+    Column(label="GPUs each", spec=","),
+    Column(label="calls", spec=","),
+    Column(label="buffer", unit="B", spec="si"),
+    Column(label="sent per GPU", unit="B", spec="si"),
+    Column(label="link"),
+    Column(label="time", unit="s", spec="time"),
+    Column(label="exposed", unit="s", spec="time"),
+)
+
+
+@figure("step-communication", about=training_step)
+def step_communication(found: TrainingStep) -> Table:
+    """Every kind of call of the GPU that works longest: bytes, link, time, and what is exposed."""
+    rows: list[tuple[Scalar, ...]] = [
+        (
+            label_of(row.axis), row.purpose, row.collective, row.size, row.calls,
+            row.buffer_bytes, row.sent_bytes, LEVELS[row.level], row.time_s, row.exposed_s,
+        )
+        for row in found.estimate.rows
+    ]  # fmt: skip
+    rows.sort(key=lambda row: -float(row[8]))
+    sent: dict[str, float] = {}
+    for entry in found.estimate.rows:
+        sent[entry.axis] = sent.get(entry.axis, 0.0) + entry.sent_bytes
+    values = {f"{identifier(axis)}_sent": Named(size, "B") for axis, size in sent.items()}
+    values["sent"] = Named(sum(sent.values()), "B")
+    values["between_nodes"] = Named(
+        sum(row.sent_bytes for row in found.estimate.rows if row.level == "network"), "B"
+    )
+    values["bottleneck"] = Named(found.estimate.bottleneck)
+    return Table(columns=SENT, rows=tuple(rows), values=values)
+
+
+SAID = {
+    "recomputed": "one layer again",
+    "communication": "buffers of communication",
+}
+"""What a reader sees a part of memory called, where that is not its name."""
+
+
+@figure("memory-by-stage", about=training_step, explorable=True)
+def memory_by_stage(step: TrainingStep, *, most: int = 8) -> Bars:
+    """Bytes that a GPU of each pipeline rank needs, part by part, against what it has.
+
+    Neighbours that need the same share a bar; of a deep pipeline `most` bars are shown, the
+    first, the last and the fullest among them.
+    """
+    check_between("most", most, 3, 64)
+    found = step.memory
+    shown = _spread(_alike(found.ranks), most, found.fullest.pipeline_rank)
+    capacity = found.capacity_bytes or 0.0
+    fullest = found.fullest
+    values = {
+        "fullest": Named(fullest.total_bytes, "B"),
+        "fullest_rank": Named(fullest.pipeline_rank),
+        "least": Named(min(rank.total_bytes for rank in found.ranks), "B"),
+        "capacity": Named(capacity, "B"),
+        "free": Named(capacity - fullest.total_bytes, "B"),
+        "share": Named(fullest.total_bytes / capacity),
+        "stages": Named(len(found.ranks)),
+        "shown": Named(len(shown)),
+        "verdict": Named("fits" if found.fits else "does not fit"),
+        **{part.name: Named(part.bytes, "B") for part in fullest.parts},
+    }
+    return Bars(
+        labels=tuple(_ranks_words(first, last) for first, last, _ in shown),
+        segments=memory_segments([rank for _, _, rank in shown]),
+        axis=Axis(label="memory per GPU", unit="B", low=0.0, spec="bytes"),
+        rules=(Rule(axis="x", at=capacity, label="capacity"),),
+        values=values,
+    )
+
+
+def memory_segments(ranks: Sequence[RankMemory]) -> tuple[Segment, ...]:
+    """The parts of bars that stand for what ranks hold."""
+    return segments(
+        {SAID.get(name, name): [rank.bytes_of(name) for rank in ranks] for name in PARTS}
+    )
+
+
+def fullest_bars(found: Mapping[str, MemoryEstimate], keys: tuple[str, ...]) -> Bars:
+    """Memory of the fullest GPU, part by part, one bar an estimate; totals by their `keys`."""
+    capacity = next(iter(found.values())).capacity_bytes or 0.0
+    return Bars(
+        labels=tuple(found),
+        segments=memory_segments([estimate.fullest for estimate in found.values()]),
+        axis=Axis(label="memory of the fullest GPU", unit="B", low=0.0, spec="bytes"),
+        rules=(Rule(axis="x", at=capacity, label="capacity"),),
+        values={
+            **{
+                key: Named(estimate.fullest.total_bytes, "B")
+                for key, estimate in zip(keys, found.values(), strict=True)
+            },
+            "capacity": Named(capacity, "B"),
+            "fitting": Named(sum(bool(estimate.fits) for estimate in found.values())),
+            "tried": Named(len(found)),
+        },
+    )
+
+
+Alike = tuple[int, int, RankMemory]
+
+
+def _alike(ranks: tuple[RankMemory, ...]) -> list[Alike]:
+    """Runs of neighbours with equal parts, as (first, last, one of them)."""
+    found: list[Alike] = []
+    for rank in ranks:
+        if found and found[-1][2].parts == rank.parts:
+            found[-1] = (found[-1][0], rank.pipeline_rank, rank)
+        else:
+            found.append((rank.pipeline_rank, rank.pipeline_rank, rank))
+    return found
+
+
+def _spread(bars: list[Alike], most: int, fullest: int) -> list[Alike]:
+    """At most `most` of the bars, evenly over the pipeline, with both ends and the fullest."""
+    if len(bars) <= most:
+        return bars
+    full = next(at for at, bar in enumerate(bars) if bar[0] <= fullest <= bar[1])
+    even = [round(at * (len(bars) - 1) / (most - 1)) for at in range(most)]
+    if full not in even:
+        even[min(range(1, most - 1), key=lambda at: abs(even[at] - full))] = full
+    return [bars[at] for at in sorted(set(even))]
+
+
+def _ranks_words(first: int, last: int) -> str:
+    if first == last:
+        return f"pipeline rank{NBSP}{first}"
+    return f"pipeline ranks{NBSP}{first}–{last}"

@@ -1,0 +1,164 @@
+"""How a training step is set up, what of that is published, and how its links compare."""
+
+from __future__ import annotations
+
+from figgen.charts import Column, Named, Scalar, Table
+from figgen.errors import InputError
+from figgen.figures.training.step import LEVELS
+from figgen.formulas.compute_and_roofline import ridge_point
+from figgen.plotting.words import identifier, label_of
+from figgen.registry import figure
+from figgen.scenarios.published import computed_mfu, published_step_s
+from figgen.scenarios.training import TrainingStep, training_step
+from figgen.units import format_quantity
+
+PUBLISHED, ASSUMED, GIVEN = "published", "assumed", "given"
+
+
+@figure("setup-summary", about=training_step)
+def setup_summary(found: TrainingStep) -> Table:
+    """Every setting of a step, and whether it is published, assumed, or given by the page."""
+    given = found.run is None
+    columns = (Column(label="setting"), Column(label="value"), Column(label="known"))
+    rows = tuple((label, value, _known(found, key)) for key, label, value in settings(found))
+    setup, parallel = found.setup, found.setup.parallel
+    return Table(
+        columns=columns[:2] if given else columns,
+        rows=tuple(row[:2] for row in rows) if given else rows,
+        values={
+            "gpus": Named(parallel.world_size),
+            "nodes": Named(parallel.nodes),
+            "parameters": Named(found.model.parameters, "param"),
+            "microbatches": Named(setup.microbatches),
+            "global_batch": Named(setup.global_batch, "sequence"),
+            "tokens_per_step": Named(setup.tokens_per_step, "token"),
+            "assumed": Named(sum(row[2] == ASSUMED for row in rows)),
+            "schedule": Named(setup.schedule),
+        },
+    )
+
+
+def _known(found: TrainingStep, key: str) -> str:
+    if key in found.given:
+        return GIVEN
+    if key in found.assumed:
+        return ASSUMED
+    return PUBLISHED
+
+
+def settings(found: TrainingStep) -> list[tuple[str, str, str]]:
+    """Settings as (the name that says whether it is assumed, label, value)."""
+    setup, parallel = found.setup, found.setup.parallel
+    axes = ["tp", "cp", "dp", "pp"] + (["ep", "etp", "edp"] if parallel.ep > 1 else [])
+    chunks = setup.placement.stages // parallel.pp
+    schedule = f"{setup.schedule}, {chunks} chunks" if chunks > 1 else setup.schedule
+    layout_words = " · ".join(f"{axis.upper()} {getattr(parallel, axis)}" for axis in axes)
+    batch = f"{setup.global_batch:,} sequences of {setup.sequence:,} tokens"
+    passing = f"{setup.microbatches:,} of {setup.microbatch_size} sequences per replica"
+    recipe = setup.recipe
+    settings = [
+        ("model", "model", f"{found.model.title}, {_si(found.model.parameters)} parameters"),
+        ("accelerator", "accelerator", f"{parallel.world_size:,} × {found.accelerator.title}"),
+        ("nic", "network per GPU", found.nic.title),
+        ("dtype", "multiplied in", f"{found.dtype}, {_peak(found)} dense peak"),
+        ("layout", "layout", layout_words),
+        ("order", "rank order", f"{parallel.order}: {' '.join(parallel.convention.order)}"),
+        ("sequence", "batch", batch),
+        ("microbatch_size", "microbatches", passing),
+        ("schedule", "schedule", schedule),
+        ("zero_stage", "ZeRO stage", str(setup.zero_stage)),
+        ("recipe", "bytes per parameter", f"{recipe.total_bytes:g} ({recipe.label})"),
+        ("recompute", "recomputation", setup.recompute.replace(",", ", ")),
+        ("activations", "kept activations", setup.activation_format.label),
+        ("flash_attention", "flash attention", _on(setup.flash_attention)),
+        ("sequence_parallel", "sequence parallelism", _on(setup.sequence_parallel)),
+        ("compute_efficiency", "products reach", f"{found.compute_efficiency:.0%} of the peak"),
+    ]  # fmt: skip
+    if parallel.tp == 1:
+        settings = [entry for entry in settings if entry[0] != "sequence_parallel"]
+    return settings
+
+
+def _on(setting: bool) -> str:
+    return "on" if setting else "off"
+
+
+def _si(value: float) -> str:
+    return format_quantity(value, "1", "si")
+
+
+def _peak(found: TrainingStep) -> str:
+    return format_quantity(found.cluster.peak_flops_per_s, "FLOP/s", "flops.4")
+
+
+@figure("setup-roofline", about=training_step)
+def setup_roofline(found: TrainingStep) -> Table:
+    """Per axis: the step's work per byte that it sends, beside the ridge point of its link.
+
+    Below 1 the link takes longer than the computation, so that not even perfect overlap would
+    hide it; far above 1 it hardly matters.
+    """
+    cluster, estimate = found.cluster, found.estimate
+    rate = cluster.peak_flops_per_s * found.compute_efficiency
+    work = (estimate.compute_s + estimate.recompute_s) * rate
+    bandwidths = {
+        "scale-up": cluster.scale_up_bandwidth_bytes_per_s,
+        "network": cluster.network_bandwidth_bytes_per_s,
+    }
+    sent: dict[tuple[str, str], float] = {}
+    for row in estimate.rows:
+        key = (row.axis, row.level)
+        sent[key] = sent.get(key, 0.0) + row.sent_bytes
+    rows: list[tuple[Scalar, ...]] = []
+    values: dict[str, Named] = {}
+    for (axis, level), size in sent.items():
+        ratio, ridge = work / size, ridge_point(rate, bandwidths[level])
+        rows.append((label_of(axis), LEVELS[level], size, ratio, ridge, ratio / ridge))
+        values[f"{identifier(axis)}_over_ridge"] = Named(ratio / ridge)
+    rows.sort(key=lambda entry: float(entry[-1]))
+    if not rows:
+        raise InputError("a roofline", expected="a setup that sends something", got="one GPU")
+    values["nearest"] = Named(str(rows[0][0]))
+    values["nearest_over_ridge"] = Named(float(rows[0][-1]))
+    columns = (
+        Column(label="groups of"),
+        Column(label="link"),
+        Column(label="sent per GPU", unit="B", spec="si"),
+        Column(label="work per byte", unit="FLOP/B", spec=",.0f"),
+        Column(label="ridge of the link", unit="FLOP/B", spec=",.0f"),
+        Column(label="over the ridge", spec=",.2f"),
+    )
+    return Table(columns=columns, rows=tuple(rows), values=values)
+
+
+@figure("published-and-computed")
+def published_and_computed(*, runs: tuple[str, ...]) -> Table:
+    """Step time and utilisation of training presets as the models find them, and as published."""
+    rows: list[tuple[Scalar, ...]] = []
+    values: dict[str, Named] = {}
+    for name in runs:
+        found = training_step(preset=name)
+        published = published_step_s(found.run) if found.run else None
+        computed = found.estimate.step_time_s
+        blank = float("nan")
+        printed = found.run.mfu if found.run else None
+        rows.append((
+            found.title, found.setup.parallel.world_size, computed,
+            blank if published is None else published,
+            blank if published is None else computed / published - 1,
+            computed_mfu(found),
+            blank if printed is None else printed.value,
+        ))  # fmt: skip
+        if published is not None:
+            values[f"{identifier(name)}_difference"] = Named(computed / published - 1)
+    columns = (
+        Column(label="run"),
+        Column(label="GPUs", spec=","),
+        Column(label="step, computed", unit="s", spec="time"),
+        Column(label="step, published", unit="s", spec="time"),
+        Column(label="difference", spec="+.0%"),
+        Column(label="MFU, computed", spec=".1%"),
+        Column(label="MFU, published", spec=".1%"),
+    )
+    values["runs"] = Named(len(rows))
+    return Table(columns=columns, rows=tuple(rows), values=values)

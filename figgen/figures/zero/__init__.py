@@ -1,0 +1,1 @@
+"""ZeRO and FSDP: the state divided over the replicas."""

@@ -1,0 +1,1 @@
+"""What figures share: words, series and bars in their colours."""
