@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from figgen import catalog
 from figgen.commands import Answer, add_verb
+from figgen.commands.step_runs import predicted_runs
 from figgen.commands.training import add_setup_options, aligned, described, setup_data, setup_of
 from figgen.errors import InputError
 from figgen.models.cluster import Cluster
@@ -33,7 +34,13 @@ def add(verbs: Verbs) -> None:
         "--model mixtral-8x7b --nodes 4 --gpus-per-node 8 --ep 8 --zero 1 --sequence 4096 --json",
         "--model llama-3-8b --nodes 16 --gpus-per-node 8 --zero 3 --microbatches 2 --nic ib-hdr",
     )
-    add_setup_options(parser)
+    add_setup_options(parser, required=False)
+    parser.add_argument(
+        "--run",
+        dest="run_file",
+        metavar="FILE",
+        help='JSON of a run, or {"runs": [...]}, instead of the options',
+    )
     parser.add_argument("--accelerator", default="h100-sxm-80gb", help="of the catalog")
     parser.add_argument("--nic", default="ib-ndr", help="network link of each GPU, of the catalog")
     parser.add_argument("--dtype", default="bf16", help="whose dense peak counts")
@@ -46,6 +53,12 @@ def add(verbs: Verbs) -> None:
 
 
 def _step(options: argparse.Namespace) -> Answer:
+    if options.run_file is not None:
+        return predicted_runs(options.run_file, options.efficiency)
+    for name in ("model", "nodes", "gpus_per_node"):
+        if getattr(options, name) is None:
+            option = f"--{name.replace('_', '-')}"
+            raise InputError("step", expected=f"{option} (or --run FILE)", got="neither")
     setup = setup_of(options, overlap=not options.no_overlap)
     cluster = cluster_of(options)
     found = step(setup, cluster, compute_efficiency=options.efficiency)

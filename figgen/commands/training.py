@@ -17,11 +17,11 @@ from figgen.models.training_setup import CONTEXT_EXCHANGES, ZERO_STAGES, Trainin
 from figgen.units import format_quantity
 
 
-def add_setup_options(parser: argparse.ArgumentParser) -> None:
-    """Options that make a `TrainingSetup`."""
-    parser.add_argument("--model", required=True, help="a model of the catalog")
+def add_setup_options(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
+    """Options that make a `TrainingSetup`; model and cluster need not be said if not `required`."""
+    parser.add_argument("--model", required=required, help="a model of the catalog")
     for name in ("nodes", "gpus-per-node"):
-        parser.add_argument(f"--{name}", type=int, required=True)
+        parser.add_argument(f"--{name}", type=int, required=required)
     for name in ("tp", "cp", "pp", "ep"):
         parser.add_argument(f"--{name}", type=int, default=1)
     parser.add_argument("--etp", type=int, help="what the framework takes when left out")

@@ -40,7 +40,7 @@ def test_tokens_of_a_step_are_those_of_all_replicas() -> None:
         (MIXTURE, {"etp": 16}, {}, "ffn_hidden of an expert: expected a multiple of etp=16"),
         (MIXTURE, {"tp": 2}, {"sequence_parallel": False}, "sequence parallelism too"),
         (MIXTURE, {"order": "tp-cp-dp-pp"}, {}, "lays out no experts"),
-        (LLAMA, {"pp": 8}, {}, "layers of the model: expected at least 8"),
+        (LLAMA, {"pp": 16}, {}, "layers of the model: expected at least 14"),
         (LLAMA, {}, {"zero_stage": 4}, "zero_stage: expected 0 or 1 or 2 or 3, got 4"),
         (LLAMA, {}, {"recompute": "some"}, "unknown module to recompute 'some'"),
         (LLAMA, {}, {"activations": "8-bit"}, "unknown format of activations '8-bit'"),

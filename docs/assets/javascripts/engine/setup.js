@@ -120,8 +120,9 @@ function trainingSetup(given, shape, parallel) {
   checkDivision(shape, parallel, sequence, sequence_parallel);
   const order = keptSchedule(schedule, parallel.pp, microbatches, chunks);
   const { placement } = order;
-  if (shape.layers < placement.depth) {
-    const expected = `at least ${placement.depth}, one per stage`;
+  const least = Math.max(1, placement.depth - 2);
+  if (shape.layers < least) {
+    const expected = `at least ${least}, one per stage between the two ends`;
     throw new InputError("layers of the model", { expected, got: shape.layers });
   }
   const { tp, cp, dp } = parallel;

@@ -1,0 +1,145 @@
+"""What sources call chips, networks, number formats, frameworks and models, and what we call them.
+
+Benchmark tables write "H100 SXM 80GB (DGX H100 class)", "NVIDIA Blackwell GPU (GB200)",
+"float8 rowwise". Each list is tried from its top, so that what is more special stands first.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+
+from figgen.catalog import load
+from figgen.catalog.hardware import Accelerator, Link
+from figgen.catalog.models import Model
+from figgen.errors import InputError, unknown
+
+CHIPS = (
+    (r"h100.*(96 ?gb|hbm2e)", "h100-hbm2e-96gb"),
+    (r"gb300", "gb300-nvl72"),
+    (r"gb200", "gb200-nvl72"),
+    (r"b300", "b300-sxm-hgx"),
+    (r"b200", "b200-sxm-hgx"),
+    (r"h200", "h200-sxm-141gb"),
+    (r"h800", "h800-sxm-80gb"),
+    (r"h100", "h100-sxm-80gb"),
+    (r"h20\b", "h20-sxm-96gb"),
+    (r"a100.*40 ?gb", "a100-sxm-40gb"),
+    (r"a100|a800|ampere", "a100-sxm-80gb"),
+    (r"v100", "v100-sxm2-32gb"),
+    (r"mi300", "mi300x"),
+    (r"mi325", "mi325x"),
+    (r"mi35\d", "mi355x"),
+    (r"v5p", "tpu-v5p"),
+    (r"v5e|v5litepod", "tpu-v5e"),
+    (r"v6e|trillium", "tpu-v6e"),
+    (r"tpu.*v7|ironwood", "tpu-v7"),
+    (r"tpu.*v4", "tpu-v4"),
+    (r"gaudi ?3", "gaudi3"),
+    (r"trainium ?2|trn2", "trainium2"),
+)
+
+NETWORKS = (
+    (r"efa", "efa-v2-p5"),
+    (r"roce.*1600 ?gb/?s|1600 ?gb/?s.*roce|8x200g|8 ?x ?200", "roce-200g"),
+    (r"selene", "ib-hdr"),
+    (r"roce", "roce-400g"),
+    (r"xdr", "ib-xdr"),
+    (r"ndr|400 ?gb/?s", "ib-ndr"),
+    (r"hdr", "ib-hdr"),
+)
+
+USUAL_NETWORK = {
+    "v100-sxm2-32gb": "ib-edr",
+    "a100-sxm-40gb": "ib-hdr",
+    "a100-sxm-80gb": "ib-hdr",
+    "mi300x": "roce-400g",
+    "mi325x": "roce-400g",
+    "mi355x": "roce-400g",
+    "tpu-v5p": "tpu-dcn-v5p",
+}
+"""One port for each GPU by its generation; NDR for all others.
+
+The Blackwell systems of the benchmarks (DGX B200, GB200 and GB300 NVL72) have ConnectX-7 at
+400 Gb/s, as MLPerf's descriptions of them print; only GB300 NVL72 comes with 800 Gb/s.
+"""
+
+FORMATS = (
+    (r"nvfp4|fp4", "nvfp4"),
+    (r"mxfp8", "mxfp8"),
+    (r"(fp8|float8).*(row|cs|current)|fp8-cs", "fp8-current"),
+    (r"fp8|float8", "fp8"),
+    (r"bf16", "bf16"),
+    (r"fp16|half", "fp16"),
+    (r"fp32|tf32", "tf32"),
+)
+"""A recipe of low precision by what its source prints; its products' type is `DTYPE_OF`."""
+
+DTYPE_OF = {
+    "nvfp4": "fp4", "mxfp8": "fp8", "fp8-current": "fp8", "fp8": "fp8",
+    "bf16": "bf16", "fp16": "fp16", "tf32": "tf32",
+}  # fmt: skip
+
+FRAMEWORKS = (
+    (r"nanotron", "nanotron"),
+    (r"foundry|composer|mosaic", "llm-foundry"),
+    (r"torchtitan", "torchtitan"),
+    (r"maxtext", "maxtext"),
+    (r"paxml|praxis", "paxml"),
+    (r"deepspeed|bloom|mt-nlg|glm", "megatron-deepspeed"),
+    (r"bridge", "megatron-bridge"),
+    (r"megascale|veomni", "megascale"),
+    (r"nemo", "nemo"),
+    (r"megatron|mcore|narayanan|korthikanti", "megatron-lm"),
+    (r"mlperf", "nemo"),
+    (r"fsdp|metaseq|fairscale", "fsdp"),
+)
+
+
+def first_match(table: tuple[tuple[str, str], ...], text: str) -> str | None:
+    """What the first pattern that `text` holds stands for."""
+    low = text.lower()
+    return next((name for pattern, name in table if re.search(pattern, low)), None)
+
+
+def accelerator_of(words: str) -> Accelerator:
+    """The chip that `words` describe. Raises InputError for one that the catalog lacks."""
+    known = load.accelerators()
+    name = words if words in known else first_match(CHIPS, words)
+    if name is None:
+        raise unknown("hardware", words, known)
+    return known[name]
+
+
+def network_of(words: str, chip: Accelerator) -> Link:
+    """The network link of each GPU: as `words` say, or what is usual for the chip."""
+    known = load.links()
+    if words in known:
+        return known[words]
+    found = first_match(NETWORKS, words)
+    return known[found or USUAL_NETWORK.get(chip.name, "ib-ndr")]
+
+
+def format_of(words: str) -> str:
+    """The recipe of low precision that `words` name. Raises InputError for none."""
+    found = first_match(FORMATS, words)
+    if found is None:
+        raise InputError("precision", expected=" or ".join(DTYPE_OF), got=words)
+    return found
+
+
+def plain(name: str) -> str:
+    """A name without what sources write differently: "gpt3-175b" and "GPT-3 175B" are one."""
+    return re.sub(r"[^a-z0-9]", "", name.lower())
+
+
+ALIASES = {"gpt2xl": "gpt-2-xl", "qwen3a22b": "qwen-3-235b-a22b", "llama31405b": "llama-3-405b"}
+
+
+def model_of(name: str) -> Model | None:
+    """The catalog's model of that name, spelled as sources do; None where it has none."""
+    by_name: Mapping[str, Model] = {plain(key): model for key, model in load.models().items()}
+    wanted = plain(name)
+    if wanted in ALIASES:
+        return load.models()[ALIASES[wanted]]
+    return by_name.get(wanted) or by_name.get(wanted.replace("llama31", "llama3"))

@@ -1,0 +1,44 @@
+"""A described run as the setup and the cluster that the models of time and memory take."""
+
+from __future__ import annotations
+
+from figgen.catalog.clusters import cluster
+from figgen.catalog.run_file import DescribedRun
+from figgen.models.cluster import Cluster
+from figgen.models.layout import layout
+from figgen.models.recipes import RECIPES
+from figgen.models.training_setup import TrainingSetup
+
+ORDERS = {"nanotron": "nanotron", "torchtitan": "torchtitan", "maxtext": "torchtitan"}
+"""Rank orders of frameworks; Megatron's for all others."""
+
+
+def run_setup(run: DescribedRun) -> TrainingSetup:
+    """The training step of a run. Raises InputError for sizes that nothing lays out."""
+    interleaved = run.virtual_stages > 1 and run.pp > 1
+    parallel = layout(
+        nodes=run.gpus // run.gpus_per_node, gpus_per_node=run.gpus_per_node,
+        tp=run.tp, cp=run.cp, pp=run.pp, ep=run.ep, etp=run.etp,
+        order=ORDERS.get(run.framework, "megatron") if run.ep == 1 else "megatron",
+    )  # fmt: skip
+    early = run.dtype == "fp16"
+    return TrainingSetup(
+        shape=run.shape,
+        parallel=parallel,
+        microbatches=run.microbatches,
+        sequence=run.sequence,
+        microbatch_size=run.microbatch,
+        schedule="interleaved-1f1b" if interleaved else "1f1b",
+        chunks=run.virtual_stages if interleaved else None,
+        recipe=RECIPES["mcore20" if early else "mcore18"],
+        zero_stage=min(run.zero_stage, 1) if run.zero_stage == 2 else run.zero_stage,
+        recompute=run.recompute or "none",
+        activations="fp8" if run.dtype == "fp8" else "16-bit",
+        flash_attention=not early,
+        sequence_parallel=run.tp > 1 and run.framework != "megatron-deepspeed",
+    )
+
+
+def run_cluster(run: DescribedRun) -> Cluster:
+    """What the run's products, messages and nodes run on."""
+    return cluster(run.accelerator, run.network, run.dtype, run.gpus_per_node)

@@ -1,0 +1,43 @@
+"""Which measured runs may calibrate the model of time, and which only test it.
+
+Written down before anything was fitted. Runs that share layout, model, hardware, precision and
+framework go to one side together, whatever their release (`config_key`): half of the keys by the
+first byte of their SHA-256. The runs of the catalog, which this guide has always shown, calibrate;
+so does every measured run of a layout that one of them has.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from hashlib import sha256
+
+from figgen.catalog.run_file import DescribedRun
+
+CALIBRATION, TEST = "calibration", "test"
+
+Layout = tuple[object, ...]
+
+
+def side_of_key(config_key: str) -> str:
+    """The side of a group of runs by the hash of its key."""
+    return CALIBRATION if sha256(config_key.encode()).digest()[0] < 128 else TEST
+
+
+def layout_key(run: DescribedRun) -> Layout:
+    """What makes two runs the same experiment: the model's sizes, the chips, layout and batch."""
+    shape = run.shape
+    return (
+        shape.layers, shape.hidden, shape.ffn_hidden, shape.heads, run.accelerator.name, run.gpus,
+        run.tp, run.cp, run.pp, run.ep, run.microbatch, run.global_batch, run.sequence, run.dtype,
+    )  # fmt: skip
+
+
+def sides(measured: Iterable[DescribedRun], shown: Iterable[DescribedRun]) -> dict[str, str]:
+    """The side of every run by name; `shown` are those of the catalog."""
+    known = list(shown)
+    layouts = {layout_key(run) for run in known}
+    found = {
+        run.name: CALIBRATION if layout_key(run) in layouts else side_of_key(run.config_key)
+        for run in measured
+    }
+    return found | {run.name: CALIBRATION for run in known}

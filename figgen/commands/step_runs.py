@@ -1,0 +1,76 @@
+"""step --run FILE.json: runs that a file describes, each predicted, beside what was measured."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from figgen.catalog.run_file import DescribedRun, Record, described_run, read_run_file
+from figgen.catalog.run_setup import run_cluster, run_setup
+from figgen.commands import Answer
+from figgen.errors import InputError
+from figgen.models.memory import memory
+from figgen.models.step import step
+from figgen.units import format_quantity
+
+
+def predicted_runs(path: str, compute_efficiency: float | None) -> Answer:
+    """Every run of the file. A refused one of many is told by its error; a single one raises.
+
+    Raises InputError for a file that cannot be read.
+    """
+    try:
+        text = Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError("run file", expected="a readable text file", got=str(error)) from None
+    many, records = read_run_file(text)
+    if not many:
+        found = predicted(records[0], compute_efficiency)
+        return Answer(found, _line(found))
+    rows = [_predicted_or_refused(record, compute_efficiency) for record in records]
+    return Answer(rows, "\n".join(map(_line, rows)))
+
+
+def _predicted_or_refused(record: Record, compute_efficiency: float | None) -> dict[str, object]:
+    try:
+        return predicted(record, compute_efficiency)
+    except InputError as error:
+        name = record.get("id", "run") if isinstance(record, Mapping) else "run"
+        return {"id": name, "error": str(error)}
+
+
+def predicted(record: Record, compute_efficiency: float | None) -> dict[str, object]:
+    """Time and memory of one run's step. Raises InputError for a run that cannot be laid out."""
+    run = described_run(record)
+    setup, cluster = run_setup(run), run_cluster(run)
+    share = 0.5 if compute_efficiency is None else compute_efficiency
+    found = step(setup, cluster, compute_efficiency=share)
+    held = memory(setup, capacity_bytes=run.accelerator.hbm_bytes)
+    return {
+        "id": run.name,
+        "step_time_s": found.step_time_s,
+        "tokens_per_s_per_gpu": found.tokens_per_s_per_gpu,
+        "model_flops_utilisation": found.model_flops_utilisation,
+        "memory_bytes": held.fullest.total_bytes,
+        "fits": held.fits,
+        **_measured(run, found.step_time_s),
+    }
+
+
+def _measured(run: DescribedRun, predicted_s: float) -> dict[str, object]:
+    if run.step_time_s is None:
+        return {}
+    difference = predicted_s / run.step_time_s - 1
+    return {"measured_step_time_s": run.step_time_s, "difference": difference}
+
+
+def _line(row: Mapping[str, Any]) -> str:
+    if "step_time_s" not in row:
+        return f"{row['id']}: {row['error']}"
+    time = format_quantity(row["step_time_s"], "s", "time")
+    held = format_quantity(row["memory_bytes"], "B", "bytes")
+    fits = "fits" if row["fits"] else "does not fit"
+    rate = f"{row['tokens_per_s_per_gpu']:,.0f} tokens/s per GPU"
+    said = f", measured {row['difference']:+.1%}" if "difference" in row else ""
+    return f"{row['id']}: {time}{said}, {rate}, {held} ({fits})"

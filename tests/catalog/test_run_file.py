@@ -1,0 +1,100 @@
+"""Runs read from files: every way that sources write them, and one line for what is missing."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from figgen.__main__ import main
+from figgen.catalog.run_file import described_run, read_run_file
+from figgen.catalog.run_names import accelerator_of, format_of, network_of
+from figgen.catalog.run_split import CALIBRATION, TEST, side_of_key
+from figgen.errors import InputError
+
+RUN: dict[str, Any] = {
+    "id": "a", "hardware": "H100 (DGX)", "num_accelerators": 64, "tp": 8, "pp": 2, "vpp": 5,
+    "global_batch_sequences": 64, "seq_length": 4096, "model_shape_ref": "llama3-70b",
+    "precision": "FP8", "step_time_s": 5.0, "whatever": "ignored",
+}  # fmt: skip
+
+
+def test_a_run_says_little_and_the_rest_has_defaults() -> None:
+    run = described_run(RUN)
+    assert (run.dp, run.cp, run.ep, run.microbatch, run.microbatches) == (4, 1, 1, 1, 16)
+    assert (run.shape.layers, run.shape.sequence, run.dtype) == (80, 4096, "fp8")
+    assert run.tokens_per_s_per_gpu == pytest.approx(64 * 4096 / 5.0 / 64)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"tp": None}, "tp: expected a whole number from 1 on, got 'missing'"),
+        ({"hardware": "abacus"}, "unknown hardware 'abacus'"),
+        ({"num_accelerators": 60}, r"num_accelerators: expected a multiple of tp·cp·pp = 16"),
+        ({"precision": "FP8", "hardware": "A100"}, "precision: a100-sxm-80gb has no dense fp8"),
+        ({"model_shape_ref": "gpt-9"}, "model_shape_ref"),
+        ({"seq_length": 4096.5}, "seq_length: expected a whole number from 1 on, got 4096.5"),
+        ({"model_shape_ref": "own", "shape": {"layers": 2}}, "shape: expected a field hidden_size"),
+    ],
+)
+def test_what_is_missing_or_wrong_is_named(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        described_run(RUN | change)
+
+
+def test_chips_formats_and_networks_are_known_by_what_tables_write() -> None:
+    words = {
+        "NVIDIA Blackwell GPU (GB200)": "gb200-nvl72",
+        "H100 96GB HBM2e 2.4 TB/s, 500 W cap": "h100-hbm2e-96gb",
+        "A100 SXM 40GB (1600 Gb/s RoCE per node)": "a100-sxm-40gb",
+        "H100 SXM 80GB, 8/node, AWS EFA (HF cluster)": "h100-sxm-80gb",
+    }
+    assert {said: accelerator_of(said).name for said in words} == words
+    efa = network_of("H100 SXM 80GB, 8/node, AWS EFA (HF cluster)", accelerator_of("H100"))
+    assert efa.name == "efa-v2-p5"
+    said = ("FP8", "float8 rowwise", "FP8-CS", "MXFP8", "NVFP4 (config inferred)", "amp_bf16")
+    assert [format_of(word) for word in said] == [
+        "fp8", "fp8-current", "fp8-current", "mxfp8", "nvfp4", "bf16",
+    ]  # fmt: skip
+
+
+def test_a_shape_may_be_given_in_either_spelling() -> None:
+    short = {"layers": 4, "hidden": 512, "heads": 8, "ffn": 2048, "vocab": 1000, "kv_heads": 2}
+    long = {
+        "num_layers": 4, "hidden_size": 512, "num_attention_heads": 8, "ffn_hidden_size": 2048,
+        "vocab_size": 1000, "num_kv_heads": 2,
+    }  # fmt: skip
+    own = RUN | {"model_shape_ref": "own"}
+    assert described_run(own | {"shape": short}).shape == described_run(own | {"shape": long}).shape
+
+
+def test_one_run_gives_one_answer_and_many_a_list_with_the_refused_one_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "run.json"
+    file.write_text(json.dumps(RUN))
+    assert main(("step", "--run", str(file), "--json")) == 0
+    one = json.loads(capsys.readouterr().out)
+    assert {"step_time_s", "tokens_per_s_per_gpu", "memory_bytes", "fits"} <= set(one)
+    file.write_text(json.dumps({"runs": [RUN, {"id": "b"}, 3]}))
+    assert main(("step", "--run", str(file), "--json")) == 0
+    rows = json.loads(capsys.readouterr().out)
+    assert rows[0] == one
+    assert [set(row) for row in rows[1:]] == [{"id", "error"}] * 2
+
+
+def test_what_is_no_run_file_is_refused() -> None:
+    with pytest.raises(InputError, match="expected JSON"):
+        read_run_file("{")
+    with pytest.raises(InputError, match="one run, or"):
+        read_run_file("[1]")
+
+
+def test_the_split_is_by_key_and_about_half() -> None:
+    found = [side_of_key(f"key {number}") for number in range(1000)]
+    assert set(found) == {CALIBRATION, TEST}
+    assert 450 < found.count(TEST) < 550
+    assert side_of_key("e0583af4a4b5") == side_of_key("e0583af4a4b5")
