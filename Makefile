@@ -35,12 +35,13 @@ test: $(READY) ## Run every test, Chromium included (ARGS='-k name' is passed on
 	@CHROME_PATH="$$($(RUN) tests.browser.chromium)"; export CHROME_PATH; \
 	$(RUN) pytest -n $(WORKERS) --dist worksteal --require-browser $(ARGS)
 
-check: $(READY) ## Check style, types, the import law and the prose
+check: $(READY) ## Check style, types, the import law, the prose and the workflows
 	$(RUN) ruff check
 	$(RUN) ruff format --check
 	$(RUN) mypy
 	$(RUN) pytest -q tests/test_layers.py
 	$(RUN) figgen lint docs
+	.venv/bin/zizmor --quiet --offline .github
 
 golden: $(READY) ## Rewrite tests/golden/ from what the code prints now; review it with git diff
 	$(RUN) pytest -q --update-golden $(ARGS)

@@ -1,0 +1,125 @@
+"""Where a finished run belongs among the published pages, and what its pull request is told.
+
+Runs from the main branch with the standard library and the `gh` command; what it reads of a pull
+request's build is data, of which only whole numbers are repeated.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import subprocess
+import sys
+import zipfile
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+from urllib.parse import quote
+
+LABEL = "preview"
+MARK = "<!-- preview -->"
+COUNTED = ("numbers", "figures", "pictures", "pages", "added", "removed")
+MOST_BYTES = 2**20
+
+
+def place(event: Mapping[str, Any]) -> dict[str, str]:
+    """The folder, commit and run to publish, or `why` there is nothing to publish.
+
+    `event` is the payload of `workflow_run` or `pull_request_target`.  Branches of the repository
+    itself are previewed at once, those of forks after a maintainer has set the label.
+    """
+    repository = event["repository"]["full_name"]
+    run = event.get("workflow_run")
+    if run and run["event"] == "push":
+        newest = _api(f"repos/{repository}/commits/main")["sha"]
+        if run["head_branch"] != "main" or run["head_sha"] != newest:
+            return {"why": "main has a newer commit, whose run publishes it"}
+        return {"folder": "", "commit": newest, "run": str(int(run["id"]))}
+    if run:
+        commit, number_of_run = run["head_sha"], str(int(run["id"]))
+        head = quote(f"{run['head_repository']['owner']['login']}:{run['head_branch']}", safe="")
+        found = _api(f"repos/{repository}/pulls?state=open&head={head}")
+        pull = found[0] if found else None
+    else:
+        commit = event["pull_request"]["head"]["sha"]
+        pull = _api(f"repos/{repository}/pulls/{int(event['pull_request']['number'])}")
+        number_of_run = _passed(repository, commit)
+    if not pull or pull["state"] != "open":
+        return {"why": "no open pull request has this branch"}
+    if pull["head"]["sha"] != commit:
+        return {"why": "the pull request has a newer commit, whose run publishes it"}
+    ours = (pull["head"]["repo"] or {}).get("full_name") == repository
+    if not ours and LABEL not in {label["name"] for label in pull["labels"]}:
+        return {"why": f"a fork is previewed after a maintainer has set the label {LABEL!r}"}
+    if not number_of_run:
+        return {"why": "no run of its tests has passed; the next one that does publishes it"}
+    return {"folder": f"pr-{int(pull['number'])}", "commit": commit, "run": number_of_run}
+
+
+def _passed(repository: str, commit: str) -> str:
+    """The newest run whose tests passed on a commit of a pull request, if there is one."""
+    question = f"event=pull_request&status=success&head_sha={commit}"
+    runs = _api(f"repos/{repository}/actions/workflows/ci.yml/runs?{question}")["workflow_runs"]
+    return str(int(runs[0]["id"])) if runs else ""
+
+
+def comment(archive: Path, folder: str, address: str, commit: str) -> str:
+    """What the pull request is told: the address, and how many things changed."""
+    counts = _counts(archive)
+    said = [f"{counts[what]} {what}" for what in COUNTED if type(counts.get(what)) is int]
+    where = f"{address.rstrip('/')}/{folder}/"
+    changed = f"\n\nChanged: {', '.join(said)}. Report: {where}changes/" if said else ""
+    return f"{MARK}\nPreview of {commit}: {where}{changed}\n"
+
+
+def _counts(archive: Path) -> Mapping[str, object]:
+    with zipfile.ZipFile(archive) as opened:
+        if "changes/changes.json" not in opened.namelist():
+            return {}
+        with opened.open("changes/changes.json") as file:
+            try:
+                counts = json.loads(file.read(MOST_BYTES))["counts"]
+            except (ValueError, KeyError, TypeError, RecursionError):
+                return {}
+    return counts if isinstance(counts, dict) else {}
+
+
+def tell(repository: str, number: int, body: str) -> None:
+    """Write the one comment of the previews, anew or over the last one."""
+    of_the_pull = f"repos/{repository}/issues/{number}/comments"
+    mine = [
+        found["id"]
+        for found in _api(f"{of_the_pull}?per_page=100")
+        if found["user"]["login"] == "github-actions[bot]" and found["body"].startswith(MARK)
+    ]
+    where = f"repos/{repository}/issues/comments/{int(mine[0])}" if mine else of_the_pull
+    _api(where, "--method", "PATCH" if mine else "POST", "--raw-field", f"body={body}")
+
+
+def _api(path: str, *words: str) -> Any:
+    ran = subprocess.run(["gh", "api", path, *words], capture_output=True, timeout=60, check=True)
+    return json.loads(ran.stdout)
+
+
+def main(words: list[str] | None = None) -> int:
+    """`where EVENT.json` prints outputs of a step; `tell SITE.zip` writes the comment."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    verbs = parser.add_subparsers(dest="verb", required=True)
+    verbs.add_parser("where").add_argument("event", type=Path)
+    options = verbs.add_parser("tell")
+    options.add_argument("archive", type=Path)
+    for name in ("repository", "folder", "commit", "address"):
+        options.add_argument(f"--{name}", required=True)
+    asked = parser.parse_args(words)
+    if asked.verb == "where":
+        event = json.loads(asked.event.read_text(encoding="utf-8"))
+        for name, said in place(event).items():
+            print(f"{name}={said}")
+    else:
+        body = comment(asked.archive, asked.folder, asked.address, asked.commit)
+        tell(asked.repository, int(asked.folder.removeprefix("pr-")), body)
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

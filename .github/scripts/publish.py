@@ -1,0 +1,255 @@
+"""Publishes a built site, or the preview of a pull request, on the branch that the host serves.
+
+Runs with a token that writes, from the main branch, with the standard library alone.  What a
+pull request built is data here: members of a zip file that are never unpacked to disk, of which
+only regular files of known types and bounded size reach the branch, as blobs, through
+`git fast-import`.  No work tree of the branch exists, so nothing in it can configure git.
+
+Each publication replaces the branch by one commit without a parent, pushed only if the branch is
+still what was read; whoever comes second reads again.  Nobody's work is lost, and neither the
+history nor the number of previews grows without bound.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+import random
+import re
+import stat
+import subprocess
+import sys
+import tempfile
+import time
+import zipfile
+import zlib
+from collections.abc import Iterator, Mapping
+from pathlib import Path, PurePosixPath
+from urllib.parse import urlsplit
+
+BRANCH = "refs/heads/gh-pages"
+LEDGER = "previews.json"
+KEPT = {"CNAME", ".nojekyll", "robots.txt", LEDGER}
+"""What stands at the root of the branch and belongs to no build."""
+
+TYPES = {
+    "css", "csv", "gz", "html", "ico", "jpg", "js", "json", "map", "md", "pagefind", "pdf",
+    "epub", "pf_filter", "pf_fragment", "pf_index", "pf_meta", "pf_sort", "png", "py", "svg",
+    "txt", "wasm", "webmanifest", "webp", "woff2", "xml", "zip",
+}  # fmt: skip
+NAME = re.compile(r"[A-Za-z0-9_@+=~,()-][A-Za-z0-9_.@+=~,() -]*")
+MOST_FILES = 12_000
+MOST_BYTES_OF_A_FILE = 32 * 2**20
+MOST_BYTES = 256 * 2**20
+MOST_PREVIEWS = 20
+MOST_BYTES_OF_PREVIEWS = 600 * 2**20
+TRIES = 20
+
+HEAD = re.compile(rb"\s*(?:<!doctype html>)?\s*<html[^<>]*>\s*<head>", re.IGNORECASE)
+UNLISTED = b'<meta name="robots" content="noindex">'
+
+
+class Refused(Exception):
+    """What must not be published, with the reason."""
+
+
+def members(archive: Path) -> Iterator[tuple[str, bytes]]:
+    """Path and content of every file of a zip; raises Refused for anything but plain files."""
+    total = 0
+    seen: set[str] = set()
+    with zipfile.ZipFile(archive) as opened:
+        infos = [info for info in opened.infolist() if not info.filename.endswith("/")]
+        if len(infos) > MOST_FILES:
+            raise Refused(f"{len(infos)} files, at most {MOST_FILES} are published")
+        for info in infos:
+            path = _checked(info)
+            if path.lower() in seen:
+                raise Refused(f"{path!r} stands twice")
+            seen.add(path.lower())
+            with opened.open(info) as file:
+                content = file.read(MOST_BYTES_OF_A_FILE + 1)
+            total += len(content)
+            if len(content) > MOST_BYTES_OF_A_FILE or total > MOST_BYTES:
+                raise Refused(f"{path!r} is too large, or all files together are")
+            yield path, content
+
+
+def _checked(info: zipfile.ZipInfo) -> str:
+    """The path of a member, if it is one of a regular file of a known type inside the site."""
+    path = info.filename
+    kind = stat.S_IFMT(info.external_attr >> 16)
+    if kind not in (0, stat.S_IFREG):
+        raise Refused(f"{path!r} is a link or a device")
+    if len(path) > 400 or not all(NAME.fullmatch(part) for part in path.split("/")):
+        raise Refused(f"{path!r} is no path inside a site")
+    if PurePosixPath(path).suffix[1:].lower() not in TYPES:
+        raise Refused(f"{path!r} is of no type that a site has")
+    return path
+
+
+def unlisted(html: bytes) -> bytes:
+    """A page that search engines leave out."""
+    head = HEAD.match(html)
+    end = head.end() if head else 0
+    return html[:end] + UNLISTED + html[end:]
+
+
+def git(where: str, *words: str, stdin: bytes | None = None) -> bytes:
+    """One git command in the bare repository `where`, without the machine's configuration."""
+    ran = subprocess.run(
+        ["git", "--git-dir", where, *words], input=stdin, capture_output=True, timeout=300,
+        env={**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_TERMINAL_PROMPT": "0"},
+    )  # fmt: skip
+    if ran.returncode:
+        raise RuntimeError(f"git {words[0]}: {ran.stderr.decode(errors='replace').strip()}")
+    return ran.stdout
+
+
+def listing(where: str, commit: str) -> dict[str, str]:
+    """The blob of every regular file of a commit; links and nested repositories are left out."""
+    blobs = {}
+    for line in git(where, "ls-tree", "-r", "-z", commit).split(b"\0"):
+        if line.startswith(b"100"):
+            about, path = line.split(b"\t", 1)
+            blobs[path.decode()] = about.decode().split(" ")[2]
+    return blobs
+
+
+def belongs(path: str, folder: str) -> bool:
+    """Whether a file of the branch is replaced when `folder` is published ("" is the site)."""
+    if folder:
+        return path.startswith(f"{folder}/")
+    return path not in KEPT and not re.match(r"pr-\d+/", path)
+
+
+def crowded_out(ledger: Mapping[str, Mapping[str, float]]) -> list[str]:
+    """The oldest previews beyond the limits of number and size."""
+    newest = sorted(ledger, key=lambda folder: -ledger[folder]["published"])
+    kept_bytes, dropped = 0.0, []
+    for place, folder in enumerate(newest):
+        kept_bytes += ledger[folder]["bytes"]
+        if place and (place >= MOST_PREVIEWS or kept_bytes > MOST_BYTES_OF_PREVIEWS):
+            dropped.append(folder)
+    return dropped
+
+
+def commit_without_parent(
+    where: str, kept: Mapping[str, str], added: Mapping[str, bytes], message: str
+) -> str:
+    """Write one commit of these files; returns its hash."""
+    stream = [b"commit refs/heads/next\n", b"committer previews <previews@localhost> now\n"]
+    stream += [_data(message.encode())]
+    stream += [f"M 100644 {blob} {_quoted(path)}\n".encode() for path, blob in kept.items()]
+    for path, content in added.items():
+        stream += [f"M 100644 inline {_quoted(path)}\n".encode(), _data(content)]
+    git(where, "fast-import", "--quiet", "--force", "--date-format=now", stdin=b"".join(stream))
+    return git(where, "rev-parse", "refs/heads/next").decode().strip()
+
+
+def _data(content: bytes) -> bytes:
+    return b"data %d\n%b\n" % (len(content), content)
+
+
+def _quoted(path: str) -> str:
+    escaped = path.replace("\\", "\\\\").replace('"', '\\"').replace("\n", "\\n")
+    return f'"{escaped}"'
+
+
+def replace_folder(remote: str, folder: str, files: Mapping[str, bytes], message: str) -> None:
+    """Make `folder` of the branch hold exactly `files`, whatever others publish meanwhile."""
+    with tempfile.TemporaryDirectory() as where:
+        git(where, "init", "--quiet", "--bare", where)
+        for tries_left in reversed(range(TRIES)):
+            git(where, "fetch", "--quiet", "--depth=1", remote, f"+{BRANCH}:refs/heads/old")
+            old = git(where, "rev-parse", "refs/heads/old").decode().strip()
+            new = _next(where, old, folder, files, message)
+            lease = f"--force-with-lease={BRANCH}:{old}"
+            try:
+                git(where, "push", "--quiet", lease, remote, f"{new}:{BRANCH}")
+                return
+            except RuntimeError:
+                if not tries_left:
+                    raise
+                time.sleep(random.uniform(0.1, 2))  # others publish as well
+
+
+def _next(where: str, old: str, folder: str, files: Mapping[str, bytes], message: str) -> str:
+    """The commit that follows `old`."""
+    blobs = listing(where, old)
+    ledger = _ledger(where, old, blobs)
+    if folder:
+        ledger.pop(folder, None)
+        if files:
+            size = sum(map(len, files.values()))
+            ledger[folder] = {"bytes": size, "published": time.time()}
+    gone = crowded_out(ledger)
+    for name in gone:
+        del ledger[name]
+    kept = {
+        path: blob
+        for path, blob in blobs.items()
+        if path != LEDGER and path.partition("/")[0] not in gone and not belongs(path, folder)
+    }
+    added = {f"{folder}/{path}" if folder else path: content for path, content in files.items()}
+    added[LEDGER] = json.dumps(ledger, indent=1, sort_keys=True).encode() + b"\n"
+    if ".nojekyll" not in kept:
+        added[".nojekyll"] = b""
+    return commit_without_parent(where, kept, added, message)
+
+
+def _ledger(where: str, commit: str, blobs: Mapping[str, str]) -> dict[str, dict[str, float]]:
+    """When each preview was published and its size; one that nobody noted is old and empty."""
+    noted = json.loads(git(where, "show", f"{commit}:{LEDGER}")) if LEDGER in blobs else {}
+    folders = {path.partition("/")[0] for path in blobs}
+    previews = sorted(name for name in folders if re.fullmatch(r"pr-\d+", name))
+    return {name: noted.get(name, {"bytes": 0, "published": 0}) for name in previews}
+
+
+def publish(archive: Path, folder: str, remote: str, address: str, commit: str) -> None:
+    """Publish a built site at the root, or in the folder of a pull request."""
+    files = dict(members(archive))
+    if "index.html" not in files:
+        raise Refused("no index.html at the root of the site")
+    if folder:
+        for path in [path for path in files if path.endswith(".html")]:
+            files[path] = unlisted(files[path])
+        for path in [p for p in files if p.startswith("sitemap.xml") or p == "robots.txt"]:
+            del files[path]
+    else:
+        for path in KEPT:
+            files.pop(path, None)
+        root = urlsplit(address).path.rstrip("/")
+        files["robots.txt"] = (
+            f"User-agent: *\nDisallow: {root}/pr-\nSitemap: {address.rstrip('/')}/sitemap.xml\n"
+        ).encode()
+    replace_folder(remote, folder, files, f"Publish {commit[:40]} in {folder or 'the site'}")
+
+
+def main(words: list[str] | None = None) -> int:
+    """`publish SITE.zip` or `remove`; what is refused is told and ends with status 1."""
+    parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
+    parser.add_argument("--folder", default="", help="pr-NUMBER; the site itself when left out")
+    verbs = parser.add_subparsers(dest="verb", required=True)
+    verbs.add_parser("remove")
+    options = verbs.add_parser("publish")
+    options.add_argument("archive", type=Path)
+    options.add_argument("--commit", required=True)
+    options.add_argument("--address", required=True, help="of the site's root")
+    asked = parser.parse_args(words)
+    remote, folder = os.environ["PAGES_REMOTE"], asked.folder
+    if not re.fullmatch(r"pr-\d{1,9}", folder) and (folder or asked.verb == "remove"):
+        parser.error(f"--folder: expected pr-NUMBER, got {folder!r}")
+    try:
+        if asked.verb == "remove":
+            replace_folder(remote, folder, {}, f"Remove {folder}")
+        else:
+            publish(asked.archive, folder, remote, asked.address, asked.commit)
+    except (Refused, zipfile.BadZipFile, zlib.error, UnicodeError, NotImplementedError) as error:
+        print(f"::error::not published: {str(error)[:300]!r}", file=sys.stderr)
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,170 @@
+"""Where a run is published, and what its pull request is told, with a stand-in for `gh`."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.workflows.scripts import SCRIPTS
+
+HEAD, NEWER = "a" * 40, "b" * 40
+GH = """#!{python}
+import json, os, sys
+answers = json.load(open(os.environ["ANSWERS"]))
+with open(os.environ["ANSWERS"] + ".asked", "a") as log:
+    log.write(json.dumps(sys.argv[1:]) + chr(10))
+print(json.dumps(answers[sys.argv[2]]))
+"""
+
+
+@pytest.fixture
+def desk(tmp_path: Path) -> Path:
+    """A folder with a `gh` that answers from a file."""
+    (tmp_path / "gh").write_text(GH.format(python=sys.executable))
+    (tmp_path / "gh").chmod(0o755)
+    return tmp_path
+
+
+def run(desk: Path, answers: dict[str, Any], *words: str) -> str:
+    (desk / "answers").write_text(json.dumps(answers))
+    path = f"{desk}{os.pathsep}{os.environ['PATH']}"
+    return subprocess.run(
+        [sys.executable, str(SCRIPTS / "place.py"), *words], capture_output=True, text=True,
+        check=True, timeout=30, env={**os.environ, "PATH": path, "ANSWERS": str(desk / "answers")},
+    ).stdout  # fmt: skip
+
+
+def pull(head: str = HEAD, owner: str = "us", labels: tuple[str, ...] = (), state: str = "open"):
+    repository = {"full_name": f"{owner}/guide"} if owner else None
+    return {
+        "number": 7, "state": state, "head": {"sha": head, "repo": repository},
+        "labels": [{"name": label} for label in labels],
+    }  # fmt: skip
+
+
+def where(desk: Path, event: dict[str, Any], answers: dict[str, Any]) -> str:
+    (desk / "event").write_text(json.dumps({"repository": {"full_name": "us/guide"}, **event}))
+    return run(desk, answers, "where", str(desk / "event"))
+
+
+def of_a_run(owner: str, branch: str = "topic") -> dict[str, Any]:
+    return {
+        "workflow_run": {
+            "id": 99, "event": "pull_request", "head_sha": HEAD, "head_branch": branch,
+            "head_repository": {"owner": {"login": owner}},
+        }
+    }  # fmt: skip
+
+
+ASKED = "repos/us/guide/pulls?state=open&head={}%3Atopic"
+PLACED = f"folder=pr-7\ncommit={HEAD}\nrun=99\n"
+
+
+@pytest.mark.parametrize(
+    ("owner", "found", "said"),
+    [
+        ("us", [pull()], PLACED),
+        ("fork", [pull(owner="fork")], "why=a fork is previewed after a maintainer has set"),
+        ("fork", [pull(owner="fork", labels=("preview",))], PLACED),
+        ("fork", [pull(owner="", labels=("bug",))], "why=a fork is previewed after"),
+        ("us", [pull(head=NEWER)], "why=the pull request has a newer commit"),
+        ("us", [], "why=no open pull request has this branch"),
+        ("us", [pull(state="closed")], "why=no open pull request has this branch"),
+    ],
+)
+def test_a_run_of_a_pull_request_is_placed(
+    owner: str, found: list[Any], said: str, desk: Path
+) -> None:
+    assert where(desk, of_a_run(owner), {ASKED.format(owner): found}).startswith(said)
+
+
+def test_a_branch_cannot_ask_another_question(desk: Path) -> None:
+    event = of_a_run("us", "x&state=all\nrun=1")
+    asked = "repos/us/guide/pulls?state=open&head=us%3Ax%26state%3Dall%0Arun%3D1"
+    assert where(desk, event, {asked: [pull()]}) == PLACED
+
+
+@pytest.mark.parametrize(
+    ("branch", "newest", "said"),
+    [
+        ("main", HEAD, f"folder=\ncommit={HEAD}\nrun=99\n"),
+        ("main", NEWER, "why=main has a newer commit"),
+        ("other", HEAD, "why=main has a newer commit"),
+    ],
+)
+def test_only_the_newest_commit_of_main_becomes_the_site(
+    branch: str, newest: str, said: str, desk: Path
+) -> None:
+    event = of_a_run("us", branch)
+    event["workflow_run"]["event"] = "push"
+    assert where(desk, event, {"repos/us/guide/commits/main": {"sha": newest}}).startswith(said)
+
+
+@pytest.mark.parametrize(
+    ("runs", "said"), [([{"id": 99}], PLACED), ([], "why=no run of its tests has passed")]
+)
+def test_a_label_publishes_the_run_that_passed(runs: list[Any], said: str, desk: Path) -> None:
+    event = {"pull_request": {"number": 7, "head": {"sha": HEAD}}}
+    question = f"event=pull_request&status=success&head_sha={HEAD}"
+    answers = {
+        "repos/us/guide/pulls/7": pull(owner="fork", labels=("preview",)),
+        f"repos/us/guide/actions/workflows/ci.yml/runs?{question}": {"workflow_runs": runs},
+    }
+    assert where(desk, event, answers).startswith(said)
+
+
+def told(desk: Path, changes: str | None, comments: list[Any]) -> list[str]:
+    """The words of the call that writes the comment."""
+    with zipfile.ZipFile(desk / "site.zip", "w") as archive:
+        archive.writestr("index.html", "x")
+        if changes is not None:
+            archive.writestr("changes/changes.json", changes)
+    listing = "repos/us/guide/issues/7/comments"
+    answers = {
+        f"{listing}?per_page=100": comments, listing: {},
+        "repos/us/guide/issues/comments/5": {},
+    }  # fmt: skip
+    words = ("--folder", "pr-7", "--repository", "us/guide", "--commit", HEAD)
+    run(desk, answers, "tell", str(desk / "site.zip"), *words, "--address", "https://us.x/guide/")
+    asked: list[str] = json.loads((desk / "answers.asked").read_text().splitlines()[-1])
+    return asked
+
+
+def comment(number: int, who: str, body: str) -> dict[str, Any]:
+    return {"id": number, "user": {"login": who}, "body": body}
+
+
+def test_the_pull_request_gets_one_comment_that_is_kept_up_to_date(desk: Path) -> None:
+    mine = comment(5, "github-actions[bot]", "<!-- preview -->\nold")
+    others = [comment(3, "mallory", mine["body"]), comment(4, "github-actions[bot]", "lint")]
+    assert "POST" in told(desk, None, others)
+    asked = told(desk, None, [*others, mine])
+    assert asked[1] == "repos/us/guide/issues/comments/5"
+    assert "PATCH" in asked
+
+
+def test_the_comment_counts_what_changed(desk: Path) -> None:
+    body = told(desk, json.dumps({"counts": {"numbers": 12, "figures": 3}}), [])[-1]
+    assert body == (
+        f"body=<!-- preview -->\nPreview of {HEAD}: https://us.x/guide/pr-7/\n\n"
+        "Changed: 12 numbers, 3 figures. Report: https://us.x/guide/pr-7/changes/\n"
+    )
+
+
+@pytest.mark.parametrize(
+    "changes",
+    [
+        "not json", "[]", "{}", '{"counts": [1]}', "[" * 100_000,
+        '{"counts": {"numbers": "<img src=x>", "figures": true, "@everyone": 3}}',
+    ],
+)  # fmt: skip
+def test_words_of_the_build_never_reach_the_comment(changes: str, desk: Path) -> None:
+    body = told(desk, changes, [])[-1]
+    assert body == f"body=<!-- preview -->\nPreview of {HEAD}: https://us.x/guide/pr-7/\n"

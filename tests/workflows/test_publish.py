@@ -1,0 +1,250 @@
+"""Pages are published from a zip that a stranger may have made, on a branch that many share."""
+
+from __future__ import annotations
+
+import io
+import json
+import os
+import stat
+import subprocess
+import sys
+import zipfile
+from collections.abc import Callable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+
+from tests.workflows.scripts import SCRIPTS, load
+
+PAGE = "<!doctype html>\n<html lang=en>\n<head><title>x</title></head><body>x</body></html>"
+ADDRESS = "https://someone.github.io/guide/"
+
+
+@pytest.fixture(scope="module")
+def script() -> ModuleType:
+    return load("publish")
+
+
+def git(where: Path, *words: str, stdin: str | None = None) -> str:
+    return subprocess.run(
+        ["git", "-C", str(where), "-c", "user.name=t", "-c", "user.email=t@localhost", *words],
+        input=stdin, capture_output=True, text=True, check=True, timeout=30,
+    ).stdout  # fmt: skip
+
+
+def zipped(to: Path, files: Mapping[str | zipfile.ZipInfo, str | bytes]) -> Path:
+    with zipfile.ZipFile(to, "w", zipfile.ZIP_DEFLATED) as archive:
+        for path, content in files.items():
+            archive.writestr(path, content)
+    return to
+
+
+def link(path: str) -> zipfile.ZipInfo:
+    info = zipfile.ZipInfo(path)
+    info.external_attr = (stat.S_IFLNK | 0o777) << 16
+    return info
+
+
+@pytest.fixture
+def remote(tmp_path: Path) -> Path:
+    """A bare repository with a branch as older workflows left it, a link in it included."""
+    bare, work = tmp_path / "remote.git", tmp_path / "work"
+    git(tmp_path, "init", "--quiet", "--bare", str(bare))
+    git(tmp_path, "init", "--quiet", "--initial-branch=gh-pages", str(work))
+    for path, content in {
+        "CNAME": "guide.example", "index.html": "old", "gone.html": "old", "pr-3/index.html": "3",
+    }.items():  # fmt: skip
+        (work / path).parent.mkdir(exist_ok=True)
+        (work / path).write_text(content)
+    (work / "pr-3/out").symlink_to("/etc/passwd")
+    git(work, "add", "--all")
+    git(work, "commit", "--quiet", "--message", "old")
+    git(work, "push", "--quiet", str(bare), "gh-pages")
+    return bare
+
+
+def run(remote: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, str(SCRIPTS / "publish.py"), *words], capture_output=True, text=True,
+        timeout=60, env={**os.environ, "PAGES_REMOTE": str(remote)},
+    )  # fmt: skip
+
+
+def publish(remote: Path, archive: Path, folder: str = "") -> subprocess.CompletedProcess[str]:
+    words = ("publish", str(archive), "--commit", "c0ffee", "--address", ADDRESS)
+    return run(remote, *(("--folder", folder) if folder else ()), *words)
+
+
+def published(remote: Path) -> dict[str, str]:
+    """Every file of the branch with its content."""
+    listed = git(remote, "ls-tree", "-r", "gh-pages").splitlines()
+    assert all(line.startswith("100644 ") for line in listed)
+    paths = [line.split("\t", 1)[1] for line in listed]
+    return {path: git(remote, "show", f"gh-pages:{path}") for path in paths}
+
+
+def test_the_site_replaces_itself_and_keeps_its_domain_and_the_previews(
+    remote: Path, tmp_path: Path
+) -> None:
+    site = {"index.html": PAGE, "guide/a.html": PAGE, "CNAME.txt": "", "robots.txt": "hostile"}
+    assert publish(remote, zipped(tmp_path / "site.zip", site)).returncode == 0
+    found = published(remote)
+    assert found["CNAME"] == "guide.example"
+    assert found["index.html"] == PAGE
+    assert found["pr-3/index.html"] == "3"
+    assert "Disallow: /guide/pr-\n" in found["robots.txt"]
+    assert set(found) == {
+        ".nojekyll", "CNAME", "CNAME.txt", "guide/a.html", "index.html", "pr-3/index.html",
+        "previews.json", "robots.txt",
+    }  # fmt: skip
+
+
+def test_a_preview_is_kept_from_search_engines_and_changes_nothing_else(
+    remote: Path, tmp_path: Path
+) -> None:
+    site = {"index.html": PAGE, "no-head.html": "x", "sitemap.xml": "<urlset/>"}
+    before = published_without_links(remote)
+    assert publish(remote, zipped(tmp_path / "site.zip", site), "pr-7").returncode == 0
+    found = published(remote)
+    noindex = '<meta name="robots" content="noindex">'
+    assert found["pr-7/index.html"] == PAGE.replace("<head>", f"<head>{noindex}")
+    assert found["pr-7/no-head.html"] == f"{noindex}x"
+    assert "pr-7/sitemap.xml" not in found
+    assert before.items() <= found.items()
+
+
+def published_without_links(remote: Path) -> dict[str, str]:
+    return {
+        line.split("\t")[1]: git(remote, "show", f"gh-pages:{line.split(chr(9))[1]}")
+        for line in git(remote, "ls-tree", "-r", "gh-pages").splitlines()
+        if line.startswith("100644")
+    }
+
+
+def test_the_branch_has_one_commit_however_often_it_is_published(
+    remote: Path, tmp_path: Path
+) -> None:
+    archive = zipped(tmp_path / "site.zip", {"index.html": PAGE})
+    for _ in range(3):
+        assert publish(remote, archive, "pr-7").returncode == 0
+    assert git(remote, "rev-list", "--count", "gh-pages") == "1\n"
+
+
+def test_a_removed_preview_is_gone_and_removing_it_again_changes_nothing(
+    remote: Path, tmp_path: Path
+) -> None:
+    publish(remote, zipped(tmp_path / "site.zip", {"index.html": PAGE}), "pr-7")
+    for _ in range(2):
+        assert run(remote, "--folder", "pr-7", "remove").returncode == 0
+        assert not [path for path in published(remote) if path.startswith("pr-7")]
+    assert "pr-3/index.html" in published(remote)
+
+
+HOSTILE: dict[str, dict[str | zipfile.ZipInfo, str | bytes]] = {
+    "a nested repository": {"x/.git/config": "[core]\nfsmonitor = touch pwned"},
+    "a repository in disguise": {"x/.GIT/config": ""},
+    "a hidden file": {".htaccess": ""},
+    "a link": {link("a.html"): "/etc/passwd"},
+    "a way up": {"../index.html": ""},
+    "a way up within": {"a/../../b.html": ""},
+    "an absolute path": {"/etc/x.html": ""},
+    "a drive": {"C:\\x.html": ""},
+    "a backslash": {"a\\..\\b.html": ""},
+    "a line end": {"a\nM 100644 inline b.html": ""},
+    "a program": {"run.sh": ""},
+    "a file without a type": {"CNAME": "evil.example"},
+    "two names on some disks": {"a.html": "", "A.html": ""},
+    "a bomb": {"zeros.html": bytes(33 * 2**20)},
+    "an overlong path": {f"{'a/' * 300}b.html": ""},
+}
+
+
+@pytest.fixture
+def refused(script: ModuleType, monkeypatch: pytest.MonkeyPatch) -> Callable[[Path], bool]:
+    """Whether an archive is refused before the branch is asked for: there is none to ask."""
+    monkeypatch.setenv("PAGES_REMOTE", "/nowhere")
+
+    def ask(archive: Path) -> bool:
+        words = ("publish", str(archive), "--commit", "c0ffee", "--address", ADDRESS)
+        return script.main(["--folder", "pr-7", *words]) == 1
+
+    return ask
+
+
+@pytest.mark.parametrize("what", HOSTILE)
+def test_nothing_of_an_archive_is_published_that_holds(
+    what: str,
+    refused: Callable[[Path], bool],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    assert refused(zipped(tmp_path / "site.zip", {"index.html": PAGE, **HOSTILE[what]}))
+    said = capsys.readouterr().err
+    assert said.startswith("::error::not published: ")
+    assert said.count("\n") == 1
+
+
+@pytest.mark.parametrize("content", [b"", b"PK\x03\x04 not a zip", b"x" * 1000])
+def test_what_is_no_archive_is_refused(
+    content: bytes, refused: Callable[[Path], bool], tmp_path: Path
+) -> None:
+    (tmp_path / "site.zip").write_bytes(content)
+    assert refused(tmp_path / "site.zip")
+
+
+def test_a_site_without_a_home_page_is_refused(
+    refused: Callable[[Path], bool], tmp_path: Path
+) -> None:
+    assert refused(zipped(tmp_path / "site.zip", {"guide/index.html": PAGE}))
+
+
+def test_a_refused_archive_leaves_the_branch_alone(remote: Path, tmp_path: Path) -> None:
+    before = git(remote, "rev-parse", "gh-pages")
+    archive = zipped(tmp_path / "site.zip", {"index.html": PAGE, "x/.git/config": ""})
+    assert publish(remote, archive, "pr-7").returncode == 1
+    assert git(remote, "rev-parse", "gh-pages") == before
+
+
+@pytest.mark.parametrize("folder", ["pr-", "pr-1/..", "../x", "guide", "pr-1\n"])
+@pytest.mark.parametrize("verb", ["publish", "remove"])
+def test_no_other_folder_can_be_named(
+    verb: str, folder: str, script: ModuleType, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PAGES_REMOTE", "/nowhere")
+    words = ["publish", "x.zip", "--commit", "c", "--address", "a"]
+    with pytest.raises(SystemExit):
+        script.main(["--folder", folder, *(words if verb == "publish" else ["remove"])])
+
+
+def test_publishers_at_once_lose_nothing(remote: Path, tmp_path: Path) -> None:
+    archive = zipped(tmp_path / "site.zip", {"index.html": PAGE})
+    folders = ["", "pr-11", "pr-12", "pr-13"]
+    with ThreadPoolExecutor(4) as pool:
+        ran = list(pool.map(lambda folder: publish(remote, archive, folder), folders))
+    assert [r.returncode for r in ran] == [0, 0, 0, 0], [r.stderr for r in ran]
+    found = published(remote)
+    assert {f"{folder}/index.html".lstrip("/") for folder in folders} <= set(found)
+    assert set(json.loads(found["previews.json"])) == {"pr-3", "pr-11", "pr-12", "pr-13"}
+
+
+def test_the_oldest_previews_make_room(script: ModuleType) -> None:
+    ledger = {f"pr-{n}": {"bytes": 1.0, "published": float(n)} for n in range(1, 24)}
+    assert script.crowded_out(ledger) == ["pr-3", "pr-2", "pr-1"]
+    heavy = {f"pr-{n}": {"bytes": 250 * 2.0**20, "published": float(n)} for n in range(1, 5)}
+    assert script.crowded_out(heavy) == ["pr-2", "pr-1"]
+
+
+def test_the_size_that_an_archive_claims_is_not_believed(
+    script: ModuleType, tmp_path: Path
+) -> None:
+    made = io.BytesIO()
+    with zipfile.ZipFile(made, "w", zipfile.ZIP_DEFLATED) as archive:
+        archive.writestr("index.html", bytes(40 * 2**20))
+    claimed = made.getvalue().replace(
+        (40 * 2**20).to_bytes(4, "little"), (10).to_bytes(4, "little")
+    )
+    (tmp_path / "site.zip").write_bytes(claimed)
+    with pytest.raises((script.Refused, zipfile.BadZipFile)):
+        list(script.members(tmp_path / "site.zip"))
