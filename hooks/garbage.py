@@ -1,9 +1,19 @@
-"""Builds without looking for garbage: millions of objects are made and hardly any in circles."""
+"""Sets the interpreter for builds.
+
+It does not look for garbage: millions of objects are made and hardly any in circles.  While pages
+are served it writes no bytecode: that would change the folders that are watched, and would be
+trusted for a second, in which an author may save the same file once more.
+"""
 
 from __future__ import annotations
 
 import gc
+import sys
 from typing import Any
+
+
+def on_startup(command: str, **_: Any) -> None:
+    sys.dont_write_bytecode |= command == "serve"
 
 
 def on_config(config: Any) -> None:

@@ -59,7 +59,7 @@ DOWNLOADED_NAMES = (
     "headless_shell",
     "Google Chrome for Testing",
 )
-START_TIMEOUT_S = 60
+START_TIMEOUT_S = 30
 INSTALL_TIMEOUT_S = 240
 
 
@@ -97,7 +97,7 @@ def downloaded() -> Iterator[str]:
 
 
 def starts(executable: str) -> bool:
-    """Whether `executable` renders an empty page within a minute."""
+    """Whether `executable` renders an empty page within half a minute."""
     with tempfile.TemporaryDirectory(ignore_cleanup_errors=True) as profile:
         code, page = run(
             executable,

@@ -6,11 +6,13 @@ import contextlib
 import fcntl
 import http.server
 import os
+import select
 import shutil
+import signal
 import subprocess
 import sys
 import threading
-from collections.abc import Collection, Iterator
+from collections.abc import Collection, Iterator, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -20,7 +22,8 @@ ROOT = Path(__file__).parents[2]
 PUBLISHING_VARIABLES = ("SITE_URL", "REPO_URL", "EDIT_URI")
 # The day that the site map gives to every page.
 SOURCE_DATE_EPOCH = "1767225600"
-BUILD_TIMEOUT_S = 600
+# How long a build may say nothing; it may take longer, on a machine that does much else.
+PATIENCE_S = 30
 FEW_PAGES = """INHERIT: mkdocs.yml
 nav: [{sources}]
 exclude_docs: |
@@ -67,21 +70,40 @@ def build(
     environment = {k: v for k, v in os.environ.items() if k not in PUBLISHING_VARIABLES}
     options = ("--strict", "--config-file", configuration, "--site-dir", str(directory))
     fixed = {"NO_MKDOCS_2_WARNING": "1", "SOURCE_DATE_EPOCH": SOURCE_DATE_EPOCH}
-    done = subprocess.run(
-        [sys.executable, "-m", "mkdocs", "build", *options],
+    code, said = listened_to(
+        [sys.executable, "-m", "mkdocs", "--verbose", "build", *options],
         cwd=root,
         env={**environment, **fixed, **settings},
+    )
+    told = [line for line in said.splitlines(keepends=True) if not line.startswith("DEBUG")]
+    return "".join(told) if code else ""
+
+
+def listened_to(command: Sequence[str], **options: Any) -> tuple[int, str]:
+    """Exit code and output of a command, which is stopped when it says nothing for too long."""
+    said = b""
+    with subprocess.Popen(
+        command,
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
         stderr=subprocess.STDOUT,
-        text=True,
-        timeout=BUILD_TIMEOUT_S,
-    )
-    return done.stdout if done.returncode else ""
+        start_new_session=True,
+        **options,
+    ) as process:
+        assert process.stdout is not None
+        while select.select([process.stdout], [], [], PATIENCE_S)[0]:
+            piece = os.read(process.stdout.fileno(), 1 << 16)
+            if not piece:
+                return process.wait(PATIENCE_S), said.decode(errors="replace")
+            said += piece
+        os.killpg(process.pid, signal.SIGKILL)
+    return 124, f"{said.decode(errors='replace')}\nsaid nothing for {PATIENCE_S} s"
 
 
 def build_once(folder: Path) -> Path:
     """The site in `folder`, built by whichever process comes first while the others wait.
+
+    Its pictures are in a cache of its own beside it, which nothing else writes to.
 
     Raises RuntimeError with the build's output, in every process, where the build failed.
     """
@@ -89,7 +111,9 @@ def build_once(folder: Path) -> Path:
     with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not outcome.exists():
-            outcome.write_text(build(folder / "site"), encoding="utf-8")
+            outcome.write_text(
+                build(folder / "site", FIGGEN_CACHE=str(folder / "cache")), encoding="utf-8"
+            )
     if failure := outcome.read_text(encoding="utf-8"):
         raise RuntimeError(f"mkdocs build --strict failed:\n{failure}")
     return folder / "site"

@@ -121,7 +121,7 @@ def test_closed_plot_is_not_kept_in_memory(ready: Page, away: bool) -> None:
         collector.send("HeapProfiler.collectGarbage")
         if ready.evaluate("window.left.deref() === undefined"):
             break
-        ready.wait_for_timeout(50)
+        ready.evaluate("() => new Promise(requestAnimationFrame)")
     assert ready.evaluate("window.left.deref() === undefined")
 
 
@@ -131,10 +131,10 @@ def test_leaving_while_the_plot_loads_is_no_error(ready: Page) -> None:
     with ready.expect_request(f"**/{LIBRARY}"):
         explorable(ready).get_by_role("button", name="Explore").click()
     ready.get_by_role("button", name="Loading").wait_for()
+    ready.evaluate("() => { window.pressed = document.querySelector('[aria-busy=true]') }")
     leave(ready)
     held[0].continue_()
-    ready.wait_for_function("() => window.Plotly")
-    ready.evaluate("() => new Promise((done) => setTimeout(done, 100))")
+    ready.wait_for_function("() => window.Plotly && window.pressed.ariaBusy === 'false'")
     assert ready.locator(".js-plotly-plot").count() == 0
 
 

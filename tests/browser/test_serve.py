@@ -5,13 +5,11 @@ from __future__ import annotations
 import json
 import os
 import re
-import socket
 import subprocess
 import sys
 import time
-import urllib.error
 import urllib.request
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,7 +17,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.browser.paths import PIPELINE, address_of
-from tests.browser.site import BUILD_TIMEOUT_S, copy_of_the_project, few_pages
+from tests.browser.site import PATIENCE_S, copy_of_the_project, few_pages
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -27,6 +25,29 @@ if TYPE_CHECKING:
 ROOT = Path(__file__).parents[2]
 SOURCES = ("index.md", "guide/communication-roofline.md", "guide/pipeline-schedules.md")
 FIGURE = re.compile(r'<figure class="figgen" id="([^"]+)">(.*?)</figure>', re.S)
+PICTURE = re.compile(r"[0-9a-f]{40}")
+# MkDocs is asked for any free port and writes down which one it took.
+TELL_PORT = """
+from pathlib import Path
+
+def on_serve(server, **_):
+    listen = server.server_activate
+    def listen_and_tell():
+        listen()
+        Path("port.new").write_text(str(server.server_port))
+        Path("port.new").replace("port")
+    server.server_activate = listen_and_tell
+"""
+HOOKS = ("garbage", "figures", "head", "repairs", "tell_port")
+
+
+def until(condition: Callable[[], bool], otherwise: Callable[[], str]) -> None:
+    """Wait for a condition that says nothing when it comes true."""
+    give_up = time.monotonic() + PATIENCE_S
+    while not condition():
+        if time.monotonic() > give_up:
+            pytest.fail(otherwise(), pytrace=False)
+        time.sleep(0.05)
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,24 +60,37 @@ class Server:
     def log(self) -> str:
         return (self.folder / "serve.log").read_text(encoding="utf-8")
 
-    def edit(self, name: str, old: str, new: str) -> str:
-        """Replace `old`, which stands once in the file, at once; what the build then said."""
-        path, before = self.folder / name, self.log()
+    def replace(self, name: str, old: str, new: str) -> None:
+        """Replace `old`, which stands once in the file, at once."""
+        path = self.folder / name
         text = path.read_text(encoding="utf-8")
         assert text.count(old) == 1, f"{name} has changed: say what to edit there now"
         edited = self.folder / "edited"
         edited.write_text(text.replace(old, new), encoding="utf-8")
         edited.replace(path)
-        give_up = time.monotonic() + BUILD_TIMEOUT_S
-        while time.monotonic() < give_up:
-            said = self.log()[len(before) :]
-            if "Documentation built" in said:
-                return said
-            time.sleep(0.05)
-        pytest.fail(f"no new build after an edit of {name}:\n{self.log()}", pytrace=False)
+
+    def edit(self, name: str, old: str, new: str) -> set[str]:
+        """Replace and wait as an open page does; the pictures that the build drew."""
+        before, known = self.epoch(0), self.pictures()
+        self.replace(name, old, new)
+        try:
+            self.epoch(before)
+        except TimeoutError:
+            pytest.fail(f"no new build after an edit of {name}:\n{self.log()}", pytrace=False)
+        return self.pictures() - known
+
+    def epoch(self, after: int) -> int:
+        """Which build is shown, as soon as it is later than `after`: what an open page asks."""
+        return int(self.read(f"/livereload/{after}/0"))
+
+    def pictures(self) -> set[str]:
+        """The keys of the pictures that were ever drawn."""
+        return {
+            path.name for path in (self.folder / "cache").iterdir() if PICTURE.fullmatch(path.name)
+        }
 
     def read(self, path: str) -> str:
-        with urllib.request.urlopen(f"{self.address}{path}", timeout=BUILD_TIMEOUT_S) as answer:
+        with urllib.request.urlopen(f"{self.address}{path}", timeout=PATIENCE_S) as answer:
             return str(answer.read().decode())
 
     def figures(self) -> dict[str, str]:
@@ -84,45 +118,32 @@ class Server:
 def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     """Some pages with live reload; one server for all tests, each undoes its edits."""
     folder = copy_of_the_project(tmp_path_factory.mktemp("served"))
-    configuration = few_pages(folder, SOURCES)
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        address = f"127.0.0.1:{probe.getsockname()[1]}"
-    serve = ("serve", "--livereload", "--config-file", configuration, "--dev-addr", address)
+    configuration = folder / few_pages(folder, SOURCES)
+    (folder / "hooks" / "tell_port.py").write_text(TELL_PORT, encoding="utf-8")
+    hooks = ", ".join(f"hooks/{name}.py" for name in HOOKS)
+    with configuration.open("a", encoding="utf-8") as text:
+        text.write(f"hooks: [{hooks}]\n")
+    serve = ("serve", "--livereload", "--config-file", configuration.name, "-a", "127.0.0.1:0")
     settings = {"FIGGEN_CACHE": str(folder / "cache"), "NO_MKDOCS_2_WARNING": "1"}
-    with (
-        (folder / "serve.log").open("w", encoding="utf-8") as output,
-        subprocess.Popen(
+    with (folder / "serve.log").open("w", encoding="utf-8") as output:
+        process = subprocess.Popen(
             [sys.executable, "-m", "mkdocs", *serve],
             cwd=folder,
             env=os.environ | settings,
             stdout=output,
             stderr=output,
-        ) as process,
-    ):
-        try:
-            served = Server(folder, f"http://{address}")
-            wait_until_up(served, process)
-            yield served
-        finally:
-            process.terminate()
-
-
-def wait_until_up(server: Server, process: subprocess.Popen[bytes]) -> None:
-    give_up = time.monotonic() + BUILD_TIMEOUT_S
-    while time.monotonic() < give_up and process.poll() is None:
-        try:
-            server.read("/")
-            return
-        except urllib.error.URLError:
-            time.sleep(0.1)
-    pytest.fail(f"mkdocs serve did not come up:\n{server.log()}", pytrace=False)
-
-
-def drawn(said: str) -> int:
-    """How many pictures a build drew, by its own account."""
-    (count,) = re.findall(r"figgen: \d+ figures: (\d+) drawn, \d+ from the cache", said)
-    return int(count)
+        )
+    log, port = folder / "serve.log", folder / "port"
+    try:
+        until(
+            lambda: port.exists() or process.poll() is not None,
+            lambda: f"mkdocs serve did not come up:\n{log.read_text()}",
+        )
+        assert process.poll() is None, log.read_text()
+        yield Server(folder, f"http://127.0.0.1:{port.read_text()}")
+    finally:
+        process.kill()
+        process.wait(PATIENCE_S)
 
 
 def changed(before: dict[str, str], after: dict[str, str]) -> set[str]:
@@ -143,16 +164,16 @@ def test_changed_constant_of_the_catalog_redraws_the_figures_whose_numbers_chang
     entry = text[text.index("[h100-sxm-80gb]") :].partition("\n[")[0]
     assert old in entry
     html, (data, _) = server.figures(), server.manifest()
-    said = server.edit(file, entry, entry.replace(old, new, 1))
+    drawn = server.edit(file, entry, entry.replace(old, new, 1))
     new_html, (new_data, _) = server.figures(), server.manifest()
 
     moved = changed(data, new_data)
     assert {name.partition("#")[0] for name in moved} == {"guide/communication-roofline.md"}
-    assert drawn(said) == len(moved) >= 3
+    assert len(drawn) == len(moved) >= 3
     assert {name.rpartition("#")[2] for name in changed(html, new_html)} == {
         without_preset(name, new_html) for name in moved
     }
-    assert drawn(server.edit(file, entry.replace(old, new, 1), entry)) == 0
+    assert server.edit(file, entry.replace(old, new, 1), entry) == set()
     assert server.figures() == html
 
 
@@ -171,16 +192,16 @@ def test_changed_formula_changes_the_sentences_that_use_it(server: Server) -> No
         f'{end}\n\n\n@formula(symbol=r"o_\\text{{bubble}}"'
         for end in ("/ (microbatches + stages - 1)", "/ (microbatches + stages)")
     )
-    said = server.edit(file, old, new)
+    drawn = server.edit(file, old, new)
     _, (new_data, new_shown) = server.figures(), server.manifest()
 
-    assert drawn(said) == 0
+    assert drawn == set()
     assert changed(data, new_data) == set()
     assert shown.keys() == new_shown.keys()
     moved = {call for call in shown if shown[call] != new_shown[call]}
     assert moved == {call for call in shown if call.startswith("bubble_fraction(")} != set()
     assert new_shown["bubble_fraction(stages=4, microbatches=8)"][0] == "25.0%"
-    assert drawn(server.edit(file, new, old)) == 0
+    assert server.edit(file, new, old) == set()
     assert server.figures() == html
 
 
@@ -199,10 +220,10 @@ def test_mistake_is_a_red_box_in_the_open_page_until_it_is_mended(
     line = text[: fence.start()].count("\n") + 2
     sound, broken = fence[0], fence[0].replace("figure: ", "figure: misspelt-", 1)
 
-    said = server.edit(file, sound, broken)
+    server.edit(file, sound, broken)
     box = page.locator("div.figgen-error")
     expect(box).to_contain_text("unknown figure 'misspelt-")
-    assert f"{file}:{line}: unknown figure 'misspelt-" in said
+    assert f"{file}:{line}: unknown figure 'misspelt-" in server.log()
     figures = page.locator("figure.figgen")
     expect(figures).to_have_count(count - 1)
 
@@ -214,11 +235,10 @@ def test_mistake_is_a_red_box_in_the_open_page_until_it_is_mended(
 def test_code_that_cannot_be_imported_does_not_end_the_server(server: Server) -> None:
     """MkDocs keeps readers waiting meanwhile; the next build that works answers them."""
     file, sound = "figgen/units.py", (ROOT / "figgen" / "units.py").read_text(encoding="utf-8")
-    half = "def half a function(\n"
-    (server.folder / file).write_text(half, encoding="utf-8")
-    give_up = time.monotonic() + BUILD_TIMEOUT_S
-    while "SyntaxError" not in server.log() and time.monotonic() < give_up:
-        time.sleep(0.05)
+    seen = server.folder / "seen"
+    half = f"open({str(seen)!r}, 'w').close()\nraise SyntaxError('half a module')\n"
+    server.replace(file, sound, half)
+    until(seen.exists, lambda: f"the broken module was not imported:\n{server.log()}")
+    assert server.edit(file, half, sound) == set()
     assert "SyntaxError" in server.log()
-    assert drawn(server.edit(file, half, sound)) == 0
     assert "<h1" in server.read("/")

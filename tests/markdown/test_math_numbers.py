@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from collections import Counter
 from collections.abc import Callable
@@ -14,7 +13,6 @@ import pytest
 from figgen.markdown import math
 from figgen.markdown.math import mathml
 
-ROOT = Path(__file__).parents[2]
 NUMBER = r"\d{1,3}(?:,\d{3})+(?:\.\d+)?|\d+(?:\.\d+)?"
 
 
@@ -53,8 +51,7 @@ def test_numbers_that_were_torn_apart_are_noticed() -> None:
 
 
 def test_every_number_in_math_of_the_built_site_is_whole(site_folder: Path) -> None:
-    folder = Path(os.environ.get("FIGGEN_CACHE", ROOT / ".cache" / "figgen"))
-    math.recall(folder)
+    math.recall(site_folder.with_name("cache"))
     sources = {markup: key.partition(" ")[2] for key, markup in math._converted.items()}
     seen = 0
     for path in site_folder.rglob("*.html"):

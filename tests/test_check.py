@@ -1,0 +1,40 @@
+"""What `make check` asks is asked by `make test` too, so that it cannot be lost unseen."""
+
+from __future__ import annotations
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+MAKEFILE = (ROOT / "Makefile").read_text(encoding="utf-8")
+(RECIPE,) = re.findall(r"^check:.*\n((?:\t.*\n)+)", MAKEFILE, flags=re.M)
+COMMANDS = re.findall(r"^\t\$\(RUN\) (.+)$", RECIPE, flags=re.M)
+
+
+def test_every_line_of_the_check_is_a_command_of_the_environment() -> None:
+    assert len(COMMANDS) == RECIPE.count("\n") >= 5
+
+
+@pytest.mark.parametrize(
+    "command", [command for command in COMMANDS if not command.startswith("pytest ")]
+)
+def test_check_passes(command: str) -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", *command.split()],
+        cwd=ROOT,
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+    )
+    assert done.returncode == 0, done.stdout
+
+
+def test_what_the_check_leaves_to_pytest_is_there() -> None:
+    files = [command.split()[-1] for command in COMMANDS if command.startswith("pytest ")]
+    assert files
+    assert all((ROOT / file).exists() for file in files)
