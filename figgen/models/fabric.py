@@ -6,6 +6,7 @@ each GPU.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
@@ -13,7 +14,6 @@ import numpy as np
 from figgen.errors import InputError, check_size
 from figgen.models.layout import ParallelLayout, mesh_of
 from figgen.models.mesh import IntArray, group_array
-from figgen.models.nic_load import leaving_share
 
 Cabling = Literal["rails", "racks"]
 
@@ -50,29 +50,40 @@ def one_leaf_share(parallel: ParallelLayout, axes: str, *, ports: int, cabling: 
     return float((leaves[0] == leaves[1])[apart].mean())
 
 
-def pod_leaving_share(parallel: ParallelLayout, axes: str, gpus_per_pod: int) -> float:
-    """Bytes that leave the busiest pod over bytes that its GPUs send along `axes`, 0 … 1.
+@dataclass(frozen=True, slots=True)
+class PodShare:
+    """What leaves its pod along an axis: of all bytes sent, and of those of the busiest pod.
 
-    Its inverse is the oversubscription of the pod's uplinks that these groups do not feel, each
-    GPU sending at the speed of its NIC.
+    `busiest` is over what the GPUs of a full pod send. Its inverse is the oversubscription of a
+    pod's uplinks that these groups do not feel, each GPU sending at the speed of its NIC.
+    """
+
+    mean: float
+    busiest: float
+
+
+def pod_leaving_share(parallel: ParallelLayout, axes: str, gpus_per_pod: int) -> PodShare:
+    """Shares, 0 … 1, of the bytes sent along `axes` that leave a pod.
+
+    Raises InputError for pods that are not whole nodes.
     """
     if gpus_per_pod % parallel.gpus_per_node:
         expected = f"a multiple of {parallel.gpus_per_node}, whole nodes"
         raise InputError("gpus_per_pod", expected=expected, got=gpus_per_pod)
+    source, target = _neighbours(parallel, axes)
+    crossing = source // gpus_per_pod != target // gpus_per_pod
     leaving = np.zeros(parallel.world_size)
     if axes == "pp":
-        source, target = _neighbours(parallel, axes)
-        crossing = source // gpus_per_pod != target // gpus_per_pod
         # Every boundary carries an activation one way and a gradient the other, each half of
         # what a GPU inside the pipeline sends.
         np.add.at(leaving, source[crossing], 0.5)
         np.add.at(leaving, target[crossing], 0.5)
     else:
-        rows = group_array(mesh_of(parallel, axes), axes)
-        leaving[rows] = leaving_share(rows, gpus_per_pod)
+        leaving[source] = crossing
     pods = np.arange(parallel.world_size) // gpus_per_pod
     # A pod that is not full has its uplinks to itself.
-    return float((np.bincount(pods, weights=leaving) / gpus_per_pod).max())
+    busiest = (np.bincount(pods, weights=leaving) / gpus_per_pod).max()
+    return PodShare(float(crossing.mean()) if len(crossing) else 0.0, float(busiest))
 
 
 def _neighbours(parallel: ParallelLayout, axes: str) -> tuple[IntArray, IntArray]:

@@ -8,6 +8,7 @@ roofline: work per byte against the ridge point of the GPU and the link.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from figgen.formulas.compute_and_roofline import (
@@ -49,7 +50,7 @@ def level_loads(
     found: StepEstimate, cluster: Cluster, compute_efficiency: float
 ) -> tuple[LevelLoad, ...]:
     """The levels on which the bottleneck of a step sends anything, scale-up first."""
-    links = {row.axis: group_link(found.setup.parallel, row.axis) for row in found.rows}
+    carried = level_bytes(found)
     rate = cluster.peak_flops_per_s * compute_efficiency
     compute_s = found.compute_s + found.recompute_s
     loads = []
@@ -57,7 +58,7 @@ def level_loads(
         (SCALE_UP, cluster.scale_up_bandwidth_bytes_per_s),
         (NETWORK, cluster.network_bandwidth_bytes_per_s),
     ):
-        sent = sum(row.calls * port_bytes(row, links[row.axis])[level] for row in found.rows)
+        sent = carried[level]
         if not sent:
             continue
         rows = [row for row in found.rows if row.level == level]
@@ -79,12 +80,37 @@ def level_loads(
     return tuple(loads)
 
 
+def level_bytes(found: StepEstimate) -> dict[str, float]:
+    """Bytes of a step that go out of the bottleneck GPU's own link of each level."""
+    total = dict.fromkeys((SCALE_UP, NETWORK), 0.0)
+    for _, level, size in _carried(found):
+        total[level] += size
+    return total
+
+
+def axis_level_bytes(found: StepEstimate) -> dict[tuple[str, str], float]:
+    """The same by axis and level, those that carry nothing left out."""
+    total: dict[tuple[str, str], float] = {}
+    for axis, level, size in _carried(found):
+        if size:
+            total[axis, level] = total.get((axis, level), 0.0) + size
+    return total
+
+
+def _carried(found: StepEstimate) -> Iterator[tuple[str, str, float]]:
+    """Axis, level and bytes of each kind of call."""
+    for row in found.rows:
+        for level, size in port_bytes(row, group_link(found.setup.parallel, row.axis)).items():
+            yield row.axis, level, row.calls * size
+
+
 def port_bytes(row: CommunicationRow, link: GroupLink) -> dict[str, float]:
     """Bytes of one call of `row` that go out of the GPU's own link of each level.
 
-    A group's ranks on a node share what a ring sends out of it; inside the node each passes on
-    everything. An all-to-all goes to every peer alike. A single send is that of the rank whose
-    neighbour is on another node.
+    A group's ranks on a node share what its rings send out of it: of as many rings as there are
+    ranks each leaves the node from another of them. An all-to-all goes to every peer alike. A
+    single send is that of the rank whose neighbour is on another node. On both levels together go
+    the bytes of the call.
     """
     if link.level == SCALE_UP:
         return {SCALE_UP: row.call_bytes, NETWORK: 0.0}
@@ -94,4 +120,5 @@ def port_bytes(row: CommunicationRow, link: GroupLink) -> dict[str, float]:
     if row.collective == "all-to-all":
         per_peer = row.buffer_bytes / row.size
         return {SCALE_UP: (near - 1) * per_peer, NETWORK: (row.size - near) * per_peer}
-    return {SCALE_UP: row.call_bytes if near > 1 else 0.0, NETWORK: row.call_bytes / near}
+    outside = row.call_bytes / near
+    return {SCALE_UP: row.call_bytes - outside, NETWORK: outside}

@@ -70,6 +70,17 @@ def nodes_touched(rows: IntArray, gpus_per_node: int) -> IntArray:
     return np.asarray(1 + changes.sum(axis=1), dtype=np.int64)
 
 
+def members_of_node(rows: IntArray, gpus_per_node: int) -> IntArray:
+    """How many ranks of its own group are on each rank's node, itself included, shape of `rows`."""
+    nodes = rows // gpus_per_node
+    _, pair, counts = np.unique(
+        np.arange(len(rows))[:, None] * (int(nodes.max()) + 1) + nodes,
+        return_inverse=True,
+        return_counts=True,
+    )
+    return np.asarray(counts[pair.reshape(rows.shape)], dtype=np.int64)
+
+
 def inter_node_links(rows: IntArray, gpus_per_node: int) -> IntArray:
     """Directed ring links of each group whose two ends are on different nodes, shape (groups,)."""
     nodes = rows // gpus_per_node
@@ -117,9 +128,7 @@ def communicators(parallel: ParallelLayout) -> tuple[Communicator, ...]:
 def warnings(parallel: ParallelLayout) -> tuple[str, ...]:
     """What is allowed but slow: tensor or expert groups that leave a node. Empty when none do."""
     found = []
-    # Undivided experts lie as their dense layers do.
-    divided = parallel.has_experts and (parallel.ep > 1 or parallel.etp != parallel.tp)
-    names = ["tp", *(["etp", "ep"] if divided else [])]
+    names = ["tp"] + (["etp", "ep"] if parallel.has_experts else [])
     for summary in (communicator(parallel, name) for name in names):
         axis = f"{summary.name.upper()}={summary.size}"
         node = f"a node of {parallel.gpus_per_node} GPUs"

@@ -15,9 +15,9 @@ import numpy as np
 
 from figgen.models.cluster import Cluster
 from figgen.models.communication_ratio import group_bandwidth_bytes_per_s
-from figgen.models.layout import ParallelLayout
+from figgen.models.layout import ParallelLayout, mesh_of
 from figgen.models.mesh import group_array
-from figgen.models.placement import communicator
+from figgen.models.placement import members_of_node
 from figgen.models.step_traffic import PASSES, SEND, Traffic
 
 SCALE_UP, NETWORK = "scale-up", "network"
@@ -27,8 +27,8 @@ SCALE_UP, NETWORK = "scale-up", "network"
 class GroupLink:
     """The link of a communicator: its level, and how a group's ranks share nodes.
 
-    `members_per_node` is how many ranks a group has on each node it touches, rounded down; all of
-    them when the group stays inside.
+    `members_per_node` is the fewest ranks that a group has on a node it touches, whose adapters are
+    the busiest; all of them when every group stays inside.
     """
 
     level: str
@@ -44,9 +44,9 @@ def group_link(parallel: ParallelLayout, axis: str) -> GroupLink:
         nodes = rows[:, [0, -1]] // parallel.gpus_per_node
         apart = bool(np.any(nodes[:, 0] != nodes[:, 1]))
         return GroupLink(NETWORK if apart else SCALE_UP, 2, 1 if apart else 2)
-    found = communicator(parallel, axis)
-    level = NETWORK if found.crossing_groups else SCALE_UP
-    return GroupLink(level, found.size, max(1, found.size // found.nodes_touched_max))
+    rows = group_array(mesh_of(parallel, axis), axis)
+    near, size = int(members_of_node(rows, parallel.gpus_per_node).min()), rows.shape[1]
+    return GroupLink(NETWORK if near < size else SCALE_UP, size, near)
 
 
 @dataclass(frozen=True, slots=True)

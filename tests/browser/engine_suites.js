@@ -48,7 +48,8 @@ function describedLayout(given) {
   const crossings = [...placement.LABELS.keys()].map((axes) => said(() => {
     const rows = meshes.groupArray(meshOf(found, axes), axes);
     const touched = [...placement.nodesTouched(rows, found.gpus_per_node)];
-    return [touched, [...placement.interNodeLinks(rows, found.gpus_per_node)]];
+    const links = [...placement.interNodeLinks(rows, found.gpus_per_node)];
+    return [touched, links, placement.fewestOnANode(rows, found.gpus_per_node)];
   }));
   return {
     sizes: { tp, cp, dp, pp, ep, etp, edp, order, world_size, has_experts },

@@ -54,6 +54,20 @@ def test_what_a_run_sends_is_the_sum_of_its_calls() -> None:
     assert inside + between == pytest.approx(float(sent["sent"].value))
 
 
+def test_seven_of_63_peers_of_an_expert_group_are_on_its_own_node() -> None:
+    row = runs_held_and_sent(runs=("deepseek-v3",)).values
+    inside, between = (float(row[f"deepseek_v3_{where}"].value) for where in ("inside", "between"))
+    # Four layers with experts, 120 microbatches, to the experts in 8 bits with a scale for each
+    # 128 and back in 16. Dense gradients run in eight rings of eight members a node.
+    per_peer = 4 * 120 * 2 * 4096 * 8 * 7168 * (1 + 4 / 128 + 2) / 64
+    sent = build("step-communication", {"preset": "deepseek-v3"}).values
+    dp, others = (
+        sum(float(sent[f"{axis}_sent"].value) for axis in axes) for axes in (("dp",), ("edp", "pp"))
+    )
+    assert inside == pytest.approx(7 * per_peer + 7 / 8 * dp)
+    assert between == pytest.approx(56 * per_peer + dp / 8 + others)
+
+
 # 6N + 12·L·h·s FLOPs per token (Chowdhery et al. 2022, appendix B) over the printed 380 TFLOP/s.
 def test_the_printed_rate_at_131k_means_15_or_11_seconds() -> None:
     weights, whole = 6 * 405.85e9, 12 * 126 * 16384 * 131072

@@ -29,12 +29,20 @@ def test_llama_3_tensor_traffic_is_ten_times_that_of_the_next_axis() -> None:
     times = {row[0]: row[-1] for row in chart.rows}
     assert times["TP"] == sent["TP"] / 450e9
     assert times["PP"] == sent["PP"] / 50e9
-    assert [row[5] for row in chart.rows] == [
+    assert [row[6] for row in chart.rows] == [
         "inside a node",
         "between 16 nodes",
         "between 128 nodes",
         "between 16 nodes",
     ]
+
+
+def test_a_ninth_of_the_all_to_alls_of_64_experts_stays_on_a_node_of_eight() -> None:
+    chart = build("axis-traffic", {"run": "deepseek-v3", "nic": "ib-ndr"})
+    found = {row[0]: row for row in chart.rows}["EP"]
+    sent = 58 / 16 * 120 * 4 * 63 / 64 * 4096 * 8 * 7168 * 2
+    assert found[3:6] == pytest.approx((4096 * 8 * 7168 * 2, sent, sent * 56 / 63))
+    assert found[-1] == pytest.approx(sent * 56 / 63 / 50e9)
 
 
 def test_a_run_without_what_it_takes_is_refused() -> None:
@@ -66,8 +74,9 @@ def test_with_tp_filling_the_node_every_link_of_the_other_axes_leaves_it() -> No
     shares = {row[0]: row[5] for row in rows}
     assert shares == {"TP": 0, "CP": 1, "DP": 1, "PP": 1, "EP": 0, "EDP": 1, "DP×CP": 1}
     # Ring all-reduce of 1 GB over n ranks: each GPU sends 2 (n − 1)/n of it, on its own adapter.
-    sent = {row[0]: row[-1] for row in rows}
-    assert (sent["DP"], sent["PP"], sent["DP×CP"]) == (1e9, 1.5e9, 1.5e9)
+    for column in (-2, -1):
+        sent = {row[0]: row[column] for row in rows}
+        assert (sent["DP"], sent["PP"], sent["DP×CP"]) == (1e9, 1.5e9, 1.5e9)
 
 
 def test_half_the_links_of_a_dp_cp_ring_cross_when_two_of_its_gpus_share_a_node() -> None:
@@ -75,9 +84,11 @@ def test_half_the_links_of_a_dp_cp_ring_cross_when_two_of_its_gpus_share_a_node(
     found = {row[0]: row for row in rows}
     assert found["CP"][5] == 0
     assert found["DP×CP"][5] == 0.5
-    # Eight ranks, two on each of four nodes, which share the one crossing of their node.
+    # Eight ranks, two on each of four nodes: one ring leaves a node from one of them, two from
+    # both.
     assert found["DP×CP"][1] == 8
     assert found["DP×CP"][3] == 4
+    assert found["DP×CP"][-2] == pytest.approx(2 * 7 / 8 * 1e9)
     assert found["DP×CP"][-1] == pytest.approx(2 * 7 / 8 * 1e9 / 2)
 
 

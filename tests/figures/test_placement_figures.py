@@ -10,7 +10,7 @@ import pytest
 
 from figgen.charts import Diagram
 from figgen.errors import InputError
-from figgen.models.fabric import leaf_of, one_leaf_share, pod_leaving_share
+from figgen.models.fabric import PodShare, leaf_of, one_leaf_share, pod_leaving_share
 from figgen.models.layout import layout
 from figgen.models.mesh import groups
 from figgen.registry import build
@@ -136,13 +136,24 @@ def test_a_rack_holds_whole_nodes() -> None:
 def test_a_ring_with_m_members_in_a_pod_sends_one_mth_out_of_it() -> None:
     for pods, members in itertools.product((2, 3, 4), (1, 2, 4)):
         parallel = layout(nodes=pods * members, gpus_per_node=8, tp=8)
-        assert pod_leaving_share(parallel, "dp", members * 8) == pytest.approx(1 / members)
+        found = pod_leaving_share(parallel, "dp", members * 8)
+        assert (found.mean, found.busiest) == pytest.approx((1 / members, 1 / members))
+
+
+def test_a_pod_that_is_not_full_sends_as_much_as_a_full_one() -> None:
+    # Llama 3 405B: 128 replicas of 128 GPUs in pods of 3,072, five of them full.
+    found = build(
+        "pod-crossings", {"run": LLAMA["run"], "orders": ("llama3",), "gpus_per_pod": 3072}
+    )
+    assert found.values["llama3_dp_share"].value == pytest.approx(6 / 128)
+    assert found.values["llama3_dp_busiest"].value == pytest.approx(1 / 24)
+    assert found.values["llama3_dp_free"].value == pytest.approx(24)
 
 
 def test_a_pipeline_sends_half_of_its_bytes_over_the_border_of_two_pods_of_one_stage() -> None:
     parallel = layout(nodes=2, gpus_per_node=8, tp=8, pp=2)
-    assert pod_leaving_share(parallel, "pp", 8) == 0.5
-    assert pod_leaving_share(parallel, "pp", 16) == 0.0
+    assert pod_leaving_share(parallel, "pp", 8) == PodShare(mean=1.0, busiest=0.5)
+    assert pod_leaving_share(parallel, "pp", 16) == PodShare(mean=0.0, busiest=0.0)
     with pytest.raises(InputError, match="gpus_per_pod"):
         pod_leaving_share(parallel, "pp", 12)
 

@@ -57,6 +57,8 @@ def peers(
     """Whom a rank sends to, and what share of its bytes."""
     if collective == "all-to-all":
         return [(peer, 1 / (len(group) - 1)) for peer in group if peer != rank]
+    if collective == "send":
+        return [(group[(group.index(rank) + 1) % len(group)], 1.0)]
     # One ring for each rank that the group has on a node: each leaves the node from another.
     inside = [peer for peer in group if peer // width == rank // width]
     outside = [peer for peer in group if peer // width != rank // width]

@@ -204,21 +204,28 @@ def fabric_hops(*, sizes: str, orders: tuple[str, ...], ports: int = 32) -> Tabl
 
 @figure("pod-crossings")
 def pod_crossings(*, run: str, orders: tuple[str, ...], gpus_per_pod: int) -> Table:
-    """Per order and axis: what leaves the busiest pod, and the oversubscription that costs none."""
+    """Per order and axis: what leaves its pod, and the oversubscription that costs nothing."""
     rows: list[tuple[Scalar, ...]] = []
     values: dict[str, Named] = {"gpus_per_pod": Named(gpus_per_pod)}
     for order in orders:
         parallel = laid_out(run=run, order=order)
         for axes in ("dp", "pp"):
             share = pod_leaving_share(parallel, axes, gpus_per_pod)
-            free: Scalar = "any" if share == 0 else 1 / share
-            rows.append((order_words(parallel), label_of(axes), share, free))
+            free: Scalar = "any" if share.busiest == 0 else 1 / share.busiest
+            rows.append((
+                order_words(parallel), label_of(axes), share.mean, share.busiest, free,
+            ))  # fmt: skip
             key = f"{identifier(order)}_{axes}"
-            values |= {f"{key}_share": Named(share), f"{key}_free": Named(free)}
+            values |= {
+                f"{key}_share": Named(share.mean),
+                f"{key}_busiest": Named(share.busiest),
+                f"{key}_free": Named(free),
+            }
     columns = (
         Column(label="ranks count up in"),
         Column(label="groups of"),
-        Column(label="leaves its pod", spec=".1%"),
+        Column(label="of all bytes, leaves its pod", spec=".1%"),
+        Column(label="of a full pod's, at most", spec=".1%"),
         Column(label="free up to, to 1", spec=".1f"),
     )
     return Table(columns=columns, rows=tuple(rows), values=values)

@@ -6,9 +6,9 @@ from figgen import catalog
 from figgen.charts import Axis, Bars, Column, Named, Table
 from figgen.errors import InputError
 from figgen.figures.mesh.grids import shown_communicators
-from figgen.models.axis_traffic import axis_traffic, between_nodes
+from figgen.models.axis_traffic import axis_traffic
 from figgen.models.layout import ParallelLayout, mesh_of
-from figgen.models.nic_load import nic_bytes
+from figgen.models.nic_load import Rings, nic_bytes
 from figgen.models.placement import communicator
 from figgen.models.recipes import Recipe
 from figgen.models.training_setup import TrainingSetup
@@ -24,7 +24,8 @@ CROSSINGS = (
     Column(label="nodes each"),
     Column(label="that cross"),
     Column(label="links between nodes", spec=".0%"),
-    Column(label="sent per NIC", unit="B", spec="si"),
+    Column(label="busiest NIC, one ring", unit="B", spec="si"),
+    Column(label="with shared rings", unit="B", spec="si"),
 )
 TRAFFIC = (
     Column(label="groups of"),
@@ -32,9 +33,11 @@ TRAFFIC = (
     Column(label="per step", spec=","),
     Column(label="buffer", unit="B", spec="si"),
     Column(label="sent per GPU", unit="B", spec="si"),
+    Column(label="of it out of the node", unit="B", spec="si"),
     Column(label="link"),
     Column(label="time", unit="s", spec="time"),
 )
+RINGS: tuple[Rings, ...] = ("one", "shared")
 
 
 @figure("node-crossings", about=laid_out)
@@ -45,26 +48,31 @@ def node_crossings(
 ) -> Table:
     """Per communicator: nodes per group, groups that leave their node, ring links that do.
 
-    The last column is the most that any NIC sends when every group all-reduces `message_bytes`.
+    The last columns are the most that any NIC sends when every group all-reduces `message_bytes`:
+    around one ring in rank order, and around as many as it has ranks on a node.
     """
     rows = []
     values: dict[str, Named] = {}
     for name in shown_communicators(parallel):
         found = communicator(parallel, name)
-        sent = nic_bytes(
-            mesh_of(parallel, name), name,
-            gpus_per_node=parallel.gpus_per_node, message_bytes=message_bytes,
-        ).max()  # fmt: skip
+        one, shared = (
+            float(nic_bytes(
+                mesh_of(parallel, name), name, gpus_per_node=parallel.gpus_per_node,
+                message_bytes=message_bytes, rings=rings,
+            ).max())
+            for rings in RINGS
+        )  # fmt: skip
         rows.append((
             label_of(name), found.size, found.group_count, found.nodes_touched_max,
-            found.crossing_groups, found.inter_node_share, float(sent),
+            found.crossing_groups, found.inter_node_share, one, shared,
         ))  # fmt: skip
         key = identifier(name)
         values |= {
             f"{key}_share": Named(found.inter_node_share),
             f"{key}_crossing": Named(found.crossing_groups),
             f"{key}_nodes": Named(found.nodes_touched_max),
-            f"{key}_nic_bytes": Named(float(sent), "B"),
+            f"{key}_nic_bytes": Named(one, "B"),
+            f"{key}_shared_nic_bytes": Named(shared, "B"),
         }
     return Table(columns=CROSSINGS, rows=tuple(rows), values=values)
 
@@ -108,7 +116,8 @@ def axis_traffic_table(
 ) -> Table:
     """Per axis of a published run: what it sends, how often, over which link, and how long.
 
-    The time is bytes over bandwidth of the link, one direction, without latency or overlap.
+    The time is bytes over bandwidth, one direction, without latency or overlap; of what leaves
+    the node over the network and of the rest inside it, whichever takes longer.
     """
     found, network = catalog.run(run), catalog.link(nic)
     parallel = laid_out(run=run, order=order)
@@ -123,13 +132,17 @@ def axis_traffic_table(
     for entry in axis_traffic(setup_of(found, parallel, microbatch_size, gradient_bytes)):
         group = communicator(parallel, entry.communicator)
         nodes = group.nodes_touched_max
-        slow = entry.sent_bytes / network.bandwidth_bytes_per_s
-        fast = entry.sent_bytes / chip.scale_up_bandwidth_bytes_per_s
+        # Both ends of a pipeline have one neighbour; a GPU between them is what the row is about.
+        outside = entry.leaving_bytes
+        if entry.communicator == "pp" and group.crossing_groups:
+            outside = entry.sent_bytes
+        inside = entry.sent_bytes - outside
+        slow, fast = network.bandwidth_bytes_per_s, chip.scale_up_bandwidth_bytes_per_s
+        taken = max(outside / slow, inside / fast)
         rows.append((
             label_of(entry.communicator), entry.collective, round(entry.operations),
-            entry.buffer_bytes, entry.sent_bytes,
-            "inside a node" if nodes == 1 else f"between {nodes} nodes",
-            fast if nodes == 1 else slow,
+            entry.buffer_bytes, entry.sent_bytes, outside,
+            "inside a node" if nodes == 1 else f"between {nodes} nodes", taken,
         ))  # fmt: skip
         key = identifier(entry.communicator)
         values |= {
@@ -137,8 +150,11 @@ def axis_traffic_table(
             f"{key}_sent_bytes": Named(entry.sent_bytes, "B"),
             f"{key}_operations": Named(round(entry.operations)),
             f"{key}_nodes": Named(nodes),
-            f"{key}_scale_up_s": Named(fast, "s"),
-            f"{key}_network_s": Named(slow, "s"),
+            f"{key}_outside_bytes": Named(outside, "B"),
+            f"{key}_inside_bytes": Named(inside, "B"),
+            f"{key}_s": Named(taken, "s"),
+            f"{key}_all_scale_up_s": Named(entry.sent_bytes / fast, "s"),
+            f"{key}_all_network_s": Named(entry.sent_bytes / slow, "s"),
         }
     sent = sorted((row[4] for row in rows), reverse=True)
     if len(sent) > 1:
@@ -160,7 +176,7 @@ def order_network_bytes(
     for order in orders:
         parallel = laid_out(run=run, order=order)
         for entry in axis_traffic(setup_of(found, parallel, microbatch_size, gradient_bytes)):
-            sent.setdefault(entry.communicator, []).append(between_nodes(parallel, entry))
+            sent.setdefault(entry.communicator, []).append(entry.leaving_bytes)
     totals = [sum(lengths) for lengths in zip(*sent.values(), strict=True)]
     return Bars(
         labels=tuple(order.replace("-", " ") for order in orders),

@@ -8,7 +8,8 @@ from figgen.errors import InputError, check_between
 from figgen.figures.training.step import in_words
 from figgen.formulas.compute_and_roofline import model_flops_utilization, training_time
 from figgen.models.compute import training_flops_per_token
-from figgen.models.step import StepEstimate
+from figgen.models.level_loads import level_bytes
+from figgen.models.step_links import NETWORK, SCALE_UP
 from figgen.plotting.words import identifier
 from figgen.registry import figure
 from figgen.scenarios.training import TrainingStep, training_step
@@ -25,7 +26,8 @@ def runs_held_and_sent(*, runs: tuple[str, ...]) -> Table:
         found = training_step(preset=name)
         estimate, held = found.estimate, found.memory.fullest.total_bytes
         exposed = estimate.exposed_s / estimate.step_time_s
-        inside, between = _sent_bytes(estimate)
+        sent = level_bytes(estimate)
+        inside, between = sent[SCALE_UP], sent[NETWORK]
         rows.append((
             found.title, _layout(found), estimate.bubble_fraction, exposed, held, inside, between,
         ))  # fmt: skip
@@ -83,12 +85,6 @@ def published_readings(*, runs: tuple[str, ...]) -> Table:
         Column(label="computed, one reduction", spec="+.0%"),
     )
     return Table(columns=columns, rows=tuple(rows), values=values)
-
-
-def _sent_bytes(estimate: StepEstimate) -> tuple[float, float]:
-    """What a GPU sends in a step inside its node and between nodes."""
-    between = sum(row.sent_bytes for row in estimate.rows if row.level == "network")
-    return sum(row.sent_bytes for row in estimate.rows) - between, between
 
 
 def _layout(found: TrainingStep) -> str:

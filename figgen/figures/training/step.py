@@ -6,9 +6,10 @@ from collections.abc import Mapping, Sequence
 
 from figgen.charts import Axis, Bars, Column, Named, Rule, Scalar, Segment, Table
 from figgen.errors import check_between
-from figgen.models.compute import utilisation
+from figgen.models.level_loads import level_bytes
 from figgen.models.memory import PARTS, MemoryEstimate, RankMemory
 from figgen.models.step import FAMILIES
+from figgen.models.step_links import NETWORK
 from figgen.plotting.series import segments
 from figgen.plotting.words import hue, identifier, label_of
 from figgen.registry import figure
@@ -77,7 +78,6 @@ def step_values(found: TrainingStep) -> dict[str, Named]:
         "bubble_share": Named(estimate.bubble_s / total),
         "exposed_share": Named(estimate.exposed_s / total),
         "mfu": Named(estimate.model_flops_utilisation),
-        "mfu_as_computed": Named(_mfu_as_computed(found)),
         "tokens_per_s_per_gpu": Named(estimate.tokens_per_s_per_gpu, "token/s"),
         "compute_efficiency": Named(found.compute_efficiency),
     }
@@ -90,18 +90,6 @@ def step_values(found: TrainingStep) -> dict[str, Named]:
         values["difference"] = Named(total / published - 1)
         values["compared"] = Named(in_words(total / published - 1))
     return values
-
-
-def _mfu_as_computed(found: TrainingStep) -> float:
-    """MFU that counts attention as it is computed: whole, or without its masked half."""
-    setup = found.setup
-    return utilisation(
-        setup.shape,
-        "causal" if setup.flash_attention else "6nd+attention",
-        tokens_per_s_per_gpu=found.estimate.tokens_per_s_per_gpu,
-        peak_flops_per_s=found.cluster.peak_flops_per_s,
-        sequence=setup.sequence,
-    )
 
 
 def in_words(difference: float) -> str:
@@ -139,9 +127,7 @@ def step_communication(found: TrainingStep) -> Table:
         sent[entry.axis] = sent.get(entry.axis, 0.0) + entry.sent_bytes
     values = {f"{identifier(axis)}_sent": Named(size, "B") for axis, size in sent.items()}
     values["sent"] = Named(sum(sent.values()), "B")
-    values["between_nodes"] = Named(
-        sum(row.sent_bytes for row in found.estimate.rows if row.level == "network"), "B"
-    )
+    values["between_nodes"] = Named(level_bytes(found.estimate)[NETWORK], "B")
     values["bottleneck"] = Named(found.estimate.bottleneck)
     return Table(columns=SENT, rows=tuple(rows), values=values)
 

@@ -6,6 +6,7 @@ from figgen.charts import Column, Named, Scalar, Table
 from figgen.errors import InputError
 from figgen.figures.training.step import LEVELS
 from figgen.formulas.compute_and_roofline import ridge_point
+from figgen.models.level_loads import axis_level_bytes
 from figgen.plotting.words import identifier, label_of
 from figgen.registry import figure
 from figgen.scenarios.published import computed_mfu, published_step_s
@@ -93,7 +94,7 @@ def _peak(found: TrainingStep) -> str:
 
 @figure("setup-roofline", about=training_step)
 def setup_roofline(found: TrainingStep) -> Table:
-    """Per axis: the step's work per byte that it sends, beside the ridge point of its link.
+    """Per axis and link: the step's work per byte that goes over it, beside its ridge point.
 
     Below 1 the link takes longer than the computation, so that not even perfect overlap would
     hide it; far above 1 it hardly matters.
@@ -105,16 +106,11 @@ def setup_roofline(found: TrainingStep) -> Table:
         "scale-up": cluster.scale_up_bandwidth_bytes_per_s,
         "network": cluster.network_bandwidth_bytes_per_s,
     }
-    sent: dict[tuple[str, str], float] = {}
-    for row in estimate.rows:
-        key = (row.axis, row.level)
-        sent[key] = sent.get(key, 0.0) + row.sent_bytes
     rows: list[tuple[Scalar, ...]] = []
     values: dict[str, Named] = {}
-    for (axis, level), size in sent.items():
+    for (axis, level), size in axis_level_bytes(estimate).items():
         ratio, ridge = work / size, ridge_point(rate, bandwidths[level])
         rows.append((label_of(axis), LEVELS[level], size, ratio, ridge, ratio / ridge))
-        values[f"{identifier(axis)}_over_ridge"] = Named(ratio / ridge)
     rows.sort(key=lambda entry: float(entry[-1]))
     if not rows:
         raise InputError("a roofline", expected="a setup that sends something", got="one GPU")
@@ -123,7 +119,7 @@ def setup_roofline(found: TrainingStep) -> Table:
     columns = (
         Column(label="groups of"),
         Column(label="link"),
-        Column(label="sent per GPU", unit="B", spec="si"),
+        Column(label="sent over it per GPU", unit="B", spec="si"),
         Column(label="work per byte", unit="FLOP/B", spec=",.0f"),
         Column(label="ridge of the link", unit="FLOP/B", spec=",.0f"),
         Column(label="over the ridge", spec=",.2f"),

@@ -3,7 +3,7 @@
 
 import { meshOf } from "./layout.js";
 import { groupArray } from "./mesh.js";
-import { nodesTouched } from "./placement.js";
+import { fewestOnANode } from "./placement.js";
 import { ALL_TO_ALL, PASSES, SEND } from "./traffic.js";
 
 const [SCALE_UP, NETWORK] = ["scale-up", "network"];
@@ -11,7 +11,7 @@ export { SCALE_UP, NETWORK };
 
 const known = new WeakMap();
 
-/** The level of a communicator's link and how many ranks a group has on each node it touches. */
+/** The level of a communicator's link and the fewest ranks that a group has on a node it touches. */
 export function groupLink(parallel, axis) {
   if (!known.has(parallel)) known.set(parallel, new Map());
   const links = known.get(parallel);
@@ -31,10 +31,8 @@ function ends(parallel) {
 
 function found(parallel, axis) {
   const rows = groupArray(meshOf(parallel, axis), axis);
-  let most = 1;
-  for (const nodes of nodesTouched(rows, parallel.gpus_per_node)) if (nodes > most) most = nodes;
-  const near = Math.max(1, Math.floor(rows.size / most));
-  return { level: most > 1 ? NETWORK : SCALE_UP, near };
+  const near = fewestOnANode(rows, parallel.gpus_per_node);
+  return { level: near < rows.size ? NETWORK : SCALE_UP, near };
 }
 
 /** α–β time of one call, s: for its bytes, for the latencies of its steps, and both. */
@@ -68,5 +66,6 @@ export function portBytes({ collective, size, buffer_bytes, call_bytes }, { leve
     const perPeer = buffer_bytes / size;
     return [(near - 1) * perPeer, (size - near) * perPeer];
   }
-  return [near > 1 ? call_bytes : 0, call_bytes / near];
+  const outside = call_bytes / near;
+  return [call_bytes - outside, outside];
 }

@@ -18,9 +18,6 @@ export function titleOf(parallel, show) {
   return `${grouped(world_size)} GPUs, ${grouped(nodes)} × ${gpus_per_node}: TP ${tp}, CP ${cp}, DP ${dp}, PP ${pp}${experts}${shown}`;
 }
 
-const NOTHING = { text: "", note: "This configuration cannot be placed, so there is nothing to launch." };
-const UNPLACED = "The line was read, but its layout cannot be placed; above the picture stands what is wrong and what would fit.";
-
 // Files look the same whatever the window's size.
 function sceneOf({ nodes, gpus_per_node, world_size }) {
   const side = world_size > 1024 ? 2400 : 1200;
@@ -51,10 +48,7 @@ export function pngFile(picture) {
   return new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
 }
 
-/**
- * Returns { element, update(state, picture) }; `picture` is null for a state that cannot be placed.
- * `load(changes)` takes a configuration that was pasted and says whether it can be placed.
- */
+/** Returns { element, update(state, picture) }; `load(changes)` takes a configuration that was pasted. */
 export function makeTakeaway(load, say) {
   let [state, picture, chosen] = [null, null, "megatron"];
   const name = () => `rank-map-${picture.parallel.world_size}`;
@@ -95,7 +89,6 @@ export function makeTakeaway(load, say) {
       "data-file": "csv",
     }),
   );
-  const prints = el("p", { class: "map-note" }, "The JSON is what this prints:");
   const command = el("pre", { class: "tool-code map-command", tabindex: 0 });
 
   const code = el("pre", { class: "tool-code", tabindex: 0, "aria-label": "Launch settings" });
@@ -121,7 +114,7 @@ export function makeTakeaway(load, say) {
   function showLaunch() {
     for (const tab of tabs.children)
       tab.setAttribute("aria-pressed", String(tab.dataset.launcher === chosen));
-    const found = picture ? LAUNCHERS.get(chosen)[1](picture.parallel) : NOTHING;
+    const found = LAUNCHERS.get(chosen)[1](picture.parallel);
     code.textContent = found.text;
     code.hidden = copy.hidden = !found.text;
     note.textContent = found.note;
@@ -141,11 +134,12 @@ export function makeTakeaway(load, say) {
       ...problems.map((text) =>
         told(changes ? "warning" : "bad", `${text}${/[.?]$/.test(text) ? "" : "."}`),
       ),
-      ...(changes ? [load(changes) ? told("good", "The configuration was loaded.") : told("warning", UNPLACED)] : []),
+      ...(changes ? [told("good", "The configuration was loaded.")] : []),
       ...(aside.length
         ? [told("plain", `Left aside, because they do not place ranks: ${aside.join(", ")}.`)]
         : []),
     );
+    if (changes) load(changes);
   });
 
   const element = el(
@@ -157,7 +151,7 @@ export function makeTakeaway(load, say) {
       el("h2", {}, "Take it away"),
       share,
       files,
-      prints,
+      el("p", { class: "map-note" }, "The JSON is what this prints:"),
       command,
     ),
     el(
@@ -181,8 +175,6 @@ export function makeTakeaway(load, say) {
   const showLaunchSoon = afterFrame(showLaunch);
   function update(now, shown) {
     [state, picture] = [now, shown];
-    for (const one of [...files.children, ...tabs.children]) one.disabled = !picture;
-    prints.hidden = command.hidden = !picture;
     command.textContent = commandLine(state);
     showLaunchSoon();
   }

@@ -36,7 +36,7 @@ export function fieldProblems() {
 }
 
 /** Messages of the address, of the fields and of the engine. */
-export function messages({ schema, found, refused, problems, bad, alone, apply, evaluate }) {
+export function messages({ schema, found, refused, problems, bad, apply, evaluate }) {
   const shown = [];
   const works = (state) => !evaluate(state).error;
   if (problems.length) {
@@ -77,7 +77,7 @@ export function messages({ schema, found, refused, problems, bad, alone, apply, 
       message(
         "is-bad",
         `The address asks for what cannot be computed: ${sentence(error)} The first example takes its place.`,
-        nearest(schema, { state, error }, works, (changes, next) => apply(next, 0)),
+        nearest(schema, { state, error }, works, (changes, next) => apply(next)),
       ),
     );
   }
@@ -85,8 +85,8 @@ export function messages({ schema, found, refused, problems, bad, alone, apply, 
     shown.push(
       message(
         "is-bad",
-        `${alone ? "B: " : ""}${sentence(found.error)} The results below are those of ${alone ? "A" : "the last configuration that fits"}.`,
-        nearest(schema, found, works, (changes) => apply(changes)),
+        `${sentence(found.error)} The results below are those of the last configuration that fits.`,
+        nearest(schema, found, works, apply),
       ),
     );
   }
