@@ -46,9 +46,10 @@ check: $(READY) ## Check style, types, the import law, the prose and the workflo
 golden: $(READY) ## Rewrite tests/golden/ from what the code prints now; review it with git diff
 	$(RUN) pytest -q --update-golden $(ARGS)
 
-bench: $(READY) $(BENCH)/ready ## Time the site's build beside other tools', and the models (ROUNDS=3)
-	@$(BENCH)/bin/python -m tests.benchmarks
-	@$(RUN) pytest tests/benchmarks -o python_files='bench_*.py' -q -s $(ARGS)
+bench: $(READY) $(BENCH)/ready ## Time the site's build beside other tools', and the models (ROUNDS=3 for the long run)
+	@CHROME_PATH="$$($(RUN) tests.browser.chromium)"; export CHROME_PATH; \
+	BROWSER_PYTHON=.venv/bin/python $(BENCH)/bin/python -m tests.benchmarks && \
+	$(RUN) pytest tests/benchmarks -o python_files='bench_*.py' -q -s $(ARGS)
 
 stats: $(READY) ## Count words, figures, computed numbers and worked problems of each page
 	$(RUN) figgen stats

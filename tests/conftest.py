@@ -151,9 +151,9 @@ def forget(page: Page) -> None:
         page.context.new_cdp_session(page).send("Storage.clearDataForOrigin", what)
 
 
-@pytest.fixture
+@pytest.fixture(scope="module")
 def unscripted(unscripted_profile: BrowserContext) -> Iterator[Page]:
-    """A page in a browser whose reader has switched JavaScript off."""
+    """A page in a browser whose reader has switched JavaScript off; it keeps nothing."""
     with unscripted_profile.new_page() as opened:
         yield opened
 

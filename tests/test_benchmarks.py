@@ -7,13 +7,17 @@ import json
 import re
 from collections import Counter
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from figgen import charts
 from figgen.charts import canonical_json
-from tests.benchmarks import content, drawing, gallery, weight
+from tests.benchmarks import content, drawing, fetched, gallery, weight
 from tests.benchmarks.content import Content, Shown
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
 
 ROOT = Path(__file__).parents[1]
 PAGE = """---
@@ -42,11 +46,12 @@ The end.
 """
 
 
-@pytest.fixture
-def page(tmp_path: Path) -> Content:
-    (tmp_path / "docs").mkdir()
-    (tmp_path / "docs" / "page.md").write_text(PAGE, encoding="utf-8")
-    pages = content.contents(tmp_path, tmp_path / "cache")
+@pytest.fixture(scope="module")
+def page(tmp_path_factory: pytest.TempPathFactory) -> Content:
+    folder = tmp_path_factory.mktemp("page")
+    (folder / "docs").mkdir()
+    (folder / "docs" / "page.md").write_text(PAGE, encoding="utf-8")
+    pages = content.contents(folder, folder / "cache")
     printed = json.dumps([content.asdict(page) for page in pages])
     assert content.parse(printed) == pages
     return next(page for page in pages if page.path == "page.md")
@@ -157,19 +162,34 @@ def test_every_kind_of_chart_but_the_table_is_drawn() -> None:
     assert {type(chart) for chart, _ in SHOWN} == {*charts.KINDS} - {charts.Table}
 
 
-def test_a_page_weighs_what_it_loads_and_not_what_it_links(tmp_path: Path) -> None:
-    def kept(page: str) -> int:
-        (tmp_path / "index.html").write_text(page, encoding="utf-8")
-        return weight.weigh(tmp_path).page[0]
+def test_a_page_weighs_what_a_browser_fetches_and_not_what_it_links(
+    tmp_path: Path, chromium: Browser
+) -> None:
+    content = bytes(range(256)) * 4
+    (tmp_path / "style.css").write_bytes(content)
+    (tmp_path / "later.css").write_bytes(content)
+    page = '<link rel=icon href=data:,><a href="style.css"></a><link rel="next" href="style.css">'
+    ask = "<script>fetch('later.css')</script>"
+    pages = {
+        "alone": page,
+        "styled": f'{page}<link rel="stylesheet" href="style.css">',
+        "asks": ask,
+    }
+    for name, text in pages.items():
+        (tmp_path / f"{name}.html").write_text(page + text, encoding="utf-8")
+    alone, styled, asks = fetched.sizes(chromium, tmp_path, [f"{name}.html" for name in pages])
 
-    (tmp_path / "style.css").write_bytes(bytes(range(256)) * 4)
-    picture = f"<svg>{'<path/>' * 400}</svg>"
-    alone = kept(picture)
-    linked = kept(f'{picture}<a href="style.css"></a><link rel="next" href="style.css">')
-    styled = kept(f'{picture}<a href="style.css"></a><link rel="stylesheet" href="style.css">')
+    assert alone < 120
+    assert styled > alone + 256
+    assert asks > alone + 256
 
-    assert linked < alone + 60
-    assert styled > linked + 256
+
+def test_a_picture_is_whole_with_those_inside_it() -> None:
+    inner = f"<svg>{'<path/>' * 400}</svg>"
+    outer = f"<svg class=fig>{inner}{inner}</svg>"
+    icon = "<svg><path/></svg>"
+
+    assert list(weight.inline_pictures(f"{icon}<p>{outer}</p>{icon}{inner}")) == [outer, inner]
 
 
 def pins(path: str) -> dict[str, set[str]]:

@@ -1,7 +1,8 @@
 """`make bench`: this site's build beside other ways to publish computed figures, in one run.
 
-Rounds are interleaved and the least time of each kind counts, so that a busy moment of the machine
-hits no contender alone.  Nothing is asserted: a clock is not a test.
+One round takes some minutes; `ROUNDS=3` is the long run.  Rounds are interleaved and the least
+time of each kind counts, so that a busy moment of the machine hits no contender alone.  Nothing is
+asserted: a clock is not a test.
 
 - floor: Material with the same pages and Markdown extensions, and figures as their captions;
   the second floor has, as HTML in its pages, all that this site prints for a figure.
@@ -37,7 +38,7 @@ VALUE = 450
 
 
 def main() -> None:
-    rounds = int(os.environ.get("ROUNDS") or 3)
+    rounds = int(os.environ.get("ROUNDS") or 1)
     with tempfile.TemporaryDirectory(prefix="bench-") as folder:
         work = Path(folder)
         root = contenders.snapshot(work / "site")

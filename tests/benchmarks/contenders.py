@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import shutil
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -47,17 +47,35 @@ class Contender:
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def snapshot(folder: Path) -> Path:
-    """A copy of what a build of this site reads, so that edits meanwhile do not count."""
+def snapshot(folder: Path, only: Collection[str] = ()) -> Path:
+    """A copy of what a build of this site reads, so that edits meanwhile do not count.
+
+    With `only` it has no pages but these, which takes seconds instead of minutes.
+    """
     ignore = shutil.ignore_patterns("__pycache__", ".*")
     # The pages of formulas take their examples from the frozen points.
     for name in ("figgen", "hooks", "docs", "tests/benchmarks", "tests/oracles"):
         shutil.copytree(ROOT / name, folder / name, ignore=ignore)
     shutil.copy(ROOT / "mkdocs.yml", folder)
     (folder / "tests" / "__init__.py").touch()
+    if only:
+        _keep(folder, only)
     hooks = [*_configuration(folder)["hooks"], "tests/benchmarks/own.py"]
     _write_configuration(folder, {"INHERIT": "mkdocs.yml", "hooks": hooks}, "drawing.yml")
     return folder
+
+
+def _keep(folder: Path, only: Collection[str]) -> None:
+    """Leave these pages in a snapshot, and no tools."""
+    docs = folder / "docs"
+    for path in docs.rglob("*.md"):
+        if path.relative_to(docs).as_posix() not in only:
+            path.unlink()
+    shutil.rmtree(docs / "assets" / "javascripts" / "tools")
+    loose = {"anchors": "ignore", "not_found": "ignore", "unrecognized_links": "ignore"}
+    config = _configuration(folder) | {"nav": list(only), "validation": loose}
+    config["exclude_docs"] += "/reference/\n/appendix/\n"
+    _write_configuration(folder, config, "mkdocs.yml")
 
 
 def own(name: str, root: Path, work: Path, config: str = "mkdocs.yml") -> Contender:
@@ -168,8 +186,9 @@ def _material(
     show: Callable[[Shown], str],
     *plugins: Any,
 ) -> Contender:
-    """A project like this site's, without figgen."""
-    shutil.copytree(root / "docs", folder / "docs", ignore=shutil.ignore_patterns("*.md"))
+    """A project like this site's, without figgen and in the stock theme."""
+    ours = shutil.ignore_patterns("*.md", "overrides")
+    shutil.copytree(root / "docs", folder / "docs", ignore=ours)
     for page in pages:
         path = folder / "docs" / page.path
         path.parent.mkdir(parents=True, exist_ok=True)
@@ -177,6 +196,7 @@ def _material(
     config = _configuration(root)
     for key in ("hooks", "watch", "nav"):
         config.pop(key, None)
+    config["theme"].pop("custom_dir")
     extensions = [entry for entry in config["markdown_extensions"] if entry != "figgen"]
     config["markdown_extensions"] = [*extensions, *BROUGHT]
     config["plugins"] = [*config["plugins"], *plugins]

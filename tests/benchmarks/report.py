@@ -49,8 +49,8 @@ def text(
         "",
         *_aligned([SIZES, *(_sizes(result) for result in results)]),
         "",
-        "Pictures: SVG in the page compressed with gzip, or PNG files. Pages: those with pictures,",
-        "with all styles, scripts, fonts, images and the search index that are loaded at once.",
+        "Pictures: SVG in the page compressed with gzip, or PNG files. Pages: the longest and the",
+        "median one of those with pictures, with all that a browser fetches before a reader acts.",
         "",
         *_reached(results),
     ]
@@ -89,10 +89,11 @@ def _cache_lines(result: Result) -> list[str]:
 
 
 def _sizes(result: Result) -> tuple[str, ...]:
-    if result.weight is None or not result.weight.page[0]:
+    if result.weight is None or not result.weight.picture[0]:
         return (result.contender.name, "", "", "", "")
-    numbers = (*result.weight.picture, *result.weight.page)
-    return (result.contender.name, *(f"{number / 1000:.1f}" for number in numbers))
+    numbers = [f"{number / 1000:.1f}" for number in result.weight.picture]
+    pages = [f"{number / 1000:.1f}" for number in result.weight.page or ()] or ["?", "?"]
+    return (result.contender.name, *numbers, *pages)
 
 
 def _reached(results: list[Result]) -> list[str]:

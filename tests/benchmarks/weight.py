@@ -4,85 +4,81 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 import re
+import subprocess
+import sys
+from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cache
-from html import unescape
 from pathlib import Path
 from statistics import median
-from urllib.parse import unquote
 
-COMPRESSED = {".png", ".woff2", ".jpg"}
-INLINE = re.compile(r"(?s)<svg\b.*?</svg>")
+ROOT = Path(__file__).parents[2]
+TAG = re.compile(r"<(/?)svg\b[^>]*>")
 # Icons of the theme are shorter than any figure.
 ICON_CHARACTERS = 2500
-LINKED = re.compile(r'<(?:script|img)\b[^>]*?\bsrc="([^"]+)"|<link\b[^>]*?\bhref="([^"]+)"[^>]*>')
-LOADED_LINKS = ('rel="stylesheet"', 'rel="icon"')
 
 
 @dataclass(frozen=True, slots=True)
 class Weight:
-    """Sizes in bytes as sent (gzip for texts): the largest and the median one."""
+    """Sizes in bytes as sent (gzip for texts): the largest and the median one.
+
+    Of the pages these are the two whose own text is the longest and of middle length, each with
+    all that a browser fetches for it; nothing where there is no browser.
+    """
 
     picture: tuple[float, float]
-    page: tuple[float, float]
+    page: tuple[float, float] | None
 
 
 def pictures(site: Path) -> set[bytes]:
     """Every picture of a site: SVG in a page, or a PNG file that is no thumbnail."""
     pages = [page.read_text("utf-8") for page in site.rglob("*.html")]
-    inline = [svg for page in pages for svg in INLINE.findall(page) if len(svg) > ICON_CHARACTERS]
+    inline = [svg for page in pages for svg in inline_pictures(page)]
     files = [file.read_bytes() for file in site.rglob("*_[0-9][0-9][0-9].png")]
     return {svg.encode() for svg in inline} | set(files)
 
 
+def inline_pictures(html: str) -> Iterator[str]:
+    """Every SVG of a page that is no icon, with those inside it."""
+    depth = begun = 0
+    for tag in TAG.finditer(html):
+        if tag[0].endswith("/>"):
+            continue
+        if depth == 0:
+            begun = tag.start()
+        depth += -1 if tag[1] else 1
+        if depth == 0 and tag.end() - begun > ICON_CHARACTERS:
+            yield html[begun : tag.end()]
+
+
 def weigh(site: Path) -> Weight:
-    """Weigh the pages that have pictures, with all that a browser fetches before a reader acts."""
-    pages = [_page(page, site) for page in sorted(site.rglob("*.html")) if _shows(page)]
+    """Weigh the pictures, and of the pages that have some the heaviest and the median one."""
     sizes = [len(p) if p.startswith(b"\x89PNG") else _packed(p) for p in pictures(site)]
-    return Weight(_extremes(sizes), _extremes(pages))
+    if not sizes:
+        return Weight((0, 0), None)
+    shown = [page for page in sorted(site.rglob("*.html")) if _shows(page)]
+    shown.sort(key=lambda page: _packed(page.read_bytes()))
+    asked = [page.relative_to(site).as_posix() for page in (shown[-1], shown[len(shown) // 2])]
+    return Weight((max(sizes), median(sizes)), _fetched(site, asked))
 
 
-def _extremes(sizes: list[int]) -> tuple[float, float]:
-    return (max(sizes), median(sizes)) if sizes else (0, 0)
+def _fetched(site: Path, pages: list[str]) -> tuple[float, float] | None:
+    """By the program `fetched`, in an environment that has a browser's driver."""
+    python = os.environ.get("BROWSER_PYTHON", sys.executable)
+    command = [python, "-m", "tests.benchmarks.fetched", str(site), *pages]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True)
+    if done.returncode:
+        print(f"pages are not weighed: {done.stderr.strip()[-300:]}", file=sys.stderr)
+        return None
+    heaviest, middle = json.loads(done.stdout)
+    return heaviest, middle
 
 
 def _shows(page: Path) -> bool:
     html = page.read_text("utf-8")
     # A gallery's own index has thumbnails only.
-    drawn = any(len(svg) > ICON_CHARACTERS for svg in INLINE.findall(html))
-    return drawn or bool(re.search(r"_\d\d\d\.png", html))
-
-
-def _page(page: Path, site: Path) -> int:
-    html = page.read_text("utf-8")
-    links = [a or b for a, b in LINKED.findall(html) if a or _loaded(b, html)]
-    files = {(page.parent / unquote(unescape(link.partition("?")[0]))).resolve() for link in links}
-    files |= set(_by_script(html, page))
-    if "<math" in html:
-        files |= set(site.glob("assets/fonts/*.woff2"))
-    return _packed(html.encode()) + sum(_size(file) for file in files if file.is_file())
-
-
-def _loaded(link: str, html: str) -> bool:
-    tags = re.findall(rf'<link\b[^>]*href="{re.escape(link)}"[^>]*>', html)
-    return any(kind in tag for tag in tags for kind in LOADED_LINKS)
-
-
-def _by_script(html: str, page: Path) -> list[Path]:
-    """What Material's script fetches on every page: search worker, search index, sitemap."""
-    config = re.search(r'(?s)<script id="__config"[^>]*>(.*?)</script>', html)
-    if not config:
-        return []
-    settings = json.loads(config[1])
-    base = (page.parent / settings["base"]).resolve()
-    worker = (page.parent / settings["search"]).resolve()
-    return [worker, base / "search" / "search_index.json", base / "sitemap.xml"]
-
-
-@cache
-def _size(file: Path) -> int:
-    return file.stat().st_size if file.suffix in COMPRESSED else _packed(file.read_bytes())
+    return any(inline_pictures(html)) or bool(re.search(r"_\d\d\d\.png", html))
 
 
 def _packed(content: bytes) -> int:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable, Iterator
+from functools import cache
 
 import pytest
 
@@ -37,11 +38,15 @@ def defined(name: str, stages: int, microbatches: int, chunks: int) -> bool:
     return name != "dualpipev" or microbatches >= 2 * stages
 
 
+@cache
+def built(name: str, stages: int, microbatches: int, chunks: int) -> Schedule:
+    return build(name, stages=stages, microbatches=microbatches, chunks=chunks)
+
+
 def all_of(name: str) -> Iterator[tuple[Sizes, Schedule]]:
     for sizes in DOMAIN:
         if defined(name, *sizes):
-            stages, microbatches, chunks = sizes
-            yield sizes, build(name, stages=stages, microbatches=microbatches, chunks=chunks)
+            yield sizes, built(name, *sizes)
 
 
 @every_schedule
@@ -180,7 +185,7 @@ def test_formulas_of_interleaving_are_defined_exactly_where_the_simulator_agrees
     # In flight, V = 1 is left to 1F1B: the formula counts the longer warm-up that chunks bring.
     for stages, microbatches, chunks in DOMAIN:
         sizes = {"stages": stages, "microbatches": microbatches, "chunks": chunks}
-        trace = simulate(build("interleaved-1f1b", **sizes))
+        trace = simulate(built("interleaved-1f1b", **sizes))
         idle, held = trace.bubble_fraction, trace.peak_in_flight[0]
         anywhere = microbatches >= stages or chunks == 1
         cases = {
@@ -200,5 +205,5 @@ def test_formulas_of_interleaving_are_defined_exactly_where_the_simulator_agrees
 def test_looped_bfs_takes_as_long_as_interleaved_1f1b_for_every_m() -> None:
     for stages, microbatches, chunks in DOMAIN:
         sizes = {"stages": stages, "microbatches": microbatches, "chunks": chunks}
-        both = [simulate(build(name, **sizes)) for name in ("looped-bfs", "interleaved-1f1b")]
+        both = [simulate(built(name, **sizes)) for name in ("looped-bfs", "interleaved-1f1b")]
         assert both[0].makespan == both[1].makespan

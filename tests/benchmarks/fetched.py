@@ -1,0 +1,65 @@
+"""What a browser fetches of a page before its reader acts, as a program: sizes as JSON.
+
+A program of its own because the tools to compare with have an environment without a browser.
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import sys
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import unquote, urlsplit
+
+from tests.browser import chromium
+from tests.browser.site import serve
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser
+
+
+def sizes(browser: Browser, site: Path, pages: list[str]) -> list[int]:
+    """Bytes as sent (gzip where that helps) of each page, a path in `site`, on a first visit."""
+    with serve(site) as address:
+        return [sum(map(sent, fetched(browser, address, site, page))) for page in pages]
+
+
+def fetched(browser: Browser, address: str, site: Path, page: str) -> set[Path]:
+    asked: set[str] = set()
+    with browser.new_context(viewport={"width": 1366, "height": 900}) as profile:
+        opened = profile.new_page()
+        opened.on("request", lambda request: asked.add(request.url))
+        opened.goto(f"{address}/{page}", wait_until="networkidle")
+    local = {unquote(urlsplit(url).path).lstrip("/") for url in asked if url.startswith(address)}
+    files = {
+        site / name / "index.html" if (site / name).is_dir() else site / name for name in local
+    }
+    return {file for file in files if file.is_file()}
+
+
+@cache
+def sent(file: Path) -> int:
+    content = file.read_bytes()
+    return min(len(content), len(gzip.compress(content, 9, mtime=0)))
+
+
+def main() -> None:
+    from playwright.sync_api import sync_playwright
+
+    path = chromium.find()
+    if path is None:
+        sys.exit("no Chromium to weigh pages with")
+    with sync_playwright() as playwright:
+        browser = playwright.chromium.launch(
+            executable_path=path,
+            args=chromium.flags(),
+            chromium_sandbox=not chromium.is_root(),
+        )
+        print(json.dumps(sizes(browser, Path(sys.argv[1]), sys.argv[2:])))
+        browser.close()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,124 @@
+"""Every contender of `make bench` builds two pages with all their pictures, where it is installed.
+
+The others are not in the project's own environment; of them the parts that draw are run.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+import runpy
+from collections.abc import Callable
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import NamedTuple
+
+import pytest
+
+from tests.benchmarks import contenders, content, measure
+from tests.benchmarks.contenders import Contender
+from tests.benchmarks.content import Content
+from tests.benchmarks.weight import pictures
+
+BLOCK = r'^```python exec="1" html="1"\n(.*?)^```'
+ONLY = ("index.md", "guide/choosing.md")
+INSTALLED = contenders.ROOT / ".cache" / "bench" / "bin" / "python"
+
+
+class Two(NamedTuple):
+    """Two pages of this site: its copy, what stands on them, and the peers' data."""
+
+    root: Path
+    pages: list[Content]
+    data: Path
+    work: Path
+
+
+@pytest.fixture(scope="module")
+def two(tmp_path_factory: pytest.TempPathFactory) -> Two:
+    work = tmp_path_factory.mktemp("bench")
+    root = contenders.snapshot(work / "site", ONLY)
+    found = content.contents(root, work / "content-cache")
+    pages = [page for page in found if page.path in ONLY]
+    contenders.write_data(pages, work / "data")
+    return Two(root, pages, work / "data", work)
+
+
+def peer(two: Two, make: Callable[..., Contender]) -> Contender:
+    return make(two.work / make.__name__, two.root, two.pages, two.data)
+
+
+def drawn(two: Two) -> int:
+    return sum(len(page.drawings) for page in two.pages)
+
+
+def built(contender: Contender) -> int:
+    """How many pictures a build shows; it fails where the build does."""
+    measure.build(contender)
+    return len(pictures(contender.site))
+
+
+@pytest.mark.parametrize("config", ["mkdocs.yml", "drawing.yml"])
+def test_this_site_is_built_with_its_own_pictures_and_with_the_shared_ones(
+    two: Two, config: str
+) -> None:
+    assert built(contenders.own("this site", two.root, two.work, config)) == drawn(two) > 1
+
+
+def test_the_floor_is_the_stock_theme_without_pictures(two: Two) -> None:
+    floor = contenders.floor(two.work / "floor", two.root, two.pages)
+    assert built(floor) == 0
+    assert "Figure 1" in (floor.site / "index.html").read_text("utf-8")
+
+
+def test_the_literal_floor_has_the_pictures_in_its_pages(two: Two) -> None:
+    assert built(contenders.literal_floor(two.work / "literal", two.root, two.pages)) == drawn(two)
+
+
+def installed(contender: Contender, module: str) -> Contender | None:
+    """The contender with an interpreter that has its tool, if there is one."""
+    if find_spec(module) is not None:
+        return contender
+    if INSTALLED.exists():
+        return replace(contender, command=(str(INSTALLED), *contender.command[1:]))
+    return None
+
+
+def test_markdown_exec_draws_from_blocks_of_code(two: Two) -> None:
+    made = peer(two, contenders.markdown_exec)
+    if ready := installed(made, "markdown_exec"):
+        assert built(ready) == drawn(two)
+        return
+    out = io.StringIO()
+    for page in sorted((made.folder / "docs").rglob("*.md")):
+        for block in re.findall(
+            r'(?s)^```python exec="1" html="1"\n(.*?)^```', page.read_text(), re.M
+        ):
+            with contextlib.redirect_stdout(out):
+                exec(block, {})
+    assert out.getvalue().count("<svg") == drawn(two)
+
+
+@pytest.mark.parametrize(
+    ("make", "module"),
+    [
+        (contenders.mkdocs_gallery, "mkdocs_gallery"),
+        (contenders.sphinx_gallery, "sphinx_gallery"),
+    ],
+    ids=["mkdocs-gallery", "sphinx-gallery"],
+)
+def test_a_gallery_draws_from_scripts(
+    two: Two, make: Callable[..., Contender], module: str
+) -> None:
+    import matplotlib.pyplot as plt
+
+    made = peer(two, make)
+    if ready := installed(made, module):
+        assert built(ready) == drawn(two)
+        return
+    for script in sorted((made.folder / "scripts").glob("plot_*.py")):
+        runpy.run_path(str(script))
+    assert len(plt.get_fignums()) == drawn(two)
+    plt.close("all")
