@@ -9,6 +9,7 @@ ADDR ?= 127.0.0.1:8000
 WORKERS ?= 2
 UV ?= uv
 ARGS ?=
+BASE ?= main
 
 RUN := .venv/bin/python -m
 READY := .venv/ready
@@ -18,7 +19,7 @@ export NO_MKDOCS_2_WARNING := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup serve build test check golden bench stats clean lock
+.PHONY: help setup serve build test check diff golden bench stats clean lock
 
 help:
 	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-7s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -43,6 +44,9 @@ check: $(READY) ## Check style, types, the import law, the prose and the workflo
 	$(RUN) figgen lint docs
 	.venv/bin/zizmor --quiet --offline .github
 
+diff: $(READY) ## Tell what differs from a revision in a report under changes/ (BASE=main)
+	$(RUN) figgen diff $(BASE) --report changes $(ARGS)
+
 golden: $(READY) ## Rewrite tests/golden/ from what the code prints now; review it with git diff
 	$(RUN) pytest -q --update-golden $(ARGS)
 
@@ -55,7 +59,7 @@ stats: $(READY) ## Count words, figures, computed numbers and worked problems of
 	$(RUN) figgen stats
 
 clean: ## Remove site/ and every cache (.venv stays; delete it for a fresh set-up)
-	rm -rf site build .cache .hypothesis .mypy_cache .pytest_cache .ruff_cache *.egg-info
+	rm -rf site changes build .cache .hypothesis .mypy_cache .pytest_cache .ruff_cache *.egg-info
 	find . -path ./.venv -prune -o -name __pycache__ -type d -exec rm -rf {} +
 
 # The file that says "done" is written last, so a set-up that was interrupted starts afresh.

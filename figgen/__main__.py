@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from figgen.commands import (
     OneLineParser,
+    changes,
     collectives,
     costs,
     figures,
@@ -25,7 +26,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one verb; 0 when it worked, 1 when it found faults, 2 with one line for bad input."""
     parser = OneLineParser(prog="figgen", description=__doc__)
     verbs = parser.add_subparsers(required=True, metavar="VERB", parser_class=OneLineParser)
-    for module in (figures, ranks, schedules, collectives, costs, memory, step, prose):
+    for module in (figures, ranks, schedules, collectives, costs, memory, step, prose, changes):
         module.add(verbs)
     options = parser.parse_args(arguments)
     try:

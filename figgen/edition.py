@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, ClassVar, TypeAlias
 
 from figgen import theme
+from figgen.changes.sources import sources
 from figgen.configurations import configurations_json
 from figgen.errors import InputError
 from figgen.fonts import math_font
@@ -66,6 +67,7 @@ class Edition:
     terms: dict[str, dict[str, Any]] = field(default_factory=dict)
     problems: list[Problem] = field(default_factory=list)
     chapters: dict[str, str] = field(default_factory=dict)
+    _texts: dict[str, str] = field(default_factory=dict)
     _made: dict[str, Content] = field(default_factory=dict)
 
     def pages(self) -> dict[str, str]:
@@ -80,6 +82,7 @@ class Edition:
         proofs: list[Proof] = []
         for path, chapter, source in pages:
             self.chapters[path] = chapter
+            self._texts[path] = source
             self.site.numbers[path] = figure_numbers(source, chapter)
             for fence in fences(source):
                 proofs += self._proofs(fence.body)
@@ -105,6 +108,7 @@ class Edition:
         made = dict(self._made)
         made["assets/stylesheets/roles.css"] = theme.stylesheet()
         made["figures.json"] = self.manifest()
+        made["sources.json"] = sources(self._texts)
         if any(path.startswith(TOOLS) for path in self.chapters):
             made["assets/javascripts/formulas.js"] = module(FORMULAS.values())
             made["assets/javascripts/formula-notes.js"] = notes_module(FORMULAS.values())

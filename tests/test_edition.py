@@ -64,6 +64,7 @@ def test_every_figure_can_be_downloaded_and_the_math_font_is_there(tmp_path: Pat
         "assets/fonts/math.woff2",
         "assets/stylesheets/roles.css",
         "figures.json",
+        "sources.json",
     }  # fmt: skip
 
 

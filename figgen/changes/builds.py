@@ -1,0 +1,227 @@
+"""A build as its manifest tells it, read from a site, or made from a revision in git.
+
+A manifest can come from a fork: every field is checked for its type and cut to a length.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import Any
+
+from figgen.cache import digest
+from figgen.errors import InputError
+
+MANIFEST, SOURCES = "figures.json", "sources.json"
+LONGEST = 400
+MOST_BYTES = 64 * 2**20
+KEPT_BUILDS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """One number as readers see it; `name` is its call, or the name of a figure's value."""
+
+    page: str
+    line: int
+    name: str
+    shown: str
+    value: float | str
+    unit: str
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """One figure: digests of its data and of its picture, and the picture's file in the site."""
+
+    page: str
+    line: int
+    id: str
+    number: str
+    function: str
+    data: str
+    picture: str
+    file: str
+
+
+@dataclass(frozen=True, slots=True)
+class Build:
+    """A build: its numbers by a key that survives inserted lines, figures, sources and files."""
+
+    name: str
+    numbers: Mapping[str, Number]
+    figures: Mapping[str, Figure]
+    sources: Mapping[str, Mapping[str, str]]
+    folder: Path | None
+
+
+def read_build(path: Path, name: str = "") -> Build:
+    """The build of a site's folder, or of a manifest alone.  Raises InputError for other files."""
+    folder = path if path.is_dir() else None
+    manifest = path / MANIFEST if folder else path
+    entries = _json(manifest)
+    if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
+        raise InputError(str(manifest), expected="a list of figures and numbers")
+    beside = manifest.with_name(SOURCES)
+    return Build(
+        name=name or str(path),
+        numbers=_numbers(entries),
+        figures={f"{f.page}#{f.id}": f for f in _figures(entries, folder)},
+        sources=_sources(_json(beside) if beside.is_file() else {}),
+        folder=folder,
+    )
+
+
+def _json(path: Path) -> Any:
+    try:
+        if path.stat().st_size > MOST_BYTES:
+            raise InputError(str(path), expected=f"at most {MOST_BYTES:,} bytes")
+        return json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise InputError(f"{path} cannot be read: {type(error).__name__}") from None
+
+
+def _text(value: object) -> str:
+    return value[:LONGEST] if isinstance(value, str) else ""
+
+
+def _value(value: object) -> float | str:
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return value
+    return _text(value)
+
+
+def _place(entry: Mapping[str, Any]) -> tuple[str, int]:
+    page, _, line = _text(entry.get("where")).rpartition(":")
+    return page, int(line) if line.isdecimal() and len(line) < 9 else 0
+
+
+def _numbers(entries: list[dict[str, Any]]) -> dict[str, Number]:
+    """Inline numbers by page, call and place among equals; a figure's values by its id and name."""
+    found: dict[str, Number] = {}
+    seen: dict[str, int] = {}
+    for entry in sorted(entries, key=_place):
+        page, line = _place(entry)
+        if "call" in entry:
+            name = _text(entry["call"])
+            key = f"{page}: {name}"
+            seen[key] = seen.get(key, 0) + 1
+            found[f"{key} {seen[key]}"] = Number(
+                page, line, name, _text(entry.get("shown")), _value(entry.get("value")),
+                _text(entry.get("unit")),
+            )  # fmt: skip
+            continue
+        values = entry.get("values")
+        for name, pair in values.items() if isinstance(values, dict) else ():
+            if isinstance(pair, list) and len(pair) == 2:
+                value, unit, shown = _value(pair[0]), _text(pair[1]), _figures_value(pair)
+                what = f"{_text(entry.get('id'))}: {name[:LONGEST]}"
+                found[f"{page}#{what}"] = Number(page, line, what, shown, value, unit)
+    return found
+
+
+def _figures_value(pair: list[Any]) -> str:
+    from figgen.units import format_quantity
+
+    value, unit = _value(pair[0]), _text(pair[1])
+    if isinstance(value, str):
+        return value
+    try:
+        return format_quantity(value, unit, "")
+    except InputError:
+        return f"{value:.6g} {unit}"
+
+
+def _figures(entries: list[dict[str, Any]], folder: Path | None) -> Iterator[Figure]:
+    for entry in entries:
+        if "figure" not in entry:
+            continue
+        (page, line), name = _place(entry), _text(entry.get("id"))
+        file = _picture_file(page, name)
+        picture = ""
+        if folder and file and (folder / file).is_file():
+            picture = digest((folder / file).read_text(encoding="utf-8", errors="replace"))
+        yield Figure(
+            page, line, name, _text(entry.get("number")), _text(entry.get("figure")),
+            _text(entry.get("data_sha256")), picture, file if picture else "",
+        )  # fmt: skip
+
+
+def _picture_file(page: str, name: str) -> str:
+    """Where a site keeps a figure's picture; nothing for a page that leads elsewhere."""
+    parts = PurePosixPath(page.removesuffix(".md")).parts
+    if not parts or {"..", "/"} & {*parts, name[:1]} or "/" in name:
+        return ""
+    where = parts[:-1] if parts[-1] == "index" and parts[1:] else parts
+    return str(PurePosixPath("assets/figures", *where, f"{name}.svg"))
+
+
+def _sources(found: Any) -> dict[str, dict[str, str]]:
+    if not isinstance(found, dict):
+        return {}
+    return {
+        kind: {name[:LONGEST]: _text(value) for name, value in about.items()}
+        for kind, about in found.items()
+        if isinstance(about, dict)
+    }
+
+
+def git(root: Path, *words: str) -> str:
+    """What a git command prints.  Raises InputError with git's own words when it fails."""
+    ran = subprocess.run(["git", "-C", str(root), *words], capture_output=True, text=True)
+    if ran.returncode:
+        raise InputError(f"git {words[0]}: {ran.stderr.strip()}")
+    return ran.stdout.strip()
+
+
+@contextmanager
+def checkout(root: Path, revision: str) -> Iterator[Path]:
+    """A temporary work tree of a revision."""
+    commit = git(root, "rev-parse", "--verify", "--end-of-options", f"{revision}^{{commit}}")
+    with tempfile.TemporaryDirectory(prefix="figgen-diff-") as folder:
+        tree = Path(folder) / "tree"
+        git(root, "worktree", "add", "--quiet", "--detach", str(tree), commit)
+        try:
+            yield tree
+        finally:
+            git(root, "worktree", "remove", "--force", str(tree))
+
+
+def make_site(tree: Path, to: Path, cache: Path) -> None:
+    """Build the site of a work tree.  Raises InputError with the build's last lines."""
+    words = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(to)]
+    environment = {**os.environ, "FIGGEN_CACHE": str(cache), "NO_MKDOCS_2_WARNING": "1"}
+    ran = subprocess.run(words, cwd=tree, capture_output=True, text=True, env=environment)
+    if ran.returncode:
+        last = " | ".join(ran.stderr.strip().splitlines()[-3:])
+        raise InputError(f"the build of {to.name} failed", got=last)
+
+
+def build_of(root: Path, revision: str) -> Build:
+    """The build of a revision, kept under `.cache/diff` by its tree; "." is the work tree."""
+    kept, cache = root / ".cache/diff", root / ".cache/figgen"
+    kept.mkdir(parents=True, exist_ok=True)
+    if revision == ".":
+        shutil.rmtree(kept / "worktree", ignore_errors=True)
+        make_site(root, kept / "worktree", cache)
+        return read_build(kept / "worktree", "the work tree")
+    commit = git(root, "rev-parse", "--verify", "--end-of-options", f"{revision}^{{commit}}")
+    site = kept / git(root, "rev-parse", f"{commit}^{{tree}}")
+    if not (site / MANIFEST).is_file():
+        with checkout(root, commit) as tree:
+            unfinished = site.with_suffix(f".{os.getpid()}")
+            make_site(tree, unfinished, cache)
+        shutil.rmtree(site, ignore_errors=True)
+        unfinished.rename(site)
+    os.utime(site)
+    for old in sorted(kept.iterdir(), key=lambda path: -path.stat().st_mtime)[KEPT_BUILDS:]:
+        shutil.rmtree(old, ignore_errors=True)
+    return read_build(site, f"{revision} ({commit[:10]})")

@@ -1,0 +1,116 @@
+"""Which input moved which number.
+
+One changed catalog entry explains everything where nothing else changed. Where several did, the
+base is built again with each of them alone: what moves then is moved by it. The rest comes from
+code, texts and libraries.
+"""
+
+from __future__ import annotations
+
+import re
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+
+from figgen.changes.builds import build_of, checkout, git, make_site, read_build
+from figgen.changes.compare import Changes, moved
+
+MOST_TRIALS = 6
+CATALOG = "figgen/catalog"
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """Something that changed, in words, and the keys of the numbers that it moves."""
+
+    what: str
+    keys: frozenset[str]
+
+
+def causes(changes: Changes, root: Path | None, base: str, head: str) -> tuple[Cause, ...]:
+    """The numbers of `changes` by what moved them; one may be named under several causes.
+
+    Without a repository, or with more than `MOST_TRIALS` changed entries, all entries are one.
+    """
+    everything = frozenset(number.key for number in changes.numbers)
+    entries = _changed_entries(changes.inputs)
+    others = _other_inputs(changes.inputs)
+    if not everything:
+        return ()
+    if not entries:
+        return (Cause(others or "nothing that a manifest notes", everything),)
+    if len(entries) == 1 and not others:
+        return (Cause(_described(entries[0], changes.inputs), everything),)
+    if root is None or len(entries) > MOST_TRIALS:
+        what = "; ".join(_described(entry, changes.inputs) for entry in entries[:MOST_TRIALS])
+        more = f" and {len(entries) - MOST_TRIALS} more" if len(entries) > MOST_TRIALS else ""
+        return (Cause(what + more + (f"; {others}" if others else ""), everything),)
+    found = [
+        Cause(_described(entry, changes.inputs), _moved_by(root, base, head, entry) & everything)
+        for entry in entries
+    ]
+    rest = everything.difference(*(cause.keys for cause in found))
+    return (*found, *([Cause(others or "several of these together", rest)] if rest else []))
+
+
+def _changed_entries(inputs: Mapping[str, tuple[str, str]]) -> list[tuple[str, str]]:
+    """File and entry of every catalog value that changed."""
+    names = [name.removeprefix("catalog: ") for name in inputs if name.startswith("catalog: ")]
+    return sorted({tuple(f"{name}/".split("/", 2)[:2]) for name in names})  # type: ignore[misc]
+
+
+def _other_inputs(inputs: Mapping[str, tuple[str, str]]) -> str:
+    words = []
+    for kind, singular in (("code", "file of code"), ("pages", "text"), ("libraries", "library")):
+        names = [n.partition(": ")[2] for n in inputs if n.startswith(f"{kind}: ")]
+        if names:
+            shown = ", ".join(names[:5]) + (" …" if len(names) > 5 else "")
+            words.append(f"{len(names)} × {singular}: {shown}")
+    return "; ".join(words)
+
+
+def _described(entry: tuple[str, str], inputs: Mapping[str, tuple[str, str]]) -> str:
+    """`accelerators.toml, h100: hbm_bandwidth 3.35 TB/s → 3 TB/s`."""
+    begin = f"catalog: {entry[0]}/{entry[1]}/"
+    values = [
+        f"{name.removeprefix(begin)} {old or '(absent)'} → {new or '(absent)'}"
+        for name, (old, new) in inputs.items()
+        if name.startswith(begin)
+    ]
+    return f"{entry[0]}, {entry[1]}: {', '.join(values[:4])}"
+
+
+def _moved_by(root: Path, base: str, head: str, entry: tuple[str, str]) -> frozenset[str]:
+    """Keys of the numbers that move when this entry alone is as in `head`."""
+    file, name = entry
+    path = f"{CATALOG}/{file}"
+    new = (root / path).read_text("utf-8") if head == "." else git(root, "show", f"{head}:{path}")
+    cache = root / ".cache/figgen"
+    with checkout(root, base) as tree, tempfile.TemporaryDirectory() as folder:
+        old = tree / path
+        old.write_text(_with_entry(old.read_text("utf-8"), new + "\n", name), encoding="utf-8")
+        make_site(tree, Path(folder) / "trial", cache)
+        found = moved(build_of(root, base), read_build(Path(folder) / "trial"))
+        return frozenset(number.key for number in found)
+
+
+def _stanza(text: str, name: str) -> tuple[int, int]:
+    """Where the table `name`, its inner tables included, stands in a TOML text; empty if not."""
+    header = re.compile(rf'^\[\[?"?{re.escape(name)}"?[\].]', re.M)
+    begins = [match.start() for match in header.finditer(text)]
+    if not begins:
+        return len(text), len(text)
+    after = re.compile(r"^\[", re.M)
+    end = next(
+        (m.start() for m in after.finditer(text, begins[0] + 1) if m.start() not in begins),
+        len(text),
+    )
+    return begins[0], end
+
+
+def _with_entry(old: str, new: str, name: str) -> str:
+    """A TOML text with one of its tables as it stands in another text."""
+    begin, end = _stanza(old, name)
+    new_begin, new_end = _stanza(new, name)
+    return f"{old[:begin].rstrip()}\n\n{new[new_begin:new_end].rstrip()}\n\n{old[end:]}"

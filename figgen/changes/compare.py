@@ -1,0 +1,177 @@
+"""What differs between two builds: numbers, figures, pictures, texts."""
+
+from __future__ import annotations
+
+import difflib
+import math
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from html.parser import HTMLParser
+from pathlib import Path
+
+from figgen.changes.builds import Build, Figure, Number
+
+MOST_TEXT_LINES = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Moved:
+    """A number that has changed."""
+
+    key: str
+    before: Number
+    after: Number
+
+    @property
+    def relative(self) -> float:
+        """By how much of itself it grew; infinite from zero, not a number for texts."""
+        before, after = self.before.value, self.after.value
+        if isinstance(before, str) or isinstance(after, str):
+            return math.nan
+        return (after - before) / abs(before) if before else math.copysign(math.inf, after)
+
+
+@dataclass(frozen=True, slots=True)
+class Changes:
+    """All that differs; `redrawn` are figures of equal data that look different."""
+
+    numbers: tuple[Moved, ...]
+    figures: tuple[tuple[Figure, Figure], ...]
+    redrawn: tuple[tuple[Figure, Figure], ...]
+    added: tuple[Number | Figure, ...]
+    removed: tuple[Number | Figure, ...]
+    texts: Mapping[str, tuple[str, ...]]
+    inputs: Mapping[str, tuple[str, str]]
+
+    @property
+    def counts(self) -> dict[str, int]:
+        """How many of each, for people and for machines."""
+        return {
+            "numbers": len(self.numbers),
+            "figures": len(self.figures),
+            "pictures": len(self.redrawn),
+            "pages": len(self.texts),
+            "added": len(self.added),
+            "removed": len(self.removed),
+        }
+
+
+def compare(base: Build, head: Build) -> Changes:
+    """What is different in `head`."""
+    both = [
+        (figure, head.figures[key]) for key, figure in base.figures.items() if key in head.figures
+    ]
+    return Changes(
+        numbers=tuple(moved(base, head)),
+        figures=tuple(pair for pair in both if pair[0].data != pair[1].data),
+        redrawn=tuple(
+            (old, new) for old, new in both if old.data == new.data and old.picture != new.picture
+        ),
+        added=_only(head, base),
+        removed=_only(base, head),
+        texts=_texts(base, head),
+        inputs=changed_inputs(base, head),
+    )
+
+
+def moved(base: Build, head: Build) -> Iterator[Moved]:
+    """Numbers of both builds that are not the same in value, unit or what is shown."""
+    for key, before in base.numbers.items():
+        after = head.numbers.get(key)
+        if after and (before.value, before.unit, before.shown) != (
+            after.value, after.unit, after.shown,
+        ):  # fmt: skip
+            yield Moved(key, before, after)
+
+
+def _only(here: Build, there: Build) -> tuple[Number | Figure, ...]:
+    """What one build has alone; values of a figure go with it and are not told again."""
+    figures = [figure for key, figure in here.figures.items() if key not in there.figures]
+    of_new_figures = {f"{figure.page}#{figure.id}" for figure in figures}
+    numbers = [
+        number
+        for key, number in here.numbers.items()
+        if key not in there.numbers and key.partition(":")[0] not in of_new_figures
+    ]
+    return (*figures, *numbers)
+
+
+def changed_inputs(base: Build, head: Build) -> dict[str, tuple[str, str]]:
+    """What the builds were made from and differs, `kind: name` with both values; "" is absent."""
+    found = {}
+    for kind in sorted({*base.sources, *head.sources}):
+        old, new = base.sources.get(kind, {}), head.sources.get(kind, {})
+        for name in sorted({*old, *new}):
+            if old.get(name) != new.get(name):
+                found[f"{kind}: {name}"] = (old.get(name, ""), new.get(name, ""))
+    return found
+
+
+def _texts(base: Build, head: Build) -> dict[str, tuple[str, ...]]:
+    """Lines of prose that came (+) and went (-), by page; numbers stand as # and do not count."""
+    old, new = (build.sources.get("pages", {}) for build in (base, head))
+    changed = {}
+    for page in sorted({*old, *new}):
+        if old.get(page) == new.get(page):
+            continue
+        lines = list(_prose_changes(base.folder, head.folder, page))
+        if lines or page not in old or page not in new:
+            changed[page] = tuple(lines[:MOST_TEXT_LINES])
+    return changed
+
+
+def _prose_changes(base: Path | None, head: Path | None, page: str) -> Iterator[str]:
+    old, new = (prose(_html_of(folder, page)) for folder in (base, head))
+    for line in difflib.unified_diff(old, new, lineterm="", n=0):
+        if line[:1] in "+-" and line[:3] not in ("+++", "---"):
+            yield line
+
+
+def _html_of(folder: Path | None, page: str) -> str:
+    path = page.removesuffix(".md")
+    path = f"{path.removesuffix('index').rstrip('/')}/index.html".lstrip("/")
+    if folder is None or ".." in Path(path).parts:
+        return ""
+    file = folder / path
+    return file.read_text(encoding="utf-8", errors="replace") if file.is_file() else ""
+
+
+class _Prose(HTMLParser):
+    """The running text of a page's article, a block at a time."""
+
+    BLOCKS = frozenset({"p", "li", "h1", "h2", "h3", "h4", "td", "th", "dt", "dd", "summary"})
+    LEFT_OUT = frozenset({"figure", "script", "style", "nav", "data", "svg"})
+
+    def __init__(self, whole: bool) -> None:
+        super().__init__()
+        self.blocks = [""]
+        self.article = whole
+        self.depth_left_out = 0
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.article = self.article or tag == "article"
+        if tag in self.LEFT_OUT:
+            self.blocks[-1] += "#" * (tag == "data")
+            self.depth_left_out += 1
+        elif tag in self.BLOCKS:
+            self.blocks.append("")
+
+    def handle_endtag(self, tag: str) -> None:
+        self.article = self.article and tag != "article"
+        if tag in self.LEFT_OUT:
+            self.depth_left_out -= 1
+        elif tag in self.BLOCKS:
+            self.blocks.append("")
+
+    def handle_data(self, data: str) -> None:
+        if self.article and not self.depth_left_out:
+            self.blocks[-1] += data
+
+
+def prose(html: str) -> list[str]:
+    """Sentences of a page's article (of the page, if it has none), no figures, numbers as #."""
+    parser = _Prose(whole="<article" not in html)
+    parser.feed(html)
+    blocks = (" ".join(block.split()) for block in parser.blocks)
+    return [part for block in blocks if block for part in re.split(r"(?<=[.?!]) ", block)]

@@ -1,0 +1,52 @@
+"""What a build was made from: every catalog value, every file of code and text, the libraries."""
+
+from __future__ import annotations
+
+import json
+import platform
+import tomllib
+from collections.abc import Iterator, Mapping
+from importlib import metadata
+from pathlib import Path
+from typing import Any
+
+from figgen.cache import digest
+
+PACKAGE = Path(__file__).parents[1]
+CATALOG = PACKAGE / "catalog"
+LIBRARIES = ("matplotlib", "mkdocs", "mkdocs-material", "numpy", "plotly", "pymdown-extensions")
+
+
+def sources(pages: Mapping[str, str]) -> str:
+    """`sources.json`: digests and values by name; `pages` are the texts by their path."""
+    found = {
+        "catalog": catalog_values(CATALOG),
+        "code": {
+            path.relative_to(PACKAGE).as_posix(): digest(path.read_text(encoding="utf-8"))
+            for path in sorted(PACKAGE.rglob("*.py"))
+        },
+        "libraries": {
+            "python": platform.python_version(),
+            **{name: metadata.version(name) for name in LIBRARIES},
+        },
+        "pages": {path: digest(text) for path, text in sorted(pages.items())},
+    }
+    return json.dumps(found, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
+
+
+def catalog_values(folder: Path) -> dict[str, str]:
+    """Every value of the catalog as its file writes it, by `file/entry/key`."""
+    found = {}
+    for file in sorted(folder.glob("*.toml")):
+        tables = tomllib.loads(file.read_text(encoding="utf-8"))
+        for name, value in _leaves(tables, file.name):
+            found[name] = value if isinstance(value, str) else json.dumps(value, default=str)
+    return found
+
+
+def _leaves(value: Any, name: str) -> Iterator[tuple[str, Any]]:
+    if isinstance(value, dict) and value:
+        for key, inner in value.items():
+            yield from _leaves(inner, f"{name}/{key}")
+    else:
+        yield name, value

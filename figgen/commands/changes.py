@@ -1,0 +1,63 @@
+"""diff: what a change of the repository does to the numbers and figures that readers see."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from figgen.changes import report
+from figgen.changes.builds import Build, build_of, git, read_build
+from figgen.changes.causes import causes
+from figgen.changes.compare import compare
+from figgen.commands import Answer, add_verb
+from figgen.errors import InputError
+
+if TYPE_CHECKING:
+    from figgen.commands import Verbs
+
+
+def add(verbs: Verbs) -> None:
+    """Register the verb of this module."""
+    parser = add_verb(
+        verbs, "diff", _diff, "what changed between two builds: numbers, figures, pictures, text",
+        "main", "main . --report changes", "v1.0 v1.1 --exit-code", "old-site new-site",
+    )  # fmt: skip
+    parser.add_argument("base", help="a revision, a site's folder, or a figures.json")
+    parser.add_argument("head", nargs="?", default=".", help="the same; the work tree if left out")
+    parser.add_argument("--report", type=Path, help="a folder for the report and its summary")
+    parser.add_argument("--exit-code", action="store_true", help="status 1 when something changed")
+
+
+def _diff(options: argparse.Namespace) -> Answer:
+    base, head = _build(options.base), _build(options.head)
+    changes = compare(base, head)
+    revisions = not _is_build(options.base) and not _is_build(options.head)
+    found = causes(changes, _root() if revisions else None, options.base, options.head)
+    if options.report:
+        options.report.mkdir(parents=True, exist_ok=True)
+        for name, content in {
+            "index.html": report.html(base, head, changes, found),
+            "summary.md": report.summary(changes, found),
+            "changes.json": report.as_json(changes, found),
+        }.items():
+            (options.report / name).write_text(content, encoding="utf-8")
+    status = int(options.exit_code and any(changes.counts.values()))
+    data = json.loads(report.as_json(changes, found))
+    return Answer(data, report.summary(changes, found).rstrip("\n"), status)
+
+
+def _is_build(name: str) -> bool:
+    return name != "." and Path(name).exists()
+
+
+def _build(name: str) -> Build:
+    return read_build(Path(name)) if _is_build(name) else build_of(_root(), name)
+
+
+def _root() -> Path:
+    root = Path(git(Path.cwd(), "rev-parse", "--show-toplevel"))
+    if not (root / "mkdocs.yml").is_file():
+        raise InputError("figgen diff", expected="a checkout of the site", got=str(root))
+    return root

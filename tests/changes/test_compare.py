@@ -1,0 +1,169 @@
+"""Manifests compared: keys survive inserted lines, hostile content stays text."""
+
+from __future__ import annotations
+
+import json
+import math
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from figgen.changes import report
+from figgen.changes.builds import read_build
+from figgen.changes.causes import _with_entry, causes
+from figgen.changes.compare import compare, prose
+from figgen.errors import InputError
+
+HOSTILE = '"><script>alert(1)</script>|`@everyone`](http://x)\n# head'
+
+
+def number(call: str, value: float | str, where: str = "a.md:1", **more: Any) -> dict[str, Any]:
+    return {"call": call, "value": value, "unit": "1", "shown": str(value), "where": where, **more}
+
+
+def figure(
+    data: str, name: str = "fig-x", where: str = "a.md:3", svg: str = "<svg/>", **values: Any
+) -> dict[str, Any]:
+    return {
+        "id": name, "figure": "x", "number": "Figure 1.1", "where": where, "data_sha256": data,
+        "values": {key: [value, "1"] for key, value in values.items()}, "svg": svg,
+    }  # fmt: skip
+
+
+def build(folder: Path, name: str, entries: Any, **sources: dict[str, str]):
+    site = folder / name
+    (site / "assets/figures/a").mkdir(parents=True)
+    (site / "sources.json").write_text(json.dumps(sources))
+    for entry in entries if isinstance(entries, list) else ():
+        if "figure" in entry:
+            (site / "assets/figures/a/fig-x.svg").write_text(entry["svg"])
+    (site / "figures.json").write_text(json.dumps(entries))
+    return read_build(site, name)
+
+
+def test_inserted_lines_move_no_number(tmp_path: Path) -> None:
+    old = [number("f()", 1, "a.md:1"), number("f()", 1, "a.md:9"), figure("d", rows=3)]
+    new = [
+        number("f()", 1, "a.md:5"),
+        number("f()", 1, "a.md:30"),
+        figure("d", where="a.md:8", rows=3),
+    ]
+    changes = compare(build(tmp_path, "old", old), build(tmp_path, "new", new))
+    assert not any(changes.counts.values())
+    assert report.verdict(changes) == "Nothing changed."
+
+
+def test_equal_calls_are_told_apart_by_their_order(tmp_path: Path) -> None:
+    old = [number("f()", 1, "a.md:2"), number("f()", 1, "a.md:10")]
+    new = [number("f()", 1, "a.md:2"), number("f()", 4, "a.md:10")]
+    changes = compare(build(tmp_path, "old", old), build(tmp_path, "new", new))
+    (moved,) = changes.numbers
+    assert (moved.after.line, moved.before.value, moved.after.value) == (10, 1, 4)
+    assert moved.relative == 3
+
+
+@pytest.mark.parametrize(("before", "after"), [(0, 2), (0, -2), ("a", "b")])
+def test_growth_from_nothing_or_of_words_is_no_percentage(
+    before: Any, after: Any, tmp_path: Path
+) -> None:
+    old, new = [number("f()", before)], [number("f()", after)]
+    (moved,) = compare(build(tmp_path, "old", old), build(tmp_path, "new", new)).numbers
+    assert not math.isfinite(moved.relative)
+    report.summary(compare(build(tmp_path, "o", old), build(tmp_path, "n", new)), ())
+
+
+def test_data_and_looks_are_told_apart(tmp_path: Path) -> None:
+    base = build(tmp_path, "base", [figure("d", svg="<svg>1</svg>", rows=3)])
+    drawn = build(tmp_path, "drawn", [figure("d", svg="<svg>2</svg>", rows=3)])
+    moved = build(tmp_path, "moved", [figure("e", svg="<svg>2</svg>", rows=4)])
+    assert compare(base, drawn).counts == dict.fromkeys(compare(base, drawn).counts, 0) | {
+        "pictures": 1
+    }
+    assert (compare(base, moved).counts["figures"], compare(base, moved).counts["numbers"]) == (
+        1,
+        1,
+    )
+
+
+def test_a_new_figure_is_told_once_without_its_values(tmp_path: Path) -> None:
+    base, head = build(tmp_path, "base", []), build(tmp_path, "head", [figure("d", rows=3)])
+    assert compare(base, head).counts["added"] == 1
+    assert compare(head, base).counts["removed"] == 1
+
+
+class Tags(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.tags: set[str] = set()
+        self.attributes: set[str] = set()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.add(tag)
+        self.attributes |= {name for name, _ in attrs}
+
+
+def test_hostile_content_stays_text(tmp_path: Path) -> None:
+    evil = {
+        **figure("d", name=HOSTILE, where=f"{HOSTILE}:1", rows=3),
+        "number": HOSTILE, "svg": f"<svg><script>{HOSTILE}</script></svg>",
+    }  # fmt: skip
+    old = [number(HOSTILE, HOSTILE, f"{HOSTILE}:1"), dict(evil)]
+    new = [number(HOSTILE, "x", f"{HOSTILE}:1", unit=HOSTILE), {**evil, "data_sha256": "e"}]
+    base = build(tmp_path, "base", old, catalog={HOSTILE: HOSTILE}, pages={HOSTILE: "1"})
+    head = build(tmp_path, "head", new, catalog={HOSTILE: "2"}, pages={HOSTILE: "2"})
+    changes = compare(base, head)
+    found = causes(changes, None, "base", "head")
+    parsed = Tags()
+    parsed.feed(report.html(base, head, changes, found))
+    assert "script" not in parsed.tags
+    assert not [name for name in parsed.attributes if name.startswith("on")]
+    summary = report.summary(changes, found)
+    assert "\n# head" not in summary
+    assert summary.count("`") % 2 == 0
+    assert all("@everyone" not in piece for piece in summary.split("`")[::2])
+
+
+@pytest.mark.parametrize("where", ["../../etc/passwd.md:1", "/etc/passwd.md:1", ".md:1", ":"])
+def test_a_figure_reads_no_file_outside_its_site(where: str, tmp_path: Path) -> None:
+    (tmp_path / "etc").mkdir()
+    head = build(tmp_path, "head", [figure("d", where=where, name="../../../secret")])
+    (tmp_path / "secret.svg").write_text("secret")
+    assert [figure.file for figure in head.figures.values()] == [""]
+
+
+@pytest.mark.parametrize("content", ["", "{", "{}", "[1]", "[" * 100_000])
+def test_a_manifest_that_is_none_is_one_line(content: str, tmp_path: Path) -> None:
+    file = tmp_path / "figures.json"
+    file.write_text(content)
+    with pytest.raises(InputError) as refused:
+        read_build(file)
+    assert "\n" not in str(refused.value)
+
+
+def test_the_article_is_prose_and_its_figures_and_numbers_are_not() -> None:
+    page = (
+        "<nav>menu</nav><article><h1>Title</h1><p>It takes <data value=1>1 s</data> now. And then."
+        "</p><figure><svg><text>9</text></svg><figcaption>c</figcaption></figure></article>foot"
+    )
+    assert prose(page) == ["Title", "It takes # now.", "And then."]
+
+
+OLD = "[a]\nx = 1\n\n[b]\ny = 2\n[b.inner]\nz = 3\n\n[c]\nw = 4\n"
+
+
+@pytest.mark.parametrize(
+    ("name", "new", "expected"),
+    [
+        ("b", '[b]\ny = 7\n', {"a": {"x": 1}, "b": {"y": 7}, "c": {"w": 4}}),
+        ("c", '["c"]\nw = 5\n', {"a": {"x": 1}, "b": {"y": 2, "inner": {"z": 3}}, "c": {"w": 5}}),
+        ("d", "[d]\nv = 1\n",
+         {"a": {"x": 1}, "b": {"y": 2, "inner": {"z": 3}}, "c": {"w": 4}, "d": {"v": 1}}),
+        ("b", "", {"a": {"x": 1}, "c": {"w": 4}}),
+    ],
+)  # fmt: skip
+def test_one_entry_is_taken_over_alone(name: str, new: str, expected: Any) -> None:
+    import tomllib
+
+    assert tomllib.loads(_with_entry(OLD, new, name)) == expected

@@ -1,0 +1,147 @@
+"""Two revisions of a small guide: the report names what moved, by what, and nothing else."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[2]
+
+CONFIGURATION = """site_name: Small
+site_url: http://127.0.0.1/
+theme: {name: mkdocs}
+markdown_extensions: [figgen]
+plugins: []
+hooks: [hooks/figures.py]
+exclude_docs: |
+  /appendix/
+  /reference/
+"""
+
+PAGE = """# Numbers
+
+The ridge of an H100 is {{ ridge_point(peak_flops_per_s=accelerator("h100-sxm-80gb").bf16, bandwidth_bytes_per_s=accelerator("h100-sxm-80gb").hbm_bandwidth):.4g}} operations a byte.
+
+A megabyte takes {{ point_to_point_time(message_bytes="1 MB", latency_s=link("ib-ndr").latency, bandwidth_bytes_per_s=link("ib-ndr").bandwidth):time}}.
+
+A quarter is {{ bubble_fraction(stages=2, microbatches=3):.0%}}.
+
+```figure
+figure: bubble-table
+stages: [4, 8]
+microbatches: [8, 8]
+chunks: [1, 1]
+caption: Bubbles.
+alt: A table.
+```
+"""  # noqa: E501
+
+
+def git(where: Path, *words: str) -> None:
+    who = ("-c", "user.name=t", "-c", "user.email=t@localhost")
+    subprocess.run(["git", "-C", str(where), *who, *words], check=True, timeout=30)
+
+
+def put(file: Path, old: str, new: str) -> None:
+    text = file.read_text("utf-8")
+    assert text.count(old) == 1, (old, text.count(old))
+    file.write_text(text.replace(old, new), "utf-8")
+
+
+def entry_with(file: Path, name: str, old: str, new: str) -> None:
+    """Change one line of one entry of a catalog file."""
+    text = file.read_text("utf-8")
+    changed = re.sub(rf"(\[{name}\]\n(?:[^\[].*\n)*?){re.escape(old)}\n", rf"\g<1>{new}\n", text)
+    assert changed != text
+    file.write_text(changed, "utf-8")
+
+
+@pytest.fixture(scope="module")
+def guide(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A repository: `base`; `same`, a comment later; `hardware`, two constants later."""
+    root = tmp_path_factory.mktemp("guide")
+    for folder in ("figgen", "hooks"):
+        shutil.copytree(ROOT / folder, root / folder, ignore=shutil.ignore_patterns("__pycache__"))
+    (root / "mkdocs.yml").write_text(CONFIGURATION)
+    (root / "docs").mkdir()
+    (root / "docs/index.md").write_text(PAGE)
+    (root / ".gitignore").write_text(".cache/\n__pycache__/\n")
+    git(root, "init", "--quiet")
+    git(root, "add", "--all")
+    git(root, "commit", "--quiet", "--message", "base")
+    git(root, "tag", "base")
+    with (root / "figgen/units.py").open("a") as file:
+        file.write("\n# A comment.\n")
+    git(root, "commit", "--quiet", "--all", "--message", "same")
+    git(root, "tag", "same")
+    catalog = root / "figgen/catalog"
+    entry_with(catalog / "accelerators.toml", "h100-sxm-80gb",
+               'hbm_bandwidth = "3.35 TB/s"', 'hbm_bandwidth = "3 TB/s"')  # fmt: skip
+    entry_with(
+        catalog / "links.toml",
+        "ib-ndr",
+        'latency = { value = "2.8 µs", source = "deepseek-insights: Table 5" }',
+        'latency = { value = "5.6 µs", source = "deepseek-insights: Table 5" }',
+    )
+    put(root / "docs/index.md", "A quarter is", "One part in four is")
+    git(root, "commit", "--quiet", "--all", "--message", "hardware")
+    git(root, "tag", "hardware")
+    return root
+
+
+def diff(root: Path, *words: str) -> subprocess.CompletedProcess[str]:
+    environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
+    return subprocess.run(
+        [sys.executable, "-m", "figgen", "diff", *words], cwd=root, env=environment,
+        capture_output=True, text=True, timeout=120,
+    )  # fmt: skip
+
+
+def test_two_constants_move_exactly_the_numbers_that_follow_from_each(guide: Path) -> None:
+    ran = diff(guide, "base", "hardware", "--report", "report", "--exit-code")
+    assert ran.returncode == 1, ran.stderr
+    report = json.loads((guide / "report/changes.json").read_text("utf-8"))
+    # From the datasheets by hand: 989.4e12/3.35e12 and 989.4e12/3e12; 20 µs and the latency.
+    found = {n["name"].partition("(")[0]: (n["before"], n["after"]) for n in report["numbers"]}
+    assert found == {
+        "ridge_point": (pytest.approx(295.343, rel=1e-5), pytest.approx(329.8)),
+        "point_to_point_time": (pytest.approx(22.8e-6), pytest.approx(25.6e-6)),
+    }
+    causes = {cause["what"]: cause["numbers"] for cause in report["causes"]}
+    assert causes == {
+        "accelerators.toml, h100-sxm-80gb: hbm_bandwidth 3.35 TB/s → 3 TB/s": 1,
+        "links.toml, ib-ndr: latency/value 2.8 µs → 5.6 µs": 1,
+    }
+    assert report["figures"] == []
+    assert report["counts"]["pages"] == 1
+    page = (guide / "report/index.html").read_text("utf-8")
+    assert "<del>A quarter is #.</del>" in page
+    assert "<ins>One part in four is #.</ins>" in page
+    assert "<script" not in page
+
+
+def test_a_comment_changes_nothing_and_says_so(guide: Path) -> None:
+    ran = diff(guide, "base", "same", "--exit-code")
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.startswith("**No number, figure or text changed, though")
+
+
+def test_a_revision_that_does_not_exist_is_one_line(guide: Path) -> None:
+    ran = diff(guide, "--", "--output=x", "base")
+    assert ran.returncode == 2
+    assert len(ran.stderr.splitlines()) == 1
+    assert not (guide / "x").exists()
+
+
+def test_no_work_tree_is_left_behind(guide: Path) -> None:
+    listed = subprocess.run(
+        ["git", "-C", str(guide), "worktree", "list"], capture_output=True, text=True, check=True
+    )
+    assert len(listed.stdout.splitlines()) == 1
