@@ -46,6 +46,9 @@ def add_setup_options(parser: argparse.ArgumentParser, *, required: bool = True)
     parser.add_argument("--dropout", action="store_true", help="keep the masks of dropout")
     parser.add_argument("--buckets", type=int, help="messages of gradients; one per layer if not")
     parser.add_argument(
+        "--layers-per-stage", help="of each virtual stage: 8,9,9,6; none is 0; even when left out"
+    )
+    parser.add_argument(
         "--no-double-buffering", action="store_true", help="no second buffer for keys or weights"
     )
 
@@ -94,6 +97,7 @@ def setup_with(
         buckets=options.buckets,
         overlap_data_parallel=overlap,
         double_buffering=not options.no_double_buffering,
+        layers_per_stage=counts_of(options.layers_per_stage),
     )
 
 
@@ -110,6 +114,14 @@ def microbatches_of(options: argparse.Namespace, parallel: ParallelLayout) -> in
         expected = f"a multiple of dp · microbatch_size = {share}"
         raise InputError("global_batch", expected=expected, got=options.global_batch)
     return int(options.global_batch // share)
+
+
+def counts_of(text: str | None) -> tuple[int, ...]:
+    """Whole numbers written with commas between them. Raises InputError for anything else."""
+    words = text.split(",") if text else []
+    if not all(word.strip().isdecimal() for word in words):
+        raise InputError("layers_per_stage", expected="counts such as 8,9,9,6", got=text)
+    return tuple(map(int, words))
 
 
 def described(name: str, setup: TrainingSetup) -> str:

@@ -68,7 +68,7 @@ def recomputed_bytes(setup: TrainingSetup, share: StageShare) -> float:
     again = setup.recomputation
     if again.modules:
         kinds = [experts for experts in (False, True) if _layers(share, experts)]
-        return max(_kept_and_made_anew(setup, experts)[1] for experts in kinds)
+        return max((_kept_and_made_anew(setup, experts)[1] for experts in kinds), default=0.0)
     whole = again.whole_layers(share.layers)
     each = again.number if again.method == "uniform" else 1
     made = [0.0]

@@ -73,7 +73,7 @@ def _sharded_state(setup: TrainingSetup, shares: tuple[StageShare, ...]) -> dict
         units.append(sum(layer_parameters(setup, experts=False).values()))
     if any(share.expert_layers for share in shares):
         units.append(sum(layer_parameters(setup, experts=True).values()))
-    largest = max(units)
+    largest = max(units, default=0)
     found = {"gradients before they are scattered": largest * setup.recipe.gradient_bytes}
     if setup.zero_stage == 3:
         # This layer's weights, and the next one's on their way.

@@ -54,6 +54,8 @@ def _group(
     setup: TrainingSetup, axis: str, size: int, parameters: int, units: int
 ) -> Iterator[Traffic]:
     """One group's share of the parameters in equal buckets, by default one per layer or table."""
+    if not parameters:
+        return
     buckets = setup.buckets or units
     gradients = parameters * setup.recipe.gradient_bytes / buckets
     weights = parameters * setup.recipe.weight_bytes / buckets

@@ -2,7 +2,7 @@
 
 Layers are spread as evenly as they go. What does not divide goes to stages inside the pipeline
 first, so that the two ends, which also hold a table, have no more layers than any other stage:
-Llama 3 405B and BLOOM were trained so.
+Llama 3 405B and BLOOM were trained so. A setup may say otherwise.
 """
 
 from __future__ import annotations
@@ -42,11 +42,16 @@ def layers_of_stages(layers: int, stages: int) -> tuple[int, ...]:
 
 
 @lru_cache(maxsize=1024)
-def stage_shares(shape: ModelShape, stages: int) -> tuple[StageShare, ...]:
-    """The share of each of `stages` stages, in the order in which a microbatch meets them."""
+def stage_shares(
+    shape: ModelShape, stages: int, given: tuple[int, ...] = ()
+) -> tuple[StageShare, ...]:
+    """The share of each of `stages` stages, in the order in which a microbatch meets them.
+
+    `given` layers of each, or as even as they go.
+    """
     shares = []
     first = 0
-    for stage, layers in enumerate(layers_of_stages(shape.layers, stages)):
+    for stage, layers in enumerate(given or layers_of_stages(shape.layers, stages)):
         after = first + layers
         expert_layers = after - max(first, shape.dense_layers) if shape.experts else 0
         shares.append(
@@ -59,7 +64,7 @@ def stage_shares(shape: ModelShape, stages: int) -> tuple[StageShare, ...]:
 def virtual_stage_shares(setup: TrainingSetup) -> tuple[StageShare, ...]:
     """The share of every virtual stage of the schedule; a second pipe holds a second copy."""
     placement = setup.placement
-    shares = stage_shares(setup.shape, placement.depth)
+    shares = stage_shares(setup.shape, placement.depth, setup.layers_per_stage)
     return shares * placement.pipes
 
 

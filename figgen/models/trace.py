@@ -34,7 +34,8 @@ class Durations:
             times = value if isinstance(value, tuple) else (value,)
             if not all(0 <= time < math.inf for time in times):
                 raise InputError(f"duration {name}", expected="finite times ≥ 0", got=value)
-            if name == "forward" and not all(times):
+            # Stages without layers may take no time, but not all of them.
+            if name == "forward" and not any(times):
                 raise InputError("duration forward", expected="times > 0", got=value)
 
     def per_chunk(self, chunks: int) -> Durations:

@@ -41,6 +41,8 @@ class TrainingSetup:
     and one each for embedding and head. `overlap_data_parallel` lets them run behind computation.
     `double_buffering` has a second buffer for the next block of keys and values of a ring and for
     the next layer's weights under ZeRO-3; without it they wait until the first one is free.
+    `layers_per_stage` says how many layers each virtual stage has, in the order in which a
+    microbatch meets them, none too; they are spread evenly when it is empty.
 
     Raises InputError for sizes that do not divide and for combinations without an implementation.
     """
@@ -63,6 +65,7 @@ class TrainingSetup:
     buckets: int | None = None
     overlap_data_parallel: bool = True
     double_buffering: bool = True
+    layers_per_stage: tuple[int, ...] = ()
 
     def __post_init__(self) -> None:
         for name in ("microbatches", "sequence", "microbatch_size"):
@@ -82,12 +85,7 @@ class TrainingSetup:
         recomputation(self.recompute)
         activation_format(self.activations)
         _check_division(self)
-        # Published layouts leave the two stages with a table empty: Llama 3 405B has 126 layers
-        # on 128 virtual stages.
-        least = max(1, self.placement.depth - 2)
-        if self.shape.layers < least:
-            expected = f"at least {least}, one per stage between the two ends"
-            raise InputError("layers of the model", expected=expected, got=self.shape.layers)
+        _check_stages(self)
 
     @property
     def order(self) -> Schedule:
@@ -153,6 +151,22 @@ class TrainingSetup:
 @lru_cache(maxsize=64)
 def _order(name: str, stages: int, microbatches: int, chunks: int | None) -> Schedule:
     return build(name, stages=stages, microbatches=microbatches, chunks=chunks)
+
+
+def _check_stages(setup: TrainingSetup) -> None:
+    """Refuse more stages than layers, unless it is said which stages stay empty.
+
+    Published layouts leave the two stages with a table empty: Llama 3 405B has 126 layers on 128
+    virtual stages.
+    """
+    given, layers, depth = setup.layers_per_stage, setup.shape.layers, setup.placement.depth
+    least = max(1, depth - 2)
+    if not given and layers < least:
+        expected = f"at least {least}, one per stage between the two ends"
+        raise InputError("layers of the model", expected=expected, got=layers)
+    if given and (len(given) != depth or sum(given) != layers or min(given) < 0):
+        expected = f"{depth} counts, together {layers}"
+        raise InputError("layers_per_stage", expected=expected, got=given)
 
 
 def _check_division(setup: TrainingSetup) -> None:

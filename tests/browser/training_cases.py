@@ -32,7 +32,8 @@ USUAL: Choices = {
     "chunks": None, "zero": 1, "recipe": "mcore18", "recompute": "none", "activations": "16-bit",
     "context_exchange": "p2p",
     "no_sequence_parallel": False, "no_flash_attention": False, "dropout": False, "buckets": None,
-    "no_double_buffering": False, "accelerator": "h100-sxm-80gb", "nic": "ib-ndr", "dtype": "bf16",
+    "no_double_buffering": False, "layers_per_stage": None,
+    "accelerator": "h100-sxm-80gb", "nic": "ib-ndr", "dtype": "bf16",
     "efficiency": 0.5, "no_overlap": False, "reserve": RESERVE_BYTES,
 }  # fmt: skip
 RENAMED = {"zero_stage": "zero", "compute_efficiency": "efficiency", "reserve_bytes": "reserve"}
@@ -82,6 +83,8 @@ def _answered(choices: Choices) -> Choices:
 def _option(name: str, value: Any) -> tuple[str, Any]:
     if name in SWITCHES:
         return SWITCHES[name], not value
+    if name == "layers_per_stage":
+        return name, ",".join(map(str, value))
     return RENAMED.get(name, name), value
 
 
@@ -120,7 +123,17 @@ def random_choices(rng: random.Random) -> Choices:
         choices["ep"] = _divisor(rng, world // pp, 64)
         if rng.random() < 0.7:
             choices["etp"] = _divisor(rng, world // pp // choices["ep"], 4)
-    return choices | _schedule(rng, pp, world) | _options(rng) | _hardware(rng)
+    scheduled = _schedule(rng, pp, world)
+    if rng.random() < 0.15:
+        choices["layers_per_stage"] = _uneven(rng, catalog.model(name).shape.layers, pp)
+        scheduled = {"schedule": "1f1b", "microbatches": scheduled["microbatches"]}
+    return choices | scheduled | _options(rng) | _hardware(rng)
+
+
+def _uneven(rng: random.Random, layers: int, stages: int) -> list[int]:
+    """Any split of the layers over the stages, empty ones too."""
+    cuts = sorted(rng.randint(0, layers) for _ in range(stages - 1))
+    return [after - before for before, after in zip([0, *cuts], [*cuts, layers], strict=True)]
 
 
 def _schedule(rng: random.Random, pp: int, world: int) -> Choices:

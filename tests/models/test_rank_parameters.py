@@ -182,6 +182,19 @@ def test_llama_3_405b_and_bloom_lose_a_layer_at_both_ends() -> None:
     assert layers_of_stages(70, 12) == (5, *[6] * 10, 5)
 
 
+@pytest.mark.parametrize("given", [(4, 1, 2, 0), (0, 7, 0, 0), (1, 2, 2, 2)])
+def test_stages_hold_the_layers_that_they_are_given(given: tuple[int, ...]) -> None:
+    run = setup(LLAMA, layout(nodes=1, gpus_per_node=8, pp=4), layers_per_stage=given)
+    shares = virtual_stage_shares(run)
+    assert tuple(share.layers for share in shares) == given
+    covered = [n for s in shares for n in range(s.first_layer, s.first_layer + s.layers)]
+    assert covered == list(range(LLAMA.layers))
+    held = [sum(part.count for part in rank_parameters(run, rank)) for rank in range(4)]
+    assert sum(held) == parameter_counts(LLAMA).total
+    empty = [rank for rank in (1, 2) if not given[rank]]
+    assert [held[rank] for rank in empty] == [0] * len(empty)
+
+
 def test_mixture_layers_come_after_the_dense_ones() -> None:
     shares = stage_shares(replace(MIXTURE, layers=8), 4)
     assert [share.dense_layers for share in shares] == [2, 0, 0, 0]

@@ -49,6 +49,9 @@ def test_tokens_of_a_step_are_those_of_all_replicas() -> None:
         (LLAMA, {}, {"buckets": 0}, "buckets: expected a whole number"),
         (replace(LLAMA, heads=12, kv_heads=3), {"tp": 2}, {}, "kv_heads of the model"),
         (replace(LLAMA, ffn_hidden=25), {"tp": 2}, {}, "ffn_hidden of the model"),
+        (LLAMA, {"pp": 2}, {"layers_per_stage": (4, 4)}, "layers_per_stage: expected 2 counts"),
+        (LLAMA, {"pp": 2}, {"layers_per_stage": (8, -1)}, "layers_per_stage: expected 2 counts"),
+        (LLAMA, {"pp": 2}, {"layers_per_stage": (7,)}, "expected 2 counts, together 7"),
     ],
 )
 def test_a_setup_that_does_not_divide_is_refused(

@@ -18,7 +18,7 @@ export function recomputedBytes(setup, share) {
   const { recomputed: again } = setup;
   if (again.modules.size) {
     const kinds = [false, true].filter((experts) => layersOf(share, experts));
-    return Math.max(...kinds.map((experts) => keptAndMadeAnew(setup, experts)[1]));
+    return Math.max(0, ...kinds.map((experts) => keptAndMadeAnew(setup, experts)[1]));
   }
   const whole = wholeLayers(again, share.layers);
   const each = again.method === "uniform" ? again.number : 1;

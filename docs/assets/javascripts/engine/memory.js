@@ -101,7 +101,7 @@ export function shardedBytes(setup, mine) {
   };
   if (mine.some((share) => share.dense_layers)) layer(false);
   if (mine.some((share) => share.expert_layers)) layer(true);
-  const largest = Math.max(...units);
+  const largest = Math.max(0, ...units);
   const gradients = largest * setup.recipe.gradient_bytes;
   if (setup.zero_stage < 3) return gradients;
   return gradients + (setup.double_buffering ? 2 : 1) * largest * setup.recipe.weight_bytes;

@@ -22,6 +22,7 @@ export const USUAL = Object.freeze({
   schedule: "1f1b", chunks: null, zero_stage: 1, recipe: "mcore18", recompute: "none",
   activations: "16-bit", context_exchange: "p2p", sequence_parallel: true, flash_attention: true, dropout: false,
   buckets: null, overlap_data_parallel: true, double_buffering: true,
+  layers_per_stage: null,
   accelerator: "h100-sxm-80gb", nic: "ib-ndr", dtype: "bf16", compute_efficiency: 0.5,
   scale_up_latency_s: null, network_latency_s: null, reserve_bytes: RESERVE_BYTES,
 });
@@ -120,11 +121,7 @@ function trainingSetup(given, shape, parallel) {
   checkDivision(shape, parallel, sequence, sequence_parallel);
   const order = keptSchedule(schedule, parallel.pp, microbatches, chunks);
   const { placement } = order;
-  const least = Math.max(1, placement.depth - 2);
-  if (shape.layers < least) {
-    const expected = `at least ${least}, one per stage between the two ends`;
-    throw new InputError("layers of the model", { expected, got: shape.layers });
-  }
+  checkStages(shape.layers, given.layers_per_stage, placement.depth);
   const { tp, cp, dp } = parallel;
   const tokens = (microbatch_size * sequence) / cp;
   return {
@@ -132,14 +129,14 @@ function trainingSetup(given, shape, parallel) {
     recompute, recomputed, activations: given.activations, format,
     sequence_parallel, flash_attention, dropout: given.dropout, context_exchange,
     buckets, overlap_data_parallel: given.overlap_data_parallel,
-    double_buffering: given.double_buffering, order, placement, tokens,
+    double_buffering: given.double_buffering, layers_per_stage: given.layers_per_stage, order, placement, tokens,
     split_tokens: sequence_parallel ? tokens / tp : tokens,
     global_batch: microbatches * microbatch_size * dp,
     tokens_per_step: microbatches * microbatch_size * dp * sequence,
     dense_data_axis: cp > 1 ? "dp-cp" : "dp",
     dense_shards: dp * cp,
     kv_heads_per_rank: Math.max(1, Math.floor(shape.kv_heads / tp)),
-    shares: virtualStageShares(shape, placement),
+    shares: virtualStageShares(shape, placement, given.layers_per_stage),
     stagesOf: range(parallel.pp).map((rank) =>
       range(placement.stages).filter((stage) => placement.rank_of_stage[stage] === rank)),
     passing: Math.floor(microbatches / placement.pipes),
@@ -186,15 +183,32 @@ function checkDivision(shape, parallel, sequence, sequence_parallel) {
   }
 }
 
-// Layers as even as they go; what does not divide goes to stages inside the pipeline first.
-function virtualStageShares(shape, { depth, pipes }) {
+// More stages than layers only where it is said which stages stay empty, or the two ends do.
+function checkStages(layers, given, depth) {
+  if (given === null) {
+    const least = Math.max(1, depth - 2);
+    if (layers >= least) return;
+    const expected = `at least ${least}, one per stage between the two ends`;
+    throw new InputError("layers of the model", { expected, got: layers });
+  }
+  const whole = Array.isArray(given) && given.length === depth
+    && given.every((count) => Number.isInteger(count) && count >= 0);
+  if (!whole || given.reduce((all, count) => all + count) !== layers) {
+    const expected = `${depth} counts, together ${layers}`;
+    throw new InputError("layers_per_stage", { expected, got: given });
+  }
+}
+
+// Layers as said, or as even as they go; what does not divide goes to stages inside the pipeline
+// first.
+function virtualStageShares(shape, { depth, pipes }, given) {
   const least = Math.floor(shape.layers / depth);
   const inner = range(depth).filter((stage) => stage > 0 && stage < depth - 1);
   const ends = range(depth).filter((stage) => stage === 0 || stage === depth - 1);
   const fuller = new Set([...inner, ...ends].slice(0, shape.layers % depth));
   let first = 0;
   const shares = range(depth).map((stage) => {
-    const layers = least + (fuller.has(stage) ? 1 : 0);
+    const layers = given !== null ? given[stage] : least + (fuller.has(stage) ? 1 : 0);
     const after = first + layers;
     const expert_layers = shape.experts
       ? Math.max(0, after - Math.max(first, shape.dense_layers)) : 0;

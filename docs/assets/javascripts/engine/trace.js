@@ -17,7 +17,8 @@ export function durations({
     if (!times.every((time) => typeof time === "number" && time >= 0 && time < Infinity)) {
       throw new InputError(`duration ${name}`, { expected: "finite times ≥ 0", got: value });
     }
-    if (name === "forward" && times.includes(0)) {
+    // Stages without layers may take no time, but not all of them.
+    if (name === "forward" && !times.some((time) => time > 0)) {
       throw new InputError("duration forward", { expected: "times > 0", got: value });
     }
   }

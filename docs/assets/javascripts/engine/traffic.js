@@ -169,6 +169,7 @@ function data(setup, held, stage, call) {
 
 // One group's share of the parameters in equal buckets, by default one per layer or table.
 function group({ recipe, zero_stage, buckets: asked }, axis, size, parameters, units, call) {
+  if (!parameters) return;
   const buckets = asked ?? units;
   const gradients = (parameters * recipe.gradient_bytes) / buckets;
   const weights = (parameters * recipe.weight_bytes) / buckets;
