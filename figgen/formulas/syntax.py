@@ -52,22 +52,27 @@ def expression(formula: Formula) -> ast.expr:
 def conditions(formula: Formula) -> tuple[ast.expr, ...]:
     """Every condition of the domain: the ranges of the arguments, then those of `where`."""
     special = _conjuncts(formula.where)
-    # A bound in `where` (ranks >= 2) replaces the argument's own (ranks >= 1).
-    narrowed = {
-        condition.left.id
-        for condition in special
-        if isinstance(condition, ast.Compare)
-        and isinstance(condition.left, ast.Name)
-        and isinstance(condition.comparators[0], ast.Constant)
-    }
+    # A bound in `where` (ranks >= 2) replaces the argument's own (ranks >= 1) on the same side.
+    narrowed = {_side(condition) for condition in special} - {None}
     general = [
         condition
         for argument in formula.args
-        if argument.name not in narrowed
         for condition in _conjuncts(argument.range.format(argument.name))
+        if _side(condition) not in narrowed
     ]
     bound = _arguments(formula)
     return tuple(_resolved(formula.name, condition, bound) for condition in [*general, *special])
+
+
+def _side(condition: ast.expr) -> tuple[str, bool] | None:
+    """Of a bound by a constant: the argument, and whether it is bounded from below."""
+    if (
+        isinstance(condition, ast.Compare)
+        and isinstance(condition.left, ast.Name)
+        and isinstance(condition.comparators[0], ast.Constant | ast.UnaryOp)
+    ):
+        return condition.left.id, isinstance(condition.ops[0], ast.Gt | ast.GtE)
+    return None
 
 
 def domain(formula: Formula) -> str:
