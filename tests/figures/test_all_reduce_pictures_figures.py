@@ -37,8 +37,9 @@ def test_with_an_even_number_of_ranks_every_rank_is_a_leaf_of_exactly_one_tree(r
 def test_exchange_partners_differ_in_one_bit_and_messages_halve() -> None:
     table = build("exchange-distances", {"ranks": 16, "message_bytes": "16 MB"})
     for row in table.rows:
-        assert all(partner == rank ^ row[1] for rank, partner in enumerate(row[3:]))
-    assert [row[2] for row in table.rows] == [8e6, 4e6, 2e6, 1e6, 1e6, 2e6, 4e6, 8e6]
+        assert all(partner == rank ^ row[1] for rank, partner in enumerate(row[4:]))
+    assert [row[2] for row in table.rows] == [1, 2, 4, 8, 8, 4, 2, 1]
+    assert [row[3] for row in table.rows] == [8e6, 4e6, 2e6, 1e6, 1e6, 2e6, 4e6, 8e6]
     assert table.values["sent"].value == pytest.approx(2 * 15 / 16 * 16e6)
 
 

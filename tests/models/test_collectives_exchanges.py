@@ -51,6 +51,19 @@ def test_halving_doubling_sends_the_bytes_of_a_ring(n: int) -> None:
 
 
 @pytest.mark.parametrize("n", POWERS)
+def test_an_all_reduce_may_start_its_halving_with_the_neighbour_as_mpich_does(n: int) -> None:
+    """MPICH's allreduce_intra_reduce_scatter_allgather.c runs `mask` from 1 up, and back down."""
+    run = recursive_halving_doubling_all_reduce(n, nearest_first=True)
+    verify(run)
+    masks = [1 << i for i in range(int(log2(n)))]
+    for mask, sends in zip(masks + masks[::-1], run.steps, strict=True):
+        assert [(s.source, s.target) for s in sends] == [(r, r ^ mask) for r in range(n)]
+    far = recursive_halving_doubling_all_reduce(n)
+    assert largest_message_per_step(run, n) == largest_message_per_step(far, n)
+    assert bytes_sent_per_rank(run, n) == bytes_sent_per_rank(far, n)
+
+
+@pytest.mark.parametrize("n", POWERS)
 def test_recursive_doubling_sends_the_whole_vector_log2_n_times(n: int) -> None:
     assert bytes_sent_per_rank(recursive_doubling_all_reduce(n), 1) == (log2(n),) * n
 

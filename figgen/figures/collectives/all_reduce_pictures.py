@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 from figgen.charts import Axis, Bars, Box, Column, Diagram, Link, Named, Scalar, Table
 from figgen.errors import check_between
 from figgen.formulas.collectives import all_reduce_bytes_sent, switch_all_reduce_bytes_sent
@@ -12,7 +14,9 @@ from figgen.models.collectives import (
     trace,
 )
 from figgen.models.collectives.double_tree import Parents, double_binary_tree
+from figgen.models.collectives.exchanges import recursive_halving_doubling_all_reduce
 from figgen.models.collectives.folding import folded_all_reduce
+from figgen.models.collectives.traces import Send
 from figgen.plotting.series import segments
 from figgen.registry import figure
 
@@ -92,20 +96,29 @@ def double_tree(*, ranks: int = 8) -> Diagram:
     )
 
 
+def _distance(sends: Iterable[Send]) -> int:
+    (distance,) = {abs(send.source - send.target) for send in sends}
+    return distance
+
+
 @figure("exchange-distances")
 def exchange_distances(*, ranks: int = 8, message_bytes: float = 1e9) -> Table:
-    """Recursive halving and doubling: with whom every rank exchanges how much at each step."""
+    """Recursive halving and doubling: with whom every rank exchanges how much at each step.
+
+    The largest messages go farthest here; beside the distance stands that of the other order.
+    """
     check_between("ranks", ranks, 2, MOST_DRAWN)
-    run = trace("all-reduce", "recursive-halving-doubling", ranks)
+    run = recursive_halving_doubling_all_reduce(ranks)
+    other = recursive_halving_doubling_all_reduce(ranks, nearest_first=True)
     largest = largest_message_per_step(run, message_bytes)
     rows: list[tuple[Scalar, ...]] = []
     for step, sends in enumerate(run.steps):
         partner = {s.source: s.target for s in sends}
-        (distance,) = {abs(s.source - s.target) for s in sends}
         rows.append(
             (
                 run.phases[step],
-                distance,
+                _distance(sends),
+                _distance(other.steps[step]),
                 largest[step],
                 *(partner[r] for r in range(ranks)),
             )
@@ -113,6 +126,7 @@ def exchange_distances(*, ranks: int = 8, message_bytes: float = 1e9) -> Table:
     columns = (
         Column(label="phase"),
         Column(label="distance"),
+        Column(label="nearest first"),
         Column(label="each sends", unit="B", spec="bytes"),
         *(Column(label=f"r{rank}") for rank in range(ranks)),
     )
@@ -123,6 +137,8 @@ def exchange_distances(*, ranks: int = 8, message_bytes: float = 1e9) -> Table:
         "smallest": Named(min(largest), "B"),
         "sent": Named(sum(largest), "B"),
         "farthest": Named(rows[0][1]),
+        "nearest_sent": Named(largest_message_per_step(other, message_bytes)[0], "B"),
+        "nearest_farthest": Named(min(largest_message_per_step(other, message_bytes)), "B"),
     }
     return Table(columns=columns, rows=tuple(rows), values=values)
 

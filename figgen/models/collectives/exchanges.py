@@ -60,16 +60,40 @@ def recursive_doubling_all_gather(ranks: int) -> Trace:
     return assemble("all-gather", "recursive-doubling", ranks, ranks, phases, owners=range(ranks))
 
 
-def recursive_halving_doubling_all_reduce(ranks: int) -> Trace:
+def _nearest_first_rounds(exponent: int) -> list[Round]:
+    # a pair splits the chunks that share its lower bits; each sends those with its partner's bit
+    ranks = 1 << exponent
+    return [
+        [
+            (
+                rank,
+                rank ^ bit,
+                tuple(c for c in range(ranks) if (c ^ rank ^ bit) % (2 * bit) == 0),
+                True,
+            )
+            for rank in range(ranks)
+        ]
+        for bit in (1 << i for i in range(exponent))
+    ]
+
+
+def recursive_halving_doubling_all_reduce(ranks: int, *, nearest_first: bool = False) -> Trace:
     """Recursive halving, then doubling (Rabenseifner): 2 log2 n steps, the bytes of a ring.
 
-    `ranks` must be a power of two (InputError with the nearest ones otherwise).
+    The first and largest exchange is over half of the ranks, or with `nearest_first`, as in
+    MPICH (allreduce_intra_reduce_scatter_allgather.c), with the neighbour: an all-reduce does not
+    care which part a rank holds in between. `ranks` must be a power of two (InputError with the
+    nearest ones otherwise).
     """
     exponent = require_power_of_two(ranks, "recursive halving-doubling")
-    phases = [
-        ("reduce-scatter", _halving_rounds(exponent)),
-        ("all-gather", _doubling_rounds(exponent)),
-    ]
+    halving, doubling = _halving_rounds(exponent), _doubling_rounds(exponent)
+    if nearest_first:
+        halving = _nearest_first_rounds(exponent)
+        doubling = [
+            sorted((target, source, chunks, False) for source, target, chunks, _ in moves)
+            for moves in reversed(halving)
+        ]
+    phases = [("reduce-scatter", halving), ("all-gather", doubling)]
     return assemble(
         "all-reduce", "recursive-halving-doubling", ranks, ranks, phases, owners=range(ranks)
     )
