@@ -18,6 +18,7 @@ MEASUREMENT_KEYS = {
     "title": text(required=True),
     "collective": choice(*COLLECTIVES, required=True),
     "algorithm": choice("ring", "tree", "nvls"),
+    "tuner": choice("ofi"),
     "accelerator": text(),
     "ranks": count(2, 100_000),
     "nodes": count(1, 10_000, required=True),
@@ -25,7 +26,7 @@ MEASUREMENT_KEYS = {
     "over": choice("message", "ranks", required=True),
 }
 _ABSCISSA = {"message": quantity("B", "1 B", "64 GiB"), "ranks": count(2, 100_000)}
-_BUSBW = quantity("B/s", "100 MB/s", "2 TB/s")
+_BUSBW = quantity("B/s", "1 MB/s", "2 TB/s")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,13 +34,14 @@ class Measurement:
     """A measured bus bandwidth (nccl-tests' busbw), over message sizes or over ranks.
 
     `points` are pairs: message bytes (or ranks), then B/s. `algorithm` is empty where NCCL
-    chose. The message is the largest buffer of a rank.
+    chose, or, where `tuner` names one, its plug-in. The message is the largest buffer of a rank.
     """
 
     name: str
     title: str
     collective: str
     algorithm: str
+    tuner: str
     accelerator: Accelerator | None
     ranks: int | None
     nodes: int

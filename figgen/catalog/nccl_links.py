@@ -5,6 +5,7 @@ from __future__ import annotations
 from figgen.catalog.hardware import Link
 from figgen.catalog.load import links, nccl
 from figgen.errors import InputError, unknown
+from figgen.models.nccl_channels import ring_channels, switch_channels
 from figgen.models.nccl_tuning import Group
 
 BRICKS = {
@@ -27,25 +28,28 @@ def step_latency_s(link: Link) -> float:
 
 
 def nccl_group(link: Link, ranks: int, nodes: int, nic: Link) -> Group:
-    """The channels that NCCL would find: one per lane of the link, or two per NIC.
+    """The channels that NCCL would find on nodes whose GPUs share a switch.
 
     On several nodes every GPU has one NIC, of which NCCL reckons with the share that it gives to
-    a 100 Gb/s port; the link within the node is shared out over the same channels.
-    Raises InputError for a link that NCCL has no constant for.
+    a 100 Gb/s port. Raises InputError for a link that NCCL has no constant for.
     """
     if link.name not in BRICKS or link.lanes is None:
         raise unknown("link that NCCL has a constant for", link.name, BRICKS)
     architecture, brick = BRICKS[link.name]
-    inner = link.lanes * nccl().link_bandwidth(brick).value
-    if nodes == 1:
-        return Group(ranks, link.lanes, inner / link.lanes, architecture=architecture)
     share = nccl().link_bandwidth("net_100gb").value / links()["ib-edr"].bandwidth.value
-    channels = 2 * (ranks // nodes)
+    machine = (
+        architecture,
+        link.lanes * nccl().link_bandwidth(brick).value,
+        ranks // nodes,
+        share * nic.bandwidth_bytes_per_s if nodes > 1 else None,
+    )
+    rings = ring_channels(*machine)
     return Group(
         ranks,
-        channels,
-        inner / channels,
-        share * nic.bandwidth_bytes_per_s / 2,
+        rings.count,
+        rings.inside_bytes_per_s,
+        rings.across_bytes_per_s,
         nodes=nodes,
         architecture=architecture,
+        switched=switch_channels(*machine),
     )

@@ -84,7 +84,7 @@ def chunked_all_reduce_time(
     where="bucket_overhead_s > 0",
 )
 def best_bucket_count(communication_s: Number, bucket_overhead_s: Number) -> Number:
-    """Number of buckets that balances the exposed last bucket with launch costs (not rounded)."""
+    """Number of buckets that leaves least exposed when overheads cannot hide (not rounded)."""
     return sqrt(communication_s / bucket_overhead_s)
 
 

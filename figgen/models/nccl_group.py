@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from figgen.errors import InputError, check_size, unknown
+from figgen.models.nccl_channels import Channels
 
 PROTOCOLS = ("ll", "ll128", "simple")
 ARCHITECTURES = ("volta", "ampere", "hopper", "blackwell")
@@ -45,6 +46,8 @@ class Group:
     `ranks` are spread evenly over `nodes`. A channel carries `channel_bytes_per_s` between GPUs
     and `network_bytes_per_s` between nodes, per direction; two nodes are reckoned with the first
     as NCCL does. `host` is the make of the CPU, `transport` the link between GPUs of a node.
+    `switched` are the channels of NVLS, which NCCL searches for apart; without them the others
+    are taken.
     Raises InputError for anything that cannot be.
     """
 
@@ -56,6 +59,7 @@ class Group:
     architecture: str = "hopper"
     host: str = "intel_x86"
     transport: str = "nvlink"
+    switched: Channels | None = None
 
     def __post_init__(self) -> None:
         check_size("nodes", self.nodes)
@@ -103,7 +107,7 @@ def candidates(
         raise unknown("NCCL collective", collective, ALGORITHMS)
     switched = (
         group.transport == "nvlink"
-        and group.channels > 1
+        and (group.switched.count if group.switched else group.channels) > 1
         and constants.bandwidth_caps[group.architecture]["nvls_efficiency"] > 0
     )
     usable = {

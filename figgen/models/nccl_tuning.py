@@ -8,14 +8,16 @@ link that a protocol reaches, and no measurement of any machine.
 Left out: CollNet (reduction in network switches), the extra latency that a network plug-in may
 report, the penalty of trees whose root has one port (0.85), trees on POWER hosts. Where NCCL
 disables the LL128 protocol depends on the paths between GPUs; here it is always a candidate.
-NCCL searches the machine for channels and their bandwidth; here they are given.
+Channels and their bandwidth are given: `figgen.models.nccl_channels` finds those of a machine.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import inf
 
 from figgen.errors import InputError
+from figgen.models.nccl_channels import Channels
 from figgen.models.nccl_group import Group, TuningConstants, candidates, step_count
 
 __all__ = [
@@ -138,20 +140,23 @@ def _bus_bandwidth(
         return total
     if algorithm == "pat":
         return 0.75 * total
-    return channels * _nvls_channel(constants, group, collective, algorithm)
+    return _nvls_bandwidth(constants, group, collective, algorithm)
 
 
-def _nvls_channel(
+def _nvls_bandwidth(
     constants: TuningConstants, group: Group, collective: str, algorithm: str
 ) -> float:
     efficiency = constants.bandwidth_caps[group.architecture]["nvls_efficiency"]
-    intra = group.channel_bytes_per_s * efficiency * (group.channels - 1) / group.channels
+    own = group.switched or Channels(
+        group.channels, group.channel_bytes_per_s, group.network_bytes_per_s or inf
+    )
+    intra = own.inside_bytes_per_s * efficiency * (own.count - 1) / own.count
     # an all-reduce keeps a reduction and a broadcast going at the same time
     intra *= 2 if collective == "all-reduce" else 1 - 1 / group.ranks_per_node
     if algorithm == "nvls":
-        return intra
-    network = group.network_bytes_per_s * (2 if group.nodes == 2 else 1)
-    return min(intra, network, _cap(constants, group, "nvls_tree"))
+        return own.count * min(intra, own.across_bytes_per_s)
+    network = own.across_bytes_per_s * (2 if group.nodes == 2 else 1)
+    return own.count * min(intra, network, _cap(constants, group, "nvls_tree"))
 
 
 def bandwidth_bytes_per_s(

@@ -18,6 +18,7 @@ THREE = {
     "measurements": ["all-reduce-32-ranks", "b200-all-reduce-1-node", "b200-all-reduce-4-nodes"],
     "names": ["32 GPUs", "8 B200", "32 B200"],
 }
+FIVE = [*THREE["measurements"], "h200-all-reduce-1-node", "a100-all-reduce-1-node"]
 
 
 def test_at_n_half_both_terms_are_14_microseconds_over_ndr() -> None:
@@ -74,8 +75,8 @@ def test_a_bucket_of_the_crossover_doubles_the_time() -> None:
 
 def test_times_come_back_from_published_busbw() -> None:
     _, sizes, times = measured_times("b200-all-reduce-1-node")
-    assert sizes[0] == 2**20
-    assert times[0] == pytest.approx(1.75 * 2**20 / 36.06e9)
+    assert sizes[5] == 2**20
+    assert times[5] == pytest.approx(1.75 * 2**20 / 36.06e9)
 
 
 @pytest.mark.parametrize(("index", "ranks"), [(0, 32), (1, 8), (2, 32)])
@@ -98,6 +99,24 @@ def test_a_fit_in_seconds_finds_a_negative_latency_where_one_in_percent_does_not
     values = build("alpha-beta-fit", {"measurement": "all-reduce-32-ranks"}).values
     assert values["absolute_intercept"].value < 0 < values["relative_intercept"].value
     assert abs(values["relative_worst"].value) < 0.3 < abs(values["absolute_worst"].value)
+
+
+def test_the_rule_of_thumb_names_the_worst_misses_of_all_tables() -> None:
+    """The page says "a fifth to more than a third", and that one table's first call is apart."""
+    worst = {}
+    for name in FIVE:
+        _, sizes, times = measured_times(name)
+        slope, start = np.polyfit(sizes, times, 1, w=1 / np.array(times))
+        worst[name] = max(abs((start + slope * np.array(sizes)) / times - 1))
+    assert worst.pop("b200-all-reduce-4-nodes") > 0.9
+    assert min(worst.values()) == pytest.approx(1 / 5, abs=0.02)
+    assert 1 / 3 < max(worst.values()) < 2 / 5
+
+
+def test_eight_b200_fit_a_step_of_3_77_microseconds() -> None:
+    """NumPy over all 20 published sizes; over seven of them it was 3.91."""
+    values = build("alpha-beta-fits", THREE).values
+    assert values["relative_1_alpha"].value == pytest.approx(3.77e-6, abs=0.005e-6)
 
 
 def test_residuals_are_drawn_for_every_measured_point() -> None:

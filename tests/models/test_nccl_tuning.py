@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from figgen.errors import InputError
+from figgen.models.nccl_channels import ring_channels
 from figgen.models.nccl_tuning import (
     Group,
     TuningConstants,
@@ -105,17 +106,58 @@ def test_ring_all_reduce_of_8_over_nvlink_has_the_published_latency(
 
 @pytest.mark.parametrize(
     ("architecture", "link_gb_s", "measured_gb_s", "within"),
-    [("hopper", 20.6, 367.2, 0.011), ("blackwell", 40.1, 682.2, 0.06)],
+    [
+        ("ampere", 12 * 20.0, 234.9, 0.022),
+        ("hopper", 18 * 20.6, 367.2, 0.021),
+        ("blackwell", 18 * 40.1, 682.2, 0.056),
+    ],
 )
 def test_a_large_ring_comes_close_to_the_measured_bus_bandwidth(
     architecture: str, link_gb_s: float, measured_gb_s: float, within: float
 ) -> None:
-    """One channel per NVLink of the GPU, at NCCL's bandwidth of one link; 16 GiB and 8 GiB."""
-    group = Group(8, 18, link_gb_s * 1e9, architecture=architecture)
+    """With the channels that NCCL finds on the lanes of one GPU; measured at 16, 16 and 8 GiB."""
+    found = ring_channels(architecture, link_gb_s * 1e9, 8)
+    group = Group(8, found.count, found.inside_bytes_per_s, architecture=architecture)
     size = 16 * 2**30
     time_s = predicted_time_s(CONSTANTS, group, "all-reduce", "ring", "simple", size)
     bus_gb_s = size / time_s * 2 * 7 / 8 / 1e9
     assert bus_gb_s == pytest.approx(measured_gb_s, rel=within)
+
+
+CORRECTED = [
+    # src/graph/tuning.cc, ncclTopoGetAlgoTime: logSize = log2i(nBytes >> 6); trees below 23, NVLS
+    # trees of Blackwell on x86 below 24; treeCorrectionFactor[NCCL_PROTO_SIMPLE] is these.
+    ("tree", "intel_x86", 63, 1.0),
+    ("tree", "intel_x86", 64, 0.9),
+    ("tree", "intel_x86", 2**28, 0.9),
+    ("tree", "intel_x86", 2**29 - 1, 0.9),
+    ("tree", "intel_x86", 2**29, 1.0),
+    ("nvls_tree", "intel_x86", 63, 1.0),
+    ("nvls_tree", "amd_x86", 64, 0.9),
+    ("nvls_tree", "amd_x86", 2**16, 0.6),
+    ("nvls_tree", "intel_x86", 2**29, 0.9),
+    ("nvls_tree", "amd_x86", 2**30 - 64, 0.9),
+    ("nvls_tree", "intel_x86", 2**30, 1.0),
+    ("nvls_tree", "other", 2**29, 1.0),
+]
+
+
+@pytest.mark.parametrize(("algorithm", "host", "size", "left"), CORRECTED)
+def test_trees_are_marked_down_exactly_where_nccl_does_it(
+    algorithm: str, host: str, size: int, left: float
+) -> None:
+    group = Group(64, 8, 48e9, 48e9, nodes=8, architecture="blackwell", host=host)
+    way = (CONSTANTS, group, "all-reduce", algorithm, "simple")
+    sending = predicted_time_s(*way, size) - latency_s(*way)
+    assert sending == pytest.approx(size / (left * bandwidth_bytes_per_s(*way)), rel=1e-6)
+
+
+def test_an_nvls_tree_of_hopper_is_never_marked_down() -> None:
+    group = Group(64, 8, 48e9, 48e9, nodes=8)
+    way = (CONSTANTS, group, "all-reduce", "nvls_tree", "simple")
+    for size in (64, 2**16, 2**29):
+        sending = predicted_time_s(*way, size) - latency_s(*way)
+        assert sending == pytest.approx(size / bandwidth_bytes_per_s(*way), rel=1e-6)
 
 
 def test_small_messages_go_by_ll_and_large_ones_by_simple() -> None:

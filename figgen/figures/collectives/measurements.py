@@ -122,7 +122,9 @@ def ring_time_s(found: Measurement, link: Link, nic: Link, size: float) -> float
 def all_reduce_measured_by_size(*, measurement: str, nic: str = "roce-400g") -> Curves:
     """Measured busbw over the message size, beside an α–β ring and NCCL's own prediction.
 
-    `nic` is the port of each GPU, for a measurement on several nodes.
+    `nic` is the port of each GPU, for a measurement on several nodes. The values say by how much
+    each model is too fast at worst, over all points and over the "settled" ones: those from the
+    message that took least time, since no model can follow smaller messages that took longer.
     """
     found, link = _all_reduce(measurement)
     if found.over != "message":
@@ -141,12 +143,24 @@ def all_reduce_measured_by_size(*, measurement: str, nic: str = "roce-400g") -> 
     x, y = zip(*found.points, strict=True)
     sizes = logarithmic(x[0], x[-1])
     reach = _reach(found, link, port)
-    values = {"first": Named(y[0], "B/s"), "last": Named(y[-1], "B/s")}
+    times = [float(all_reduce_bytes_sent(ranks, size)) / bus for size, bus in found.points]
+    fastest = times.index(min(times))
+    values = {
+        "first": Named(y[0], "B/s"),
+        "last": Named(y[-1], "B/s"),
+        "first_time": Named(times[0], "s"),
+        "fastest_time": Named(times[fastest], "s"),
+        "fastest_size": Named(x[fastest], "B"),
+    }
     for name, model in (("ring", ring), ("nccl", nccl)):
+        ratios = [model(size) / bus for size, bus in found.points]
         values |= {
             f"{name}_first": Named(model(x[0]), "B/s"),
             f"{name}_last": Named(model(x[-1]), "B/s"),
-            f"{name}_worst": Named(max(model(a) / b for a, b in found.points)),
+            f"{name}_worst": Named(max(ratios)),
+            f"{name}_worst_at": Named(x[ratios.index(max(ratios))], "B"),
+            f"{name}_settled": Named(max(ratios[fastest:])),
+            f"{name}_last_ratio": Named(ratios[-1]),
         }
     rate = format_quantity(reach, "B/s", "si")
     return Curves(

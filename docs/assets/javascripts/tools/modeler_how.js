@@ -172,11 +172,11 @@ const HOW = {
 
   buckets: ({ step: { gradient_buckets: found } }, notes) => [exposedLine(found, found.buckets, notes)],
   bestbuckets: ({ step: { gradient_buckets: found } }, notes) => {
-    const { communication_s, overhead_s: bucket_overhead_s } = found;
+    const { communication_s, compute_s, overhead_s: bucket_overhead_s } = found;
     const balanced = bucket_overhead_s > 0;
     return [
       exposedLine(found, found.best_buckets, notes),
-      ...(balanced ? [workedLine(notes, "best_bucket_count", { communication_s, bucket_overhead_s })] : []),
+      ...(balanced ? [workedLine(notes, "best_overlapped_bucket_count", { communication_s, compute_s, bucket_overhead_s })] : []),
     ];
   },
 

@@ -1,0 +1,96 @@
+"""The channels that NCCL finds, against its logs and against what its own rules allow."""
+
+from __future__ import annotations
+
+import pytest
+
+from figgen.catalog import LINKS
+from figgen.catalog.nccl_links import nccl_group
+from figgen.errors import InputError
+from figgen.models.nccl_channels import (
+    SPEEDS_GB_S,
+    Channels,
+    ring_channels,
+    rings_run,
+    switch_channels,
+)
+
+
+@pytest.mark.parametrize(
+    ("architecture", "lanes", "lane_gb_s", "run"),
+    [
+        ("ampere", 12, 20.0, 24),  # A100: "24 coll channels"
+        ("hopper", 18, 20.6, 24),  # H100: channels 00 to 23 in issue 1259 of NVIDIA/nccl
+        ("hopper", 8, 20.6, 16),  # H800: "16 coll channels" in issue 892
+    ],
+)
+def test_nodes_run_as_many_rings_as_nccl_logs(
+    architecture: str, lanes: int, lane_gb_s: float, run: int
+) -> None:
+    found = ring_channels(architecture, lanes * lane_gb_s * 1e9, 8)
+    assert rings_run(architecture, 1, found) == run
+
+
+def test_the_rings_of_an_h100_carry_360_gb_s_of_its_370_8() -> None:
+    link = 18 * 20.6e9
+    assert ring_channels("hopper", link, 8) == Channels(12, 30e9, 30e9)
+    within = [speed * int(link / 1e9 / speed) for speed in SPEEDS_GB_S["hopper"][0] if speed >= 30]
+    assert max(within) == 360
+
+
+def test_a100_fills_all_lanes_and_b200_nearly() -> None:
+    assert ring_channels("ampere", 240e9, 8) == Channels(12, 20e9, 20e9)
+    assert ring_channels("blackwell", 18 * 40.1e9, 8) == Channels(16, 45e9, 45e9)
+
+
+@pytest.mark.parametrize("architecture", ["ampere", "hopper", "blackwell"])
+@pytest.mark.parametrize("gb_s", [60, 100, 164.8, 240, 300, 370.8, 500])
+def test_no_listed_bandwidth_carries_more_than_what_was_found(
+    architecture: str, gb_s: float
+) -> None:
+    """Every bandwidth from half of the one that was found up, tried by hand."""
+    found = ring_channels(architecture, gb_s * 1e9, 8)
+    total = found.count * found.inside_bytes_per_s / 1e9
+    assert total <= gb_s
+    best = max(
+        speed * min(32, int(gb_s / speed + 1e-9)) for speed in SPEEDS_GB_S[architecture][0]
+        if speed >= found.inside_bytes_per_s / 1e9
+    )  # fmt: skip
+    assert total == pytest.approx(best)
+
+
+def test_a_port_of_400_gb_s_is_one_channel_of_48_and_one_alone_is_two_of_24() -> None:
+    assert ring_channels("hopper", 370.8e9, 8, 48e9) == Channels(8, 48e9, 48e9)
+    assert ring_channels("hopper", 370.8e9, 1, 48e9) == Channels(2, 24e9, 24e9)
+    assert ring_channels("ampere", 240e9, 8, 24e9) == Channels(8, 24e9, 24e9)
+
+
+def test_nvls_of_eight_h200_predicts_what_was_measured_at_16_gib() -> None:
+    """480.0 and 482.3 GB/s of busbw were measured; with one channel per lane it would be 595."""
+    found = switch_channels("hopper", 18 * 20.6e9, 8)
+    assert found == Channels(8, 40e9, 60e9)
+    assert found.count * found.inside_bytes_per_s * 0.85 * 7 / 8 * 2 == pytest.approx(
+        482.26e9, rel=0.015
+    )
+
+
+def test_every_head_of_nvls_fits_twice_on_its_own_link() -> None:
+    for architecture, link in (("hopper", 370.8e9), ("blackwell", 721.8e9)):
+        for gpus in range(2, 9):
+            found = switch_channels(architecture, link, gpus)
+            assert found is not None
+            assert found.count == gpus
+            assert (gpus + 1) * found.inside_bytes_per_s <= link
+    assert switch_channels("ampere", 240e9, 8) is None
+
+
+def test_a_machine_without_a_listed_bandwidth_is_refused() -> None:
+    with pytest.raises(InputError, match="fits a channel"):
+        ring_channels("ampere", 1e9, 8)
+    with pytest.raises(InputError, match="did you mean hopper"):
+        ring_channels("hoper", 1e9, 8)
+
+
+def test_a_group_takes_the_channels_of_its_machine() -> None:
+    group = nccl_group(LINKS["nvlink3"], 8, 1, LINKS["ib-hdr"])
+    assert (group.channels, group.channel_bytes_per_s, group.switched) == (12, 20e9, None)
