@@ -1,13 +1,13 @@
 // What the modules of the modeler answer to the cases of test_modeler_model.py, as JSON.
 
 import * as advice from "./tools/advice.js";
-import { changesText } from "./tools/changes.js";
+import { RECOMPUTE_NAMES, changesText } from "./tools/changes.js";
 import { nearestValid } from "./tools/fixes.js";
 import { communicationCsv, memoryCsv } from "./tools/modeler_files.js";
-import { MEASURES, evaluate, partsOf, transfersOf } from "./tools/modeler_model.js";
+import { MEASURES, evaluate, mfuOf, partsOf, transfersOf } from "./tools/modeler_model.js";
 import { howOf } from "./tools/modeler_how.js";
 import { commandOf, hasOwnNumbers } from "./tools/modeler_command.js";
-import { fromQuery, mapQuery, presetsOf, queryOf, schemaOf } from "./tools/modeler_state.js";
+import { ORDERS, fromQuery, mapQuery, presetsOf, queryOf, schemaOf } from "./tools/modeler_state.js";
 import { notes } from "./formula-notes.js";
 
 let catalog = null;
@@ -48,7 +48,7 @@ async function answers(queries) {
       step: found.step, memory: found.memory, pipeline: found.pipeline,
       commands: ["step", "memory"].map((verb) => commandOf(verb, a)), own: hasOwnNumbers(a), map: mapQuery(schema, catalog, a),
       parts: sum(partsOf(found).map(({ seconds }) => seconds)), sent: sum(transfersOf(found).map(({ bytes }) => bytes)),
-      csv: [communicationCsv(found), memoryCsv(found)],
+      mfu: mfuOf(found), csv: [communicationCsv(found), memoryCsv(found)],
     };
   });
 }
@@ -99,10 +99,17 @@ async function worked(queries) {
   });
 }
 
+/** Every key of an address that is a choice, with all that it may be. */
+const options = async () => {
+  await ready();
+  const found = Object.entries(schema).filter(([, kind]) => kind.choices).map(([key, kind]) => [key, kind.choices]);
+  return { ...Object.fromEntries(found), order: ORDERS.map(([name]) => name), recompute: Object.keys(RECOMPUTE_NAMES) };
+};
+
 /** The names of all presets that say a layout. */
 const presets = async () => {
   await ready();
   return presetsOf(catalog).map(({ name, kind }) => [name, kind]);
 };
 
-export const suites = { addresses, answers, advised, worked, presets };
+export const suites = { options, addresses, answers, advised, worked, presets };

@@ -8,6 +8,12 @@ from typing import TYPE_CHECKING
 
 from playwright.sync_api import expect
 
+from figgen import catalog
+from figgen.catalog.hardware import DTYPES
+from figgen.models.activation_formats import FORMATS
+from figgen.models.frameworks import CONVENTIONS
+from figgen.models.recipes import RECIPES
+from figgen.models.schedules import SCHEDULES
 from tests.browser.modeler import PATH, card, choose, file_of, section, settled, takeaway
 from tests.browser.test_modeler_model import printed, same
 
@@ -82,9 +88,25 @@ def test_first_example_shows_the_source_s_cases_and_each_number_its_line(
     assert "20.0%" in pipeline.inner_text()
     spoken = "#modeler [role=status]"
     page.wait_for_function(
-        f"""() => /^step [\\d.]+ s, MFU 35\\.\\d%, fits with .* free/
+        f"""() => /^step [\\d.]+ s, MFU 33\\.3%, fits with .* free/
           .test(document.querySelector("{spoken}").textContent)"""
     )
+
+
+def test_every_choice_of_the_schema_stands_in_the_form(open_modeler: Callable[[str], Page]) -> None:
+    page = open_modeler("?recipe=mcore14")
+    assert page.locator("#modeler .tool-message").count() == 0
+    offered = page.evaluate(
+        """() => Object.fromEntries([...document.querySelectorAll(".tool-form select")]
+          .map((select) => [select.name, [...select.options].map((option) => option.value)]))"""
+    )
+    registries = {
+        "recipe": RECIPES, "activations": FORMATS, "schedule": SCHEDULES, "order": CONVENTIONS,
+        "dtype": DTYPES, "model": catalog.MODELS, "chip": catalog.ACCELERATORS, "zero": "0123",
+    }  # fmt: skip
+    for key, names in registries.items():
+        assert set(offered[key]) - {"own"} == set(names), key
+    assert page.locator("[name=recipe]").input_value() == "mcore14"
 
 
 def test_every_number_opens_a_line_with_it(open_modeler: Callable[[str], Page]) -> None:
@@ -129,12 +151,16 @@ def test_presets_show_and_hand_out_what_the_command_line_prints(
         for file, command in zip(("step.json", "memory.json"), commands, strict=True):
             assert same(file_of(page, file), printed(command)), name
         step = printed(commands[0])
-        assert f"{step['model_flops_utilisation']:.1%}" in card(page, 1)
+        whole = name == "gpt-3-175b"  # without FlashAttention
+        basis = "6nd+attention" if whole else "causal"
+        assert f"{step['utilisation'][basis]:.1%}" in card(page, 1)
         if name == "deepseek-v3":
             told = section(page, "Where the time goes").inner_text()
             assert "1,542 tokens/s per GPU" in told
             assert "Assumed, since the run does not say: chunks, efficiency of products" in told
-            assert "without masked attention" in card(page, 1)
+        if name == "llama-3-405b-8k-16384":  # published with the whole of attention
+            counted = f"{step['utilisation']['6nd+attention']:.1%} so counted"
+            assert counted in card(page, 1)
     rows = file_of(page, "communication.csv").splitlines()
     assert len(rows) == 1 + len(step["communication"])
     stages = file_of(page, "memory.csv").splitlines()

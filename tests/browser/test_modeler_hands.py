@@ -52,6 +52,26 @@ def test_bad_input_is_refused_in_words_with_buttons_that_mend_it(
     assert batch % replicas == 0
 
 
+def test_a_second_configuration_that_is_wrong_leaves_the_first(
+    open_modeler: Callable[[str], Page],
+) -> None:
+    page = open_modeler("?preset=deepseek-v3")
+    alone = [card(page, at) for at in range(4)]
+    page = open_modeler("?preset=deepseek-v3&compare=1&b.model=llama-3-8b")
+    said = page.locator("#modeler .tool-message")
+    expect(said).to_have_count(1)
+    expect(said).to_contain_text("B: ep: expected 1, the model has no experts, got 64")
+    expect(said).to_contain_text("those of A")
+    assert [card(page, at) for at in range(4)] == alone
+    assert page.locator("[name=model]").input_value() == "llama-3-8b", "B is what is mended"
+    said.get_by_role("button", name="EP 64 → 1").first.click()
+    expect(said).to_have_count(0)
+    settled(page)
+    assert "B " in card(page, 0)
+    page.get_by_role("button", name="Edit A").click()
+    page.wait_for_function("() => document.querySelector('[name=model]').value === 'deepseek-v3'")
+
+
 def test_a_held_batch_stays_while_the_layout_changes(open_modeler: Callable[[str], Page]) -> None:
     page = open_modeler("?nodes=8&tp=8&pp=2&microbatches=8")
     batch, microbatches = page.locator("[name=global_batch]"), page.locator("[name=microbatches]")

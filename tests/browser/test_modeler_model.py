@@ -11,13 +11,22 @@ import math
 import random
 import re
 import shlex
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
+from urllib.parse import urlencode
 
 import pytest
 
+from figgen import catalog
 from figgen.__main__ import main
+from figgen.catalog.hardware import DTYPES
 from figgen.edition import JOINED
+from figgen.models.activation_formats import FORMATS
+from figgen.models.frameworks import CONVENTIONS
+from figgen.models.model_shape import FFN_MATRICES
+from figgen.models.recipes import RECIPES
+from figgen.models.schedules import SCHEDULES
 from tests.browser.engine import Ask
 
 SUITES = "modeler_suites.js"
@@ -101,6 +110,73 @@ def test_every_preset_and_random_choices_answer_what_the_command_line_prints(ask
         assert [float(row["total_bytes"]) for row in held] == [
             rank["total_bytes"] for rank in answer["memory"]["ranks"]
         ]
+
+
+WITH: dict[str, dict[str, object]] = {
+    "dtype": {"chip": "b200-sxm-hgx"}, "schedule": {"pp": 4, "microbatches": 8},
+    "exchange": {"cp": 2}, "order": {"tp": 2, "pp": 2}, "recompute": {"pp": 2},
+    "nic": {"tp": 2}, "zero": {"pp": 2},
+}  # fmt: skip
+# Configurations of which one at least suits an option: some hardware, experts, a dense model.
+SUITING: tuple[dict[str, object], ...] = (
+    {"nodes": 4}, {"nodes": 4, "model": "mixtral-8x7b", "ep": 4}, {"nodes": 1, "gpus": 1},
+    {"nodes": 4, "dtype": "fp16"}, {"nodes": 4, "model": "mixtral-8x7b", "ep": 2, "etp": 1},
+)  # fmt: skip
+
+
+def test_every_option_is_answered_as_the_command_line_answers_it(ask: Ask) -> None:
+    """A choice that is offered nowhere, or that an address may not say, is drawn here."""
+    options = ask("options", None)
+    registries: dict[str, Iterable[str]] = {
+        "recipe": RECIPES, "activations": FORMATS, "schedule": SCHEDULES, "dtype": DTYPES,
+        "model": catalog.MODELS, "chip": catalog.ACCELERATORS, "order": CONVENTIONS,
+        "zero": "0123", "exchange": ("p2p", "all-gather"), "ffn": FFN_MATRICES,
+        "nic": [name for name, link in catalog.LINKS.items() if link.kind == "scale-out"],
+    }  # fmt: skip
+    for key, names in registries.items():
+        assert set(names) <= set(options[key]), key
+    assert set(options) - {"preset", "recompute"} == registries.keys()
+    drawn = [
+        (key, name)
+        for key, names in options.items()
+        if key not in ("preset", "ffn")
+        for name in names
+        if name != "own"
+    ]
+    queries = [
+        urlencode(base | WITH.get(key, {}) | {key: name}) for key, name in drawn for base in SUITING
+    ]
+    cases = ask("addresses", queries)
+    assert [case["problems"] for case in cases if case["problems"]] == []
+    shown = {}
+    for at, choice in enumerate(drawn):
+        tried = range(len(SUITING) * at, len(SUITING) * (at + 1))
+        good = [queries[one] for one in tried if cases[one]["error"] is None]
+        assert good, choice
+        shown[choice] = good[0]
+    for query, answer in zip(shown.values(), ask("answers", list(shown.values())), strict=True):
+        for name, command in zip(("step", "memory"), answer["commands"], strict=True):
+            assert same(answer[name], printed(command)), (query, command)
+        assert answer["mfu"] <= answer["step"]["compute_efficiency"] * (1 + 1e-12), query
+
+
+def test_no_attention_is_counted_that_is_not_computed(ask: Ask) -> None:
+    long = "nodes=64&tp=8&pp=4&cp=8&sequence=1048576&efficiency=1&microbatches=8"
+    found = ask("answers", [long, f"{long}&flash=0"])
+    for answer in found:
+        assert answer["mfu"] <= 1
+        step = answer["step"]
+        # Without communication and idle time the two would be equal.
+        assert answer["mfu"] == pytest.approx(step["compute_s"] / step["step_time_s"], rel=0.2)
+    assert found[0]["step"]["utilisation"]["6nd+attention"] > 1, "what the headline said before"
+
+
+def test_a_dense_model_after_one_with_experts_is_offered_without_them(ask: Ask) -> None:
+    dense = ("llama-3-8b", "llama-3-70b", "gpt-3-175b")
+    queries = [f"preset=deepseek-v3&model={name}" for name in dense]
+    for case in ask("addresses", queries):
+        assert "ep: expected 1" in case["error"]
+        assert case["offers"][0]["text"].startswith("EP 64 → 1"), case["offers"]
 
 
 def test_what_does_not_fit_gets_offers_that_do_and_every_address_is_stable(ask: Ask) -> None:

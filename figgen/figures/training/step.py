@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 
 from figgen.charts import Axis, Bars, Column, Named, Rule, Scalar, Segment, Table
 from figgen.errors import check_between
+from figgen.models.compute import utilisation
 from figgen.models.level_loads import level_bytes
 from figgen.models.memory import PARTS, MemoryEstimate, RankMemory
 from figgen.models.step import FAMILIES
@@ -78,6 +79,7 @@ def step_values(found: TrainingStep) -> dict[str, Named]:
         "bubble_share": Named(estimate.bubble_s / total),
         "exposed_share": Named(estimate.exposed_s / total),
         "mfu": Named(estimate.model_flops_utilisation),
+        "mfu_as_computed": Named(_mfu_as_computed(found)),
         "tokens_per_s_per_gpu": Named(estimate.tokens_per_s_per_gpu, "token/s"),
         "compute_efficiency": Named(found.compute_efficiency),
     }
@@ -90,6 +92,18 @@ def step_values(found: TrainingStep) -> dict[str, Named]:
         values["difference"] = Named(total / published - 1)
         values["compared"] = Named(in_words(total / published - 1))
     return values
+
+
+def _mfu_as_computed(found: TrainingStep) -> float:
+    """MFU that counts attention as it is computed: whole, or without its masked half."""
+    setup = found.setup
+    return utilisation(
+        setup.shape,
+        "causal" if setup.flash_attention else "6nd+attention",
+        tokens_per_s_per_gpu=found.estimate.tokens_per_s_per_gpu,
+        peak_flops_per_s=found.cluster.peak_flops_per_s,
+        sequence=setup.sequence,
+    )
 
 
 def in_words(difference: float) -> str:

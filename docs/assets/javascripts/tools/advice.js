@@ -4,7 +4,7 @@
 import { SMALL } from "../engine/recomputation.js";
 import { microbatches_for_efficiency } from "../step-formulas.js";
 import { LABELS, changesText, resolvedOf } from "./changes.js";
-import { fullestOf } from "./modeler_model.js";
+import { fullestOf, mfuOf } from "./modeler_model.js";
 import { OWN, SCALES } from "./modeler_state.js";
 import { bytes, percent, plainNumber, quantity } from "./quantities.js";
 
@@ -162,7 +162,7 @@ function compared(now, { changes, kind, found }) {
     if (before !== after) reasons.push({ name, before, after, how });
   };
   moved("pipeline efficiency", ({ pipeline }) => percent(pipeline.efficiency), "efficiency");
-  moved("MFU", ({ step }) => percent(step.model_flops_utilisation), "mfu:6nd+attention");
+  moved("MFU", (one) => percent(mfuOf(one)), "mfu");
   if (Math.abs(fullestOf(found).total_bytes - fullestOf(now).total_bytes) > 5e7) {
     moved("fullest GPU", (one) => bytes(fullestOf(one).total_bytes), "fullest");
   }

@@ -34,10 +34,15 @@ export function nearestValid(schema, state, error, works, most = 3) {
     tried.add(key);
     if (works({ ...state, ...changes })) found.push({ changes, cost });
   };
+  // What the message itself asks for, such as an EP of 1 where a model has no experts.
+  const asked = /^\d+\b/.exec(error.expected ?? "");
+  const wish = asked && SIZED.includes(error.what) ? { [error.what]: Number(asked[0]) } : null;
+  if (wish) consider(wish, 0);
   const layouts = error.nearest.map(layoutChanges).filter(Boolean);
   layouts.forEach((changes, at) => consider(changes, at));
   const about = ABOUT.find(([pattern]) => pattern.test(error.what))?.[1] ?? ALL;
   const singles = (keys) => keys.flatMap((key) => near(schema, state, key));
+  if (wish && !found.length) for (const [more, cost] of singles(ALL)) consider({ ...more, ...wish }, 1 + cost);
   for (const [changes, cost] of singles(about)) consider(changes, 3 + cost);
   // A layout that fits may still not suit the model, and the other way round.
   if (!found.length) {

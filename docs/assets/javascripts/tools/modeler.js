@@ -18,21 +18,20 @@ function build(root, signal, catalog) {
   const schema = schemaOf(catalog);
   const first = { ...defaults(schema), ...FIRST };
   let { a, b, problems } = fromQuery(schema, catalog, location.search);
-  // What an address says and nobody can compute is refused, with what would work, for the defaults.
-  const refused = [a, b]
-    .map((state) => state && evaluate(catalog, state))
-    .filter((one) => one?.error)
-    .slice(0, 1);
-  if (refused.length) [a, b] = [first, null];
-  let [at, found] = [0, []];
+  // What an address says and nobody can compute is refused, with what would work, for the defaults;
+  // beside a first configuration that can be, a second one is left to be mended in the form.
+  const isBad = (state) => Boolean(state && evaluate(catalog, state).error);
+  const refused = isBad(a) ? [evaluate(catalog, a)] : [];
+  let [at, found] = [isBad(b) && !refused.length ? 1 : 0, []];
+  if (refused.length) [a, b] = [first, isBad(b) ? null : b];
   const states = () => (b ? [a, b] : [a]);
   const bad = fieldProblems();
 
-  const change = (changes) => {
+  const change = (changes, index = at) => {
     problems = [];
     refused.length = 0;
-    const next = { ...(at ? b : a), ...changes };
-    if (at) b = next;
+    const next = { ...(index ? b : a), ...changes };
+    if (index) b = next;
     else a = next;
     render();
   };
@@ -128,6 +127,7 @@ function build(root, signal, catalog) {
         refused,
         problems,
         bad,
+        alone: shown.alone(),
         apply: change,
         evaluate: (state) => evaluate(catalog, state),
       }),
@@ -140,12 +140,12 @@ function build(root, signal, catalog) {
     if (held !== null && found[at].setup && !bad.found.has("global_batch")) held = found[at].setup.global_batch;
     form.sync(states()[at], found[at], held !== null);
     bar.update(states(), at, isUntouched(states()[at]));
-    showMessages();
     const query = queryOf(schema, catalog, a, b);
     const here = new URL(location.href);
     here.search = query;
     here.hash = "";
     shown.update(found, at, here.href);
+    showMessages();
     const told = found.map((one, index) => spoken(one, found.length > 1 ? index : null));
     brief.replaceChildren(...told.map((text) => el("span", {}, text)));
     say(told.join(" "));

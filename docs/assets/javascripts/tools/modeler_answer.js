@@ -2,7 +2,7 @@
 // most; and two configurations side by side.
 
 import { el } from "./dom.js";
-import { bottleneckOf, fullestOf } from "./modeler_model.js";
+import { basisOf, bottleneckOf, fullestOf, mfuOf } from "./modeler_model.js";
 import { bytes, percent, plainNumber, quantity, seconds } from "./quantities.js";
 
 /** A number that opens how it is computed; `of` names the configuration, or a variant of it. */
@@ -25,23 +25,8 @@ export function answer(found) {
       ],
     ],
     [
-      "MFU, 6nd + attention",
-      ({ step, published }, of) => [
-        value(percent(step.model_flops_utilisation), "mfu:6nd+attention", of),
-        el(
-          "small",
-          {},
-          ...(published?.model_flops_utilisation
-            ? [
-                "published ",
-                value(percent(published.model_flops_utilisation), "published:model_flops_utilisation", of),
-                published.attention === "causal"
-                  ? [" without masked attention, so counted ", value(percent(step.utilisation.causal), "mfu:causal", of)]
-                  : [],
-              ]
-            : ["of the dense ", value(quantity(found[of].setup.cluster.peak_flops_per_s, "FLOP/s"), "peak", of)]),
-        ),
-      ],
+      "MFU, attention as computed",
+      (one, of) => [value(percent(mfuOf(one)), "mfu", of), el("small", {}, mfuNote(one, of))],
     ],
     ["Memory of the fullest GPU", memoryAnswer],
     ["Costs most beside computing", costAnswer],
@@ -61,6 +46,19 @@ export function answer(found) {
       ),
     ),
   );
+}
+
+// Of which peak; or what was published, and what this run is when it is counted as there.
+function mfuNote(found, of) {
+  const { step, published, setup } = found;
+  if (!published?.model_flops_utilisation) {
+    return ["of the dense ", value(quantity(setup.cluster.peak_flops_per_s, "FLOP/s"), "peak", of)];
+  }
+  const words = ["published ", value(percent(published.model_flops_utilisation), "published:model_flops_utilisation", of)];
+  const there = published.attention === "causal" ? "causal" : "6nd+attention";
+  if (there === basisOf(found)) return words;
+  const how = there === "causal" ? " without masked attention; " : " with all of attention; ";
+  return [...words, how, value(percent(step.utilisation[there]), `mfu:${there}`, of), " so counted"];
 }
 
 function memoryAnswer(found, of) {
@@ -105,7 +103,7 @@ export function spoken(found, index = null) {
         ? `, fits with ${bytes(memory.free_bytes)} free`
         : `, does not fit by ${bytes(-memory.free_bytes)}`;
   const cost = key === "compute" ? "" : `, ${label} ${percent(s / step.step_time_s)}`;
-  return `${name}step ${seconds(step.step_time_s)}, MFU ${percent(step.model_flops_utilisation)}${fits}${cost}.`.replaceAll(
+  return `${name}step ${seconds(step.step_time_s)}, MFU ${percent(mfuOf(found))}${fits}${cost}.`.replaceAll(
     "\u00a0",
     " ",
   );

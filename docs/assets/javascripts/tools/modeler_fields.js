@@ -137,7 +137,7 @@ export function groupsOf(catalog) {
         select(
           "recipe",
           "Precision of the state",
-          Object.entries(RECIPES).map(([name, recipe]) => [name, RECIPE_NAMES(name, recipe)]),
+          [...RECIPES].map(([name, recipe]) => [name, RECIPE_NAMES(name, recipe)]),
         ),
         select("recompute", "Recomputation", Object.entries(RECOMPUTE_NAMES)),
         select("activations", "Kept activations", [

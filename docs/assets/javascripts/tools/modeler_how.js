@@ -4,7 +4,7 @@ import { changeLines } from "./modeler_how_change.js";
 import { inFlightLines, layersLines, memoryLines, parameterLines } from "./modeler_how_memory.js";
 import { HARDWARE, computeLines, utilisationLines } from "./modeler_how_parts.js";
 import { TRAFFIC, rowSums } from "./modeler_how_traffic.js";
-import { LEVELS, fullestOf, partsOf } from "./modeler_model.js";
+import { LEVELS, basisOf, fullestOf, partsOf } from "./modeler_model.js";
 import { bytes, percent, plainNumber, quantity, seconds } from "./quantities.js";
 import { workedLine } from "../engine/worked.js";
 import { plainLine, sumLine } from "./worked.js";
@@ -38,7 +38,7 @@ const HOW = {
     ),
   ],
 
-  mfu: (found, notes, convention) => utilisationLines(found, notes, convention),
+  mfu: (found, notes, convention) => utilisationLines(found, notes, convention ?? basisOf(found)),
 
   compute: (found) => computeLines(found),
   computing: (found) => [

@@ -36,7 +36,7 @@ export function fieldProblems() {
 }
 
 /** Messages of the address, of the fields and of the engine. */
-export function messages({ schema, found, refused, problems, bad, apply, evaluate }) {
+export function messages({ schema, found, refused, problems, bad, alone, apply, evaluate }) {
   const shown = [];
   const works = (state) => !evaluate(state).error;
   if (problems.length) {
@@ -77,7 +77,7 @@ export function messages({ schema, found, refused, problems, bad, apply, evaluat
       message(
         "is-bad",
         `The address asks for what cannot be computed: ${sentence(error)} The first example takes its place.`,
-        nearest(schema, { state, error }, works, (changes, next) => apply(next)),
+        nearest(schema, { state, error }, works, (changes, next) => apply(next, 0)),
       ),
     );
   }
@@ -85,8 +85,8 @@ export function messages({ schema, found, refused, problems, bad, apply, evaluat
     shown.push(
       message(
         "is-bad",
-        `${sentence(found.error)} The results below are those of the last configuration that fits.`,
-        nearest(schema, found, works, apply),
+        `${alone ? "B: " : ""}${sentence(found.error)} The results below are those of ${alone ? "A" : "the last configuration that fits"}.`,
+        nearest(schema, found, works, (changes) => apply(changes)),
       ),
     );
   }

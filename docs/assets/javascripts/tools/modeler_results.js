@@ -6,7 +6,10 @@ import { timeSection } from "./modeler_time.js";
 
 let later = null; // what is drawn below the screen, and what is computed when there is time
 
-/** Returns { answer, details, at(index), update(found, at, address) }. */
+/**
+ * Returns { answer, details, at(index), alone(), update(found, at, address) }; `alone` is whether the
+ * first of two configurations is shown without the second, which cannot be computed.
+ */
 export function results({ signal, say, apply, evaluate, catalog, mapQueryOf }) {
   const top = el("div", { class: "modeler-answer", role: "group", "aria-label": "Answer" });
   const details = el("div", { class: "modeler-details" });
@@ -28,7 +31,7 @@ export function results({ signal, say, apply, evaluate, catalog, mapQueryOf }) {
   const utilisation = section("Utilisation");
   const away = section("Take away");
 
-  let [width, shown, last, take, taken] = [0, null, null, null, null];
+  let [width, shown, last, take, taken, alone] = [0, null, null, null, null, false];
   let extras = {}; // what variants of the configuration add to its sections
   let variants = {}; // what numbers of recommendations and sensitivities are about, by name
   // What is below the screen follows once the answer has been painted, a section at a time.
@@ -121,6 +124,7 @@ export function results({ signal, say, apply, evaluate, catalog, mapQueryOf }) {
   return {
     answer: top,
     details,
+    alone: () => alone,
     /** What is shown under a name: a configuration by its index, "b", or a variant. */
     at: (name) => {
       const [one, other] = shown?.[0] ?? [];
@@ -129,10 +133,12 @@ export function results({ signal, say, apply, evaluate, catalog, mapQueryOf }) {
     update(found, at, address) {
       taken = [found[at], address];
       take?.update(...taken);
+      // Beside a first configuration a second one may be missing; what was shown stays as it was.
       const failed = found.some(({ error }) => error);
-      for (const box of [top, details]) box.classList.toggle("is-stale", failed);
-      if (failed) return;
-      shown = [found, at];
+      alone = failed && !found[0].error && shown?.[0].length !== 2;
+      for (const box of [top, details]) box.classList.toggle("is-stale", failed && !alone);
+      if (failed && !alone) return;
+      shown = alone ? [found.slice(0, 1), 0] : [found, at];
       width ||= Math.floor(details.clientWidth) || 720;
       draw();
     },

@@ -50,7 +50,7 @@ export function schemaOf(catalog) {
     sequence: optional(whole(null, 128, 10_000_000)), microbatches: optional(whole(null, 1, 65_536)),
     microbatch_size: whole(1, 1, 1024),
     schedule: choice(USUAL.schedule, [...SCHEDULES.keys()]), chunks: optional(whole(null, 1, 64)),
-    zero: choice("1", ZERO_STAGES.map(String)), recipe: choice(USUAL.recipe, Object.keys(RECIPES)),
+    zero: choice("1", ZERO_STAGES.map(String)), recipe: choice(USUAL.recipe, [...RECIPES.keys()]),
     recompute: text(USUAL.recompute, recomputation),
     activations: choice(USUAL.activations, [...FORMATS.keys()]),
     sp: flag(true), flash: flag(true), dropout: flag(false),
