@@ -128,7 +128,9 @@ def communicators(parallel: ParallelLayout) -> tuple[Communicator, ...]:
 def warnings(parallel: ParallelLayout) -> tuple[str, ...]:
     """What is allowed but slow: tensor or expert groups that leave a node. Empty when none do."""
     found = []
-    names = ["tp"] + (["etp", "ep"] if parallel.has_experts else [])
+    # Undivided experts lie as their dense layers do.
+    divided = parallel.has_experts and (parallel.ep > 1 or parallel.etp != parallel.tp)
+    names = ["tp", *(["etp", "ep"] if divided else [])]
     for summary in (communicator(parallel, name) for name in names):
         axis = f"{summary.name.upper()}={summary.size}"
         node = f"a node of {parallel.gpus_per_node} GPUs"

@@ -8,6 +8,8 @@ import io
 import json
 from typing import TYPE_CHECKING, Any
 
+from playwright.sync_api import expect
+
 from figgen.__main__ import main
 from figgen.layouts import layouts
 from tests.browser.rank_map import KEEP_FILES, opened
@@ -114,6 +116,28 @@ def test_groups_of_megatron_itself_come_out_of_a_pasted_command_line(page: Page,
         assert len(answer["drawn"]) == (5 if case["world"] <= 128 else 0)
         for name, drawn in answer["drawn"].items():
             assert same_groups(case["dense"][name], drawn), (case["world"], name)
+
+
+def test_a_pasted_layout_that_cannot_be_placed_is_not_said_to_be_loaded(
+    page: Page, site: str
+) -> None:
+    opened(page, site)
+    line = page.get_by_label("Options of Megatron-LM")
+    load = page.get_by_role("button", name="Load it")
+    launch = page.get_by_label("Launch settings", exact=True)
+    line.fill("python -m x --nnodes 4 --nproc_per_node 8 --tensor-model-parallel-size 3")
+    load.click()
+    told = page.locator(".map-answer")
+    expect(told).to_contain_text("cannot be placed")
+    expect(told).not_to_contain_text("was loaded")
+    expect(told).to_contain_text("because they do not place ranks: -m.")
+    expect(page.locator(".map-messages .is-bad")).to_contain_text("got 3")
+    expect(launch).to_be_hidden()
+    assert page.locator("[data-file]:enabled, [data-launcher]:enabled").count() == 0
+    line.fill("--nnodes 4 --nproc_per_node 8 --tensor-model-parallel-size 4")
+    load.click()
+    expect(told).to_contain_text("was loaded")
+    expect(launch).to_contain_text("--tensor-model-parallel-size 4")
 
 
 def test_files_are_handed_over(page: Page, site: str) -> None:

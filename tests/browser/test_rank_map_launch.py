@@ -133,6 +133,21 @@ def test_launch_options_place_every_rank_where_the_picture_does(ask: Ask) -> Non
     assert min(counted.values()) >= 10, counted
 
 
+def test_dense_layouts_are_placed_by_every_framework_with_their_order(ask: Ask) -> None:
+    """The expert grid of a model without experts is no reason to refuse it."""
+    states = [
+        {"nodes": 4, "gpus": 8, "tp": tp, "cp": cp, "ep": 1, "etp": None, "pp": pp, "dp": None}
+        | {"order": order}
+        for tp, cp, pp in itertools.product((1, 2, 8), (1, 2), (1, 2))
+        for order in ("megatron", "torchtitan", "nanotron")
+    ]
+    for state, answer in zip(states, ask("launched", states), strict=True):
+        for name in ("megatron", "pytorch", "torchtitan"):
+            assert answer["found"][name], (state, name)
+            CHECKS[name](laid_out(state), answer["found"][name])
+        assert bool(answer["found"]["deepspeed"]) == (state["cp"] == 1), state
+
+
 def test_megatron_options_are_read_back_as_they_were_written(ask: Ask) -> None:
     states = [s for s in [*random_states(3, 200), *PRESETS[:12]] if "rows" in expected(s)]
     answers = [a for a in ask("launched", states) if a["found"]["megatron"]]

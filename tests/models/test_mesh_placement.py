@@ -173,9 +173,14 @@ def test_impossible_nics_are_refused(changed: dict[str, object], message: str) -
         ({"nodes": 4, "tp": 16, "etp": 8}, ("TP=16 is larger than a node of 8 GPUs",)),
         (
             {"nodes": 3, "tp": 3},
+            ("TP=3 fits in a node of 8 GPUs, but 2 of its 8 groups touch up to 2 nodes",),
+        ),
+        (
+            {"nodes": 3, "tp": 3, "ep": 2},
             (
                 "TP=3 fits in a node of 8 GPUs, but 2 of its 8 groups touch up to 2 nodes",
                 "ETP=3 fits in a node of 8 GPUs, but 2 of its 8 groups touch up to 2 nodes",
+                "EP=2 fits in a node of 8 GPUs, but 4 of its 12 groups touch up to 2 nodes",
             ),
         ),
         (

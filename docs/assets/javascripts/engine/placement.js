@@ -107,7 +107,9 @@ export function communicators(parallel) {
 export function warnings(parallel) {
   const { gpus_per_node } = parallel;
   const found = [];
-  for (const name of parallel.expert ? ["tp", "etp", "ep"] : ["tp"]) {
+  // Undivided experts lie as their dense layers do.
+  const divided = parallel.expert && (parallel.ep > 1 || parallel.etp !== parallel.tp);
+  for (const name of divided ? ["tp", "etp", "ep"] : ["tp"]) {
     const summary = communicator(parallel, name);
     const axis = `${name.toUpperCase()}=${summary.size}`;
     const node = `a node of ${gpus_per_node} GPUs`;

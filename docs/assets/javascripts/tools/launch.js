@@ -16,8 +16,11 @@ const wide = (mesh) =>
 /** Whether `order` puts every rank of `parallel` where it is: axes of one rank do not count. */
 export function sameRanks(parallel, order) {
   const { nodes, gpus_per_node: gpus, tp, cp, ep, etp, pp } = parallel;
-  const own = parallel.has_experts && ep * etp > 1 ? etp : null;
-  const other = evaluate({ nodes, gpus, tp, cp, ep, etp: own, dp: null, pp, order }).parallel;
+  // Dense layers have no experts to divide: what an order says of them is no reason to refuse it.
+  const divided = parallel.has_experts && (ep > 1 || etp !== tp);
+  const other = evaluate({
+    nodes, gpus, tp, cp, ep, etp: divided ? etp : null, dp: null, pp, order,
+  }).parallel;
   if (!other) return false;
   const same = (mesh) => {
     const [here, there] = [
@@ -26,7 +29,7 @@ export function sameRanks(parallel, order) {
     ];
     return here.every(([name, ...rest]) => there.get(name) === rest.join());
   };
-  return same("dense") && (parallel.ep === 1 || (other.has_experts && same("expert")));
+  return same("dense") && (!divided || (other.has_experts && same("expert")));
 }
 
 const torchrun = ({ nodes, gpus_per_node }) =>
@@ -164,13 +167,15 @@ export function readMegatron(text) {
   const [found, aside, problems] = [{}, [], []];
   let mapping = false;
   words.forEach((word, at) => {
-    const option = /^--?([A-Za-z][\w-]*)(?:=(.*))?$/.exec(word);
+    const option = /^(--?)([A-Za-z][\w-]*)(?:=(.*))?$/.exec(word);
     if (!option) return;
-    const name = option[1].replaceAll("_", "-");
-    if (name === MAPPING) mapping = true;
+    const name = option[2].replaceAll("_", "-");
+    // One dash and one letter are options of the launcher, such as `python -m` and `srun -N`.
+    if (option[1] === "-" && name.length === 1) aside.push(word);
+    else if (name === MAPPING) mapping = true;
     else if (!OPTIONS.has(name)) aside.push(`--${name}`);
     else {
-      const given = option[2] ?? words[at + 1] ?? "";
+      const given = option[3] ?? words[at + 1] ?? "";
       const value = given.replace(/^\$\{?(\w+)\}?$/, (all, variable) => shell.get(variable) ?? all);
       const size = /^\d{1,9}$/.test(value) ? Number(value) : 0;
       if (size < 1 || size > MOST_RANKS)

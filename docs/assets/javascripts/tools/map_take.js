@@ -18,6 +18,9 @@ export function titleOf(parallel, show) {
   return `${grouped(world_size)} GPUs, ${grouped(nodes)} × ${gpus_per_node}: TP ${tp}, CP ${cp}, DP ${dp}, PP ${pp}${experts}${shown}`;
 }
 
+const NOTHING = { text: "", note: "This configuration cannot be placed, so there is nothing to launch." };
+const UNPLACED = "The line was read, but its layout cannot be placed; above the picture stands what is wrong and what would fit.";
+
 // Files look the same whatever the window's size.
 function sceneOf({ nodes, gpus_per_node, world_size }) {
   const side = world_size > 1024 ? 2400 : 1200;
@@ -48,7 +51,10 @@ export function pngFile(picture) {
   return new Promise((resolve) => canvas.toBlob(resolve, "image/png"));
 }
 
-/** Returns { element, update(state, picture) }; `load(changes)` takes a configuration that was pasted. */
+/**
+ * Returns { element, update(state, picture) }; `picture` is null for a state that cannot be placed.
+ * `load(changes)` takes a configuration that was pasted and says whether it can be placed.
+ */
 export function makeTakeaway(load, say) {
   let [state, picture, chosen] = [null, null, "megatron"];
   const name = () => `rank-map-${picture.parallel.world_size}`;
@@ -89,6 +95,7 @@ export function makeTakeaway(load, say) {
       "data-file": "csv",
     }),
   );
+  const prints = el("p", { class: "map-note" }, "The JSON is what this prints:");
   const command = el("pre", { class: "tool-code map-command", tabindex: 0 });
 
   const code = el("pre", { class: "tool-code", tabindex: 0, "aria-label": "Launch settings" });
@@ -114,7 +121,7 @@ export function makeTakeaway(load, say) {
   function showLaunch() {
     for (const tab of tabs.children)
       tab.setAttribute("aria-pressed", String(tab.dataset.launcher === chosen));
-    const found = LAUNCHERS.get(chosen)[1](picture.parallel);
+    const found = picture ? LAUNCHERS.get(chosen)[1](picture.parallel) : NOTHING;
     code.textContent = found.text;
     code.hidden = copy.hidden = !found.text;
     note.textContent = found.note;
@@ -134,12 +141,11 @@ export function makeTakeaway(load, say) {
       ...problems.map((text) =>
         told(changes ? "warning" : "bad", `${text}${/[.?]$/.test(text) ? "" : "."}`),
       ),
-      ...(changes ? [told("good", "The configuration was loaded.")] : []),
+      ...(changes ? [load(changes) ? told("good", "The configuration was loaded.") : told("warning", UNPLACED)] : []),
       ...(aside.length
         ? [told("plain", `Left aside, because they do not place ranks: ${aside.join(", ")}.`)]
         : []),
     );
-    if (changes) load(changes);
   });
 
   const element = el(
@@ -151,7 +157,7 @@ export function makeTakeaway(load, say) {
       el("h2", {}, "Take it away"),
       share,
       files,
-      el("p", { class: "map-note" }, "The JSON is what this prints:"),
+      prints,
       command,
     ),
     el(
@@ -175,6 +181,8 @@ export function makeTakeaway(load, say) {
   const showLaunchSoon = afterFrame(showLaunch);
   function update(now, shown) {
     [state, picture] = [now, shown];
+    for (const one of [...files.children, ...tabs.children]) one.disabled = !picture;
+    prints.hidden = command.hidden = !picture;
     command.textContent = commandLine(state);
     showLaunchSoon();
   }

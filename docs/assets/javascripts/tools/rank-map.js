@@ -37,7 +37,10 @@ function build(root, signal, layouts) {
   const form = makeForm(layouts, change);
   const [shows, legend, details] = [makeShows(change), makeLegend(change), makeDetails(change)];
   const table = makeTable(change);
-  const take = makeTakeaway(change, say);
+  const take = makeTakeaway((changes) => {
+    change(changes);
+    return Boolean(evaluate(state).parallel);
+  }, say);
   const stage = makeStage({
     signal,
     onPoint: (rank) => {
@@ -68,6 +71,7 @@ function build(root, signal, layouts) {
     const found = { parallel, error };
     if (parallel) Object.assign(found, { moved: movedOf(parallel), warnings: warnings(parallel) });
     form.update(state, found);
+    take.update(state, parallel ? shown : null);
     page.showMessages((act) => messagesOf(state, found, problems, act), change);
     if (error) say(error.message);
     remember();
@@ -91,7 +95,6 @@ function build(root, signal, layouts) {
     stage.show(shown);
     details.update(parallel, pointed ?? pointing.rank, names, pointing.rank);
     showTable();
-    take.update(state, shown);
     const told = [`${titleOf(parallel, "none")}.`];
     if (groups) told.push(`${labelOf(state.show)}: ${plural(groups.count, "group")} of ${groups.size}.`);
     say(told.join(" "));
