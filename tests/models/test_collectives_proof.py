@@ -31,6 +31,7 @@ def option_sets(ranks: int, accepted: Iterable[str]) -> list[dict[str, int | str
         "schedule": ["nccl", "textbook"],
         "root": sorted({0, ranks // 2, ranks - 1}),
         "segments": [1, 3],
+        "nearest_first": [False, True],
         "ranks_per_node": [g for g in range(1, ranks + 1) if ranks % g == 0],
     }
     names = [name for name in accepted if name != "ranks"]
