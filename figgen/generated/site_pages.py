@@ -14,6 +14,7 @@ from figgen.generated.formula_coverage import coverage_page
 from figgen.generated.formulas import Known, formula_pages, frozen_points
 from figgen.generated.glossary import glossary_page, notation_page
 from figgen.generated.presets import preset_pages
+from figgen.generated.search_page import PATH, search_page
 from figgen.generated.uses import pages_of_formulas
 
 _H1 = re.compile(r"^# (.+?)\s*$", re.M)
@@ -40,6 +41,13 @@ def site_pages(docs: Path | None, terms: Mapping[str, Mapping[str, Any]]) -> dic
     planned = planned_figures(docs / "appendix" / "figures.toml") if docs else ()
     if planned:
         pages["appendix/coverage.md"] = figure_coverage_page(planned, titles)
+    everything = written | pages
+    names = {
+        path: found[1]
+        for path, source in everything.items()
+        if path != "LICENSE.md" and (found := _H1.search(source))
+    }
+    pages[PATH] = search_page(names, terms)
     return pages
 
 

@@ -1,77 +1,187 @@
-"""The search of the site finds identifiers, words, symbols and names of formulas."""
+"""The search of the site: what is asked, what is found, what that costs."""
 
 from __future__ import annotations
 
+import gzip
+import itertools
 import json
+import re
+import tomllib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlsplit
 
 import pytest
 
-from tests.browser.paths import FORMULAS, PIPELINE, RANKS, RINGS
+from figgen.search.words import stem, words
+from tests.browser.paths import PIPELINE, RANKS, ROOT
 
 if TYPE_CHECKING:
     from playwright.sync_api import BrowserContext, Page
 
-QUERIES = [
-    ("bubble_fraction", PIPELINE),
-    ("bubble_fraction", f"{FORMULAS}pipeline/#bubble_fraction"),
-    ("bubble fraction", PIPELINE),
-    ("bubble fraction", f"{FORMULAS}pipeline/#bubble_fraction"),
-    ("ring all-reduce", RINGS),
-    ("α", RINGS),
-    ("ring_all_reduce_time", f"{FORMULAS}collectives/#ring_all_reduce_time"),
-    ("All reduce bytes sent", f"{FORMULAS}collectives/#all_reduce_bytes_sent"),
-    ("microbatch", PIPELINE),
-]
-
-
-def find(page: Page, query: str) -> None:
-    """Type as a keyboard does; what this one lacks, such as α, would come without a key event."""
-    from playwright.sync_api import expect
-
-    page.locator(".md-search__input").fill("")
-    page.keyboard.press("Shift")
-    expect(page.locator(".md-search-result__item")).to_have_count(0)
-    page.keyboard.type(query)
-    page.keyboard.press("Shift")
+TABLE: dict[str, list[str]] = tomllib.loads(
+    (Path(__file__).parent / "search_queries.toml").read_text(encoding="utf-8")
+)
+FIRST_QUERY_BYTES = 100_000
+FIND = """async ([module, queries]) => {
+  const { find } = await import(module);
+  const found = {};
+  for (const query of queries) {
+    const { results, missing } = await find(query);
+    const all = results.flatMap(({ sections }) => sections);
+    const sections = all.map(({ url, kind }) => `${kind} ${url}`);
+    found[query] = { missing, pages: results.map(({ url }) => url), sections };
+  }
+  return found;
+}"""
+CUT = """async ([module, texts]) => {
+  const { words, stem } = await import(module);
+  return texts.map((text) => [words(text), stem(text)]);
+}"""
 
 
 @pytest.fixture(scope="module")
-def searched(profile: BrowserContext, site: str) -> Iterator[Page]:
+def home(profile: BrowserContext, site: str) -> Iterator[Page]:
     """One page for all queries: each would load the index again."""
     with profile.new_page() as page:
-        page.goto(f"{site}/")
-        page.locator(".md-search__input").click()
+        page.goto(f"{site}/about/accessibility/")
         yield page
 
 
-@pytest.mark.parametrize(("query", "wanted"), QUERIES)
-def test_query_finds_the_page(searched: Page, query: str, wanted: str) -> None:
-    find(searched, query)
-    page, _, section = wanted.partition("#")
-    ending = f"[href$='#{section}']" if section else ""
-    found = searched.locator(f".md-search-result__link[href*='{page}']{ending}")
-    found.first.wait_for(state="attached")
+@pytest.fixture(scope="module")
+def found(home: Page, site: str) -> dict[str, Any]:
+    """What every query of the table finds, in one evaluation."""
+    queries = [query for asked in TABLE.values() for query in asked]
+    module = f"{site}/assets/javascripts/search/find.js"
+    answer: dict[str, Any] = home.evaluate(FIND, [module, [*queries, *KINDS, "qwxzvk"]])
+    return answer
 
 
-def test_shared_search_is_answered_at_once(page: Page, site: str) -> None:
-    """The index is loaded late, but not by a link that already asks for something."""
-    page.goto(f"{site}/?q=bubble+fraction")
-    found = page.locator(f".md-search-result__link[href*='{PIPELINE}']")
-    found.first.wait_for(state="attached")
+def test_sixty_queries_find_their_page_among_the_first_three(found: dict[str, Any]) -> None:
+    asked = [(query, page) for page, queries in TABLE.items() for query in queries]
+    assert len(asked) >= 60
+    missed = {q: found[q]["pages"][:3] for q, page in asked if page not in found[q]["pages"][:3]}
+    assert missed == {}
+    first = sum(found[query]["pages"][0] == page for query, page in asked)
+    assert first >= 0.8 * len(asked)
 
 
-def test_nonsense_finds_nothing(searched: Page) -> None:
-    find(searched, "qwxzvk")
-    searched.get_by_text("No matching documents").wait_for()
-    assert searched.locator(".md-search-result__item").count() == 0
+KINDS = {
+    "bubble_fraction": "formula reference/formulas/pipeline/#bubble_fraction",
+    "ring_all_reduce_time": "formula reference/formulas/collectives/#ring_all_reduce_time",
+    "oversubscription": "section guide/placement/#oversubscription",
+    "nvidia h200": "row reference/hardware/#h200-sxm-141gb",
+    "master weights": "term reference/glossary/#master-weights",
+}
+
+
+def test_formulas_sections_rows_terms_and_figures_are_kinds_of_result(
+    found: dict[str, Any],
+) -> None:
+    assert {q: wanted for q, wanted in KINDS.items() if wanted not in found[q]["sections"]} == {}
+    kinds = {section.split()[0] for answer in found.values() for section in answer["sections"]}
+    assert kinds == {"page", "section", "figure", "formula", "term", "row"}
+
+
+def test_nonsense_finds_nothing_and_says_so(found: dict[str, Any]) -> None:
+    assert found["qwxzvk"] == {"missing": ["qwxzvk"], "pages": [], "sections": []}
+
+
+def test_browser_and_build_cut_words_alike(home: Page, site: str, site_folder: Path) -> None:
+    """All words of the site, and what inflection makes of them."""
+    index = site_folder / "search"
+    known = [w for piece in index.glob("words-*.json") for w in json.loads(piece.read_text())]
+    texts = [line for text in sorted(index.glob("text-*.json"))[:12]
+             for line in json.loads(text.read_text())]  # fmt: skip
+    endings = ("", "s", "es", "ed", "ing", "ation", "ational", "izer", "ise", "ly", "ness", "ity",
+               "fulness", "ement", "ies", "y", "our", "eed", "e", "ll", "ical", "ion")  # fmt: skip
+    made = [w + end for w, end in itertools.product(sorted(known)[::3], endings) if w.isalpha()]
+    asked = [*known, *made, *texts, "AllReduce ZeRO-3 α–β 16,384 NVLink4 B200's ½ ℓ ϑ µs"]
+    module = f"{site}/assets/javascripts/search/words.js"
+    answers = home.evaluate(CUT, [module, asked])
+    differ = [text for text, (cut, stemmed) in zip(asked, answers, strict=True)
+              if cut != list(words(text)) or stemmed != stem(text)]  # fmt: skip
+    assert differ == []
+
+
+def test_nothing_is_loaded_before_somebody_searches_and_little_then(
+    page: Page, site: str, site_folder: Path
+) -> None:
+    asked: list[str] = []
+    page.on("request", lambda request: asked.append(urlsplit(request.url).path))
+    page.goto(f"{site}{PIPELINE}", wait_until="networkidle")
+    assert not any("search" in path for path in asked)
+    asked.clear()
+    page.keyboard.press("/")
+    page.keyboard.type("activation checkpointing")
+    page.locator(".find-text:has(mark)").nth(2).wait_for()
+    page.wait_for_load_state("networkidle")
+    files = {site_folder / path.lstrip("/") for path in asked}
+    assert sum(len(gzip.compress(file.read_bytes(), 9)) for file in files) <= FIRST_QUERY_BYTES
+
+
+def test_search_is_worked_by_keyboard_alone(page: Page, site: str) -> None:
+    page.goto(f"{site}{RANKS}")
+    field = page.locator("dialog.find input")
+    for key in ("s", "f", "/"):
+        page.keyboard.press(key)
+        field.wait_for()
+        page.keyboard.press("Escape")
+        field.wait_for(state="hidden")
+    page.keyboard.press("/")
+    page.keyboard.type("pipeline schedules")
+    links = page.locator("dialog.find .find-list a")
+    links.first.wait_for()
+    page.locator(".find-told", has_text="pipeline schedules").wait_for()
+    page.keyboard.press("ArrowDown")
+    assert page.evaluate("document.activeElement === document.querySelector('.find-list a')")
+    page.keyboard.press("ArrowUp")
+    assert page.evaluate("document.activeElement.name") == "q"
+    page.keyboard.press("Enter")
+    page.wait_for_url(re.compile(f"{PIPELINE}(#.*)?$"))
+    assert not field.is_visible()
+
+
+def test_shared_search_is_answered_on_a_page_of_its_own(page: Page, site: str) -> None:
+    page.goto(f"{site}/search/?q=bubble+fraction")
+    page.locator(f".find-here .find-item a[href*='{PIPELINE}']").first.wait_for()
+    assert page.locator("h2", has_text="Formulas").is_hidden()
+    page.locator(".find-here input").fill("")
+    page.locator("h2", has_text="Formulas").wait_for()
+    assert "q=" not in page.url
+
+
+def test_without_scripts_the_search_is_a_register(unscripted: Page, site: str) -> None:
+    unscripted.goto(f"{site}/")
+    unscripted.locator(".find-open").click()
+    unscripted.wait_for_url(f"{site}/search/")
+    text = unscripted.locator("article").inner_text()
+    assert all(name in text for name in ("Bubble fraction", "oversubscription", "NVIDIA H200"))
+
+
+def test_dialog_is_accessible_in_both_palettes(page: Page, site: str, axe: Any) -> None:
+    for scheme in ("light", "dark"):
+        page.emulate_media(color_scheme=scheme)
+        page.goto(f"{site}{RANKS}")
+        page.keyboard.press("/")
+        page.keyboard.type("tensor parallel")
+        page.locator(".find-text:has(mark)").first.wait_for()
+        assert axe(page, within="dialog.find") == []
 
 
 def test_insides_of_figures_are_not_searched(site_folder: Path) -> None:
     """Cells of data tables would drown the pages that explain them."""
     page = (site_folder / RANKS.strip("/") / "index.html").read_text(encoding="utf-8")
-    index = json.loads((site_folder / "search" / "search_index.json").read_text(encoding="utf-8"))
     assert "GPU of the node" in page
-    assert not any("GPU of the node" in entry["text"] for entry in index["docs"])
+    for texts in (site_folder / "search").glob("text-*.json"):
+        assert "GPU of the node" not in texts.read_text(encoding="utf-8")
+
+
+def test_every_query_of_the_table_leads_to_a_page_that_exists() -> None:
+    assert len({query for queries in TABLE.values() for query in queries}) >= 60
+    sources = {page.rstrip("/") + ".md" for page in TABLE}
+    written = {path.relative_to(ROOT / "docs").as_posix() for path in ROOT.glob("docs/**/*.md")}
+    assert {s for s in sources if s.startswith(("guide/", "tools/", "appendix/"))} <= written | {
+        "appendix/coverage.md"
+    }

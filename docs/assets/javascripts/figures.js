@@ -1,6 +1,6 @@
 // Figures are complete without this script. It opens one in Plotly when a reader asks ("Explore"),
-// follows the palette, steps through traces by buttons and arrow keys, and lets the keyboard reach
-// what scrolls sideways.
+// follows the palette, steps through traces by buttons and arrow keys, lets the keyboard reach what
+// scrolls sideways, and opens the search.
 
 const library = new URL("plotly.min.js", import.meta.url);
 const open = new Map(); // plot element → its figure as published
@@ -156,7 +156,41 @@ function begin() {
   }
   document.querySelectorAll(".fig-scroll:has(.frame)").forEach(stepper);
   const tables = document.querySelectorAll("table.sortable");
+  const here = document.querySelector(".find-here:empty");
+  if (here) search().then(({ settle }) => settle(here));
   if (tables.length) import("./tables.js").then(({ enhance }) => tables.forEach(enhance));
+}
+
+// The search is a page for readers without scripts; others get it over this one, and only then loaded.
+const search = () => import("./search/view.js");
+const writing = (element) => element.isContentEditable || /^(?:input|select|textarea)$/i.test(element.localName);
+
+let early; // what is typed while the search is being loaded
+function openSearch() {
+  early = "";
+  search().then(({ open }) => open(early)).finally(() => { early = undefined; });
+}
+
+addEventListener("click", (event) => {
+  const plain = !(event.metaKey || event.ctrlKey || event.shiftKey || event.altKey || event.button);
+  if (!plain || !event.target.closest?.(".find-open")) return;
+  event.preventDefault();
+  event.stopPropagation(); // the theme would go to the page
+  openSearch();
+}, true);
+addEventListener("keydown", (event) => {
+  const { key } = event;
+  if (event.metaKey || event.ctrlKey || event.altKey || event.isComposing || key.length > 1) return;
+  if (early !== undefined) early += key;
+  else if (!"/fs".includes(key) || writing(event.target) || document.querySelector("dialog[open]")) return;
+  else openSearch();
+  event.preventDefault();
+  event.stopPropagation(); // the theme has keys of its own
+}, true);
+for (const kind of ["pointerover", "focusin"]) {
+  addEventListener(kind, ({ target }) => {
+    if (target.closest?.(".find-open")) search().then(({ begin }) => begin()).catch(() => {});
+  });
 }
 
 // Material replaces the page's content on instant navigation and says so through document$.

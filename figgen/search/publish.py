@@ -1,0 +1,44 @@
+"""Writes the index beside the pages."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import lru_cache
+from html import escape
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from figgen.search.index import FOLDER, Sheet, index, sheet
+from figgen.search.words import synonyms
+
+_read = lru_cache(maxsize=1024)(sheet)
+
+
+class Found(NamedTuple):
+    """A page as the host has it: address, title, HTML of its content, and front matter."""
+
+    url: str
+    title: str
+    html: str
+    meta: Mapping[str, Any] = {}
+
+
+def search_files(pages: Iterable[Found], terms: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+    """The files of the index by their path; `terms` is the glossary.
+
+    A page's front matter may say `also: [other names]`, and its description counts as its text.
+    """
+    sheets: list[Sheet] = []
+    for url, title, html, meta in pages:
+        if not url.startswith(FOLDER):
+            about = f"{html}<h1></h1><p>{escape(str(meta.get('description', '')))}</p>"
+            sheets.append(_read(url, title, about, "; ".join(meta.get("also", ()))))
+    return index(sheets, synonyms(terms))
+
+
+def publish(site: Path, pages: Iterable[Found], terms: Mapping[str, Mapping[str, Any]]) -> None:
+    """Write the index into the folder of a built site."""
+    for path, content in search_files(pages, terms).items():
+        file = site / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(content, encoding="utf-8")

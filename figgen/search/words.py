@@ -1,0 +1,113 @@
+"""Words of a text as the index keeps them; `words.js` cuts the reader's query the same way.
+
+`all-reduce` is all, reduce and allreduce; `bubble_fraction` is bubble, fraction and
+bubblefraction; `ZeRO-3` is zero, 3 and zero3; `NVLink4` is nvlink4 and nvlink; `α` is α and alpha.
+"""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from collections.abc import Iterable, Iterator, Mapping
+from functools import lru_cache
+
+import snowballstemmer
+
+_CHAIN = re.compile(r"[^\W_]+(?:[._'’–+/,-][^\W_]+)*")
+_NUMBER = re.compile(r"\d[\d.,]*[^\W\d_]{0,3}")
+_CASE = re.compile(r"(?<=[a-z]{2})(?=[A-Z][a-z]{2})")
+_JOINT = re.compile(r"[._'’–+/,-]")
+_NAMED = re.compile(r"([^\W\d_]{3,})\d+")
+_PLAIN = re.compile(r"[a-z]{3,}")
+_BRITISH = re.compile(r"(?<=[a-z]{4})is(?=(?:e|ed|es|ing|ations?|ers?)$)")
+_OUR = re.compile(r"(?<=[a-z]{3})our(?=(?:s|ed|ing|al|ly)?$)")
+
+_STOP = """
+a an and are as at be been but by can do does for from had has have how i if in into is it its many
+may me more most much my no not of on one only or our should so some than that the their them then
+there these they this those to us was we were what when where which while who whose why will with
+would you your
+"""
+STOP = frozenset(_STOP.split())
+"""Words that say nothing about what somebody looks for."""
+
+_stem = snowballstemmer.stemmer("porter").stemWord
+
+
+@lru_cache(maxsize=1 << 16)
+def stem(word: str) -> str:
+    """The word without its inflection (Porter 1980), British spellings like American ones.
+
+    What is no plain word stays as it is.
+    """
+    if not _PLAIN.fullmatch(word):
+        return word
+    return str(_stem(_OUR.sub("or", _BRITISH.sub("iz", word))))
+
+
+def words(text: str) -> Iterator[str]:
+    """Every word of `text`, as stems, compounds also in one piece."""
+    for chain in _CHAIN.findall(unicodedata.normalize("NFKC", text)):
+        yield from _of_chain(chain)
+
+
+@lru_cache(maxsize=1 << 15)
+def _of_chain(chain: str) -> tuple[str, ...]:
+    if _NUMBER.fullmatch(chain):
+        return (chain.replace(",", "").lower(),)
+    pieces = [_CASE.split(part) for part in _JOINT.split(chain)]
+    found = [piece.lower() for part in pieces for piece in part]
+    found += ["".join(part).lower() for part in pieces if len(part) > 1]
+    if len(pieces) > 1 and not re.search(r"[/,.]", chain):
+        found.append(_JOINT.sub("", chain).lower())
+    found += [match[1] for piece in found if (match := _NAMED.fullmatch(piece))]
+    found += [_greek(piece) for piece in found if len(piece) == 1 and piece > "\u036f"]
+    return tuple(stem(piece) for piece in found if piece and piece not in STOP)
+
+
+def _greek(letter: str) -> str:
+    return unicodedata.name(letter, "").rpartition(" ")[2].lower()
+
+
+class Synonyms:
+    """Groups of phrases that mean the same to the field, to be found by each of them.
+
+    `groups` are phrases in lower or any case; a phrase counts wherever it stands as whole words,
+    in the plural too.
+    """
+
+    def __init__(self, groups: Iterable[Iterable[str]]) -> None:
+        self._others: dict[str, tuple[str, ...]] = {}
+        for group in map(tuple, groups):
+            for phrase in group:
+                extra = [w for other in group if other != phrase for w in words(other)]
+                own = set(words(phrase))
+                known = self._others.get(_plain(phrase), ())
+                new = dict.fromkeys([*known, *(w for w in extra if w not in own)])
+                self._others[_plain(phrase)] = tuple(new)
+        longest = sorted(self._others, key=len, reverse=True)
+        spelled = "|".join(re.escape(phrase).replace(r"\ ", r"[\s-]+") for phrase in longest)
+        self._any = re.compile(rf"(?<!\w)({spelled})(?=e?s?(?!\w))" if longest else r"(?!)")
+
+    def of(self, text: str) -> Iterator[str]:
+        """The words by which `text` should be found besides its own, once for each mention."""
+        for match in self._any.finditer(text.lower()):
+            yield from self._others[_plain(match[1])]
+
+
+def _plain(phrase: str) -> str:
+    return re.sub(r"[\s-]+", " ", phrase.lower())
+
+
+def synonyms(terms: Mapping[str, Mapping[str, object]]) -> Synonyms:
+    """The synonyms of a glossary: each term with what stands under its `also` and `never`."""
+    groups = []
+    for term, entry in terms.items():
+        also = [*_texts(entry.get("also")), *_texts(entry.get("never"))]
+        if also:
+            groups.append((term, *also))
+    return Synonyms(groups)
+
+
+def _texts(given: object) -> list[str]:
+    return [str(item) for item in given] if isinstance(given, list) else []
