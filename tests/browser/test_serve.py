@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import re
@@ -38,7 +39,7 @@ def on_serve(server, **_):
         Path("port.new").replace("port")
     server.server_activate = listen_and_tell
 """
-HOOKS = ("garbage", "figures", "head", "repairs", "tell_port")
+HOOKS = ("garbage", "figures", "head", "repairs", "search", "tell_port")
 
 
 def until(condition: Callable[[], bool], otherwise: Callable[[], str]) -> None:
@@ -92,6 +93,14 @@ class Server:
     def read(self, path: str) -> str:
         with urllib.request.urlopen(f"{self.address}{path}", timeout=PATIENCE_S) as answer:
             return str(answer.read().decode())
+
+    def finds(self, word: str) -> bool:
+        """Whether the search has this word by now."""
+        with contextlib.suppress(OSError, ValueError):
+            cuts = json.loads(self.read("/search/head.json"))["cuts"]
+            piece = sum(cut <= word for cut in cuts) - 1
+            return word in json.loads(self.read(f"/search/words-{piece}.json"))
+        return False
 
     def figures(self) -> dict[str, str]:
         """Every figure as it stands in the pages, by `/page/#id`."""
@@ -203,6 +212,16 @@ def test_changed_formula_changes_the_sentences_that_use_it(server: Server) -> No
     assert new_shown["bubble_fraction(stages=4, microbatches=8)"][0] == "25.0%"
     assert server.edit(file, new, old) == set()
     assert server.figures() == html
+
+
+def test_an_edited_sentence_can_be_searched_for(server: Server) -> None:
+    """The index is made after the page is shown, in the background."""
+    page, old = SOURCES[0], "\n\n## "
+    text = (server.folder / "docs" / page).read_text(encoding="utf-8")
+    before, _, rest = text.partition(old)
+    server.edit(f"docs/{page}", text, f"{before}\n\nQuagmire.{old}{rest}")
+    until(lambda: server.finds("quagmir"), lambda: f"not in the index:\n{server.log()}")
+    server.edit(f"docs/{page}", f"{before}\n\nQuagmire.{old}{rest}", text)
 
 
 def test_mistake_is_a_red_box_in_the_open_page_until_it_is_mended(
