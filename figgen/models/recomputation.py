@@ -1,8 +1,8 @@
 """What runs forward twice so that less is kept: modules of a layer, or whole layers.
 
-The modules are those of Megatron-LM's `--recompute-modules` for transformers, and two more:
-`latent_norm`, because DeepSeek-V3 recomputes all of its norms, and `moe_gate`, which Megatron-LM
-does always (its memory-efficient permutation).
+The modules are those of Megatron-LM's `--recompute-modules` for transformers, and two more that
+the flag does not accept (`NOT_MEGATRON`): `latent_norm`, because DeepSeek-V3 recomputes all of its
+norms, and `moe_gate`, which Megatron-LM does always (its memory-efficient permutation).
 Source: Megatron-LM core at d98e8a64, transformer_config.py, transformer_layer.py, recompute.py;
 DeepSeek-V3, arXiv:2412.19437, sections 3.2.3 and 3.3.3.
 """
@@ -30,6 +30,12 @@ MODULES: Mapping[str, str] = MappingProxyType({
     "shared_experts": "shared experts",
 })  # fmt: skip
 """What each module drops after forward and makes again in backward."""
+
+NOT_MEGATRON: Mapping[str, str] = MappingProxyType({
+    "latent_norm": "no flag",
+    "moe_gate": "always done",
+})  # fmt: skip
+"""Of `MODULES`, those that `--recompute-modules` refuses, with what Megatron-LM does instead."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,6 +11,7 @@ from figgen.figures.memory.recomputation import (
     recompute_modules,
     recompute_published,
 )
+from figgen.models.recomputation import MODULES, NOT_MEGATRON
 from figgen.registry import build
 from figgen.renderers.text import render
 
@@ -31,6 +32,18 @@ def test_modules_save_and_repeat_what_the_sizes_of_deepseek_v3_say() -> None:
     whole = up + down + mixture + core
     assert values["mla_up_proj_again"].value == pytest.approx(up / whole)
     assert values["moe_again"].value == pytest.approx(mixture / whole)
+
+
+# Choices of TransformerConfig.recompute_modules in Megatron-LM for transformers (its other three
+# are for hyper-connections and gated delta nets).
+ACCEPTED = {"core_attn", "moe_act", "layernorm", "mla_up_proj", "mlp", "moe", "shared_experts"}
+
+
+def test_the_table_says_which_modules_megatron_refuses() -> None:
+    assert set(MODULES) - set(NOT_MEGATRON) == ACCEPTED
+    said = {row[0]: row[2] for row in recompute_modules().rows}
+    assert {name for name, flag in said.items() if flag == "accepted"} <= ACCEPTED
+    assert (said["latent_norm"], said["moe_gate"]) == ("no flag", "always done")
 
 
 def test_printed_sums_are_met() -> None:

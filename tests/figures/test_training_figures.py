@@ -103,6 +103,16 @@ def test_work_over_bytes_stands_beside_the_ridge_of_the_link() -> None:
     assert [row[5] for row in table.rows] == sorted(row[5] for row in table.rows)
 
 
+@pytest.mark.parametrize("schedule", ["1f1b", "zbv", "dualpipe", "dualpipev"])
+def test_chunks_of_a_setup_are_those_of_the_table_of_schedules(schedule: str) -> None:
+    small = SMALL | {"options": f"schedule={schedule} microbatches=16"}
+    said = {row[0]: str(row[1]) for row in build("setup-summary", small).rows}["schedule"]
+    table = build("schedule-table", {"stages": 4, "microbatches": 16})
+    chunks = {str(row[0]).lower(): row[1] for row in table.rows}[schedule]
+    assert (f", {chunks} chunks" in said) is (chunks > 1)
+    assert ("2 copies of the model" in said) is (schedule == "dualpipe")
+
+
 def test_a_summary_names_what_is_assumed_and_an_explicit_setup_has_nothing_to_name() -> None:
     table = build("setup-summary", {"preset": "bloom-176b"})
     known = {row[0]: row[2] for row in table.rows}

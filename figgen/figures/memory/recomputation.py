@@ -5,7 +5,7 @@ from __future__ import annotations
 from figgen.charts import Bars, Column, Named, Scalar, Table
 from figgen.figures.training.step import fullest_bars
 from figgen.models.activations import layer_bytes, peak_activation_bytes
-from figgen.models.recomputation import MODULES
+from figgen.models.recomputation import MODULES, NOT_MEGATRON
 from figgen.models.stage_layers import StageShare
 from figgen.models.stage_work import stage_work
 from figgen.models.training_setup import TrainingSetup
@@ -36,18 +36,21 @@ def recompute_modules(*, model: str = "deepseek-v3", ep: int = 64) -> Table:
         saved = whole - layer_bytes(setup, experts=experts)
         again = stage_work(setup, one).recomputed / forward
         if saved:
-            rows.append((name, said, saved, saved / whole, again))
+            flag = "granularity full" if name == "full" else NOT_MEGATRON.get(name, "accepted")
+            rows.append((name, said, flag, saved, saved / whole, again))
             values |= {name: Named(saved, "B"), f"{name}_share": Named(saved / whole)}
             values[f"{name}_again"] = Named(again)
-    rows.sort(key=lambda row: float(row[2]))
+    rows.sort(key=lambda row: float(row[3]))
     columns = (
         Column(label="module"),
         Column(label="what is made again"),
+        Column(label="Megatron-LM's flag"),
         Column(label="saved per layer", unit="B", spec="bytes"),
         Column(label="of what it keeps", spec=".1%"),
         Column(label="of its forward again", spec=".1%"),
     )
     values |= {"kept": Named(whole, "B"), "sequence": Named(plain.sequence, "token")}
+    values["own"] = Named(sum(row[0] in NOT_MEGATRON for row in rows))
     return Table(columns=columns, rows=tuple(rows), values=values | {"modules": Named(len(rows))})
 
 

@@ -91,7 +91,11 @@ def search(model: str, nodes: int) -> tuple[int, tuple[Tried, ...]]:
 
 @figure("layout-search")
 def layout_search(*, model: str = "llama-3-70b", nodes: int = 8, most: int = 6) -> Table:
-    """The fastest layouts of a model on some nodes among all that fit, with what each idles."""
+    """The fastest layouts of a model on some nodes among all that fit, with what each idles.
+
+    Idle is the pipeline rank that works longest, as a share of the whole step: less than the
+    bubble_fraction of its schedule, whose wall holds no communication and no longer stage.
+    """
     check_between("nodes", nodes, 1, 512)
     check_between("most", most, 2, 20)
     tried, fitting = search(model, nodes)
@@ -108,7 +112,7 @@ def layout_search(*, model: str = "llama-3-70b", nodes: int = 8, most: int = 6) 
             Column(label="layout"),
             Column(label="step", unit="s", spec="time"),
             Column(label="MFU", spec=".1%"),
-            Column(label="bubble_fraction", spec=".1%"),
+            Column(label="idle, slowest rank", spec=".1%"),
             Column(label="exposed", spec=".1%"),
             Column(label="memory used", spec=".0%"),
         ),

@@ -51,8 +51,12 @@ def settings(found: TrainingStep) -> list[tuple[str, str, str]]:
     """Settings as (the name that says whether it is assumed, label, value)."""
     setup, parallel = found.setup, found.setup.parallel
     axes = ["tp", "cp", "dp", "pp"] + (["ep", "etp", "edp"] if parallel.ep > 1 else [])
-    chunks = setup.placement.stages // parallel.pp
-    schedule = f"{setup.schedule}, {chunks} chunks" if chunks > 1 else setup.schedule
+    placement = setup.placement
+    schedule = setup.schedule
+    if placement.chunks > 1:
+        schedule += f", {placement.chunks} chunks"
+    if placement.pipes > 1:
+        schedule += f", {placement.pipes} copies of the model"
     layout_words = " · ".join(f"{axis.upper()} {getattr(parallel, axis)}" for axis in axes)
     batch = f"{setup.global_batch:,} sequences of {setup.sequence:,} tokens"
     passing = f"{setup.microbatches:,} of {setup.microbatch_size} sequences per replica"
