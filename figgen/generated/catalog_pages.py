@@ -49,7 +49,7 @@ PUBLISHED = figure(
 READING = (
     "Values are written as their source prints them, with the range where sources differ.\n"
     "A number in brackets names the source, in the last column for a row and beside a value that "
-    "has its own; † marks a value that nobody could look up.\n"
+    "has its own; † marks a value that was not checked at the source.\n"
     "What has to be said with a row stands under [notes](#notes).\n"
     "Click a heading to sort, and the # of a row for its address.\n"
 )

@@ -15,7 +15,7 @@ from html import escape
 from figgen.catalog import Value, load
 
 UNVERIFIED = "memory"
-"""The confidence of a value that nobody could look up."""
+"""The confidence of a value that was not checked at the source that it names."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,5 +156,5 @@ def _inner(cell: Cell, sources: Sources) -> str:
     if cell.link:
         shown = f'<a href="{escape(cell.link, quote=True)}">{shown}</a>'
     if cell.unverified:
-        shown += '<abbr title="not verified">†</abbr>'
+        shown += '<abbr title="not checked at the source">†</abbr>'
     return f"{shown} <small>{sources.cited(cell.source)}</small>" if cell.source else shown

@@ -15,12 +15,13 @@ NICS = {
     "v100-sxm2-32gb": "ib-edr",
     "a100-sxm-40gb": "ib-hdr",
     "a100-sxm-80gb": "ib-hdr",
-    "gb200-nvl72": "ib-xdr",
     "gb300-nvl72": "ib-xdr",
-    "b200-sxm-hgx": "ib-xdr",
     "b300-sxm-hgx": "ib-xdr",
 }
-"""One port for each GPU, by its generation; NDR for all others."""
+"""One port for each GPU, of the kind that systems with it ship; NDR for all others.
+
+B200 and GB200 ship with ConnectX-7 at 400 Gb/s, B300 and GB300 with ConnectX-8 at 800 Gb/s.
+"""
 
 EARLY: dict[str, object] = {"flash_attention": False, "sequence_parallel": False, "zero_stage": 0}
 """Before flash attention, sequence parallelism and Megatron's distributed optimizer."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import ceil
 
 import pytest
 
@@ -33,6 +34,20 @@ REPORTS = {
 @pytest.mark.parametrize(("name", "report"), REPORTS.items())
 def test_month_of_a_model_is_that_of_its_report(name: str, report: str) -> None:
     assert model(name).released == f"20{report[:2]}-{report[2:4]}"
+
+
+def test_gpus_for_a_deadline_are_enough_to_meet_it() -> None:
+    values = training_work().values
+    rate = 0.4 * 989.4e12 * 60 * 86400
+    # Six operations per parameter and token; one GPU fewer would be late.
+    assert values["llama_1_65b_gpus"].value == ceil(6 * 65.3e9 * 1.4e12 / rate) == 268
+    assert values["llama_3_70b_gpus"].value == 3096
+
+
+def test_memory_of_a_b300_grew_9_fold_by_its_package_and_8_by_what_a_program_sees() -> None:
+    values = model_growth().values
+    assert values["memory_growth"].value == pytest.approx(270 / 32)
+    assert values["package_growth"].value == 288 / 32 == 9
 
 
 def test_growth_from_gpt_2_to_palm_is_what_the_counts_say() -> None:
@@ -67,15 +82,18 @@ def test_seven_billion_parameters_take_112_126_140_and_112_gb() -> None:
     assert totals == [112e9, 126e9, 140e9, 112e9]
 
 
-def test_weights_of_gpt_3_fill_five_gpus() -> None:
+def test_weights_and_state_share_the_same_four_fifths_of_a_gpu() -> None:
     values = gpus_to_hold_table().values
-    assert values["gpt_3_175b_weight_gpus"].value == 5
+    weights = {"llama_3_405b": 13, "palm_540b": 17, "gpt_3_175b": 6, "llama_3_70b": 3}
+    assert {name: values[f"{name}_weight_gpus"].value for name in weights} == weights
+    for name, parameters in (("llama_3_405b", 405.9e9), ("palm_540b", 540.4e9)):
+        assert weights[name] == -(-parameters * 2 // 64e9)
     assert values["gpt_3_175b_gpus"].value == -(-174.6e9 * 18 // 64e9)
 
 
-def test_nvlink_is_9_or_12_times_the_network() -> None:
+def test_nvlink_is_9_to_18_times_the_network() -> None:
     values = bandwidth_ladder().values
-    assert [values[f"{name}_ratio"].value for name in ("a100", "h100", "b200")] == [12, 9, 9]
+    assert [values[f"{name}_ratio"].value for name in ("a100", "h100", "b200")] == [12, 9, 18]
 
 
 def test_levels_of_a_machine_count_their_boxes() -> None:

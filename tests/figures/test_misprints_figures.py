@@ -3,10 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from fractions import Fraction
 
 import pytest
 
 from figgen.figures.appendix.misprints import misprint_factors, misprints
+from figgen.formulas.pipeline import (
+    bubble_fraction_at_four_microbatches_per_stage,
+    microbatches_for_efficiency,
+)
 from figgen.renderers.text import render
 
 # Worked out on paper for the errata that the guide started from, not by this package.
@@ -41,3 +46,17 @@ def test_no_claim_is_right_and_the_worst_comes_first() -> None:
 
 def test_misprint_factors_as_text(golden: Callable[[str, str], None]) -> None:
     golden("misprint-factors", render(misprint_factors()))
+
+
+def test_four_microbatches_per_stage_idle_a_ninth_to_a_fifth_and_never_a_sixth_below_five() -> None:
+    def idle(stages: int, microbatches: int) -> Fraction:
+        return Fraction(stages - 1, microbatches + stages - 1)
+
+    for stages in range(2, 65):
+        found = float(bubble_fraction_at_four_microbatches_per_stage(stages))
+        assert found == pytest.approx(float(idle(stages, 4 * stages)))
+        assert Fraction(1, 9) <= idle(stages, 4 * stages) < Fraction(1, 5)
+        assert (idle(stages, 4 * stages) >= Fraction(1, 6)) is (stages >= 5)
+    # The number that the appendix prints leaves a tenth, not less; one more leaves less.
+    assert microbatches_for_efficiency(8, 1, 0.9) == pytest.approx(63)
+    assert idle(8, 63) == Fraction(1, 10) > idle(8, 64)

@@ -25,7 +25,7 @@ PUBLISHED = json.loads((ORACLES / "published_tables.json").read_text("utf-8"))
 ZERO3 = [
     row for row in PUBLISHED["megatron_2104.04473_table2"]["rows"] if row[:2] == ["ZeRO-3", 174.6]
 ]
-PRESETS = ("a100-hdr", "h100-ndr", "h200-ndr", "b200-xdr")
+PRESETS = ("a100-hdr", "h100-ndr", "h200-ndr", "b200-ndr")
 MEASURED = {
     "gpus": [row[2] for row in ZERO3],
     "measured_flops_per_s": [f"{row[3]} TFLOP/s" for row in ZERO3],

@@ -13,6 +13,7 @@ from figgen.charts import Bars, Table
 from figgen.errors import InputError
 from figgen.registry import build
 from figgen.renderers import text
+from figgen.scenarios.assumptions import guesses
 from figgen.scenarios.published import computed_mfu, how_published, published_step_s
 from figgen.scenarios.training import cluster_of, training_step
 
@@ -111,6 +112,22 @@ def test_chunks_of_a_setup_are_those_of_the_table_of_schedules(schedule: str) ->
     chunks = {str(row[0]).lower(): row[1] for row in table.rows}[schedule]
     assert (f", {chunks} chunks" in said) is (chunks > 1)
     assert ("2 copies of the model" in said) is (schedule == "dualpipe")
+
+
+def test_a_run_that_names_no_network_gets_the_ports_that_its_nodes_ship_with() -> None:
+    """DGX A100: HDR; DGX H100, H200, B200 and GB200: ConnectX-7 at 400 Gb/s; B300: ConnectX-8."""
+    shipped = {
+        preset.accelerator.name: preset.nic.name
+        for preset in catalog.PRESETS.values()
+        if isinstance(preset, catalog.HardwarePreset) and preset.nic.name.startswith("ib-")
+    }
+    ports = {"a100": "ib-hdr", "h100": "ib-ndr", "b200": "ib-ndr", "gb200": "ib-ndr",
+             "b300": "ib-xdr"}  # fmt: skip
+    for chip, port in ports.items():
+        assert {nic for name, nic in shipped.items() if name.startswith(f"{chip}-")} == {port}
+    for run in catalog.RUNS.values():
+        if run.accelerator.name in shipped and not run.name.startswith("llama-3"):
+            assert guesses(run)["nic"] == shipped[run.accelerator.name]
 
 
 def test_a_summary_names_what_is_assumed_and_an_explicit_setup_has_nothing_to_name() -> None:

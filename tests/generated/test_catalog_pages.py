@@ -114,3 +114,19 @@ def test_nothing_of_a_value_is_lost_on_the_way_to_the_table() -> None:
         assert chip.hbm_capacity.printed in page
         assert chip.hbm_bandwidth.printed in page
     assert f'data-value="{989.4e12!r}"' in page
+
+
+def test_a_dagger_stands_at_what_was_not_checked_at_its_source_and_says_so() -> None:
+    gpt = catalog.model("gpt-3-175b").published_parameters
+    assert gpt.confidence == "memory"
+    mark = '<abbr title="not checked at the source">†</abbr>'
+    row = re.search(r'<tr id="gpt-3-175b".*?</tr>', PAGES["reference/models.md"])
+    assert row
+    assert mark in row[0]
+    # What was read in the source has no mark.
+    row = re.search(r'<tr id="llama-3-405b".*?</tr>', PAGES["reference/models.md"])
+    assert row
+    assert mark not in row[0]
+    for text in PAGES.values():
+        assert "could look up" not in text
+        assert ("†" in text) is ("not checked at the source" in text)

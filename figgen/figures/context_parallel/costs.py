@@ -57,7 +57,7 @@ def cp_overlap(
 
 @figure("cp-min-tokens")
 def cp_min_tokens(
-    *, presets: tuple[str, ...] = ("a100-hdr", "h100-ndr", "b200-xdr"), dtype: str = "bf16"
+    *, presets: tuple[str, ...] = ("a100-hdr", "h100-ndr", "b200-ndr"), dtype: str = "bf16"
 ) -> Table:
     """Tokens per rank from which attention hides the ring, by accelerator, link and KV heads."""
     rows: list[tuple[Scalar, ...]] = []

@@ -71,7 +71,10 @@ HELD = ("gpt-2-xl", "llama-2-7b", "llama-1-65b", "llama-3-70b", "gpt-3-175b", "l
 def gpus_to_hold_table(
     *, recipe: str = "mcore18", memory: str = "h100-sxm-80gb", usable: float = 0.8
 ) -> Table:
-    """Models with their weights and training state, and the GPUs that hold each."""
+    """Models with their weights and training state, and the GPUs that hold each.
+
+    The same `usable` share of the memory holds either.
+    """
     per_param = named_recipe(recipe).total_bytes
     capacity = accelerator(memory).hbm_bytes
     rows: list[tuple[Scalar, ...]] = []
@@ -79,10 +82,7 @@ def gpus_to_hold_table(
     for name in HELD:
         found = model(name)
         n = found.parameters
-        serve, train = (
-            int(gpus_to_hold(n, each, capacity, share))
-            for each, share in ((2, 1), (per_param, usable))
-        )
+        serve, train = (int(gpus_to_hold(n, each, capacity, usable)) for each in (2, per_param))
         rows.append((found.title, n, 2 * n, serve, per_param * n, train))
         key = identifier(name)
         values |= {
@@ -95,9 +95,9 @@ def gpus_to_hold_table(
             Column(label="model"),
             Column(label="parameters", unit="param", spec="si"),
             Column(label="16-bit weights", unit="B", spec="si"),
-            Column(label="GPUs for the weights alone", spec="d"),
+            Column(label="GPUs for the weights", spec="d"),
             Column(label="training state", unit="B", spec="si"),
-            Column(label=f"GPUs, {usable:.0%} usable", spec="d"),
+            Column(label="GPUs for the state", spec="d"),
         ),
         rows=tuple(rows),
         values=values,
@@ -107,9 +107,9 @@ def gpus_to_hold_table(
 GENERATIONS = {
     "a100-hdr": "A100 with HDR",
     "h100-ndr": "H100 with NDR",
-    "b200-xdr": "B200 with XDR",
+    "b200-ndr": "B200 with NDR",
 }
-PCIE = {"a100-hdr": "pcie4-x16", "h100-ndr": "pcie5-x16", "b200-xdr": "pcie5-x16"}
+PCIE = {"a100-hdr": "pcie4-x16", "h100-ndr": "pcie5-x16", "b200-ndr": "pcie5-x16"}
 
 
 def reach(preset: str) -> dict[str, float]:

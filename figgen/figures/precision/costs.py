@@ -167,7 +167,7 @@ def precision_traffic(
 def precision_layer_time(
     *,
     model: str = "llama-3-70b",
-    preset: str = "b200-xdr",
+    preset: str = "b200-ndr",
     tp: int = 8,
     utilization: float = 0.6,
 ) -> Bars:

@@ -22,7 +22,7 @@ from figgen.models.communication_ratio import tensor_parallel_ccr
 from figgen.plotting.series import line, series_role
 from figgen.registry import figure
 
-PRESETS = ("a100-hdr", "h100-ndr", "h200-ndr", "b200-xdr")
+PRESETS = ("a100-hdr", "h100-ndr", "h200-ndr", "b200-ndr")
 BYTES = 2  # BF16 weights, gradients and activations
 LOWEST_CCR, HIGHEST_CCR = 100.0, 5e5
 LEVELS = ("hbm", "scale_up", "nic", "oversubscribed")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import ceil
+
 from figgen.catalog import accelerator, model
 from figgen.charts import Axis, Column, Curves, Mark, Named, Rule, Scalar, Table
 from figgen.errors import InputError, check_between, check_share
@@ -54,6 +56,7 @@ def model_growth(*, recipe: str = "zero16") -> Curves:
     growth = model(last).parameters / model(first).parameters
     months = round(12 * (_year(last) - _year(first)))
     memory_growth = held[GPUS[-1]] / held[GPUS[0]]
+    package = (accelerator(GPUS[-1]).hbm_package or accelerator(GPUS[-1]).hbm_capacity).value
     return Curves(
         x=Axis(label="year", low=2018.0, high=2026.0, spec=".5g"),
         y=Axis(label="parameters", unit="param", scale="log10", low=1e8, high=1e13),
@@ -73,6 +76,9 @@ def model_growth(*, recipe: str = "zero16") -> Curves:
             "months": Named(months, "month"),
             "doubling_months": Named(float(doubling_time(months, growth)), "month"),
             "memory_growth": Named(memory_growth),
+            "package_growth": Named(package / accelerator(GPUS[0]).hbm_bytes),
+            "last_memory": Named(accelerator(GPUS[-1]).hbm_bytes, "B"),
+            "last_package": Named(package, "B"),
             "first_held": Named(held[GPUS[0]], "param"),
             "last_held": Named(held[GPUS[-1]], "param"),
             "largest": Named(model("kimi-k2").parameters, "param"),
@@ -115,7 +121,7 @@ TRAINED = ("llama-1-65b", "gpt-3-175b", "llama-2-70b", "llama-3-8b", "llama-3-70
 def training_work(
     *, gpu: str = "h100-sxm-80gb", dtype: str = "bf16", utilization: float = 0.4, days: int = 60
 ) -> Table:
-    """Published training runs as work: FLOP, years on one GPU, GPUs for a deadline."""
+    """Published training runs as work: FLOP, years on one GPU, the fewest GPUs for a deadline."""
     check_share("utilization", utilization)
     check_between("days", days, 1, 3650)
     rate = accelerator(gpu).peak_flops_per_s(dtype) * utilization
@@ -129,7 +135,7 @@ def training_work(
             raise InputError(f"model {name!r} has no published number of tokens")
         flops = float(training_flops(found.active_parameters, found.tokens.value))
         years = flops / rate / SECONDS_PER_YEAR
-        gpus = flops / rate / (days * 86400)
+        gpus = ceil(flops / rate / (days * 86400))
         rows.append((found.title, found.parameters, found.tokens.value, flops, years, gpus))
         key = identifier(name)
         values |= {f"{key}_years": Named(years), f"{key}_gpus": Named(gpus, "GPU")}
@@ -140,7 +146,7 @@ def training_work(
             Column(label="tokens", unit="token", spec="si"),
             Column(label="work", unit="FLOP", spec="si"),
             Column(label="years on one GPU", spec=",.0f"),
-            Column(label=f"GPUs for {days} days", spec=",.0f"),
+            Column(label=f"GPUs for {days} days", spec=","),
         ),
         rows=tuple(rows),
         values=values,
