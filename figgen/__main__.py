@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from figgen.commands import (
     OneLineParser,
+    calibrate,
     changes,
     collectives,
     costs,
@@ -26,7 +27,18 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Run one verb; 0 when it worked, 1 when it found faults, 2 with one line for bad input."""
     parser = OneLineParser(prog="figgen", description=__doc__)
     verbs = parser.add_subparsers(required=True, metavar="VERB", parser_class=OneLineParser)
-    for module in (figures, ranks, schedules, collectives, costs, memory, step, prose, changes):
+    for module in (
+        figures,
+        ranks,
+        schedules,
+        collectives,
+        costs,
+        memory,
+        step,
+        calibrate,
+        prose,
+        changes,
+    ):
         module.add(verbs)
     options = parser.parse_args(arguments)
     try:

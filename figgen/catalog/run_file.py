@@ -8,6 +8,7 @@ sequence a microbatch, no CP and EP, one virtual stage, ZeRO as the framework ha
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from math import ceil, isfinite
@@ -62,6 +63,7 @@ class DescribedRun:
     recompute: str
     framework: str
     release: str
+    version: float | None
     layers_per_stage: tuple[int, ...]
     step_time_s: float | None
     peak_memory_bytes: float | None
@@ -133,8 +135,9 @@ def described_run(record: Record) -> DescribedRun:
     sizes = _sizes(record)
     sequence = _whole(record, "seq_length")
     batch = _batch(record, sequence)
-    microbatch = _whole(record, "micro_batch", 1)
     shape = shape_of(record, sequence)
+    zero_stage = _whole(record, "zero_stage", USUAL_ZERO.get(framework, 1), least=0)
+    microbatch = _whole(record, "micro_batch", _usual_microbatch(zero_stage, sizes, batch))
     number_format = format_of(str(record.get("precision") or "bf16"))
     _check_peak(chip, number_format)
     tokens = batch * sequence
@@ -145,15 +148,16 @@ def described_run(record: Record) -> DescribedRun:
         network=network_of(words, chip),
         gpus=sizes["gpus"], tp=sizes["tp"], cp=sizes["cp"], pp=sizes["pp"], ep=sizes["ep"],
         etp=_expert_tp(record, framework, sizes),
-        virtual_stages=_whole(record, "vpp", 1),
+        virtual_stages=_whole(record, "vpp", _usual_chunks(framework, shape, sizes["pp"])),
         microbatch=microbatch,
         global_batch=batch,
         sequence=sequence,
-        zero_stage=_whole(record, "zero_stage", USUAL_ZERO.get(framework, 1), least=0),
+        zero_stage=zero_stage,
         number_format=number_format,
-        recompute=_recompute(record),
+        recompute=_recompute(record) or _usual_recompute(framework, shape),
         framework=framework,
         release=str(record.get("release") or ""),
+        version=version_of(record),
         layers_per_stage=tuple(record.get("layers_per_stage") or ()),
         step_time_s=_measured_s(record, shape, tokens, sizes["gpus"]),
         peak_memory_bytes=_gibibytes(record.get("peak_memory_gib")),
@@ -170,6 +174,42 @@ def framework_of(record: Record) -> str:
         if found is not None:
             return found
     return "megatron-lm"
+
+
+def version_of(record: Record) -> float | None:
+    """Year and month of a release such as 25.09, as a number of years; None if none is named."""
+    for field in ("release", "id", "source"):
+        found = re.search(
+            r"\b(?:v|nemo|ngc|-)?\s*(2[3-9])\.(0[1-9]|1[0-2])\b", _words(record, field)
+        )
+        if found is not None:
+            return int(found[1]) + int(found[2]) / 12
+    return None
+
+
+def _words(record: Record, field: str) -> str:
+    return str(record.get(field) or "").lower().replace("_", " ")
+
+
+def _usual_chunks(framework: str, shape: ModelShape, pp: int) -> int:
+    """Large dense models of NeMo and Megatron-LM run interleaved where nobody says how."""
+    if pp == 1 or shape.experts or framework not in ("nemo", "megascale", "fsdp"):
+        return 1
+    return max(1, min(6, shape.layers // pp))
+
+
+def _usual_microbatch(zero_stage: int, sizes: Mapping[str, int], batch: int) -> int:
+    """One sequence; under ZeRO-3 without a pipeline the batch at once, at most 16 sequences."""
+    if zero_stage < 3 or sizes["pp"] > 1:
+        return 1
+    return max(1, min(16, batch // sizes["dp"]))
+
+
+def _usual_recompute(framework: str, shape: ModelShape) -> str:
+    """torchtitan's configurations repeat whole layers of its large models, parts of small ones."""
+    if framework != "torchtitan":
+        return ""
+    return "full" if shape.hidden >= 8192 else "selective"
 
 
 def _sizes(record: Record) -> dict[str, int]:

@@ -67,7 +67,8 @@ The Blackwell systems of the benchmarks (DGX B200, GB200 and GB300 NVL72) have C
 FORMATS = (
     (r"nvfp4|fp4", "nvfp4"),
     (r"mxfp8", "mxfp8"),
-    (r"(fp8|float8).*(row|cs|current)|fp8-cs", "fp8-current"),
+    (r"(fp8|float8).*row", "fp8-rowwise"),
+    (r"(fp8|float8).*(cs|current)", "fp8-current"),
     (r"fp8|float8", "fp8"),
     (r"bf16", "bf16"),
     (r"fp16|half", "fp16"),
@@ -76,7 +77,7 @@ FORMATS = (
 """A recipe of low precision by what its source prints; its products' type is `DTYPE_OF`."""
 
 DTYPE_OF = {
-    "nvfp4": "fp4", "mxfp8": "fp8", "fp8-current": "fp8", "fp8": "fp8",
+    "nvfp4": "fp4", "mxfp8": "fp8", "fp8-current": "fp8", "fp8-rowwise": "fp8", "fp8": "fp8",
     "bf16": "bf16", "fp16": "fp16", "tf32": "tf32",
 }  # fmt: skip
 
@@ -84,6 +85,7 @@ FRAMEWORKS = (
     (r"nanotron", "nanotron"),
     (r"foundry|composer|mosaic", "llm-foundry"),
     (r"torchtitan", "torchtitan"),
+    (r"deepseek_v3\.pdf|2412\.19437", "deepseek"),
     (r"maxtext", "maxtext"),
     (r"paxml|praxis", "paxml"),
     (r"deepspeed|bloom|mt-nlg|glm", "megatron-deepspeed"),
@@ -92,7 +94,7 @@ FRAMEWORKS = (
     (r"nemo", "nemo"),
     (r"megatron|mcore|narayanan|korthikanti", "megatron-lm"),
     (r"mlperf", "nemo"),
-    (r"fsdp|metaseq|fairscale", "fsdp"),
+    (r"fsdp|metaseq|fairscale|2407\.21783|^llama-3: table", "fsdp"),
 )
 
 

@@ -45,7 +45,7 @@ def add(verbs: Verbs) -> None:
     parser.add_argument("--nic", default="ib-ndr", help="network link of each GPU, of the catalog")
     parser.add_argument("--dtype", default="bf16", help="whose dense peak counts")
     parser.add_argument(
-        "--efficiency", type=float, default=0.5, help="share of the peak that products reach"
+        "--efficiency", type=float, help="share of the peak that products reach; 0.5, or as fitted"
     )
     parser.add_argument(
         "--no-overlap", action="store_true", help="data parallelism waits for computation"
@@ -59,6 +59,8 @@ def _step(options: argparse.Namespace) -> Answer:
         if getattr(options, name) is None:
             option = f"--{name.replace('_', '-')}"
             raise InputError("step", expected=f"{option} (or --run FILE)", got="neither")
+    if options.efficiency is None:
+        options.efficiency = 0.5
     setup = setup_of(options, overlap=not options.no_overlap)
     cluster = cluster_of(options)
     found = step(setup, cluster, compute_efficiency=options.efficiency)

@@ -6,12 +6,12 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from figgen.catalog.predicted import predicted_step
 from figgen.catalog.run_file import DescribedRun, Record, described_run, read_run_file
-from figgen.catalog.run_setup import run_cluster, run_setup
+from figgen.catalog.run_setup import run_setup
 from figgen.commands import Answer
 from figgen.errors import InputError
 from figgen.models.memory import memory
-from figgen.models.step import step
 from figgen.units import format_quantity
 
 
@@ -43,13 +43,14 @@ def _predicted_or_refused(record: Record, compute_efficiency: float | None) -> d
 def predicted(record: Record, compute_efficiency: float | None) -> dict[str, object]:
     """Time and memory of one run's step. Raises InputError for a run that cannot be laid out."""
     run = described_run(record)
-    setup, cluster = run_setup(run), run_cluster(run)
-    share = 0.5 if compute_efficiency is None else compute_efficiency
-    found = step(setup, cluster, compute_efficiency=share)
+    setup = run_setup(run)
+    found = predicted_step(run, compute_efficiency)
     held = memory(setup, capacity_bytes=run.accelerator.hbm_bytes)
     return {
         "id": run.name,
         "step_time_s": found.step_time_s,
+        "step_time_interval_s": [found.low_s, found.high_s],
+        "interval_of": found.residuals.name,
         "tokens_per_s_per_gpu": found.tokens_per_s_per_gpu,
         "model_flops_utilisation": found.model_flops_utilisation,
         "memory_bytes": held.fullest.total_bytes,
@@ -68,9 +69,12 @@ def _measured(run: DescribedRun, predicted_s: float) -> dict[str, object]:
 def _line(row: Mapping[str, Any]) -> str:
     if "step_time_s" not in row:
         return f"{row['id']}: {row['error']}"
-    time = format_quantity(row["step_time_s"], "s", "time")
+    time, low, high = (
+        format_quantity(seconds, "s", "time")
+        for seconds in (row["step_time_s"], *row["step_time_interval_s"])
+    )
     held = format_quantity(row["memory_bytes"], "B", "bytes")
     fits = "fits" if row["fits"] else "does not fit"
     rate = f"{row['tokens_per_s_per_gpu']:,.0f} tokens/s per GPU"
     said = f", measured {row['difference']:+.1%}" if "difference" in row else ""
-    return f"{row['id']}: {time}{said}, {rate}, {held} ({fits})"
+    return f"{row['id']}: {time} ({low} to {high}){said}, {rate}, {held} ({fits})"

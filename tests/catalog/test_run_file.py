@@ -57,7 +57,7 @@ def test_chips_formats_and_networks_are_known_by_what_tables_write() -> None:
     assert efa.name == "efa-v2-p5"
     said = ("FP8", "float8 rowwise", "FP8-CS", "MXFP8", "NVFP4 (config inferred)", "amp_bf16")
     assert [format_of(word) for word in said] == [
-        "fp8", "fp8-current", "fp8-current", "mxfp8", "nvfp4", "bf16",
+        "fp8", "fp8-rowwise", "fp8-current", "mxfp8", "nvfp4", "bf16",
     ]  # fmt: skip
 
 

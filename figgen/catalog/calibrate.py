@@ -1,0 +1,113 @@
+"""The fit of `rates.toml` on the calibration runs, and its predictions for all."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from figgen.catalog.measured_runs import measured_runs, run_sides, shown_runs
+from figgen.catalog.predicted import UNKNOWN, Residuals, class_of
+from figgen.catalog.rates import Constant, constants, terms_of
+from figgen.catalog.run_file import DescribedRun
+from figgen.catalog.run_job import run_job
+from figgen.catalog.run_split import CALIBRATION, TEST
+from figgen.models.attained import Attained
+from figgen.models.calibration import fitted
+from figgen.models.job import stacked
+from figgen.models.timed_step import timed_step
+
+Floats = NDArray[np.float64]
+
+SWEEP_WEIGHT = 0.5
+"""Weight of a run of the one big sweep, so that it does not outvote everyone else."""
+
+
+FEWEST = 8
+"""Test runs that a class must have for its interval to come from them alone."""
+
+
+LEAST = 0.03
+"""No class is known better than this: repeats of one run differ by as much."""
+
+
+class Predictor:
+    """Step times of many runs as a function of the logarithms of chosen constants."""
+
+    def __init__(self, runs: Sequence[DescribedRun], free: Sequence[Constant]) -> None:
+        self.job = stacked([run_job(run) for run in runs])
+        known = constants()
+        places = {constant.name: place for place, constant in enumerate(free)}
+        terms = [terms_of(run) for run in runs]
+        self.bases: dict[str, Floats] = {}
+        self.powers: dict[str, Floats] = {}
+        for field in fields(Attained):
+            base, powers = np.zeros(len(runs)), np.zeros((len(runs), len(free)))
+            for row, term in enumerate(terms):
+                base[row], names = term[field.name]
+                for name in names:
+                    if name in places:
+                        powers[row, places[name]] += 1
+                    else:
+                        base[row] *= known[name].value
+            self.bases[field.name], self.powers[field.name] = base, powers
+
+    def __call__(self, logarithms: Floats) -> Floats:
+        """Seconds of every run."""
+        found = {
+            name: base * np.exp(self.powers[name] @ logarithms) for name, base in self.bases.items()
+        }
+        return np.asarray(timed_step(self.job, Attained(**found)).total_s)
+
+
+def calibrated() -> dict[str, float]:
+    """The fitted value of every constant, by name."""
+    sides = run_sides()
+    runs = [
+        run
+        for run in (*measured_runs(), *shown_runs())
+        if sides[run.name] == CALIBRATION and not run.suspect and run.step_time_s is not None
+    ]
+    free = [constant for constant in constants().values() if constant.spread > 0]
+    start = np.log([constant.start for constant in free])
+    measured = np.array([run.step_time_s for run in runs], dtype=float)
+    weights = np.array([SWEEP_WEIGHT if run.framework == "nanotron" else 1.0 for run in runs])
+    spread = np.array([constant.spread for constant in free])
+    point = fitted(Predictor(runs, free), measured, weights, start, spread)
+    found = {constant.name: constant.start for constant in constants().values()}
+    return found | {
+        constant.name: float(f"{value:.4g}")
+        for constant, value in zip(free, np.exp(point), strict=True)
+    }
+
+
+def class_residuals() -> list[Residuals]:
+    """The errors of every class of runs, by the constants of the catalog."""
+    sides = run_sides()
+    runs = [
+        run
+        for run in (*measured_runs(), *shown_runs())
+        if not run.suspect and run.step_time_s is not None
+    ]
+    seconds = Predictor(runs, ())(np.zeros(0))
+    by_class: dict[str, list[tuple[float, bool]]] = {}
+    for run, predicted_s in zip(runs, seconds, strict=True):
+        ratio = float(run.step_time_s or 0) / float(predicted_s)
+        by_class.setdefault(class_of(run), []).append((ratio, sides[run.name] == TEST))
+    found = []
+    for name, ratios in sorted(by_class.items()):
+        tested = [ratio for ratio, is_test in ratios if is_test]
+        enough = len(tested) >= FEWEST
+        found.append(_residuals(name, tested if enough else [r for r, _ in ratios], enough))
+    every = [ratio for ratios in by_class.values() for ratio, is_test in ratios if is_test]
+    wide = _residuals(UNKNOWN, every, True)
+    return [*found, replace(wide, low=0.7, high=1.5)]
+
+
+def _residuals(name: str, ratios: Sequence[float], tested: bool) -> Residuals:
+    low, high = np.quantile(ratios, (0.1, 0.9))
+    low, high = min(float(low), 1 - LEAST), max(float(high), 1 + LEAST)
+    error = float(np.mean(np.abs(1 / np.array(ratios) - 1)))
+    return Residuals(name, len(ratios), tested, round(low, 3), round(high, 3), round(error, 4))

@@ -1,0 +1,100 @@
+"""More than a thousand measured runs, as their sources print them, and which of them calibrate."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from typing import Any
+
+from figgen.catalog import load
+from figgen.catalog.run_file import DescribedRun, described_run
+from figgen.catalog.run_split import sides
+from figgen.catalog.runs import Run
+from figgen.errors import InputError
+from figgen.models.compute import training_flops_per_token
+
+FILE = "runs-measured.json"
+
+
+@cache
+def measured_records() -> tuple[dict[str, Any], ...]:
+    """The records of the file in the fields of `figgen.catalog.run_file`."""
+    held = json.loads(load.content(FILE))
+    records = []
+    for row in held["rows"]:
+        record = dict(zip(held["columns"], row, strict=True))
+        for key, words in held["texts"].items():
+            if record[key] is not None:
+                record[key] = words[record[key]]
+        record["shape"] = held["shapes"].get(record["shape"])
+        records.append({key: value for key, value in record.items() if value is not None})
+    return tuple(records)
+
+
+@cache
+def measured_runs() -> tuple[DescribedRun, ...]:
+    """Every measured run of the file."""
+    return tuple(described_run(record) for record in measured_records())
+
+
+@cache
+def shown_runs() -> tuple[DescribedRun, ...]:
+    """The catalog's runs that say enough to be predicted and what they took."""
+    found = []
+    for run in load.runs().values():
+        try:
+            described = described_run(record_of(run))
+        except InputError:
+            continue
+        if described.step_time_s is not None:
+            found.append(described)
+    return tuple(found)
+
+
+@cache
+def run_sides() -> dict[str, str]:
+    """ "calibration" or "test" for every run by name."""
+    return sides(measured_runs(), shown_runs())
+
+
+def record_of(run: Run) -> dict[str, Any]:
+    """A run of the catalog as a record of a run file."""
+    memory = run.peak_memory
+    return {
+        "id": run.name,
+        "hardware": run.accelerator.name,
+        "num_accelerators": run.gpus,
+        "tp": run.tp, "cp": run.cp, "pp": run.pp, "ep": run.ep,
+        "vpp": run.virtual_stages if run.virtual_stages > 1 else None,
+        "micro_batch": run.microbatch,
+        "global_batch_sequences": run.global_batch,
+        "seq_length": run.sequence,
+        "zero_stage": run.zero_stage,
+        "precision": run.precision,
+        "recompute": run.recompute or None,
+        "model_shape_ref": run.model.name,
+        "step_time_s": step_time_s(run),
+        "peak_memory_gib": memory.value / 2**30 if memory else None,
+        "source": run.source,
+        "source_group": "catalog",
+    }  # fmt: skip
+
+
+def step_time_s(run: Run) -> float | None:
+    """What a run's step took: as printed, or from its throughput, FLOP rate or utilisation."""
+    tokens = run.tokens_per_step
+    if tokens is None or not run.gpus:
+        return None
+    rate = run.tokens_per_s_per_gpu
+    if rate is None and run.flops_rate is not None:
+        hardware = run.flops_kind == "hardware"
+        counted = "causal" if run.attention == "causal" else "6nd+attention"
+        if hardware:
+            counted = "hfu-full" if run.recompute == "full" else "hfu-selective"
+        per_token = training_flops_per_token(run.model.shape, counted, sequence=run.sequence)
+        rate = run.flops_rate.value / per_token
+    if rate is None and run.mfu is not None:
+        counted = "causal" if run.attention == "causal" else "6nd+attention"
+        per_token = training_flops_per_token(run.model.shape, counted, sequence=run.sequence)
+        rate = run.mfu.value * run.peak_flops_per_s / per_token
+    return None if not rate else tokens / (rate * run.gpus)

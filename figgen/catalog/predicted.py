@@ -1,0 +1,100 @@
+"""A run's step time as predicted, with the interval in which runs of its class were measured."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+
+from figgen.catalog import load
+from figgen.catalog.rates import attained, generation_of
+from figgen.catalog.run_file import DescribedRun
+from figgen.catalog.run_job import run_job
+from figgen.errors import check_share
+from figgen.models.compute import utilisation_of_step
+from figgen.models.timed_step import StepSeconds, timed_step
+
+OWN_CLASS = ("nanotron", "llm-foundry", "torchtitan")
+"""Frameworks whose runs err in a way of their own."""
+
+UNKNOWN = "unmeasured hardware"
+
+
+@dataclass(frozen=True, slots=True)
+class Residuals:
+    """How runs of a class were measured over predicted: eight of ten between `low` and `high`.
+
+    `runs` of them are test runs, or all where fewer than eight are.
+    """
+
+    name: str
+    runs: int
+    tested: bool
+    low: float
+    high: float
+    mean_absolute: float
+
+
+@dataclass(frozen=True, slots=True)
+class PredictedStep:
+    """Seconds of a step with their interval, and the parts of which they are made."""
+
+    parts: StepSeconds
+    step_time_s: float
+    low_s: float
+    high_s: float
+    residuals: Residuals
+    tokens_per_s_per_gpu: float
+    model_flops_utilisation: float
+
+
+@cache
+def residuals() -> Mapping[str, Residuals]:
+    """The errors of each class, as `figgen calibrate` wrote them."""
+    held = tomllib.loads(load.content("residuals.toml"))
+    return {name: Residuals(name=name, **entry) for name, entry in held.items()}
+
+
+def class_of(run: DescribedRun) -> str:
+    """The class whose residuals tell how far off a prediction may be."""
+    if run.framework in OWN_CLASS:
+        return run.framework
+    if run.shape.experts is not None:
+        return "mixtures of experts"
+    generation = generation_of(run.accelerator)
+    return f"dense on {generation}" if generation not in ("other", "volta") else UNKNOWN
+
+
+def predicted_step(run: DescribedRun, compute_efficiency: float | None = None) -> PredictedStep:
+    """Predict a run; with `compute_efficiency` all its products reach that share of the peak.
+
+    Raises InputError for an efficiency outside 0 … 1.
+    """
+    rates = attained(run)
+    if compute_efficiency is not None:
+        check_share("compute_efficiency", compute_efficiency)
+        rate = run.accelerator.peak_flops_per_s(run.dtype) * compute_efficiency
+        rates = replace(
+            rates, product_flops_per_s=rate, plain_flops_per_s=rate, expert_flops_per_s=rate
+        )
+    parts = timed_step(run_job(run), rates)
+    seconds = float(parts.total_s)
+    known = residuals()[class_of(run)]
+    tokens = run.global_batch * run.sequence
+    return PredictedStep(
+        parts=parts,
+        step_time_s=seconds,
+        low_s=seconds * known.low,
+        high_s=seconds * known.high,
+        residuals=known,
+        tokens_per_s_per_gpu=tokens / seconds / run.gpus,
+        model_flops_utilisation=utilisation_of_step(
+            run.shape,
+            step_time_s=seconds,
+            tokens_per_step=tokens,
+            gpus=run.gpus,
+            peak_flops_per_s=run.accelerator.peak_flops_per_s(run.dtype),
+            sequence=run.sequence,
+        ),
+    )

@@ -1,0 +1,67 @@
+"""A described run as the job whose time is predicted, with the stages that its framework cuts."""
+
+from __future__ import annotations
+
+from figgen.catalog.run_file import DescribedRun
+from figgen.models.job import Job, shape_numbers
+from figgen.models.stage_layers import layers_of_stages
+from figgen.models.transformer import attention_weights, ffn_weights
+
+REPEATED = {"full": (1.0, 0.0), "selective": (0.0, 1.0)}
+
+
+def run_job(run: DescribedRun) -> Job:
+    """The job of a run."""
+    fullest, with_head = stages_of(run)
+    early = run.dtype == "fp16" or run.framework == "megatron-deepspeed"
+    usual = "selective" if early else "none"
+    layer, core = REPEATED.get(run.recompute or usual, (0.0, 0.0))
+    parts = run.gpus // run.pp
+    ep = min(run.ep, parts)
+    etp = run.etp if run.etp is not None else (run.tp if ep > 1 else 1)
+    return Job(
+        **shape_numbers(run.shape),
+        tp=run.tp, cp=run.cp, pp=run.pp, ep=ep, etp=etp if ep > 1 or run.etp else 1,
+        gpus=run.gpus, gpus_per_node=run.gpus_per_node,
+        chunks=run.virtual_stages if run.pp > 1 else 1,
+        fullest_layers=fullest, head_layers=with_head,
+        microbatch=run.microbatch,
+        microbatches=run.global_batch / (run.dp * run.microbatch),
+        sequence=run.sequence,
+        zero_stage=run.zero_stage,
+        repeats_layer=layer, repeats_core=core,
+        quantized=float(run.dtype in ("fp8", "fp4")),
+        per_microbatch=float(run.zero_stage == 3 and run.pp == 1),
+        per_tensor=float(run.framework == "nanotron"),
+    )  # fmt: skip
+
+
+def stages_of(run: DescribedRun) -> tuple[int, float]:
+    """Most layers of a rank without the head, and the layers beside the head."""
+    if run.layers_per_stage:
+        held = [sum(run.layers_per_stage[rank :: run.pp]) for rank in range(run.pp)]
+        return max(held), held[-1]
+    if run.framework == "nanotron":
+        return by_cost(run)
+    spread = layers_of_stages(run.shape.layers, run.pp * (run.virtual_stages if run.pp > 1 else 1))
+    held = [sum(spread[rank :: run.pp]) for rank in range(run.pp)]
+    return max(held), run.shape.layers / run.pp
+
+
+def by_cost(run: DescribedRun) -> tuple[int, int]:
+    """Stages as nanotron cuts them: blocks in order, a new stage where the cost passes its share.
+
+    Source: huggingface/nanotron, src/nanotron/models/base.py, build_model.
+    """
+    shape, pp = run.shape, run.pp
+    layer = attention_weights(shape) + ffn_weights(shape, shape.ffn_hidden)
+    head = shape.vocab * shape.hidden
+    total = layer * shape.layers + head
+    stage = spent = 0
+    held = [0] * pp
+    for cost in [*[layer] * shape.layers, head]:
+        spent += cost
+        while stage < pp - 1 and spent > total * (stage + 1) / pp * (1 + 1e-12):
+            stage += 1
+        held[stage] += cost == layer
+    return max([0, *(held[:stage] + held[stage + 1 :])]), held[stage]

@@ -1,0 +1,82 @@
+"""calibrate: fit the constants of the model of time on the calibration runs."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from math import log
+from typing import TYPE_CHECKING
+
+from figgen.catalog.calibrate import calibrated, class_residuals
+from figgen.catalog.load import FOLDER, content
+from figgen.catalog.rates import constants
+from figgen.commands import Answer, add_verb
+from figgen.commands.training import aligned
+
+if TYPE_CHECKING:
+    from figgen.commands import Verbs
+
+ENTRY = re.compile(r"^([\w.-]+) = \{ value = [^,]+,", re.MULTILINE)
+
+
+def add(verbs: Verbs) -> None:
+    """Register the verb of this module."""
+    parser = add_verb(
+        verbs,
+        "calibrate",
+        _calibrate,
+        "fit the constants of the model of time on the calibration runs",
+        "--json",
+    )
+    parser.add_argument("--write", action="store_true", help="into rates.toml and residuals.toml")
+
+
+def _calibrate(options: argparse.Namespace) -> Answer:
+    found, known = calibrated(), constants()
+    if options.write:
+        (FOLDER / "rates.toml").write_text(rewritten(content("rates.toml"), found))
+        constants.cache_clear()
+        (FOLDER / "residuals.toml").write_text(residual_text())
+    head = ["constant", "fitted", "before", "guess", "moved by"]
+    rows = [head] + [
+        [
+            name,
+            f"{value:.4g}",
+            f"{known[name].value:.4g}",
+            f"{known[name].start:.4g}",
+            f"{log(value / known[name].start) / known[name].spread:+.1f} spreads",
+        ]
+        for name, value in found.items()
+        if known[name].spread
+    ]
+    return Answer(found, "\n".join(aligned(rows, left=1)))
+
+
+def rewritten(text: str, values: dict[str, float]) -> str:
+    """`rates.toml` with other values."""
+    parts = re.split(r"^\[(\w+)\]$", text, flags=re.MULTILINE)
+    lines = [parts[0]]
+    for group, body in zip(parts[1::2], parts[2::2], strict=True):
+        filled = ENTRY.sub(
+            lambda at, group=group: f"{at[1]} = {{ value = {values[f'{group}.{at[1]}']:.4g},", body
+        )
+        lines.append(f"[{group}]{filled}")
+    return "".join(lines)
+
+
+def residual_text() -> str:
+    """`residuals.toml` by the constants of the catalog."""
+    lines = [
+        "# Measured over predicted step times by class: eight of ten runs between low and high.",
+        "# Of test runs where `tested`, else of all. From `python -m figgen calibrate --write`.",
+    ]
+    for entry in class_residuals():
+        lines += [
+            f'\n["{entry.name}"]',
+            f"runs = {entry.runs}",
+            f"tested = {str(entry.tested).lower()}",
+            f"low = {entry.low}",
+            f"high = {entry.high}",
+            f"mean_absolute = {entry.mean_absolute}",
+        ]
+    return "\n".join(lines) + "\n"

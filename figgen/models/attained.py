@@ -1,0 +1,68 @@
+"""What kernels, links and a framework attain on a chip: the constants of the model of time.
+
+A peak is a promise; these are what published runs kept of it. Where they come from, and on which
+runs they were fitted, is in `figgen/catalog/rates.toml`. Every field may be an array, one entry a
+job, so that many jobs are timed at once.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from figgen.formulas.ops import Number
+
+
+@dataclass(frozen=True, slots=True)
+class Attained:
+    """Rates, shares and times of one kind of software on one kind of chip.
+
+    Rates: `product_flops_per_s` of products in the job's format, `plain_flops_per_s` of those kept
+    in 16 bits (the head), `expert_flops_per_s` of grouped products, `attention_flops_per_s` of the
+    attention core forward, `memory_bytes_per_s` of everything that reads and writes; bandwidths
+    are of one GPU and one direction.
+
+    Work: `elementwise`, `cast` and `permutation` multiply the least number of bytes that norms and
+    activations, changes of format, and the sorting of tokens move; `loss_bytes` per logit,
+    `accumulate_bytes` per weight and microbatch, `optimizer` over the least bytes of an update.
+
+    Host: the least seconds that the host takes to launch forward and backward of a layer
+    (`host_layer_s`), of a layer with experts, of a layer whose collectives leave the node or wait
+    for messages of a pipeline (per tensor-parallel rank), of a message between stages.
+
+    Shares: what is not hidden of the messages of tensor, context, expert and pipeline parallelism
+    and of gradients; `straggling` is what a step grows by for every doubling beyond a node.
+    `once_per_node` is 1 where a token goes to a node once, however many of its experts are there.
+    """
+
+    product_flops_per_s: Number
+    plain_flops_per_s: Number
+    expert_flops_per_s: Number
+    attention_flops_per_s: Number
+    memory_bytes_per_s: Number
+    scale_up_bytes_per_s: Number
+    network_bytes_per_s: Number
+    shuffle_bytes_per_s: Number
+    elementwise: Number
+    cast: Number
+    permutation: Number
+    loss_bytes: Number
+    accumulate_bytes: Number
+    optimizer: Number
+    host_layer_s: Number
+    host_expert_layer_s: Number
+    host_crossing_s: Number
+    host_chained_s: Number
+    hop_s: Number
+    near_hop_s: Number
+    step_s: Number
+    scatter_latency_s: Number
+    exposed_tensor: Number
+    exposed_context: Number
+    exposed_experts: Number
+    exposed_within_experts: Number
+    once_per_node: Number
+    exposed_pipeline: Number
+    exposed_data: Number
+    latency_s: Number
+    near_latency_s: Number
+    straggling: Number

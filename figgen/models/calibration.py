@@ -1,0 +1,70 @@
+"""Constants of the model of time from measured steps: robust least squares in logarithms.
+
+Every constant has a first guess and a freedom; what the runs do not decide stays at the guess
+(a normal prior in its logarithm). Errors count by their logarithm and, beyond `TOLERATED`, by
+their size instead of its square, so that a run that went wrong does not bend the constants.
+Solved by Gauss–Newton steps with damping (Levenberg–Marquardt) on finite differences.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.float64]
+
+TOLERATED = 0.08
+STEP = 1e-4
+ROUNDS = 40
+
+
+def fitted(
+    predicted: Callable[[Floats], Floats],
+    measured: Floats,
+    weights: Floats,
+    start: Floats,
+    spread: Floats,
+) -> Floats:
+    """Logarithms of the constants that predict `measured` best.
+
+    `predicted` takes logarithms of constants, `start` and `spread` are of those.
+    """
+    wanted, point, damping = np.log(measured), start.copy(), 1e-2
+
+    def residuals(at: Floats) -> Floats:
+        errors = (np.log(predicted(at)) - wanted) / TOLERATED
+        return np.concatenate([softened(errors) * weights, (at - start) / spread])
+
+    now = residuals(point)
+    for _ in range(ROUNDS):
+        slopes = np.stack(
+            [(residuals(point + STEP * unit) - now) / STEP for unit in np.eye(len(point))], axis=1
+        )
+        normal, slope = slopes.T @ slopes, slopes.T @ now
+        for _ in range(8):
+            change = np.linalg.solve(normal + damping * np.diag(np.diag(normal)), -slope)
+            after = residuals(point + change)
+            if after @ after < now @ now:
+                break
+            damping *= 4
+        else:
+            return point
+        gained = now @ now - after @ after
+        point, now, damping = point + change, after, damping / 3
+        if gained < 1e-6 * (now @ now):
+            break
+    return point
+
+
+def softened(errors: Floats) -> Floats:
+    """Signed roots of the soft absolute loss 2(√(1 + e²) − 1)."""
+    sizes: Floats = np.sqrt(2 * (np.sqrt(1 + errors**2) - 1))
+    return np.copysign(sizes, errors)
+
+
+def spearman(one: Sequence[float], other: Sequence[float]) -> float:
+    """Correlation of the ranks of two lists; ties in the order in which they stand."""
+    ranks = [np.argsort(np.argsort(values)).astype(float) for values in (one, other)]
+    return float(np.corrcoef(ranks[0], ranks[1])[0, 1])

@@ -1,0 +1,123 @@
+"""A training job as the numbers that its time depends on; every field may be an array."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields, replace
+
+import numpy as np
+
+from figgen.errors import InputError
+from figgen.formulas.ops import Number
+from figgen.models.model_shape import FFN_MATRICES, ModelShape
+from figgen.models.transformer import (
+    attention_weights,
+    ffn_weights,
+    parameter_counts,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """Counts and widths of a model, its layout and its batch.
+
+    Widths are of the whole model. `fullest_layers` are those of the stage with most layers among
+    those without the head, `head_layers` those of the stage with it. `microbatches` need not be
+    whole where a batch does not divide. `repeats_layer` and `repeats_core` are 1 where backward
+    computes a whole layer or the attention core again, `quantized` where products are of 8 bits
+    or fewer, `per_microbatch` where weights are gathered for every microbatch, `per_tensor` where
+    shards of gradients and weights are sent tensor by tensor.
+    """
+
+    layers: Number
+    expert_layers: Number
+    hidden: Number
+    vocab: Number
+    attention_weights: Number
+    dense_weights: Number
+    expert_weights: Number
+    experts: Number
+    top_k: Number
+    shared: Number
+    ffn_hidden: Number
+    expert_ffn: Number
+    ffn_matrices: Number
+    attention_width: Number
+    head_dim: Number
+    projected_width: Number
+    key_value_width: Number
+    dense_parameters: Number
+    routed_parameters: Number
+    tp: Number
+    cp: Number
+    pp: Number
+    ep: Number
+    etp: Number
+    gpus: Number
+    gpus_per_node: Number
+    chunks: Number
+    fullest_layers: Number
+    head_layers: Number
+    microbatch: Number
+    microbatches: Number
+    sequence: Number
+    zero_stage: Number
+    repeats_layer: Number
+    repeats_core: Number
+    quantized: Number
+    per_microbatch: Number
+    per_tensor: Number
+
+    @property
+    def dp(self) -> Number:
+        """Replicas of the dense layers."""
+        return self.gpus // (self.tp * self.cp * self.pp)
+
+    @property
+    def tokens(self) -> Number:
+        """Tokens of a microbatch that one context-parallel rank holds."""
+        return self.microbatch * self.sequence / self.cp
+
+
+def shape_numbers(shape: ModelShape) -> dict[str, float]:
+    """The fields of a `Job` that the model alone decides."""
+    counts, experts = parameter_counts(shape), shape.experts
+    if shape.latent is None:
+        projected = (shape.heads + 2 * shape.kv_heads) * shape.head_dim
+        key_value = shape.kv_heads * shape.head_dim
+    else:
+        mla = shape.latent
+        key = mla.nope_head_dim + mla.rope_head_dim
+        projected = shape.heads * (2 * key + mla.value_head_dim)
+        key_value = shape.heads * (key + mla.value_head_dim) // 2
+    return {
+        "layers": shape.layers,
+        "expert_layers": shape.expert_layers,
+        "hidden": shape.hidden,
+        "vocab": shape.vocab,
+        "attention_weights": attention_weights(shape),
+        "dense_weights": ffn_weights(shape, shape.ffn_hidden),
+        "expert_weights": ffn_weights(shape, experts.ffn_hidden) if experts else 0,
+        "experts": experts.count if experts else 1,
+        "top_k": experts.top_k if experts else 0,
+        "shared": experts.shared if experts else 0,
+        "ffn_hidden": shape.ffn_hidden,
+        "expert_ffn": experts.ffn_hidden if experts else 0,
+        "ffn_matrices": FFN_MATRICES[shape.ffn],
+        "attention_width": shape.attention_width,
+        "head_dim": shape.head_dim,
+        "projected_width": projected,
+        "key_value_width": key_value,
+        "dense_parameters": counts.total - counts.routed_experts,
+        "routed_parameters": counts.routed_experts,
+    }
+
+
+def stacked(jobs: list[Job]) -> Job:
+    """Many jobs as one whose fields are arrays. Raises InputError for none."""
+    if not jobs:
+        raise InputError("jobs", expected="at least one", got="none")
+    arrays = {
+        field.name: np.array([getattr(job, field.name) for job in jobs], dtype=float)
+        for field in fields(Job)
+    }
+    return replace(jobs[0], **arrays)

@@ -1,0 +1,72 @@
+"""What the fitted constants reach on runs that did not fit them, and a fit repeated."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from figgen.catalog.calibrate import Predictor, calibrated, class_residuals
+from figgen.catalog.measured_runs import measured_runs, run_sides
+from figgen.catalog.predicted import class_of, predicted_step, residuals
+from figgen.catalog.rates import constants
+from figgen.catalog.run_split import TEST
+from figgen.models.calibration import spearman
+
+RUNS = [run for run in measured_runs() if not run.suspect]
+SIDES = run_sides()
+TESTED = [run for run in RUNS if SIDES[run.name] == TEST]
+SECONDS = Predictor(TESTED, ())(np.zeros(0))
+ERRORS = SECONDS / np.array([run.step_time_s for run in TESTED]) - 1
+
+
+def errors(name: str) -> np.ndarray:
+    """Relative errors of the test runs whose class begins so."""
+    found = [
+        error for run, error in zip(TESTED, ERRORS, strict=True) if class_of(run).startswith(name)
+    ]
+    return np.array(found)
+
+
+@pytest.mark.parametrize(
+    ("name", "mean", "worst"),
+    [("dense", 0.10, 0.25), ("mixtures", 0.20, 0.50), ("llm-foundry", 0.10, 0.30),
+     ("torchtitan", 0.20, 0.40)],
+)  # fmt: skip
+def test_unseen_runs_are_predicted_within(name: str, mean: float, worst: float) -> None:
+    found = np.abs(errors(name))
+    assert len(found) >= 10
+    assert found.mean() <= mean
+    assert found.max() <= worst
+
+
+def test_the_sweep_is_predicted_in_the_middle_and_its_layouts_are_ranked() -> None:
+    assert np.median(np.abs(errors("nanotron"))) <= 0.10
+    groups: dict[object, list[tuple[float, float]]] = {}
+    for run, seconds in zip(TESTED, SECONDS, strict=True):
+        if run.framework == "nanotron":
+            groups.setdefault((run.shape, run.gpus), []).append((seconds, run.step_time_s or 0))
+    ranked = [spearman(*zip(*pairs, strict=True)) for pairs in groups.values() if len(pairs) >= 5]
+    assert len(ranked) >= 20
+    assert np.median(ranked) >= 0.88
+
+
+def test_the_constants_of_the_catalog_are_those_of_the_fit() -> None:
+    known = constants()
+    for name, value in calibrated().items():
+        assert known[name].value == pytest.approx(value, rel=0.01), name
+
+
+def test_the_intervals_of_the_catalog_are_those_of_the_runs() -> None:
+    for entry in class_residuals():
+        known = residuals()[entry.name]
+        assert (known.runs, known.tested) == (entry.runs, entry.tested)
+        assert known.low == pytest.approx(entry.low, abs=0.01)
+        assert known.high == pytest.approx(entry.high, abs=0.01)
+        assert known.low < 1 < known.high
+
+
+def test_an_efficiency_given_by_hand_replaces_what_was_fitted() -> None:
+    run = next(run for run in RUNS if class_of(run) == "dense on hopper")
+    half, whole = predicted_step(run, 0.5), predicted_step(run, 1.0)
+    assert whole.step_time_s < predicted_step(run).step_time_s < half.step_time_s
+    assert half.low_s < half.step_time_s < half.high_s

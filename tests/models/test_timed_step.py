@@ -1,0 +1,138 @@
+"""The model of time against what is not it: counted work, simulated schedules, measured runs."""
+
+from __future__ import annotations
+
+from dataclasses import fields, replace
+
+import numpy as np
+import pytest
+
+from figgen.catalog.measured_runs import measured_runs
+from figgen.catalog.rates import attained
+from figgen.catalog.run_job import by_cost, run_job
+from figgen.catalog.run_setup import run_setup
+from figgen.models.attained import Attained
+from figgen.models.calibration import fitted, spearman
+from figgen.models.job import Job, stacked
+from figgen.models.layer_time import dense_layer, expert_layer, head_s, longer
+from figgen.models.schedules import build
+from figgen.models.simulate import Durations, simulate
+from figgen.models.stage_layers import StageShare
+from figgen.models.stage_work import stage_work
+from figgen.models.timed_step import timed_step
+
+RUNS = {run.name: run for run in measured_runs()}
+DENSE = "dgxc-v24.11.1-gpt3-175b-h100-bf16-g128-b256"
+MIXED = "mbridge-25.11-deepseek-v3-gb200-bf16-g256-b4096-w-o-mtp"
+
+
+@pytest.mark.parametrize("name", [DENSE, MIXED])
+def test_products_are_those_that_the_model_of_work_counts(name: str) -> None:
+    run = RUNS[name]
+    job, rates = run_job(run), attained(run)
+    rates = replace(rates, expert_flops_per_s=rates.product_flops_per_s)
+    expert = float(run.shape.experts is not None)
+    share = StageShare(0, 1, int(expert), embedding=False, head=False)
+    work = stage_work(run_setup(run), share)
+    found = expert_layer(job, rates) if expert else dense_layer(job, rates)
+    # The router is left out here: 256 columns beside thousands.
+    assert found.products_s * rates.product_flops_per_s == pytest.approx(3 * work.weights, rel=5e-3)
+    core = found.attention_s / 3.5 * rates.attention_flops_per_s
+    assert core == pytest.approx(work.core)
+
+
+@pytest.mark.parametrize(
+    ("name", "stages", "microbatches", "chunks"),
+    [("1f1b", 4, 8, 1), ("1f1b", 8, 8, 1), ("interleaved-1f1b", 4, 8, 2),
+     ("interleaved-1f1b", 4, 16, 5)],
+)  # fmt: skip
+def test_equal_stages_take_what_the_simulator_says(
+    name: str, stages: int, microbatches: int, chunks: int
+) -> None:
+    order = build(name, stages=stages, microbatches=microbatches, chunks=chunks)
+    trace = simulate(order, Durations(1.0 / chunks, 1.0 / chunks, 1.0 / chunks))
+    assert trace.makespan == pytest.approx(microbatches * 3 + (stages - 1) / chunks * 3)
+    run = RUNS[DENSE]
+    job = replace(
+        run_job(run), pp=stages, microbatches=microbatches, chunks=chunks, vocab=0,
+        layers=stages * chunks, fullest_layers=chunks, head_layers=chunks, gpus=128,
+    )  # fmt: skip
+    found = timed_step(job, attained(run))
+    per_microbatch = found.dense.total_s * chunks
+    assert found.work_s + found.idle_s == pytest.approx(per_microbatch * trace.makespan / 3)
+
+
+def test_many_jobs_at_once_take_what_each_takes_alone() -> None:
+    runs = [run for run in RUNS.values() if run.step_time_s][::37]
+    jobs, rates = [run_job(run) for run in runs], [attained(run) for run in runs]
+    together = Attained(
+        **{
+            field.name: np.array([getattr(rate, field.name) for rate in rates])
+            for field in fields(Attained)
+        }
+    )
+    alone = [timed_step(job, rate).total_s for job, rate in zip(jobs, rates, strict=True)]
+    assert timed_step(stacked(jobs), together).total_s == pytest.approx(np.array(alone))
+
+
+def test_parts_are_never_negative_and_add_up() -> None:
+    for run in list(RUNS.values())[::29]:
+        found = timed_step(run_job(run), attained(run))
+        parts = [getattr(found, field.name) for field in fields(found)][3:]
+        assert min(parts) >= 0
+        assert found.total_s == pytest.approx(sum(parts))
+        assert found.head_s > 0
+
+
+def test_more_of_anything_takes_longer() -> None:
+    run = RUNS[DENSE]
+    job, rates = run_job(run), attained(run)
+    usual = timed_step(job, rates).total_s
+    for change in ({"sequence": 4096}, {"layers": 120}, {"repeats_layer": 1.0}, {"microbatch": 2}):
+        assert timed_step(replace(job, **change), rates).total_s > usual
+    slower = replace(rates, product_flops_per_s=rates.product_flops_per_s / 2)
+    assert timed_step(job, slower).total_s > usual
+    assert head_s(replace(job, vocab=2 * job.vocab), rates) == 2 * head_s(job, rates)
+
+
+def test_the_longer_of_two_times_is_hardly_longer_than_either() -> None:
+    assert longer(2.0, 1.0) == pytest.approx(2.0, rel=0.003)
+    assert longer(1.0, 1.0) == pytest.approx(2 ** (1 / 6))
+    assert longer(0.0, 0.0) == 0
+
+
+def test_a_layer_without_work_waits_for_the_host() -> None:
+    run = RUNS[DENSE]
+    tiny = replace(run_job(run), microbatch=1e-6)
+    assert dense_layer(tiny, attained(run)).total_s == pytest.approx(1.5e-3, rel=0.2)
+
+
+def test_nanotron_gives_the_head_its_share_of_a_pipeline() -> None:
+    run = next(run for run in RUNS.values() if run.name.startswith("ultrascale-1b") and run.pp == 8)
+    others, beside_head = by_cost(run)
+    assert beside_head < others
+    assert (run.pp - 1) * others + beside_head >= run.shape.layers
+
+
+def test_a_fit_finds_constants_that_made_the_data() -> None:
+    truth, grid = np.log([2.0, 0.5]), np.linspace(1, 9, 40)
+
+    def predicted(at: np.ndarray) -> np.ndarray:
+        return np.asarray(np.exp(at[0]) * grid + np.exp(at[1]))
+
+    measured = predicted(truth)
+    measured[3] *= 10  # a run that went wrong
+    found = fitted(predicted, measured, np.ones(40), np.zeros(2), np.full(2, 3.0))
+    assert np.exp(found) == pytest.approx([2.0, 0.5], rel=0.1)
+
+
+def test_ranks_correlate() -> None:
+    assert spearman([1, 2, 3], [10, 20, 30]) == pytest.approx(1)
+    assert spearman([1, 2, 3], [3, 2, 1]) == pytest.approx(-1)
+
+
+def test_jobs_are_stacked_field_by_field() -> None:
+    run = run_job(RUNS[DENSE])
+    both = stacked([run, replace(run, tp=2)])
+    assert both.tp.tolist() == [4, 2]
+    assert all(len(getattr(both, field.name)) == 2 for field in fields(Job))
