@@ -39,12 +39,20 @@ TOOLS = "tools/"
 
 JOINED = {
     "rank-map": (),
-    "modeler": ("modeler_how", "modeler_compare", "modeler_take", "modeler_files", "fixes"),
+    "modeler": (
+        "modeler_below",
+        "modeler_how",
+        "modeler_compare",
+        "modeler_take",
+        "modeler_files",
+        "fixes",
+    ),
 }
 """Tools whose scripts are published with all that they import, and what of each is loaded later.
 
-One request instead of sixty; what few readers ask for comes when the first one does: worked
-lines, two configurations side by side, what can be taken away, ways out of what does not fit.
+One request instead of sixty; the rest comes when a reader comes near it or asks for it: what lies
+below the first screen, worked lines, two configurations side by side, what can be taken away, ways
+out of what does not fit.
 """
 
 SCRIPTS = "assets/javascripts/tools/"

@@ -9,12 +9,23 @@ if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
 
 PATH = "/tools/modeler/"
+COME_NEAR = """async () => {
+  const [sections, y] = [document.querySelectorAll(".modeler-details section"), scrollY];
+  const drawn = () => sections[5].querySelector(".modeler-body").childElementCount > 0;
+  while (!drawn()) {
+    sections[5].scrollIntoView({ behavior: "instant" });
+    await new Promise(requestAnimationFrame);
+  }
+  scrollTo({ top: y, behavior: "instant" });
+}"""
 QUIET = "() => !document.querySelector('#modeler [aria-busy=true]')"
 
 
 def settled(page: Page) -> None:
-    """Wait until the answer stands and nothing more is being computed."""
+    """Wait until the answer stands, all below it is there, and nothing more is being computed."""
     page.locator("#modeler .modeler-card").first.wait_for()
+    # What is not on the screen waits until a reader comes near it.
+    page.evaluate(COME_NEAR)
     page.wait_for_function(QUIET)
 
 

@@ -61,7 +61,9 @@ async function advised(queries) {
     const tried = [...advice.candidatesOf(now), ...advice.pairsOf(now)].map((one) => ({ ...one, found: run({ ...now.state, ...one.changes }) }));
     const units = advice.unitsOf(now, catalog).flatMap(({ tries, name }) => {
       const changes = tries.find((one) => !run({ ...now.state, ...one }).error);
-      return changes ? [{ name: name(changes), ...advice.bought(now, run({ ...now.state, ...changes })) }] : [];
+      if (!changes) return [];
+      const found = run({ ...now.state, ...changes });
+      return [{ name: name(changes), batch: found.setup.global_batch, ...advice.bought(now, found) }];
     });
     return {
       tips: advice.recommend(now, tried).map(({ text, reasons, gain, fits, same, changes, found }) => ({
@@ -89,7 +91,7 @@ async function worked(queries) {
       ...each(["share"], partsOf(found).map(({ key }) => key)),
       ...each(["row", "waited", "sent", "size", "calls", "buffer"], [...step.communication.keys()]),
       ...each(["transfer", "taking", "waiting"], transfers),
-      ...each(["needed", "ridge", "ccr", "attainable", "load", "bandwidth"], step.levels.map(({ level }) => level)),
+      ...each(["needed", "waits", "ridge", "ccr", "attainable", "load", "bandwidth"], step.levels.map(({ level }) => level)),
       ...each(["memory", "layers", "parameters", "inflight"], ranks),
       ...memory.ranks.flatMap(({ pipeline_rank: rank, bytes }) => Object.keys(bytes).map((part) => `memory:${rank}:${part}`)),
       ...(step.gradient_buckets ? ["buckets", "bestbuckets"] : []), ...(found.setup.shape.latent ? [] : ["keys"]),

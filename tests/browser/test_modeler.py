@@ -109,6 +109,72 @@ def test_every_choice_of_the_schema_stands_in_the_form(open_modeler: Callable[[s
     assert page.locator("[name=recipe]").input_value() == "mcore14"
 
 
+def test_first_screen_names_the_bandwidth_that_is_needed_and_why_idle_time_differs(
+    open_modeler: Callable[[str], Page],
+) -> None:
+    page = open_modeler("")
+    step = printed("figgen step --model llama-3-70b --nodes 12 --gpus-per-node 8 --tp 8 --pp 4 "
+                   "--microbatches 8 --json")  # fmt: skip
+    inside, between = step["levels"]
+    need = [load["needed_bandwidth_bytes_per_s"] / 1e9 for load in (inside, between)]
+    assert card(page, 3) == (
+        f"Links need at least {need[0]:.1f} GB/s inside a node, of 450 GB/s "
+        f"{need[1]:.2f} GB/s between nodes, of 50 GB/s"
+    )
+    assert "26.2%" in card(page, 4)
+    assert "equal stages alone 27.3%" in card(page, 4)
+    # Wide enough is not enough where much of a step waits for the link all the same.
+    rows = section(page, "Links: bandwidth that is needed").get_by_role("row")
+    waiting = rows.filter(has_text="inside a node")
+    assert inside["exposed_s"] / step["step_time_s"] > 0.1
+    expect(waiting).to_contain_text("wide enough")
+    expect(waiting).not_to_contain_text("✓")
+    assert waiting.locator(".modeler-good").count() == 0
+    expect(rows.filter(has_text="between nodes")).to_contain_text("✓ enough")
+
+
+def test_two_configurations_are_told_apart_in_every_section(
+    open_modeler: Callable[[str], Page],
+) -> None:
+    page = open_modeler("?preset=gpt-3-175b&compare=1&b.pp=16&b.microbatches=auto")
+    which = page.locator("#modeler .modeler-of:visible")
+    titles = page.locator("#modeler section:visible h2").all_inner_texts()
+    for name, other in (("A", "B"), ("B", "A")):
+        settled(page)
+        told = which.all_inner_texts()
+        assert len(told) == len(titles) - 1, "all but the one that has both"
+        assert all(text.startswith(f"Configuration {name}") for text in told)
+        page.get_by_role("button", name=f"Show {other} instead").click()
+        page.locator(".modeler-of", has_text=f"Configuration {other}").first.wait_for()
+    page.get_by_role("button", name="Compare two").click()
+    expect(which).to_have_count(0)
+
+
+def test_memory_of_every_rank_is_in_sight_and_alike_ranks_share_a_line(
+    open_modeler: Callable[[str], Page],
+) -> None:
+    page = open_modeler("?preset=deepseek-v3")
+    memory = section(page, "Memory")
+    names = memory.locator("tbody th").all_inner_texts()
+    assert names == ["0", "1", "2–13", "14", "15"]
+    assert memory.locator("svg.modeler-svg text").first.text_content() == "rank 0"
+    cut = "(all) => all.filter((box) => box.scrollWidth > box.clientWidth).map((b) => b.ariaLabel)"
+    for width in (1280, 1366, 1600, 1920):
+        page.set_viewport_size({"width": width, "height": 900})
+        settled(page)
+        tables = page.locator(".modeler-details > section > div > .tool-scroll")
+        assert tables.evaluate_all(cut) == []
+        crossed = memory.locator("svg.modeler-svg").evaluate(
+            """(svg) => {
+              const line = svg.querySelector(".modeler-capacity").getBoundingClientRect();
+              return [...svg.querySelectorAll("text")].map((text) => text.getBoundingClientRect())
+                .filter((box) => box.left < line.right && box.right > line.left
+                  && box.top < line.bottom && box.bottom > line.top).length;
+            }"""
+        )
+        assert crossed == 0, "the line of the capacity strikes no label"
+
+
 def test_every_number_opens_a_line_with_it(open_modeler: Callable[[str], Page]) -> None:
     page = open_modeler("?nodes=4&cp=2&tp=4&pp=2&compare=1&b.pp=4")
     for title in ("Side by side", "What to change", "What one more unit buys", "Memory"):

@@ -148,6 +148,16 @@ def test_keyboard_alone_reaches_and_changes_everything(open_modeler: Callable[[s
     assert page.evaluate("document.activeElement.name") == "zero"
     page.keyboard.press("ArrowDown")
     page.wait_for_function("() => location.search.includes('zero=2')")
+    # A table is one stop, and arrows go from number to number in it.
+    stops = """(boxes) => boxes.map(
+      (box) => box.querySelectorAll("[data-how]:not([tabindex='-1'])").length)"""
+    assert set(page.locator("[data-numbers]:visible").evaluate_all(stops)) == {1}
+    memory = section(page, "Memory").locator("tbody tr")
+    memory.nth(0).locator("[data-how]").first.focus()
+    for key in ("ArrowRight", "ArrowDown", "ArrowDown", "ArrowLeft", "ArrowUp"):
+        page.keyboard.press(key)
+    here = "document.activeElement === document.querySelector('[data-how=\"layers:1\"]')"
+    assert page.evaluate(here)
     page.locator("[data-how=step]").first.focus()
     page.keyboard.press("Enter")
     page.locator("#modeler-how").wait_for()

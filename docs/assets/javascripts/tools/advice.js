@@ -187,7 +187,10 @@ export function unitsOf(now, catalog) {
   const at = resolvedOf(now);
   const rows = [];
   const whole = (key, options) => {
-    const tries = options.filter((value) => value !== at[key]).map((value) => ({ [key]: value }));
+    const laid = LAID.includes(key) && key !== "nodes";
+    const tries = options
+      .filter((value) => value !== at[key])
+      .map((value) => (laid ? kept(at, { [key]: value }) : { [key]: value }));
     if (tries.length)
       rows.push({ label: LABELS[key], tries, name: (changes) => changesText(now.state, changes, at) });
   };

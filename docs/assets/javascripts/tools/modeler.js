@@ -77,23 +77,20 @@ function build(root, signal, catalog) {
     const [problem, microbatches] = bad.batch(String(held), share);
     return problem ? changes : { ...changes, microbatches };
   };
-  const bar = topBar(catalog, {
-    choosePreset,
-    chooseSmall,
-    compare,
-    choose: (index) => {
-      at = index;
-      held = null;
-      bad.clear();
-      render();
-    },
-  });
+  const choose = (index) => {
+    at = index;
+    held = null;
+    bad.clear();
+    render();
+  };
+  const bar = topBar(catalog, { choosePreset, chooseSmall, compare, choose });
   const brief = el("p", { class: "modeler-brief", "aria-hidden": "true" });
   form.form.append(brief);
   const said = el("div", { class: "modeler-messages" });
   const shown = results({
     signal,
     say,
+    choose,
     apply: change,
     evaluate: (state) => evaluate(catalog, state),
     catalog,

@@ -2,7 +2,7 @@
 // most; and two configurations side by side.
 
 import { el } from "./dom.js";
-import { basisOf, bottleneckOf, fullestOf, mfuOf } from "./modeler_model.js";
+import { LEVELS, basisOf, bottleneckOf, fullestOf, mfuOf } from "./modeler_model.js";
 import { bytes, percent, plainNumber, quantity, seconds } from "./quantities.js";
 
 /** A number that opens how it is computed; `of` names the configuration, or a variant of it. */
@@ -13,7 +13,7 @@ export const value = (text, how, of = 0) =>
     text,
   );
 
-/** Four cards; with two configurations each card has both. */
+/** The cards; with two configurations each card has both. */
 export function answer(found) {
   const both = found.length > 1;
   const cards = [
@@ -29,6 +29,7 @@ export function answer(found) {
       (one, of) => [value(percent(mfuOf(one)), "mfu", of), el("small", {}, mfuNote(one, of))],
     ],
     ["Memory of the fullest GPU", memoryAnswer],
+    ["Links need at least", linksAnswer],
     ["Costs most beside computing", costAnswer],
   ];
   return cards.map(([title, of]) =>
@@ -76,6 +77,26 @@ function memoryAnswer(found, of) {
   ];
 }
 
+// The link that is nearest to too slow first: the bandwidth below which it sets the pace.
+function linksAnswer({ step: { levels } }, of) {
+  if (!levels.length) return [el("span", { class: "modeler-word" }, "nothing"), el("small", {}, "no link is used")];
+  const share = ({ needed_bandwidth_bytes_per_s: need, bandwidth_bytes_per_s: have }) => need / have;
+  const sorted = [...levels].sort((one, other) => share(other) - share(one));
+  const need = ({ level, needed_bandwidth_bytes_per_s: bandwidth }) =>
+    value(quantity(bandwidth, "B/s"), `needed:${level}`, of);
+  const words = sorted.map((load, index) => {
+    const slow = share(load) > 1;
+    return el(
+      "small",
+      { class: slow ? "modeler-bad" : null },
+      index ? need(load) : [],
+      `${index ? " " : ""}${slow ? "✕ " : ""}${LEVELS[load.level]}, of `,
+      value(quantity(load.bandwidth_bytes_per_s, "B/s"), `bandwidth:${load.level}`, of),
+    );
+  });
+  return [need(sorted[0]), ...words];
+}
+
 function costAnswer(found, of) {
   const { key, label, seconds: s } = bottleneckOf(found);
   if (key === "compute")
@@ -84,9 +105,11 @@ function costAnswer(found, of) {
       el("small", {}, "computing is ", value(percent(s / found.step.step_time_s), "share:compute", of), " of the step"),
     ];
   const how = key.startsWith("exposed-") ? key.replace("-", ":") : key;
+  // A reader who knows the closed form should not have to wonder.
+  const alone = key === "bubble" ? ["; equal stages alone ", value(percent(found.pipeline.bubble_fraction), "fraction", of)] : [];
   return [
     value(percent(s / found.step.step_time_s), `share:${key}`, of),
-    el("small", {}, `${label}, `, value(seconds(s), how, of)),
+    el("small", {}, `${label}, `, value(seconds(s), how, of), alone),
   ];
 }
 

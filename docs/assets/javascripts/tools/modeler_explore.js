@@ -2,6 +2,7 @@
 
 import { bought, candidatesOf, pairsOf, recommend, unitsOf } from "./advice.js";
 import { sensitivities, tips } from "./modeler_tips.js";
+import { plainNumber } from "./quantities.js";
 
 const SLICE_MS = 8; // of evaluating at a time, so that typing is never held up
 
@@ -56,7 +57,7 @@ function* variants(now, evaluate, catalog) {
       const found = evaluate({ ...now.state, ...changes });
       yield;
       if (found.error) continue;
-      rows.push({ name: name(changes), effect: bought(now, found), found });
+      rows.push({ name: `${name(changes)}${otherBatch(now, found)}`, effect: bought(now, found), found });
       break;
     }
     if (rows.length === before) missing.push(label);
@@ -66,6 +67,11 @@ function* variants(now, evaluate, catalog) {
   const gathers = zero_stage === 3 && dense_shards > 1;
   const other = rings || gathers ? evaluate({ ...now.state, double: !now.setup.double_buffering }) : null;
   return { tried, rows, missing, other: other?.error ? null : other };
+}
+
+// A step of another batch is not a better or worse one of the same work.
+function otherBatch({ setup: { global_batch: before } }, { setup: { global_batch: after } }) {
+  return before === after ? "" : ` (batch ${plainNumber(before)} → ${plainNumber(after)})`;
 }
 
 // Runs a generator in idle time, in slices; a new one takes the place of the one before.

@@ -150,6 +150,16 @@ const HOW = {
       ),
     ];
   },
+  waits: (found, _, level) => {
+    const { exposed_s } = loadOf(found, level);
+    return [
+      plainLine(
+        `What the step waits for of all calls ${LEVELS[level]}, as a share of the step.`,
+        "exposed / step time",
+        `${seconds(exposed_s)} / ${seconds(found.step.step_time_s)} = ${percent(exposed_s / found.step.step_time_s)}`,
+      ),
+    ];
+  },
   attainable: (found, notes, level) => {
     const { ccr, ridge } = loadOf(found, level);
     return ["efficiency_with_overlap", "efficiency_without_overlap"].map((name) =>

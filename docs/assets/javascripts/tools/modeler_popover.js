@@ -22,6 +22,7 @@ export function workedLines(root, foundAt, signal) {
   );
   root.append(box);
   let opened = null;
+  root.addEventListener("keydown", goOn, { signal });
 
   root.addEventListener(
     "click",
@@ -46,6 +47,30 @@ export function workedLines(root, foundAt, signal) {
     },
     { signal },
   );
+}
+
+const ASIDE = { ArrowLeft: -1, ArrowRight: 1 };
+const LINES = { ArrowUp: -1, ArrowDown: 1 };
+
+// Arrows go from number to number in a table or a list, which is one stop of the Tab key.
+function goOn(event) {
+  const number = event.target.closest?.("[data-how]");
+  const box = number?.closest("[data-numbers]");
+  if (!box || !(event.key in ASIDE || event.key in LINES)) return;
+  const all = [...box.querySelectorAll("[data-how]")].filter((one) => one.offsetParent);
+  const next = event.key in ASIDE ? all[all.indexOf(number) + ASIDE[event.key]] : inLine(number, LINES[event.key], all);
+  event.preventDefault();
+  if (!next) return;
+  number.setAttribute("tabindex", "-1");
+  next.setAttribute("tabindex", "0");
+  next.focus();
+}
+
+// The number of the same column in the next line that has one.
+function inLine(number, step, all) {
+  const cell = number.closest("td, th");
+  const line = all.filter((one) => one.closest("td, th")?.cellIndex === cell?.cellIndex);
+  return line[line.indexOf(number) + step];
 }
 
 function paragraphs({ name, symbol, doc, symbols, text, source, link }) {

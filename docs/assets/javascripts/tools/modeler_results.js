@@ -5,20 +5,22 @@ import { answer } from "./modeler_answer.js";
 import { timeSection } from "./modeler_time.js";
 
 let later = null; // what is drawn below the screen, and what is computed when there is time
+const loaded = () => (later ??= import("./modeler_below.js"));
 
 /**
  * Returns { answer, details, at(index), alone(), update(found, at, address) }; `alone` is whether the
  * first of two configurations is shown without the second, which cannot be computed.
  */
-export function results({ signal, say, apply, evaluate, catalog, mapQueryOf }) {
+export function results({ signal, say, apply, choose, evaluate, catalog, mapQueryOf }) {
   const top = el("div", { class: "modeler-answer", role: "group", "aria-label": "Answer" });
   const details = el("div", { class: "modeler-details" });
   const section = (title, ...children) => {
     const body = el("div", { class: "modeler-body" }, children);
     const heading = el("h2", { tabindex: "-1" }, title);
-    const box = el("section", { class: "tool-section" }, heading, body);
+    const which = el("p", { class: "modeler-of", hidden: true });
+    const box = el("section", { class: "tool-section" }, heading, which, body);
     details.append(box);
-    return { box, body, heading };
+    return { box, body, heading, which };
   };
   const side = section("Side by side");
   const time = section("Where the time goes");
@@ -30,6 +32,7 @@ export function results({ signal, say, apply, evaluate, catalog, mapQueryOf }) {
   const units = section("What one more unit buys", waiting());
   const utilisation = section("Utilisation");
   const away = section("Take away");
+  const alike = [change, pipeline, memory, traffic, links, units, utilisation, away];
 
   let [width, shown, last, take, taken, alone] = [0, null, null, null, null, false];
   let extras = {}; // what variants of the configuration add to its sections
@@ -41,24 +44,24 @@ export function results({ signal, say, apply, evaluate, catalog, mapQueryOf }) {
     top.replaceChildren(...answer(all));
     side.box.hidden = all.length < 2;
     if (all.length > 1) import("./modeler_compare.js").then(({ comparison }) => fill(side, comparison(all)));
-    fill(time, timeSection(all, at, width));
+    fill(time, timeSection(all, at, width, choose));
+    for (const { which } of alike) {
+      which.hidden = all.length < 2;
+      which.textContent = `Configuration ${"AB"[at]}`;
+    }
     if (keyOf(all[at], at) !== last) extras = {};
+    if (!near) return;
     details.setAttribute("aria-busy", "true");
     const mine = ++drawing;
     afterPaint(async () => {
-      later ??= Promise.all([
-        import("./modeler_sections.js"),
-        import("./modeler_traffic.js"),
-        import("./modeler_explore.js"),
-      ]);
-      const [sections, traffics, { exploration }] = await later;
-      explore ??= exploration({ signal, apply: applied, evaluate, catalog });
+      const below = await loaded();
+      explore ??= below.exploration({ signal, apply: applied, evaluate, catalog });
       drawRest(mine, [
-        [pipeline, sections.pipelineSection],
-        [memory, sections.memorySection],
-        [traffic, traffics.trafficSection],
-        [links, traffics.linksSection],
-        [utilisation, sections.utilisationSection],
+        [pipeline, below.pipelineSection],
+        [memory, below.memorySection],
+        [traffic, below.trafficSection],
+        [links, below.linksSection],
+        [utilisation, below.utilisationSection],
       ]);
     });
   };
@@ -81,13 +84,13 @@ export function results({ signal, say, apply, evaluate, catalog, mapQueryOf }) {
     last = keyOf(now, at);
     for (const { body } of [change, units]) body.setAttribute("aria-busy", "true");
     explore(now, at, async ({ advice, effects, other, chunked, variants: tried }) => {
-      const [sections, traffics] = await later;
+      const below = await loaded();
       variants = Object.fromEntries(Object.entries(tried).map(([name, one]) => [name, { ...one, before: now }]));
       fill(change, advice);
       fill(units, effects);
       extras = { other, chunked };
-      if (other) fill(links, traffics.linksSection({ ...now, other }, at, width));
-      if (chunked.length) fill(pipeline, sections.pipelineSection({ ...now, chunked }, at, width));
+      if (other) fill(links, below.linksSection({ ...now, other }, at, width));
+      if (chunked.length) fill(pipeline, below.pipelineSection({ ...now, chunked }, at, width));
       for (const { body } of [change, units]) body.removeAttribute("aria-busy");
     });
   };
@@ -104,6 +107,17 @@ export function results({ signal, say, apply, evaluate, catalog, mapQueryOf }) {
     if (shown) draw();
   });
   watcher.observe(details);
+  // What is not on the first screen waits until a reader comes near it, or prints the page.
+  let near = false;
+  const wake = () => {
+    if (near) return;
+    near = true;
+    comer.disconnect();
+    if (shown) draw();
+  };
+  const comer = new IntersectionObserver((seen) => seen.some(({ isIntersecting }) => isIntersecting) && wake());
+  for (const { box } of alike) comer.observe(box);
+  addEventListener("beforeprint", wake, { signal });
   // What can be taken away is loaded when a reader comes near it.
   const reader = new IntersectionObserver(
     async ([{ isIntersecting }]) => {
@@ -117,8 +131,7 @@ export function results({ signal, say, apply, evaluate, catalog, mapQueryOf }) {
     { rootMargin: "400px" },
   );
   signal.addEventListener("abort", () => {
-    watcher.disconnect();
-    reader.disconnect();
+    for (const one of [watcher, comer, reader]) one.disconnect();
   });
 
   return {

@@ -2,7 +2,8 @@
 
 import { el } from "./dom.js";
 import { value } from "./modeler_answer.js";
-import { memoryBars, shownRanks } from "./modeler_more_bars.js";
+import { hatchedSwatch } from "./modeler_hatches.js";
+import { HATCH, alikeRanks, memoryBars, nameOf, shownGroups } from "./modeler_more_bars.js";
 import { PARTS, fullestOf } from "./modeler_model.js";
 import { note, num, swatch, table } from "./modeler_table.js";
 import { kindsOf, lanesOf, timelinePicture } from "./modeler_timeline.js";
@@ -35,6 +36,7 @@ export function pipelineSection(found, at, width) {
         ),
       ],
     ),
+    pipeline.stages > 1 ? whyNot(found, at) : null,
     el(
       "p",
       { class: "modeler-legend" },
@@ -53,6 +55,17 @@ export function pipelineSection(found, at, width) {
     ),
     ...chunksPart(found, at),
   ];
+}
+
+// Why the idle share of the step is not that of its schedule.
+function whyNot({ step }, at) {
+  const waits = Object.values(step.exposed_s).reduce((sum, s) => sum + s, 0);
+  return note(
+    "The schedule alone has equal stages and free messages, and idles as the closed form says. This step counts the idle time of the GPU that works longest, whose stage is the slowest",
+    waits > 0
+      ? [", over a wall time that also holds ", value(seconds(waits), "exposed", at), " of exposed communication."]
+      : ".",
+  );
 }
 
 // The step with other numbers of chunks; `found.chunked` are [chunks, found, its name as a variant].
@@ -102,14 +115,18 @@ function chunksPart({ chunked, ...now }, at) {
 /** Memory of each pipeline rank by part. */
 export function memorySection(found, at, width) {
   const { memory } = found;
-  const ranks = shownRanks(memory.ranks, memory.fullest_rank);
-  const parts = PARTS.filter(([name]) => memory.ranks.some((rank) => rank.bytes[name]));
-  const rows = ranks.map((rank) => {
+  const alike = alikeRanks(memory);
+  const groups = shownGroups(alike, 8);
+  const parts = PARTS.map((part, index) => [...part, index]).filter(([name]) =>
+    memory.ranks.some((rank) => rank.bytes[name]),
+  );
+  const rows = groups.map((group) => {
+    const { rank } = group;
     const of = rank.pipeline_rank;
     return el(
       "tr",
-      { class: of === memory.fullest_rank ? "modeler-total" : null },
-      el("th", { scope: "row" }, plainNumber(of)),
+      { class: group.fullest ? "modeler-total" : null },
+      el("th", { scope: "row" }, nameOf(group)),
       num(value(plainNumber(rank.layers), `layers:${of}`, at)),
       num(value(quantity(rank.parameters, "param", "si"), `parameters:${of}`, at)),
       num(value(plainNumber(rank.in_flight), `inflight:${of}`, at)),
@@ -122,16 +139,17 @@ export function memorySection(found, at, width) {
     el(
       "p",
       { class: "modeler-legend" },
-      parts.map(([, name, role]) => el("span", {}, swatch(role, true), name)),
+      parts.map(([, name, role, index]) => el("span", {}, hatchedSwatch(HATCH, index, role), name)),
     ),
     table(
       "Memory of a GPU of each pipeline rank",
-      ["pipeline rank", "#layers", "#parameters", "#in flight", ...parts.map(([, name]) => `#${name}`), "#total"],
+      ["rank", "#layers", "#parameters", "#in flight", ...parts.map(([, name]) => `#${name}`), "#total"],
       rows,
     ),
-    ranks.length < memory.ranks.length
-      ? note(`${ranks.length} of ${memory.ranks.length} ranks, the fullest among them; the CSV has all.`)
-      : null,
+    note(
+      "Ranks are those of the pipeline, and alike ones share a line.",
+      groups.length < alike.length ? " Some are left out, the fullest never; the CSV has all." : "",
+    ),
   ];
 }
 

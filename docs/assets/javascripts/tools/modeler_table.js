@@ -3,9 +3,9 @@
 import { el, svgEl } from "./dom.js";
 
 /** A patch in the colours of a role. */
-export const swatch = (role, solid = false) =>
+export const swatch = (role) =>
   el("span", {
-    class: `modeler-swatch${solid ? " is-solid" : ""}`,
+    class: "modeler-swatch",
     style: `--role:var(--fig-${role}-soft);--edge:var(--fig-${role})`,
   });
 export const note = (...words) => el("p", { class: "modeler-note" }, words);
@@ -13,11 +13,17 @@ export const num = (...given) => el("td", { class: "num" }, given);
 
 const KINDS = { "#": "num", "~": "modeler-effect" };
 
+/** The numbers in `box` as one stop of the Tab key, from which arrows go on: modeler_popover.js. */
+export function oneStop(box) {
+  [...box.querySelectorAll("[data-how]")].forEach((number, at) => number.setAttribute("tabindex", at ? "-1" : "0"));
+  return box;
+}
+
 /** A table in a box of its own; a heading that begins with # stands over numbers, with ~ over bars. */
 export function table(label, head, rows) {
-  return el(
+  const box = el(
     "div",
-    { class: "tool-scroll", tabindex: "0", role: "group", "aria-label": label },
+    { class: "tool-scroll", "data-numbers": "", role: "group", "aria-label": label },
     el(
       "table",
       { class: "tool-table" },
@@ -33,6 +39,9 @@ export function table(label, head, rows) {
       el("tbody", {}, rows),
     ),
   );
+  // A box that scrolls is moved with the keys; its first number may be what they reach it by.
+  if (!box.querySelector("[data-how]")) box.setAttribute("tabindex", "0");
+  return oneStop(box);
 }
 
 /** A bar in a cell: parts of a whole from the left, each [role, share of the cell]. */

@@ -1,7 +1,7 @@
 // Where the time goes: the first section, drawn with the answer.
 
 import { LABELS } from "./changes.js";
-import { el } from "./dom.js";
+import { button, el } from "./dom.js";
 import { value } from "./modeler_answer.js";
 import { breakdown } from "./modeler_bars.js";
 import { hiddenOf, partsOf } from "./modeler_model.js";
@@ -9,8 +9,11 @@ import { note, num, swatch, table } from "./modeler_table.js";
 import { ENGINE } from "./modeler_state.js";
 import { percent, plainNumber, seconds } from "./quantities.js";
 
-/** Where the time goes; `all` are the configurations, `at` the one that is worked on. */
-export function timeSection(all, at, width) {
+/**
+ * Where the time goes; `all` are the configurations, `at` the one that is worked on, and `choose`
+ * takes the other one.
+ */
+export function timeSection(all, at, width, choose) {
   const found = all[at];
   const { step, published } = found;
   const hidden = new Map(hiddenOf(found).map((part) => [part.axis, part]));
@@ -41,6 +44,14 @@ export function timeSection(all, at, width) {
   );
   return [
     breakdown(all, width),
+    all.length > 1
+      ? el(
+          "p",
+          { class: "modeler-of" },
+          `Configuration ${"AB"[at]}, here and below `,
+          button(`Show ${"BA"[at]} instead`, () => choose(1 - at)),
+        )
+      : null,
     note(
       `A GPU of pipeline rank ${step.pipeline_rank}, which works longest. The thin bar below is communication that runs behind the one above.`,
     ),

@@ -3,7 +3,7 @@
 import { el, svgEl, button } from "./dom.js";
 import { value } from "./modeler_answer.js";
 import { bytes, change } from "./quantities.js";
-import { note, num, table } from "./modeler_table.js";
+import { note, num, oneStop, table } from "./modeler_table.js";
 
 /** What to change, in two lists, each with a button that does it; tip 3 is the variant "t3". */
 export function tips(now, found, at, apply) {
@@ -32,9 +32,9 @@ function tipItem({ changes, text, reasons, gain }, of, at, now, apply) {
     how ? [" ", value(before, how, at), " → ", value(after, how, of)] : [],
   ]);
   if (now.memory.fits === false) words.unshift([" · ", "fits"]);
-  return el(
+  const said = el(
     "li",
-    {},
+    { "data-numbers": "" },
     el(
       "p",
       {},
@@ -51,6 +51,7 @@ function tipItem({ changes, text, reasons, gain }, of, at, now, apply) {
     ),
     button("Apply", () => apply(changes), { "aria-label": `Apply ${text}` }),
   );
+  return oneStop(said);
 }
 
 /**
@@ -83,7 +84,7 @@ export function sensitivities(rows, missing, fitting) {
   return [
     table("What one more unit buys", ["one more unit", "#tokens/s per GPU", "~effect", "#step time", "#fullest GPU"], body),
     note(
-      "The next value that the layout allows, the batch growing with it where it must; links and peaks 10% faster, latencies 10% shorter.",
+      "The next value that the layout allows, with the microbatches that leave the global batch as it is where there are such; another batch is named. Links and peaks 10% faster, latencies 10% shorter.",
       missing.length ? ` No next value works for ${missing.join(", ")}.` : "",
     ),
   ];

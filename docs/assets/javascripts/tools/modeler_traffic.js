@@ -78,8 +78,7 @@ export function linksSection(found, at, width) {
   const { levels, gradient_buckets: buckets } = found.step;
   if (!levels.length) return [note("No link is used.")];
   const rows = levels.map((load) => {
-    const enough = load.bandwidth_bytes_per_s >= load.needed_bandwidth_bytes_per_s;
-    const said = enough ? "✓ enough" : "✕ too slow";
+    const [mark, said] = verdictOf(load, found);
     return el(
       "tr",
       {},
@@ -88,10 +87,13 @@ export function linksSection(found, at, width) {
       num(value(quantity(load.needed_bandwidth_bytes_per_s, "B/s"), `needed:${load.level}`, at)),
       num(
         value(quantity(load.bandwidth_bytes_per_s, "B/s"), `bandwidth:${load.level}`, at),
-        el("span", { class: enough ? "modeler-good" : "modeler-bad" }, ` ${said}`),
+        el("span", { class: mark }, ` ${said}`),
       ),
       num(value(quantity(load.ccr, "FLOP/B"), `ccr:${load.level}`, at)),
       num(value(quantity(load.ridge, "FLOP/B"), `ridge:${load.level}`, at)),
+      num(
+        value(percent(load.exposed_s / found.step.step_time_s), `waits:${load.level}`, at),
+      ),
       num(value(percent(load.efficiency_with_overlap), `attainable:${load.level}`, at)),
       num(value(percent(load.efficiency_without_overlap), `attainable:${load.level}`, at)),
     );
@@ -106,18 +108,27 @@ export function linksSection(found, at, width) {
         "#bandwidth",
         "#work per byte",
         "#ridge",
+        "#exposed",
         "#attainable",
         "#no overlap",
       ],
       rows,
     ),
     note(
-      "Needed at least: the bandwidth per GPU and direction below which the link sets the pace, however well sending and computing overlap. Attainable: the share of the computing rate that the link allows, with perfect overlap and with none.",
+      "Needed at least: the bandwidth per GPU and direction below which the link sets the pace, however well sending and computing overlap. More than that is no promise: what cannot overlap is waited for all the same, and is the exposed share of the step. Attainable: the share of the computing rate that the link allows, with perfect overlap and with none.",
     ),
     el("div", { class: "modeler-drawing" }, roofline(levels, Math.min(width, 720), LEVELS)),
     buckets && bucketNote(buckets, at),
     ...buffersPart(found, at),
   ];
+}
+
+const MUCH = 0.02; // of the step: less is not worth a word
+
+// Whether a link is wide enough, which says nothing of what waits for it.
+function verdictOf(load, { step }) {
+  if (load.bandwidth_bytes_per_s < load.needed_bandwidth_bytes_per_s) return ["modeler-bad", "✕ too slow"];
+  return load.exposed_s > MUCH * step.step_time_s ? [null, "wide enough"] : ["modeler-good", "✓ enough"];
 }
 
 function bucketNote(found, at) {
