@@ -42,6 +42,7 @@ check: $(READY) ## Check style, types, the import law, the prose and the workflo
 	$(RUN) mypy
 	$(RUN) pytest -q tests/test_layers.py
 	$(RUN) figgen lint docs
+	$(RUN) figgen agree docs
 	.venv/bin/zizmor --quiet --offline .github
 
 diff: $(READY) ## Tell what differs from a revision in a report under changes/ (BASE=main)

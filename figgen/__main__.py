@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 from figgen.commands import (
     OneLineParser,
+    agreement,
     calibrate,
     changes,
     collectives,
@@ -37,6 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         step,
         calibrate,
         prose,
+        agreement,
         changes,
     ):
         module.add(verbs)

@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any, ClassVar, TypeAlias
 
 from figgen import theme
+from figgen.agreement.manifest import with_quantities
 from figgen.changes.sources import sources
 from figgen.configurations import configurations_json
 from figgen.errors import InputError
@@ -134,7 +135,7 @@ class Edition:
 
     def manifest(self) -> str:
         """Every figure and inline number of this build, for reviews and for other programs."""
-        entries = sorted(self.site.entries, key=lambda entry: str(entry["where"]))
+        entries = sorted(with_quantities(self.site.entries), key=lambda entry: str(entry["where"]))
         return json.dumps(entries, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
 
     def close(self) -> str:

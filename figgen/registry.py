@@ -115,6 +115,13 @@ def bind(spec: Figure, arguments: Mapping[str, object]) -> dict[str, Any]:
     return {name: _about_conversion(spec, known[name], value) for name, value in arguments.items()}
 
 
+def inputs(name: str, arguments: Mapping[str, object]) -> dict[str, Any]:
+    """Every parameter of figure `name` as it is with these arguments, defaults included."""
+    spec = figure_named(name)
+    given = bind(spec, arguments)
+    return {p.name: given.get(p.name, None if p.required else p.default) for p in spec.parameters}
+
+
 def _unknown_parameter(name: str, known: Mapping[str, Parameter]) -> InputError:
     nearest = closest(name, known)
     listed = ", ".join(known) or "none"

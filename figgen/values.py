@@ -10,7 +10,7 @@ from __future__ import annotations
 import ast
 import warnings
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from typing import Any, TypeAlias
 
 from figgen.charts import Named, Scalar
@@ -40,7 +40,8 @@ class Call:
 class Computed:
     """A value in SI with its unit and where it comes from; `evaluation` when it has a formula.
 
-    `low` and `high` are set where the catalog's sources disagree, and are then shown with it.
+    `quantity` is the formula, or the field of what was looked up, and `inputs` what it was asked
+    for.  `low` and `high` are set where the catalog's sources disagree, and are then shown with it.
     """
 
     value: Scalar
@@ -50,6 +51,8 @@ class Computed:
     evaluation: Evaluation | None = None
     low: float | None = None
     high: float | None = None
+    quantity: str = ""
+    inputs: Mapping[str, object] = field(default_factory=dict)
 
     def text(self, spec: str) -> str:
         """The value as a reader sees it: `27.3%`, with its range if it has one."""
@@ -166,7 +169,15 @@ def _formula(call: Call, text: str) -> Computed:
     arguments = {name: _plain(argument) for name, argument in call.keywords}
     evaluation = evaluate(call.name, **arguments)
     formula = evaluation.formula
-    return Computed(evaluation.value, formula.unit, formula.source, text, evaluation)
+    return Computed(
+        evaluation.value,
+        formula.unit,
+        formula.source,
+        text,
+        evaluation,
+        quantity=formula.name,
+        inputs=evaluation.arguments,
+    )
 
 
 def _lookup(call: Call, text: str) -> Computed:
@@ -181,7 +192,10 @@ def _lookup(call: Call, text: str) -> Computed:
     fields = [name for name in dir(found) if not name.startswith("_")]
     if call.field not in fields:
         raise unknown(f"field of {call.name}", call.field, fields)
-    return _computed(getattr(found, call.field), found, call, text)
+    computed = _computed(getattr(found, call.field), found, call, text)
+    # What an entry is looked up by goes by the name of its kind: model, run, schedule.
+    named = dict(zip((call.name, "axes"), positional, strict=False)) | keywords
+    return replace(computed, quantity=f"{call.name}.{call.field}", inputs=named)
 
 
 def _plain(argument: Argument) -> object:

@@ -14,6 +14,7 @@ from figgen.markdown.directive import Directive
 from figgen.markdown.downloads import Variant
 from figgen.markdown.errors import error_box
 from figgen.markdown.pages import Page, Site
+from figgen.registry import inputs
 
 # Caption or alternative text with `{{ name }}` filled in: to HTML, and to plain text.
 Fill: TypeAlias = Callable[[str, Mapping[str, Named]], str]
@@ -174,6 +175,7 @@ def entry(placed: Placed, variant: Variant, page: Page) -> dict[str, object]:
         "where": f"{page.path}:{placed.line}",
         "figure": placed.directive.figure,
         "arguments": dict(placed.directive.arguments),
+        "inputs": inputs(placed.directive.figure, variant.arguments),
         "preset": variant.label,
         "kind": type(variant.proof.chart).__name__,
         "data_sha256": digest(variant.proof.json),

@@ -82,6 +82,8 @@ class ValueInline(InlineProcessor):
                     "value": computed.value,
                     "unit": computed.unit,
                     "shown": shown,
+                    "quantity": computed.quantity,
+                    "inputs": dict(computed.inputs),
                 }
             )
 

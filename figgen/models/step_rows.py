@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
 from figgen.models.stage_time import StageTime, rule_of
@@ -68,6 +68,14 @@ def rank_rows(
             key = (row.axis, row.purpose, row.collective, row.when, row.buffer_bytes)
             found[key] = _sum(found[key], row) if key in found else row
     return tuple(found.values())
+
+
+def sent_by_axis(rows: Iterable[CommunicationRow]) -> dict[str, float]:
+    """Bytes that the GPU of these rows sends in a step, by axis and over whatever link."""
+    total: dict[str, float] = {}
+    for row in rows:
+        total[row.axis] = total.get(row.axis, 0.0) + row.sent_bytes
+    return total
 
 
 def scaled(rows: Sequence[CommunicationRow], factor: float) -> tuple[CommunicationRow, ...]:

@@ -7,18 +7,17 @@ from figgen.catalog import Model, hardware_preset
 from figgen.catalog import model as catalog_model
 from figgen.charts import Column, Named, Scalar, Table
 from figgen.errors import InputError
-from figgen.figures.mesh.traffic import setup_of
 from figgen.formulas.compute_and_roofline import efficiency_without_overlap, ridge_point
 from figgen.formulas.experts import (
     expert_all_to_all_bytes,
     expert_all_to_all_ccr,
     total_to_active_ratio,
 )
-from figgen.models.axis_traffic import axis_traffic
 from figgen.models.model_shape import ExpertShape
+from figgen.models.step_rows import sent_by_axis
 from figgen.plotting.words import identifier
 from figgen.registry import figure
-from figgen.scenarios.layouts import laid_out
+from figgen.scenarios.training import training_step
 
 BYTES, PASSES = 2, 4
 MODELS = ("mixtral-8x7b", "deepseek-v3", "qwen-3-235b-a22b", "gpt-oss-120b")
@@ -150,13 +149,12 @@ def experts_tp_or_ep(
 
 @figure("moe-step")
 def moe_step(*, runs: tuple[str, ...] = ("llama-3-405b-8k-16384", "deepseek-v3")) -> Table:
-    """Published runs side by side: work and bytes of one GPU per step, by axis."""
+    """Published runs side by side: work and bytes of one GPU per step, by axis, as each ran."""
     rows: list[tuple[Scalar, ...]] = []
     values: dict[str, Named] = {}
     for name in runs:
         run, key = catalog.run(name), identifier(name)
-        setup = setup_of(run, laid_out(run=name), 1, 4.0)
-        sent = {t.communicator: t.sent_bytes for t in axis_traffic(setup)}
+        sent = sent_by_axis(training_step(run=name).estimate.rows)
         parts = [
             sum(size for axis, size in sent.items() if axis in axes)
             for axes in (("tp", "cp"), ("ep", "etp"), ("dp", "dp-cp", "edp"), ("pp",))

@@ -11,6 +11,7 @@ from figgen.models.level_loads import level_bytes
 from figgen.models.memory import PARTS, MemoryEstimate, RankMemory
 from figgen.models.step import FAMILIES
 from figgen.models.step_links import NETWORK
+from figgen.models.step_rows import sent_by_axis
 from figgen.plotting.series import segments
 from figgen.plotting.words import hue, identifier, label_of
 from figgen.registry import figure
@@ -136,9 +137,7 @@ def step_communication(found: TrainingStep) -> Table:
         for row in found.estimate.rows
     ]  # fmt: skip
     rows.sort(key=lambda row: -float(row[8]))
-    sent: dict[str, float] = {}
-    for entry in found.estimate.rows:
-        sent[entry.axis] = sent.get(entry.axis, 0.0) + entry.sent_bytes
+    sent = sent_by_axis(found.estimate.rows)
     values = {f"{identifier(axis)}_sent": Named(size, "B") for axis, size in sent.items()}
     values["sent"] = Named(sum(sent.values()), "B")
     values["between_nodes"] = Named(level_bytes(found.estimate)[NETWORK], "B")

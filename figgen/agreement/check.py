@@ -1,0 +1,142 @@
+"""Compares all ways to each quantity at every point that the site shows."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from figgen.agreement.numbers import Number
+from figgen.agreement.ways import Quantity, Way
+from figgen.charts import Scalar
+from figgen.errors import InputError
+from figgen.formulas.evaluation import evaluate
+from figgen.units import COUNTS
+
+SAME = 1e-9  # relative: sums in another order, never another convention
+
+
+@dataclass(frozen=True, slots=True)
+class Disagreement:
+    """A number that is not what another way gives for the same inputs."""
+
+    where: str
+    quantity: str
+    expected: str
+    got: str
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.quantity}: expected {self.expected}, got {self.got}"
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What was compared: numbers of how many quantities, at points that have several ways.
+
+    `unused` are ways of the table that no number came by; on a part of the site there are many.
+    """
+
+    disagreements: tuple[Disagreement, ...]
+    numbers: int
+    identified: int
+    points: int
+    unused: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class _Shown:
+    way: Way
+    value: Scalar
+    where: str
+
+
+Point = frozenset[tuple[str, object]]
+
+
+def compared(numbers: Sequence[Number], quantities: Iterable[Quantity]) -> Outcome:
+    """Hold every number against the others of its quantity, and against its closed forms."""
+    found: list[Disagreement] = []
+    unused: list[str] = []
+    identified = points = 0
+    by_source: dict[tuple[str, str], list[Number]] = {}
+    for number in numbers:
+        by_source.setdefault((number.kind, number.source), []).append(number)
+    for quantity in quantities:
+        at: dict[tuple[str, Point], list[_Shown]] = {}
+        for way in quantity.ways:
+            used = False
+            for number in by_source.get((way.kind, way.source), ()):
+                inputs = way.inputs(number)
+                if inputs is None:
+                    continue
+                used = True
+                identified += 1
+                shown = _Shown(way, number.value, number.where)
+                at.setdefault((way.convention, frozenset(inputs.items())), []).append(shown)
+                found += _unnamed(quantity, way, number)
+                if _uncounted(number.unit) != _uncounted(quantity.unit):
+                    found.append(
+                        Disagreement(number.where, str(way), f"unit {quantity.unit}", number.unit)
+                    )
+            if not used and way.kind != "formula":
+                unused.append(f"{quantity.name} by {way}")
+        for (convention, point), shown_there in at.items():
+            everything = [*shown_there, *_closed_forms(quantity, convention, point)]
+            points += len({str(shown.way) for shown in everything}) > 1
+            found += _differing(quantity, point, everything)
+    return Outcome(tuple(found), len(numbers), identified, points, tuple(unused))
+
+
+def _uncounted(unit: str) -> str:
+    """A count is a number, whatever is counted."""
+    return "1" if unit in COUNTS else unit
+
+
+def _unnamed(quantity: Quantity, way: Way, number: Number) -> Iterator[Disagreement]:
+    """A number in another convention than the quantity's, where nothing says so."""
+    if way.words and not any(word in number.text for word in way.words):
+        expected = f"“{'” or “'.join(way.words)}” beside it"
+        what = f"{quantity.name}, not {quantity.convention} but {way.convention}"
+        yield Disagreement(number.where, what, expected, "nothing of the kind")
+
+
+def _closed_forms(quantity: Quantity, convention: str, point: Point) -> Iterator[_Shown]:
+    """What formulas say at a point that something else has shown."""
+    for way in quantity.ways:
+        if way.kind != "formula" or way.convention != convention:
+            continue
+        rest = dict(point)
+        if any(rest.pop(name, None) != value for name, value in way.given.items()):
+            continue
+        back = {canonical: own for own, canonical in way.names.items()}
+        try:
+            arguments = {back.get(name, name): value for name, value in rest.items()}
+            value = evaluate(way.source, **arguments).value
+        except InputError:  # other inputs, or outside of what the formula holds for
+            continue
+        yield _Shown(way, value, f"formula {way.source}")
+
+
+def _differing(
+    quantity: Quantity, point: Point, everything: Sequence[_Shown]
+) -> Iterator[Disagreement]:
+    """Each way that parts from the first one, once."""
+    first = max(everything, key=lambda shown: shown.way.kind == "formula")
+    told = set()
+    for shown in everything:
+        if _same(first.value, shown.value) or (str(shown.way), shown.value) in told:
+            continue
+        told.add((str(shown.way), shown.value))
+        inputs = ", ".join(f"{name}={value}" for name, value in sorted(point, key=str))
+        yield Disagreement(
+            shown.where,
+            f"{quantity.name} ({quantity.convention}) at {inputs}",
+            f"{first.value!r} as {first.way} says, {first.where}",
+            f"{shown.value!r} by {shown.way}",
+        )
+
+
+def _same(one: Scalar, other: Scalar) -> bool:
+    if isinstance(one, str) or isinstance(other, str):
+        return one == other
+    return one == other or math.isclose(one, other, rel_tol=SAME) or (one != one and other != other)

@@ -1,0 +1,63 @@
+"""What each number of `figures.json` is: its quantity, its convention, its inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from functools import cache
+from typing import Any
+
+from figgen.agreement.numbers import Kind, Number
+from figgen.agreement.ways import Quantity, Way, quantities
+from figgen.charts import Scalar
+from figgen.formulas import FORMULAS
+
+Entry = dict[str, Any]
+
+
+def with_quantities(entries: Iterable[Entry]) -> list[Entry]:
+    """The entries of a build, with the convention of each number in a sentence, and for each value
+    of a figure what it is; a value that only its figure knows is what its name says, there.
+    """
+    return [_sentence(entry) if "call" in entry else _figure(entry) for entry in entries]
+
+
+def _sentence(entry: Entry) -> Entry:
+    kind: Kind = "formula" if entry["quantity"] in FORMULAS else "lookup"
+    found = _known(Number(
+        kind, entry["quantity"], entry["quantity"], entry["value"], entry["unit"],
+        entry["where"], entry["inputs"],
+    ))  # fmt: skip
+    formula = FORMULAS.get(entry["quantity"])
+    convention = found["convention"] if found else formula.doc if formula else "as its source says"
+    return {**entry, "convention": convention}
+
+
+def _figure(entry: Entry) -> Entry:
+    values: Mapping[str, tuple[Scalar, str]] = entry["values"]
+    beside = {name: value for name, (value, _) in values.items()}
+    own = {"quantity": "", "convention": f"as {entry['figure']} computes it"}
+    known = {}
+    for name, (value, unit) in values.items():
+        number = Number(
+            "figure", entry["figure"], name, value, unit, entry["where"], entry["inputs"], beside
+        )
+        known[name] = _known(number) or {**own, "quantity": f"{entry['figure']} {name}"}
+    return {**entry, "quantities": known}
+
+
+@cache
+def _ways_by_source() -> dict[tuple[str, str], list[tuple[Quantity, Way]]]:
+    found: dict[tuple[str, str], list[tuple[Quantity, Way]]] = {}
+    for quantity in quantities():
+        for way in quantity.ways:
+            found.setdefault((way.kind, way.source), []).append((quantity, way))
+    return found
+
+
+def _known(number: Number) -> dict[str, Any] | None:
+    for quantity, way in _ways_by_source().get((number.kind, number.source), ()):
+        inputs = way.inputs(number)
+        if inputs is not None:
+            convention = way.convention or quantity.convention
+            return {"quantity": quantity.name, "convention": convention, "inputs": inputs}
+    return None

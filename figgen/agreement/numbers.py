@@ -1,0 +1,101 @@
+"""Every number that a site shows, by where it comes from, what it was computed from, and where."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal, TypeAlias
+
+from figgen.charts import Scalar
+from figgen.errors import InputError
+from figgen.generated.site_pages import site_pages
+from figgen.markdown import directive
+from figgen.markdown.inline import PATTERN
+from figgen.markdown.pages import Fence, fences
+from figgen.registry import build, inputs
+from figgen.values import compute
+
+Kind = Literal["formula", "lookup", "figure"]
+Inputs: TypeAlias = Mapping[str, object]
+
+# Code is not shown as numbers; what it leaves keeps the lines.
+_CODE = re.compile(
+    r"(?ms)^[ \t]*(?P<mark>`{3,}|~{3,}).*?^[ \t]*(?P=mark)[ \t]*$"
+    r"|(?<!`)(?P<ticks>`+)(?!`)[^\n]+?(?<!`)(?P=ticks)(?!`)"
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Number:
+    """A value in SI: `source` is its formula, its catalog field or its figure, `name` its own name.
+
+    `inputs` are the arguments, or all parameters of the figure; `beside` are the other values of
+    the same figure, `text` is the line or the figure that shows it, as it is written.
+    """
+
+    kind: Kind
+    source: str
+    name: str
+    value: Scalar
+    unit: str
+    where: str
+    inputs: Inputs
+    beside: Mapping[str, Scalar] = field(default_factory=dict)
+    text: str = ""
+
+
+def numbers_of_folder(docs: Path) -> list[Number]:
+    """The numbers of all pages, generated ones too; those that cannot be computed are left out.
+
+    The build reports these, with their line.
+    """
+    pages = {
+        path.relative_to(docs).as_posix(): path.read_text(encoding="utf-8")
+        for path in sorted(docs.rglob("*.md"))
+    }
+    made = site_pages(docs, {})
+    return [number for page, text in (pages | made).items() for number in numbers(page, text)]
+
+
+def numbers(page: str, source: str) -> Iterator[Number]:
+    """The numbers of one page, in sentences first and then in figures."""
+    yield from _in_sentences(page, source)
+    for fence in fences(source):
+        yield from _in_figure(f"{page}:{fence.line}", fence)
+
+
+def _in_sentences(page: str, source: str) -> Iterator[Number]:
+    text = _CODE.sub(lambda code: "\n" * code[0].count("\n"), source)
+    for line, words in enumerate(text.split("\n"), 1):
+        for match in re.finditer(PATTERN, words):
+            try:
+                found, _ = compute(match[1])
+            except InputError:
+                continue
+            yield Number(
+                "formula" if found.evaluation else "lookup",
+                found.quantity,
+                found.quantity,
+                found.value,
+                found.unit,
+                f"{page}:{line}",
+                found.inputs,
+                text=words,
+            )
+
+
+def _in_figure(where: str, fence: Fence) -> Iterator[Number]:
+    try:
+        asked = directive.parse(fence.body)
+        for _, _, arguments in asked.variants():
+            values = build(asked.figure, arguments).values
+            given = inputs(asked.figure, arguments)
+            beside = {name: named.value for name, named in values.items()}
+            for name, (value, unit) in values.items():
+                yield Number(
+                    "figure", asked.figure, name, value, unit, where, given, beside, fence.body
+                )
+    except (InputError, ArithmeticError, LookupError):
+        return

@@ -1,0 +1,38 @@
+"""agree: whether equal quantities with equal inputs are equal on every page."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from figgen.commands import Answer, add_verb
+from figgen.errors import InputError
+
+if TYPE_CHECKING:
+    from figgen.commands import Verbs
+
+
+def add(verbs: Verbs) -> None:
+    """Register the verb of this module."""
+    summary = "one quantity with the same inputs, one value everywhere"
+    agree = add_verb(verbs, "agree", _agree, summary, "docs/about")
+    agree.add_argument("docs", nargs="?", default="docs", type=Path)
+
+
+def _agree(options: argparse.Namespace) -> Answer:
+    from figgen.agreement import compared, numbers_of_folder
+    from figgen.agreement.ways import quantities
+
+    if not options.docs.is_dir():
+        raise InputError("pages", expected="a folder", got=str(options.docs))
+    known = quantities()
+    found = compared(numbers_of_folder(options.docs), known)
+    told = [f"{options.docs.name}/{each}" for each in found.disagreements]
+    told.append(
+        f"{found.numbers:,} numbers; {found.identified:,} of {len(known)} quantities that have"
+        f" several ways, {found.points:,} points where they meet,"
+        f" {len(found.disagreements) or 'no'} disagreement{'s' * (len(found.disagreements) != 1)}"
+    )
+    return Answer(asdict(found), "\n".join(told), status=int(bool(found.disagreements)))

@@ -1,0 +1,160 @@
+"""One quantity with the same inputs is one value on every page, and another convention is named."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+
+from figgen.agreement import Number, compared, numbers_of_folder
+from figgen.agreement.manifest import with_quantities
+from figgen.agreement.numbers import numbers
+from figgen.agreement.ways import Quantity, Way, quantities
+from figgen.errors import InputError
+
+ROOT = Path(__file__).parents[1]
+IDLE = Quantity(
+    "idle share",
+    "1",
+    "of the wall time",
+    (
+        Way("formula", "bubble_fraction", "bubble_fraction", given={"schedule": "1f1b"}),
+        Way("figure", "table", "{schedule}_idle", without=("columns",)),
+        Way("figure", "line", "idle", names={"ranks": "stages"}, when={"unit_times": True}),
+        Way("figure", "step", "idle", convention="of the slowest rank", words=("slowest",)),
+    ),
+)
+TABLE = Number(
+    *("figure", "table", "1f1b_idle", 3 / 11, "1", "a.md:3"),
+    {"stages": 4, "microbatches": 8, "columns": ("idle",)},
+)
+LINE = Number(
+    *("figure", "line", "idle", 3 / 11, "1", "b.md:9"),
+    {"ranks": 4, "microbatches": 8, "schedule": "1f1b", "unit_times": True},
+)
+
+
+def told(*shown: Number) -> list[str]:
+    return [str(found) for found in compared(shown, [IDLE]).disagreements]
+
+
+def test_all_numbers_of_the_site_agree() -> None:
+    outcome = compared(numbers_of_folder(ROOT / "docs"), quantities())
+    assert [str(found) for found in outcome.disagreements] == []
+    assert outcome.unused == ()
+    assert outcome.identified > 2000
+    assert outcome.points > 400
+
+
+def test_equal_inputs_under_other_names_must_give_equal_values() -> None:
+    assert told(TABLE, LINE) == []
+    (one,) = told(TABLE, replace(LINE, value=0.3))
+    assert one.startswith("b.md:9: idle share (of the wall time) at microbatches=8, schedule=1f1b")
+    assert one.endswith("got 0.3 by line: idle")
+    assert "expected 0.2727" in one
+
+
+def test_a_figure_alone_is_held_against_the_closed_form_at_its_inputs() -> None:
+    (one,) = told(replace(TABLE, value=0.27))
+    assert one.startswith("a.md:3: ")
+    assert "as bubble_fraction says, formula bubble_fraction" in one
+    outside = {**TABLE.inputs, "stages": 0}
+    assert told(replace(TABLE, value=0.27, inputs=outside)) == []
+
+
+def test_other_inputs_are_another_point() -> None:
+    assert told(TABLE, replace(LINE, value=0.3, inputs={**LINE.inputs, "unit_times": False})) == []
+    assert told(TABLE, replace(TABLE, name="zb1p_idle", value=0.1)) == []
+    (one,) = told(replace(TABLE, inputs={**TABLE.inputs, "microbatches": 16}))
+    assert "microbatches=16" in one
+
+
+def test_a_unit_of_another_kind_is_no_value_of_the_quantity() -> None:
+    assert told(replace(TABLE, unit="s")) == [
+        "a.md:3: table: {schedule}_idle: expected unit 1, got s"
+    ]
+
+
+def test_another_convention_is_named_where_it_is_shown() -> None:
+    given = {"stages": 4, "microbatches": 8, "schedule": "1f1b"}
+    other = Number("figure", "step", "idle", 0.3, "1", "c.md:1", given)
+    (one,) = told(TABLE, other)
+    assert one == (
+        "c.md:1: idle share, not of the wall time but of the slowest rank:"
+        " expected “slowest” beside it, got nothing of the kind"
+    )
+    assert told(TABLE, replace(other, text="alt: of the slowest rank")) == []
+
+
+def test_numbers_in_sentences_tables_and_captions_are_read_and_code_is_not() -> None:
+    page = (
+        "A {{ bubble_fraction(stages=4, microbatches=8):.1% }} and `{{ not_this() }}`.\n\n"
+        '| {{ model("llama-3-8b").parameters:si }} |\n\n```\n{{ nor_this() }}\n```\n\n'
+        "```figure\nfigure: pipeline-timeline\nschedule: 1f1b\nstages: 4\nmicrobatches: 8\n"
+        "caption: One.\nalt: Two.\n```\n"
+    )
+    found = list(numbers("page.md", page))
+    assert [(n.kind, n.source, n.where) for n in found[:2]] == [
+        ("formula", "bubble_fraction", "page.md:1"),
+        ("lookup", "model.parameters", "page.md:3"),
+    ]
+    assert found[0].inputs == {"stages": 4, "microbatches": 8}
+    assert found[1].inputs == {"model": "llama-3-8b"}
+    assert {n.where for n in found[2:]} == {"page.md:9"}
+    assert {n.name: n.value for n in found[2:]}["bubble_fraction"] == found[0].value
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ('{ formula = "bubble_fracton" }', "unknown formula of idle.*bubble_fraction"),
+        ('{ figure = "a", value = "b", witout = ["c"] }', "unknown key.*without"),
+        ('{ value = "b" }', "expected one of formula, lookup, figure"),
+    ],
+)
+def test_a_mistake_in_the_table_is_told(tmp_path: Path, entry: str, message: str) -> None:
+    table = tmp_path / "quantities.toml"
+    table.write_text(f'[idle]\nunit = "1"\nconvention = "all"\nways = [{entry}]\n')
+    with pytest.raises(InputError, match=message):
+        quantities(table)
+
+
+def test_every_number_of_the_manifest_knows_what_it_is(site_folder: Path) -> None:
+    entries = json.loads((site_folder / "figures.json").read_text("utf-8"))
+    assert len(entries) > 1300
+    kinds: Counter[str] = Counter()
+    for entry in entries:
+        assert entry["inputs"] or not entry.get("arguments"), entry["where"]
+        if "call" in entry:
+            assert entry["quantity"], entry["where"]
+            assert entry["convention"], entry["where"]
+            kinds["in sentences"] += 1
+            continue
+        assert entry["quantities"].keys() == entry["values"].keys()
+        for known in entry["quantities"].values():
+            assert known["quantity"]
+            assert known["convention"]
+            kinds["shared" if "inputs" in known else "own"] += 1
+    assert kinds["in sentences"] > 800
+    assert kinds["shared"] > 1500
+
+
+def test_the_manifest_names_the_quantity_in_the_table() -> None:
+    entry = {
+        "figure": "pipeline-timeline",
+        "where": "a.md:1",
+        "values": {"bubble_fraction": (0.27, "1")},
+        "inputs": {
+            **{"schedule": "1f1b", "stages": 4, "microbatches": 8},
+            **{"forward": 1.0, "backward": 2.0},
+        },
+    }
+    (known,) = with_quantities([entry])
+    assert known["quantities"]["bubble_fraction"] == {
+        "quantity": "idle share",
+        "convention": "of the wall time, stages alike, no latency",
+        "inputs": {"schedule": "1f1b", "stages": 4, "microbatches": 8},
+    }
