@@ -7,7 +7,7 @@ bandwidth of its link, or those of a node with the bandwidth of all its NICs.
 from __future__ import annotations
 
 from figgen.formulas.definition import formula
-from figgen.formulas.ops import Number, minimum
+from figgen.formulas.ops import Number, maximum, minimum
 
 RING_VOLUME = "derivation: 6Nτ of work over the ring's bytes sent"
 
@@ -40,7 +40,10 @@ def attention_core_flops(
 
 @formula(symbol=r"\text{CCR}_\text{DDP}", unit="FLOP/B", source=RING_VOLUME, where="dp >= 2")
 def data_parallel_ccr(tokens: Number, bytes_per_param: Number, dp: Number) -> Number:
-    """Work per byte sent of data parallelism; `tokens` are those of one rank and step."""
+    """Work per byte sent of data parallelism; `tokens` are those of one rank and step.
+
+    Only the backward of the last microbatch hides what is sent.
+    """
     return 3 * tokens / bytes_per_param * dp / (dp - 1)
 
 
@@ -98,12 +101,38 @@ def efficiency_without_overlap(ccr: Number, ridge: Number) -> Number:
     return 1 / (1 + ridge / ccr)
 
 
-@formula(symbol=r"\tau^*", unit="token", source="derivation: data-parallel CCR at the ridge point")
+@formula(
+    symbol=r"\eta",
+    unit="1",
+    source="derivation: compute time over compute time and what outlasts the part that it overlaps",
+)
+def efficiency_with_partial_overlap(
+    ccr: Number, ridge: Number, overlapped_fraction: Number
+) -> Number:
+    """Share of the peak that is left when messages hide behind this share of the work only."""
+    return 1 / (1 + maximum(0, ridge / ccr - overlapped_fraction))
+
+
+BEHIND_ITS_PASS = (
+    "Austin et al. 2025, How to Scale Your Model, Training: gradients behind 4Nτ of backward, "
+    "gathered weights behind 2Nτ"
+)
+
+
+@formula(symbol=r"\tau^*", unit="token", source=BEHIND_ITS_PASS)
 def critical_tokens(
+    peak_flops_per_s: Number, bandwidth_bytes_per_s: Number, bytes_per_param: Number
+) -> Number:
+    """Tokens per rank and microbatch from which on DDP and FSDP hide, in a group of any size."""
+    return peak_flops_per_s / bandwidth_bytes_per_s * bytes_per_param / 2
+
+
+@formula(symbol=r"\tau^*_D", unit="token", source=f"{BEHIND_ITS_PASS}; bytes of a ring of D ranks")
+def critical_tokens_of_group(
     peak_flops_per_s: Number, bandwidth_bytes_per_s: Number, bytes_per_param: Number, dp: Number
 ) -> Number:
-    """Tokens per rank and step from which on data parallelism can hide its all-reduce."""
-    return peak_flops_per_s / bandwidth_bytes_per_s * bytes_per_param / 3 * ((dp - 1) / dp)
+    """Tokens per rank and microbatch from which on DDP and FSDP hide among this many ranks."""
+    return peak_flops_per_s / bandwidth_bytes_per_s * bytes_per_param / 2 * ((dp - 1) / dp)
 
 
 @formula(symbol=r"\text{MFU}", unit="1", source="Chowdhery et al. 2022 (PaLM), App. B, 6N only")

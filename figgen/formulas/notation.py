@@ -142,6 +142,10 @@ _ARGUMENTS = (
     _positive("speedup", "S_n", "1", "speed on n ranks over that on one"),
     _positive("bits_from", r"q_\text{from}", "1", "bits of an element before"),
     _positive("bits_to", r"q_\text{to}", "1", "bits of an element after"),
+    Argument(
+        "overlapped_fraction", r"f_\text{o}", "1", "share of the work that hides messages",
+        "0 <= {} <= 1",
+    ),
     Argument("kept_fraction", "f", "1", "share of the elements that is sent", SHARE),
     _positive("value_bytes", r"b_\text{v}", "B", "bytes of a sent value"),
     _amount("index_bytes", r"b_\text{i}", "B", "bytes of a sent index"),

@@ -15,6 +15,9 @@ from figgen.models.transformer import dense_layer_weights
 # Megatron's f and g: two all-reduces of a layer's activations in forward and two in backward.
 ALL_REDUCES = 4
 
+BACKWARD_SHARE = 2 / 3
+"""Share of forward and backward that gradients may hide behind: 4 of 6 FLOP per parameter."""
+
 
 def layer_training_flops_per_token(shape: ModelShape, *, sequence: int | None = None) -> int:
     """FLOP of one layer for one token, forward and backward, with full (unmasked) attention.

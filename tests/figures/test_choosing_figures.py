@@ -68,10 +68,8 @@ def test_limits_of_an_h100_node_are_those_worked_out_by_hand() -> None:
     assert values["tp_inside"].value == pytest.approx(ridge_in * 7 * 2 / 9)
     assert values["tp_outside"].value == pytest.approx(ridge_out * 7 * 2 / 9)
     assert values["cp_inside"].value == pytest.approx(ridge_in)
-    assert values["ddp_alone"].value == pytest.approx(ridge_out / 1.5 * 63 / 64)
-    assert values["ddp_tokens"].value == pytest.approx(values["ddp_alone"].value / 8)
-    assert values["fsdp_alone"].value == pytest.approx(ridge_out * 63 / 64)
-    assert values["fsdp_tokens"].value == pytest.approx(values["fsdp_alone"].value / 8)
+    assert values["alone"].value == pytest.approx(ridge_out)
+    assert values["tokens"].value == pytest.approx(ridge_out / 8)
     assert values["microbatches"].value == pytest.approx(63)
 
 

@@ -121,10 +121,19 @@ def test_nothing_lies_above_a_roof_and_tp_lies_below_its_own() -> None:
         peak = value(chart, "peak")
         for mark in chart.marks:
             roof = min(peak, slope["series-3" if mark.role == "dp" else "series-2"] * mark.x)
-            if mark.role == "dp":
+            if mark.label.startswith("FSDP"):
                 assert mark.y == pytest.approx(roof)
             else:
                 assert 0.5 * roof <= mark.y < roof
+
+
+def test_ddp_lies_below_its_roof_by_the_forward_pass_that_hides_nothing() -> None:
+    chart = curves("communication-roofline", preset="h100-ndr", tokens=4096, nodes=16)
+    backward, forward = 4 * 4096 / 989.4e12, 2 * 4096 / 989.4e12
+    sending = 2 * 2 * 15 / 16 / 50e9
+    assert sending > backward
+    share = (forward + backward) / (forward + sending)
+    assert value(chart, "ddp_share") == pytest.approx(share)
 
 
 def step_ccr(per_node: int, nodes: int, tokens: float) -> tuple[float, float]:
@@ -153,30 +162,34 @@ def test_marks_of_ddp_are_what_a_counted_ring_sends_over_the_nics(nodes: int) ->
     assert value(chart, "fsdp_ccr") == pytest.approx(single / 1.5)
 
 
-def test_critical_tokens_are_the_catalogues_when_d_is_large() -> None:
+def test_critical_tokens_are_the_ridge_when_d_is_large() -> None:
+    """As in Austin et al. 2025: per chip as many tokens in 16 bits as C / W."""
     found = table("critical-tokens", nodes=10**9)
-    expected = frozen("critical_tokens", bandwidth_bytes_per_s=50e9)
-    assert value(found, "h100_single_ddp") == pytest.approx(expected, rel=1e-8)
-    # Table D.3: 8,320 tokens for an A100 on one HDR port; 13,192 per node of eight H100.
-    assert value(found, "a100_single_ddp") == pytest.approx(8_320, rel=1e-8)
-    assert value(found, "h100_nodes_ddp") == pytest.approx(13_192 / 8, rel=1e-8)
-    # Inside a node D is 8: 7/8 of the 1,465.8 that hold for many ranks.
-    inside = frozen("critical_tokens", bandwidth_bytes_per_s=450e9) * 7 / 8
-    assert value(found, "h100_inside_ddp") == pytest.approx(inside, rel=1e-8)
+    ridges = table("ridge-table")
+    for name in ("a100", "h100", "h200", "b200"):
+        assert value(found, f"{name}_single") == pytest.approx(value(ridges, f"{name}_bf16_nic"))
+        lent = value(found, f"{name}_single") / 8
+        assert value(found, f"{name}_nodes") == pytest.approx(lent, rel=1e-8)
+        # Inside a node D is 8: 7/8 of what holds for many ranks.
+        inside = value(ridges, f"{name}_bf16_scale_up") * 7 / 8
+        assert value(found, f"{name}_inside") == pytest.approx(inside, rel=1e-8)
 
 
 @pytest.mark.parametrize("preset", ["a100", "h100", "h200", "b200"])
 @pytest.mark.parametrize("group", ["inside", "nodes", "single"])
-def test_at_the_critical_tokens_sending_takes_as_long_as_computing(preset: str, group: str) -> None:
+def test_at_the_critical_tokens_sending_takes_as_long_as_the_work_behind_it(
+    preset: str, group: str
+) -> None:
     nodes = 4
     found = table("critical-tokens", nodes=nodes)
     index = ["inside", "nodes", "single"].index(group)
-    bandwidth = float(found.rows[3 * ["a100", "h100", "h200", "b200"].index(preset) + index][2])
+    bandwidth = float(found.rows[3 * ["a100", "h100", "h200", "b200"].index(preset) + index][3])
     dp = {"inside": 8, "nodes": 8 * nodes, "single": nodes}[group]
     peak = {"a100": 312e12, "h100": 989.4e12, "h200": 989.4e12, "b200": 2250e12}[preset]
     parameters = 7e9
-    for kind, collectives in (("ddp", 2), ("fsdp", 3)):
-        compute = 6 * parameters * value(found, f"{preset}_{group}_{kind}") / peak
+    # DDP's all-reduce behind backward; FSDP's gather behind forward, gather and scatter behind it
+    for collectives, flops in ((2, 4), (1, 2), (2, 4)):
+        compute = flops * parameters * value(found, f"{preset}_{group}") / peak
         send = collectives * parameters * 2 * (dp - 1) / dp / bandwidth
         assert compute == pytest.approx(send)
 

@@ -137,6 +137,16 @@ def test_every_place_further_away_is_slower() -> None:
     assert value(chart, "hbm_s") < value(chart, "peers_s") < value(chart, "nodes_s")
 
 
+def test_the_tokens_that_hide_a_gather_are_one_number_in_both_figures() -> None:
+    """2,638 stood beside 7,915 once: one gather behind all work, three behind all work."""
+    homes, curve = table("state-homes"), build("zero3-tokens", {})
+    assert value(homes, "nodes_tokens") == value(curve, "h100_ib_ndr") == pytest.approx(7_915.2)
+    parameters = 6_738_415_616
+    forward = 2 * parameters * value(homes, "nodes_tokens") / (0.4 * 989.4e12)
+    assert forward == pytest.approx(value(homes, "nodes_s"))
+    assert value(homes, "host_optimizer_s") == pytest.approx(12 * parameters / 63e9, rel=1e-3)
+
+
 @pytest.mark.parametrize(
     ("name", "arguments"),
     [

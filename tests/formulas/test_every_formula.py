@@ -164,7 +164,8 @@ CONSTANTS = {
         "FLOP",
     ),
     **dict.fromkeys(
-        ("critical_tokens", "ring_attention_min_tokens", "causal_ring_attention_min_tokens"),
+        ("critical_tokens", "critical_tokens_of_group", "ring_attention_min_tokens",
+         "causal_ring_attention_min_tokens"),
         "1/FLOP",
     ),
     "training_time": "s/GPU-h",

@@ -1,6 +1,7 @@
 """Formulas of parallel training that must agree with each other and with what is counted."""
 
 import itertools
+from collections.abc import Callable
 
 import pytest
 
@@ -11,11 +12,12 @@ from figgen.formulas.collectives import (
 from figgen.formulas.compute_and_roofline import (
     attainable_flops_over_network,
     critical_tokens,
+    critical_tokens_of_group,
     data_parallel_ccr,
     efficiency_with_overlap,
+    efficiency_with_partial_overlap,
     efficiency_without_overlap,
     fsdp_ccr,
-    ridge_point,
     training_flops,
 )
 from figgen.formulas.data_parallel import (
@@ -97,10 +99,47 @@ def test_ccr_is_work_over_bytes_sent() -> None:
         assert fsdp_ccr(2048, 2, dp) == pytest.approx(work / zero_bytes_sent(7e9, 2, dp, 3))
 
 
-def test_critical_tokens_put_data_parallelism_at_the_ridge_point() -> None:
+def step_share(peak: float, bandwidth: float, passes: list[tuple[float, float]]) -> float:
+    """Compute time over the time of passes that each hide their own bytes behind their own work."""
+    work = sum(flops for flops, _ in passes) / peak
+    return work / sum(max(flops / peak, sent / bandwidth) for flops, sent in passes)
+
+
+def ddp_passes(tokens: float, dp: int, microbatches: int = 1) -> list[tuple[float, float]]:
+    """(FLOP, bytes) of every pass of a 7B model: only the last backward sends."""
+    n = 7e9
+    quiet = [(2 * n * tokens, 0.0), (4 * n * tokens, 0.0)] * microbatches
+    return [*quiet[:-1], (4 * n * tokens, data_parallel_bytes(n, 2, dp))]
+
+
+def fsdp_passes(tokens: float, dp: int) -> list[tuple[float, float]]:
+    once = zero_bytes_sent(7e9, 2, dp, 3) / 3
+    return [(2 * 7e9 * tokens, once), (4 * 7e9 * tokens, 2 * once)]
+
+
+@pytest.mark.parametrize("passes", [ddp_passes, fsdp_passes])
+def test_from_the_critical_tokens_on_each_pass_hides_what_it_sends_and_not_before(
+    passes: Callable[[float, int], list[tuple[float, float]]],
+) -> None:
+    """One limit for both, as in Austin et al. 2025: gradients have no forward to hide behind."""
     for dp in range(2, 65):
-        tokens = critical_tokens(989.4e12, 450e9, 2, dp)
-        assert data_parallel_ccr(tokens, 2, dp) == pytest.approx(ridge_point(989.4e12, 450e9))
+        tokens = critical_tokens_of_group(989.4e12, 50e9, 2, dp)
+        assert step_share(989.4e12, 50e9, passes(1.0001 * tokens, dp)) == pytest.approx(1)
+        assert step_share(989.4e12, 50e9, passes(0.999 * tokens, dp)) < 0.9999
+        assert critical_tokens(989.4e12, 50e9, 2) == pytest.approx(tokens * dp / (dp - 1))
+
+
+@pytest.mark.parametrize("microbatches", [1, 2, 4, 32])
+@pytest.mark.parametrize("tokens", [512, 4096, 8192, 19_000, 40_000])
+def test_gradients_hide_behind_the_last_backward_whatever_was_accumulated(
+    tokens: int, microbatches: int
+) -> None:
+    counted = step_share(989.4e12, 50e9, ddp_passes(tokens, 64, microbatches))
+    ccr = data_parallel_ccr(tokens * microbatches, 2, 64)
+    closed = efficiency_with_partial_overlap(ccr, 989.4e12 / 50e9, 2 / 3 / microbatches)
+    assert closed == pytest.approx(counted)
+    if (tokens, microbatches) == (8192, 4):
+        assert round(counted, 2) == 0.81
 
 
 def test_overlap_at_most_doubles_the_efficiency() -> None:

@@ -12,11 +12,12 @@ from figgen.figures.roofline.levels import BYTES
 from figgen.formulas.compute_and_roofline import (
     data_parallel_ccr,
     efficiency_with_overlap,
+    efficiency_with_partial_overlap,
     efficiency_without_overlap,
     fsdp_ccr,
     ridge_point,
 )
-from figgen.models.communication_ratio import group_bandwidth_bytes_per_s
+from figgen.models.communication_ratio import BACKWARD_SHARE, group_bandwidth_bytes_per_s
 from figgen.plotting.series import line
 from figgen.registry import figure
 
@@ -82,7 +83,7 @@ def strong_scaling(
     """Share of the peak over the number of GPUs at a fixed global batch, all in one DP group.
 
     The group fills whole nodes, so that a rank sends at the rate of all its node's NICs or of
-    its scale-up link, whichever is lower.
+    its scale-up link, whichever is lower. What a rank has to do is one microbatch.
     """
     node = hardware_preset(preset)
     peak = node.accelerator.peak_flops_per_s(dtype)
@@ -91,18 +92,18 @@ def strong_scaling(
     )
     ridge = ridge_point(peak, bandwidth)
     gpus = _whole_nodes(node.gpus_per_node, most_gpus)
-    kinds = {"DDP": (data_parallel_ccr, 3), "FSDP": (fsdp_ccr, 2)}
+    kinds = {"DDP": (data_parallel_ccr, BACKWARD_SHARE), "FSDP": (fsdp_ccr, 1)}
     series = []
     values = {"ridge": Named(ridge, "FLOP/B"), "bandwidth": Named(bandwidth, "B/s")}
-    for index, (kind, (ratio, work)) in enumerate(kinds.items()):
+    for index, (kind, (ratio, most)) in enumerate(kinds.items()):
         ccr = tuple(ratio(global_batch_tokens / n, BYTES, n) for n in gpus)
-        for how, (words, rule, style) in RULES.items():
-            y = tuple(rule(c, ridge) for c in ccr)
+        for how, (words, _, style) in RULES.items():
+            overlap = most if how == "overlapped" else 0
+            y = tuple(efficiency_with_partial_overlap(c, ridge, overlap) for c in ccr)
             series.append(line(f"{kind}, {words}", map(float, gpus), y, index, style))
             values[f"{kind.lower()}_{how}_last"] = Named(y[-1])
-        # work·τ/b · D/(D − 1) with τ = G/D reaches the ridge at D = 1 + work·G/(b·CCR*).
-        limit = math.floor(1 + work * global_batch_tokens / (BYTES * ridge))
-        values[f"{kind.lower()}_limit"] = Named(limit, "GPU")
+    # τ = G/D is CCR*·b/2 · (D − 1)/D, for both, at D = 1 + 2·G/(b·CCR*).
+    values["limit"] = Named(math.floor(1 + 2 * global_batch_tokens / (BYTES * ridge)), "GPU")
     one_each = global_batch_tokens / sequence_length
     values |= {
         "one_each": Named(one_each, "GPU"),

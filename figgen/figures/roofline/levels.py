@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from figgen.catalog import HardwarePreset, hardware_preset
@@ -13,12 +12,12 @@ from figgen.errors import InputError
 from figgen.formulas.compute_and_roofline import (
     attainable_flops_over_network,
     data_parallel_ccr,
-    efficiency_with_overlap,
+    efficiency_with_partial_overlap,
     efficiency_without_overlap,
     fsdp_ccr,
     ridge_point,
 )
-from figgen.models.communication_ratio import tensor_parallel_ccr
+from figgen.models.communication_ratio import BACKWARD_SHARE, tensor_parallel_ccr
 from figgen.plotting.series import line, series_role
 from figgen.registry import figure
 
@@ -98,21 +97,18 @@ def ridge_table(*, oversubscription: float = 7.0) -> Table:
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """A strategy under the roofs: its ratio at `level`, and whether it can hide its messages."""
+    """A strategy under the roofs: its ratio at `level`, and the share of work that hides it."""
 
     key: str
     label: str
     role: str
     level: str
     ccr: float
-    hidden: bool
+    overlap: float
 
     def share(self, ridge: float) -> float:
         """The share of the peak that the model allows."""
-        rule: Callable[..., float] = (
-            efficiency_with_overlap if self.hidden else efficiency_without_overlap
-        )
-        return rule(self.ccr, ridge)
+        return float(efficiency_with_partial_overlap(self.ccr, ridge, self.overlap))
 
 
 def placed_strategies(
@@ -128,12 +124,12 @@ def placed_strategies(
     shape = catalog_model(model).shape
     return (
         Placed("ddp", "DDP", "dp", "nic",
-               data_parallel_ccr(tokens, BYTES, nodes), True),
-        Placed("fsdp", "FSDP", "dp", "nic", fsdp_ccr(tokens, BYTES, nodes), True),
-        Placed("fsdp_nodes", "FSDP, whole nodes", "dp", "nic", together, True),
+               data_parallel_ccr(tokens, BYTES, nodes), BACKWARD_SHARE),
+        Placed("fsdp", "FSDP", "dp", "nic", fsdp_ccr(tokens, BYTES, nodes), 1),
+        Placed("fsdp_nodes", "FSDP, whole nodes", "dp", "nic", together, 1),
         *(
             Placed(f"tp{tp}", f"TP {tp}", "tp", "scale_up",
-                   tensor_parallel_ccr(shape, tp=tp, bytes_per_element=BYTES), False)
+                   tensor_parallel_ccr(shape, tp=tp, bytes_per_element=BYTES), 0)
             for tp in tensor_parallel
         ),
     )  # fmt: skip
@@ -152,8 +148,9 @@ def communication_roofline(
 ) -> Curves:
     """Attainable FLOP/s of one GPU over its CCR: a roof per level, and strategies on theirs.
 
-    Data parallelism is placed on the roof, as if it overlapped perfectly; tensor parallelism on
-    the dashed line of the same link without overlap, since its all-reduces block the layer.
+    FSDP is placed on the roof, as if it overlapped perfectly, DDP below it, because gradients hide
+    behind the backward pass only; tensor parallelism on the dashed line of the same link without
+    overlap, since its all-reduces block the layer.
     """
     node = hardware_preset(preset)
     peak = node.accelerator.peak_flops_per_s(dtype)

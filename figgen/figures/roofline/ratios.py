@@ -7,14 +7,16 @@ from figgen.catalog import model as catalog_model
 from figgen.charts import Axis, Column, Curves, Named, Rule, Scalar, Table
 from figgen.figures.roofline.levels import BYTES, PRESETS, levels
 from figgen.formulas.compute_and_roofline import (
-    critical_tokens,
+    critical_tokens_of_group,
     data_parallel_ccr,
     efficiency_with_overlap,
+    efficiency_with_partial_overlap,
     efficiency_without_overlap,
     fsdp_ccr,
     ridge_point,
 )
 from figgen.models.communication_ratio import (
+    BACKWARD_SHARE,
     group_bandwidth_bytes_per_s,
     mixed_fsdp_ccr,
     pipeline_boundary_ccr,
@@ -26,6 +28,7 @@ from figgen.registry import figure
 
 MODELS = ("llama-3-8b", "llama-3-70b", "gpt-3-175b", "llama-3-405b")
 FP32_BYTES, FP8_BYTES = 4, 1
+ACCUMULATED = 4
 
 
 def groups(node: HardwarePreset, nodes: int) -> tuple[tuple[str, str, int, float], ...]:
@@ -43,28 +46,31 @@ def groups(node: HardwarePreset, nodes: int) -> tuple[tuple[str, str, int, float
 
 @figure("critical-tokens")
 def critical_tokens_table(*, nodes: int = 16, dtype: str = "bf16") -> Table:
-    """Tokens per rank at which DDP and FSDP reach the ridge, by GPU and place of the group."""
+    """Tokens per rank and microbatch at which DDP and FSDP hide, by GPU and place of the group.
+
+    One limit for both: gradients hide behind the backward pass alone, 4 FLOP per parameter and
+    token for two passes of bytes, sharded weights behind every pass, 6 for three.
+    """
     rows: list[tuple[Scalar, ...]] = []
     values: dict[str, Named] = {"nodes": Named(nodes, "node")}
     for name in PRESETS:
         node = hardware_preset(name)
         peak = node.accelerator.peak_flops_per_s(dtype)
         for key, words, dp, bandwidth in groups(node, nodes):
-            ddp = critical_tokens(peak, bandwidth, BYTES, dp)
-            fsdp = ridge_point(peak, bandwidth) / fsdp_ccr(1, BYTES, dp)
-            rows.append((node.gpu, words, bandwidth, ddp, fsdp, 9 * ddp, 9 * fsdp))
-            generation = name.partition("-")[0]
-            values[f"{generation}_{key}_ddp"] = Named(ddp, "token")
-            values[f"{generation}_{key}_fsdp"] = Named(fsdp, "token")
-    tokens = (("DDP", ""), ("FSDP", ""), ("DDP", ", no overlap"), ("FSDP", ", no overlap"))
+            hides = critical_tokens_of_group(peak, bandwidth, BYTES, dp)
+            ridge = ridge_point(peak, bandwidth)
+            blocking = (9 * ridge / ratio(1, BYTES, dp) for ratio in (data_parallel_ccr, fsdp_ccr))
+            rows.append((node.gpu, words, dp, bandwidth, hides, *blocking))
+            values[f"{name.partition('-')[0]}_{key}"] = Named(hides, "token")
+            values[f"{key}_ranks"] = Named(dp, "rank")
     columns = (
         Column(label="GPU"),
         Column(label="data-parallel group"),
+        Column(label="ranks", spec=","),
         Column(label="bandwidth per rank", unit="B/s", spec="si"),
-        *(
-            Column(label=f"{kind}, {'90 %' if how else 'ridge'}{how}", spec=",.0f")
-            for kind, how in tokens
-        ),
+        Column(label="hides from, tokens", spec=",.0f"),
+        Column(label="90 %, no overlap, DDP", spec=",.0f"),
+        Column(label="90 %, no overlap, FSDP", spec=",.0f"),
     )
     return Table(columns=columns, rows=tuple(rows), values=values)
 
@@ -77,7 +83,7 @@ def ccr_by_batch(
     sequence_length: int = 2048,
     dp: int = 64,
 ) -> Table:
-    """CCR of data parallelism over the sequences that one rank computes between exchanges."""
+    """CCR of data parallelism over the sequences of one microbatch of a rank, without others."""
     node = hardware_preset(preset)
     ridge = ridge_point(node.accelerator.peak_flops_per_s(), node.network_bandwidth_bytes_per_s)
     rows = []
@@ -88,8 +94,8 @@ def ccr_by_batch(
             data_parallel_ccr(tokens, FP32_BYTES, dp),
             fsdp_ccr(tokens, BYTES, dp),
         )
-        shares = (efficiency_with_overlap(ratio, ridge) for ratio in (ratios[0], ratios[2]))
-        rows.append((count, tokens, *ratios, *shares))
+        ddp = efficiency_with_partial_overlap(ratios[0], ridge, BACKWARD_SHARE)
+        rows.append((count, tokens, *ratios, ddp, efficiency_with_overlap(ratios[2], ridge)))
     columns = (
         Column(label="sequences", spec=","),
         Column(label="tokens", spec=","),
@@ -103,6 +109,8 @@ def ccr_by_batch(
         "ridge": Named(ridge, "FLOP/B"),
         "first_ddp": Named(rows[0][2], "FLOP/B"),
         "last_ddp": Named(rows[-1][2], "FLOP/B"),
+        "first_ddp_share": Named(rows[0][5]),
+        "first_fsdp_share": Named(rows[0][6]),
         "sequence_length": Named(sequence_length, "token"),
         "dp": Named(dp, "rank"),
     }
@@ -186,10 +194,10 @@ def tensor_parallel_ccr_curves(
 
 @figure("ccr-changes")
 def ccr_changes(*, preset: str = "h100-ndr", tokens: int = 8192, dp: int = 64) -> Table:
-    """One change at a time: CCR over the ridge of one NIC, for DDP and for FSDP.
+    """One change at a time: what one NIC leaves of the peak, for DDP and for FSDP.
 
-    `tokens` are those of one microbatch on one rank; DDP exchanges once per step, FSDP once
-    per microbatch.
+    `tokens` are those of one microbatch on one rank; FSDP exchanges behind every pass, DDP once
+    per step, behind the backward of the last microbatch.
     """
     node = hardware_preset(preset)
     nic = node.network_bandwidth_bytes_per_s
@@ -215,7 +223,7 @@ def ccr_changes(*, preset: str = "h100-ndr", tokens: int = 8192, dp: int = 64) -
             data_parallel_ccr(half, BYTES, 2 * dp), fsdp_ccr(half, BYTES, 2 * dp), bf16,
         ),
         "larger": ("microbatch twice as large", 2 * ddp, 2 * fsdp, bf16),
-        "accumulated": ("4 microbatches accumulated", 4 * ddp, fsdp, bf16),
+        "accumulated": (f"{ACCUMULATED} microbatches accumulated", ACCUMULATED * ddp, fsdp, bf16),
         "fp32": (
             "gradients in FP32", data_parallel_ccr(tokens, FP32_BYTES, dp), fp32_reduce, bf16,
         ),
@@ -223,16 +231,22 @@ def ccr_changes(*, preset: str = "h100-ndr", tokens: int = 8192, dp: int = 64) -
         "fp8_gather": ("FP8 compute, weights gathered in FP8", ddp, fp8_gather, fp8),
     }  # fmt: skip
     rows = tuple(
-        (words, ridge, by_ddp, by_ddp / ridge, by_fsdp, by_fsdp / ridge)
-        for words, by_ddp, by_fsdp, ridge in cases.values()
-    )
+        (
+            words, ridge,
+            by_ddp, efficiency_with_partial_overlap(
+                by_ddp, ridge, BACKWARD_SHARE / (ACCUMULATED if key == "accumulated" else 1)
+            ),
+            by_fsdp, efficiency_with_overlap(by_fsdp, ridge),
+        )
+        for key, (words, by_ddp, by_fsdp, ridge) in cases.items()
+    )  # fmt: skip
     columns = (
         Column(label="change"),
         Column(label="ridge", unit="FLOP/B", spec=",.0f"),
         Column(label="DDP", unit="FLOP/B", spec=",.0f"),
-        Column(label="DDP over ridge", spec=".2f"),
+        Column(label="DDP, of peak", spec=".0%"),
         Column(label="FSDP", unit="FLOP/B", spec=",.0f"),
-        Column(label="FSDP over ridge", spec=".2f"),
+        Column(label="FSDP, of peak", spec=".0%"),
     )
     values = {"tokens": Named(tokens, "token"), "dp": Named(dp, "rank")}
     for key, row in zip(cases, rows, strict=True):

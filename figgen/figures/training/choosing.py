@@ -9,7 +9,7 @@ from figgen.catalog import hardware_preset
 from figgen.catalog import model as catalog_model
 from figgen.charts import Column, Named, Scalar, Table
 from figgen.errors import InputError, check_between
-from figgen.formulas.compute_and_roofline import critical_tokens, fsdp_ccr, ridge_point
+from figgen.formulas.compute_and_roofline import critical_tokens, ridge_point
 from figgen.formulas.context_parallel import ring_attention_min_tokens
 from figgen.formulas.pipeline import microbatches_for_efficiency
 from figgen.formulas.scale_and_state import largest_replicated_model
@@ -180,10 +180,8 @@ def strategy_limits(*, preset: str = "h100-ndr", recipe: str = "mcore18") -> Tab
     per_width = float(tensor_parallel_layer_ccr(1, 0, 2, 8))
     limits = {
         "ddp": float(largest_replicated_model(hbm, USABLE, per_param)),
-        "ddp_tokens": float(critical_tokens(peak, whole, 2, 64)),
-        "ddp_alone": float(critical_tokens(peak, network, 2, 64)),
-        "fsdp_tokens": float(ridge_point(peak, whole) / fsdp_ccr(1, 2, 64)),
-        "fsdp_alone": float(ridge_point(peak, network) / fsdp_ccr(1, 2, 64)),
+        "tokens": float(critical_tokens(peak, whole, 2)),
+        "alone": float(critical_tokens(peak, network, 2)),
         "tp_inside": float(ridge_point(peak, inside)) / per_width,
         "tp_outside": float(ridge_point(peak, network)) / per_width,
         "microbatches": float(microbatches_for_efficiency(8, 1, 0.9)),
@@ -194,11 +192,8 @@ def strategy_limits(*, preset: str = "h100-ndr", recipe: str = "mcore18") -> Tab
     rows: tuple[tuple[Scalar, ...], ...] = (
         ("data parallelism", "largest model, nothing sharded",
          f"{limits['ddp'] / 1e9:.1f}B parameters"),
-        ("data parallelism", "tokens per rank and step to hide the gradients",
-         f"{limits['ddp_tokens']:,.0f} on whole nodes, {limits['ddp_alone']:,.0f} alone on a port"),
-        ("ZeRO-3, FSDP", "tokens per rank and microbatch to hide the weights",
-         f"{limits['fsdp_tokens']:,.0f} on whole nodes, "
-         f"{limits['fsdp_alone']:,.0f} alone on a port"),
+        ("DDP, ZeRO, FSDP", "tokens per rank and microbatch to hide gradients or weights",
+         f"{limits['tokens']:,.0f} on whole nodes, {limits['alone']:,.0f} alone on a port"),
         ("tensor parallelism of 8", "hidden size for messages no longer than the work",
          f"{limits['tp_inside']:,.0f} inside, {limits['tp_outside']:,.0f} between nodes"),
         ("pipeline of 8 stages", "microbatches for 90% of the wall",

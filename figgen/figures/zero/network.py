@@ -6,6 +6,7 @@ from figgen.catalog import accelerator, hardware_preset, link
 from figgen.catalog import model as catalog_model
 from figgen.charts import Axis, Column, Curves, Named, Rule, Scalar, Table
 from figgen.errors import check_between, check_share
+from figgen.formulas.compute_and_roofline import critical_tokens
 from figgen.formulas.data_parallel import (
     data_parallel_bytes,
     hsdp_replica_bytes,
@@ -72,8 +73,7 @@ def zero3_tokens(
 ) -> Curves:
     """Tokens per GPU and microbatch from which on ZeRO-3's traffic can hide, over the bandwidth.
 
-    Work is 6 FLOP per parameter and token at `utilization` of the dense BF16 peak, traffic three
-    times the weights; the number of ranks is taken as large.
+    The threshold of every page, at `utilization` of the dense BF16 peak and for many ranks.
     """
     check_share("utilization", utilization)
     grid = tuple(1e9 * 10 ** (k / 4) for k in range(4, 13))
@@ -82,12 +82,13 @@ def zero3_tokens(
         part = accelerator(name)
         short = part.short_title
         rate = utilization * part.peak_flops_per_s("bf16")
-        y = tuple(_tokens(rate, b, bytes_per_param) for b in grid)
+        y = tuple(critical_tokens(rate, b, bytes_per_param) for b in grid)
         series.append(line(short, grid, y, index))
         for each in links:
-            tokens = _tokens(rate, link(each).bandwidth_bytes_per_s, bytes_per_param)
+            port = link(each).bandwidth_bytes_per_s
+            tokens = critical_tokens(rate, port, bytes_per_param)
             values[f"{short.lower()}_{identifier(each)}"] = Named(tokens, "token")
-            shared = _tokens(rate, 8 * link(each).bandwidth_bytes_per_s, bytes_per_param)
+            shared = critical_tokens(rate, 8 * port, bytes_per_param)
             values[f"{short.lower()}_8_{identifier(each)}"] = Named(shared, "token")
     rules = [
         Rule(axis="x", at=link(each).bandwidth_bytes_per_s, label=link(each).short_title)
@@ -102,11 +103,6 @@ def zero3_tokens(
     )
 
 
-def _tokens(flops_per_s: float, bandwidth: float, bytes_per_param: float) -> float:
-    # 6·N·τ/F = 3·N·b/B, whatever N is.
-    return flops_per_s * 3 * bytes_per_param / (6 * bandwidth)
-
-
 @figure("state-homes")
 def state_homes(
     *,
@@ -118,8 +114,8 @@ def state_homes(
 ) -> Table:
     """Where weights, gradients and optimizer state can live, and how long it takes to fetch them.
 
-    The last column is the tokens per step for which a forward and backward last as long as one
-    pass of all 16-bit weights over that path.
+    The last column is the tokens of a microbatch whose forward lasts as long as one pass of all
+    16-bit weights over that path: the threshold of `zero3-tokens`.
     """  # fmt: skip
     check_between("tokens", tokens, 1, 10**9)
     node = hardware_preset(preset)
@@ -140,7 +136,7 @@ def state_homes(
     for key, (title, what, bandwidth) in paths.items():
         once = parameters * BYTES / bandwidth
         optimizer = parameters * 12 / bandwidth
-        even = rate * once / (6 * parameters)
+        even = critical_tokens(rate, bandwidth, BYTES)
         rows.append((title, what, bandwidth, once, optimizer, even))
         values[f"{key}_s"] = Named(once, "s")
         values[f"{key}_optimizer_s"] = Named(optimizer, "s")
@@ -151,6 +147,6 @@ def state_homes(
         Column(label="bandwidth per GPU", unit="B/s", spec="si"),
         Column(label="16-bit weights once", unit="s", spec="time"),
         Column(label="12 bytes of Adam once", unit="s", spec="time"),
-        Column(label="tokens that hide the weights", spec=",.0f"),
+        Column(label="tokens whose forward hides them", spec=",.0f"),
     )
     return Table(columns=columns, rows=tuple(rows), values=values)
