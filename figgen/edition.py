@@ -19,7 +19,6 @@ from typing import Any, ClassVar, TypeAlias
 from figgen import theme
 from figgen.agreement.manifest import with_quantities
 from figgen.changes.sources import sources
-from figgen.configurations import configurations_json
 from figgen.errors import InputError
 from figgen.fonts import math_font
 from figgen.formulas import FORMULAS, module
@@ -27,10 +26,10 @@ from figgen.formulas.javascript import functions_module
 from figgen.formulas.notes import notes_module
 from figgen.generated.site_pages import site_pages
 from figgen.joined import joined
-from figgen.layouts import layouts_json
 from figgen.markdown import directive, math
 from figgen.markdown.pages import Page, Problem, Site, fences, figure_numbers
 from figgen.press import Press, Proof
+from figgen.scenarios.tool_data import configurations_json, layouts_json
 from figgen.scripts import imported_names, lean_scripts, tight
 
 Content: TypeAlias = str | bytes

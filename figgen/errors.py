@@ -10,8 +10,9 @@ from numbers import Integral
 class InputError(ValueError):
     """Input that cannot be computed: what is wrong, what was expected, what was got.
 
-    `nearest` are valid inputs close to the one given, in words that a reader can type, and `key`
-    is the key or parameter that the author wrote, when one is to blame.
+    `nearest` are valid inputs close to the one given, in words that a reader can type. `key` is
+    the key or parameter that the author wrote, when one is to blame; a `what` that is a bare name
+    is one.
     The message is one line; where it happened (`page.md:30`) is added by whoever knows.
     """
 
@@ -25,11 +26,17 @@ class InputError(ValueError):
         key: str = "",
     ) -> None:
         self.what = what
-        self.key = key
+        self.key = key or (what if what.isidentifier() else "")
         self.expected = expected
         self.got = got
         self.nearest = tuple(nearest)
         super().__init__(self._message())
+
+    def about(self, key: str) -> InputError:
+        """The same error, with `key` to blame."""
+        return InputError(
+            self.what, expected=self.expected, got=self.got, nearest=self.nearest, key=key
+        )
 
     def _message(self) -> str:
         text = self.what

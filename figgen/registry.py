@@ -79,10 +79,16 @@ def _signature(function: Callable[..., object]) -> list[inspect.Parameter]:
     return list(inspect.signature(function, eval_str=True).parameters.values())
 
 
+def all_figures() -> Mapping[str, Figure]:
+    """Every figure of the site by name."""
+    import figgen.figures  # noqa: F401  registers them, on first use
+
+    return FIGURES
+
+
 def figure_named(name: str) -> Figure:
     """The registered figure, or an InputError that says which names are close."""
-    import figgen.figures  # noqa: F401  registers every figure, on first use
-
+    all_figures()
     if name not in FIGURES:
         raise unknown("figure", name, FIGURES)
     return FIGURES[name]

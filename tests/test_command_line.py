@@ -120,7 +120,7 @@ def test_bad_input_is_one_line_and_status_two(capsys, arguments, message):
 
 def test_wrong_usage_is_one_line_and_status_two(capsys):
     with pytest.raises(SystemExit) as stopped:
-        main(["ranks", "--nodes", "2"])
+        main(["ranks", "--nodes"])
 
     assert stopped.value.code == 2
     assert capsys.readouterr().err.count("\n") == 1

@@ -75,7 +75,7 @@ def test_help_shows_examples_that_run(said: Said, capsys: pytest.CaptureFixture[
         main(["step", "--help"])
     assert stopped.value.code == 0
     examples = capsys.readouterr().out.split("examples:")[1].strip().splitlines()
-    assert len(examples) == 3
+    assert len(examples) == 5
     for example in examples:
         words = example.split()
         assert words[:2] == ["figgen", "step"]
@@ -87,7 +87,7 @@ def test_help_shows_examples_that_run(said: Said, capsys: pytest.CaptureFixture[
     [
         (("--model", "gpt-5"), "unknown model 'gpt-5'"),
         (("--nic", "infiniband"), "unknown link 'infiniband'"),
-        (("--efficiency", "1.5"), "compute_efficiency: expected above 0, at most 1, got 1.5"),
+        (("--efficiency", "1.5"), "compute_efficiency: expected a number from 0.01 to 1, got 1.5"),
         (("--efficiency", "nan"), "compute_efficiency"),
         (("--dtype", "fp4"), "has no dense fp4 matrix peak"),
         (("--ep", "2", "--etp", "1"), "ep: expected 1, the model has no experts"),

@@ -11,10 +11,11 @@ import pytest
 
 from figgen import catalog
 from figgen.__main__ import main
-from figgen.configurations import configurations, configurations_json
 from figgen.models.layout import layout
 from figgen.models.model_shape import ExpertShape, LatentAttention, ModelShape
-from figgen.scenarios.training import training_step
+from figgen.scenarios.resolve import training_step
+from figgen.scenarios.schema import OPTIONS
+from figgen.scenarios.tool_data import configurations, configurations_json
 
 FOUND = configurations()
 TRAINING = [name for name, preset in FOUND["presets"].items() if preset["kind"] == "training"]
@@ -73,9 +74,11 @@ def test_map_presets_lay_out_their_own_sizes() -> None:
 def options(choices: dict[str, Any]) -> list[str]:
     """Choices as options of the command line."""
     words = []
-    for key, value in choices.items():
-        name = key.replace("_", "-").replace("zero-stage", "zero")
-        words += [f"--no-{name}"] if value is False else [f"--{name}", str(value)]
+    for name, value in choices.items():
+        option = OPTIONS[name]
+        words += (
+            [option.command_flag] if option.kind == "switch" else [option.command_flag, str(value)]
+        )
     return words
 
 

@@ -7,8 +7,8 @@ import json
 import pytest
 
 from figgen import catalog
-from figgen.layouts import ORDERS, NamedLayout, layouts, layouts_json
 from figgen.models.layout import layout
+from figgen.scenarios.tool_data import NamedLayout, layouts, layouts_json
 
 BY_NAME = {found["name"]: found for found in layouts()}
 
@@ -45,17 +45,19 @@ def test_published_layout(name: str, world: int, tp: int, cp: int, dp: int, pp: 
     assert [sizes[axis] for axis in ("tp", "cp", "dp", "pp")] == [tp, cp, dp, pp]
 
 
-def test_only_hardware_and_a_run_on_part_of_its_racks_are_left_out() -> None:
+def test_only_hardware_is_left_out() -> None:
     left_out = {p.name: p.kind for p in catalog.PRESETS.values() if p.name not in BY_NAME}
-    others = {name for name, kind in left_out.items() if kind != "hardware"}
-    assert others == {"qwen-3-235b-a22b"}, "256 GPUs are no whole number of 72-GPU racks"
+    assert {name for name, kind in left_out.items() if kind != "hardware"} == set()
 
 
-def test_orders_are_of_layouts_that_exist_and_differ_from_the_default() -> None:
-    assert set(ORDERS) <= set(BY_NAME)
-    assert "megatron" not in ORDERS.values()
-    for name, order in ORDERS.items():
-        assert BY_NAME[name]["order"] == order
+def test_a_published_order_is_that_of_the_map_and_megatrons_is_every_others() -> None:
+    """Llama 3: arXiv:2407.21783, section 3.3.2; torchtitan's own meshes."""
+    orders = {name: found["order"] for name, found in BY_NAME.items()}
+    others = {name: order for name, order in orders.items() if order != "megatron"}
+    assert others == {
+        "llama-3-405b-8k-8192": "llama3", "llama-3-405b-8k-16384": "llama3",
+        "llama-3-405b-131k": "llama3", "llama-3-8b-fsdp": "torchtitan",
+    }  # fmt: skip
 
 
 def test_file_is_small_and_says_the_same() -> None:

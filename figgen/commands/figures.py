@@ -12,7 +12,7 @@ import yaml
 from figgen.charts import Chart, canonical_json, payload
 from figgen.commands import Answer, add_verb
 from figgen.errors import InputError, unknown
-from figgen.registry import FIGURES, build
+from figgen.registry import all_figures, build
 
 if TYPE_CHECKING:
     from figgen.commands import Verbs
@@ -51,14 +51,13 @@ def add(verbs: Verbs) -> None:
 
 
 def _list(options: argparse.Namespace) -> Answer:
-    import figgen.figures  # noqa: F401  registers them
     from figgen import catalog
     from figgen.formulas import FORMULAS
 
     if options.kind not in KINDS:
         raise unknown("kind", options.kind, KINDS)
     if options.kind == "figures":
-        rows = {name: figure.summary for name, figure in FIGURES.items()}
+        rows = {name: figure.summary for name, figure in all_figures().items()}
     elif options.kind == "formulas":
         rows = {name: formula.doc for name, formula in FORMULAS.items()}
     else:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING
 
-from figgen.catalog import accelerator
 from figgen.commands import Answer, add_verb
-from figgen.commands.training import add_setup_options, aligned, described, setup_data, setup_of
-from figgen.models.memory import PARTS, RESERVE_BYTES, MemoryEstimate, memory
-from figgen.units import format_quantity, parse_quantity
+from figgen.commands.training import add_options, aligned, described, scenario_of, setup_data
+from figgen.models.memory import PARTS, MemoryEstimate
+from figgen.scenarios.resolve import resolve
+from figgen.units import format_quantity
 
 if TYPE_CHECKING:
     from figgen.commands import Verbs
@@ -25,24 +25,16 @@ def add(verbs: Verbs) -> None:
         "--model llama-3-70b --nodes 8 --gpus-per-node 8 --tp 8 --pp 4 --accelerator h100-sxm-80gb",
         "--model gpt-3-175b --nodes 8 --gpus-per-node 8 --tp 8 --pp 8 --recompute full --json",
         "--model llama-3-8b --nodes 1 --gpus-per-node 8 --zero 3 --recipe zero16",
+        "--preset deepseek-v3",
     )
-    add_setup_options(parser)
-    parser.add_argument("--accelerator", help="of the catalog, for its capacity")
-    parser.add_argument(
-        "--reserve", default=f"{RESERVE_BYTES / 1e9:g} GB", help="for contexts and fragmentation"
-    )
+    add_options(parser, "memory")
 
 
 def _memory(options: argparse.Namespace) -> Answer:
-    setup = setup_of(options)
-    capacity = accelerator(options.accelerator).hbm_bytes if options.accelerator else None
-    found = memory(
-        setup,
-        capacity_bytes=capacity,
-        reserve_bytes=parse_quantity(options.reserve, "B").value,
-    )
-    data = setup_data(options.model, setup) | memory_data(found)
-    return Answer(data, "\n".join([described(options.model, setup), *_table(found)]))
+    asked = resolve(scenario_of(options))
+    data = setup_data(asked.model.name, asked.setup) | memory_data(asked.memory)
+    lines = [described(asked.model.name, asked.setup), *_table(asked.memory)]
+    return Answer(data, "\n".join(lines))
 
 
 def memory_data(found: MemoryEstimate) -> dict[str, object]:

@@ -6,11 +6,12 @@ import argparse
 from dataclasses import asdict
 from typing import TYPE_CHECKING, TypeAlias
 
-from figgen.commands import Answer, add_verb, whole
-from figgen.commands.training import layout_of
-from figgen.models.layout import MOST_RANKS, ParallelLayout, mesh_of
+from figgen.commands import Answer, add_verb
+from figgen.commands.training import add_options, scenario_of
+from figgen.models.layout import ParallelLayout, mesh_of
 from figgen.models.mesh import group_array, groups
 from figgen.models.placement import LABELS, Communicator, communicator, inter_node_links, warnings
+from figgen.scenarios.resolve import resolve_layout
 
 if TYPE_CHECKING:
     from figgen.commands import Verbs
@@ -32,20 +33,14 @@ def add(verbs: Verbs) -> None:
         "--nodes 2 --gpus-per-node 8 --tp 2 --pp 4",
         "--nodes 32 --gpus-per-node 8 --tp 8 --pp 2 --ep 8 --etp 1 --json",
         "--nodes 8 --gpus-per-node 8 --tp 8 --cp 2 --groups dp-cp,pp",
+        "--preset llama-3-405b-131k --groups tp,cp",
     )
-    size = whole(1, MOST_RANKS)
-    for name in ("nodes", "gpus-per-node", "tp"):
-        parser.add_argument(f"--{name}", type=size, required=True)
-    for name in ("cp", "ep", "pp"):
-        parser.add_argument(f"--{name}", type=size, default=1)
-    parser.add_argument("--etp", type=size, help="what the framework takes when left out")
-    parser.add_argument("--dp", type=size, help="checked when given")
-    parser.add_argument("--order", default="megatron", help="a framework, or tp-cp-dp-pp")
+    add_options(parser, "layout")
     parser.add_argument("--groups", help="only these, for example tp,ep,dp-cp; dp-cp is both")
 
 
 def _ranks(options: argparse.Namespace) -> Answer:
-    parallel = layout_of(options, dp=options.dp)
+    parallel = resolve_layout(scenario_of(options))
     names = _names(parallel, options.groups)
     found = _groups(parallel, names)
     crossings = {name: communicator(parallel, name) for name in names}

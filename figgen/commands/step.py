@@ -9,14 +9,22 @@ from typing import TYPE_CHECKING
 from figgen import catalog
 from figgen.commands import Answer, add_verb
 from figgen.commands.step_runs import predicted_runs
-from figgen.commands.training import add_setup_options, aligned, described, setup_data, setup_of
+from figgen.commands.training import (
+    add_options,
+    aligned,
+    chosen_of,
+    described,
+    scenario_of,
+    setup_data,
+)
 from figgen.errors import InputError
 from figgen.models.cluster import Cluster
 from figgen.models.compute import CONVENTIONS, utilisation
 from figgen.models.gradient_buckets import gradient_buckets
 from figgen.models.level_loads import level_loads
 from figgen.models.stage_time import stage_time
-from figgen.models.step import StepEstimate, step
+from figgen.models.step import StepEstimate
+from figgen.scenarios.resolve import resolve
 from figgen.units import format_quantity
 
 if TYPE_CHECKING:
@@ -33,53 +41,31 @@ def add(verbs: Verbs) -> None:
         "--model llama-3-70b --nodes 8 --gpus-per-node 8 --tp 8 --pp 4 --microbatches 32",
         "--model mixtral-8x7b --nodes 4 --gpus-per-node 8 --ep 8 --zero 1 --sequence 4096 --json",
         "--model llama-3-8b --nodes 16 --gpus-per-node 8 --zero 3 --microbatches 2 --nic ib-hdr",
+        "--preset deepseek-v3 --schedule zb1p",
+        "--preset map-64 --model llama-3-70b",
     )
-    add_setup_options(parser, required=False)
-    parser.add_argument(
-        "--run",
-        dest="run_file",
-        metavar="FILE",
-        help='JSON of a run, or {"runs": [...]}, instead of the options',
-    )
-    parser.add_argument("--accelerator", default="h100-sxm-80gb", help="of the catalog")
-    parser.add_argument("--nic", default="ib-ndr", help="network link of each GPU, of the catalog")
-    parser.add_argument("--dtype", default="bf16", help="whose dense peak counts")
-    parser.add_argument(
-        "--efficiency", type=float, help="share of the peak that products reach; 0.5, or as fitted"
-    )
-    parser.add_argument(
-        "--no-overlap", action="store_true", help="data parallelism waits for computation"
-    )
+    add_options(parser, "step")
 
 
 def _step(options: argparse.Namespace) -> Answer:
-    if options.run_file is not None:
-        return predicted_runs(options.run_file, options.efficiency)
-    for name in ("model", "nodes", "gpus_per_node"):
-        if getattr(options, name) is None:
-            option = f"--{name.replace('_', '-')}"
-            raise InputError("step", expected=f"{option} (or --run FILE)", got="neither")
-    if options.efficiency is None:
-        options.efficiency = 0.5
-    setup = setup_of(options, overlap=not options.no_overlap)
-    cluster = cluster_of(options)
-    found = step(setup, cluster, compute_efficiency=options.efficiency)
-    data = setup_data(options.model, setup) | {
-        "accelerator": options.accelerator,
-        "nic": options.nic,
-        "compute_efficiency": options.efficiency,
-        **step_data(found, cluster, options.efficiency),
+    if options.run_name and options.run_name not in catalog.RUNS:
+        return predicted_runs(options.run_name, chosen_of(options).get("compute_efficiency"))
+    asked = resolve(scenario_of(options))
+    found, setup = asked.estimate, asked.setup
+    data = setup_data(asked.model.name, setup) | {
+        "accelerator": asked.accelerator.name,
+        "nic": asked.nic.name,
+        "compute_efficiency": asked.compute_efficiency,
+        **({"assumed": sorted(asked.assumed)} if asked.run else {}),
+        **step_data(found, asked.cluster, asked.compute_efficiency),
     }
-    return Answer(
-        data,
-        "\n".join(
-            [
-                described(options.model, setup),
-                *_table(found),
-                *_summary(found, cluster, options.efficiency),
-            ]
-        ),
-    )
+    lines = [
+        described(asked.model.name, setup),
+        *_table(found),
+        *_summary(found, asked.cluster, asked.compute_efficiency),
+    ]
+    lines += [f"assumed, not published: {', '.join(sorted(asked.assumed))}"] if asked.run else []
+    return Answer(data, "\n".join(lines))
 
 
 def step_data(
@@ -121,12 +107,6 @@ def _utilisation(found: StepEstimate, cluster: Cluster, convention: str) -> floa
         )
     except InputError:
         return None
-
-
-def cluster_of(options: argparse.Namespace) -> Cluster:
-    """GPUs of the catalog on a network of one link each, with NCCL's latencies of a ring step."""
-    chip, nic = catalog.accelerator(options.accelerator), catalog.link(options.nic)
-    return catalog.cluster(chip, nic, options.dtype, options.gpus_per_node)
 
 
 def _table(found: StepEstimate) -> list[str]:

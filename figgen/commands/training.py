@@ -1,127 +1,62 @@
-"""What the verbs about training steps share: their options, the setup, aligned tables."""
+"""What the verbs about training jobs share: their options, the scenario, aligned tables."""
 
 from __future__ import annotations
 
 import argparse
 from collections.abc import Sequence
 
-from figgen.catalog import model
-from figgen.errors import InputError, check_size
-from figgen.models.activation_formats import FORMATS
-from figgen.models.layout import ParallelLayout, layout
-from figgen.models.model_shape import ModelShape
-from figgen.models.recipes import RECIPES, recipe
-from figgen.models.recomputation import MODULES
-from figgen.models.schedules import SCHEDULES
-from figgen.models.training_setup import CONTEXT_EXCHANGES, ZERO_STAGES, TrainingSetup
+from figgen.models.training_setup import TrainingSetup
+from figgen.scenarios.option import Choices, Option
+from figgen.scenarios.scenario import Scenario, scenario
+from figgen.scenarios.schema import OPTIONS, asked_by
 from figgen.units import format_quantity
 
 
-def add_setup_options(parser: argparse.ArgumentParser, *, required: bool = True) -> None:
-    """Options that make a `TrainingSetup`; model and cluster need not be said if not `required`."""
-    parser.add_argument("--model", required=required, help="a model of the catalog")
-    for name in ("nodes", "gpus-per-node"):
-        parser.add_argument(f"--{name}", type=int, required=required)
-    for name in ("tp", "cp", "pp", "ep"):
-        parser.add_argument(f"--{name}", type=int, default=1)
-    parser.add_argument("--etp", type=int, help="what the framework takes when left out")
-    parser.add_argument("--order", default="megatron", help="a framework, or tp-cp-dp-pp")
-    parser.add_argument("--microbatches", type=int, help="per replica; 4·PP when left out")
-    parser.add_argument("--global-batch", type=int, help="in sequences, instead of microbatches")
-    parser.add_argument("--microbatch-size", type=int, default=1, help="in sequences")
-    parser.add_argument("--sequence", type=int, help="tokens; the model's own when left out")
-    parser.add_argument("--schedule", default="1f1b", help=", ".join(SCHEDULES))
-    parser.add_argument("--chunks", type=int, help="virtual stages per pipeline rank")
-    parser.add_argument("--zero", type=int, choices=ZERO_STAGES, default=1, help="ZeRO stage")
-    parser.add_argument("--recipe", default="mcore18", help=", ".join(RECIPES))
+def add_options(parser: argparse.ArgumentParser, question: str) -> None:
+    """The options of one of the schema's questions, and what to start from."""
+    parser.add_argument("--preset", help="start from a preset of the catalog; options change it")
     parser.add_argument(
-        "--recompute",
-        default="none",
-        help=f"selective, full, uniform:N, block:N, or of {','.join(MODULES)}",
+        "--run", dest="run_name", metavar="RUN", help="start from a published run of the catalog"
     )
-    parser.add_argument("--activations", default="16-bit", help=", ".join(FORMATS))
-    parser.add_argument("--context-exchange", choices=CONTEXT_EXCHANGES, default="p2p")
-    parser.add_argument("--no-sequence-parallel", action="store_true")
-    parser.add_argument("--no-flash-attention", action="store_true", help="store attention scores")
-    parser.add_argument("--dropout", action="store_true", help="keep the masks of dropout")
-    parser.add_argument("--buckets", type=int, help="messages of gradients; one per layer if not")
-    parser.add_argument(
-        "--layers-per-stage", help="of each virtual stage: 8,9,9,6; none is 0; even when left out"
-    )
-    parser.add_argument(
-        "--no-double-buffering", action="store_true", help="no second buffer for keys or weights"
-    )
+    for option in asked_by(question):
+        flag, said = option.command_flag, _help(option)
+        if option.kind == "switch":
+            value = option.default is not True
+            parser.add_argument(
+                flag, dest=option.name, action="store_const", const=value, help=said
+            )
+        else:
+            parser.add_argument(flag, dest=option.name, metavar=_kind(option), help=said)
 
 
-def layout_of(options: argparse.Namespace, *, dp: int | None = None) -> ParallelLayout:
-    """The layout of parsed options. Raises InputError for sizes, `dp` too, that do not fit."""
-    return layout(
-        nodes=options.nodes,
-        gpus_per_node=options.gpus_per_node,
-        tp=options.tp,
-        cp=options.cp,
-        pp=options.pp,
-        ep=options.ep,
-        etp=options.etp,
-        dp=dp,
-        order=options.order,
+def _kind(option: Option) -> str:
+    return {"whole": "N", "counts": "N,N", "number": "X", "quantity": option.unit}.get(
+        option.kind, "NAME"
     )
 
 
-def setup_of(options: argparse.Namespace, *, overlap: bool = True) -> TrainingSetup:
-    """The setup of parsed options. Raises InputError for names or sizes that do not fit."""
-    return setup_with(model(options.model).shape, options, overlap=overlap)
+def _help(option: Option) -> str:
+    usual = "" if option.default in (None, True, False, ()) else f"{option.default} if left out"
+    few = option.choices is not None and len(option.choices()) <= 16
+    names = ", ".join(option.choices()) if few and option.choices else ""
+    label = f"switch off: {option.label}" if option.default is True else option.label
+    said = (label, option.hint, "" if option.name == "recompute" else names, usual)
+    return "; ".join(part for part in said if part).replace("%", "%%")
 
 
-def setup_with(
-    shape: ModelShape, options: argparse.Namespace, *, overlap: bool = True
-) -> TrainingSetup:
-    """The setup of parsed options for a model of any shape."""
-    parallel = layout_of(options)
-    return TrainingSetup(
-        shape=shape,
-        parallel=parallel,
-        microbatches=microbatches_of(options, parallel),
-        sequence=shape.sequence if options.sequence is None else options.sequence,
-        microbatch_size=options.microbatch_size,
-        schedule=options.schedule,
-        chunks=options.chunks,
-        recipe=recipe(options.recipe),
-        zero_stage=options.zero,
-        recompute=options.recompute,
-        activations=options.activations,
-        sequence_parallel=not options.no_sequence_parallel,
-        flash_attention=not options.no_flash_attention,
-        dropout=options.dropout,
-        context_exchange=options.context_exchange,
-        buckets=options.buckets,
-        overlap_data_parallel=overlap,
-        double_buffering=not options.no_double_buffering,
-        layers_per_stage=counts_of(options.layers_per_stage),
-    )
+def chosen_of(options: argparse.Namespace) -> Choices:
+    """What was typed, by option. Raises InputError for a value that its option cannot have."""
+    typed = {name: value for name, value in vars(options).items() if name in OPTIONS}
+    return {
+        name: OPTIONS[name].read(value) if isinstance(value, str) else value
+        for name, value in typed.items()
+        if value is not None
+    }
 
 
-def microbatches_of(options: argparse.Namespace, parallel: ParallelLayout) -> int:
-    """Microbatches of a replica: as given, out of the global batch, or four per stage.
-
-    Raises InputError for a global batch that the replicas do not share evenly.
-    """
-    if options.global_batch is None:
-        given: int | None = options.microbatches
-        return 4 * parallel.pp if given is None else given
-    share = parallel.dp * check_size("microbatch_size", options.microbatch_size)
-    if check_size("global_batch", options.global_batch) % share:
-        expected = f"a multiple of dp · microbatch_size = {share}"
-        raise InputError("global_batch", expected=expected, got=options.global_batch)
-    return int(options.global_batch // share)
-
-
-def counts_of(text: str | None) -> tuple[int, ...]:
-    """Whole numbers written with commas between them. Raises InputError for anything else."""
-    words = text.split(",") if text else []
-    if not all(word.strip().isdecimal() for word in words):
-        raise InputError("layers_per_stage", expected="counts such as 8,9,9,6", got=text)
-    return tuple(map(int, words))
+def scenario_of(options: argparse.Namespace) -> Scenario:
+    """The scenario of parsed options. Raises InputError for one that cannot be."""
+    return scenario(preset=options.preset, run=options.run_name, **chosen_of(options))
 
 
 def described(name: str, setup: TrainingSetup) -> str:

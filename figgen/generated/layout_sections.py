@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from figgen.generated.fences import figure
 from figgen.models.layout import ParallelLayout
-from figgen.scenarios.layouts import block_of
+from figgen.plotting.blocks import block_of
 
 HEAVY_GRID = 384
 """GPUs from which a smaller part stands for the others, so that the picture stays light."""

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from figgen.catalog import TrainingPreset
-from figgen.figures.mesh.grids import shown_communicators
 from figgen.generated.fences import figure
 from figgen.generated.layout_sections import Laid, layout_sections
 from figgen.generated.published import published_section
 from figgen.models.layout import layout
-from figgen.scenarios.training import TrainingStep, training_step
+from figgen.plotting.blocks import shown_communicators
+from figgen.scenarios.resolve import TrainingStep, training_step
 
 MOST_SLOTS = 300
 """Forwards and backwards that a small copy of a schedule may show."""

@@ -7,13 +7,13 @@ from html import escape
 
 from figgen import catalog
 from figgen.catalog import HardwarePreset, MapPreset, Preset, TrainingPreset
-from figgen.figures.mesh.grids import shown_communicators
 from figgen.generated.data_tables import Cell, Row, Sources, anchor, of_number, table
 from figgen.generated.fences import figure
 from figgen.generated.layout_sections import Laid, layout_sections
 from figgen.generated.preset_training import training_sections
-from figgen.layouts import layouts
 from figgen.models.layout import layout
+from figgen.plotting.blocks import shown_communicators
+from figgen.scenarios.tool_data import layouts
 from figgen.units import format_quantity
 
 FOLDER = "reference/presets/"

@@ -6,7 +6,7 @@ from html import escape
 
 from figgen.catalog import TrainingPreset, Value
 from figgen.scenarios.published import computed_mfu, how_published, published_step_s
-from figgen.scenarios.training import TrainingStep
+from figgen.scenarios.resolve import TrainingStep
 from figgen.units import format_quantity
 
 PRINTED = {

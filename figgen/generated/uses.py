@@ -11,7 +11,7 @@ from typing import Any
 from figgen.formulas import FORMULAS
 from figgen.markdown.inline import PATTERN
 from figgen.markdown.pages import fences
-from figgen.registry import FIGURES, figure_named
+from figgen.registry import all_figures
 
 _CALLED = re.compile(r"\b([a-z][a-z0-9_]*)\(")
 _FIGURE = re.compile(r"^\s*figure:\s*([\w-]+)", re.M)
@@ -37,10 +37,9 @@ def _used(source: str) -> set[str]:
 @cache
 def formulas_of_figure(name: str) -> frozenset[str]:
     """Formulas that the figure's functions call, themselves or by way of functions beside them."""
-    figure_named("step-breakdown")  # registers them all
-    if name not in FIGURES:
+    if name not in all_figures():
         return frozenset()
-    figure, seen = FIGURES[name], set[object]()
+    figure, seen = all_figures()[name], set[object]()
     functions = (figure.function, getattr(figure.about, "__wrapped__", figure.about))
     return frozenset(formula for each in functions for formula in _reached(each, seen))
 

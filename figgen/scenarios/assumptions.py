@@ -1,104 +1,141 @@
-"""What is assumed of a run where its source is silent: one table, and rules for all others.
+"""What is known of a published run beyond its own entry, and what is assumed where it is silent.
 
-Everything assumed is named as such on the page (`published` says what is not).
+The data, with its sources, is `figgen/catalog/assumptions.toml`; its keys are the options of the
+schema.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
 from figgen import catalog
+from figgen.catalog.entry import Place
+from figgen.catalog.load import content
+from figgen.catalog.read import ENTRY_KEYS, parse_file, read_entry
+from figgen.catalog.schema import choice
+from figgen.errors import InputError, closest
 from figgen.models.recomputation import NAMED
+from figgen.scenarios.option import Value
+from figgen.scenarios.schema import OPTIONS
 
-EFFICIENCY = 0.5
-"""Share of the dense peak that matrix products reach unless a figure says otherwise."""
-
-NICS = {
-    "v100-sxm2-32gb": "ib-edr",
-    "a100-sxm-40gb": "ib-hdr",
-    "a100-sxm-80gb": "ib-hdr",
-    "gb300-nvl72": "ib-xdr",
-    "b300-sxm-hgx": "ib-xdr",
-}
-"""One port for each GPU, of the kind that systems with it ship; NDR for all others.
-
-B200 and GB200 ship with ConnectX-7 at 400 Gb/s, B300 and GB300 with ConnectX-8 at 800 Gb/s.
-"""
-
-EARLY: dict[str, object] = {"flash_attention": False, "sequence_parallel": False, "zero_stage": 0}
-"""Before flash attention, sequence parallelism and Megatron's distributed optimizer."""
-
-LLAMA: dict[str, object] = {
-    "order": "llama3", "nic": "roce-400g", "schedule": "interleaved-1f1b", "chunks": 4,
-}  # fmt: skip
-
-ASSUMED: dict[str, dict[str, object]] = {
-    "narayanan21": EARLY,
-    "mt-nlg": EARLY,
-    "bloom": {"flash_attention": False, "sequence_parallel": False},
-    "opt": {"flash_attention": False, "sequence_parallel": False,
-            "microbatches": 1, "microbatch_size": 8},
-    "korthikanti22": {"flash_attention": False, "zero_stage": 0},
-    "nemotron-4": {"schedule": "interleaved-1f1b", "chunks": 4},
-    "megascale": {"zero_stage": 1},
-    "deepseek-v3": {
-        "schedule": "dualpipe",
-        "recompute": "layernorm,latent_norm,mla_up_proj,moe_act,moe_gate",
-        "activations": "fp8-deepseek",
-        "recipe": "mcore14",
-    },
-    "mbridge": {"recompute": "moe_gate"},
-    "llama-3-405b-8k": LLAMA,
-    "llama-3-405b-131k": LLAMA | {"context_exchange": "all-gather"},
-}  # fmt: skip
-"""By the beginning of a run's name: what its report says in words, or its time makes likely.
-
-MegaScale calls its state ZeRO stage 2 but reduces gradients once a step, which is stage 1 here.
-DeepSeek-V3's report lists what it recomputes but for the gates: the combine of its DeepEP adds
-up what experts return, so that they multiply, as those of Megatron-LM do by default.
-"""
+FILE = "assumptions.toml"
+KNOWN = ("assumed", "published")
+CONDITIONS = ("runs", "accelerators", "dtypes")
 
 
-def guesses(run: catalog.Run) -> dict[str, object]:
-    """What the run leaves open, by the rules that hold for all, then its own."""
-    chunks = run.virtual_stages
-    found: dict[str, object] = {
-        "accelerator": run.accelerator.name,
-        "dtype": run.dtype,
-        "sequence": run.sequence,
-        "nic": NICS.get(run.accelerator.name, "ib-ndr"),
-        "order": "megatron",
-        "recipe": "mcore20" if run.dtype == "fp16" else "mcore18",
-        "microbatch_size": run.microbatch or 1,
-        "zero_stage": 1 if run.zero_stage is None else run.zero_stage,
-        "schedule": "interleaved-1f1b" if chunks > 1 else "1f1b",
-        "chunks": chunks if chunks > 1 else None,
-        "recompute": run.recompute if run.recompute in NAMED else "none",
-        "activations": "fp8" if run.dtype == "fp8" else "16-bit",
-        "flash_attention": True,
-        "sequence_parallel": True,
-        "compute_efficiency": EFFICIENCY,
-    }
-    return found | _own(run)
+@dataclass(frozen=True, slots=True)
+class Assumption:
+    """Values of options that hold for some runs, and where they come from.
+
+    `published` says that the run's own report has them, if only in words.
+    """
+
+    name: str
+    runs: tuple[str, ...]
+    accelerators: tuple[str, ...]
+    dtypes: tuple[str, ...]
+    values: Mapping[str, Value]
+    published: bool
+    source: str
+    confidence: str
+    note: str
+
+    def holds(self, run: catalog.Run) -> bool:
+        """Whether the entry is about this run."""
+        return (
+            (not self.runs or run.name.startswith(self.runs))
+            and (not self.accelerators or run.accelerator.name in self.accelerators)
+            and (not self.dtypes or run.dtype in self.dtypes)
+        )
 
 
-def _own(run: catalog.Run) -> dict[str, object]:
-    """The entry of `ASSUMED` for the run, if it has one."""
-    found: dict[str, object] = {}
-    for beginning, assumed in ASSUMED.items():
-        if run.name.startswith(beginning):
-            found |= assumed
+@cache
+def assumptions() -> tuple[Assumption, ...]:
+    """All entries, in the order in which they go over each other."""
+    return read_assumptions(content(FILE))
+
+
+def read_assumptions(text: str) -> tuple[Assumption, ...]:
+    """The entries of `assumptions.toml`.
+
+    Raises InputError for any fault in it: an unknown option or value, a condition that no run of
+    the catalog meets, a missing source.
+    """
+    found = tuple(_read(Place(FILE, name), table) for name, table in parse_file(FILE, text).items())
+    for entry in found:
+        if not any(map(entry.holds, catalog.RUNS.values())) and entry.runs:
+            raise Place(FILE, entry.name, "runs").fault("no such run", got=list(entry.runs))
     return found
 
 
-def published(run: catalog.Run) -> frozenset[str]:
-    """Names of settings that the run's source states."""
-    said = {"accelerator", "dtype", "sequence"}
-    said |= {"microbatch_size"} if run.microbatch is not None else set()
-    own = _own(run)
-    if run.zero_stage is not None and own.get("zero_stage", run.zero_stage) == run.zero_stage:
-        said |= {"zero_stage"}
-    said |= {"recompute"} if run.recompute in NAMED else set()
-    said |= {"schedule", "chunks"} if run.virtual_stages > 1 else set()
-    said |= {"schedule"} if run.pp == 1 else set()
-    said |= {"schedule", "activations"} if run.name == "deepseek-v3" else set()
-    said |= {"order", "nic"} if own.get("order") == "llama3" else set()
-    return frozenset(said)
+def _read(place: Place, table: Mapping[str, Any]) -> Assumption:
+    known = (*CONDITIONS, "known", *ENTRY_KEYS)
+    provenance = {key: value for key, value in table.items() if key in ("known", *ENTRY_KEYS)}
+    entry = read_entry(place, provenance, {"known": choice(*KNOWN, required=True)}, catalog.SOURCES)
+    chosen = {key: value for key, value in table.items() if key not in known}
+    for key, value in chosen.items():
+        if key not in OPTIONS:
+            raise place.at(key).fault("unknown key", nearest=closest(key, [*OPTIONS, *known]))
+        try:
+            OPTIONS[key].checked(value)
+        except InputError as error:
+            raise place.at(key).fault(str(error)) from None
+    if not chosen:
+        raise place.fault("assumes nothing", expected="an option")
+    runs, chips, dtypes = (_names(place.at(key), table.get(key, [])) for key in CONDITIONS)
+    return Assumption(
+        name=place.entry,
+        runs=runs,
+        accelerators=chips,
+        dtypes=dtypes,
+        values=chosen,
+        published=entry.words["known"] == "published",
+        source=entry.source,
+        confidence=entry.confidence,
+        note=entry.note,
+    )
+
+
+def _names(place: Place, got: object) -> tuple[str, ...]:
+    if not isinstance(got, list) or not all(isinstance(name, str) and name for name in got):
+        raise place.fault("not a list of names", got=got)
+    return tuple(got)
+
+
+def known_of(run: catalog.Run) -> tuple[dict[str, Value], frozenset[str]]:
+    """What the run is taken to be, option by option, and the names of what its source states."""
+    values, said = _stated(run)
+    for entry in assumptions():
+        if entry.holds(run):
+            # What goes over a published value with another one is an assumption.
+            said -= {name for name, value in entry.values.items() if values.get(name) != value}
+            said |= set(entry.values) if entry.published else set()
+            values |= entry.values
+    return values, frozenset(said)
+
+
+def _stated(run: catalog.Run) -> tuple[dict[str, Value], set[str]]:
+    """The run's own entry as options."""
+    chunks = run.virtual_stages
+    values: dict[str, Value] = {
+        "model": run.model.name,
+        "accelerator": run.accelerator.name,
+        "dtype": run.dtype,
+        "sequence": run.sequence,
+    }
+    if run.global_batch is not None:
+        values["global_batch"] = run.global_batch
+    if run.microbatch is not None:
+        values["microbatch_size"] = run.microbatch
+    if run.zero_stage is not None:
+        values["zero_stage"] = run.zero_stage
+    if run.recompute in NAMED:
+        values["recompute"] = run.recompute
+    if chunks > 1:
+        values |= {"schedule": "interleaved-1f1b", "chunks": chunks}
+    elif run.pp == 1:
+        values["schedule"] = "1f1b"
+    return values, set(values)

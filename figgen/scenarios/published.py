@@ -5,7 +5,7 @@ from __future__ import annotations
 from figgen import catalog
 from figgen.errors import InputError
 from figgen.models.compute import training_flops_per_token, utilisation_of_step
-from figgen.scenarios.training import TrainingStep
+from figgen.scenarios.resolve import TrainingStep
 
 
 def published_step_s(run: catalog.Run) -> float | None:

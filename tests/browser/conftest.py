@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from figgen.configurations import configurations_json
 from figgen.formulas import FORMULAS, module
 from figgen.formulas.javascript import functions_module
 from figgen.formulas.notes import notes_module
 from figgen.page import with_security_policy
+from figgen.scenarios.tool_data import configurations_json
 from figgen.scripts import imported_names, lean
 from tests.browser.engine import Ask
 from tests.browser.modeler import PATH as MODELER

@@ -15,11 +15,11 @@ from typing import Any
 import pytest
 
 from figgen import catalog
-from figgen.configurations import configurations
 from figgen.models.activation_formats import FORMATS
 from figgen.models.compute import CONVENTIONS
 from figgen.models.recipes import RECIPES
 from figgen.models.recomputation import MODULES
+from figgen.scenarios.tool_data import configurations
 from tests.browser.engine import Ask
 from tests.browser.site import ROOT
 from tests.browser.training_cases import (

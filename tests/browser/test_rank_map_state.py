@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import numpy as np
 
-from figgen.layouts import layouts
 from figgen.models.layout import mesh_of
 from figgen.models.mesh import groups
+from figgen.scenarios.tool_data import layouts
 from tests.browser.engine import Ask
 from tests.browser.rank_map_cases import PRESETS, State, laid_out, random_states
 

@@ -5,7 +5,6 @@ A case is what `setupFrom` of the tools' engine takes: choices by name, or own n
 
 from __future__ import annotations
 
-import argparse
 import json
 import random
 import sys
@@ -13,36 +12,21 @@ from typing import Any
 
 from figgen import catalog
 from figgen.commands.memory import memory_data
-from figgen.commands.step import cluster_of, step_data
-from figgen.commands.training import setup_data, setup_with
+from figgen.commands.step import step_data
+from figgen.commands.training import setup_data
 from figgen.errors import InputError
 from figgen.models.activation_formats import FORMATS
 from figgen.models.cluster import Cluster
-from figgen.models.memory import RESERVE_BYTES, memory
+from figgen.models.memory import memory
 from figgen.models.model_shape import ExpertShape, LatentAttention, ModelShape
 from figgen.models.recipes import RECIPES
 from figgen.models.recomputation import MODULES, NAMED
 from figgen.models.step import step
+from figgen.scenarios.resolve import layout_of, setup_of
+from figgen.scenarios.schema import OPTIONS
 
 Choices = dict[str, Any]
 
-USUAL: Choices = {
-    "tp": 1, "cp": 1, "pp": 1, "ep": 1, "etp": None, "order": "megatron", "microbatches": None,
-    "global_batch": None, "microbatch_size": 1, "sequence": None, "schedule": "1f1b",
-    "chunks": None, "zero": 1, "recipe": "mcore18", "recompute": "none", "activations": "16-bit",
-    "context_exchange": "p2p",
-    "no_sequence_parallel": False, "no_flash_attention": False, "dropout": False, "buckets": None,
-    "no_double_buffering": False, "layers_per_stage": None,
-    "accelerator": "h100-sxm-80gb", "nic": "ib-ndr", "dtype": "bf16",
-    "efficiency": 0.5, "no_overlap": False, "reserve": RESERVE_BYTES,
-}  # fmt: skip
-RENAMED = {"zero_stage": "zero", "compute_efficiency": "efficiency", "reserve_bytes": "reserve"}
-SWITCHES = {
-    "sequence_parallel": "no_sequence_parallel",
-    "flash_attention": "no_flash_attention",
-    "double_buffering": "no_double_buffering",
-    "overlap_data_parallel": "no_overlap",
-}
 SUMS_ARE_PLAIN = sys.version_info < (3, 12)
 """Later Pythons add floats up with compensation, which JavaScript does not."""
 
@@ -56,36 +40,33 @@ def answered(choices: Choices) -> Any:
 
 
 def _answered(choices: Choices) -> Choices:
-    options = argparse.Namespace(**USUAL | dict(_option(*pair) for pair in choices.items()))
-    own_model = isinstance(options.model, dict)
-    shape = _shape(options.model) if own_model else catalog.model(options.model).shape
-    name = "own" if own_model else options.model
-    setup = setup_with(shape, options, overlap=not options.no_overlap)
-    own_chip = isinstance(options.accelerator, dict)
-    cluster = _own_cluster(options) if own_chip else cluster_of(options)
-    found = step(setup, cluster, compute_efficiency=options.efficiency)
-    capacity = (
-        options.accelerator["memory_bytes"]
-        if own_chip
-        else catalog.accelerator(options.accelerator).hbm_bytes
+    own_model, own_chip = (
+        isinstance(choices["model"], dict),
+        isinstance(choices.get("accelerator"), dict),
     )
-    held = memory(setup, capacity_bytes=capacity, reserve_bytes=options.reserve)
+    values = {name: option.default for name, option in OPTIONS.items()} | choices
+    values["layers_per_stage"] = tuple(values["layers_per_stage"])
+    shape = _shape(values["model"]) if own_model else catalog.model(values["model"]).shape
+    name = "own" if own_model else values["model"]
+    setup = setup_of(shape, layout_of(values), values)
+    cluster = _own_cluster(values) if own_chip else _cluster(values)
+    found = step(setup, cluster, compute_efficiency=values["compute_efficiency"])
+    chip = values["accelerator"]
+    capacity = chip["memory_bytes"] if own_chip else catalog.accelerator(chip).hbm_bytes
+    held = memory(setup, capacity_bytes=capacity, reserve_bytes=values["reserve_bytes"])
     head = setup_data(name, setup)
     hardware = {
-        "accelerator": "own" if own_chip else options.accelerator,
-        "nic": "own" if isinstance(options.nic, dict) else options.nic,
-        "compute_efficiency": options.efficiency,
+        "accelerator": "own" if own_chip else chip,
+        "nic": "own" if isinstance(values["nic"], dict) else values["nic"],
+        "compute_efficiency": values["compute_efficiency"],
     }
-    data = step_data(found, cluster, options.efficiency)
+    data = step_data(found, cluster, values["compute_efficiency"])
     return {"step": head | hardware | data, "memory": head | memory_data(held)}
 
 
-def _option(name: str, value: Any) -> tuple[str, Any]:
-    if name in SWITCHES:
-        return SWITCHES[name], not value
-    if name == "layers_per_stage":
-        return name, ",".join(map(str, value))
-    return RENAMED.get(name, name), value
+def _cluster(values: Choices) -> Cluster:
+    chip, nic = catalog.accelerator(values["accelerator"]), catalog.link(values["nic"])
+    return catalog.cluster(chip, nic, values["dtype"], values["gpus_per_node"])
 
 
 def _shape(given: Choices) -> ModelShape:
@@ -93,15 +74,15 @@ def _shape(given: Choices) -> ModelShape:
     return ModelShape(**{k: parts[k](**v) if k in parts else v for k, v in given.items()})
 
 
-def _own_cluster(options: argparse.Namespace) -> Cluster:
-    chip, nic = options.accelerator, options.nic
+def _own_cluster(values: Choices) -> Cluster:
+    chip, nic = values["accelerator"], values["nic"]
     own = isinstance(nic, dict)
     return Cluster(
         chip["peak_flops_per_s"],
         chip["scale_up_bandwidth_bytes_per_s"],
         nic["bandwidth_bytes_per_s"] if own else catalog.link(nic).bandwidth_bytes_per_s,
-        options.scale_up_latency_s,
-        options.network_latency_s,
+        values["scale_up_latency_s"],
+        values["network_latency_s"],
     )
 
 
@@ -162,7 +143,8 @@ def _options(rng: random.Random) -> Choices:
         "context_exchange": rng.choice(("p2p", "all-gather")),
         "compute_efficiency": rng.choice((0.5, 0.3, 0.7, 1, 0.45)),
     }
-    for switch in SWITCHES:
+    switches = (name for name, option in OPTIONS.items() if option.default is True)
+    for switch in switches:
         choices[switch] = rng.random() < 0.8
     choices["dropout"] = rng.random() < 0.2
     if rng.random() < 0.2:

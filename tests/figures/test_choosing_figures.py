@@ -19,11 +19,11 @@ from figgen.renderers.text import render
 
 
 def test_every_candidate_divides_the_model_the_cluster_and_the_batch() -> None:
-    for _, sizes, options in candidates("llama-3-70b", 8):
-        size = {key: int(value) for key, value in (word.split("=") for word in sizes.split())}
+    for _, asked in candidates("llama-3-70b", 8):
+        size = dict(asked.chosen)
         replicas, left = divmod(64, size["tp"] * size["pp"])
         assert (left, 80 % size["pp"], 8 % size["tp"]) == (0, 0, 0)
-        assert f"microbatches={512 // replicas} " in options
+        assert size["microbatches"] == 512 // replicas
 
 
 def test_the_first_layout_is_the_fastest_and_all_fit() -> None:

@@ -9,9 +9,9 @@ import pytest
 
 from figgen.charts import Table
 from figgen.errors import InputError
-from figgen.layouts import layouts
 from figgen.registry import build
 from figgen.renderers import text
+from figgen.scenarios.tool_data import layouts
 
 
 def rows(**given: object) -> list[tuple[object, ...]]:

@@ -13,9 +13,9 @@ from figgen.charts import Bars, Table
 from figgen.errors import InputError
 from figgen.registry import build
 from figgen.renderers import text
-from figgen.scenarios.assumptions import guesses
+from figgen.scenarios.assumptions import known_of
 from figgen.scenarios.published import computed_mfu, how_published, published_step_s
-from figgen.scenarios.training import cluster_of, training_step
+from figgen.scenarios.resolve import cluster_of, training_step
 
 PRESETS = [name for name, found in catalog.PRESETS.items() if isinstance(found, TrainingPreset)]
 SMALL = {"model": "llama-3-8b", "sizes": "nodes=1 gpus_per_node=8 tp=2 pp=2"}
@@ -127,7 +127,7 @@ def test_a_run_that_names_no_network_gets_the_ports_that_its_nodes_ship_with() -
         assert {nic for name, nic in shipped.items() if name.startswith(f"{chip}-")} == {port}
     for run in catalog.RUNS.values():
         if run.accelerator.name in shipped and not run.name.startswith("llama-3"):
-            assert guesses(run)["nic"] == shipped[run.accelerator.name]
+            assert known_of(run)[0].get("nic", "ib-ndr") == shipped[run.accelerator.name]
 
 
 def test_a_summary_names_what_is_assumed_and_an_explicit_setup_has_nothing_to_name() -> None:
@@ -179,9 +179,9 @@ def test_choices_of_a_setup_hold_what_is_chosen() -> None:
 
 def test_options_change_a_run_and_sizes_its_layout() -> None:
     plain = training_step(preset="bloom-176b")
-    slower = training_step(preset="bloom-176b", options="nic=roce-100g compute_efficiency=0.4")
+    slower = training_step(preset="bloom-176b", nic="roce-100g", compute_efficiency=0.4)
     assert slower.estimate.step_time_s > plain.estimate.step_time_s
-    wider = training_step(preset="bloom-176b", sizes="tp=8")
+    wider = training_step(preset="bloom-176b", tp=8)
     assert (wider.setup.parallel.tp, wider.setup.parallel.dp) == (8, 4)
     assert wider.setup.global_batch == plain.setup.global_batch == 2048
 
@@ -195,17 +195,17 @@ def test_a_rack_of_72_counts_as_64_where_the_run_fills_no_rack() -> None:
     ("arguments", "message"),
     [
         ({}, "one of preset, run or model"),
-        ({"preset": "map-8"}, "a training preset, got 'map'"),
+        ({"preset": "map-8"}, "model: expected a value"),
         ({"preset": "bloom-176b", "run": "bloom-176b"}, "one of preset, run or model"),
         ({"preset": "bloom-176b", "options": "shedule=gpipe"}, "did you mean schedule"),
-        ({"preset": "bloom-176b", "options": "chunks=two"}, "chunks= and a whole number"),
-        ({"preset": "bloom-176b", "options": "dropout=yes"}, "dropout= and on or off"),
+        ({"preset": "bloom-176b", "options": "chunks=two"}, "chunks: expected a whole number"),
+        ({"preset": "bloom-176b", "options": "dropout=yes"}, "dropout: expected on or off"),
         ({"preset": "bloom-176b", "options": "schedule=gpip"}, "did you mean gpipe"),
-        ({"preset": "bloom-176b", "options": "microbatch_size=5"}, "a divisor of the global"),
-        ({"run": "opt-175b", "options": "nic=", }, "nic=…"),
-        ({"run": "gpt-3-175b"}, "a published number of accelerators"),
+        ({"preset": "bloom-176b", "options": "microbatch_size=5"}, "global_batch: expected"),
+        ({"run": "opt-175b", "options": "nic="}, "nic: expected a text"),
+        ({"run": "gpt-3-175b"}, "a published layout"),
         ({"model": "llama-3-8b", "sizes": "nodes=1 gpus_per_node=16"}, "at most 8"),
-        ({"model": "llama-3-8b"}, "nodes=… among them"),
+        ({"model": "llama-3-8b"}, "nodes: expected a value"),
     ],
 )  # fmt: skip
 def test_a_step_that_cannot_be_is_refused(arguments: dict[str, object], message: str) -> None:

@@ -12,7 +12,8 @@ from figgen.formulas import FORMULAS, NOTATION
 from figgen.formulas.coverage import coverage
 from figgen.plotting.series import segments
 from figgen.registry import figure
-from figgen.scenarios.training import TrainingStep, training_step
+from figgen.scenarios.resolve import TrainingStep
+from figgen.scenarios.written import written_step
 
 WIDE, HIGH, STEP = 2.9, 0.75, 1.15
 NARROW, LOW = 1.45, 0.5
@@ -20,7 +21,7 @@ APART = 0.55
 SMALL = str.maketrans("ep", "ₑₚ")
 
 
-@figure("nested-terms", about=training_step)
+@figure("nested-terms", about=written_step)
 def nested_terms(found: TrainingStep) -> Diagram:
     """Three ways to take a job apart, with the sizes of a run: its GPUs, its model, its batch."""
     setup, sizes = found.setup, found.setup.parallel
@@ -70,7 +71,7 @@ def nested_terms(found: TrainingStep) -> Diagram:
     )
 
 
-@figure("symbols-of-a-step", about=training_step)
+@figure("symbols-of-a-step", about=written_step)
 def symbols_of_a_step(found: TrainingStep) -> Diagram:
     """The symbols that multiply to the ranks of a job, on both grids, and to its tokens."""
     setup, sizes = found.setup, found.setup.parallel

@@ -17,7 +17,7 @@ from figgen.models.model_shape import ExpertShape
 from figgen.models.step_rows import sent_by_axis
 from figgen.plotting.words import identifier
 from figgen.registry import figure
-from figgen.scenarios.training import training_step
+from figgen.scenarios.resolve import training_step
 
 BYTES, PASSES = 2, 4
 MODELS = ("mixtral-8x7b", "deepseek-v3", "qwen-3-235b-a22b", "gpt-oss-120b")

@@ -12,7 +12,9 @@ from figgen.models.activations import layer_bytes, layer_tensors
 from figgen.plotting.series import doublings, line, segments
 from figgen.plotting.words import identifier
 from figgen.registry import figure
-from figgen.scenarios.training import training_step
+from figgen.scenarios.option import Choices
+from figgen.scenarios.resolve import resolve, training_step
+from figgen.scenarios.written import written_scenario
 
 SHOWN = ("gpt-3-175b", "llama-3-8b", "llama-3-405b", "mixtral-8x7b", "deepseek-v3")
 WHERE = {
@@ -48,13 +50,13 @@ def parameter_parts(*, models: tuple[str, ...] = SHOWN) -> Bars:
     )
 
 
-MODES = {
-    "everything kept": (1, "recompute=none sequence_parallel=off"),
-    "attention core recomputed": (1, "recompute=selective sequence_parallel=off"),
-    "TP 8": (8, "recompute=none sequence_parallel=off"),
-    "TP 8 with SP": (8, "recompute=none"),
-    "TP 8 with SP, core recomputed": (8, "recompute=selective"),
-    "TP 8 with SP, everything recomputed": (8, "recompute=full"),
+MODES: dict[str, Choices] = {
+    "everything kept": {"tp": 1, "recompute": "none", "sequence_parallel": False},
+    "attention core recomputed": {"tp": 1, "recompute": "selective", "sequence_parallel": False},
+    "TP 8": {"tp": 8, "recompute": "none", "sequence_parallel": False},
+    "TP 8 with SP": {"tp": 8, "recompute": "none"},
+    "TP 8 with SP, core recomputed": {"tp": 8, "recompute": "selective"},
+    "TP 8 with SP, everything recomputed": {"tp": 8, "recompute": "full"},
 }
 
 
@@ -62,11 +64,9 @@ MODES = {
 def activation_modes(*, model: str = "gpt-3-175b") -> Bars:
     """Bytes that one layer keeps for one sequence, with ever more of it divided or recomputed."""
     kept = {}
-    for mode, (tp, options) in MODES.items():
+    for mode, chosen in MODES.items():
         found = training_step(
-            model=model,
-            sizes=f"nodes=1 gpus_per_node=8 tp={tp}",
-            options=f"{options} flash_attention=off dropout=on",
+            model=model, nodes=1, gpus_per_node=8, flash_attention=False, dropout=True, **chosen
         )
         kept[mode] = layer_bytes(found.setup)
     first, last = (kept[mode] for mode in ("everything kept", "TP 8 with SP, core recomputed"))
@@ -88,9 +88,7 @@ def activation_modes(*, model: str = "gpt-3-175b") -> Bars:
 @figure("layer-tensors")
 def layer_tensors_table(*, model: str = "llama-3-70b", tp: int = 8) -> Table:
     """Every tensor that a layer keeps for backward on one GPU, largest first, and what drops it."""
-    found = training_step(
-        model=model, sizes=f"nodes=1 gpus_per_node=8 tp={tp}", options="flash_attention=off"
-    )
+    found = training_step(model=model, nodes=1, gpus_per_node=8, tp=tp, flash_attention=False)
     tensors = sorted(layer_tensors(found.setup), key=lambda tensor: -tensor.bytes)
     total = sum(tensor.bytes for tensor in tensors)
     core = sum(tensor.bytes for tensor in tensors if tensor.core)
@@ -118,14 +116,16 @@ def layer_tensors_table(*, model: str = "llama-3-70b", tp: int = 8) -> Table:
     )
 
 
-LAYOUTS = {
-    "ZeRO-1, nothing split": ("", "zero_stage=1"),
-    "ZeRO-3": ("", "zero_stage=3"),
-    "TP 8, ZeRO-1": ("tp=8", "zero_stage=1"),
-    "TP 8, PP 4, ZeRO-1": ("tp=8 pp=4", "zero_stage=1"),
-    "TP 8, PP 4, ZeRO-1, full recompute": ("tp=8 pp=4", "zero_stage=1 recompute=full"),
-    "TP 8, CP 2, PP 4, ZeRO-1": ("tp=8 cp=2 pp=4", "zero_stage=1"),
-}
+LAYOUTS: dict[str, Choices] = {
+    "ZeRO-1, nothing split": {"zero_stage": 1},
+    "ZeRO-3": {"zero_stage": 3},
+    "TP 8, ZeRO-1": {"tp": 8, "zero_stage": 1},
+    "TP 8, PP 4, ZeRO-1": {"tp": 8, "pp": 4, "zero_stage": 1},
+    "TP 8, PP 4, ZeRO-1, full recompute": {
+        "tp": 8, "pp": 4, "zero_stage": 1, "recompute": "full",
+    },
+    "TP 8, CP 2, PP 4, ZeRO-1": {"tp": 8, "cp": 2, "pp": 4, "zero_stage": 1},
+}  # fmt: skip
 
 
 @figure("memory-choices")
@@ -133,10 +133,8 @@ def memory_choices(*, model: str = "llama-3-70b", nodes: int = 8) -> Bars:
     """Memory of the fullest GPU for several ways to lay one model out on the same nodes."""
     check_between("nodes", nodes, 8, 1024)
     found = {
-        label: training_step(
-            model=model, sizes=f"nodes={nodes} gpus_per_node=8 {sizes}".strip(), options=options
-        ).memory
-        for label, (sizes, options) in LAYOUTS.items()
+        label: training_step(model=model, nodes=nodes, gpus_per_node=8, **chosen).memory
+        for label, chosen in LAYOUTS.items()
     }
     bars = fullest_bars(found, ("replicated", "zero3", "tp", "tp_pp", "tp_pp_full", "tp_cp_pp"))
     return replace(bars, values={**bars.values, "gpus": Named(8 * nodes, "GPU")})
@@ -156,13 +154,12 @@ def memory_by_sequence(
     if longest < 4096 or longest & (longest - 1):
         raise InputError("longest", expected="a power of two, at least 4096", got=longest)
     lengths = doublings(longest, 2048)
+    asked = written_scenario(model=model, sizes=sizes)
     lines, capacity = {}, 0.0
     for label, mode in RECOMPUTED.items():
         held = []
         for length in lengths:
-            found = training_step(
-                model=model, sizes=sizes, options=f"sequence={length} recompute={mode}"
-            ).memory
+            found = resolve(asked.but(sequence=length, recompute=mode)).memory
             held.append(found.fullest.total_bytes)
             capacity = found.capacity_bytes or 0.0
         lines[label] = tuple(held)

@@ -10,7 +10,9 @@ from figgen.models.stage_layers import StageShare
 from figgen.models.stage_work import stage_work
 from figgen.models.training_setup import TrainingSetup
 from figgen.registry import figure
-from figgen.scenarios.training import training_step
+from figgen.scenarios.option import Choices
+from figgen.scenarios.resolve import resolve, training_step
+from figgen.scenarios.scenario import scenario
 
 
 @figure("recompute-modules")
@@ -20,10 +22,10 @@ def recompute_modules(*, model: str = "deepseek-v3", ep: int = 64) -> Table:
     Of a mixture of experts, or of a dense layer where the model has no other; FlashAttention
     stores no scores.
     """
-    sizes = f"nodes={max(1, ep // 8)} gpus_per_node={min(8, ep)} ep={ep}"
+    asked = scenario(model=model, nodes=max(1, ep // 8), gpus_per_node=min(8, ep), ep=ep)
 
     def found(recompute: str) -> TrainingSetup:
-        return training_step(model=model, sizes=sizes, options=f"recompute={recompute}").setup
+        return resolve(asked.but(recompute=recompute)).setup
 
     plain = found("none")
     experts = plain.shape.experts is not None
@@ -75,11 +77,11 @@ def recompute_published() -> Table:
 
     def held(recompute: str, activations: str) -> float:
         step = training_step(
-            model="deepseek-v3",
-            sizes="nodes=64 gpus_per_node=4 pp=4 ep=64",
-            options="schedule=interleaved-1f1b chunks=4 microbatches=32 accelerator=gb200-nvl72 "
-            f"recompute={recompute or 'none'} activations={activations}",
-        )
+            model="deepseek-v3", accelerator="gb200-nvl72",
+            nodes=64, gpus_per_node=4, pp=4, ep=64,
+            schedule="interleaved-1f1b", chunks=4, microbatches=32,
+            recompute=recompute or "none", activations=activations,
+        )  # fmt: skip
         return peak_activation_bytes(step.setup)[2]
 
     rows: list[tuple[Scalar, ...]] = []
@@ -107,12 +109,13 @@ def recompute_published() -> Table:
     )
 
 
-LADDER = {
-    "everything kept, in 16 bits": "recompute=none activations=16-bit recipe=mcore18",
-    "gates in the experts": "recompute=moe_gate activations=16-bit recipe=mcore18",
-    "norms, up-projections, SwiGLU again": "activations=16-bit recipe=mcore18",
-    "activations in 8 bits": "recipe=mcore18",
-    "moments in 16 bits": "",
+WIDE: Choices = {"activations": "16-bit", "recipe": "mcore18"}
+LADDER: dict[str, Choices] = {
+    "everything kept, in 16 bits": {**WIDE, "recompute": "none"},
+    "gates in the experts": {**WIDE, "recompute": "moe_gate"},
+    "norms, up-projections, SwiGLU again": WIDE,
+    "activations in 8 bits": {"recipe": "mcore18"},
+    "moments in 16 bits": {},
 }
 """Each line has what those above it have."""
 
@@ -121,7 +124,6 @@ LADDER = {
 def recompute_ladder(*, preset: str = "deepseek-v3") -> Bars:
     """Memory of the fullest GPU of a run as one measure after the other is taken."""
     found = {
-        label: training_step(preset=preset, options=options).memory
-        for label, options in LADDER.items()
+        label: training_step(preset=preset, **chosen).memory for label, chosen in LADDER.items()
     }
     return fullest_bars(found, ("kept", "gates", "again", "eight_bit", "all"))

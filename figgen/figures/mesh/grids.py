@@ -17,28 +17,21 @@ from figgen.errors import InputError, check_between
 from figgen.models.layout import ParallelLayout, mesh_of
 from figgen.models.mesh import IntArray, RankMesh, coordinate_array, group_index, groups
 from figgen.models.placement import Communicator, communicator
-from figgen.plotting.words import identifier, label_of, ranks_words
-from figgen.registry import figure
-from figgen.scenarios.layouts import (
+from figgen.plotting.blocks import (
     LARGEST_GRID,
     Block,
     block_of,
     coordinates,
-    laid_out,
+    shown_communicators,
     whole_world,
 )
+from figgen.plotting.words import identifier, label_of, ranks_words
+from figgen.registry import figure
+from figgen.scenarios.written import written_layout
 from figgen.units import NBSP
 
 
-def shown_communicators(parallel: ParallelLayout) -> tuple[str, ...]:
-    """The communicators that a grid can be coloured by."""
-    names = ["tp", "cp", "dp", "pp"]
-    names += ["ep", "edp"] if parallel.has_experts else []
-    names += ["dp-cp"] if parallel.cp > 1 else []
-    return tuple(names)
-
-
-@figure("rank-grid", about=laid_out, explorable=True)
+@figure("rank-grid", about=written_layout, explorable=True)
 def rank_grid(
     parallel: ParallelLayout,
     *,
@@ -121,7 +114,7 @@ def _layout_values(
     return {name: Named(value) for name, value in values.items()}
 
 
-@figure("two-grids", about=laid_out)
+@figure("two-grids", about=written_layout)
 def two_grids(parallel: ParallelLayout, *, most: int = 16) -> Table:
     """Both sets of coordinates of the first `most` ranks, with their CP and EP groups."""
     ranks = np.arange(min(most, parallel.world_size))
@@ -157,7 +150,7 @@ def _written(mesh: RankMesh, ranks: IntArray) -> list[str]:
     return [f"({f',{NBSP}'.join(map(str, point))})" for point in points]
 
 
-@figure("rank-groups", about=laid_out)
+@figure("rank-groups", about=written_layout)
 def rank_groups(
     parallel: ParallelLayout,
     *,

@@ -7,12 +7,13 @@ import numpy as np
 from figgen.charts import Column, Named, Table
 from figgen.errors import InputError
 from figgen.models.frameworks import CONVENTIONS
-from figgen.models.layout import layout
 from figgen.models.mesh import groups
 from figgen.models.placement import warnings
+from figgen.plotting.blocks import coordinates
 from figgen.plotting.words import identifier, ranks_words
 from figgen.registry import figure
-from figgen.scenarios.layouts import coordinates, laid_out, written_sizes
+from figgen.scenarios.resolve import parallel_layout
+from figgen.scenarios.written import written_layout, written_sizes
 
 
 @figure("framework-orders")
@@ -22,12 +23,13 @@ def framework_orders(*, sizes: str, orders: tuple[str, ...] = ()) -> Table:
     A rank has moved when its dense coordinates, and so the shard that it holds, are others.
     """
     names = orders or tuple(CONVENTIONS)
-    world = np.arange(laid_out(sizes=sizes).world_size)
-    usual = coordinates(laid_out(sizes=sizes), world)[1][:, :4]
+    usual_layout = written_layout(sizes=sizes)
+    world = np.arange(usual_layout.world_size)
+    usual = coordinates(usual_layout, world)[1][:, :4]
     rows = []
     values = {"world_size": Named(len(world))}
     for name in names:
-        parallel = laid_out(sizes=sizes, order=name)
+        parallel = written_layout(sizes=sizes, order=name)
         here = coordinates(parallel, world)[1][:, :4]
         moved = int((here != usual).any(axis=1).sum())
         first = {axis: ranks_words(groups(parallel.dense, axis)[0]) for axis in ("dp", "pp")}
@@ -64,7 +66,7 @@ def layout_checks(*, asked: tuple[str, ...]) -> Table:
 def _verdict(text: str) -> tuple[str, str, str, str]:
     sizes, _, order = text.partition(" order=")
     try:
-        parallel = layout(**written_sizes(sizes), order=order or "megatron")
+        parallel = parallel_layout(**written_sizes(sizes), order=order or None)
     except InputError as error:
         got = "" if error.got is None else f", got {error.got}"
         reason = f"{error.what}: expected {error.expected}{got}"

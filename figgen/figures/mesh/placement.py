@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TypeAlias
 
 from figgen.charts import Bars, Column, Named, Scalar, Table
 from figgen.errors import InputError
@@ -14,8 +15,9 @@ from figgen.models.step import step
 from figgen.plotting.step_bars import step_bars, step_parts
 from figgen.plotting.words import identifier, label_of
 from figgen.registry import figure
-from figgen.scenarios.layouts import laid_out
-from figgen.scenarios.training import TrainingStep, training_step
+from figgen.scenarios.option import Choices
+from figgen.scenarios.resolve import TrainingStep, parallel_layout, training_step
+from figgen.scenarios.written import written_layout, written_step
 
 NEEDED = (
     Column(label="groups of"),
@@ -49,7 +51,7 @@ def axis_bandwidth(
     *, model: str, sizes: str, options: str = "", order: str = "megatron", budget: float = 0.1
 ) -> Table:
     """Per axis: bytes of a step, the time in which they cost nothing, and the bandwidth for it."""
-    found = training_step(model=model, sizes=sizes, options=f"{options} order={order}".strip())
+    found = written_step(model=model, sizes=sizes, options=f"{options} order={order}")
     windows = _windows(found, budget)
     cluster = found.cluster
     rows: list[tuple[Scalar, ...]] = []
@@ -84,18 +86,19 @@ def axis_bandwidth(
     return Table(columns=NEEDED, rows=tuple(rows), values=values)
 
 
-STRATEGIES = (
-    ("DP 8", "dp", "zero_stage=0 microbatches=1", "backward"),
-    ("ZeRO-1", "dp", "zero_stage=1 microbatches=1", "backward, forward"),
-    ("ZeRO-3, FSDP", "dp", "zero_stage=3 microbatches=1", "the layer before"),
-    ("TP 8", "tp", "sequence_parallel=off microbatches=8", "nothing"),
-    ("TP 8 with SP", "tp", "microbatches=8", "nothing"),
-    ("CP 8", "cp", "zero_stage=0 microbatches=8", "attention"),
-    ("PP 8", "pp", "microbatches=8", "microbatches"),
-)
+Strategy: TypeAlias = "tuple[str, str, Choices, str]"
 """(name, axis, options, what hides it), each alone on eight GPUs."""
 
-EXPERTS = ("EP 8", "ep", "zero_stage=0 microbatches=1", "nothing")
+STRATEGIES: tuple[Strategy, ...] = (
+    ("DP 8", "dp", {"zero_stage": 0, "microbatches": 1}, "backward"),
+    ("ZeRO-1", "dp", {"zero_stage": 1, "microbatches": 1}, "backward, forward"),
+    ("ZeRO-3, FSDP", "dp", {"zero_stage": 3, "microbatches": 1}, "the layer before"),
+    ("TP 8", "tp", {"tp": 8, "sequence_parallel": False, "microbatches": 8}, "nothing"),
+    ("TP 8 with SP", "tp", {"tp": 8, "microbatches": 8}, "nothing"),
+    ("CP 8", "cp", {"cp": 8, "zero_stage": 0, "microbatches": 8}, "attention"),
+    ("PP 8", "pp", {"pp": 8, "microbatches": 8}, "microbatches"),
+)
+EXPERTS: Strategy = ("EP 8", "ep", {"ep": 8, "zero_stage": 0, "microbatches": 1}, "nothing")
 
 EXCHANGED = (
     Column(label="strategy"),
@@ -117,10 +120,9 @@ def strategy_exchanges(*, model: str, mixture: str, sequence: int = 8192) -> Tab
     rows: list[tuple[Scalar, ...]] = []
     values: dict[str, Named] = {}
     cases = [(model, case) for case in STRATEGIES] + [(mixture, EXPERTS)]
-    for name, (title, axis, options, behind) in cases:
-        sizes = "nodes=1 gpus_per_node=8" + ("" if axis == "dp" else f" {axis}=8")
+    for name, (title, axis, chosen, behind) in cases:
         found = training_step(
-            model=name, sizes=sizes, options=f"{options} recipe=zero16 sequence={sequence}"
+            model=name, nodes=1, gpus_per_node=8, recipe="zero16", sequence=sequence, **chosen
         )
         entry = _entry(found, axis)
         seconds = entry.sent_bytes / found.cluster.scale_up_bandwidth_bytes_per_s
@@ -146,7 +148,7 @@ def oversubscription(
     *, run: str, options: str = "", ratios: tuple[int, ...] = (1, 3, 5, 7)
 ) -> Bars:
     """The step of a published run when every byte between nodes gets 1/ratio of its NIC."""
-    found = training_step(run=run, options=options)
+    found = written_step(run=run, options=options)
     steps: list[dict[str, float]] = []
     values: dict[str, Named] = {}
     for ratio in ratios:
@@ -180,7 +182,7 @@ def fabric_hops(*, sizes: str, orders: tuple[str, ...], ports: int = 32) -> Tabl
     rows: list[tuple[Scalar, ...]] = []
     values: dict[str, Named] = {"ports": Named(ports)}
     for order in orders:
-        parallel = laid_out(sizes=sizes, order=order)
+        parallel = written_layout(sizes=sizes, order=order)
         for axes in ("tp", "cp", "dp", "pp"):
             group = communicator(parallel, axes)
             if group.size == 1 or not group.crossing_groups:
@@ -208,7 +210,7 @@ def pod_crossings(*, run: str, orders: tuple[str, ...], gpus_per_pod: int) -> Ta
     rows: list[tuple[Scalar, ...]] = []
     values: dict[str, Named] = {"gpus_per_pod": Named(gpus_per_pod)}
     for order in orders:
-        parallel = laid_out(run=run, order=order)
+        parallel = parallel_layout(run=run, order=order)
         for axes in ("dp", "pp"):
             share = pod_leaving_share(parallel, axes, gpus_per_pod)
             free: Scalar = "any" if share.busiest == 0 else 1 / share.busiest

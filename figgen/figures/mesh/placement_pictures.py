@@ -9,7 +9,8 @@ from figgen.models.mesh import axis_size, coordinates_of, groups, rank_of
 from figgen.models.placement import communicator
 from figgen.plotting.words import hue, identifier, label_of, ranks_words
 from figgen.registry import figure
-from figgen.scenarios.layouts import laid_out
+from figgen.scenarios.resolve import parallel_layout
+from figgen.scenarios.written import written_layout
 
 WIDTH, HEIGHT, ROW = 0.86, 0.86, 1.2
 MOST_ACROSS = 5
@@ -48,7 +49,7 @@ def parallel_cube(*, sizes: str, order: str = "megatron") -> Diagram:
 
     Raises InputError for more than five stages or replicas, and for a context axis.
     """
-    parallel = laid_out(sizes=sizes, order=order)
+    parallel = written_layout(sizes=sizes, order=order)
     check_between("pp", parallel.pp, 1, MOST_ACROSS)
     check_between("dp", parallel.dp, 1, MOST_ACROSS)
     check_between("cp", parallel.cp, 1, 1)
@@ -91,7 +92,7 @@ def rank_cube(*, orders: tuple[str, ...] = ("megatron", "megatron-tp-pp-dp")) ->
     links: list[Link] = []
     values: dict[str, Named] = {}
     for at, order in enumerate(orders):
-        parallel = laid_out(sizes="nodes=1 gpus_per_node=8 tp=2 pp=2", order=order)
+        parallel = parallel_layout(nodes=1, gpus_per_node=8, tp=2, pp=2, order=order)
         left = at * 5.3
         title = f"{order_words(parallel)}, fastest first"
         boxes.append(
@@ -131,7 +132,7 @@ def group_tree(
 ) -> Diagram:
     """The process groups of a world as a framework makes them, and those that rank 0 is in."""
     check_between("number of communicators", len(communicators), 1, MOST_ACROSS)
-    parallel = laid_out(sizes=sizes, order=order)
+    parallel = written_layout(sizes=sizes, order=order)
     wide = FULL / len(communicators)
     boxes = [
         Box(name="world", lines=(f"world: {parallel.world_size} ranks", order_words(parallel)),

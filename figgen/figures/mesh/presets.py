@@ -8,7 +8,7 @@ from figgen.errors import InputError
 from figgen.models.layout import ParallelLayout
 from figgen.models.placement import communicator
 from figgen.registry import figure
-from figgen.scenarios.layouts import laid_out
+from figgen.scenarios.resolve import parallel_layout
 
 SIZES = ("tp", "cp", "pp", "dp", "ep", "etp")
 
@@ -40,9 +40,7 @@ def layout_presets(*, kinds: tuple[str, ...] = ("map", "training")) -> Table:
 
 def _layout(preset: catalog.Preset) -> ParallelLayout | None:
     try:
-        if isinstance(preset, catalog.TrainingPreset):
-            return laid_out(run=preset.run.name)
-        return laid_out(preset.name)
+        return parallel_layout(preset=preset.name, order="megatron")
     except InputError:
         return None
 

@@ -9,13 +9,13 @@ from figgen.models.layout import ParallelLayout
 from figgen.models.mesh import RankMesh, axis_size, axis_stride, coordinates_of
 from figgen.plotting.words import hue
 from figgen.registry import figure
-from figgen.scenarios.layouts import laid_out
+from figgen.scenarios.written import written_layout
 
 ROW, HEIGHT, LEFT, ACROSS = 1.15, 0.7, 1.6, 8.4
 MOST_BOXES = 8
 
 
-@figure("rank-strides", about=laid_out)
+@figure("rank-strides", about=written_layout)
 def rank_strides(
     parallel: ParallelLayout,
     *,

@@ -5,17 +5,18 @@ from __future__ import annotations
 from figgen import catalog
 from figgen.charts import Axis, Bars, Column, Named, Table
 from figgen.errors import InputError
-from figgen.figures.mesh.grids import shown_communicators
 from figgen.models.axis_traffic import axis_traffic
 from figgen.models.layout import ParallelLayout, mesh_of
 from figgen.models.nic_load import Rings, nic_bytes
 from figgen.models.placement import communicator
 from figgen.models.recipes import Recipe
 from figgen.models.training_setup import TrainingSetup
+from figgen.plotting.blocks import shown_communicators
 from figgen.plotting.series import segments
 from figgen.plotting.words import hue, identifier, label_of
 from figgen.registry import figure
-from figgen.scenarios.layouts import laid_out
+from figgen.scenarios.resolve import parallel_layout
+from figgen.scenarios.written import written_layout
 
 CROSSINGS = (
     Column(label="groups of"),
@@ -40,7 +41,7 @@ TRAFFIC = (
 RINGS: tuple[Rings, ...] = ("one", "shared")
 
 
-@figure("node-crossings", about=laid_out)
+@figure("node-crossings", about=written_layout)
 def node_crossings(
     parallel: ParallelLayout,
     *,
@@ -120,7 +121,7 @@ def axis_traffic_table(
     the node over the network and of the rest inside it, whichever takes longer.
     """
     found, network = catalog.run(run), catalog.link(nic)
-    parallel = laid_out(run=run, order=order)
+    parallel = parallel_layout(run=run, order=order)
     chip = found.accelerator
     rows = []
     values = {
@@ -174,7 +175,7 @@ def order_network_bytes(
     found = catalog.run(run)
     sent: dict[str, list[float]] = {}
     for order in orders:
-        parallel = laid_out(run=run, order=order)
+        parallel = parallel_layout(run=run, order=order)
         for entry in axis_traffic(setup_of(found, parallel, microbatch_size, gradient_bytes)):
             sent.setdefault(entry.communicator, []).append(entry.leaving_bytes)
     totals = [sum(lengths) for lengths in zip(*sent.values(), strict=True)]

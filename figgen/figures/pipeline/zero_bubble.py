@@ -17,7 +17,7 @@ from figgen.plotting.series import line, segments
 from figgen.plotting.step_bars import step_bars, step_parts
 from figgen.plotting.words import identifier
 from figgen.registry import figure
-from figgen.scenarios.training import training_step
+from figgen.scenarios.resolve import training_step
 
 TITLES = {
     "naive": "naive",
@@ -212,7 +212,7 @@ def schedule_steps(*, run: str, schedules: tuple[str, ...]) -> Bars:
     steps: list[dict[str, float]] = []
     values: dict[str, Named] = {}
     for name in schedules:
-        found = training_step(run=run, options=f"schedule={name}")
+        found = training_step(run=run, schedule=name)
         estimate = found.estimate
         named = step_parts(estimate)
         steps.append(named)

@@ -2,55 +2,40 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
-
 from figgen import catalog
 from figgen.charts import Column, Named, Scalar, Table
 from figgen.errors import InputError
 from figgen.figures.training.step import LEVELS
 from figgen.figures.training.summary import settings
-from figgen.models.activation_formats import FORMATS
-from figgen.models.frameworks import CONVENTIONS
 from figgen.models.level_loads import level_loads
-from figgen.models.recipes import RECIPES
-from figgen.models.recomputation import MODULES, NAMED
-from figgen.models.schedules import SCHEDULES
 from figgen.registry import figure
-from figgen.scenarios.training import OPTIONS, TrainingStep, training_step
+from figgen.scenarios.option import SWITCH
+from figgen.scenarios.resolve import TrainingStep, resolve
+from figgen.scenarios.schema import OPTIONS
+from figgen.scenarios.written import written_scenario, written_step, written_words
+
+LAYOUT = "any TP, CP, PP, EP and ETP that divide the GPUs; DP is what they leave over"
+BY_NAME = ("schedule", "zero_stage")
+"""Settings that a table shows by the names of what they can be."""
 
 
-def _titles(entries: Mapping[str, object]) -> str:
-    return _listed(str(getattr(entry, "title")) for entry in entries.values())  # noqa: B009
+def _can_be(key: str) -> str:
+    """What a setting can be where that is not simply a number."""
+    option = OPTIONS.get(key)
+    if option is None:
+        return LAYOUT if key == "layout" else ""
+    if option.kind == "switch":
+        return ", ".join(SWITCH)
+    if key == "recompute":
+        return option.hint
+    known = option.choices() if option.choices else {}
+    return ", ".join(known if key in BY_NAME else known.values())
 
 
-def _listed(names: Iterable[str]) -> str:
-    return ", ".join(names)
-
-
-CHOICES: dict[str, Callable[[], str]] = {
-    "model": lambda: _titles(catalog.MODELS),
-    "accelerator": lambda: _titles(catalog.ACCELERATORS),
-    "nic": lambda: _titles({k: v for k, v in catalog.LINKS.items() if v.kind == "scale-out"}),
-    "layout": lambda: "any TP, CP, PP, EP and ETP that divide the GPUs; DP is what they leave over",
-    "order": lambda: _listed(one.label for one in CONVENTIONS.values()),
-    "schedule": lambda: _listed(SCHEDULES),
-    "zero_stage": lambda: "0, 1, 2, 3",
-    "recipe": lambda: _listed(one.label for one in RECIPES.values()),
-    "recompute": lambda: _listed((*NAMED, *MODULES)),
-    "activations": lambda: _listed(one.label for one in FORMATS.values()),
-    "flash_attention": lambda: "on, off",
-    "sequence_parallel": lambda: "on, off",
-}
-"""By setting, what it can be where that is not simply a number."""
-
-
-@figure("setup-choices", about=training_step)
+@figure("setup-choices", about=written_step)
 def setup_choices(found: TrainingStep) -> Table:
     """Every setting of a step, with what else it could be."""
-    rows = tuple(
-        (label, value, CHOICES[key]() if key in CHOICES else "")
-        for key, label, value in settings(found)
-    )
+    rows = tuple((label, value, _can_be(key)) for key, label, value in settings(found))
     columns = (Column(label="setting"), Column(label="value"), Column(label="can be"))
     return Table(
         columns=columns,
@@ -68,16 +53,11 @@ def setup_changes(*, model: str, sizes: str, options: str = "", changes: tuple[s
     """
     if not changes:
         raise InputError("changes", expected="at least one change", got=())
-    base = training_step(model=model, sizes=sizes, options=options)
+    asked = written_scenario(model=model, sizes=sizes, options=options)
+    base = resolve(asked)
     rows, gains = [_row("as it is", base, base)], []
     for change in changes:
-        words = change.split()
-        own = [word for word in words if word.partition("=")[0] in OPTIONS]
-        other = training_step(
-            model=model,
-            sizes=_over(sizes, [word for word in words if word not in own]),
-            options=_over(options, own),
-        )
+        other = resolve(asked.but(**written_words(change, "changes", OPTIONS)))
         rows.append(_row(change, base, other))
         gains.append(float(rows[-1][2]))
     columns = (
@@ -95,12 +75,6 @@ def setup_changes(*, model: str, sizes: str, options: str = "", changes: tuple[s
     return Table(columns=columns, rows=tuple(rows), values=values)
 
 
-def _over(words: str, changed: list[str]) -> str:
-    """`words` with what `changed` says anew."""
-    found = dict(word.partition("=")[::2] for word in [*words.split(), *changed])
-    return " ".join(f"{name}={value}" for name, value in found.items())
-
-
 def _row(label: str, base: TrainingStep, found: TrainingStep) -> tuple[Scalar, ...]:
     estimate = found.estimate
     rate = estimate.tokens_per_s_per_gpu
@@ -111,7 +85,7 @@ def _row(label: str, base: TrainingStep, found: TrainingStep) -> tuple[Scalar, .
     )  # fmt: skip
 
 
-@figure("link-loads", about=training_step)
+@figure("link-loads", about=written_step)
 def link_loads(found: TrainingStep) -> Table:
     """Per level of links: what a GPU sends in a step, and the bandwidth it needs at least."""
     loads = level_loads(found.estimate, found.cluster, found.compute_efficiency)

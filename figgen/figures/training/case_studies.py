@@ -12,7 +12,7 @@ from figgen.models.level_loads import level_bytes
 from figgen.models.step_links import NETWORK, SCALE_UP
 from figgen.plotting.words import identifier
 from figgen.registry import figure
-from figgen.scenarios.training import TrainingStep, training_step
+from figgen.scenarios.resolve import TrainingStep, training_step
 
 SECONDS_PER_DAY = 86400
 
@@ -62,7 +62,7 @@ def published_readings(*, runs: tuple[str, ...]) -> Table:
     rows: list[tuple[Scalar, ...]] = []
     values: dict[str, Named] = {}
     for name in runs:
-        found, once = (training_step(preset=name, options=f"zero_stage={n}") for n in (2, 1))
+        found, once = (training_step(preset=name, zero_stage=n) for n in (2, 1))
         run = found.run
         if run is None or run.flops_rate is None or not run.tokens_per_step or not run.gpus:
             raise InputError(f"preset {name!r}", expected="a run with a printed FLOP rate")

@@ -17,7 +17,8 @@ from figgen.formulas.tensor_parallel import tensor_parallel_layer_ccr
 from figgen.models.recipes import recipe as named_recipe
 from figgen.plotting.words import identifier
 from figgen.registry import figure
-from figgen.scenarios.training import TrainingStep, training_step
+from figgen.scenarios.resolve import TrainingStep, resolve
+from figgen.scenarios.scenario import Scenario, scenario
 
 TOKENS_PER_STEP = 4_194_304
 """A batch of four million tokens, as in published runs of this size."""
@@ -45,15 +46,15 @@ class Tried:
         return self.found.estimate.model_flops_utilisation
 
 
-def candidates(model: str, nodes: int) -> tuple[tuple[str, str, str], ...]:
-    """Layouts worth trying on nodes of eight GPUs, as (label, sizes, options).
+def candidates(model: str, nodes: int) -> tuple[tuple[str, Scenario], ...]:
+    """Layouts worth trying on nodes of eight GPUs, as (label, scenario).
 
     Tensor parallelism inside the node, stages that divide the layers, and a batch that divides
     among the replicas; ZeRO-3 only where nothing else is split.
     """
     shape, gpus, found = catalog_model(model).shape, 8 * nodes, []
     batch = TOKENS_PER_STEP // shape.sequence
-    cluster = f"nodes={nodes} gpus_per_node=8"
+    asked = scenario(model=model, nodes=nodes, gpus_per_node=8)
     for tp in (1, 2, 4, 8):
         for pp in (1, 2, 4, 8, MOST_STAGES):
             replicas, left = divmod(gpus, tp * pp)
@@ -66,8 +67,8 @@ def candidates(model: str, nodes: int) -> tuple[tuple[str, str, str], ...]:
             axes = [f"{axis} {size}" for axis, size in (("TP", tp), ("PP", pp)) if size > 1]
             zero = 3 if tp == pp == 1 else 1
             label = " · ".join([*axes, f"DP {replicas}"]) + f", ZeRO-{zero}"
-            options = f"microbatches={batch // replicas} zero_stage={zero}"
-            found.append((label, f"{cluster} tp={tp} pp={pp}", options))
+            chosen = asked.but(tp=tp, pp=pp, microbatches=batch // replicas, zero_stage=zero)
+            found.append((label, chosen))
     return tuple(found)
 
 
@@ -75,12 +76,10 @@ def candidates(model: str, nodes: int) -> tuple[tuple[str, str, str], ...]:
 def search(model: str, nodes: int) -> tuple[int, tuple[Tried, ...]]:
     """How many layouts were tried, and those that fit, recomputing if they must, fastest first."""
     tried, fitting = candidates(model, nodes), []
-    for label, sizes, options in tried:
+    for label, asked in tried:
         # Recomputing everything costs a third of the work: only what does not fit needs it.
         for recompute, said in (("none", ""), ("full", ", recomputed")):
-            found = training_step(
-                model=model, sizes=sizes, options=f"{options} recompute={recompute}"
-            )
+            found = resolve(asked.but(recompute=recompute))
             held = found.memory
             if held.fits:
                 share = held.fullest.total_bytes / (held.capacity_bytes or 1)

@@ -16,7 +16,8 @@ from figgen.plotting.series import segments
 from figgen.plotting.words import hue, identifier, label_of
 from figgen.registry import figure
 from figgen.scenarios.published import published_step_s
-from figgen.scenarios.training import TrainingStep, training_step
+from figgen.scenarios.resolve import TrainingStep
+from figgen.scenarios.written import written_step
 from figgen.units import NBSP
 
 LEVELS = {"scale-up": "inside a node", "network": "between nodes"}
@@ -36,7 +37,7 @@ def hidden_s(found: TrainingStep) -> dict[str, float]:
     return hidden
 
 
-@figure("step-breakdown", about=training_step, explorable=True)
+@figure("step-breakdown", about=written_step, explorable=True)
 def step_breakdown(found: TrainingStep) -> Bars:
     """Seconds of one step: computing, idle, exposed communication by axis; what is hidden apart.
 
@@ -126,7 +127,7 @@ SENT = (
 )
 
 
-@figure("step-communication", about=training_step)
+@figure("step-communication", about=written_step)
 def step_communication(found: TrainingStep) -> Table:
     """Every kind of call of the GPU that works longest: bytes, link, time, and what is exposed."""
     rows: list[tuple[Scalar, ...]] = [
@@ -152,7 +153,7 @@ SAID = {
 """What a reader sees a part of memory called, where that is not its name."""
 
 
-@figure("memory-by-stage", about=training_step, explorable=True)
+@figure("memory-by-stage", about=written_step, explorable=True)
 def memory_by_stage(step: TrainingStep, *, most: int = 8) -> Bars:
     """Bytes that a GPU of each pipeline rank needs, part by part, against what it has.
 

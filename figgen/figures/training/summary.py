@@ -10,13 +10,14 @@ from figgen.models.level_loads import axis_level_bytes
 from figgen.plotting.words import identifier, label_of
 from figgen.registry import figure
 from figgen.scenarios.published import computed_mfu, published_step_s
-from figgen.scenarios.training import TrainingStep, training_step
+from figgen.scenarios.resolve import TrainingStep, training_step
+from figgen.scenarios.written import written_step
 from figgen.units import format_quantity
 
 PUBLISHED, ASSUMED, GIVEN = "published", "assumed", "given"
 
 
-@figure("setup-summary", about=training_step)
+@figure("setup-summary", about=written_step)
 def setup_summary(found: TrainingStep) -> Table:
     """Every setting of a step, and whether it is published, assumed, or given by the page."""
     given = found.run is None
@@ -96,7 +97,7 @@ def _peak(found: TrainingStep) -> str:
     return format_quantity(found.cluster.peak_flops_per_s, "FLOP/s", "flops.4")
 
 
-@figure("setup-roofline", about=training_step)
+@figure("setup-roofline", about=written_step)
 def setup_roofline(found: TrainingStep) -> Table:
     """Per axis and link: the step's work per byte that goes over it, beside its ridge point.
 

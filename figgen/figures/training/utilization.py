@@ -10,7 +10,7 @@ from figgen.models.compute import CONVENTIONS, utilisation
 from figgen.plotting.series import line, segments
 from figgen.plotting.words import identifier
 from figgen.registry import figure
-from figgen.scenarios.training import TrainingStep, training_step
+from figgen.scenarios.resolve import TrainingStep, training_step
 
 SHORT = {
     "6nd": "6 per parameter and token",

@@ -1,4 +1,4 @@
-"""Which layout a figure is about, and which of its GPUs a grid of limited size shows."""
+"""Which GPUs of a layout a grid of limited size shows, and where they are along its axes."""
 
 from __future__ import annotations
 
@@ -6,13 +6,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from figgen import catalog
 from figgen.errors import InputError
-from figgen.models.layout import ParallelLayout, layout
+from figgen.models.layout import ParallelLayout
 from figgen.models.mesh import IntArray, RankMesh, coordinate_array, group_array
-
-SIZES = ("nodes", "gpus_per_node", "tp", "cp", "pp", "ep", "etp", "dp")
-"""What a `sizes:` text may set: the words in which a refusal names what would fit."""
 
 LARGEST_GRID = 512
 """GPUs up to which a grid is drawn whole."""
@@ -27,60 +23,12 @@ class Block:
     words: str
 
 
-def laid_out(
-    preset: str | None = None,
-    run: str | None = None,
-    sizes: str = "",
-    order: str = "megatron",
-) -> ParallelLayout:
-    """The layout of a map preset, of a published run, or of sizes written "nodes=8 tp=8 …".
-
-    Raises InputError unless exactly one of the three is given, and for sizes that do not fit.
-    """
-    given = {"preset": preset, "run": run, "sizes": sizes}
-    if sum(bool(text) for text in given.values()) != 1:
-        names = [name for name, text in given.items() if text]
-        raise InputError("a rank map", expected="one of preset, run or sizes", got=names)
-    if preset:
-        return layout(**_preset_sizes(preset), order=order)
-    return layout(**(run_sizes(catalog.run(run)) if run else written_sizes(sizes)), order=order)
-
-
-def written_sizes(text: str) -> dict[str, int]:
-    """Sizes from words such as "nodes=8 gpus_per_node=8 tp=8 pp=4".
-
-    Raises InputError for a word that is not a name of `SIZES` with a whole number, and for a
-    text without the size of the cluster.
-    """
-    found: dict[str, int] = {}
-    for word in text.split():
-        name, _, size = word.partition("=")
-        if name not in SIZES or not size.isdigit():
-            expected = f"name=number, the names being {' '.join(SIZES)}"
-            raise InputError(f"sizes {text!r}", expected=expected, got=word)
-        found[name] = int(size)
-    for name in ("nodes", "gpus_per_node"):
-        if name not in found:
-            raise InputError(f"sizes {text!r}", expected=f"{name}=… among them")
-    return found
-
-
-def run_sizes(run: catalog.Run) -> dict[str, int]:
-    """Sizes of a published run on nodes as wide as its accelerator's scale-up domain.
-
-    Raises InputError for a run that does not publish its layout.
-    """
-    axes = {"tp": run.tp, "cp": run.cp, "pp": run.pp, "dp": run.dp}
-    known = {axis: size for axis, size in axes.items() if size is not None}
-    width = run.accelerator.scale_up_domain
-    if len(known) < len(axes) or run.gpus is None or run.gpus % width:
-        raise InputError(f"run {run.name!r}", expected="a published layout on whole nodes")
-    return {"nodes": run.gpus // width, "gpus_per_node": width, **known, "ep": run.ep}
-
-
-def _preset_sizes(name: str) -> dict[str, int]:
-    found = catalog.map_preset(name)
-    return {size: getattr(found, size) for size in SIZES}
+def shown_communicators(parallel: ParallelLayout) -> tuple[str, ...]:
+    """The communicators that a grid can be coloured by."""
+    names = ["tp", "cp", "dp", "pp"]
+    names += ["ep", "edp"] if parallel.has_experts else []
+    names += ["dp-cp"] if parallel.cp > 1 else []
+    return tuple(names)
 
 
 def whole_world(parallel: ParallelLayout) -> Block:

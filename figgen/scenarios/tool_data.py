@@ -1,4 +1,4 @@
-"""The catalog as the live tools take it: models, accelerators, links and published steps.
+"""What the live tools know: the catalog, the options of their forms, and the named layouts.
 
 Values are plain SI numbers; where the catalog gives a range, `<key>_range` has its two ends.
 """
@@ -7,16 +7,16 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, fields
-from typing import Any
+from typing import Any, TypedDict
 
 from figgen import catalog
 from figgen.catalog.hardware import DTYPES
+from figgen.errors import InputError
 from figgen.models.layout import ParallelLayout
 from figgen.models.model_shape import ModelShape
-from figgen.models.training_setup import TrainingSetup
-from figgen.scenarios.training import TrainingStep, training_step
-
-Choices = dict[str, Any]
+from figgen.scenarios.option import Choices, Option
+from figgen.scenarios.resolve import TrainingStep, parallel_layout, training_step
+from figgen.scenarios.schema import GROUPS, OPTIONS
 
 
 def configurations_json() -> str:
@@ -36,6 +36,36 @@ def configurations() -> dict[str, Any]:
             "network_s": nccl.network_latency_s,
         },
         "presets": {name: _preset(found) for name, found in catalog.PRESETS.items()},
+        "groups": dict(GROUPS),
+        "options": [_option(option) for option in OPTIONS.values()],
+    }
+
+
+def _option(option: Option) -> dict[str, Any]:
+    """An option as a form needs it; what is not said is null, false, or has no limit.
+
+    `key` is its name in addresses, `flag` the command line's. `choices` are [name, words]; a
+    "choice" takes no other, a "text" does. A form shows a "quantity" in `unit`, `scale` in SI.
+    """
+    limits = {"low": option.low, "high": option.high}
+    more: dict[str, Any] = {
+        "hint": option.hint,
+        "required": option.required,
+        **(limits if option.kind in ("whole", "number", "quantity") else {}),
+        "unit": option.form_unit,
+        "scale": option.scale if option.kind == "quantity" else None,
+        "choices": list(map(list, option.choices().items())) if option.choices else None,
+    }
+    return {
+        "name": option.name,
+        "key": option.address_key,
+        "flag": option.command_flag,
+        "kind": option.kind,
+        "group": option.group,
+        "label": option.label,
+        "asked_by": list(option.asked_by),
+        "default": option.default,
+        **{key: value for key, value in more.items() if value or key in limits},
     }
 
 
@@ -76,15 +106,15 @@ def _sizes(found: catalog.MapPreset | ParallelLayout) -> Choices:
 
 
 def training_choices(found: TrainingStep) -> Choices:
-    """A step as the options of `figgen step` are called, what they are by default left out."""
+    """A step by its options, what they are by default left out."""
     setup = found.setup
-    usual = {field.name: field.default for field in fields(TrainingSetup)} | {"recipe": "mcore18"}
-    given = {name: getattr(setup, name) for name in usual if name not in ("shape", "parallel")}
-    given["recipe"] = setup.recipe.name
+    given = {field.name: getattr(setup, field.name) for field in fields(setup)}
+    given |= {"recipe": setup.recipe.name, "order": setup.parallel.order}
+    given = {name: given[name] for name in OPTIONS if name in given}
+    usual = {name: OPTIONS[name].default for name in given}
     return {
         "model": found.model.name,
         **_sizes(setup.parallel),
-        **({} if setup.parallel.order == "megatron" else {"order": setup.parallel.order}),
         **{name: value for name, value in given.items() if value != usual[name]},
         "accelerator": found.accelerator.name,
         "nic": found.nic.name,
@@ -129,3 +159,47 @@ def _numbers(key: str, value: catalog.Value) -> dict[str, Any]:
     if value.low is not None and value.high is not None:
         found[f"{key}_range"] = [value.low, value.high]
     return found
+
+
+class NamedLayout(TypedDict):
+    """Sizes under the names that the tools' addresses use; etp None is the framework's own."""
+
+    name: str
+    title: str
+    kind: str
+    nodes: int
+    gpus: int
+    tp: int
+    cp: int
+    ep: int
+    etp: int | None
+    pp: int
+    order: str
+    note: str
+
+
+def layouts() -> tuple[NamedLayout, ...]:
+    """Every map preset and every preset of a published run whose layout is known."""
+    found = (_named(preset) for preset in catalog.PRESETS.values())
+    return tuple(named for named in found if named is not None)
+
+
+def layouts_json() -> str:
+    """`layouts` as the file that the rank map loads."""
+    return json.dumps(layouts(), ensure_ascii=False, separators=(",", ":")) + "\n"
+
+
+def _named(preset: catalog.Preset) -> NamedLayout | None:
+    if isinstance(preset, catalog.HardwarePreset):
+        return None
+    try:
+        found = parallel_layout(preset=preset.name)
+    except InputError:
+        return None
+    own = isinstance(preset, catalog.MapPreset) and found.etp != found.tp
+    return NamedLayout(
+        name=preset.name, title=preset.title, kind=preset.kind,
+        nodes=found.nodes, gpus=found.gpus_per_node,
+        tp=found.tp, cp=found.cp, ep=found.ep, etp=found.etp if own else None, pp=found.pp,
+        order=found.order, note=preset.note,
+    )  # fmt: skip

@@ -1,0 +1,133 @@
+"""What an option of a training job is: its kind, its range, and the words for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+from figgen.errors import InputError, unknown
+from figgen.units import parse_quantity
+
+Value: TypeAlias = "int | float | str | bool | tuple[int, ...] | None"
+"""What an option can be set to; None leaves it to follow from the others."""
+
+Choices: TypeAlias = Mapping[str, Any]
+"""Options by name, each a `Value`, as keywords take them."""
+
+Kind: TypeAlias = Literal["whole", "number", "quantity", "switch", "choice", "text", "counts"]
+
+QUESTIONS = ("layout", "memory", "step")
+"""What can be asked of a job: which rank is where, what it needs, and how long it takes."""
+
+SWITCH = {"on": True, "off": False}
+
+
+@dataclass(frozen=True, slots=True)
+class Option:
+    """One thing that can be chosen of a training job, under its name in all of Python.
+
+    `default` None means that it follows from the others, as `hint` says, unless it is `required`.
+    Numbers lie in `low` to `high`; a "quantity" is in the SI `unit`, and a form shows it in
+    `form_unit`, which is `scale` of that. `choices` gives the names that a form offers, with their
+    words; "choice" takes no other, "text" whatever `check` lets pass. `key` is its name in
+    addresses, `flag` on the command line, which has the opposite of a switch that is usually on.
+    """
+
+    name: str
+    kind: Kind
+    group: str
+    label: str
+    asked_by: tuple[str, ...]
+    default: Value = None
+    hint: str = ""
+    low: float = 0
+    high: float = 0
+    unit: str = "1"
+    form_unit: str = ""
+    scale: float = 1
+    choices: Callable[[], Mapping[str, str]] | None = None
+    check: Callable[[str], object] | None = None
+    required: bool = False
+    key: str = ""
+    flag: str = ""
+
+    @property
+    def address_key(self) -> str:
+        return self.key or self.name
+
+    @property
+    def command_flag(self) -> str:
+        name = self.flag or self.name.replace("_", "-")
+        return f"--no-{name}" if self.default is True else f"--{name}"
+
+    @property
+    def expected(self) -> str:
+        """What a value must be, in words."""
+        if self.kind == "switch":
+            return "on or off"
+        if self.kind == "whole":
+            return f"a whole number from {self.low:,.0f} to {self.high:,.0f}"
+        if self.kind in ("number", "quantity"):
+            unit = "" if self.unit == "1" else f" {self.unit}"
+            return f"a number from {self.low:g} to {self.high:g}{unit}"
+        return "counts such as 8,9,9,6" if self.kind == "counts" else "a text"
+
+    def checked(self, value: object) -> Value:
+        """`value` if the option can have it.  Raises InputError, with the option as its key."""
+        if self.kind == "switch":
+            return self._switched(value)
+        if self.kind in ("choice", "text"):
+            return self._named(value)
+        if self.kind == "counts":
+            return self._counts(value)
+        return self._counted(value)
+
+    def _switched(self, value: object) -> bool:
+        if not isinstance(value, bool):
+            raise InputError(self.name, expected=self.expected, got=value, key=self.name)
+        return value
+
+    def _named(self, value: object) -> str:
+        if not isinstance(value, str) or not value:
+            raise InputError(self.name, expected=self.expected, got=value, key=self.name)
+        try:
+            if self.check is not None:
+                self.check(value)
+            elif self.choices is not None and value not in self.choices():
+                raise unknown(self.name, value, self.choices())
+        except InputError as error:
+            raise error.about(self.name) from None
+        return value
+
+    def _counts(self, value: object) -> tuple[int, ...]:
+        found = tuple(value) if isinstance(value, list | tuple) else (None,)
+        if not all(type(count) is int and count >= 0 for count in found):
+            raise InputError(self.name, expected=self.expected, got=value, key=self.name)
+        return found
+
+    def _counted(self, value: object) -> int | float:
+        fits = isinstance(value, int) or (isinstance(value, float) and self.kind != "whole")
+        if not fits or isinstance(value, bool) or not self.low <= value <= self.high:  # type: ignore[operator]
+            raise InputError(self.name, expected=self.expected, got=value, key=self.name)
+        return value  # type: ignore[return-value]
+
+    def read(self, text: str) -> Value:
+        """The value that somebody wrote.  Raises InputError for what is none of this kind."""
+        return self.checked(self._plain(text))
+
+    def _plain(self, text: str) -> object:
+        try:
+            if self.kind == "switch":
+                return SWITCH[text]
+            if self.kind == "whole":
+                return int(text)
+            if self.kind == "counts":
+                return tuple(map(int, text.split(",")))
+            if self.kind == "number":
+                return float(text)
+            if self.kind == "quantity":
+                return parse_quantity(text, self.unit).value
+        except (ValueError, KeyError):
+            raise InputError(self.name, expected=self.expected, got=text, key=self.name) from None
+        return text

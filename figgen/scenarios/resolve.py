@@ -1,0 +1,254 @@
+"""What a scenario means: the layout and the training step of a preset, a run, or chosen sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from functools import lru_cache
+from typing import Any
+
+from figgen import catalog
+from figgen.errors import InputError, check_size
+from figgen.models.cluster import Cluster
+from figgen.models.layout import ParallelLayout, layout
+from figgen.models.memory import MemoryEstimate, memory
+from figgen.models.model_shape import ModelShape
+from figgen.models.recipes import recipe
+from figgen.models.step import StepEstimate, step
+from figgen.models.training_setup import TrainingSetup
+from figgen.scenarios.assumptions import known_of
+from figgen.scenarios.option import Value
+from figgen.scenarios.scenario import Scenario, scenario
+from figgen.scenarios.schema import OPTIONS, asked_by
+
+SIZES = ("nodes", "gpus_per_node", "tp", "cp", "pp", "ep", "etp", "dp")
+"""The options that a layout is made of, beside its order."""
+
+_SETUP = frozenset(field.name for field in fields(TrainingSetup)) & OPTIONS.keys()
+_MATTERS_WITH = {"context_exchange": "cp", "sequence_parallel": "tp"}
+"""Options that say nothing of a layout in which that axis has one rank."""
+
+_ASSUMABLE = frozenset(
+    option.name
+    for option in asked_by("step")
+    if option.name not in (*SIZES, "model") and option.default is not None
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingStep:
+    """A step as configured, on what it runs, and the names of what nobody published.
+
+    `given` are the options that were chosen over a preset or a run, and "layout" for its sizes.
+    """
+
+    asked: Scenario
+    title: str
+    run: catalog.Run | None
+    model: catalog.Model
+    setup: TrainingSetup
+    accelerator: catalog.Accelerator
+    nic: catalog.Link
+    dtype: str
+    own_latencies: tuple[tuple[str, float], ...]
+    compute_efficiency: float
+    reserve_bytes: float
+    assumed: frozenset[str]
+    given: frozenset[str]
+
+    @property
+    def cluster(self) -> Cluster:
+        """What the step runs on, which its memory does not need.
+
+        Raises InputError for nodes too wide, and for a number format that nothing multiplies.
+        """
+        width = self.setup.parallel.gpus_per_node
+        found = catalog.cluster(self.accelerator, self.nic, self.dtype, width)
+        return replace(found, **dict(self.own_latencies))
+
+    @property
+    def estimate(self) -> StepEstimate:
+        """Where the step's time goes."""
+        return _estimate(self.setup, self.cluster, self.compute_efficiency)
+
+    @property
+    def memory(self) -> MemoryEstimate:
+        """What every pipeline rank needs, against the accelerator's capacity."""
+        return _memory(self.setup, self.accelerator.hbm_bytes, self.reserve_bytes)
+
+
+# A page shows a setup in several figures, and a build has a page for every preset.
+@lru_cache(maxsize=64)
+def _estimate(setup: TrainingSetup, cluster: Cluster, efficiency: float) -> StepEstimate:
+    return step(setup, cluster, compute_efficiency=efficiency)
+
+
+@lru_cache(maxsize=64)
+def _memory(setup: TrainingSetup, capacity_bytes: float, reserve_bytes: float) -> MemoryEstimate:
+    return memory(setup, capacity_bytes=capacity_bytes, reserve_bytes=reserve_bytes)
+
+
+def training_step(
+    *, preset: str | None = "", run: str | None = "", **chosen: Value
+) -> TrainingStep:
+    """The step of a scenario in one call; parameters and errors are those of `scenario`."""
+    return resolve(scenario(preset=preset, run=run, **chosen))
+
+
+def parallel_layout(
+    *, preset: str | None = "", run: str | None = "", **chosen: Value
+) -> ParallelLayout:
+    """The layout of a scenario in one call; parameters and errors are those of `scenario`."""
+    return resolve_layout(scenario(preset=preset, run=run, **chosen))
+
+
+@lru_cache(maxsize=64)
+def resolve(asked: Scenario) -> TrainingStep:
+    """The training step that is meant. Raises InputError for anything missing or unfit."""
+    base = _base(asked)
+    values = _complete(base.values | dict(asked.chosen), "step")
+    if base.run and values["microbatches"] is None and values["global_batch"] is None:
+        raise InputError(f"run {base.run.name!r}", expected="a published global batch")
+    parallel = layout_of(values)
+    model = catalog.model(str(values["model"]))
+    chip, nic = catalog.accelerator(str(values["accelerator"])), catalog.link(str(values["nic"]))
+    chosen = frozenset(name for name, _ in asked.chosen) if base.run else frozenset[str]()
+    sized = frozenset({"layout"}) if chosen & set(SIZES) else frozenset[str]()
+    return TrainingStep(
+        asked=asked,
+        title=base.run.title if base.run else model.title,
+        run=base.run,
+        model=model,
+        setup=setup_of(model.shape, parallel, values),
+        accelerator=chip,
+        nic=nic,
+        dtype=str(values["dtype"]),
+        own_latencies=_own_latencies(values),
+        compute_efficiency=float(str(values["compute_efficiency"])),
+        reserve_bytes=float(str(values["reserve_bytes"])),
+        assumed=_assumed(parallel) - base.published - chosen if base.run else frozenset(),
+        given=chosen | sized,
+    )
+
+
+@lru_cache(maxsize=64)
+def resolve_layout(asked: Scenario) -> ParallelLayout:
+    """The layout alone, for which neither a model nor a network need be known."""
+    return layout_of(_complete(_base(asked).values | dict(asked.chosen), "layout"))
+
+
+def layout_of(values: Mapping[str, Value]) -> ParallelLayout:
+    """The layout of completed options. Raises InputError for sizes that do not fit."""
+    wanted: dict[str, Any] = {name: values[name] for name in (*SIZES, "order")}
+    return layout(**wanted)
+
+
+def setup_of(
+    shape: ModelShape, parallel: ParallelLayout, values: Mapping[str, Value]
+) -> TrainingSetup:
+    """The setup of completed options for a model of any shape.
+
+    Raises InputError for a combination that does not fit.
+    """
+    wanted: dict[str, Any] = {name: values[name] for name in _SETUP}
+    wanted["microbatches"] = _microbatches(values, parallel)
+    wanted["sequence"] = shape.sequence if values["sequence"] is None else values["sequence"]
+    wanted["recipe"] = recipe(str(values["recipe"]))
+    return TrainingSetup(shape=shape, parallel=parallel, **wanted)
+
+
+@dataclass(frozen=True, slots=True)
+class _Base:
+    """What a scenario starts from."""
+
+    values: dict[str, Value]
+    run: catalog.Run | None = None
+    published: frozenset[str] = frozenset()
+
+
+def _base(asked: Scenario) -> _Base:
+    run = catalog.run(asked.run) if asked.run else None
+    if asked.preset:
+        found = catalog.preset(asked.preset)
+        if isinstance(found, catalog.MapPreset):
+            return _Base({name: getattr(found, name) for name in SIZES})
+        if isinstance(found, catalog.HardwarePreset):
+            return _Base({
+                "gpus_per_node": found.gpus_per_node,
+                "accelerator": found.accelerator.name,
+                "nic": found.nic.name,
+            })  # fmt: skip
+        run = found.run
+    return _of_run(run, dict(asked.chosen)) if run else _Base({})
+
+
+def _of_run(run: catalog.Run, chosen: Mapping[str, Value]) -> _Base:
+    axes = {"tp": run.tp, "cp": run.cp, "pp": run.pp}
+    missing = [axis for axis, size in axes.items() if size is None and axis not in chosen]
+    if missing:
+        raise InputError(f"run {run.name!r}", expected="a published layout", got=missing)
+    values, published = known_of(run)
+    values |= run_sizes(run)
+    if "microbatches" in {**values, **chosen}:
+        values.pop("global_batch", None)
+    return _Base(values, run, published)
+
+
+def run_sizes(run: catalog.Run) -> dict[str, Value]:
+    """The cluster of a run and what of its layout was published; DP is what is left over."""
+    nodes, width = cluster_of(run)
+    axes = {"tp": run.tp, "cp": run.cp, "pp": run.pp, "ep": run.ep}
+    known = {axis: size for axis, size in axes.items() if size is not None}
+    return {"nodes": nodes, "gpus_per_node": width, **known}
+
+
+def cluster_of(run: catalog.Run) -> tuple[int, int]:
+    """Nodes and GPUs in each: as wide as the scale-up domain, or the widest power of two in it.
+
+    Raises InputError for a run on an unknown number of accelerators, or not on whole nodes.
+    """
+    if run.gpus is None:
+        raise InputError(f"run {run.name!r}", expected="a published number of accelerators")
+    width = run.accelerator.scale_up_domain
+    if run.gpus % width:
+        width = 2 ** (width.bit_length() - 1)
+    if run.gpus < width:
+        return 1, run.gpus
+    if run.gpus % width:
+        raise InputError(f"run {run.name!r}", expected=f"whole nodes of {width}", got=run.gpus)
+    return run.gpus // width, width
+
+
+def _assumed(parallel: ParallelLayout) -> frozenset[str]:
+    """What is assumed of a run that says nothing."""
+    idle = {name for name, axis in _MATTERS_WITH.items() if getattr(parallel, axis) == 1}
+    return _ASSUMABLE - idle
+
+
+def _complete(values: Mapping[str, Value], question: str) -> dict[str, Value]:
+    """Every option, those that nobody chose by their defaults.
+
+    Raises InputError for one that has none and matters for the `question`.
+    """
+    for option in asked_by(question):
+        if option.required and values.get(option.name) is None:
+            raise InputError(option.name, expected="a value; it has no default")
+    return {name: option.default for name, option in OPTIONS.items()} | dict(values)
+
+
+def _own_latencies(values: Mapping[str, Value]) -> tuple[tuple[str, float], ...]:
+    names = ("scale_up_latency_s", "network_latency_s")
+    return tuple((name, float(str(values[name]))) for name in names if values[name] is not None)
+
+
+def _microbatches(values: Mapping[str, Value], parallel: ParallelLayout) -> Value:
+    """Microbatches of a replica: as given, out of the global batch, or four per stage."""
+    given, batch = values["microbatches"], values["global_batch"]
+    if batch is None:
+        return 4 * parallel.pp if given is None else given
+    share = parallel.dp * check_size("microbatch_size", values["microbatch_size"])
+    sequences = check_size("global_batch", batch)
+    if sequences % share:
+        expected = f"a multiple of dp · microbatch_size = {share}"
+        raise InputError("global_batch", expected=expected, got=batch)
+    return sequences // share
