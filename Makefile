@@ -19,10 +19,10 @@ export NO_MKDOCS_2_WARNING := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup serve build test check diff golden bench stats clean lock
+.PHONY: help setup serve build test check diff validate golden bench stats clean lock
 
 help:
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-7s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 setup: $(READY) ## Make .venv and install the locked packages (the other commands do it first, once)
 
@@ -47,6 +47,9 @@ check: $(READY) ## Check style, types, the import law, the prose and the workflo
 
 diff: $(READY) ## Tell what differs from a revision in a report under changes/ (BASE=main)
 	$(RUN) figgen diff $(BASE) --report changes $(ARGS)
+
+validate: $(READY) ## Print predicted against measured step times of every published run
+	$(RUN) figgen validate $(ARGS)
 
 golden: $(READY) ## Rewrite tests/golden/ from what the code prints now; review it with git diff
 	$(RUN) pytest -q --update-golden $(ARGS)

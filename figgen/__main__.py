@@ -20,6 +20,7 @@ from figgen.commands import (
     ranks,
     schedules,
     step,
+    validate,
 )
 from figgen.errors import InputError
 
@@ -37,6 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         memory,
         step,
         calibrate,
+        validate,
         prose,
         agreement,
         changes,

@@ -17,7 +17,19 @@ ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 LOCK = (ROOT / "requirements.txt").read_text(encoding="utf-8")
 ENTRIES = re.sub(r" *\\\n *", " ", LOCK)
-TARGETS = ("setup", "serve", "build", "test", "check", "diff", "golden", "bench", "stats", "clean")
+TARGETS = (
+    "setup",
+    "serve",
+    "build",
+    "test",
+    "check",
+    "diff",
+    "validate",
+    "golden",
+    "bench",
+    "stats",
+    "clean",
+)
 SUPPORTED = ("3.11.0", "3.11.9", "3.12.4", "3.13.0", "3.14.0")
 
 

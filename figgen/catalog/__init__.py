@@ -20,6 +20,8 @@ from figgen.catalog.hardware import Accelerator, Link
 from figgen.catalog.measurements import Measurement
 from figgen.catalog.models import Model
 from figgen.catalog.nccl import NcclTuning
+from figgen.catalog.predicted import Residuals
+from figgen.catalog.predicted import residuals as class_residuals
 from figgen.catalog.presets import HardwarePreset, MapPreset, Preset, TrainingPreset
 from figgen.catalog.runs import Run
 from figgen.catalog.schema import Value
@@ -53,6 +55,7 @@ __all__ = [
     "model",
     "nccl_tuning",
     "preset",
+    "residuals",
     "run",
     "training_preset",
 ]
@@ -126,6 +129,11 @@ def training_preset(name: str) -> TrainingPreset:
 def measurement(name: str) -> Measurement:
     """The measurement of that name; an unknown one raises InputError with the nearest."""
     return _find("measurement", name, load.measurements())
+
+
+def residuals(name: str) -> Residuals:
+    """How runs of a class of predictions were measured; an unknown one raises InputError."""
+    return _find("class of runs", name, class_residuals())
 
 
 def nccl_tuning() -> NcclTuning:

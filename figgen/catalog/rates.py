@@ -137,6 +137,8 @@ def terms_of(run: DescribedRun) -> Terms:
     routed = (f"expert_era.{era}",)
     x86 = generation == "blackwell" and not chip.name.startswith("gb")
     host = (f"host_expert_layer_s.{era}", *(("host_x86.all",) if x86 else ()))
+    # Experts of fixed capacity need no counts from the GPU before kernels are launched.
+    host += ("host_token_drop.all",) if "tokendrop" in run.name.lower() else ()
     return {
         "product_flops_per_s": (rate, product),
         "plain_flops_per_s": (plain_rate, plain),

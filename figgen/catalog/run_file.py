@@ -69,6 +69,7 @@ class DescribedRun:
     peak_memory_bytes: float | None
     suspect: bool
     group: str
+    source: str
     config_key: str
 
     @property
@@ -163,6 +164,7 @@ def described_run(record: Record) -> DescribedRun:
         peak_memory_bytes=_gibibytes(record.get("peak_memory_gib")),
         suspect=bool(record.get("suspect")),
         group=str(record.get("source_group") or framework),
+        source=str(record.get("source") or ""),
         config_key=str(record.get("config_key") or record.get("id", "run")),
     )  # fmt: skip
 

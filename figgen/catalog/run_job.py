@@ -8,6 +8,10 @@ from figgen.models.stage_layers import layers_of_stages
 from figgen.models.transformer import attention_weights, ffn_weights
 
 REPEATED = {"full": (1.0, 0.0), "selective": (0.0, 1.0)}
+"""Shares of a layer, and of its attention core besides, that backward computes again."""
+
+REPEATED_PER_OPERATION = (0.5, 0.0)
+"""torchtitan's selective mode keeps attention and every second product."""
 
 
 def run_job(run: DescribedRun) -> Job:
@@ -16,6 +20,8 @@ def run_job(run: DescribedRun) -> Job:
     early = run.dtype == "fp16" or run.framework == "megatron-deepspeed"
     usual = "selective" if early else "none"
     layer, core = REPEATED.get(run.recompute or usual, (0.0, 0.0))
+    if run.framework == "torchtitan" and run.recompute == "selective":
+        layer, core = REPEATED_PER_OPERATION
     parts = run.gpus // run.pp
     ep = min(run.ep, parts)
     etp = run.etp if run.etp is not None else (run.tp if ep > 1 else 1)

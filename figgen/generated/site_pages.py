@@ -16,6 +16,7 @@ from figgen.generated.glossary import glossary_page, notation_page
 from figgen.generated.presets import preset_pages
 from figgen.generated.search_page import PATH, search_page
 from figgen.generated.uses import pages_of_formulas
+from figgen.generated.validation import validation_pages
 
 _H1 = re.compile(r"^# (.+?)\s*$", re.M)
 
@@ -36,6 +37,7 @@ def site_pages(docs: Path | None, terms: Mapping[str, Mapping[str, Any]]) -> dic
         "reference/notation.md": notation_page(),
         **preset_pages(tools),
         **catalog_pages(),
+        **validation_pages(),
     }
     pages["reference/glossary.md"] = glossary_page(terms, [*written, *pages])
     planned = planned_figures(docs / "appendix" / "figures.toml") if docs else ()

@@ -1,0 +1,55 @@
+"""validate: predicted against measured step times, by class, format, generation and ranking."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import asdict
+from typing import TYPE_CHECKING
+
+from figgen.commands import Answer, add_verb
+from figgen.registry import build
+from figgen.scenarios.validation import GROUPINGS, errors_of, grouped, rankings
+
+if TYPE_CHECKING:
+    from figgen.commands import Verbs
+
+TITLES = {
+    "class": "Errors by class",
+    "format": "Errors by format",
+    "generation": "Errors by generation",
+    "framework": "Errors by framework",
+    "experts": "Errors of mixtures of experts by release",
+}
+
+
+def add(verbs: Verbs) -> None:
+    """Register the verb of this module."""
+    add_verb(
+        verbs,
+        "validate",
+        _validate,
+        "predicted against measured step times of every published run",
+        "--json",
+    )
+
+
+def _validate(options: argparse.Namespace) -> Answer:
+    from figgen.renderers import text
+
+    data = {
+        by: [
+            {"tested": tested} | asdict(found)
+            for name, runs in grouped(by).items()
+            for tested in (False, True)
+            if (found := errors_of(name, [run for run in runs if run.tested == tested]))
+        ]
+        for by in GROUPINGS
+    }
+    shown = [
+        f"{title}\n{text.render(build('validation-errors', {'by': by}))}"
+        for by, title in TITLES.items()
+    ]
+    shown += [f"Layouts of the sweep in order\n{text.render(build('validation-ranking', {}))}"]
+    shown += [f"Worst misses of tests\n{text.render(build('validation-misses', {}))}"]
+    ranked = [asdict(entry) for entry in rankings(tested_only=True)]
+    return Answer(data | {"rankings": ranked}, "\n".join(shown))

@@ -1,0 +1,124 @@
+"""Where predictions go wrong, and which constants they hang on."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from figgen.catalog.calibrate import Predictor
+from figgen.catalog.rates import constants, generation_of
+from figgen.charts import Column, Named, Table
+from figgen.registry import figure
+from figgen.scenarios.validation import JudgedRun, judged_runs
+
+REFERENCES = {
+    "GPT-3 175B, 128 H100": "dgxc-v24.11.1-gpt3-175b-h100-bf16-g128-b256",
+    "Llama 3.1 405B, 256 GB300, MXFP8": "mbridge-26.06-llama-3-405b-gb300-mxfp8-256",
+    "DeepSeek-V3, 256 GB300, MXFP8": "mbridge-26.06-deepseek-v3-gb300-mxfp8-256",
+    "MPT 7B, 16 A100, FSDP": "mpt-7b-a100_40gb-bf16-g16-s2048-mb16-b256",
+    "8B of the sweep, 64 H100, TP 2 · PP 8": "ultrascale-8b-g64-dp4-tp2-pp8-mb2-ga32-z1",
+}
+"""Reference configurations: title and run."""
+
+NUDGE = 0.1
+"""By how much a constant is raised to see what hangs on it."""
+
+
+@figure("validation-misses")
+def validation_misses(*, most: int = 20) -> Table:
+    """The tested runs that are predicted worst, the big sweep left out."""
+    missed = [j for j in judged_runs() if j.tested and j.run.framework != "nanotron"]
+    missed.sort(key=lambda judged: -abs(judged.error))
+    return Table(
+        columns=(
+            Column(label="run"),
+            Column(label="framework"),
+            Column(label="measured", unit="s", spec="time"),
+            Column(label="predicted", unit="s", spec="time"),
+            Column(label="error", spec="+.0%"),
+            Column(label="why, as far as we know"),
+        ),
+        rows=tuple(
+            (j.run.name, j.run.framework, j.measured_s, j.predicted_s, j.error, explained(j))
+            for j in missed[:most]
+        ),
+        values={"worst": Named(abs(missed[0].error)), "shown": Named(min(most, len(missed)))},
+    )
+
+
+def explained(judged: JudgedRun) -> str:
+    """Why a run is missed, from what marks it out among those that fitted."""
+    run = judged.run
+    if run.shape.experts and run.microbatch == 1 and not run.accelerator.name.startswith("gb"):
+        return "bound by the host: small kernels of many experts, launched by x86 processors"
+    if run.shape.experts:
+        return "releases of one season differ in how they sort and send tokens"
+    if run.framework == "torchtitan" and run.cp > 1:
+        return "ring attention without balance of the mask's halves"
+    if run.number_format == "fp8-rowwise":
+        return "row-wise scaling; one run of its kind fitted"
+    if run.framework == "torchtitan" and run.tp > 1:
+        return "whether messages overlap (async TP) is not a field of the data"
+    if run.recompute == "full" and run.accelerator.name == "a100-sxm-40gb":
+        return "close to its memory: offloading or retries of the allocator"
+    if run.framework in ("paxml", "maxtext"):
+        return "what is recomputed is not printed"
+    if generation_of(run.accelerator) == "blackwell":
+        return "releases of Blackwell's first year, of which few fitted"
+    return "not explained"
+
+
+@figure("validation-sensitivity")
+def validation_sensitivity(*, most: int = 3) -> Table:
+    """For reference configurations the constants that move the predicted time most."""
+    runs = {judged.run.name: judged.run for judged in judged_runs()}
+    chosen = [runs[name] for name in REFERENCES.values()]
+    free = list(constants().values())
+    predictor = Predictor(chosen, free)
+    point = np.log([constant.value for constant in free])
+    usual = predictor(point)
+    moved = np.array(
+        [predictor(point + np.log(1 + NUDGE) * unit) / usual - 1 for unit in np.eye(len(free))]
+    )
+    rows = []
+    for place, title in enumerate(REFERENCES):
+        order = np.argsort(-np.abs(moved[:, place]))[:most]
+        rows += [
+            (title, free[index].name, free[index].value, float(moved[index, place]))
+            for index in order
+        ]
+    return Table(
+        columns=(
+            Column(label="configuration"),
+            Column(label="constant"),
+            Column(label="value", spec=".3g"),
+            Column(label="change of the step if raised by a tenth", spec="+.1%"),
+        ),
+        rows=tuple(rows),
+        values={
+            "configurations": Named(len(REFERENCES)),
+            "most": Named(float(np.abs(moved).max())),
+        },
+    )
+
+
+@figure("validation-constants")
+def validation_constants() -> Table:
+    """Every constant of the model of time: fitted value, first guess, freedom of the fit."""
+    rows = tuple(
+        (entry.name, entry.value, entry.start, entry.spread or "not fitted", entry.about)
+        for entry in constants().values()
+    )
+    return Table(
+        columns=(
+            Column(label="constant"),
+            Column(label="value", spec=".3g"),
+            Column(label="first guess", spec=".3g"),
+            Column(label="freedom", spec=".2g"),
+            Column(label="what it is"),
+        ),
+        rows=rows,
+        values={
+            "count": Named(len(rows)),
+            "fitted": Named(sum(entry.spread > 0 for entry in constants().values())),
+        },
+    )

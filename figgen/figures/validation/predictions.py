@@ -1,0 +1,193 @@
+"""Predicted against measured step times: every run as a point, and the errors of groups."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from figgen.catalog.predicted import class_of
+from figgen.charts import Axis, Column, Curves, Named, Series, Table
+from figgen.errors import InputError
+from figgen.plotting.series import line
+from figgen.registry import figure
+from figgen.scenarios.validation import (
+    JudgedRun,
+    errors_of,
+    grouped,
+    judged_runs,
+    rankings,
+    release_spreads,
+)
+
+SIDES = {"all": (False, True), "test": (True,), "calibration": (False,)}
+DASH = "–"
+LARGEST_GROUPS = 6
+"""Groups with a colour of their own; smaller ones share the last."""
+
+
+@figure("validation-scatter", explorable=True)
+def validation_scatter(*, by: str = "class", side: str = "test") -> Curves:
+    """Predicted over measured seconds of every run, grouped by colour, around the diagonal."""
+    if side not in SIDES:
+        raise InputError("side", expected=" or ".join(SIDES), got=side)
+    chosen = {
+        name: [judged for judged in runs if judged.tested in SIDES[side]]
+        for name, runs in grouped(by).items()
+    }
+    largest = sorted(chosen.items(), key=lambda entry: -len(entry[1]))
+    shown = dict(largest[: LARGEST_GROUPS - 1])
+    rest = [judged for _, runs in largest[LARGEST_GROUPS - 1 :] for judged in runs]
+    if rest:
+        shown["others"] = rest
+    everything = [judged for runs in shown.values() for judged in runs]
+    low = min(min(j.measured_s, j.predicted_s) for j in everything)
+    high = max(max(j.measured_s, j.predicted_s) for j in everything)
+    ends = (low, high)
+    found = errors_of("all", everything)
+    assert found is not None
+    return Curves(
+        x=Axis(label="measured step", unit="s", scale="log10", spec="time"),
+        y=Axis(label="predicted step", unit="s", scale="log10", spec="time"),
+        series=(
+            *(
+                line(
+                    name, [j.measured_s for j in runs], [j.predicted_s for j in runs], index,
+                    "points",
+                )
+                for index, (name, runs) in enumerate(shown.items())
+                if runs
+            ),
+            Series(name="as measured", x=ends, y=ends, role="reference"),
+            Series(
+                name="a quarter longer", x=ends, y=(1.25 * low, 1.25 * high), role="reference",
+                style="dashed",
+            ),
+            Series(
+                name="a quarter shorter", x=ends, y=(low / 1.25, high / 1.25), role="reference",
+                style="dashed",
+            ),
+        ),
+        values={
+            "count": Named(found.runs),
+            "mean_absolute": Named(found.mean_absolute),
+            "median_absolute": Named(found.median_absolute),
+            "within_quarter": Named(found.within_quarter),
+            "shortest": Named(low, "s"),
+            "longest": Named(high, "s"),
+        },
+    )  # fmt: skip
+
+
+ERROR_COLUMNS = (
+    Column(label="runs"),
+    Column(label="fitted on", spec=",d"),
+    Column(label="mean error", spec=".1%"),
+    Column(label="tested on", spec=",d"),
+    Column(label="mean error of tests", spec=".1%"),
+    Column(label="median", spec=".1%"),
+    Column(label="median, signed", spec="+.1%"),
+    Column(label="worst", spec="+.0%"),
+    Column(label="within a quarter", spec=".0%"),
+)
+
+
+@figure("validation-errors")
+def validation_errors(*, by: str = "class") -> Table:
+    """Relative errors of predicted step times, runs that fitted and runs that test apart."""
+    rows = []
+    for name, runs in grouped(by).items():
+        fitted = errors_of(name, [judged for judged in runs if not judged.tested])
+        tested = errors_of(name, [judged for judged in runs if judged.tested])
+        rows.append((
+            name,
+            fitted.runs if fitted else 0,
+            fitted.mean_absolute if fitted else DASH,
+            tested.runs if tested else 0,
+            *(
+                (tested.mean_absolute, tested.median_absolute, tested.bias, tested.worst,
+                 tested.within_quarter)
+                if tested else (DASH,) * 5
+            ),
+        ))  # fmt: skip
+    return Table(columns=ERROR_COLUMNS, rows=tuple(rows), values=_summary())
+
+
+def _summary() -> dict[str, Named]:
+    tests = [judged for judged in judged_runs() if judged.tested]
+    groups = {
+        "dense": [j for j in tests if _class(j).startswith("dense")],
+        "mixtures": [j for j in tests if _class(j).startswith("mixtures")],
+        "sweep": [j for j in tests if _class(j) == "nanotron"],
+    }
+    values = {"runs": Named(len(judged_runs())), "tests": Named(len(tests))}
+    for name, runs in groups.items():
+        found = errors_of(name, runs)
+        assert found is not None
+        values[f"{name}_tests"] = Named(found.runs)
+        values[f"{name}_mean"] = Named(found.mean_absolute)
+        values[f"{name}_median"] = Named(found.median_absolute)
+        values[f"{name}_worst"] = Named(abs(found.worst))
+    return values
+
+
+def _class(judged: JudgedRun) -> str:
+    return class_of(judged.run)
+
+
+@figure("validation-ranking")
+def validation_ranking() -> Table:
+    """Layouts of one model on one number of GPUs: rank correlation, and what the choice costs."""
+    tested = {(entry.name, entry.gpus): entry for entry in rankings(tested_only=True)}
+    rows = tuple(
+        (entry.name, entry.gpus, entry.layouts, entry.spearman, entry.choice,
+         *((tested[key].layouts, tested[key].spearman, tested[key].choice) if key in tested
+           else (DASH, DASH, DASH)))
+        for entry in rankings(tested_only=False)
+        for key in [(entry.name, entry.gpus)]
+    )  # fmt: skip
+    found = list(tested.values())
+    return Table(
+        columns=(
+            Column(label="model"),
+            Column(label="GPUs", spec=",d"),
+            Column(label="layouts", spec=",d"),
+            Column(label="rank correlation", spec=".2f"),
+            Column(label="choice over best", spec=".2f"),
+            Column(label="tests", spec=",d"),
+            Column(label="rank correlation of tests", spec=".2f"),
+            Column(label="choice over best of tests", spec=".2f"),
+        ),
+        rows=rows,
+        values={
+            "groups": Named(len(found)),
+            "median": Named(float(np.median([entry.spearman for entry in found]))),
+            "least": Named(min(entry.spearman for entry in found)),
+            "near_best": Named(sum(entry.choice <= 1.1 for entry in found)),
+            "worst_choice": Named(max(entry.choice for entry in found)),
+        },
+    )
+
+
+@figure("validation-releases")
+def validation_releases(*, most: int = 12) -> Table:
+    """One layout under several releases: what the release alone moves."""
+    spreads = release_spreads()
+    rows = tuple(
+        (entry.run.name, entry.releases, entry.fastest_s, entry.slowest_s, entry.spread)
+        for entry in spreads[:most]
+    )
+    return Table(
+        columns=(
+            Column(label="a run of the layout"),
+            Column(label="releases", spec=",d"),
+            Column(label="fastest", unit="s", spec="time"),
+            Column(label="slowest", unit="s", spec="time"),
+            Column(label="longer by", spec=".0%"),
+        ),
+        rows=rows,
+        values={
+            "layouts": Named(len(spreads)),
+            "shown": Named(len(rows)),
+            "median": Named(float(np.median([entry.spread for entry in spreads]))),
+            "most": Named(spreads[0].spread),
+        },
+    )
