@@ -38,7 +38,7 @@ TOOLS = "tools/"
 """The folder of the pages whose scripts compute with the formulas."""
 
 JOINED = {
-    "rank-map": (),
+    "rank-map": ("map_volumes",),
     "modeler": (
         "modeler_below",
         "modeler_how",
@@ -56,6 +56,9 @@ out of what does not fit.
 """
 
 SCRIPTS = "assets/javascripts/tools/"
+
+CATALOG = "catalog.js"
+"""The catalog for a tool's part that is loaded later; the modeler's page brings it along."""
 
 STEP_FORMULAS = "step-formulas.js"
 """The few formulas that scripts import by name; all of them are in formulas.js, loaded later."""
@@ -120,6 +123,9 @@ class Edition:
         if any(path.startswith(TOOLS) for path in self.chapters):
             made["assets/javascripts/formulas.js"] = module(FORMULAS.values())
             made["assets/javascripts/formula-notes.js"] = notes_module(FORMULAS.values())
+            made[f"assets/javascripts/{CATALOG}"] = (
+                f"export const catalog = {configurations_json()}"
+            )
             used = imported_names(self.docs, STEP_FORMULAS) if self.docs else ()
             made[f"assets/javascripts/{STEP_FORMULAS}"] = functions_module(
                 FORMULAS[name] for name in used
@@ -187,7 +193,7 @@ def _text(made: Mapping[str, Content]) -> dict[str, str]:
     return {
         path: str(content)
         for path, content in made.items()
-        if path.endswith((f"/{STEP_FORMULAS}", "/formulas.js"))
+        if path.endswith((f"/{STEP_FORMULAS}", "/formulas.js", f"/{CATALOG}"))
     }
 
 

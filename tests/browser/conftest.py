@@ -62,6 +62,7 @@ def scripts_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         "step-formulas.js": functions_module(used),
         "formula-notes.js": notes_module(FORMULAS.values()),
         "catalog.json": configurations_json(),
+        "catalog.js": f"export const catalog = {configurations_json()}",
         "index.html": with_security_policy(BLANK),
     }
     for name, content in written.items():

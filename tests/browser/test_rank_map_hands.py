@@ -74,8 +74,17 @@ def test_pointing_at_a_gpu_frames_its_groups_and_lists_them(page: Page, site: st
     all_groups = [group for name in names for group in groups(mesh_of(parallel, name), name)]
     around = {rank for group in all_groups if 13 in group for rank in group}
     assert set(page.evaluate(framed)) == around
+    tip = page.locator(".map-tip")
+    assert tip.inner_text().startswith("Rank 13")
+    page.keyboard.press("Escape")
     page.mouse.move(2, 2)
     page.locator(".map-details h2", has_text="No GPU chosen").wait_for()
+    assert not tip.is_visible()
+    page.locator(".map-box").focus()
+    page.keyboard.press("ArrowRight")
+    tip.wait_for()
+    page.keyboard.press("Escape")
+    assert not tip.is_visible()
 
 
 def test_large_cluster_is_a_canvas_that_zooms_pans_and_follows_the_palette(
@@ -129,6 +138,18 @@ def test_on_a_phone_a_tap_chooses_and_nothing_goes_sideways(chromium: Browser, s
     page.goto(f"{site}{MAP}")
     page.locator(".map-svg [data-rank='75']").tap()
     page.locator(".map-details h2", has_text="Rank 75").wait_for()
+    answer = page.locator(".map-tip")
+    told = answer.inner_text()
+    assert told.startswith("Rank 75")
+    assert re.search(r"PP 11\s+11, 43, 75, 107", told), "all its groups, at the finger"
+    box, cell = answer.bounding_box(), page.locator(".map-svg [data-rank='75']").bounding_box()
+    assert box
+    assert cell
+    assert box["y"] >= 0
+    assert box["y"] + box["height"] <= 844
+    assert box["x"] >= 0
+    assert box["x"] + box["width"] <= 390
+    assert abs(box["y"] - cell["y"] - cell["height"]) < 12
     small = page.evaluate(
         """() => [...document.querySelectorAll("#rank-map :is(button, input, select, textarea)")]
           .map((one) => [one.outerHTML.slice(0, 80), one.getBoundingClientRect()])

@@ -33,13 +33,16 @@ def test_first_configuration_is_drawn_and_counted(page: Page, site: str) -> None
     assert found["TP"] == ["dense", "16", "8", "1", "1", "inside nodes", "100 %", "0 %"]
     assert found["DP×CP"] == ["dense", "32", "4", "8", "4", "between nodes", "0 %", "100 %"]
     assert found["TP×CP"] == ["dense", "8", "16", "1", "2", "both", "87.5 %", "12.5 %"]
-    assert page.locator(".map-messages").inner_text() == ""
+    assert page.locator(".map-messages .tool-message").count() == 0
     assert query_of(page) == ""
 
 
 def test_what_does_not_fit_is_said_in_words_with_ways_out(page: Page, site: str) -> None:
     opened(page, site, "?nodes=2&gpus=8&tp=8")
+    before = page.locator(".map-box").bounding_box()
     page.locator("[name=tp]").fill("3")
+    page.locator(".map-messages .is-bad").wait_for()
+    assert page.locator(".map-box").bounding_box() == before, "the picture stays where it is"
     told = page.locator(".map-messages .is-bad")
     expect(told).to_contain_text("TP·CP·PP = 3·1·1: expected a divisor of 16")
     expect(page.locator(".map-picture.is-stale")).to_have_count(1)
@@ -62,6 +65,33 @@ def test_tensor_groups_that_leave_their_node_are_warned_of(page: Page, site: str
     opened(page, site, "?nodes=4&gpus=4&tp=8")
     warned = page.locator(".map-messages .is-warning").first
     expect(warned).to_contain_text("TP=8 is larger than a node of 4 GPUs")
+
+
+def test_communicators_of_one_hue_differ_in_their_line_and_every_name_has_room(
+    page: Page, site: str
+) -> None:
+    opened(page, site, "?nodes=16384&gpus=8&tp=4&cp=2&etp=2&rank=131071")
+    looks = page.locator(".map-shows button").evaluate_all(
+        "(all) => all.map((one) => getComputedStyle(one))"
+        ".map((style) => style.getPropertyValue('--map-hue') + style.borderTopStyle)"
+    )
+    assert len(set(looks)) == len(looks) > 8
+    chips = page.locator(".map-details .map-groups button")
+    assert any(len(text) > 10 for text in chips.all_inner_texts()), "TP×CP with five digits"
+    wide = chips.evaluate_all(
+        """(all) => all.filter((one) => one.scrollWidth > one.clientWidth + 1
+          || one.getBoundingClientRect().right > one.nextSibling.getBoundingClientRect().left)"""
+    )
+    assert wide == []
+    cut = page.locator("[name=preset]").evaluate(
+        """(select) => {
+          const pen = document.createElement("canvas").getContext("2d");
+          pen.font = getComputedStyle(select).font;
+          return [...select.options].map((option) => option.text)
+            .filter((text) => pen.measureText(text).width > select.clientWidth - 30);
+        }"""
+    )
+    assert cut == []
 
 
 def test_hostile_address_is_text_and_changes_nothing(page: Page, site: str) -> None:

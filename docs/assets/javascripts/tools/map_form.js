@@ -22,7 +22,7 @@ const SIZES = [
   ["etp", "ETP, tensor"],
 ];
 
-/** Returns { element, update(state, result, problems) }. */
+/** Returns { element, start, update(state, result) }; `start` is the list of presets, which wants room. */
 export function makeForm(layouts, change) {
   const inputs = new Map();
 
@@ -133,7 +133,6 @@ export function makeForm(layouts, change) {
     on: { change: () => change({ moved: mark.checked }) },
   });
   const markBox = el("label", { class: "tool-check tool-wide" }, mark, "Mark ranks that moved");
-  preset.box.classList.add("tool-wide");
   order.box.classList.add("tool-wide");
 
   const set = (title, ...parts) => el("fieldset", {}, el("legend", {}, title), parts);
@@ -151,7 +150,6 @@ export function makeForm(layouts, change) {
       "aria-label": "Configuration",
       on: { submit: (event) => event.preventDefault() },
     },
-    set("Configuration", preset.box),
     set("Cluster", fields.get("nodes"), fields.get("gpus"), nodeChips, gpuChips),
     axes("Parallelism", ["tp", "cp", "pp", "dp"]),
     axes("Experts", ["ep", "etp"]),
@@ -190,16 +188,14 @@ export function makeForm(layouts, change) {
     moves.textContent = parallel ? movedSentence(parallel, moved) : "";
     moves.hidden = !parallel || (!moved.count && state.order === "megatron");
   }
-  return { element, update };
+  return { element, start: el("div", { class: "map-start" }, preset.box), update };
 }
 
-/** What there is to say about the input: refusals of the address, the error with ways out, warnings. */
+/** What there is to say about the input, as { problems, errors, warnings }: the error has ways out. */
 export function messagesOf(state, { error, warnings }, problems, change) {
   const message = (kind, text, ...more) =>
     el("div", { class: `tool-message is-${kind}` }, el("p", {}, text), more);
-  const found = problems.map((text) =>
-    message("warning", `In the address, ${text}. The default is used instead.`),
-  );
+  const errors = [];
   if (error) {
     const ways = error.nearest
       .filter((text) => /^(\w+=\d+ ?)+$/.test(text))
@@ -209,7 +205,7 @@ export function messagesOf(state, { error, warnings }, problems, change) {
         }),
       );
     const told = error.message.replace(/ \(did you mean .*\?\)$/, "");
-    found.push(
+    errors.push(
       message(
         "bad",
         `${told}.`,
@@ -219,6 +215,9 @@ export function messagesOf(state, { error, warnings }, problems, change) {
       ),
     );
   }
-  for (const text of warnings ?? []) found.push(message("warning", `${text}.`));
-  return found;
+  return {
+    problems: problems.map((text) => message("warning", `In the address, ${text}. The default is used instead.`)),
+    errors,
+    warnings: (warnings ?? []).map((text) => message("warning", `${text}.`)),
+  };
 }

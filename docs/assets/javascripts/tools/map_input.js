@@ -126,6 +126,7 @@ export function listen(stage, overview, acts) {
     else if (event.key === "+" || event.key === "=") acts.zoomStep(1.6);
     else if (event.key === "-") acts.zoomStep(1 / 1.6);
     else if (event.key === "0") acts.look(WHOLE);
+    else if (event.key === "Escape" && acts.dismiss()) return true;
     else if (event.key === "Escape" && stage.pinned !== null) acts.pick(stage.pinned);
     else return false;
     return true;

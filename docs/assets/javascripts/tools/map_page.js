@@ -8,39 +8,48 @@ const KEYS =
   "In the picture: arrow keys move, Enter chooses, i isolates the group, + and − zoom, 0 shows the " +
   "whole; drag or pinch when zoomed, Ctrl and wheel zoom.";
 
-/** Fills `root` with the parts. Returns { showSummary, showMessages, showLinks }. */
+/** Fills `root` with the parts. Returns { showSummary, showMessages, showLinks, volumes }. */
 export function makePage(root, { form, shows, stage, legend, details, table, take, region }) {
-  const messages = el("div", { class: "map-messages" });
+  // An error lies on the picture, which is not what was asked for, and a warning below it: neither
+  // moves it while somebody types.
+  const [problems, errors, warnings] = ["", " is-over", ""].map((kind) => el("div", { class: `map-messages${kind}` }));
   const summary = el("p", { class: "map-summary", tabindex: -1 });
   const links = el("p", { class: "map-note" });
   const picture = el("div", { class: "map-picture" },
     el("div", { class: "map-bar" }, shows.element, stage.zooms),
-    stage.element, el("p", { id: "map-keys", class: "map-note" }, KEYS));
+    el("div", { class: "map-under" }, stage.element, errors),
+    warnings, el("p", { id: "map-keys", class: "map-note" }, KEYS));
   const below = (label, ...parts) =>
     el("section", { class: "tool-section map-below", "aria-label": label }, parts);
+  const volumes = below("Messages", el("h2", {}, "What the groups carry in a training step"), el("div"));
   root.replaceChildren(
+    form.start,
     el("div", { class: "map-columns" },
       form.element,
-      el("div", { class: "map-middle" }, summary, messages, picture),
+      el("div", { class: "map-middle" }, summary, problems, picture),
       el("div", { class: "map-side" }, legend.element, details.element)),
     below("Communicators", el("h2", {}, "Groups and the links they use"), table.element),
+    volumes,
     below("Take away", take.element, links),
     region,
   );
 
   /** What is shown; `fits` is whether it is what was asked for. */
   function showSummary(parallel, fits) {
-    const told = fits ? [] : ["The picture shows another configuration, one that fits: "];
-    summary.replaceChildren(...told, ...summaryOf(parallel));
+    summary.replaceChildren(...summaryOf(parallel));
     picture.classList.toggle("is-stale", !fits);
   }
 
   /** What there is to say about the input: `messages` of a function that applies a way out. */
   function showMessages(messagesFor, change) {
-    messages.replaceChildren(...messagesFor((partial) => {
+    const found = messagesFor((partial) => {
       change(partial);
       summary.focus(); // the button that was pressed will be gone
-    }));
+    });
+    problems.replaceChildren(...found.problems);
+    const other = el("p", {}, "The picture shows another configuration, one that fits.");
+    errors.replaceChildren(...found.errors, ...(found.errors.length ? [other] : []));
+    warnings.replaceChildren(...found.warnings);
   }
 
   function showLinks(query) {
@@ -50,7 +59,7 @@ export function makePage(root, { form, shows, stage, legend, details, table, tak
       ", and why it is laid out like this in ",
       el("a", { href: "../../guide/rank-mapping/" }, "the chapter on rank mapping"), ".");
   }
-  return { showSummary, showMessages, showLinks };
+  return { showSummary, showMessages, showLinks, volumes };
 }
 
 function summaryOf({ world_size, nodes, gpus_per_node, dense, expert, has_experts }) {

@@ -134,10 +134,11 @@ function nameNodes(context, scene, view, inks) {
 export function paintMarks(context, scene, view, marks) {
   const size = scene.cell * view.scale;
   const side = size - gapOf(size);
-  for (const { ranks, ink, width } of marks) {
+  for (const { ranks, ink, width, dashed } of marks) {
     const line = Math.min(width, Math.max(1, side * 0.35));
     context.strokeStyle = ink;
     context.lineWidth = line;
+    context.setLineDash(dashed ? [3 * line, 2 * line] : []);
     context.beginPath();
     for (const rank of ranks) {
       const [left, top] = cellAt(scene, rank);
@@ -147,6 +148,7 @@ export function paintMarks(context, scene, view, marks) {
     }
     context.stroke();
   }
+  context.setLineDash([]);
 }
 
 /** The frame of what is seen, over the small picture of the whole. */

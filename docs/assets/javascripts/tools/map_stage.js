@@ -9,8 +9,10 @@ import { fitted, paintCells, paintMarks, paintOverview } from "./map_paint.js";
 import { WHOLE, arrange, cellAt, deepest, inside, revealing, zoomed } from "./map_scene.js";
 import { showsOf } from "./map_state.js";
 import { MOST_ELEMENTS, colourScene, drawScene } from "./map_svg.js";
+import { makeTip } from "./map_tip.js";
 
 const OVERVIEW = 132; // px
+const BESIDE = "(min-width: 74.01em)"; // as in rank-map.css
 
 /**
  * `onPoint(rank | null)` when a GPU is pointed at, `onPick(rank)` when it is chosen, `onIsolate(rank)`
@@ -37,6 +39,7 @@ export function makeStage({ signal, onPoint, onPick, onIsolate }) {
     el("span", { class: "tool-live" }, row),
   );
   const overview = el("div", { class: "map-overview", hidden: true, "aria-hidden": "true" }, small);
+  const tip = makeTip();
   const whole = document.createElement("canvas");
   const stage = {
     box,
@@ -98,8 +101,13 @@ export function makeStage({ signal, onPoint, onPick, onIsolate }) {
     const { scene, view } = stage;
     if (!scene) return;
     const context = fitted(marks, scene.width, scene.height, density());
-    const rank = stage.hover ?? (stage.focused ? stage.cursor : stage.pinned);
-    if (rank === null || rank >= scene.count) return;
+    const at = stage.hover ?? (stage.focused ? stage.cursor : stage.pinned);
+    const rank = at !== null && at < scene.count ? at : null;
+    // Where the panel with all groups stands beside the picture, a choice is not said twice.
+    const beside = matchMedia(BESIDE).matches;
+    const quiet = beside && stage.hover === null && !stage.focused;
+    tip.show(stage, quiet ? null : rank, beside);
+    if (rank === null) return;
     paintMarks(context, scene, view, marksOf(stage.picture, rank));
   }
 
@@ -195,7 +203,7 @@ export function makeStage({ signal, onPoint, onPick, onIsolate }) {
   const out = button("−", () => zoomStep(1 / 1.6), { "aria-label": "Zoom out" });
   const into = button("+", () => zoomStep(1.6), { "aria-label": "Zoom in" });
   const fit = button("Whole", () => look(WHOLE), { "aria-label": "Show the whole cluster" });
-  const element = el("div", { class: "map-stage" }, box, overview);
+  const element = el("div", { class: "map-stage" }, box, overview, tip.element);
   const zooms = el("div", { class: "map-zoom", role: "group", "aria-label": "Zoom" }, out, into, fit);
 
   listen(stage, overview, {
@@ -209,6 +217,7 @@ export function makeStage({ signal, onPoint, onPick, onIsolate }) {
     onIsolate,
     paintOver,
     onPoint,
+    dismiss: () => tip.dismiss(stage.hover ?? stage.cursor),
   });
   const watcher = new ResizeObserver(
     perFrame(() => {
@@ -236,7 +245,9 @@ function marksOf({ parallel, groups, shown }, rank) {
   const inks = inksOf(groups?.hue);
   const frame = (name, width) => {
     const view = groupsOf(parallel, name);
-    return { ranks: membersOf(view, view.index[rank]), ink: inks.axis[view.hue], width };
+    // The axes of the expert grid have the hues of the dense ones, and dashes.
+    const dashed = name === "edp" || name === "etp";
+    return { ranks: membersOf(view, view.index[rank]), ink: inks.axis[view.hue], width, dashed };
   };
   const axes = showsOf(parallel).filter((name) => name !== "none" && !name.includes("-"));
   const others = axes.filter((name) => name !== shown).map((name) => frame(name, 1.5));

@@ -53,6 +53,18 @@ function build(root, signal, layouts) {
   });
   const page = makePage(root, { form, shows, stage, legend, details, table, take, region });
 
+  // What the groups carry is computed when a reader comes near.
+  let [volumes, handed] = [null, ""]; // and by which query the modeler opens the layout
+  const comer = new IntersectionObserver(async ([{ isIntersecting }]) => {
+    if (!isIntersecting) return;
+    comer.disconnect();
+    const { makeVolumes } = await import("./map_volumes.js");
+    volumes = makeVolumes();
+    volumes.update(handed);
+    page.volumes.lastChild.replaceWith(volumes.element);
+  });
+  comer.observe(page.volumes);
+
   const describe = perFrame(() => {
     if (!shown) return;
     const { parallel, pinned } = shown;
@@ -107,11 +119,16 @@ function build(root, signal, layouts) {
     const here = new URL(location.href);
     Object.assign(here, { search: query, hash: "" });
     take.setLink(here.href);
-    page.showLinks(handedOn(schema, state, carried));
+    handed = handedOn(schema, state, carried);
+    page.showLinks(handed);
+    volumes?.update(handed);
     // Browsers limit how often an address may be rewritten.
     waiting = setTimeout(() => rewriteAddress(query), 150);
   }
-  signal.addEventListener("abort", () => clearTimeout(waiting));
+  signal.addEventListener("abort", () => {
+    clearTimeout(waiting);
+    comer.disconnect();
+  });
   renderNow();
 }
 
