@@ -112,6 +112,7 @@ class Edition:
         page = Page(path=path, url=url, chapter=self.chapters.get(path, ""))
         page.begin(source)
         page.problems = self.problems
+        self.site.pages.append(page)
         return page
 
     def files(self) -> dict[str, Content]:

@@ -17,6 +17,7 @@ from figgen.generated.presets import preset_pages
 from figgen.generated.search_page import PATH, search_page
 from figgen.generated.uses import pages_of_formulas
 from figgen.generated.validation import validation_pages
+from figgen.publish.changelog import PAGE, changelog_page
 
 _H1 = re.compile(r"^# (.+?)\s*$", re.M)
 
@@ -39,6 +40,9 @@ def site_pages(docs: Path | None, terms: Mapping[str, Mapping[str, Any]]) -> dic
         **catalog_pages(),
         **validation_pages(),
     }
+    history = docs.parent / "CHANGELOG.md" if docs else None
+    if history and history.is_file():
+        pages[PAGE] = changelog_page(history.read_text(encoding="utf-8"))
     pages["reference/glossary.md"] = glossary_page(terms, [*written, *pages])
     planned = planned_figures(docs / "appendix" / "figures.toml") if docs else ()
     if planned:

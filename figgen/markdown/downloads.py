@@ -20,11 +20,12 @@ MOST_ROWS = 120
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """One tab of a figure, or its only view."""
+    """One tab of a figure, or its only view; `text` is the caption as Markdown."""
 
     label: str
     proof: Proof
     caption: str
+    text: str
     alt: str
     arguments: Mapping[str, object]
 

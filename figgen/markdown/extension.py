@@ -85,6 +85,7 @@ class FiggenExtension(Extension):
         page.figures.append(directive.id)
         variants = figures.evaluate(directive, site, self.captions.html, plain)
         placed = figures.Placed(directive, page.number_of(directive.id), line)
+        page.placed[line] = variants
         site.entries += [figures.entry(placed, variant, page) for variant in variants]
         return figures.html(placed, variants, page, site)
 

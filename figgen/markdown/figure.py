@@ -35,8 +35,9 @@ def evaluate(directive: Directive, site: Site, to_html: Fill, to_text: Fill) -> 
     for preset, picture_id, arguments in directive.variants():
         proof = site.press.proof(directive.figure, arguments, picture_id)
         values = proof.chart.values
-        caption, alt = to_html(directive.caption, values), to_text(directive.alt, values)
-        variants.append(Variant(_label(preset), proof, caption, alt, arguments))
+        caption, text = (fill(directive.caption, values) for fill in (to_html, to_text))
+        alt = to_text(directive.alt, values)
+        variants.append(Variant(_label(preset), proof, caption, text, alt, arguments))
     return tuple(variants)
 
 

@@ -50,6 +50,8 @@ class ValueInline(InlineProcessor):
         element.text = AtomicString(shown)
         if computed.evaluation or computed.source:
             element.set("data-worked", self._worked(computed, shown, spec))
+        if self.named is None:
+            self.page.shown[m.group(0)] = shown
         self._note(computed, shown, m.group(0))
         return element, m.start(0), m.end(0)
 

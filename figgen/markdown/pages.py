@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
+from typing import Any
 
 from figgen.errors import InputError
 from figgen.press import Press
@@ -97,13 +98,20 @@ class Page:
     figures: list[str] = field(default_factory=list)
     cited: list[str] = field(default_factory=list)
     worked: dict[str, str] = field(default_factory=dict)
+    # What readers see: of inline values by their source, of figures by the line of their fence.
+    shown: dict[str, str] = field(default_factory=dict)
+    placed: dict[int, tuple[Any, ...]] = field(default_factory=dict)
+    figure_twins: dict[int, str] = field(default_factory=dict)
     _seen: dict[str, int] = field(default_factory=dict)
 
     def begin(self, source: str) -> None:
         """Take `source` as the page's text, number its figures, and forget what was found."""
         self.source = source
         self.numbers = figure_numbers(source, self.chapter)
-        for found in (self.problems, self.figures, self.cited, self.worked, self._seen):
+        for found in (
+            self.problems, self.figures, self.cited, self.worked, self.shown, self.placed,
+            self._seen,
+        ):  # fmt: skip
             found.clear()
 
     def number_of(self, figure_id: str) -> str:
@@ -148,6 +156,10 @@ class Page:
                 return index + 1
         return 0
 
+    def beside(self, link: str) -> str:
+        """The path from the site's root of a page that `link` names from here."""
+        return posixpath.normpath(posixpath.join(posixpath.dirname(self.path), link))
+
     def to(self, target: str) -> str:
         """A link from this page to `target`, a path from the site's root."""
         return posixpath.relpath(target, posixpath.dirname(self.url or "") or ".")
@@ -163,6 +175,7 @@ class Site:
     references: dict[str, dict[str, str]] = field(default_factory=dict)
     glossary: dict[str, str] = field(default_factory=dict)
     numbers: dict[str, dict[str, str]] = field(default_factory=dict)
+    pages: list[Page] = field(default_factory=list)
     assets: dict[str, Callable[[], str]] = field(default_factory=dict)
     entries: list[dict[str, object]] = field(default_factory=list)
     math_characters: set[str] = field(default_factory=set)

@@ -1,0 +1,1 @@
+"""What is published beside the pages, and what a published page says of itself."""

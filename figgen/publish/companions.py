@@ -1,0 +1,91 @@
+"""The files beside the pages of a published site: Markdown twins, their list, feed, link cards."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from figgen.charts import Table
+from figgen.markdown.pages import Page, Site
+from figgen.publish.cards import card
+from figgen.publish.changelog import FEED, PAGE, feed
+from figgen.publish.twins import figure_twin, llms_txt, twin
+
+LOCAL = ("http://127.0.0.1", "http://localhost", "http://[::1]")
+_TITLE = re.compile(r"^# (.+?)\s*$", re.M)
+_ABOUT = re.compile(r"^description: (.+?)\s*$", re.M)
+
+
+@dataclass(frozen=True, slots=True)
+class Titled:
+    """A page with its title and description, as its source gives them."""
+
+    page: Page
+    title: str
+    about: str
+
+    @property
+    def url(self) -> str:
+        """The page's folder, with a slash at its end; nothing for the home page."""
+        return (self.page.url or "").removeprefix("./")
+
+
+def titled(page: Page) -> Titled:
+    """What the source says of itself."""
+    title, about = _TITLE.search(page.source), _ABOUT.search(page.source)
+    return Titled(page, title[1] if title else page.path, about[1].strip("\"'") if about else "")
+
+
+def card_path(page: Page) -> str:
+    """Where the picture of a link to the page is, from the site's root."""
+    return f"assets/cards/{page.path.removesuffix('.md')}.png"
+
+
+def has_card(page: Page, site: Site) -> bool:
+    """Only written pages with a picture, and only where links to them can be shared."""
+    return not site.address.startswith(LOCAL) and _pictured(page) is not None
+
+
+def _pictured(page: Page) -> str | None:
+    """The id of the first figure of the page that is a picture."""
+    for line in sorted(page.placed):
+        for variant in page.placed[line]:
+            if not isinstance(variant.proof.chart, Table):
+                return str(variant.proof.figure_id)
+    return None
+
+
+def companions(site: Site, summary: str, changed: str) -> dict[str, str | bytes]:
+    """Everything by its path; `summary` is a sentence about the site, `changed` its ISO date."""
+    pages = [titled(page) for page in site.pages if page.path != "LICENSE.md"]
+    made: dict[str, str | bytes] = {}
+    for one in pages:
+        one.page.figure_twins = dict(_figures(one.page))
+        made[f"{one.url}index.md"] = twin(one.page, site.numbers)
+        if has_card(one.page, site):
+            made[card_path(one.page)] = _card(one, site)
+    listed = sorted((f"{one.url}index.md", one.title, one.about) for one in pages)
+    made["llms.txt"] = llms_txt(site.name, summary, listed, site.address)
+    for one in pages:
+        if one.page.path == PAGE:
+            made[FEED] = feed(one.page.source, site.name, site.address, changed)
+    return made
+
+
+def _figures(page: Page) -> Iterable[tuple[int, str]]:
+    for line, variants in page.placed.items():
+        number = page.number_of(variants[0].proof.figure_id.removeprefix("fig-"))
+        texts = [figure_twin(number, v.text, v.alt, v.proof.chart) for v in variants]
+        yield line, "\n\n".join(dict.fromkeys(texts))
+
+
+def _card(one: Titled, site: Site) -> bytes:
+    from figgen.renderers import svg
+
+    wanted = _pictured(one.page)
+    variant = next(
+        v for line in sorted(one.page.placed) for v in one.page.placed[line]
+        if v.proof.figure_id == wanted
+    )  # fmt: skip
+    return card(site.name, one.title, svg.standalone(site.press.picture(variant.proof)))

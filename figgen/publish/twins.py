@@ -1,0 +1,63 @@
+"""Pages as Markdown with their numbers filled in, and the list of them for language models.
+
+A twin is the page's own source: inline values are replaced by what readers see, figures by their
+number, caption, description and, where the figure is a table, the table.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Mapping
+
+from figgen.charts import Chart, Table
+from figgen.markdown.inline import PATTERN
+from figgen.markdown.pages import Page, fences
+
+MOST_ROWS = 60
+_FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n", re.S)
+_FIGURE_LINK = re.compile(r"\[\]\(([^)\s]*)#fig-([^)\s]+)\)")
+
+
+def figure_twin(number: str, caption: str, alt: str, chart: Chart) -> str:
+    """A figure in words: what it shows, and its rows where it is a table."""
+    lines = [f"**{number}.** {caption}"]
+    lines += [f"Description: {alt}"] if alt and alt != caption else []
+    return "\n\n".join([*lines, *([_rows(chart)] if isinstance(chart, Table) else [])])
+
+
+def _rows(chart: Table) -> str:
+    from figgen.renderers import table
+
+    shown = table.shown(chart)
+    rules = ["---:" if right else "---" for right in shown.right]
+    lines = [shown.headings, rules, *shown.rows[:MOST_ROWS]]
+    return "\n".join(f"| {' | '.join(cell.replace('|', '¦') for cell in line)} |" for line in lines)
+
+
+def twin(page: Page, numbers: Mapping[str, Mapping[str, str]]) -> str:
+    """The page's source as a reader reads it; `numbers` are the figures' numbers by page and id."""
+    lines = page.source.splitlines()
+    kept: list[str] = []
+    after = 0
+    for fence in fences(page.source):
+        kept += lines[after : fence.line - 1]
+        kept.append(page.figure_twins.get(fence.line + 1, ""))
+        after = fence.line + len(fence.body.splitlines()) + 1
+    text = _FRONT_MATTER.sub("", "\n".join([*kept, *lines[after:]]) + "\n")
+    text = re.sub(PATTERN, lambda m: page.shown.get(m[0], m[0]), text)
+
+    def link(found: re.Match[str]) -> str:
+        path = page.beside(found[1]) if found[1] else page.path
+        return numbers.get(path, {}).get(found[2], f"the figure {found[2]}")
+
+    return _FIGURE_LINK.sub(link, text)
+
+
+def llms_txt(site: str, summary: str, pages: Iterable[tuple[str, str, str]], address: str) -> str:
+    """The list that llmstxt.org describes; `pages` are address of the twin, title, description."""
+    lines = [f"# {site}", "", f"> {summary}", "", "## Pages", ""]
+    lines += [
+        f"- [{title}]({address}{path}){f': {about}' if about else ''}"
+        for path, title, about in pages
+    ]
+    return "\n".join(lines) + "\n"
