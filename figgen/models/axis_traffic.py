@@ -3,8 +3,9 @@
 A summary of `figgen.models.data_traffic` for one GPU: stages differ in layers and tables, so
 operations and bytes are means over all GPUs, of which some may send nothing on an axis, and a
 buffer is the mean over those GPUs that have one. Of messages between stages, all but what leaves
-the node is that of a GPU inside the pipeline. Left out are the gathers that sequence parallelism
-repeats in backward, what the tables exchange, and the sum over two copies of a tied table.
+the node is that of a GPU inside the pipeline. The gathers that sequence parallelism repeats in
+backward are counted. Left out are what the tables exchange, and the sum over two copies of a tied
+table.
 """
 
 from __future__ import annotations
@@ -12,12 +13,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from figgen.models.data_traffic import TIED, step_calls
-from figgen.models.layer_traffic import AGAIN, TABLES
+from figgen.models.layer_traffic import HEAD_AGAIN, TABLES
 from figgen.models.nic_load import leaving_bytes
 from figgen.models.step_traffic import SEND, Traffic
 from figgen.models.training_setup import TrainingSetup
 
-LEFT_OUT = (AGAIN, TABLES, TIED)
+LEFT_OUT = (TABLES, HEAD_AGAIN, TIED)
 
 
 @dataclass(frozen=True, slots=True)

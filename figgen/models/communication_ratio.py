@@ -41,7 +41,8 @@ def tensor_parallel_ccr(
     """FLOP of one rank per byte that it sends for tensor parallelism, the same for every layer.
 
     Work and bytes both grow with the microbatch, which therefore cancels: what stays is
-    about 9h/((T − 1)·bytes) for a 4h MLP, and sequence parallelism changes nothing.
+    about 9h/((T − 1)·bytes) for a 4h MLP. With sequence parallelism a layer gathers two inputs
+    again, as many bytes as one more of the `all_reduces`.
     Raises InputError for `tp` below 2 (a rank alone sends nothing).
     """
     if tp < 2:

@@ -18,6 +18,7 @@ from figgen.models.training_setup import ACTIVATION_BYTES, TrainingSetup
 LAYERS = "layers"
 AGAIN = "inputs gathered again"
 TABLES = "embedding and head"
+HEAD_AGAIN = "input of the head gathered again"
 KEYS = "keys and values"
 TOKENS = "routed tokens"
 WITHIN = "routed tokens within an expert"
@@ -90,7 +91,7 @@ def _tables(setup: TrainingSetup, share: StageShare) -> Iterator[Traffic]:
         if share.head:
             yield Traffic("tp", TABLES, GATHER, FORWARD, 1, whole, tp)
             yield Traffic("tp", TABLES, SCATTER, BACKWARD, 1, whole, tp)
-            yield Traffic("tp", AGAIN, GATHER, BACKWARD, 1, whole, tp)
+            yield Traffic("tp", HEAD_AGAIN, GATHER, BACKWARD, 1, whole, tp)
         return
     if share.embedding:
         yield Traffic("tp", TABLES, REDUCE, FORWARD, 1, whole, tp)

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from figgen.formulas.data_parallel import exposed_communication_time, prefetched_gather_time
 from figgen.models.cluster import Cluster
 from figgen.models.data_traffic import GRADIENTS, TIED, WEIGHTS, stage_traffic
-from figgen.models.layer_traffic import AGAIN, BOUNDARY, KEYS, TOKENS, WITHIN
+from figgen.models.layer_traffic import AGAIN, BOUNDARY, HEAD_AGAIN, KEYS, TOKENS, WITHIN
 from figgen.models.stage_layers import virtual_stage_shares
 from figgen.models.stage_work import layer_core_flops, stage_work
 from figgen.models.step_links import CallTime, GroupLink, call_time, group_link
@@ -105,7 +105,7 @@ def _exposed(
     if not traffic.per_microbatch or traffic.purpose in (GRADIENTS, WEIGHTS, BOUNDARY):
         return entry
     exposed = entry.time_s
-    if traffic.purpose == AGAIN:
+    if traffic.purpose in (AGAIN, HEAD_AGAIN):
         exposed = max(0.0, entry.time_s - products_s)
     elif traffic.purpose == KEYS and _in_turns(setup):
         exposed = traffic.calls * max(0.0, entry.call.total_s - ring_s)
@@ -174,7 +174,7 @@ ALONE = "exposed: there is no second buffer"
 def rule_of(setup: TrainingSetup, traffic: Traffic) -> str:
     """What the traffic can hide behind, in words."""
     sharded = {2: "buckets behind each backward", 3: "behind the layer before it"}
-    if traffic.purpose == AGAIN:
+    if traffic.purpose in (AGAIN, HEAD_AGAIN):
         return "behind the gradients of inputs"
     if traffic.purpose == KEYS and setup.context_exchange == "p2p":
         return "each send behind the attention of one block" if _in_turns(setup) else ALONE

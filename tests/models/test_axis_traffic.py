@@ -23,7 +23,25 @@ def by_axis(
 
 def test_gpt_3_tensor_parallel_layer_sends_352_megabytes() -> None:
     parallel = layout(nodes=1, gpus_per_node=8, tp=8)
-    assert by_axis("gpt-3-175b", parallel, 2048)["tp"].sent_bytes == 96 * 352_321_536
+    plain = by_axis("gpt-3-175b", parallel, 2048, sequence_parallel=False)["tp"]
+    assert plain.sent_bytes == 96 * 352_321_536
+
+
+def test_sequence_parallelism_sends_a_quarter_more_for_the_inputs_that_it_does_not_keep() -> None:
+    """Korthikanti et al. 2022, §4.2.2: both blocks' inputs are gathered again in backward."""
+    parallel = layout(nodes=1, gpus_per_node=8, tp=8)
+    found = by_axis("gpt-3-175b", parallel, 2048)["tp"]
+    assert found.operations == 96 * (4 + 4 + 2)
+    assert found.sent_bytes == 96 * 440_401_920
+
+
+def test_llama_405b_sends_301_gb_in_a_full_stage_and_a_64th_less_in_the_mean() -> None:
+    """126 layers on 16 stages: eight each, seven at either end; 16 sequences of 8,192 tokens."""
+    parallel = layout(nodes=2048, gpus_per_node=8, tp=8, pp=16)
+    found = by_axis("llama-3-405b", parallel, 8192, microbatches=16)["tp"]
+    stage = 8 * 16 * 10 * 7 / 8 * 8192 * 16384 * 2
+    assert stage == pytest.approx(300.6e9, rel=1e-3)
+    assert found.sent_bytes == pytest.approx(stage * 126 / 128)
 
 
 def test_context_parallel_forward_of_131072_tokens_sends_470_megabytes() -> None:

@@ -17,7 +17,7 @@ from figgen.formulas.data_parallel import (
 )
 from figgen.formulas.tensor_parallel import tensor_parallel_step_bytes
 from figgen.models.data_traffic import GRADIENTS, WEIGHTS, stage_traffic
-from figgen.models.layer_traffic import AGAIN, KEYS, LAYERS, TABLES, TOKENS
+from figgen.models.layer_traffic import AGAIN, HEAD_AGAIN, KEYS, LAYERS, TABLES, TOKENS
 from figgen.models.layout import layout
 from figgen.models.rank_parameters import stage_parameters
 from figgen.models.recipes import recipe
@@ -51,8 +51,9 @@ def test_gpt_3_tensor_parallel_layer_sends_352_megabytes_and_half_as_much_again_
     one = tensor_parallel_step_bytes(1, 96, 1, passes, 8, 1, 2048, 12288, 2)
     assert sent(run, 0, "tp", LAYERS) == one
     # Sequence parallelism gathers two inputs a layer and the head's once more in backward.
-    again = (2 * 96 + 1) * 7 / 8 * 50_331_648 if sequence_parallel else 0
-    assert sent(run, 0, "tp", AGAIN) == again
+    once = 7 / 8 * 50_331_648 if sequence_parallel else 0
+    assert sent(run, 0, "tp", AGAIN) == 2 * 96 * once
+    assert sent(run, 0, "tp", HEAD_AGAIN) == once
     # The table's ends: one all-reduce each, or its two halves.
     assert sent(run, 0, "tp", TABLES) == 2 * 2 * 7 / 8 * 50_331_648
 

@@ -94,7 +94,7 @@ STRATEGIES: tuple[Strategy, ...] = (
     ("ZeRO-1", "dp", {"zero_stage": 1, "microbatches": 1}, "backward, forward"),
     ("ZeRO-3, FSDP", "dp", {"zero_stage": 3, "microbatches": 1}, "the layer before"),
     ("TP 8", "tp", {"tp": 8, "sequence_parallel": False, "microbatches": 8}, "nothing"),
-    ("TP 8 with SP", "tp", {"tp": 8, "microbatches": 8}, "nothing"),
+    ("TP 8 with SP", "tp", {"tp": 8, "microbatches": 8}, "nothing; a fifth, a product"),
     ("CP 8", "cp", {"cp": 8, "zero_stage": 0, "microbatches": 8}, "attention"),
     ("PP 8", "pp", {"pp": 8, "microbatches": 8}, "microbatches"),
 )

@@ -33,7 +33,7 @@ TRAFFIC = (
     Column(label="collective"),
     Column(label="per step", spec=","),
     Column(label="buffer", unit="B", spec="si"),
-    Column(label="sent per GPU", unit="B", spec="si"),
+    Column(label="sent per GPU, mean", unit="B", spec="si"),
     Column(label="of it out of the node", unit="B", spec="si"),
     Column(label="link"),
     Column(label="time", unit="s", spec="time"),

@@ -5,7 +5,7 @@ import { exposed_communication_time, prefetched_gather_time } from "../step-form
 import { callTime, groupLink } from "./links.js";
 import { partsOf, repeatedParts } from "./recomputation.js";
 import {
-  AGAIN, BACKWARD, BOUNDARY, FORWARD, GRADIENTS, KEYS, TIED, TOKENS, WEIGHTS, WITHIN, stageTraffic,
+  AGAIN, BACKWARD, BOUNDARY, FORWARD, GRADIENTS, HEAD_AGAIN, KEYS, TIED, TOKENS, WEIGHTS, WITHIN, stageTraffic,
 } from "./traffic.js";
 import { attentionWeights, ffnWeights, upProjectionWeights } from "./transformer.js";
 
@@ -72,7 +72,7 @@ const inTurns = (setup) => setup.context_exchange === "p2p" && setup.double_buff
 // What an entry adds to its forward or backward, data parallelism apart.
 function exposedOf(setup, { purpose, per_microbatch, time_s, calls, call }, products_s, ring_s) {
   if (!per_microbatch || [GRADIENTS, WEIGHTS, BOUNDARY].includes(purpose)) return 0;
-  if (purpose === AGAIN) return Math.max(0, time_s - products_s);
+  if (purpose === AGAIN || purpose === HEAD_AGAIN) return Math.max(0, time_s - products_s);
   if (purpose === KEYS && inTurns(setup)) return calls * Math.max(0, call.total_s - ring_s);
   return time_s;
 }
@@ -119,7 +119,7 @@ const ALONE = "exposed: there is no second buffer";
 /** What the traffic can hide behind, in words. */
 export function ruleOf(setup, { purpose, per_microbatch }) {
   const data = purpose === GRADIENTS || purpose === WEIGHTS;
-  if (purpose === AGAIN) return "behind the gradients of inputs";
+  if (purpose === AGAIN || purpose === HEAD_AGAIN) return "behind the gradients of inputs";
   if (purpose === KEYS && setup.context_exchange === "p2p") {
     return inTurns(setup) ? "each send behind the attention of one block" : ALONE;
   }

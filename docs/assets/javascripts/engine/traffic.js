@@ -11,9 +11,11 @@ import { partsOf, repeatedParts } from "./recomputation.js";
 const [FORWARD, BACKWARD, START, END] = ["forward", "backward", "start", "end"];
 export { FORWARD, BACKWARD, START, END };
 
-const [LAYERS, AGAIN, TABLES, KEYS] =
-  ["layers", "inputs gathered again", "embedding and head", "keys and values"];
-export { LAYERS, AGAIN, TABLES, KEYS };
+const [LAYERS, AGAIN, TABLES, HEAD_AGAIN, KEYS] = [
+  "layers", "inputs gathered again", "embedding and head", "input of the head gathered again",
+  "keys and values",
+];
+export { LAYERS, AGAIN, TABLES, HEAD_AGAIN, KEYS };
 const [TOKENS, WITHIN, BOUNDARY] =
   ["routed tokens", "routed tokens within an expert", "activations and gradients"];
 export { TOKENS, WITHIN, BOUNDARY };
@@ -98,7 +100,7 @@ function tables(setup, share, call) {
     if (share.head) {
       one(TABLES, GATHER, FORWARD);
       one(TABLES, SCATTER, BACKWARD);
-      one(AGAIN, GATHER, BACKWARD);
+      one(HEAD_AGAIN, GATHER, BACKWARD);
     }
     return;
   }
