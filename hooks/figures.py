@@ -23,10 +23,10 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     if build:
         for name in [name for name in sys.modules if name.partition(".")[0] == "figgen"]:
             del sys.modules[name]
-    from figgen.edition import open_edition
+    from figgen.publish.build import begin_build
 
     beside = Path(config.config_file_path).with_name(".cache") / "figgen"
-    build = open_edition(
+    build = begin_build(
         docs=Path(config.docs_dir),
         cache=Path(os.environ.get("FIGGEN_CACHE", beside)),
         name=config.site_name,
@@ -75,4 +75,4 @@ def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
 
 def on_build_error(error: Exception) -> None:
     if build:
-        build.site.press.abandon()
+        build.site.pictures.abandon()

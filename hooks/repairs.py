@@ -12,7 +12,7 @@ from mkdocs.structure.files import File, Files
 @event_priority(-50)
 def on_env(env: Any, config: MkDocsConfig, files: Files) -> None:
     """Publish the theme's stylesheets and those of every page as one, which main.html links."""
-    from figgen.page import STYLESHEET, lighter
+    from figgen.publish.html import STYLESHEET, lighter
 
     theme = sorted(f.src_uri for f in files.css_files() if f.src_uri.endswith(".min.css"))
     parts = [files.get_file_from_path(str(uri)) for uri in (*theme, *config.extra_css)]
@@ -24,12 +24,12 @@ def on_env(env: Any, config: MkDocsConfig, files: Files) -> None:
 
 
 def on_post_page(output: str, **_: Any) -> str:
-    from figgen.page import repaired
+    from figgen.publish.html import repaired
 
     return repaired(output)
 
 
 def on_post_template(output: str, template_name: str, **_: Any) -> str:
-    from figgen.page import repaired
+    from figgen.publish.html import repaired
 
     return repaired(output) if template_name.endswith(".html") else output

@@ -12,8 +12,8 @@ from markdown.extensions.toc import slugify
 from figgen.errors import InputError
 from figgen.generated.figure_coverage import Planned, figure_coverage_page, planned_figures
 from figgen.generated.site_pages import site_pages
-from figgen.markdown.pages import figure_numbers
-from figgen.prose import prose_lines
+from figgen.markdown.conversion import figure_numbers
+from figgen.prose.lines import prose_lines
 
 DOCS = Path(__file__).parents[1] / "docs"
 ENTRIES = planned_figures(DOCS / "appendix" / "figures.toml")

@@ -147,8 +147,8 @@ def test_file_imports_only_what_its_layer_may(path: Path) -> None:
         ("figgen/renderers/svg.py", "from figgen.models import mesh"),
         ("figgen/renderers/text.py", "import matplotlib"),
         ("figgen/renderers/plotly.py", "import matplotlib"),
-        ("figgen/press.py", "import matplotlib"),
-        ("figgen/press.py", "import hooks.figures"),
+        ("figgen/pictures.py", "import matplotlib"),
+        ("figgen/pictures.py", "import hooks.figures"),
         ("figgen/markdown/directive.py", "from mkdocs.plugins import event_priority"),
         ("figgen/registry.py", "import markdown"),
         ("hooks/figures.py", "from pymdownx import superfences"),
@@ -217,7 +217,7 @@ def test_evaluating_loads_no_drawing_library_and_no_host(layer: str) -> None:
     assert loaded & (HEAVY | HOST | {"markdown", "pymdownx"}) == set()
 
 
-@pytest.mark.parametrize("layer", ["figgen.markdown", "figgen.press"])
+@pytest.mark.parametrize("layer", ["figgen.markdown", "figgen.pictures"])
 def test_page_without_a_changed_picture_loads_no_drawing_library_and_no_host(layer: str) -> None:
     assert {name.split(".")[0] for name in loaded_by(modules_in(layer))} & (HEAVY | HOST) == set()
 

@@ -12,8 +12,8 @@ from figgen.charts import Scalar
 from figgen.errors import InputError
 from figgen.generated.site_pages import site_pages
 from figgen.markdown import directive
+from figgen.markdown.conversion import Fence, fences
 from figgen.markdown.inline import PATTERN
-from figgen.markdown.pages import Fence, fences
 from figgen.registry import build, inputs
 from figgen.values import compute
 

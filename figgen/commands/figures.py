@@ -140,7 +140,7 @@ def _eval(options: argparse.Namespace) -> Answer:
 
 
 def _stats(options: argparse.Namespace) -> Answer:
-    from figgen.stats import page_counts
+    from figgen.prose.counts import page_counts
 
     if not options.docs.is_dir():
         raise InputError("pages", expected="a folder", got=str(options.docs))

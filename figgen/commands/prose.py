@@ -22,7 +22,7 @@ def add(verbs: Verbs) -> None:
 
 
 def _lint(options: argparse.Namespace) -> Answer:
-    from figgen.lint import lint_folder
+    from figgen.prose.rules import lint_folder
 
     if not options.docs.is_dir():
         raise InputError("pages", expected="a folder", got=str(options.docs))

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 
 from figgen.errors import InputError
-from figgen.markdown.pages import fences
+from figgen.markdown.conversion import fences
 
 BORROWED = {
     "activation-memory": ("tensor-parallelism", "sp-memory"),

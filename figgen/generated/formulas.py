@@ -7,7 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from html import escape
-from pathlib import Path
+from importlib import resources
 from types import ModuleType
 
 from figgen.formulas import FORMULAS, TOPICS, domain_latex, evaluate, latex, worked
@@ -58,11 +58,10 @@ def formula_pages(known: Known) -> dict[str, str]:
     return {"reference/formulas.md": _index(), **topics}
 
 
-def frozen_points(path: Path) -> dict[str, Arguments]:
-    """The first frozen test point of every formula, none where there is no such file."""
-    if not path.exists():
-        return {}
-    rows = json.loads(path.read_text(encoding="utf-8"))["points"]
+def frozen_points() -> dict[str, Arguments]:
+    """The first frozen test point of every formula."""
+    text = (resources.files("figgen.formulas") / "points.json").read_text("utf-8")
+    rows = json.loads(text)["points"]
     return {row["formula"]: row["arguments"] for row in reversed(rows)}
 
 

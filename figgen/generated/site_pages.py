@@ -26,9 +26,7 @@ def site_pages(docs: Path | None, terms: Mapping[str, Mapping[str, Any]]) -> dic
     """Markdown by path; `docs` are the written pages, `terms` the entries of the glossary."""
     written = _written(docs) if docs else {}
     titles = {path: found[1] for path, source in written.items() if (found := _H1.search(source))}
-    points = (
-        frozen_points(docs.parent / "tests" / "oracles" / "formula_points.json") if docs else {}
-    )
+    points = frozen_points()
     tools = frozenset(path for path in written if path.startswith("tools/"))
     pages = {
         **formula_pages(

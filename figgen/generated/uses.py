@@ -9,8 +9,8 @@ from types import CodeType, FunctionType
 from typing import Any
 
 from figgen.formulas import FORMULAS
+from figgen.markdown.conversion import fences
 from figgen.markdown.inline import PATTERN
-from figgen.markdown.pages import fences
 from figgen.registry import all_figures
 
 _CALLED = re.compile(r"\b([a-z][a-z0-9_]*)\(")

@@ -4,8 +4,8 @@ It works with Python-Markdown alone (`markdown.markdown(text, extensions=["figge
 such as MkDocs passes a `Site` and a `Page` and so learns of problems with their lines.
 """
 
+from figgen.markdown.conversion import Page, Problem, Site, fences
 from figgen.markdown.extension import FiggenExtension
-from figgen.markdown.pages import Page, Problem, Site, fences
 
 __all__ = ["FiggenExtension", "Page", "Problem", "Site", "fences", "makeExtension"]
 

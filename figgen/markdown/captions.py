@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from markdown import Markdown
 
 from figgen.charts import Named
+from figgen.markdown.conversion import Page, Site
 from figgen.markdown.inline import PATTERN, ValueInline
 from figgen.markdown.math import ARITHMATEX, MathTree
-from figgen.markdown.pages import Page, Site
 from figgen.markdown.references import CitationInline
 from figgen.values import compute
 

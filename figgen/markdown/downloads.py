@@ -10,9 +10,9 @@ from dataclasses import dataclass, replace
 
 from figgen.cache import digest
 from figgen.charts import Chart, RankGrid, Table
+from figgen.markdown.conversion import Page, Site
 from figgen.markdown.directive import Directive
-from figgen.markdown.pages import Page, Site
-from figgen.press import Proof
+from figgen.pictures import Evaluated
 from figgen.registry import build
 
 MOST_ROWS = 120
@@ -23,7 +23,7 @@ class Variant:
     """One tab of a figure, or its only view; `text` is the caption as Markdown."""
 
     label: str
-    proof: Proof
+    figure: Evaluated
     caption: str
     text: str
     alt: str
@@ -37,24 +37,24 @@ def register(directive: Directive, variant: Variant, page: Page, site: Site) -> 
     """
     if page.url is None:
         return {}
-    proof, press = variant.proof, site.press
+    figure, pictures = variant.figure, site.pictures
     made: dict[str, tuple[str, Callable[[], str]]] = {
-        "SVG": ("svg", lambda: _standalone(press.picture(proof))),
+        "SVG": ("svg", lambda: _standalone(pictures.picture(figure))),
         "CSV": ("csv", lambda: _csv(directive, variant, site)),
-        "JSON": ("json", lambda: proof.json),
+        "JSON": ("json", lambda: figure.json),
     }
     if directive.form == "plotly":
-        made["Plotly"] = ("plotly.json", lambda: press.derived(proof, "plotly", _plotly))
+        made["Plotly"] = ("plotly.json", lambda: pictures.derived(figure, "plotly", _plotly))
     folder = f"assets/figures/{page.url.rstrip('/') or 'index'}"
     links = {}
     for kind, (suffix, make) in made.items():
-        path = f"{folder}/{proof.figure_id}.{suffix}"
+        path = f"{folder}/{figure.figure_id}.{suffix}"
         site.assets[path] = make
         links[kind] = page.to(path)
     return links
 
 
-def table_html(proof: Proof, site: Site, label: str = "") -> str:
+def table_html(figure: Evaluated, site: Site, label: str = "") -> str:
     """The table behind a chart; to write it anew would cost more than the rest of a build.
 
     A page carries at most `MOST_ROWS` of the data behind a picture; the rest is in the CSV, and
@@ -72,16 +72,16 @@ def table_html(proof: Proof, site: Site, label: str = "") -> str:
             f"{shown}<p>The first {MOST_ROWS} of {len(whole.rows):,} rows; all are in the CSV.</p>"
         )
 
-    return site.press.derived(proof, f"table-{digest(label + str(MOST_ROWS))[:8]}", make)
+    return site.pictures.derived(figure, f"table-{digest(label + str(MOST_ROWS))[:8]}", make)
 
 
 def _csv(directive: Directive, variant: Variant, site: Site) -> str:
     """The numbers of a chart, or for a grid that shows one block of many, of the whole world."""
-    chart = variant.proof.chart
+    chart = variant.figure.chart
     if isinstance(chart, RankGrid) and chart.multiplicity > 1:
         # The key of the block does not know the rest of the world, so this is never kept.
         return _table_csv(build(directive.figure, {**variant.arguments, "whole": True}))
-    return site.press.derived(variant.proof, "csv", _table_csv)
+    return site.pictures.derived(variant.figure, "csv", _table_csv)
 
 
 def _table_csv(chart: Chart) -> str:

@@ -15,10 +15,10 @@ from figgen.errors import InputError
 from figgen.markdown import directive as directives
 from figgen.markdown import figure as figures
 from figgen.markdown.captions import Captions, plain
+from figgen.markdown.conversion import Page, Site, fences
 from figgen.markdown.errors import error_box
 from figgen.markdown.inline import ButtonTree, ValueInline
 from figgen.markdown.math import ARITHMATEX, MathTree
-from figgen.markdown.pages import Page, Site, fences
 from figgen.markdown.references import CitationInline, FigureLinkTree, cited_html
 
 

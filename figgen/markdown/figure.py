@@ -10,10 +10,10 @@ from typing import TypeAlias
 from figgen.cache import digest
 from figgen.charts import Named, RankGrid, Table
 from figgen.markdown import downloads
+from figgen.markdown.conversion import Page, Site
 from figgen.markdown.directive import Directive
 from figgen.markdown.downloads import Variant
 from figgen.markdown.errors import error_box
-from figgen.markdown.pages import Page, Site
 from figgen.registry import inputs
 
 # Caption or alternative text with `{{ name }}` filled in: to HTML, and to plain text.
@@ -33,11 +33,11 @@ def evaluate(directive: Directive, site: Site, to_html: Fill, to_text: Fill) -> 
     """Compute every variant of the directive; raises InputError if one cannot be."""
     variants = []
     for preset, picture_id, arguments in directive.variants():
-        proof = site.press.proof(directive.figure, arguments, picture_id)
-        values = proof.chart.values
+        figure = site.pictures.evaluated(directive.figure, arguments, picture_id)
+        values = figure.chart.values
         caption, text = (fill(directive.caption, values) for fill in (to_html, to_text))
         alt = to_text(directive.alt, values)
-        variants.append(Variant(_label(preset), proof, caption, text, alt, arguments))
+        variants.append(Variant(_label(preset), figure, caption, text, alt, arguments))
     return tuple(variants)
 
 
@@ -83,19 +83,19 @@ def _body(placed: Placed, variant: Variant, page: Page, site: Site) -> str:
 
 def _picture(placed: Placed, variant: Variant, site: Site) -> str:
     directive, number = placed.directive, placed.number
-    chart, alt = variant.proof.chart, escape(variant.alt, quote=True)
+    chart, alt = variant.figure.chart, escape(variant.alt, quote=True)
     if isinstance(chart, Table):
-        return _scroll(downloads.table_html(variant.proof, site, variant.alt), f"{number}, table")
+        return _scroll(downloads.table_html(variant.figure, site, variant.alt), f"{number}, table")
     if directive.form == "text":
         from figgen.renderers import text
 
         return _scroll(f'<pre aria-label="{alt}">{escape(text.render(chart))}</pre>', number)
-    svg = site.press.picture(variant.proof)
+    svg = site.pictures.picture(variant.figure)
     controls = ""
     if isinstance(chart, RankGrid):
         from figgen.renderers import svg_grid
 
-        controls = svg_grid.controls(chart, variant.proof.figure_id)
+        controls = svg_grid.controls(chart, variant.figure.figure_id)
     labelled = svg.replace("<svg ", f'<svg role="img" aria-label="{alt}" ', 1)
     return f'<div class="fig-picture">{controls}{_scroll(labelled, number)}</div>'
 
@@ -111,13 +111,13 @@ def _scroll(content: str, label: str) -> str:
 def _tools(
     placed: Placed, variant: Variant, links: Mapping[str, str], page: Page, site: Site
 ) -> str:
-    chart = variant.proof.chart
+    chart = variant.figure.chart
     files = " · ".join(
         f'<a href="{escape(link)}" download>{kind}</a>'
         for kind, link in links.items()
         if kind != "Plotly"
     )
-    behind = "" if isinstance(chart, Table) else downloads.table_html(variant.proof, site)
+    behind = "" if isinstance(chart, Table) else downloads.table_html(variant.figure, site)
     explore = (
         f'<button type="button" class="fig-explore" data-plotly="{escape(links["Plotly"])}" hidden>'
         f"Explore</button>"
@@ -171,14 +171,14 @@ def _label(preset: str) -> str:
 def entry(placed: Placed, variant: Variant, page: Page) -> dict[str, object]:
     """What `figures.json` tells of a figure: enough to see in a review what changed."""
     return {
-        "id": variant.proof.figure_id,
+        "id": variant.figure.figure_id,
         "number": placed.number,
         "where": f"{page.path}:{placed.line}",
         "figure": placed.directive.figure,
         "arguments": dict(placed.directive.arguments),
         "inputs": inputs(placed.directive.figure, variant.arguments),
         "preset": variant.label,
-        "kind": type(variant.proof.chart).__name__,
-        "data_sha256": digest(variant.proof.json),
-        "values": {name: list(named) for name, named in variant.proof.chart.values.items()},
+        "kind": type(variant.figure.chart).__name__,
+        "data_sha256": digest(variant.figure.json),
+        "values": {name: list(named) for name, named in variant.figure.chart.values.items()},
     }

@@ -21,9 +21,9 @@ from figgen.errors import InputError
 from figgen.formulas.evaluation import Evaluation
 from figgen.formulas.latex import domain_latex, latex
 from figgen.formulas.worked import worked
+from figgen.markdown.conversion import Page, Site
 from figgen.markdown.errors import inline_error
 from figgen.markdown.math import characters, mathml
-from figgen.markdown.pages import Page, Site
 from figgen.values import Computed, compute
 
 PATTERN = r"\{\{((?:[^{}\"']|\"[^\"\n]*\"|'[^'\n]*')*)\}\}"

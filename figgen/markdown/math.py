@@ -15,7 +15,7 @@ from markdown.util import AtomicString
 
 from figgen import cache
 from figgen.errors import InputError
-from figgen.markdown.pages import Page, Site
+from figgen.markdown.conversion import Page, Site
 
 ARITHMATEX = {"generic": True, "smart_dollar": True}
 

@@ -12,8 +12,8 @@ from markdown.treeprocessors import Treeprocessor
 from markdown.util import AtomicString
 
 from figgen.errors import unknown
+from figgen.markdown.conversion import Page, Site
 from figgen.markdown.errors import inline_error
-from figgen.markdown.pages import Page, Site
 
 CITATION = r"\[@([\w:.-]+)(?:,\s*([^\]]+))?\]"
 

@@ -1,1 +1,1 @@
-"""What is published beside the pages, and what a published page says of itself."""
+"""What is published: one build from pages to files, finished HTML, scripts, twins and cards."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from figgen.charts import Table
-from figgen.markdown.pages import Page, Site
+from figgen.markdown.conversion import Page, Site
 from figgen.publish.cards import card
 from figgen.publish.changelog import FEED, PAGE, feed
 from figgen.publish.twins import figure_twin, llms_txt, twin
@@ -51,8 +51,8 @@ def _pictured(page: Page) -> str | None:
     """The id of the first figure of the page that is a picture."""
     for line in sorted(page.placed):
         for variant in page.placed[line]:
-            if not isinstance(variant.proof.chart, Table):
-                return str(variant.proof.figure_id)
+            if not isinstance(variant.figure.chart, Table):
+                return str(variant.figure.figure_id)
     return None
 
 
@@ -88,4 +88,4 @@ def _card(one: Titled, site: Site) -> bytes:
         v for line in sorted(one.page.placed) for v in one.page.placed[line]
         if v.proof.figure_id == wanted
     )  # fmt: skip
-    return card(site.name, one.title, svg.standalone(site.press.picture(variant.proof)))
+    return card(site.name, one.title, svg.standalone(site.pictures.picture(variant.figure)))

@@ -10,8 +10,8 @@ import re
 from collections.abc import Iterable, Mapping
 
 from figgen.charts import Chart, Table
+from figgen.markdown.conversion import Page, fences
 from figgen.markdown.inline import PATTERN
-from figgen.markdown.pages import Page, fences
 
 MOST_ROWS = 60
 _FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n", re.S)

@@ -16,13 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from figgen.charts import Table
-from figgen.edition import open_edition
 from figgen.errors import InputError
 from figgen.markdown import directive as directives
 from figgen.markdown import figure as figures
 from figgen.markdown.captions import Captions, plain
-from figgen.markdown.pages import Fence, Page, Site, fences, figure_numbers
+from figgen.markdown.conversion import Fence, Page, Site, fences, figure_numbers
 from figgen.markdown.references import cited_html
+from figgen.publish.build import begin_build
 from figgen.renderers import table
 from figgen.values import compute
 
@@ -78,12 +78,12 @@ class Content:
 def contents(root: Path, cache: Path) -> list[Content]:
     """Every page of the site in `root`, generated ones included."""
     docs = root / "docs"
-    edition = open_edition(docs, cache, "Parallelism, Computed", "http://127.0.0.1:8000/", print)
-    site = edition.site
+    building = begin_build(docs, cache, "Parallelism, Computed", "http://127.0.0.1:8000/", print)
+    site = building.site
     site.late = False
     files = [file for file in sorted(docs.rglob("*.md")) if file.name != "LICENSE.md"]
     sources = {file.relative_to(docs).as_posix(): file.read_text("utf-8") for file in files}
-    sources |= edition.pages()
+    sources |= building.pages()
     site.numbers = {path: figure_numbers(source) for path, source in sources.items()}
     return [_content(path, source, site) for path, source in sources.items()]
 
@@ -113,11 +113,11 @@ def _shown(fence: Fence, page: Page, site: Site, captions: Captions) -> Shown:
     directive = directives.parse(fence.body)
     variants = figures.evaluate(directive, site, captions.html, plain)
     placed = figures.Placed(directive, page.number_of(directive.id), fence.line)
-    charts = [(variant.proof, variant.proof.chart) for variant in variants]
+    charts = [(variant.figure, variant.figure.chart) for variant in variants]
     stem = Path(page.path).stem
     drawn = [
-        Drawing(f"{stem}-{proof.figure_id}", proof.json)
-        for proof, chart in charts
+        Drawing(f"{stem}-{figure.figure_id}", figure.json)
+        for figure, chart in charts
         if not isinstance(chart, Table)
     ]
     tables = [table.html(chart) for _, chart in charts if isinstance(chart, Table)]

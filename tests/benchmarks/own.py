@@ -11,7 +11,7 @@ from figgen.charts import Chart, payload
 
 
 def draw(chart: Chart, figure_id: str) -> str:
-    """Stands in for `figgen.press.draw`; tables have no matplotlib picture."""
+    """Stands in for `figgen.pictures.draw`; tables have no matplotlib picture."""
     if type(chart).__name__ == "Table":
         from figgen.renderers import svg
 
@@ -22,11 +22,11 @@ def draw(chart: Chart, figure_id: str) -> str:
 
 
 def on_config(config: Any) -> None:
-    from figgen import charts, press
+    from figgen import charts, pictures
 
     # MkDocs loads this file under a name that worker processes do not know.
     from tests.benchmarks import own
 
-    press.draw = own.draw
-    press.SLOW_KINDS = tuple(kind for kind in charts.KINDS if kind is not charts.Table)
-    press.processes_for = lambda plots: 2  # as many as sphinx-gallery's jobs
+    pictures.draw = own.draw
+    pictures.SLOW_KINDS = tuple(kind for kind in charts.KINDS if kind is not charts.Table)
+    pictures.processes_for = lambda plots: 2  # as many as sphinx-gallery's jobs

@@ -14,9 +14,9 @@ import pytest
 from figgen.formulas import FORMULAS, module
 from figgen.formulas.javascript import functions_module
 from figgen.formulas.notes import notes_module
-from figgen.page import with_security_policy
+from figgen.publish.html import with_security_policy
+from figgen.publish.scripts import imported_names, lean
 from figgen.scenarios.tool_data import configurations_json
-from figgen.scripts import imported_names, lean
 from tests.browser.engine import Ask
 from tests.browser.modeler import PATH as MODELER
 from tests.browser.modeler import settled

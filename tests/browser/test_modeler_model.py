@@ -21,12 +21,12 @@ import pytest
 from figgen import catalog
 from figgen.__main__ import main
 from figgen.catalog.hardware import DTYPES
-from figgen.edition import JOINED
 from figgen.models.activation_formats import FORMATS
 from figgen.models.frameworks import CONVENTIONS
 from figgen.models.model_shape import FFN_MATRICES
 from figgen.models.recipes import RECIPES
 from figgen.models.schedules import SCHEDULES
+from figgen.publish.build import JOINED
 from tests.browser.engine import Ask
 
 SUITES = "modeler_suites.js"

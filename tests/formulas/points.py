@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 ORACLE = json.loads(
-    (Path(__file__).parents[1] / "oracles" / "formula_points.json").read_text(encoding="utf-8")
+    (Path(__file__).parents[2] / "figgen" / "formulas" / "points.json").read_text(encoding="utf-8")
 )
 
 

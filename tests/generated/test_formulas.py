@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 import shlex
-from pathlib import Path
 
 import pytest
 import yaml
@@ -19,7 +18,7 @@ from figgen.generated.formulas import (
 )
 from figgen.generated.uses import formulas_of_figure, pages_of_formulas
 
-POINTS = frozen_points(Path(__file__).parents[1] / "oracles" / "formula_points.json")
+POINTS = frozen_points()
 SOURCES = {
     "guide/a.md": "# A\n\n{{ bubble_fraction(stages=4, microbatches=8):.1% }} of the time.\n",
     "guide/b.md": "# B\n\n```figure\nfigure: bubble-table\nstages: [4]\n```\n",
@@ -80,7 +79,6 @@ def test_a_formula_is_found_behind_the_functions_that_a_figure_calls() -> None:
 
 
 def test_without_points_and_pages_a_topic_still_stands() -> None:
-    assert frozen_points(Path("no/such/file.json")) == {}
     bare = formula_pages(Known({}, {}, {}))["reference/formulas/pipeline.md"]
     assert "For example" not in bare
     assert "Used on" not in bare

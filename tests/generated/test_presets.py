@@ -10,7 +10,7 @@ from figgen import catalog
 from figgen.catalog import HardwarePreset, MapPreset
 from figgen.generated.presets import preset_pages
 from figgen.markdown import directive
-from figgen.markdown.pages import fences
+from figgen.markdown.conversion import fences
 
 TOOLS = frozenset({"tools/rank-map.md", "tools/modeler.md"})
 PAGES = preset_pages(TOOLS)

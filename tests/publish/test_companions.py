@@ -12,8 +12,8 @@ from pathlib import Path
 import pytest
 from markdown import Markdown
 
-from figgen.edition import open_edition
 from figgen.publish.about import about, reading_minutes
+from figgen.publish.build import begin_build
 from figgen.publish.changelog import changelog_page, feed, releases
 from figgen.publish.companions import companions
 from figgen.publish.history import last_changes
@@ -54,14 +54,14 @@ After it.
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str | bytes]:
     folder = tmp_path_factory.mktemp("docs")
-    edition = open_edition(folder, folder / "cache", "Site", "https://x.org/g/", lambda _: None)
-    edition.scan([("guide/page.md", "3", PAGE)])
-    page = edition.page("guide/page.md", "guide/page/", PAGE)
-    options = {"site": edition.site, "page": page}
+    building = begin_build(folder, folder / "cache", "Site", "https://x.org/g/", lambda _: None)
+    building.scan([("guide/page.md", "3", PAGE)])
+    page = building.page("guide/page.md", "guide/page/", PAGE)
+    options = {"site": building.site, "page": page}
     Markdown(extensions=["figgen"], extension_configs={"figgen": options}).convert(PAGE)
-    edition.close()
-    assert edition.problems == []
-    return companions(edition.site, "One sentence.", "2026-11-01")
+    building.close()
+    assert building.problems == []
+    return companions(building.site, "One sentence.", "2026-11-01")
 
 
 def test_a_twin_is_the_page_with_its_numbers(made: dict[str, str | bytes]) -> None:

@@ -29,7 +29,7 @@ PLOTS_PER_PROCESS = 12
 
 
 @dataclass(frozen=True, slots=True)
-class Proof:
+class Evaluated:
     """An evaluated figure, ready to be drawn: its chart, the chart as JSON, and the cache key."""
 
     figure_id: str
@@ -61,7 +61,7 @@ def processes_for(plots: int) -> int:
 
 
 @dataclass
-class Press:
+class Pictures:
     """The pictures of one build.  Without a folder nothing is kept on disk."""
 
     folder: Path | None = None
@@ -69,25 +69,25 @@ class Press:
     drawn: int = 0
     cached: int = 0
     started: float = field(default_factory=time.perf_counter)
-    _proofs: dict[str, Proof] = field(default_factory=dict)
+    _evaluated: dict[str, Evaluated] = field(default_factory=dict)
     _pictures: dict[str, str] = field(default_factory=dict)
-    _pending: dict[str, tuple[Proof, Future[str]]] = field(default_factory=dict)
+    _pending: dict[str, tuple[Evaluated, Future[str]]] = field(default_factory=dict)
     _used: set[str] = field(default_factory=set)
     _pool: ProcessPoolExecutor | None = None
 
-    def proof(self, figure: str, arguments: Mapping[str, object], figure_id: str) -> Proof:
+    def evaluated(self, figure: str, arguments: Mapping[str, object], figure_id: str) -> Evaluated:
         """Evaluate a figure, once a build.  Raises InputError when it cannot be computed."""
         request = repr((figure, sorted(arguments.items()), figure_id))
-        if request not in self._proofs:
+        if request not in self._evaluated:
             chart = build(figure, arguments)
             data = canonical_json(chart)
             key = cache.digest(f"{renderer_fingerprint()}\0{figure_id}\0{data}")[:40]
-            self._proofs[request] = Proof(figure_id, chart, data, key)
-        return self._proofs[request]
+            self._evaluated[request] = Evaluated(figure_id, chart, data, key)
+        return self._evaluated[request]
 
-    def start(self, proofs: Iterable[Proof]) -> None:
+    def start(self, figures: Iterable[Evaluated]) -> None:
         """Begin to draw, in other processes, those slow figures that are not in the cache."""
-        missing = {p.key: p for p in proofs if not self._known(p.key)}
+        missing = {p.key: p for p in figures if not self._known(p.key)}
         slow = [p for p in missing.values() if isinstance(p.chart, SLOW_KINDS)]
         if len(slow) < 2:
             return
@@ -103,8 +103,8 @@ class Press:
             future.add_done_callback(lambda _: progress.advance())
             self._pending[p.key] = (p, future)
 
-    def picture(self, p: Proof) -> str:
-        """The SVG of a proof: from this build, from the cache, from a worker, or drawn now."""
+    def picture(self, p: Evaluated) -> str:
+        """The SVG of a figure: from this build, from the cache, from a worker, or drawn now."""
         if not self._known(p.key):
             if p.key in self._pending:
                 picture = self._pending.pop(p.key)[1].result()
@@ -113,7 +113,7 @@ class Press:
             self._keep(p.key, picture)
         return self._pictures[p.key]
 
-    def derived(self, p: Proof, kind: str, make: Callable[[Chart], str]) -> str:
+    def derived(self, p: Evaluated, kind: str, make: Callable[[Chart], str]) -> str:
         """What else is made of a chart (its table, its Plotly figure), kept like its picture."""
         key = f"{p.key}-{kind}"
         kept = cache.read(self.folder, key) if self.folder else None

@@ -13,8 +13,8 @@ from typing import TypeAlias
 
 from figgen.errors import InputError
 from figgen.formulas import NOTATION
+from figgen.markdown.conversion import fences
 from figgen.markdown.inline import PATTERN
-from figgen.markdown.pages import fences
 from figgen.registry import unit_of
 from figgen.units import COUNTS, parse_quantity
 

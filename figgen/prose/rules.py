@@ -13,9 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from figgen.markdown.pages import fences
-from figgen.premises import is_premise, premises
-from figgen.prose import CITED, COMPUTED, Line, prose_lines
+from figgen.markdown.conversion import fences
+from figgen.prose.lines import CITED, COMPUTED, Line, prose_lines
+from figgen.prose.premises import is_premise, premises
 
 Terms = Mapping[str, Mapping[str, Any]]
 

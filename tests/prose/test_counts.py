@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from figgen.stats import page_counts
+from figgen.prose.counts import page_counts
 
 PAGE = """# A title
 

@@ -7,8 +7,8 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from figgen.generated.site_pages import site_pages
+from figgen.markdown.conversion import fences
 from figgen.markdown.inline import PATTERN
-from figgen.markdown.pages import fences
 
 Counts = tuple[int, int, int, int]
 

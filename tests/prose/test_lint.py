@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from figgen.__main__ import main
-from figgen.lint import Finding, lint, sentences
-from figgen.premises import is_premise, premises
-from figgen.prose import prose_lines
+from figgen.prose.lines import prose_lines
+from figgen.prose.premises import is_premise, premises
+from figgen.prose.rules import Finding, lint, sentences
 
 TERMS = {"microbatch": {"means": "…", "never": ["micro-batch", "micro batch"]}}
 
@@ -188,7 +188,7 @@ def test_the_command_line_fails_with_findings_and_not_without(
     assert main(["lint", str(docs / "none")]) == 2
 
 
-DOCS = Path(__file__).parents[1] / "docs"
+DOCS = Path(__file__).parents[2] / "docs"
 PROGRAMS = {
     name: body
     for page in sorted(DOCS.rglob("*.md"))

@@ -1,6 +1,6 @@
 """One build of the site, from the pages' sources to the files that go beside them.
 
-A host (the MkDocs hook) opens an edition, shows it all sources, begins each page, and at the end
+A host (the MkDocs hook) begins a build, shows it all sources, begins each page, and at the end
 writes `files()`.  Nothing here knows the host.
 """
 
@@ -20,17 +20,17 @@ from figgen import theme
 from figgen.agreement.manifest import with_quantities
 from figgen.changes.sources import sources
 from figgen.errors import InputError
-from figgen.fonts import math_font
 from figgen.formulas import FORMULAS, module
 from figgen.formulas.javascript import functions_module
 from figgen.formulas.notes import notes_module
 from figgen.generated.site_pages import site_pages
-from figgen.joined import joined
 from figgen.markdown import directive, math
-from figgen.markdown.pages import Page, Problem, Site, fences, figure_numbers
-from figgen.press import Press, Proof
+from figgen.markdown.conversion import Page, Problem, Site, fences, figure_numbers
+from figgen.pictures import Evaluated, Pictures
+from figgen.publish.fonts import math_font
+from figgen.publish.joined import joined
+from figgen.publish.scripts import imported_names, lean_scripts, tight
 from figgen.scenarios.tool_data import configurations_json, layouts_json
-from figgen.scripts import imported_names, lean_scripts, tight
 
 Content: TypeAlias = str | bytes
 
@@ -65,7 +65,7 @@ STEP_FORMULAS = "step-formulas.js"
 
 
 @dataclass
-class Edition:
+class SiteBuild:
     """The state of one build.
 
     `tool_data` is what a tool's page brings along for its script, as JSON, by the name in the
@@ -90,20 +90,22 @@ class Edition:
 
         What is wrong is left for the conversion of the page to report.
         """
-        proofs: list[Proof] = []
+        figures: list[Evaluated] = []
         for path, chapter, source in pages:
             self.chapters[path] = chapter
             self._texts[path] = source
             self.site.numbers[path] = figure_numbers(source, chapter)
             for fence in fences(source):
-                proofs += self._proofs(fence.body)
-        self.site.press.start(proofs)
+                figures += self._evaluated(fence.body)
+        self.site.pictures.start(figures)
 
-    def _proofs(self, body: str) -> list[Proof]:
+    def _evaluated(self, body: str) -> list[Evaluated]:
         try:
             asked = directive.parse(body)
-            press, name = self.site.press, asked.figure
-            return [press.proof(name, given, anchor) for _, anchor, given in asked.variants()]
+            pictures, name = self.site.pictures, asked.figure
+            return [
+                pictures.evaluated(name, given, anchor) for _, anchor, given in asked.variants()
+            ]
         except (InputError, ArithmeticError, TypeError, ValueError, LookupError):
             return []
 
@@ -146,7 +148,7 @@ class Edition:
 
     def close(self) -> str:
         """Make what is held and what can be downloaded; returns what was drawn, in words."""
-        characters, folder = self.site.math_characters, self.site.press.folder
+        characters, folder = self.site.math_characters, self.site.pictures.folder
         if folder:
             math.remember(folder)
         # Pictures come last: until they are asked for, the workers draw.
@@ -155,7 +157,7 @@ class Edition:
             self._made["assets/fonts/math.woff2"] = math_font(characters, folder)
         self.site.finish()
         self._make(lambda path: path.endswith(".svg"))
-        return self.site.press.finish()
+        return self.site.pictures.finish()
 
     def report(self, warn: Callable[[str], None]) -> None:
         """Tell every problem, on GitHub also as an annotation of its line."""
@@ -172,21 +174,21 @@ class Edition:
                     self._made[path] = make()
 
 
-def open_edition(
+def begin_build(
     docs: Path, cache: Path, name: str, address: str, tell: Callable[[str], None]
-) -> Edition:
+) -> SiteBuild:
     """Begin a build of the pages in `docs`, with pictures kept in `cache`."""
     math.recall(cache)
     terms = _toml(docs / "glossary.toml")
     site = Site(
-        press=Press(folder=cache, tell=tell),
+        pictures=Pictures(folder=cache, tell=tell),
         name=name,
         address=address,
         references=_toml(docs / "references.toml"),
         glossary={t: entry["means"] for t, entry in terms.items() if entry.get("hover", True)},
         late=True,
     )
-    return Edition(site, docs, terms)
+    return SiteBuild(site, docs, terms)
 
 
 def _text(made: Mapping[str, Content]) -> dict[str, str]:

@@ -14,7 +14,7 @@ from functools import cache, lru_cache
 from typing import Any
 
 from figgen.errors import InputError
-from figgen.press import Press
+from figgen.pictures import Pictures
 
 _OPEN = re.compile(r"^\s*(`{3,}|~{3,})\s*([^`]*)$")
 
@@ -169,7 +169,7 @@ class Page:
 class Site:
     """What is shared by all pages of a build."""
 
-    press: Press = field(default_factory=Press)
+    pictures: Pictures = field(default_factory=Pictures)
     name: str = "Parallelism, Computed"
     address: str = ""
     references: dict[str, dict[str, str]] = field(default_factory=dict)

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from figgen.page import STYLE_REPAIRS, lighter, repaired, unscripted, with_security_policy
+from figgen.publish.html import STYLE_REPAIRS, lighter, repaired, unscripted, with_security_policy
 
 HEAD = '<!doctype html><html><head><meta charset="utf-8"><title>T</title></head><body>'
 

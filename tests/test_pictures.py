@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from figgen import cache, press
+from figgen import cache, pictures
 from figgen.errors import InputError
 
 REQUEST = ("pipeline-timeline", {"schedule": "1f1b"}, "fig-a")
@@ -13,12 +13,12 @@ PLOTS = [("bubble-curves", {"stages": [4, p]}, f"fig-{p}") for p in (8, 16)]
 
 def drawn(folder, *requests) -> tuple[int, int, list[str]]:
     """(drawn, cached, pictures) of one build with these figures."""
-    build = press.Press(folder=folder)
-    proofs = [build.proof(*request) for request in requests]
-    build.start(proofs)
-    pictures = [build.picture(proof) for proof in proofs]
+    build = pictures.Pictures(folder=folder)
+    figures = [build.evaluated(*request) for request in requests]
+    build.start(figures)
+    svgs = [build.picture(figure) for figure in figures]
     build.finish()
-    return build.drawn, build.cached, pictures
+    return build.drawn, build.cached, svgs
 
 
 def test_a_second_build_draws_nothing_and_gives_the_same_pictures(tmp_path):
@@ -56,8 +56,8 @@ def test_a_damaged_entry_is_drawn_again(tmp_path, damage):
 
 def test_workers_draw_the_same_bytes_as_this_process(tmp_path):
     in_workers = drawn(tmp_path, *PLOTS)
-    build = press.Press()
-    here = [press.draw(build.proof(*request).chart, request[2]) for request in PLOTS]
+    build = pictures.Pictures()
+    here = [pictures.draw(build.evaluated(*request).chart, request[2]) for request in PLOTS]
 
     assert in_workers[:2] == (2, 0)
     assert in_workers[2] == here
@@ -70,7 +70,7 @@ def test_workers_draw_the_same_bytes_as_this_process(tmp_path):
 def test_there_are_as_many_workers_as_pay(monkeypatch, plots, processors, workers):
     monkeypatch.setattr("os.cpu_count", lambda: processors)
 
-    assert press.processes_for(plots) == workers
+    assert pictures.processes_for(plots) == workers
 
 
 def test_what_is_derived_from_a_chart_is_made_once(tmp_path):
@@ -81,8 +81,8 @@ def test_what_is_derived_from_a_chart_is_made_once(tmp_path):
         return "a,b\r\n"
 
     for _ in range(2):
-        build = press.Press(folder=tmp_path)
-        assert build.derived(build.proof(*REQUEST), "csv", make) == "a,b\r\n"
+        build = pictures.Pictures(folder=tmp_path)
+        assert build.derived(build.evaluated(*REQUEST), "csv", make) == "a,b\r\n"
 
     assert len(made) == 1
 
@@ -93,7 +93,7 @@ def test_without_a_folder_nothing_is_kept():
 
 def test_a_change_of_a_renderer_changes_every_key(monkeypatch, tmp_path):
     drawn(tmp_path, REQUEST)
-    monkeypatch.setattr(press, "renderer_fingerprint", lambda: "another renderer")
+    monkeypatch.setattr(pictures, "renderer_fingerprint", lambda: "another renderer")
 
     assert drawn(tmp_path, REQUEST)[:2] == (1, 0)
 
@@ -107,8 +107,8 @@ def test_bad_input_is_refused_before_anything_is_kept(tmp_path):
 
 def test_the_report_counts_what_was_done(tmp_path):
     drawn(tmp_path, REQUEST)
-    build = press.Press(folder=tmp_path)
+    build = pictures.Pictures(folder=tmp_path)
     for request in (REQUEST, PLOTS[0]):
-        build.picture(build.proof(*request))
+        build.picture(build.evaluated(*request))
 
     assert build.finish().startswith("2 figures: 1 drawn, 1 from the cache (")

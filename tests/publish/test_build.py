@@ -7,8 +7,8 @@ from pathlib import Path
 
 from markdown import Markdown
 
-from figgen.edition import Edition, open_edition
 from figgen.formulas import FORMULAS, module
+from figgen.publish.build import SiteBuild, begin_build
 
 PAGE = """# Page
 
@@ -30,13 +30,13 @@ alt: A table.
 """
 
 
-def built(folder: Path) -> tuple[Edition, str]:
-    """The edition of a site that is this page, closed, and what it says of itself."""
-    edition = open_edition(folder, folder / "cache", "Site", "http://127.0.0.1/", lambda _: None)
-    edition.scan([("page.md", "1", PAGE)])
-    options = {"site": edition.site, "page": edition.page("page.md", "page/", PAGE)}
+def built(folder: Path) -> tuple[SiteBuild, str]:
+    """The building of a site that is this page, closed, and what it says of itself."""
+    building = begin_build(folder, folder / "cache", "Site", "http://127.0.0.1/", lambda _: None)
+    building.scan([("page.md", "1", PAGE)])
+    options = {"site": building.site, "page": building.page("page.md", "page/", PAGE)}
     Markdown(extensions=["figgen"], extension_configs={"figgen": options}).convert(PAGE)
-    return edition, edition.close()
+    return building, building.close()
 
 
 def counts(told: str) -> list[int]:
@@ -52,11 +52,11 @@ def test_the_picture_of_a_table_is_counted_with_the_others(tmp_path: Path) -> No
 
 
 def test_every_figure_can_be_downloaded_and_the_math_font_is_there(tmp_path: Path) -> None:
-    edition, _ = built(tmp_path)
+    building, _ = built(tmp_path)
     folder = "assets/figures/page/fig-bubble"
 
-    assert edition.problems == []
-    assert set(edition.files()) == {
+    assert building.problems == []
+    assert set(building.files()) == {
         *(f"{folder}-{figure}.{kind}" for figure in ("curves", "table")
           for kind in ("svg", "csv", "json")),
         f"{folder}-curves.plotly.json",
@@ -69,11 +69,11 @@ def test_every_figure_can_be_downloaded_and_the_math_font_is_there(tmp_path: Pat
 
 
 def test_formulas_are_published_as_a_module_where_there_are_tools(tmp_path: Path) -> None:
-    edition = open_edition(tmp_path, tmp_path / "cache", "Site", "http://127.0.0.1/", print)
-    edition.scan([("page.md", "1", "# Page\n"), ("tools/map.md", "2", "# Map\n")])
-    edition.close()
-    assert "assets/javascripts/formula-notes.js" in edition.files()
-    published = edition.files()["assets/javascripts/formulas.js"]
+    building = begin_build(tmp_path, tmp_path / "cache", "Site", "http://127.0.0.1/", print)
+    building.scan([("page.md", "1", "# Page\n"), ("tools/map.md", "2", "# Map\n")])
+    building.close()
+    assert "assets/javascripts/formula-notes.js" in building.files()
+    published = building.files()["assets/javascripts/formulas.js"]
 
     assert published == module(reversed(FORMULAS.values()))
     assert re.findall(r"^export function (\w+)", str(published), re.M) == sorted(FORMULAS)

@@ -7,9 +7,9 @@ import re
 from pathlib import Path
 
 from figgen.formulas import FORMULAS
-from figgen.scripts import imported_names, lean, lean_scripts, tight
+from figgen.publish.scripts import imported_names, lean, lean_scripts, tight
 
-DOCS = Path(__file__).parents[1] / "docs"
+DOCS = Path(__file__).parents[2] / "docs"
 
 SOURCE = """// What this module is for.
 
