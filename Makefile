@@ -14,15 +14,16 @@ BASE ?= main
 RUN := .venv/bin/python -m
 READY := .venv/ready
 BENCH := .cache/bench
+GATE_TOOLS := .cache/gate
 
 export NO_MKDOCS_2_WARNING := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup serve build test check diff validate golden bench stats clean lock
+.PHONY: help setup serve build test check site-check diff validate golden bench stats clean lock
 
 help:
-	@awk -F ':.*## ' '/^[a-z]+:.*## / { printf "make %-8s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
+	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 setup: $(READY) ## Make .venv and install the locked packages (the other commands do it first, once)
 
@@ -45,6 +46,12 @@ check: $(READY) ## Check style, types, the import law, the prose and the workflo
 	$(RUN) figgen agree docs
 	.venv/bin/zizmor --quiet --offline .github
 
+GATE = tests/browser/test_pages.py tests/browser/test_links.py tests/browser/test_search.py tests/browser/gate
+site-check: build $(GATE_TOOLS)/ready ## Hold the built site to its gate in a real browser, with a table
+	@CHROME_PATH="$$($(RUN) tests.browser.chromium)"; export CHROME_PATH; \
+	$(RUN) pytest $(GATE) -o python_files='test_*.py gate_*.py' --site site -n $(WORKERS) \
+		--require-browser -q $(ARGS)
+
 diff: $(READY) ## Tell what differs from a revision in a report under changes/ (BASE=main)
 	$(RUN) figgen diff $(BASE) --report changes $(ARGS)
 
@@ -54,7 +61,7 @@ validate: $(READY) ## Print predicted against measured step times of every publi
 golden: $(READY) ## Rewrite tests/golden/ from what the code prints now; review it with git diff
 	$(RUN) pytest -q --update-golden $(ARGS)
 
-bench: $(READY) $(BENCH)/ready ## Time the site's build beside other tools', and the models (ROUNDS=3 for the long run)
+bench: $(READY) $(BENCH)/ready ## Time the site's build beside other tools', and the models (ROUNDS=3: longer)
 	@CHROME_PATH="$$($(RUN) tests.browser.chromium)"; export CHROME_PATH; \
 	BROWSER_PYTHON=.venv/bin/python $(BENCH)/bin/python -m tests.benchmarks && \
 	$(RUN) pytest tests/benchmarks -o python_files='bench_*.py' -q -s $(ARGS)
@@ -88,6 +95,14 @@ $(BENCH)/ready: $(READY) tests/benchmarks/requirements.txt
 	@.venv/bin/python -m venv --clear $(BENCH)
 	@$(BENCH)/bin/python -m pip install --quiet --require-hashes -r tests/benchmarks/requirements.txt
 	@$(BENCH)/bin/python -m pip install --quiet --no-deps --no-build-isolation -e .
+	@touch $@
+
+# The Nu HTML checker and Lighthouse, where Node is installed; the gate does without elsewhere.
+$(GATE_TOOLS)/ready: tests/browser/gate/package-lock.json
+	@mkdir -p $(GATE_TOOLS) && cp tests/browser/gate/package*.json $(GATE_TOOLS)
+	@if command -v npm >/dev/null; then \
+		npm ci --prefix $(GATE_TOOLS) --ignore-scripts --no-audit --no-fund --silent; \
+	else echo 'No npm: the site is not held to Lighthouse and the Nu HTML checker' >&2; fi
 	@touch $@
 
 # For maintainers: resolve again (ARGS=--upgrade for newer versions).

@@ -14,6 +14,7 @@ import pytest
 from tests import goldens
 from tests.browser import chromium as finder
 from tests.browser import site as built
+from tests.browser.gate import measured
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page
@@ -30,6 +31,7 @@ hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
 def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("figgen")
     group.addoption("--update-golden", action="store_true", help="rewrite tests/golden/")
+    group.addoption("--site", type=Path, help="look at this built site instead of building one")
     group.addoption(
         "--require-browser",
         action="store_true",
@@ -48,6 +50,16 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         kept = [item for item in items if "golden" in getattr(item, "fixturenames", ())]
         config.hook.pytest_deselected(items=[item for item in items if item not in kept])
         items[:] = kept
+
+
+def pytest_terminal_summary(terminalreporter: Any) -> None:
+    """The table of what was measured of the site, where the gate ran: `make site-check`."""
+    reports = [found for some in terminalreporter.stats.values() for found in some]
+    if any("/gate/" in getattr(report, "nodeid", "") for report in reports):
+        terminalreporter.section("the site")
+        properties = (item for r in reports for item in getattr(r, "user_properties", ()))
+        told = [value for name, value in properties if name == measured.NAME]
+        terminalreporter.write("\n".join(measured.table(told)) + "\n")
 
 
 def begins_late(item: pytest.Item) -> tuple[bool, bool]:
@@ -186,8 +198,10 @@ def axe() -> Callable[..., list[str]]:
 
 
 @pytest.fixture(scope="session")
-def site_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def site_folder(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The folder with the site, built with --strict once per run."""
+    if given := request.config.getoption("--site"):
+        return Path(given).resolve()
     folder = tmp_path_factory.getbasetemp()
     if "PYTEST_XDIST_WORKER" in os.environ:
         folder = folder.parent

@@ -23,6 +23,7 @@ TARGETS = (
     "build",
     "test",
     "check",
+    "site-check",
     "diff",
     "validate",
     "golden",

@@ -6,17 +6,17 @@ import gzip
 from collections.abc import Callable
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import pytest
 
+from tests.browser.gate.measured import LIMIT_KB, NAME, kind_of
 from tests.browser.paths import PATHS
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page, ViewportSize
 
-PAGE_LIMIT_BYTES = 250_000
 DESK: ViewportSize = {"width": 1366, "height": 900}
 PHONE: ViewportSize = {"width": 390, "height": 844}
 # A4 between margins of 10 mm, at 96 px per inch
@@ -120,6 +120,7 @@ def test_page_is_light_still_and_accessible_on_a_desk_on_a_phone_and_on_paper(
     site_folder: Path,
     axe: Callable[..., list[str]],
     path: str,
+    record_property: Callable[[str, Any], None],
 ) -> None:
     """No error, third party or breach of the policy either; see the `page` fixture."""
     asked: list[str] = []
@@ -130,7 +131,9 @@ def test_page_is_light_still_and_accessible_on_a_desk_on_a_phone_and_on_paper(
     assert {*answers} == {200}
     sizes = wire_bytes(site_folder, [url for url in asked if url.startswith("http")])
     assert not any(name.startswith("search/") for name in sizes if name != "search/"), "not yet"
-    assert sum(sizes.values()) <= PAGE_LIMIT_BYTES, sizes
+    whole = sum(sizes.values()) / 1000
+    record_property(NAME, [path, {"kB": whole, "requests": len(sizes)}])
+    assert whole <= LIMIT_KB[kind_of(path)], sizes
     in_both_palettes(first_visit, axe)
     on_a_phone(first_visit, axe, f"{site}{path}")
     on_paper(first_visit)

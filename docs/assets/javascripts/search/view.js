@@ -178,7 +178,7 @@ export function settle(place) {
     else url.searchParams.delete("q");
     history.replaceState(history.state, "", url);
   });
-  view.input.focus();
+  if (!location.hash) view.input.focus({ preventScroll: true });
 }
 
 export { begin };

@@ -1,0 +1,113 @@
+"""Every page of the site on a slow phone, and where links to its places end."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from tests.browser.gate.measured import NAME
+from tests.browser.site import ROOT
+from tests.browser.test_pages import DESK, PHONE, SETTLED, SHIFT_LIMIT, SHIFTS, SIDEWAYS
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Browser, Page
+
+SLOWER = 4  # Lighthouse's phone
+TBT_LIMIT_MS = 500
+TRIES = 3  # other programs of this machine make a page slow, never quick
+NEAR_PX = 160  # below the header, above the fold
+TRACED = ["-*", "loading", "disabled-by-default-devtools.timeline"]
+PLACES = """() => [...document.querySelectorAll("article :is(h2, h3, figure.figgen)[id]")]
+  .filter((place) => place.checkVisibility()).map(({ id }) => id)"""
+# How far a place is from where a link to it should end; at the end of a page it may be lower.
+OFF = """(id) => {
+  const { top } = document.getElementById(id).getBoundingClientRect();
+  const page = document.scrollingElement;
+  const last = page.scrollTop + innerHeight >= page.scrollHeight - 2;
+  return top < 0 ? top : last && top < innerHeight ? 0 : top;
+}"""
+
+
+def pages() -> list[str]:
+    """All pages that are built, generated ones by what the site's folder has, else by the nav."""
+    from tests.browser.paths import PATHS
+
+    return [*PATHS, "/search/", "/404.html"]
+
+
+def blocked_ms(trace: bytes) -> float:
+    """Total blocking time on a phone with a quarter of this machine's speed.
+
+    Each task's own processor time counts, not the clock's, so that other programs do not matter:
+    what is beyond 50 ms of every task that ends after the first paint of text.
+    """
+    events = json.loads(trace)["traceEvents"]
+    paint = next(e for e in events if e["name"] == "firstContentfulPaint")
+    own = (e for e in events if (e["pid"], e["tid"]) == (paint["pid"], paint["tid"]))
+    tasks = (e for e in own if e["name"] == "RunTask" and e["ts"] + e.get("dur", 0) > paint["ts"])
+    return sum(max(0.0, SLOWER * e.get("tdur", 0) / 1000 - 50) for e in tasks)
+
+
+@pytest.mark.parametrize("path", pages())
+def test_page_is_quick_and_still_on_a_slow_phone(
+    chromium: Browser,
+    page: Page,
+    site: str,
+    path: str,
+    record_property: Callable[[str, Any], None],
+) -> None:
+    session = page.context.new_cdp_session(page)
+    session.send("Network.enable")
+    session.send("Network.setCacheDisabled", {"cacheDisabled": True})
+    page.set_viewport_size(PHONE)
+    blocked = float("inf")
+    for _ in range(TRIES):
+        page.goto("about:blank")
+        chromium.start_tracing(page=page, categories=TRACED)
+        page.goto(f"{site}{path}", wait_until="networkidle")
+        page.evaluate(SETTLED)
+        blocked = min(blocked, blocked_ms(chromium.stop_tracing()))
+        if blocked <= TBT_LIMIT_MS:
+            break
+    shifted, aside = page.evaluate(SHIFTS), page.evaluate(SIDEWAYS)
+    record_property(NAME, [path, {"TBT ms": blocked, "CLS phone": shifted, "sideways px": aside}])
+    assert shifted <= SHIFT_LIMIT
+    assert aside == 0
+    assert blocked <= TBT_LIMIT_MS
+
+
+@pytest.mark.parametrize("path", pages())
+def test_links_to_places_of_the_page_end_there(
+    page: Page, site: str, path: str, record_property: Callable[[str, Any], None]
+) -> None:
+    """The middle and the last place, each in a page that was just opened, on desk and phone."""
+    page.goto(f"{site}{path}")
+    places = page.evaluate(PLACES)
+    asked = {places[len(places) // 2], places[len(places) * 3 // 4], places[-1]} if places else ()
+    off = {}
+    for size in (PHONE, DESK):
+        page.set_viewport_size(size)
+        for place in asked:
+            page.goto("about:blank")
+            page.goto(f"{site}{path}#{place}")
+            page.evaluate(SETTLED)
+            top = page.evaluate(OFF, place)
+            if not 0 <= top <= NEAR_PX:
+                off[f"{size['width']} px #{place}"] = top
+    worst = max((abs(top) for top in off.values()), default=0)
+    record_property(NAME, [path, {"off anchor px": worst}])
+    assert off == {}
+
+
+def test_the_pages_looked_at_are_of_every_kind(site_folder: Path) -> None:
+    """A generated page is like the sample of its kind; written ones are all looked at."""
+    built = {f"/{p.parent.relative_to(site_folder).as_posix()}/".replace("/./", "/")
+             for p in site_folder.rglob("index.html")}  # fmt: skip
+    written = {f"/{p.relative_to(ROOT / 'docs').with_suffix('').as_posix()}/"
+               for p in (ROOT / "docs").glob("*/*.md")}  # fmt: skip
+    assert {path for path in pages() if path.endswith("/")} <= built
+    assert (written & built) <= set(pages())

@@ -1,0 +1,73 @@
+"""What other programs say of the built site: the Nu HTML checker and Lighthouse.
+
+They come from the package.json beside this file where Node and Java are installed; else skipped.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.browser import chromium
+from tests.browser.gate.measured import NAME
+from tests.browser.modeler import PATH as MODELER
+from tests.browser.rank_map import MAP
+from tests.browser.site import ROOT
+
+MODULES = Path(os.environ.get("GATE_MODULES", ROOT / ".cache" / "gate" / "node_modules"))
+LEAST = {"performance": 95, "accessibility": 100, "best-practices": 100, "seo": 100}
+TRIES = 3
+TIMEOUT_S = 300
+
+
+def test_html_is_valid(site_folder: Path, record_property: Callable[[str, Any], None]) -> None:
+    jar = MODULES / "vnu-jar" / "build" / "dist" / "vnu.jar"
+    if not (shutil.which("java") and jar.exists()):
+        pytest.skip("the Nu HTML checker is not installed")
+    files = sorted(map(str, site_folder.rglob("*.html")))
+    command = ["java", "-Xss8m", "-jar", str(jar), "--errors-only", "--format", "json", "--stdout",
+               "--exit-zero-always", *files]  # fmt: skip
+    done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, check=True)
+    faults = [
+        (Path(m["url"].removeprefix("file:")).relative_to(site_folder).as_posix(), m["message"])
+        for m in json.loads(done.stdout)["messages"]
+    ]
+    for page, count in Counter(page for page, _ in faults).items():
+        record_property(NAME, [f"/{page.removesuffix('index.html')}", {"invalid": count}])
+    record_property(NAME, ["/", {"invalid": 0}])
+    assert faults == []
+
+
+@pytest.mark.parametrize(
+    "path", ["/", "/guide/pipeline-schedules/", "/reference/runs/", "/search/", MAP, MODELER]
+)
+def test_lighthouse_gives_full_marks_on_a_phone(
+    site: str, tmp_path: Path, path: str, record_property: Callable[[str, Any], None]
+) -> None:
+    program, browser = MODULES / ".bin" / "lighthouse", chromium.find()
+    if not (shutil.which("node") and program.exists() and browser):
+        pytest.skip("Lighthouse is not installed")
+    best: dict[str, float] = {}
+    for _ in range(TRIES):
+        command = [str(program), f"{site}{path}", "--output=json", f"--output-path={tmp_path}/r",
+                   "--quiet", f"--only-categories={','.join(LEAST)}",
+                   f"--chrome-flags=--headless=new {' '.join(chromium.flags())}"]  # fmt: skip
+        subprocess.run(
+            command, env=os.environ | {"CHROME_PATH": browser}, timeout=TIMEOUT_S, check=True
+        )
+        report = json.loads((tmp_path / "r").read_text(encoding="utf-8"))
+        marks = {name: 100 * report["categories"][name]["score"] for name in LEAST}
+        best = {name: max(best.get(name, 0), mark) for name, mark in marks.items()}
+        if all(best[name] >= least for name, least in LEAST.items()):
+            break
+    record_property(NAME, [path, {"performance": best["performance"]}])
+    lost = [a["id"] for a in report["audits"].values() if a["score"] == 0]
+    assert {n: m for n, m in best.items() if m < LEAST[n]} == {}, lost

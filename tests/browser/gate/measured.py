@@ -1,0 +1,61 @@
+"""What the gate measured of each page, by kind, as a table; tests tell it as properties."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from statistics import median
+from typing import Any
+
+NAME = "measured"
+"""The property's name; its value is (page, {quantity: number})."""
+
+KINDS = {
+    "chapter": ("/guide/",),
+    "tool": ("/tools/",),
+    "reference": ("/reference/", "/appendix/"),
+    "other": ("/",),
+}
+LIMIT_KB = {"chapter": 190, "tool": 200, "reference": 130, "other": 110}
+"""What a first visit may fetch before its reader acts, in kB as sent."""
+
+FORMATS = {
+    "kB": "{:.0f}", "requests": "{:.0f}", "CLS": "{:.3f}", "CLS phone": "{:.3f}",
+    "TBT ms": "{:.0f}", "no-JS %": "{:.0f}", "axe": "{:.0f}", "sideways px": "{:.0f}",
+    "off anchor px": "{:.0f}", "invalid": "{:.0f}", "performance": "{:.0f}",
+}  # fmt: skip
+LEAST = ("no-JS %", "performance")
+"""Quantities whose worst is their smallest."""
+
+
+def kind_of(path: str) -> str:
+    return next(kind for kind, starts in KINDS.items() if path.startswith(starts))
+
+
+def table(told: Iterable[tuple[str, Mapping[str, float]]]) -> list[str]:
+    """Lines of a table with the worst of each quantity by kind, and the worst page of each."""
+    pages: dict[str, dict[str, float]] = {}
+    for page, values in told:
+        pages.setdefault(page, {}).update(values)
+    if not pages:
+        return []
+    names = [name for name in FORMATS if any(name in values for values in pages.values())]
+    rows = [["kind", "pages", "median kB", *names]]
+    for kind in KINDS:
+        own = {page: values for page, values in pages.items() if kind_of(page) == kind}
+        if own:
+            weights = [values["kB"] for values in own.values() if "kB" in values]
+            middle = f"{median(weights):.0f}" if weights else ""
+            rows.append([kind, str(len(own)), middle, *(_worst(own, name)[1] for name in names)])
+    widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
+    lines = ["  ".join(c.rjust(w) for c, w in zip(row, widths, strict=True)) for row in rows]
+    return lines + [
+        f"{name}: worst {_worst(pages, name)[1]} on {_worst(pages, name)[0]}" for name in names
+    ]
+
+
+def _worst(pages: Mapping[str, Mapping[str, Any]], name: str) -> tuple[str, str]:
+    having = {page: values[name] for page, values in pages.items() if name in values}
+    if not having:
+        return "", ""
+    page = (min if name in LEAST else max)(having, key=lambda page: having[page])
+    return page, FORMATS[name].format(having[page])

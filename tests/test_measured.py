@@ -1,0 +1,27 @@
+"""The gate's table names the worst of each kind and the page that has it."""
+
+from __future__ import annotations
+
+from tests.browser.gate.measured import LIMIT_KB, kind_of, table
+
+
+def test_kind_follows_from_the_address() -> None:
+    kinds = {kind_of(path) for path in ("/", "/guide/memory/", "/tools/modeler/", "/search/")}
+    assert kinds == {"other", "chapter", "tool"}
+    assert kind_of("/appendix/errata/") == "reference"
+    assert {*LIMIT_KB} >= kinds
+
+
+def test_table_has_the_worst_by_kind_and_names_its_page() -> None:
+    told = [
+        ("/guide/a/", {"kB": 80.0, "TBT ms": 10.0}),
+        ("/guide/b/", {"kB": 118.4}),
+        ("/guide/a/", {"no-JS %": 97.0}),
+        ("/tools/c/", {"kB": 130.0, "no-JS %": 100.0}),
+    ]
+    lines = table(told)
+    assert lines[0].split() == ["kind", "pages", "median", "kB", "kB", "TBT", "ms", "no-JS", "%"]
+    assert lines[1].split() == ["chapter", "2", "99", "118", "10", "97"]
+    assert "kB: worst 130 on /tools/c/" in lines
+    assert "no-JS %: worst 97 on /guide/a/" in lines
+    assert table([]) == []
