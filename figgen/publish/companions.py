@@ -75,8 +75,8 @@ def companions(site: Site, summary: str, changed: str) -> dict[str, str | bytes]
 
 def _figures(page: Page) -> Iterable[tuple[int, str]]:
     for line, variants in page.placed.items():
-        number = page.number_of(variants[0].proof.figure_id.removeprefix("fig-"))
-        texts = [figure_twin(number, v.text, v.alt, v.proof.chart) for v in variants]
+        number = page.number_of(variants[0].figure.figure_id.removeprefix("fig-"))
+        texts = [figure_twin(number, v.text, v.alt, v.figure.chart) for v in variants]
         yield line, "\n\n".join(dict.fromkeys(texts))
 
 
@@ -86,6 +86,6 @@ def _card(one: Titled, site: Site) -> bytes:
     wanted = _pictured(one.page)
     variant = next(
         v for line in sorted(one.page.placed) for v in one.page.placed[line]
-        if v.proof.figure_id == wanted
+        if v.figure.figure_id == wanted
     )  # fmt: skip
     return card(site.name, one.title, svg.standalone(site.pictures.picture(variant.figure)))
