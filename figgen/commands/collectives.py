@@ -1,4 +1,4 @@
-"""trace, convert: what a collective sends step by step, and what its measured bandwidth means."""
+"""trace: what a collective sends step by step, proved to keep its promise."""
 
 from __future__ import annotations
 
@@ -6,9 +6,7 @@ import argparse
 from typing import TYPE_CHECKING
 
 from figgen.commands import Answer, add_verb, whole
-from figgen.commands.quantities import quantity
 from figgen.errors import InputError, unknown
-from figgen.formulas import evaluate
 from figgen.models.collectives import (
     MOST_RANKS,
     State,
@@ -19,7 +17,6 @@ from figgen.models.collectives import (
     states,
     trace,
 )
-from figgen.units import format_number, format_quantity
 
 if TYPE_CHECKING:
     from figgen.commands import Verbs
@@ -35,18 +32,10 @@ ALIASES = {
     ("reduce-scatter", "recursive-halving-doubling"): "recursive-halving",
     ("all-gather", "recursive-halving-doubling"): "recursive-doubling",
 }
-BUS_FACTOR = {
-    "all-reduce": "all_reduce_bus_bandwidth",
-    "reduce-scatter": "all_gather_bus_bandwidth",
-    "all-gather": "all_gather_bus_bandwidth",
-    "all-to-all": "all_gather_bus_bandwidth",
-    "broadcast": "algorithm_bandwidth",
-    "reduce": "algorithm_bandwidth",
-}
 
 
 def add(verbs: Verbs) -> None:
-    """Register the verbs of this module."""
+    """Register the verb of this module."""
     tracing = add_verb(
         verbs,
         "trace",
@@ -59,22 +48,6 @@ def add(verbs: Verbs) -> None:
     add_collective(tracing, MOST_RANKS)
     tracing.add_argument("--schedule", help="nccl or textbook, for rings")
     tracing.add_argument("--root", type=int, help="for collectives that have one")
-    convert = add_verb(
-        verbs,
-        "convert",
-        _convert,
-        "bus bandwidth, algorithm bandwidth and line rate of a measured collective",
-        "busbw all-reduce --ranks 8 --bytes '16 GiB' --time '35.6 ms'",
-        "busbw all-gather --ranks 64 --algbw '48 GB/s' --json",
-        "busbw all-to-all --ranks 16 --busbw '400 Gb/s'",
-    )
-    convert.add_argument("what", choices=("busbw",))
-    convert.add_argument("collective", choices=sorted(BUS_FACTOR))
-    convert.add_argument("--ranks", type=whole(2, 10**9), required=True)
-    convert.add_argument("--bytes", help="largest per-rank buffer, with --time")
-    convert.add_argument("--time", help="how long it took, such as '35.6 ms'")
-    convert.add_argument("--algbw", help="instead of --bytes and --time")
-    convert.add_argument("--busbw", help="instead of --bytes and --time")
 
 
 def add_collective(parser: argparse.ArgumentParser, most_ranks: int) -> None:
@@ -170,30 +143,3 @@ def _held(state: State) -> list[str]:
         " | ".join("+".join(map(str, sorted(chunk))) or "–" for chunk in chunks) for chunks in state
     )
     return [f"  rank {rank}: {chunks}" for rank, chunks in enumerate(shown)]
-
-
-def _convert(options: argparse.Namespace) -> Answer:
-    name = BUS_FACTOR[options.collective]
-    ranks = {} if name == "algorithm_bandwidth" else {"ranks": options.ranks}
-    measured = [options.bytes is not None and options.time is not None]
-    ways = measured + [given is not None for given in (options.algbw, options.busbw)]
-    if sum(ways) != 1 or (not measured[0] and (options.bytes or options.time)):
-        raise InputError("convert busbw", expected="--bytes and --time, or --algbw, or --busbw")
-    if measured[0]:
-        seconds = quantity(options.time, "s", "--time")
-        sizes = {"message_bytes": quantity(options.bytes, "B", "--bytes"), "time_s": seconds}
-        algbw = evaluate("algorithm_bandwidth", **sizes).value
-    elif options.algbw is not None:
-        algbw = quantity(options.algbw, "B/s", "--algbw")
-    else:
-        per_algbw = evaluate(name, **ranks, message_bytes=1, time_s=1).value
-        algbw = quantity(options.busbw, "B/s", "--busbw") / per_algbw
-    busbw = evaluate(name, **ranks, message_bytes=algbw, time_s=1).value
-    data = {
-        "algbw_bytes_per_s": algbw,
-        "busbw_bytes_per_s": busbw,
-        "line_rate_bits_per_s": 8 * busbw,
-    }
-    shown = [format_quantity(value, "B/s", "si.4") for value in (algbw, busbw)]
-    rate = format_number(8 * busbw / 1e9, 4)
-    return Answer(data, f"algbw {shown[0]}\nbusbw {shown[1]}\nline rate {rate} Gb/s")

@@ -84,6 +84,47 @@ def all_gather_bus_bandwidth(ranks: Number, message_bytes: Number, time_s: Numbe
 
 
 @formula(
+    symbol=r"B_\text{port}",
+    unit="B/s",
+    source="derivation: every ring leaves a node once, and all rings together carry the busbw",
+)
+def ring_port_bandwidth(bus_bandwidth_bytes_per_s: Number, nics_per_node: Number) -> Number:
+    """What a network port sends while rings through several nodes have this bus bandwidth."""
+    return bus_bandwidth_bytes_per_s / nics_per_node
+
+
+@formula(
+    symbol=r"B_\text{port}",
+    unit="B/s",
+    source="derivation: each of a node's g ranks sends n − g of its n parts to other nodes",
+    where="gpus_per_node < ranks",
+)
+def all_to_all_port_bandwidth(
+    ranks: Number, gpus_per_node: Number, bus_bandwidth_bytes_per_s: Number, nics_per_node: Number
+) -> Number:
+    """What a network port sends during an all-to-all of this bus bandwidth."""
+    return (
+        bus_bandwidth_bytes_per_s
+        * gpus_per_node
+        * (ranks - gpus_per_node)
+        / (ranks - 1)
+        / nics_per_node
+    )
+
+
+@formula(symbol="B", unit="B/s", source="definition")
+def one_way_bandwidth(two_way_bandwidth_bytes_per_s: Number) -> Number:
+    """Bandwidth per direction of a link whose two directions were added up."""
+    return two_way_bandwidth_bytes_per_s / 2
+
+
+@formula(symbol="F", unit="FLOP/s", source="2:4 sparsity: two of four values are zero and skipped")
+def dense_peak(sparse_peak_flops_per_s: Number) -> Number:
+    """Peak without sparsity of a chip that doubles it with 2:4 sparsity."""
+    return sparse_peak_flops_per_s / 2
+
+
+@formula(
     symbol=r"\beta",
     unit="s/B",
     source="derivation: slope of the ring all-reduce over S",

@@ -90,6 +90,11 @@ _ARGUMENTS = (
     _count("segments", "k", "segment", "segments that the message is cut into"),
     _positive("time_s", "t", "s", "measured time"),
     _amount("base_latency_s", r"t_\text{base}", "s", "latency that is paid once"),
+    _positive("bus_bandwidth_bytes_per_s", r"B_\text{bus}", "B/s", "bus bandwidth of nccl-tests"),
+    _positive("two_way_bandwidth_bytes_per_s", r"B_\text{both}", "B/s",
+              "bandwidth of both directions together, as some data sheets print it"),
+    _positive("sparse_peak_flops_per_s", r"F_\text{sparse}", "FLOP/s",
+              "peak that counts the zeros of 2:4 sparsity as work"),
     # Model shape and data.
     _positive("parameters", "N", "param", "parameters"),
     _positive("active_parameters", r"N_\text{act}", "param", "parameters that one token uses"),

@@ -30,7 +30,7 @@ from figgen.pictures import Evaluated, Pictures
 from figgen.publish.fonts import math_font
 from figgen.publish.joined import joined
 from figgen.publish.scripts import imported_names, lean_scripts, tight
-from figgen.scenarios.tool_data import configurations_json, layouts_json
+from figgen.scenarios.tool_data import configurations_json, converter_json, layouts_json
 
 Content: TypeAlias = str | bytes
 
@@ -38,6 +38,7 @@ TOOLS = "tools/"
 """The folder of the pages whose scripts compute with the formulas."""
 
 JOINED = {
+    "converter": (),
     "rank-map": ("map_volumes",),
     "modeler": (
         "modeler_below",
@@ -72,7 +73,11 @@ class SiteBuild:
     front matter.
     """
 
-    tool_data: ClassVar = {"layouts": layouts_json, "catalog": configurations_json}
+    tool_data: ClassVar = {
+        "layouts": layouts_json,
+        "catalog": configurations_json,
+        "converter": converter_json,
+    }
     site: Site
     docs: Path | None = None
     terms: dict[str, dict[str, Any]] = field(default_factory=dict)

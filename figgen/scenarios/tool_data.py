@@ -12,6 +12,7 @@ from typing import Any, TypedDict
 from figgen import catalog
 from figgen.catalog.hardware import DTYPES
 from figgen.errors import InputError
+from figgen.models.collectives.closed_forms import BUS_BANDWIDTHS
 from figgen.models.layout import ParallelLayout
 from figgen.models.model_shape import ModelShape
 from figgen.scenarios.option import Choices, Option
@@ -159,6 +160,11 @@ def _numbers(key: str, value: catalog.Value) -> dict[str, Any]:
     if value.low is not None and value.high is not None:
         found[f"{key}_range"] = [value.low, value.high]
     return found
+
+
+def converter_json() -> str:
+    """What the converter begins with: the formula of the bus bandwidth of each collective."""
+    return json.dumps({"busbw": BUS_BANDWIDTHS}, separators=(",", ":")) + "\n"
 
 
 class NamedLayout(TypedDict):

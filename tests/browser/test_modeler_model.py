@@ -52,7 +52,7 @@ def same(one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
-@pytest.mark.parametrize("tool", ["modeler", "rank-map"])
+@pytest.mark.parametrize("tool", ["modeler", "rank-map", "converter"])
 def test_script_of_a_tool_is_one_file_of_at_most_53_kb(site_folder: Path, tool: str) -> None:
     script = (site_folder / f"assets/javascripts/tools/{tool}.js").read_bytes()
     assert not re.search(rb'^import\b[^("]+"', script, re.M), "everything is in it"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+from collections import Counter
 from pathlib import Path
 
 import pytest
@@ -11,6 +12,8 @@ import pytest
 from figgen.__main__ import main
 from figgen.catalog import LINKS, nccl_tuning
 from figgen.catalog.nccl_links import nccl_group
+from figgen.models.collectives import trace
+from figgen.models.collectives.traffic import bytes_per_link
 from figgen.models.nccl_tuning import predictions
 
 TABLES = json.loads(
@@ -171,14 +174,56 @@ def test_convert_has_the_published_bus_bandwidth_factors(capsys, collective, ran
     assert measured["algbw_bytes_per_s"] == pytest.approx(400e9)
     assert measured["busbw_bytes_per_s"] == pytest.approx(factor * 400e9)
     assert measured["line_rate_bits_per_s"] == pytest.approx(8 * factor * 400e9)
-    assert said(capsys, *asked, "--algbw", "400 GB/s") == pytest.approx(measured)
+    assert measured["time_s"] == 40e-3
+    again = said(capsys, *asked, "--bytes", "16 GB", "--algbw", "400 GB/s")
+    assert again == pytest.approx(measured)
     backwards = said(capsys, *asked, "--busbw", f"{measured['busbw_bytes_per_s']} B/s")
     assert backwards["algbw_bytes_per_s"] == pytest.approx(400e9)
 
 
 @pytest.mark.parametrize(
+    ("collective", "algorithm"),
+    [
+        ("all-reduce", "ring"), ("all-gather", "ring"), ("reduce-scatter", "ring"),
+        ("broadcast", "chain"), ("all-to-all", "pairwise"),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize(("nodes", "width"), [(2, 4), (3, 4), (4, 8), (2, 1)])
+def test_what_a_port_sends_is_what_leaves_the_node_in_the_trace(
+    capsys, collective, algorithm, nodes, width
+):
+    """Counted message by message, all ports of the busiest node alike."""
+    ranks, size, time_s, ports = nodes * width, 1e9, 1e-3, 2
+    found = trace(collective, algorithm, ranks)
+    leaving: Counter[int] = Counter()
+    for link, sent in bytes_per_link(found, size).items():
+        source, target = (rank // width for rank in link)
+        leaving[source] += sent * (source != target)
+    asked = ("convert", "busbw", collective, "--ranks", str(ranks), "--bytes", "1 GB", "--time",
+             "1 ms", "--ranks-per-node", str(width), "--ports", str(ports))  # fmt: skip
+    shown = said(capsys, *asked)["port_bytes_per_s"]
+    assert shown == pytest.approx(max(leaving.values()) / time_s / ports)
+
+
+def test_convert_says_links_one_way_and_peaks_dense(capsys):
+    link = said(capsys, "convert", "link", "900 GB/s", "--as", "two-way")
+    assert link == {
+        "one_way_bytes_per_s": 450e9, "two_way_bytes_per_s": 900e9, "one_way_bits_per_s": 3.6e12,
+    }  # fmt: skip
+    assert said(capsys, "convert", "link", "450 GB/s") == link
+    assert said(capsys, "convert", "link", "400 Gb/s")["one_way_bytes_per_s"] == 50e9
+    peak = said(capsys, "convert", "peak", "1979 TFLOP/s", "--as", "sparse")
+    assert peak == {"dense_flops_per_s": 989.5e12, "sparse_flops_per_s": 1979e12}
+
+
+@pytest.mark.parametrize(
     ("arguments", "message"),
     [
+        ("convert link 900GB/s --as sparse", "expected --as two-way, or nothing"),
+        ("convert peak 900GB/s", "peak: expected a quantity in FLOP/s"),
+        ("convert busbw all-reduce --busbw 1GB/s", "expected --ranks"),
+        ("convert busbw allreduce --ranks 2 --busbw 1GB/s", "expected all-reduce or all-gather"),
+        ("convert busbw all-reduce --ranks 8 --busbw 1GB/s --ports 8", "below --ranks"),
         ("trace all-redce --ranks 4", "did you mean all-reduce"),
         ("trace all-reduce --algorithm recursive-doubling --ranks 6", "did you mean 4 or 8"),
         ("trace all-reduce --algorithm hierarchical --ranks 12 --ranks-per-node 8", "8 or 16"),

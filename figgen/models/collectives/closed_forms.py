@@ -38,3 +38,13 @@ LIMITS: dict[tuple[str, str], str] = {
     ("all-to-all", "bruck"): "half the buffer in every step, as for a power of two",
 }
 """Formulas that idealise, and how."""
+
+BUS_BANDWIDTHS: dict[str, str] = {
+    "all-reduce": "all_reduce_bus_bandwidth",
+    "all-gather": "all_gather_bus_bandwidth",
+    "reduce-scatter": "all_gather_bus_bandwidth",
+    "all-to-all": "all_gather_bus_bandwidth",
+    "broadcast": "algorithm_bandwidth",
+    "reduce": "algorithm_bandwidth",
+}
+"""Collective -> the formula of what nccl-tests prints as its bus bandwidth."""

@@ -1,0 +1,125 @@
+// The bandwidth converter: what a measured collective's time means, and what a data sheet's rate does.
+// Everything follows from the fields, which the address holds.
+
+import { InputError } from "../engine/errors.js";
+import { workedLine } from "../engine/worked.js";
+import { collective, rates } from "./converter_model.js";
+import { el, field, liveRegion, mountTool, selectField } from "./dom.js";
+import { rewriteAddress } from "./state.js";
+
+const FIRST = {
+  collective: "all-reduce", ranks: "16", bytes: "8 GiB", known: "time", time: "43 ms", algbw: "", busbw: "",
+  width: "8", ports: "8", link: "900 GB/s", ways: "two", peak: "3958 TFLOP/s", zeros: "sparse",
+};
+const KNOWN = [["time", "time"], ["algbw", "algbw"], ["busbw", "busbw"]];
+
+/** Builds the tool in `root`; `busbw` has the formula of each collective's bus bandwidth. */
+function build(root, signal, { busbw }) {
+  const query = new URLSearchParams(location.search);
+  const state = { ...FIRST };
+  for (const key in FIRST) if (query.has(key)) state[key] = query.get(key).slice(0, 40);
+  let notes = null; // of the formulas, which come after the first answer
+  const { region, say } = liveRegion();
+  const inputs = new Map();
+
+  const typed = (key, label, hint) => {
+    const input = el("input", {
+      type: "text", name: key, autocomplete: "off", spellcheck: "false", value: state[key],
+      on: { input: () => change(key, input.value) },
+    });
+    inputs.set(key, input);
+    return field(label, input, hint);
+  };
+  const chosen = (key, label, options) => {
+    const { box, select } = selectField(label, { name: key, value: state[key], options, onChange: (value) => change(key, value) });
+    if (!select.value) select.value = state[key] = FIRST[key];
+    inputs.set(key, select);
+    return box;
+  };
+  const out = (name) => el("div", { class: "converter-out", role: "group", "aria-label": name });
+  const [measured, link, peak] = ["Measured collective", "Rate of a link", "Peak of a chip"].map(out);
+  const part = (title, fields, result) =>
+    el("section", { class: "tool-section converter-part" }, el("h2", {}, title),
+      el("form", { class: "tool-form", "aria-label": title, on: { submit: (event) => event.preventDefault() } },
+        el("fieldset", { "aria-label": title }, fields)), result);
+  root.replaceChildren(
+    part("A collective that was measured", [
+      chosen("collective", "Collective", Object.keys(busbw).map((name) => [name, name])),
+      typed("ranks", "Ranks"),
+      typed("bytes", "Largest buffer of a rank", "such as 8 GiB or 16 GB"),
+      chosen("known", "What was measured", KNOWN),
+      typed("time", "Time", "such as 43 ms"),
+      typed("algbw", "algbw", "such as 200 GB/s"),
+      typed("busbw", "busbw", "such as 375 GB/s"),
+      typed("width", "Ranks on a node"),
+      typed("ports", "Network ports of a node"),
+    ], measured),
+    part("A link on a data sheet", [
+      typed("link", "Bandwidth", "in GB/s or Gb/s"),
+      chosen("ways", "Counted", [["two", "both directions together"], ["one", "per direction"]]),
+    ], link),
+    part("A peak on a data sheet", [
+      typed("peak", "Peak", "such as 3958 TFLOP/s"),
+      chosen("zeros", "Counted", [["sparse", "with 2:4 sparsity, which doubles it"], ["dense", "dense"]]),
+    ], peak),
+    region,
+  );
+
+  function change(key, value) {
+    state[key] = value;
+    show();
+    clearTimeout(waiting);
+    waiting = setTimeout(() => {
+      const changed = Object.entries(state).filter(([name, now]) => now !== FIRST[name]);
+      rewriteAddress(new URLSearchParams(changed).toString());
+    }, 150);
+  }
+  let waiting = 0;
+  signal.addEventListener("abort", () => clearTimeout(waiting));
+
+  function show() {
+    for (const [key] of KNOWN) inputs.get(key).closest(".tool-field").hidden = key !== state.known;
+    const told = [
+      answer(measured, () => collective(state, busbw[state.collective])),
+      answer(link, () => rates.link(state)),
+      answer(peak, () => rates.peak(state)),
+    ];
+    say(told[0]);
+  }
+
+  // Fills `box` with rows of { label, texts, formula, given }, or with what is wrong; in words for the voice.
+  function answer(box, found) {
+    for (const input of box.closest("section").querySelectorAll("input")) input.removeAttribute("aria-invalid");
+    try {
+      const rows = found();
+      box.replaceChildren(table(rows, notes));
+      return rows.map(({ label, texts }) => `${label} ${texts.join(", ")}`).join("; ");
+    } catch (error) {
+      if (!(error instanceof InputError)) throw error;
+      inputs.get(error.key)?.setAttribute("aria-invalid", "true");
+      box.replaceChildren(el("div", { class: "tool-message is-bad" }, el("p", {}, `${error.message}.`)));
+      return error.message;
+    }
+  }
+  show();
+  import("../formula-notes.js").then((found) => {
+    notes = found.notes;
+    if (!signal.aborted) show();
+  });
+}
+
+const table = (rows, notes) =>
+  el("dl", { class: "converter-rows" },
+    rows.map(({ label, texts, formula, given }) => [
+      el("dt", {}, label),
+      el("dd", {}, texts.map((text) => el("strong", {}, text)), formula && notes ? line(notes, formula, given) : null),
+    ]));
+
+// The formula's own expression, and with the reader's numbers in it.
+function line(notes, formula, given) {
+  const { symbols, text } = workedLine(notes, formula, given, "si.4");
+  return el("small", {}, el("span", {}, symbols), el("span", {}, text),
+    el("a", { href: `../../reference/formulas/#${formula}` }, formula.replaceAll("_", " ")));
+}
+
+mountTool("#converter", build);

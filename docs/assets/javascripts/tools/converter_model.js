@@ -1,0 +1,89 @@
+// What the converter computes, as rows of { label, texts, formula, given }; formulas are those of
+// figgen, as `figgen convert` has them. Pure.
+
+import { InputError } from "../engine/errors.js";
+import * as formulas from "../formulas.js";
+import { plainNumber, quantity } from "./quantities.js";
+
+const FACTORS = { "": 1, k: 1e3, K: 1e3, M: 1e6, G: 1e9, T: 1e12, P: 1e15, m: 1e-3, µ: 1e-6, u: 1e-6, n: 1e-9,
+  Ki: 2 ** 10, Mi: 2 ** 20, Gi: 2 ** 30, Ti: 2 ** 40 };
+const EXAMPLES = { B: "8 GiB", s: "43 ms", "B/s": "200 GB/s", "FLOP/s": "1979 TFLOP/s" };
+const FORMS = {
+  B: /^([kKMGTP]i?)?(?:B|bytes?)?$/, s: /^([mµun])?s$/, "B/s": /^([kKMGT]i?)?(B|b|bit)\/s$/, "FLOP/s": /^([kMGTP])?FLOP(?:\/s|S)$/,
+};
+const MOST = 1e30;
+
+/** What `text` says in the SI `unit`; throws InputError with the field's `key`. */
+export function amount(key, label, text, unit) {
+  const [, number, written] = /^\s*([\d,]*\.?\d+(?:e[-+]?\d+)?)\s*([^\d\s]*)\s*$/i.exec(text) ?? [];
+  const form = number === undefined ? null : FORMS[unit].exec(written);
+  const value = form ? Number(number.replaceAll(",", "")) * FACTORS[form[1] ?? ""] / (form[2]?.startsWith("b") ? 8 : 1) : NaN;
+  if (value > 0 && value <= MOST) return value;
+  throw wrong(key, label, `an amount such as ${EXAMPLES[unit]}`, text);
+}
+
+function count(key, label, text, least) {
+  const value = /^\s*\d{1,9}\s*$/.test(text) ? Number(text) : NaN;
+  if (value >= least) return value;
+  throw wrong(key, label, `a whole number from ${least}`, text);
+}
+
+const wrong = (key, label, expected, got) =>
+  Object.assign(new InputError(label, { expected, got: got.trim() === "" ? "nothing" : got.slice(0, 40) }), { key });
+
+const gigabits = (rate) => `${plainNumber((8 * rate) / 1e9, 4)}\u00a0Gb/s`;
+const rate = (value) => quantity(value, "B/s", "si.4");
+
+/** algbw, busbw, time and what a port sends, from the fields; `name` is the formula of the busbw. */
+export function collective(state, name) {
+  const ranks = count("ranks", "Ranks", state.ranks, 2);
+  const message_bytes = amount("bytes", "Largest buffer", state.bytes, "B");
+  const per = formulas[name]({ ranks, message_bytes: 1, time_s: 1 });
+  const algbw = {
+    time: () => message_bytes / amount("time", "Time", state.time, "s"),
+    algbw: () => amount("algbw", "algbw", state.algbw, "B/s"),
+    busbw: () => amount("busbw", "busbw", state.busbw, "B/s") / per,
+  }[state.known]();
+  const time_s = message_bytes / algbw;
+  const given = { ranks, message_bytes, time_s };
+  const busbw = formulas[name](given);
+  const rows = [
+    { label: "time", texts: [quantity(time_s, "s", "si.4")] },
+    { label: "algbw", texts: [rate(algbw)], formula: "algorithm_bandwidth", given },
+    { label: "busbw", texts: [rate(busbw), gigabits(busbw)], formula: name, given },
+  ];
+  if (state.width.trim() || state.ports.trim()) rows.push(port(state, ranks, busbw));
+  return rows;
+}
+
+function port(state, ranks, busbw) {
+  const gpus_per_node = count("width", "Ranks on a node", state.width, 1);
+  const nics_per_node = count("ports", "Network ports of a node", state.ports, 1);
+  if (gpus_per_node >= ranks) return { label: "a network port", texts: ["sends nothing: one node"] };
+  const formula = state.collective === "all-to-all" ? "all_to_all_port_bandwidth" : "ring_port_bandwidth";
+  const given = { ranks, gpus_per_node, nics_per_node, bus_bandwidth_bytes_per_s: busbw };
+  const sent = formulas[formula](given);
+  return { label: "a network port sends", texts: [rate(sent), gigabits(sent)], formula, given };
+}
+
+/** A link's and a chip's rate as a data sheet prints it, and as the guide counts it. */
+export const rates = {
+  link({ link, ways }) {
+    const given = amount("link", "Bandwidth", link, "B/s");
+    const both = ways === "two" && { formula: "one_way_bandwidth", given: { two_way_bandwidth_bytes_per_s: given } };
+    const one = both ? formulas.one_way_bandwidth(both.given) : given;
+    return [
+      { label: "per direction", texts: [rate(one), gigabits(one)], ...both },
+      { label: "both directions", texts: [rate(2 * one)] },
+    ];
+  },
+  peak({ peak, zeros }) {
+    const given = amount("peak", "Peak", peak, "FLOP/s");
+    const sparse = zeros === "sparse" && { formula: "dense_peak", given: { sparse_peak_flops_per_s: given } };
+    const dense = sparse ? formulas.dense_peak(sparse.given) : given;
+    return [
+      { label: "dense", texts: [quantity(dense, "FLOP/s", "si.4")], ...sparse },
+      { label: "with 2:4 sparsity", texts: [quantity(2 * dense, "FLOP/s", "si.4")] },
+    ];
+  },
+};
