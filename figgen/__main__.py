@@ -5,47 +5,27 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
+from importlib import import_module
 
-from figgen.commands import (
-    OneLineParser,
-    agreement,
-    calibrate,
-    changes,
-    collectives,
-    convert,
-    costs,
-    figures,
-    memory,
-    one_line,
-    prose,
-    ranks,
-    schedules,
-    step,
-    validate,
-)
+from figgen.commands import OneLineParser, one_line
 from figgen.errors import InputError
+
+SUBJECTS = (
+    "figures", "ranks", "schedules", "collectives", "convert", "costs", "memory", "step",
+    "calibrate", "validate", "prose", "agreement", "changes",
+)  # fmt: skip
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one verb; 0 when it worked, 1 when it found faults, 2 with one line for bad input."""
     parser = OneLineParser(prog="figgen", description=__doc__)
     verbs = parser.add_subparsers(required=True, metavar="VERB", parser_class=OneLineParser)
-    for module in (
-        figures,
-        ranks,
-        schedules,
-        collectives,
-        convert,
-        costs,
-        memory,
-        step,
-        calibrate,
-        validate,
-        prose,
-        agreement,
-        changes,
-    ):
-        module.add(verbs)
+    try:
+        # Imported here, since a fault in the catalog is bad input as well.
+        for name in SUBJECTS:
+            import_module(f"figgen.commands.{name}").add(verbs)
+    except InputError as error:
+        return _refuse(str(error))
     options = parser.parse_args(arguments)
     try:
         answer = options.run(options)

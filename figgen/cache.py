@@ -24,14 +24,26 @@ def read(folder: Path, key: str) -> str | None:
     try:
         # Line ends are part of what was stored: CSV ends its lines with two characters.
         stored = (folder / key).read_bytes().decode()
-    except (FileNotFoundError, UnicodeDecodeError):
+    except (OSError, UnicodeDecodeError):
         return None
     checksum, _, picture = stored.partition("\n")
     return picture if checksum == digest(picture) else None
 
 
-def write(folder: Path, key: str, picture: str) -> None:
-    """Store `picture` under `key`, whole or not at all."""
+def write(folder: Path, key: str, picture: str) -> bool:
+    """Store `picture` under `key`, whole or not at all; False where the disk does not take it.
+
+    A cache saves time and holds nothing that cannot be made again: a full disk, a folder that
+    cannot be written, or something else under the key only makes the next build slower.
+    """
+    try:
+        _write(folder, key, picture)
+    except OSError:
+        return False
+    return True
+
+
+def _write(folder: Path, key: str, picture: str) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=folder, prefix=".new-")
     try:
@@ -39,7 +51,7 @@ def write(folder: Path, key: str, picture: str) -> None:
             file.write(f"{digest(picture)}\n{picture}")
         os.replace(temporary, folder / key)
     except BaseException:
-        with contextlib.suppress(FileNotFoundError):
+        with contextlib.suppress(OSError):
             os.unlink(temporary)
         raise
 
@@ -51,7 +63,8 @@ def prune(folder: Path, keep: set[str], limit: int = 4096) -> int:
     entries = sorted((p for p in folder.iterdir() if p.name not in keep), key=_modified)
     surplus = entries[: max(0, len(entries) + len(keep) - limit)]
     for entry in surplus:
-        entry.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            entry.unlink()
     return len(surplus)
 
 

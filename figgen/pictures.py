@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import multiprocessing
 import os
+import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future, ProcessPoolExecutor
@@ -55,6 +56,18 @@ def draw(chart: Chart, figure_id: str) -> str:
     return svg.render(chart, figure_id)
 
 
+def end_with_parent() -> None:
+    """Let a worker end when the build that started it does, however that ended."""
+
+    def wait() -> None:
+        parent = multiprocessing.parent_process()
+        if parent:
+            parent.join()
+            os._exit(1)
+
+    threading.Thread(target=wait, daemon=True).start()
+
+
 def processes_for(plots: int) -> int:
     """How many workers pay: as many as there are processors beside the build's own."""
     return max(1, min((os.cpu_count() or 1) - 1, plots // PLOTS_PER_PROCESS))
@@ -95,7 +108,7 @@ class Pictures:
         # `mkdocs serve`, and store the result under the new key.
         context = multiprocessing.get_context("spawn")
         processes = processes_for(len(slow))
-        self._pool = ProcessPoolExecutor(processes, mp_context=context)
+        self._pool = ProcessPoolExecutor(processes, mp_context=context, initializer=end_with_parent)
         self.tell(f"drawing {len(slow)} plots in {processes} process{'es' * (processes > 1)} …")
         progress = Progress("plots", len(slow))
         for p in slow:

@@ -13,6 +13,7 @@ from figgen.catalog.nccl import NcclTuning, read_nccl
 from figgen.catalog.presets import Preset, read_presets
 from figgen.catalog.read import read_sources
 from figgen.catalog.runs import Run, read_runs
+from figgen.errors import InputError
 
 FOLDER = Path(__file__).parent
 MODEL_FILES = ("models.toml", "models-benchmarks.toml")
@@ -20,8 +21,14 @@ RUN_FILES = ("runs-reports.toml", "runs-megatron.toml", "runs-benchmarks.toml")
 
 
 def content(file: str) -> str:
-    """The text of a catalog file."""
-    return (FOLDER / file).read_text(encoding="utf-8")
+    """The text of a catalog file.  Raises InputError for one that is missing or no UTF-8 text."""
+    try:
+        return (FOLDER / file).read_text(encoding="utf-8-sig")
+    except OSError as error:
+        raise InputError(f"{file} cannot be read: {error.strerror}") from None
+    except UnicodeDecodeError as error:
+        what = f"{file} is not UTF-8 text: byte {error.start}"
+        raise InputError(what, got=error.object[error.start]) from None
 
 
 @cache

@@ -29,6 +29,8 @@ def parse_file(file: str, content: str) -> dict[str, dict[str, Any]]:
         tables = tomllib.loads(content)
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"{file}: not TOML: {error}") from None
+    if not tables:
+        raise InputError(f"{file} is empty", expected="at least one entry")
     for name, table in tables.items():
         if not isinstance(table, dict):
             raise Place(file, name).fault("a value outside any entry", expected="a table")

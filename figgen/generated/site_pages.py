@@ -41,7 +41,8 @@ def site_pages(docs: Path | None, terms: Mapping[str, Mapping[str, Any]]) -> dic
     history = docs.parent / "CHANGELOG.md" if docs else None
     if history and history.is_file():
         pages[PAGE] = changelog_page(history.read_text(encoding="utf-8"))
-    pages["reference/glossary.md"] = glossary_page(terms, [*written, *pages])
+    if terms:  # without them, the navigation names a page that is not there
+        pages["reference/glossary.md"] = glossary_page(terms, [*written, *pages])
     planned = planned_figures(docs / "appendix" / "figures.toml") if docs else ()
     if planned:
         pages["appendix/coverage.md"] = figure_coverage_page(planned, titles)

@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
+from secrets import token_hex
 from typing import Any
 
 from figgen.errors import InputError
@@ -182,6 +183,8 @@ class Site:
     # Pictures, tables and worked lines are large and no other extension needs to see them:
     # with `late` they are left out as comments that the host fills in at the end.
     late: bool = False
+    # In those comments, so that no text of a page can be taken for one.
+    secret: str = field(default_factory=lambda: token_hex(8))
     parts: list[Callable[[], str]] = field(default_factory=list)
 
     def hold(self, make: Callable[[], str]) -> str:
@@ -189,7 +192,7 @@ class Site:
         if not self.late:
             return make()
         self.parts.append(cache(make))
-        return f"<!--figgen:{len(self.parts) - 1}-->"
+        return f"<!--figgen:{self.secret}:{len(self.parts) - 1}-->"
 
     def finish(self) -> None:
         """Make everything that is held, so that what goes wrong is known before it is needed."""
@@ -198,4 +201,5 @@ class Site:
 
     def fill(self, page_html: str) -> str:
         """Put back what `hold` took out."""
-        return re.sub(r"<!--figgen:(\d+)-->", lambda m: self.parts[int(m.group(1))](), page_html)
+        mark = rf"<!--figgen:{self.secret}:(\d+)-->"
+        return re.sub(mark, lambda m: self.parts[int(m.group(1))](), page_html)

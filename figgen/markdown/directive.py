@@ -14,6 +14,12 @@ from figgen.registry import figure_named
 
 FORMS = ("svg", "plotly", "text")
 RESERVED = ("figure", "id", "caption", "alt", "as", "presets")
+MOST_CHARACTERS = 20_000
+MOST_ITEMS = 256
+"""Items of a list: more would be a file, and a picture of them nobody could read."""
+DEEPEST = 4
+# Markdown keeps its own place-holders between such characters; no text needs them.
+_CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 _ID = re.compile(r"[a-z0-9][a-z0-9-]*")
 
 
@@ -57,7 +63,11 @@ class Directive:
 @lru_cache(maxsize=1024)
 def parse(body: str) -> Directive:
     """Read a fence body.  Raises InputError for anything that is not a complete directive."""
+    if len(body) > MOST_CHARACTERS:
+        raise InputError("a figure", expected=f"at most {MOST_CHARACTERS:,} characters")
     fields = _mapping(body)
+    for key, value in fields.items():
+        _check_size(str(key), value)
     unfit = [key for key in fields if not isinstance(key, str)]
     if unfit:
         raise InputError("a key of a figure", expected="a word", got=unfit[0])
@@ -100,6 +110,19 @@ def _mapping(body: str) -> dict[object, object]:
     if not isinstance(fields, dict):
         raise InputError("a figure", expected="lines of 'key: value'", got=fields or "nothing")
     return fields
+
+
+def _check_size(key: str, value: object, depth: int = 0) -> None:
+    """Refuse what no figure can show: endless lists, and characters that cannot be printed."""
+    if isinstance(value, str) and _CONTROL.search(value):
+        raise InputError(key, expected="characters that can be printed", got=value[:40], key=key)
+    if isinstance(value, list | dict):
+        if len(value) > MOST_ITEMS:
+            raise InputError(key, expected=f"at most {MOST_ITEMS} items", got=len(value), key=key)
+        if depth > DEEPEST:
+            raise InputError(key, expected=f"at most {DEEPEST} lists in each other", key=key)
+        for inner in value.values() if isinstance(value, dict) else value:
+            _check_size(key, inner, depth + 1)
 
 
 def _text(fields: Mapping[object, object], key: str) -> str:

@@ -75,10 +75,15 @@ def _blocks(scheme: str, cp: int, rank: int) -> float:
     return sum(chunk + 0.5 for chunk in chunks_of_rank(scheme, cp, rank))
 
 
+LONGEST = 2**22
+"""Tokens that are counted one by one in a moment."""
+
+
 @figure("cp-balance")
 def cp_balance(*, cp: int = 4, sequence_length: int = 32768) -> Bars:
     """Share of all causal pairs of query and key that each rank computes, counted."""
     check_between("cp", cp, 2, 64)
+    check_between("sequence_length", sequence_length, 1, LONGEST)
     shares = {
         scheme: tuple(sum(row) / (sequence_length * (sequence_length + 1) / 2) for row in rows)
         for scheme in ("contiguous", "zig-zag")
@@ -105,6 +110,7 @@ def ring_attention_timeline(
     """Who attends to whose keys and values when; a balanced step takes 1, a message `transfer`."""
     check_between("cp", cp, 2, 8)
     check_between("transfer", transfer, 0, 10)
+    check_between("sequence_length", sequence_length, 1, LONGEST)
     pairs = pairs_by_step(scheme, cp, sequence_length)
     balanced = sequence_length * (sequence_length + 1) / 2 / cp**2
     steps = ring_timeline(pairs, pair_s=1 / balanced, block_s=transfer)

@@ -192,6 +192,7 @@ def data_parallel_step(
 
     One rank per node and nothing overlapped. The all-reduce starts when the last rank is there.
     """
+    check_between("ranks", ranks, 1, 64)  # lanes of one picture
     check_between("slow_rank", slow_rank, 0, ranks - 1)
     node = hardware_preset(preset)
     found = job(model=model, node=node, ranks=ranks, ranks_per_node=1, tokens=tokens,

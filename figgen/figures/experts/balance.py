@@ -58,6 +58,8 @@ def moe_capacity(
     In the last line half of the experts are three times as popular as the other half.
     """
     check_between("experts", experts, 2, 512)
+    check_between("top_k", top_k, 1, experts)
+    check_between("tokens", max(tokens), 1, 2**20)
     factors = tuple(1 + step / 10 for step in range(11))
     lines: list[tuple[str, int, tuple[float, ...]]] = [
         (f"fair, {n * top_k // experts} per expert", n, (1.0,)) for n in tokens
@@ -98,6 +100,7 @@ def moe_bias(
     rates: tuple[float, ...] = (0.0, 0.002, 0.02),
 ) -> Curves:
     """Load of the fullest expert over the mean, step by step, as a bias follows the loads."""
+    check_between("top_k", top_k, 1, experts)
     check_between("steps · tokens · experts", steps * tokens * experts, 1, 2**22)
     shown = range(0, steps, 4)
     series, values = [], {}

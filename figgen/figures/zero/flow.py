@@ -67,6 +67,7 @@ def fsdp_timeline(
     as long as a gather.
     """
     check_between("layers", layers, 1, 64)
+    check_between("gather", gather, 0.01, 100)
     actions = _step(layers, gather, forward, prefetch)
     end = makespan_s(actions)
     slots = [

@@ -1,0 +1,211 @@
+"""What a build meets on a bad day: hostile text, a disk that is full, a process that is killed."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from markdown import Markdown
+
+from figgen import cache
+from figgen.catalog import load
+from figgen.catalog.read import parse_file
+from figgen.errors import InputError
+from figgen.publish.build import SiteBuild, begin_build
+from figgen.registry import FIGURES, build
+
+FIGURE = """```figure
+figure: bubble-table
+stages: [4, 8]
+microbatches: [8, 8]
+chunks: [1, 1]
+caption: Bubbles.
+alt: {alt}
+```
+"""
+
+
+def converted(folder: Path, source: str) -> tuple[SiteBuild, str]:
+    edition = begin_build(folder, folder / "cache", "Site", "http://127.0.0.1/", lambda _: None)
+    edition.scan([("page.md", "1", source)])
+    options = {"site": edition.site, "page": edition.page("page.md", "page/", source)}
+    md = Markdown(extensions=["figgen"], extension_configs={"figgen": options})
+    html = md.convert(source)
+    edition.close()
+    return edition, edition.site.fill(html)
+
+
+@pytest.mark.parametrize("typed", ["<!--figgen:0-->", "<!--figgen:99999-->", "<!--figgen::0-->"])
+def test_a_comment_like_ours_stays_a_comment(typed: str, tmp_path: Path) -> None:
+    edition, html = converted(tmp_path, f"{typed}\n\n{FIGURE.format(alt='A table.')}\n\n{typed}\n")
+    assert html.count(typed) == 2
+    assert html.count("<table") == 1
+    assert edition.problems == []
+
+
+@pytest.mark.parametrize("alt", [r'"\x02klzzwxh:0\x03"', r'"\x00"', r'"a\x1b[31mb"'])
+def test_characters_that_nobody_can_print_are_refused(alt: str, tmp_path: Path) -> None:
+    edition, _ = converted(tmp_path, FIGURE.format(alt=alt))
+    (problem,) = edition.problems
+    assert "alt: expected characters that can be printed" in problem.message
+
+
+def test_a_list_without_end_is_refused(tmp_path: Path) -> None:
+    many = FIGURE.replace("[4, 8]", str([4] * 300)).format(alt="A table.")
+    edition, _ = converted(tmp_path, many)
+    (problem,) = edition.problems
+    assert problem.message == "stages: expected at most 256 items, got 300"
+
+
+def unwritable(folder: Path, how: str) -> Path:
+    """A cache folder that takes nothing."""
+    if how == "is a file":
+        folder.write_text("")
+    elif how == "has folders for keys":
+        folder.mkdir()
+    return folder
+
+
+@pytest.mark.parametrize("how", ["is a file", "has folders for keys"])
+def test_a_cache_that_takes_nothing_makes_a_build_slower_and_nothing_else(
+    how: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = unwritable(tmp_path / "cache", how)
+    if how == "has folders for keys":
+        write = cache._write
+
+        def spoilt(where: Path, key: str, picture: str) -> None:
+            (where / key).mkdir(parents=True, exist_ok=True)
+            write(where, key, picture)
+
+        monkeypatch.setattr(cache, "_write", spoilt)
+    page = FIGURE.format(alt="A table.")
+    edition = begin_build(tmp_path, folder, "Site", "http://127.0.0.1/", lambda _: None)
+    edition.scan([("page.md", "1", page)])
+    options = {"site": edition.site, "page": edition.page("page.md", "page/", page)}
+    html = Markdown(extensions=["figgen"], extension_configs={"figgen": options}).convert(page)
+    edition.close()
+    assert "<table" in edition.site.fill(html)
+    assert edition.problems == []
+
+
+def test_a_full_disk_is_not_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(os, "replace", full)
+    assert not cache.write(tmp_path, "key", "picture")
+    assert list(tmp_path.iterdir()) == []
+
+
+KILLED = """
+import multiprocessing, os, time
+from concurrent.futures import ProcessPoolExecutor
+from figgen.pictures import end_with_parent
+
+if __name__ == "__main__":
+    context = multiprocessing.get_context("spawn")
+    pool = ProcessPoolExecutor(1, mp_context=context, initializer=end_with_parent)
+    print(pool.submit(os.getpid).result(), flush=True)
+    pool.submit(time.sleep, 600)
+    time.sleep(600)
+"""
+
+
+def test_workers_end_with_a_build_that_is_killed(tmp_path: Path) -> None:
+    program = tmp_path / "killed.py"
+    program.write_text(KILLED)
+    with subprocess.Popen(
+        [sys.executable, str(program)], stdout=subprocess.PIPE, text=True,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
+    ) as build:  # fmt: skip
+        assert build.stdout is not None
+        assert int(build.stdout.readline())
+        os.kill(build.pid, signal.SIGKILL)
+        # The pipe closes when its last writer, the worker, has ended.
+        assert build.communicate(timeout=20)[0] == ""
+
+
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [
+        (None, "links.toml cannot be read: No such file or directory"),
+        (b"\xff\xfe", "links.toml is not UTF-8 text: byte 0, got 255"),
+    ],
+)
+def test_a_catalog_file_that_cannot_be_read_is_named(
+    content: bytes | None, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    if content is not None:
+        (tmp_path / "links.toml").write_bytes(content)
+    monkeypatch.setattr(load, "FOLDER", tmp_path)
+    with pytest.raises(InputError) as refused:
+        load.content("links.toml")
+    assert str(refused.value) == said
+
+
+def test_a_byte_order_mark_is_no_fault(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "links.toml").write_bytes(b"\xef\xbb\xbf[a]\n")
+    monkeypatch.setattr(load, "FOLDER", tmp_path)
+    assert load.content("links.toml") == "[a]\n"
+
+
+def test_an_emptied_catalog_file_is_named() -> None:
+    with pytest.raises(InputError, match=r"links\.toml is empty: expected at least one entry"):
+        parse_file("links.toml", "# nothing\n")
+
+
+def test_a_fault_in_the_catalog_is_one_line_of_every_verb(tmp_path: Path) -> None:
+    ran = subprocess.run(
+        [sys.executable, "-c", "from pathlib import Path; from figgen.catalog import load; "
+         "load.FOLDER = Path('/nowhere'); from figgen.__main__ import main; "
+         "raise SystemExit(main(['list']))"],
+        capture_output=True, text=True, cwd=tmp_path, timeout=60,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
+    )  # fmt: skip
+    assert ran.returncode == 2
+    assert len(ran.stderr.splitlines()) == 1
+    assert "cannot be read" in ran.stderr
+
+
+def extremes(default: object) -> list[object]:
+    """Values of the parameter's own kind that no reader would give and every attacker tries."""
+    if isinstance(default, bool):
+        return []
+    if isinstance(default, int):
+        return [10**15, 0]
+    if isinstance(default, float):
+        return [1e15, 0.0]
+    if isinstance(default, tuple) and default and isinstance(default[0], int | float):
+        return [[10**15] * len(default), [0] * len(default)]
+    return []
+
+
+@pytest.mark.filterwarnings("ignore::RuntimeWarning")
+def test_every_figure_answers_or_refuses_extremes_at_once() -> None:
+    import figgen.figures  # noqa: F401  registers them
+
+    def too_long(*_: object) -> None:
+        raise TimeoutError
+
+    old = signal.signal(signal.SIGALRM, too_long)
+    failed = []
+    try:
+        for name, figure in FIGURES.items():
+            for parameter in figure.parameters:
+                for value in extremes(parameter.default):
+                    signal.setitimer(signal.ITIMER_REAL, 20)
+                    try:
+                        build(name, {parameter.name: value})
+                    except InputError:
+                        pass
+                    except Exception as error:
+                        failed.append(f"{name} {parameter.name}={value}: {error!r}")
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, old)
+    assert failed == []
