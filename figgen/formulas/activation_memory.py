@@ -81,6 +81,23 @@ def selective_recompute_layer_activation_bytes(
     return 34 * sequence_length * microbatch_size * hidden / tp
 
 
+@formula(symbol="A", unit="B", source=f"derivation: the tensors of {KORTHIKANTI}, §4, gated")
+def gated_layer_activation_bytes(
+    sequence_length: Number,
+    microbatch_size: Number,
+    hidden: Number,
+    kv_width: Number,
+    ffn_width: Number,
+    tp: Number,
+) -> Number:
+    """Activations of one layer per rank with grouped queries, gated MLP and fused attention.
+
+    Without dropout, with sequence parallelism: norms, queries and attention's output are six
+    tensors as wide as the model, keys and values two, gate, up and their product three.
+    """
+    return 2 * sequence_length * microbatch_size * (6 * hidden + 2 * kv_width + 3 * ffn_width) / tp
+
+
 @formula(symbol="A", unit="B", source=f"{KORTHIKANTI}, §5")
 def full_recompute_layer_activation_bytes(
     sequence_length: Number, microbatch_size: Number, hidden: Number

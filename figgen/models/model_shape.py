@@ -137,3 +137,10 @@ def _check_experts(experts: ExpertShape, layers: int) -> None:
         raise InputError(
             "dense_layers of a model", expected=f"0 to {layers - 1}", got=experts.dense_layers
         )
+
+
+def check_gpt_layer(shape: ModelShape) -> None:
+    """Raise InputError unless a layer is the one whose activations are 34·s·b·h + 5·a·s²·b."""
+    plain = shape.ffn == "gelu" and shape.ffn_hidden == 4 * shape.hidden
+    if not plain or shape.kv_heads != shape.heads or shape.experts or shape.latent:
+        raise InputError("model", expected="layers of GPT's kind: full heads and a GELU MLP of 4h")

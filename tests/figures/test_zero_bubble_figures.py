@@ -74,14 +74,16 @@ def test_every_microbatch_crosses_every_boundary_between_ranks_twice(name: str) 
     assert messages(trace.schedule) == 8 * 2 * (4 * chunks - 1 - turns)
 
 
-def test_parts_of_a_layer_add_up_to_its_training_work_with_half_of_the_core() -> None:
+def test_parts_of_a_layer_are_its_training_work_with_attention_as_its_authors_count_it() -> None:
+    """Dao's own benchmark: 4·s²·d per head forward, half if causal, and 2.5 times that backward."""
     shape = model("llama-3-8b").shape
     for sequence in SEQUENCES:
-        work = layer_parts(shape, sequence)
-        whole = work.forward + work.backward_input + work.backward_weight
-        full = layer_training_flops_per_token(shape, sequence=sequence)
-        weights = layer_training_flops_per_token(shape, sequence=0)
-        assert whole == pytest.approx(weights + (full - weights) / 2)
+        forward, inputs, weights = layer_parts(shape, sequence)
+        products = layer_training_flops_per_token(shape, sequence=0)
+        attention = 4 * sequence * shape.heads * shape.head_dim / 2
+        assert forward == pytest.approx(products / 3 + attention)
+        assert forward + inputs + weights == pytest.approx(products + 3.5 * attention)
+        assert weights == pytest.approx(products / 3)
 
 
 def test_a_mixture_has_no_layer_of_one_kind() -> None:

@@ -12,6 +12,7 @@ import pytest
 from figgen import catalog
 from figgen.formulas.activation_memory import (
     full_recompute_layer_activation_bytes,
+    gated_layer_activation_bytes,
     layer_activation_bytes,
     selective_recompute_layer_activation_bytes,
     sequence_parallel_layer_activation_bytes,
@@ -220,3 +221,19 @@ def test_experts_divided_over_ranks_work_on_the_tokens_of_all_of_them() -> None:
     assert tensors(4)["routed inputs"] == 4 * tensors(1)["routed inputs"]
     assert tensors(4)["routed products"] == tensors(1)["routed products"]
     assert tensors(1)["routed products"] == 2 * 14336 * 2 * 4096 / 4
+
+
+@pytest.mark.parametrize("name", ["llama-3-8b", "llama-3-70b", "llama-3-405b"])
+@pytest.mark.parametrize("tp", [1, 8])
+def test_a_gated_layer_keeps_what_its_closed_form_says(name: str, tp: int) -> None:
+    """34·s·b·h/T is GPT's layer with dropout; Llama 3.1 405B's keeps 533 MB of 8,192 tokens."""
+    shape = catalog.model(name).shape
+    setup = TrainingSetup(
+        shape, layout(nodes=1, gpus_per_node=8, tp=tp), microbatches=1, sequence=8192
+    )
+    kept = sum(t.bytes for t in layer_tensors(setup) if t.name != "attention probabilities")
+    kv_width = shape.kv_heads * shape.head_dim
+    closed = gated_layer_activation_bytes(8192, 1, shape.hidden, kv_width, shape.ffn_hidden, tp)
+    assert closed == kept
+    if (name, tp) == ("llama-3-405b", 8):
+        assert round(closed / 1e6) == 533

@@ -13,6 +13,7 @@ from figgen.formulas.pipeline import (
     interleaved_bubble_fraction,
     interleaved_bubble_overhead,
 )
+from figgen.models.model_shape import check_gpt_layer
 from figgen.models.schedules import KINDS, build
 from figgen.models.simulate import Durations, PlacedAction, Trace, simulate
 from figgen.plotting.series import doublings, line, segments
@@ -230,9 +231,10 @@ def stage_memory(
     """Bytes of activations on each pipeline rank at its peak, one sequence per microbatch.
 
     16-bit training with sequence parallelism and selective recomputation; embedding and loss
-    are left out.
+    are left out. 34·s·b·h/T is GPT's layer: InputError for any other.
     """
     shape = catalog_model(model)
+    check_gpt_layer(shape.shape)
     if shape.layers % stages:
         raise InputError(
             f"stages does not divide the {shape.layers} layers of {model}",

@@ -11,7 +11,6 @@ from figgen.figures.pipeline.timelines import MOST_DRAWN
 from figgen.models.model_shape import ModelShape
 from figgen.models.schedules import SCHEDULES, Schedule, build
 from figgen.models.simulate import Durations, Trace, simulate
-from figgen.models.stage_work import StageWork
 from figgen.models.transformer import dense_layer_weights
 from figgen.plotting.series import line, segments
 from figgen.plotting.step_bars import step_bars, step_parts
@@ -143,13 +142,17 @@ def schedule_frontier(*, stages: int = 8, microbatches: int = 32) -> Bars:
     )
 
 
-def layer_parts(shape: ModelShape, sequence: int) -> StageWork:
-    """FLOPs of one token in one dense layer, the masked half of attention skipped.
+CORE_BACKWARD = 5 / 2
+"""Backward over forward of fused attention: five products for two, the scores among them again."""
+
+
+def layer_parts(shape: ModelShape, sequence: int) -> tuple[float, float, float]:
+    """FLOPs of F, I and W for one token in one dense layer, the masked half of attention skipped.
 
     Raises InputError for a mixture of experts, whose layers differ.
     """
-    weights = 2 * dense_layer_weights(shape)
-    return StageWork(weights, 2 * sequence * shape.attention_width, 0.0)
+    weights, core = 2 * dense_layer_weights(shape), 2 * sequence * shape.attention_width
+    return weights + core, weights + CORE_BACKWARD * core, weights
 
 
 @figure("backward-parts")
@@ -159,10 +162,9 @@ def backward_parts(*, model: str, sequences: tuple[int, ...]) -> Table:
     rows: list[tuple[Scalar, ...]] = []
     values: dict[str, Named] = {}
     for sequence in sequences:
-        work = layer_parts(shape, sequence)
-        parts = (work.forward, work.backward_input, work.backward_weight)
-        ratios = tuple(part / work.backward_weight for part in parts)
-        share = work.backward_weight / (work.backward_input + work.backward_weight)
+        parts = layer_parts(shape, sequence)
+        ratios = tuple(part / parts[2] for part in parts)
+        share = parts[2] / (parts[1] + parts[2])
         rows.append((sequence, *ratios, share))
         values |= {f"input_{sequence}": Named(ratios[1]), f"share_{sequence}": Named(share)}
     columns = (
@@ -191,9 +193,8 @@ def idle_by_sequence(
     for index, name in enumerate(schedules):
         idle = []
         for sequence in sequences:
-            work = layer_parts(shape, sequence)
-            whole = 3 * work.forward
-            times = (work.forward, work.backward_input, work.backward_weight)
+            times = layer_parts(shape, sequence)
+            whole = sum(times)
             parts = (times[0] / whole, times[1] / whole, times[2] / whole)
             idle.append(split_trace(name, stages, microbatches, parts).bubble_fraction)
         series.append(line(TITLES[name], map(float, sequences), idle, index))

@@ -17,6 +17,7 @@ from figgen.formulas.activation_memory import (
     tensor_parallel_layer_activation_bytes,
 )
 from figgen.formulas.compute_and_roofline import ridge_point
+from figgen.models.model_shape import check_gpt_layer
 from figgen.models.tensor_parallel import (
     Block,
     Weights,
@@ -132,8 +133,12 @@ def tp_limits(
 
 @figure("sp-memory")
 def sp_memory(*, model: str = "gpt-3-175b", tp: int = 8) -> Bars:
-    """Activations of one layer and sequence on a rank: what TP divides, what only SP divides."""
+    """Activations of one layer and sequence on a rank: what TP divides, what only SP divides.
+
+    34·s·b·h and 5·a·s²·b are GPT's layer: InputError for any other.
+    """
     shape = catalog_model(model)
+    check_gpt_layer(shape.shape)
     s, h, a = shape.shape.sequence, shape.hidden, shape.heads
     unit, core = s * h, 5 * a * s * s
     cases = {

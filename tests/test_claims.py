@@ -1,0 +1,113 @@
+"""What pages say of other people's work, against that work."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from figgen.catalog import model
+from figgen.errors import InputError
+from figgen.models.activations import layer_input_bytes
+from figgen.models.layout import layout
+from figgen.models.training_setup import TrainingSetup
+from figgen.registry import build
+from figgen.values import compute
+
+DOCS = Path(__file__).parents[1] / "docs"
+REFERENCES = tomllib.loads((DOCS / "references.toml").read_text("utf-8"))
+
+
+def page(name: str) -> str:
+    return (DOCS / "guide" / f"{name}.md").read_text("utf-8")
+
+
+def test_every_stage_of_zero_has_megatrons_option() -> None:
+    """docs/user-guide/parallelism-guide.md of Megatron-LM: optim, optim_grads and the third."""
+    rows = re.findall(r"^\| ([0-3])[ ,].*\|$", page("zero-fsdp"), re.M)
+    assert rows == ["0", "1", "2", "3"]
+    table = re.search(r"\| Stage \| Divided .*?\n\n", page("zero-fsdp"), re.S)
+    assert table
+    cells = [line.strip("|").split("|") for line in table[0].strip().splitlines()[2:]]
+    assert all(cell.strip() for row in cells for cell in row)
+    assert "`--data-parallel-sharding-strategy optim_grads`" in cells[2][-1]
+    assert "`optim_grads_params`" in cells[3][-1]
+
+
+def reduced(parts: list[np.ndarray], how: str, calls: list[str]) -> np.ndarray:
+    calls.append(how)
+    return np.max(parts, axis=0) if how == "max" else np.sum(parts, axis=0)
+
+
+def test_a_loss_over_a_split_vocabulary_takes_three_all_reduces() -> None:
+    """As in Megatron's cross_entropy.py: the maximum, the right token's logit, the sum."""
+    drawn = np.random.default_rng(7)
+    logits, right = drawn.normal(size=(5, 64)), drawn.integers(0, 64, size=5)
+    shards, calls = np.split(logits, 4, axis=1), []
+    most = reduced([s.max(axis=1) for s in shards], "max", calls)
+    mine = [
+        np.where(right // 16 == rank, s[np.arange(5), right % 16] - most, 0.0)
+        for rank, s in enumerate(shards)
+    ]
+    wanted = reduced(mine, "sum", calls)
+    total = reduced([np.exp(s - most[:, None]).sum(axis=1) for s in shards], "sum", calls)
+    whole = np.log(np.exp(logits).sum(axis=1)) - logits[np.arange(5), right]
+    assert np.log(total) - wanted == pytest.approx(whole)
+    assert calls == ["max", "sum", "sum"]
+    assert "three numbers per token, a maximum, the logit of the right token and a sum" in page(
+        "tensor-parallelism"
+    )
+
+
+SYMMETRIC_KERNELS = """
+AllReduce_AGxLL_R AllReduce_AGxLLMC_R AllReduce_RSxTmaLD_AGxTmaST AllReduce_RSxLD_AGxST
+AllReduce_RSxLDMC_AGxSTMC AllGather_LL AllGather_LLMC AllGather_TmaST AllGather_ST
+AllGather_TmaSTMC AllGather_STMC AllGather_RailRing_LsaSTMC ReduceScatter_LL ReduceScatter_TmaLD
+ReduceScatter_LD ReduceScatter_LDMC ReduceScatter_RailA2A_LsaLD ReduceScatter_RailA2A_LsaLDMC
+"""
+"""`ncclSymkKernelId` of NCCL 2.30.7, src/include/sym_kernels.h."""
+
+
+def test_nccls_menu_counts_its_kernels_for_symmetric_memory() -> None:
+    names = {18: "eighteen", 5: "five", 7: "seven", 6: "six"}
+    kernels = SYMMETRIC_KERNELS.split()
+    of = {kind: sum(name.startswith(kind) for name in kernels)
+          for kind in ("AllReduce", "AllGather", "ReduceScatter")}  # fmt: skip
+    text = page("all-reduce-algorithms")
+    assert f"{names[len(kernels)]} kernels for buffers in symmetric memory" in text
+    assert f"{names[of['AllReduce']]} for the all-reduce" in text
+    assert f"{names[of['AllGather']]} for the all-gather" in text
+    assert f"{names[of['ReduceScatter']]} for the reduce-scatter" in text
+
+
+def test_who_came_first_is_told_in_the_order_of_the_years() -> None:
+    line = next(s for s in page("zero-bubble").splitlines() if "@li2021" in s)
+    cited = re.findall(r"\[@(\w+)\]", line)
+    years = [int(REFERENCES[key]["year"]) for key in cited]
+    assert cited == ["jain2020", "li2021"]
+    assert years == sorted(years)
+
+
+@pytest.mark.parametrize(
+    ("figure", "arguments"),
+    [("stage-memory", {"stages": 4, "microbatches": 8}), ("sp-memory", {})],
+)
+def test_gpts_34_bytes_are_refused_for_another_kind_of_layer(
+    figure: str, arguments: dict[str, int]
+) -> None:
+    build(figure, {"model": "gpt-3-175b", **arguments})
+    for name in ("llama-3-8b", "mixtral-8x7b"):
+        with pytest.raises(InputError, match="GPT"):
+            build(figure, {"model": name, **arguments})
+
+
+def test_recomputation_keeps_the_input_of_a_stage_that_the_memory_model_keeps() -> None:
+    """GPT-3 at TP 8 with sequence parallelism: an eighth of a boundary, 6.29 MB."""
+    line = next(s for s in page("pipeline-schedules").splitlines() if "GPipe as published" in s)
+    shown = compute(re.findall(r"\{\{(.*?)\}\}", line)[0])[0].value
+    parallel = layout(nodes=1, gpus_per_node=8, tp=8)
+    setup = TrainingSetup(model("gpt-3-175b").shape, parallel, microbatches=1, sequence=2048)
+    assert shown == layer_input_bytes(setup) == 2048 * 12288 * 2 / 8
