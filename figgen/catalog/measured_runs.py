@@ -96,5 +96,5 @@ def step_time_s(run: Run) -> float | None:
     if rate is None and run.mfu is not None:
         counted = "causal" if run.attention == "causal" else "6nd+attention"
         per_token = training_flops_per_token(run.model.shape, counted, sequence=run.sequence)
-        rate = run.mfu.value * run.peak_flops_per_s / per_token
+        rate = run.mfu.value * run.mfu_peak_flops_per_s / per_token
     return None if not rate else tokens / (rate * run.gpus)

@@ -31,6 +31,7 @@ RUN_KEYS = {
     "zero_stage": count(0, 3),
     "dtype": choice(*DTYPES, required=True),
     "precision": text(),
+    "mfu_dtype": choice(*DTYPES),
     "recompute": text(),
     "attention": choice("full", "causal"),
     "step_time": quantity("s", "100 ms", "1000 s"),
@@ -50,9 +51,10 @@ RUN_KEYS = {
 class Run:
     """A published run. Sizes that were not published are None; rates are per accelerator.
 
-    `mfu` counts model FLOPs against the dense peak of `dtype`, with the attention square
-    whole or halved as `attention` says; `hfu` counts recomputation too. `mfu_unchecked` is
-    why a printed MFU cannot be recomputed from what else was printed.
+    `dtype` is what products are multiplied in. `mfu` counts model FLOPs against the dense peak of
+    `mfu_dtype`, the same unless the source says otherwise, with the attention square whole or
+    halved as `attention` says; `hfu` counts recomputation too. `mfu_unchecked` is why a printed
+    MFU cannot be recomputed from what else was printed.
     """
 
     name: str
@@ -73,6 +75,7 @@ class Run:
     zero_stage: int | None
     dtype: str
     precision: str
+    mfu_dtype: str
     recompute: str
     attention: str
     flops_kind: str
@@ -102,9 +105,9 @@ class Run:
         return None if self.global_batch is None else self.global_batch * self.sequence
 
     @property
-    def peak_flops_per_s(self) -> float:
+    def mfu_peak_flops_per_s(self) -> float:
         """Dense peak that the run's MFU is measured against, FLOP/s."""
-        return self.accelerator.peak_flops_per_s(self.dtype)
+        return self.accelerator.peak_flops_per_s(self.mfu_dtype)
 
     @property
     def tokens_per_s_per_gpu(self) -> float | None:
@@ -124,7 +127,7 @@ class Run:
             raise InputError(f"run {self.name} prints no throughput")
         halved = self.attention == "causal" if causal is None else causal
         per_token = flops_per_token(self.model.shape, sequence=self.sequence, causal=halved)
-        return rate * per_token / self.peak_flops_per_s
+        return rate * per_token / self.mfu_peak_flops_per_s
 
 
 def read_runs(
@@ -153,6 +156,7 @@ def _run(entry: Entry, models: Mapping[str, Model], accelerators: Mapping[str, A
         ep=entry.whole("ep", 1),
         virtual_stages=entry.whole("virtual_stages", 1),
         precision=words.get("precision", words["dtype"]),
+        mfu_dtype=words.get("mfu_dtype", words["dtype"]),
         attention=words.get("attention", "full"),
         flops_kind=words.get("flops_kind", "unstated"),
     )
@@ -182,10 +186,12 @@ def _check_layout(entry: Entry) -> None:
 
 def _check_rates(entry: Entry, run: Run) -> None:
     """The accelerator has the peak; step time and tokens per second tell the same story."""
-    try:
-        peak = run.peak_flops_per_s
-    except InputError as error:
-        raise entry.place.at("dtype").fault(str(error)) from None
+    for key in ("dtype", "mfu_dtype"):
+        try:
+            run.accelerator.peak_flops_per_s(getattr(run, key))
+        except InputError as error:
+            raise entry.place.at(key).fault(str(error)) from None
+    peak = run.accelerator.peak_flops_per_s(run.dtype)
     if run.flops_rate is not None and run.flops_rate.value > peak:
         raise entry.place.at("flops_rate").fault(
             "above the peak", expected=f"at most {peak:g} FLOP/s", got=run.flops_rate.printed

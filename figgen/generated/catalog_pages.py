@@ -40,10 +40,11 @@ PUBLISHED = figure(
     "",
     caption="The number of accelerators explains little of the utilisation: {{ large }} runs on a "
     "thousand and more lie between {{ large_least:.0%}} and {{ large_most:.0%}}, all {{ count }} "
-    "between {{ least:.0%}} and {{ most:.0%}}. Each is held against the dense peak of its own "
-    "format; the lowest is {{ lowest }}.",
-    alt="Points of MFU over accelerators on a logarithmic axis, for A100, H100 and H800, Blackwell "
-    "and TPU.",
+    "between {{ least:.0%}} and {{ most:.0%}}. {{ derived }} of the points were not printed but "
+    "follow from printed tokens per second, and {{ narrow }} are shares of the peak in FP8 or FP4, "
+    "twice and four times that of 16 bits; the lowest is {{ lowest }}.",
+    alt="Points of MFU over accelerators on a logarithmic axis, apart by the dense peak that they "
+    "are a share of, 16-bit, FP8 or FP4, and by whether they were printed or derived.",
 )
 
 READING = (
@@ -202,7 +203,7 @@ def _si(value: Value | None) -> str:
 RUNS = (
     "run", "model", "accelerator", "GPUs", "TP", "CP", "PP", "DP", "EP", "chunks", "microbatch",
     "global batch", "sequence", "ZeRO", "multiplied in", "recomputed", "step", "tokens/s per GPU",
-    "FLOP/s per GPU", "counted", "MFU", "HFU", "memory",
+    "FLOP/s per GPU", "counted", "MFU", "of the peak in", "HFU", "memory",
 )  # fmt: skip
 
 
@@ -243,7 +244,8 @@ def _run(run: catalog.Run, page: str) -> Row:
             Cell(run.precision), Cell(run.recompute or "–"),
             of_value(run.step_time, own), of_value(run.tokens_per_s, own),
             of_value(run.flops_rate, own), Cell(run.flops_kind if run.flops_rate else "–"),
-            of_value(run.mfu, own), of_value(run.hfu, own), of_value(run.peak_memory, own),
+            of_value(run.mfu, own), Cell(run.mfu_dtype.upper() if run.mfu else "–"),
+            of_value(run.hfu, own), of_value(run.peak_memory, own),
         ),
         own,
     )  # fmt: skip

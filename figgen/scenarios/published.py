@@ -27,16 +27,20 @@ def published_step_s(run: catalog.Run) -> float | None:
 
 
 def computed_mfu(found: TrainingStep) -> float:
-    """MFU of a computed step, with attention counted as the run's own percentage counts it."""
-    if found.run is None or found.run.attention != "causal":
+    """MFU of a computed step, counted as the run's own percentage is.
+
+    With the attention that the run counts, against the peak that the run is held against; that of
+    its products without a run.
+    """
+    if found.run is None:
         return found.estimate.model_flops_utilisation
     return utilisation_of_step(
         found.setup.shape,
-        "causal",
+        "causal" if found.run.attention == "causal" else "6nd+attention",
         step_time_s=found.estimate.step_time_s,
         tokens_per_step=found.setup.tokens_per_step,
         gpus=found.setup.parallel.world_size,
-        peak_flops_per_s=found.cluster.peak_flops_per_s,
+        peak_flops_per_s=found.run.mfu_peak_flops_per_s,
         sequence=found.setup.sequence,
     )
 
@@ -56,7 +60,7 @@ def _rate(run: catalog.Run) -> float | None:
     """FLOP/s per accelerator."""
     if run.flops_rate is not None:
         return run.flops_rate.value
-    return None if run.mfu is None else run.mfu.value * run.peak_flops_per_s
+    return None if run.mfu is None else run.mfu.value * run.mfu_peak_flops_per_s
 
 
 def _flops_per_token(run: catalog.Run) -> float | None:

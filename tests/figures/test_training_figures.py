@@ -114,6 +114,46 @@ def test_chunks_of_a_setup_are_those_of_the_table_of_schedules(schedule: str) ->
     assert ("2 copies of the model" in said) is (schedule == "dualpipe")
 
 
+@pytest.mark.parametrize("preset", PRESETS)
+def test_every_preset_multiplies_at_the_peak_of_what_it_multiplies_in(preset: str) -> None:
+    found = training_step(preset=preset)
+    assert found.run
+    assert found.dtype == found.run.dtype
+    assert found.cluster.peak_flops_per_s == found.accelerator.peak_flops_per_s(found.run.dtype)
+    low = any(name in found.run.precision.lower() for name in ("fp8", "float8"))
+    assert low is (found.run.dtype == "fp8")
+    said = {row[0]: str(row[1]) for row in build("setup-summary", {"preset": preset}).rows}
+    assert said["multiplied in"].startswith(f"{found.run.dtype}, ")
+    if found.run.mfu:
+        assert said["its printed MFU is of"].startswith(f"{found.run.mfu_dtype}, ")
+
+
+def test_deepseek_v3_multiplies_in_fp8_and_is_held_against_the_peak_in_bf16() -> None:
+    """DeepSeek-V3 report, section 3.3: all three products of linear layers in FP8."""
+    run = catalog.run("deepseek-v3")
+    assert (run.dtype, run.mfu_dtype) == ("fp8", "bf16")
+    others = [run for run in catalog.RUNS.values() if run.mfu_dtype != run.dtype]
+    assert others == [run]
+    found = training_step(preset="deepseek-v3")
+    assert found.cluster.peak_flops_per_s == 1978.9e12
+    # In the printed 19.926 s the same work is the printed 38.94% (Zhao et al., Table 4).
+    assert computed_mfu(found) * found.estimate.step_time_s / 19.926 == pytest.approx(
+        0.3894, abs=0.001
+    )
+
+
+def test_another_reading_of_a_run_is_a_row_of_its_own() -> None:
+    name = "llama-3-405b-8k-16384"
+    table = build("published-and-computed", {"runs": [name, f"{name} zero_stage=1", "opt-175b"]})
+    assert [str(row[0]).endswith("ZeRO stage 1") for row in table.rows] == [False, True, False]
+    assert [row[4] for row in table.rows[1:]] == ["from the printed FLOP rate", "not published"]
+    values = table.values
+    assert (values["runs"].value, values["compared"].value, values["derived"].value) == (2, 2, 2)
+    once = training_step(preset=name, zero_stage=1).estimate.step_time_s
+    assert table.rows[1][2] == once < table.rows[0][2]
+    assert values["llama_3_405b_8k_16384_zero_stage_1_difference"].value == table.rows[1][5]
+
+
 def test_a_run_that_names_no_network_gets_the_ports_that_its_nodes_ship_with() -> None:
     """DGX A100: HDR; DGX H100, H200, B200 and GB200: ConnectX-7 at 400 Gb/s; B300: ConnectX-8."""
     shipped = {

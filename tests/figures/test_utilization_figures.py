@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 import pytest
 
+from figgen.catalog import RUNS
 from figgen.charts import Curves
 from figgen.errors import InputError
 from figgen.figures.training.utilization import (
@@ -17,6 +18,7 @@ from figgen.figures.training.utilization import (
 )
 from figgen.registry import build
 from figgen.renderers.text import render
+from figgen.units import NBSP
 
 
 def test_conventions_give_back_the_printed_mfu_and_hfu_of_korthikanti() -> None:
@@ -42,6 +44,14 @@ def test_shares_of_every_wall_add_up_to_one() -> None:
         assert min(part.lengths[bar] for part in chart.segments) >= 0
 
 
+def test_a_share_of_the_peak_names_the_peak() -> None:
+    rows = {row[0]: row[2] for row in mfu_printed().rows}
+    assert rows["DeepSeek-V3, 2048 H800"] == f"BF16, 989{NBSP}TFLOP/s"
+    assert rows["Llama 3.1 405B, 512 H100, FP8 (MLPerf v5.0)"] == f"FP8, 1.98{NBSP}PFLOP/s"
+    for each in published_scaling().series:
+        assert each.name.endswith(" peak)")
+
+
 def test_megascale_keeps_what_its_table_2_prints() -> None:
     """Megatron-LM at a batch of 768: 53.0% on 256 GPUs, 44.7% on 1,024."""
     values = published_scaling().values
@@ -56,10 +66,22 @@ def test_figure_as_text(name: str, golden: Callable[[str, str], None]) -> None:
     golden(name, render(build(name, {})))
 
 
-def test_every_run_with_a_rate_and_a_size_is_a_point() -> None:
+def test_every_run_with_a_rate_and_a_size_is_a_point_and_says_of_which_peak_and_how_known() -> None:
     chart = build("mfu-by-gpus", {})
     assert isinstance(chart, Curves)
     points = [point for each in chart.series for point in zip(each.x, each.y, strict=True)]
     assert len(points) == chart.values["count"].value >= 80
+    series = {each.name: list(zip(each.x, each.y, strict=True)) for each in chart.series}
+    printed = [run for run in RUNS.values() if run.gpus and run.mfu]
+    derived = [
+        run for run in RUNS.values() if run.gpus and not run.mfu and run.tokens_per_s_per_gpu
+    ]
+    assert chart.values["derived"].value == len(derived) == len(points) - len(printed)
+    for names, runs in (("printed", printed), ("from tokens/s", derived)):
+        for run in runs:
+            narrow = {"fp8": "FP8", "fp4": "FP4"}.get(run.mfu_dtype, "16-bit")
+            assert run.gpus in [x for x, _ in series[f"of the {narrow} peak, {names}"]]
+    # DeepSeek-V3 multiplied in FP8 and prints a share of the BF16 peak (Zhao et al., Table 4).
+    assert (2048, 0.3894) in series["of the 16-bit peak, printed"]
     # Printed: PaLM on 6,144 TPU v4 (Chowdhery et al. 2022), MegaScale (Jiang et al. 2024).
     assert {(6144, 0.462), (12288, 0.552)} <= set(points)

@@ -39,7 +39,7 @@ def test_conventions_give_the_utilisation_that_the_catalog_checks_with(run: Run)
     for convention, causal in (("6nd+attention", False), ("causal", True)):
         found = utilisation(
             run.model.shape, convention, tokens_per_s_per_gpu=rate,
-            peak_flops_per_s=run.peak_flops_per_s, sequence=run.sequence,
+            peak_flops_per_s=run.mfu_peak_flops_per_s, sequence=run.sequence,
         )  # fmt: skip
         assert found == run.model_flops_utilisation(causal=causal)
 

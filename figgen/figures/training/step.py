@@ -15,7 +15,7 @@ from figgen.models.step_rows import sent_by_axis
 from figgen.plotting.series import segments
 from figgen.plotting.words import hue, identifier, label_of
 from figgen.registry import figure
-from figgen.scenarios.published import published_step_s
+from figgen.scenarios.published import computed_mfu, published_step_s
 from figgen.scenarios.resolve import TrainingStep
 from figgen.scenarios.written import written_step
 from figgen.units import NBSP
@@ -80,7 +80,7 @@ def step_values(found: TrainingStep) -> dict[str, Named]:
         "compute_share": Named((estimate.compute_s + estimate.recompute_s) / total),
         "bubble_share": Named(estimate.bubble_s / total),
         "exposed_share": Named(estimate.exposed_s / total),
-        "mfu": Named(estimate.model_flops_utilisation),
+        "mfu": Named(computed_mfu(found)),
         "mfu_as_computed": Named(_mfu_as_computed(found)),
         "tokens_per_s_per_gpu": Named(estimate.tokens_per_s_per_gpu, "token/s"),
         "compute_efficiency": Named(found.compute_efficiency),

@@ -9,9 +9,9 @@ from figgen.formulas.compute_and_roofline import ridge_point
 from figgen.models.level_loads import axis_level_bytes
 from figgen.plotting.words import identifier, label_of
 from figgen.registry import figure
-from figgen.scenarios.published import computed_mfu, published_step_s
+from figgen.scenarios.published import computed_mfu, how_published, published_step_s
 from figgen.scenarios.resolve import TrainingStep, training_step
-from figgen.scenarios.written import written_step
+from figgen.scenarios.written import written_options, written_step
 from figgen.units import format_quantity
 
 PUBLISHED, ASSUMED, GIVEN = "published", "assumed", "given"
@@ -66,7 +66,7 @@ def settings(found: TrainingStep) -> list[tuple[str, str, str]]:
         ("model", "model", f"{found.model.title}, {_si(found.model.parameters)} parameters"),
         ("accelerator", "accelerator", f"{parallel.world_size:,} × {found.accelerator.title}"),
         ("nic", "network per GPU", found.nic.title),
-        ("dtype", "multiplied in", f"{found.dtype}, {_peak(found)} dense peak"),
+        ("dtype", "multiplied in", _peak(found.dtype, found.cluster.peak_flops_per_s)),
         ("layout", "layout", layout_words),
         ("order", "rank order", f"{parallel.order}: {' '.join(parallel.convention.order)}"),
         ("sequence", "batch", batch),
@@ -80,6 +80,9 @@ def settings(found: TrainingStep) -> list[tuple[str, str, str]]:
         ("sequence_parallel", "sequence parallelism", _on(setup.sequence_parallel)),
         ("compute_efficiency", "products reach", f"{found.compute_efficiency:.0%} of the peak"),
     ]  # fmt: skip
+    if found.run is not None and found.run.mfu is not None:
+        against = _peak(found.run.mfu_dtype, found.run.mfu_peak_flops_per_s)
+        settings.append(("mfu_dtype", "its printed MFU is of", against))
     if parallel.tp == 1:
         settings = [entry for entry in settings if entry[0] != "sequence_parallel"]
     return settings
@@ -93,8 +96,8 @@ def _si(value: float) -> str:
     return format_quantity(value, "1", "si")
 
 
-def _peak(found: TrainingStep) -> str:
-    return format_quantity(found.cluster.peak_flops_per_s, "FLOP/s", "flops.4")
+def _peak(dtype: str, flops_per_s: float) -> str:
+    return f"{dtype}, {format_quantity(flops_per_s, 'FLOP/s', 'flops.4')} dense peak"
 
 
 @figure("setup-roofline", about=written_step)
@@ -134,32 +137,57 @@ def setup_roofline(found: TrainingStep) -> Table:
 
 @figure("published-and-computed")
 def published_and_computed(*, runs: tuple[str, ...]) -> Table:
-    """Step time and utilisation of training presets as the models find them, and as published."""
+    """Step time and utilisation of training presets as the models find them, and as published.
+
+    A preset may be followed by options, "llama-3-405b-8k-16384 zero_stage=1", for another reading
+    of what its source leaves open. Utilisations are of the peak that the run is held against.
+    """
     rows: list[tuple[Scalar, ...]] = []
     values: dict[str, Named] = {}
-    for name in runs:
-        found = training_step(preset=name)
-        published = published_step_s(found.run) if found.run else None
-        computed = found.estimate.step_time_s
+    for entry in runs:
+        name, _, options = entry.partition(" ")
+        found = training_step(preset=name, **written_options(options))
+        if found.run is None:
+            raise InputError(f"preset {name!r}", expected="a published run")
+        computed, published = found.estimate.step_time_s, published_step_s(found.run)
         blank = float("nan")
-        printed = found.run.mfu if found.run else None
         rows.append((
-            found.title, found.setup.parallel.world_size, computed,
-            blank if published is None else published,
+            found.title + _reading(found), found.setup.parallel.world_size, computed,
+            blank if published is None else published, how_published(found.run),
             blank if published is None else computed / published - 1,
             computed_mfu(found),
-            blank if printed is None else printed.value,
+            blank if found.run.mfu is None else found.run.mfu.value,
+            found.run.mfu_dtype.upper(),
         ))  # fmt: skip
+        key = identifier(entry.replace("=", "-").replace(" ", "-"))
+        values[f"{key}_mfu"] = Named(computed_mfu(found))
         if published is not None:
-            values[f"{identifier(name)}_difference"] = Named(computed / published - 1)
+            values[f"{key}_difference"] = Named(computed / published - 1)
     columns = (
         Column(label="run"),
         Column(label="GPUs", spec=","),
         Column(label="step, computed", unit="s", spec="time"),
         Column(label="step, published", unit="s", spec="time"),
+        Column(label="published how"),
         Column(label="difference", spec="+.0%"),
         Column(label="MFU, computed", spec=".1%"),
         Column(label="MFU, published", spec=".1%"),
+        Column(label="of the peak in"),
     )
-    values["runs"] = Named(len(rows))
+    differences = [float(row[5]) for row in rows if row[5] == row[5]]
+    if differences:
+        values["least_difference"] = Named(min(differences))
+        values["most_difference"] = Named(max(differences))
+    values |= {
+        "runs": Named(len({entry.split()[0] for entry in runs})),
+        "compared": Named(len(differences)),
+        "shorter": Named(sum(each < 0 for each in differences)),
+        "derived": Named(sum(str(row[4]).startswith("from") for row in rows)),
+    }
     return Table(columns=columns, rows=tuple(rows), values=values)
+
+
+def _reading(found: TrainingStep) -> str:
+    """What was changed of a run, as its title says it."""
+    changed = [f"{label} {value}" for key, label, value in settings(found) if key in found.given]
+    return ", " + ", ".join(changed) if changed else ""

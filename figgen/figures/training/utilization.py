@@ -11,6 +11,7 @@ from figgen.plotting.series import line, segments
 from figgen.plotting.words import identifier
 from figgen.registry import figure
 from figgen.scenarios.resolve import TrainingStep, training_step
+from figgen.units import format_quantity
 
 SHORT = {
     "6nd": "6 per parameter and token",
@@ -36,7 +37,7 @@ def mfu_conventions(*, run: str = "korthikanti22-175b-seqsel") -> Bars:
         try:
             shares[name] = utilisation(
                 found.model.shape, name, tokens_per_s_per_gpu=rate,
-                peak_flops_per_s=found.peak_flops_per_s, sequence=found.sequence,
+                peak_flops_per_s=found.mfu_peak_flops_per_s, sequence=found.sequence,
             )  # fmt: skip
         except InputError:
             continue  # a convention that does not cover the shape
@@ -82,16 +83,18 @@ def mfu_printed() -> Table:
             raise InputError(f"run {name!r} prints no throughput")
         printed = "–" if found.mfu is None else found.mfu.value
         whole, halved = (found.model_flops_utilisation(causal=causal) for causal in (False, True))
-        rows.append((found.title, found.gpus or "–", printed, whole, halved))
+        peak = f"{found.mfu_dtype.upper()}, {_flops(found.mfu_peak_flops_per_s)}"
+        rows.append((found.title, found.gpus or "–", peak, printed, whole, halved))
     gaps = [
         min(abs(float(whole) - printed), abs(float(halved) - printed))
-        for _, _, printed, whole, halved in rows
+        for _, _, _, printed, whole, halved in rows
         if isinstance(printed, float)
     ]
     return Table(
         columns=(
             Column(label="run"),
             Column(label="GPUs", spec=","),
+            Column(label="held against"),
             Column(label="MFU as printed", spec=".1%"),
             Column(label="computed, attention whole", spec=".1%"),
             Column(label="computed, masked half left out", spec=".1%"),
@@ -103,6 +106,10 @@ def mfu_printed() -> Table:
             "worst_gap": Named(max(gaps)),
         },
     )
+
+
+def _flops(rate: float) -> str:
+    return format_quantity(rate, "FLOP/s", "flops")
 
 
 LOSSES = ("gpt-3-175b", "gpt-175b-selective", "mt-nlg-530b", "bloom-176b", "megascale-175b",
@@ -147,14 +154,16 @@ def wall_shares(*, presets: tuple[str, ...] = LOSSES) -> Bars:
 
 _MEGATRON, _MLPERF = "megascale-175b-megatron", "mlperf-v5.0-llama-3-405b-h100"
 SCALED = {
-    "GPT 175B, BF16": tuple(f"{_MEGATRON}-{gpus}" for gpus in (256, 512, 768, 1024)),
-    "Llama 3.1 405B, FP8": tuple(f"{_MLPERF}-{gpus}" for gpus in (512, 2432, 8192)),
+    "GPT 175B, Megatron-LM (BF16 peak)": tuple(
+        f"{_MEGATRON}-{gpus}" for gpus in (256, 512, 768, 1024)
+    ),
+    "Llama 3.1 405B, MLPerf (FP8 peak)": tuple(f"{_MLPERF}-{gpus}" for gpus in (512, 2432, 8192)),
 }
 
 
 @figure("published-scaling", explorable=True)
 def published_scaling() -> Curves:
-    """Tokens per second and GPU of published series, over the GPUs, as a share of the first."""
+    """MFU of published series over the GPUs, each against the peak that its run is held against."""
     series: list[Series] = []
     for label, names in SCALED.items():
         found = [run for run in map(catalog_run, names) if run.tokens_per_s_per_gpu is not None]
@@ -167,39 +176,47 @@ def published_scaling() -> Curves:
         values[f"factor_{index}"] = Named(each.x[-1] / each.x[0])
     return Curves(
         x=Axis(label="GPUs", scale="log2", spec=","),
-        y=Axis(label="MFU from the printed throughput", low=0.0, high=0.7, spec=".0%"),
+        y=Axis(label="MFU, from the printed throughput", low=0.0, high=0.7, spec=".0%"),
         series=tuple(series),
         values=values,
     )  # fmt: skip
 
 
-CHIPS = {"A100": ("a100",), "H100, H800": ("h100", "h800"), "Blackwell": ("b200", "b300", "gb200",
-         "gb300"), "TPU": ("tpu",)}  # fmt: skip
-"""Generations of accelerators, by how their names in the catalog begin."""
+PEAKS = {"bf16": "16-bit peak", "fp16": "16-bit peak", "fp8": "FP8 peak", "fp4": "FP4 peak"}
+"""What an MFU is held against, by the type of the run's `mfu_dtype`."""
+
+PRINTED_MFU, DERIVED = "printed", "from tokens/s"
 
 
 @figure("mfu-by-gpus", explorable=True)
 def mfu_by_gpus() -> Curves:
-    """MFU of every published run, as printed or from its throughput, over its accelerators."""
-    points: dict[str, list[tuple[float, float]]] = {label: [] for label in CHIPS}
+    """MFU of every published run over its accelerators, by the peak that it is held against.
+
+    As printed, or derived from the printed throughput and the model's shape; nothing is assumed.
+    """
+    points: dict[str, list[tuple[float, float]]] = {}
     shares: dict[str, float] = {}
-    for name, found in RUNS.items():
+    for name, found in sorted(RUNS.items(), key=lambda item: item[1].mfu_dtype):
         if not found.gpus or (found.mfu is None and found.tokens_per_s_per_gpu is None):
             continue
         share = found.mfu.value if found.mfu else found.model_flops_utilisation()
-        label = next(k for k, starts in CHIPS.items() if found.accelerator.name.startswith(starts))
-        points[label].append((float(found.gpus), share))
+        known = PRINTED_MFU if found.mfu else DERIVED
+        label = f"of the {PEAKS[found.mfu_dtype]}, {known}"
+        points.setdefault(label, []).append((float(found.gpus), share))
         shares[name] = share
     large = [share for name, share in shares.items() if (RUNS[name].gpus or 0) >= 1000]
+    lengths = {label: len(found) for label, found in points.items()}
     return Curves(
         x=Axis(label="accelerators", scale="log2", spec=","),
-        y=Axis(label="MFU as published", low=0.0, high=0.8, spec=".0%"),
+        y=Axis(label="MFU, share of the dense peak named", low=0.0, high=0.8, spec=".0%"),
         series=tuple(
             line(label, [x for x, _ in found], [y for _, y in found], index, "points")
-            for index, (label, found) in enumerate(points.items())
+            for index, (label, found) in enumerate(sorted(points.items()))
         ),
         values={
             "count": Named(len(shares)),
+            "derived": Named(sum(n for label, n in lengths.items() if label.endswith(DERIVED))),
+            "narrow": Named(sum(n for label, n in lengths.items() if "16-bit" not in label)),
             "least": Named(min(shares.values())),
             "most": Named(max(shares.values())),
             "lowest": Named(RUNS[min(shares, key=shares.__getitem__)].title),
