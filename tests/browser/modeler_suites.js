@@ -1,13 +1,13 @@
 // What the modules of the modeler answer to the cases of test_modeler_model.py, as JSON.
 
 import * as advice from "./tools/advice.js";
-import { RECOMPUTE_NAMES, changesText } from "./tools/changes.js";
+import { changesText } from "./tools/changes.js";
 import { nearestValid } from "./tools/fixes.js";
 import { communicationCsv, memoryCsv } from "./tools/modeler_files.js";
 import { MEASURES, evaluate, mfuOf, partsOf, transfersOf } from "./tools/modeler_model.js";
 import { howOf } from "./tools/modeler_how.js";
 import { commandOf, hasOwnNumbers } from "./tools/modeler_command.js";
-import { ORDERS, fromQuery, mapQuery, presetsOf, queryOf, schemaOf } from "./tools/modeler_state.js";
+import { fromQuery, mapQuery, presetsOf, queryOf, schemaOf } from "./tools/modeler_state.js";
 import { notes } from "./formula-notes.js";
 
 let catalog = null;
@@ -46,7 +46,7 @@ async function answers(queries) {
     const sum = (values) => values.reduce((total, value) => total + value, 0);
     return {
       step: found.step, memory: found.memory, pipeline: found.pipeline,
-      commands: ["step", "memory"].map((verb) => commandOf(verb, a)), own: hasOwnNumbers(a), map: mapQuery(schema, catalog, a),
+      commands: ["step", "memory"].map((verb) => commandOf(verb, a, catalog)), own: hasOwnNumbers(a), map: mapQuery(schema, catalog, a),
       parts: sum(partsOf(found).map(({ seconds }) => seconds)), sent: sum(transfersOf(found).map(({ bytes }) => bytes)),
       mfu: mfuOf(found), csv: [communicationCsv(found), memoryCsv(found)],
     };
@@ -105,7 +105,9 @@ async function worked(queries) {
 const options = async () => {
   await ready();
   const found = Object.entries(schema).filter(([, kind]) => kind.choices).map(([key, kind]) => [key, kind.choices]);
-  return { ...Object.fromEntries(found), order: ORDERS.map(([name]) => name), recompute: Object.keys(RECOMPUTE_NAMES) };
+  const texts = catalog.options.filter(({ kind, choices }) => kind === "text" && choices);
+  const offered = texts.map(({ key, choices }) => [key, choices.map(([name]) => name)]);
+  return Object.fromEntries([...found, ...offered]);
 };
 
 /** The names of all presets that say a layout. */

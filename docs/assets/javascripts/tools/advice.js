@@ -3,7 +3,7 @@
 
 import { SMALL } from "../engine/recomputation.js";
 import { microbatches_for_efficiency } from "../step-formulas.js";
-import { LABELS, changesText, resolvedOf } from "./changes.js";
+import { changesText, nameOf, resolvedOf } from "./changes.js";
 import { fullestOf, mfuOf } from "./modeler_model.js";
 import { OWN, SCALES } from "./modeler_state.js";
 import { bytes, percent, plainNumber, quantity } from "./quantities.js";
@@ -192,7 +192,7 @@ export function unitsOf(now, catalog) {
       .filter((value) => value !== at[key])
       .map((value) => (laid ? kept(at, { [key]: value }) : { [key]: value }));
     if (tries.length)
-      rows.push({ label: LABELS[key], tries, name: (changes) => changesText(now.state, changes, at) });
+      rows.push({ label: nameOf(key), tries, name: (changes) => changesText(now.state, changes, at) });
   };
   const above = (value, most = 8) => [...Array(most)].map((_, step) => value + step + 1);
   whole("microbatches", [...above(at.microbatches), 2 * at.microbatches]);

@@ -36,7 +36,7 @@ export const PARTS = [
 /** What the engine says of a state: { state, setup, step, memory, pipeline }, or { state, error }. */
 export function evaluate(catalog, state) {
   try {
-    const setup = setupFrom(catalog, choicesOf(state));
+    const setup = setupFrom(catalog, choicesOf(catalog, state));
     return {
       state,
       setup,

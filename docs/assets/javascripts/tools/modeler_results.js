@@ -124,7 +124,7 @@ export function results({ signal, say, apply, choose, evaluate, catalog, mapQuer
       if (!isIntersecting) return;
       reader.disconnect();
       const { takeaway } = await import("./modeler_take.js");
-      take = takeaway(say, mapQueryOf);
+      take = takeaway(say, mapQueryOf, catalog);
       take.update(...taken);
       fill(away, [take.element]);
     },

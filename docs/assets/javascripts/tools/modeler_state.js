@@ -3,15 +3,11 @@
 // The address holds the configuration, and a second one to compare with under keys that begin
 // with "b.". Both are written as what differs from their preset.
 
-import { CONVENTIONS } from "../engine/frameworks.js";
-import { FORMATS, recomputation } from "../engine/recomputation.js";
-import { SCHEDULES } from "../engine/schedule.js";
-import { CONTEXT_EXCHANGES, USUAL, ZERO_STAGES } from "../engine/setup.js";
-import { FFN_MATRICES, RECIPES } from "../engine/transformer.js";
-import { CARRIED, choice, defaults, flag, number, parseQuery, shared, text, toQuery, whole } from "./state.js";
+import { FFN_MATRICES } from "../engine/transformer.js";
+import { AUTO, OWN, engineValue, kindOf, learn, optional, optionsOf, stateValue } from "./modeler_options.js";
+import { CARRIED, choice, defaults, number, parseQuery, shared, toQuery, whole } from "./state.js";
 
-/** The value of a choice that stands for the reader's own numbers. */
-export const OWN = "own";
+export { OWN };
 
 /** Sizes that the rank map and the modeler hand to each other. */
 export const SIZES = ["nodes", "gpus", "tp", "cp", "ep", "etp", "pp"];
@@ -28,50 +24,25 @@ export const SCALES = {
   peak: 1e12, hbm: 1e9, up: 1e9, net: 1e9, reserve: 1e9, alpha_up: 1e-6, alpha_net: 1e-6,
 };
 
-// Null is "derived", which an address can say too, so that it can undo what a preset says.
-const optional = (kind) => ({
-  ...kind, expected: `${kind.expected} or ${AUTO}`,
-  read: (given) => (given === AUTO ? null : kind.read(given)),
-});
-const AUTO = "auto";
-
-/** Every key that may be chosen, with its kind; `catalog` says which names there are. */
+/** Every key that may be chosen, with its kind; `catalog` says which options and names there are. */
 export function schemaOf(catalog) {
-  const names = (of) => [...Object.keys(of), OWN];
+  learn(catalog);
+  const { preset } = shared(presetsOf(catalog).map(({ name }) => name), ["tp"]);
   return {
-    ...shared(presetsOf(catalog).map(({ name }) => name), ["tp"]),
-    etp: optional(whole(null)),
+    preset,
     show: word("", /^[a-z-]{0,8}$/),
-    model: choice("llama-3-70b", names(catalog.models)),
+    ...Object.fromEntries(optionsOf(catalog).map((option) => [option.key, kindOf(option)])),
     layers: whole(80, 1, 1000), hidden: whole(8192, 64, 100_000), heads: whole(64, 1, 1000),
     kv_heads: whole(8, 1, 1000), ffn_hidden: whole(28672, 64, 1_000_000),
     ffn: choice("swiglu", Object.keys(FFN_MATRICES)), vocab: whole(128_256, 256, 1_000_000),
     experts: optional(whole(null, 2, 10_000)), top_k: whole(2, 1, 1000), expert_ffn: whole(14_336, 64, 1_000_000),
-    sequence: optional(whole(null, 128, 10_000_000)), microbatches: optional(whole(null, 1, 65_536)),
-    microbatch_size: whole(1, 1, 1024),
-    schedule: choice(USUAL.schedule, [...SCHEDULES.keys()]), chunks: optional(whole(null, 1, 64)),
-    zero: choice("1", ZERO_STAGES.map(String)), recipe: choice(USUAL.recipe, [...RECIPES.keys()]),
-    recompute: text(USUAL.recompute, recomputation),
-    activations: choice(USUAL.activations, [...FORMATS.keys()]),
-    sp: flag(true), flash: flag(true), dropout: flag(false),
-    exchange: choice(USUAL.context_exchange, CONTEXT_EXCHANGES),
-    overlap: flag(true), double: flag(true), buckets: optional(whole(null, 1, 1024)),
-    chip: choice(USUAL.accelerator, names(catalog.accelerators)), dtype: choice(USUAL.dtype, DTYPES),
-    peak: number(989.4, 1, 1e6), hbm: number(80, 1, 1e5), up: number(450, 0.1, 1e5),
-    nic: choice(USUAL.nic, [...nicsOf(catalog).map(([name]) => name), OWN]), net: number(50, 0.01, 1e5),
-    alpha_up: optional(number(null, 0, 1e6)), alpha_net: optional(number(null, 0, 1e6)),
-    efficiency: number(USUAL.compute_efficiency, 0.01, 1), reserve: number(USUAL.reserve_bytes / 1e9, 0, 1000),
+    peak: number(989.4, 1, 1e6), hbm: number(80, 1, 1e5), up: number(450, 0.1, 1e5), net: number(50, 0.01, 1e5),
   };
 }
 
-const DTYPES = ["bf16", "fp16", "fp8", "fp4", "tf32"];
 const word = (fallback, pattern) => ({
   fallback, expected: "a short word", read: (given) => (pattern.test(given) ? given : undefined),
 });
-
-/** Network links of the catalog as [name, entry]. */
-export const nicsOf = (catalog) =>
-  Object.entries(catalog.links).filter(([, { kind }]) => kind === "scale-out");
 
 /** Presets that say a layout: { name, title, kind, choices }. */
 export const presetsOf = (catalog) =>
@@ -82,25 +53,12 @@ export const presetsOf = (catalog) =>
 /** What a preset says, under the keys of the state. */
 export function ofPreset(catalog, name) {
   const found = catalog.presets[name]?.choices;
-  return found ? withMixture(catalog, stateOf(found)) : {};
+  return found ? withMixture(catalog, stateOf(catalog, found)) : {};
 }
 
-/** Names of the state for those of the engine; what the two call alike is left out. */
-export const ENGINE = {
-  gpus_per_node: "gpus", sequence_parallel: "sp", flash_attention: "flash", zero_stage: "zero",
-  context_exchange: "exchange", overlap_data_parallel: "overlap", double_buffering: "double",
-  accelerator: "chip", compute_efficiency: "efficiency",
-};
-
-function stateOf(choices) {
-  const found = {};
-  for (const [name, value] of Object.entries(choices)) {
-    const key = ENGINE[name] ?? name;
-    found[key] = key === "zero" ? String(value) : value;
-  }
-  delete found.dp;
-  delete found.edp;
-  return found;
+function stateOf(catalog, choices) {
+  const known = optionsOf(catalog).filter(({ name }) => name in choices);
+  return Object.fromEntries(known.map((option) => [option.key, stateValue(option, choices[option.name])]));
 }
 
 function withMixture(catalog, given) {
@@ -110,26 +68,17 @@ function withMixture(catalog, given) {
 }
 
 /** What the engine is asked: keys of the catalog, or the reader's own numbers in SI. */
-export function choicesOf(state) {
-  const si = (key) => (state[key] === null ? null : state[key] * SCALES[key]);
-  return {
-    model: state.model === OWN ? ownShape(state) : state.model,
-    accelerator: state.chip === OWN ? {
+export function choicesOf(catalog, state) {
+  const si = (key) => state[key] * SCALES[key];
+  const asked = optionsOf(catalog).map((option) => [option.name, engineValue(option, state[option.key])]);
+  const own = {
+    model: state.model === OWN && ownShape(state),
+    accelerator: state.chip === OWN && {
       peak_flops_per_s: si("peak"), memory_bytes: si("hbm"), scale_up_bandwidth_bytes_per_s: si("up"),
-    } : state.chip,
-    nic: state.nic === OWN ? { bandwidth_bytes_per_s: si("net") } : state.nic,
-    dtype: state.dtype, compute_efficiency: state.efficiency, reserve_bytes: si("reserve"),
-    scale_up_latency_s: si("alpha_up"), network_latency_s: si("alpha_net"),
-    nodes: state.nodes, gpus_per_node: state.gpus, tp: state.tp, cp: state.cp, ep: state.ep,
-    etp: state.etp, pp: state.pp, order: state.order,
-    microbatches: state.microbatches, microbatch_size: state.microbatch_size,
-    sequence: state.sequence, schedule: state.schedule, chunks: state.chunks,
-    zero_stage: Number(state.zero), recipe: state.recipe, recompute: state.recompute,
-    activations: state.activations,
-    sequence_parallel: state.sp, flash_attention: state.flash, dropout: state.dropout,
-    context_exchange: state.exchange, overlap_data_parallel: state.overlap,
-    double_buffering: state.double, buckets: state.buckets,
+    },
+    nic: state.nic === OWN && { bandwidth_bytes_per_s: si("net") },
   };
+  return { ...Object.fromEntries(asked), ...Object.fromEntries(Object.entries(own).filter(([, given]) => given)) };
 }
 
 function ownShape({ layers, hidden, heads, kv_heads, ffn_hidden, ffn, vocab, sequence, experts, top_k, expert_ffn }) {
@@ -208,6 +157,3 @@ export function mapQuery(schema, catalog, state) {
   for (const [key, value] of own) if (!LAYOUT.includes(key)) query.set(CARRIED + key, value);
   return query.toString();
 }
-
-/** Orders that the selector offers, as [name, label]. */
-export const ORDERS = [...CONVENTIONS.values()].map(({ name, label }) => [name, label]);

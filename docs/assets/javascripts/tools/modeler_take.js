@@ -12,7 +12,7 @@ const CHAPTERS = [
 const tables = () => import("./modeler_files.js");
 
 /** `mapQueryOf(state)` is the query of the rank map. Returns { element, update(found, address) }. */
-export function takeaway(say, mapQueryOf) {
+export function takeaway(say, mapQueryOf, catalog) {
   let found = null;
   const copied = (read) => async (event) => {
     const pressed = event.currentTarget;
@@ -72,7 +72,7 @@ export function takeaway(say, mapQueryOf) {
       for (const one of files.children) one.disabled = Boolean(now.error);
       commands.textContent = hasOwnNumbers(now.state)
         ? "# Your own numbers have no name on the command line: take the files."
-        : `${commandOf("step", now.state)}\n${commandOf("memory", now.state)}`;
+        : `${commandOf("step", now.state, catalog)}\n${commandOf("memory", now.state, catalog)}`;
     },
   };
 }

@@ -1,12 +1,11 @@
 // Where the time goes: the first section, drawn with the answer.
 
-import { LABELS } from "./changes.js";
+import { nameOf } from "./changes.js";
 import { button, el } from "./dom.js";
 import { value } from "./modeler_answer.js";
 import { breakdown } from "./modeler_bars.js";
 import { hiddenOf, partsOf } from "./modeler_model.js";
 import { note, num, swatch, table } from "./modeler_table.js";
-import { ENGINE } from "./modeler_state.js";
 import { percent, plainNumber, seconds } from "./quantities.js";
 
 /**
@@ -72,6 +71,6 @@ function publishedNote({ assumed, ...published }, at) {
     value(format(published[key]), `published:${key}`, at),
     unit,
   ]);
-  const inputs = assumed.map((name) => LABELS[ENGINE[name] ?? name] ?? name).join(", ");
+  const inputs = assumed.map(nameOf).join(", ");
   return note(words, words.length ? ". " : "", `Assumed, since the run does not say: ${inputs}.`);
 }

@@ -1,0 +1,82 @@
+// The options of a training job, one table for the address, the form, the words, the engine and the
+// command line: what the page brings along of figgen.scenarios.schema. Pure.
+
+import { recomputation } from "../engine/recomputation.js";
+import { convention } from "../engine/frameworks.js";
+import { choice, flag, number, text, whole } from "./state.js";
+
+/** The value of a choice that stands for the reader's own numbers. */
+export const OWN = "own";
+const WITH_OWN = ["model", "accelerator", "nic"];
+
+/** What follows from the other options here and is shown, not kept. */
+const DERIVED = ["dp", "global_batch"];
+
+const STARTS = { model: "llama-3-70b", nodes: 1, gpus_per_node: 8 };
+const CHECKS = { order: convention, recompute: recomputation };
+
+/** The options that a state of the modeler keeps. */
+export const optionsOf = (catalog) => catalog.options.filter(({ name }) => !DERIVED.includes(name));
+
+const AUTO = "auto";
+/** Null is "derived", which an address can say too, so that it can undo what a preset says. */
+export const optional = (kind) => ({
+  ...kind,
+  expected: `${kind.expected} or ${AUTO}`,
+  read: (given) => (given === AUTO ? null : kind.read(given)),
+});
+export { AUTO };
+
+const counts = {
+  fallback: null,
+  expected: "counts such as 8,9,9,6",
+  read: (given) => (/^\d{1,4}(,\d{1,4})*$/.test(given) ? given : undefined),
+};
+
+/** How the value of an option is read from an address or a field. */
+export function kindOf({ name, kind, default: usual, low, high, scale, choices, required }) {
+  const start = usual ?? STARTS[name] ?? null;
+  if (kind === "switch") return flag(start);
+  if (kind === "text") return text(start, CHECKS[name]);
+  if (kind === "counts") return optional(counts);
+  if (choices) return choice(String(start), [...choices.map(([one]) => one), ...(WITH_OWN.includes(name) ? [OWN] : [])]);
+  const si = scale ?? 1;
+  const read = kind === "whole" ? whole(start, low, high) : number(start === null ? null : start / si, low / si, high / si);
+  return start === null && !required ? optional(read) : read;
+}
+
+/** An option's value of a state as the engine takes it, and the other way round. */
+export function engineValue({ kind, scale, choices }, value) {
+  if (value === null || value === undefined) return null;
+  if (kind === "counts") return value.split(",").map(Number);
+  if (kind === "whole" && choices) return Number(value);
+  return kind === "quantity" ? value * scale : value;
+}
+
+export function stateValue({ kind, scale, choices }, value) {
+  if (value === null) return null;
+  if (kind === "counts") return value.length ? value.join(",") : null;
+  if (kind === "whole" && choices) return String(value);
+  return kind === "quantity" ? value / scale : value;
+}
+
+let words = new Map(); // key → { label, choices: Map }
+/** Makes the table's words those of `labelOf` and `wordOf`. */
+export function learn(catalog) {
+  words = new Map(
+    catalog.options.map(({ key, label, choices }) => [key, { label: inSentence(label), choices: new Map(choices ?? []) }]),
+  );
+  for (const { name, key } of catalog.options) words.set(name, words.get(key));
+}
+
+// "TP, tensor" is TP in a sentence, "Rank order" rank order, "FlashAttention: …" FlashAttention.
+function inSentence(label) {
+  const [short] = label.split(/[,:]/);
+  return /^[A-Z][a-z]+(\s|$)/.test(short) ? short[0].toLowerCase() + short.slice(1) : short;
+}
+
+/** What a sentence calls an option, by its key or its name; undefined for what is none. */
+export const labelOf = (key) => words.get(key)?.label;
+
+/** What a sentence calls the value of a choice; undefined where it has no word of its own. */
+export const wordOf = (key, value) => words.get(key)?.choices.get(value)?.split(":")[0];
