@@ -29,7 +29,7 @@ from figgen.markdown.conversion import Page, Problem, Site, fences, figure_numbe
 from figgen.pictures import Evaluated, Pictures
 from figgen.publish.fonts import math_font
 from figgen.publish.joined import joined
-from figgen.publish.scripts import imported_names, lean_scripts, tight
+from figgen.publish.scripts import imported_names, lean_scripts
 from figgen.scenarios.tool_data import configurations_json, converter_json, layouts_json
 
 Content: TypeAlias = str | bytes
@@ -213,9 +213,9 @@ def _joined_tools(scripts: Mapping[str, str]) -> dict[str, Content]:
         if entry not in scripts:
             continue
         first = {path: script for path, script in scripts.items() if path not in later}
-        made[entry] = tight(joined(first, entry))
+        made[entry] = joined(first, entry)
         for path in later:
-            made[path] = tight(joined(first | {path: scripts[path]}, path, beside=entry))
+            made[path] = joined(first | {path: scripts[path]}, path, beside=entry)
     return made
 
 

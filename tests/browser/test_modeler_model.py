@@ -53,10 +53,10 @@ def same(one: Any, other: Any) -> bool:
 
 
 @pytest.mark.parametrize("tool", ["modeler", "rank-map", "converter"])
-def test_script_of_a_tool_is_one_file_of_at_most_53_kb(site_folder: Path, tool: str) -> None:
+def test_script_of_a_tool_is_one_file_of_at_most_56_kb(site_folder: Path, tool: str) -> None:
     script = (site_folder / f"assets/javascripts/tools/{tool}.js").read_bytes()
     assert not re.search(rb'^import\b[^("]+"', script, re.M), "everything is in it"
-    assert len(gzip.compress(script, 9)) <= 53_000
+    assert len(gzip.compress(script, 9)) <= 56_000
 
 
 @pytest.mark.parametrize("name", JOINED["modeler"])
@@ -64,7 +64,7 @@ def test_what_few_readers_ask_for_takes_from_the_tool_what_it_has(
     site_folder: Path, name: str
 ) -> None:
     part = (site_folder / f"assets/javascripts/tools/{name}.js").read_bytes()
-    assert b'from"./modeler.js";' in part
+    assert b'from "./modeler.js";' in part
     assert len(gzip.compress(part, 9)) <= 18_000
 
 

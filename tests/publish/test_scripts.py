@@ -7,7 +7,7 @@ import re
 from pathlib import Path
 
 from figgen.formulas import FORMULAS
-from figgen.publish.scripts import imported_names, lean, lean_scripts, tight
+from figgen.publish.scripts import imported_names, lean, lean_scripts
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -39,41 +39,6 @@ export const one = 1 /* inside */ + 0;
 
 def test_comments_and_indentation_go_and_texts_stay() -> None:
     assert lean(SOURCE) == PUBLISHED
-
-
-SPACED = r"""const at = [ 1, 2 ];
-function* each (of) {
-  // Not needed.
-  const sign = a - -b, pattern = /[ "] +/.test (of), half = 1 / 2; /* nor this */
-  const spaced = of.filter((one) => /^( ?\d)+ "$/.test(one));
-  return  typeof of === "a  b" ? `x ${ of + `  ${ sign }` } // y` : 'it\'s  ';
-}
-let next = at
-++ next
-"""
-
-TIGHT = r"""const at=[1,2];function*each(of){const sign=a- -b,pattern= /[ "] +/.test(of),half=1 / 2;const spaced=of.filter((one)=> /^( ?\d)+ "$/.test(one));return typeof of==="a  b"?`x ${ of + `  ${ sign }` } // y`:'it\'s  ';}
-let next=at
-++next
-"""  # noqa: E501
-
-
-def test_spaces_and_comments_between_signs_go_and_statements_stay_apart() -> None:
-    assert tight(SPACED) == TIGHT
-    assert tight(TIGHT) == TIGHT
-
-
-def test_tight_scripts_keep_every_text_and_pattern() -> None:
-    texts = re.compile(r'"[^"\n]*"|(?<=[\s(\[])/(?:\\.|\[[^\]\n]*\]|[^/\\\n*])+/[a-z]*(?=[.,)\]])')
-    patterns = 0
-    for name, source in lean_scripts(DOCS).items():
-        published = tight(source)
-        plain = [line for line in source.splitlines() if not re.search("['`]", line)]
-        for text in texts.findall("\n".join(plain)):
-            assert text in published, (name, text)
-            patterns += text.startswith("/")
-        assert len(published) < len(source), name
-    assert patterns > 25
 
 
 def test_lean_is_final() -> None:
