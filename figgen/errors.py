@@ -91,4 +91,5 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> InputError:
         f"unknown {kind} {name!r}",
         expected=None if nearest else f"one of {listed}",
         nearest=nearest,
+        key=kind if kind.isidentifier() else "",
     )

@@ -136,16 +136,13 @@ def _unknown_parameter(name: str, known: Mapping[str, Parameter]) -> InputError:
 
 
 def _about(spec: Figure, error: InputError) -> InputError:
-    """The same error, saying which figure it is about and which of its keys is to blame."""
-    words = error.what.replace("'", " ").replace(":", " ").split()
-    names = {parameter.name for parameter in spec.parameters}
-    named = next((word for word in words if word in names), "")
+    """The same error, saying which figure it is about."""
     return InputError(
         f"figure {spec.name!r}: {error.what}",
         expected=error.expected,
         got=error.got,
         nearest=error.nearest,
-        key=error.key or named,
+        key=error.key,
     )
 
 

@@ -22,6 +22,7 @@ hooks: [hooks/figures.py]
 exclude_docs: |
   /appendix/
   /reference/
+  /validation/
 """
 
 FIGURES = """# Figures

@@ -37,6 +37,19 @@ class Problem:
 
 
 @dataclass(frozen=True, slots=True)
+class Asset:
+    """A file beside the pages: how it is made, and the line of the page that offers it."""
+
+    make: Callable[[], str]
+    path: str
+    line: int
+
+    def problem(self, file: str, error: Exception) -> Problem:
+        """That it could not be made."""
+        return Problem(self.path, self.line, f"{type(error).__name__} while making {file}: {error}")
+
+
+@dataclass(frozen=True, slots=True)
 class Fence:
     """A figure fence as it stands in the source: `line` is that of its opening, from 1."""
 
@@ -177,7 +190,7 @@ class Site:
     glossary: dict[str, str] = field(default_factory=dict)
     numbers: dict[str, dict[str, str]] = field(default_factory=dict)
     pages: list[Page] = field(default_factory=list)
-    assets: dict[str, Callable[[], str]] = field(default_factory=dict)
+    assets: dict[str, Asset] = field(default_factory=dict)
     entries: list[dict[str, object]] = field(default_factory=list)
     math_characters: set[str] = field(default_factory=set)
     # Pictures, tables and worked lines are large and no other extension needs to see them:

@@ -10,7 +10,7 @@ from dataclasses import dataclass, replace
 
 from figgen.cache import digest
 from figgen.charts import Chart, RankGrid, Table
-from figgen.markdown.conversion import Page, Site
+from figgen.markdown.conversion import Asset, Page, Site
 from figgen.markdown.directive import Directive
 from figgen.pictures import Evaluated
 from figgen.registry import build
@@ -30,8 +30,12 @@ class Variant:
     arguments: Mapping[str, object]
 
 
-def register(directive: Directive, variant: Variant, page: Page, site: Site) -> dict[str, str]:
+def register(
+    directive: Directive, line: int, variant: Variant, page: Page, site: Site
+) -> dict[str, str]:
     """Announce the files of one variant to the site; returns links to them from the page.
+
+    `line` is where the page asks for the figure, for what goes wrong with a file.
 
     A page without an address (Markdown alone) has no place for files and gets no links.
     """
@@ -49,7 +53,7 @@ def register(directive: Directive, variant: Variant, page: Page, site: Site) -> 
     links = {}
     for kind, (suffix, make) in made.items():
         path = f"{folder}/{figure.figure_id}.{suffix}"
-        site.assets[path] = make
+        site.assets[path] = Asset(make, page.path, line)
         links[kind] = page.to(path)
     return links
 

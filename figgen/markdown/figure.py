@@ -68,7 +68,7 @@ def _body(placed: Placed, variant: Variant, page: Page, site: Site) -> str:
 
     A renderer that fails leaves a red box and a problem, like everything else that can go wrong.
     """
-    links = downloads.register(placed.directive, variant, page, site)
+    links = downloads.register(placed.directive, placed.line, variant, page, site)
 
     def make() -> str:
         try:

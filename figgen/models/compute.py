@@ -68,10 +68,14 @@ def _selective_as_printed(shape: ModelShape, sequence: int) -> float:
 def _megatron(shape: ModelShape, sequence: int) -> float:
     if shape.experts or shape.latent or shape.kv_heads != shape.heads:
         raise InputError(
-            "convention 'megatron'", expected="a dense model with multi-head attention"
+            "convention 'megatron'",
+            expected="a dense model with multi-head attention",
+            key="convention",
         )
     if FFN_MATRICES[shape.ffn] != 2 or shape.ffn_hidden != 4 * shape.hidden:
-        raise InputError("convention 'megatron'", expected="blocks of two h × 4h matrices")
+        raise InputError(
+            "convention 'megatron'", expected="blocks of two h × 4h matrices", key="convention"
+        )
     hidden, layers = shape.hidden, shape.layers
     share = sequence / (6 * hidden) + shape.vocab / (16 * layers * hidden)
     return 96 * layers * hidden**2 * (1 + share)

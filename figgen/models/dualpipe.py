@@ -18,12 +18,15 @@ def dualpipe(stages: int, microbatches: int, chunks: int = 1) -> Schedule:
     """
     check_sizes("dualpipe", stages, microbatches, chunks, only_chunks=1)
     if stages % 2:
-        raise InputError("stages of schedule 'dualpipe'", expected="an even number", got=stages)
+        raise InputError(
+            "stages of schedule 'dualpipe'", expected="an even number", got=stages, key="stages"
+        )
     if microbatches % 2 or microbatches < 2 * stages:
         raise InputError(
             "microbatches of schedule 'dualpipe'",
             expected=f"an even number ≥ 2 × stages = {2 * stages}",
             got=microbatches,
+            key="microbatches",
         )
     half = microbatches // 2
     written = []
@@ -49,6 +52,7 @@ def dualpipev(stages: int, microbatches: int, chunks: int = 2) -> Schedule:
             "microbatches of schedule 'dualpipev'",
             expected=f"at least 2 × stages = {2 * stages}",
             got=microbatches,
+            key="microbatches",
         )
     written = [
         write_order(_phases(rank, stages, microbatches), (rank, 2 * stages - 1 - rank))

@@ -93,7 +93,7 @@ def convention(order: str) -> Convention:
         if axis not in AXES:
             raise unknown("axis of a rank order", axis, AXES)
     if len(set(axes)) != len(axes):
-        raise InputError(f"rank order {order!r}", expected="each axis once")
+        raise InputError(f"rank order {order!r}", expected="each axis once", key="order")
     return Convention(order, order, axes, etp="tp", etp_fixed=False, source="given by the author")
 
 

@@ -81,7 +81,9 @@ class ParallelLayout:
         Raises InputError for a rank order without "ep", which lays out no experts.
         """
         if not self.has_experts:
-            raise InputError(f"order {self.order!r} lays out no experts", expected="ep in it")
+            raise InputError(
+                f"order {self.order!r} lays out no experts", expected="ep in it", key="order"
+            )
         sizes = {"etp": self.etp, "ep": self.ep, "edp": self.edp, "pp": self.pp}
         order = (EXPERT_NAMES[axis] for axis in full_order(self.convention.order) if axis != "cp")
         return RankMesh(tuple((axis, sizes[axis]) for axis in order))
@@ -129,6 +131,7 @@ def mesh_of(parallel: ParallelLayout, axes: str | tuple[str, ...]) -> RankMesh:
             "axes of a communicator",
             expected="axes of the dense mesh (tp cp dp pp) or of the expert mesh (etp ep edp pp)",
             got="-".join(names),
+            key="communicators",
         )
     return parallel.expert
 
@@ -141,7 +144,10 @@ def _check_axis(name: str, size: object) -> None:
 def _check_fit(nodes: int, gpus_per_node: int, sizes: Sizes, chosen: Convention) -> None:
     if nodes * gpus_per_node > MOST_RANKS:
         raise InputError(
-            "nodes × GPUs per node", expected=f"at most {MOST_RANKS:,}", got=nodes * gpus_per_node
+            "nodes × GPUs per node",
+            expected=f"at most {MOST_RANKS:,}",
+            got=nodes * gpus_per_node,
+            key="nodes",
         )
     found = problem(nodes * gpus_per_node, sizes, chosen)
     if found is not None:

@@ -50,7 +50,9 @@ def _order_problem(sizes: Sizes, convention: Convention) -> InputError | None:
             return InputError(what, expected=f"{axis}=1", got=size)
     only = sizes.tp if convention.etp == "tp" else 1
     if convention.etp_fixed and expert_tp(sizes, convention) != only:
-        return InputError(f"etp under order {convention.name!r}", expected=str(only), got=sizes.etp)
+        return InputError(
+            f"etp under order {convention.name!r}", expected=str(only), got=sizes.etp, key="etp"
+        )
     return None
 
 
@@ -61,12 +63,14 @@ def _dense_problem(world_size: int, sizes: Sizes) -> InputError | None:
             f"TP·CP·DP·PP = {sizes.tp}·{sizes.cp}·{sizes.dp}·{sizes.pp}",
             expected=f"{world_size} (nodes × GPUs per node)",
             got=model * sizes.dp,
+            key="tp",
         )
     if world_size % model:
         return InputError(
             f"TP·CP·PP = {sizes.tp}·{sizes.cp}·{sizes.pp}",
             expected=f"a divisor of {world_size} (nodes × GPUs per node)",
             got=model,
+            key="tp",
         )
     return None
 
@@ -79,6 +83,7 @@ def _expert_problem(world_size: int, sizes: Sizes, convention: Convention) -> In
             f"ETP·EP·PP = {etp}·{sizes.ep}·{sizes.pp}",
             expected=f"a divisor of {world_size} (nodes × GPUs per node)",
             got=model,
+            key="tp",
         )
     if "ep" not in convention.order or sizes.pp == 1:
         return None
@@ -88,6 +93,7 @@ def _expert_problem(world_size: int, sizes: Sizes, convention: Convention) -> In
         return InputError(
             f"order {convention.name!r} would give dense and expert layers different pipelines",
             expected=f"one rank distance between stages, not {dense} and {expert}",
+            key="order",
         )
     return None
 

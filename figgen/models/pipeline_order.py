@@ -141,7 +141,9 @@ def check_orders(schedule: Schedule) -> None:
     for stage, kinds in todo.items():
         for kind, left in kinds.items():
             if left:
-                raise InputError(f"order lacks {stage}{kind}{min(left)}", expected="every action")
+                raise InputError(
+                    f"order lacks {stage}{kind}{min(left)}", expected="every action", key="order"
+                )
 
 
 def _check_overlapped(order: Order, overlapped: frozenset[Action]) -> None:
@@ -182,7 +184,12 @@ def check_sizes(
     for size_name, size in sizes.items():
         if isinstance(size, bool) or not isinstance(size, int) or size < 1:
             raise InputError(
-                f"{size_name} of schedule {name!r}", expected="an integer ≥ 1", got=size
+                f"{size_name} of schedule {name!r}",
+                expected="an integer ≥ 1",
+                got=size,
+                key=size_name,
             )
     if only_chunks is not None and chunks != only_chunks:
-        raise InputError(f"chunks of schedule {name!r}", expected=str(only_chunks), got=chunks)
+        raise InputError(
+            f"chunks of schedule {name!r}", expected=str(only_chunks), got=chunks, key="chunks"
+        )

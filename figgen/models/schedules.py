@@ -102,11 +102,15 @@ def _check_effort(name: str, stages: int, microbatches: int, chunks: int) -> Non
         return
     if stages > MOST_STAGES:
         raise InputError(
-            f"stages of schedule {name!r}", expected=f"at most {MOST_STAGES:,}", got=stages
+            f"stages of schedule {name!r}",
+            expected=f"at most {MOST_STAGES:,}",
+            got=stages,
+            key="stages",
         )
     if stages * microbatches * chunks > MOST_VISITS:
         raise InputError(
             f"stages · microbatches · chunks of schedule {name!r}",
             expected=f"at most {MOST_VISITS:,}",
             got=stages * microbatches * chunks,
+            key="microbatches",
         )

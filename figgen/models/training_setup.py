@@ -72,7 +72,12 @@ class TrainingSetup:
             check_size(name, getattr(self, name))
         if self.sequence * self.microbatch_size > MOST_TOKENS:
             got = self.sequence * self.microbatch_size
-            raise InputError("tokens of a microbatch", expected=f"at most {MOST_TOKENS:,}", got=got)
+            raise InputError(
+                "tokens of a microbatch",
+                expected=f"at most {MOST_TOKENS:,}",
+                got=got,
+                key="sequence",
+            )
         if self.buckets is not None:
             check_size("buckets", self.buckets)
         for name, known in (
@@ -163,7 +168,7 @@ def _check_stages(setup: TrainingSetup) -> None:
     least = max(1, depth - 2)
     if not given and layers < least:
         expected = f"at least {least}, one per stage between the two ends"
-        raise InputError("layers of the model", expected=expected, got=layers)
+        raise InputError("layers of the model", expected=expected, got=layers, key="pp")
     if given and (len(given) != depth or sum(given) != layers or min(given) < 0):
         expected = f"{depth} counts, together {layers}"
         raise InputError("layers_per_stage", expected=expected, got=given)
@@ -177,7 +182,7 @@ def _check_division(setup: TrainingSetup) -> None:
     kv, tp = shape.kv_heads, parallel.tp
     if kv % tp and tp % kv:
         raise InputError(
-            "kv_heads of the model", expected=f"a multiple or divisor of tp={tp}", got=kv
+            "kv_heads of the model", expected=f"a multiple or divisor of tp={tp}", got=kv, key="tp"
         )
     if shape.dense_layers:
         _divides("ffn_hidden of the model", shape.ffn_hidden, "tp", tp)
@@ -189,13 +194,19 @@ def _check_division(setup: TrainingSetup) -> None:
             raise InputError("ep", expected="1, the model has no experts", got=parallel.ep)
         return
     if not parallel.has_experts:
-        raise InputError(f"order {parallel.order!r} lays out no experts", expected="ep in it")
+        raise InputError(
+            f"order {parallel.order!r} lays out no experts", expected="ep in it", key="order"
+        )
     _divides("experts of the model", experts.count, "ep", parallel.ep)
     _divides("ffn_hidden of an expert", experts.ffn_hidden, "etp", parallel.etp)
     if experts.shared:
         _divides("ffn_hidden of a shared expert", experts.ffn_hidden, "tp", tp)
     if tp > 1 and not setup.sequence_parallel:
-        raise InputError("experts under tensor parallelism", expected="sequence parallelism too")
+        raise InputError(
+            "experts under tensor parallelism",
+            expected="sequence parallelism too",
+            key="sequence_parallel",
+        )
 
 
 def _divides(what: str, size: int, axis: str, ways: int) -> None:

@@ -58,7 +58,9 @@ def block_of(parallel: ParallelLayout, most: int = LARGEST_GRID) -> Block:
             held = len(found.ranks) // group_array(parallel.dense, axes).shape[1]
             what = one if held == 1 else f"{held} {several}"
             return Block(found.ranks, found.multiplicity, f"{what} on {nodes} nodes")
-    raise InputError("a grid of this layout", expected=f"at most {most} GPUs", got=world)
+    raise InputError(
+        "a grid of this layout", expected=f"at most {most} GPUs", got=world, key="most"
+    )
 
 
 def _repeating(parallel: ParallelLayout, axes: tuple[str, ...], most: int) -> Block | None:

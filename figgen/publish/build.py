@@ -6,7 +6,6 @@ writes `files()`.  Nothing here knows the host.
 
 from __future__ import annotations
 
-import contextlib
 import json
 import os
 import tomllib
@@ -172,11 +171,17 @@ class SiteBuild:
                 print(problem.annotation("docs"))
 
     def _make(self, wanted: Callable[[str], bool]) -> None:
-        for path, make in self.site.assets.items():
-            # A picture that cannot be drawn was reported with its page and has no download.
-            with contextlib.suppress(Exception):
-                if wanted(path):
-                    self._made[path] = make()
+        """Make files that are offered for download; one that cannot be made is a problem."""
+        for path, asset in self.site.assets.items():
+            if not wanted(path):
+                continue
+            try:
+                self._made[path] = asset.make()
+            except Exception as error:
+                known = {(problem.path, problem.line) for problem in self.problems}
+                # A picture that cannot be drawn was reported with its page.
+                if (asset.path, asset.line) not in known:
+                    self.problems.append(asset.problem(path, error))
 
 
 def begin_build(

@@ -108,7 +108,7 @@ def resolve(asked: Scenario) -> TrainingStep:
     base = _base(asked)
     values = _complete(base.values | dict(asked.chosen), "step")
     if base.run and values["microbatches"] is None and values["global_batch"] is None:
-        raise InputError(f"run {base.run.name!r}", expected="a published global batch")
+        raise InputError(f"run {base.run.name!r}", expected="a published global batch", key="run")
     parallel = layout_of(values)
     model = catalog.model(str(values["model"]))
     chip, nic = catalog.accelerator(str(values["accelerator"])), catalog.link(str(values["nic"]))
@@ -186,7 +186,7 @@ def _of_run(run: catalog.Run, chosen: Mapping[str, Value]) -> _Base:
     axes = {"tp": run.tp, "cp": run.cp, "pp": run.pp}
     missing = [axis for axis, size in axes.items() if size is None and axis not in chosen]
     if missing:
-        raise InputError(f"run {run.name!r}", expected="a published layout", got=missing)
+        raise InputError(f"run {run.name!r}", expected="a published layout", got=missing, key="run")
     values, published = known_of(run)
     values |= run_sizes(run)
     if "microbatches" in {**values, **chosen}:
@@ -208,14 +208,18 @@ def cluster_of(run: catalog.Run) -> tuple[int, int]:
     Raises InputError for a run on an unknown number of accelerators, or not on whole nodes.
     """
     if run.gpus is None:
-        raise InputError(f"run {run.name!r}", expected="a published number of accelerators")
+        raise InputError(
+            f"run {run.name!r}", expected="a published number of accelerators", key="run"
+        )
     width = run.accelerator.scale_up_domain
     if run.gpus % width:
         width = 2 ** (width.bit_length() - 1)
     if run.gpus < width:
         return 1, run.gpus
     if run.gpus % width:
-        raise InputError(f"run {run.name!r}", expected=f"whole nodes of {width}", got=run.gpus)
+        raise InputError(
+            f"run {run.name!r}", expected=f"whole nodes of {width}", got=run.gpus, key="run"
+        )
     return run.gpus // width, width
 
 

@@ -35,7 +35,7 @@ def scenario(*, preset: str | None = "", run: str | None = "", **chosen: Value) 
         raise InputError("a scenario", expected="a preset or a run", got=f"{preset} and {run}")
     for name in chosen:
         if name not in OPTIONS:
-            raise unknown("option", name, OPTIONS)
+            raise unknown("option", name, OPTIONS).about(name)
     checked = {
         name: OPTIONS[name].checked(value)
         for name, value in sorted(chosen.items())

@@ -67,7 +67,7 @@ def test_downloads_are_registered_and_linked_relative_to_the_page(convert):
     stem = "assets/figures/guide/page/fig-pipeline-timeline"
     assert set(site.assets) == {f"{stem}.svg", f"{stem}.csv", f"{stem}.json"}
     assert f'href="../../{stem}.csv"' in html
-    assert site.assets[f"{stem}.svg"]().startswith("<svg")
+    assert site.assets[f"{stem}.svg"].make().startswith("<svg")
 
 
 def test_the_manifest_entry_tells_where_and_what(convert):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
+import pytest
 from markdown import Markdown
 
 from figgen.formulas import FORMULAS, module
@@ -66,6 +67,33 @@ def test_every_figure_can_be_downloaded_and_the_math_font_is_there(tmp_path: Pat
         "figures.json",
         "sources.json",
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("broken", "line", "told"),
+    [
+        ("figgen.markdown.downloads._plotly", 4, "fig-bubble-curves.plotly.json: no axis"),
+        ("figgen.markdown.downloads._standalone", 4, "fig-bubble-curves.svg: no axis"),
+        ("figgen.markdown.downloads._csv", 4, "fig-bubble-curves.csv: no axis"),
+    ],
+)
+def test_a_file_that_cannot_be_made_is_a_problem_of_the_line_that_offers_it(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, broken: str, line: int, told: str
+) -> None:
+    def fails(*given: object) -> str:
+        raise KeyError("no axis")
+
+    monkeypatch.setattr(broken, fails)
+    building, _ = built(tmp_path)
+    problems = [str(problem) for problem in building.problems]
+    assert any(
+        problem.startswith(f"page.md:{line}: KeyError while making assets/figures/page/fig-")
+        and told.replace("no axis", "'no axis'") in problem
+        for problem in problems
+    ), problems
+    warned: list[str] = []
+    building.report(warned.append)
+    assert len(warned) == len(problems), "each a warning, which a strict build does not pass"
 
 
 def test_formulas_are_published_as_a_module_where_there_are_tools(tmp_path: Path) -> None:

@@ -160,7 +160,9 @@ def moe_step(*, runs: tuple[str, ...] = ("llama-3-405b-8k-16384", "deepseek-v3")
             for axes in (("tp", "cp"), ("ep", "etp"), ("dp", "dp-cp", "edp"), ("pp",))
         ]
         if run.global_batch is None or run.gpus is None:
-            raise InputError(f"run {name!r}", expected="a published batch and number of GPUs")
+            raise InputError(
+                f"run {name!r}", expected="a published batch and number of GPUs", key="runs"
+            )
         tokens = run.global_batch * run.sequence / run.gpus
         work = tokens * run.model.flops_per_token
         total = sum(parts)

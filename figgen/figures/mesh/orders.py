@@ -73,5 +73,7 @@ def _verdict(text: str) -> tuple[str, str, str, str]:
         return text, "refused", reason, " or ".join(error.nearest)
     found = warnings(parallel)
     if not found:
-        raise InputError(f"layout {text!r}", expected="one that is refused or warned of")
+        raise InputError(
+            f"layout {text!r}", expected="one that is refused or warned of", key="asked"
+        )
     return text, "fits, but slow", "; ".join(found), ""

@@ -86,11 +86,13 @@ def setup_of(
     Raises InputError for a run without a global batch, and for microbatches that do not divide it.
     """
     if run.global_batch is None:
-        raise InputError(f"run {run.name!r}", expected="a published global batch")
+        raise InputError(f"run {run.name!r}", expected="a published global batch", key="run")
     share = parallel.dp * microbatch_size
     if run.global_batch % share:
         expected = f"a divisor of {run.global_batch}"
-        raise InputError("DP · microbatch_size", expected=expected, got=share)
+        raise InputError(
+            "DP · microbatch_size", expected=expected, got=share, key="microbatch_size"
+        )
     chunks = run.virtual_stages
     return TrainingSetup(
         shape=run.model.shape,

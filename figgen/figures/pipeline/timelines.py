@@ -241,6 +241,7 @@ def stage_memory(
             expected="a divisor of the layers",
             got=stages,
             nearest=[str(p) for p in _divisors_near(shape.layers, stages)],
+            key="stages",
         )
     per_layer = selective_recompute_layer_activation_bytes(
         sequence_length=shape.sequence, microbatch_size=1, hidden=shape.hidden, tp=tp

@@ -65,7 +65,9 @@ def published_readings(*, runs: tuple[str, ...]) -> Table:
         found, once = (training_step(preset=name, zero_stage=n) for n in (2, 1))
         run = found.run
         if run is None or run.flops_rate is None or not run.tokens_per_step or not run.gpus:
-            raise InputError(f"preset {name!r}", expected="a run with a printed FLOP rate")
+            raise InputError(
+                f"preset {name!r}", expected="a run with a printed FLOP rate", key="runs"
+            )
         for convention, words in ATTENTION.items():
             per_token = training_flops_per_token(run.model.shape, convention, sequence=run.sequence)
             said = run.tokens_per_step * per_token / run.flops_rate.value / run.gpus
@@ -109,7 +111,9 @@ def training_hours(*, gpus: int = 2048, models: tuple[str, ...] = TRAINED) -> Ta
     for name in models:
         found = model(name)
         if found.gpu_hours is None or found.tokens is None:
-            raise InputError(f"model {name!r}", expected="published GPU hours and tokens")
+            raise InputError(
+                f"model {name!r}", expected="published GPU hours and tokens", key="models"
+            )
         hours, tokens = found.gpu_hours.value, found.tokens.value
         used = accelerator(found.trained_on)
         rate = tokens / (hours * 3600)

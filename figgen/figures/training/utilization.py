@@ -31,7 +31,7 @@ def mfu_conventions(*, run: str = "korthikanti22-175b-seqsel") -> Bars:
     found = catalog_run(run)
     rate = found.tokens_per_s_per_gpu
     if rate is None:
-        raise InputError(f"run {run!r} prints no throughput")
+        raise InputError(f"run {run!r} prints no throughput", key="run")
     shares = {}
     for name in CONVENTIONS:
         try:

@@ -112,5 +112,7 @@ def trace(collective: str, algorithm: str, ranks: int, **options: int | str) -> 
                 nearest=closest(name, accepted),
             )
     if isinstance(ranks, int) and ranks > MOST_RANKS:
-        raise InputError("ranks of a trace", expected=f"at most {MOST_RANKS}", got=ranks)
+        raise InputError(
+            "ranks of a trace", expected=f"at most {MOST_RANKS}", got=ranks, key="ranks"
+        )
     return verify(build(ranks, **options))

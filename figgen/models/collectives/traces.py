@@ -126,6 +126,7 @@ def require_power_of_two(ranks: int, algorithm: str) -> int:
             expected="a power of two",
             got=ranks,
             nearest=[str(1 << exponent), str(2 << exponent)],
+            key="ranks",
         )
     return exponent
 
