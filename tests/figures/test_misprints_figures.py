@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable
 from fractions import Fraction
+from pathlib import Path
 
 import pytest
 
@@ -25,7 +28,7 @@ BY_HAND = {
     "Ridge of an A100 over NVLink": 1040,
     "Peak of an H100 in BF16": 989.4e12,
     "NVLink 4": 450e9,
-    "TP 8 × PP 2 × DP 16 × EP 8, in GPUs": 256,
+    "DP 8 × PP 8 × TP 8 × EP 8, in GPUs": 512,
     "A GPT-3 layer's tensor-parallel bytes, TP 8": 352.3e6,
     "Largest model that 80 GB hold replicated": 5e9,
     "ZeRO-1 of 10B parameters on eight GPUs": 55e9,
@@ -42,6 +45,28 @@ def test_no_claim_is_right_and_the_worst_comes_first() -> None:
     factors = [entry.factor for entry in misprints()]
     assert factors == sorted(factors, reverse=True)
     assert min(factors) > 1.05
+
+
+ROOT = Path(__file__).parents[2]
+
+
+def test_every_claim_of_the_appendix_names_where_it_was_printed() -> None:
+    """The quotes were read in the texts; two claims are in none of them and say so."""
+    oracle = json.loads((ROOT / "tests/oracles/printed_claims.json").read_text("utf-8"))
+    page = (ROOT / "docs/appendix/errata.md").read_text("utf-8")
+    rows = [line for line in page.splitlines() if line.startswith("| “")]
+    claims = oracle["claims"]
+    assert len(rows) == len(claims)
+    for row in rows:
+        (found,) = [claims[key] for key in claims if row.startswith(f"| “{key}")]
+        assert row.endswith(f" {found[0] if found else '–'} |"), row
+    assert [key for key, found in claims.items() if not found] == [
+        "Interleaving needs", "ZeRO-1 of 10B",
+    ]  # fmt: skip
+    for letter, title in oracle["texts"].items():
+        assert re.search(rf"^- \*\*{letter}\*\*.*{re.escape(title.split(': ')[-1])}", page, re.M)
+    for path in (ROOT / "docs").rglob("*.md"):
+        assert "often printed" not in path.read_text("utf-8").lower(), path
 
 
 def test_misprint_factors_as_text(golden: Callable[[str, str], None]) -> None:

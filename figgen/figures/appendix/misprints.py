@@ -1,4 +1,4 @@
-"""How far off the commonest printed numbers are, each computed again."""
+"""How far off printed numbers are, each computed again."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ GB = 1e9
 
 @dataclass(frozen=True, slots=True)
 class Misprint:
-    """A quantity as it is often printed, in SI, and as it comes out."""
+    """A quantity as it was printed, in SI, and as it comes out."""
 
     what: str
     printed: float
@@ -104,9 +104,7 @@ def _of_layouts() -> tuple[Misprint, ...]:
             8000.0,
             float(growth_for_loss_ratio(2)),
         ),
-        Misprint(
-            "TP 8 × PP 2 × DP 16 × EP 8, in GPUs", 2048.0, float(dense_world_size(8, 1, 16, 2))
-        ),
+        Misprint("DP 8 × PP 8 × TP 8 × EP 8, in GPUs", 4096.0, float(dense_world_size(8, 1, 8, 8))),
         Misprint(
             "Largest model that 80 GB hold replicated",
             10e9,

@@ -32,7 +32,7 @@ def peak_by_type(
         "mi300x",
     ),
 ) -> Table:
-    """Dense peaks by data type, the sparse FP8 rate that is often printed, and the ratio."""
+    """Dense peaks by data type, the sparse FP8 rate that data sheets print, and the ratio."""
     rows: list[tuple[Scalar, ...]] = []
     values: dict[str, Named] = {}
     for name in accelerators:
