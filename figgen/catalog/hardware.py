@@ -97,7 +97,8 @@ class Accelerator:
     """One accelerator. Peaks are dense, by the type of the multiplied numbers.
 
     `sparse_footnote` are 2:4-sparse rates as datasheets print them; nothing computes with
-    them. `hbm_capacity` is what a program can use, `hbm_package` what is soldered on.
+    them. `hbm_capacity` is what its vendor prints, `hbm_reported` what the device
+    tells a program, `hbm_package` what is soldered on.
     """
 
     name: str
@@ -144,8 +145,17 @@ class Accelerator:
 
     @property
     def hbm_bytes(self) -> float:
-        """Memory that a program can use, B."""
+        """Memory as its vendor prints it, B."""
         return self.hbm_capacity.value
+
+    @property
+    def capacity_bytes(self) -> float:
+        """Memory that the device reports, against which a step fits or does not, B.
+
+        Vendors print GB and most mean GiB. Where no report was found it is what they print, the
+        least that it can be.
+        """
+        return (self.hbm_reported or self.hbm_capacity).value
 
     @property
     def hbm_bandwidth_bytes_per_s(self) -> float:

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
+from math import ceil
+
 from figgen.catalog.clusters import cluster
 from figgen.catalog.run_file import DescribedRun
 from figgen.models.cluster import Cluster
+from figgen.models.framework_memory import framework_memory
 from figgen.models.layout import layout
 from figgen.models.recipes import RECIPES
 from figgen.models.training_setup import TrainingSetup
 
 ORDERS = {"nanotron": "nanotron", "torchtitan": "torchtitan", "maxtext": "torchtitan"}
 """Rank orders of frameworks; Megatron's for all others."""
+
+MEMORY_OF = {
+    "nanotron": "nanotron", "torchtitan": "torchtitan", "llm-foundry": "fsdp", "fsdp": "fsdp",
+    "megatron-deepspeed": "megatron-deepspeed",
+}  # fmt: skip
+"""Frameworks whose memory is not Megatron's."""
 
 
 def run_setup(run: DescribedRun) -> TrainingSetup:
@@ -22,21 +31,38 @@ def run_setup(run: DescribedRun) -> TrainingSetup:
         order=ORDERS.get(run.framework, "megatron") if run.ep == 1 else "megatron",
     )  # fmt: skip
     early = run.dtype == "fp16"
+    microbatch = max(run.microbatch, _whole_microbatch(run))
+    framework = framework_memory(memory_of(run))
     return TrainingSetup(
         shape=run.shape,
         parallel=parallel,
-        microbatches=run.microbatches,
+        microbatches=ceil(run.global_batch / (run.dp * microbatch)),
         sequence=run.sequence,
-        microbatch_size=run.microbatch,
+        microbatch_size=microbatch,
         schedule="interleaved-1f1b" if interleaved else "1f1b",
         chunks=run.virtual_stages if interleaved else None,
-        recipe=RECIPES["mcore20" if early else "mcore18"],
+        recipe=RECIPES["mcore20" if early else framework.recipe],
         zero_stage=min(run.zero_stage, 1) if run.zero_stage == 2 else run.zero_stage,
-        recompute=run.recompute or "none",
+        recompute=framework.selective if run.recompute == "selective" else run.recompute or "none",
         activations="fp8" if run.dtype == "fp8" else "16-bit",
         flash_attention=not early,
         sequence_parallel=run.tp > 1 and run.framework != "megatron-deepspeed",
+        layers_per_stage=run.layers_per_stage,
+        framework=framework.name,
     )
+
+
+def memory_of(run: DescribedRun) -> str:
+    """The name of the framework whose habits fill the memory of a run."""
+    if run.framework == "torchtitan" and run.release < "2025":
+        return "torchtitan-2024"
+    return MEMORY_OF.get(run.framework, "megatron")
+
+
+def _whole_microbatch(run: DescribedRun) -> int:
+    """Sequences of a microbatch of torchtitan, which cuts a batch into as many as it has stages."""
+    piped = run.framework == "torchtitan" and run.pp > 1
+    return run.global_batch // (run.dp * run.pp) if piped else 1
 
 
 def run_cluster(run: DescribedRun) -> Cluster:

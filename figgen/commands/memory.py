@@ -7,7 +7,9 @@ from typing import TYPE_CHECKING
 
 from figgen.commands import Answer, add_verb
 from figgen.commands.training import add_options, aligned, described, scenario_of, setup_data
-from figgen.models.memory import PARTS, MemoryEstimate
+from figgen.models.memory import MemoryEstimate
+from figgen.models.memory_fixes import reason, what_fits
+from figgen.models.memory_lines import PARTS
 from figgen.scenarios.resolve import resolve
 from figgen.units import format_quantity
 
@@ -34,6 +36,10 @@ def _memory(options: argparse.Namespace) -> Answer:
     asked = resolve(scenario_of(options))
     data = setup_data(asked.model.name, asked.setup) | memory_data(asked.memory)
     lines = [described(asked.model.name, asked.setup), *_table(asked.memory)]
+    found = asked.memory
+    if found.capacity_bytes is not None and not found.fits:
+        change = what_fits(asked.setup, found.capacity_bytes, asked.reserve_bytes)
+        lines.append(f"{reason(found)}; it would fit with {change or 'none of the usual changes'}")
     return Answer(data, "\n".join(lines))
 
 
@@ -47,11 +53,14 @@ def memory_data(found: MemoryEstimate) -> dict[str, object]:
                 "parameters": rank.parameters,
                 "in_flight": rank.in_flight,
                 "bytes": {part.name: part.bytes for part in rank.parts},
+                "lines": [[line.part, line.name, line.bytes] for line in rank.lines],
+                "allocator_bytes": rank.allocator_bytes,
                 "total_bytes": rank.total_bytes,
             }
             for rank in found.ranks
         ],
         "fullest_rank": found.fullest.pipeline_rank,
+        "printed_bytes": found.printed_bytes,
         "capacity_bytes": found.capacity_bytes,
         "free_bytes": found.free_bytes,
         "fits": found.fits,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,9 @@ from figgen.catalog.run_file import DescribedRun, Record, described_run, read_ru
 from figgen.catalog.run_setup import run_setup
 from figgen.commands import Answer
 from figgen.errors import InputError
-from figgen.models.memory import memory
+from figgen.models.memory import RESERVE_BYTES, MemoryEstimate, memory
+from figgen.models.memory_fixes import heavier_recomputation, reason, what_fits
+from figgen.models.training_setup import TrainingSetup
 from figgen.units import format_quantity
 
 
@@ -45,7 +48,7 @@ def predicted(record: Record, compute_efficiency: float | None) -> dict[str, obj
     run = described_run(record)
     setup = run_setup(run)
     found = predicted_step(run, compute_efficiency)
-    held = memory(setup, capacity_bytes=run.accelerator.hbm_bytes)
+    held, assumed = held_memory(run, setup)
     return {
         "id": run.name,
         "step_time_s": found.step_time_s,
@@ -53,10 +56,40 @@ def predicted(record: Record, compute_efficiency: float | None) -> dict[str, obj
         "interval_of": found.residuals.name,
         "tokens_per_s_per_gpu": found.tokens_per_s_per_gpu,
         "model_flops_utilisation": found.model_flops_utilisation,
-        "memory_bytes": held.fullest.total_bytes,
+        "memory_bytes": held.printed_bytes,
+        "memory_device_bytes": held.fullest.total_bytes,
         "fits": held.fits,
+        **_told(run, setup, held, assumed),
         **_measured(run, found.step_time_s),
     }
+
+
+def held_memory(run: DescribedRun, setup: TrainingSetup) -> tuple[MemoryEstimate, str]:
+    """The memory of a run, and what was assumed for it: its source may not say what it recomputes.
+
+    The least recomputation with which it fits is taken then, where its framework has no default.
+    """
+    capacity = run.accelerator.capacity_bytes
+    found = memory(setup, capacity_bytes=capacity)
+    if found.fits or run.recompute or setup.framework == "nanotron":
+        return found, ""
+    for mode in heavier_recomputation(setup):
+        again = memory(replace(setup, recompute=mode), capacity_bytes=capacity)
+        if again.fits:
+            return again, f"recompute={mode}"
+    return found, ""
+
+
+def _told(
+    run: DescribedRun, setup: TrainingSetup, held: MemoryEstimate, assumed: str
+) -> dict[str, object]:
+    """What memory assumes; why a step does not fit, and the change with which it would."""
+    if assumed:
+        return {"memory_assumes": assumed}
+    if held.fits:
+        return {}
+    change = what_fits(setup, run.accelerator.capacity_bytes, RESERVE_BYTES)
+    return {"memory_reason": reason(held), "would_fit_with": change or None}
 
 
 def _measured(run: DescribedRun, predicted_s: float) -> dict[str, object]:
@@ -74,7 +107,7 @@ def _line(row: Mapping[str, Any]) -> str:
         for seconds in (row["step_time_s"], *row["step_time_interval_s"])
     )
     held = format_quantity(row["memory_bytes"], "B", "bytes")
-    fits = "fits" if row["fits"] else "does not fit"
+    fits = "fits" if row["fits"] else f"does not fit: {row['memory_reason']}"
     rate = f"{row['tokens_per_s_per_gpu']:,.0f} tokens/s per GPU"
     said = f", measured {row['difference']:+.1%}" if "difference" in row else ""
     return f"{row['id']}: {time} ({low} to {high}){said}, {rate}, {held} ({fits})"

@@ -108,7 +108,7 @@ def hardware_page() -> str:
 
 
 CHIPS = (
-    "accelerator", "name", "year", "memory", "memory bandwidth",
+    "accelerator", "name", "year", "memory", "memory reported", "memory bandwidth",
     *(f"dense {dtype.upper()}" for dtype in DTYPES), "BF16 measured", "scale-up link",
     "scale-up per GPU", "domain", "power",
 )  # fmt: skip
@@ -121,7 +121,8 @@ def _chip(chip: catalog.Accelerator) -> Row:
         chip.name,
         (
             Cell(chip.title), Cell(chip.name), Cell(str(chip.year), chip.year),
-            of_value(chip.hbm_capacity, own), of_value(chip.hbm_bandwidth, own),
+            of_value(chip.hbm_capacity, own), of_value(chip.hbm_reported, own),
+            of_value(chip.hbm_bandwidth, own),
             *(of_value(getattr(chip, dtype), own) for dtype in DTYPES),
             of_value(chip.measured_bf16, own),
             Cell(chip.scale_up.title, link=f"#{anchor(chip.scale_up.name)}"),

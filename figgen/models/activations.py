@@ -3,7 +3,7 @@
 The tensors are those of Korthikanti et al. 2022, arXiv:2205.05198, section 4, written for any
 attention and feed-forward block. For experts Yan et al. 2026, arXiv:2603.07685, print the sum of
 DeepSeek-V3 and what its larger tensors take, which are met. Elements are 16 bits unless
-`figgen.models.activation_formats` says otherwise, masks one byte, logits 32 bits.
+`figgen.models.activation_formats` says otherwise, masks one byte, router logits 32 bits.
 """
 
 from __future__ import annotations
@@ -11,8 +11,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-from figgen.models.model_shape import FFN_MATRICES
+from figgen.models.model_shape import FFN_MATRICES, GATED
 from figgen.models.pipeline_order import Schedule
+from figgen.models.recomputation import SECOND
 from figgen.models.stage_layers import StageShare, virtual_stage_shares
 from figgen.models.training_setup import ACTIVATION_BYTES, TrainingSetup
 
@@ -84,6 +85,23 @@ def recomputed_bytes(setup: TrainingSetup, share: StageShare) -> float:
     return max(made)
 
 
+def layer_gradient_bytes(setup: TrainingSetup, share: StageShare) -> float:
+    """Most bytes of gradients at once while backward goes through one layer.
+
+    Those of what its feed-forward block keeps, the widest of it; of the attention core where that
+    is stored.
+    """
+    most = 0.0
+    for experts in (False, True):
+        if not _layers(share, experts):
+            continue
+        tensors = layer_tensors(setup, experts=experts)
+        block = sum(tensor.bytes for tensor in tensors if {"mlp", "moe"} & set(tensor.modules))
+        core = sum(tensor.bytes for tensor in tensors if tensor.core)
+        most = max(most, block, 0.0 if setup.flash_attention else core)
+    return most
+
+
 def layer_input_bytes(setup: TrainingSetup) -> float:
     """Bytes of the input of a layer, all that full recomputation keeps of it."""
     return setup.split_tokens * setup.shape.hidden * ACTIVATION_BYTES
@@ -102,13 +120,25 @@ def stage_bytes(setup: TrainingSetup, share: StageShare) -> float:
         found += setup.tokens * TOKEN_ID_BYTES
         found += setup.split_tokens * setup.shape.hidden * MASK_BYTES * setup.dropout
     if share.head:
-        found += (1 + setup.shape.final_norm) * layer_input_bytes(setup) + logit_bytes(setup)
+        read = _read(setup, "head input", setup.shape.hidden).bytes
+        found += setup.shape.final_norm * layer_input_bytes(setup) + read + logit_bytes(setup)
+    elif setup.framework_memory.keeps_outputs:
+        found += layer_input_bytes(setup)
     return found
 
 
 def logit_bytes(setup: TrainingSetup) -> float:
-    """Bytes of the logits of one microbatch, kept in 32 bits for the loss."""
-    return setup.tokens * -(-setup.shape.vocab // setup.parallel.tp) * LOGIT_BYTES
+    """Bytes that the loss of one microbatch keeps until its backward: logits or their softmax."""
+    return _logits(setup) * setup.framework_memory.kept_logit_bytes
+
+
+def loss_bytes(setup: TrainingSetup) -> float:
+    """Bytes beside them while the loss of one microbatch is at work: copies, gradients."""
+    return _logits(setup) * setup.framework_memory.loss_bytes
+
+
+def _logits(setup: TrainingSetup) -> int:
+    return setup.tokens * -(-setup.shape.vocab // setup.parallel.tp)
 
 
 def peak_activation_bytes(setup: TrainingSetup) -> tuple[float, ...]:
@@ -166,6 +196,14 @@ def _whole(
     return KeptTensor(name, setup.split_tokens * width * size, modules)
 
 
+def _read(
+    setup: TrainingSetup, name: str, width: float, *modules: str, size: float = ACTIVATION_BYTES
+) -> KeptTensor:
+    """The input of a column-parallel product, gathered where the framework keeps it so."""
+    kept = setup.tokens if setup.framework_memory.keeps_gathered else setup.split_tokens
+    return KeptTensor(name, kept * width * size, modules)
+
+
 def _divided(
     setup: TrainingSetup, name: str, width: float, *modules: str, size: float = ACTIVATION_BYTES
 ) -> KeptTensor:
@@ -180,8 +218,9 @@ def _attention_tensors(setup: TrainingSetup) -> Iterator[KeptTensor]:
     key_dim = value_dim = shape.head_dim
     # In 8 bits each of two down-projections keeps its own copy.
     copies = 2 if mla is not None and kept_as.eight_bit else 1
-    yield _whole(setup, "attention input", copies * shape.hidden, "layernorm", size=linear)
+    yield _read(setup, "attention input", copies * shape.hidden, "layernorm", SECOND, size=linear)
     made_by: tuple[str, ...] = ()
+    second: tuple[str, ...] = () if mla is not None else (SECOND,)
     if mla is not None:
         ranks, made_by = mla.query_rank + mla.kv_rank, ("mla_up_proj",)
         yield _whole(setup, "latents and rotary keys", ranks + mla.rope_head_dim)
@@ -191,7 +230,7 @@ def _attention_tensors(setup: TrainingSetup) -> Iterator[KeptTensor]:
     if shape.qk_norm != "none":
         yield _divided(setup, "query and key norm inputs", (heads + kv_heads) * key_dim)
     yield _divided(setup, "queries", heads * key_dim, *made_by)
-    yield _divided(setup, "keys", kv_heads * key_dim, *made_by)
+    yield _divided(setup, "keys", kv_heads * key_dim, *made_by, *second)
     yield _divided(setup, "values", kv_heads * value_dim, *made_by)
     scores = setup.tokens * heads * setup.sequence
     core = ("core_attn",)
@@ -205,12 +244,15 @@ def _attention_tensors(setup: TrainingSetup) -> Iterator[KeptTensor]:
 
 def _dense_tensors(setup: TrainingSetup) -> Iterator[KeptTensor]:
     shape, linear = setup.shape, setup.activation_format.linear_bytes
-    yield _whole(setup, "ffn input", shape.hidden, "layernorm", size=linear)
+    yield _read(setup, "ffn input", shape.hidden, "layernorm", SECOND, size=linear)
     # With a gate two factors make a product, without one tensor becomes another.
     width = shape.ffn_hidden // setup.parallel.tp
-    before = FFN_MATRICES[shape.ffn] - 1
-    yield _divided(setup, "ffn activation inputs", before * width, "mlp")
-    yield _divided(setup, "ffn products", width, "mlp", size=linear)
+    yield _divided(setup, "ffn activation inputs", width, "mlp")
+    if FFN_MATRICES[shape.ffn] == GATED:
+        yield _divided(setup, "ffn inputs of the gate", width, "mlp", SECOND)
+        if setup.framework_memory.keeps_gate:
+            yield _divided(setup, "ffn gates", width, "mlp", SECOND)
+    yield _divided(setup, "ffn products", width, "mlp", SECOND, size=linear)
 
 
 def _expert_tensors(setup: TrainingSetup) -> Iterator[KeptTensor]:

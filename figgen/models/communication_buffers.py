@@ -1,7 +1,7 @@
 """Bytes of memory that communication itself takes on a GPU: messages under way, gathered shards.
 
-A lower bound by construction: what the collective libraries allocate for themselves, and what an
-allocator wastes, belongs to the reserve that `figgen.models.memory` adds.
+What the collective libraries allocate for themselves, and what an allocator wastes, are lines of
+their own in `figgen.models.memory_lines`.
 """
 
 from __future__ import annotations
@@ -33,7 +33,9 @@ def communication_buffers(
         # One activation and one gradient arriving; what is sent is an activation already kept.
         found["pipeline messages"] = 2 * layer_input_bytes(setup)
     if parallel.tp > 1 and setup.sequence_parallel:
-        found["gathered layer input"] = setup.tokens * hidden * ACTIVATION_BYTES
+        # Two of each: a tensor of a collective is given back only when its stream is done.
+        found["gathered layer inputs"] = 2 * setup.tokens * hidden * ACTIVATION_BYTES
+        found["gathered layer gradients"] = 2 * setup.tokens * hidden * ACTIVATION_BYTES
     if parallel.cp > 1:
         found["keys and values of other ranks"] = _key_value_bytes(setup)
     experts = setup.shape.experts
@@ -65,18 +67,22 @@ def _key_value_bytes(setup: TrainingSetup) -> float:
 
 
 def _sharded_state(setup: TrainingSetup, shares: tuple[StageShare, ...]) -> dict[str, float]:
-    """Whole weights and gradients of the layer at work, where ZeRO keeps only shards."""
+    """Whole weights and gradients where ZeRO keeps only shards: of a layer, or of a whole stage."""
     if setup.zero_stage < 2 or setup.dense_shards == 1:
         return {}
-    units = [table_held(setup) for share in shares if share.embedding or share.head]
-    if any(share.dense_layers for share in shares):
-        units.append(sum(layer_parameters(setup, experts=False).values()))
-    if any(share.expert_layers for share in shares):
-        units.append(sum(layer_parameters(setup, experts=True).values()))
-    largest = max(units, default=0)
-    found = {"gradients before they are scattered": largest * setup.recipe.gradient_bytes}
+    units = [(share.embedding + share.head, table_held(setup)) for share in shares] + [
+        (layers, sum(layer_parameters(setup, experts=experts).values()))
+        for share in shares
+        for layers, experts in ((share.dense_layers, False), (share.expert_layers, True))
+        if layers
+    ]
+    largest = max((size for count, size in units if count), default=0)
+    # This layer's weights, and the next one's on their way.
+    weights = (2 if setup.double_buffering else 1) * largest
+    gradients = largest
+    if setup.framework_memory.whole_in_pipeline and setup.parallel.pp > 1:
+        weights = gradients = sum(count * size for count, size in units)
+    found = {"gradients before they are scattered": gradients * setup.recipe.gradient_bytes}
     if setup.zero_stage == 3:
-        # This layer's weights, and the next one's on their way.
-        layers = 2 if setup.double_buffering else 1
-        found["gathered weights"] = layers * largest * setup.recipe.weight_bytes
+        found["gathered weights"] = weights * setup.recipe.weight_bytes
     return found

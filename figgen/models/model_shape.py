@@ -16,6 +16,9 @@ FFN_MATRICES = {
     "swiglu": 3,
 }
 
+GATED = 3
+"""Matrices of a block with a gate."""
+
 # Parameters of one normalisation per channel: LayerNorm learns a scale and a shift.
 NORM_VECTORS = {"layernorm": 2, "layernorm-no-bias": 1, "rmsnorm": 1}
 

@@ -39,6 +39,10 @@ class Recipe:
 
 ZERO = "Rajbhandari et al. 2020 (ZeRO), arXiv:1910.02054, section 3.1"
 DISTRIBUTED = "Megatron-LM docs, dist_optimizer.md"
+FSDP = (
+    "pytorch/torchtitan@b5bcd76c, training.mixed_precision_param; half of the weight's four bytes "
+    "is counted with the optimizer, because messages carry the other half"
+)
 
 _ALL = (
     Recipe("zero16", "16-bit weights and gradients, Adam in fp32", 2, 2, 12, ZERO),
@@ -49,6 +53,7 @@ _ALL = (
     ),
     Recipe("mcore20", "fp16 weights and gradients, the rest in fp32", 2, 2, 16, DISTRIBUTED),
     Recipe("fp32_16", "everything in fp32, no master copy", 4, 4, 8, DISTRIBUTED),
+    Recipe("fsdp16", "fp32 throughout, weights gathered in bf16", 2, 4, 10, FSDP),
 )  # fmt: skip
 
 RECIPES: dict[str, Recipe] = {recipe.name: recipe for recipe in _ALL}

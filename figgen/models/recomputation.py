@@ -1,10 +1,13 @@
 """What runs forward twice so that less is kept: modules of a layer, or whole layers.
 
-The modules are those of Megatron-LM's `--recompute-modules` for transformers, and two more that
+The modules are those of Megatron-LM's `--recompute-modules` for transformers, and three more that
 the flag does not accept (`NOT_MEGATRON`): `latent_norm`, because DeepSeek-V3 recomputes all of its
-norms, and `moe_gate`, which Megatron-LM does always (its memory-efficient permutation).
+norms, `moe_gate`, which Megatron-LM does always (its memory-efficient permutation), and
+`every_second_product`, which torchtitan calls selective: it keeps what attention returns and every
+second of the products with weights (query, value, gate, way down), and makes the rest again.
 Source: Megatron-LM core at d98e8a64, transformer_config.py, transformer_layer.py, recompute.py;
-DeepSeek-V3, arXiv:2412.19437, sections 3.2.3 and 3.3.3.
+DeepSeek-V3, arXiv:2412.19437, sections 3.2.3 and 3.3.3; pytorch/torchtitan@b5bcd76c,
+distributed/activation_checkpoint.py.
 """
 
 from __future__ import annotations
@@ -18,6 +21,8 @@ from typing import Literal
 
 from figgen.errors import InputError, unknown
 
+SECOND = "every_second_product"
+
 MODULES: Mapping[str, str] = MappingProxyType({
     "core_attn": "scores and probabilities, where the kernel would store them",
     "layernorm": "outputs of the norms before attention and feed-forward block",
@@ -28,12 +33,14 @@ MODULES: Mapping[str, str] = MappingProxyType({
     "moe_act": "outputs of the activation in routed experts",
     "moe_gate": "outputs of routed experts: gates multiply before the down-projection instead",
     "shared_experts": "shared experts",
+    SECOND: "norms, keys and outputs of plain attention, what a gate multiplies and their product",
 })  # fmt: skip
 """What each module drops after forward and makes again in backward."""
 
 NOT_MEGATRON: Mapping[str, str] = MappingProxyType({
     "latent_norm": "no flag",
     "moe_gate": "always done",
+    SECOND: "no flag",
 })  # fmt: skip
 """Of `MODULES`, those that `--recompute-modules` refuses, with what Megatron-LM does instead."""
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
-from figgen.models.model_shape import ModelShape
+from figgen.models.model_shape import FFN_MATRICES, ModelShape
 from figgen.models.training_setup import TrainingSetup
 
 
@@ -42,6 +42,25 @@ def layers_of_stages(layers: int, stages: int) -> tuple[int, ...]:
 
 
 @lru_cache(maxsize=1024)
+def layers_by_cost(shape: ModelShape, stages: int) -> tuple[int, ...]:
+    """Layers of each stage where blocks are dealt until a stage passes its share of the cost.
+
+    A layer costs its matrices without regard to grouped queries, the head its table, the rest
+    nothing; a stage takes the block with which it passes its share.
+    Source: huggingface/nanotron@67c5ebb6, models/base.py, build_model.
+    """
+    width = shape.heads * shape.head_dim
+    layer = 4 * width * shape.hidden + FFN_MATRICES[shape.ffn] * shape.ffn_hidden * shape.hidden
+    whole = shape.layers * layer + shape.vocab * shape.hidden
+    dealt, stage = [0] * stages, 0
+    for index in range(shape.layers):
+        dealt[stage] += 1
+        if (index + 1) * layer * stages > whole * (stage + 1) and stage < stages - 1:
+            stage += 1
+    return tuple(dealt)
+
+
+@lru_cache(maxsize=1024)
 def stage_shares(
     shape: ModelShape, stages: int, given: tuple[int, ...] = ()
 ) -> tuple[StageShare, ...]:
@@ -63,8 +82,10 @@ def stage_shares(
 
 def virtual_stage_shares(setup: TrainingSetup) -> tuple[StageShare, ...]:
     """The share of every virtual stage of the schedule; a second pipe holds a second copy."""
-    placement = setup.placement
-    shares = stage_shares(setup.shape, placement.depth, setup.layers_per_stage)
+    placement, given = setup.placement, setup.layers_per_stage
+    if not given and setup.framework_memory.balanced:
+        given = layers_by_cost(setup.shape, placement.depth)
+    shares = stage_shares(setup.shape, placement.depth, given)
     return shares * placement.pipes
 
 

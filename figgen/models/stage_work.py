@@ -9,6 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from figgen.models.layer_parts import LayerParts, parts_of, repeated_parts
+from figgen.models.model_shape import FFN_MATRICES, GATED
+from figgen.models.recomputation import SECOND
 from figgen.models.stage_layers import StageShare
 from figgen.models.training_setup import TrainingSetup
 from figgen.models.transformer import part_weights
@@ -48,8 +50,21 @@ def stage_work(setup: TrainingSetup, share: StageShare) -> StageWork:
     layers = _product_flops(setup, forward)
     head = 2 * shape.vocab * shape.hidden * setup.tokens / setup.parallel.tp if share.head else 0
     core = layer_core_flops(setup)
-    recomputed = _product_flops(setup, again) + again.core * core
+    recomputed = _product_flops(setup, again) + again.core * core + _second_flops(setup, share)
     return StageWork(layers + head, forward.core * core, recomputed)
+
+
+def _second_flops(setup: TrainingSetup, share: StageShare) -> float:
+    """Products that "every_second_product" runs again: keys and outputs, what a gate multiplies."""
+    modules, shape = setup.recomputation.modules, setup.shape
+    if SECOND not in modules:
+        return 0.0
+    weights, met = part_weights(shape), 0.0
+    if shape.latent is None:
+        met += share.layers * weights["attention"] / 2
+    if FFN_MATRICES[shape.ffn] == GATED and "mlp" not in modules:
+        met += share.dense_layers * weights["dense"] / 3
+    return 2 * met * setup.tokens / setup.parallel.tp
 
 
 def layer_core_flops(setup: TrainingSetup) -> float:

@@ -11,6 +11,7 @@ from functools import lru_cache
 
 from figgen.errors import InputError, check_size
 from figgen.models.activation_formats import ActivationFormat, activation_format
+from figgen.models.framework_memory import FrameworkMemory, framework_memory
 from figgen.models.layout import ParallelLayout
 from figgen.models.model_shape import ModelShape
 from figgen.models.recipes import RECIPES, Recipe
@@ -43,6 +44,7 @@ class TrainingSetup:
     the next layer's weights under ZeRO-3; without it they wait until the first one is free.
     `layers_per_stage` says how many layers each virtual stage has, in the order in which a
     microbatch meets them, none too; they are spread evenly when it is empty.
+    `framework` names whose habits fill the memory, see `figgen.models.framework_memory`.
 
     Raises InputError for sizes that do not divide and for combinations without an implementation.
     """
@@ -66,6 +68,7 @@ class TrainingSetup:
     overlap_data_parallel: bool = True
     double_buffering: bool = True
     layers_per_stage: tuple[int, ...] = ()
+    framework: str = "megatron"
 
     def __post_init__(self) -> None:
         for name in ("microbatches", "sequence", "microbatch_size"):
@@ -89,6 +92,7 @@ class TrainingSetup:
                 raise InputError(name, expected=expected, got=getattr(self, name))
         recomputation(self.recompute)
         activation_format(self.activations)
+        framework_memory(self.framework)
         _check_division(self)
         _check_stages(self)
 
@@ -116,6 +120,11 @@ class TrainingSetup:
     def activation_format(self) -> ActivationFormat:
         """How many bytes each activation takes."""
         return activation_format(self.activations)
+
+    @property
+    def framework_memory(self) -> FrameworkMemory:
+        """What the framework keeps besides."""
+        return framework_memory(self.framework)
 
     @property
     def tokens(self) -> int:

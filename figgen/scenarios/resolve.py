@@ -74,7 +74,7 @@ class TrainingStep:
     @property
     def memory(self) -> MemoryEstimate:
         """What every pipeline rank needs, against the accelerator's capacity."""
-        return _memory(self.setup, self.accelerator.hbm_bytes, self.reserve_bytes)
+        return _memory(self.setup, self.accelerator.capacity_bytes, self.reserve_bytes)
 
 
 # A page shows a setup in several figures, and a build has a page for every preset.

@@ -15,6 +15,7 @@ from types import MappingProxyType
 from figgen import catalog
 from figgen.catalog.hardware import DTYPES
 from figgen.models.activation_formats import FORMATS, activation_format
+from figgen.models.framework_memory import FRAMEWORKS, framework_memory
 from figgen.models.frameworks import CONVENTIONS, convention
 from figgen.models.layout import MOST_RANKS, layout
 from figgen.models.memory import RESERVE_BYTES
@@ -173,6 +174,12 @@ _ALL = (
         choices=_recipes, check=recipe,
     ),
     Option(
+        "framework", "choice", "state", "Framework", _SETUP, _usual("framework"),
+        "whose habits fill the memory",
+        choices=lambda: {name: one.label for name, one in FRAMEWORKS.items()},
+        check=framework_memory,
+    ),
+    Option(
         "recompute", "text", "state", "Recomputation", _SETUP, _usual("recompute"),
         "none, selective, full, uniform:N, block:N, or modules with commas",
         choices=_words("recompute"), check=recomputation,
@@ -199,7 +206,7 @@ _ALL = (
     ),
     Option(
         "reserve_bytes", "quantity", "state", "Reserve", ("memory",), RESERVE_BYTES,
-        "contexts, fragmentation", low=0, high=1e12, unit="B", form_unit="GB", scale=1e9,
+        "contexts of CUDA and NCCL", low=0, high=1e12, unit="B", form_unit="GB", scale=1e9,
         key="reserve", flag="reserve",
     ),
     Option(

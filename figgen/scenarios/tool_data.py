@@ -13,6 +13,7 @@ from figgen import catalog
 from figgen.catalog.hardware import DTYPES
 from figgen.errors import InputError
 from figgen.models.collectives.closed_forms import BUS_BANDWIDTHS
+from figgen.models.framework_memory import FRAMEWORKS, FrameworkMemory
 from figgen.models.layout import ParallelLayout
 from figgen.models.model_shape import ModelShape
 from figgen.scenarios.option import Choices, Option
@@ -36,10 +37,16 @@ def configurations() -> dict[str, Any]:
             "scale_up_s": nccl.scale_up_latency_s,
             "network_s": nccl.network_latency_s,
         },
+        "frameworks": {name: _framework(found) for name, found in FRAMEWORKS.items()},
         "presets": {name: _preset(found) for name, found in catalog.PRESETS.items()},
         "groups": dict(GROUPS),
         "options": [_option(option) for option in OPTIONS.values()],
     }
+
+
+def _framework(found: FrameworkMemory) -> dict[str, Any]:
+    facts = asdict(found)
+    return {key: value for key, value in facts.items() if key not in ("name", "source")}
 
 
 def _option(option: Option) -> dict[str, Any]:
@@ -135,7 +142,7 @@ def _accelerator(found: catalog.Accelerator) -> dict[str, Any]:
         "title": found.title,
         "vendor": found.vendor,
         "year": found.year,
-        **_numbers("memory_bytes", found.hbm_capacity),
+        **_numbers("memory_bytes", found.hbm_reported or found.hbm_capacity),
         **_numbers("memory_bandwidth_bytes_per_s", found.hbm_bandwidth),
         "peaks": {dtype: peak.value for dtype, peak in peaks.items() if peak is not None},
         "scale_up": found.scale_up.name,

@@ -22,6 +22,7 @@ from figgen import catalog
 from figgen.__main__ import main
 from figgen.catalog.hardware import DTYPES
 from figgen.models.activation_formats import FORMATS
+from figgen.models.framework_memory import FRAMEWORKS
 from figgen.models.frameworks import CONVENTIONS
 from figgen.models.model_shape import FFN_MATRICES
 from figgen.models.recipes import RECIPES
@@ -130,7 +131,8 @@ def test_every_option_is_answered_as_the_command_line_answers_it(ask: Ask) -> No
     registries: dict[str, Iterable[str]] = {
         "recipe": RECIPES, "activations": FORMATS, "schedule": SCHEDULES, "dtype": DTYPES,
         "model": catalog.MODELS, "chip": catalog.ACCELERATORS, "order": CONVENTIONS,
-        "zero": "0123", "exchange": ("p2p", "all-gather"), "ffn": FFN_MATRICES,
+        "framework": FRAMEWORKS, "zero": "0123",
+        "exchange": ("p2p", "all-gather"), "ffn": FFN_MATRICES,
         "nic": [name for name, link in catalog.LINKS.items() if link.kind == "scale-out"],
     }  # fmt: skip
     for key, names in registries.items():

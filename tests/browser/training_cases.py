@@ -17,6 +17,7 @@ from figgen.commands.training import setup_data
 from figgen.errors import InputError
 from figgen.models.activation_formats import FORMATS
 from figgen.models.cluster import Cluster
+from figgen.models.framework_memory import FRAMEWORKS
 from figgen.models.memory import memory
 from figgen.models.model_shape import ExpertShape, LatentAttention, ModelShape
 from figgen.models.recipes import RECIPES
@@ -52,7 +53,7 @@ def _answered(choices: Choices) -> Choices:
     cluster = _own_cluster(values) if own_chip else _cluster(values)
     found = step(setup, cluster, compute_efficiency=values["compute_efficiency"])
     chip = values["accelerator"]
-    capacity = chip["memory_bytes"] if own_chip else catalog.accelerator(chip).hbm_bytes
+    capacity = chip["memory_bytes"] if own_chip else catalog.accelerator(chip).capacity_bytes
     held = memory(setup, capacity_bytes=capacity, reserve_bytes=values["reserve_bytes"])
     head = setup_data(name, setup)
     hardware = {
@@ -141,6 +142,7 @@ def _options(rng: random.Random) -> Choices:
         "recompute": _recompute(rng),
         "activations": rng.choice(list(FORMATS)),
         "context_exchange": rng.choice(("p2p", "all-gather")),
+        "framework": rng.choice(list(FRAMEWORKS)),
         "compute_efficiency": rng.choice((0.5, 0.3, 0.7, 1, 0.45)),
     }
     switches = (name for name, option in OPTIONS.items() if option.default is True)

@@ -195,7 +195,8 @@ def test_grouped_queries_gates_and_latents_change_what_a_layer_keeps() -> None:
     sizes = {tensor.name: tensor.bytes / 8192 for tensor in layer_tensors(llama)}
     # Bytes per token: 32 query heads and 8 key-value heads of 128; gate, way up and product.
     assert (sizes["queries"], sizes["keys"], sizes["values"]) == (8192, 2048, 2048)
-    assert sizes["ffn activation inputs"] + sizes["ffn products"] == 3 * 14336 * 2
+    names = ("ffn activation inputs", "ffn inputs of the gate", "ffn products")
+    assert [sizes[name] for name in names] == [14336 * 2] * 3
     assert sizes["norm inputs"] == 2 * 4096 * 2
     assert "dropout masks" not in sizes
 

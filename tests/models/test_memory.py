@@ -16,7 +16,8 @@ from figgen.formulas.context_parallel import kv_ring_buffer_bytes
 from figgen.formulas.scale_and_state import zero_state_bytes
 from figgen.models.communication_buffers import communication_buffers
 from figgen.models.layout import layout
-from figgen.models.memory import PARTS, MemoryEstimate, memory, state_bytes
+from figgen.models.memory import MemoryEstimate, memory
+from figgen.models.memory_lines import PARTS, state_bytes
 from figgen.models.rank_parameters import parameters_of, rank_parameters
 from figgen.models.recipes import RECIPES, Recipe, recipe
 from figgen.models.training_setup import TrainingSetup
@@ -70,7 +71,14 @@ def test_state_is_that_of_the_formula_and_shrinks_with_every_stage(name: str) ->
 
 def test_recipes_cost_what_their_names_say() -> None:
     totals = {name: bytes_of.total_bytes for name, bytes_of in RECIPES.items()}
-    assert totals == {"zero16": 16, "mcore18": 18, "mcore14": 14, "mcore20": 20, "fp32_16": 16}
+    assert totals == {
+        "zero16": 16,
+        "mcore18": 18,
+        "mcore14": 14,
+        "mcore20": 20,
+        "fp32_16": 16,
+        "fsdp16": 16,
+    }
     with pytest.raises(InputError, match="did you mean mcore18"):
         recipe("mcore16")
     with pytest.raises(InputError, match="weight_bytes of a recipe: expected >= 0"):
@@ -138,7 +146,8 @@ def test_buffers_are_those_that_the_layout_needs() -> None:
     found = buffers("llama-3-70b", {"tp": 8, "pp": 2, "cp": 2})
     assert found == {
         "pipeline messages": 2 * 4096 / 8 * 8192 * 2,
-        "gathered layer input": 4096 * 8192 * 2,
+        "gathered layer inputs": 2 * 4096 * 8192 * 2,
+        "gathered layer gradients": 2 * 4096 * 8192 * 2,
         "keys and values of other ranks": kv_ring_buffer_bytes(1, 8192, 2, 128, 2),
     }
     gathered = buffers("llama-3-70b", {"cp": 2}, context_exchange="all-gather")
@@ -159,7 +168,8 @@ def test_sharded_weights_are_gathered_two_layers_at_a_time() -> None:
     assert "gathered weights" not in buffers("llama-3-70b", {"pp": 2}, zero_stage=2)
     assert buffers("llama-3-70b", {"pp": 2, "tp": 4}, zero_stage=1).keys() == {
         "pipeline messages",
-        "gathered layer input",
+        "gathered layer inputs",
+        "gathered layer gradients",
     }
 
 
@@ -171,22 +181,23 @@ def unmodelled(row: SweepRow) -> float:
     """Measured bytes beyond state, activations and buffers."""
     assert row.memory_bytes is not None
     run = bloom(row, row.heads or 64)
-    return row.memory_bytes - memory(run, reserve_bytes=0).fullest.total_bytes
+    found = memory(run, reserve_bytes=0, allocator_share=0)
+    return row.memory_bytes - found.fullest.total_bytes
 
 
-def test_bloom_needed_3_to_19_gigabytes_beyond_state_and_activations() -> None:
+def test_bloom_needed_2_to_19_gigabytes_beyond_state_and_activations() -> None:
     """Measured device memory holds what no model of tensors knows.
 
     CUDA and NCCL contexts, DeepSpeed's flat buffers, temporaries of backward and fragmentation
-    were 13 GB in the middle, never under 3 and never over 19, while the rows themselves span
+    were 13 GB in the middle, never under 2.7 and never over 19, while the rows themselves span
     29 to 79 GB; the model explains the rest.
     """
     measured = [row for row in BLOOM if row.memory_bytes is not None]
     found = [unmodelled(row) for row in measured]
     assert len(found) == 58
-    assert min(found) > 3e9
+    assert min(found) > 2.7e9
     assert max(found) < 19e9
-    assert median(found) == pytest.approx(13.4e9, abs=0.5e9)
+    assert median(found) == pytest.approx(12.9e9, abs=0.5e9)
 
 
 def test_bloom_layouts_that_ran_out_of_memory_leave_too_little() -> None:
@@ -194,6 +205,7 @@ def test_bloom_layouts_that_ran_out_of_memory_leave_too_little() -> None:
     failed = [row for row in BLOOM if row.out_of_memory and row.line != 957]
     assert len(failed) == 5
     for row in failed:
-        found = memory(bloom(row, row.heads or 64), capacity_bytes=80e9)
+        run = bloom(row, row.heads or 64)
+        found = memory(run, capacity_bytes=80e9, reserve_bytes=4e9, allocator_share=0)
         assert found.free_bytes is not None
         assert found.free_bytes < 3e9

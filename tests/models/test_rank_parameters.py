@@ -14,7 +14,7 @@ import pytest
 from figgen import catalog
 from figgen.errors import InputError
 from figgen.models.layout import ParallelLayout, layout
-from figgen.models.memory import state_bytes
+from figgen.models.memory_lines import state_bytes
 from figgen.models.model_shape import ExpertShape, LatentAttention, ModelShape
 from figgen.models.rank_parameters import rank_parameters
 from figgen.models.stage_layers import layers_of_stages, stage_shares, virtual_stage_shares

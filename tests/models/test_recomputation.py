@@ -23,10 +23,10 @@ from figgen.models.activations import (
     stage_bytes,
 )
 from figgen.models.layout import layout
-from figgen.models.memory import state_bytes
+from figgen.models.memory_lines import state_bytes
 from figgen.models.model_shape import ExpertShape, LatentAttention, ModelShape
 from figgen.models.recipes import recipe
-from figgen.models.recomputation import MODULES, recomputation
+from figgen.models.recomputation import MODULES, SECOND, recomputation
 from figgen.models.stage_layers import StageShare, virtual_stage_shares
 from figgen.models.stage_work import layer_core_flops, stage_work
 from figgen.models.training_setup import TrainingSetup
@@ -103,8 +103,10 @@ def small(shape: ModelShape, **options: Any) -> TrainingSetup:
 
 
 def subsets() -> Iterator[str]:
-    for count in range(1, len(MODULES) + 1):
-        yield from map(",".join, itertools.combinations(MODULES, count))
+    names = [name for name in MODULES if name != SECOND]
+    for count in range(1, len(names) + 1):
+        yield from map(",".join, itertools.combinations(names, count))
+    yield from (SECOND, *(f"{SECOND},{name}" for name in names))
 
 
 @pytest.mark.parametrize("shape", [DENSE, MIXTURE], ids=["dense", "mixture"])
@@ -162,12 +164,15 @@ def matrices(shape: ModelShape, experts: bool) -> Iterator[tuple[int, tuple[str,
     """Weights that a token meets in one layer, with the modules that compute with them again."""
     mla, mixture, h = shape.latent, shape.experts, shape.hidden
     if mla is None:
-        yield h * (2 * shape.heads + 2 * shape.kv_heads) * shape.head_dim, ()
+        half = h * (shape.heads + shape.kv_heads) * shape.head_dim
+        yield from ((half, ()), (half, (SECOND,)))  # queries and values; keys and outputs
     else:
         yield h * (24 + 16 + 8) + shape.heads * 16 * h, ()
         yield 24 * 4 * (16 + 8) + 16 * 4 * (16 + 16), ("mla_up_proj",)
     if not experts or mixture is None:
-        yield (2 if shape.ffn == "gelu" else 3) * h * shape.ffn_hidden, ("mlp",)
+        yield 2 * h * shape.ffn_hidden, ("mlp",)
+        if shape.ffn == "swiglu":
+            yield h * shape.ffn_hidden, ("mlp", SECOND)
         return
     yield h * mixture.count, ("moe",)
     yield mixture.top_k * 3 * h * mixture.ffn_hidden, ("moe",)

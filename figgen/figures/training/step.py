@@ -8,7 +8,8 @@ from figgen.charts import Axis, Bars, Column, Named, Rule, Scalar, Segment, Tabl
 from figgen.errors import check_between
 from figgen.models.compute import utilisation
 from figgen.models.level_loads import level_bytes
-from figgen.models.memory import PARTS, MemoryEstimate, RankMemory
+from figgen.models.memory import MemoryEstimate, RankMemory
+from figgen.models.memory_lines import PARTS
 from figgen.models.step import FAMILIES
 from figgen.models.step_links import NETWORK
 from figgen.models.step_rows import sent_by_axis
@@ -147,7 +148,7 @@ def step_communication(found: TrainingStep) -> Table:
 
 
 SAID = {
-    "recomputed": "one layer again",
+    "working": "loss or one layer at work",
     "communication": "buffers of communication",
 }
 """What a reader sees a part of memory called, where that is not its name."""

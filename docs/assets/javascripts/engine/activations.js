@@ -6,6 +6,8 @@ import { keptInputs, wholeLayers } from "./recomputation.js";
 import { FFN_MATRICES } from "./transformer.js";
 
 export const ACTIVATION_BYTES = 2;
+const SECOND = "every_second_product";
+const GATED = 3; // matrices of a feed-forward block with a gate
 
 const sum = (values) => values.reduce((total, value) => total + value, 0);
 
@@ -55,29 +57,35 @@ function layerTensors(setup, experts) {
   const put = (count) => (width, size, ...modules) => found.push([count * width * size, ...modules]);
   // Tensors that only sequence parallelism divides, and those that TP has already divided.
   const [whole, divided] = [put(split_tokens), put(tokens)];
-  attention(setup, whole, divided);
+  // Inputs of column-parallel products, gathered where the framework keeps them so.
+  const read = setup.framework_memory.keeps_gathered ? divided : whole;
+  attention(setup, whole, divided, read);
   if (!setup.flash_attention) {
     divided((shape.heads / tp) * setup.sequence, dropout ? 5 : 2, "core_attn");
   }
   if (experts && shape.experts) mixture(setup, whole, divided);
   else {
-    whole(shape.hidden, linear, "layernorm");
+    read(shape.hidden, linear, "layernorm", SECOND);
     const width = Math.floor(shape.ffn_hidden / tp);
-    divided((FFN_MATRICES[shape.ffn] - 1) * width, 2, "mlp");
-    divided(width, linear, "mlp");
+    divided(width, 2, "mlp");
+    if (FFN_MATRICES[shape.ffn] === GATED) {
+      divided(width, 2, "mlp", SECOND);
+      if (setup.framework_memory.keeps_gate) divided(width, 2, "mlp", SECOND);
+    }
+    divided(width, linear, "mlp", SECOND);
   }
   whole(shape.norms_per_layer * shape.hidden, 2);
   if (dropout) whole(shape.hidden, 2);
   return found;
 }
 
-function attention({ shape, format, kv_heads_per_rank, parallel: { tp } }, whole, divided) {
+function attention({ shape, format, kv_heads_per_rank, parallel: { tp } }, whole, divided, read) {
   const { hidden, latent: mla, head_dim: dim } = shape;
   const { linear } = format;
   const heads = shape.heads / tp;
   let [kvHeads, keyDim, valueDim, madeBy] = [kv_heads_per_rank, dim, dim, []];
   // In 8 bits each of two down-projections keeps its own copy.
-  whole(mla && linear < 2 ? 2 * hidden : hidden, linear, "layernorm");
+  read(mla && linear < 2 ? 2 * hidden : hidden, linear, "layernorm", SECOND);
   if (mla) {
     const ranks = mla.query_rank + mla.kv_rank;
     whole(ranks + mla.rope_head_dim, 2);
@@ -86,7 +94,8 @@ function attention({ shape, format, kv_heads_per_rank, parallel: { tp } }, whole
     [kvHeads, madeBy] = [heads, ["mla_up_proj"]];
   }
   if (shape.qk_norm !== "none") divided((heads + kvHeads) * keyDim, 2);
-  divided((heads + kvHeads) * keyDim + kvHeads * valueDim, 2, ...madeBy);
+  divided(heads * keyDim + kvHeads * valueDim, 2, ...madeBy);
+  divided(kvHeads * keyDim, 2, ...(mla ? madeBy : [SECOND]));
   divided(heads * valueDim, format.attention);
 }
 
@@ -124,14 +133,37 @@ export function keptLayers(setup, shares) {
 
 /** Bytes that a virtual stage keeps for one microbatch, its embedding or head included. */
 export function stageBytes(setup, share) {
-  const { shape, tokens, split_tokens, parallel } = setup;
+  const { shape, tokens, split_tokens } = setup;
   let found = sum(keptLayers(setup, [share]).map(([count, bytes]) => count * bytes));
   if (share.embedding) found += tokens * 8 + (setup.dropout ? split_tokens * shape.hidden : 0);
+  const { keeps_gathered, keeps_outputs, kept_logit_bytes } = setup.framework_memory;
   if (share.head) {
-    found += (shape.final_norm ? 2 : 1) * layerInputBytes(setup);
-    found += tokens * Math.ceil(shape.vocab / parallel.tp) * 4;
-  }
+    found += (shape.final_norm ? 1 : 0) * layerInputBytes(setup);
+    found += (keeps_gathered ? tokens : split_tokens) * shape.hidden * ACTIVATION_BYTES;
+    found += logits(setup) * kept_logit_bytes;
+  } else if (keeps_outputs) found += layerInputBytes(setup);
   return found;
+}
+
+const logits = ({ tokens, shape, parallel }) => tokens * Math.ceil(shape.vocab / parallel.tp);
+
+/** Bytes beside the logits while the loss of one microbatch is at work. */
+export const lossBytes = (setup) => logits(setup) * setup.framework_memory.loss_bytes;
+
+/** Most bytes of gradients at once while backward goes through one layer. */
+export function layerGradientBytes(setup, share) {
+  const { shape, parallel, dropout, flash_attention: flash } = setup;
+  let most = 0;
+  for (const experts of [false, true]) {
+    if (!layersOf(share, experts)) continue;
+    const tensors = layerTensors(setup, experts);
+    const inBlock = ([, ...by]) => by.includes("mlp") || by.includes("moe");
+    const block = sum(tensors.filter(inBlock).map(([bytes]) => bytes));
+    const core = flash ? 0
+      : setup.tokens * ((shape.heads / parallel.tp) * setup.sequence) * (dropout ? 5 : 2);
+    most = Math.max(most, block, core);
+  }
+  return most;
 }
 
 /** Most bytes of activations at any point of each rank's order. */

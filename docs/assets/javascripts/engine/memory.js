@@ -3,42 +3,83 @@
 
 import { kv_ring_buffer_bytes } from "../step-formulas.js";
 import {
-  ACTIVATION_BYTES, layerInputBytes, peakActivationBytes, recomputedBytes,
+  ACTIVATION_BYTES, layerGradientBytes, layerInputBytes, lossBytes, peakActivationBytes,
+  recomputedBytes,
 } from "./activations.js";
 import { layerHeld, rankHeld, stagesHeld, tableHeld } from "./held.js";
 import { peakInFlight } from "./orders.js";
 
 const sum = (values) => values.reduce((total, value) => total + value, 0);
 
-/** Every pipeline rank with its parts in bytes, the fullest one, and what the capacity leaves. */
+/** Parts of memory, in order; "working" is what the loss or one layer's backward needs. */
+const PARTS = [
+  "weights", "gradients", "optimizer", "activations", "working", "communication", "reserve",
+];
+const LASTING = ["weights", "accumulated gradients", "buckets of gradients", "optimizer state"];
+
+/** Every pipeline rank with its lines and parts in bytes, the fullest, what the capacity leaves. */
 export function memoryOf(setup) {
-  const { order, stagesOf, shares, capacity_bytes } = setup;
+  const { order, stagesOf, shares, capacity_bytes, framework_memory } = setup;
   const held = stagesHeld(setup);
   const activations = peakActivationBytes(setup);
   const in_flight = peakInFlight(order);
   const ranks = stagesOf.map((stages, rank) => {
     const mine = stages.map((stage) => shares[stage]);
     const total = rankHeld(setup, held, rank);
-    const bytes = {
-      ...stateBytes(setup, total),
-      activations: activations[rank],
-      recomputed: Math.max(...mine.map((share) => recomputedBytes(setup, share))),
-      communication: communicationBytes(setup, mine),
-      reserve: setup.reserve_bytes,
-    };
+    const lines = rankLines(setup, mine, total, activations[rank]);
+    const bytes = Object.fromEntries(PARTS.map((name) =>
+      [name, sum(lines.filter(([part]) => part === name).map(([, , size]) => size))]));
     return {
       pipeline_rank: rank,
       layers: sum(mine.map((share) => share.layers)),
       parameters: total.dense + total.routed,
       in_flight: in_flight[rank],
       bytes,
+      lines,
+      allocator_bytes: sum(lines.filter(([, name]) => name !== "contexts").map(([, , size]) => size)),
       total_bytes: sum(Object.values(bytes)),
     };
   });
   const fullest = ranks.reduce((most, rank) => (rank.total_bytes > most.total_bytes ? rank : most));
+  const printed_bytes = framework_memory.prints_first ? ranks[0].allocator_bytes
+    : Math.max(...ranks.map((rank) => rank.allocator_bytes));
   const free_bytes = capacity_bytes === null ? null : capacity_bytes - fullest.total_bytes;
   const fits = free_bytes === null ? null : free_bytes >= 0;
-  return { ranks, fullest_rank: fullest.pipeline_rank, capacity_bytes, free_bytes, fits };
+  const fullest_rank = fullest.pipeline_rank;
+  return { ranks, fullest_rank, printed_bytes, capacity_bytes, free_bytes, fits };
+}
+
+// [part, name, bytes] of all that is not empty, in the order of figgen.models.memory_lines.
+function rankLines(setup, mine, total, activationBytes) {
+  const { framework_memory: framework } = setup;
+  const parameters = total.dense + total.routed;
+  const { weights, gradients, optimizer } = stateBytes(setup, total);
+  const replicated = setup.zero_stage === 0 && setup.dense_shards > 1;
+  const lines = [
+    ["weights", "weights", weights],
+    ["gradients", "accumulated gradients", gradients],
+    ["gradients", "buckets of gradients", replicated ? parameters * framework.bucket_bytes : 0],
+    ["gradients", "fresh gradients", parameters * framework.fresh_gradient_bytes],
+    ["optimizer", "optimizer state", optimizer],
+    ["activations", "activations in flight", activationBytes],
+    ...working(setup, mine),
+    ...buffersOf(setup, mine).map(([name, size]) => ["communication", name, size]),
+  ].filter(([, , size]) => size);
+  const moving = sum(lines.filter(([, name]) => !LASTING.includes(name)).map(([, , size]) => size));
+  const reserve = [
+    ["reserve", "allocator", framework.allocator_share * moving],
+    ["reserve", "contexts", setup.reserve_bytes],
+  ];
+  return [...lines, ...reserve.filter(([, , size]) => size)];
+}
+
+// The loss or the backward of one layer, whichever takes more.
+function working(setup, mine) {
+  const layers = mine.map((share) => [recomputedBytes(setup, share), layerGradientBytes(setup, share)]);
+  const [anew, gradients] = layers.reduce((most, one) => (sum(one) > sum(most) ? one : most));
+  const loss = mine.some((share) => share.head) ? lossBytes(setup) : 0;
+  if (loss > anew + gradients) return [["working", "copies of logits", loss]];
+  return [["working", "recomputed layers", anew], ["working", "gradients of a layer", gradients]];
 }
 
 // Stage 1 divides the optimizer state, 2 the gradients as well, 3 the weights too.
@@ -63,19 +104,23 @@ export function keyValueWidth({ shape, parallel, kv_heads_per_rank }) {
   return ((shape.heads / parallel.tp) * width) / 2;
 }
 
-// Messages under way and gathered shards on a GPU that holds these shares.
-function communicationBytes(setup, mine) {
+/** Messages under way and gathered shards on a GPU that holds these shares, as [name, bytes]. */
+export function buffersOf(setup, mine) {
   const { shape, parallel: { pp, tp, cp, ep, etp }, tokens, split_tokens } = setup;
   const { hidden, experts } = shape;
-  let found = 0;
-  if (pp > 1) found += 2 * layerInputBytes(setup);
-  if (tp > 1 && setup.sequence_parallel) found += tokens * hidden * ACTIVATION_BYTES;
-  if (cp > 1) found += keyValueBytes(setup);
+  const found = [];
+  if (pp > 1) found.push(["pipeline messages", 2 * layerInputBytes(setup)]);
+  if (tp > 1 && setup.sequence_parallel) {
+    // Two of each: a tensor of a collective is given back only when its stream is done.
+    found.push(["gathered layer inputs", 2 * tokens * hidden * ACTIVATION_BYTES]);
+    found.push(["gathered layer gradients", 2 * tokens * hidden * ACTIVATION_BYTES]);
+  }
+  if (cp > 1) found.push(["keys and values of other ranks", keyValueBytes(setup)]);
   if (experts && ep * etp > 1) {
     const each = setup.format.dispatch + ACTIVATION_BYTES;
-    found += split_tokens * experts.top_k * etp * hidden * each;
+    found.push(["routed tokens", split_tokens * experts.top_k * etp * hidden * each]);
   }
-  return found + shardedBytes(setup, mine);
+  return [...found, ...shardedBytes(setup, mine)];
 }
 
 // A ring needs one block, or two in turn; an all-gather holds the whole sequence.
@@ -91,18 +136,24 @@ export function keyValueBytes(setup) {
   return setup.double_buffering ? both : both / 2;
 }
 
-// Whole weights and gradients of the layer at work, where ZeRO keeps only shards.
-export function shardedBytes(setup, mine) {
-  if (setup.zero_stage < 2 || setup.dense_shards === 1) return 0;
-  const units = mine.some((share) => share.embedding || share.head) ? [tableHeld(setup)] : [];
-  const layer = (experts) => {
-    const { dense, routed } = layerHeld(setup, experts);
-    units.push(dense + routed);
-  };
-  if (mine.some((share) => share.dense_layers)) layer(false);
-  if (mine.some((share) => share.expert_layers)) layer(true);
-  const largest = Math.max(0, ...units);
-  const gradients = largest * setup.recipe.gradient_bytes;
-  if (setup.zero_stage < 3) return gradients;
-  return gradients + (setup.double_buffering ? 2 : 1) * largest * setup.recipe.weight_bytes;
+// Whole weights and gradients where ZeRO keeps only shards: of a layer, or of a whole stage.
+function shardedBytes(setup, mine) {
+  if (setup.zero_stage < 2 || setup.dense_shards === 1) return [];
+  const units = mine.map(({ embedding, head }) => [embedding + head, tableHeld(setup)]);
+  for (const { dense_layers, expert_layers } of mine) {
+    for (const [layers, experts] of [[dense_layers, false], [expert_layers, true]]) {
+      if (!layers) continue;
+      const { dense, routed } = layerHeld(setup, experts);
+      units.push([layers, dense + routed]);
+    }
+  }
+  const largest = Math.max(0, ...units.filter(([count]) => count).map(([, size]) => size));
+  let weights = (setup.double_buffering ? 2 : 1) * largest;
+  let gradients = largest;
+  if (setup.framework_memory.whole_in_pipeline && setup.parallel.pp > 1) {
+    weights = gradients = sum(units.map(([count, size]) => count * size));
+  }
+  const scattered = ["gradients before they are scattered", gradients * setup.recipe.gradient_bytes];
+  if (setup.zero_stage < 3) return [scattered];
+  return [scattered, ["gathered weights", weights * setup.recipe.weight_bytes]];
 }

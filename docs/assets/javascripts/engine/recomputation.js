@@ -5,7 +5,7 @@ import { InputError, unknown } from "./errors.js";
 
 export const MODULES = [
   "core_attn", "layernorm", "latent_norm", "mla_up_proj", "mlp", "moe", "moe_act", "moe_gate",
-  "shared_experts",
+  "shared_experts", "every_second_product",
 ];
 
 /** What is recomputed in experts without another product. */

@@ -7,11 +7,11 @@ import { checkSize } from "./mesh.js";
 import { range } from "./orders.js";
 import { activationFormat, recomputation } from "./recomputation.js";
 import { build } from "./schedule.js";
-import { modelShape, recipe } from "./transformer.js";
+import { FFN_MATRICES, modelShape, recipe } from "./transformer.js";
 
 export const ZERO_STAGES = [0, 1, 2, 3];
 export const CONTEXT_EXCHANGES = ["p2p", "all-gather"];
-export const RESERVE_BYTES = 4e9;
+export const RESERVE_BYTES = 2e9;
 const MOST_TOKENS = 2 ** 40;
 const MOST = 1e24; // beyond it no quantity of this field is meant
 
@@ -22,7 +22,7 @@ export const USUAL = Object.freeze({
   schedule: "1f1b", chunks: null, zero_stage: 1, recipe: "mcore18", recompute: "none",
   activations: "16-bit", context_exchange: "p2p", sequence_parallel: true, flash_attention: true, dropout: false,
   buckets: null, overlap_data_parallel: true, double_buffering: true,
-  layers_per_stage: null,
+  layers_per_stage: null, framework: "megatron",
   accelerator: "h100-sxm-80gb", nic: "ib-ndr", dtype: "bf16", compute_efficiency: 0.5,
   scale_up_latency_s: null, network_latency_s: null, reserve_bytes: RESERVE_BYTES,
 });
@@ -36,12 +36,12 @@ export const USUAL = Object.freeze({
 export function setupFrom(catalog, choices) {
   const given = { ...USUAL };
   for (const name in choices) if (choices[name] !== undefined) given[name] = choices[name];
-  for (const name of ["order", "recipe", "schedule", "dtype", "recompute", "activations"]) {
+  for (const name of ["order", "recipe", "schedule", "dtype", "recompute", "activations", "framework"]) {
     given[name] = String(given[name]);
   }
   const [model, shape] = named("model", given.model, catalog.models);
   const parallel = keptLayout(given);
-  const setup = trainingSetup(given, modelShape(shape), parallel);
+  const setup = trainingSetup(given, modelShape(shape), parallel, catalog.frameworks);
   return Object.freeze({ ...setup, model, ...hardware(catalog, given, parallel) });
 }
 
@@ -99,7 +99,7 @@ function positive(what, got, { zero = false, least = 0 } = {}) {
   if (got > MOST) throw new InputError(what, { expected: "at most 1e24", got });
 }
 
-function trainingSetup(given, shape, parallel) {
+function trainingSetup(given, shape, parallel, frameworks) {
   const { schedule, chunks, recompute, zero_stage, context_exchange } = given;
   const { microbatch_size, sequence_parallel, flash_attention, buckets } = given;
   const sequence = given.sequence ?? shape.sequence;
@@ -118,6 +118,7 @@ function trainingSetup(given, shape, parallel) {
   }
   const recomputed = recomputation(recompute);
   const format = activationFormat(given.activations);
+  const [framework, framework_memory] = named("framework", given.framework, frameworks);
   checkDivision(shape, parallel, sequence, sequence_parallel);
   const order = keptSchedule(schedule, parallel.pp, microbatches, chunks);
   const { placement } = order;
@@ -129,14 +130,15 @@ function trainingSetup(given, shape, parallel) {
     recompute, recomputed, activations: given.activations, format,
     sequence_parallel, flash_attention, dropout: given.dropout, context_exchange,
     buckets, overlap_data_parallel: given.overlap_data_parallel,
-    double_buffering: given.double_buffering, layers_per_stage: given.layers_per_stage, order, placement, tokens,
+    double_buffering: given.double_buffering, layers_per_stage: given.layers_per_stage,
+    framework, framework_memory, order, placement, tokens,
     split_tokens: sequence_parallel ? tokens / tp : tokens,
     global_batch: microbatches * microbatch_size * dp,
     tokens_per_step: microbatches * microbatch_size * dp * sequence,
     dense_data_axis: cp > 1 ? "dp-cp" : "dp",
     dense_shards: dp * cp,
     kv_heads_per_rank: Math.max(1, Math.floor(shape.kv_heads / tp)),
-    shares: virtualStageShares(shape, placement, given.layers_per_stage),
+    shares: virtualStageShares(shape, placement, layersGiven(given, shape, placement, framework_memory)),
     stagesOf: range(parallel.pp).map((rank) =>
       range(placement.stages).filter((stage) => placement.rank_of_stage[stage] === rank)),
     passing: Math.floor(microbatches / placement.pipes),
@@ -197,6 +199,24 @@ function checkStages(layers, given, depth) {
     const expected = `${depth} counts, together ${layers}`;
     throw new InputError("layers_per_stage", { expected, got: given });
   }
+}
+
+function layersGiven({ layers_per_stage }, shape, { depth }, { balanced }) {
+  return layers_per_stage ?? (balanced ? layersByCost(shape, depth) : null);
+}
+
+// Blocks dealt until a stage passes its share of the cost, which the head has a part in.
+function layersByCost(shape, stages) {
+  const width = shape.heads * shape.head_dim;
+  const layer = 4 * width * shape.hidden + FFN_MATRICES[shape.ffn] * shape.ffn_hidden * shape.hidden;
+  const whole = shape.layers * layer + shape.vocab * shape.hidden;
+  const dealt = Array(stages).fill(0);
+  let stage = 0;
+  for (let index = 0; index < shape.layers; index++) {
+    dealt[stage]++;
+    if ((index + 1) * layer * stages > whole * (stage + 1) && stage < stages - 1) stage++;
+  }
+  return dealt;
 }
 
 // Layers as said, or as even as they go; what does not divide goes to stages inside the pipeline

@@ -7,7 +7,7 @@ import { partsOf, repeatedParts } from "./recomputation.js";
 import {
   AGAIN, BACKWARD, BOUNDARY, FORWARD, GRADIENTS, HEAD_AGAIN, KEYS, TIED, TOKENS, WEIGHTS, WITHIN, stageTraffic,
 } from "./traffic.js";
-import { attentionWeights, ffnWeights, upProjectionWeights } from "./transformer.js";
+import { FFN_MATRICES, attentionWeights, ffnWeights, upProjectionWeights } from "./transformer.js";
 
 /** Seconds of one microbatch on a virtual stage, and its timed communication. */
 export function stageTime(setup, held, stage) {
@@ -46,8 +46,19 @@ export function stageWork(setup, share) {
   return {
     weights: products(forward) + head,
     core: forward.core * core,
-    recomputed: products(again) + again.core * core,
+    recomputed: products(again) + again.core * core + secondFlops(setup, share),
   };
+}
+
+// Products that "every_second_product" runs again: keys and outputs, what a gate multiplies.
+function secondFlops({ recomputed, shape, tokens, parallel: { tp } }, { layers, dense_layers }) {
+  if (!recomputed.modules.has("every_second_product")) return 0;
+  let met = 0;
+  if (!shape.latent) met += (layers * attentionWeights(shape)) / 2;
+  if (FFN_MATRICES[shape.ffn] === 3 && !recomputed.modules.has("mlp")) {
+    met += (dense_layers * ffnWeights(shape, shape.ffn_hidden)) / 3;
+  }
+  return (2 * met * tokens) / tp;
 }
 
 function layerCoreFlops({ tokens, sequence, shape, parallel, flash_attention }) {

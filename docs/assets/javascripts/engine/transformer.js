@@ -176,6 +176,7 @@ export const RECIPES = new Map([
   ["mcore14", ["bf16 weights and moments, the rest in fp32", 2, 4, 8]],
   ["mcore20", ["fp16 weights and gradients, the rest in fp32", 2, 2, 16]],
   ["fp32_16", ["everything in fp32, no master copy", 4, 4, 8]],
+  ["fsdp16", ["fp32 throughout, weights gathered in bf16", 2, 4, 10]],
 ].map(([name, [label, weight_bytes, gradient_bytes, optimizer_bytes]]) =>
   [name, Object.freeze({ name, label, weight_bytes, gradient_bytes, optimizer_bytes })]));
 

@@ -1,10 +1,9 @@
 // Lines behind the memory of a pipeline rank, part by part. Pure.
 
-import { keptLayers, layerInputBytes, stageBytes } from "../engine/activations.js";
+import { keptLayers, stageBytes } from "../engine/activations.js";
 import { layerHeld, rankHeld, stagesHeld, tableHeld } from "../engine/held.js";
-import { keyValueBytes, shardedBytes } from "../engine/memory.js";
 import { PARTS } from "./modeler_model.js";
-import { bytes, plainNumber, quantity } from "./quantities.js";
+import { bytes, percent, plainNumber, quantity } from "./quantities.js";
 import { plainLine, sumLine } from "./worked.js";
 
 const parameters = (count) => quantity(count, "param", "si");
@@ -24,18 +23,13 @@ export function memoryLines(found, notes, rank, part) {
     ];
   }
   if (part === "activations") return activationLines(found, rank);
-  if (part === "communication") return bufferLines(found, rank);
-  if (part === "recomputed")
-    return [plainLine("What backward computes again at once.", "one layer", bytes(rank.bytes[part]))];
-  if (part === "reserve")
-    return [
-      plainLine(
-        "For contexts, kernels and fragmentation: an assumption, set in the form.",
-        "reserve",
-        bytes(rank.bytes[part]),
-      ),
-    ];
-  return [stateLine(found, rank, part)];
+  if (part === "communication") return [lineSum("Buffers of collectives.", rank, part)];
+  if (part === "working")
+    return [lineSum("While the loss or the backward of one layer is at work, whichever takes more.", rank, part)];
+  if (part === "reserve") return [reserveLine(found, rank)];
+  const state = stateLine(found, rank, part);
+  const beside = rank.lines.filter(([of]) => of === part).length > 1;
+  return beside ? [state, lineSum("With what the framework keeps beside them.", rank, part)] : [state];
 }
 
 function stateLine({ setup }, rank, part) {
@@ -54,7 +48,7 @@ function stateLine({ setup }, rank, part) {
   return plainLine(
     `${PARTS.find(([name]) => name === part)[1]}, recipe ${recipe.name}, ZeRO ${zero_stage}${divided ? `: divided over ${ways}${routed ? ", routed experts over EDP" : ""}` : ": whole on every GPU"}.`,
     `parameters · bytes of each${divided ? " / ranks that share them" : ""}`,
-    `${terms.join(" + ")} = ${bytes(rank.bytes[part])}`,
+    `${terms.join(" + ")} = ${bytes(rank.lines.find(([of]) => of === part)?.[2] ?? 0)}`,
   );
 }
 
@@ -87,23 +81,17 @@ function activationLines(found, rank) {
   ];
 }
 
-function bufferLines(found, rank) {
-  const { setup } = found;
-  const { shape, tokens, split_tokens } = setup;
-  const { pp, tp, cp, ep, etp } = setup.parallel;
-  const terms = [
-    ["two messages between stages", pp > 1 ? 2 * layerInputBytes(setup) : 0],
-    ["the gathered input of a layer", tp > 1 && setup.sequence_parallel ? 2 * tokens * shape.hidden : 0],
-    ["keys and values on their way", cp > 1 ? keyValueBytes(setup) : 0],
-    [
-      "routed tokens, in and out",
-      shape.experts && ep * etp > 1
-        ? (2 + setup.format.dispatch) * split_tokens * shape.experts.top_k * etp * shape.hidden
-        : 0,
-    ],
-    ["whole weights and gradients of what ZeRO divides", shardedBytes(setup, sharesOf(found, rank.pipeline_rank))],
-  ];
-  return [sumLine("Buffers of collectives.", terms, rank.bytes.communication, bytes)];
+// The lines of a part, added up.
+const lineSum = (words, rank, part) =>
+  sumLine(words, rank.lines.filter(([of]) => of === part).map(([, name, size]) => [name, size]), rank.bytes[part], bytes);
+
+function reserveLine({ setup }, rank) {
+  const { label, allocator_share } = setup.framework_memory;
+  return lineSum(
+    `What the allocator of ${label} holds beyond tensors, ${percent(allocator_share)} of those that come and go, and the contexts of CUDA and NCCL, set in the form.`,
+    rank,
+    "reserve",
+  );
 }
 
 /** The layers of a rank. */

@@ -28,7 +28,7 @@ export const PARTS = [
   ["gradients", "gradients", "series-2"],
   ["optimizer", "optimizer", "series-3"],
   ["activations", "activations", "series-4"],
-  ["recomputed", "recomputed layer", "series-5"],
+  ["working", "loss or one layer", "series-5"],
   ["communication", "buffers", "series-6"],
   ["reserve", "reserve", "neutral"],
 ];

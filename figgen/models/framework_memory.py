@@ -1,0 +1,112 @@
+"""What frameworks keep in memory besides what each of them must, read in their sources.
+
+All but one number of an entry are facts of a program. The other, `allocator_share`, is what the
+allocator holds beyond the tensors, as a share of those that come and go, and is fitted on the
+calibration half of the measured peaks: with least mean error for hundreds of runs, with the least
+worst error for a handful. `tests/models/test_memory_peaks.py` fits it again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+from typing import Any
+
+from figgen.errors import unknown
+
+
+@dataclass(frozen=True, slots=True)
+class FrameworkMemory:
+    """How a framework treats gradients, logits and gathered weights, and what it prints.
+
+    Per parameter: `fresh_gradient_bytes` of the gradients that one backward makes before they are
+    added to those kept, `bucket_bytes` of a second copy for messages where nothing is sharded.
+    Per logit: `kept_logit_bytes` from forward to backward, `loss_bytes` beside them while the loss
+    is at work. `keeps_gate` if the activation of a gate is stored beside what it multiplies.
+    `keeps_outputs` if a stage holds its outputs until their backward. `whole_in_pipeline` if
+    ZeRO-3 in a pipeline keeps weights and gradients of its stage whole through a step.
+    `selective` is what recomputing "selective" means. `balanced` if stages are cut by cost.
+    `prints_first` if its log is that of the first pipeline rank, not of the fullest.
+    """
+
+    name: str
+    label: str
+    allocator_share: float
+    source: str
+    recipe: str = "mcore18"
+    fresh_gradient_bytes: float = 0
+    bucket_bytes: float = 0
+    kept_logit_bytes: float = 4
+    loss_bytes: float = 2
+    keeps_gate: bool = False
+    keeps_gathered: bool = False
+    keeps_outputs: bool = False
+    whole_in_pipeline: bool = False
+    selective: str = "selective"
+    balanced: bool = False
+    prints_first: bool = False
+
+
+TORCHTITAN: dict[str, Any] = {
+    "allocator_share": 0.13,
+    "recipe": "fsdp16",
+    "keeps_gathered": True,
+    "keeps_outputs": True,
+    "whole_in_pipeline": True,
+    "selective": "every_second_product",
+}
+
+_ALL = (
+    FrameworkMemory(
+        "megatron", "Megatron-Core", allocator_share=0.05,
+        source="NVIDIA/Megatron-LM@d98e8a64 megatron/core/tensor_parallel/layers.py (weight "
+        "gradients are added into the FP32 buffer), cross_entropy.py (softmax in place of FP32 "
+        "logits), training/arguments.py (outputs of stages are freed); no measured peak is public, "
+        "so the share is assumed: a third of torchtitan's, with expandable segments",
+    ),
+    FrameworkMemory(
+        "megatron-deepspeed", "Megatron-DeepSpeed of 2022", allocator_share=0.6,
+        fresh_gradient_bytes=2,
+        source="bigscience-workshop/bigscience@9e64ede, chronicles-prequel.md, the sweep from "
+        "line 906 on (gradients in BF16 beside FP32); DeepSpeed's flat buffers are in the share",
+    ),
+    FrameworkMemory(
+        "nanotron", "nanotron", allocator_share=0.17,
+        fresh_gradient_bytes=2, bucket_bytes=2, loss_bytes=4, keeps_gate=True,
+        balanced=True, prints_first=True,
+        source="huggingface/nanotron@67c5ebb6 optim/gradient_accumulator.py (FP32 buffer beside "
+        "16-bit gradients), trainer.py (DDP only without ZeRO), models/llama.py (MLP), "
+        "models/base.py (stages by cost), parallel/tensor_parallel/functional.py (softmax beside "
+        "FP32 logits), helpers.py (max_memory_reserved, written by rank 0)",
+    ),
+    FrameworkMemory(
+        "torchtitan", "torchtitan", kept_logit_bytes=2, loss_bytes=2,
+        source="pytorch/torchtitan@b5bcd76c distributed/activation_checkpoint.py, "
+        "models/llama3/parallelize.py (FSDP2, no resharding after forward in a pipeline), "
+        "components/loss.py (compiled), components/metrics.py (max_reserved_gib)",
+        **TORCHTITAN,
+    ),
+    FrameworkMemory(
+        "torchtitan-2024", "torchtitan until 2024", kept_logit_bytes=4, loss_bytes=8,
+        source="as torchtitan, but a cross entropy of FP32 logits that was not compiled: "
+        "pytorch/torchtitan, train.py of December 2024",
+        **TORCHTITAN,
+    ),
+    FrameworkMemory(
+        "fsdp", "PyTorch FSDP", allocator_share=0.13, recipe="fsdp16",
+        kept_logit_bytes=2, loss_bytes=2,
+        source="mosaicml/llm-foundry@8c8dd48f llmfoundry/models/mpt (fused cross entropy); the "
+        "share is torchtitan's",
+    ),
+)  # fmt: skip
+
+FRAMEWORKS: Mapping[str, FrameworkMemory] = MappingProxyType({one.name: one for one in _ALL})
+"""Frameworks by name."""
+
+
+def framework_memory(name: str) -> FrameworkMemory:
+    """The framework of that name. Raises InputError, with the nearest, for an unknown one."""
+    if name not in FRAMEWORKS:
+        raise unknown("framework", name, FRAMEWORKS)
+    return FRAMEWORKS[name]

@@ -1,0 +1,135 @@
+"""What a GPU of one pipeline rank holds at its fullest, line by line.
+
+The lines are those of one moment: all microbatches that the schedule allows are in flight, and
+the loss or the backward of one layer is at work. Tensors that come and go are held by a caching
+allocator, whose blocks do not fit them; what it holds beyond them is a share that is fitted per
+framework. The CUDA context and NCCL's channels are outside of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from figgen.models.activations import (
+    layer_gradient_bytes,
+    loss_bytes,
+    recomputed_bytes,
+)
+from figgen.models.communication_buffers import communication_buffers
+from figgen.models.rank_parameters import parameters_of, rank_parameters
+from figgen.models.stage_layers import StageShare, shares_of_rank
+from figgen.models.training_setup import TrainingSetup
+
+PARTS = (
+    "weights",
+    "gradients",
+    "optimizer",
+    "activations",
+    "working",
+    "communication",
+    "reserve",
+)
+"""What lines belong to, in order: "working" is what the loss or one layer's backward needs."""
+
+CONTEXTS = "contexts"
+LASTING = ("weights", "accumulated gradients", "buckets of gradients", "optimizer state")
+"""Names of the lines of tensors that stay for the whole training."""
+
+
+@dataclass(frozen=True, slots=True)
+class MemoryLine:
+    """Bytes of one kind of thing on one GPU, and the part that it belongs to."""
+
+    part: str
+    name: str
+    bytes: float
+
+
+def rank_lines(
+    setup: TrainingSetup, pipeline_rank: int, activation_bytes: float
+) -> tuple[MemoryLine, ...]:
+    """Every line of a GPU of `pipeline_rank` that is not empty, its reserve apart.
+
+    `activation_bytes` are the rank's of `figgen.models.activations.peak_activation_bytes`.
+    """
+    lines = (*_state(setup, pipeline_rank), *_moving(setup, pipeline_rank, activation_bytes))
+    return tuple(line for line in lines if line.bytes)
+
+
+def reserve_lines(
+    lines: tuple[MemoryLine, ...], allocator_share: float, reserve_bytes: float
+) -> tuple[MemoryLine, ...]:
+    """What the allocator holds beyond `lines`, and `reserve_bytes` outside of it."""
+    moving = sum(line.bytes for line in lines if line.name not in LASTING)
+    found = (
+        MemoryLine("reserve", "allocator", allocator_share * moving),
+        MemoryLine("reserve", CONTEXTS, reserve_bytes),
+    )
+    return tuple(line for line in found if line.bytes)
+
+
+def allocator_bytes(lines: tuple[MemoryLine, ...]) -> float:
+    """What the framework's allocator holds: everything but the contexts."""
+    return sum(line.bytes for line in lines if line.name != CONTEXTS)
+
+
+def state_bytes(setup: TrainingSetup, pipeline_rank: int) -> tuple[float, float, float]:
+    """Bytes of weights, gradients and optimizer state on a GPU, as ZeRO divides them."""
+    held, recipe = rank_parameters(setup, pipeline_rank), setup.recipe
+    groups = (
+        (parameters_of(held, routed=False), setup.dense_shards),
+        (parameters_of(held, routed=True), setup.parallel.edp),
+    )
+    sizes = []
+    # Stage 1 divides the optimizer state, 2 the gradients as well, 3 the weights too.
+    for first_stage, per_parameter in (
+        (3, recipe.weight_bytes),
+        (2, recipe.gradient_bytes),
+        (1, recipe.optimizer_bytes),
+    ):
+        divided = setup.zero_stage >= first_stage
+        sizes.append(
+            sum(count * per_parameter / (shards if divided else 1) for count, shards in groups)
+        )
+    weights, gradients, optimizer = sizes
+    return weights, gradients, optimizer
+
+
+def _state(setup: TrainingSetup, pipeline_rank: int) -> Iterator[MemoryLine]:
+    """What lasts, and the gradients that one backward makes anew."""
+    framework = setup.framework_memory
+    parameters = sum(part.count for part in rank_parameters(setup, pipeline_rank))
+    weights, gradients, optimizer = state_bytes(setup, pipeline_rank)
+    yield MemoryLine("weights", "weights", weights)
+    yield MemoryLine("gradients", "accumulated gradients", gradients)
+    if setup.zero_stage == 0 and setup.dense_shards > 1:
+        size = parameters * framework.bucket_bytes
+        yield MemoryLine("gradients", "buckets of gradients", size)
+    size = parameters * framework.fresh_gradient_bytes
+    yield MemoryLine("gradients", "fresh gradients", size)
+    yield MemoryLine("optimizer", "optimizer state", optimizer)
+
+
+def _moving(
+    setup: TrainingSetup, pipeline_rank: int, activation_bytes: float
+) -> Iterator[MemoryLine]:
+    """What comes and goes with every microbatch."""
+    shares = shares_of_rank(setup, pipeline_rank)
+    yield MemoryLine("activations", "activations in flight", activation_bytes)
+    yield from _working(setup, shares)
+    for buffer in communication_buffers(setup, pipeline_rank):
+        yield MemoryLine("communication", buffer.name, buffer.bytes)
+
+
+def _working(setup: TrainingSetup, shares: tuple[StageShare, ...]) -> tuple[MemoryLine, ...]:
+    """The loss or the backward of one layer, whichever takes more."""
+    layers = [(recomputed_bytes(setup, s), layer_gradient_bytes(setup, s)) for s in shares]
+    anew, gradients = max(layers, key=sum)
+    loss = loss_bytes(setup) if any(share.head for share in shares) else 0.0
+    if loss > anew + gradients:
+        return (MemoryLine("working", "copies of logits", loss),)
+    return (
+        MemoryLine("working", "recomputed layers", anew),
+        MemoryLine("working", "gradients of a layer", gradients),
+    )
