@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import shutil
+import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -30,6 +31,14 @@ def differences(one: Path, other: Path) -> list[str]:
 
 
 ROUND = 40
+
+
+def history(copy: Path) -> dict[str, str]:
+    """What lets git find in a copy when its pages changed, where there is a history at all."""
+    asked = ["git", "-C", str(built.ROOT), "rev-parse", "--absolute-git-dir"]
+    found = subprocess.run(asked, capture_output=True, text=True)
+    known = found.returncode == 0
+    return {"GIT_DIR": found.stdout.strip(), "GIT_WORK_TREE": str(copy)} if known else {}
 
 
 def damage(content: bytes, index: int) -> bytes:
@@ -60,7 +69,7 @@ def test_two_builds_that_share_a_damaged_cache_give_the_same_site(
     def one(seed: int, few: bool) -> str:
         root = built.copy_of_the_project(tmp_path / f"place-{seed}")
         configuration = built.few_pages(root, FEW) if few else "mkdocs.yml"
-        settings = {"PYTHONHASHSEED": str(seed), "FIGGEN_CACHE": str(cache)}
+        settings = {"PYTHONHASHSEED": str(seed), "FIGGEN_CACHE": str(cache), **history(root)}
         return built.build(tmp_path / f"site-{seed}", root, configuration, **settings)
 
     with ThreadPoolExecutor() as pool:

@@ -164,7 +164,7 @@ def test_a_fault_in_the_catalog_is_one_line_of_every_verb(tmp_path: Path) -> Non
         [sys.executable, "-c", "from pathlib import Path; from figgen.catalog import load; "
          "load.FOLDER = Path('/nowhere'); from figgen.__main__ import main; "
          "raise SystemExit(main(['list']))"],
-        capture_output=True, text=True, cwd=tmp_path, timeout=60,
+        capture_output=True, text=True, cwd=tmp_path, timeout=30,
         env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
     )  # fmt: skip
     assert ran.returncode == 2

@@ -23,6 +23,7 @@ exclude_docs: |
   /appendix/
   /reference/
   /validation/
+  /search.md
 """
 
 FIGURES = """# Figures
@@ -81,7 +82,7 @@ alt: Nothing.
 
 ```figure
 figure: stage-memory
-model: llama-3-405b
+model: gpt-3-175b
 stages: 5
 microbatches: 8
 caption: Layers that cannot be divided among the stages.
@@ -122,8 +123,8 @@ EXPECTED = (
     "docs/figures.md:49: figure 'rank-grid': TP·CP·PP = 3·1·1: expected a divisor of 16"
     " (nodes × GPUs per node), got 3"
     " (did you mean tp=4 dp=4 or tp=2 dp=8 or nodes=3 tp=3 dp=8?)",
-    "docs/figures.md:58: figure 'stage-memory': stages does not divide the 126 layers of"
-    " llama-3-405b: expected a divisor of the layers, got 5 (did you mean 6 or 3?)",
+    "docs/figures.md:58: figure 'stage-memory': stages does not divide the 96 layers of"
+    " gpt-3-175b: expected a divisor of the layers, got 5 (did you mean 4 or 6?)",
     "docs/figures.md:64: a figure fence: expected ```figure alone, got 'figure id=two'",
     "docs/figures.md:68: unknown figure 'fig-nowhere' (did you mean fig-other or fig-nameless?)",
     "docs/numbers.md:3: unknown formula 'buble_fraction'"

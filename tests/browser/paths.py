@@ -19,7 +19,7 @@ SOURCES: tuple[str, ...] = (
 
 def address_of(source: str) -> str:
     """Where a source is published: `guide/rank-mapping.md` at `/guide/rank-mapping/`."""
-    return "/" if source == "index.md" else f"/{source.removesuffix('.md')}/"
+    return f"/{source.removesuffix('.md').removesuffix('index')}/".replace("//", "/")
 
 
 PATHS: tuple[str, ...] = tuple(map(address_of, SOURCES))

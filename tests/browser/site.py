@@ -29,8 +29,11 @@ nav: [{sources}]
 exclude_docs: |
   *.toml
   /appendix/
+  /about/
   /overrides/
   /reference/
+  /validation/
+  /search.md
 validation:
   anchors: ignore
   not_found: ignore
@@ -42,7 +45,8 @@ def copy_of_the_project(folder: Path) -> Path:
     """What the site is made from, in a folder where it can be edited."""
     for name in ("docs", "figgen", "hooks", "tests/oracles"):
         shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
-    shutil.copy(ROOT / "mkdocs.yml", folder)
+    for name in ("mkdocs.yml", "CHANGELOG.md"):
+        shutil.copy(ROOT / name, folder)
     return folder
 
 

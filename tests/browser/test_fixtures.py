@@ -92,7 +92,7 @@ def test_site_is_built_once_however_often_it_is_asked_for(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     calls: list[Path] = []
-    monkeypatch.setattr(built, "build", lambda directory: calls.append(directory) or "")
+    monkeypatch.setattr(built, "build", lambda directory, **_: calls.append(directory) or "")
     assert built.build_once(tmp_path) == built.build_once(tmp_path) == tmp_path / "site"
     assert len(calls) == 1
 
@@ -100,7 +100,7 @@ def test_site_is_built_once_however_often_it_is_asked_for(
 def test_failed_build_is_told_to_everyone_who_asks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(built, "build", lambda directory: "page.md:3: unknown figure")
+    monkeypatch.setattr(built, "build", lambda directory, **_: "page.md:3: unknown figure")
     for _ in range(2):
         with pytest.raises(RuntimeError, match=r"page\.md:3: unknown figure"):
             built.build_once(tmp_path)

@@ -23,6 +23,8 @@ hooks: [hooks/figures.py]
 exclude_docs: |
   /appendix/
   /reference/
+  /validation/
+  /search.md
 """
 
 PAGE = """# Numbers
@@ -100,7 +102,7 @@ def diff(root: Path, *words: str) -> subprocess.CompletedProcess[str]:
     environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
     return subprocess.run(
         [sys.executable, "-m", "figgen", "diff", *words], cwd=root, env=environment,
-        capture_output=True, text=True, timeout=120,
+        capture_output=True, text=True, timeout=30,
     )  # fmt: skip
 
 

@@ -68,7 +68,7 @@ def remote(tmp_path: Path) -> Path:
 def run(remote: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, str(SCRIPTS / "publish.py"), *words], capture_output=True, text=True,
-        timeout=60, env={**os.environ, "PAGES_REMOTE": str(remote)},
+        timeout=30, env={**os.environ, "PAGES_REMOTE": str(remote)},
     )  # fmt: skip
 
 

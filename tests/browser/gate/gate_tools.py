@@ -25,7 +25,7 @@ from tests.browser.site import ROOT
 MODULES = Path(os.environ.get("GATE_MODULES", ROOT / ".cache" / "gate" / "node_modules"))
 LEAST = {"performance": 95, "accessibility": 100, "best-practices": 100, "seo": 100}
 TRIES = 3
-TIMEOUT_S = 300
+TOOL_TIMEOUT_S = 300
 
 
 def test_html_is_valid(site_folder: Path, record_property: Callable[[str, Any], None]) -> None:
@@ -35,7 +35,9 @@ def test_html_is_valid(site_folder: Path, record_property: Callable[[str, Any], 
     files = sorted(map(str, site_folder.rglob("*.html")))
     command = ["java", "-Xss8m", "-jar", str(jar), "--errors-only", "--format", "json", "--stdout",
                "--exit-zero-always", *files]  # fmt: skip
-    done = subprocess.run(command, capture_output=True, text=True, timeout=TIMEOUT_S, check=True)
+    done = subprocess.run(
+        command, capture_output=True, text=True, timeout=TOOL_TIMEOUT_S, check=True
+    )
     faults = [
         (Path(m["url"].removeprefix("file:")).relative_to(site_folder).as_posix(), m["message"])
         for m in json.loads(done.stdout)["messages"]
@@ -61,7 +63,7 @@ def test_lighthouse_gives_full_marks_on_a_phone(
                    "--quiet", f"--only-categories={','.join(LEAST)}",
                    f"--chrome-flags=--headless=new {' '.join(chromium.flags())}"]  # fmt: skip
         subprocess.run(
-            command, env=os.environ | {"CHROME_PATH": browser}, timeout=TIMEOUT_S, check=True
+            command, env=os.environ | {"CHROME_PATH": browser}, timeout=TOOL_TIMEOUT_S, check=True
         )
         report = json.loads((tmp_path / "r").read_text(encoding="utf-8"))
         marks = {name: 100 * report["categories"][name]["score"] for name in LEAST}
