@@ -46,6 +46,7 @@ JOINED = {
         "modeler_take",
         "modeler_files",
         "fixes",
+        "config_json",
     ),
 }
 """Tools whose scripts are published with all that they import, and what of each is loaded later.

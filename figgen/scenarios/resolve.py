@@ -17,6 +17,7 @@ from figgen.models.recipes import recipe
 from figgen.models.step import StepEstimate, step
 from figgen.models.training_setup import TrainingSetup
 from figgen.scenarios.assumptions import known_of
+from figgen.scenarios.config_json import OwnModel, named_model
 from figgen.scenarios.option import Value
 from figgen.scenarios.scenario import Scenario, scenario
 from figgen.scenarios.schema import OPTIONS, asked_by
@@ -45,7 +46,7 @@ class TrainingStep:
     asked: Scenario
     title: str
     run: catalog.Run | None
-    model: catalog.Model
+    model: catalog.Model | OwnModel
     setup: TrainingSetup
     accelerator: catalog.Accelerator
     nic: catalog.Link
@@ -110,7 +111,7 @@ def resolve(asked: Scenario) -> TrainingStep:
     if base.run and values["microbatches"] is None and values["global_batch"] is None:
         raise InputError(f"run {base.run.name!r}", expected="a published global batch", key="run")
     parallel = layout_of(values)
-    model = catalog.model(str(values["model"]))
+    model = named_model(str(values["model"]))
     chip, nic = catalog.accelerator(str(values["accelerator"])), catalog.link(str(values["nic"]))
     chosen = frozenset(name for name, _ in asked.chosen) if base.run else frozenset[str]()
     sized = frozenset({"layout"}) if chosen & set(SIZES) else frozenset[str]()

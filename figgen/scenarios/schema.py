@@ -23,6 +23,7 @@ from figgen.models.recipes import RECIPES, recipe
 from figgen.models.recomputation import recomputation
 from figgen.models.schedules import SCHEDULES
 from figgen.models.training_setup import ZERO_STAGES, TrainingSetup
+from figgen.scenarios.config_json import named_model
 from figgen.scenarios.option import QUESTIONS, Option, Value
 
 EFFICIENCY = 0.5
@@ -108,7 +109,8 @@ def _size(name: str, label: str, hint: str) -> Option:
 _ALL = (
     Option(
         "model", "choice", "model", "Model", _SETUP, required=True,
-        choices=_titles(lambda: catalog.MODELS), check=catalog.model,
+        choices=_titles(lambda: catalog.MODELS), check=named_model,
+        hint="of the catalog, or FILE.json",
     ),
     Option("nodes", "whole", "hardware", "Nodes", _LAYOUT, required=True, low=1, high=MOST_RANKS),
     Option(

@@ -16,6 +16,7 @@ from figgen.models.collectives.closed_forms import BUS_BANDWIDTHS
 from figgen.models.framework_memory import FRAMEWORKS, FrameworkMemory
 from figgen.models.layout import ParallelLayout
 from figgen.models.model_shape import ModelShape
+from figgen.scenarios.config_json import FIELDS, LONGEST, MODEL_TYPES
 from figgen.scenarios.option import Choices, Option
 from figgen.scenarios.resolve import TrainingStep, parallel_layout, training_step
 from figgen.scenarios.schema import GROUPS, OPTIONS
@@ -40,6 +41,11 @@ def configurations() -> dict[str, Any]:
         "frameworks": {name: _framework(found) for name, found in FRAMEWORKS.items()},
         "presets": {name: _preset(found) for name, found in catalog.PRESETS.items()},
         "groups": dict(GROUPS),
+        "config_json": {
+            "types": dict(MODEL_TYPES),
+            "fields": dict(FIELDS),
+            "longest": LONGEST,
+        },
         "options": [_option(option) for option in OPTIONS.values()],
     }
 

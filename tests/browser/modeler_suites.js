@@ -1,6 +1,9 @@
 // What the modules of the modeler answer to the cases of test_modeler_model.py, as JSON.
 
 import * as advice from "./tools/advice.js";
+import { shapeOfText } from "./tools/config_json.js";
+import { ownOf, ownShape } from "./tools/modeler_own.js";
+import { modelShape, parameterCounts } from "./engine/transformer.js";
 import { changesText } from "./tools/changes.js";
 import { nearestValid } from "./tools/fixes.js";
 import { communicationCsv, memoryCsv } from "./tools/modeler_files.js";
@@ -110,10 +113,27 @@ const options = async () => {
   return Object.fromEntries([...found, ...offered]);
 };
 
+const sorted = (_, value) => (value && typeof value === "object" ? Object.fromEntries(Object.entries(value).sort()) : value);
+const canonical = (value) => JSON.stringify(value, sorted);
+
+/** The shapes and parameters of config.json files, or why they are refused; and the state they become. */
+const configs = async (texts) => {
+  await ready();
+  return texts.map((text) => {
+    try {
+      const shape = shapeOfText(catalog, text);
+      const again = modelShape(ownShape({ ...fromQuery(schema, catalog, "").a, ...ownOf(shape), sequence: shape.sequence }));
+      return { parameters: parameterCounts(shape), again: canonical(again) === canonical(shape) };
+    } catch (error) {
+      return { error: error.message };
+    }
+  });
+};
+
 /** The names of all presets that say a layout. */
 const presets = async () => {
   await ready();
   return presetsOf(catalog).map(({ name, kind }) => [name, kind]);
 };
 
-export const suites = { options, addresses, answers, advised, worked, presets };
+export const suites = { configs, options, addresses, answers, advised, worked, presets };

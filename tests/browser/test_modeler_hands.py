@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from playwright.sync_api import expect
 
 from tests.browser.modeler import PATH, card, choose, section, settled, takeaway
+from tests.browser.site import ROOT
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -123,6 +125,39 @@ def test_own_numbers_stand_for_any_model_and_hardware(open_modeler: Callable[[st
     settled(page)
     sent = section(page, "What a GPU sends").get_by_role("table").first.inner_text()
     assert "ETP\tinside" in sent.replace("\n", "")
+
+
+def test_a_pasted_config_json_becomes_the_reader_s_own_model(
+    open_modeler: Callable[[str], Page],
+) -> None:
+    cases = json.loads((ROOT / "tests/oracles/config_json.json").read_text("utf-8"))["cases"]
+    config = next(case["config"] for case in cases if case["catalog"] == "deepseek-v3")
+    page = open_modeler("?preset=deepseek-v3")
+    before = [card(page, at) for at in (0, 2)]
+    choose(page, "model", "own")
+    settled(page)
+    assert [card(page, at) for at in (0, 2)] == before, "all of a shape is one's own at first"
+    choose(page, "layers", "40")
+    page.wait_for_function("() => location.search.includes('layers=40')")
+    settled(page)
+    assert [card(page, at) for at in (0, 2)] != before
+    paste = page.get_by_label("Paste a Hugging Face config.json")
+    paste.fill("{")
+    said = page.locator("#modeler .tool-message")
+    expect(said).to_contain_text("config.json: the text: expected a config.json")
+    paste.fill(json.dumps(config))
+    choose(page, "sequence", "4096")
+    page.wait_for_function("() => !location.search.includes('layers=40')")
+    settled(page)
+    expect(said).to_have_count(0)
+    wanted = {
+        "layers": "61", "experts": "256", "shared": "1", "dense_layers": "3", "kv_rank": "512",
+        "value_head_dim": "128",
+    }  # fmt: skip
+    assert {name: page.locator(f"[name={name}]").input_value() for name in wanted} == wanted
+    assert [card(page, at) for at in (0, 2)] == before
+    address = page.url.partition(PATH)[2]
+    assert [card(open_modeler(address), at) for at in (0, 2)] == before, "the address has it all"
 
 
 def test_keyboard_alone_reaches_and_changes_everything(open_modeler: Callable[[str], Page]) -> None:

@@ -21,14 +21,18 @@ import pytest
 from figgen import catalog
 from figgen.__main__ import main
 from figgen.catalog.hardware import DTYPES
+from figgen.errors import InputError
 from figgen.models.activation_formats import FORMATS
 from figgen.models.framework_memory import FRAMEWORKS
 from figgen.models.frameworks import CONVENTIONS
-from figgen.models.model_shape import FFN_MATRICES
+from figgen.models.model_shape import FFN_MATRICES, NORM_VECTORS, QK_NORMS
 from figgen.models.recipes import RECIPES
 from figgen.models.schedules import SCHEDULES
+from figgen.models.transformer import parameter_counts
 from figgen.publish.build import JOINED
+from figgen.scenarios.config_json import shape_of_config
 from tests.browser.engine import Ask
+from tests.browser.site import ROOT
 
 SUITES = "modeler_suites.js"
 FIRST = "nodes=12&tp=8&pp=4&microbatches=8"
@@ -133,6 +137,7 @@ def test_every_option_is_answered_as_the_command_line_answers_it(ask: Ask) -> No
         "model": catalog.MODELS, "chip": catalog.ACCELERATORS, "order": CONVENTIONS,
         "framework": FRAMEWORKS, "zero": "0123",
         "exchange": ("p2p", "all-gather"), "ffn": FFN_MATRICES,
+        "norm": NORM_VECTORS, "qk_norm": QK_NORMS,
         "nic": [name for name, link in catalog.LINKS.items() if link.kind == "scale-out"],
     }  # fmt: skip
     for key, names in registries.items():
@@ -141,7 +146,7 @@ def test_every_option_is_answered_as_the_command_line_answers_it(ask: Ask) -> No
     drawn = [
         (key, name)
         for key, names in options.items()
-        if key not in ("preset", "ffn")
+        if key not in ("preset", "ffn", "norm", "qk_norm")
         for name in names
         if name != "own"
     ]
@@ -160,6 +165,25 @@ def test_every_option_is_answered_as_the_command_line_answers_it(ask: Ask) -> No
         for name, command in zip(("step", "memory"), answer["commands"], strict=True):
             assert same(answer[name], printed(command)), (query, command)
         assert answer["mfu"] <= answer["step"]["compute_efficiency"] * (1 + 1e-12), query
+
+
+def test_a_pasted_config_json_is_read_as_python_reads_it(ask: Ask) -> None:
+    cases = json.loads((ROOT / "tests/oracles/config_json.json").read_text("utf-8"))["cases"]
+    files = [case["config"] for case in cases]
+    biased = files[0] | {"attention_bias": True, "tie_word_embeddings": True}
+    wrong = [files[0] | {"model_type": "lama"}, files[0] | {"hidden_size": None},
+             files[11] | {"moe_layer_freq": 2}, files[11] | {"mlp_only_layers": [1]}]  # fmt: skip
+    texts = [json.dumps(config) for config in [*files, biased, *wrong]]
+    shown = ask("configs", [*texts, "[]", "no"])
+    for config, found in zip([*files, biased], shown, strict=False):
+        counts = parameter_counts(shape_of_config(config))
+        assert found["parameters"] == {"total": counts.total, "active": counts.active}, config
+        assert found["again"], "a state holds all of the shape"
+    for config, found in zip(wrong, shown[len(files) + 1 :], strict=False):
+        with pytest.raises(InputError) as refused:
+            shape_of_config(config)
+        assert found["error"] == str(refused.value)
+    assert all("config.json" in found["error"] for found in shown[-2:])
 
 
 def test_no_attention_is_counted_that_is_not_computed(ask: Ask) -> None:

@@ -7,7 +7,9 @@ import { fieldProblems, messages } from "./modeler_messages.js";
 import { modelerForm } from "./modeler_form.js";
 import { workedLines } from "./modeler_popover.js";
 import { evaluate } from "./modeler_model.js";
+import { InputError } from "../engine/errors.js";
 import { ownFrom } from "./modeler_hardware.js";
+import { ownOf } from "./modeler_own.js";
 import { results } from "./modeler_results.js";
 import { FIRST, fromQuery, mapQuery, ofPreset, queryOf, schemaOf } from "./modeler_state.js";
 import { defaults, rewriteAddress } from "./state.js";
@@ -56,12 +58,28 @@ function build(root, signal, catalog) {
     onChange(changes) {
       if ("hold" in changes) held = changes.hold ? (found[at].setup?.global_batch ?? null) : null;
       else if ("global_batch" in changes) changeBatch(changes.global_batch);
+      else if ("config" in changes) readConfig(changes.config);
       else {
         const own = found[at].setup ? ownFrom(found[at].setup, changes) : changes;
         change(held === null ? own : holding(own));
       }
     },
   });
+  // A config.json becomes the reader's own shape; the experts are laid out as before, if they can be.
+  const readConfig = async (pasted) => {
+    bad.set("config", null);
+    if (pasted.trim()) {
+      const { shapeOfText } = await import("./config_json.js");
+      try {
+        const shape = shapeOfText(catalog, pasted);
+        change({ ...ownOf(shape), sequence: shape.sequence, ...(!shape.experts && { ep: 1, etp: null }) });
+      } catch (error) {
+        if (!(error instanceof InputError)) throw error;
+        bad.set("config", `config.json: ${error.message}.`, []);
+      }
+    }
+    showMessages();
+  };
   let held = null; // a global batch that stays while the layout changes
   const shareOf = ({ nodes, gpus, tp, cp, pp, microbatch_size }) =>
     ((nodes * gpus) / (tp * cp * pp)) * microbatch_size;

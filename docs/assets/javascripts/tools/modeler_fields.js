@@ -16,11 +16,20 @@ const number = (key, label, more = {}) => ({ key, label, kind: "number", ...more
 const OWN_MODEL = [
   ...[["layers", "Layers"], ["hidden", "Hidden width"], ["heads", "Attention heads"], ["kv_heads", "KV heads"],
     ["ffn_hidden", "FFN width"], ["vocab", "Vocabulary"]].map(([key, label]) => whole(key, label, { shows: own("model") })),
+  whole("head_dim", "Width of a head", { shows: own("model"), empty: "hidden ÷ heads" }),
   { key: "ffn", label: "FFN", kind: "select", wide: true, shows: own("model"),
-    options: [["swiglu", "SwiGLU, three matrices"], ["gelu", "GELU, two matrices"]] },
+    options: [["swiglu", "SwiGLU, three matrices"], ["geglu", "GEGLU, three matrices"], ["gelu", "GELU, two matrices"],
+      ["relu", "ReLU, two matrices"], ["squared-relu", "squared ReLU, two matrices"]] },
+  { key: "tied", label: "Tied embeddings: head and table are one", kind: "check", wide: true, shows: own("model") },
   whole("experts", "Experts", { shows: own("model"), empty: "none" }),
-  ...[["top_k", "Experts per token"], ["expert_ffn", "FFN width of an expert"]].map(([key, label]) =>
+  ...[["top_k", "Experts per token"], ["expert_ffn", "FFN width of an expert"], ["shared", "Shared experts"],
+    ["dense_layers", "Leading dense layers"]].map(([key, label]) =>
     whole(key, label, { shows: (state) => state.model === OWN && state.experts !== null })),
+  ...[["kv_rank", "Rank of keys and values (MLA)"], ["query_rank", "Rank of queries (MLA)"],
+    ["nope_head_dim", "Head without position"], ["rope_head_dim", "Head with position"],
+    ["value_head_dim", "Head of values"]].map(([key, label]) =>
+    whole(key, label, { shows: (state) => state.model === OWN && state.kv_rank !== null, empty: "none" })),
+  { key: "config", label: "Paste a Hugging Face config.json", kind: "config", wide: true, shows: own("model") },
 ];
 
 // What the form adds after an option.

@@ -98,6 +98,16 @@ function controlOf({ key, label, kind, options, hint, empty }, accept, onChange)
     });
     return { box: el("label", { class: "tool-check" }, input, label), input };
   }
+  if (kind === "config") {
+    const input = el("textarea", {
+      name: key,
+      rows: 3,
+      spellcheck: "false",
+      placeholder: '{ "model_type": "llama", "hidden_size": 4096, … }',
+      on: { input: () => onChange({ config: input.value }) },
+    });
+    return { box: field(label, input, hint), input };
+  }
   if (kind === "derived") {
     const output = el("output", { class: "modeler-derived", name: key });
     return { box: field(label, output, hint), input: output };
@@ -145,7 +155,7 @@ function sync(groups, controls, catalog, state, found) {
       const { box, input } = controls.get(key);
       box.hidden = shows ? !shows(state, catalog) : false;
       if (kind === "check") input.checked = state[key];
-      else if (kind === "hold") continue;
+      else if (kind === "hold" || kind === "config") continue;
       else if (kind === "derived") input.textContent = found.setup ? String(found.setup.parallel.dp) : "–";
       else if (kind === "batch") fill(input, found.setup ? String(found.setup.global_batch) : "");
       else {

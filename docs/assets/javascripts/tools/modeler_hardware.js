@@ -1,5 +1,6 @@
 // Hardware of the modeler: nodes of the catalog, and numbers that become the reader's own. Pure.
 
+import { ownOf } from "./modeler_own.js";
 import { OWN, SCALES } from "./modeler_state.js";
 
 /** Nodes of the catalog, one GPU with its network: { name, label, changes } to a state. */
@@ -30,11 +31,7 @@ export function onNodes(state, { gpus, ...changes }) {
 export function ownFrom({ shape, cluster, capacity_bytes }, changes) {
   const own = {};
   if (changes.model === OWN) {
-    const { layers, hidden, heads, kv_heads, ffn_hidden, ffn, vocab, experts } = shape;
-    Object.assign(own, { layers, hidden, heads, kv_heads, ffn_hidden, vocab });
-    own.ffn = ffn === "swiglu" || ffn === "geglu" ? "swiglu" : "gelu";
-    own.experts = experts?.count ?? null;
-    if (experts) Object.assign(own, { top_k: experts.top_k, expert_ffn: experts.ffn_hidden });
+    Object.assign(own, ownOf(shape));
   }
   if (changes.chip === OWN) {
     own.peak = cluster.peak_flops_per_s / SCALES.peak;

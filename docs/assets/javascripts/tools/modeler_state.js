@@ -3,9 +3,9 @@
 // The address holds the configuration, and a second one to compare with under keys that begin
 // with "b.". Both are written as what differs from their preset.
 
-import { FFN_MATRICES } from "../engine/transformer.js";
-import { AUTO, OWN, engineValue, kindOf, learn, optional, optionsOf, stateValue } from "./modeler_options.js";
-import { CARRIED, choice, defaults, number, parseQuery, shared, toQuery, whole } from "./state.js";
+import { AUTO, OWN, engineValue, kindOf, learn, optionsOf, stateValue } from "./modeler_options.js";
+import { ownKinds, ownShape } from "./modeler_own.js";
+import { CARRIED, defaults, number, parseQuery, shared, toQuery } from "./state.js";
 
 export { OWN };
 
@@ -32,10 +32,7 @@ export function schemaOf(catalog) {
     preset,
     show: word("", /^[a-z-]{0,8}$/),
     ...Object.fromEntries(optionsOf(catalog).map((option) => [option.key, kindOf(option)])),
-    layers: whole(80, 1, 1000), hidden: whole(8192, 64, 100_000), heads: whole(64, 1, 1000),
-    kv_heads: whole(8, 1, 1000), ffn_hidden: whole(28672, 64, 1_000_000),
-    ffn: choice("swiglu", Object.keys(FFN_MATRICES)), vocab: whole(128_256, 256, 1_000_000),
-    experts: optional(whole(null, 2, 10_000)), top_k: whole(2, 1, 1000), expert_ffn: whole(14_336, 64, 1_000_000),
+    ...ownKinds(),
     peak: number(989.4, 1, 1e6), hbm: number(80, 1, 1e5), up: number(450, 0.1, 1e5), net: number(50, 0.01, 1e5),
   };
 }
@@ -79,11 +76,6 @@ export function choicesOf(catalog, state) {
     nic: state.nic === OWN && { bandwidth_bytes_per_s: si("net") },
   };
   return { ...Object.fromEntries(asked), ...Object.fromEntries(Object.entries(own).filter(([, given]) => given)) };
-}
-
-function ownShape({ layers, hidden, heads, kv_heads, ffn_hidden, ffn, vocab, sequence, experts, top_k, expert_ffn }) {
-  const mixture = experts === null ? null : { count: experts, top_k, ffn_hidden: expert_ffn };
-  return { layers, hidden, heads, kv_heads, ffn_hidden, ffn, vocab, sequence: sequence ?? 8192, experts: mixture };
 }
 
 // What stands below the keys of an address: its preset, or the first example, or plain defaults.

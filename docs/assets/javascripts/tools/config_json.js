@@ -1,0 +1,70 @@
+// A model's shape from the config.json of Hugging Face's transformers; mirrors
+// figgen.scenarios.config_json, whose tables of kinds and names come with the catalog. Pure.
+
+import { InputError, unknown } from "../engine/errors.js";
+import { modelShape } from "../engine/transformer.js";
+
+const MOST = 2 ** 40;
+
+/** The shape that the text of a config.json describes, as modelShape makes it; throws InputError. */
+export function shapeOfText({ config_json: tables }, text) {
+  let config;
+  try {
+    config = JSON.parse(text);
+  } catch {
+    throw new InputError("the text", { expected: "a config.json" });
+  }
+  if (config === null || typeof config !== "object" || Array.isArray(config)) {
+    throw new InputError("the text", { expected: "a config.json" });
+  }
+  return shapeOfConfig(tables, config);
+}
+
+function shapeOfConfig({ types, fields, longest }, given) {
+  const config = { ...given, ...(typeof given.text_config === "object" ? given.text_config : {}) };
+  const kind = config.model_type;
+  if (!Object.hasOwn(types, kind)) throw unknown("model_type", String(kind), Object.keys(types));
+  const about = types[kind];
+  const count = (name, usual) => {
+    const found = fields[name].map((one) => config[one]).find((one) => one !== null && one !== undefined) ?? usual;
+    if (Number.isInteger(found) && found >= 0 && found <= MOST) return found;
+    throw new InputError(fields[name].join(" or "), { expected: "a whole number", got: found ?? null });
+  };
+  const [layers, hidden, heads] = ["layers", "hidden", "heads"].map((name) => count(name));
+  const latent = (config.kv_lora_rank ?? null) === null ? null : Object.fromEntries(
+    ["query_rank", "kv_rank", "nope_head_dim", "rope_head_dim", "value_head_dim"].map((name) => [name, count(name)]));
+  const kv_heads = count("kv_heads", heads);
+  const head_dim = latent ? latent.nope_head_dim : count("head_dim", Math.floor(hidden / heads));
+  const experts = expertsOf(config, count, layers);
+  const rows = heads + 2 * kv_heads;
+  let extra = 0;
+  if (about.qkv_bias) extra = layers * rows * head_dim;
+  else if (config.attention_bias && !about.bias) extra = layers * (rows * head_dim + hidden);
+  if (experts) {
+    const inner = layers - experts.dense_layers;
+    extra += inner * ((about.shared_gate ? hidden : 0) + (about.router_offsets ? experts.count : 0));
+  }
+  return modelShape({
+    layers, hidden, heads, kv_heads, head_dim, ffn_hidden: count("ffn_hidden", 4 * hidden), vocab: count("vocab"),
+    sequence: Math.min(count("sequence"), longest), ffn: about.ffn ?? "swiglu", norm: about.norm ?? "rmsnorm",
+    norms_per_layer: about.norms_per_layer ?? 2, qk_norm: about.qk_norm ?? "none", bias: about.bias ?? false,
+    tied_embeddings: config.tie_word_embeddings ?? about.tied ?? false,
+    learned_positions: about.learned_positions ?? false, extra, experts, latent,
+  });
+}
+
+function expertsOf(config, count, layers) {
+  const number = count("count", 0);
+  if (!number) return null;
+  const plain = config.mlp_only_layers ?? [];
+  if (plain.some((layer, at) => layer !== at) || count("sparse_step", 1) !== 1) {
+    throw new InputError("layers of experts", { expected: "one after the other, dense ones first" });
+  }
+  const width = count("expert_hidden", count("ffn_hidden"));
+  const together = count("shared_hidden", 0);
+  if (together % width) throw new InputError("a shared expert", { expected: `a multiple of ${width} wide` });
+  return {
+    count: number, top_k: count("top_k"), ffn_hidden: width, shared: count("shared", together / width),
+    dense_layers: Math.min(layers - 1, Math.max(count("dense_layers", 0), plain.length)),
+  };
+}

@@ -1,0 +1,49 @@
+// The reader's own model: its keys in an address, and a shape from them and to them. Pure.
+
+import { FFN_MATRICES, NORM_VECTORS, QK_NORMS } from "../engine/transformer.js";
+import { optional } from "./modeler_options.js";
+import { choice, flag, whole } from "./state.js";
+
+const LATENT = ["query_rank", "kv_rank", "nope_head_dim", "rope_head_dim", "value_head_dim"];
+
+/** Keys of an own shape with their kinds; what a form does not show comes from a config.json. */
+export const ownKinds = () => ({
+  layers: whole(80, 1, 1000), hidden: whole(8192, 64, 100_000), heads: whole(64, 1, 1000),
+  kv_heads: whole(8, 1, 1000), head_dim: optional(whole(null, 1, 10_000)), ffn_hidden: whole(28672, 1, 1_000_000),
+  ffn: choice("swiglu", Object.keys(FFN_MATRICES)), vocab: whole(128_256, 256, 10_000_000),
+  experts: optional(whole(null, 2, 10_000)), top_k: whole(2, 1, 1000), expert_ffn: whole(14_336, 1, 1_000_000),
+  shared: whole(0, 0, 1000), dense_layers: whole(0, 0, 1000), tied: flag(false),
+  ...Object.fromEntries(LATENT.map((key) => [key, optional(whole(null, 1, 100_000))])),
+  norm: choice("rmsnorm", Object.keys(NORM_VECTORS)), norms: whole(2, 0, 8), qk_norm: choice("none", QK_NORMS),
+  bias: flag(false), positions: flag(false), extra: whole(0, 0, 2 ** 40),
+});
+
+/** The shape that a state describes, as `modelShape` takes it. */
+export function ownShape(state) {
+  const { layers, hidden, heads, kv_heads, ffn_hidden, ffn, vocab, norm, qk_norm, bias, extra } = state;
+  const { experts: count, top_k, expert_ffn, shared, dense_layers } = state;
+  const latent = state.kv_rank === null ? null : Object.fromEntries(LATENT.map((key) => [key, state[key] ?? 0]));
+  return {
+    layers, hidden, heads, kv_heads, ffn_hidden, ffn, vocab, norm, qk_norm, bias, extra, latent,
+    ...(state.head_dim === null ? {} : { head_dim: state.head_dim }),
+    sequence: state.sequence ?? 8192, norms_per_layer: state.norms, tied_embeddings: state.tied,
+    learned_positions: state.positions,
+    experts: count === null ? null : { count, top_k, ffn_hidden: expert_ffn, shared, dense_layers },
+  };
+}
+
+/** The keys of a state that describe `shape`. */
+export function ownOf(shape) {
+  const { layers, hidden, heads, kv_heads, head_dim, ffn_hidden, ffn, vocab, norm, qk_norm, bias, extra } = shape;
+  const { experts, latent } = shape;
+  const mixture = experts
+    ? { experts: experts.count, top_k: experts.top_k, expert_ffn: experts.ffn_hidden, shared: experts.shared,
+      dense_layers: experts.dense_layers }
+    : { experts: null, shared: 0, dense_layers: 0 };
+  return {
+    layers, hidden, heads, kv_heads, ffn_hidden, ffn, vocab, norm, qk_norm, bias, extra, ...mixture,
+    head_dim: head_dim === hidden / heads ? null : head_dim,
+    norms: shape.norms_per_layer, tied: shape.tied_embeddings, positions: shape.learned_positions,
+    ...Object.fromEntries(LATENT.map((key) => [key, latent?.[key] ?? null])),
+  };
+}

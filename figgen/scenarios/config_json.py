@@ -1,0 +1,171 @@
+"""A model's shape from the `config.json` that Hugging Face's transformers keeps beside its weights.
+
+What a kind of model (`model_type`) does otherwise than Llama is in `MODEL_TYPES`, which the tools
+share; a kind that is not there is refused, since its layers may be counted otherwise.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+from figgen import catalog
+from figgen.errors import InputError, unknown
+from figgen.models.model_shape import ExpertShape, LatentAttention, ModelShape
+from figgen.models.transformer import parameter_counts
+
+_GPT: dict[str, Any] = {"ffn": "gelu", "norm": "layernorm", "bias": True, "tied": True}
+_GEMMA: dict[str, Any] = {"ffn": "geglu", "tied": True}
+
+MODEL_TYPES: Mapping[str, Mapping[str, Any]] = MappingProxyType({
+    "llama": {}, "mistral": {}, "mixtral": {}, "granite": {}, "phi3": {},
+    "qwen2": {"qkv_bias": True}, "qwen2_moe": {"qkv_bias": True, "shared_gate": True},
+    "qwen3": {"qk_norm": "per-head"}, "qwen3_moe": {"qk_norm": "per-head"},
+    "olmo2": {"qk_norm": "full-width"}, "olmoe": {"qk_norm": "full-width"},
+    "gemma": _GEMMA, "gemma2": _GEMMA | {"norms_per_layer": 4},
+    "gemma3": _GEMMA | {"norms_per_layer": 4, "qk_norm": "per-head"},
+    "gemma3_text": _GEMMA | {"norms_per_layer": 4, "qk_norm": "per-head"},
+    "deepseek_v2": {}, "deepseek_v3": {"router_offsets": True},
+    "kimi_k2": {"router_offsets": True},
+    "nemotron": {"ffn": "squared-relu", "norm": "layernorm"},
+    "gpt2": _GPT | {"learned_positions": True},
+})  # fmt: skip
+"""Kinds of models, and what each does otherwise than Llama; as in transformers' modeling files."""
+
+FIELDS: Mapping[str, tuple[str, ...]] = MappingProxyType({
+    "layers": ("num_hidden_layers", "n_layer"),
+    "hidden": ("hidden_size", "n_embd"),
+    "heads": ("num_attention_heads", "n_head"),
+    "kv_heads": ("num_key_value_heads",),
+    "head_dim": ("head_dim",),
+    "ffn_hidden": ("intermediate_size", "n_inner"),
+    "vocab": ("vocab_size",),
+    "sequence": ("max_position_embeddings", "n_positions"),
+    "count": ("n_routed_experts", "num_local_experts", "num_experts"),
+    "top_k": ("num_experts_per_tok",),
+    "expert_hidden": ("moe_intermediate_size",),
+    "shared": ("n_shared_experts",),
+    "shared_hidden": ("shared_expert_intermediate_size",),
+    "dense_layers": ("first_k_dense_replace",),
+    "sparse_step": ("decoder_sparse_step", "moe_layer_freq"),
+    "query_rank": ("q_lora_rank",),
+    "kv_rank": ("kv_lora_rank",),
+    "nope_head_dim": ("qk_nope_head_dim",),
+    "rope_head_dim": ("qk_rope_head_dim",),
+    "value_head_dim": ("v_head_dim",),
+})  # fmt: skip
+"""Counts of a shape, and what a file may call them."""
+
+LONGEST = 8192
+"""Tokens of a sequence at most: a file says how long a model may run, not how it was trained."""
+
+
+@dataclass(frozen=True, slots=True)
+class OwnModel:
+    """A model that is no entry of the catalog, under the name of its file."""
+
+    name: str
+    title: str
+    shape: ModelShape
+
+    @property
+    def parameters(self) -> int:
+        """All parameters, summed from the shape."""
+        return parameter_counts(self.shape).total
+
+
+def named_model(name: str) -> catalog.Model | OwnModel:
+    """The model of the catalog, or that of a file whose name ends in `.json`.
+
+    Raises InputError for an unknown name with the nearest, and for a file that is no config.json.
+    """
+    return model_from_file(name) if name.endswith(".json") else catalog.model(name)
+
+
+def model_from_file(path: str) -> OwnModel:
+    """The model of a `config.json`.  Raises InputError for what is none."""
+    try:
+        config = json.loads(Path(path).read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise InputError(f"model {path!r}", expected="a config.json", got=str(error)) from None
+    if not isinstance(config, dict):
+        raise InputError(f"model {path!r}", expected="a config.json")
+    return OwnModel(path, path, shape_of_config(config))
+
+
+def shape_of_config(config: Mapping[str, Any]) -> ModelShape:
+    """The shape that a configuration describes.
+
+    Raises InputError for a kind of model that is not known, for a count that is missing, and for
+    layers of experts that do not follow each other.
+    """
+    if isinstance(config.get("text_config"), Mapping):
+        config = {**config, **config["text_config"]}
+    kind = str(config.get("model_type"))
+    if kind not in MODEL_TYPES:
+        raise unknown("model_type", kind, MODEL_TYPES)
+    about = MODEL_TYPES[kind]
+    hidden, heads = _count(config, "hidden"), _count(config, "heads")
+    layers, latent = _count(config, "layers"), _latent(config)
+    kv_heads = _count(config, "kv_heads", heads)
+    head_dim = latent.nope_head_dim if latent else _count(config, "head_dim", hidden // heads)
+    experts = _experts(config, layers)
+    # Biases of the projections of attention where the rest of a layer has none.
+    rows, extra = (heads + 2 * kv_heads) * head_dim, 0
+    if about.get("qkv_bias"):
+        extra = layers * rows
+    elif config.get("attention_bias") and not about.get("bias"):
+        extra = layers * (rows + hidden)
+    if experts is not None:
+        inner = layers - experts.dense_layers
+        extra += inner * (hidden if about.get("shared_gate") else 0)
+        extra += inner * (experts.count if about.get("router_offsets") else 0)
+    tied = config.get("tie_word_embeddings")
+    return ModelShape(
+        layers=layers, hidden=hidden, heads=heads, kv_heads=kv_heads, head_dim=head_dim,
+        ffn_hidden=_count(config, "ffn_hidden", 4 * hidden), vocab=_count(config, "vocab"),
+        sequence=min(_count(config, "sequence"), LONGEST), ffn=about.get("ffn", "swiglu"),
+        norm=about.get("norm", "rmsnorm"), norms_per_layer=about.get("norms_per_layer", 2),
+        qk_norm=about.get("qk_norm", "none"), bias=about.get("bias", False),
+        tied_embeddings=about.get("tied", False) if tied is None else bool(tied),
+        learned_positions=about.get("learned_positions", False), extra=extra, experts=experts,
+        latent=latent,
+    )  # fmt: skip
+
+
+def _count(config: Mapping[str, Any], name: str, usual: int | None = None) -> int:
+    """A whole number under any of its names; `usual` where the file has none."""
+    names = FIELDS[name]
+    given = next((config[one] for one in names if config.get(one) is not None), usual)
+    if type(given) is not int or not 0 <= given <= 2**40:
+        raise InputError(" or ".join(names), expected="a whole number", got=given)
+    return given
+
+
+def _latent(config: Mapping[str, Any]) -> LatentAttention | None:
+    if config.get("kv_lora_rank") is None:
+        return None
+    names = ("query_rank", "kv_rank", "nope_head_dim", "rope_head_dim", "value_head_dim")
+    return LatentAttention(*(_count(config, name) for name in names))
+
+
+def _experts(config: Mapping[str, Any], layers: int) -> ExpertShape | None:
+    count = _count(config, "count", 0)
+    if not count:
+        return None
+    first = _count(config, "dense_layers", 0)
+    plain = config.get("mlp_only_layers") or []
+    if plain not in ([], list(range(len(plain)))) or _count(config, "sparse_step", 1) != 1:
+        raise InputError("layers of experts", expected="one after the other, dense ones first")
+    width = _count(config, "expert_hidden", _count(config, "ffn_hidden"))
+    shared, rest = divmod(_count(config, "shared_hidden", 0), width)
+    if rest:
+        raise InputError("a shared expert", expected=f"a multiple of {width} wide")
+    return ExpertShape(
+        count, _count(config, "top_k"), width, _count(config, "shared", shared),
+        min(layers - 1, max(first, len(plain))),
+    )  # fmt: skip
