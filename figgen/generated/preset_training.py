@@ -7,6 +7,7 @@ from figgen.generated.fences import figure
 from figgen.generated.layout_sections import Laid, layout_sections
 from figgen.generated.published import published_section
 from figgen.models.layout import layout
+from figgen.models.memory_fixes import what_fits
 from figgen.plotting.blocks import shown_communicators
 from figgen.scenarios.resolve import TrainingStep, training_step
 
@@ -102,7 +103,7 @@ def _memory(preset: TrainingPreset, step: TrainingStep) -> str:
         "{{ free:bytes }} to spare."
         if step.memory.fits
         else "The models count {{ fullest:bytes }} on a GPU of {{ capacity:bytes }}, so that the "
-        "run must keep less than they assume."
+        "run must keep less than they assume" + _would_fit(step) + "."
     )
     return (
         "## Memory per GPU { data-search-exclude }\n\n"
@@ -117,6 +118,12 @@ def _memory(preset: TrainingPreset, step: TrainingStep) -> str:
             "{{ fullest_rank }} with {{ fullest:bytes }} of {{ capacity:bytes }}.",
         )
     )
+
+
+def _would_fit(step: TrainingStep) -> str:
+    """The smallest change with which the models would let it fit, in words."""
+    change = what_fits(step.setup, step.accelerator.capacity_bytes, step.reserve_bytes)
+    return f"; they would let it fit with {change}" if change else ""
 
 
 def _time(preset: TrainingPreset) -> str:

@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from statistics import median
 
 import pytest
 
 from figgen.catalog.measured_runs import measured_runs, run_sides, shown_runs
 from figgen.catalog.predicted import predicted_step
 from figgen.charts import Curves, Table
+from figgen.errors import InputError
 from figgen.generated.validation import modeler_query, validation_pages
 from figgen.registry import build
 from figgen.renderers.text import render
+from figgen.scenarios.peaks import judged_peaks
 from figgen.scenarios.validation import errors_of, judged_runs, release_spreads
 
 TABLES = {
@@ -66,3 +69,31 @@ def test_pages_hold_a_row_for_every_run_that_opens_in_the_modeler() -> None:
     query = modeler_query(next(one.run for one in judged_runs() if one.run.name.startswith("mpt-")))
     assert "model=own" in query
     assert "layers=" in query
+
+
+def test_points_of_memory_are_the_unseen_peaks_and_their_errors_are_those_counted_here() -> None:
+    chart = build("memory-validation", {})
+    assert isinstance(chart, Curves)
+    unseen = [peak for peak in judged_peaks() if peak.tested]
+    points = [series for series in chart.series if series.style == "points"]
+    assert sum(len(series.x) for series in points) == len(unseen)
+    errors = sorted(abs(y / x - 1) for s in points for x, y in zip(s.x, s.y, strict=True))
+    assert chart.values["median"].value == pytest.approx(median(errors))
+    assert chart.values["failed"].value == 771
+
+
+def test_errors_of_memory_as_text(golden: Callable[[str, str], None]) -> None:
+    golden("memory-errors", render(build("memory-errors", {})))
+
+
+@pytest.mark.parametrize("by", ["model", "zero", "pipeline", "tensor"])
+def test_rows_of_memory_errors_hold_all_peaks(by: str) -> None:
+    chart = build("memory-errors", {"by": by})
+    assert isinstance(chart, Table)
+    assert sum(int(row[1]) + int(row[2]) for row in chart.rows) == len(judged_peaks())
+
+
+@pytest.mark.parametrize("name", ["memory-validation", "memory-errors"])
+def test_an_unknown_group_of_peaks_is_refused(name: str) -> None:
+    with pytest.raises(InputError, match="by: expected framework or model"):
+        build(name, {"by": "colour"})

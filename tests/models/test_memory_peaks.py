@@ -5,18 +5,13 @@ Shares of allocators are fitted here again, on the calibration half; what is hel
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
 from dataclasses import replace
 from functools import cache
-from pathlib import Path
 from statistics import fmean, median
 from typing import NamedTuple
 
-import pytest
-
-from figgen.catalog.measured_runs import measured_records, measured_runs, run_sides, shown_runs
-from figgen.catalog.run_file import DescribedRun, described_run
+from figgen.catalog.measured_runs import measured_runs, run_sides, shown_runs
+from figgen.catalog.run_file import DescribedRun
 from figgen.catalog.run_setup import run_setup
 from figgen.commands.step_runs import held_memory
 from figgen.errors import InputError
@@ -24,9 +19,8 @@ from figgen.models.framework_memory import FRAMEWORKS
 from figgen.models.memory import MemoryEstimate, memory
 from figgen.models.memory_fixes import reason, what_fits
 from figgen.models.recipes import recipe
+from figgen.scenarios.peaks import failed_verdicts, judged_peaks
 from tests.models.bloom_sweep import ROWS, bloom
-
-FAILED = json.loads((Path(__file__).parents[1] / "oracles/failed_layouts.json").read_text())
 
 
 class Peak(NamedTuple):
@@ -123,11 +117,9 @@ def test_torchtitans_published_peaks_are_met_within_a_tenth() -> None:
 
 
 def test_blooms_published_peak_is_met_within_a_tenth() -> None:
-    (run,) = [run for run in shown_runs() if run.name == "bloom-176b"]
-    assert run.peak_memory_bytes == 59e9
-    # Its log prints what the device holds.
-    held = memory(run_setup(run)).fullest.total_bytes
-    assert held == pytest.approx(59e9, rel=0.1)
+    (peak,) = [peak for peak in judged_peaks() if peak.run.name == "bloom-176b"]
+    assert peak.measured_bytes == 59e9
+    assert abs(peak.error) < 0.1
 
 
 def test_runs_that_ran_are_said_to_fit_or_told_why_not_and_what_would() -> None:
@@ -150,27 +142,10 @@ def test_runs_that_ran_are_said_to_fit_or_told_why_not_and_what_would() -> None:
     assert unsaid == 0
 
 
-def failed_runs() -> Iterator[DescribedRun]:
-    shapes = {record["model"]: record for record in measured_records() if "model" in record}
-    for row in FAILED["rows"]:
-        layout = dict(zip(FAILED["columns"], row, strict=True))
-        name = FAILED["models"][layout.pop("model")]
-        batch = layout["dp"] * layout["micro_batch"] * layout["gradient_accumulation"]
-        base = {key: shapes[name][key] for key in ("hardware", "shape", "framework")}
-        yield described_run({**base, **layout, "seq_length": 4096, "global_batch_sequences": batch})
-
-
 def test_four_of_five_layouts_that_failed_are_said_not_to_fit() -> None:
-    fits = []
-    for run in failed_runs():
-        try:
-            found = memory(run_setup(run), capacity_bytes=run.accelerator.capacity_bytes)
-        except InputError:
-            fits.append(False)  # more stages than blocks
-            continue
-        fits.append(bool(found.fits))
-    assert len(fits) == 771
-    assert fits.count(False) / len(fits) > 0.8
+    verdicts = failed_verdicts()
+    assert len(verdicts) == 771
+    assert verdicts.count(False) / len(verdicts) > 0.8
 
 
 def test_no_run_held_more_than_its_gpu_reports_less_what_is_set_aside() -> None:

@@ -1,0 +1,105 @@
+"""Modelled against measured peaks of memory, and verdicts over layouts that ran."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from statistics import fmean, median
+
+from figgen.charts import Axis, Column, Curves, Named, Series, Table
+from figgen.errors import InputError
+from figgen.plotting.series import line
+from figgen.registry import figure
+from figgen.scenarios.peaks import JudgedPeak, failed_verdicts, judged_peaks
+
+SIDES = {"all": (False, True), "test": (True,), "calibration": (False,)}
+
+GROUPS: Mapping[str, Callable[[JudgedPeak], str]] = {
+    "framework": lambda peak: peak.run.framework,
+    "model": lambda peak: f"{peak.run.shape.layers} layers of {peak.run.shape.hidden:,}",
+    "zero": lambda peak: f"ZeRO {peak.run.zero_stage}",
+    "pipeline": lambda peak: "one stage" if peak.run.pp == 1 else f"{peak.run.pp} stages",
+    "tensor": lambda peak: f"TP {peak.run.tp}",
+}
+
+
+@figure("memory-validation", explorable=True)
+def memory_validation(*, by: str = "model", side: str = "test") -> Curves:
+    """Modelled over measured peak memory of every run, grouped by colour, around the diagonal."""
+    if side not in SIDES:
+        raise InputError("side", expected=" or ".join(SIDES), got=side)
+    chosen = [peak for peak in judged_peaks() if peak.tested in SIDES[side]]
+    shown = _grouped(by, chosen)
+    low = min(min(peak.measured_bytes, peak.modelled_bytes) for peak in chosen)
+    high = max(max(peak.measured_bytes, peak.modelled_bytes) for peak in chosen)
+    errors = [abs(peak.error) for peak in chosen]
+    return Curves(
+        x=Axis(label="measured peak", unit="B", scale="log10", spec="bytes"),
+        y=Axis(label="modelled peak", unit="B", scale="log10", spec="bytes"),
+        series=(
+            *(
+                line(
+                    name, [peak.measured_bytes for peak in peaks],
+                    [peak.modelled_bytes for peak in peaks], index, "points",
+                )
+                for index, (name, peaks) in enumerate(shown.items())
+            ),
+            Series(name="as measured", x=(low, high), y=(low, high), role="reference"),
+            *(
+                Series(
+                    name=name, x=(low, high), y=(factor * low, factor * high), role="reference",
+                    style="dashed",
+                )
+                for name, factor in (("a tenth more", 1.1), ("a tenth less", 0.9))
+            ),
+        ),
+        values={
+            "count": Named(len(chosen)),
+            "median": Named(median(errors)),
+            "mean": Named(fmean(errors)),
+            "within_tenth": Named(fmean(error <= 0.1 for error in errors)),
+            "least": Named(low, "B"),
+            "most": Named(high, "B"),
+            "fitting": Named(fmean(peak.fits for peak in judged_peaks())),
+            "failed": Named(len(failed_verdicts())),
+            "refused": Named(failed_verdicts().count(False) / len(failed_verdicts())),
+        },
+    )  # fmt: skip
+
+
+@figure("memory-errors")
+def memory_errors(*, by: str = "framework") -> Table:
+    """Relative errors of modelled peaks, runs that fitted a share and runs that test apart."""
+    rows = []
+    for name, peaks in _grouped(by, list(judged_peaks())).items():
+        fitted = [peak for peak in peaks if not peak.tested]
+        tested = [peak for peak in peaks if peak.tested] or fitted
+        errors = [peak.error for peak in tested]
+        sizes = [abs(error) for error in errors]
+        rows.append((
+            name, len(fitted), len([peak for peak in peaks if peak.tested]), median(sizes),
+            fmean(sizes), median(errors), max(errors, key=abs),
+            fmean(size <= 0.1 for size in sizes),
+        ))  # fmt: skip
+    return Table(
+        columns=(
+            Column(label="runs"),
+            Column(label="fitted on", spec=",d"),
+            Column(label="tested on", spec=",d"),
+            Column(label="median error", spec=".1%"),
+            Column(label="mean", spec=".1%"),
+            Column(label="median, signed", spec="+.1%"),
+            Column(label="worst", spec="+.0%"),
+            Column(label="within a tenth", spec=".0%"),
+        ),
+        rows=tuple(rows),
+        values={"runs": Named(len(judged_peaks()))},
+    )
+
+
+def _grouped(by: str, peaks: list[JudgedPeak]) -> dict[str, list[JudgedPeak]]:
+    if by not in GROUPS:
+        raise InputError("by", expected=" or ".join(GROUPS), got=by)
+    found: dict[str, list[JudgedPeak]] = {}
+    for peak in peaks:
+        found.setdefault(GROUPS[by](peak), []).append(peak)
+    return dict(sorted(found.items(), key=lambda entry: -len(entry[1])))

@@ -1,0 +1,83 @@
+"""Published runs with a measured peak of memory, each beside the model's."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from functools import cache
+
+from figgen.catalog import load
+from figgen.catalog.measured_runs import measured_records, measured_runs, run_sides, shown_runs
+from figgen.catalog.run_file import DescribedRun, described_run
+from figgen.catalog.run_setup import run_setup
+from figgen.catalog.run_split import TEST
+from figgen.errors import InputError
+from figgen.models.memory import memory
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedPeak:
+    """A run, what its log printed and what the model says it would, in bytes.
+
+    `tested` if nothing was fitted on it, `fits` if the model says so.
+    """
+
+    run: DescribedRun
+    measured_bytes: float
+    modelled_bytes: float
+    tested: bool
+    fits: bool
+
+    @property
+    def error(self) -> float:
+        """Modelled over measured, less one."""
+        return self.modelled_bytes / self.measured_bytes - 1
+
+
+@cache
+def judged_peaks() -> tuple[JudgedPeak, ...]:
+    """Every run that prints a peak, in the order of the catalog."""
+    sides, found = run_sides(), []
+    for run in (*measured_runs(), *shown_runs()):
+        if run.peak_memory_bytes is None:
+            continue
+        held = memory(run_setup(run), capacity_bytes=run.accelerator.capacity_bytes)
+        # BLOOM's log prints what the device holds, all others what the allocator does.
+        device = run.framework == "megatron-deepspeed"
+        printed = held.fullest.total_bytes if device else held.printed_bytes
+        found.append(
+            JudgedPeak(
+                run, run.peak_memory_bytes, printed, sides[run.name] == TEST, bool(held.fits)
+            )
+        )
+    return tuple(found)
+
+
+@cache
+def failed_verdicts() -> tuple[bool, ...]:
+    """Whether each layout of nanotron's sweep that failed is said to fit.
+
+    Its table does not tell running out of memory from crashes. A layout that cannot be laid out
+    does not fit.
+    """
+    held = json.loads(load.content("layouts-failed.json"))
+    shapes = {
+        record["model"]: record for record in measured_records() if record.get("model") is not None
+    }
+    verdicts = []
+    for row in held["rows"]:
+        layout = dict(zip(held["columns"], row, strict=True))
+        known = shapes[held["models"][layout.pop("model")]]
+        batch = layout["dp"] * layout["micro_batch"] * layout["gradient_accumulation"]
+        record = {
+            **{key: known[key] for key in ("hardware", "shape", "framework")}, **layout,
+            "seq_length": held["sequence"], "global_batch_sequences": batch,
+        }  # fmt: skip
+        try:
+            run = described_run(record)
+            found = memory(run_setup(run), capacity_bytes=run.accelerator.capacity_bytes)
+        except InputError:
+            verdicts.append(False)
+        else:
+            verdicts.append(bool(found.fits))
+    return tuple(verdicts)
