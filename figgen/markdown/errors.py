@@ -2,10 +2,24 @@
 
 from __future__ import annotations
 
+import traceback
 import xml.etree.ElementTree as etree
 from html import escape
+from pathlib import Path
 
 from markdown.util import AtomicString
+
+PACKAGE = Path(__file__).parents[1]
+
+
+def place_of(error: BaseException) -> str:
+    """` (figgen/figures/…/x.py:41)`, the line of ours in which an error came up; empty if none."""
+    frames = traceback.extract_tb(error.__traceback__)
+    ours = [frame for frame in frames if PACKAGE in Path(frame.filename).parents]
+    if not ours:
+        return ""
+    path = Path(ours[-1].filename).relative_to(PACKAGE.parent).as_posix()
+    return f" ({path}:{ours[-1].lineno})"
 
 
 def error_box(message: str) -> str:

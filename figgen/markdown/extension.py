@@ -16,10 +16,11 @@ from figgen.markdown import directive as directives
 from figgen.markdown import figure as figures
 from figgen.markdown.captions import Captions, plain
 from figgen.markdown.conversion import Page, Site, fences
-from figgen.markdown.errors import error_box
+from figgen.markdown.errors import error_box, place_of
 from figgen.markdown.inline import ButtonTree, ValueInline
 from figgen.markdown.math import ARITHMATEX, MathTree
 from figgen.markdown.references import CitationInline, FigureLinkTree, cited_html
+from figgen.markdown.slips import slips
 
 
 class FiggenExtension(Extension):
@@ -74,7 +75,7 @@ class FiggenExtension(Extension):
             line += directives.line_of_key(source, error.key)
             return error_box(self.page.note(line, str(error)))
         except Exception as error:
-            what = f"{type(error).__name__} while computing this figure: {error}"
+            what = f"{type(error).__name__} while computing this figure: {error}{place_of(error)}"
             return error_box(self.page.note(line, what))
 
     def _converted(self, source: str, line: int) -> str:
@@ -108,6 +109,9 @@ class _Begin(Preprocessor):
             if fence.header != "figure":
                 error = InputError("a figure fence", expected="```figure alone", got=fence.header)
                 self.page.report(error, fence.header)
+        # The source has the lines of the file, front matter included.
+        for line, slip in slips(self.page.source):
+            self.page.note(line, str(slip))
         return lines
 
 

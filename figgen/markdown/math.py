@@ -56,6 +56,9 @@ def _store_name() -> str:
 def _convert(tex: str, display: bool) -> str:
     from latex2mathml.converter import convert
 
+    braces = re.sub(r"\\.", "", tex)
+    if braces.count("{") != braces.count("}"):
+        raise InputError("braces of a formula", expected="as many { as }", got=tex)
     try:
         markup = convert(_prepared(tex), display="block" if display else "inline")
     except Exception as error:
