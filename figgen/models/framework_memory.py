@@ -11,9 +11,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
+from typing import Any, Literal
 
 from figgen.errors import unknown
+
+Prints = Literal["fullest", "first", "device"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,7 +29,8 @@ class FrameworkMemory:
     `keeps_outputs` if a stage holds its outputs until their backward. `whole_in_pipeline` if
     ZeRO-3 in a pipeline keeps weights and gradients of its stage whole through a step.
     `selective` is what recomputing "selective" means. `balanced` if stages are cut by cost.
-    `prints_first` if its log is that of the first pipeline rank, not of the fullest.
+    `prints` says what its log has: what the allocator holds on the "fullest" pipeline rank or on
+    the "first", or what the "device" of the fullest holds, contexts too.
     """
 
     name: str
@@ -45,7 +48,7 @@ class FrameworkMemory:
     whole_in_pipeline: bool = False
     selective: str = "selective"
     balanced: bool = False
-    prints_first: bool = False
+    prints: Prints = "fullest"
 
 
 TORCHTITAN: dict[str, Any] = {
@@ -67,14 +70,14 @@ _ALL = (
     ),
     FrameworkMemory(
         "megatron-deepspeed", "Megatron-DeepSpeed of 2022", allocator_share=0.6,
-        fresh_gradient_bytes=2,
+        fresh_gradient_bytes=2, prints="device",
         source="bigscience-workshop/bigscience@9e64ede, chronicles-prequel.md, the sweep from "
         "line 906 on (gradients in BF16 beside FP32); DeepSpeed's flat buffers are in the share",
     ),
     FrameworkMemory(
         "nanotron", "nanotron", allocator_share=0.17,
         fresh_gradient_bytes=2, bucket_bytes=2, loss_bytes=4, keeps_gate=True,
-        balanced=True, prints_first=True,
+        balanced=True, prints="first",
         source="huggingface/nanotron@67c5ebb6 optim/gradient_accumulator.py (FP32 buffer beside "
         "16-bit gradients), trainer.py (DDP only without ZeRO), models/llama.py (MLP), "
         "models/base.py (stages by cost), parallel/tensor_parallel/functional.py (softmax beside "

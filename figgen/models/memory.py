@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from figgen.errors import InputError, unknown
 from figgen.models.activations import peak_activation_bytes
+from figgen.models.framework_memory import Prints
 from figgen.models.memory_lines import (
     PARTS,
     MemoryLine,
@@ -83,12 +84,12 @@ class RankMemory:
 class MemoryEstimate:
     """Memory on every pipeline rank, against the capacity of one GPU where that is given.
 
-    `prints_first` if the framework's log is that of the first rank.
+    `prints` is what the framework's log has, see `figgen.models.framework_memory`.
     """
 
     ranks: tuple[RankMemory, ...]
     capacity_bytes: float | None
-    prints_first: bool = False
+    prints: Prints = "fullest"
 
     @property
     def fullest(self) -> RankMemory:
@@ -97,9 +98,12 @@ class MemoryEstimate:
 
     @property
     def printed_bytes(self) -> float:
-        """What a log of the framework would print as its peak: `RankMemory.allocator_bytes`."""
-        first = self.ranks[0].allocator_bytes
-        return first if self.prints_first else max(rank.allocator_bytes for rank in self.ranks)
+        """What a log of the framework would print as its peak."""
+        if self.prints == "device":
+            return self.fullest.total_bytes
+        if self.prints == "first":
+            return self.ranks[0].allocator_bytes
+        return max(rank.allocator_bytes for rank in self.ranks)
 
     @property
     def free_bytes(self) -> float | None:
@@ -143,4 +147,4 @@ def memory(
                 lines=(*lines, *reserve_lines(lines, share, reserve_bytes)),
             )
         )
-    return MemoryEstimate(tuple(ranks), capacity_bytes, framework.prints_first)
+    return MemoryEstimate(tuple(ranks), capacity_bytes, framework.prints)

@@ -42,14 +42,8 @@ def judged_peaks() -> tuple[JudgedPeak, ...]:
         if run.peak_memory_bytes is None:
             continue
         held = memory(run_setup(run), capacity_bytes=run.accelerator.capacity_bytes)
-        # BLOOM's log prints what the device holds, all others what the allocator does.
-        device = run.framework == "megatron-deepspeed"
-        printed = held.fullest.total_bytes if device else held.printed_bytes
-        found.append(
-            JudgedPeak(
-                run, run.peak_memory_bytes, printed, sides[run.name] == TEST, bool(held.fits)
-            )
-        )
+        tested, fits = sides[run.name] == TEST, bool(held.fits)
+        found.append(JudgedPeak(run, run.peak_memory_bytes, held.printed_bytes, tested, fits))
     return tuple(found)
 
 

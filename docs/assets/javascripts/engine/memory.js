@@ -41,8 +41,11 @@ export function memoryOf(setup) {
     };
   });
   const fullest = ranks.reduce((most, rank) => (rank.total_bytes > most.total_bytes ? rank : most));
-  const printed_bytes = framework_memory.prints_first ? ranks[0].allocator_bytes
-    : Math.max(...ranks.map((rank) => rank.allocator_bytes));
+  const printed_bytes = {
+    first: ranks[0].allocator_bytes,
+    fullest: Math.max(...ranks.map((rank) => rank.allocator_bytes)),
+    device: fullest.total_bytes,
+  }[framework_memory.prints];
   const free_bytes = capacity_bytes === null ? null : capacity_bytes - fullest.total_bytes;
   const fits = free_bytes === null ? null : free_bytes >= 0;
   const fullest_rank = fullest.pipeline_rank;
