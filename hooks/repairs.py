@@ -1,12 +1,22 @@
-"""Mends the stock theme's HTML and stylesheets."""
+"""Mends the stock theme's HTML and stylesheets; warns of a repair that finds nothing to mend."""
 
 from __future__ import annotations
 
 from typing import Any
 
 from mkdocs.config.defaults import MkDocsConfig
-from mkdocs.plugins import event_priority
+from mkdocs.plugins import event_priority, get_plugin_logger
 from mkdocs.structure.files import File, Files
+
+log = get_plugin_logger("repairs")
+unmet: set[str] = set()
+
+
+def on_pre_build(**_: Any) -> None:
+    from figgen.publish.html import expected_repairs
+
+    unmet.clear()
+    unmet.update(expected_repairs())
 
 
 @event_priority(-50)
@@ -18,7 +28,7 @@ def on_env(env: Any, config: MkDocsConfig, files: Files) -> None:
     parts = [files.get_file_from_path(str(uri)) for uri in (*theme, *config.extra_css)]
     for part in parts:
         files.remove(part)
-    joined = lighter("\n".join(part.content_string for part in parts))
+    joined = lighter("\n".join(part.content_string for part in parts), unmet)
     files.append(File.generated(config, STYLESHEET, content=joined))
     config.extra_css = []
 
@@ -26,10 +36,15 @@ def on_env(env: Any, config: MkDocsConfig, files: Files) -> None:
 def on_post_page(output: str, **_: Any) -> str:
     from figgen.publish.html import repaired
 
-    return repaired(output)
+    return repaired(output, unmet)
 
 
 def on_post_template(output: str, template_name: str, **_: Any) -> str:
     from figgen.publish.html import repaired
 
-    return repaired(output) if template_name.endswith(".html") else output
+    return repaired(output, unmet) if template_name.endswith(".html") else output
+
+
+def on_post_build(**_: Any) -> None:
+    for pattern in sorted(unmet):
+        log.warning("the theme writes nothing like this any more, mend the repair: %s", pattern)

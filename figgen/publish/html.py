@@ -48,15 +48,14 @@ def _hash(code: str) -> str:
 
 
 # What the stock theme writes that is not valid or has no accessible name (mkdocs-material 9.8).
-REPAIRS: tuple[tuple[str, str], ...] = (
+THEME_REPAIRS: tuple[tuple[str, str], ...] = (
     (r'(<input class="md-toggle"[^>]*?) autocomplete="off"', r"\1"),
     (r'(<label class="md-nav__link"[^>]*?) tabindex=""', r"\1"),
-    (
-        r'<div class="md-search" data-md-component="search" role="dialog">',
-        r'<div class="md-search" data-md-component="search" role="dialog" aria-label="Search">',
-    ),
     # A heading may be called what a part of the site is called.
     (r'(<nav class="md-nav" aria-label=")', r"\1On this page: "),
+)
+# What Markdown writes, on pages that have it.
+CONTENT_REPAIRS: tuple[tuple[str, str], ...] = (
     # The theme's script takes a tabindex off <code> on touch screens, so <pre> is the scroll box.
     (r"<pre>(?=<span></span><code)", r'<pre tabindex="0">'),
     # Markdown cannot leave the corner of a table out.
@@ -83,19 +82,30 @@ STYLE_REPAIRS: tuple[tuple[str, str], ...] = (
 )
 
 
-def repaired(html: str) -> str:
-    """The page with the theme's known faults mended."""
-    for pattern, replacement in REPAIRS:
-        html = re.sub(pattern, replacement, html)
+def expected_repairs() -> set[str]:
+    """Patterns that a whole build must meet: a theme that writes something else needs others."""
+    return {pattern for pattern, _ in (*THEME_REPAIRS, *STYLE_REPAIRS)}
+
+
+def repaired(html: str, unmet: set[str]) -> str:
+    """The page with the theme's known faults mended; those that were there leave `unmet`."""
+    html = _replaced(html, THEME_REPAIRS, unmet)
+    html = _replaced(html, CONTENT_REPAIRS, unmet)
     # A page outside the navigation has no such control.
     return html if 'id="__toc"' in html else html.replace(' for="__toc"', "")
 
 
-def lighter(stylesheet: str) -> str:
+def lighter(stylesheet: str, unmet: set[str]) -> str:
     """The theme's stylesheet without what makes every change dear, and what no page needs."""
-    for pattern, replacement in STYLE_REPAIRS:
-        stylesheet = re.sub(pattern, replacement, stylesheet)
-    return stylesheet
+    return _replaced(stylesheet, STYLE_REPAIRS, unmet)
+
+
+def _replaced(text: str, repairs: tuple[tuple[str, str], ...], unmet: set[str]) -> str:
+    for pattern, replacement in repairs:
+        text, count = re.subn(pattern, replacement, text)
+        if count:
+            unmet.discard(pattern)
+    return text
 
 
 _STATIC = re.compile(
