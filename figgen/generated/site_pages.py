@@ -9,6 +9,7 @@ from typing import Any
 
 from figgen.generated.borrowed import borrowed_figures
 from figgen.generated.catalog_pages import catalog_pages
+from figgen.generated.changelog import PAGE, changelog_page
 from figgen.generated.figure_coverage import figure_coverage_page, planned_figures
 from figgen.generated.formula_coverage import coverage_page
 from figgen.generated.formulas import Known, formula_pages, frozen_points
@@ -17,7 +18,6 @@ from figgen.generated.presets import preset_pages
 from figgen.generated.search_page import PATH, search_page
 from figgen.generated.uses import pages_of_formulas
 from figgen.generated.validation import validation_pages
-from figgen.publish.changelog import PAGE, changelog_page
 
 _H1 = re.compile(r"^# (.+?)\s*$", re.M)
 

@@ -4,7 +4,7 @@ import { InputError } from "./engine/errors.js";
 import { FORMATS, MODULES } from "./engine/recomputation.js";
 import { CONVENTIONS, RECIPES } from "./engine/transformer.js";
 import { workedLine } from "./engine/worked.js";
-import { USUAL, setupFrom, timeline, trainingMemory, trainingStep } from "./engine/training.js";
+import { setupFrom, usualOf, timeline, trainingMemory, trainingStep } from "./engine/training.js";
 
 const fetched = fetch(new URL("catalog.json", import.meta.url)).then((answer) => answer.json());
 
@@ -39,7 +39,6 @@ function evaluationTime(catalog, choices) {
   return times.sort((a, b) => a - b)[4];
 }
 
-const FLAGS = Object.keys(USUAL).filter((name) => typeof USUAL[name] === "boolean");
 const WEIRD = [
   null, undefined, 0, -1, 1.5, NaN, Infinity, -Infinity, 1e300, 1e-300, 2 ** 20, 2 ** 53, "8", "",
   "x", "__proto__", "constructor", true, [], [8], {}, { layers: 1 }, { peak_flops_per_s: "1" },
@@ -56,8 +55,9 @@ function hostile(catalog, { base, names }) {
         return shown;
       });
       found.answered += 1;
-      const usual = value === undefined || USUAL[name] === value;
-      const allowed = usual || FLAGS.includes(name) || typeof value === "number" || value === null;
+      const usual = usualOf(catalog)[name];
+      const same = value === undefined || usual === value;
+      const allowed = same || typeof usual === "boolean" || typeof value === "number" || value === null;
       if (!allowed) found.wrong.push([name, String(value), "accepted"]);
     } catch (error) {
       if (error instanceof InputError) found.refused += 1;
@@ -76,7 +76,7 @@ export const training = {
   training: each(answered),
   training_timeline: each(drawn),
   training_hostile: each((catalog, base) =>
-    hostile(catalog, { base, names: [...Object.keys(USUAL), "model", "nodes", "gpus_per_node"] })),
+    hostile(catalog, { base, names: Object.keys(usualOf(catalog)) })),
   training_speed: each(evaluationTime),
   worked: async (given) => {
     const { notes } = await import("./formula-notes.js");

@@ -12,9 +12,9 @@ from pathlib import Path
 import pytest
 from markdown import Markdown
 
+from figgen.generated.changelog import changelog_page, feed, releases
 from figgen.publish.about import about, reading_minutes
 from figgen.publish.build import begin_build
-from figgen.publish.changelog import changelog_page, feed, releases
 from figgen.publish.companions import companions
 from figgen.publish.history import last_changes
 

@@ -11,30 +11,27 @@ import { FFN_MATRICES, modelShape, recipe } from "./transformer.js";
 
 export const ZERO_STAGES = [0, 1, 2, 3];
 export const CONTEXT_EXCHANGES = ["p2p", "all-gather"];
-export const RESERVE_BYTES = 2e9;
 const MOST_TOKENS = 2 ** 40;
 const MOST = 1e24; // beyond it no quantity of this field is meant
 
-/** What is taken where a choice is left out; `etp`, `microbatches` and `sequence` follow others. */
-export const USUAL = Object.freeze({
-  tp: 1, cp: 1, pp: 1, ep: 1, etp: null, dp: null, order: "megatron",
-  microbatches: null, global_batch: null, microbatch_size: 1, sequence: null,
-  schedule: "1f1b", chunks: null, zero_stage: 1, recipe: "mcore18", recompute: "none",
-  activations: "16-bit", context_exchange: "p2p", sequence_parallel: true, flash_attention: true, dropout: false,
-  buckets: null, overlap_data_parallel: true, double_buffering: true,
-  layers_per_stage: null, framework: "megatron",
-  accelerator: "h100-sxm-80gb", nic: "ib-ndr", dtype: "bf16", compute_efficiency: 0.5,
-  scale_up_latency_s: null, network_latency_s: null, reserve_bytes: RESERVE_BYTES,
-});
+const usual = new WeakMap(); // catalog → defaults
+/** What is taken where an option is left out, by name; null follows from other options. */
+export function usualOf(catalog) {
+  if (!usual.has(catalog)) {
+    const value = ({ default: given }) => (given === undefined || given?.length === 0 ? null : given);
+    usual.set(catalog, Object.fromEntries(catalog.options.map((option) => [option.name, value(option)])));
+  }
+  return usual.get(catalog);
+}
 
 /**
- * The setup of `choices`, named as in USUAL, with `model`, `nodes` and `gpus_per_node`. `model`,
+ * The setup of `choices`, named as the catalog's options, with `model`, `nodes` and `gpus_per_node`. `model`,
  * `accelerator` and `nic` are keys of the catalog, or own numbers: a shape as `modelShape` takes
  * it, { peak_flops_per_s, memory_bytes, scale_up_bandwidth_bytes_per_s, scale_up_domain? } and
  * { bandwidth_bytes_per_s }. Throws InputError as the command line would, in its order.
  */
 export function setupFrom(catalog, choices) {
-  const given = { ...USUAL };
+  const given = { ...usualOf(catalog) };
   for (const name in choices) if (choices[name] !== undefined) given[name] = choices[name];
   for (const name of ["order", "recipe", "schedule", "dtype", "recompute", "activations", "framework"]) {
     given[name] = String(given[name]);

@@ -1,0 +1,94 @@
+"""The picture of who imports whom, in CONTRIBUTING.md, is that of the code; no two rooms circle."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.test_layers import ROOT, SOURCES, imports, module_of
+
+Rooms = dict[str, set[str]]
+CONTRIBUTING = ROOT / "CONTRIBUTING.md"
+FENCED = re.compile(r"(<!-- rooms -->\n```\n)(.*?)(```\n<!-- /rooms -->)", re.S)
+BY_REGISTRY = ("registry", "figures")
+"""The registry imports figures by name, on first use; they import it to register themselves."""
+
+
+def rooms() -> Rooms:
+    """Every folder and file directly in `figgen`, the hooks, and the rooms that each imports."""
+    found: Rooms = {}
+    for path in SOURCES:
+        inside = path.relative_to(ROOT)
+        room = room_of(module_of(inside))
+        if room:
+            named = (room_of(name) for _, name in imports(inside, path.read_text(encoding="utf-8")))
+            found.setdefault(room, set()).update(other for other in named if other)
+    for room, others in found.items():
+        others.discard(room)
+    found[BY_REGISTRY[0]].discard(BY_REGISTRY[1])
+    return found
+
+
+def room_of(module: str) -> str:
+    """`models` for `figgen.models.mesh`, `hooks` for a hook, "" for what is not ours."""
+    first, _, rest = module.partition(".")
+    return {"figgen": rest.partition(".")[0], "hooks": "hooks"}.get(first, "")
+
+
+def reach(found: Rooms, room: str) -> set[str]:
+    """All rooms below this one."""
+    below: set[str] = set()
+    open_ends = list(found.get(room, ()))
+    while open_ends:
+        other = open_ends.pop()
+        if other not in below:
+            below.add(other)
+            open_ends += found.get(other, ())
+    return below
+
+
+def picture() -> str:
+    """Floors of rooms, the top one first; each with what it imports that no other brings along."""
+    found = rooms()
+    below = {room: reach(found, room) for room in found}
+    floors: dict[str, int] = {}
+    for room in sorted(found, key=lambda room: len(below[room])):
+        floors[room] = 1 + max((floors[other] for other in found[room]), default=0)
+    lines = []
+    for room in sorted(found, key=lambda room: (-floors[room], room)):
+        near = {
+            other
+            for other in found[room]
+            if not any(other in below[beside] for beside in found[room] - {other})
+        }
+        lines.append(f"{floors[room]:2}  {room:10} ─► {' '.join(sorted(near))}".rstrip(" ─►"))
+    return "\n".join(lines) + "\n"
+
+
+def test_no_room_imports_what_imports_it() -> None:
+    found = rooms()
+    assert {room for room in found if room in reach(found, room)} == set()
+
+
+def test_the_picture_in_contributing_is_that_of_the_code(pytestconfig: pytest.Config) -> None:
+    text = CONTRIBUTING.read_text(encoding="utf-8")
+    assert len(FENCED.findall(text)) == 1
+    if pytestconfig.getoption("--update-golden"):
+        CONTRIBUTING.write_text(FENCED.sub(rf"\g<1>{picture()}\g<3>", text), encoding="utf-8")
+        return
+    shown = FENCED.search(text)
+    assert shown
+    assert shown[2] == picture(), "make golden draws it anew"
+
+
+def test_every_room_is_told_of() -> None:
+    text = CONTRIBUTING.read_text(encoding="utf-8")
+    assert [room for room in rooms() if f"`{room}`" not in text and f"`{room}/`" not in text] == []
+
+
+@pytest.mark.parametrize("path", [ROOT / "figgen" / "registry.py"])
+def test_the_registry_imports_figures_only_when_it_is_asked(path: Path) -> None:
+    assert re.search(r"^    import figgen\.figures\b", path.read_text(encoding="utf-8"), re.M)
+    assert not re.search(r"^import figgen\.figures\b", path.read_text(encoding="utf-8"), re.M)
