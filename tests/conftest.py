@@ -47,7 +47,11 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker("browser")
     items.sort(key=begins_late)
     if config.getoption("--update-golden"):
-        kept = [item for item in items if "golden" in getattr(item, "fixturenames", ())]
+        kept = [
+            item
+            for item in items
+            if "golden" in getattr(item, "fixturenames", ()) or "golden" in item.keywords
+        ]
         config.hook.pytest_deselected(items=[item for item in items if item not in kept])
         items[:] = kept
 
