@@ -1,0 +1,176 @@
+"""What frameworks keep besides, each line against the program that it was read in."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import accumulate
+
+import pytest
+
+from figgen import catalog
+from figgen.errors import InputError
+from figgen.models.framework_memory import FRAMEWORKS, framework_memory
+from figgen.models.layout import layout
+from figgen.models.memory import memory
+from figgen.models.memory_fixes import heavier_recomputation, reason, what_fits
+from figgen.models.memory_lines import LASTING, PARTS
+from figgen.models.model_shape import ModelShape
+from figgen.models.recipes import recipe
+from figgen.models.stage_layers import layers_by_cost
+from figgen.models.training_setup import TrainingSetup
+
+ONE_B = ModelShape(16, 2048, 32, 32, 64, 8192, 131072, 4096, tied_embeddings=True)
+LLAMA = catalog.model("llama-3-8b").shape
+
+
+def lines(setup: TrainingSetup, rank: int = 0) -> dict[str, float]:
+    return {line.name: line.bytes for line in memory(setup).ranks[rank].lines}
+
+
+def nanotron(dp: int, microbatches: int, zero_stage: int = 0, **sizes: int) -> TrainingSetup:
+    world = dp * sizes.get("tp", 1) * sizes.get("pp", 1)
+    parallel = layout(nodes=world // 8 or 1, gpus_per_node=min(8, world), **sizes)
+    return TrainingSetup(
+        ONE_B, parallel, microbatches, 4096, zero_stage=zero_stage, framework="nanotron"
+    )
+
+
+def dealt(layers: int, layer: int, head: int, stages: int) -> tuple[int, ...]:
+    """nanotron's build_model: blocks go to a rank until their running cost passes its threshold."""
+    costs = [0, *[layer] * layers, 0, head, 0, 0]
+    found, rank = [0] * stages, 0
+    for index, cumulative in enumerate(accumulate(costs)):
+        if 1 <= index <= layers:
+            found[rank] += 1
+        if rank < stages - 1 and cumulative > sum(costs) * ((rank + 1) / stages):
+            rank += 1
+    return tuple(found)
+
+
+@pytest.mark.parametrize("stages", [1, 2, 4, 8, 16, 32])
+def test_stages_by_cost_are_those_that_nanotron_builds(stages: int) -> None:
+    for shape in (ONE_B, replace(ONE_B, layers=28, hidden=3072, head_dim=96), LLAMA):
+        h, f = shape.hidden, shape.ffn_hidden
+        layer, head = 4 * h * h + 3 * f * h, shape.vocab * h
+        found = layers_by_cost(shape, stages)
+        assert found == dealt(shape.layers, layer, head, stages)
+        assert sum(found) == shape.layers
+
+
+def test_the_head_takes_the_place_of_four_layers() -> None:
+    assert layers_by_cost(ONE_B, 2) == (11, 5)
+    assert layers_by_cost(ONE_B, 4) == (6, 5, 5, 0)
+
+
+def test_nanotron_keeps_what_its_sources_say() -> None:
+    parameters = 16 * (4 * 2048**2 + 3 * 2048 * 8192 + 2 * 2048) + 131072 * 2048 + 2048
+    tokens, h, f = 4096, 2048, 8192
+    found = lines(nanotron(8, 32))
+    assert found["weights"] == 2 * parameters
+    assert found["accumulated gradients"] == 4 * parameters
+    assert found["buckets of gradients"] == found["fresh gradients"] == 2 * parameters
+    assert found["optimizer state"] == 12 * parameters
+    # Inputs of two norms and of what reads them, queries, keys, values and the core's output;
+    # gate and way up, the gate's activation, their product.
+    layer = tokens * 2 * (4 * h + 4 * h + 4 * f)
+    head = tokens * (8 + 2 * 2 * h + 4 * 131072)
+    assert found["activations in flight"] == 16 * layer + head
+    assert found["copies of logits"] == tokens * 131072 * 4
+    assert "buckets of gradients" not in lines(nanotron(8, 32, zero_stage=1))
+    assert "buckets of gradients" not in lines(nanotron(1, 32, tp=8))
+
+
+def test_an_allocators_share_is_of_what_comes_and_goes() -> None:
+    for name, framework in FRAMEWORKS.items():
+        setup = replace(nanotron(8, 32), framework=name)
+        rank = memory(setup).ranks[0]
+        moving = sum(
+            line.bytes
+            for line in rank.lines
+            if line.name not in (*LASTING, "allocator", "contexts")
+        )
+        found = lines(setup)
+        assert found["allocator"] == pytest.approx(framework.allocator_share * moving)
+        assert rank.allocator_bytes == pytest.approx(rank.total_bytes - found["contexts"])
+        assert {line.part for line in rank.lines} <= set(PARTS)
+
+
+def test_logs_print_the_first_rank_the_fullest_or_the_device() -> None:
+    parallel = layout(nodes=1, gpus_per_node=8, pp=4)
+    setup = TrainingSetup(ONE_B, parallel, 8, 4096)
+    printed = {name: memory(replace(setup, framework=name)) for name in FRAMEWORKS}
+    assert printed["nanotron"].printed_bytes == printed["nanotron"].ranks[0].allocator_bytes
+    held = printed["megatron-deepspeed"]
+    assert held.printed_bytes == held.fullest.total_bytes
+    most = max(rank.allocator_bytes for rank in printed["megatron"].ranks)
+    assert printed["megatron"].printed_bytes == most
+
+
+def fsdp(**options: object) -> TrainingSetup:
+    given = {"framework": "torchtitan", "recipe": recipe("fsdp16"), "zero_stage": 3} | options
+    parallel = layout(nodes=1, gpus_per_node=8, **given.pop("sizes", {}))  # type: ignore[call-overload]
+    return TrainingSetup(LLAMA, parallel, 8, 8192, **given)  # type: ignore[arg-type]
+
+
+def test_torchtitan_keeps_every_second_product_and_what_attention_returns() -> None:
+    h, f, kv = 4096, 14336, 1024
+    kept = lines(fsdp(recompute="every_second_product"))["activations in flight"]
+    # Input and output of a block, queries, values, what the core returns, the gate.
+    layer = 8192 * 2 * (2 * h + h + kv + h + f)
+    head = 8192 * (8 + 2 * 2 * h + 2 * 128256)
+    assert kept == 32 * layer + head
+
+
+def test_a_stage_of_torchtitan_in_a_pipeline_is_gathered_whole_and_keeps_its_outputs() -> None:
+    piped = fsdp(sizes={"pp": 2})
+    found, plain = lines(piped), lines(replace(piped, framework="megatron"))
+    rank = memory(piped).ranks[0]
+    assert found["gathered weights"] == 2 * rank.parameters
+    assert found["gradients before they are scattered"] == 4 * rank.parameters
+    more = found["activations in flight"] - plain["activations in flight"]
+    assert more == rank.in_flight * 8192 * 4096 * 2
+
+
+def test_inputs_are_kept_whole_where_nobody_gathers_them_again() -> None:
+    split = fsdp(sizes={"tp": 8}, framework="fsdp")
+    whole = replace(split, framework="torchtitan")
+    more = lines(whole)["activations in flight"] - lines(split)["activations in flight"]
+    # Two inputs of each layer and that of the head, seven eighths of which are elsewhere.
+    assert more == (2 * 32 + 1) * 8192 * 4096 * 2 * 7 / 8
+
+
+def test_what_does_not_fit_is_told_why_and_what_would() -> None:
+    setup = TrainingSetup(LLAMA, layout(nodes=1, gpus_per_node=8), 8, 8192)
+    found = memory(setup, capacity_bytes=80e9)
+    assert found.fits is False
+    rank = found.fullest
+    assert reason(found).startswith(f"pipeline rank 0 needs {rank.total_bytes / 1e9:.1f} GB of 80")
+    assert "gradients" in reason(found) or "activations" in reason(found)
+    words = what_fits(setup, 80e9, 2e9)
+    changed = dict(word.split("=") for word in words.split(" and "))
+    options = {name: int(value) if value.isdecimal() else value for name, value in changed.items()}
+    assert memory(replace(setup, **options), capacity_bytes=80e9, reserve_bytes=2e9).fits
+    assert what_fits(setup, 40e9, 2e9) != ""
+    assert what_fits(setup, 1e9, 2e9) == ""
+
+
+def test_recomputation_grows_from_cheap_to_full() -> None:
+    setup = TrainingSetup(LLAMA, layout(nodes=1, gpus_per_node=8), 8, 8192)
+    assert heavier_recomputation(setup) == ("full",)
+    assert heavier_recomputation(replace(setup, recompute="full")) == ()
+    mixture = catalog.model("mixtral-8x7b").shape
+    assert heavier_recomputation(replace(setup, shape=mixture))[-1] == "full"
+    assert len(heavier_recomputation(replace(setup, shape=mixture))) == 2
+
+
+def test_an_unknown_framework_is_refused_with_the_nearest() -> None:
+    with pytest.raises(InputError, match="did you mean nanotron"):
+        framework_memory("nanotrons")
+
+
+@pytest.mark.parametrize("name", [n for n, c in catalog.ACCELERATORS.items() if c.hbm_reported])
+def test_devices_report_gibibytes_where_vendors_print_gigabytes(name: str) -> None:
+    chip = catalog.accelerator(name)
+    # The TPU's number is what its compiler gives away.
+    least = 0.96 if name == "tpu-v4" else 0.99
+    assert least <= chip.capacity_bytes / (chip.hbm_bytes / 1e9 * 2**30) <= 1
