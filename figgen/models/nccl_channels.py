@@ -5,7 +5,8 @@ of a list, from the largest down, lays as many channels of that bandwidth as the
 keeps what carries most in all. So the 370.8 GB/s of an H100's eighteen lanes are never reached:
 no number of channels at a listed bandwidth adds up to more than 360.
 
-Left out: PCI paths, several NICs per GPU, GPUs without a switch, what `NCCL_*` variables ask for.
+Left out: paths over PCI that are slower than the NIC, several NICs per GPU, GPUs without a switch,
+the search of trees, which have more inside the node on two nodes, and what `NCCL_*` variables say.
 """
 
 from __future__ import annotations
@@ -35,11 +36,11 @@ SPEEDS_GB_S: dict[str, tuple[tuple[float, ...], tuple[float, ...]]] = {
 MOST_RINGS = 32
 """Half of NCCL's MAXCHANNELS: every channel of the search runs twice."""
 
+SLACK = 1e-3
+"""GB/s; NCCL rounds what is left of a link to a thousandth."""
+
 LEAST_STEP = 0.49
 """Once there is a solution, no bandwidth below this share of it is tried."""
-
-VOLTA_REVERSE = 1 / 8
-"""Before Ampere, what a GPU receives takes this share of what it sends away from it as well."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,15 +62,15 @@ def ring_channels(
     """
     check_size("gpus", gpus)
     link, port = link_bytes_per_s / 1e9, (nic_bytes_per_s or 0) / 1e9
-    taken = 1 + (VOLTA_REVERSE if architecture == "volta" else 0)
 
     def fitting(speed: float) -> int:
         if nic_bytes_per_s is None:
-            return _whole(link / (taken * speed))
-        ports = gpus * _whole(port / speed)
-        # a ring leaves the node from one GPU, which sends nothing over its link
-        sending = taken * speed * (gpus - 1) / gpus
-        return min(ports, _whole(link / sending)) if sending else ports
+            return _whole(link / speed)
+        count = gpus * _whole(port / speed)
+        # a ring leaves the node from one GPU, which sends nothing of it over its link
+        while (count - count // gpus) * speed > link + SLACK:
+            count -= 1
+        return count
 
     limit = link if nic_bytes_per_s is None else port
     best: tuple[int, float] = (0, 0.0)
@@ -153,5 +154,4 @@ def _speeds(architecture: str, nic_bytes_per_s: float | None) -> tuple[float, ..
 
 
 def _whole(quotient: float) -> int:
-    """The whole part; NCCL rounds what is left of a link to a thousandth of a GB/s."""
     return int(quotient + 1e-6)

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
 from figgen.catalog import LINKS
@@ -14,6 +17,29 @@ from figgen.models.nccl_channels import (
     rings_run,
     switch_channels,
 )
+
+ORACLE = json.loads((Path(__file__).parents[1] / "oracles" / "nccl_channels.json").read_text())
+LANE_GB_S = {"volta": 20.0, "ampere": 20.0, "hopper": 20.6, "blackwell": 40.1}
+"""Of src/graph/topo.h."""
+
+
+def gb_s(found: Channels | None) -> list[float]:
+    if found is None:
+        return [0, 0, 0]
+    return [found.count, found.inside_bytes_per_s / 1e9, found.across_bytes_per_s / 1e9]
+
+
+@pytest.mark.parametrize("row", ORACLE["rows"], ids=lambda row: "-".join(map(str, row[:4])))
+def test_channels_are_those_that_nccls_own_search_finds(row: list) -> None:
+    architecture, lanes, port_gbit_s, gpus, *expected = row
+    # A port of 100 Gb/s counts 12 GB/s, as one behind PCIe does.
+    port = port_gbit_s / 100 * 12e9 or None
+    machine = (architecture, lanes * LANE_GB_S[architecture] * 1e9, gpus, port)
+    assert gb_s(ring_channels(*machine)) == pytest.approx(expected[:3])
+    if expected[3] > 1:
+        assert gb_s(switch_channels(*machine)) == pytest.approx(expected[3:])
+    else:
+        assert (switch_channels(*machine) or Channels(1, 0, 0)).count == 1
 
 
 @pytest.mark.parametrize(
@@ -29,6 +55,15 @@ def test_nodes_run_as_many_rings_as_nccl_logs(
 ) -> None:
     found = ring_channels(architecture, lanes * lane_gb_s * 1e9, 8)
     assert rings_run(architecture, 1, found) == run
+
+
+def test_only_few_fast_channels_over_nodes_of_hopper_are_run_four_times() -> None:
+    """connect.cc: compute capability 9.0 and later, several nodes, bwIntra > 45, under 16 rings."""
+    for architecture, nodes, count, gb, run in (
+        ("hopper", 2, 7, 48, 28), ("hopper", 2, 8, 48, 16), ("hopper", 2, 7, 45, 14),
+        ("hopper", 1, 7, 48, 14), ("ampere", 2, 7, 48, 14), ("blackwell", 4, 4, 96, 16),
+    ):  # fmt: skip
+        assert rings_run(architecture, nodes, Channels(count, gb * 1e9, gb * 1e9)) == run
 
 
 def test_the_rings_of_an_h100_carry_360_gb_s_of_its_370_8() -> None:
