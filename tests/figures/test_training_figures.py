@@ -146,7 +146,7 @@ def test_another_reading_of_a_run_is_a_row_of_its_own() -> None:
     name = "llama-3-405b-8k-16384"
     table = build("published-and-computed", {"runs": [name, f"{name} zero_stage=1", "opt-175b"]})
     assert [str(row[0]).endswith("ZeRO stage 1") for row in table.rows] == [False, True, False]
-    assert [row[4] for row in table.rows[1:]] == ["from the printed FLOP rate", "not published"]
+    assert [row[4] for row in table.rows[1:]] == ["from FLOP/s", "–"]
     values = table.values
     assert (values["runs"].value, values["compared"].value, values["derived"].value) == (2, 2, 2)
     once = training_step(preset=name, zero_stage=1).estimate.step_time_s

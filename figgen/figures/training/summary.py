@@ -135,6 +135,16 @@ def setup_roofline(found: TrainingStep) -> Table:
     return Table(columns=columns, rows=tuple(rows), values=values)
 
 
+HOW = {
+    "as printed": "printed",
+    "from the printed tokens per second": "from tokens/s",
+    "from the printed FLOP rate": "from FLOP/s",
+    "from the printed MFU": "from MFU",
+    "not published": "–",
+}
+"""How a published step time is known, as a narrow column says it."""
+
+
 @figure("published-and-computed")
 def published_and_computed(*, runs: tuple[str, ...]) -> Table:
     """Step time and utilisation of training presets as the models find them, and as published.
@@ -153,7 +163,7 @@ def published_and_computed(*, runs: tuple[str, ...]) -> Table:
         blank = float("nan")
         rows.append((
             found.title + _reading(found), found.setup.parallel.world_size, computed,
-            blank if published is None else published, how_published(found.run),
+            blank if published is None else published, HOW[how_published(found.run)],
             blank if published is None else computed / published - 1,
             computed_mfu(found),
             blank if found.run.mfu is None else found.run.mfu.value,
@@ -168,11 +178,11 @@ def published_and_computed(*, runs: tuple[str, ...]) -> Table:
         Column(label="GPUs", spec=","),
         Column(label="step, computed", unit="s", spec="time"),
         Column(label="step, published", unit="s", spec="time"),
-        Column(label="published how"),
+        Column(label="known"),
         Column(label="difference", spec="+.0%"),
         Column(label="MFU, computed", spec=".1%"),
         Column(label="MFU, published", spec=".1%"),
-        Column(label="of the peak in"),
+        Column(label="of peak"),
     )
     differences = [float(row[5]) for row in rows if row[5] == row[5]]
     if differences:
