@@ -29,7 +29,12 @@ from figgen.pictures import Evaluated, Pictures
 from figgen.publish.fonts import math_font
 from figgen.publish.joined import joined
 from figgen.publish.scripts import imported_names, lean_scripts
-from figgen.scenarios.tool_data import configurations_json, converter_json, layouts_json
+from figgen.scenarios.tool_data import (
+    config_tables_json,
+    configurations_json,
+    converter_json,
+    layouts_json,
+)
 
 Content: TypeAlias = str | bytes
 
@@ -57,6 +62,9 @@ out of what does not fit.
 """
 
 SCRIPTS = "assets/javascripts/tools/"
+
+TABLES = "config-tables.js"
+"""What the reading of a config.json goes by."""
 
 CATALOG = "catalog.js"
 """The catalog for a tool's part that is loaded later; the modeler's page brings it along."""
@@ -131,6 +139,9 @@ class SiteBuild:
         if any(path.startswith(TOOLS) for path in self.chapters):
             made["assets/javascripts/formulas.js"] = module(FORMULAS.values())
             made["assets/javascripts/formula-notes.js"] = notes_module(FORMULAS.values())
+            made[f"assets/javascripts/{TABLES}"] = (
+                f"export const tables = {config_tables_json()};\n"
+            )
             made[f"assets/javascripts/{CATALOG}"] = (
                 f"export const catalog = {configurations_json()}"
             )
@@ -207,7 +218,7 @@ def _text(made: Mapping[str, Content]) -> dict[str, str]:
     return {
         path: str(content)
         for path, content in made.items()
-        if path.endswith((f"/{STEP_FORMULAS}", "/formulas.js", f"/{CATALOG}"))
+        if path.endswith((f"/{STEP_FORMULAS}", "/formulas.js", f"/{CATALOG}", f"/{TABLES}"))
     }
 
 

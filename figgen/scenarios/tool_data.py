@@ -21,6 +21,9 @@ from figgen.scenarios.option import Choices, Option
 from figgen.scenarios.resolve import TrainingStep, parallel_layout, training_step
 from figgen.scenarios.schema import GROUPS, OPTIONS
 
+_PARTS = {"model": "models", "accelerator": "accelerators"}
+"""Options whose choices stand in the catalog with their titles."""
+
 
 def configurations_json() -> str:
     """`configurations` as the file that the tools load."""
@@ -41,11 +44,6 @@ def configurations() -> dict[str, Any]:
         "frameworks": {name: _framework(found) for name, found in FRAMEWORKS.items()},
         "presets": {name: _preset(found) for name, found in catalog.PRESETS.items()},
         "groups": dict(GROUPS),
-        "config_json": {
-            "types": dict(MODEL_TYPES),
-            "fields": dict(FIELDS),
-            "longest": LONGEST,
-        },
         "options": [_option(option) for option in OPTIONS.values()],
     }
 
@@ -68,7 +66,7 @@ def _option(option: Option) -> dict[str, Any]:
         **(limits if option.kind in ("whole", "number", "quantity") else {}),
         "unit": option.form_unit,
         "scale": option.scale if option.kind == "quantity" else None,
-        "choices": list(map(list, option.choices().items())) if option.choices else None,
+        "choices": _choices(option),
     }
     return {
         "name": option.name,
@@ -81,6 +79,19 @@ def _option(option: Option) -> dict[str, Any]:
         "default": option.default,
         **{key: value for key, value in more.items() if value or key in limits},
     }
+
+
+def _choices(option: Option) -> list[list[str]] | str | None:
+    """[name, words] of what a form offers, or the part of the catalog whose titles they are."""
+    if option.name in _PARTS:
+        return _PARTS[option.name]
+    return list(map(list, option.choices().items())) if option.choices else None
+
+
+def config_tables_json() -> str:
+    """What the reading of a `config.json` goes by, for the tools."""
+    tables = {"types": dict(MODEL_TYPES), "fields": dict(FIELDS), "longest": LONGEST}
+    return json.dumps(tables, separators=(",", ":"))
 
 
 def _preset(found: catalog.Preset) -> dict[str, Any]:

@@ -16,7 +16,7 @@ from figgen.formulas.javascript import functions_module
 from figgen.formulas.notes import notes_module
 from figgen.publish.html import with_security_policy
 from figgen.publish.scripts import imported_names, lean
-from figgen.scenarios.tool_data import configurations_json
+from figgen.scenarios.tool_data import config_tables_json, configurations_json
 from tests.browser.engine import Ask
 from tests.browser.modeler import PATH as MODELER
 from tests.browser.modeler import settled
@@ -62,6 +62,7 @@ def scripts_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         "step-formulas.js": functions_module(used),
         "formula-notes.js": notes_module(FORMULAS.values()),
         "catalog.json": configurations_json(),
+        "config-tables.js": f"export const tables = {config_tables_json()};\n",
         "catalog.js": f"export const catalog = {configurations_json()}",
         "index.html": with_security_policy(BLANK),
     }

@@ -121,7 +121,7 @@ const configs = async (texts) => {
   await ready();
   return texts.map((text) => {
     try {
-      const shape = shapeOfText(catalog, text);
+      const shape = shapeOfText(text);
       const again = modelShape(ownShape({ ...fromQuery(schema, catalog, "").a, ...ownOf(shape), sequence: shape.sequence }));
       return { parameters: parameterCounts(shape), again: canonical(again) === canonical(shape) };
     } catch (error) {

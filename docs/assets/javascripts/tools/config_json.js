@@ -1,13 +1,14 @@
 // A model's shape from the config.json of Hugging Face's transformers; mirrors
-// figgen.scenarios.config_json, whose tables of kinds and names come with the catalog. Pure.
+// figgen.scenarios.config_json, whose tables of kinds and names are printed for it. Pure.
 
 import { InputError, unknown } from "../engine/errors.js";
 import { modelShape } from "../engine/transformer.js";
+import { tables } from "../config-tables.js";
 
 const MOST = 2 ** 40;
 
 /** The shape that the text of a config.json describes, as modelShape makes it; throws InputError. */
-export function shapeOfText({ config_json: tables }, text) {
+export function shapeOfText(text) {
   let config;
   try {
     config = JSON.parse(text);

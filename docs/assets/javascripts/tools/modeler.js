@@ -71,7 +71,7 @@ function build(root, signal, catalog) {
     if (pasted.trim()) {
       const { shapeOfText } = await import("./config_json.js");
       try {
-        const shape = shapeOfText(catalog, pasted);
+        const shape = shapeOfText(pasted);
         change({ ...ownOf(shape), sequence: shape.sequence, ...(!shape.experts && { ep: 1, etp: null }) });
       } catch (error) {
         if (!(error instanceof InputError)) throw error;

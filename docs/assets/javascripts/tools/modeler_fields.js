@@ -2,7 +2,7 @@
 // and the reader's own numbers, are the form's own.
 
 import { nodesOf } from "./modeler_hardware.js";
-import { OWN, optionsOf, wordOf } from "./modeler_options.js";
+import { OWN, allOptions, wordOf } from "./modeler_options.js";
 import { plainNumber, quantity } from "./quantities.js";
 
 const CHUNKED = ["interleaved-1f1b", "looped-bfs", "zb1p"];
@@ -104,7 +104,7 @@ export const groupsOf = (catalog) =>
     open: OPEN.includes(name),
     nodes: name === "hardware" ? nodesOf(catalog) : null,
     says: (state, found) => SAYS[name]?.(state, found, catalog) ?? "",
-    fields: catalog.options
+    fields: allOptions(catalog)
       .filter(({ group }) => group === name)
       .flatMap((option) => [fieldOf(option, catalog), ...(AFTER[option.name] ?? [])]),
   }));

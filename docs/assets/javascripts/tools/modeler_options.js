@@ -15,8 +15,21 @@ const DERIVED = ["dp", "global_batch"];
 const STARTS = { model: "llama-3-70b", nodes: 1, gpus_per_node: 8 };
 const CHECKS = { order: convention, recompute: recomputation };
 
+/** All options; those whose choices are a part of the catalog have its names and titles. */
+export function allOptions(catalog) {
+  if (!known.has(catalog)) {
+    const filled = (option) => {
+      const part = typeof option.choices === "string" && catalog[option.choices];
+      return part ? { ...option, choices: Object.entries(part).map(([name, { title }]) => [name, title]) } : option;
+    };
+    known.set(catalog, catalog.options.map(filled));
+  }
+  return known.get(catalog);
+}
+const known = new WeakMap(); // a catalog → its options
+
 /** The options that a state of the modeler keeps. */
-export const optionsOf = (catalog) => catalog.options.filter(({ name }) => !DERIVED.includes(name));
+export const optionsOf = (catalog) => allOptions(catalog).filter(({ name }) => !DERIVED.includes(name));
 
 const AUTO = "auto";
 /** Null is "derived", which an address can say too, so that it can undo what a preset says. */
@@ -64,7 +77,7 @@ let words = new Map(); // key → { label, choices: Map }
 /** Makes the table's words those of `labelOf` and `wordOf`. */
 export function learn(catalog) {
   words = new Map(
-    catalog.options.map(({ key, label, choices }) => [key, { label: inSentence(label), choices: new Map(choices ?? []) }]),
+    allOptions(catalog).map(({ key, label, choices }) => [key, { label: inSentence(label), choices: new Map(choices ?? []) }]),
   );
   for (const { name, key } of catalog.options) words.set(name, words.get(key));
 }
