@@ -11,8 +11,8 @@ from figgen.commands import OneLineParser, one_line
 from figgen.errors import InputError
 
 SUBJECTS = (
-    "figures", "ranks", "schedules", "collectives", "convert", "costs", "memory", "step",
-    "calibrate", "validate", "prose", "agreement", "changes",
+    "figures", "ranks", "schedules", "collectives", "convert", "costs", "memory", "snapshot",
+    "step", "calibrate", "validate", "prose", "agreement", "changes",
 )  # fmt: skip
 
 

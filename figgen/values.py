@@ -206,7 +206,6 @@ GIVEN = {
     "bandwidth_bytes_per_s": "bandwidth",
     "hbm_bandwidth_bytes_per_s": "hbm_bandwidth",
     "hbm_bytes": "hbm_capacity",
-    "capacity_bytes": "hbm_reported",
 }
 """Bare numbers of the catalog, and the fields that they are the values of."""
 

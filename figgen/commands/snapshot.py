@@ -1,0 +1,142 @@
+"""memory-snapshot: who holds the memory of a snapshot of PyTorch's allocator, beside the model."""
+
+from __future__ import annotations
+
+import argparse
+import pickle
+from collections.abc import Mapping
+from dataclasses import asdict
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NoReturn
+
+from figgen.commands import Answer, add_verb, whole
+from figgen.commands.training import add_options, aligned, scenario_of
+from figgen.errors import InputError
+from figgen.models.allocator_snapshot import (
+    PART_OF,
+    AllocatorState,
+    Peak,
+    peak_of,
+    state_of,
+)
+from figgen.models.memory import RankMemory
+from figgen.models.memory_lines import CONTEXTS, PARTS
+from figgen.scenarios.resolve import resolve
+
+if TYPE_CHECKING:
+    from figgen.commands import Verbs
+
+LARGEST_FILE = 2**31
+
+
+def add(verbs: Verbs) -> None:
+    """Register the verb of this module."""
+    parser = add_verb(
+        verbs,
+        "memory-snapshot",
+        _snapshot,
+        "what a snapshot of PyTorch's CUDA allocator holds, by kind, beside the memory model",
+        "snapshot.pickle",
+        "snapshot.pickle --model llama-3-8b --nodes 1 --gpus-per-node 8 --zero 3 --json",
+    )
+    parser.add_argument("file", help="as torch.cuda.memory._dump_snapshot writes it")
+    parser.add_argument("--device", type=whole(0, 1023), default=0, help="number of the GPU")
+    parser.add_argument(
+        "--rank", type=whole(0, 1023), default=0, help="pipeline rank of the model beside it"
+    )
+    add_options(parser, "memory")
+
+
+class _PlainUnpickler(pickle.Unpickler):
+    """Reads lists, dicts, texts and numbers; a file that names anything else is refused."""
+
+    def find_class(self, module: str, name: str) -> NoReturn:
+        """Refuse what would run code. Raises InputError always."""
+        raise InputError("snapshot", expected="plain data", got=f"{module}.{name}")
+
+
+def read_snapshot(path: str) -> Mapping[str, Any]:
+    """The snapshot of a file, without running anything of it.
+
+    Raises InputError for a file that is too large, cannot be read, or is no snapshot.
+    """
+    file = Path(path)
+    try:
+        size = file.stat().st_size
+        if size > LARGEST_FILE:
+            raise InputError("snapshot", expected=f"at most {LARGEST_FILE:,} bytes", got=size)
+        with file.open("rb") as opened:
+            found = _PlainUnpickler(opened).load()
+    except InputError:
+        raise
+    except OSError as error:
+        raise InputError("snapshot", expected="a readable file", got=str(error)) from None
+    except Exception as error:  # a broken pickle raises whatever its bytes lead to
+        raise InputError("snapshot", expected="a pickle of torch", got=str(error)) from None
+    if not isinstance(found, dict):
+        raise InputError("snapshot", expected="a dict with segments", got=type(found).__name__)
+    return found
+
+
+def _snapshot(options: argparse.Namespace) -> Answer:
+    snapshot = read_snapshot(options.file)
+    state, peak = state_of(snapshot, options.device), peak_of(snapshot, options.device)
+    data: dict[str, object] = {
+        "device": options.device,
+        "state": asdict(state),
+        "peak": None if peak is None else asdict(peak),
+    }
+    lines = _told(state, peak)
+    if options.preset or options.run_name or options.model:
+        ranks = resolve(scenario_of(options)).memory.ranks
+        if options.rank >= len(ranks):
+            raise InputError("rank", expected=f"under {len(ranks)}", got=options.rank)
+        beside = _beside(ranks[options.rank], state, peak)
+        data["model"] = [
+            dict(zip(("part", "model", "snapshot"), row, strict=True)) for row in beside
+        ]
+        lines += ["", *_table(beside)]
+    return Answer(data, "\n".join(lines))
+
+
+def _told(state: AllocatorState, peak: Peak | None) -> list[str]:
+    told = {
+        "in use by tensors": state.allocated,
+        "rounding of their blocks": state.rounded,
+        "freed, waiting for a stream": state.waiting,
+        "free between blocks in use (torn)": state.torn,
+        "free segments": state.idle,
+        "reserved from the driver": state.reserved,
+    }
+    rows = [["what", "GB"], *([name, f"{size / 1e9:.3f}"] for name, size in told.items())]
+    lines = [*aligned(rows, left=1), "", "in use now, by kind: " + _kinds(state.kinds)]
+    if peak is not None:
+        lines.append(f"peak {peak.bytes / 1e9:.3f} GB at event {peak.event}: {_kinds(peak.kinds)}")
+    return lines
+
+
+def _kinds(kinds: Mapping[str, int]) -> str:
+    return ", ".join(f"{kind} {size / 1e9:.3f} GB" for kind, size in kinds.items()) or "nothing"
+
+
+def _beside(
+    rank: RankMemory, state: AllocatorState, peak: Peak | None
+) -> list[tuple[str, float, float]]:
+    """Part by part: what the model says of the rank, and the snapshot at its peak, or as it is."""
+    kinds = state.kinds if peak is None else peak.kinds
+    held: dict[str, float] = dict.fromkeys((*PARTS, "untold"), 0.0)
+    for kind, size in kinds.items():
+        part = PART_OF.get(kind, kind)
+        held[part if part in PARTS else "untold"] += size
+    held["reserve"] = state.reserved - state.allocated
+    modelled = {part.name: part.bytes for part in rank.parts} | {"untold": 0.0}
+    modelled["reserve"] -= sum(line.bytes for line in rank.lines if line.name == CONTEXTS)
+    return [(part, modelled[part], held[part]) for part in held]
+
+
+def _table(rows: list[tuple[str, float, float]]) -> list[str]:
+    head = ["part", "model GB", "snapshot GB", "difference"]
+    body = [
+        [part, f"{a / 1e9:.3f}", f"{b / 1e9:.3f}", f"{(b - a) / 1e9:+.3f}"] for part, a, b in rows
+    ]
+    return aligned([head, *body], left=1)
