@@ -21,8 +21,8 @@ def on_pre_build(**_: Any) -> None:
 
 @event_priority(-50)
 def on_env(env: Any, config: MkDocsConfig, files: Files) -> None:
-    """Publish the theme's stylesheets and those of every page as one, which main.html links."""
-    from figgen.publish.html import STYLESHEET, lighter
+    """Publish the theme's stylesheets and ours as one, without what no page has."""
+    from figgen.publish.styles import STYLESHEET, UNUSED_FILES, lighter
 
     theme = sorted(f.src_uri for f in files.css_files() if f.src_uri.endswith(".min.css"))
     parts = [files.get_file_from_path(str(uri)) for uri in (*theme, *config.extra_css)]
@@ -31,6 +31,8 @@ def on_env(env: Any, config: MkDocsConfig, files: Files) -> None:
     joined = lighter("\n".join(part.content_string for part in parts), unmet)
     files.append(File.generated(config, STYLESHEET, content=joined))
     config.extra_css = []
+    for file in [f for f in files if f.src_uri.startswith(UNUSED_FILES)]:
+        files.remove(file)
 
 
 def on_post_page(output: str, **_: Any) -> str:

@@ -20,15 +20,27 @@ FONT = "STIXTwoMath-Regular.ttf"
 
 def math_font(characters: Set[str], folder: Path | None) -> bytes:
     """A WOFF2 subset; kept in `folder` because making it takes a quarter of a second."""
-    text = "".join(sorted(characters))
+    text = "".join(sorted(characters | set(map(_slanted, characters))))
     version = metadata.version("ziamath") + metadata.version("fonttools")
-    path = folder / f"math-{cache.digest(version + text)[:32]}" if folder else None
+    path = folder / f"math-{cache.digest(f'{version} unhinted {text}')[:32]}" if folder else None
     if path and (stored := _stored(path)):
         return stored
     made = _subset(text)
     if path:
         cache.write(path.parent, path.name, made.hex())
     return made
+
+
+def _slanted(letter: str) -> str:
+    """The italic form that browsers show for a letter that stands alone in a formula."""
+    if letter == "h":
+        return "\N{PLANCK CONSTANT}"
+    for first, last, italic in (("A", "Z", 0x1D434), ("a", "z", 0x1D44E), ("Α", "ω", 0x1D6E2)):
+        if first <= letter <= last:
+            # Between the capitals and the small letters of Greek, italics have one place less.
+            gap = 7 - 1 if first == "Α" and letter >= "α" else 0
+            return chr(italic + ord(letter) - ord(first) - gap)
+    return {"ϕ": "\U0001d719", "∂": "\U0001d715", "ϵ": "\U0001d716"}.get(letter, letter)
 
 
 def _stored(path: Path) -> bytes | None:
@@ -49,7 +61,8 @@ def _subset(text: str) -> bytes:
     from fontTools.ttLib import TTFont
 
     source = _source().read_bytes()
-    options = subset.Options(flavor="woff2", layout_features=["*"], notdef_outline=True)
+    # Instructions for coarse screens, and letters drawn anew for indices, are half of the font.
+    options = subset.Options(flavor="woff2", layout_features=[], hinting=False, notdef_outline=True)
     font = TTFont(io.BytesIO(source), recalcTimestamp=False)
     subsetter = subset.Subsetter(options)
     subsetter.populate(text=text)

@@ -9,6 +9,8 @@ import base64
 import hashlib
 import re
 
+from figgen.publish.styles import STYLE_REPAIRS, replaced
+
 _INLINE_SCRIPT = re.compile(r"<script(?P<attributes>[^>]*)>(?P<code>.*?)</script>", re.S)
 
 
@@ -68,19 +70,6 @@ CONTENT_REPAIRS: tuple[tuple[str, str], ...] = (
     ),
 )
 
-STYLESHEET = "assets/stylesheets/page.css"
-# What in the theme's stylesheets makes a browser style every element again when a class is set
-# or the palette looked at, as the theme's script does when a page begins.
-STYLE_REPAIRS: tuple[tuple[str, str], ...] = (
-    (r"table:not\(\[class\]\)", "table.plain"),
-    (
-        r"(\[data-md-color-switching\]) \*,\1 :after,\1 :before",
-        r"\1 :is(a,code,form,input,label,pre,tr)",
-    ),
-    # Content tabs, which this site does not have: a seventh of the theme's rules.
-    (r"(?<=[{}])(?:[^{},]*\.tabbed-[^{},]*,?)+\{[^{}]*\}", ""),
-)
-
 
 def expected_repairs() -> set[str]:
     """Patterns that a whole build must meet: a theme that writes something else needs others."""
@@ -89,23 +78,10 @@ def expected_repairs() -> set[str]:
 
 def repaired(html: str, unmet: set[str]) -> str:
     """The page with the theme's known faults mended; those that were there leave `unmet`."""
-    html = _replaced(html, THEME_REPAIRS, unmet)
-    html = _replaced(html, CONTENT_REPAIRS, unmet)
+    html = replaced(html, THEME_REPAIRS, unmet)
+    html = replaced(html, CONTENT_REPAIRS, unmet)
     # A page outside the navigation has no such control.
     return html if 'id="__toc"' in html else html.replace(' for="__toc"', "")
-
-
-def lighter(stylesheet: str, unmet: set[str]) -> str:
-    """The theme's stylesheet without what makes every change dear, and what no page needs."""
-    return _replaced(stylesheet, STYLE_REPAIRS, unmet)
-
-
-def _replaced(text: str, repairs: tuple[tuple[str, str], ...], unmet: set[str]) -> str:
-    for pattern, replacement in repairs:
-        text, count = re.subn(pattern, replacement, text)
-        if count:
-            unmet.discard(pattern)
-    return text
 
 
 _STATIC = re.compile(

@@ -193,5 +193,5 @@ def test_a_line_that_is_too_wide_would_be_seen(page: Page, site: str) -> None:
 
 def test_missing_page_is_a_page_of_the_site(page: Page, site: str) -> None:
     page.goto(f"{site}/404.html")
-    assert page.locator("h1").inner_text() == "404 - Not found"
+    assert page.locator("h1").inner_text() == "This page does not exist"
     assert page.evaluate("getComputedStyle(document.querySelector('.md-header')).position")

@@ -4,21 +4,17 @@ from __future__ import annotations
 
 import base64
 import hashlib
-import importlib.util
-import re
-from pathlib import Path
 
 import pytest
 
 from figgen.publish.html import (
-    STYLE_REPAIRS,
     THEME_REPAIRS,
     expected_repairs,
-    lighter,
     repaired,
     unscripted,
     with_security_policy,
 )
+from figgen.publish.styles import lighter
 
 HEAD = '<!doctype html><html><head><meta charset="utf-8"><title>T</title></head><body>'
 
@@ -80,20 +76,6 @@ def test_a_repair_that_finds_nothing_is_left_over_to_be_told():
     assert unmet == expected_repairs() - {THEME_REPAIRS[0][0]}
     lighter("a{color:red}", unmet)
     assert unmet == expected_repairs() - {THEME_REPAIRS[0][0]}
-
-
-def test_every_repair_of_the_themes_stylesheet_finds_what_it_mends():
-    theme = importlib.util.find_spec("material")
-    folder = Path(str(theme.origin)).parent / "templates/assets/stylesheets"
-    stylesheet = "\n".join(path.read_text() for path in sorted(folder.glob("*.min.css")))
-
-    assert [p for p, _ in STYLE_REPAIRS if not re.search(p, stylesheet)] == []
-    light = lighter(stylesheet, set())
-    assert len(light) < 0.9 * len(stylesheet)
-    assert light.count("{") == light.count("}")
-    # Of these, every element below one whose class or attribute changes would be styled again.
-    selectors = re.findall(r"[^{},]+(?=[,{])", light)
-    assert [s for s in selectors if re.search(r"\[class\]\)? |-switching\] (?!:is)", s)] == []
 
 
 def test_what_stands_between_two_marks_is_for_readers_without_scripts():
