@@ -5,6 +5,7 @@ Everything is made late and kept like a picture, so that a build without changes
 
 from __future__ import annotations
 
+import posixpath
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
@@ -13,9 +14,12 @@ from figgen.charts import Chart, RankGrid, Table
 from figgen.markdown.conversion import Asset, Page, Site
 from figgen.markdown.directive import Directive
 from figgen.pictures import Evaluated
+from figgen.publish.html import with_security_policy
 from figgen.registry import build
 
 MOST_ROWS = 120
+LONGEST_TABLE = 6000
+"""Characters of a table that a page carries itself; a longer one is loaded when it is opened."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,7 +53,7 @@ def register(
     }
     if directive.form == "plotly":
         made["Plotly"] = ("plotly.json", lambda: pictures.derived(figure, "plotly", _plotly))
-    folder = f"assets/figures/{page.url.rstrip('/') or 'index'}"
+    folder = _folder(page)
     links = {}
     for kind, (suffix, make) in made.items():
         path = f"{folder}/{figure.figure_id}.{suffix}"
@@ -77,6 +81,25 @@ def table_html(figure: Evaluated, site: Site, label: str = "") -> str:
         )
 
     return site.pictures.derived(figure, f"table-{digest(label + str(MOST_ROWS))[:8]}", make)
+
+
+def late_table(table: str, title: str, variant: Variant, page: Page, site: Site, line: int) -> str:
+    """A link to a table on a page of its own, which a script puts into this one when opened."""
+    path = f"{_folder(page)}/{variant.figure.figure_id}.html"
+    styles = posixpath.relpath("assets/stylesheets/page.css", posixpath.dirname(path))
+    back = posixpath.relpath(page.url or ".", posixpath.dirname(path)) + "/"
+    whole = with_security_policy(
+        f'<!doctype html>\n<html lang="en"><head><meta charset="utf-8"><title>{title}</title>'
+        f'<meta name="viewport" content="width=device-width"><meta name="robots" content="noindex">'
+        f'<link rel="stylesheet" href="{styles}"></head><body class="md-typeset fig-data">'
+        f'<h1>{title}</h1><p><a href="{back}">Back to the page</a></p>{table}</body></html>\n'
+    )
+    site.assets[path] = Asset(lambda: whole, page.path, line)
+    return f'<a class="fig-late" href="{page.to(path)}">The numbers as a table</a>'
+
+
+def _folder(page: Page) -> str:
+    return f"assets/figures/{(page.url or '').rstrip('/') or 'index'}"
 
 
 def _csv(directive: Directive, variant: Variant, site: Site) -> str:

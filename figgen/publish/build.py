@@ -172,7 +172,7 @@ class SiteBuild:
         if characters:
             self._made["assets/fonts/math.woff2"] = math_font(characters, folder)
         self.site.finish()
-        self._make(lambda path: path.endswith(".svg"))
+        self._make(lambda path: path.endswith((".svg", ".html")))
         return self.site.pictures.finish()
 
     def report(self, warn: Callable[[str], None]) -> None:

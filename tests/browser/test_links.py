@@ -10,6 +10,8 @@ from urllib.parse import unquote, urlsplit
 
 import pytest
 
+from figgen.publish.styles import is_unused
+
 ADDRESSES = ("href", "src", "data-plotly")
 
 
@@ -102,6 +104,14 @@ def test_every_link_leads_to_a_file_and_a_place_in_it(
                 broken.append(f"{name}: no #{fragment} in {path}")
     assert broken == []
     assert checked > 500
+
+
+def test_no_page_has_what_the_stylesheet_leaves_out(site_folder: Path) -> None:
+    texts = (path.read_text(encoding="utf-8") for path in site_folder.rglob("*.html"))
+    used = {name for text in texts for names in re.findall(r'class="([^"]*)"', text)
+            for name in names.split()}  # fmt: skip
+    assert "md-header" in used
+    assert {name for name in used if is_unused(name)} == set()
 
 
 def test_no_id_and_no_attribute_is_written_twice(pages: dict[str, Reader]) -> None:

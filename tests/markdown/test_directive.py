@@ -38,13 +38,15 @@ def changed(**replacements: str | None) -> str:
 
 
 def test_a_fence_becomes_a_labelled_figure_with_its_data(convert):
-    html, problems, _, _ = convert(FENCE)
+    html, problems, site, _ = convert(FENCE)
 
     assert problems == []
     assert '<figure class="figgen" id="fig-pipeline-timeline">' in html
     assert 'role="img" aria-label="Four lanes, 27.3' in html
     assert re.search(r'Idle: <data value="0\.27272\d+">27\.3%</data> of <em>the</em> wall\.', html)
-    assert "<table" in html
+    (data,) = (site.assets[path].make() for path in site.assets if path.endswith(".html"))
+    assert data.count("<tr>") == 1 + 4 * 8 * 2  # too long for the page that offers it
+    assert "<title>Figure 3.1, data</title>" in data
     assert "<summary>Cite</summary>" in html
 
 
@@ -65,7 +67,8 @@ def test_downloads_are_registered_and_linked_relative_to_the_page(convert):
     html, _, site, _ = convert(FENCE)
 
     stem = "assets/figures/guide/page/fig-pipeline-timeline"
-    assert set(site.assets) == {f"{stem}.svg", f"{stem}.csv", f"{stem}.json"}
+    assert set(site.assets) == {f"{stem}.{kind}" for kind in ("svg", "csv", "json", "html")}
+    assert f'<a class="fig-late" href="../../{stem}.html">' in html
     assert f'href="../../{stem}.csv"' in html
     assert site.assets[f"{stem}.svg"].make().startswith("<svg")
 

@@ -161,6 +161,22 @@ function begin() {
   if (tables.length) import("./tables.js").then(({ enhance }) => tables.forEach(enhance));
 }
 
+// A long table comes when its box is opened; its link leads to a page with it.
+document.addEventListener("toggle", async ({ target }) => {
+  const link = target.open && target.querySelector("a.fig-late");
+  if (!link || link.ariaBusy === "true") return;
+  link.ariaBusy = "true";
+  try {
+    const answer = await fetch(link.href);
+    if (!answer.ok) throw new Error(`${answer.status} for ${link.href}`);
+    const { body } = new DOMParser().parseFromString(await answer.text(), "text/html");
+    link.replaceWith(...body.querySelectorAll("table, table ~ p"));
+  } catch (error) {
+    link.ariaBusy = "false";
+    console.warn(error);
+  }
+}, true);
+
 // The search is a page for readers without scripts; others get it over this one, and only then loaded.
 const search = () => import("./search/view.js");
 const writing = (element) => element.isContentEditable || /^(?:input|select|textarea)$/i.test(element.localName);

@@ -15,7 +15,7 @@ KINDS = {
     "reference": ("/reference/", "/appendix/"),
     "other": ("/",),
 }
-LIMIT_KB = {"chapter": 122, "tool": 150, "reference": 90, "other": 90}
+LIMIT_KB = {"chapter": 120, "tool": 150, "reference": 90, "other": 90}
 """What a first visit may fetch before its reader acts, in kB as sent."""
 
 FORMATS = {
