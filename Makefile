@@ -20,7 +20,7 @@ export NO_MKDOCS_2_WARNING := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup serve build test check site-check diff validate golden bench stats clean lock
+.PHONY: help setup serve build test check site-check diff paper validate golden bench stats clean lock
 
 help:
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -60,6 +60,11 @@ diff: $(READY) ## Tell what differs from a revision in a report under changes/ (
 validate: $(READY) ## Print predicted against measured step times of every published run
 	$(RUN) figgen validate $(ARGS)
 
+paper: build ## Print the guide as guide.pdf and pack the site into guide.zip, to read offline
+	@CHROME_PATH="$$($(RUN) tests.browser.chromium)"; export CHROME_PATH; \
+	$(RUN) figgen paper site guide.pdf
+	rm -f guide.zip && cd site && ../.venv/bin/python -m zipfile -c ../guide.zip .
+
 golden: $(READY) ## Rewrite tests/golden/ from what the code prints now; review it with git diff
 	$(RUN) pytest -q --update-golden $(ARGS)
 
@@ -72,7 +77,7 @@ stats: $(READY) ## Count words, figures, computed numbers and worked problems of
 	$(RUN) figgen stats
 
 clean: ## Remove site/ and every cache (.venv stays; delete it for a fresh set-up)
-	rm -rf site changes build .cache .hypothesis .mypy_cache .pytest_cache .ruff_cache *.egg-info
+	rm -rf site changes guide.pdf guide.zip build .cache .hypothesis .mypy_cache .pytest_cache .ruff_cache *.egg-info
 	find . -path ./.venv -prune -o -name __pycache__ -type d -exec rm -rf {} +
 
 # The file that says "done" is written last, so a set-up that was interrupted starts afresh.

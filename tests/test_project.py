@@ -26,6 +26,7 @@ TARGETS = (
     "site-check",
     "diff",
     "validate",
+    "paper",
     "golden",
     "bench",
     "stats",

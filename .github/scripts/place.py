@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import re
 import subprocess
 import sys
 import zipfile
@@ -20,6 +21,7 @@ LABEL = "preview"
 MARK = "<!-- preview -->"
 COUNTED = ("numbers", "figures", "pictures", "pages", "added", "removed")
 MOST_BYTES = 2**20
+TAG = re.compile(r"v\d{1,4}(\.\d{1,4}){1,2}")
 
 
 def place(event: Mapping[str, Any]) -> dict[str, str]:
@@ -30,6 +32,11 @@ def place(event: Mapping[str, Any]) -> dict[str, str]:
     """
     repository = event["repository"]["full_name"]
     run = event.get("workflow_run")
+    if run and run["event"] == "push" and TAG.fullmatch(str(run["head_branch"])):
+        tagged = _api(f"repos/{repository}/commits/tags/{run['head_branch']}")["sha"]
+        if tagged != run["head_sha"]:
+            return {"why": "the tag has moved, and its newer run publishes it"}
+        return {"folder": run["head_branch"], "commit": tagged, "run": str(int(run["id"]))}
     if run and run["event"] == "push":
         newest = _api(f"repos/{repository}/commits/main")["sha"]
         if run["head_branch"] != "main" or run["head_sha"] != newest:

@@ -45,6 +45,8 @@ MOST_BYTES = 256 * 2**20
 MOST_PREVIEWS = 20
 MOST_BYTES_OF_PREVIEWS = 600 * 2**20
 TRIES = 20
+FOLDER = re.compile(r"pr-\d{1,9}|v\d{1,4}(\.\d{1,4}){1,2}")
+"""The folders beside the site: previews of pull requests, and versions by their tag."""
 
 HEAD = re.compile(rb"\s*(?:<!doctype html>)?\s*<html[^<>]*>\s*<head>", re.IGNORECASE)
 UNLISTED = b'<meta name="robots" content="noindex">'
@@ -120,7 +122,7 @@ def belongs(path: str, folder: str) -> bool:
     """Whether a file of the branch is replaced when `folder` is published ("" is the site)."""
     if folder:
         return path.startswith(f"{folder}/")
-    return path not in KEPT and not re.match(r"pr-\d+/", path)
+    return path not in KEPT and not FOLDER.fullmatch(path.partition("/")[0])
 
 
 def crowded_out(ledger: Mapping[str, Mapping[str, float]]) -> list[str]:
@@ -178,7 +180,7 @@ def _next(where: str, old: str, folder: str, files: Mapping[str, bytes], message
     """The commit that follows `old`."""
     blobs = listing(where, old)
     ledger = _ledger(where, old, blobs)
-    if folder:
+    if folder.startswith("pr-"):
         ledger.pop(folder, None)
         if files:
             size = sum(map(len, files.values()))
@@ -211,12 +213,12 @@ def publish(archive: Path, folder: str, remote: str, address: str, commit: str) 
     files = dict(members(archive))
     if "index.html" not in files:
         raise Refused("no index.html at the root of the site")
-    if folder:
+    if folder.startswith("pr-"):
         for path in [path for path in files if path.endswith(".html")]:
             files[path] = unlisted(files[path])
         for path in [p for p in files if p.startswith("sitemap.xml") or p == "robots.txt"]:
             del files[path]
-    else:
+    elif not folder:
         for path in KEPT:
             files.pop(path, None)
         root = urlsplit(address).path.rstrip("/")
@@ -229,7 +231,9 @@ def publish(archive: Path, folder: str, remote: str, address: str, commit: str) 
 def main(words: list[str] | None = None) -> int:
     """`publish SITE.zip` or `remove`; what is refused is told and ends with status 1."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("--folder", default="", help="pr-NUMBER; the site itself when left out")
+    parser.add_argument(
+        "--folder", default="", help="pr-NUMBER or vMAJOR.MINOR; or the site itself"
+    )
     verbs = parser.add_subparsers(dest="verb", required=True)
     verbs.add_parser("remove")
     options = verbs.add_parser("publish")
@@ -238,8 +242,8 @@ def main(words: list[str] | None = None) -> int:
     options.add_argument("--address", required=True, help="of the site's root")
     asked = parser.parse_args(words)
     remote, folder = os.environ["PAGES_REMOTE"], asked.folder
-    if not re.fullmatch(r"pr-\d{1,9}", folder) and (folder or asked.verb == "remove"):
-        parser.error(f"--folder: expected pr-NUMBER, got {folder!r}")
+    if not FOLDER.fullmatch(folder) and (folder or asked.verb == "remove"):
+        parser.error(f"--folder: expected pr-NUMBER or vMAJOR.MINOR, got {folder!r}")
     try:
         if asked.verb == "remove":
             replace_folder(remote, folder, {}, f"Remove {folder}")

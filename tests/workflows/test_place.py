@@ -108,6 +108,16 @@ def test_only_the_newest_commit_of_main_becomes_the_site(
 
 
 @pytest.mark.parametrize(
+    ("newest", "said"), [(HEAD, f"folder=v1.2\ncommit={HEAD}\nrun=99\n"), (NEWER, "why=the tag")]
+)
+def test_a_tag_becomes_a_version(newest: str, said: str, desk: Path) -> None:
+    event = of_a_run("us", "v1.2")
+    event["workflow_run"]["event"] = "push"
+    answers = {"repos/us/guide/commits/tags/v1.2": {"sha": newest}}
+    assert where(desk, event, answers).startswith(said)
+
+
+@pytest.mark.parametrize(
     ("runs", "said"), [([{"id": 99}], PLACED), ([], "why=no run of its tests has passed")]
 )
 def test_a_label_publishes_the_run_that_passed(runs: list[Any], said: str, desk: Path) -> None:

@@ -132,6 +132,18 @@ def test_the_branch_has_one_commit_however_often_it_is_published(
     assert git(remote, "rev-list", "--count", "gh-pages") == "1\n"
 
 
+def test_a_version_stays_when_the_site_and_previews_are_published(
+    remote: Path, tmp_path: Path
+) -> None:
+    archive = zipped(tmp_path / "site.zip", {"index.html": PAGE, "sitemap.xml": "<urlset/>"})
+    for folder in ("v1.0", "pr-7", "", "v1.1.2"):
+        assert publish(remote, archive, folder).returncode == 0
+    found = published(remote)
+    assert found["v1.0/index.html"] == found["v1.1.2/index.html"] == PAGE
+    assert "v1.0/sitemap.xml" in found
+    assert set(json.loads(found["previews.json"])) == {"pr-3", "pr-7"}
+
+
 def test_a_removed_preview_is_gone_and_removing_it_again_changes_nothing(
     remote: Path, tmp_path: Path
 ) -> None:
@@ -207,7 +219,7 @@ def test_a_refused_archive_leaves_the_branch_alone(remote: Path, tmp_path: Path)
     assert git(remote, "rev-parse", "gh-pages") == before
 
 
-@pytest.mark.parametrize("folder", ["pr-", "pr-1/..", "../x", "guide", "pr-1\n"])
+@pytest.mark.parametrize("folder", ["pr-", "pr-1/..", "../x", "guide", "pr-1\n", "v1", "v1.0/x"])
 @pytest.mark.parametrize("verb", ["publish", "remove"])
 def test_no_other_folder_can_be_named(
     verb: str, folder: str, script: ModuleType, monkeypatch: pytest.MonkeyPatch

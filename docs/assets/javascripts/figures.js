@@ -1,6 +1,6 @@
 // Figures are complete without this script. It opens one in Plotly when a reader asks ("Explore"),
 // follows the palette, steps through traces by buttons and arrow keys, lets the keyboard reach what
-// scrolls sideways, and opens the search.
+// scrolls sideways, opens the search, and keeps what was read for days without a network.
 
 const library = new URL("plotly.min.js", import.meta.url);
 const open = new Map(); // plot element → its figure as published
@@ -212,6 +212,9 @@ for (const kind of ["pointerover", "focusin"]) {
 // Material replaces the page's content on instant navigation and says so through document$.
 if (window.document$) window.document$.subscribe(begin);
 else begin();
+if (location.protocol === "https:") {
+  navigator.serviceWorker?.register(new URL("../../sw.js", import.meta.url)).catch(() => {});
+}
 new MutationObserver(() => [...open.keys()].forEach(paint)).observe(document.body, {
   attributeFilter: ["data-md-color-scheme"],
 });

@@ -1,0 +1,108 @@
+"""paper: the guide as one PDF, printed from a built site by a browser."""
+
+from __future__ import annotations
+
+import argparse
+import http.server
+import io
+import os
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from html.parser import HTMLParser
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from figgen.commands import Answer, add_verb
+from figgen.errors import InputError
+
+if TYPE_CHECKING:
+    from figgen.commands import Verbs
+
+PARTS = ("journey/", "guide/")
+
+
+def add(verbs: Verbs) -> None:
+    """Register the verb of this module."""
+    parser = add_verb(
+        verbs, "paper", _paper, "the chapters of a built site as one PDF", "site guide.pdf",
+        "site one.pdf --only guide/memory/",
+    )  # fmt: skip
+    parser.add_argument("site", type=Path, help="the folder of a built site")
+    parser.add_argument("pdf", type=Path, help="the file to write")
+    parser.add_argument("--only", action="append", help="a page by its folder; may be repeated")
+
+
+class _Chapters(HTMLParser):
+    """Folders of the chapters in the order of the navigation, which the home page holds."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: dict[str, None] = {}
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        link = dict(attrs).get("href") or ""
+        if tag == "a" and link.startswith(PARTS) and link.endswith("/"):
+            self.found.setdefault(link)
+
+
+def chapters(home: str) -> list[str]:
+    """Folders of all chapters, `guide/memory/`, in reading order."""
+    parser = _Chapters()
+    parser.feed(home)
+    return list(parser.found)
+
+
+class _Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, format: str, *args: object) -> None:
+        """Say nothing."""
+
+
+@contextmanager
+def _served(site: Path) -> Iterator[str]:
+    handler = partial(_Quiet, directory=str(site))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        try:
+            yield f"http://127.0.0.1:{server.server_port}/"
+        finally:
+            server.shutdown()
+
+
+def _paper(options: argparse.Namespace) -> Answer:
+    home = options.site / "index.html"
+    if not home.is_file():
+        raise InputError("site", expected="the folder of a built site", got=str(options.site))
+    pages = options.only or chapters(home.read_text(encoding="utf-8"))
+    for page in pages:
+        if not (options.site / page / "index.html").is_file():
+            raise InputError("--only", expected="a page's folder, guide/memory/", got=page)
+    with _served(options.site) as address:
+        count = _print(address, pages, options.pdf)
+    return Answer({"pages": count}, f"{options.pdf}: {len(pages)} chapters, {count} pages")
+
+
+def _print(address: str, pages: list[str], to: Path) -> int:
+    """Print every page and join them, with an outline; returns how many sheets there are."""
+    try:
+        from playwright.sync_api import sync_playwright
+        from pypdf import PdfReader, PdfWriter
+    except ImportError as error:
+        raise InputError(f"{error.name} is not installed", expected="make setup") from None
+    whole = PdfWriter()
+    with sync_playwright() as driver:
+        root = getattr(os, "geteuid", lambda: 1)() == 0
+        browser = driver.chromium.launch(
+            executable_path=os.environ.get("CHROME_PATH") or None,
+            args=["--no-sandbox"] if root else [],
+        )
+        tab = browser.new_page()
+        for page in pages:
+            tab.goto(address + page)
+            sheets = PdfReader(io.BytesIO(tab.pdf(format="A4", scale=0.8, print_background=True)))
+            whole.append(sheets, outline_item=tab.title().partition(" - ")[0])
+        browser.close()
+    with to.open("wb") as file:
+        whole.write(file)
+    return len(whole.pages)
