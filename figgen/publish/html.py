@@ -52,6 +52,9 @@ def _hash(code: str) -> str:
 # What the stock theme writes that is not valid or has no accessible name (mkdocs-material 9.8).
 THEME_REPAIRS: tuple[tuple[str, str], ...] = (
     (r'(<input class="md-toggle"[^>]*?) autocomplete="off"', r"\1"),
+)
+# The same, on pages with nested navigation.
+NESTED_REPAIRS: tuple[tuple[str, str], ...] = (
     (r'(<label class="md-nav__link"[^>]*?) tabindex=""', r"\1"),
     # A heading may be called what a part of the site is called.
     (r'(<nav class="md-nav" aria-label=")', r"\1On this page: "),
@@ -79,7 +82,7 @@ def expected_repairs() -> set[str]:
 def repaired(html: str, unmet: set[str]) -> str:
     """The page with the theme's known faults mended; those that were there leave `unmet`."""
     html = replaced(html, THEME_REPAIRS, unmet)
-    html = replaced(html, CONTENT_REPAIRS, unmet)
+    html = replaced(html, (*NESTED_REPAIRS, *CONTENT_REPAIRS), unmet)
     # A page outside the navigation has no such control.
     return html if 'id="__toc"' in html else html.replace(' for="__toc"', "")
 

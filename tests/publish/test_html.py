@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import base64
 import hashlib
+import importlib.util
+import re
+from pathlib import Path
 
 import pytest
 
@@ -68,6 +71,13 @@ def test_a_page_without_a_charset_is_left_as_it_is():
 )
 def test_the_themes_faults_are_mended(before, after):
     assert repaired(before, set()) == after
+
+
+def test_the_theme_still_writes_what_is_mended_in_nested_navigation():
+    folder = Path(str(importlib.util.find_spec("material").origin)).parent / "templates/partials"
+    item, contents = ((folder / f"{name}.html").read_text() for name in ("nav-item", "toc-item"))
+    assert re.search(r'<label class="md-nav__link[^>]* tabindex="', item)
+    assert '<nav class="md-nav" aria-label="' in contents
 
 
 def test_a_repair_that_finds_nothing_is_left_over_to_be_told():
