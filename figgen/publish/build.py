@@ -43,7 +43,7 @@ TOOLS = "tools/"
 
 JOINED = {
     "converter": (),
-    "rank-map": ("map_volumes",),
+    "rank-map": ("map_volumes", "map_cube"),
     "modeler": (
         "modeler_below",
         "modeler_how",

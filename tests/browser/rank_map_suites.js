@@ -3,6 +3,7 @@
 import { InputError } from "./engine/errors.js";
 import { LAUNCHERS, readMegatron } from "./tools/launch.js";
 import { commandLine, groupsCsv, ranksDocument, ranksJson } from "./tools/map_files.js";
+import { pointsOf } from "./tools/map_cube.js";
 import { communicatorRows, movedRanks, movedSentence, rankFacts, ranksInWords } from "./tools/map_groups.js";
 import * as scenes from "./tools/map_scene.js";
 import { applied, evaluate, fromQuery, queryOf, schemaOf, showsOf } from "./tools/map_state.js";
@@ -69,6 +70,10 @@ export const suites = {
   configurations: (given) => Promise.all(given.map(configuration)),
   launched: (given) => given.map(launched),
   pasted: (given) => given.map(readMegatron),
+  cubes: (given) => given.map((state) => {
+    const { sizes, at } = pointsOf(evaluate(state).parallel);
+    return { sizes, at: Array.from(at) };
+  }),
   facts: (given) => given.map(facts),
   arrangements: (given) => given.map(arrangement),
   document: (given) => ranksDocument(evaluate(given).parallel),

@@ -8,7 +8,7 @@ const KEYS =
   "In the picture: arrow keys move, Enter chooses, i isolates the group, + and − zoom, 0 shows the " +
   "whole; drag or pinch when zoomed, Ctrl and wheel zoom.";
 
-/** Fills `root` with the parts. Returns { showSummary, showMessages, showLinks, volumes }. */
+/** Fills `root` with the parts. Returns { showSummary, showMessages, showLinks, cube, volumes }. */
 export function makePage(root, { form, shows, stage, legend, details, table, take, region }) {
   // An error lies on the picture, which is not what was asked for, and a warning below it: neither
   // moves it while somebody types.
@@ -22,12 +22,14 @@ export function makePage(root, { form, shows, stage, legend, details, table, tak
   const below = (label, ...parts) =>
     el("section", { class: "tool-section map-below", "aria-label": label }, parts);
   const volumes = below("Messages", el("h2", {}, "What the groups carry in a training step"), el("div"));
+  const cube = below("Cube", el("h2", {}, "The same GPUs as a cube"), el("div"));
   root.replaceChildren(
     form.start,
     el("div", { class: "map-columns" },
       form.element,
       el("div", { class: "map-middle" }, summary, problems, picture),
       el("div", { class: "map-side" }, legend.element, details.element)),
+    cube,
     below("Communicators", el("h2", {}, "Groups and the links they use"), table.element),
     volumes,
     below("Take away", take.element, links),
@@ -59,7 +61,7 @@ export function makePage(root, { form, shows, stage, legend, details, table, tak
       ", and why it is laid out like this in ",
       el("a", { href: "../../guide/rank-mapping/" }, "the chapter on rank mapping"), ".");
   }
-  return { showSummary, showMessages, showLinks, volumes };
+  return { showSummary, showMessages, showLinks, cube, volumes };
 }
 
 function summaryOf({ world_size, nodes, gpus_per_node, dense, expert, has_experts }) {

@@ -15,6 +15,7 @@ import { NAMES, put } from "./map_table.js";
 import { showsOf } from "./map_state.js";
 
 const PAGE = 8; // groups of the legend at a time
+const ALL = 512; // … when all are asked for
 
 /** Buttons that say what colours the GPUs. */
 export function makeShows(change) {
@@ -49,7 +50,7 @@ export function makeLegend(change) {
   const [title, list] = [el("h2"), el("ul", { class: "map-legend" })];
   const pages = el("div", { class: "tool-actions map-pages" });
   const element = el("section", { class: "map-panel", "aria-label": "Groups" }, title, list, pages);
-  let [from, last] = [0, null];
+  let [from, last, whole] = [0, null, false];
   const entry = () => {
     const show = button(
       "",
@@ -68,7 +69,8 @@ export function makeLegend(change) {
       from = state.group - (state.group % PAGE);
     last = { rows: view.rows, group: state.group };
     title.textContent = `${labelOf(view.name)}: ${plural(view.count, "group")} of ${grouped(view.size)}`;
-    const entries = legendOf(parallel, view, from, PAGE);
+    list.classList.toggle("is-whole", whole);
+    const entries = legendOf(parallel, view, whole ? 0 : from, whole ? ALL : PAGE);
     while (list.children.length < entries.length) list.append(el("li", {}, entry()));
     Array.from(list.children).forEach((item, at) => {
       item.hidden = at >= entries.length;
@@ -84,6 +86,12 @@ export function makeLegend(change) {
       "aria-label": "Groups after",
       disabled: from + PAGE >= view.count,
     });
+    const both = button(whole ? "Fewer" : `All ${grouped(view.count)}`, () => {
+      whole = !whole;
+      update(state, parallel, view);
+      pages.querySelector("[data-whole]").focus();
+    });
+    both.dataset.whole = "";
     const to = el("input", {
       type: "number",
       min: 0,
@@ -95,7 +103,8 @@ export function makeLegend(change) {
       on: { change: () => change({ group: /^\d+$/.test(to.value) ? Number(to.value) : null }) },
     });
     pages.replaceChildren(
-      ...(view.count > PAGE ? [back, next, to] : []),
+      ...(view.count > PAGE && !whole ? [back, next, to] : []),
+      ...(view.count > PAGE && view.count <= ALL ? [both] : []),
       ...(state.group !== null
         ? [
             button("Show all", () => {

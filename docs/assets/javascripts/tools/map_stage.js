@@ -236,7 +236,16 @@ export function makeStage({ signal, onPoint, onPick, onIsolate }) {
     paint();
   }, signal);
 
-  return { element, zooms, show };
+  return {
+    element,
+    zooms,
+    show,
+    /** Frames the groups of a GPU that is pointed at elsewhere. */
+    point: (rank) => {
+      stage.hover = rank;
+      paintOver();
+    },
+  };
 }
 
 // Frames around the groups of a rank: thin ones in the colours of their axes, a strong one around

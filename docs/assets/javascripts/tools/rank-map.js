@@ -41,29 +41,50 @@ function build(root, signal, layouts) {
     change(changes);
     return Boolean(evaluate(state).parallel);
   }, say);
+  let cube = null;
+  const pick = (rank) => change({ rank: rank === state.rank ? null : rank });
   const stage = makeStage({
     signal,
     onPoint: (rank) => {
       pointed = rank;
+      cube?.point(rank);
       describe();
     },
-    onPick: (rank) => change({ rank: rank === state.rank ? null : rank }),
+    onPick: pick,
     onIsolate: (rank) =>
       shown.groups && change({ group: state.group === null ? shown.groups.index[rank] : null }),
   });
   const page = makePage(root, { form, shows, stage, legend, details, table, take, region });
 
-  // What the groups carry is computed when a reader comes near.
+  // What lies below the first screen is made when a reader comes near.
   let [volumes, handed] = [null, ""]; // and by which query the modeler opens the layout
-  const comer = new IntersectionObserver(async ([{ isIntersecting }]) => {
-    if (!isIntersecting) return;
-    comer.disconnect();
+  const near = (section, make) => {
+    const comer = new IntersectionObserver(async ([{ isIntersecting }]) => {
+      if (!isIntersecting) return;
+      comer.disconnect();
+      section.lastChild.replaceWith(await make());
+    });
+    comer.observe(section);
+    signal.addEventListener("abort", () => comer.disconnect());
+  };
+  near(page.volumes, async () => {
     const { makeVolumes } = await import("./map_volumes.js");
     volumes = makeVolumes();
     volumes.update(handed);
-    page.volumes.lastChild.replaceWith(volumes.element);
+    return volumes.element;
   });
-  comer.observe(page.volumes);
+  near(page.cube, async () => {
+    const { makeCube } = await import("./map_cube.js");
+    const onPoint = (rank) => {
+      pointed = rank;
+      stage.point(rank);
+      cube.point(rank);
+      describe();
+    };
+    cube = makeCube({ signal, onPoint, onPick: pick });
+    cube.show(shown);
+    return cube.element;
+  });
 
   const describe = perFrame(() => {
     if (!shown) return;
@@ -105,6 +126,7 @@ function build(root, signal, layouts) {
     shows.update(state, parallel);
     legend.update(state, parallel, groups);
     stage.show(shown);
+    cube?.show(shown);
     details.update(parallel, pointed ?? pointing.rank, names, pointing.rank);
     showTable();
     const told = [`${titleOf(parallel, "none")}.`];
@@ -125,10 +147,7 @@ function build(root, signal, layouts) {
     // Browsers limit how often an address may be rewritten.
     waiting = setTimeout(() => rewriteAddress(query), 150);
   }
-  signal.addEventListener("abort", () => {
-    clearTimeout(waiting);
-    comer.disconnect();
-  });
+  signal.addEventListener("abort", () => clearTimeout(waiting));
   renderNow();
 }
 

@@ -1,0 +1,77 @@
+"""The rank map as a cube: where every GPU is, and that both pictures show the same choice."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from figgen.models.mesh import coordinates_of
+from tests.browser.engine import Ask
+from tests.browser.rank_map import opened, query_of
+from tests.browser.rank_map_cases import expected, laid_out, random_states
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+SUITES = "rank_map_suites.js"
+DRAWN = "(canvas) => canvas.toDataURL()"
+# A place on the canvas at which only the GPU that is named in words is drawn.
+HIT = """async (canvas) => {
+  const box = canvas.getBoundingClientRect();
+  const frame = () => new Promise(requestAnimationFrame);
+  for (let y = 20; y < box.height; y += 6) for (let x = 20; x < box.width; x += 6) {
+    canvas.dispatchEvent(new PointerEvent("pointermove",
+      { clientX: box.left + x, clientY: box.top + y, pointerType: "mouse", bubbles: true }));
+    const rank = /Rank (\\d+),/.exec(canvas.ariaLabel)?.[1];
+    if (rank) { await frame(); return [x, y, Number(rank)]; }
+  }
+  return null;
+}"""
+
+
+def test_every_gpu_is_at_its_coordinates(ask: Ask) -> None:
+    states = [state for state in random_states(7, 60) if "rows" in expected(state)]
+    assert len(states) > 15
+    for state, cube in zip(states, ask("cubes", states), strict=True):
+        parallel = laid_out(state)
+        cp = parallel.cp
+        assert cube["sizes"] == [parallel.tp, cp * parallel.dp, parallel.pp]
+        for rank in range(parallel.world_size):
+            at = coordinates_of(parallel.dense, rank)
+            place = [at["tp"], at["cp"] + cp * at["dp"], at["pp"]]
+            assert cube["at"][3 * rank : 3 * rank + 3] == place, (state, rank)
+
+
+def test_cube_turns_by_key_and_both_pictures_show_the_same_choice(
+    page: Page, site: str, axe: Callable[..., list[str]]
+) -> None:
+    opened(page, site, "?nodes=4&tp=4&pp=2")
+    section = page.get_by_role("region", name="Cube")
+    section.scroll_into_view_if_needed()
+    cube = page.locator(".map-cube")
+    cube.wait_for()
+    assert "TP 4 across, CP 1 times DP 4 deep, PP 2 up" in str(cube.get_attribute("aria-label"))
+    before = cube.evaluate(DRAWN)
+    cube.focus()
+    for key in ("ArrowLeft", "ArrowUp"):
+        page.keyboard.press(key)
+        page.wait_for_function(
+            "(before) => document.querySelector('.map-cube').toDataURL() !== before", arg=before
+        )
+        before = cube.evaluate(DRAWN)
+    found = cube.evaluate(HIT)
+    assert found
+    x, y, rank = found
+    page.locator(".map-details h2", has_text=f"Rank {rank}").wait_for()
+    cube.click(position={"x": x, "y": y})
+    page.locator(".map-details h2", has_text=f"Rank {rank}").wait_for()
+    assert f"rank={rank}" in query_of(page)
+    page.locator(".map-svg [data-rank='9']").hover()
+    page.wait_for_function(
+        "() => document.querySelector('.map-cube').ariaLabel.includes('Rank 9,')"
+    )
+    legend = page.get_by_role("region", name="Groups", exact=True)
+    page.locator("[name=tp]").fill("2")
+    page.get_by_role("button", name="All 16").click()
+    assert legend.get_by_role("listitem").filter(visible=True).count() == 16
+    assert axe(page, without=("color-contrast",)) == []
