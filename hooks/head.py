@@ -17,7 +17,8 @@ def on_startup(command: str, **_: Any) -> None:
 
 @event_priority(-100)
 def on_post_page(output: str, **_: Any) -> str:
-    from figgen.publish.html import unscripted, with_security_policy
+    from figgen.policy import with_security_policy
+    from figgen.publish.html import unscripted
 
     finished = unscripted(output)
     return finished if serving else with_security_policy(finished)

@@ -14,7 +14,7 @@ from figgen.charts import Chart, RankGrid, Table
 from figgen.markdown.conversion import Asset, Page, Site
 from figgen.markdown.directive import Directive
 from figgen.pictures import Evaluated
-from figgen.publish.html import with_security_policy
+from figgen.policy import with_security_policy
 from figgen.registry import build
 
 MOST_ROWS = 120

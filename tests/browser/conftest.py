@@ -14,7 +14,7 @@ import pytest
 from figgen.formulas import FORMULAS, module
 from figgen.formulas.javascript import functions_module
 from figgen.formulas.notes import notes_module
-from figgen.publish.html import with_security_policy
+from figgen.policy import with_security_policy
 from figgen.publish.scripts import imported_names, lean
 from figgen.scenarios.tool_data import config_tables_json, configurations_json
 from tests.browser.engine import Ask

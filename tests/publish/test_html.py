@@ -10,12 +10,12 @@ from pathlib import Path
 
 import pytest
 
+from figgen.policy import with_security_policy
 from figgen.publish.html import (
     THEME_REPAIRS,
     expected_repairs,
     repaired,
     unscripted,
-    with_security_policy,
 )
 from figgen.publish.styles import lighter
 
