@@ -171,8 +171,8 @@
   addEventListener("popstate", () => {
     if (location.pathname !== shown) go(location.href, true);
   });
-  // The header stays, so its links must not depend on the page that it came with.
-  for (const link of all(".md-header a[href]")) link.setAttribute("href", link.href);
+  // The header and the icon stay, so their links must not depend on the page that they came with.
+  for (const link of all(".md-header a[href], link[rel=icon]")) link.setAttribute("href", link.href);
 
   const KEYS = { p: "prev", ",": "prev", n: "next", ".": "next" };
   addEventListener("keydown", (event) => {
