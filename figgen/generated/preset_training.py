@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from html import escape
+
 from figgen.catalog import TrainingPreset
 from figgen.generated.fences import figure
 from figgen.generated.layout_sections import Laid, layout_sections
@@ -9,7 +11,9 @@ from figgen.generated.published import published_section
 from figgen.models.layout import layout
 from figgen.models.memory_fixes import what_fits
 from figgen.plotting.blocks import shown_communicators
+from figgen.scenarios.assumptions import reasons
 from figgen.scenarios.resolve import TrainingStep, training_step
+from figgen.scenarios.schema import OPTIONS
 
 MOST_SLOTS = 300
 """Forwards and backwards that a small copy of a schedule may show."""
@@ -59,7 +63,26 @@ def _setup(preset: TrainingPreset) -> str:
         alt="A table of settings with their values and whether they were published: "
         "{{ gpus }} GPUs on {{ nodes }} nodes, {{ microbatches }} microbatches per replica, "
         "schedule {{ schedule }}.",
-    )
+    ) + _reasons(preset)  # fmt: skip
+
+
+def _reasons(preset: TrainingPreset) -> str:
+    """Why the settings that the run's own entry does not have are what they are, with sources."""
+    lines = [
+        f"- {', '.join(_short(OPTIONS[name].label) for name in names)}"
+        f"{' (published)' if entry.published else ''}: {escape(entry.note)}"
+        f"{' ' if entry.note else ''}Source: {escape(entry.source)}"
+        f"{', not checked at the source' if entry.confidence == 'memory' else ''}.\n"
+        for names, entry in reasons(preset.run)
+    ]
+    if not lines:
+        return ""
+    return "\nWhat the settings that are not in the table of runs rest on:\n\n" + "".join(lines)
+
+
+def _short(label: str) -> str:
+    """A label of a form within a sentence: "TP, tensor" is TP."""
+    return label.partition(":")[0].partition(",")[0]
 
 
 def _schedule(step: TrainingStep) -> str:

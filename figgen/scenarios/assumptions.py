@@ -117,6 +117,20 @@ def known_of(run: catalog.Run) -> tuple[dict[str, Value], frozenset[str]]:
     return values, frozenset(said)
 
 
+def reasons(run: catalog.Run) -> tuple[tuple[tuple[str, ...], Assumption], ...]:
+    """The entries that decide something of the run, each with the options that it decides."""
+    deciding: dict[str, Assumption] = {}
+    for entry in assumptions():
+        if entry.holds(run):
+            deciding |= dict.fromkeys(entry.values, entry)
+    found = dict.fromkeys(entry.name for entry in deciding.values())
+    by_name = {entry.name: entry for entry in deciding.values()}
+    return tuple(
+        (tuple(name for name, entry in deciding.items() if entry.name == key), by_name[key])
+        for key in found
+    )
+
+
 def _stated(run: catalog.Run) -> tuple[dict[str, Value], set[str]]:
     """The run's own entry as options."""
     chunks = run.virtual_stages

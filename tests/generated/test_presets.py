@@ -41,6 +41,16 @@ def test_figures_of_a_page_can_be_read_and_each_is_mentioned(name: str) -> None:
     assert wanted <= set(ids)
 
 
+def test_what_is_assumed_of_a_run_has_its_reason_and_source_on_the_page() -> None:
+    page = PAGES["reference/presets/nemotron-4-340b.md"]
+    assert "- Pipeline schedule, Chunks per rank: Interleaved, says the report; the depth" in page
+    assert "Source: NVIDIA 2024, arXiv:2406.11704, section 2.4.\n" in page
+    llama = PAGES["reference/presets/llama-3-405b-131k.md"]
+    assert "- Network link of a GPU, Rank order (published): " in llama.replace(
+        "Rank order, Network link of a GPU", "Network link of a GPU, Rank order"
+    )
+
+
 def test_tools_are_linked_with_the_preset_where_they_exist_and_not_before() -> None:
     page = PAGES["reference/presets/llama-3-405b-131k.md"]
     assert "(../../tools/rank-map.md?preset=llama-3-405b-131k)" in page
