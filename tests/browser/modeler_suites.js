@@ -89,7 +89,7 @@ async function worked(queries) {
     const ranks = memory.ranks.map(({ pipeline_rank }) => pipeline_rank);
     const conventions = Object.keys(step.utilisation).filter((name) => step.utilisation[name] !== null);
     const keys = ["step", "throughput", "compute", "computing", "recompute", "bubble", "fraction", "overhead", "efficiency",
-      "batch", "free", "fullest", "exposed", "sent", "peak", "capacity", "world",
+      "batch", "free", "fullest", "exposed", "operations", "sent", "peak", "capacity", "world",
       ...each(["exposed", "hidden"], Object.keys(step.exposed_s)), ...each(["mfu"], conventions),
       ...each(["share"], partsOf(found).map(({ key }) => key)),
       ...each(["row", "waited", "sent", "size", "calls", "buffer"], [...step.communication.keys()]),

@@ -377,6 +377,9 @@ def test_every_number_has_a_worked_line_that_ends_in_it(ask: Ask) -> None:
                     checked += adds_up(line["text"])
     assert checked > 300
     [first] = ask("worked", [""])
+    forwards, both = first["operations"]
+    assert forwards["text"] == "4 · 8 = 32"
+    assert both["text"] == "32 + 32 = 64"
     assert first["fraction"][0]["text"] == "(4 − 1) / (8 + 4 − 1) ≈ 27.3%"
     assert first["efficiency"][1]["text"].endswith("= 12 microbatches".replace(" m", "\u00a0m"))
 

@@ -4,7 +4,7 @@ import { changeLines } from "./modeler_how_change.js";
 import { inFlightLines, layersLines, memoryLines, parameterLines } from "./modeler_how_memory.js";
 import { HARDWARE, computeLines, utilisationLines } from "./modeler_how_parts.js";
 import { TRAFFIC, rowSums } from "./modeler_how_traffic.js";
-import { LEVELS, basisOf, fullestOf, partsOf } from "./modeler_model.js";
+import { LEVELS, basisOf, fullestOf, operationsOf, partsOf } from "./modeler_model.js";
 import { bytes, percent, plainNumber, quantity, seconds } from "./quantities.js";
 import { workedLine } from "../engine/worked.js";
 import { plainLine, sumLine } from "./worked.js";
@@ -93,6 +93,18 @@ const HOW = {
     ];
   },
 
+  operations: ({ setup }) => {
+    const { parts, total } = operationsOf(setup);
+    const { depth } = setup.order.placement;
+    return [
+      plainLine(
+        "Every microbatch passes every stage of its pipeline once forward.",
+        "stages that a microbatch passes · microbatches",
+        `${plainNumber(depth)} · ${plainNumber(setup.microbatches)} = ${plainNumber(depth * setup.microbatches)}`,
+      ),
+      sumLine("Forwards and backwards of all pipeline ranks.", parts, total, plainNumber),
+    ];
+  },
   fraction: ({ pipeline }, notes) => closed(pipeline, notes, "bubble_fraction", pipeline.bubble_fraction),
   overhead: ({ pipeline }, notes) => closed(pipeline, notes, "bubble_overhead", pipeline.bubble_overhead),
   efficiency: ({ pipeline }, notes) => {

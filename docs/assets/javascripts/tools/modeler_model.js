@@ -76,6 +76,16 @@ export function pipelineOf({ schedule, order, parallel, microbatches }) {
   return pipelines.get(key);
 }
 
+const ACTIONS = ["forward", "backward", "backward for inputs", "backward for weights"];
+
+/** What all pipeline ranks of a replica carry out in a step: { parts: [[name, count], …], total }. */
+export function operationsOf({ order: { orders } }) {
+  const counts = [0, 0, 0, 0];
+  for (const actions of orders) for (const code of actions) counts[code & 3]++;
+  const parts = ACTIONS.map((name, kind) => [name, counts[kind]]).filter(([, count]) => count);
+  return { parts, total: counts.reduce((sum, count) => sum + count, 0) };
+}
+
 /** Where the step's time goes: { key, label, role, seconds }, adding up to the step. */
 export function partsOf({ step }) {
   const parts = [

@@ -4,7 +4,7 @@ import { el } from "./dom.js";
 import { value } from "./modeler_answer.js";
 import { hatchedSwatch } from "./modeler_hatches.js";
 import { HATCH, alikeRanks, memoryBars, nameOf, shownGroups } from "./modeler_more_bars.js";
-import { PARTS, fullestOf } from "./modeler_model.js";
+import { PARTS, fullestOf, operationsOf } from "./modeler_model.js";
 import { note, num, swatch, table } from "./modeler_table.js";
 import { kindsOf, lanesOf, timelinePicture } from "./modeler_timeline.js";
 import { bytes, percent, plainNumber, quantity, seconds } from "./quantities.js";
@@ -50,7 +50,9 @@ export function pipelineSection(found, at, width) {
       value(quantity(setup.global_batch, "sequence", "unit"), "batch", at),
       " or ",
       value(quantity(setup.tokens_per_step, "token", "unit"), "batch", at),
-      "; a number in the picture is that of its microbatch.",
+      "; a replica carries out ",
+      value(plainNumber(operationsOf(setup).total), "operations", at),
+      " forwards and backwards a step; a number in the picture is that of its microbatch.",
       lanes < pipeline.stages ? ` Drawn: the first and last ${lanes / 2} ranks.` : "",
     ),
     ...chunksPart(found, at),
