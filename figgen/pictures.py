@@ -21,7 +21,8 @@ from pathlib import Path
 from figgen import cache
 from figgen.charts import Chart, Curves, canonical_json
 from figgen.progress import Progress
-from figgen.registry import build
+from figgen.registry import build, figure_named
+from figgen.serving.memory import Memory
 
 # What starts matplotlib; everything else is drawn in less time than a process takes to start.
 SLOW_KINDS = (Curves,)
@@ -81,6 +82,7 @@ class Pictures:
     tell: Callable[[str], None] = lambda message: None
     drawn: int = 0
     cached: int = 0
+    memory: Memory | None = None
     started: float = field(default_factory=time.perf_counter)
     _evaluated: dict[str, Evaluated] = field(default_factory=dict)
     _pictures: dict[str, str] = field(default_factory=dict)
@@ -92,11 +94,22 @@ class Pictures:
         """Evaluate a figure, once a build.  Raises InputError when it cannot be computed."""
         request = repr((figure, sorted(arguments.items()), figure_id))
         if request not in self._evaluated:
-            chart = build(figure, arguments)
-            data = canonical_json(chart)
+            chart, data = self._computed(figure, arguments)
             key = cache.digest(f"{renderer_fingerprint()}\0{figure_id}\0{data}")[:40]
             self._evaluated[request] = Evaluated(figure_id, chart, data, key)
         return self._evaluated[request]
+
+    def _computed(self, figure: str, arguments: Mapping[str, object]) -> tuple[Chart, str]:
+        """The chart and its JSON; under a server from its memory, as long as nothing changed."""
+
+        def evaluate() -> tuple[Chart, str]:
+            chart = build(figure, arguments)
+            return chart, canonical_json(chart)
+
+        if self.memory is None:
+            return evaluate()
+        request = repr((figure, sorted(arguments.items())))
+        return self.memory.figure(request, figure_named(figure).function.__module__, evaluate)
 
     def start(self, figures: Iterable[Evaluated]) -> None:
         """Begin to draw, in other processes, those slow figures that are not in the cache."""

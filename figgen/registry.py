@@ -12,6 +12,7 @@ from typing import Any, Literal
 
 from figgen.charts import Chart
 from figgen.errors import InputError, closest, unknown
+from figgen.formulas.definition import is_reloaded
 from figgen.units import parse_quantity
 
 
@@ -59,7 +60,7 @@ def figure(
     """
 
     def register(function: Callable[..., Chart]) -> Callable[..., Chart]:
-        if name in FIGURES:
+        if name in FIGURES and not is_reloaded(FIGURES[name].function, function):
             raise ValueError(f"two figures are called {name!r}")
         own = _signature(function)
         if about is not None:

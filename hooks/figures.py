@@ -3,15 +3,12 @@
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
+from typing import Any
 
-from jinja2 import Environment
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.plugins import event_priority, get_plugin_logger
 from mkdocs.structure.files import File, Files
-from mkdocs.structure.nav import Navigation
-from mkdocs.structure.pages import Page
 
 log = get_plugin_logger("figgen")
 build = None
@@ -19,10 +16,6 @@ build = None
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
     global build
-    # `mkdocs serve` keeps modules between builds; an edited model has to be imported again.
-    if build:
-        for name in [name for name in sys.modules if name.partition(".")[0] == "figgen"]:
-            del sys.modules[name]
     from figgen.publish.build import begin_build
 
     beside = Path(config.config_file_path).with_name(".cache") / "figgen"
@@ -42,24 +35,32 @@ def on_files(files: Files, config: MkDocsConfig) -> None:
         files.append(File.generated(config, uri, content=source))
 
 
-def on_nav(nav: Navigation, config: MkDocsConfig, files: Files) -> None:
+def on_nav(nav: Any, config: MkDocsConfig, files: Files) -> None:
     inner = [page.file.src_uri for page in nav.pages if not page.is_homepage]
     chapters = {uri: str(number) for number, uri in enumerate(inner, 1)}
     pages = files.documentation_pages()
-    build.scan((f.src_uri, chapters.get(f.src_uri, ""), f.content_string) for f in pages)
+    others = (*files.src_uris, Path(config.config_file_path).read_text("utf-8"))
+    build.scan(((f.src_uri, chapters.get(f.src_uri, ""), f.content_string) for f in pages), others)
 
 
-def on_page_markdown(markdown: str, page: Page, config: MkDocsConfig, files: Files) -> None:
-    begun = build.page(page.file.src_uri, page.url, page.file.content_string)
-    config.mdx_configs["figgen"]["page"] = begun
+def on_page_markdown(markdown: str, page: Any, config: MkDocsConfig, files: Files) -> None:
+    from figgen.publish.kept_pages import take
+
+    place = (page.file.src_uri, page.url, page.file.content_string)
+    kept = build.kept(*place)
+    if kept:
+        page.render = lambda _, files: take(page, kept.made, files)
+    config.mdx_configs["figgen"]["page"] = kept.page if kept else build.page(*place)
 
 
-def on_page_content(html: str, page: Page, config: MkDocsConfig, files: Files) -> None:
+def on_page_content(html: str, page: Any, config: MkDocsConfig, files: Files) -> None:
     # MkDocs looks for anchors before fences are put back.
-    page.present_anchor_ids |= config.mdx_configs["figgen"]["page"].anchors()
+    converted = config.mdx_configs["figgen"]["page"]
+    page.present_anchor_ids |= converted.anchors()
+    build.keep(converted, html, page)
 
 
-def on_env(env: Environment, config: MkDocsConfig, files: Files) -> None:
+def on_env(env: Any, config: MkDocsConfig, files: Files) -> None:
     env.globals["tool_data"] = build.tool_data
     log.info(build.close())
     for uri, content in build.files().items():
@@ -68,9 +69,9 @@ def on_env(env: Environment, config: MkDocsConfig, files: Files) -> None:
 
 
 @event_priority(-50)
-def on_post_page(output: str, page: Page, config: MkDocsConfig) -> str:
+def on_post_page(output: str, page: Any, config: MkDocsConfig) -> str:
     # After the repairs, which need not search pictures and tables, and before the policy.
-    return build.site.fill(output)
+    return build.fill(page.file.src_uri, output)
 
 
 def on_build_error(error: Exception) -> None:

@@ -20,6 +20,8 @@ def on_post_page(output: str, **_: Any) -> str:
     from figgen.policy import with_security_policy
     from figgen.publish.html import unscripted
 
+    if not output:
+        return output  # unchanged, under serve
     finished = unscripted(output)
     return finished if serving else with_security_policy(finished)
 

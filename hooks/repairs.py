@@ -38,6 +38,9 @@ def on_env(env: Any, config: MkDocsConfig, files: Files) -> None:
 def on_post_page(output: str, **_: Any) -> str:
     from figgen.publish.html import repaired
 
+    if not output:  # unchanged under serve: met when it was written
+        unmet.clear()
+        return output
     return repaired(output, unmet)
 
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext, Page
 
 PATIENCE_MS = 30_000  # for what comes in a tenth of a second on a machine with nothing else to do
-LONGEST = ("test_serve", "test_determinism", "test_published", "test_strict_build")
+LONGEST = ("test_serving", "test_serve", "test_determinism", "test_published", "test_strict_build")
 IN_CI = os.environ.get("CI", "").lower() not in ("", "0", "false")
 
 hypothesis.settings.register_profile("ci", derandomize=True, deadline=None, database=None)

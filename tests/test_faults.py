@@ -36,7 +36,7 @@ def converted(folder: Path, source: str) -> tuple[SiteBuild, str]:
     md = Markdown(extensions=["figgen"], extension_configs={"figgen": options})
     html = md.convert(source)
     edition.close()
-    return edition, edition.site.fill(html)
+    return edition, edition.fill("page.md", html)
 
 
 @pytest.mark.parametrize("typed", ["<!--figgen:0-->", "<!--figgen:99999-->", "<!--figgen::0-->"])
@@ -89,7 +89,7 @@ def test_a_cache_that_takes_nothing_makes_a_build_slower_and_nothing_else(
     options = {"site": edition.site, "page": edition.page("page.md", "page/", page)}
     html = Markdown(extensions=["figgen"], extension_configs={"figgen": options}).convert(page)
     edition.close()
-    assert "<table" in edition.site.fill(html)
+    assert "<table" in edition.fill("page.md", html)
     assert edition.problems == []
 
 

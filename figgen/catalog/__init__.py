@@ -11,7 +11,7 @@ are of one direction, peaks are dense.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from typing import TypeVar
 
 from figgen.catalog import load
@@ -69,7 +69,7 @@ PRESETS: Mapping[str, Preset]
 SOURCES: Mapping[str, str]
 MEASUREMENTS: Mapping[str, Measurement]
 
-_TABLES = {
+_TABLES: Mapping[str, Callable[[], object]] = {
     "ACCELERATORS": load.accelerators,
     "LINKS": load.links,
     "MODELS": load.models,
@@ -88,27 +88,27 @@ def __getattr__(name: str) -> object:
 
 def accelerator(name: str) -> Accelerator:
     """The accelerator of that name; an unknown one raises InputError with the nearest."""
-    return _find("accelerator", name, load.accelerators())
+    return _find("accelerator", name, load.accelerators.only(name))
 
 
 def link(name: str) -> Link:
     """The link of that name; an unknown one raises InputError with the nearest."""
-    return _find("link", name, load.links())
+    return _find("link", name, load.links.only(name))
 
 
 def model(name: str) -> Model:
     """The model of that name; an unknown one raises InputError with the nearest."""
-    return _find("model", name, load.models())
+    return _find("model", name, load.models.only(name))
 
 
 def run(name: str) -> Run:
     """The published run of that name; an unknown one raises InputError with the nearest."""
-    return _find("run", name, load.runs())
+    return _find("run", name, load.runs.only(name))
 
 
 def preset(name: str) -> Preset:
     """The preset of that name; an unknown one raises InputError with the nearest."""
-    return _find("preset", name, load.presets())
+    return _find("preset", name, load.presets.only(name))
 
 
 def map_preset(name: str) -> MapPreset:
@@ -128,7 +128,7 @@ def training_preset(name: str) -> TrainingPreset:
 
 def measurement(name: str) -> Measurement:
     """The measurement of that name; an unknown one raises InputError with the nearest."""
-    return _find("measurement", name, load.measurements())
+    return _find("measurement", name, load.measurements.only(name))
 
 
 def residuals(name: str) -> Residuals:

@@ -7,6 +7,7 @@ from pathlib import Path
 
 from figgen.catalog.entry import Place
 from figgen.catalog.hardware import Accelerator, Link, read_accelerators, read_links
+from figgen.catalog.lookups import Table
 from figgen.catalog.measurements import Measurement, read_measurements
 from figgen.catalog.models import Model, read_models
 from figgen.catalog.nccl import NcclTuning, read_nccl
@@ -36,17 +37,17 @@ def sources() -> dict[str, str]:
     return read_sources(content("sources.toml"))
 
 
-@cache
+@Table
 def links() -> dict[str, Link]:
     return read_links(content("links.toml"), sources())
 
 
-@cache
+@Table
 def accelerators() -> dict[str, Accelerator]:
     return read_accelerators(content("accelerators.toml"), sources(), links())
 
 
-@cache
+@Table
 def models() -> dict[str, Model]:
     found: dict[str, Model] = {}
     for file in MODEL_FILES:
@@ -60,7 +61,7 @@ def models() -> dict[str, Model]:
     return found
 
 
-@cache
+@Table
 def runs() -> dict[str, Run]:
     found: dict[str, Run] = {}
     for file in RUN_FILES:
@@ -73,12 +74,12 @@ def runs() -> dict[str, Run]:
     return found
 
 
-@cache
+@Table
 def nccl() -> NcclTuning:
     return read_nccl(content("nccl.toml"), sources())
 
 
-@cache
+@Table
 def presets() -> dict[str, Preset]:
     return read_presets(
         content("presets.toml"),
@@ -90,6 +91,6 @@ def presets() -> dict[str, Preset]:
     )
 
 
-@cache
+@Table
 def measurements() -> dict[str, Measurement]:
     return read_measurements(content("measurements.toml"), sources(), accelerators())

@@ -7,6 +7,7 @@ from functools import cache
 from typing import Any
 
 from figgen.catalog import load
+from figgen.catalog.lookups import remembered
 from figgen.catalog.run_file import DescribedRun, described_run
 from figgen.catalog.run_split import sides
 from figgen.catalog.runs import Run
@@ -31,13 +32,13 @@ def measured_records() -> tuple[dict[str, Any], ...]:
     return tuple(records)
 
 
-@cache
+@remembered(1)
 def measured_runs() -> tuple[DescribedRun, ...]:
     """Every measured run of the file."""
     return tuple(described_run(record) for record in measured_records())
 
 
-@cache
+@remembered(1)
 def shown_runs() -> tuple[DescribedRun, ...]:
     """The catalog's runs that say enough to be predicted and what they took."""
     found = []
@@ -51,7 +52,7 @@ def shown_runs() -> tuple[DescribedRun, ...]:
     return tuple(found)
 
 
-@cache
+@remembered(1)
 def run_sides() -> dict[str, str]:
     """ "calibration" or "test" for every run by name."""
     return sides(measured_runs(), shown_runs())

@@ -57,7 +57,7 @@ def formula(*, symbol: str, unit: str, source: str, where: str = "") -> Callable
 
     def register(function: F) -> F:
         name = function.__name__
-        if name in FORMULAS:
+        if name in FORMULAS and not is_reloaded(FORMULAS[name].function, function):
             raise InputError(f"two formulas are named {name}")
         doc = function.__doc__ or ""
         for what, given in {"source": source, "symbol": symbol, "docstring": doc}.items():
@@ -79,6 +79,11 @@ def formula(*, symbol: str, unit: str, source: str, where: str = "") -> Callable
         return function
 
     return register
+
+
+def is_reloaded(old: Callable[..., Any], new: Callable[..., Any]) -> bool:
+    """Whether a function comes from the same module as another, which was loaded once more."""
+    return old.__module__ == new.__module__ and old.__globals__ is not new.__globals__
 
 
 def _argument(name: str) -> Argument:

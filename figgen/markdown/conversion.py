@@ -10,7 +10,7 @@ import posixpath
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import cache, lru_cache
+from functools import cache, lru_cache, partial
 from secrets import token_hex
 from typing import Any
 
@@ -116,6 +116,14 @@ class Page:
     shown: dict[str, str] = field(default_factory=dict)
     placed: dict[int, tuple[Any, ...]] = field(default_factory=dict)
     figure_twins: dict[int, str] = field(default_factory=dict)
+    # What the page brings along: entries of the manifest, files, characters of the math font.
+    entries: list[dict[str, object]] = field(default_factory=list)
+    assets: dict[str, Asset] = field(default_factory=dict)
+    characters: set[str] = field(default_factory=set)
+    parts: list[Callable[[], str]] = field(default_factory=list)
+    # In the comments that stand for parts, so that no text of a page can be taken for one.
+    secret: str = field(default_factory=lambda: token_hex(8))
+    settled: bool = False
     _seen: dict[str, int] = field(default_factory=dict)
 
     def begin(self, source: str) -> None:
@@ -124,7 +132,7 @@ class Page:
         self.numbers = figure_numbers(source, self.chapter)
         for found in (
             self.problems, self.figures, self.cited, self.worked, self.shown, self.placed,
-            self._seen,
+            self.entries, self.assets, self.characters, self.parts, self._seen,
         ):  # fmt: skip
             found.clear()
 
@@ -170,6 +178,31 @@ class Page:
                 return index + 1
         return 0
 
+    def hold(self, make: Callable[[], str], late: bool) -> str:
+        """The HTML that `make` gives or, when `late`, a comment that `fill` replaces by it."""
+        if not late:
+            return make()
+        self.parts.append(cache(make))
+        return f"<!--figgen:{self.secret}:{len(self.parts) - 1}-->"
+
+    def finish(self) -> None:
+        """Make everything that is held, so that what goes wrong is known before it is needed."""
+        for make in self.parts:
+            make()
+
+    def settle(self) -> None:
+        """Keep of what is held its text alone, which refers to nothing of this build."""
+        texts = [make() for make in self.parts]
+        self.parts = [partial(str, text) for text in texts]
+        self.assets = dict.fromkeys(self.assets, Asset(str, self.path, 0))
+        self.placed.clear()
+        self.settled = True
+
+    def fill(self, html: str) -> str:
+        """Put back what `hold` took out."""
+        mark = rf"<!--figgen:{self.secret}:(\d+)-->"
+        return re.sub(mark, lambda m: self.parts[int(m.group(1))](), html)
+
     def beside(self, link: str) -> str:
         """The path from the site's root of a page that `link` names from here."""
         return posixpath.normpath(posixpath.join(posixpath.dirname(self.path), link))
@@ -190,29 +223,6 @@ class Site:
     glossary: dict[str, str] = field(default_factory=dict)
     numbers: dict[str, dict[str, str]] = field(default_factory=dict)
     pages: list[Page] = field(default_factory=list)
-    assets: dict[str, Asset] = field(default_factory=dict)
-    entries: list[dict[str, object]] = field(default_factory=list)
-    math_characters: set[str] = field(default_factory=set)
     # Pictures, tables and worked lines are large and no other extension needs to see them:
     # with `late` they are left out as comments that the host fills in at the end.
     late: bool = False
-    # In those comments, so that no text of a page can be taken for one.
-    secret: str = field(default_factory=lambda: token_hex(8))
-    parts: list[Callable[[], str]] = field(default_factory=list)
-
-    def hold(self, make: Callable[[], str]) -> str:
-        """The HTML that `make` gives, or a comment that `fill` replaces by it."""
-        if not self.late:
-            return make()
-        self.parts.append(cache(make))
-        return f"<!--figgen:{self.secret}:{len(self.parts) - 1}-->"
-
-    def finish(self) -> None:
-        """Make everything that is held, so that what goes wrong is known before it is needed."""
-        for make in self.parts:
-            make()
-
-    def fill(self, page_html: str) -> str:
-        """Put back what `hold` took out."""
-        mark = rf"<!--figgen:{self.secret}:(\d+)-->"
-        return re.sub(mark, lambda m: self.parts[int(m.group(1))](), page_html)

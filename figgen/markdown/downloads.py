@@ -57,7 +57,7 @@ def register(
     links = {}
     for kind, (suffix, make) in made.items():
         path = f"{folder}/{figure.figure_id}.{suffix}"
-        site.assets[path] = Asset(make, page.path, line)
+        page.assets[path] = Asset(make, page.path, line)
         links[kind] = page.to(path)
     return links
 
@@ -94,7 +94,7 @@ def late_table(table: str, title: str, variant: Variant, page: Page, site: Site,
         f'<link rel="stylesheet" href="{styles}"></head><body class="md-typeset fig-data">'
         f'<h1>{title}</h1><p><a href="{back}">Back to the page</a></p>{table}</body></html>\n'
     )
-    site.assets[path] = Asset(lambda: whole, page.path, line)
+    page.assets[path] = Asset(lambda: whole, page.path, line)
     return f'<a class="fig-late" href="{page.to(path)}">The numbers as a table</a>'
 
 

@@ -87,7 +87,7 @@ class FiggenExtension(Extension):
         variants = figures.evaluate(directive, site, self.captions.html, plain)
         placed = figures.Placed(directive, page.number_of(directive.id), line)
         page.placed[line] = variants
-        site.entries += [figures.entry(placed, variant, page) for variant in variants]
+        page.entries += [figures.entry(placed, variant, page) for variant in variants]
         return figures.html(placed, variants, page, site)
 
 
@@ -128,7 +128,8 @@ class _End(Treeprocessor):
 
     def run(self, root: etree.Element) -> None:
         worked = "".join(self.page.worked.values())
-        parts = [cited_html(self.page, self.site), worked and self.site.hold(lambda: worked)]
+        held = worked and self.page.hold(lambda: worked, self.site.late)
+        parts = [cited_html(self.page, self.site), held]
         for part in filter(None, parts):
             end = etree.SubElement(root, "div")
             end.text = AtomicString(self.md.htmlStash.store(part))

@@ -78,7 +78,7 @@ def _body(placed: Placed, variant: Variant, page: Page, site: Site) -> str:
             what = f"{type(error).__name__} while drawing this figure: {error}"
             return error_box(page.note(placed.line, what))
 
-    return site.hold(make)
+    return page.hold(make, site.late)
 
 
 def _picture(placed: Placed, variant: Variant, site: Site) -> str:

@@ -64,7 +64,7 @@ class ValueInline(InlineProcessor):
         key = f"how-{digest(computed.call + shown)[:10]}"
         if key not in self.page.worked:
             html = popover(key, computed, shown, spec, self._reference(computed))
-            self.site.math_characters |= characters(html)
+            self.page.characters |= characters(html)
             self.page.worked[key] = html
         return key
 
@@ -77,7 +77,7 @@ class ValueInline(InlineProcessor):
 
     def _note(self, computed: Computed, shown: str, text: str) -> None:
         if self.named is None and self.page.path:
-            self.site.entries.append(
+            self.page.entries.append(
                 {
                     "where": f"{self.page.path}:{self.page.line_of(text)}",
                     "call": computed.call,

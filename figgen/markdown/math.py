@@ -108,6 +108,6 @@ class MathTree(Treeprocessor):
                 element.text = AtomicString(f"[{self.page.report(error, tex)}]")
                 element.set("class", "figgen-error")
                 continue
-            self.site.math_characters |= characters(markup)
+            self.page.characters |= characters(markup)
             element.set("class", "fig-math")
             element.text = AtomicString(self.md.htmlStash.store(markup))

@@ -15,7 +15,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, ClassVar, TypeAlias
 
-from figgen import theme
+from figgen import serving, theme
 from figgen.agreement.manifest import with_quantities
 from figgen.changes.sources import sources
 from figgen.errors import InputError
@@ -28,6 +28,7 @@ from figgen.markdown.conversion import Page, Problem, Site, fences, figure_numbe
 from figgen.pictures import Evaluated, Pictures
 from figgen.publish.fonts import math_font
 from figgen.publish.joined import joined
+from figgen.publish.kept_pages import KeptPage, computed, ground, made_of
 from figgen.publish.scripts import imported_names, lean_scripts
 from figgen.scenarios.tool_data import (
     config_tables_json,
@@ -35,6 +36,7 @@ from figgen.scenarios.tool_data import (
     converter_json,
     layouts_json,
 )
+from figgen.serving.memory import Memory
 
 Content: TypeAlias = str | bytes
 
@@ -89,19 +91,26 @@ class SiteBuild:
     site: Site
     docs: Path | None = None
     terms: dict[str, dict[str, Any]] = field(default_factory=dict)
-    problems: list[Problem] = field(default_factory=list)
     chapters: dict[str, str] = field(default_factory=dict)
+    memory: Memory | None = None
+    _ground: str = ""
     _texts: dict[str, str] = field(default_factory=dict)
     _made: dict[str, Content] = field(default_factory=dict)
+
+    @property
+    def problems(self) -> list[Problem]:
+        """What is wrong on any page."""
+        return [problem for page in self.site.pages for problem in page.problems]
 
     def pages(self) -> dict[str, str]:
         """Pages that are generated, as Markdown by their path."""
         return site_pages(self.docs, self.terms)
 
-    def scan(self, pages: Iterable[tuple[str, str, str]]) -> None:
+    def scan(self, pages: Iterable[tuple[str, str, str]], others: Iterable[str] = ()) -> None:
         """Look at every (path, chapter, source) first: number all figures, begin to draw plots.
 
-        What is wrong is left for the conversion of the page to report.
+        What is wrong is left for the conversion of the page to report.  `others` is what else of
+        the host any page may depend on.
         """
         figures: list[Evaluated] = []
         for path, chapter, source in pages:
@@ -110,6 +119,7 @@ class SiteBuild:
             self.site.numbers[path] = figure_numbers(source, chapter)
             for fence in fences(source):
                 figures += self._evaluated(fence.body)
+        self._ground = ground(self.site, others) if self.memory else ""
         self.site.pictures.start(figures)
 
     def _evaluated(self, body: str) -> list[Evaluated]:
@@ -126,9 +136,32 @@ class SiteBuild:
         """Begin a page; `url` is its folder from the site's root, `source` its whole file."""
         page = Page(path=path, url=url, chapter=self.chapters.get(path, ""))
         page.begin(source)
-        page.problems = self.problems
         self.site.pages.append(page)
         return page
+
+    def kept(self, path: str, url: str, source: str) -> KeptPage | None:
+        """The page as an earlier build converted it, if it would be the same now."""
+        known: KeptPage | None = self.memory.pages.get(path) if self.memory else None
+        if self.memory is None or known is None or known.page.problems:
+            return None
+        same = (known.page.source, known.page.url, known.page.chapter, known.ground)
+        if same != (source, url, self.chapters.get(path, ""), self._ground):
+            return None
+        code = self.memory.code
+        if known.version != code.version:
+            if known.computed != (computed(known.page, self.site, code) or None):
+                return None
+            known.version = code.version
+        self.site.pages.append(known.page)
+        return known
+
+    def keep(self, page: Page, html: str, host: Any) -> None:
+        """Remember a page that was converted, with what the host's page knows of it."""
+        if self.memory and not page.settled:
+            of = computed(page, self.site, self.memory.code)
+            version, serial = self.memory.code.version, next(self.memory.serials)
+            kept = KeptPage(page, self._ground, of, version, serial, made_of(host, html))
+            self.memory.pages[page.path] = kept
 
     def files(self) -> dict[str, Content]:
         """Everything to be published beside the pages, by its path; after `close`."""
@@ -153,27 +186,37 @@ class SiteBuild:
             scripts = lean_scripts(self.docs)
             made |= scripts
             made |= _joined_tools({**scripts, **_text(made)})
-        if any(path.endswith(".plotly.json") for path in made):
+        if any(path.endswith(".plotly.json") for page in self.site.pages for path in page.assets):
             made["assets/javascripts/plotly.min.js"] = _plotly_bundle()
         return made
 
     def manifest(self) -> str:
         """Every figure and inline number of this build, for reviews and for other programs."""
-        entries = sorted(with_quantities(self.site.entries), key=lambda entry: str(entry["where"]))
+        found = [entry for page in self.site.pages for entry in page.entries]
+        entries = sorted(with_quantities(found), key=lambda entry: str(entry["where"]))
         return json.dumps(entries, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
 
     def close(self) -> str:
         """Make what is held and what can be downloaded; returns what was drawn, in words."""
-        characters, folder = self.site.math_characters, self.site.pictures.folder
+        characters = set[str]().union(*(page.characters for page in self.site.pages))
+        folder = self.site.pictures.folder
         if folder:
             math.remember(folder)
         # Pictures come last: until they are asked for, the workers draw.
         self._make(lambda path: not path.endswith(".svg"))
         if characters:
             self._made["assets/fonts/math.woff2"] = math_font(characters, folder)
-        self.site.finish()
+        for page in self.site.pages:
+            page.finish()
         self._make(lambda path: path.endswith((".svg", ".html")))
+        if self.memory:
+            for page in self.site.pages:
+                page.settle()
         return self.site.pictures.finish()
+
+    def fill(self, path: str, html: str) -> str:
+        """Put into a finished page what was held back from its conversion."""
+        return next(page for page in self.site.pages if page.path == path).fill(html)
 
     def report(self, warn: Callable[[str], None]) -> None:
         """Tell every problem, on GitHub also as an annotation of its line."""
@@ -184,33 +227,37 @@ class SiteBuild:
 
     def _make(self, wanted: Callable[[str], bool]) -> None:
         """Make files that are offered for download; one that cannot be made is a problem."""
-        for path, asset in self.site.assets.items():
-            if not wanted(path):
-                continue
-            try:
-                self._made[path] = asset.make()
-            except Exception as error:
-                known = {(problem.path, problem.line) for problem in self.problems}
-                # A picture that cannot be drawn was reported with its page.
-                if (asset.path, asset.line) not in known:
-                    self.problems.append(asset.problem(path, error))
+        for page in (page for page in self.site.pages if not page.settled):
+            for path, asset in page.assets.items():
+                if not wanted(path):
+                    continue
+                try:
+                    self._made[path] = asset.make()
+                except Exception as error:
+                    # A picture that cannot be drawn was reported with its page.
+                    if asset.line not in {problem.line for problem in page.problems}:
+                        page.problems.append(asset.problem(path, error))
 
 
 def begin_build(
     docs: Path, cache: Path, name: str, address: str, tell: Callable[[str], None]
 ) -> SiteBuild:
-    """Begin a build of the pages in `docs`, with pictures kept in `cache`."""
+    """Begin a build of the pages in `docs`, with pictures kept in `cache`.
+
+    A server has a memory, and builds again only what changed.
+    """
+    memory = serving.current()
     math.recall(cache)
     terms = _toml(docs / "glossary.toml")
     site = Site(
-        pictures=Pictures(folder=cache, tell=tell),
+        pictures=Pictures(folder=cache, tell=tell, memory=memory),
         name=name,
         address=address,
         references=_toml(docs / "references.toml"),
         glossary={t: entry["means"] for t, entry in terms.items() if entry.get("hover", True)},
         late=True,
     )
-    return SiteBuild(site, docs, terms)
+    return SiteBuild(site, docs, terms, memory=memory)
 
 
 def _text(made: Mapping[str, Content]) -> dict[str, str]:

@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 from typing import Any
 
 from figgen import catalog
 from figgen.catalog.entry import Place
 from figgen.catalog.load import content
+from figgen.catalog.lookups import remembered
 from figgen.catalog.read import ENTRY_KEYS, parse_file, read_entry
 from figgen.catalog.schema import choice
 from figgen.errors import InputError, closest
@@ -52,7 +52,7 @@ class Assumption:
         )
 
 
-@cache
+@remembered(1)
 def assumptions() -> tuple[Assumption, ...]:
     """All entries, in the order in which they go over each other."""
     return read_assumptions(content(FILE))

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
-from functools import lru_cache
 from typing import Any
 
 from figgen import catalog
+from figgen.catalog.lookups import remembered
 from figgen.errors import InputError, check_size
 from figgen.models.cluster import Cluster
 from figgen.models.layout import ParallelLayout, layout
@@ -79,12 +79,12 @@ class TrainingStep:
 
 
 # A page shows a setup in several figures, and a build has a page for every preset.
-@lru_cache(maxsize=64)
+@remembered(64)
 def _estimate(setup: TrainingSetup, cluster: Cluster, efficiency: float) -> StepEstimate:
     return step(setup, cluster, compute_efficiency=efficiency)
 
 
-@lru_cache(maxsize=64)
+@remembered(64)
 def _memory(setup: TrainingSetup, capacity_bytes: float, reserve_bytes: float) -> MemoryEstimate:
     return memory(setup, capacity_bytes=capacity_bytes, reserve_bytes=reserve_bytes)
 
@@ -103,7 +103,7 @@ def parallel_layout(
     return resolve_layout(scenario(preset=preset, run=run, **chosen))
 
 
-@lru_cache(maxsize=64)
+@remembered(64)
 def resolve(asked: Scenario) -> TrainingStep:
     """The training step that is meant. Raises InputError for anything missing or unfit."""
     base = _base(asked)
@@ -132,7 +132,7 @@ def resolve(asked: Scenario) -> TrainingStep:
     )
 
 
-@lru_cache(maxsize=64)
+@remembered(64)
 def resolve_layout(asked: Scenario) -> ParallelLayout:
     """The layout alone, for which neither a model nor a network need be known."""
     return layout_of(_complete(_base(asked).values | dict(asked.chosen), "layout"))

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 
 from figgen.catalog.calibrate import Predictor
+from figgen.catalog.lookups import remembered
 from figgen.catalog.measured_runs import measured_runs, run_sides, shown_runs
 from figgen.catalog.predicted import class_of
 from figgen.catalog.rates import era_of, generation_of
@@ -63,7 +63,7 @@ class Ranking:
     choice: float
 
 
-@cache
+@remembered(1)
 def judged_runs() -> tuple[JudgedRun, ...]:
     """All runs that took a known time and whose sources are not suspect of a mistake."""
     runs = [

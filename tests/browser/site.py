@@ -84,7 +84,7 @@ def build(
 
 
 def listened_to(command: Sequence[str], **options: Any) -> tuple[int, str]:
-    """Exit code and output of a command, which is stopped when it says nothing for too long."""
+    """Exit code and output of a command; stopped when it says and computes nothing for too long."""
     said = b""
     with subprocess.Popen(
         command,
@@ -95,13 +95,26 @@ def listened_to(command: Sequence[str], **options: Any) -> tuple[int, str]:
         **options,
     ) as process:
         assert process.stdout is not None
-        while select.select([process.stdout], [], [], PATIENCE_S)[0]:
-            piece = os.read(process.stdout.fileno(), 1 << 16)
-            if not piece:
-                return process.wait(PATIENCE_S), said.decode(errors="replace")
-            said += piece
+        used = -1.0
+        while True:
+            if select.select([process.stdout], [], [], PATIENCE_S)[0]:
+                piece = os.read(process.stdout.fileno(), 1 << 16)
+                if not piece:
+                    return process.wait(PATIENCE_S), said.decode(errors="replace")
+                said += piece
+            elif used == (used := processor_s(process.pid)):
+                break
         os.killpg(process.pid, signal.SIGKILL)
     return 124, f"{said.decode(errors='replace')}\nsaid nothing for {PATIENCE_S} s"
+
+
+def processor_s(pid: int) -> float:
+    """How long a process has computed, where the system tells: one that computes is not stuck."""
+    try:
+        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    except OSError:
+        return 0.0
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 
 
 def build_once(folder: Path) -> Path:

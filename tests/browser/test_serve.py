@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.browser.paths import PIPELINE, address_of
-from tests.browser.site import PATIENCE_S, copy_of_the_project, few_pages
+from tests.browser.site import PATIENCE_S, copy_of_the_project, few_pages, processor_s
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -39,15 +39,17 @@ def on_serve(server, **_):
         Path("port.new").replace("port")
     server.server_activate = listen_and_tell
 """
-HOOKS = ("garbage", "figures", "head", "repairs", "search", "tell_port")
+HOOKS = (*re.findall(r"hooks/(\w+)\.py", (ROOT / "mkdocs.yml").read_text("utf-8")), "tell_port")
 
 
-def until(condition: Callable[[], bool], otherwise: Callable[[], str]) -> None:
-    """Wait for a condition that says nothing when it comes true."""
-    give_up = time.monotonic() + PATIENCE_S
+def until(condition: Callable[[], bool], pid: int, otherwise: Callable[[], str]) -> None:
+    """Wait for a condition that says nothing when it comes true, as long as the server computes."""
+    give_up, used = time.monotonic() + PATIENCE_S, processor_s(pid)
     while not condition():
         if time.monotonic() > give_up:
-            pytest.fail(otherwise(), pytrace=False)
+            if used == (used := processor_s(pid)):
+                pytest.fail(otherwise(), pytrace=False)
+            give_up = time.monotonic() + PATIENCE_S
         time.sleep(0.05)
 
 
@@ -57,6 +59,7 @@ class Server:
 
     folder: Path
     address: str
+    pid: int
 
     def log(self) -> str:
         return (self.folder / "serve.log").read_text(encoding="utf-8")
@@ -74,15 +77,16 @@ class Server:
         """Replace and wait as an open page does; the pictures that the build drew."""
         before, known = self.epoch(0), self.pictures()
         self.replace(name, old, new)
-        try:
-            self.epoch(before)
-        except TimeoutError:
-            pytest.fail(f"no new build after an edit of {name}:\n{self.log()}", pytrace=False)
+        self.epoch(before, f"no new build after an edit of {name}")
         return self.pictures() - known
 
-    def epoch(self, after: int) -> int:
+    def epoch(self, after: int, otherwise: str = "no answer") -> int:
         """Which build is shown, as soon as it is later than `after`: what an open page asks."""
-        return int(self.read(f"/livereload/{after}/0"))
+        used = -1.0
+        while used != (used := processor_s(self.pid)):
+            with contextlib.suppress(TimeoutError):
+                return int(self.read(f"/livereload/{after}/0"))
+        pytest.fail(f"{otherwise}:\n{self.log()}", pytrace=False)
 
     def pictures(self) -> set[str]:
         """The keys of the pictures that were ever drawn."""
@@ -146,10 +150,11 @@ def server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Server]:
     try:
         until(
             lambda: port.exists() or process.poll() is not None,
+            process.pid,
             lambda: f"mkdocs serve did not come up:\n{log.read_text()}",
         )
         assert process.poll() is None, log.read_text()
-        yield Server(folder, f"http://127.0.0.1:{port.read_text()}")
+        yield Server(folder, f"http://127.0.0.1:{port.read_text()}", process.pid)
     finally:
         process.kill()
         process.wait(PATIENCE_S)
@@ -220,7 +225,7 @@ def test_an_edited_sentence_can_be_searched_for(server: Server) -> None:
     text = (server.folder / "docs" / page).read_text(encoding="utf-8")
     before, _, rest = text.partition(old)
     server.edit(f"docs/{page}", text, f"{before}\n\nQuagmire.{old}{rest}")
-    until(lambda: server.finds("quagmir"), lambda: f"not in the index:\n{server.log()}")
+    until(lambda: server.finds("quagmir"), server.pid, lambda: f"not in the index:\n{server.log()}")
     server.edit(f"docs/{page}", f"{before}\n\nQuagmire.{old}{rest}", text)
 
 
@@ -257,7 +262,7 @@ def test_code_that_cannot_be_imported_does_not_end_the_server(server: Server) ->
     seen = server.folder / "seen"
     half = f"open({str(seen)!r}, 'w').close()\nraise SyntaxError('half a module')\n"
     server.replace(file, sound, half)
-    until(seen.exists, lambda: f"the broken module was not imported:\n{server.log()}")
+    until(seen.exists, server.pid, lambda: f"the broken module was not imported:\n{server.log()}")
     assert server.edit(file, half, sound) == set()
     assert "SyntaxError" in server.log()
     assert "<h1" in server.read("/")

@@ -38,13 +38,13 @@ def changed(**replacements: str | None) -> str:
 
 
 def test_a_fence_becomes_a_labelled_figure_with_its_data(convert):
-    html, problems, site, _ = convert(FENCE)
+    html, problems, _, page = convert(FENCE)
 
     assert problems == []
     assert '<figure class="figgen" id="fig-pipeline-timeline">' in html
     assert 'role="img" aria-label="Four lanes, 27.3' in html
     assert re.search(r'Idle: <data value="0\.27272\d+">27\.3%</data> of <em>the</em> wall\.', html)
-    (data,) = (site.assets[path].make() for path in site.assets if path.endswith(".html"))
+    (data,) = (page.assets[path].make() for path in page.assets if path.endswith(".html"))
     assert data.count("<tr>") == 1 + 4 * 8 * 2  # too long for the page that offers it
     assert "<title>Figure 3.1, data</title>" in data
     assert "<summary>Cite</summary>" in html
@@ -64,17 +64,17 @@ def test_a_reference_before_the_figure_is_filled_too(convert):
 
 
 def test_downloads_are_registered_and_linked_relative_to_the_page(convert):
-    html, _, site, _ = convert(FENCE)
+    html, _, _, page = convert(FENCE)
 
     stem = "assets/figures/guide/page/fig-pipeline-timeline"
-    assert set(site.assets) == {f"{stem}.{kind}" for kind in ("svg", "csv", "json", "html")}
+    assert set(page.assets) == {f"{stem}.{kind}" for kind in ("svg", "csv", "json", "html")}
     assert f'<a class="fig-late" href="../../{stem}.html">' in html
     assert f'href="../../{stem}.csv"' in html
-    assert site.assets[f"{stem}.svg"].make().startswith("<svg")
+    assert page.assets[f"{stem}.svg"].make().startswith("<svg")
 
 
 def test_the_manifest_entry_tells_where_and_what(convert):
-    entry = convert(FENCE).site.entries[-1]
+    entry = convert(FENCE).page.entries[-1]
 
     assert entry["where"] == "guide/page.md:4"
     assert entry["values"]["makespan"] == [33.0, "1"]

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 
 from figgen.catalog import hardware_preset
 from figgen.catalog import model as catalog_model
+from figgen.catalog.lookups import remembered
 from figgen.charts import Column, Named, Scalar, Table
 from figgen.errors import InputError, check_between
 from figgen.formulas.compute_and_roofline import critical_tokens, ridge_point
@@ -72,7 +72,7 @@ def candidates(model: str, nodes: int) -> tuple[tuple[str, Scenario], ...]:
     return tuple(found)
 
 
-@lru_cache(maxsize=16)
+@remembered(16)
 def search(model: str, nodes: int) -> tuple[int, tuple[Tried, ...]]:
     """How many layouts were tried, and those that fit, recomputing if they must, fastest first."""
     tried, fitting = candidates(model, nodes), []

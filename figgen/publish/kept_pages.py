@@ -1,0 +1,87 @@
+"""Pages that a server need not convert again: none of what they were converted from changed."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+from figgen.cache import digest
+from figgen.errors import InputError
+from figgen.formulas import FORMULAS
+from figgen.markdown import directive
+from figgen.markdown.conversion import Page, Site, fences
+from figgen.markdown.inline import PATTERN
+from figgen.serving.code import Code
+from figgen.values import compute
+
+
+@dataclass(slots=True)
+class KeptPage:
+    """A converted page: `source` and `ground` it was made from, `made` what the host made of it.
+
+    `ground` is what is the same for all pages of a build; `computed` is the digest of its figures
+    and numbers, looked at only when code or catalog changed since `version`.  No two have the same
+    `serial`.
+    """
+
+    page: Page
+    ground: str
+    computed: str
+    version: int
+    serial: int
+    made: Any = None
+
+
+def ground(site: Site, others: Iterable[str]) -> str:
+    """What any page may depend on beside its own text; `others` is what only the host knows."""
+    parts = (site.name, site.address, site.references, site.glossary, site.numbers, *others)
+    return digest(repr(parts))
+
+
+def computed(page: Page, site: Site, code: Code) -> str:
+    """The digest of all numbers and figures of a page, and of the code that writes them as HTML.
+
+    Empty where something cannot be computed: such a page is always converted.
+    """
+    parts = [code.shell()]
+    try:
+        for fence in fences(page.source):
+            asked = directive.parse(fence.body)
+            for preset, anchor, given in asked.variants():
+                found = site.pictures.evaluated(asked.figure, given, anchor)
+                parts += [found.key, asked.figure, _title(preset)]
+    except Exception:
+        return ""
+    for text in re.findall(PATTERN, page.source):
+        try:
+            value, spec = compute(text)
+        except InputError:  # a figure's own value, or a mistake: then the page has a problem
+            continue
+        formula = FORMULAS.get(value.quantity)
+        of = code.fingerprint(formula.module) if formula else ""
+        shown = (value.value, value.unit, value.source, value.low, value.high, value.inputs)
+        parts.append(repr((text, shown, spec, of)))
+    return digest("\0".join(parts))
+
+
+def _title(preset: str) -> str:
+    if not preset:
+        return ""
+    from figgen.catalog import preset as look_up
+
+    return look_up(preset).title
+
+
+def made_of(page: Any, html: str) -> tuple[Any, ...]:
+    """What the host's conversion left on its page, without the page."""
+    links = {file.src_uri: found for file, found in (page.links_to_anchors or {}).items()}
+    return html, page.toc, page._title_from_render, frozenset(page.present_anchor_ids), links
+
+
+def take(page: Any, made: tuple[Any, ...], files: Any) -> None:
+    """Put `made_of` an earlier conversion on the host's page, in place of its `render`."""
+    page.content, page.toc, page._title_from_render, anchors, links = made
+    page.present_anchor_ids = set(anchors)
+    page.links_to_anchors = {files.src_uris[uri]: found for uri, found in links.items()}

@@ -1,0 +1,108 @@
+"""What a server remembers of earlier builds: figures by all that they were computed from.
+
+A figure is computed again when its code, an entry of the catalog that it looked up, or its
+arguments changed, and only then.  Nothing of this is ever written to disk.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from importlib import import_module
+from itertools import count
+from typing import Any, Generic, TypeVar
+
+from figgen.cache import digest
+from figgen.catalog.lookups import Lookup, watched
+from figgen.serving.code import Code, reload
+
+Thing = TypeVar("Thing")
+
+
+@dataclass(slots=True)
+class Kept(Generic[Thing]):
+    """Something computed, with what it was computed from; `version` is of the last check."""
+
+    thing: Thing
+    module: str
+    code: str
+    entries: dict[Lookup, str]
+    version: int
+
+
+@dataclass
+class Memory:
+    """Figures and pages of earlier builds of one server."""
+
+    code: Code = field(default_factory=Code)
+    figures: dict[str, Kept[Any]] = field(default_factory=dict)
+    pages: dict[str, Any] = field(default_factory=dict)
+    serials: Iterator[int] = field(default_factory=count)
+    published: set[str] = field(default_factory=set)
+    _shown: dict[str, str] = field(default_factory=dict)
+    _pending: dict[str, str] = field(default_factory=dict)
+    _same: dict[str, tuple[str, Any]] = field(default_factory=dict)
+    _entries: dict[Lookup, str] = field(default_factory=dict)
+
+    def refresh(self) -> bool:
+        """Load anew what changed since the last build, if there was one; whether anything did."""
+        first = not self.code.version
+        changed = self.code.look()
+        if changed and not first:
+            self._entries.clear()
+            reload(self.code.dependents(changed))
+        return bool(changed)
+
+    def figure(self, request: str, module: str, make: Callable[[], Thing]) -> Thing:
+        """What `make`, code of `module`, gives for a request; from memory while that holds."""
+        kept = self.figures.get(request)
+        if kept is not None and self._holds(kept):
+            thing: Thing = kept.thing
+            return thing
+        with watched() as seen:
+            made = make()
+        entries = {lookup: self._entry(lookup) for lookup in seen}
+        code = self.code.fingerprint(module)
+        self.figures[request] = Kept(made, module, code, entries, self.code.version)
+        return made
+
+    def same(self, name: str, key: str, make: Callable[[], Thing]) -> Thing:
+        """What `make` gave for this key the last time, if that was the key then."""
+        if name not in self._same or self._same[name][0] != key:
+            self._same[name] = key, make()
+        found: Thing = self._same[name][1]
+        return found
+
+    def stale(self, paths: set[str]) -> set[str]:
+        """What earlier builds published and this one, which publishes `paths`, does not."""
+        gone, self.published = self.published - paths, paths
+        return gone
+
+    def is_shown(self, path: str, key: str) -> bool:
+        """Whether a page was written with this key; from `shown` on it is."""
+        self._pending[path] = key
+        return self._shown.get(path) == key
+
+    def shown(self) -> None:
+        """All pages of this build are written."""
+        self._shown.update(self._pending)
+        self._pending.clear()
+
+    def _holds(self, kept: Kept[Any]) -> bool:
+        if kept.version == self.code.version:
+            return True
+        if kept.code != self.code.fingerprint(kept.module):
+            return False
+        if any(self._entry(lookup) != stamp for lookup, stamp in kept.entries.items()):
+            return False
+        kept.version = self.code.version
+        return True
+
+    def _entry(self, lookup: Lookup) -> str:
+        """The digest of an entry of the catalog, or of a whole table of it."""
+        if lookup not in self._entries:
+            table, name = lookup
+            entries = getattr(import_module("figgen.catalog.load"), table)()
+            found = entries if name == "*" else entries.get(name)
+            self._entries[lookup] = digest(repr(found))
+        return self._entries[lookup]

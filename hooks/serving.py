@@ -1,0 +1,79 @@
+"""Lets `mkdocs serve` build, write and wait for no more than an edit asks for."""
+
+from __future__ import annotations
+
+import gc
+import logging
+import threading
+from pathlib import Path
+from typing import Any
+
+import mkdocs.utils
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.plugins import event_priority
+from mkdocs.structure.files import Files
+from watchdog import events
+from watchdog.observers import Observer
+
+KINDS = ("Created", "Modified", "Moved", "Deleted")
+memory: Any = None
+nav: Any = None
+
+
+def on_startup(command: str, **_: Any) -> None:
+    global memory
+    if command == "serve":
+        from figgen.serving import start
+
+        memory = start()
+        mkdocs.utils.clean_directory = lambda folder: None
+        told = logging.getLogger("mkdocs.commands.build")
+        told.addFilter(lambda record: not str(record.msg).startswith("Page skipped"))
+
+
+def on_config(config: MkDocsConfig) -> None:
+    if memory is not None:
+        memory.refresh()  # before anything that an edit concerns is imported
+
+
+def on_nav(now: Any, config: MkDocsConfig, files: Files) -> None:
+    global nav
+    nav = now
+
+
+@event_priority(-100)
+def on_env(env: Any, config: MkDocsConfig, files: Files) -> None:
+    if memory is not None:
+        from figgen.serving.templates import remembering
+
+        own = Path(config.config_file_path)
+        watched = [own, own.with_name("hooks"), Path(config.theme.custom_dir or own)]
+        env.get_template = remembering(env.get_template, memory, nav, watched)
+        pages = config.mdx_configs["figgen"]["site"].pages
+        paths = {path for page in pages for path in page.assets}
+        for path in memory.stale(paths | {file.dest_uri for file in files}):
+            Path(config.site_dir, path).unlink(missing_ok=True)
+
+
+def on_post_build(**_: Any) -> None:
+    if memory is not None:
+        memory.shown()
+        threading.Timer(1.0, gc.collect).start()  # when the page is shown
+
+
+class Told(Observer):  # type: ignore[misc,valid-type]
+    """Is told of changes, and not of reading, instead of looking twice a second."""
+
+    def schedule(self, *args: Any, **options: Any) -> Any:
+        kinds = [getattr(events, f"File{kind}Event") for kind in KINDS]
+        return super().schedule(*args, event_filter=kinds, **options)
+
+
+def on_serve(server: Any, **_: Any) -> Any:
+    watched = list(server._watched_paths)
+    for path in watched:
+        server.unwatch(path)
+    server.observer, server.build_delay = Told(), 0.05
+    for path in watched:
+        server.watch(path)
+    return server

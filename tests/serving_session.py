@@ -1,0 +1,29 @@
+"""A server's builds without its server, as a program: one at once and one for each line read.
+
+The arguments are the configuration and the folder for the site; `built` is printed after each.
+"""
+
+from __future__ import annotations
+
+import itertools
+import sys
+import threading
+
+from mkdocs.commands.build import build
+from mkdocs.config import load_config
+
+
+def main(configuration: str, site: str) -> None:
+    for number, _ in enumerate(itertools.chain([""], sys.stdin)):
+        config = load_config(configuration, site_dir=site)
+        if number == 0:
+            config.plugins.on_startup(command="serve", dirty=False)
+        build(config, serve_url="http://127.0.0.1/")
+        for thread in threading.enumerate():
+            if thread.name == "search index":
+                thread.join()
+        print("built", flush=True)
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
