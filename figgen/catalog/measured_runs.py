@@ -8,11 +8,11 @@ from typing import Any
 
 from figgen.catalog import load
 from figgen.catalog.lookups import remembered
+from figgen.catalog.published_time import published_step_s
 from figgen.catalog.run_file import DescribedRun, described_run
 from figgen.catalog.run_split import sides
 from figgen.catalog.runs import Run
 from figgen.errors import InputError
-from figgen.models.compute import training_flops_per_token
 
 FILE = "runs-measured.json"
 
@@ -74,28 +74,8 @@ def record_of(run: Run) -> dict[str, Any]:
         "precision": run.precision,
         "recompute": run.recompute or None,
         "model_shape_ref": run.model.name,
-        "step_time_s": step_time_s(run),
+        "step_time_s": published_step_s(run),
         "peak_memory_gib": memory.value / 2**30 if memory else None,
         "source": run.source,
         "source_group": "catalog",
     }  # fmt: skip
-
-
-def step_time_s(run: Run) -> float | None:
-    """What a run's step took: as printed, or from its throughput, FLOP rate or utilisation."""
-    tokens = run.tokens_per_step
-    if tokens is None or not run.gpus:
-        return None
-    rate = run.tokens_per_s_per_gpu
-    if rate is None and run.flops_rate is not None:
-        hardware = run.flops_kind == "hardware"
-        counted = "causal" if run.attention == "causal" else "6nd+attention"
-        if hardware:
-            counted = "hfu-full" if run.recompute == "full" else "hfu-selective"
-        per_token = training_flops_per_token(run.model.shape, counted, sequence=run.sequence)
-        rate = run.flops_rate.value / per_token
-    if rate is None and run.mfu is not None:
-        counted = "causal" if run.attention == "causal" else "6nd+attention"
-        per_token = training_flops_per_token(run.model.shape, counted, sequence=run.sequence)
-        rate = run.mfu.value * run.mfu_peak_flops_per_s / per_token
-    return None if not rate else tokens / (rate * run.gpus)

@@ -13,6 +13,7 @@ from figgen.catalog.run_file import DescribedRun
 from figgen.catalog.run_job import run_job
 from figgen.errors import check_share
 from figgen.models.compute import utilisation_of_step
+from figgen.models.job import Job
 from figgen.models.timed_step import StepSeconds, timed_step
 
 OWN_CLASS = ("nanotron", "llm-foundry", "torchtitan")
@@ -66,8 +67,12 @@ def class_of(run: DescribedRun) -> str:
     return f"dense on {generation}" if generation not in ("other", "volta") else UNKNOWN
 
 
-def predicted_step(run: DescribedRun, compute_efficiency: float | None = None) -> PredictedStep:
+def predicted_step(
+    run: DescribedRun, compute_efficiency: float | None = None, job: Job | None = None
+) -> PredictedStep:
     """Predict a run; with `compute_efficiency` all its products reach that share of the peak.
+
+    `job` are its numbers where they are not those of `run_job`.
 
     Raises InputError for an efficiency outside 0 … 1.
     """
@@ -78,7 +83,7 @@ def predicted_step(run: DescribedRun, compute_efficiency: float | None = None) -
         rates = replace(
             rates, product_flops_per_s=rate, plain_flops_per_s=rate, expert_flops_per_s=rate
         )
-    parts = timed_step(run_job(run), rates)
+    parts = timed_step(job or run_job(run), rates)
     seconds = float(parts.total_s)
     known = residuals()[class_of(run)]
     tokens = run.global_batch * run.sequence

@@ -39,8 +39,9 @@ USUAL_ZERO = {"llm-foundry": 3, "torchtitan": 3, "fsdp": 3, "maxtext": 3, "paxml
 class DescribedRun:
     """A run with everything that decides its time, and what its source measured.
 
-    `number_format` is the recipe ("bf16", "fp8", "mxfp8" …), `dtype` the type whose peak its
-    products have. `layers_per_stage` is empty where layers are spread evenly. `step_time_s` and
+    `gpus_per_node` are those of a scale-up domain that the run fills. `number_format` is the
+    recipe ("bf16", "fp8", "mxfp8" …), `dtype` the type whose peak its products have.
+    `layers_per_stage` is empty where layers are spread evenly. `step_time_s` and
     `peak_memory_bytes` are measured, None where the source is silent.
     """
 
@@ -49,11 +50,13 @@ class DescribedRun:
     accelerator: Accelerator
     network: Link
     gpus: int
+    gpus_per_node: int
     tp: int
     cp: int
     pp: int
     ep: int
     etp: int | None
+    schedule: str
     virtual_stages: int
     microbatch: int
     global_batch: int
@@ -86,11 +89,6 @@ class DescribedRun:
     def microbatches(self) -> int:
         """Microbatches of a replica in a step, the last one not full where the batch is uneven."""
         return ceil(self.global_batch / (self.dp * self.microbatch))
-
-    @property
-    def gpus_per_node(self) -> int:
-        """GPUs of a scale-up domain that the run fills, at most all of them."""
-        return domain_width(self.accelerator, self.gpus)
 
     @property
     def tokens_per_s_per_gpu(self) -> float | None:
@@ -139,6 +137,7 @@ def described_run(record: Record) -> DescribedRun:
     shape = shape_of(record, sequence)
     zero_stage = _whole(record, "zero_stage", USUAL_ZERO.get(framework, 1), least=0)
     microbatch = _whole(record, "micro_batch", _usual_microbatch(zero_stage, sizes, batch))
+    chunks = _whole(record, "vpp", _usual_chunks(framework, shape, sizes["pp"]))
     number_format = format_of(str(record.get("precision") or "bf16"))
     _check_peak(chip, number_format)
     tokens = batch * sequence
@@ -147,9 +146,11 @@ def described_run(record: Record) -> DescribedRun:
         shape=shape,
         accelerator=chip,
         network=network_of(words, chip),
-        gpus=sizes["gpus"], tp=sizes["tp"], cp=sizes["cp"], pp=sizes["pp"], ep=sizes["ep"],
+        gpus=sizes["gpus"], gpus_per_node=domain_width(chip, sizes["gpus"]),
+        tp=sizes["tp"], cp=sizes["cp"], pp=sizes["pp"], ep=sizes["ep"],
         etp=_expert_tp(record, framework, sizes),
-        virtual_stages=_whole(record, "vpp", _usual_chunks(framework, shape, sizes["pp"])),
+        schedule="dualpipe" if framework == "deepseek" else _schedule(chunks),
+        virtual_stages=chunks,
         microbatch=microbatch,
         global_batch=batch,
         sequence=sequence,
@@ -191,6 +192,10 @@ def version_of(record: Record) -> float | None:
 
 def _words(record: Record, field: str) -> str:
     return str(record.get(field) or "").lower().replace("_", " ")
+
+
+def _schedule(chunks: int) -> str:
+    return "interleaved-1f1b" if chunks > 1 else "1f1b"
 
 
 def _usual_chunks(framework: str, shape: ModelShape, pp: int) -> int:

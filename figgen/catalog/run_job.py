@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from figgen.catalog.run_file import DescribedRun
 from figgen.models.job import Job, shape_numbers
+from figgen.models.pipeline_filling import filling
 from figgen.models.stage_layers import layers_of_stages
 from figgen.models.transformer import attention_weights, ffn_weights
 
@@ -30,6 +31,9 @@ def run_job(run: DescribedRun) -> Job:
         tp=run.tp, cp=run.cp, pp=run.pp, ep=ep, etp=etp if ep > 1 or run.etp else 1,
         gpus=run.gpus, gpus_per_node=run.gpus_per_node,
         chunks=run.virtual_stages if run.pp > 1 else 1,
+        filling=filling(
+            run.schedule, run.pp, run.microbatches, run.virtual_stages if run.pp > 1 else 1
+        ),
         fullest_layers=fullest, head_layers=with_head,
         microbatch=run.microbatch,
         microbatches=run.global_batch / (run.dp * run.microbatch),

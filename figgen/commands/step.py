@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from figgen import catalog
+from figgen.catalog.predicted import PredictedStep
 from figgen.commands import Answer, add_verb
 from figgen.commands.step_runs import predicted_runs
 from figgen.commands.training import (
@@ -52,20 +53,39 @@ def _step(options: argparse.Namespace) -> Answer:
         return predicted_runs(options.run_name, chosen_of(options).get("compute_efficiency"))
     asked = resolve(scenario_of(options))
     found, setup = asked.estimate, asked.setup
+    predicted = asked.chosen_efficiency is None
     data = setup_data(asked.model.name, setup) | {
         "accelerator": asked.accelerator.name,
         "nic": asked.nic.name,
         "compute_efficiency": asked.compute_efficiency,
+        "software": asked.software,
         **({"assumed": sorted(asked.assumed)} if asked.run else {}),
+        **(_interval_data(asked.predicted) if predicted else {}),
         **step_data(found, asked.cluster, asked.compute_efficiency),
     }
     lines = [
         described(asked.model.name, setup),
+        *([_interval(asked.predicted, asked.software)] if predicted else []),
         *_table(found),
         *_summary(found, asked.cluster, asked.compute_efficiency),
     ]
     lines += [f"assumed, not published: {', '.join(sorted(asked.assumed))}"] if asked.run else []
     return Answer(data, "\n".join(lines))
+
+
+def _interval_data(found: PredictedStep) -> dict[str, object]:
+    return {
+        "step_time_interval_s": [found.low_s, found.high_s],
+        "interval_of": found.residuals.name,
+    }
+
+
+def _interval(found: PredictedStep, software: str) -> str:
+    low, high = (format_quantity(s, "s", "time") for s in (found.low_s, found.high_s))
+    return (
+        f"as predicted for {software}; eight of ten runs of the class {found.residuals.name!r} "
+        f"lie within {low} to {high}"
+    )
 
 
 def step_data(

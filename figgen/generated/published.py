@@ -62,8 +62,9 @@ def _difference(preset: TrainingPreset, step: TrainingStep) -> str:
     return (
         f"\nThe published step takes {_seconds(published)} ({how_published(preset.run)}); the "
         f"computed one is {abs(share):.0%} {words}.\n"
-        f"With products at {step.compute_efficiency:.0%} of the peak for every run alike, this "
-        "difference is not fitted away.\n"
+        f"Eight of ten runs of its class ({step.predicted.residuals.name}) lie within "
+        f"{_seconds(step.predicted.low_s)} to {_seconds(step.predicted.high_s)} of such a "
+        "prediction; [Validation](../../validation/index.md) says how that is known.\n"
     )
 
 

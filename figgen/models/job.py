@@ -21,11 +21,12 @@ class Job:
     """Counts and widths of a model, its layout and its batch.
 
     Widths are of the whole model. `fullest_layers` are those of the stage with most layers among
-    those without the head, `head_layers` those of the stage with it. `microbatches` need not be
-    whole where a batch does not divide. `repeats_layer` and `repeats_core` are 1 where backward
-    computes a whole layer or the attention core again, `quantized` where products are of 8 bits
-    or fewer, `per_microbatch` where weights are gathered for every microbatch, `per_tensor` where
-    shards of gradients and weights are sent tensor by tensor.
+    those without the head, `head_layers` those of the stage with it. `filling` is how many
+    microbatches' worth of time a stage idles in a step, P − 1 without chunks. `microbatches` need
+    not be whole where a batch does not divide. `repeats_layer` and `repeats_core` are 1 where
+    backward computes a whole layer or the attention core again, `quantized` where products are
+    of 8 bits or fewer, `per_microbatch` where weights are gathered for every microbatch,
+    `per_tensor` where shards of gradients and weights are sent tensor by tensor.
     """
 
     layers: Number
@@ -55,6 +56,7 @@ class Job:
     gpus: Number
     gpus_per_node: Number
     chunks: Number
+    filling: Number
     fullest_layers: Number
     head_layers: Number
     microbatch: Number

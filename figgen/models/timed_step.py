@@ -1,9 +1,10 @@
 """Seconds of a whole step in closed form, for one job or for arrays of jobs.
 
-    total = M · slowest stage + (P − 1)/V · mean stage + messages between stages
+    total = M · slowest stage + filling · mean stage + messages between stages
             + gradients that do not hide + the update + what every step costs
 
-The simulator of pipeline schedules agrees where stages are alike. ZeRO-3 gathers and scatters
+The filling of a pipeline is (P − 1)/V microbatches of 1F1B with V chunks a rank, and what the
+simulator finds for other schedules. ZeRO-3 gathers and scatters
 behind each microbatch's work; every other stage of ZeRO reduces once a step.
 """
 
@@ -62,17 +63,16 @@ def timed_step(job: Job, attained: Attained) -> StepSeconds:
     head = head_s(job, attained)
     slowest = maximum(job.fullest_layers * layer, job.head_layers * layer + head)
     mean = (job.layers * layer + head) / job.pp
-    filling = (job.pp - 1) / job.chunks
     hop = _hop_s(job, attained)
     gathered = _gathered_s(job, attained)
     work = job.microbatches * where(job.per_microbatch > 0, longer(slowest, gathered), slowest)
-    crossing = (job.microbatches + filling) * hop * job.chunks
+    crossing = (job.microbatches + job.filling) * hop * job.chunks
     gradients = where(job.per_microbatch > 0, 0.0, _gradients_s(job, attained))
     update = _update_s(job, attained)
-    running = work + filling * mean + crossing + gradients + update
+    running = work + job.filling * mean + crossing + gradients + update
     straggling = attained.straggling * log2(maximum(1, job.gpus / 8)) * running
     return StepSeconds(
-        dense, expert, head, work, filling * mean, crossing, gradients, update, straggling,
+        dense, expert, head, work, job.filling * mean, crossing, gradients, update, straggling,
         attained.step_s,
     )  # fmt: skip
 

@@ -20,6 +20,7 @@ from figgen.agreement.manifest import with_quantities
 from figgen.changes.sources import sources
 from figgen.errors import InputError
 from figgen.formulas import FORMULAS, module
+from figgen.formulas.functions_javascript import timed_step_module
 from figgen.formulas.javascript import functions_module
 from figgen.formulas.notes import notes_module
 from figgen.generated.site_pages import site_pages
@@ -70,6 +71,9 @@ TABLES = "config-tables.js"
 
 CATALOG = "catalog.js"
 """The catalog for a tool's part that is loaded later; the modeler's page brings it along."""
+
+TIMED_STEP = "timed-step.js"
+"""The model of time, printed from Python."""
 
 STEP_FORMULAS = "step-formulas.js"
 """The few formulas that scripts import by name; all of them are in formulas.js, loaded later."""
@@ -179,6 +183,7 @@ class SiteBuild:
                 f"export const catalog = {configurations_json()}"
             )
             used = imported_names(self.docs, STEP_FORMULAS) if self.docs else ()
+            made[f"assets/javascripts/{TIMED_STEP}"] = timed_step_module()
             made[f"assets/javascripts/{STEP_FORMULAS}"] = functions_module(
                 FORMULAS[name] for name in used
             )
@@ -265,7 +270,9 @@ def _text(made: Mapping[str, Content]) -> dict[str, str]:
     return {
         path: str(content)
         for path, content in made.items()
-        if path.endswith((f"/{STEP_FORMULAS}", "/formulas.js", f"/{CATALOG}", f"/{TABLES}"))
+        if path.endswith(
+            (f"/{STEP_FORMULAS}", f"/{TIMED_STEP}", "/formulas.js", f"/{CATALOG}", f"/{TABLES}")
+        )
     }
 
 

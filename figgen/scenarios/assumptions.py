@@ -20,6 +20,7 @@ from figgen.errors import InputError, closest
 from figgen.models.recomputation import NAMED
 from figgen.scenarios.option import Value
 from figgen.scenarios.schema import OPTIONS
+from figgen.scenarios.software import software_of
 
 FILE = "assumptions.toml"
 KNOWN = ("assumed", "published")
@@ -139,6 +140,7 @@ def _stated(run: catalog.Run) -> tuple[dict[str, Value], set[str]]:
         "accelerator": run.accelerator.name,
         "dtype": run.dtype,
         "sequence": run.sequence,
+        "software": software_of(run),
     }
     if run.global_batch is not None:
         values["global_batch"] = run.global_batch

@@ -3,27 +3,11 @@
 from __future__ import annotations
 
 from figgen import catalog
-from figgen.errors import InputError
-from figgen.models.compute import training_flops_per_token, utilisation_of_step
+from figgen.catalog.published_time import published_step_s
+from figgen.models.compute import utilisation_of_step
 from figgen.scenarios.resolve import TrainingStep
 
-
-def published_step_s(run: catalog.Run) -> float | None:
-    """Seconds of a step, as printed or as they follow from what was printed; None if neither.
-
-    From tokens per second; from a rate of model FLOPs or an MFU, counted as the run counts; from
-    a rate with recomputation by the formula of the paper that printed it.
-    """
-    if run.step_time is not None:
-        return run.step_time.value
-    if run.tokens_per_step is None or not run.gpus:
-        return None
-    if run.tokens_per_s_per_gpu is not None:
-        return run.tokens_per_step / run.tokens_per_s_per_gpu / run.gpus
-    rate, per_token = _rate(run), _flops_per_token(run)
-    if rate is None or per_token is None:
-        return None
-    return run.tokens_per_step * per_token / rate / run.gpus
+__all__ = ["computed_mfu", "how_published", "published_step_s"]
 
 
 def computed_mfu(found: TrainingStep) -> float:
@@ -54,24 +38,3 @@ def how_published(run: catalog.Run) -> str:
     if run.tokens_per_s_per_gpu is not None:
         return "from the printed tokens per second"
     return "from the printed FLOP rate" if run.flops_rate else "from the printed MFU"
-
-
-def _rate(run: catalog.Run) -> float | None:
-    """FLOP/s per accelerator."""
-    if run.flops_rate is not None:
-        return run.flops_rate.value
-    return None if run.mfu is None else run.mfu.value * run.mfu_peak_flops_per_s
-
-
-def _flops_per_token(run: catalog.Run) -> float | None:
-    """FLOPs of a token by the convention in which the run's rate counts them."""
-    shape = run.model.shape
-    if run.flops_kind == "hardware" and run.flops_rate is not None:
-        try:
-            return training_flops_per_token(shape, "megatron", sequence=run.sequence)
-        except InputError:
-            return None
-    if run.flops_kind != "model" and run.mfu is None:
-        return None
-    convention = "causal" if run.attention == "causal" else "6nd+attention"
-    return training_flops_per_token(shape, convention, sequence=run.sequence)

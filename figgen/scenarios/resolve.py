@@ -8,6 +8,7 @@ from typing import Any
 
 from figgen import catalog
 from figgen.catalog.lookups import remembered
+from figgen.catalog.predicted import PredictedStep
 from figgen.errors import InputError, check_size
 from figgen.models.cluster import Cluster
 from figgen.models.layout import ParallelLayout, layout
@@ -15,10 +16,12 @@ from figgen.models.memory import MemoryEstimate, memory
 from figgen.models.model_shape import ModelShape
 from figgen.models.recipes import recipe
 from figgen.models.step import StepEstimate, step
+from figgen.models.step_share import share_for
 from figgen.models.training_setup import TrainingSetup
 from figgen.scenarios.assumptions import known_of
 from figgen.scenarios.config_json import OwnModel, named_model
 from figgen.scenarios.option import Value
+from figgen.scenarios.predicted import predicted
 from figgen.scenarios.scenario import Scenario, scenario
 from figgen.scenarios.schema import OPTIONS, asked_by
 
@@ -52,7 +55,8 @@ class TrainingStep:
     nic: catalog.Link
     dtype: str
     own_latencies: tuple[tuple[str, float], ...]
-    compute_efficiency: float
+    chosen_efficiency: float | None
+    software: str
     reserve_bytes: float
     assumed: frozenset[str]
     given: frozenset[str]
@@ -73,6 +77,21 @@ class TrainingStep:
         return _estimate(self.setup, self.cluster, self.compute_efficiency)
 
     @property
+    def predicted(self) -> PredictedStep:
+        """The time of the step by the validated model, and the interval of its class."""
+        return predicted(
+            self.setup, self.accelerator.name, self.nic.name, self.dtype, self.software,
+            self.run.name if self.run else "",
+        )  # fmt: skip
+
+    @property
+    def compute_efficiency(self) -> float:
+        """Share of the peak that products reach: as chosen, or what gives the predicted time."""
+        if self.chosen_efficiency is not None:
+            return self.chosen_efficiency
+        return _share(self.setup, self.cluster, self.predicted.step_time_s)
+
+    @property
     def memory(self) -> MemoryEstimate:
         """What every pipeline rank needs, against the accelerator's capacity."""
         return _memory(self.setup, self.accelerator.capacity_bytes, self.reserve_bytes)
@@ -82,6 +101,11 @@ class TrainingStep:
 @remembered(64)
 def _estimate(setup: TrainingSetup, cluster: Cluster, efficiency: float) -> StepEstimate:
     return step(setup, cluster, compute_efficiency=efficiency)
+
+
+@remembered(256)
+def _share(setup: TrainingSetup, cluster: Cluster, seconds: float) -> float:
+    return share_for(setup, cluster, seconds)
 
 
 @remembered(64)
@@ -125,7 +149,8 @@ def resolve(asked: Scenario) -> TrainingStep:
         nic=nic,
         dtype=str(values["dtype"]),
         own_latencies=_own_latencies(values),
-        compute_efficiency=float(str(values["compute_efficiency"])),
+        chosen_efficiency=_number(values["compute_efficiency"]),
+        software=str(values["software"]),
         reserve_bytes=float(str(values["reserve_bytes"])),
         assumed=_assumed(parallel) - base.published - chosen if base.run else frozenset(),
         given=chosen | sized,
@@ -189,6 +214,8 @@ def _of_run(run: catalog.Run, chosen: Mapping[str, Value]) -> _Base:
     if missing:
         raise InputError(f"run {run.name!r}", expected="a published layout", got=missing, key="run")
     values, published = known_of(run)
+    if chosen.get("accelerator", run.accelerator.name) != run.accelerator.name:
+        values.pop("software", None)  # it was never run there
     values |= run_sizes(run)
     if "microbatches" in {**values, **chosen}:
         values.pop("global_batch", None)
@@ -239,6 +266,10 @@ def _complete(values: Mapping[str, Value], question: str) -> dict[str, Value]:
         if option.required and values.get(option.name) is None:
             raise InputError(option.name, expected="a value; it has no default")
     return {name: option.default for name, option in OPTIONS.items()} | dict(values)
+
+
+def _number(value: Value) -> float | None:
+    return None if value is None else float(str(value))
 
 
 def _own_latencies(values: Mapping[str, Value]) -> tuple[tuple[str, float], ...]:

@@ -25,9 +25,7 @@ from figgen.models.schedules import SCHEDULES
 from figgen.models.training_setup import ZERO_STAGES, TrainingSetup
 from figgen.scenarios.config_json import named_model
 from figgen.scenarios.option import QUESTIONS, Option, Value
-
-EFFICIENCY = 0.5
-"""Share of the dense peak that matrix products reach unless somebody says otherwise."""
+from figgen.scenarios.software import SOFTWARE, known_software, read_software
 
 SMALL = "layernorm,moe_act,moe_gate"
 """What is recomputed in experts without another product."""
@@ -212,8 +210,14 @@ _ALL = (
         key="reserve", flag="reserve",
     ),
     Option(
-        "compute_efficiency", "number", "overlap", "Efficiency of products", _STEP, EFFICIENCY,
-        "share of the dense peak", low=0.01, high=1, key="efficiency", flag="efficiency",
+        "compute_efficiency", "number", "overlap", "Efficiency of products", _STEP,
+        hint="share of the dense peak; what gives the predicted time if left out",
+        low=0.01, high=1, key="efficiency", flag="efficiency",
+    ),
+    Option(
+        "software", "text", "overlap", "Software", _STEP, SOFTWARE,
+        "framework, release and recipe whose attained rates hold, as nemo 24.09 fp8-current",
+        choices=lambda: {name: name for name in known_software()}, check=read_software,
     ),
     Option(
         "buckets", "whole", "overlap", "Gradient buckets", _SETUP, _usual("buckets"),

@@ -11,6 +11,7 @@ from typing import Any, TypedDict
 
 from figgen import catalog
 from figgen.catalog.hardware import DTYPES
+from figgen.catalog.predicted import residuals as class_residuals
 from figgen.errors import InputError
 from figgen.models.collectives.closed_forms import BUS_BANDWIDTHS
 from figgen.models.framework_memory import FRAMEWORKS, FrameworkMemory
@@ -20,6 +21,8 @@ from figgen.scenarios.config_json import FIELDS, LONGEST, MODEL_TYPES
 from figgen.scenarios.option import Choices, Option
 from figgen.scenarios.resolve import TrainingStep, parallel_layout, training_step
 from figgen.scenarios.schema import GROUPS, OPTIONS
+from figgen.scenarios.software import SOFTWARE
+from figgen.scenarios.tool_rates import attained_rows
 
 _PARTS = {"model": "models", "accelerator": "accelerators"}
 """Options whose choices stand in the catalog with their titles."""
@@ -42,6 +45,8 @@ def configurations() -> dict[str, Any]:
             "network_s": nccl.network_latency_s,
         },
         "frameworks": {name: _framework(found) for name, found in FRAMEWORKS.items()},
+        "attained": attained_rows(),
+        "residuals": {name: [entry.low, entry.high] for name, entry in class_residuals().items()},
         "presets": {name: _preset(found) for name, found in catalog.PRESETS.items()},
         "groups": dict(GROUPS),
         "options": [_option(option) for option in OPTIONS.values()],
@@ -144,6 +149,7 @@ def training_choices(found: TrainingStep) -> Choices:
         "accelerator": found.accelerator.name,
         "nic": found.nic.name,
         "dtype": found.dtype,
+        **({"software": found.software} if found.software != SOFTWARE else {}),
     }
 
 

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from figgen.formulas import FORMULAS, module
+from figgen.formulas.functions_javascript import timed_step_module
 from figgen.formulas.javascript import functions_module
 from figgen.formulas.notes import notes_module
 from figgen.policy import with_security_policy
@@ -60,6 +61,7 @@ def scripts_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     written = {
         "formulas.js": module(FORMULAS.values()),
         "step-formulas.js": functions_module(used),
+        "timed-step.js": timed_step_module(),
         "formula-notes.js": notes_module(FORMULAS.values()),
         "catalog.json": configurations_json(),
         "config-tables.js": f"export const tables = {config_tables_json()};\n",

@@ -4,7 +4,8 @@ import { InputError } from "./engine/errors.js";
 import { FORMATS, MODULES } from "./engine/recomputation.js";
 import { CONVENTIONS, RECIPES } from "./engine/transformer.js";
 import { workedLine } from "./engine/worked.js";
-import { setupFrom, usualOf, timeline, trainingMemory, trainingStep } from "./engine/training.js";
+import { setupFrom } from "./engine/predicted.js";
+import { timeline, trainingMemory, trainingStep, usualOf } from "./engine/training.js";
 
 const fetched = fetch(new URL("catalog.json", import.meta.url)).then((answer) => answer.json());
 

@@ -23,10 +23,14 @@ from figgen.models.model_shape import ExpertShape, LatentAttention, ModelShape
 from figgen.models.recipes import RECIPES
 from figgen.models.recomputation import MODULES, NAMED
 from figgen.models.step import step
+from figgen.models.step_share import share_for
+from figgen.models.training_setup import TrainingSetup
+from figgen.scenarios.predicted import predicted
 from figgen.scenarios.resolve import layout_of, setup_of
 from figgen.scenarios.schema import OPTIONS
 
 Choices = dict[str, Any]
+UNTIMED = 0.5
 
 SUMS_ARE_PLAIN = sys.version_info < (3, 12)
 """Later Pythons add floats up with compensation, which JavaScript does not."""
@@ -51,6 +55,8 @@ def _answered(choices: Choices) -> Choices:
     name = "own" if own_model else values["model"]
     setup = setup_of(shape, layout_of(values), values)
     cluster = _own_cluster(values) if own_chip else _cluster(values)
+    if values["compute_efficiency"] is None:
+        values["compute_efficiency"] = _share(setup, cluster, values)
     found = step(setup, cluster, compute_efficiency=values["compute_efficiency"])
     chip = values["accelerator"]
     capacity = chip["memory_bytes"] if own_chip else catalog.accelerator(chip).capacity_bytes
@@ -63,6 +69,15 @@ def _answered(choices: Choices) -> Choices:
     }
     data = step_data(found, cluster, values["compute_efficiency"])
     return {"step": head | hardware | data, "memory": head | memory_data(held)}
+
+
+def _share(setup: TrainingSetup, cluster: Cluster, values: Choices) -> float:
+    """The share that gives the predicted time, or the one for hardware that nobody timed."""
+    chip, nic = values["accelerator"], values["nic"]
+    if isinstance(chip, dict) or isinstance(nic, dict):
+        return UNTIMED
+    wanted = predicted(setup, chip, nic, values["dtype"], values["software"])
+    return share_for(setup, cluster, wanted.step_time_s)
 
 
 def _cluster(values: Choices) -> Cluster:
@@ -143,7 +158,7 @@ def _options(rng: random.Random) -> Choices:
         "activations": rng.choice(list(FORMATS)),
         "context_exchange": rng.choice(("p2p", "all-gather")),
         "framework": rng.choice(list(FRAMEWORKS)),
-        "compute_efficiency": rng.choice((0.5, 0.3, 0.7, 1, 0.45)),
+        "compute_efficiency": rng.choice((None, None, 0.3, 0.7, 1, 0.45)),
     }
     switches = (name for name, option in OPTIONS.items() if option.default is True)
     for switch in switches:

@@ -10,15 +10,18 @@ import pytest
 from figgen.catalog.measured_runs import measured_runs
 from figgen.catalog.rates import attained
 from figgen.catalog.run_job import by_cost, run_job
-from figgen.catalog.run_setup import run_setup
+from figgen.catalog.run_setup import run_cluster, run_setup
 from figgen.models.attained import Attained
 from figgen.models.calibration import fitted, spearman
 from figgen.models.job import Job, stacked
 from figgen.models.layer_time import dense_layer, expert_layer, head_s, longer
+from figgen.models.pipeline_filling import filling
 from figgen.models.schedules import build
 from figgen.models.simulate import Durations, simulate
 from figgen.models.stage_layers import StageShare
 from figgen.models.stage_work import stage_work
+from figgen.models.step import step
+from figgen.models.step_share import share_for
 from figgen.models.timed_step import timed_step
 
 RUNS = {run.name: run for run in measured_runs()}
@@ -56,6 +59,7 @@ def test_equal_stages_take_what_the_simulator_says(
     job = replace(
         run_job(run), pp=stages, microbatches=microbatches, chunks=chunks, vocab=0,
         layers=stages * chunks, fullest_layers=chunks, head_layers=chunks, gpus=128,
+        filling=filling(name, stages, microbatches, chunks),
     )  # fmt: skip
     found = timed_step(job, attained(run))
     per_microbatch = found.dense.total_s * chunks
@@ -136,3 +140,31 @@ def test_jobs_are_stacked_field_by_field() -> None:
     both = stacked([run, replace(run, tp=2)])
     assert both.tp.tolist() == [4, 2]
     assert all(len(getattr(both, field.name)) == 2 for field in fields(Job))
+
+
+@pytest.mark.parametrize("name", ["gpipe", "1f1b", "interleaved-1f1b", "looped-bfs"])
+def test_closed_forms_of_filling_are_what_the_simulator_says(name: str) -> None:
+    chunks = 2 if name in ("interleaved-1f1b", "looped-bfs") else 1
+    for stages, microbatches in ((1, 4), (2, 4), (4, 8), (8, 16)):
+        order = build(name, stages=stages, microbatches=microbatches, chunks=chunks)
+        unit = 1 / (3 * chunks)
+        trace = simulate(order, Durations(unit, unit, unit))
+        idle = trace.makespan - microbatches
+        assert filling(name, stages, microbatches, chunks) == pytest.approx(idle, abs=1e-9)
+
+
+def test_schedules_that_split_the_backward_fill_faster() -> None:
+    assert filling("zb1p", 8, 16) < filling("1f1b", 8, 16)
+    assert filling("naive", 4, 8) == pytest.approx(24)
+
+
+def test_parts_of_a_step_add_up_to_the_time_that_was_asked_for() -> None:
+    for name in (DENSE, MIXED):
+        run = RUNS[name]
+        setup, cluster = run_setup(run), run_cluster(run)
+        plain = step(setup, cluster, compute_efficiency=0.5).step_time_s
+        for wanted_s in (0.8 * plain, plain, 2.5 * plain):
+            share = share_for(setup, cluster, wanted_s)
+            found = step(setup, cluster, compute_efficiency=share)
+            assert found.step_time_s == pytest.approx(wanted_s, rel=1e-5)
+        assert share_for(setup, cluster, 1e-9) == 1

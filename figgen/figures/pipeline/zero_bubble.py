@@ -212,8 +212,9 @@ def schedule_steps(*, run: str, schedules: tuple[str, ...]) -> Bars:
     """The step of a published run under other schedules: computing, idle, exposed messages."""
     steps: list[dict[str, float]] = []
     values: dict[str, Named] = {}
+    share = training_step(run=run).compute_efficiency
     for name in schedules:
-        found = training_step(run=run, schedule=name)
+        found = training_step(run=run, schedule=name, compute_efficiency=share)
         estimate = found.estimate
         named = step_parts(estimate)
         steps.append(named)

@@ -62,7 +62,8 @@ def published_readings(*, runs: tuple[str, ...]) -> Table:
     rows: list[tuple[Scalar, ...]] = []
     values: dict[str, Named] = {}
     for name in runs:
-        found, once = (training_step(preset=name, zero_stage=n) for n in (2, 1))
+        once = training_step(preset=name, zero_stage=1)
+        found = training_step(preset=name, zero_stage=2, compute_efficiency=once.compute_efficiency)
         run = found.run
         if run is None or run.flops_rate is None or not run.tokens_per_step or not run.gpus:
             raise InputError(

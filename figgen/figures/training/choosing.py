@@ -39,11 +39,11 @@ class Tried:
 
     @property
     def step_s(self) -> float:
-        return self.found.estimate.step_time_s
+        return self.found.predicted.step_time_s
 
     @property
     def mfu(self) -> float:
-        return self.found.estimate.model_flops_utilisation
+        return self.found.predicted.model_flops_utilisation
 
 
 def candidates(model: str, nodes: int) -> tuple[tuple[str, Scenario], ...]:

@@ -14,7 +14,7 @@ from figgen.scenarios.resolve import TrainingStep, training_step
 from figgen.scenarios.written import written_options, written_step
 from figgen.units import format_quantity
 
-PUBLISHED, ASSUMED, GIVEN = "published", "assumed", "given"
+PUBLISHED, ASSUMED, GIVEN, PREDICTED = "published", "assumed", "given", "predicted"
 
 
 @figure("setup-summary", about=written_step)
@@ -45,6 +45,8 @@ def _known(found: TrainingStep, key: str) -> str:
         return GIVEN
     if key in found.assumed:
         return ASSUMED
+    if key == "compute_efficiency":
+        return PREDICTED
     return PUBLISHED
 
 
@@ -78,6 +80,7 @@ def settings(found: TrainingStep) -> list[tuple[str, str, str]]:
         ("activations", "kept activations", setup.activation_format.label),
         ("flash_attention", "flash attention", _on(setup.flash_attention)),
         ("sequence_parallel", "sequence parallelism", _on(setup.sequence_parallel)),
+        ("software", "software", found.software),
         ("compute_efficiency", "products reach", f"{found.compute_efficiency:.0%} of the peak"),
     ]  # fmt: skip
     if found.run is not None and found.run.mfu is not None:

@@ -12,6 +12,8 @@ import { FFN_MATRICES, modelShape, recipe } from "./transformer.js";
 export const ZERO_STAGES = [0, 1, 2, 3];
 export const CONTEXT_EXCHANGES = ["p2p", "all-gather"];
 const MOST_TOKENS = 2 ** 40;
+/** Share of the peak on hardware that nobody timed. */
+export const UNTIMED = 0.5;
 const MOST = 1e24; // beyond it no quantity of this field is meant
 
 const usual = new WeakMap(); // catalog → defaults
@@ -30,7 +32,7 @@ export function usualOf(catalog) {
  * it, { peak_flops_per_s, memory_bytes, scale_up_bandwidth_bytes_per_s, scale_up_domain? } and
  * { bandwidth_bytes_per_s }. Throws InputError as the command line would, in its order.
  */
-export function setupFrom(catalog, choices) {
+export function untimedSetup(catalog, choices) {
   const given = { ...usualOf(catalog) };
   for (const name in choices) if (choices[name] !== undefined) given[name] = choices[name];
   for (const name of ["order", "recipe", "schedule", "dtype", "recompute", "activations", "framework"]) {
@@ -39,7 +41,7 @@ export function setupFrom(catalog, choices) {
   const [model, shape] = named("model", given.model, catalog.models);
   const parallel = keptLayout(given);
   const setup = trainingSetup(given, modelShape(shape), parallel, catalog.frameworks);
-  return Object.freeze({ ...setup, model, ...hardware(catalog, given, parallel) });
+  return { ...setup, model, software: given.software, ...hardware(catalog, given, parallel) };
 }
 
 // A catalog's entry with its key, or own numbers under the name "own".
@@ -50,7 +52,11 @@ function named(kind, wanted, known) {
 }
 
 function hardware(catalog, given, { gpus_per_node }) {
-  const { dtype, compute_efficiency, reserve_bytes } = given;
+  const { dtype, reserve_bytes, software } = given;
+  if (typeof software !== "string" || !Object.hasOwn(catalog.attained.rows, software)) {
+    throw unknown("software", String(software), Object.keys(catalog.attained.rows));
+  }
+  const compute_efficiency = given.compute_efficiency ?? given.untimed ?? UNTIMED;
   const [accelerator, chip] = named("accelerator", given.accelerator, catalog.accelerators);
   if (gpus_per_node > (chip.scale_up_domain ?? Infinity)) {
     const expected = `at most ${chip.scale_up_domain}, the scale-up domain of ${accelerator}`;

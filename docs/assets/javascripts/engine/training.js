@@ -13,7 +13,7 @@ import { durations } from "./trace.js";
 import { BACKWARD, END, FORWARD, GRADIENTS, START, TIED } from "./traffic.js";
 import { CONVENTIONS } from "./transformer.js";
 
-export { setupFrom, usualOf } from "./setup.js";
+export { usualOf } from "./setup.js";
 
 const FAMILIES = { "dp-cp": "dp", edp: "dp", embedding: "dp" };
 const MOST_BUCKETS = 1024;

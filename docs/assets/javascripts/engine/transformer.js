@@ -120,7 +120,8 @@ export function parameterCounts(shape) {
     + layers * layerNorms(shape) + finalNorm(shape)
     + (shape.tied_embeddings ? 0 : table) + shape.extra;
   const unvisited = experts ? shape.expert_layers * (experts.count - experts.top_k) * one : 0;
-  return { total: active + unvisited, active };
+  const routed = experts ? shape.expert_layers * experts.count * one : 0;
+  return { total: active + unvisited, active, routed };
 }
 
 /** Weights that one token is multiplied with: no lookup table, norm or bias; with LM head. */

@@ -110,7 +110,7 @@ function build(root, signal, catalog) {
     say,
     choose,
     apply: change,
-    evaluate: (state) => evaluate(catalog, state),
+    evaluate: (state, share) => evaluate(catalog, state, share),
     catalog,
     mapQueryOf: (state) => mapQuery(schema, catalog, state),
   });
@@ -144,7 +144,7 @@ function build(root, signal, catalog) {
         bad,
         alone: shown.alone(),
         apply: change,
-        evaluate: (state) => evaluate(catalog, state),
+        evaluate: (state, share) => evaluate(catalog, state, share),
       }),
     );
   }

@@ -19,8 +19,9 @@ export function answer(found) {
   const cards = [
     [
       "Step time",
-      ({ step }, of) => [
+      ({ step, setup }, of) => [
         value(seconds(step.step_time_s), "step", of),
+        intervalNote(setup),
         el("small", {}, value(plainNumber(step.tokens_per_s_per_gpu), "throughput", of), " tokens/s per GPU"),
       ],
     ],
@@ -47,6 +48,14 @@ export function answer(found) {
       ),
     ),
   );
+}
+
+// Where eight of ten runs of the class were measured; nothing for a share that a reader chose.
+function intervalNote({ predicted }) {
+  if (!predicted) return null;
+  const { low_s, high_s, interval_of } = predicted;
+  const title = `eight of ten measured runs of the class "${interval_of}" lie within`;
+  return el("small", { title }, `${seconds(low_s)} to ${seconds(high_s)}, as runs of its class`);
 }
 
 // Of which peak; or what was published, and what this run is when it is counted as there.

@@ -56,6 +56,7 @@ const MORE = {
   chunks: { empty: "auto", shows: ({ schedule, chunks }) => CHUNKED.includes(schedule) || chunks !== null },
   layers_per_stage: { empty: "even", wide: true, shows: ({ pp, layers_per_stage: given }) => pp > 1 || given !== null },
   buckets: { empty: "auto" },
+  compute_efficiency: { empty: "auto" },
   context_exchange: { shows: (state) => state.cp > 1 },
 };
 
@@ -94,7 +95,7 @@ const SAYS = {
       : "–",
   state: ({ zero, recipe, recompute, dtype }) =>
     `ZeRO ${zero}, ${recipe}, recompute ${wordOf("recompute", recompute) ?? recompute.replaceAll(",", ", ")}, ${dtype.toUpperCase()}`,
-  overlap: ({ efficiency, overlap }) => `${plainNumber(100 * efficiency)}% of the peak, overlap ${overlap ? "on" : "off"}`,
+  overlap: ({ efficiency, overlap }) => `${efficiency === null ? "as predicted" : `${plainNumber(100 * efficiency)}% of the peak`}, overlap ${overlap ? "on" : "off"}`,
 };
 
 /** Groups of the form: { title, open, fields, says(state, found) }; a field has `hint`, `shows(state, catalog)`. */

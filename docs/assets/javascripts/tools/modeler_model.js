@@ -5,7 +5,8 @@ import { InputError } from "../engine/errors.js";
 import { build } from "../engine/schedule.js";
 import { simulate } from "../engine/simulate.js";
 import { kv_ring_buffer_bytes } from "../step-formulas.js";
-import { setupFrom, trainingMemory, trainingStep } from "../engine/training.js";
+import { setupFrom } from "../engine/predicted.js";
+import { trainingMemory, trainingStep } from "../engine/training.js";
 import { choicesOf } from "./modeler_state.js";
 import { percent, plainNumber, quantity } from "./quantities.js";
 
@@ -33,10 +34,15 @@ export const PARTS = [
   ["reserve", "reserve", "neutral"],
 ];
 
-/** What the engine says of a state: { state, setup, step, memory, pipeline }, or { state, error }. */
-export function evaluate(catalog, state) {
+/**
+ * What the engine says of a state: { state, setup, step, memory, pipeline }, or { state, error }.
+ * `share` of the peak is what hardware reaches that nobody timed, such as a variant of a
+ * configuration with other numbers.
+ */
+export function evaluate(catalog, state, share = null) {
   try {
-    const setup = setupFrom(catalog, choicesOf(catalog, state));
+    const choices = choicesOf(catalog, state);
+    const setup = setupFrom(catalog, share === null ? choices : { ...choices, untimed: share });
     return {
       state,
       setup,

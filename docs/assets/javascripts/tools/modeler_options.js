@@ -1,6 +1,7 @@
 // The options of a training job, one table for the address, the form, the words, the engine and the
 // command line: what the page brings along of figgen.scenarios.schema. Pure.
 
+import { unknown } from "../engine/errors.js";
 import { recomputation } from "../engine/recomputation.js";
 import { convention } from "../engine/frameworks.js";
 import { choice, flag, number, text, whole } from "./state.js";
@@ -13,7 +14,12 @@ const WITH_OWN = ["model", "accelerator", "nic"];
 const DERIVED = ["dp", "global_batch"];
 
 const STARTS = { model: "llama-3-70b", nodes: 1, gpus_per_node: 8 };
-const CHECKS = { order: convention, recompute: recomputation };
+const CHECKS = { order: convention, recompute: recomputation, software: isSoftware };
+
+// Which software is known is for the engine to say, which has the catalog.
+function isSoftware(given) {
+  if (!/^[a-z0-9. -]{1,60}$/.test(given)) throw unknown("software", given, []);
+}
 
 /** All options; those whose choices are a part of the catalog have its names and titles. */
 export function allOptions(catalog) {

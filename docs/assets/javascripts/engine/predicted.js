@@ -1,0 +1,142 @@
+// The predicted time of a step, and the share of the peak at which its parts add up to it; the model
+// itself is printed from Python, this makes its numbers; mirrors figgen.catalog.run_job,
+// figgen.scenarios.predicted and figgen.models.step_share and pipeline_filling.
+
+import { timed_step } from "../timed-step.js";
+import { build } from "./schedule.js";
+import { untimedSetup } from "./setup.js";
+import { simulate } from "./simulate.js";
+import { stageWork } from "./stage_time.js";
+import { durations } from "./trace.js";
+import { trainingStep } from "./training.js";
+import { FFN_MATRICES, attentionWeights, ffnWeights, parameterCounts } from "./transformer.js";
+
+const NARROW_HEADS = 1 / 3;
+const CLOSED = ["1f1b", "gpipe", "interleaved-1f1b"];
+const REPEATED = { none: [0, 0], selective: [0, 1], full: [1, 0] };
+
+/**
+ * The setup of `choices`, as `untimedSetup` takes them, with `predicted`, its time and interval, and
+ * the share of the peak that gives it, unless `compute_efficiency` is said.
+ */
+export function setupFrom(catalog, choices) {
+  const setup = untimedSetup(catalog, choices);
+  const said = (choices.compute_efficiency ?? null) !== null;
+  const predicted = said ? null : predictedTime(catalog, setup, choices.dtype ?? "bf16");
+  const compute_efficiency = predicted
+    ? shareFor(setup, predicted.step_time_s) : setup.compute_efficiency;
+  return Object.freeze({ ...setup, predicted, compute_efficiency });
+}
+
+/** { step_time_s, low_s, high_s, interval_of } of a setup, or null for a chip that nobody timed. */
+export function predictedTime(catalog, setup, dtype) {
+  const { accelerator, nic, software } = setup;
+  const rates = ratesOf(catalog, software, accelerator, dtype);
+  if (!rates) return null;
+  const parts = timed_step(jobOf(setup, rates), attainedOf(setup, rates, nic));
+  const step_time_s = parts.total_s;
+  const interval_of = rates.framework_class ?? (setup.shape.experts ? "mixtures of experts" : rates.dense_class);
+  const [low, high] = catalog.residuals[interval_of];
+  return { step_time_s, low_s: step_time_s * low, high_s: step_time_s * high, interval_of };
+}
+
+// What software attains on a chip; the usual software where nothing is known of this one.
+function ratesOf({ attained }, software, chip, dtype) {
+  const row = attained.rows[software]?.[chip]?.[dtype] ?? attained.rows[attained.usual][chip]?.[dtype];
+  return row && { ...attained.shared, ...row };
+}
+
+function attainedOf({ cluster, shape }, rates, nic) {
+  const network = cluster.network_bandwidth_bytes_per_s;
+  const share = nic.startsWith("efa") ? rates.efa_share : rates.network_share;
+  return {
+    ...rates,
+    attention_flops_per_s:
+      rates.attention_flops_per_s * Math.pow(Math.min(shape.head_dim, 128) / 128, NARROW_HEADS),
+    network_bytes_per_s: network * share,
+    shuffle_bytes_per_s: network * rates.shuffle_share,
+  };
+}
+
+function jobOf(setup, { framework, quantized }) {
+  const { parallel, shape, placement, microbatches } = setup;
+  const { tp, cp, pp, dp, gpus_per_node, world_size: gpus } = parallel;
+  const chunks = pp > 1 ? placement.depth / pp : 1;
+  const [fullest_layers, head_layers] = stagesOf(setup);
+  const [repeats_layer, repeats_core] = repeated(setup, framework);
+  const ep = Math.min(parallel.ep, gpus / pp);
+  return {
+    ...shapeNumbers(shape), tp, cp, pp, dp, ep, etp: parallel.etp, gpus, gpus_per_node, chunks,
+    filling: filling(setup.schedule, pp, microbatches, chunks), fullest_layers, head_layers,
+    microbatch: setup.microbatch_size, microbatches, sequence: setup.sequence,
+    tokens: (setup.microbatch_size * setup.sequence) / cp,
+    zero_stage: setup.zero_stage, repeats_layer, repeats_core, quantized,
+    per_microbatch: setup.zero_stage === 3 && pp === 1 ? 1 : 0,
+    per_tensor: framework === "nanotron" ? 1 : 0,
+  };
+}
+
+function shapeNumbers(shape) {
+  const { experts, latent: mla, heads, kv_heads, head_dim } = shape;
+  const { total, routed } = parameterCounts(shape);
+  const key = mla && mla.nope_head_dim + mla.rope_head_dim;
+  return {
+    layers: shape.layers, expert_layers: shape.expert_layers, hidden: shape.hidden, vocab: shape.vocab,
+    attention_weights: attentionWeights(shape), dense_weights: ffnWeights(shape, shape.ffn_hidden),
+    expert_weights: experts ? ffnWeights(shape, experts.ffn_hidden) : 0,
+    experts: experts?.count ?? 1, top_k: experts?.top_k ?? 0, shared: experts?.shared ?? 0,
+    ffn_hidden: shape.ffn_hidden, expert_ffn: experts?.ffn_hidden ?? 0,
+    ffn_matrices: FFN_MATRICES[shape.ffn], attention_width: shape.attention_width, head_dim,
+    projected_width: mla ? heads * (2 * key + mla.value_head_dim) : (heads + 2 * kv_heads) * head_dim,
+    key_value_width: mla ? Math.floor((heads * (key + mla.value_head_dim)) / 2) : kv_heads * head_dim,
+    dense_parameters: total - routed, routed_parameters: routed,
+  };
+}
+
+// Most layers of a rank without the head, and the layers beside the head.
+function stagesOf({ shape, parallel: { pp }, placement, shares, layers_per_stage, framework }) {
+  const held = new Array(pp).fill(0);
+  for (let stage = 0; stage < placement.depth; stage++) held[stage % pp] += shares[stage].layers;
+  const cut = layers_per_stage !== null || framework.balanced;
+  return cut ? [Math.max(0, ...held.slice(0, -1)), held[pp - 1]] : [Math.max(...held), shape.layers / pp];
+}
+
+function repeated(setup, framework) {
+  const { recompute } = setup;
+  if (framework === "torchtitan" && recompute === "selective") return [0.5, 0];
+  if (REPEATED[recompute]) return REPEATED[recompute];
+  const fullest = setup.shares.reduce((most, share) => (share.layers > most.layers ? share : most));
+  const { weights, core, recomputed } = stageWork(setup, { ...fullest, head: false });
+  return [weights + core ? recomputed / (weights + core) : 0, 0];
+}
+
+/** Idle time of a stage over the time of one microbatch, for stages that are alike. */
+export function filling(schedule, stages, microbatches, chunks) {
+  if (stages === 1) return 0;
+  if (CLOSED.includes(schedule)) return (stages - 1) / chunks;
+  const order = build(schedule, { stages, microbatches, chunks });
+  const { stages: all, pipes } = order.placement;
+  const unit = 1 / (3 * (all / stages / pipes));
+  const times = durations({ forward: unit, backward_input: unit, backward_weight: unit });
+  return Math.max(0, simulate(order, times).makespan - microbatches);
+}
+
+const [FIRST, LEAST, MOST, ROUNDS, NEAR] = [0.5, 0.01, 1, 6, 1e-6];
+
+/** The share of the dense peak at which the step takes `wanted_s`, or the nearest it can have. */
+export function shareFor(setup, wanted_s) {
+  let [share, inverse] = [FIRST, 1 / FIRST];
+  let found = trainingStep({ ...setup, compute_efficiency: share });
+  let slope = (found.compute_s + found.recompute_s + found.bubble_s) / inverse;
+  for (let round = 0; round < ROUNDS; round++) {
+    const missing_s = wanted_s - found.step_time_s;
+    if (Math.abs(missing_s) <= NEAR * wanted_s) break;
+    share = 1 / Math.min(1 / LEAST, Math.max(1 / MOST, inverse + missing_s / slope));
+    if (1 / share === inverse) break;
+    const before_s = found.step_time_s;
+    found = trainingStep({ ...setup, compute_efficiency: share });
+    slope = Math.max((found.step_time_s - before_s) / (1 / share - inverse), slope / 2);
+    inverse = 1 / share;
+  }
+  return share;
+}

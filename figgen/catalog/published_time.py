@@ -1,0 +1,46 @@
+"""How long a published run's step took, from whatever of its speed was printed."""
+
+from __future__ import annotations
+
+from figgen.catalog.runs import Run
+from figgen.errors import InputError
+from figgen.models.compute import training_flops_per_token
+
+
+def published_step_s(run: Run) -> float | None:
+    """Seconds of a step, as printed or as they follow from what was printed; None if neither.
+
+    From tokens per second; from a rate of model FLOPs or an MFU, counted as the run counts; from
+    a rate with recomputation by the formula of the paper that printed it.
+    """
+    if run.step_time is not None:
+        return run.step_time.value
+    if run.tokens_per_step is None or not run.gpus:
+        return None
+    if run.tokens_per_s_per_gpu is not None:
+        return run.tokens_per_step / run.tokens_per_s_per_gpu / run.gpus
+    rate, per_token = _rate(run), _flops_per_token(run)
+    if rate is None or per_token is None:
+        return None
+    return run.tokens_per_step * per_token / rate / run.gpus
+
+
+def _rate(run: Run) -> float | None:
+    """FLOP/s per accelerator."""
+    if run.flops_rate is not None:
+        return run.flops_rate.value
+    return None if run.mfu is None else run.mfu.value * run.mfu_peak_flops_per_s
+
+
+def _flops_per_token(run: Run) -> float | None:
+    """FLOPs of a token by the convention in which the run's rate counts them."""
+    shape = run.model.shape
+    if run.flops_kind == "hardware" and run.flops_rate is not None:
+        try:
+            return training_flops_per_token(shape, "megatron", sequence=run.sequence)
+        except InputError:
+            return None
+    if run.flops_kind != "model" and run.mfu is None:
+        return None
+    convention = "causal" if run.attention == "causal" else "6nd+attention"
+    return training_flops_per_token(shape, convention, sequence=run.sequence)

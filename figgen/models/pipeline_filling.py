@@ -1,0 +1,43 @@
+"""How long a stage idles while a pipeline fills and drains, in microbatches' worth of its time."""
+
+from __future__ import annotations
+
+from functools import lru_cache
+
+from figgen.errors import InputError
+from figgen.models.schedules import build
+from figgen.models.simulate import Durations, simulate
+
+CLOSED = ("1f1b", "gpipe", "interleaved-1f1b")
+"""Schedules whose idle time is (P − 1)/V; Narayanan et al. 2021, arXiv:2104.04473, section 2.2."""
+
+
+@lru_cache(maxsize=1024)
+def filling(schedule: str, stages: int, microbatches: int, chunks: int = 1) -> float:
+    """Idle time of a stage over the time of one microbatch, for stages that are alike.
+
+    Closed forms for 1F1B and its like; else simulated with forward, gradients of inputs and
+    gradients of weights of one length. Raises InputError for an unknown schedule.
+    """
+    if stages == 1:
+        return 0.0
+    if schedule in CLOSED:
+        return (stages - 1) / chunks
+    order = build(schedule, stages=stages, microbatches=microbatches, chunks=chunks)
+    parts = order.placement.stages / stages / order.placement.pipes
+    unit = 1 / (3 * parts)
+    trace = simulate(order, Durations(unit, unit, unit))
+    return max(0.0, trace.makespan - microbatches)
+
+
+def usual_filling(schedule: str, stages: int, microbatches: int, chunks: int | None) -> float:
+    """`filling`, with the schedule's own number of chunks where none is given.
+
+    A schedule that does not fit these sizes fills like 1F1B.
+    """
+    try:
+        found = build(schedule, stages=stages, microbatches=microbatches, chunks=chunks)
+    except InputError:
+        return float(stages - 1)
+    parts = found.placement.stages // stages // found.placement.pipes
+    return filling(schedule, stages, microbatches, parts)

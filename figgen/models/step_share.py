@@ -1,0 +1,34 @@
+"""The share of the peak at which the parts of a step add up to a given time."""
+
+from __future__ import annotations
+
+from figgen.models.cluster import Cluster
+from figgen.models.step import step
+from figgen.models.training_setup import TrainingSetup
+
+FIRST, LEAST, MOST = 0.5, 0.01, 1.0
+ROUNDS = 6
+NEAR = 1e-6
+
+
+def share_for(setup: TrainingSetup, cluster: Cluster, wanted_s: float) -> float:
+    """The share of the dense peak at which `step` takes `wanted_s`, or the nearest it can have.
+
+    Time is nearly a straight line over the inverse of the share: what computes and what idles goes
+    with it, messages hardly change. So each round draws that line through the last two.
+    """
+    share, inverse = FIRST, 1 / FIRST
+    found = step(setup, cluster, compute_efficiency=share)
+    slope = (found.compute_s + found.recompute_s + found.bubble_s) / inverse
+    for _ in range(ROUNDS):
+        missing_s = wanted_s - found.step_time_s
+        if abs(missing_s) <= NEAR * wanted_s:
+            break
+        share = 1 / min(1 / LEAST, max(1 / MOST, inverse + missing_s / slope))
+        if 1 / share == inverse:
+            break
+        before_s = found.step_time_s
+        found = step(setup, cluster, compute_efficiency=share)
+        slope = max((found.step_time_s - before_s) / (1 / share - inverse), slope / 2)
+        inverse = 1 / share
+    return share

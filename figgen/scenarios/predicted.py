@@ -1,0 +1,100 @@
+"""A training step as a run whose time is predicted, with the software that it is taken to use."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import lru_cache
+
+from figgen import catalog
+from figgen.catalog.predicted import PredictedStep, predicted_step
+from figgen.catalog.run_file import DescribedRun
+from figgen.catalog.run_job import run_job
+from figgen.catalog.run_names import DTYPE_OF
+from figgen.models.recomputation import NAMED
+from figgen.models.stage_layers import virtual_stage_shares
+from figgen.models.stage_work import stage_work
+from figgen.models.training_setup import TrainingSetup
+from figgen.scenarios.software import RECIPE_OF, read_software
+
+
+def described(
+    setup: TrainingSetup,
+    accelerator: catalog.Accelerator,
+    nic: catalog.Link,
+    dtype: str,
+    software: str,
+    name: str = "",
+) -> DescribedRun:
+    """A step as a run without a measured time."""
+    framework, version, recipe = read_software(software)
+    parallel = setup.parallel
+    # A report may hold its FP8 run against the peak of BF16: its products are FP8 all the same.
+    known = recipe is not None and dtype in (DTYPE_OF[recipe], "bf16")
+    number_format = recipe if recipe and known else RECIPE_OF[dtype]
+    chunks = setup.placement.stages // setup.placement.pipes // parallel.pp
+    return DescribedRun(
+        name=name or "step",
+        shape=setup.shape,
+        accelerator=accelerator,
+        network=nic,
+        gpus=parallel.world_size, gpus_per_node=parallel.gpus_per_node,
+        tp=parallel.tp, cp=parallel.cp, pp=parallel.pp, ep=parallel.ep, etp=parallel.etp,
+        schedule=setup.schedule,
+        virtual_stages=chunks,
+        microbatch=setup.microbatch_size,
+        global_batch=setup.global_batch,
+        sequence=setup.sequence,
+        zero_stage=setup.zero_stage,
+        number_format=number_format,
+        recompute=setup.recompute,
+        framework=framework,
+        release="" if version is None else software,
+        version=version,
+        layers_per_stage=tuple(setup.layers_per_stage),
+        step_time_s=None,
+        peak_memory_bytes=None,
+        suspect=False,
+        group="",
+        source="",
+        config_key="",
+    )  # fmt: skip
+
+
+@lru_cache(maxsize=256)
+def predicted(
+    setup: TrainingSetup,
+    accelerator_name: str,
+    nic_name: str,
+    dtype: str,
+    software: str,
+    name: str = "",
+) -> PredictedStep:
+    """The predicted time of a step and its interval."""
+    chip, nic = catalog.accelerator(accelerator_name), catalog.link(nic_name)
+    run = described(setup, chip, nic, dtype, software, name)
+    fullest, beside_head = stages_of(setup)
+    job = replace(run_job(run), fullest_layers=fullest, head_layers=beside_head)
+    if setup.recompute not in NAMED:
+        job = replace(job, repeats_layer=repeated_share(setup), repeats_core=0.0)
+    return predicted_step(run, job=job)
+
+
+def stages_of(setup: TrainingSetup) -> tuple[int, float]:
+    """Most layers of a pipeline rank without the head, and the layers beside the head.
+
+    Where nobody cut the stages, the head is taken to have the share of any stage beside it.
+    """
+    pp, depth = setup.parallel.pp, setup.placement.depth
+    layers = [share.layers for share in virtual_stage_shares(setup)[:depth]]
+    held = [sum(layers[rank::pp]) for rank in range(pp)]
+    if setup.layers_per_stage or setup.framework_memory.balanced:
+        return max([0, *held[:-1]]), held[-1]
+    return max(held), setup.shape.layers / pp
+
+
+def repeated_share(setup: TrainingSetup) -> float:
+    """Work that backward repeats over that of forward, in the fullest stage without the head."""
+    shares = [replace(share, head=False) for share in virtual_stage_shares(setup)]
+    fullest = max(shares, key=lambda share: share.layers)
+    work = stage_work(setup, fullest)
+    return work.recomputed / work.forward if work.forward else 0.0

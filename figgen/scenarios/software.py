@@ -1,0 +1,56 @@
+"""The software that a step is taken to run on: framework, release, recipe of low precision."""
+
+from __future__ import annotations
+
+import re
+
+from figgen import catalog
+from figgen.catalog.measured_runs import record_of
+from figgen.catalog.run_file import framework_of, version_of
+from figgen.catalog.run_names import DTYPE_OF, FRAMEWORKS, first_match, format_of
+from figgen.errors import InputError
+
+SOFTWARE = "megatron-bridge 26.04"
+"""What a step is taken to run on where nobody says: the last release before those of the tests."""
+
+RECIPE_OF = {"bf16": "bf16", "fp16": "fp16", "fp8": "fp8", "fp4": "nvfp4", "tf32": "tf32"}
+"""The recipe of low precision where only the type of the multiplied numbers is known."""
+
+
+def software_of(run: catalog.Run) -> str:
+    """The framework of a published run, its release and its recipe: "nemo 24.09 fp8"."""
+    record = record_of(run)
+    version = version_of(record)
+    words = [framework_of(record)]
+    if version is not None:
+        year, month = divmod(round(version * 12) - 1, 12)
+        words.append(f"{year}.{month + 1:02d}")
+    recipe = format_of(run.precision)
+    if recipe != RECIPE_OF[run.dtype]:
+        words.append(recipe)
+    return " ".join(words)
+
+
+def known_software() -> tuple[str, ...]:
+    """The usual software, then that of the presets."""
+    runs = (p.run for p in catalog.PRESETS.values() if isinstance(p, catalog.TrainingPreset))
+    return tuple(dict.fromkeys([SOFTWARE, *map(software_of, runs)]))
+
+
+def read_software(text: str) -> tuple[str, float | None, str | None]:
+    """Framework, release and recipe of a text. Raises InputError for words that are none."""
+    framework, *rest = text.split() or [""]
+    if first_match(FRAMEWORKS, framework) != framework and framework != "deepseek":
+        names = " or ".join(dict.fromkeys([name for _, name in FRAMEWORKS]))
+        raise InputError("software", expected=names, got=text)
+    version, recipe = None, None
+    for word in rest:
+        found = re.fullmatch(r"(2[0-9])\.(0[1-9]|1[0-2])", word)
+        if found is not None:
+            version = int(found[1]) + int(found[2]) / 12
+        elif word in DTYPE_OF:
+            recipe = word
+        else:
+            expected = "a framework, a release such as 25.09, a recipe such as mxfp8"
+            raise InputError("software", expected=expected, got=text)
+    return framework, version, recipe
