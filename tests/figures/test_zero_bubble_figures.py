@@ -114,7 +114,7 @@ def test_computing_is_the_same_under_every_schedule_and_pairs_hide_expert_traffi
     chart = build("schedule-steps", CASES["schedule-steps"])
     computing = next(segment for segment in chart.segments if segment.name == "computing")
     assert computing.lengths[0] == pytest.approx(computing.lengths[1])
-    # What pairs hide is at most what they compute, and nearly that where more is sent.
+    # What pairs hide is at most what is sent and what they compute, and most of the less.
     exposed = [float(chart.values[f"{name}_ep"].value) for name in ("one_f_one_b", "dualpipe")]
-    assert exposed[0] > computing.lengths[0]
-    assert 0.75 < (exposed[0] - exposed[1]) / computing.lengths[0] <= 1
+    least = min(exposed[0], computing.lengths[0])
+    assert 0.7 < (exposed[0] - exposed[1]) / least <= 1

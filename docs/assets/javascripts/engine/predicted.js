@@ -94,10 +94,10 @@ function shapeNumbers(shape) {
 }
 
 // Most layers of a rank without the head, and the layers beside the head.
-function stagesOf({ shape, parallel: { pp }, placement, shares, layers_per_stage, framework }) {
+function stagesOf({ shape, parallel: { pp }, placement, shares, layers_per_stage, framework_memory }) {
   const held = new Array(pp).fill(0);
   for (let stage = 0; stage < placement.depth; stage++) held[stage % pp] += shares[stage].layers;
-  const cut = layers_per_stage !== null || framework.balanced;
+  const cut = layers_per_stage !== null || framework_memory.balanced;
   return cut ? [Math.max(0, ...held.slice(0, -1)), held[pp - 1]] : [Math.max(...held), shape.layers / pp];
 }
 
