@@ -14,15 +14,15 @@ from figgen.catalog.run_file import DescribedRun
 from figgen.models.layout import layout
 from figgen.models.training_setup import TrainingSetup
 from figgen.scenarios.predicted import described
-from figgen.scenarios.software import SOFTWARE, software_of
+from figgen.scenarios.software import SOFTWARE, known_software, software_of
 
 WIDE_HEAD = 128
 WITHOUT_NETWORK = ("network_bytes_per_s", "shuffle_bytes_per_s")
 
 
 def attained_rows() -> dict[str, Any]:
-    """Rows by software, chip and number format: the usual software on all chips, and what presets
-    use on theirs. `attention_flops_per_s` is of heads of 128; networks are shares."""
+    """Rows by software, chip and number format: the usual software on all chips, and all
+    that presets use on theirs and on H100. `attention_flops_per_s` is of heads of 128; networks are shares."""
     rows: dict[str, dict[str, dict[str, dict[str, Any]]]] = {}
     for software, chip in _wanted():
         for dtype in DTYPES:
@@ -40,13 +40,11 @@ def attained_rows() -> dict[str, Any]:
 def _wanted() -> Iterator[tuple[str, catalog.Accelerator]]:
     for chip in catalog.ACCELERATORS.values():
         yield SOFTWARE, chip
-    known = set()
+    for software in known_software():
+        yield software, catalog.accelerator("h100-sxm-80gb")
     for preset in catalog.PRESETS.values():
         if isinstance(preset, catalog.TrainingPreset):
-            pair = (software_of(preset.run), preset.run.accelerator.name)
-            if pair not in known:
-                known.add(pair)
-                yield pair[0], preset.run.accelerator
+            yield software_of(preset.run), preset.run.accelerator
 
 
 def _row(software: str, chip: catalog.Accelerator, dtype: str) -> dict[str, Any]:

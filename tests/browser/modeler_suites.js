@@ -21,7 +21,7 @@ async function ready() {
   schema ??= schemaOf(catalog);
 }
 
-const run = (state) => evaluate(catalog, state);
+const run = (state, share) => evaluate(catalog, state, share);
 
 /** What an address becomes: states, problems, the address again, what the engine says. */
 async function addresses(queries) {
@@ -61,11 +61,11 @@ async function advised(queries) {
   await ready();
   return queries.map((query) => {
     const now = run(fromQuery(schema, catalog, query).a);
-    const tried = [...advice.candidatesOf(now), ...advice.pairsOf(now)].map((one) => ({ ...one, found: run({ ...now.state, ...one.changes }) }));
+    const tried = [...advice.candidatesOf(now), ...advice.pairsOf(now)].map((one) => ({ ...one, found: run({ ...now.state, ...one.changes }, now.setup.compute_efficiency) }));
     const units = advice.unitsOf(now, catalog).flatMap(({ tries, name }) => {
-      const changes = tries.find((one) => !run({ ...now.state, ...one }).error);
+      const changes = tries.find((one) => !run({ ...now.state, ...one }, now.setup.compute_efficiency).error);
       if (!changes) return [];
-      const found = run({ ...now.state, ...changes });
+      const found = run({ ...now.state, ...changes }, now.setup.compute_efficiency);
       return [{ name: name(changes), batch: found.setup.global_batch, ...advice.bought(now, found) }];
     });
     return {
@@ -99,7 +99,7 @@ async function worked(queries) {
       ...memory.ranks.flatMap(({ pipeline_rank: rank, bytes }) => Object.keys(bytes).map((part) => `memory:${rank}:${part}`)),
       ...(step.gradient_buckets ? ["buckets", "bestbuckets"] : []), ...(found.setup.shape.latent ? [] : ["keys"]),
       ...each(["change"], Object.keys(MEASURES))];
-    found.before = run({ ...found.state, efficiency: 0.8 * found.state.efficiency });
+    found.before = run({ ...found.state, efficiency: 0.8 * found.setup.compute_efficiency });
     return Object.fromEntries(keys.map((key) => [key, howOf(key, found, notes)]));
   });
 }

@@ -11,6 +11,7 @@ import sys
 from typing import Any
 
 from figgen import catalog
+from figgen.catalog.predicted import PredictedStep
 from figgen.commands.memory import memory_data
 from figgen.commands.step import step_data
 from figgen.commands.training import setup_data
@@ -55,8 +56,17 @@ def _answered(choices: Choices) -> Choices:
     name = "own" if own_model else values["model"]
     setup = setup_of(shape, layout_of(values), values)
     cluster = _own_cluster(values) if own_chip else _cluster(values)
+    interval: Choices = {}
     if values["compute_efficiency"] is None:
-        values["compute_efficiency"] = _share(setup, cluster, values)
+        wanted = _predicted(setup, values)
+        if wanted is not None:
+            interval = {
+                "step_time_interval_s": [wanted.low_s, wanted.high_s],
+                "interval_of": wanted.residuals.name,
+            }
+        values["compute_efficiency"] = (
+            share_for(setup, cluster, wanted.step_time_s) if wanted else UNTIMED
+        )
     found = step(setup, cluster, compute_efficiency=values["compute_efficiency"])
     chip = values["accelerator"]
     capacity = chip["memory_bytes"] if own_chip else catalog.accelerator(chip).capacity_bytes
@@ -66,18 +76,19 @@ def _answered(choices: Choices) -> Choices:
         "accelerator": "own" if own_chip else chip,
         "nic": "own" if isinstance(values["nic"], dict) else values["nic"],
         "compute_efficiency": values["compute_efficiency"],
+        "software": values["software"],
+        **interval,
     }
     data = step_data(found, cluster, values["compute_efficiency"])
     return {"step": head | hardware | data, "memory": head | memory_data(held)}
 
 
-def _share(setup: TrainingSetup, cluster: Cluster, values: Choices) -> float:
-    """The share that gives the predicted time, or the one for hardware that nobody timed."""
+def _predicted(setup: TrainingSetup, values: Choices) -> PredictedStep | None:
+    """The predicted time; None on hardware that nobody timed."""
     chip, nic = values["accelerator"], values["nic"]
     if isinstance(chip, dict) or isinstance(nic, dict):
-        return UNTIMED
-    wanted = predicted(setup, chip, nic, values["dtype"], values["software"])
-    return share_for(setup, cluster, wanted.step_time_s)
+        return None
+    return predicted(setup, chip, nic, values["dtype"], values["software"])
 
 
 def _cluster(values: Choices) -> Cluster:

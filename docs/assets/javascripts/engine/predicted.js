@@ -9,7 +9,7 @@ import { simulate } from "./simulate.js";
 import { stageWork } from "./stage_time.js";
 import { durations } from "./trace.js";
 import { trainingStep } from "./training.js";
-import { FFN_MATRICES, attentionWeights, ffnWeights, parameterCounts } from "./transformer.js";
+import { FFN_MATRICES, attentionWeights, ffnWeights, parameterCounts, routedParameters } from "./transformer.js";
 
 const NARROW_HEADS = 1 / 3;
 const CLOSED = ["1f1b", "gpipe", "interleaved-1f1b"];
@@ -78,7 +78,8 @@ function jobOf(setup, { framework, quantized }) {
 
 function shapeNumbers(shape) {
   const { experts, latent: mla, heads, kv_heads, head_dim } = shape;
-  const { total, routed } = parameterCounts(shape);
+  const routed = routedParameters(shape);
+  const { total } = parameterCounts(shape);
   const key = mla && mla.nope_head_dim + mla.rope_head_dim;
   return {
     layers: shape.layers, expert_layers: shape.expert_layers, hidden: shape.hidden, vocab: shape.vocab,

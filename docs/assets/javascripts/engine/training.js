@@ -32,9 +32,15 @@ export function trainingStep(setup) {
     accelerator: setup.accelerator,
     nic: setup.nic,
     compute_efficiency: setup.compute_efficiency,
+    software: setup.software,
+    ...intervalOf(setup),
     ...found,
   };
 }
+
+// Where eight of ten runs of the class were measured, where the time is a prediction.
+const intervalOf = ({ predicted }) => predicted
+  ? { step_time_interval_s: [predicted.low_s, predicted.high_s], interval_of: predicted.interval_of } : {};
 
 /**
  * The step as it runs: the trace of the simulated pipeline, and the seconds before its first

@@ -120,8 +120,15 @@ export function parameterCounts(shape) {
     + layers * layerNorms(shape) + finalNorm(shape)
     + (shape.tied_embeddings ? 0 : table) + shape.extra;
   const unvisited = experts ? shape.expert_layers * (experts.count - experts.top_k) * one : 0;
-  const routed = experts ? shape.expert_layers * experts.count * one : 0;
-  return { total: active + unvisited, active, routed };
+  return { total: active + unvisited, active };
+}
+
+/** Parameters of all routed experts. */
+export function routedParameters(shape) {
+  const { experts } = shape;
+  if (!experts) return 0;
+  const one = ffnWeights(shape, experts.ffn_hidden) + ffnBiases(shape, experts.ffn_hidden);
+  return shape.expert_layers * experts.count * one;
 }
 
 /** Weights that one token is multiplied with: no lookup table, norm or bias; with LM head. */

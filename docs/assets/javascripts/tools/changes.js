@@ -33,4 +33,5 @@ export const resolvedOf = ({ state, setup }) => ({
   microbatches: setup.microbatches,
   sequence: setup.sequence,
   chunks: state.chunks ?? setup.order.placement.chunks,
+  efficiency: state.efficiency ?? Math.round(1e3 * setup.compute_efficiency) / 1e3,
 });

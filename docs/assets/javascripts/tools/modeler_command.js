@@ -15,7 +15,7 @@ export function commandOf(verb, state, catalog) {
       if (value !== usual) words.push(flag);
     } else if (kind === "quantity") {
       if (value * scale !== usual) words.push(flag, `'${value} ${unit}'`);
-    } else if (required || String(value) !== String(usual)) words.push(flag, value);
+    } else if (required || String(value) !== String(usual)) words.push(flag, /\s/.test(value) ? `'${value}'` : value);
   }
   return `${[...words, "--json"].join(" ")}`;
 }
