@@ -21,8 +21,11 @@ WITHOUT_NETWORK = ("network_bytes_per_s", "shuffle_bytes_per_s")
 
 
 def attained_rows() -> dict[str, Any]:
-    """Rows by software, chip and number format: the usual software on all chips, and all
-    that presets use on theirs and on H100. `attention_flops_per_s` is of heads of 128; networks are shares."""
+    """Rows by software, chip and number format: the usual software on all chips, and all that
+    presets use on theirs and on H100.
+
+    `attention_flops_per_s` is of heads of 128; networks are shares.
+    """
     rows: dict[str, dict[str, dict[str, dict[str, Any]]]] = {}
     for software, chip in _wanted():
         for dtype in DTYPES:
