@@ -15,11 +15,12 @@ def share_for(setup: TrainingSetup, cluster: Cluster, wanted_s: float) -> float:
     """The share of the dense peak at which `step` takes `wanted_s`, or the nearest it can have.
 
     Time is nearly a straight line over the inverse of the share: what computes and what idles goes
-    with it, messages hardly change. So each round draws that line through the last two.
+    with it, messages hardly change. So each round draws that line through the last two, and the
+    first one through nothing.
     """
     share, inverse = FIRST, 1 / FIRST
     found = step(setup, cluster, compute_efficiency=share)
-    slope = (found.compute_s + found.recompute_s + found.bubble_s) / inverse
+    slope = found.step_time_s / inverse
     for _ in range(ROUNDS):
         missing_s = wanted_s - found.step_time_s
         if abs(missing_s) <= NEAR * wanted_s:

@@ -8,7 +8,7 @@ import { untimedSetup } from "./setup.js";
 import { simulate } from "./simulate.js";
 import { stageWork } from "./stage_time.js";
 import { durations } from "./trace.js";
-import { trainingStep } from "./training.js";
+import { timeline } from "./training.js";
 import { FFN_MATRICES, attentionWeights, ffnWeights, parameterCounts, routedParameters } from "./transformer.js";
 
 const NARROW_HEADS = 1 / 3;
@@ -24,7 +24,7 @@ export function setupFrom(catalog, choices) {
   const said = (choices.compute_efficiency ?? null) !== null;
   const predicted = said ? null : predictedTime(catalog, setup, choices.dtype ?? "bf16");
   const compute_efficiency = predicted
-    ? shareFor(setup, predicted.step_time_s) : setup.compute_efficiency;
+    ? shareFor(setup, predicted.step_time_s, choices.untimed) : setup.compute_efficiency;
   return Object.freeze({ ...setup, predicted, compute_efficiency });
 }
 
@@ -124,20 +124,28 @@ export function filling(schedule, stages, microbatches, chunks) {
 
 const [FIRST, LEAST, MOST, ROUNDS, NEAR] = [0.5, 0.01, 1, 6, 1e-6];
 
-/** The share of the dense peak at which the step takes `wanted_s`, or the nearest it can have. */
-export function shareFor(setup, wanted_s) {
-  let [share, inverse] = [FIRST, 1 / FIRST];
-  let found = trainingStep({ ...setup, compute_efficiency: share });
-  let slope = (found.compute_s + found.recompute_s + found.bubble_s) / inverse;
+/**
+ * The share of the dense peak at which the step takes `wanted_s`, or the nearest it can have;
+ * `first` is where to begin.
+ */
+export function shareFor(setup, wanted_s, first = FIRST) {
+  let [share, inverse] = [first, 1 / first];
+  let time_s = stepTime(setup, share);
+  let slope = time_s / inverse;
   for (let round = 0; round < ROUNDS; round++) {
-    const missing_s = wanted_s - found.step_time_s;
+    const missing_s = wanted_s - time_s;
     if (Math.abs(missing_s) <= NEAR * wanted_s) break;
     share = 1 / Math.min(1 / LEAST, Math.max(1 / MOST, inverse + missing_s / slope));
     if (1 / share === inverse) break;
-    const before_s = found.step_time_s;
-    found = trainingStep({ ...setup, compute_efficiency: share });
-    slope = Math.max((found.step_time_s - before_s) / (1 / share - inverse), slope / 2);
+    const before_s = time_s;
+    time_s = stepTime(setup, share);
+    slope = Math.max((time_s - before_s) / (1 / share - inverse), slope / 2);
     inverse = 1 / share;
   }
   return share;
+}
+
+function stepTime(setup, compute_efficiency) {
+  const { trace, before_s, after_s } = timeline({ ...setup, compute_efficiency });
+  return before_s + trace.makespan + after_s;
 }

@@ -21,7 +21,7 @@ export function answer(found) {
       "Step time",
       ({ step, setup }, of) => [
         value(seconds(step.step_time_s), "step", of),
-        intervalNote(setup),
+        intervalNote(setup, of),
         el("small", {}, value(plainNumber(step.tokens_per_s_per_gpu), "throughput", of), " tokens/s per GPU"),
       ],
     ],
@@ -51,11 +51,10 @@ export function answer(found) {
 }
 
 // Where eight of ten runs of the class were measured; nothing for a share that a reader chose.
-function intervalNote({ predicted }) {
+function intervalNote({ predicted }, of) {
   if (!predicted) return null;
-  const { low_s, high_s, interval_of } = predicted;
-  const title = `eight of ten measured runs of the class "${interval_of}" lie within`;
-  return el("small", { title }, `${seconds(low_s)} to ${seconds(high_s)}, as runs of its class`);
+  const { low_s, high_s } = predicted;
+  return el("small", {}, value(`${seconds(low_s)} to ${seconds(high_s)}`, "interval", of), " by its class");
 }
 
 // Of which peak; or what was published, and what this run is when it is counted as there.

@@ -28,7 +28,7 @@ export function onNodes(state, { gpus, ...changes }) {
 }
 
 /** What becomes the reader's own with `changes`, beginning with the numbers of `setup`. */
-export function ownFrom({ shape, cluster, capacity_bytes }, changes) {
+export function ownFrom({ shape, cluster, capacity_bytes, compute_efficiency }, changes) {
   const own = {};
   if (changes.model === OWN) {
     Object.assign(own, ownOf(shape));
@@ -36,6 +36,7 @@ export function ownFrom({ shape, cluster, capacity_bytes }, changes) {
   if (changes.chip === OWN) {
     own.peak = cluster.peak_flops_per_s / SCALES.peak;
     own.up = cluster.scale_up_bandwidth_bytes_per_s / SCALES.up;
+    own.efficiency = Number(compute_efficiency.toPrecision(6)); // nobody timed the reader's chip
     if (capacity_bytes) own.hbm = capacity_bytes / SCALES.hbm;
   }
   if (changes.nic === OWN) own.net = cluster.network_bandwidth_bytes_per_s / SCALES.net;

@@ -30,6 +30,14 @@ const HOW = {
     ),
   ],
 
+  interval: ({ setup: { predicted } }) => [
+    plainLine(
+      `Eight of ten measured runs of the class "${predicted.interval_of}" lie within such an interval of their prediction.`,
+      "prediction · lowest to highest",
+      `${seconds(predicted.step_time_s)} · ${plainNumber(predicted.low_s / predicted.step_time_s)} to ${plainNumber(predicted.high_s / predicted.step_time_s)} = ${seconds(predicted.low_s)} to ${seconds(predicted.high_s)}`,
+    ),
+  ],
+
   throughput: ({ step }) => [
     plainLine(
       "Tokens of all replicas, per second and GPU.",
