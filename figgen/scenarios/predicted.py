@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import lru_cache
 
 from figgen import catalog
+from figgen.catalog.lookups import remembered
 from figgen.catalog.predicted import PredictedStep, predicted_step
 from figgen.catalog.run_file import DescribedRun
 from figgen.catalog.run_job import run_job
@@ -60,7 +60,7 @@ def described(
     )  # fmt: skip
 
 
-@lru_cache(maxsize=256)
+@remembered(256)
 def predicted(
     setup: TrainingSetup,
     accelerator_name: str,
