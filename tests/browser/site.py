@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import fcntl
+import gzip
 import http.server
+import io
 import os
 import select
 import shutil
@@ -165,11 +167,27 @@ class Handler(http.server.SimpleHTTPRequestHandler):
         """Say nothing: a failing test tells what it missed."""
 
 
+class Packing(Handler):
+    """Texts as a static host sends them, compressed; what is timed depends on it."""
+
+    def send_head(self) -> Any:
+        path = Path(self.translate_path(self.path))
+        file = path / "index.html" if path.is_dir() else path
+        if not file.is_file() or file.suffix in (".png", ".woff2"):
+            return super().send_head()
+        body = gzip.compress(file.read_bytes(), 6)
+        self.send_response(200)
+        self.send_header("Content-Type", self.guess_type(str(file)))
+        self.send_header("Content-Encoding", "gzip")
+        self.send_header("Content-Length", str(len(body)))
+        self.end_headers()
+        return io.BytesIO(body)
+
+
 @contextlib.contextmanager
-def serve(directory: Path) -> Iterator[str]:
+def serve(directory: Path, handler: type[Handler] = Handler) -> Iterator[str]:
     """Serve `directory` on a free loopback port; yields the address, without a final slash."""
-    handler = partial(Handler, directory=str(directory))
-    with Server(("127.0.0.1", 0), handler) as server:
+    with Server(("127.0.0.1", 0), partial(handler, directory=str(directory))) as server:
         thread = threading.Thread(target=server.serve_forever, args=(0.02,), daemon=True)
         thread.start()
         yield f"http://127.0.0.1:{server.server_port}"
