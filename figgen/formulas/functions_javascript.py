@@ -14,7 +14,6 @@ from types import ModuleType
 
 from figgen.errors import InputError
 from figgen.formulas.javascript import CALLS, SIGNS
-from figgen.models import layer_time, timed_step
 
 INDENT = "  "
 
@@ -34,11 +33,6 @@ def printed_module(modules: Iterable[ModuleType], exported: Iterable[str]) -> st
     return (
         f"// Printed from the Python models of figgen.\n\n{''.join(parts)}export {{ {names} }};\n"
     )
-
-
-def timed_step_module() -> str:
-    """The model of a step's time, for the live tools."""
-    return printed_module((layer_time, timed_step), ("timed_step",))
 
 
 def _fields(node: ast.ClassDef) -> tuple[str, ...]:

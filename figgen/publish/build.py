@@ -20,7 +20,6 @@ from figgen.agreement.manifest import with_quantities
 from figgen.changes.sources import sources
 from figgen.errors import InputError
 from figgen.formulas import FORMULAS, module
-from figgen.formulas.functions_javascript import timed_step_module
 from figgen.formulas.javascript import functions_module
 from figgen.formulas.notes import notes_module
 from figgen.generated.site_pages import site_pages
@@ -37,6 +36,7 @@ from figgen.scenarios.tool_data import (
     converter_json,
     layouts_json,
 )
+from figgen.scenarios.tool_rates import timed_step_module
 from figgen.serving.memory import Memory
 
 Content: TypeAlias = str | bytes

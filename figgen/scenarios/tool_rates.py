@@ -11,6 +11,8 @@ from figgen.catalog.hardware import DTYPES
 from figgen.catalog.predicted import OWN_CLASS, class_of
 from figgen.catalog.rates import attained, constants
 from figgen.catalog.run_file import DescribedRun
+from figgen.formulas.functions_javascript import printed_module
+from figgen.models import layer_time, timed_step
 from figgen.models.layout import layout
 from figgen.models.training_setup import TrainingSetup
 from figgen.scenarios.predicted import described
@@ -18,6 +20,11 @@ from figgen.scenarios.software import SOFTWARE, known_software, software_of
 
 WIDE_HEAD = 128
 WITHOUT_NETWORK = ("network_bytes_per_s", "shuffle_bytes_per_s")
+
+
+def timed_step_module() -> str:
+    """The model of a step's time as an ES module."""
+    return printed_module((layer_time, timed_step), ("timed_step",))
 
 
 def attained_rows() -> dict[str, Any]:

@@ -12,12 +12,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from figgen.formulas import FORMULAS, module
-from figgen.formulas.functions_javascript import timed_step_module
 from figgen.formulas.javascript import functions_module
 from figgen.formulas.notes import notes_module
 from figgen.policy import with_security_policy
 from figgen.publish.scripts import imported_names, lean
 from figgen.scenarios.tool_data import config_tables_json, configurations_json
+from figgen.scenarios.tool_rates import timed_step_module
 from tests.browser.engine import Ask
 from tests.browser.modeler import PATH as MODELER
 from tests.browser.modeler import settled
