@@ -27,7 +27,7 @@ def run_setup(run: DescribedRun) -> TrainingSetup:
     interleaved = run.virtual_stages > 1 and run.pp > 1
     parallel = layout(
         nodes=run.gpus // run.gpus_per_node, gpus_per_node=run.gpus_per_node,
-        tp=run.tp, cp=run.cp, pp=run.pp, ep=run.ep, etp=run.etp,
+        tp=run.tp, cp=run.cp, pp=run.pp, ep=min(run.ep, run.gpus // run.pp), etp=run.etp,
         order=ORDERS.get(run.framework, "megatron") if run.ep == 1 else "megatron",
     )  # fmt: skip
     early = run.dtype == "fp16"

@@ -46,9 +46,7 @@ def _predicted_or_refused(record: Record, compute_efficiency: float | None) -> d
 def predicted(record: Record, compute_efficiency: float | None) -> dict[str, object]:
     """Time and memory of one run's step. Raises InputError for a run that cannot be laid out."""
     run = described_run(record)
-    setup = run_setup(run)
     found = predicted_step(run, compute_efficiency)
-    held, assumed = held_memory(run, setup)
     return {
         "id": run.name,
         "step_time_s": found.step_time_s,
@@ -56,11 +54,24 @@ def predicted(record: Record, compute_efficiency: float | None) -> dict[str, obj
         "interval_of": found.residuals.name,
         "tokens_per_s_per_gpu": found.tokens_per_s_per_gpu,
         "model_flops_utilisation": found.model_flops_utilisation,
+        **_memory(run),
+        **_measured(run, found.step_time_s),
+    }
+
+
+def _memory(run: DescribedRun) -> dict[str, object]:
+    """What the fullest GPU holds; why nobody knows where the layout itself cannot be, whose time
+    is predicted all the same."""
+    try:
+        setup = run_setup(run)
+        held, assumed = held_memory(run, setup)
+    except InputError as error:
+        return {"memory_bytes": None, "fits": None, "memory_error": str(error)}
+    return {
         "memory_bytes": held.printed_bytes,
         "memory_device_bytes": held.fullest.total_bytes,
         "fits": held.fits,
         **_told(run, setup, held, assumed),
-        **_measured(run, found.step_time_s),
     }
 
 
@@ -106,8 +117,13 @@ def _line(row: Mapping[str, Any]) -> str:
         format_quantity(seconds, "s", "time")
         for seconds in (row["step_time_s"], *row["step_time_interval_s"])
     )
-    held = format_quantity(row["memory_bytes"], "B", "bytes")
-    fits = "fits" if row["fits"] else f"does not fit: {row['memory_reason']}"
     rate = f"{row['tokens_per_s_per_gpu']:,.0f} tokens/s per GPU"
     said = f", measured {row['difference']:+.1%}" if "difference" in row else ""
-    return f"{row['id']}: {time} ({low} to {high}){said}, {rate}, {held} ({fits})"
+    return f"{row['id']}: {time} ({low} to {high}){said}, {rate}, {_held(row)}"
+
+
+def _held(row: Mapping[str, Any]) -> str:
+    if row["memory_bytes"] is None:
+        return f"memory unknown: {row['memory_error']}"
+    held = format_quantity(row["memory_bytes"], "B", "bytes")
+    return f"{held} ({'fits' if row['fits'] else 'does not fit: ' + row['memory_reason']})"

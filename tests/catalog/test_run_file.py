@@ -86,6 +86,24 @@ def test_one_run_gives_one_answer_and_many_a_list_with_the_refused_one_named(
     assert [set(row) for row in rows[1:]] == [{"id", "error"}] * 2
 
 
+def test_a_layout_that_cannot_be_placed_has_a_time_and_no_memory(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """EP as a source prints it may be more than the GPUs of a stage; heads may not divide."""
+    file = tmp_path / "run.json"
+    wide = RUN | {"model_shape_ref": "deepseek-v3", "tp": 1, "pp": 8, "ep": 64, "vpp": None}
+    odd = RUN | {"model_shape_ref": "own", "shape": {
+        "layers": 8, "hidden": 768, "heads": 12, "ffn": 3072, "vocab": 1000,
+    }}  # fmt: skip
+    file.write_text(json.dumps({"runs": [wide, odd]}))
+    assert main(("step", "--run", str(file), "--json")) == 0
+    wide_row, odd_row = json.loads(capsys.readouterr().out)
+    assert wide_row["memory_bytes"] > 0
+    assert odd_row["step_time_s"] > 0
+    assert odd_row["memory_bytes"] is odd_row["fits"] is None
+    assert "heads" in odd_row["memory_error"]
+
+
 def test_what_is_no_run_file_is_refused() -> None:
     with pytest.raises(InputError, match="expected JSON"):
         read_run_file("{")
