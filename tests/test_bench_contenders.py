@@ -23,7 +23,7 @@ from tests.benchmarks.content import Content
 from tests.benchmarks.weight import pictures
 
 BLOCK = r'^```python exec="1" html="1"\n(.*?)^```'
-ONLY = ("index.md", "guide/choosing.md")
+ONLY = ("index.md", "guide/efficiency.md")
 INSTALLED = contenders.ROOT / ".cache" / "bench" / "bin" / "python"
 
 

@@ -77,6 +77,8 @@ def test_two_builds_that_share_a_damaged_cache_give_the_same_site(
     assert differences(tmp_path / "site-1", site_folder) == []
     whole = tree(tmp_path / "site-1" / PICTURES)
     some = tree(tmp_path / "site-2" / PICTURES)
+    # A long table is a page with the site's head, which names what the site has.
+    some = {name: digest for name, digest in some.items() if not name.endswith(".html")}
     assert some.items() <= whole.items()
     assert len(some) > 50
     emptied = entries[::ROUND]

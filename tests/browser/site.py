@@ -31,7 +31,7 @@ nav: [{sources}]
 exclude_docs: |
   *.toml
   /appendix/
-  /about/
+  /about/changelog.md
   /overrides/
   /reference/
   /validation/

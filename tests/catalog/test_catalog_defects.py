@@ -111,7 +111,7 @@ def test_an_unknown_table_of_constants_gets_the_one_that_was_meant() -> None:
 def test_a_name_in_two_files_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(load, "MODEL_FILES", ("models.toml", "models.toml"))
     with pytest.raises(InputError, match=r"\[gpt-2-xl\]: twice in the catalog"):
-        load.models.__wrapped__()
+        load.models.whole.__wrapped__()
     monkeypatch.setattr(load, "RUN_FILES", ("runs-reports.toml", "runs-reports.toml"))
     with pytest.raises(InputError, match=r"\[gpt-3-175b\]: twice in the catalog"):
-        load.runs.__wrapped__()
+        load.runs.whole.__wrapped__()

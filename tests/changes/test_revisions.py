@@ -113,6 +113,7 @@ def test_a_comment_changes_nothing_and_says_so(guide: Path) -> None:
 
 
 def test_two_constants_move_exactly_the_numbers_that_follow_from_each(guide: Path) -> None:
+    assert diff(guide, "hardware", "hardware").stdout.startswith("**Nothing changed.**")
     ran = diff(guide, "base", "hardware", "--report", "report", "--exit-code")
     assert ran.returncode == 1, ran.stderr
     report = json.loads((guide / "report/changes.json").read_text("utf-8"))

@@ -76,7 +76,15 @@ def read_plot(text: str) -> None:
     assert {"data", "layout", "config"} <= set(json.loads(text))
 
 
-READERS = {".svg": read_svg, ".csv": read_csv, ".json": json.loads, ".plotly.json": read_plot}
+def read_table(text: str) -> None:
+    """Fail unless a long table is a page of its own, for whoever opens it without a script."""
+    assert "<table" in text
+
+
+READERS = {
+    ".svg": read_svg, ".csv": read_csv, ".json": json.loads, ".plotly.json": read_plot,
+    ".html": read_table,
+}  # fmt: skip
 
 
 def test_every_file_of_a_figure_is_what_it_says(site_folder: Path) -> None:
