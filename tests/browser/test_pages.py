@@ -147,9 +147,6 @@ def on_a_desk(page: Page, unscripted: Page, address: str) -> None:
     unscripted.goto(address)
     page.wait_for_load_state("networkidle")
     assert page.locator("h1").count() == 1
-    if page.evaluate(SHIFTS) > SHIFT_LIMIT:  # once, when a busy machine was late with a font
-        page.goto(address)
-        page.wait_for_load_state("networkidle")
     assert page.evaluate(SHIFTS) <= SHIFT_LIMIT
     for reader in (page, unscripted):  # what is far down has no text until it is laid out
         reader.evaluate(LAY_OUT)
