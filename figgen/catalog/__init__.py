@@ -20,9 +20,9 @@ from figgen.catalog.hardware import Accelerator, Link
 from figgen.catalog.measurements import Measurement
 from figgen.catalog.models import Model
 from figgen.catalog.nccl import NcclTuning
-from figgen.catalog.predicted import Residuals
-from figgen.catalog.predicted import residuals as class_residuals
 from figgen.catalog.presets import HardwarePreset, MapPreset, Preset, TrainingPreset
+from figgen.catalog.residuals import Residuals
+from figgen.catalog.residuals import residuals as class_residuals
 from figgen.catalog.runs import Run
 from figgen.catalog.schema import Value
 from figgen.errors import InputError, unknown

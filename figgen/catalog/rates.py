@@ -1,49 +1,12 @@
-"""What a run attains, from the constants of `rates.toml`: which of them apply to it, and how.
-
-Every field of `Attained` is a datasheet's number times constants, so that a fit in logarithms is
-linear in them: `terms_of` gives, field by field, the number and the names of its constants.
-"""
+"""The constants of the model of time, as `figgen calibrate` fitted them."""
 
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cache
-from math import prod
 
-from figgen.catalog import load
-from figgen.catalog.hardware import Accelerator
-from figgen.catalog.run_file import DescribedRun
-from figgen.errors import InputError
-from figgen.models.attained import Attained
-
-REFERENCES = {
-    "volta": "v100-sxm2-32gb",
-    "ampere": "a100-sxm-80gb",
-    "hopper": "h100-sxm-80gb",
-    "blackwell": "b200-sxm-hgx",
-}
-"""The chip whose measured matmul rates, as a share of its peaks, stand for its generation."""
-
-UNMEASURED = 0.8
-"""Share of the peak where nobody has published a measured matmul rate."""
-
-NARROW_HEADS = 1 / 3
-"""Attention over heads of less than 128 loses this power of their width."""
-
-ERAS = (
-    (25.25, "until-2025-02"),
-    (25.5, "until-2025-06"),
-    (26.0, "until-2025-12"),
-    (26.4, "until-2026-04"),
-)
-"""Releases of NeMo and Megatron-Bridge, as year and month/12, and what they are called."""
-
-SENDS_EVERY_COPY = ("until-2025-02", "until-2025-06")
-"""Releases before DeepEP and its like, which send a token to a node once."""
-
-EAGER = ("nanotron", "llm-foundry")
+from figgen.catalog.load import content
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,15 +20,11 @@ class Constant:
     about: str
 
 
-Terms = Mapping[str, tuple[float, tuple[str, ...]]]
-"""By field of `Attained`: a number, and the names of the constants that multiply it."""
-
-
 @cache
 def constants() -> dict[str, Constant]:
     """The constants by name, such as "product_share.hopper"."""
     found = {}
-    for group, entries in tomllib.loads(load.content("rates.toml")).items():
+    for group, entries in tomllib.loads(content("rates.toml")).items():
         for key, entry in entries.items():
             if key != "about":
                 name = f"{group}.{key}"
@@ -74,144 +33,3 @@ def constants() -> dict[str, Constant]:
                     name, float(entry["value"]), float(entry["start"]), spread, entries["about"]
                 )
     return found
-
-
-def generation_of(chip: Accelerator) -> str:
-    """The generation that a chip belongs to; "other" for chips without published runs."""
-    by_letter = {"v100": "volta", "a100": "ampere", "h": "hopper", "b": "blackwell"}
-    by_letter["gb"] = "blackwell"
-    if chip.vendor != "NVIDIA":
-        return "other"
-    return next(found for start, found in by_letter.items() if chip.name.startswith(start))
-
-
-def family_of(run: DescribedRun) -> str:
-    """The family of frameworks whose constants hold for a run."""
-    if run.dtype == "fp16" or run.framework == "megatron-deepspeed":
-        return "megatron-2021"
-    own = ("nanotron", "llm-foundry", "torchtitan", "maxtext", "paxml", "megascale")
-    return run.framework if run.framework in own else "megatron"
-
-
-def era_of(run: DescribedRun) -> str:
-    """The releases to which a run's belongs; without one, those of its chip's first years."""
-    if run.framework == "deepseek":
-        return "deepseek"
-    if run.version is None:
-        return "until-2026-04" if generation_of(run.accelerator) == "blackwell" else "until-2025-12"
-    return next((name for end, name in ERAS if run.version < end), "later")
-
-
-def _measured_share(chip: Accelerator, dtype: str) -> float:
-    """Measured matmul rate of the generation's reference chip over its peak."""
-    reference = REFERENCES.get(generation_of(chip))
-    source = load.accelerators()[reference] if reference else chip
-    wide = source.measured_bf16 if dtype in ("bf16", "fp16", "tf32") else source.measured_fp8
-    if wide is None:
-        return UNMEASURED
-    return wide.value / source.peak_flops_per_s("bf16" if wide is source.measured_bf16 else "fp8")
-
-
-def _plain_peak(chip: Accelerator) -> float:
-    return chip.peak_flops_per_s("bf16" if chip.bf16 else "fp16")
-
-
-def terms_of(run: DescribedRun) -> Terms:
-    """What every field of `Attained` is made of for a run."""
-    chip, family, era = run.accelerator, family_of(run), era_of(run)
-    generation = generation_of(chip)
-    eager = "eager" if family in EAGER else "compiled" if family == "torchtitan" else "megatron"
-    plain = (f"product_share.{generation}", *_optional("framework_share", family))
-    plain += _optional("power_share", chip.name) + _release(run, generation)
-    product = plain
-    if run.dtype in ("fp8", "fp4"):
-        product += (f"format_share.{run.number_format}",)
-    dtype = run.dtype
-    rate = chip.peak_flops_per_s(dtype) * _measured_share(chip, dtype)
-    plain_rate = _plain_peak(chip) * _measured_share(chip, "bf16")
-    heads = (min(run.shape.head_dim, 128) / 128) ** NARROW_HEADS
-    attention = (f"attention_share.{generation}", *_optional("attention_kernel", family))
-    sharing = run.gpus_per_node if run.network.per == "node" else 1
-    network = run.network.bandwidth_bytes_per_s / sharing
-    share = "efa" if run.network.name.startswith("efa") else family
-    routed = (f"expert_era.{era}",)
-    x86 = generation == "blackwell" and not chip.name.startswith("gb")
-    host = (f"host_expert_layer_s.{era}", *(("host_x86.all",) if x86 else ()))
-    # Experts of fixed capacity need no counts from the GPU before kernels are launched.
-    host += ("host_token_drop.all",) if "tokendrop" in run.name.lower() else ()
-    return {
-        "product_flops_per_s": (rate, product),
-        "plain_flops_per_s": (plain_rate, plain),
-        "expert_flops_per_s": (rate, (*product, "expert_share.all")),
-        "attention_flops_per_s": (_plain_peak(chip) * heads, attention),
-        "memory_bytes_per_s": (chip.hbm_bandwidth_bytes_per_s, ("memory_share.all",)),
-        "scale_up_bytes_per_s": (chip.scale_up_bandwidth_bytes_per_s, ("scale_up_share.all",)),
-        "network_bytes_per_s": (network, (_one("network_share", share),)),
-        "shuffle_bytes_per_s": (network, ("shuffle_share.all",)),
-        "elementwise": (1.0, (f"elementwise.{eager}",)),
-        "cast": (1.0, ("cast.all",)),
-        "permutation": (1.0, routed),
-        "loss_bytes": (1.0, (_one("loss_bytes", eager),)),
-        "accumulate_bytes": (ACCUMULATED.get(family, 8.0), ()),
-        "optimizer": (1.0, (_one("optimizer", family),)),
-        "host_layer_s": (1.0, (_one("host_layer_s", family),)),
-        "host_expert_layer_s": (1.0, host),
-        **{
-            field: (1.0 if _optional(field, family) else 0.0, _optional(field, family))
-            for field in ("host_crossing_s", "host_chained_s", "hop_s", "near_hop_s")
-        },
-        "scatter_latency_s": _present("scatter_latency_s", family),
-        "step_s": (1.0, ("step_s.all",)),
-        "exposed_tensor": (1.0, (_one("exposed_tensor", family),)),
-        "exposed_context": (1.0, ("exposed_context.all",)),
-        "exposed_experts": (1.0, ("exposed_experts.all", *routed)),
-        "exposed_within_experts": (1.0, ("exposed_within_experts.all",)),
-        "once_per_node": (0.0 if era in SENDS_EVERY_COPY else 1.0, ()),
-        "exposed_pipeline": (1.0, (_one("exposed_pipeline", family),)),
-        "exposed_data": (1.0, (_one("exposed_data", family),)),
-        "latency_s": (1.0, ("latency_s.all",)),
-        "near_latency_s": (1.0, ("near_latency_s.all",)),
-        "straggling": (1.0, ("straggling.all",)),
-    }
-
-
-ACCUMULATED = {
-    "llm-foundry": 4.0, "torchtitan": 4.0, "maxtext": 4.0, "paxml": 4.0, "nanotron": 14.0,
-}  # fmt: skip
-"""Bytes a weight that adding a microbatch's gradient moves: 4 read and 4 written in FP32 by the
-product itself in Megatron-Core; 16-bit gradients read and added to FP32 by nanotron's hooks."""
-
-
-def _release(run: DescribedRun, generation: str) -> tuple[str, ...]:
-    if generation != "blackwell" or run.version is None or run.version >= 26:
-        return ()
-    month = "2025-05" if run.version < 25.6 else "2025-12"
-    return (f"release_share.blackwell-{month}",)
-
-
-def _optional(group: str, key: str) -> tuple[str, ...]:
-    name = f"{group}.{key}"
-    return (name,) if name in constants() else ()
-
-
-def _present(group: str, key: str) -> tuple[float, tuple[str, ...]]:
-    found = _optional(group, key)
-    return (1.0 if found else 0.0), found
-
-
-def _one(group: str, key: str) -> str:
-    """The constant of a family, or that of all, or Megatron's. Raises InputError for none."""
-    for candidate in (key, "all", "megatron"):
-        if f"{group}.{candidate}" in constants():
-            return f"{group}.{candidate}"
-    raise InputError(f"constant {group}", expected=f"{key}, all or megatron", got="none")
-
-
-def attained(run: DescribedRun) -> Attained:
-    """What the run attains by the constants of the catalog."""
-    values = {name: constant.value for name, constant in constants().items()}
-    found = {
-        field: base * prod(values[name] for name in names)
-        for field, (base, names) in terms_of(run).items()
-    }
-    return Attained(**{field.name: found[field.name] for field in fields(Attained)})

@@ -7,11 +7,11 @@ import re
 from math import log
 from typing import TYPE_CHECKING
 
-from figgen.catalog.calibrate import calibrated, class_residuals
 from figgen.catalog.load import FOLDER, content
 from figgen.catalog.rates import constants
 from figgen.commands import Answer, add_verb
 from figgen.commands.training import aligned
+from figgen.scenarios.runs.calibrate import calibrated, class_residuals
 
 if TYPE_CHECKING:
     from figgen.commands import Verbs

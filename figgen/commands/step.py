@@ -7,7 +7,6 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from figgen import catalog
-from figgen.catalog.predicted import PredictedStep
 from figgen.commands import Answer, add_verb
 from figgen.commands.step_runs import predicted_runs
 from figgen.commands.training import (
@@ -26,6 +25,7 @@ from figgen.models.level_loads import level_loads
 from figgen.models.stage_time import stage_time
 from figgen.models.step import StepEstimate
 from figgen.scenarios.resolve import resolve
+from figgen.scenarios.runs.predicted import PredictedStep
 from figgen.units import format_quantity
 
 if TYPE_CHECKING:

@@ -7,14 +7,16 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from figgen.catalog.predicted import predicted_step
-from figgen.catalog.run_file import DescribedRun, Record, described_run, read_run_file
-from figgen.catalog.run_setup import run_setup
 from figgen.commands import Answer
 from figgen.errors import InputError
 from figgen.models.memory import RESERVE_BYTES, MemoryEstimate, memory
 from figgen.models.memory_fixes import heavier_recomputation, reason, what_fits
 from figgen.models.training_setup import TrainingSetup
+from figgen.scenarios.runs.described import DescribedRun
+from figgen.scenarios.runs.fields import Record
+from figgen.scenarios.runs.predicted import predicted_step
+from figgen.scenarios.runs.record import described_run, read_run_file
+from figgen.scenarios.runs.setup import run_setup
 from figgen.units import format_quantity
 
 

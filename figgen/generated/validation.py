@@ -5,9 +5,9 @@ from __future__ import annotations
 from urllib.parse import urlencode
 
 from figgen.catalog import load
-from figgen.catalog.predicted import class_of
-from figgen.catalog.run_file import DescribedRun
 from figgen.generated.data_tables import Cell, Row, Sources, of_number, table
+from figgen.scenarios.runs.described import DescribedRun
+from figgen.scenarios.runs.predicted import class_of
 from figgen.scenarios.validation import JudgedRun, errors_of, judged_runs
 from figgen.units import format_quantity
 

@@ -7,12 +7,14 @@ from dataclasses import dataclass
 from functools import cache
 
 from figgen.catalog import load
-from figgen.catalog.measured_runs import measured_records, measured_runs, run_sides, shown_runs
-from figgen.catalog.run_file import DescribedRun, described_run
-from figgen.catalog.run_setup import run_setup
-from figgen.catalog.run_split import TEST
+from figgen.catalog.measured import measured_records
 from figgen.errors import InputError
 from figgen.models.memory import memory
+from figgen.scenarios.runs.described import DescribedRun
+from figgen.scenarios.runs.measured import measured_runs, run_sides, shown_runs
+from figgen.scenarios.runs.record import described_run
+from figgen.scenarios.runs.setup import run_setup
+from figgen.scenarios.runs.split import TEST
 
 
 @dataclass(frozen=True, slots=True)

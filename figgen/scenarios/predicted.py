@@ -6,14 +6,14 @@ from dataclasses import replace
 
 from figgen import catalog
 from figgen.catalog.lookups import remembered
-from figgen.catalog.predicted import PredictedStep, predicted_step
-from figgen.catalog.run_file import DescribedRun
-from figgen.catalog.run_job import run_job
-from figgen.catalog.run_names import DTYPE_OF
 from figgen.models.recomputation import NAMED
 from figgen.models.stage_layers import virtual_stage_shares
 from figgen.models.stage_work import stage_work
 from figgen.models.training_setup import TrainingSetup
+from figgen.scenarios.runs.described import DescribedRun
+from figgen.scenarios.runs.job import run_job
+from figgen.scenarios.runs.names import DTYPE_OF
+from figgen.scenarios.runs.predicted import PredictedStep, predicted_step
 from figgen.scenarios.software import RECIPE_OF, read_software
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from figgen import catalog
-from figgen.catalog.published_time import published_step_s
 from figgen.models.compute import utilisation_of_step
 from figgen.scenarios.resolve import TrainingStep
+from figgen.scenarios.runs.published_time import published_step_s
 
 __all__ = ["computed_mfu", "how_published", "published_step_s"]
 

@@ -8,7 +8,6 @@ from typing import Any
 
 from figgen import catalog
 from figgen.catalog.lookups import remembered
-from figgen.catalog.predicted import PredictedStep
 from figgen.errors import InputError, check_size
 from figgen.models.cluster import Cluster
 from figgen.models.layout import ParallelLayout, layout
@@ -22,6 +21,7 @@ from figgen.scenarios.assumptions import known_of
 from figgen.scenarios.config_json import OwnModel, named_model
 from figgen.scenarios.option import Value
 from figgen.scenarios.predicted import predicted
+from figgen.scenarios.runs.predicted import PredictedStep
 from figgen.scenarios.scenario import Scenario, scenario
 from figgen.scenarios.schema import OPTIONS, asked_by
 

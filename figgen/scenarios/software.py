@@ -5,10 +5,10 @@ from __future__ import annotations
 import re
 
 from figgen import catalog
-from figgen.catalog.measured_runs import record_of
-from figgen.catalog.run_file import framework_of, version_of
-from figgen.catalog.run_names import DTYPE_OF, FRAMEWORKS, first_match, format_of
 from figgen.errors import InputError
+from figgen.scenarios.runs.measured import record_of
+from figgen.scenarios.runs.names import DTYPE_OF, FRAMEWORKS, first_match, format_of
+from figgen.scenarios.runs.record import framework_of, version_of
 
 SOFTWARE = "megatron-bridge 26.04"
 """What a step is taken to run on where nobody says: the last release before those of the tests."""

@@ -11,7 +11,7 @@ from typing import Any, TypedDict
 
 from figgen import catalog
 from figgen.catalog.hardware import DTYPES
-from figgen.catalog.predicted import residuals as class_residuals
+from figgen.catalog.residuals import residuals as class_residuals
 from figgen.errors import InputError
 from figgen.models.collectives.closed_forms import BUS_BANDWIDTHS
 from figgen.models.framework_memory import FRAMEWORKS, FrameworkMemory

@@ -8,14 +8,15 @@ from typing import Any
 
 from figgen import catalog
 from figgen.catalog.hardware import DTYPES
-from figgen.catalog.predicted import OWN_CLASS, class_of
-from figgen.catalog.rates import attained, constants
-from figgen.catalog.run_file import DescribedRun
+from figgen.catalog.rates import constants
 from figgen.formulas.functions_javascript import printed_module
 from figgen.models import layer_time, timed_step
 from figgen.models.layout import layout
 from figgen.models.training_setup import TrainingSetup
 from figgen.scenarios.predicted import described
+from figgen.scenarios.runs.described import DescribedRun
+from figgen.scenarios.runs.predicted import OWN_CLASS, class_of
+from figgen.scenarios.runs.rates import attained
 from figgen.scenarios.software import SOFTWARE, known_software, software_of
 
 WIDE_HEAD = 128

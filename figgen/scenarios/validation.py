@@ -7,15 +7,15 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from figgen.catalog.calibrate import Predictor
 from figgen.catalog.lookups import remembered
-from figgen.catalog.measured_runs import measured_runs, run_sides, shown_runs
-from figgen.catalog.predicted import class_of
-from figgen.catalog.rates import era_of, generation_of
-from figgen.catalog.run_file import DescribedRun
-from figgen.catalog.run_split import TEST
 from figgen.errors import unknown
 from figgen.models.calibration import spearman
+from figgen.scenarios.runs.calibrate import Predictor
+from figgen.scenarios.runs.described import DescribedRun
+from figgen.scenarios.runs.measured import measured_runs, run_sides, shown_runs
+from figgen.scenarios.runs.predicted import class_of
+from figgen.scenarios.runs.rates import era_of, generation_of
+from figgen.scenarios.runs.split import TEST
 
 FEWEST_LAYOUTS = 5
 """Layouts of one model on one number of GPUs from which their ranking says something."""

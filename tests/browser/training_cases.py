@@ -11,7 +11,6 @@ import sys
 from typing import Any
 
 from figgen import catalog
-from figgen.catalog.predicted import PredictedStep
 from figgen.commands.memory import memory_data
 from figgen.commands.step import step_data
 from figgen.commands.training import setup_data
@@ -28,6 +27,7 @@ from figgen.models.step_share import share_for
 from figgen.models.training_setup import TrainingSetup
 from figgen.scenarios.predicted import predicted
 from figgen.scenarios.resolve import layout_of, setup_of
+from figgen.scenarios.runs.predicted import PredictedStep
 from figgen.scenarios.schema import OPTIONS
 
 Choices = dict[str, Any]

@@ -8,14 +8,14 @@ from statistics import median
 
 import pytest
 
-from figgen.catalog.measured_runs import measured_runs, run_sides, shown_runs
-from figgen.catalog.predicted import predicted_step
 from figgen.charts import Curves, Table
 from figgen.errors import InputError
 from figgen.generated.validation import modeler_query, validation_pages
 from figgen.registry import build
 from figgen.renderers.text import render
 from figgen.scenarios.peaks import judged_peaks
+from figgen.scenarios.runs.measured import measured_runs, run_sides, shown_runs
+from figgen.scenarios.runs.predicted import predicted_step
 from figgen.scenarios.validation import errors_of, judged_runs, release_spreads
 
 TABLES = {

@@ -10,9 +10,6 @@ from functools import cache
 from statistics import fmean, median
 from typing import NamedTuple
 
-from figgen.catalog.measured_runs import measured_runs, run_sides, shown_runs
-from figgen.catalog.run_file import DescribedRun
-from figgen.catalog.run_setup import run_setup
 from figgen.commands.step_runs import held_memory
 from figgen.errors import InputError
 from figgen.models.framework_memory import FRAMEWORKS
@@ -20,6 +17,9 @@ from figgen.models.memory import MemoryEstimate, memory
 from figgen.models.memory_fixes import reason, what_fits
 from figgen.models.recipes import recipe
 from figgen.scenarios.peaks import failed_verdicts, judged_peaks
+from figgen.scenarios.runs.described import DescribedRun
+from figgen.scenarios.runs.measured import measured_runs, run_sides, shown_runs
+from figgen.scenarios.runs.setup import run_setup
 from tests.models.bloom_sweep import ROWS, bloom
 
 

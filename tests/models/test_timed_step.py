@@ -7,10 +7,6 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 
-from figgen.catalog.measured_runs import measured_runs
-from figgen.catalog.rates import attained
-from figgen.catalog.run_job import by_cost, run_job
-from figgen.catalog.run_setup import run_cluster, run_setup
 from figgen.models.attained import Attained
 from figgen.models.calibration import fitted, spearman
 from figgen.models.job import Job, stacked
@@ -23,6 +19,10 @@ from figgen.models.stage_work import stage_work
 from figgen.models.step import step
 from figgen.models.step_share import share_for
 from figgen.models.timed_step import timed_step
+from figgen.scenarios.runs.job import by_cost, run_job
+from figgen.scenarios.runs.measured import measured_runs
+from figgen.scenarios.runs.rates import attained
+from figgen.scenarios.runs.setup import run_cluster, run_setup
 
 RUNS = {run.name: run for run in measured_runs()}
 DENSE = "dgxc-v24.11.1-gpt3-175b-h100-bf16-g128-b256"

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from figgen.catalog.calibrate import Predictor
-from figgen.catalog.rates import constants, generation_of
+from figgen.catalog.rates import constants
 from figgen.charts import Column, Named, Table
 from figgen.registry import figure
+from figgen.scenarios.runs.calibrate import Predictor
+from figgen.scenarios.runs.rates import generation_of
 from figgen.scenarios.validation import JudgedRun, judged_runs
 
 REFERENCES = {

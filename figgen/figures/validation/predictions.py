@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from figgen.catalog.predicted import class_of
 from figgen.charts import Axis, Column, Curves, Named, Series, Table
 from figgen.errors import InputError
 from figgen.plotting.series import line
 from figgen.registry import figure
+from figgen.scenarios.runs.predicted import class_of
 from figgen.scenarios.validation import (
     JudgedRun,
     errors_of,

@@ -1,5 +1,5 @@
 // The predicted time of a step, and the share of the peak at which its parts add up to it; the model
-// itself is printed from Python, this makes its numbers; mirrors figgen.catalog.run_job,
+// itself is printed from Python, this makes its numbers; mirrors figgen.scenarios.runs.job,
 // figgen.scenarios.predicted and figgen.models.step_share and pipeline_filling.
 
 import { timed_step } from "../timed-step.js";

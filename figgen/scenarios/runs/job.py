@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from figgen.catalog.run_file import DescribedRun
 from figgen.models.job import Job, shape_numbers
 from figgen.models.pipeline_filling import filling
 from figgen.models.stage_layers import layers_of_stages
 from figgen.models.transformer import attention_weights, ffn_weights
+from figgen.scenarios.runs.described import DescribedRun
 
 REPEATED = {"full": (1.0, 0.0), "selective": (0.0, 1.0)}
 """Shares of a layer, and of its attention core besides, that backward computes again."""

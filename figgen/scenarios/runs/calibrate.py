@@ -8,16 +8,18 @@ from dataclasses import fields, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from figgen.catalog.measured_runs import measured_runs, run_sides, shown_runs
-from figgen.catalog.predicted import UNKNOWN, Residuals, class_of
-from figgen.catalog.rates import Constant, constants, terms_of
-from figgen.catalog.run_file import DescribedRun
-from figgen.catalog.run_job import run_job
-from figgen.catalog.run_split import CALIBRATION, TEST
+from figgen.catalog.rates import Constant, constants
+from figgen.catalog.residuals import Residuals
 from figgen.models.attained import Attained
 from figgen.models.calibration import fitted
 from figgen.models.job import stacked
 from figgen.models.timed_step import timed_step
+from figgen.scenarios.runs.described import DescribedRun
+from figgen.scenarios.runs.job import run_job
+from figgen.scenarios.runs.measured import measured_runs, run_sides, shown_runs
+from figgen.scenarios.runs.predicted import UNKNOWN, class_of
+from figgen.scenarios.runs.rates import terms_of
+from figgen.scenarios.runs.split import CALIBRATION, TEST
 
 Floats = NDArray[np.float64]
 

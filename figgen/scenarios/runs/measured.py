@@ -1,35 +1,18 @@
-"""More than a thousand measured runs, as their sources print them, and which of them calibrate."""
+"""The measured runs, described, and which of them calibrate."""
 
 from __future__ import annotations
 
-import json
-from functools import cache
 from typing import Any
 
 from figgen.catalog import load
 from figgen.catalog.lookups import remembered
-from figgen.catalog.published_time import published_step_s
-from figgen.catalog.run_file import DescribedRun, described_run
-from figgen.catalog.run_split import sides
+from figgen.catalog.measured import measured_records
 from figgen.catalog.runs import Run
 from figgen.errors import InputError
-
-FILE = "runs-measured.json"
-
-
-@cache
-def measured_records() -> tuple[dict[str, Any], ...]:
-    """The records of the file in the fields of `figgen.catalog.run_file`."""
-    held = json.loads(load.content(FILE))
-    records = []
-    for row in held["rows"]:
-        record = dict(zip(held["columns"], row, strict=True))
-        for key, words in held["texts"].items():
-            if record[key] is not None:
-                record[key] = words[record[key]]
-        record["shape"] = held["shapes"].get(record["shape"])
-        records.append({key: value for key, value in record.items() if value is not None})
-    return tuple(records)
+from figgen.scenarios.runs.described import DescribedRun
+from figgen.scenarios.runs.published_time import published_step_s
+from figgen.scenarios.runs.record import described_run
+from figgen.scenarios.runs.split import sides
 
 
 @remembered(1)

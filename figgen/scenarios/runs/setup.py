@@ -5,12 +5,12 @@ from __future__ import annotations
 from math import ceil
 
 from figgen.catalog.clusters import cluster
-from figgen.catalog.run_file import DescribedRun
 from figgen.models.cluster import Cluster
 from figgen.models.framework_memory import framework_memory
 from figgen.models.layout import layout
 from figgen.models.recipes import RECIPES
 from figgen.models.training_setup import TrainingSetup
+from figgen.scenarios.runs.described import DescribedRun
 
 ORDERS = {"nanotron": "nanotron", "torchtitan": "torchtitan", "maxtext": "torchtitan"}
 """Rank orders of frameworks; Megatron's for all others."""

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from figgen.__main__ import main
-from figgen.catalog.run_file import described_run, read_run_file
-from figgen.catalog.run_names import accelerator_of, format_of, network_of
-from figgen.catalog.run_split import CALIBRATION, TEST, side_of_key
 from figgen.errors import InputError
+from figgen.scenarios.runs.names import accelerator_of, format_of, network_of
+from figgen.scenarios.runs.record import described_run, read_run_file
+from figgen.scenarios.runs.split import CALIBRATION, TEST, side_of_key
 
 RUN: dict[str, Any] = {
     "id": "a", "hardware": "H100 (DGX)", "num_accelerators": 64, "tp": 8, "pp": 2, "vpp": 5,

@@ -5,12 +5,13 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from figgen.catalog.calibrate import Predictor, calibrated, class_residuals
-from figgen.catalog.measured_runs import measured_runs, run_sides
-from figgen.catalog.predicted import class_of, predicted_step, residuals
 from figgen.catalog.rates import constants
-from figgen.catalog.run_split import TEST
+from figgen.catalog.residuals import residuals
 from figgen.models.calibration import spearman
+from figgen.scenarios.runs.calibrate import Predictor, calibrated, class_residuals
+from figgen.scenarios.runs.measured import measured_runs, run_sides
+from figgen.scenarios.runs.predicted import class_of, predicted_step
+from figgen.scenarios.runs.split import TEST
 
 RUNS = [run for run in measured_runs() if not run.suspect]
 SIDES = run_sides()

@@ -2,39 +2,21 @@
 
 from __future__ import annotations
 
-import tomllib
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import cache
 
-from figgen.catalog import load
-from figgen.catalog.rates import attained, generation_of
-from figgen.catalog.run_file import DescribedRun
-from figgen.catalog.run_job import run_job
+from figgen.catalog.residuals import Residuals, residuals
 from figgen.errors import check_share
 from figgen.models.compute import utilisation_of_step
 from figgen.models.job import Job
 from figgen.models.timed_step import StepSeconds, timed_step
+from figgen.scenarios.runs.described import DescribedRun
+from figgen.scenarios.runs.job import run_job
+from figgen.scenarios.runs.rates import attained, generation_of
 
 OWN_CLASS = ("nanotron", "llm-foundry", "torchtitan")
 """Frameworks whose runs err in a way of their own."""
 
 UNKNOWN = "unmeasured hardware"
-
-
-@dataclass(frozen=True, slots=True)
-class Residuals:
-    """How runs of a class were measured over predicted: eight of ten between `low` and `high`.
-
-    `runs` of them are test runs, or all where fewer than eight are.
-    """
-
-    name: str
-    runs: int
-    tested: bool
-    low: float
-    high: float
-    mean_absolute: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,13 +30,6 @@ class PredictedStep:
     residuals: Residuals
     tokens_per_s_per_gpu: float
     model_flops_utilisation: float
-
-
-@cache
-def residuals() -> Mapping[str, Residuals]:
-    """The errors of each class, as `figgen calibrate` wrote them."""
-    held = tomllib.loads(load.content("residuals.toml"))
-    return {name: Residuals(name=name, **entry) for name, entry in held.items()}
 
 
 def class_of(run: DescribedRun) -> str:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from hashlib import sha256
 
-from figgen.catalog.run_file import DescribedRun
+from figgen.scenarios.runs.described import DescribedRun
 
 CALIBRATION, TEST = "calibration", "test"
 

@@ -1,0 +1,24 @@
+"""More than a thousand measured runs, as their sources print them."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+from typing import Any
+
+from figgen.catalog.load import content
+
+
+@cache
+def measured_records() -> tuple[dict[str, Any], ...]:
+    """The records of the file in the fields of `figgen.scenarios.runs.record`."""
+    held = json.loads(content("runs-measured.json"))
+    records = []
+    for row in held["rows"]:
+        record = dict(zip(held["columns"], row, strict=True))
+        for key, words in held["texts"].items():
+            if record[key] is not None:
+                record[key] = words[record[key]]
+        record["shape"] = held["shapes"].get(record["shape"])
+        records.append({key: value for key, value in record.items() if value is not None})
+    return tuple(records)

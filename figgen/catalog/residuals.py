@@ -1,0 +1,32 @@
+"""How far off the predictions of each class of runs were, as `figgen calibrate` wrote it."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+
+from figgen.catalog.load import content
+
+
+@dataclass(frozen=True, slots=True)
+class Residuals:
+    """How runs of a class were measured over predicted: eight of ten between `low` and `high`.
+
+    `runs` of them are test runs, or all where fewer than eight are.
+    """
+
+    name: str
+    runs: int
+    tested: bool
+    low: float
+    high: float
+    mean_absolute: float
+
+
+@cache
+def residuals() -> Mapping[str, Residuals]:
+    """The errors of each class by its name."""
+    held = tomllib.loads(content("residuals.toml"))
+    return {name: Residuals(name=name, **entry) for name, entry in held.items()}

@@ -1,0 +1,83 @@
+"""A training run with everything that decides its time and memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import ceil
+
+from figgen.catalog.hardware import Accelerator, Link
+from figgen.models.model_shape import ModelShape
+from figgen.scenarios.runs.names import DTYPE_OF
+
+
+@dataclass(frozen=True, slots=True)
+class DescribedRun:
+    """A run with everything that decides its time, and what its source measured.
+
+    `gpus_per_node` are those of a scale-up domain that the run fills. `number_format` is the
+    recipe ("bf16", "fp8", "mxfp8" …), `dtype` the type whose peak its products have.
+    `layers_per_stage` is empty where layers are spread evenly. `step_time_s` and
+    `peak_memory_bytes` are measured, None where the source is silent.
+    """
+
+    name: str
+    shape: ModelShape
+    accelerator: Accelerator
+    network: Link
+    gpus: int
+    gpus_per_node: int
+    tp: int
+    cp: int
+    pp: int
+    ep: int
+    etp: int | None
+    schedule: str
+    virtual_stages: int
+    microbatch: int
+    global_batch: int
+    sequence: int
+    zero_stage: int
+    number_format: str
+    recompute: str
+    framework: str
+    release: str
+    version: float | None
+    layers_per_stage: tuple[int, ...]
+    step_time_s: float | None
+    peak_memory_bytes: float | None
+    suspect: bool
+    group: str
+    source: str
+    config_key: str
+
+    @property
+    def dtype(self) -> str:
+        """The type of the numbers that most products multiply."""
+        return DTYPE_OF[self.number_format]
+
+    @property
+    def dp(self) -> int:
+        """Replicas of the dense layers."""
+        return self.gpus // (self.tp * self.cp * self.pp)
+
+    @property
+    def microbatches(self) -> int:
+        """Microbatches of a replica in a step, the last one not full where the batch is uneven."""
+        return ceil(self.global_batch / (self.dp * self.microbatch))
+
+    @property
+    def tokens_per_s_per_gpu(self) -> float | None:
+        """Measured throughput."""
+        if self.step_time_s is None:
+            return None
+        return self.global_batch * self.sequence / self.step_time_s / self.gpus
+
+
+def domain_width(chip: Accelerator, gpus: int) -> int:
+    """GPUs of each node: the scale-up domain, or the widest power of two in it that divides."""
+    width = chip.scale_up_domain
+    if gpus < width:
+        return gpus
+    while gpus % width:
+        width = 2 ** ((width - 1).bit_length() - 1)
+    return width

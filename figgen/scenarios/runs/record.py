@@ -1,0 +1,167 @@
+"""A training run as a file describes it: JSON in, a checked record out.
+
+The fields are those of the project's tables of published runs. Unknown fields are ignored, a
+missing or impossible one is named; what may stay unsaid has a default that says so here: one
+sequence a microbatch, no CP and EP, one virtual stage, ZeRO as the framework has it, BF16.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Mapping
+
+from figgen.catalog.hardware import Accelerator
+from figgen.errors import InputError
+from figgen.scenarios.runs.described import DescribedRun, domain_width
+from figgen.scenarios.runs.fields import Record, text_of, whole_of
+from figgen.scenarios.runs.names import (
+    DTYPE_OF,
+    FRAMEWORKS,
+    accelerator_of,
+    first_match,
+    format_of,
+    network_of,
+)
+from figgen.scenarios.runs.shape import shape_of
+from figgen.scenarios.runs.speed import measured_s
+from figgen.scenarios.runs.usual import (
+    USUAL_ZERO,
+    usual_chunks,
+    usual_expert_tp,
+    usual_microbatch,
+    usual_recompute,
+)
+
+
+def read_run_file(text: str) -> tuple[bool, list[Record]]:
+    """Whether a file holds many runs, and their records.
+
+    Raises InputError for what is no JSON, and for JSON that is neither a run nor `{"runs": []}`.
+    """
+    try:
+        content = json.loads(text)
+    except ValueError as error:
+        raise InputError("run file", expected="JSON", got=str(error)) from None
+    if isinstance(content, dict) and isinstance(content.get("runs"), list):
+        return True, content["runs"]
+    if isinstance(content, dict):
+        return False, [content]
+    raise InputError("run file", expected='one run, or {"runs": [...]}', got=type(content).__name__)
+
+
+def described_run(record: Record) -> DescribedRun:
+    """The run of a record. Raises InputError that names the field at fault."""
+    if not isinstance(record, Mapping):
+        raise InputError("a run", expected="an object with fields", got=type(record).__name__)
+    chip = accelerator_of(text_of(record, "hardware"))
+    words = f"{record.get('hardware', '')} {record.get('network') or ''}"
+    framework = framework_of(record)
+    sizes = _sizes(record)
+    sequence = whole_of(record, "seq_length")
+    batch = _batch(record, sequence)
+    shape = shape_of(record, sequence)
+    zero_stage = whole_of(record, "zero_stage", USUAL_ZERO.get(framework, 1), least=0)
+    microbatch = whole_of(record, "micro_batch", usual_microbatch(zero_stage, sizes, batch))
+    chunks = whole_of(record, "vpp", usual_chunks(framework, shape, sizes["pp"]))
+    number_format = format_of(str(record.get("precision") or "bf16"))
+    _check_peak(chip, number_format)
+    tokens = batch * sequence
+    return DescribedRun(
+        name=str(record.get("id", "run")),
+        shape=shape,
+        accelerator=chip,
+        network=network_of(words, chip),
+        gpus=sizes["gpus"], gpus_per_node=domain_width(chip, sizes["gpus"]),
+        tp=sizes["tp"], cp=sizes["cp"], pp=sizes["pp"], ep=sizes["ep"],
+        etp=_expert_tp(record, framework, sizes),
+        schedule="dualpipe" if framework == "deepseek" else _schedule(chunks),
+        virtual_stages=chunks,
+        microbatch=microbatch,
+        global_batch=batch,
+        sequence=sequence,
+        zero_stage=zero_stage,
+        number_format=number_format,
+        recompute=_recompute(record) or usual_recompute(framework, shape),
+        framework=framework,
+        release=str(record.get("release") or ""),
+        version=version_of(record),
+        layers_per_stage=tuple(record.get("layers_per_stage") or ()),
+        step_time_s=measured_s(record, shape, tokens, sizes["gpus"]),
+        peak_memory_bytes=_gibibytes(record.get("peak_memory_gib")),
+        suspect=bool(record.get("suspect")),
+        group=str(record.get("source_group") or framework),
+        source=str(record.get("source") or ""),
+        config_key=str(record.get("config_key") or record.get("id", "run")),
+    )  # fmt: skip
+
+
+def framework_of(record: Record) -> str:
+    """The framework, from its own field or from what else names it; "megatron-lm" if nothing."""
+    for field in ("framework", "release", "id", "source", "model", "note"):
+        found = first_match(FRAMEWORKS, str(record.get(field) or ""))
+        if found is not None:
+            return found
+    return "megatron-lm"
+
+
+def version_of(record: Record) -> float | None:
+    """Year and month of a release such as 25.09, as a number of years; None if none is named."""
+    for field in ("release", "id", "source"):
+        found = re.search(
+            r"\b(?:v|nemo|ngc|-)?\s*(2[3-9])\.(0[1-9]|1[0-2])\b", _words(record, field)
+        )
+        if found is not None:
+            return int(found[1]) + int(found[2]) / 12
+    return None
+
+
+def _words(record: Record, field: str) -> str:
+    return str(record.get(field) or "").lower().replace("_", " ")
+
+
+def _schedule(chunks: int) -> str:
+    return "interleaved-1f1b" if chunks > 1 else "1f1b"
+
+
+def _sizes(record: Record) -> dict[str, int]:
+    found = {axis: whole_of(record, axis, 1) for axis in ("cp", "ep")}
+    found |= {axis: whole_of(record, axis) for axis in ("tp", "pp")}
+    found["gpus"] = whole_of(record, "num_accelerators")
+    model_parallel = found["tp"] * found["cp"] * found["pp"]
+    if found["gpus"] % model_parallel:
+        expected = f"a multiple of tp·cp·pp = {model_parallel}"
+        raise InputError("num_accelerators", expected=expected, got=found["gpus"])
+    found["dp"] = found["gpus"] // model_parallel
+    return found
+
+
+def _expert_tp(record: Record, framework: str, sizes: Mapping[str, int]) -> int | None:
+    given = record.get("etp") is not None
+    return whole_of(record, "etp") if given else usual_expert_tp(framework, sizes)
+
+
+def _batch(record: Record, sequence: int) -> int:
+    if record.get("global_batch_sequences") is None and record.get("tokens_per_batch"):
+        return max(1, round(float(record["tokens_per_batch"]) / sequence))
+    return whole_of(record, "global_batch_sequences")
+
+
+def _recompute(record: Record) -> str:
+    """ "none", "selective" or "full", from what sources print."""
+    words = str(record.get("recompute") or "").lower()
+    found = next((name for name in ("none", "full", "selective") if words.startswith(name)), None)
+    if found is None and words:
+        return "selective"
+    return found or ""
+
+
+def _gibibytes(value: object) -> float | None:
+    return float(str(value)) * 2**30 if value else None
+
+
+def _check_peak(chip: Accelerator, number_format: str) -> None:
+    try:
+        chip.peak_flops_per_s(DTYPE_OF[number_format])
+    except InputError as error:
+        raise InputError(f"precision: {error}") from None
