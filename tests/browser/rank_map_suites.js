@@ -7,7 +7,7 @@ import { pointsOf } from "./tools/map_cube.js";
 import { communicatorRows, movedRanks, movedSentence, rankFacts, ranksInWords } from "./tools/map_groups.js";
 import * as scenes from "./tools/map_scene.js";
 import { applied, evaluate, fromQuery, queryOf, schemaOf, showsOf } from "./tools/map_state.js";
-import { defaults } from "./tools/state.js";
+import { addressWriter, defaults } from "./tools/state.js";
 
 async function sha256(text) {
   const digest = await crypto.subtle.digest("SHA-256", new TextEncoder().encode(text));
@@ -87,6 +87,12 @@ export const suites = {
     const again = fromQuery(schema, layouts, written);
     return { state, problems, written, again: again.state, plain: defaults(schema) };
   }),
+  addresses: async ([query, left]) => {
+    addressWriter(new AbortController().signal)(query);
+    if (left) history.pushState(null, "", left);
+    await new Promise((done) => { setTimeout(done, 200); }); // after the writer's own timer
+    return location.search;
+  },
   states: ([layouts, states]) => states.map((state) => {
     const schema = schemaOf(layouts);
     const written = queryOf(schema, layouts, { ...defaults(schema), ...state });

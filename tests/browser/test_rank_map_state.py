@@ -30,6 +30,12 @@ def test_csv_has_every_rank_of_every_communicator_once(ask: Ask) -> None:
     assert set(lines) == wanted
 
 
+def test_address_of_a_page_that_the_reader_went_to_is_not_written(ask: Ask) -> None:
+    """Going back changes the address first and the page, with its tool, only later."""
+    assert ask("addresses", ["tp=4", None]) == "?tp=4"
+    assert ask("addresses", ["tp=2", "elsewhere.html?preset=other"]) == "?preset=other"
+
+
 def test_states_survive_their_address(ask: Ask) -> None:
     rng = np.random.default_rng(5)
     named = list(layouts())

@@ -5,7 +5,7 @@ import { InputError } from "../engine/errors.js";
 import { workedLine } from "../engine/worked.js";
 import { collective, rates } from "./converter_model.js";
 import { el, field, liveRegion, mountTool, selectField } from "./dom.js";
-import { rewriteAddress } from "./state.js";
+import { addressWriter } from "./state.js";
 
 const FIRST = {
   collective: "all-reduce", ranks: "16", bytes: "8 GiB", known: "time", time: "43 ms", algbw: "", busbw: "",
@@ -16,6 +16,7 @@ const KNOWN = [["time", "time"], ["algbw", "algbw"], ["busbw", "busbw"]];
 /** Builds the tool in `root`; `busbw` has the formula of each collective's bus bandwidth. */
 function build(root, signal, { busbw }) {
   const query = new URLSearchParams(location.search);
+  const writeAddress = addressWriter(signal);
   const state = { ...FIRST };
   for (const key in FIRST) if (query.has(key)) state[key] = query.get(key).slice(0, 40);
   let notes = null; // of the formulas, which come after the first answer
@@ -68,14 +69,9 @@ function build(root, signal, { busbw }) {
   function change(key, value) {
     state[key] = value;
     show();
-    clearTimeout(waiting);
-    waiting = setTimeout(() => {
-      const changed = Object.entries(state).filter(([name, now]) => now !== FIRST[name]);
-      rewriteAddress(new URLSearchParams(changed).toString());
-    }, 150);
+    const changed = Object.entries(state).filter(([name, now]) => now !== FIRST[name]);
+    writeAddress(new URLSearchParams(changed).toString());
   }
-  let waiting = 0;
-  signal.addEventListener("abort", () => clearTimeout(waiting));
 
   function show() {
     for (const [key] of KNOWN) inputs.get(key).closest(".tool-field").hidden = key !== state.known;

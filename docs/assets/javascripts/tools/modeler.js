@@ -12,12 +12,13 @@ import { ownFrom } from "./modeler_hardware.js";
 import { ownOf } from "./modeler_own.js";
 import { results } from "./modeler_results.js";
 import { FIRST, fromQuery, mapQuery, ofPreset, queryOf, schemaOf } from "./modeler_state.js";
-import { defaults, rewriteAddress } from "./state.js";
+import { addressWriter, defaults } from "./state.js";
 import { spoken } from "./modeler_answer.js";
 
 /** Builds the tool in `root`. */
 function build(root, signal, catalog) {
   const schema = schemaOf(catalog);
+  const writeAddress = addressWriter(signal);
   const first = { ...defaults(schema), ...FIRST };
   let { a, b, problems } = fromQuery(schema, catalog, location.search);
   // What an address says and nobody can compute is refused, with what would work, for the defaults;
@@ -164,12 +165,8 @@ function build(root, signal, catalog) {
     const told = found.map((one, index) => spoken(one, found.length > 1 ? index : null));
     brief.replaceChildren(...told.map((text) => el("span", {}, text)));
     say(told.join(" "));
-    clearTimeout(waiting);
-    // Browsers limit how often an address may be rewritten.
-    waiting = setTimeout(() => rewriteAddress(query), 150);
+    writeAddress(query);
   }
-  let waiting = 0;
-  signal.addEventListener("abort", () => clearTimeout(waiting));
   renderNow();
 }
 

@@ -13,7 +13,7 @@ import {
 import { makeTable } from "./map_table.js";
 import { makeTakeaway, titleOf } from "./map_take.js";
 import { warnings } from "../engine/placement.js";
-import { rewriteAddress } from "./state.js";
+import { addressWriter } from "./state.js";
 
 const movedBy = new WeakMap(); // layout → which ranks moved
 function movedOf(parallel) {
@@ -24,9 +24,10 @@ function movedOf(parallel) {
 /** Builds the tool in `root` from the layouts that have a name. */
 function build(root, signal, layouts) {
   const schema = schemaOf(layouts);
+  const writeAddress = addressWriter(signal);
   let { state, problems } = fromQuery(schema, layouts, location.search);
   const carried = carriedOf(location.search);
-  let [shown, pointed, waiting] = [null, null, 0]; // the picture, the rank under the pointer
+  let [shown, pointed] = [null, null]; // the picture, the rank under the pointer
 
   const change = (partial) => {
     state = named({ ...state, ...partial }, layouts, partial.preset ?? state.preset);
@@ -135,7 +136,6 @@ function build(root, signal, layouts) {
   }
 
   function remember() {
-    clearTimeout(waiting);
     const query = [queryOf(schema, layouts, state), new URLSearchParams(carried).toString()]
       .filter(Boolean).join("&");
     const here = new URL(location.href);
@@ -144,10 +144,8 @@ function build(root, signal, layouts) {
     handed = handedOn(schema, state, carried);
     page.showLinks(handed);
     volumes?.update(handed);
-    // Browsers limit how often an address may be rewritten.
-    waiting = setTimeout(() => rewriteAddress(query), 150);
+    writeAddress(query);
   }
-  signal.addEventListener("abort", () => clearTimeout(waiting));
   renderNow();
 }
 

@@ -2,7 +2,7 @@
 //
 // A schema is an object: key → kind, made by `whole`, `number`, `choice`, `flag` or `text`. Keys
 // that several tools share have one meaning in all of them, so that an address can be handed on.
-// Nothing here touches the document except `rewriteAddress`.
+// Nothing here touches the document except `addressWriter`.
 
 import { InputError, closest, repr, grouped } from "../engine/errors.js";
 import { convention } from "../engine/frameworks.js";
@@ -147,10 +147,25 @@ export function toQuery(schema, state, base = defaults(schema)) {
   return query.toString();
 }
 
-/** Put `query` into the address of the page, without an entry in its history. */
-export function rewriteAddress(query) {
-  const url = new URL(location.href);
-  url.search = query;
-  // The theme keeps the place on the page in the state.
-  if (url.href !== location.href) history.replaceState(history.state, "", url);
+/**
+ * `write(query)`: puts `query` into the address of the tool's page soon, without an entry in its
+ * history, until `signal`.
+ */
+export function addressWriter(signal) {
+  const mine = location.pathname;
+  let waiting = 0;
+  const write = (query) => {
+    // Who goes back sees the other page's address before the page itself.
+    if (location.pathname !== mine) return;
+    const url = new URL(location.href);
+    url.search = query;
+    // The theme keeps the place on the page in the state.
+    if (url.href !== location.href) history.replaceState(history.state, "", url);
+  };
+  signal.addEventListener("abort", () => clearTimeout(waiting));
+  return (query) => {
+    clearTimeout(waiting);
+    // Browsers limit how often an address may be rewritten.
+    waiting = setTimeout(write, 150, query);
+  };
 }
