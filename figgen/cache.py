@@ -21,34 +21,45 @@ def digest(text: str) -> str:
 
 def read(folder: Path, key: str) -> str | None:
     """The picture stored under `key`, or None when there is none that can be trusted."""
+    stored = read_bytes(folder, key)
+    # Line ends are part of what was stored: CSV ends its lines with two characters.
+    return None if stored is None else stored.decode()
+
+
+def read_bytes(folder: Path, key: str) -> bytes | None:
+    """What is stored under `key`, or None when there is nothing that can be trusted."""
     try:
-        # Line ends are part of what was stored: CSV ends its lines with two characters.
-        stored = (folder / key).read_bytes().decode()
-    except (OSError, UnicodeDecodeError):
+        stored = (folder / key).read_bytes()
+    except OSError:
         return None
-    checksum, _, picture = stored.partition("\n")
-    return picture if checksum == digest(picture) else None
+    checksum, _, content = stored.partition(b"\n")
+    return content if checksum == _checksum(content) else None
 
 
-def write(folder: Path, key: str, picture: str) -> bool:
-    """Store `picture` under `key`, whole or not at all; False where the disk does not take it.
+def write(folder: Path, key: str, content: str | bytes) -> bool:
+    """Store `content` under `key`, whole or not at all; False where the disk does not take it.
 
     A cache saves time and holds nothing that cannot be made again: a full disk, a folder that
     cannot be written, or something else under the key only makes the next build slower.
     """
+    content = content.encode() if isinstance(content, str) else content
     try:
-        _write(folder, key, picture)
+        _write(folder, key, content)
     except OSError:
         return False
     return True
 
 
-def _write(folder: Path, key: str, picture: str) -> None:
+def _checksum(content: bytes) -> bytes:
+    return hashlib.sha256(content).hexdigest().encode()
+
+
+def _write(folder: Path, key: str, content: bytes) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     handle, temporary = tempfile.mkstemp(dir=folder, prefix=".new-")
     try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="\n") as file:
-            file.write(f"{digest(picture)}\n{picture}")
+        with os.fdopen(handle, "wb") as file:
+            file.write(_checksum(content) + b"\n" + content)
         os.replace(temporary, folder / key)
     except BaseException:
         with contextlib.suppress(OSError):

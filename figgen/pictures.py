@@ -1,8 +1,8 @@
-"""One build: every figure is evaluated, and only pictures that are not in the cache are drawn.
+"""One build: figures are evaluated, and only pictures that are not in the cache are drawn.
 
 The key of a picture is its data, its id, and what draws it (the renderers' source and the
-libraries' versions).  Since the data are computed anew each time, a stale picture cannot be
-served: a changed model changes the key, a changed comment does not.
+libraries' versions).  Since the data are computed anew whenever any code changed, a stale picture
+cannot be served: a changed model changes the key, a changed comment does not.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from figgen import cache
 from figgen.charts import Chart, Curves, canonical_json
 from figgen.progress import Progress
 from figgen.registry import build, figure_named
+from figgen.serving.answers import Answers
 from figgen.serving.memory import Memory
 
 # What starts matplotlib; everything else is drawn in less time than a process takes to start.
@@ -82,7 +83,7 @@ class Pictures:
     tell: Callable[[str], None] = lambda message: None
     drawn: int = 0
     cached: int = 0
-    memory: Memory | None = None
+    memory: Memory | Answers | None = None
     started: float = field(default_factory=time.perf_counter)
     _evaluated: dict[str, Evaluated] = field(default_factory=dict)
     _pictures: dict[str, str] = field(default_factory=dict)
@@ -100,7 +101,7 @@ class Pictures:
         return self._evaluated[request]
 
     def _computed(self, figure: str, arguments: Mapping[str, object]) -> tuple[Chart, str]:
-        """The chart and its JSON; under a server from its memory, as long as nothing changed."""
+        """The chart and its JSON, from memory as long as nothing of theirs changed."""
 
         def evaluate() -> tuple[Chart, str]:
             chart = build(figure, arguments)

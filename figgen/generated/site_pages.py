@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from figgen.generated.borrowed import borrowed_figures
 from figgen.generated.catalog_pages import catalog_pages
@@ -22,8 +22,23 @@ from figgen.generated.validation import validation_pages
 _H1 = re.compile(r"^# (.+?)\s*$", re.M)
 
 
-def site_pages(docs: Path | None, terms: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
-    """Markdown by path; `docs` are the written pages, `terms` the entries of the glossary."""
+Pages: TypeAlias = dict[str, str]
+"""Markdown by path."""
+
+
+def _made(_: str, make: Callable[[], Pages]) -> Pages:
+    return make()
+
+
+def site_pages(
+    docs: Path | None,
+    terms: Mapping[str, Mapping[str, Any]],
+    same: Callable[[str, Callable[[], Pages]], Pages] = _made,
+) -> Pages:
+    """Markdown by path; `docs` are the written pages, `terms` the entries of the glossary.
+
+    `same` may answer for those pages that follow from the code and the request alone.
+    """
     written = _written(docs) if docs else {}
     titles = {path: found[1] for path, source in written.items() if (found := _H1.search(source))}
     points = frozen_points()
@@ -34,9 +49,9 @@ def site_pages(docs: Path | None, terms: Mapping[str, Mapping[str, Any]]) -> dic
         ),
         "reference/coverage.md": coverage_page(),
         "reference/notation.md": notation_page(),
-        **preset_pages(tools),
-        **catalog_pages(),
-        **validation_pages(),
+        **same(f"pages of presets beside {sorted(tools)}", lambda: preset_pages(tools)),
+        **same("pages of the catalog", catalog_pages),
+        **same("pages of the validation", validation_pages),
     }
     history = docs.parent / "CHANGELOG.md" if docs else None
     if history and history.is_file():

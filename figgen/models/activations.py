@@ -152,20 +152,14 @@ def peak_activation_bytes(setup: TrainingSetup) -> tuple[float, ...]:
 
 
 def _peaks(schedule: Schedule, stage_held: list[float]) -> tuple[float, ...]:
-    peaks = []
-    for order in schedule.orders:
-        # Counted in whole microbatches, so that what was added is taken away to the last byte.
-        counts = dict.fromkeys((action.stage for action in order), 0)
-        peak = 0.0
-        for action in order:
-            if action.kind == "F":
-                counts[action.stage] += 1
-                now = sum(count * stage_held[stage] for stage, count in counts.items())
-                peak = max(peak, now)
-            elif action.kind != "I":
-                counts[action.stage] -= 1
-        peaks.append(peak)
-    return tuple(peaks)
+    # Counted in whole microbatches, so that what was added is taken away to the last byte.
+    return tuple(
+        max(
+            (sum(count * stage_held[stage] for stage, count in counts) for counts in of_rank),
+            default=0.0,
+        )
+        for of_rank in schedule.in_flight
+    )
 
 
 def _layers(share: StageShare, experts: bool) -> int:

@@ -9,10 +9,12 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from types import MappingProxyType
-from typing import Literal, cast
+from typing import Literal, NamedTuple, cast
 
 from figgen.errors import InputError
+from figgen.models.pipeline_plan import Plan, plan_of
 from figgen.models.stage_placement import Placement
 
 Kind = Literal["F", "B", "I", "W"]
@@ -24,8 +26,7 @@ KINDS: Mapping[str, str] = MappingProxyType(
 _ACTION = re.compile(r"(\d+)([FBIW])(\d+)")
 
 
-@dataclass(frozen=True, slots=True)
-class Action:
+class Action(NamedTuple):
     """One stage working on one microbatch, printed as torch prints it: `2F0`.
 
     `stage` counts virtual stages over all ranks. Kinds: F forward, B full backward,
@@ -58,7 +59,7 @@ def parse_order(text: str) -> Order:
     return tuple(Action.parse(word) for word in text.split())
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Schedule:
     """The order of every rank, `orders[rank]`, over a placement.
 
@@ -75,6 +76,24 @@ class Schedule:
 
     def __str__(self) -> str:
         return "\n".join(" ".join(map(str, order)) for order in self.orders)
+
+    @cached_property
+    def plan(self) -> Plan:
+        """Its blocks in an order in which they can be carried out.
+
+        Raises InputError for an action that is missing, repeated or on the wrong rank, and when
+        no such order exists.
+        """
+        check_orders(self)
+        return plan_of(self)
+
+    @cached_property
+    def in_flight(self) -> tuple[frozenset[tuple[tuple[int, int], ...]], ...]:
+        """For each rank, how many microbatches of each of its stages it holds after a forward.
+
+        As (stage, microbatches) of all its stages, each such state once.
+        """
+        return tuple(map(_states_in_flight, self.orders))
 
     def blocks(self, rank: int) -> tuple[Order, ...]:
         """What `rank` runs in turn: single actions, and overlapped pairs."""
@@ -163,6 +182,18 @@ def peak_in_flight(schedule: Schedule) -> tuple[float, ...]:
     """
     chunks = schedule.placement.chunks
     return tuple(_peak_stages(order) / chunks for order in schedule.orders)
+
+
+def _states_in_flight(order: Order) -> frozenset[tuple[tuple[int, int], ...]]:
+    counts = dict.fromkeys((action.stage for action in order), 0)
+    states = set()
+    for stage, kind, _ in order:
+        if kind == "F":
+            counts[stage] += 1
+            states.add(tuple(counts.items()))
+        elif kind != "I":
+            counts[stage] -= 1
+    return frozenset(states)
 
 
 def _peak_stages(order: Order) -> int:

@@ -37,6 +37,7 @@ from figgen.scenarios.tool_data import (
     layouts_json,
 )
 from figgen.scenarios.tool_rates import timed_step_module
+from figgen.serving.answers import Answers
 from figgen.serving.memory import Memory
 
 Content: TypeAlias = str | bytes
@@ -97,6 +98,7 @@ class SiteBuild:
     terms: dict[str, dict[str, Any]] = field(default_factory=dict)
     chapters: dict[str, str] = field(default_factory=dict)
     memory: Memory | None = None
+    answers: Answers | None = None
     _ground: str = ""
     _texts: dict[str, str] = field(default_factory=dict)
     _made: dict[str, Content] = field(default_factory=dict)
@@ -108,7 +110,9 @@ class SiteBuild:
 
     def pages(self) -> dict[str, str]:
         """Pages that are generated, as Markdown by their path."""
-        return site_pages(self.docs, self.terms)
+        if self.answers is None:
+            return site_pages(self.docs, self.terms)
+        return site_pages(self.docs, self.terms, self.answers.same)
 
     def scan(self, pages: Iterable[tuple[str, str, str]], others: Iterable[str] = ()) -> None:
         """Look at every (path, chapter, source) first: number all figures, begin to draw plots.
@@ -217,6 +221,8 @@ class SiteBuild:
         if self.memory:
             for page in self.site.pages:
                 page.settle()
+        if self.answers:
+            self.answers.keep()
         return self.site.pictures.finish()
 
     def fill(self, path: str, html: str) -> str:
@@ -249,20 +255,22 @@ def begin_build(
 ) -> SiteBuild:
     """Begin a build of the pages in `docs`, with pictures kept in `cache`.
 
-    A server has a memory, and builds again only what changed.
+    A server has a memory, and builds again only what changed; other builds take over what the same
+    code has computed.
     """
     memory = serving.current()
+    answers = None if memory else Answers(cache)
     math.recall(cache)
     terms = _toml(docs / "glossary.toml")
     site = Site(
-        pictures=Pictures(folder=cache, tell=tell, memory=memory),
+        pictures=Pictures(folder=cache, tell=tell, memory=memory or answers),
         name=name,
         address=address,
         references=_toml(docs / "references.toml"),
         glossary={t: entry["means"] for t, entry in terms.items() if entry.get("hover", True)},
         late=True,
     )
-    return SiteBuild(site, docs, terms, memory=memory)
+    return SiteBuild(site, docs, terms, memory=memory, answers=answers)
 
 
 def _text(made: Mapping[str, Content]) -> dict[str, str]:

@@ -91,6 +91,10 @@ class Code:
             self._fingerprints[module] = digest("\0".join(parts))
         return self._fingerprints[module]
 
+    def everything(self) -> str:
+        """Changes when any source or data file does."""
+        return digest("\0".join(f"{name}\0{self._texts[name]}" for name in sorted(self._texts)))
+
     def shell(self) -> str:
         """Changes when the code changes that turns values into pages, whatever they are."""
         if "" not in self._fingerprints:
