@@ -111,12 +111,17 @@ def listened_to(command: Sequence[str], **options: Any) -> tuple[int, str]:
 
 
 def processor_s(pid: int) -> float:
-    """How long a process has computed, where the system tells: one that computes is not stuck."""
-    try:
-        fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
-    except OSError:
-        return 0.0
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+    """How long a process, and those of its session, have computed, where the system tells.
+
+    One that computes is not stuck, and one whose children compute is not either.
+    """
+    ticks = 0
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        with contextlib.suppress(OSError):  # it has just ended
+            fields = stat.read_text().rpartition(")")[2].split()
+            if str(pid) in (stat.parent.name, fields[3]):
+                ticks += int(fields[11]) + int(fields[12])
+    return ticks / os.sysconf("SC_CLK_TCK")
 
 
 def build_once(folder: Path) -> Path:

@@ -26,12 +26,12 @@ PAPER: ViewportSize = {"width": 718, "height": 1000}
 # which to a reader of the accessibility tree are one image (their colours: tests/test_theme.py).
 SHORTEN = """() => {
   document.querySelectorAll("article svg.fig").forEach((picture) => picture.replaceChildren());
-  document.querySelectorAll("article tbody tr:nth-child(n+6)").forEach((row) => row.remove());
-  for (const [kind, kept] of [["p", 25], ["figure.figgen", 8], [".md-typeset__scrollwrap", 8]])
+  document.querySelectorAll("article tbody tr:nth-child(n+4)").forEach((row) => row.remove());
+  for (const [kind, kept] of [["p", 9], ["figure.figgen", 4], [".md-typeset__scrollwrap", 4]])
     [...document.querySelectorAll(`article > ${kind}`)].slice(kept).forEach((one) => one.remove());
   for (const kind of ["[popover]", ".fig-value", "math"])
-    [...document.querySelectorAll(kind)].slice(12).forEach((one) => one.remove());
-  let node = document.querySelectorAll("article h3")[12];
+    [...document.querySelectorAll(kind)].slice(5).forEach((one) => one.remove());
+  let node = document.querySelectorAll("article h3")[5];
   while (node) { const next = node.nextSibling; node.remove(); node = next; }
 }"""
 # One block of text of each look: its colours, sizes and classes, and the grounds it stands on.

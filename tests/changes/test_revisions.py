@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.browser import site as built
+
 ROOT = Path(__file__).parents[2]
 
 CONFIGURATION = """site_name: Small
@@ -98,24 +100,23 @@ def guide(tmp_path_factory: pytest.TempPathFactory) -> Path:
     return root
 
 
-def diff(root: Path, *words: str) -> subprocess.CompletedProcess[str]:
+def diff(root: Path, *words: str) -> tuple[int, str]:
+    """Exit code and output. Each revision takes a build, and each constant one more."""
     environment = {**os.environ, "NO_MKDOCS_2_WARNING": "1"}
-    return subprocess.run(
-        [sys.executable, "-m", "figgen", "diff", *words], cwd=root, env=environment,
-        capture_output=True, text=True, timeout=30,
-    )  # fmt: skip
+    command = [sys.executable, "-m", "figgen", "diff", *words]
+    return built.listened_to(command, cwd=root, env=environment)
 
 
 def test_a_comment_changes_nothing_and_says_so(guide: Path) -> None:
-    ran = diff(guide, "base", "same", "--exit-code")
-    assert ran.returncode == 0, ran.stderr
-    assert ran.stdout.startswith("**No number, figure or text changed, though")
+    code, said = diff(guide, "base", "same", "--exit-code")
+    assert code == 0, said
+    assert said.startswith("**No number, figure or text changed, though")
 
 
 def test_two_constants_move_exactly_the_numbers_that_follow_from_each(guide: Path) -> None:
-    assert diff(guide, "hardware", "hardware").stdout.startswith("**Nothing changed.**")
-    ran = diff(guide, "base", "hardware", "--report", "report", "--exit-code")
-    assert ran.returncode == 1, ran.stderr
+    assert diff(guide, "hardware", "hardware")[1].startswith("**Nothing changed.**")
+    code, said = diff(guide, "base", "hardware", "--report", "report", "--exit-code")
+    assert code == 1, said
     report = json.loads((guide / "report/changes.json").read_text("utf-8"))
     # From the datasheets by hand: 989.4e12/3.35e12 and 989.4e12/3e12; 20 µs and the latency.
     found = {n["name"].partition("(")[0]: (n["before"], n["after"]) for n in report["numbers"]}
@@ -137,9 +138,9 @@ def test_two_constants_move_exactly_the_numbers_that_follow_from_each(guide: Pat
 
 
 def test_a_revision_that_does_not_exist_is_one_line(guide: Path) -> None:
-    ran = diff(guide, "--", "--output=x", "base")
-    assert ran.returncode == 2
-    assert len(ran.stderr.splitlines()) == 1
+    code, said = diff(guide, "--", "--output=x", "base")
+    assert code == 2
+    assert len(said.splitlines()) == 1
     assert not (guide / "x").exists()
 
 

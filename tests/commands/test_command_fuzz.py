@@ -112,7 +112,7 @@ def check(arguments: list[str]) -> None:
         assert len(complained.getvalue()) < 600
 
 
-@settings(max_examples=200)
+@settings(max_examples=100)
 @given(CALLS)
 @example(["ranks", "--nodes", "90090", "--gpus-per-node", "8", "--tp", "7", "--etp", "17"])
 @example(["schedule", "v-min", "--stages", "512", "--microbatches", "1000000000"])
@@ -126,7 +126,7 @@ def test_a_verb_answers_or_refuses_in_one_line(arguments: list[str]) -> None:
     check(arguments)
 
 
-@settings(max_examples=120)
+@settings(max_examples=60)
 @given(named())
 @example(["show", "ring-diagram", "ranks=1000000000"])
 @example(["show", "pipeline-timeline", "schedule=gpipe", "stages=100000", "microbatches=100000"])
