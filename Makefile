@@ -14,13 +14,15 @@ BASE ?= main
 RUN := .venv/bin/python -m
 READY := .venv/ready
 BENCH := .cache/bench
+RIVALS := .cache/rivals
+CALCULON := caa4b11f8fe1fee3ba57adaacb7590d7deabd053
 GATE_TOOLS := .cache/gate
 
 export NO_MKDOCS_2_WARNING := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup serve build test check site-check diff paper validate golden bench stats clean lock
+.PHONY: help setup serve build test check site-check diff paper validate rivals golden bench stats clean lock
 
 help:
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -65,6 +67,9 @@ paper: build ## Print the guide as guide.pdf and pack the site into guide.zip, t
 	$(RUN) figgen paper site guide.pdf
 	rm -f guide.zip && cd site && ../.venv/bin/python -m zipfile -c ../guide.zip .
 
+rivals: $(RIVALS)/ready ## Ask other open models of training time about the same runs; freezes their answers
+	CALCULON=$(RIVALS)/calculon COMMIT=$(CALCULON) $(RIVALS)/bin/python -m tests.benchmarks.rivals
+
 golden: $(READY) ## Rewrite tests/golden/ from what the code prints now; review it with git diff
 	$(RUN) pytest -q --update-golden $(ARGS)
 
@@ -104,6 +109,17 @@ $(BENCH)/ready: $(READY) tests/benchmarks/requirements.txt
 	@$(BENCH)/bin/python -m pip install --quiet --no-deps --no-build-isolation -e .
 	@touch $@
 
+# Other models of training time; calculon is on no package index, so its commit stands for a hash.
+$(RIVALS)/ready: $(READY) tests/benchmarks/rivals/requirements.txt
+	@rm -rf $(RIVALS) && .venv/bin/python -m venv $(RIVALS)
+	@$(RIVALS)/bin/python -m pip install --quiet --no-deps --require-hashes \
+		-r tests/benchmarks/rivals/requirements.txt
+	@git clone --quiet https://github.com/calculon-ai/calculon $(RIVALS)/calculon
+	@git -C $(RIVALS)/calculon checkout --quiet $(CALCULON)
+	@$(RIVALS)/bin/python -m pip install --quiet --no-deps --no-build-isolation $(RIVALS)/calculon
+	@$(RIVALS)/bin/python -m pip install --quiet --no-deps --no-build-isolation -e .
+	@touch $@
+
 # The Nu HTML checker and Lighthouse, where Node is installed; the gate does without elsewhere.
 $(GATE_TOOLS)/ready: tests/browser/gate/package-lock.json
 	@mkdir -p $(GATE_TOOLS) && cp tests/browser/gate/package*.json $(GATE_TOOLS)
@@ -119,3 +135,6 @@ lock:
 	$(COMPILE) --group dev --output-file requirements.txt $(ARGS)
 	$(COMPILE) tests/benchmarks/requirements.in --constraint requirements.txt \
 		--output-file tests/benchmarks/requirements.txt $(ARGS)
+	$(subst pyproject.toml,tests/benchmarks/rivals/requirements.in,$(COMPILE)) \
+		--override tests/benchmarks/rivals/overrides.txt --constraint requirements.txt \
+		--output-file tests/benchmarks/rivals/requirements.txt $(ARGS)

@@ -2,34 +2,94 @@
 
 from __future__ import annotations
 
-import tomllib
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
+from typing import Any
 
-from figgen.catalog.load import content
+from figgen.catalog import load
+from figgen.catalog.entry import Place
+from figgen.catalog.read import CONFIDENCE, cite, parse_file
+from figgen.errors import closest
+
+FILE = "rates.toml"
+JUDGEMENT = "judgement"
+"""The source of a guess that nobody has published."""
+
+GROUP_KEYS = ("about", "source", "confidence")
+KEYS = ("value", "start", "spread", "runs", "known")
 
 
 @dataclass(frozen=True, slots=True)
 class Constant:
-    """A constant of the model of time: fitted `value`, first guess, and its freedom (0: none)."""
+    """A constant of the model of time: fitted `value`, first guess, and its freedom (0: none).
+
+    `source` and `confidence` are those of the guess. Calibration runs that it concerns: `runs`;
+    `known` is what it is known to with them, a standard deviation of its logarithm.
+    """
 
     name: str
     value: float
     start: float
     spread: float
     about: str
+    source: str
+    confidence: str
+    runs: int
+    known: float
+
+    @property
+    def decided(self) -> str:
+        """Who decided the value: "runs" where they halved the guess's freedom, or the "guess"."""
+        return "runs" if self.spread and self.known <= self.spread / 2 else "guess"
 
 
 @cache
 def constants() -> dict[str, Constant]:
     """The constants by name, such as "product_share.hopper"."""
+    return read_constants(load.content(FILE), load.sources())
+
+
+def read_constants(content: str, sources: Mapping[str, str]) -> dict[str, Constant]:
+    """The constants of `rates.toml`.  Raises InputError, naming the place, for any fault in it."""
     found = {}
-    for group, entries in tomllib.loads(content("rates.toml")).items():
-        for key, entry in entries.items():
-            if key != "about":
+    for group, table in parse_file(FILE, content).items():
+        place = Place(FILE, group)
+        about, source, confidence = (_word(place, table, key) for key in GROUP_KEYS)
+        if source != JUDGEMENT:
+            source = cite(place.at("source"), source, sources)
+        if confidence not in CONFIDENCE:
+            expected = " or ".join(CONFIDENCE)
+            raise place.at("confidence").fault("unknown", expected=expected, got=confidence)
+        for key, entry in table.items():
+            if key not in GROUP_KEYS:
+                numbers = _numbers(place.at(key), entry)
                 name = f"{group}.{key}"
-                spread = float(entry.get("spread", 0.0))
                 found[name] = Constant(
-                    name, float(entry["value"]), float(entry["start"]), spread, entries["about"]
-                )
+                    name, numbers["value"], numbers["start"], numbers.get("spread", 0.0), about,
+                    source, confidence, int(numbers.get("runs", 0)),
+                    numbers.get("known", numbers.get("spread", 0.0)),
+                )  # fmt: skip
     return found
+
+
+def _word(place: Place, table: Mapping[str, Any], key: str) -> str:
+    got = table.get(key)
+    if not isinstance(got, str) or not got.strip():
+        raise place.at(key).fault("missing", expected="text", got=got)
+    return got
+
+
+def _numbers(place: Place, entry: object) -> dict[str, float]:
+    """The numbers of a constant: positive, those that are needed there, no others."""
+    if not isinstance(entry, dict):
+        raise place.fault("no constant", expected="{ value = …, start = … }", got=entry)
+    for key, value in entry.items():
+        if key not in KEYS:
+            raise place.fault(f"unknown key {key!r}", nearest=closest(key, KEYS))
+        if isinstance(value, bool) or not isinstance(value, int | float) or value < 0:
+            raise place.fault(key, expected="a number above zero", got=value)
+    for key in ("value", "start"):
+        if not entry.get(key):
+            raise place.fault(key, expected="a number above zero", got=entry.get(key, "nothing"))
+    return {key: float(value) for key, value in entry.items()}

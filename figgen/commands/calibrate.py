@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import re
+from collections.abc import Mapping
 from math import log
 from typing import TYPE_CHECKING
 
@@ -11,12 +12,14 @@ from figgen.catalog.load import FOLDER, content
 from figgen.catalog.rates import constants
 from figgen.commands import Answer, add_verb
 from figgen.commands.training import aligned
-from figgen.scenarios.runs.calibrate import calibrated, class_residuals
+from figgen.scenarios.runs.calibrate import calibrated, class_residuals, decided_by
 
 if TYPE_CHECKING:
     from figgen.commands import Verbs
 
-ENTRY = re.compile(r"^([\w.-]+) = \{ value = [^,]+,", re.MULTILINE)
+ENTRY = re.compile(
+    r"^([\w.-]+) = \{ value = [^,]+, (start = [^,}]+(?:, spread = [^,} ]+)?)[^}]*\}", re.MULTILINE
+)
 
 
 def add(verbs: Verbs) -> None:
@@ -34,7 +37,9 @@ def add(verbs: Verbs) -> None:
 def _calibrate(options: argparse.Namespace) -> Answer:
     found, known = calibrated(), constants()
     if options.write:
-        (FOLDER / "rates.toml").write_text(rewritten(content("rates.toml"), found))
+        (FOLDER / "rates.toml").write_text(
+            rewritten(content("rates.toml"), found, decided_by(found))
+        )
         constants.cache_clear()
         (FOLDER / "residuals.toml").write_text(residual_text())
     head = ["constant", "fitted", "before", "guess", "moved by"]
@@ -52,15 +57,21 @@ def _calibrate(options: argparse.Namespace) -> Answer:
     return Answer(found, "\n".join(aligned(rows, left=1)))
 
 
-def rewritten(text: str, values: dict[str, float]) -> str:
-    """`rates.toml` with other values."""
+def rewritten(
+    text: str, values: Mapping[str, float], decided: Mapping[str, tuple[int, float]]
+) -> str:
+    """`rates.toml` with other values, and with what `decided` them."""
     parts = re.split(r"^\[(\w+)\]$", text, flags=re.MULTILINE)
     lines = [parts[0]]
     for group, body in zip(parts[1::2], parts[2::2], strict=True):
-        filled = ENTRY.sub(
-            lambda at, group=group: f"{at[1]} = {{ value = {values[f'{group}.{at[1]}']:.4g},", body
-        )
-        lines.append(f"[{group}]{filled}")
+
+        def entry(at: re.Match[str], group: str = group) -> str:
+            name = f"{group}.{at[1]}"
+            runs, known = decided.get(name, (0, 0.0))
+            by = f", runs = {runs}, known = {known:.2g}" if name in decided else ""
+            return f"{at[1]} = {{ value = {values[name]:.4g}, {at[2].strip()}{by} }}"
+
+        lines.append(f"[{group}]{ENTRY.sub(entry, body)}")
     return "".join(lines)
 
 

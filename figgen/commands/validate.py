@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from figgen.commands import Answer, add_verb
 from figgen.registry import build
+from figgen.scenarios.rivals import comparisons
 from figgen.scenarios.validation import GROUPINGS, errors_of, grouped, rankings
 
 if TYPE_CHECKING:
@@ -51,5 +52,11 @@ def _validate(options: argparse.Namespace) -> Answer:
     ]
     shown += [f"Layouts of the sweep in order\n{text.render(build('validation-ranking', {}))}"]
     shown += [f"Worst misses of tests\n{text.render(build('validation-misses', {}))}"]
+    shown += [f"Other models on the same tests\n{text.render(build('validation-rivals', {}))}"]
     ranked = [asdict(entry) for entry in rankings(tested_only=True)]
-    return Answer(data | {"rankings": ranked}, "\n".join(shown))
+    rivals = [
+        {"kind": one.kind, "tool": one.rival.name, "documented": asdict(one.documented)}
+        | {"fitted": asdict(one.fitted), "ours": asdict(one.ours)}
+        for one in comparisons()
+    ]
+    return Answer(data | {"rankings": ranked, "rivals": rivals}, "\n".join(shown))

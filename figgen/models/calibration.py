@@ -58,6 +58,25 @@ def fitted(
     return point
 
 
+def slopes(predicted: Callable[[Floats], Floats], point: Floats) -> Floats:
+    """Change of every logarithm of a prediction, by row, for that of every constant, by column."""
+    now = np.log(predicted(point))
+    return np.stack(
+        [(np.log(predicted(point + STEP * unit)) - now) / STEP for unit in np.eye(len(point))],
+        axis=1,
+    )
+
+
+def uncertainty(slopes: Floats, weights: Floats, spread: Floats) -> Floats:
+    """Standard deviations of the fitted logarithms, by the curvature of the fit.
+
+    As if errors were independent and of the size of `TOLERATED`, so a little too confident where
+    runs of one family err alike; never above `spread`, what is known without any run.
+    """
+    seen = slopes * (weights / TOLERATED)[:, None]
+    return np.sqrt(np.diag(np.linalg.inv(seen.T @ seen + np.diag(spread**-2.0))))
+
+
 def softened(errors: Floats) -> Floats:
     """Signed roots of the soft absolute loss 2(√(1 + e²) − 1)."""
     sizes: Floats = np.sqrt(2 * (np.sqrt(1 + errors**2) - 1))

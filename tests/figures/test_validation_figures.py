@@ -21,6 +21,7 @@ from figgen.scenarios.validation import errors_of, judged_runs, release_spreads
 TABLES = {
     "validation-errors": {}, "validation-ranking": {}, "validation-releases": {},
     "validation-misses": {}, "validation-sensitivity": {}, "validation-constants": {},
+    "validation-rivals": {}, "validation-refusals": {},
 }  # fmt: skip
 
 

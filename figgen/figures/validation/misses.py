@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from figgen.catalog.rates import constants
+from figgen.catalog.rates import JUDGEMENT, constants
 from figgen.charts import Column, Named, Table
 from figgen.registry import figure
 from figgen.scenarios.runs.calibrate import Predictor
@@ -104,22 +104,30 @@ def validation_sensitivity(*, most: int = 3) -> Table:
 
 @figure("validation-constants")
 def validation_constants() -> Table:
-    """Every constant of the model of time: fitted value, first guess, freedom of the fit."""
+    """Every constant of the model of time: value, guess with its source, and what decided it."""
     rows = tuple(
-        (entry.name, entry.value, entry.start, entry.spread or "not fitted", entry.about)
+        (entry.name, entry.value, entry.known or "not fitted", entry.runs, entry.decided,
+         entry.start, entry.spread or "not fitted", entry.source, entry.about)
         for entry in constants().values()
-    )
+    )  # fmt: skip
+    by_runs = [entry for entry in constants().values() if entry.decided == "runs"]
     return Table(
         columns=(
             Column(label="constant"),
             Column(label="value", spec=".3g"),
+            Column(label="known to", spec=".0%"),
+            Column(label="runs", spec=",d"),
+            Column(label="decided by"),
             Column(label="first guess", spec=".3g"),
-            Column(label="freedom", spec=".2g"),
+            Column(label="freedom", spec=".0%"),
+            Column(label="source of the guess"),
             Column(label="what it is"),
         ),
         rows=rows,
         values={
             "count": Named(len(rows)),
             "fitted": Named(sum(entry.spread > 0 for entry in constants().values())),
+            "decided": Named(len(by_runs)),
+            "published": Named(sum(e.source != JUDGEMENT for e in constants().values())),
         },
     )

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
 
 import numpy as np
@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from figgen.catalog.rates import Constant, constants
 from figgen.catalog.residuals import Residuals
 from figgen.models.attained import Attained
-from figgen.models.calibration import fitted
+from figgen.models.calibration import fitted, slopes, uncertainty
 from figgen.models.job import stacked
 from figgen.models.timed_step import timed_step
 from figgen.scenarios.runs.described import DescribedRun
@@ -33,6 +33,10 @@ FEWEST = 8
 
 LEAST = 0.03
 """No class is known better than this: repeats of one run differ by as much."""
+
+
+CONCERNED = 0.01
+"""A constant concerns a run where one per cent of it moves the step by this much of a per cent."""
 
 
 class Predictor:
@@ -66,16 +70,9 @@ class Predictor:
 
 def calibrated() -> dict[str, float]:
     """The fitted value of every constant, by name."""
-    sides = run_sides()
-    runs = [
-        run
-        for run in (*measured_runs(), *shown_runs())
-        if sides[run.name] == CALIBRATION and not run.suspect and run.step_time_s is not None
-    ]
-    free = [constant for constant in constants().values() if constant.spread > 0]
+    runs, weights, free = _calibration()
     start = np.log([constant.start for constant in free])
     measured = np.array([run.step_time_s for run in runs], dtype=float)
-    weights = np.array([SWEEP_WEIGHT if run.framework == "nanotron" else 1.0 for run in runs])
     spread = np.array([constant.spread for constant in free])
     point = fitted(Predictor(runs, free), measured, weights, start, spread)
     found = {constant.name: constant.start for constant in constants().values()}
@@ -83,6 +80,35 @@ def calibrated() -> dict[str, float]:
         constant.name: float(f"{value:.4g}")
         for constant, value in zip(free, np.exp(point), strict=True)
     }
+
+
+def decided_by(values: Mapping[str, float]) -> dict[str, tuple[int, float]]:
+    """By fitted constant: the calibration runs that it concerns, and how well it is known there.
+
+    The second is a standard deviation of its logarithm, with the constants at `values`.
+    """
+    runs, weights, free = _calibration()
+    point = np.log([values[constant.name] for constant in free])
+    spread = np.array([constant.spread for constant in free])
+    moved = slopes(Predictor(runs, free), point)
+    concerned = (np.abs(moved) >= CONCERNED).sum(axis=0)
+    known = uncertainty(moved, weights, spread)
+    return {
+        constant.name: (int(count), float(deviation))
+        for constant, count, deviation in zip(free, concerned, known, strict=True)
+    }
+
+
+def _calibration() -> tuple[list[DescribedRun], Floats, list[Constant]]:
+    """The runs that calibrate, their weights, and the constants that are fitted."""
+    sides = run_sides()
+    runs = [
+        run
+        for run in (*measured_runs(), *shown_runs())
+        if sides[run.name] == CALIBRATION and not run.suspect and run.step_time_s is not None
+    ]
+    weights = np.array([SWEEP_WEIGHT if run.framework == "nanotron" else 1.0 for run in runs])
+    return runs, weights, [constant for constant in constants().values() if constant.spread > 0]
 
 
 def class_residuals() -> list[Residuals]:

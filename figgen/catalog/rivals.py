@@ -1,0 +1,51 @@
+"""What other open models of training time answer on the measured runs, as `make rivals` found."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+
+from figgen.catalog import load
+
+FILE = "rivals.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Rival:
+    """A tool and what it answers: by run, seconds with the documented and the fitted constant.
+
+    `fitted` holds its constant by kind of run, `refused` by run what the tool has no word for.
+    """
+
+    name: str
+    version: str
+    date: str
+    source: str
+    constant: str
+    documented: float
+    fitted: Mapping[str, float]
+    seconds: Mapping[str, tuple[float, float]]
+    refused: Mapping[str, str]
+
+
+@cache
+def rivals() -> dict[str, Rival]:
+    """The tools by name."""
+    held = json.loads(load.content(FILE))
+    found = {}
+    for place, (name, facts) in enumerate(held["tools"].items()):
+        answers = {run: row[place] for run, row in held["runs"].items()}
+        found[name] = Rival(
+            name=name,
+            version=facts["version"],
+            date=held["date"],
+            source=facts["source"],
+            constant=facts["constant"],
+            documented=facts["documented"],
+            fitted=facts["fitted"],
+            seconds={run: (a[0], a[1]) for run, a in answers.items() if not isinstance(a, str)},
+            refused={run: a for run, a in answers.items() if isinstance(a, str)},
+        )
+    return found

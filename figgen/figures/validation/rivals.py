@@ -1,0 +1,80 @@
+"""Other open models of training time beside ours, on the test runs that each can express."""
+
+from __future__ import annotations
+
+from figgen.catalog.rivals import rivals
+from figgen.charts import Column, Named, Table
+from figgen.registry import figure
+from figgen.scenarios.rivals import KINDS, Comparison, comparisons, refusals
+
+
+@figure("validation-rivals")
+def validation_rivals() -> Table:
+    """Errors of each tool with its documented and its fitted constant, and ours on its runs."""
+    compared = comparisons()
+    return Table(
+        columns=(
+            Column(label="runs"),
+            Column(label="tool"),
+            Column(label="constant"),
+            Column(label="test runs", spec=",d"),
+            Column(label="mean error", spec=".1%"),
+            Column(label="median", spec=".1%"),
+            Column(label="worst", spec="+.0%"),
+            Column(label="ours on them: mean", spec=".1%"),
+            Column(label="median", spec=".1%"),
+            Column(label="worst", spec="+.0%"),
+        ),
+        rows=tuple(row for one in compared for row in _rows(one)),
+        values=_values(compared),
+    )
+
+
+def _rows(one: Comparison) -> list[tuple[str | int | float, ...]]:
+    constants = (
+        (f"{one.rival.documented:g}, documented", one.documented),
+        (f"{one.rival.fitted[one.kind]:g}, fitted", one.fitted),
+    )
+    return [
+        (one.kind, one.rival.name, words, theirs.runs,
+         theirs.mean_absolute, theirs.median_absolute, theirs.worst,
+         one.ours.mean_absolute, one.ours.median_absolute, one.ours.worst)
+        for words, theirs in constants
+    ]  # fmt: skip
+
+
+def _values(compared: list[Comparison]) -> dict[str, Named]:
+    dense = [one for one in compared if one.kind == KINDS[0]]
+    return {
+        "comparisons": Named(len(compared)),
+        "ahead": Named(sum(one.ours.mean_absolute < _best(one) for one in compared)),
+        "dense_best": Named(min(_best(one) for one in dense)),
+        "dense_ours": Named(max(one.ours.mean_absolute for one in dense)),
+        "tools": Named(len(rivals())),
+    }
+
+
+def _best(one: Comparison) -> float:
+    return min(one.documented.mean_absolute, one.fitted.mean_absolute)
+
+
+@figure("validation-refusals")
+def validation_refusals() -> Table:
+    """What each tool has no word for, and how many test runs that leaves out."""
+    rows = [
+        (rival.name, rival.version, rival.date, f"{rival.constant}", reason, count)
+        for name, rival in rivals().items()
+        for reason, count in refusals()[name].items()
+    ]
+    return Table(
+        columns=(
+            Column(label="tool"),
+            Column(label="version"),
+            Column(label="run on"),
+            Column(label="its constant"),
+            Column(label="what it has no word for"),
+            Column(label="test runs left out", spec=",d"),
+        ),
+        rows=tuple(rows),
+        values={"reasons": Named(len(rows))},
+    )

@@ -1,0 +1,54 @@
+"""Rivals are held to the runs that ours is held to, and to nothing else."""
+
+from __future__ import annotations
+
+import pytest
+
+from figgen.catalog.rivals import rivals
+from figgen.models.compute import training_flops_per_token
+from figgen.scenarios.rivals import KINDS, comparisons, kind_of, refusals
+from figgen.scenarios.validation import judged_runs
+
+
+@pytest.mark.parametrize("name", rivals())
+def test_each_answers_or_refuses_every_run_that_ours_is_judged_on(name: str) -> None:
+    rival = rivals()[name]
+    runs = {one.run.name for one in judged_runs()}
+    assert rival.seconds.keys() | rival.refused.keys() == runs
+    assert not rival.seconds.keys() & rival.refused.keys()
+    assert sum(refusals()[name].values()) < len(runs)
+
+
+GPT = "dgxc-v24.11.1-gpt3-175b-h100-bf16-g128-b256"
+
+
+def test_llm_analysis_is_flops_over_a_share_of_the_peak_as_its_documentation_says() -> None:
+    """A GPT of four times the width, where its count of FLOPs is the textbook's."""
+    [one] = [one for one in judged_runs() if one.run.name == GPT]
+    run, rival = one.run, rivals()["llm-analysis"]
+    flops = training_flops_per_token(run.shape, "6nd+attention", sequence=run.sequence)
+    tokens = run.global_batch * run.sequence
+    peak = run.accelerator.peak_flops_per_s("bf16")
+    documented, fitted = rival.seconds[run.name]
+    assert documented == pytest.approx(flops * tokens / run.gpus / peak / 0.5, rel=1e-3)
+    share = rival.fitted[kind_of(run)]
+    assert fitted == pytest.approx(documented * rival.documented / share, rel=1e-3)
+
+
+def test_both_sides_of_a_comparison_are_the_same_test_runs() -> None:
+    found = comparisons()
+    assert {one.kind for one in found} == set(KINDS)
+    for one in found:
+        tests = [judged for judged in judged_runs() if judged.tested]
+        of = [judged for judged in tests if kind_of(judged.run) == one.kind]
+        expressed = [judged for judged in of if judged.run.name in one.rival.seconds]
+        assert one.of == len(of)
+        assert one.ours.runs == one.documented.runs == one.fitted.runs == len(expressed)
+        errors = [abs(judged.error) for judged in expressed]
+        assert one.ours.mean_absolute == pytest.approx(sum(errors) / len(errors))
+
+
+def test_ours_is_ahead_of_every_rival_on_what_that_can_express() -> None:
+    for one in comparisons():
+        assert one.ours.mean_absolute < one.fitted.mean_absolute, (one.kind, one.rival.name)
+        assert one.ours.mean_absolute < one.documented.mean_absolute, (one.kind, one.rival.name)
