@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 
+from figgen.errors import unknown
 from figgen.models.training_setup import TrainingSetup
 from figgen.scenarios.option import Choices, Option
 from figgen.scenarios.scenario import Scenario, scenario
@@ -27,6 +28,21 @@ def add_options(parser: argparse.ArgumentParser, question: str) -> None:
             )
         else:
             parser.add_argument(flag, dest=option.name, metavar=_kind(option), help=said)
+        for name, values in option.former.items():
+            parser.add_argument(
+                f"--{name}", dest=option.name, type=_former(name, values), help=argparse.SUPPRESS
+            )
+
+
+def _former(name: str, values: Mapping[str, str]) -> Callable[[str], str]:
+    """Reads a value of a former option as what it is called now."""
+
+    def read(value: str) -> str:
+        if value not in values:
+            raise argparse.ArgumentTypeError(str(unknown(name, value, values)))
+        return values[value]
+
+    return read
 
 
 def _kind(option: Option) -> str:

@@ -40,6 +40,11 @@ def joined(scripts: Mapping[str, str], entry: str, beside: str = "") -> str:
     names |= {path: f"$m{len(shared) + number}" for number, path in enumerate(own)}
     parts += [_module(scripts[path], path, names) for path in own[:-1]]
     body, exported = _body(scripts[entry], entry, names)
+    # What is handed on is a member of another module, which `export {…}` cannot name.
+    handed_on = {name: value for name, value in exported.items() if "." in value}
+    for number, (name, value) in enumerate(handed_on.items()):
+        body += f"const $again{number} = {value};\n"
+        exported[name] = f"$again{number}"
     exported |= {names[path]: names[path] for path in own[:-1]}
     told = ", ".join(_renamed(value, name, " as ") for name, value in exported.items())
     return "".join([*parts, body, f"export {{ {told} }};\n" if told else ""])

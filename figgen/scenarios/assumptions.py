@@ -16,10 +16,10 @@ from figgen.catalog.load import content
 from figgen.catalog.lookups import remembered
 from figgen.catalog.read import ENTRY_KEYS, parse_file, read_entry
 from figgen.catalog.schema import choice
-from figgen.errors import InputError, closest
+from figgen.errors import InputError
 from figgen.models.recomputation import NAMED
 from figgen.scenarios.option import Value
-from figgen.scenarios.schema import OPTIONS
+from figgen.scenarios.schema import OPTIONS, unknown_option
 from figgen.scenarios.software import software_of
 
 FILE = "assumptions.toml"
@@ -79,7 +79,8 @@ def _read(place: Place, table: Mapping[str, Any]) -> Assumption:
     chosen = {key: value for key, value in table.items() if key not in known}
     for key, value in chosen.items():
         if key not in OPTIONS:
-            raise place.at(key).fault("unknown key", nearest=closest(key, [*OPTIONS, *known]))
+            nearest = unknown_option("key", key, [*OPTIONS, *known]).nearest
+            raise place.at(key).fault("unknown key", nearest=nearest)
         try:
             OPTIONS[key].checked(value)
         except InputError as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal, TypeAlias
 
 from figgen.errors import InputError, unknown
@@ -32,6 +32,7 @@ class Option:
     `form_unit`, which is `scale` of that. `choices` gives the names that a form offers, with their
     words; "choice" takes no other, "text" whatever `check` lets pass. `key` is its name in
     addresses, `flag` on the command line, which has the opposite of a switch that is usually on.
+    `former` are options that it has taken in: what their values, by name, are called now.
     """
 
     name: str
@@ -51,6 +52,7 @@ class Option:
     required: bool = False
     key: str = ""
     flag: str = ""
+    former: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
 
     @property
     def address_key(self) -> str:

@@ -24,6 +24,7 @@ from figgen.scenarios.predicted import predicted
 from figgen.scenarios.runs.predicted import PredictedStep
 from figgen.scenarios.scenario import Scenario, scenario
 from figgen.scenarios.schema import OPTIONS, asked_by
+from figgen.scenarios.software import memory_of
 
 SIZES = ("nodes", "gpus_per_node", "tp", "cp", "pp", "ep", "etp", "dp")
 """The options that a layout is made of, beside its order."""
@@ -180,6 +181,7 @@ def setup_of(
     wanted["microbatches"] = _microbatches(values, parallel)
     wanted["sequence"] = shape.sequence if values["sequence"] is None else values["sequence"]
     wanted["recipe"] = recipe(str(values["recipe"]))
+    wanted["framework"] = memory_of(str(values["software"]))
     return TrainingSetup(shape=shape, parallel=parallel, **wanted)
 
 

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from figgen.errors import InputError, unknown
+from figgen.errors import InputError
 from figgen.scenarios.option import Value
-from figgen.scenarios.schema import OPTIONS
+from figgen.scenarios.schema import OPTIONS, unknown_option
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,7 +35,7 @@ def scenario(*, preset: str | None = "", run: str | None = "", **chosen: Value) 
         raise InputError("a scenario", expected="a preset or a run", got=f"{preset} and {run}")
     for name in chosen:
         if name not in OPTIONS:
-            raise unknown("option", name, OPTIONS).about(name)
+            raise unknown_option("option", name, OPTIONS)
     checked = {
         name: OPTIONS[name].checked(value)
         for name, value in sorted(chosen.items())

@@ -8,14 +8,14 @@ signatures: `TrainingSetup`, `layout` and `step`.
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import MISSING, fields
 from types import MappingProxyType
 
 from figgen import catalog
 from figgen.catalog.hardware import DTYPES
+from figgen.errors import InputError, unknown
 from figgen.models.activation_formats import FORMATS, activation_format
-from figgen.models.framework_memory import FRAMEWORKS, framework_memory
 from figgen.models.frameworks import CONVENTIONS, convention
 from figgen.models.layout import MOST_RANKS, layout
 from figgen.models.memory import RESERVE_BYTES
@@ -25,7 +25,7 @@ from figgen.models.schedules import SCHEDULES
 from figgen.models.training_setup import ZERO_STAGES, TrainingSetup
 from figgen.scenarios.config_json import named_model
 from figgen.scenarios.option import QUESTIONS, Option, Value
-from figgen.scenarios.software import SOFTWARE, known_software, read_software
+from figgen.scenarios.software import FORMER_FRAMEWORKS, SOFTWARE, known_software, read_software
 
 SMALL = "layernorm,moe_act,moe_gate"
 """What is recomputed in experts without another product."""
@@ -174,10 +174,11 @@ _ALL = (
         choices=_recipes, check=recipe,
     ),
     Option(
-        "framework", "choice", "state", "Framework", _SETUP, _usual("framework"),
-        "whose habits fill the memory",
-        choices=lambda: {name: one.label for name, one in FRAMEWORKS.items()},
-        check=framework_memory,
+        "software", "text", "state", "Software", _SETUP, SOFTWARE,
+        "framework, release and recipe, as nemo 24.09 fp8-current: its habits fill the memory, "
+        "its attained rates hold",
+        choices=lambda: {name: name for name in known_software()}, check=read_software,
+        former={"framework": FORMER_FRAMEWORKS},
     ),
     Option(
         "recompute", "text", "state", "Recomputation", _SETUP, _usual("recompute"),
@@ -215,11 +216,6 @@ _ALL = (
         low=0.01, high=1, key="efficiency", flag="efficiency",
     ),
     Option(
-        "software", "text", "overlap", "Software", _STEP, SOFTWARE,
-        "framework, release and recipe whose attained rates hold, as nemo 24.09 fp8-current",
-        choices=lambda: {name: name for name in known_software()}, check=read_software,
-    ),
-    Option(
         "buckets", "whole", "overlap", "Gradient buckets", _SETUP, _usual("buckets"),
         "messages of gradients; one per layer if left out", low=1, high=1024,
     ),
@@ -247,6 +243,17 @@ _ALL = (
 
 OPTIONS: Mapping[str, Option] = MappingProxyType({option.name: option for option in _ALL})
 """The options by name, in the order of a form."""
+
+
+def unknown_option(what: str, name: str, known: Iterable[str]) -> InputError:
+    """The error for a `name` that is none of the `known` options; `what` is what it was meant for.
+
+    A former name is answered with the option that has taken it in.
+    """
+    taken_in = [option.name for option in _ALL if name in option.former]
+    if taken_in:
+        return InputError(f"unknown {what} {name!r}", nearest=taken_in, key=name)
+    return unknown(what, name, known).about(name)
 
 
 def asked_by(question: str) -> tuple[Option, ...]:

@@ -5,13 +5,20 @@ from __future__ import annotations
 import re
 
 from figgen import catalog
-from figgen.errors import InputError
+from figgen.errors import InputError, unknown
 from figgen.scenarios.runs.measured import record_of
 from figgen.scenarios.runs.names import DTYPE_OF, FRAMEWORKS, first_match, format_of
 from figgen.scenarios.runs.record import framework_of, version_of
+from figgen.scenarios.runs.setup import memory_framework
 
 SOFTWARE = "megatron-bridge 26.04"
 """What a step is taken to run on where nobody says: the last release before those of the tests."""
+
+FORMER_FRAMEWORKS = {
+    "megatron": SOFTWARE, "megatron-deepspeed": "megatron-deepspeed", "nanotron": "nanotron",
+    "torchtitan": "torchtitan", "torchtitan-2024": "torchtitan 24.12", "fsdp": "fsdp",
+}  # fmt: skip
+"""What the option `framework` of older addresses says, as software."""
 
 RECIPE_OF = {"bf16": "bf16", "fp16": "fp16", "fp8": "fp8", "fp4": "nvfp4", "tf32": "tf32"}
 """The recipe of low precision where only the type of the multiplied numbers is known."""
@@ -32,17 +39,23 @@ def software_of(run: catalog.Run) -> str:
 
 
 def known_software() -> tuple[str, ...]:
-    """The usual software, then that of the presets."""
+    """The usual software, then that of the presets, then what else there is, by framework."""
     runs = (p.run for p in catalog.PRESETS.values() if isinstance(p, catalog.TrainingPreset))
-    return tuple(dict.fromkeys([SOFTWARE, *map(software_of, runs)]))
+    others = [*FORMER_FRAMEWORKS.values(), *(name for _, name in FRAMEWORKS)]
+    return tuple(dict.fromkeys([SOFTWARE, *map(software_of, runs), *others]))
+
+
+def memory_of(text: str) -> str:
+    """The name of the framework whose habits fill the memory. Raises InputError for no software."""
+    framework, version, _ = read_software(text)
+    return memory_framework(framework, version)
 
 
 def read_software(text: str) -> tuple[str, float | None, str | None]:
     """Framework, release and recipe of a text. Raises InputError for words that are none."""
     framework, *rest = text.split() or [""]
     if first_match(FRAMEWORKS, framework) != framework and framework != "deepseek":
-        names = " or ".join(dict.fromkeys([name for _, name in FRAMEWORKS]))
-        raise InputError("software", expected=names, got=text)
+        raise unknown("software", framework, dict.fromkeys(name for _, name in FRAMEWORKS))
     version, recipe = None, None
     for word in rest:
         found = re.fullmatch(r"(2[0-9])\.(0[1-9]|1[0-2])", word)

@@ -21,7 +21,7 @@ from figgen.scenarios.config_json import FIELDS, LONGEST, MODEL_TYPES
 from figgen.scenarios.option import Choices, Option
 from figgen.scenarios.resolve import TrainingStep, parallel_layout, training_step
 from figgen.scenarios.schema import GROUPS, OPTIONS
-from figgen.scenarios.software import SOFTWARE
+from figgen.scenarios.software import SOFTWARE, known_software, memory_of
 from figgen.scenarios.tool_rates import attained_rows
 
 _PARTS = {"model": "models", "accelerator": "accelerators"}
@@ -46,6 +46,7 @@ def configurations() -> dict[str, Any]:
         },
         "frameworks": {name: _framework(found) for name, found in FRAMEWORKS.items()},
         "attained": attained_rows(),
+        "software": {name: memory_of(name) for name in known_software()},
         "residuals": {name: [entry.low, entry.high] for name, entry in class_residuals().items()},
         "presets": {name: _preset(found) for name, found in catalog.PRESETS.items()},
         "groups": dict(GROUPS),
@@ -72,6 +73,7 @@ def _option(option: Option) -> dict[str, Any]:
         "unit": option.form_unit,
         "scale": option.scale if option.kind == "quantity" else None,
         "choices": _choices(option),
+        "former": dict(option.former),
     }
     return {
         "name": option.name,

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from dataclasses import asdict, replace
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import replace
+from math import prod
 from typing import Any
 
 from figgen import catalog
 from figgen.catalog.hardware import DTYPES
 from figgen.catalog.rates import constants
+from figgen.errors import InputError
 from figgen.formulas.functions_javascript import printed_module
 from figgen.models import layer_time, timed_step
 from figgen.models.layout import layout
@@ -16,10 +19,16 @@ from figgen.models.training_setup import TrainingSetup
 from figgen.scenarios.predicted import described
 from figgen.scenarios.runs.described import DescribedRun
 from figgen.scenarios.runs.predicted import OWN_CLASS, class_of
-from figgen.scenarios.runs.rates import attained
-from figgen.scenarios.software import SOFTWARE, known_software, software_of
+from figgen.scenarios.runs.rates import attained, terms_of
+from figgen.scenarios.software import SOFTWARE, known_software
 
 WIDE_HEAD = 128
+OF_THE_CHIP = {
+    "product_flops_per_s": "product_share", "plain_flops_per_s": "plain_share",
+    "expert_flops_per_s": "expert_share", "attention_flops_per_s": "attention_share",
+}  # fmt: skip
+"""Rates of a datasheet, which stand apart from what software makes of them."""
+
 WITHOUT_NETWORK = ("network_bytes_per_s", "shuffle_bytes_per_s")
 
 
@@ -28,41 +37,70 @@ def timed_step_module() -> str:
     return printed_module((layer_time, timed_step), ("timed_step",))
 
 
-def attained_rows() -> dict[str, Any]:
-    """Rows by software, chip and number format: the usual software on all chips, and all that
-    presets use on theirs and on H100.
+Rows = dict[str, dict[str, dict[str, Any]]]
+"""By chip and number format: what is attained, by name."""
 
+
+def attained_rows() -> dict[str, Any]:
+    """What the usual software attains on every chip in each of its formats, and all other software
+    beside it, as `_beside` tells.
+
+    A row has what differs from `shared`, null is a format that software does not take on a chip.
+    Rates of products are the datasheet's, beside the share of them that is attained.
     `attention_flops_per_s` is of heads of 128; networks are shares.
     """
-    rows: dict[str, dict[str, dict[str, dict[str, Any]]]] = {}
-    for software, chip in _wanted():
+    usual = _all_rows(SOFTWARE)
+    shared = dict(usual["h100-sxm-80gb"]["bf16"])
+    others = {name: _beside(usual, _all_rows(name)) for name in known_software()[1:]}
+    rows = {
+        chip: {dtype: _differences(row, shared) for dtype, row in formats.items()}
+        for chip, formats in usual.items()
+    }
+    return {"usual": SOFTWARE, "shared": shared, "rows": rows, "others": others}
+
+
+def _all_rows(software: str) -> Rows:
+    found: Rows = {}
+    for chip in catalog.ACCELERATORS.values():
         for dtype in DTYPES:
             if getattr(chip, dtype) is not None:
-                row = _row(software, chip, dtype)
-                rows.setdefault(software, {}).setdefault(chip.name, {})[dtype] = row
-    shared = dict(rows[SOFTWARE]["h100-sxm-80gb"]["bf16"])
-    for chips in rows.values():
-        for formats in chips.values():
-            for dtype, row in formats.items():
-                formats[dtype] = {k: v for k, v in row.items() if shared.get(k, "") != v}
-    return {"usual": SOFTWARE, "shared": shared, "rows": rows}
+                row: dict[str, Any] = {}
+                with suppress(InputError):  # FP8 on a chip without
+                    row = _row(software, chip, dtype)
+                found.setdefault(chip.name, {})[dtype] = row
+    return found
 
 
-def _wanted() -> Iterator[tuple[str, catalog.Accelerator]]:
-    for chip in catalog.ACCELERATORS.values():
-        yield SOFTWARE, chip
-    for software in known_software():
-        yield software, catalog.accelerator("h100-sxm-80gb")
-    for preset in catalog.PRESETS.values():
-        if isinstance(preset, catalog.TrainingPreset):
-            yield software_of(preset.run), preset.run.accelerator
+def _beside(usual: Rows, rows: Rows) -> dict[str, Any]:
+    """What rows of other software have instead of the usual: `kinds`, the first of H100 in BF16,
+    and the number of its kind for every row that has another."""
+    kinds: list[dict[str, Any]] = []
+    others: dict[str, dict[str, int | None]] = {}
+    for chip, formats in sorted(rows.items(), key=lambda at: at[0] != "h100-sxm-80gb"):
+        for dtype, row in formats.items():
+            kind = _differences(row, usual[chip][dtype]) if row else None
+            if kind is not None and kind not in kinds:
+                kinds.append(kind)
+            number = None if kind is None else kinds.index(kind)
+            if number != 0:
+                others.setdefault(chip, {})[dtype] = number
+    return {"kinds": kinds, "rows": others}
+
+
+def _differences(row: Mapping[str, Any], base: Mapping[str, Any]) -> dict[str, Any]:
+    return {key: value for key, value in row.items() if base[key] != value}
 
 
 def _row(software: str, chip: catalog.Accelerator, dtype: str) -> dict[str, Any]:
     run = _stub(software, chip, dtype)
-    rates = asdict(attained(run))
-    for name in WITHOUT_NETWORK:
-        del rates[name]
+    values = {name: constant.value for name, constant in constants().items()}
+    rates: dict[str, Any] = {}
+    for name, (base, names) in terms_of(run).items():
+        share = prod(values[name] for name in names)
+        if name in OF_THE_CHIP:
+            rates |= {name: base, OF_THE_CHIP[name]: share}
+        elif name not in WITHOUT_NETWORK:
+            rates[name] = base * share
     network = run.network.bandwidth_bytes_per_s
     efa = replace(run, network=catalog.link("efa-v2-p5"))
     sharing = efa.network.bandwidth_bytes_per_s

@@ -11,11 +11,11 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from figgen.errors import InputError, unknown
+from figgen.errors import InputError
 from figgen.models.layout import ParallelLayout
 from figgen.scenarios.resolve import SIZES, TrainingStep, resolve, resolve_layout
 from figgen.scenarios.scenario import Scenario, scenario
-from figgen.scenarios.schema import OPTIONS
+from figgen.scenarios.schema import OPTIONS, unknown_option
 
 CHOOSABLE = tuple(name for name in OPTIONS if name not in (*SIZES, "model"))
 """What an `options:` text may set."""
@@ -30,7 +30,7 @@ def written_words(text: str, key: str, names: Collection[str]) -> dict[str, Any]
     for word in text.split():
         name, _, value = word.partition("=")
         if name not in names:
-            raise unknown(f"word of {key} {text!r}:", name, names).about(key)
+            raise unknown_option(f"word of {key} {text!r}:", name, names).about(key)
         try:
             found[name] = OPTIONS[name].read(value)
         except InputError as error:

@@ -31,7 +31,7 @@ from figgen.models.schedules import SCHEDULES
 from figgen.models.transformer import parameter_counts
 from figgen.publish.build import JOINED
 from figgen.scenarios.config_json import shape_of_config
-from figgen.scenarios.software import known_software
+from figgen.scenarios.software import FORMER_FRAMEWORKS, known_software, memory_of
 from tests.browser.engine import Ask
 from tests.browser.site import ROOT
 
@@ -136,7 +136,7 @@ def test_every_option_is_answered_as_the_command_line_answers_it(ask: Ask) -> No
     registries: dict[str, Iterable[str]] = {
         "recipe": RECIPES, "activations": FORMATS, "schedule": SCHEDULES, "dtype": DTYPES,
         "model": catalog.MODELS, "chip": catalog.ACCELERATORS, "order": CONVENTIONS,
-        "framework": FRAMEWORKS, "zero": "0123", "software": known_software(),
+        "zero": "0123", "software": known_software(),
         "exchange": ("p2p", "all-gather"), "ffn": FFN_MATRICES,
         "norm": NORM_VECTORS, "qk_norm": QK_NORMS,
         "nic": [name for name, link in catalog.LINKS.items() if link.kind == "scale-out"],
@@ -242,6 +242,23 @@ def test_an_address_compares_two_configurations(ask: Ask) -> None:
     assert other["a"] == alone["a"]
     assert undone["a"]["microbatches"] is None
     assert experts["a"]["model"] == "mixtral-8x7b", "a layout with experts gets a model with them"
+
+
+def test_an_address_of_the_time_when_software_was_two_options_is_understood(ask: Ask) -> None:
+    memories = {name: memory_of(known) for name, known in FORMER_FRAMEWORKS.items()}
+    assert memories == {name: name for name in FRAMEWORKS}, "every framework has its software"
+    start = "model=llama-3-8b&framework"
+    queries = [f"{start}={name}" for name in FRAMEWORKS]
+    queries += [f"{start}=nanotrn", f"{start}=constructor", f"{start}=fsdp&software=nanotron"]
+    *cases, misspelt, hostile, both, compared = ask("addresses", [*queries, "b.framework=nanotron"])
+    for name, case in zip(FRAMEWORKS, cases, strict=True):
+        assert case["problems"] == []
+        assert case["a"]["software"] == FORMER_FRAMEWORKS[name]
+        assert "framework" not in case["again"]
+    assert "did you mean nanotron" in misspelt["problems"][0]
+    assert "unknown framework" in hostile["problems"][0]
+    assert both["a"]["software"] == "nanotron"
+    assert compared["b"]["software"] == "nanotron"
 
 
 HOSTILE = (

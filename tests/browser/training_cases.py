@@ -17,7 +17,6 @@ from figgen.commands.training import setup_data
 from figgen.errors import InputError
 from figgen.models.activation_formats import FORMATS
 from figgen.models.cluster import Cluster
-from figgen.models.framework_memory import FRAMEWORKS
 from figgen.models.memory import memory
 from figgen.models.model_shape import ExpertShape, LatentAttention, ModelShape
 from figgen.models.recipes import RECIPES
@@ -29,6 +28,7 @@ from figgen.scenarios.predicted import predicted
 from figgen.scenarios.resolve import layout_of, setup_of
 from figgen.scenarios.runs.predicted import PredictedStep
 from figgen.scenarios.schema import OPTIONS
+from figgen.scenarios.software import known_software
 
 Choices = dict[str, Any]
 UNTIMED = 0.5
@@ -168,7 +168,7 @@ def _options(rng: random.Random) -> Choices:
         "recompute": _recompute(rng),
         "activations": rng.choice(list(FORMATS)),
         "context_exchange": rng.choice(("p2p", "all-gather")),
-        "framework": rng.choice(list(FRAMEWORKS)),
+        "software": rng.choice(known_software()),
         "compute_efficiency": rng.choice((None, None, 0.3, 0.7, 1, 0.45)),
     }
     switches = (name for name, option in OPTIONS.items() if option.default is True)

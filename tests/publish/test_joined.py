@@ -7,6 +7,7 @@ import re
 import shutil
 import subprocess
 from pathlib import Path
+from urllib.parse import quote
 
 import pytest
 
@@ -52,6 +53,26 @@ def test_what_is_passed_on_is_found() -> None:
     text = joined(scripts, "entry.js")
     assert "x: $m0.y" in text
     assert "const { x } = $m1;" in text
+
+
+def test_an_entry_may_pass_on_what_others_export() -> None:
+    """`export { $m0.y as x }` would be no JavaScript: a member has no name of its own."""
+    scripts = {
+        "entry.js": 'export { y as x, y } from "./c.js";\nexport const own = 2;\n',
+        "c.js": "export const y = () => 1;\n",
+    }
+    text = joined(scripts, "entry.js")
+    last = text.rstrip().splitlines()[-1]
+    named = [pair.split(" as ")[0] for pair in last[len("export { ") : -len(" };")].split(", ")]
+    assert all(name.replace("$", "").isidentifier() for name in named), last
+    assert re.findall(r" as (\w+)", last) == ["x", "y"]
+    if shutil.which("node"):
+        address = f"data:text/javascript,{quote(text)}"
+        program = f"const m = await import({address!r});console.log(m.x() + m.y() + m.own)"
+        told = subprocess.run(
+            ["node", "--input-type=module", "-e", program], capture_output=True, text=True
+        )
+        assert told.stdout.strip() == "4", told.stderr
 
 
 @pytest.mark.parametrize(

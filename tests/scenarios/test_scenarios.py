@@ -68,6 +68,8 @@ def test_forms_get_every_option_with_its_default_limits_and_words() -> None:
     ("chosen", "key", "message"),
     [
         ({"modle": "x"}, "modle", "did you mean model"),
+        ({"framework": "nanotron"}, "framework", "did you mean software"),
+        ({"software": "nanotrn"}, "software", "did you mean nanotron"),
         ({"tp": 0}, "tp", "a whole number from 1 to 1,048,576, got 0"),
         ({"tp": True}, "tp", "a whole number"),
         ({"zero_stage": 4}, "zero_stage", "from 0 to 3, got 4"),

@@ -70,7 +70,7 @@ def era_of(run: DescribedRun) -> str:
     """The releases to which a run's belongs; without one, those of its chip's first years."""
     if run.framework == "deepseek":
         return "deepseek"
-    if run.version is None:
+    if run.version is None or family_of(run) != "megatron":
         return "until-2026-04" if generation_of(run.accelerator) == "blackwell" else "until-2025-12"
     return next((name for end, name in ERAS if run.version < end), "later")
 
@@ -156,7 +156,8 @@ product itself in Megatron-Core; 16-bit gradients read and added to FP32 by nano
 
 
 def _release(run: DescribedRun, generation: str) -> tuple[str, ...]:
-    if generation != "blackwell" or run.version is None or run.version >= 26:
+    numbered = run.version is not None and family_of(run) == "megatron"
+    if generation != "blackwell" or not numbered or run.version >= 26:
         return ()
     month = "2025-05" if run.version < 25.6 else "2025-12"
     return (f"release_share.blackwell-{month}",)

@@ -33,6 +33,10 @@ from figgen.scenarios.runs.usual import (
     usual_recompute,
 )
 
+NUMBERED = r"\b(?:v|nemo|ngc|-)?\s*(2[3-9])\.(0[1-9]|1[0-2])\b"
+DATED = r"\b20(2[3-9])-?(0[1-9]|1[0-2])\b"
+"""Releases such as nemo 25.09; torchtitan has none in its benchmarks, which are dated."""
+
 
 def read_run_file(text: str) -> tuple[bool, list[Record]]:
     """Whether a file holds many runs, and their records.
@@ -107,10 +111,9 @@ def framework_of(record: Record) -> str:
 
 def version_of(record: Record) -> float | None:
     """Year and month of a release such as 25.09, as a number of years; None if none is named."""
+    named = DATED if framework_of(record) == "torchtitan" else NUMBERED
     for field in ("release", "id", "source"):
-        found = re.search(
-            r"\b(?:v|nemo|ngc|-)?\s*(2[3-9])\.(0[1-9]|1[0-2])\b", _words(record, field)
-        )
+        found = re.search(named, _words(record, field))
         if found is not None:
             return int(found[1]) + int(found[2]) / 12
     return None

@@ -32,7 +32,7 @@ def run_setup(run: DescribedRun) -> TrainingSetup:
     )  # fmt: skip
     early = run.dtype == "fp16"
     microbatch = max(run.microbatch, _whole_microbatch(run))
-    framework = framework_memory(memory_of(run))
+    framework = framework_memory(memory_framework(run.framework, run.version))
     return TrainingSetup(
         shape=run.shape,
         parallel=parallel,
@@ -52,11 +52,14 @@ def run_setup(run: DescribedRun) -> TrainingSetup:
     )
 
 
-def memory_of(run: DescribedRun) -> str:
-    """The name of the framework whose habits fill the memory of a run."""
-    if run.framework == "torchtitan" and run.release < "2025":
+DECEMBER_2024 = 24 + 12 / 12
+
+
+def memory_framework(framework: str, version: float | None) -> str:
+    """The name of the framework whose habits fill the memory, by framework and release."""
+    if framework == "torchtitan" and version is not None and version <= DECEMBER_2024:
         return "torchtitan-2024"
-    return MEMORY_OF.get(run.framework, "megatron")
+    return MEMORY_OF.get(framework, "megatron")
 
 
 def _whole_microbatch(run: DescribedRun) -> int:

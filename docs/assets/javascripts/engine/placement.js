@@ -18,11 +18,6 @@ export const LABELS = new Map([
   ["edp", "Expert data parallel"],
 ]);
 
-export const nodeOf = (rank, gpus_per_node) => Math.floor(rank / gpus_per_node);
-
-/** Index of a rank inside its node; on a rail-optimised fabric also its rail. */
-export const localRank = (rank, gpus_per_node) => rank % gpus_per_node;
-
 /** Number of nodes of each group of a `groupArray`. */
 export function nodesTouched({ count, size, ranks }, gpus_per_node) {
   const touched = new Int32Array(count);

@@ -4,13 +4,14 @@
 
 import { timed_step } from "../timed-step.js";
 import { build } from "./schedule.js";
-import { untimedSetup } from "./setup.js";
+import { checkPeak, untimedSetup } from "./setup.js";
 import { simulate } from "./simulate.js";
 import { stageWork } from "./stage_time.js";
 import { durations } from "./trace.js";
 import { timeline } from "./training.js";
 import { FFN_MATRICES, attentionWeights, ffnWeights, parameterCounts, routedParameters } from "./transformer.js";
 
+const KINDS = ["product", "plain", "expert", "attention"];
 const NARROW_HEADS = 1 / 3;
 const CLOSED = ["1f1b", "gpipe", "interleaved-1f1b"];
 const REPEATED = { none: [0, 0], selective: [0, 1], full: [1, 0] };
@@ -40,19 +41,28 @@ export function predictedTime(catalog, setup, dtype) {
   return { step_time_s, low_s: step_time_s * low, high_s: step_time_s * high, interval_of };
 }
 
-// What software attains on a chip; the usual software where nothing is known of this one.
-function ratesOf({ attained }, software, chip, dtype) {
-  const row = attained.rows[software]?.[chip]?.[dtype] ?? attained.rows[attained.usual][chip]?.[dtype];
-  return row && { ...attained.shared, ...row };
+// What software attains on a chip, null for one of the reader's own. Throws an InputError for a
+// format that the chip does not multiply.
+function ratesOf({ attained, accelerators }, software, chip, dtype) {
+  const usual = attained.rows[chip]?.[dtype];
+  if (!usual) return null;
+  const rates = { ...attained.shared, ...usual };
+  if (software === attained.usual) return rates;
+  const { kinds, rows } = attained.others[software];
+  const number = rows[chip]?.[dtype];
+  if (number === null) checkPeak(chip, accelerators[chip].peaks, "fp8");
+  return { ...rates, ...kinds[number ?? 0] };
 }
 
 function attainedOf({ cluster, shape }, rates, nic) {
   const network = cluster.network_bandwidth_bytes_per_s;
   const share = nic.startsWith("efa") ? rates.efa_share : rates.network_share;
+  const heads = Math.pow(Math.min(shape.head_dim, 128) / 128, NARROW_HEADS);
+  const of = (kind) => rates[`${kind}_flops_per_s`] * (kind === "attention" ? heads : 1) * rates[`${kind}_share`];
+  const attained = KINDS.map((kind) => [`${kind}_flops_per_s`, of(kind)]);
   return {
     ...rates,
-    attention_flops_per_s:
-      rates.attention_flops_per_s * Math.pow(Math.min(shape.head_dim, 128) / 128, NARROW_HEADS),
+    ...Object.fromEntries(attained),
     network_bytes_per_s: network * share,
     shuffle_bytes_per_s: network * rates.shuffle_share,
   };

@@ -35,12 +35,12 @@ export function usualOf(catalog) {
 export function untimedSetup(catalog, choices) {
   const given = { ...usualOf(catalog) };
   for (const name in choices) if (choices[name] !== undefined) given[name] = choices[name];
-  for (const name of ["order", "recipe", "schedule", "dtype", "recompute", "activations", "framework"]) {
+  for (const name of ["order", "recipe", "schedule", "dtype", "recompute", "activations", "software"]) {
     given[name] = String(given[name]);
   }
   const [model, shape] = named("model", given.model, catalog.models);
   const parallel = keptLayout(given);
-  const setup = trainingSetup(given, modelShape(shape), parallel, catalog.frameworks);
+  const setup = trainingSetup(given, modelShape(shape), parallel, catalog);
   return { ...setup, model, software: given.software, ...hardware(catalog, given, parallel) };
 }
 
@@ -52,10 +52,7 @@ function named(kind, wanted, known) {
 }
 
 function hardware(catalog, given, { gpus_per_node }) {
-  const { dtype, reserve_bytes, software } = given;
-  if (typeof software !== "string" || !Object.hasOwn(catalog.attained.rows, software)) {
-    throw unknown("software", String(software), Object.keys(catalog.attained.rows));
-  }
+  const { dtype, reserve_bytes } = given;
   const compute_efficiency = given.compute_efficiency ?? given.untimed ?? UNTIMED;
   const [accelerator, chip] = named("accelerator", given.accelerator, catalog.accelerators);
   if (gpus_per_node > (chip.scale_up_domain ?? Infinity)) {
@@ -63,10 +60,7 @@ function hardware(catalog, given, { gpus_per_node }) {
     throw new InputError("gpus_per_node", { expected, got: gpus_per_node });
   }
   const peaks = chip.peaks ?? { [dtype]: chip.peak_flops_per_s };
-  if (!Object.hasOwn(peaks, dtype)) {
-    const what = `${accelerator} has no dense ${dtype} matrix peak`;
-    throw new InputError(what, { expected: Object.keys(peaks).join(" or "), got: dtype });
-  }
+  checkPeak(accelerator, peaks, dtype);
   const [nic, link] = named("link", given.nic, catalog.links);
   const cluster = {
     peak_flops_per_s: peaks[dtype],
@@ -91,6 +85,13 @@ function hardware(catalog, given, { gpus_per_node }) {
   return { accelerator, nic, cluster, compute_efficiency, capacity_bytes, reserve_bytes };
 }
 
+/** Refuses a format that a chip with these `peaks` does not multiply. */
+export function checkPeak(accelerator, peaks, dtype) {
+  if (Object.hasOwn(peaks, dtype)) return;
+  const what = `${accelerator} has no dense ${dtype} matrix peak`;
+  throw new InputError(what, { expected: Object.keys(peaks).join(" or "), got: dtype });
+}
+
 const isNumber = (got) => typeof got === "number" && Number.isFinite(got);
 
 // Refuses what is no number, no amount, or so small or large that times would overflow.
@@ -102,7 +103,7 @@ function positive(what, got, { zero = false, least = 0 } = {}) {
   if (got > MOST) throw new InputError(what, { expected: "at most 1e24", got });
 }
 
-function trainingSetup(given, shape, parallel, frameworks) {
+function trainingSetup(given, shape, parallel, { software, frameworks }) {
   const { schedule, chunks, recompute, zero_stage, context_exchange } = given;
   const { microbatch_size, sequence_parallel, flash_attention, buckets } = given;
   const sequence = given.sequence ?? shape.sequence;
@@ -121,7 +122,7 @@ function trainingSetup(given, shape, parallel, frameworks) {
   }
   const recomputed = recomputation(recompute);
   const format = activationFormat(given.activations);
-  const [framework, framework_memory] = named("framework", given.framework, frameworks);
+  const [framework, framework_memory] = named("framework", named("software", given.software, software)[1], frameworks);
   checkDivision(shape, parallel, sequence, sequence_parallel);
   const order = keptSchedule(schedule, parallel.pp, microbatches, chunks);
   const { placement } = order;

@@ -38,32 +38,6 @@ export function field(label, control, hint = null) {
 }
 let made = 0;
 
-/** A field for a whole number with the usual choices in a list; what is typed may be anything. */
-export function wholeField(label, { name, value, min = 1, max, usual = [], hint = null, onInput }) {
-  const list = usual.length
-    ? el(
-        "datalist",
-        { id: `tool-${++made}` },
-        usual.map((n) => el("option", { value: n })),
-      )
-    : null;
-  const input = el("input", {
-    type: "number",
-    name,
-    min,
-    max,
-    step: 1,
-    inputmode: "numeric",
-    autocomplete: "off",
-    list: list?.id,
-    value: value ?? "",
-    on: { input: () => onInput(input.value, input) },
-  });
-  const box = field(label, input, hint);
-  if (list) box.append(list);
-  return { box, input };
-}
-
 /** A choice from a list of [value, label] pairs, or of groups [title, pairs]. */
 export function selectField(label, { name, value, options, hint = null, onChange }) {
   const option = ([key, text]) => el("option", { value: key }, text);

@@ -14,12 +14,8 @@ const WITH_OWN = ["model", "accelerator", "nic"];
 const DERIVED = ["dp", "global_batch"];
 
 const STARTS = { model: "llama-3-70b", nodes: 1, gpus_per_node: 8 };
-const CHECKS = { order: convention, recompute: recomputation, software: isSoftware };
-
 // Which software is known is for the engine to say, which has the catalog.
-function isSoftware(given) {
-  if (!/^[a-z0-9. -]{1,60}$/.test(given)) throw unknown("software", given, []);
-}
+const CHECKS = { order: convention, recompute: recomputation, software: Boolean };
 
 /** All options; those whose choices are a part of the catalog have its names and titles. */
 export function allOptions(catalog) {
@@ -36,6 +32,21 @@ const known = new WeakMap(); // a catalog → its options
 
 /** The options that a state of the modeler keeps. */
 export const optionsOf = (catalog) => allOptions(catalog).filter(({ name }) => !DERIVED.includes(name));
+
+/** Says in `query` what former options of older addresses are called now; returns what it cannot. */
+export function takeIn(catalog, query) {
+  const problems = [];
+  for (const { key, former } of optionsOf(catalog)) {
+    for (const name in former) {
+      if (!query.has(name)) continue;
+      const [known, given] = [former[name], query.get(name)];
+      query.delete(name);
+      if (!Object.hasOwn(known, given)) problems.push(unknown(name, given.slice(0, 40), Object.keys(known)).message);
+      else if (!query.has(key)) query.set(key, known[given]);
+    }
+  }
+  return problems;
+}
 
 const AUTO = "auto";
 /** Null is "derived", which an address can say too, so that it can undo what a preset says. */

@@ -3,7 +3,7 @@
 // The address holds the configuration, and a second one to compare with under keys that begin
 // with "b.". Both are written as what differs from their preset.
 
-import { AUTO, OWN, engineValue, kindOf, learn, optionsOf, stateValue } from "./modeler_options.js";
+import { AUTO, OWN, engineValue, kindOf, learn, optionsOf, stateValue, takeIn } from "./modeler_options.js";
 import { ownKinds, ownShape } from "./modeler_own.js";
 import { CARRIED, defaults, number, parseQuery, shared, toQuery } from "./state.js";
 
@@ -103,7 +103,9 @@ export function fromQuery(schema, catalog, query) {
     if (key.startsWith("b.")) other.append(key.slice(2), value);
     else mine.append(key, value);
   }
+  const renamed = [mine, other].map((given) => takeIn(catalog, given));
   const first = parseQuery(schema, mine);
+  first.problems.push(...renamed[0]);
   const bare = isBare(first.given);
   let base = baseOf(schema, catalog, first.given.preset, bare);
   if (!bare && !first.given.model) base = { ...base, ...withMixture(catalog, { ...(!first.given.preset && first.given) }) };
@@ -113,6 +115,7 @@ export function fromQuery(schema, catalog, query) {
   }
   const second = parseQuery(schema, other);
   const start = second.given.preset ? baseOf(schema, catalog, second.given.preset, false) : a;
+  second.problems.push(...renamed[1]);
   const problems = [...first.problems, ...second.problems.map((found) => `B: ${found}`)];
   return { a, b: { ...start, ...second.given }, problems };
 }
