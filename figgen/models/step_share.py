@@ -7,18 +7,21 @@ from figgen.models.step import step
 from figgen.models.training_setup import TrainingSetup
 
 FIRST, LEAST, MOST = 0.5, 0.01, 1.0
-ROUNDS = 6
-NEAR = 1e-6
+ROUNDS = 30
+NEAR = 1e-12
 
 
-def share_for(setup: TrainingSetup, cluster: Cluster, wanted_s: float) -> float:
+def share_for(
+    setup: TrainingSetup, cluster: Cluster, wanted_s: float, first: float = FIRST
+) -> float:
     """The share of the dense peak at which `step` takes `wanted_s`, or the nearest it can have.
 
     Time is nearly a straight line over the inverse of the share: what computes and what idles goes
     with it, messages hardly change. So each round draws that line through the last two, and the
-    first one through nothing.
+    first one through nothing; as time is made of straight pieces, three or four rounds meet it to
+    the last digits, from whatever `first`.
     """
-    share, inverse = FIRST, 1 / FIRST
+    share, inverse = first, 1 / first
     found = step(setup, cluster, compute_efficiency=share)
     slope = found.step_time_s / inverse
     for _ in range(ROUNDS):

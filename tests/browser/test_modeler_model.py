@@ -340,7 +340,7 @@ def test_what_a_recommendation_changes_gives_what_it_promises(ask: Ask) -> None:
     for tip, after in zip(found["tips"], ask("answers", queries), strict=True):
         rates = [answer["step"]["tokens_per_s_per_gpu"] for answer in (after, before)]
         # The share of the peak at which parts add up to the prediction is solved, not computed.
-        assert rates[0] / rates[1] - 1 == pytest.approx(tip["gain"], abs=1e-5)
+        assert rates[0] / rates[1] - 1 == pytest.approx(tip["gain"])
 
 
 UNITS = {"s": 1, "ms": 1e-3, "µs": 1e-6, "min": 60, "B": 1, "FLOP": 1, "FLOP/B": 1} | {

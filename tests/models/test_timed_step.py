@@ -166,5 +166,8 @@ def test_parts_of_a_step_add_up_to_the_time_that_was_asked_for() -> None:
         for wanted_s in (0.8 * plain, plain, 2.5 * plain):
             share = share_for(setup, cluster, wanted_s)
             found = step(setup, cluster, compute_efficiency=share)
-            assert found.step_time_s == pytest.approx(wanted_s, rel=1e-5)
+            assert found.step_time_s == pytest.approx(wanted_s, rel=1e-11)
+            for first in (0.2, 0.95):
+                again = share_for(setup, cluster, wanted_s, first)
+                assert again == pytest.approx(share, rel=1e-10), "whatever it starts from"
         assert share_for(setup, cluster, 1e-9) == 1

@@ -18,19 +18,21 @@ from figgen.scenarios.option import QUESTIONS
 from figgen.scenarios.resolve import SIZES, parallel_layout, resolve, training_step
 from figgen.scenarios.scenario import scenario
 from figgen.scenarios.schema import GROUPS, OPTIONS
+from figgen.scenarios.software import SOFTWARE, memory_of
 from figgen.scenarios.tool_data import configurations
 from figgen.scenarios.written import written_options, written_scenario
 
 
 def test_every_choice_of_a_step_and_a_layout_is_an_option() -> None:
-    setup = {field.name for field in fields(TrainingSetup)} - {"shape", "parallel"}
+    setup = {field.name for field in fields(TrainingSetup)} - {"shape", "parallel", "framework"}
     assert setup | set(inspect.signature(layout).parameters) <= OPTIONS.keys()
 
 
 def test_defaults_are_those_of_the_models_and_can_be_chosen() -> None:
     for field in fields(TrainingSetup):
-        if field.default is not MISSING and field.name != "recipe":
+        if field.default is not MISSING and field.name not in ("recipe", "framework"):
             assert OPTIONS[field.name].default == field.default
+    assert memory_of(SOFTWARE) == TrainingSetup.__dataclass_fields__["framework"].default
     for option in OPTIONS.values():
         if option.default is not None:
             assert option.checked(option.default) == option.default

@@ -132,7 +132,7 @@ export function filling(schedule, stages, microbatches, chunks) {
   return Math.max(0, simulate(order, times).makespan - microbatches);
 }
 
-const [FIRST, LEAST, MOST, ROUNDS, NEAR] = [0.5, 0.01, 1, 6, 1e-6];
+const [FIRST, LEAST, MOST, ROUNDS, NEAR] = [0.5, 0.01, 1, 30, 1e-12];
 
 /**
  * The share of the dense peak at which the step takes `wanted_s`, or the nearest it can have;
