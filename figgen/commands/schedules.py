@@ -3,11 +3,21 @@
 from __future__ import annotations
 
 import argparse
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from figgen.commands import Answer, add_verb, number, whole
+from figgen.commands.quantities import quantity
+from figgen.errors import InputError
+from figgen.models.schedule_work import (
+    carried_out,
+    peak_held,
+    slots_csv,
+    stage_shares,
+    torch_listing,
+)
 from figgen.models.schedules import MOST_VISITS, SCHEDULES, Schedule, build
-from figgen.models.simulate import Durations, critical_path, simulate
+from figgen.models.simulate import Durations, Trace, critical_path, simulate
+from figgen.units import format_quantity
 
 if TYPE_CHECKING:
     from figgen.commands import Verbs
@@ -23,6 +33,8 @@ def add(verbs: Verbs) -> None:
         "1f1b --stages 4 --microbatches 8",
         "interleaved-1f1b --stages 4 --microbatches 8 --chunks 2 --json",
         "zbv --stages 4 --microbatches 12 --forward 1 --backward 1 --weight 1 --p2p 0.1",
+        "1f1b --stages 4 --microbatches 6 --layers 9,9,9,5 --memory '1.5 GB'",
+        "dualpipev --stages 4 --microbatches 8 --as torch",
     )
     count, time = whole(1, MOST_VISITS), number(0, 1e12)
     parser.add_argument("name", help=", ".join(SCHEDULES))
@@ -39,6 +51,25 @@ def add(verbs: Verbs) -> None:
     parser.add_argument("--weight", type=time, help="time of a backward-weight; 1")
     parser.add_argument("--p2p", type=time, default=0.0, help="delay of a message between ranks")
     parser.add_argument("--pair", type=time, help="time of an overlapped forward and backward")
+    parser.add_argument(
+        "--per-rank",
+        action="store_true",
+        help="times are those of a rank's whole share of the model, which its chunks divide",
+    )
+    parser.add_argument(
+        "--layers",
+        help="layers of each rank, or of each virtual stage, as 9,9,9,5; times are then those of "
+        "an average rank's whole share",
+    )
+    parser.add_argument(
+        "--memory", help="activations that a microbatch leaves on an average rank, as '1.5 GB'"
+    )
+    parser.add_argument(
+        "--as",
+        dest="form",
+        choices=("csv", "torch"),
+        help="csv: when each action runs; torch: Python for torch.distributed.pipelining",
+    )
 
 
 def _durations(options: argparse.Namespace, schedule: Schedule) -> Durations:
@@ -50,6 +81,17 @@ def _durations(options: argparse.Namespace, schedule: Schedule) -> Durations:
     return Durations(options.forward, backward, weight, options.p2p, options.pair)
 
 
+def _layers(text: str | None) -> tuple[float, ...] | None:
+    if text is None:
+        return None
+    try:
+        return tuple(float(word) for word in text.split(","))
+    except ValueError:
+        raise InputError(
+            "--layers", expected="numbers with commas between, as 9,9,9,5", got=text[:40]
+        ) from None
+
+
 def _schedule(options: argparse.Namespace) -> Answer:
     schedule = build(
         options.name,
@@ -57,10 +99,27 @@ def _schedule(options: argparse.Namespace) -> Answer:
         microbatches=options.microbatches,
         chunks=options.chunks,
     )
-    trace = simulate(schedule, _durations(options, schedule))
-    order = [[str(action) for action in orders] for orders in schedule.orders]
-    data = {
-        "order": order,
+    durations, layers = _durations(options, schedule), _layers(options.layers)
+    whole_share = options.per_rank or layers is not None
+    run = carried_out(schedule, durations, layers) if whole_share else simulate(schedule, durations)
+    data = _found(run)
+    if options.memory is not None:
+        size, shares = (
+            quantity(options.memory, "B", "--memory"),
+            stage_shares(schedule.placement, layers),
+        )
+        data["peak_bytes"] = peak_held(run, tuple(size * share for share in shares))
+    if options.form == "torch":
+        return Answer(data, torch_listing(schedule).rstrip("\n"))
+    if options.form == "csv":
+        return Answer(data, slots_csv(run).rstrip("\n"))
+    return Answer(data, _told(run, data))
+
+
+def _found(trace: Trace) -> dict[str, Any]:
+    schedule = trace.schedule
+    return {
+        "order": [[str(action) for action in order] for order in schedule.orders],
         "makespan": trace.makespan,
         "bubble_fraction": trace.bubble_fraction,
         "bubble_overhead": trace.bubble_overhead,
@@ -71,11 +130,17 @@ def _schedule(options: argparse.Namespace) -> Answer:
         "critical_path": [str(placed.action) for placed in critical_path(trace)],
         "overlapped": sorted(str(action) for action in schedule.overlapped),
     }
-    lines = [f"rank {rank}: {' '.join(actions)}" for rank, actions in enumerate(order)]
+
+
+def _told(trace: Trace, data: dict[str, Any]) -> str:
+    lines = [f"rank {rank}: {' '.join(actions)}" for rank, actions in enumerate(data["order"])]
     lines += [
         f"makespan {trace.makespan:g}",
         f"bubble_fraction {trace.bubble_fraction:.4f}",
         f"bubble_overhead {trace.bubble_overhead:.4f}",
         "peak_in_flight " + " ".join(f"{held:g}" for held in trace.peak_in_flight),
     ]
-    return Answer(data, "\n".join(lines))
+    if "peak_bytes" in data:
+        sizes = (format_quantity(held, "B", "si") for held in data["peak_bytes"])
+        lines.append("peak_bytes " + ", ".join(sizes))
+    return "\n".join(lines)

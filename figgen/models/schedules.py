@@ -35,6 +35,7 @@ __all__ = [
     "KINDS",
     "MOST_VISITS",
     "SCHEDULES",
+    "TITLES",
     "Action",
     "Order",
     "Placement",
@@ -72,6 +73,23 @@ SCHEDULES: dict[str, ScheduleFunction] = {
     "dualpipe": dualpipe,
     "dualpipev": dualpipev,
 }
+
+
+TITLES: dict[str, str] = {
+    "naive": "naive",
+    "gpipe": "GPipe",
+    "looped-bfs": "looped BFS",
+    "1f1b": "1F1B",
+    "interleaved-1f1b": "interleaved 1F1B",
+    "zb1p": "ZB1P (ZB-H1)",
+    "zb2p": "ZB2P (ZB-H2)",
+    "zbv": "ZBV",
+    "v-half": "V-Half",
+    "v-min": "V-Min",
+    "dualpipe": "DualPipe",
+    "dualpipev": "DualPipeV",
+}
+"""What a reader sees a schedule called."""
 
 
 MOST_VISITS = 2**17

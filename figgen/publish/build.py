@@ -35,6 +35,7 @@ from figgen.scenarios.tool_data import (
     configurations_json,
     converter_json,
     layouts_json,
+    schedules_json,
 )
 from figgen.scenarios.tool_rates import timed_step_module
 from figgen.serving.answers import Answers
@@ -48,6 +49,7 @@ TOOLS = "tools/"
 JOINED = {
     "converter": (),
     "rank-map": ("map_volumes", "map_cube"),
+    "schedules": (),
     "modeler": (
         "modeler_below",
         "modeler_how",
@@ -92,6 +94,7 @@ class SiteBuild:
         "layouts": layouts_json,
         "catalog": configurations_json,
         "converter": converter_json,
+        "schedules": schedules_json,
     }
     site: Site
     docs: Path | None = None

@@ -17,6 +17,7 @@ from figgen.models.collectives.closed_forms import BUS_BANDWIDTHS
 from figgen.models.framework_memory import FRAMEWORKS, FrameworkMemory
 from figgen.models.layout import ParallelLayout
 from figgen.models.model_shape import ModelShape
+from figgen.models.schedules import TITLES
 from figgen.scenarios.config_json import FIELDS, LONGEST, MODEL_TYPES
 from figgen.scenarios.option import Choices, Option
 from figgen.scenarios.resolve import TrainingStep, parallel_layout, training_step
@@ -197,6 +198,11 @@ def _numbers(key: str, value: catalog.Value) -> dict[str, Any]:
 def converter_json() -> str:
     """What the converter begins with: the formula of the bus bandwidth of each collective."""
     return json.dumps({"busbw": BUS_BANDWIDTHS}, separators=(",", ":")) + "\n"
+
+
+def schedules_json() -> str:
+    """What the schedule lab calls each schedule."""
+    return json.dumps({"titles": TITLES}, separators=(",", ":")) + "\n"
 
 
 class NamedLayout(TypedDict):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -86,6 +87,14 @@ def test_makespan_follows_from_the_times(capsys, name, times, makespan):
         (("zbv", "--stages", "512", "--microbatches", "129"), "at most 131,072, got 132096"),
         (("dualpipe", *P4_M8, "--pair", "0.5"), "overlapped_pair is shorter than one half"),
         (("1f1b", *P4_M8, "--forward", "0"), "duration forward: expected times > 0"),
+        (
+            ("1f1b", *P4_M8, "--layers", "3,1"),
+            "expected 4, one for each rank or each virtual stage",
+        ),
+        (("zbv", *P4_M8, "--layers", "3,1,0,1"), "layers of rank 2: expected more than 0, got 0"),
+        (("1f1b", *P4_M8, "--layers", "1,1,1,-1"), "layers: expected finite numbers ≥ 0"),
+        (("1f1b", *P4_M8, "--layers", "a"), "expected numbers with commas between, as 9,9,9,5"),
+        (("dualpipe", *P4_M8, "--as", "torch"), "expected every microbatch on every stage"),
     ],
 )
 def test_impossible_schedules_are_one_line_and_status_two(capsys, arguments, message):
@@ -93,3 +102,30 @@ def test_impossible_schedules_are_one_line_and_status_two(capsys, arguments, mes
     error = capsys.readouterr().err
     assert message in error
     assert error.count("\n") == 1
+
+
+def test_unequal_stages_take_and_keep_their_share_of_the_layers(capsys):
+    sizes = ("--stages", "2", "--microbatches", "4", "--layers", "3,1", "--memory", "1 GB")
+    answer = schedule(capsys, "1f1b", *sizes)
+    # Rank 0 has 3/2 of the mean and never waits: 4 · 3/2 · (F + I + W); it holds two microbatches.
+    assert answer["makespan"] == 4 * 1.5 * 3
+    assert answer["bubble_fraction_by_rank"] == pytest.approx([0, 1 - 6 / 18])
+    assert answer["peak_bytes"] == [2 * 1.5e9, 0.5e9]
+    chunked = schedule(capsys, "interleaved-1f1b", *P4_M8, "--layers", "1,1,1,1,1,1,1,1")
+    assert chunked == schedule(capsys, "interleaved-1f1b", *P4_M8, "--per-rank")
+    assert chunked["makespan"] == (8 + 3 / 2) * 3
+
+
+def test_torch_is_given_every_action_in_words_that_it_reads(capsys):
+    # The patterns of `_Action.from_str` in torch 2.13, torch/distributed/pipelining/schedules.py.
+    single, pair = r"\d+[FIBW]\d+", r"\((?:\d+[FIBW]\d+);(?:\d+[FIBW]\d+)\)OVERLAP_F_B"
+    for name in set(SCHEDULES) - {"dualpipe"}:
+        assert main(["schedule", name, *P4_M8, "--as", "torch"]) == 0
+        scope: dict = {}
+        listing = capsys.readouterr().out
+        exec(listing.partition("def ")[0].replace("from torch", "# from torch"), scope)
+        order = scope["ORDER"]
+        assert all(re.fullmatch(f"{single}|{pair}", word) for row in order.values()
+                   for word in row.split())  # fmt: skip
+        words = [re.findall(single, row) for row in order.values()]
+        assert words == schedule(capsys, name, *P4_M8)["order"]

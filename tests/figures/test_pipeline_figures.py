@@ -21,6 +21,7 @@ EVERY = {
     "pipeline-gpipe": ("pipeline-timeline", {"schedule": "gpipe"}),
     "pipeline-1f1b": ("pipeline-timeline", {"schedule": "1f1b"}),
     "pipeline-interleaved": ("pipeline-timeline", {"schedule": "interleaved-1f1b", "chunks": 2}),
+    "schedules-compared": ("schedules-compared", {"schedules": ["1f1b", "zbv"], "stages": 2}),
     "bubble-table": ("bubble-table", {"stages": [4, 8], "microbatches": [8, 32], "chunks": [1, 4]}),
     "bubble-curves": ("bubble-curves", {"stages": [4, 8], "chunks": [1, 2]}),
     "in-flight-by-rank": ("in-flight-by-rank", {}),

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from figgen.catalog import model as catalog_model
 from figgen.charts import Axis, Bars, Column, Curves, Named, Slot, Table, Timeline
 from figgen.errors import InputError, check_between, check_equal_lengths
@@ -14,9 +16,11 @@ from figgen.formulas.pipeline import (
     interleaved_bubble_overhead,
 )
 from figgen.models.model_shape import check_gpt_layer
-from figgen.models.schedules import KINDS, build
+from figgen.models.schedule_work import carried_out
+from figgen.models.schedules import KINDS, TITLES, build
 from figgen.models.simulate import Durations, PlacedAction, Trace, simulate
 from figgen.plotting.series import doublings, line, segments
+from figgen.plotting.words import identifier
 from figgen.registry import figure
 
 FORWARD, BACKWARD = 1.0, 2.0
@@ -100,6 +104,42 @@ def pipeline_timeline(
         time_label="time, in forward passes of one microbatch through one rank",
         values=_measures(trace),
     )
+
+
+@figure("schedules-compared")
+def schedules_compared(
+    *,
+    schedules: tuple[str, ...],
+    stages: int = 4,
+    microbatches: int = 8,
+    times: tuple[float, float, float] = (10e-3, 10e-3, 10e-3),
+) -> Timeline:
+    """Several schedules under each other on one axis of time, for the same work.
+
+    `times` are those of F, I and W of a rank's whole share of the model, in seconds.
+    """
+    lanes: list[str] = []
+    slots: list[Slot] = []
+    values: dict[str, Named] = {"stages": Named(stages), "microbatches": Named(microbatches)}
+    end = 0.0
+    for name in schedules:
+        check_between("stages · microbatches", stages * microbatches, 0, MOST_DRAWN)
+        order = build(name, stages=stages, microbatches=microbatches)
+        trace = carried_out(order, Durations(*times))
+        chunk_of = {stage: i for held in order.placement.held for i, stage in enumerate(held)}
+        for rank, lane in enumerate(trace.placed):
+            for placed in lane:
+                slot = _slot(placed, stages, chunk_of[placed.action.stage])
+                slots.append(replace(slot, lane=len(lanes)))
+            lanes.append(f"{TITLES[name]}, rank {rank}")
+        key = "one_f_one_b" if name == "1f1b" else identifier(name)
+        values[f"{key}_time"] = Named(trace.makespan, "s")
+        values[f"{key}_idle"] = Named(trace.bubble_fraction)
+        end = max(end, trace.makespan)
+    return Timeline(
+        lanes=tuple(lanes), slots=tuple(slots), end=end, time_label="time", time_unit="s",
+        values=values,
+    )  # fmt: skip
 
 
 def _measures(trace: Trace) -> dict[str, Named]:

@@ -9,7 +9,7 @@ from figgen.charts import Axis, Bars, Column, Curves, Named, Scalar, Table
 from figgen.errors import check_between
 from figgen.figures.pipeline.timelines import MOST_DRAWN
 from figgen.models.model_shape import ModelShape
-from figgen.models.schedules import SCHEDULES, Schedule, build
+from figgen.models.schedules import SCHEDULES, TITLES, Schedule, build
 from figgen.models.simulate import Durations, Trace, simulate
 from figgen.models.transformer import dense_layer_weights
 from figgen.plotting.series import line, segments
@@ -17,22 +17,6 @@ from figgen.plotting.step_bars import step_bars, step_parts
 from figgen.plotting.words import identifier
 from figgen.registry import figure
 from figgen.scenarios.resolve import training_step
-
-TITLES = {
-    "naive": "naive",
-    "gpipe": "GPipe",
-    "looped-bfs": "looped BFS",
-    "1f1b": "1F1B",
-    "interleaved-1f1b": "interleaved 1F1B",
-    "zb1p": "ZB1P (ZB-H1)",
-    "zb2p": "ZB2P (ZB-H2)",
-    "zbv": "ZBV",
-    "v-half": "V-Half",
-    "v-min": "V-Min",
-    "dualpipe": "DualPipe",
-    "dualpipev": "DualPipeV",
-}
-"""What the page calls a schedule."""
 
 
 # Two figures of a page ask for the same dozen.

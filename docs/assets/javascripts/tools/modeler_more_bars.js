@@ -1,7 +1,7 @@
 // Bars of the modeler: memory by pipeline rank.
 
 import { svgEl } from "./dom.js";
-import { axis, label, picture, round, textWidth } from "./modeler_bars.js";
+import { axis, label, picture, round, textWidth } from "./drawing.js";
 import { hatched, hatches } from "./modeler_hatches.js";
 import { PARTS } from "./modeler_model.js";
 import { bytes, plainNumber } from "./quantities.js";

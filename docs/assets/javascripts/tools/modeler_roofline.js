@@ -1,7 +1,7 @@
 // The position on the communication roofline: work per byte sent against what the links allow.
 
 import { svgEl } from "./dom.js";
-import { label, picture, round } from "./modeler_bars.js";
+import { label, picture, round } from "./drawing.js";
 import { percent, plainNumber, quantity } from "./quantities.js";
 
 const ROLE = { "scale-up": "series-1", network: "series-2" };

@@ -1,7 +1,8 @@
 // The pipeline as it runs with this configuration: one lane a rank, from the engine's simulation.
 
 import { svgEl } from "./dom.js";
-import { axis, box, label, picture, round, secondsTo, textWidth } from "./modeler_bars.js";
+import { axis, box, label, picture, round, textWidth } from "./drawing.js";
+import { secondsTo } from "./modeler_bars.js";
 import { percent, seconds } from "./quantities.js";
 
 // Kinds of action by their number, as engine/orders.js has them: F, B, I, W.

@@ -92,7 +92,8 @@ export function readValue(schema, key, given) {
   const kind = schema[key];
   const got = given.length > SHOWN ? `${given.slice(0, SHOWN)}…` : given;
   const refuse = (expected, nearest = []) => new InputError(key, { expected, got, nearest });
-  if (given.length > LONGEST) throw refuse(`at most ${LONGEST} characters`);
+  const longest = kind.longest ?? LONGEST;
+  if (given.length > longest) throw refuse(`at most ${longest} characters`);
   const value = kind.read(given);
   if (value !== undefined) return value;
   const nearest = kind.choices ? closest(given, kind.choices) : [];

@@ -1,0 +1,54 @@
+// What all drawings of the tools are made of. They are drawn for the width of their box, so that text
+// keeps its size; colours are classes of roles.css.
+
+import { svgEl } from "./dom.js";
+
+const CHAR = 6.3; // px of a character of 11.5 px text, generously
+export const textWidth = (text) => CHAR * text.length;
+
+/** An SVG of this size that says what it shows. */
+export const picture = (label, width, height, ...children) =>
+  svgEl(
+    "svg",
+    {
+      class: "fig modeler-svg",
+      viewBox: `0 0 ${width} ${height}`,
+      width,
+      height,
+      role: "img",
+      "aria-label": label,
+    },
+    ...children,
+  );
+
+export const label = (text, x, y, given = {}) => svgEl("text", { x, y, ...given }, text);
+
+/** A box in the colours of a role, with its name for the pointer. */
+export const box = (role, x, y, width, height, title, given = {}) =>
+  svgEl(
+    "rect",
+    { class: `r-${role}`, x: round(x), y: round(y), width: round(Math.max(0, width)), height, ...given },
+    title ? svgEl("title", {}, title) : null,
+  );
+
+export const round = (value) => Math.round(value * 100) / 100;
+
+/** A round number of steps of 1, 2 or 5 up to `high`. */
+export function ticksTo(high, most = 5) {
+  if (!(high > 0) || !Number.isFinite(high)) return [0];
+  const rough = high / most;
+  const power = 10 ** Math.floor(Math.log10(rough));
+  const step = [1, 2, 5, 10].map((factor) => factor * power).find((size) => size >= rough);
+  return [...Array(Math.floor(high / step + 1e-9) + 1).keys()].map((at) => at * step);
+}
+
+export function axis(scale, high, y, format, most) {
+  return ticksTo(high, most).map((at) =>
+    svgEl(
+      "g",
+      {},
+      svgEl("line", { class: "modeler-tick", x1: round(scale(at)), x2: round(scale(at)), y1: y, y2: y + 4 }),
+      label(format(at), round(scale(at)), y + 16, { class: "modeler-muted", "text-anchor": at ? "middle" : "start" }),
+    ),
+  );
+}

@@ -1,0 +1,96 @@
+// The form of the schedule lab: every field is a text that is read by the schema of the state.
+
+import { InputError } from "../engine/errors.js";
+import { button, el, field, selectField } from "./dom.js";
+import { SCHEMA } from "./lab_state.js";
+import { nearestNumber, readValue } from "./state.js";
+
+const FIELDS = [
+  ["Pipeline", [
+    ["stages", "Stages (ranks)"],
+    ["microbatches", "Microbatches"],
+    ["chunks", "Chunks per rank", "where a schedule lets you choose"],
+    ["layers", "Layers by stage", "as 9,9,9,5; empty: alike"],
+  ]],
+  ["Times of a rank's share, in ms", [
+    ["forward", "F, forward"],
+    ["inputs", "I, backward for inputs"],
+    ["weights", "W, backward for weights"],
+    ["message", "Message to another rank"],
+    ["pair", "F and B as a pair", "DualPipe; empty: their sum"],
+  ]],
+  ["Memory", [["memory", "Activations of a microbatch, GB", "of a rank's share of the layers"]]],
+];
+const LETTERS = { a: "First schedule", b: "Second", c: "Third" };
+
+/** Returns { element, set(partial) }; `onChange(partial)` is given valid values. */
+export function makeLabForm({ titles, state, onChange }) {
+  const inputs = new Map();
+  const note = (key) => el("div", { class: "lab-wrong", id: `lab-wrong-${key}` });
+  const wrong = new Map();
+
+  const choose = (key) => {
+    const none = key === "a" ? [] : [["", "none"]];
+    const { box, select } = selectField(LETTERS[key], {
+      name: key, value: state[key], options: [...none, ...Object.entries(titles)], onChange: (value) => onChange({ [key]: value }),
+    });
+    inputs.set(key, select);
+    return box;
+  };
+  const typed = ([key, text, hint]) => {
+    const input = el("input", {
+      type: "text", name: key, autocomplete: "off", spellcheck: "false", inputmode: key === "layers" ? "text" : "decimal",
+      value: shown(state[key]), on: { input: () => read(key, input.value) },
+    });
+    inputs.set(key, input);
+    const box = field(text, input, hint ?? null);
+    wrong.set(key, note(key));
+    box.append(wrong.get(key));
+    return box;
+  };
+  const check = (key, text) => {
+    const input = el("input", { type: "checkbox", name: key, checked: state[key], on: { change: () => onChange({ [key]: input.checked }) } });
+    inputs.set(key, input);
+    return el("label", { class: "tool-check" }, input, text);
+  };
+
+  function read(key, written) {
+    const [kind, input] = [SCHEMA[key], inputs.get(key)];
+    input.removeAttribute("aria-invalid");
+    wrong.get(key).replaceChildren();
+    const bare = written.trim();
+    if (bare === "" && (kind.fallback === null || kind.fallback === "")) return onChange({ [key]: kind.fallback });
+    try {
+      onChange({ [key]: readValue(SCHEMA, key, bare) });
+    } catch (error) {
+      if (!(error instanceof InputError)) throw error;
+      input.setAttribute("aria-invalid", "true");
+      const nearest = nearestNumber(kind, bare);
+      wrong.get(key).replaceChildren(
+        el("div", { class: "tool-message is-bad" }, el("p", {}, `${error.message.replace(`${key}: e`, "E")}.`),
+          nearest === null ? null : button(`Take ${nearest}`, () => { input.value = shown(nearest); input.focus(); read(key, input.value); })));
+    }
+  }
+
+  const group = (title, content) =>
+    el("fieldset", { class: content.length === 2 || title === "Pipeline" || title.startsWith("Times") ? null : "lab-one" }, el("legend", {}, title), content);
+  const [sizes, ...more] = FIELDS.map(([title, fields]) => group(title, fields.map(typed)));
+  // On a phone the picture comes before what is seldom changed.
+  const folded = el("details", { class: "modeler-more", open: matchMedia("(min-width: 45em)").matches },
+    el("summary", {}, "Times, memory, marks"), more,
+    group("Show", [check("strips", "Memory strips"), check("path", "Critical path")]));
+  const element = el("form", { class: "tool-form lab-form", "aria-label": "Configuration", on: { submit: (event) => event.preventDefault() } },
+    group("Schedules", ["a", "b", "c"].map(choose)), sizes, folded);
+  return {
+    element,
+    set: (partial) => {
+      for (const [key, value] of Object.entries(partial)) {
+        inputs.get(key).value = shown(value);
+        inputs.get(key).removeAttribute("aria-invalid");
+        wrong.get(key)?.replaceChildren();
+      }
+    },
+  };
+}
+
+const shown = (value) => (value === null || value === undefined ? "" : String(value));

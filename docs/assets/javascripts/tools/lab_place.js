@@ -1,0 +1,191 @@
+// "Place the next slot yourself": a board that a reader fills, and how it compares.
+
+import { InputError } from "../engine/errors.js";
+import { word } from "../engine/orders.js";
+import { KIND_NAMES, asSchedule, board, codeOf, follow, left, offers, place, refusal, undo } from "../engine/placing.js";
+import { peakHeld, places } from "../engine/schedule_work.js";
+import { simulate } from "../engine/simulate.js";
+import { button, el, field, selectField, svgEl } from "./dom.js";
+import { lanesOf, ms, planOf } from "./lab_picture.js";
+import { bytes, change, percent } from "./quantities.js";
+
+export const MOST_MOVES = 1000; // that an address keeps
+
+/** The moves of an address, as codes played one after the other; what is wrong with the first bad one. */
+export function replay(of, moves) {
+  for (const text of moves ? moves.split(".").slice(0, MOST_MOVES) : []) {
+    try {
+      place(of, codeOf(of, text));
+    } catch (error) {
+      if (!(error instanceof InputError)) throw error;
+      return `${text.slice(0, 12)} of the address: ${error.message}`;
+    }
+  }
+  return null;
+}
+
+export const movesOf = (of) => of.moves.slice(0, MOST_MOVES).map((code) => word(of, code)).join(".");
+
+/** The board as something to draw: its lanes so far. */
+export function drawable(of, run) {
+  const schedule = { ...of, orders: of.orders.map((order) => Int32Array.from(order)), overlapped: new Set() };
+  const end = Math.max(0, ...of.end.map((lane) => lane.at(-1) ?? 0));
+  const trace = {
+    schedule, start: of.start, end: of.end, makespan: end, durations: { latency: of.latency },
+    paired: of.orders.map((order) => new Uint8Array(order.length)),
+  };
+  return { key: "you", title: "You", name: run.name, schedule, trace, bytes: run.bytes, peaks: peakHeld(trace, run.bytes), index: places(schedule) };
+}
+
+/** How the board stands against the schedule: rows of [what, yours, its]. */
+export function scoreOf(of, run) {
+  const yours = drawable(of, run);
+  const over = left(of) === 0;
+  const trace = over ? simulate(asSchedule(of), run.trace.durations) : null;
+  const end = yours.trace.makespan;
+  const theirs = run.trace;
+  return {
+    over,
+    rows: [
+      [over ? "Time of the step" : "Time so far", over ? `${ms(end)} (${change(end / theirs.makespan - 1)})` : ms(end), ms(theirs.makespan)],
+      ["Idle", over ? percent(trace.bubble_fraction) : "–", percent(theirs.bubble_fraction)],
+      ["Most held on a rank", bytes(Math.max(...yours.peaks)), bytes(Math.max(...run.peaks))],
+    ],
+  };
+}
+
+/** Returns { element, update(runs, cursor), movesOf }; `onChange` is called after every move. */
+export function makePlacing({ signal, say, onChange }) {
+  let [runs, run, of, rank, cursor, moves] = [[], null, null, 0, null, ""];
+  const picture = el("div", { class: "lab-board" });
+  const score = el("div", { class: "tool-scroll", tabindex: 0, role: "group", "aria-label": "Your schedule against the other" });
+  const answer = el("div", { class: "lab-answer" });
+  const offered = el("div", { class: "tool-chips", role: "group", "aria-label": "Next actions of the rank" });
+  const against = selectField("Against", { name: "against", options: [], onChange: (key) => begin(runs.find((one) => one.key === key), "") });
+  const ranks = selectField("Rank", { name: "rank", options: [], onChange: (value) => { rank = Number(value); show(); } });
+  const typed = el("input", { type: "text", name: "action", autocomplete: "off", spellcheck: "false", placeholder: "2F0" });
+  const form = el("form", { class: "lab-typed", on: { submit: (event) => { event.preventDefault(); if (typed.value.trim()) tryWord(typed.value); } } },
+    field("Or type an action: stage, kind, microbatch", typed), el("button", { type: "submit", class: "tool-button" }, "Place it"));
+  const actions = el("div", { class: "tool-actions" },
+    button("Undo", () => { undo(of); after("Taken back."); }),
+    button("Start over", () => begin(run, "")),
+    button("Take over at the cursor", takeOver),
+    button("Finish as the schedule would", finish));
+  const element = el("div", { class: "lab-place" },
+    el("p", { class: "modeler-note" }, "Choose a rank, then what it runs next; it starts as early as it can. B is a whole backward; I and W are its two parts. What may not run yet is refused, with the reason."),
+    el("div", { class: "lab-choices" }, against.box, ranks.box, form), offered, answer, actions, picture, score);
+
+  function begin(chosen, from) {
+    run = chosen;
+    of = board(run.schedule, run.trace.durations);
+    rank = 0;
+    const options = Array.from({ length: run.schedule.orders.length }, (_, at) => el("option", { value: at }, `rank ${at}`));
+    ranks.select.replaceChildren(...options);
+    const problem = replay(of, from);
+    moves = movesOf(of);
+    show();
+    tell(problem ? "bad" : null, problem);
+    onChange(moves);
+  }
+
+  const tell = (kind, text) => answer.replaceChildren(...(text ? [el("div", { class: `tool-message is-${kind}` }, el("p", {}, text))] : []));
+
+  function after(text) {
+    moves = movesOf(of);
+    show();
+    tell(left(of) === 0 ? "good" : "plain", left(of) === 0 ? `${text} ${verdict()}` : text);
+    say(answer.textContent);
+    onChange(moves);
+  }
+
+  function verdict() {
+    const [yours, theirs] = [Math.max(...of.end.map((lane) => lane.at(-1))), run.trace.makespan];
+    if (yours < theirs) return `All is placed: ${ms(yours)}, shorter than ${run.title} with ${ms(theirs)}.`;
+    if (yours > theirs) return `All is placed: ${ms(yours)}; ${run.title} takes ${ms(theirs)}.`;
+    return `All is placed: ${ms(yours)}, as ${run.title} takes.`;
+  }
+
+  function play(code) {
+    try {
+      const { rank: on, start, end } = place(of, code);
+      rank = on;
+      after(`${word(of, code)} runs on rank ${on} from ${ms(start)} to ${ms(end)}.`);
+    } catch (error) {
+      refuse(error);
+    }
+  }
+
+  function tryWord(text) {
+    try {
+      play(codeOf(of, text));
+      typed.value = "";
+    } catch (error) {
+      refuse(error);
+    }
+  }
+
+  function refuse(error) {
+    if (!(error instanceof InputError)) throw error;
+    tell("bad", `${error.message}.`);
+    say(error.message);
+  }
+
+  function takeOver() {
+    const at = cursor ?? run.trace.makespan / 3;
+    of = board(run.schedule, run.trace.durations);
+    const placed = follow(of, run.schedule, (on, place) => run.trace.start[on][place] < at);
+    after(`${placed} slots of ${run.title} that start before ${ms(at)} are placed.`);
+  }
+
+  function finish() {
+    const placed = follow(of, run.schedule);
+    after(left(of) ? `${placed} slots placed; the rest of ${run.title}'s order cannot follow yours.` : `${placed} slots placed in ${run.title}'s order.`);
+  }
+
+  function show() {
+    ranks.select.value = String(rank);
+    against.select.value = run.key;
+    const buttons = offers(of, rank).map((code) => {
+      const why = refusal(of, code);
+      const text = word(of, code);
+      return button(text, () => play(code), {
+        class: `tool-button${why ? " lab-refused" : ""}`, "data-action": text,
+        "aria-label": `${text}, ${KIND_NAMES[text.replace(/\d/g, "")]}${why ? ", not yet possible" : ""}`,
+      });
+    });
+    offered.replaceChildren(...(buttons.length ? buttons : [el("span", {}, `Rank ${rank} has run everything.`)]));
+    draw();
+    const { rows, over } = scoreOf(of, run);
+    score.replaceChildren(el("table", { class: "tool-table lab-score" },
+      el("caption", { class: "tool-live" }, "Your schedule against the other"),
+      el("thead", {}, el("tr", {}, el("th", { scope: "col" }, over ? "All placed" : `${left(of)} passes to place`), el("th", { class: "num", scope: "col" }, "You"), el("th", { class: "num", scope: "col" }, run.title))),
+      el("tbody", {}, rows.map(([what, yours, its]) => el("tr", {}, el("th", { scope: "row" }, what), el("td", { class: "num" }, yours), el("td", { class: "num" }, its))))));
+  }
+
+  let end = 1;
+  function draw() {
+    const width = Math.max(300, picture.clientWidth || 600);
+    const yours = drawable(of, run);
+    const plan = planOf([yours], { width, strips: true, end: Math.max(end, yours.trace.makespan) });
+    picture.replaceChildren(svgEl("svg", {
+      class: "fig modeler-svg", viewBox: `0 0 ${width} ${plan.bottom + 22}`, width, height: plan.bottom + 22,
+      role: "img", "aria-label": `Your schedule: ${of.moves.length} slots placed, ${ms(yours.trace.makespan)} so far`,
+    }, ...lanesOf(plan)));
+  }
+
+  function update(now, at, from = null) {
+    cursor = at;
+    const same = run && now.find((one) => one.key === run.key);
+    const changed = !same || same !== run;
+    runs = now;
+    if (!runs.length) return;
+    end = Math.max(...runs.map(({ trace }) => trace.makespan));
+    if (!changed && from === null) return;
+    against.select.replaceChildren(...runs.map(({ key, title }) => el("option", { value: key }, title)));
+    begin(same ?? runs[0], from ?? "");
+  }
+  const watcher = new ResizeObserver(() => of && draw());
+  watcher.observe(picture);
+  signal.addEventListener("abort", () => watcher.disconnect());
+  return { element, update };
+}

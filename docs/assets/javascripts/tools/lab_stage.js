@@ -1,0 +1,176 @@
+// The picture of the schedule lab: lanes on one axis, a cursor that steps, and the slot that a
+// pointer or the arrow keys are at, with what it waited for.
+
+import { waitsOf } from "../engine/schedule_work.js";
+import { button, el, perFrame, svgEl } from "./dom.js";
+import { kindsOf, lanesOf, marksOf, ms, planOf, slotAt } from "./lab_picture.js";
+import { swatch } from "./modeler_table.js";
+import { criticalPaths, momentSentences, pictureSentence, slotSentences } from "./lab_words.js";
+
+const PLAY_MS = 450; // from one event to the next
+const ZOOMS = [1, 2, 4, 8];
+
+/** Returns { element, show(runs, state), cursor(), picture() }. */
+export function makeStage({ signal, say, onCursor }) {
+  let [runs, state, plan, critical] = [[], null, null, null];
+  let [events, event, chosen, pinned, zoom, timer] = [[], 0, null, false, 1, 0];
+  const marks = svgEl("g", {});
+  const lanes = svgEl("g", {});
+  const svg = svgEl("svg", { class: "fig modeler-svg lab-svg", role: "img" }, lanes, marks);
+  const keys = "Arrow keys go from slot to slot, up and down from rank to rank, Page Up and Page Down from schedule to schedule; Enter keeps a slot, Escape lets it go.";
+  const scroller = el("div", { class: "lab-scroll" , role: "group", tabindex: 0, "aria-label": `Timelines. ${keys}` }, svg);
+  const told = el("div", { class: "lab-told", "aria-live": "off" });
+  const legend = el("div", { class: "modeler-legend" });
+  const moment = el("div", { class: "lab-moment" });
+  const slider = el("input", { type: "range", min: 0, max: 1, step: 1, value: 1, "aria-label": "Time", on: { input: () => step(Number(slider.value)) } });
+  const play = button("Play", () => (timer ? stop() : start()));
+  const still = matchMedia("(prefers-reduced-motion: reduce)");
+  const stepper = el("div", { class: "lab-stepper" },
+    button("Start", () => step(0)),
+    button("‹", () => step(event - 1), { "aria-label": "One event back" }), play,
+    button("›", () => step(event + 1), { "aria-label": "One event on" }),
+    button("End", () => step(events.length - 1)), slider);
+  const zooms = el("div", { class: "tool-chips", role: "group", "aria-label": "Width of the picture" }, el("span", {}, "Width"),
+    ZOOMS.map((by) => button(`×${by}`, () => { zoom = by; draw(); }, { "aria-pressed": by === 1, "data-zoom": by })));
+  const element = el("div", { class: "lab-stage" }, el("div", { class: "lab-bar" }, stepper, zooms), scroller, legend, el("div", { class: "lab-below" }, told, moment));
+
+  const time = () => (event >= events.length - 1 ? null : events[event]);
+  const showMotion = () => { play.hidden = still.matches; if (still.matches) stop(); };
+  still.addEventListener("change", showMotion, { signal });
+  showMotion();
+
+  function start() {
+    if (event >= events.length - 1) step(0);
+    play.textContent = "Pause";
+    timer = setInterval(() => (event >= events.length - 1 ? stop() : step(event + 1, true)), PLAY_MS);
+  }
+  function stop() {
+    clearInterval(timer);
+    timer = 0;
+    play.textContent = "Play";
+  }
+  signal.addEventListener("abort", stop);
+
+  function step(to, playing = false) {
+    if (!playing) stop();
+    event = Math.max(0, Math.min(events.length - 1, to));
+    slider.value = event;
+    tellMoment();
+    mark();
+    onCursor(time());
+  }
+
+  function tellMoment() {
+    const at = time();
+    const sentences = at === null ? ["The step as a whole. Step back, or play it from the start."] : [`At ${ms(at)}.`, ...momentSentences(runs, at)];
+    moment.replaceChildren(...sentences.map((text) => el("p", {}, text)));
+    slider.setAttribute("aria-valuetext", at === null ? "the end" : sentences.join(" "));
+  }
+
+  const mark = perFrame(() => {
+    if (!plan) return;
+    const run = chosen && runs.find(({ key }) => key === chosen.key);
+    const here = run && { ...chosen, waits: waitsOf(run.trace, chosen.rank, chosen.at, run.index) };
+    marks.replaceChildren(...marksOf(plan, { cursor: time(), chosen: here, paths: critical }));
+  });
+
+  function choose(slot, aloud) {
+    const same = slot && chosen && slot.key === chosen.key && slot.rank === chosen.rank && slot.at === chosen.at;
+    if (same || (!slot && !chosen)) return;
+    chosen = slot;
+    const run = slot && runs.find(({ key }) => key === slot.key);
+    const sentences = run ? slotSentences(run, slot.rank, slot.at) : [HINT];
+    told.replaceChildren(el("p", {}, sentences.join(" ")));
+    if (aloud && run) say(sentences.join(" "));
+    mark();
+  }
+  const HINT = "Point at a slot, or walk through them with the arrow keys, to see what it waited for.";
+  told.replaceChildren(el("p", {}, HINT));
+
+  const at = ({ clientX, clientY }) => {
+    const { left, top } = svg.getBoundingClientRect();
+    return plan && slotAt(plan, clientX - left, clientY - top);
+  };
+  svg.addEventListener("pointermove", (pointer) => pinned || choose(at(pointer), false));
+  svg.addEventListener("pointerleave", () => pinned || choose(null, false));
+  svg.addEventListener("click", (pointer) => {
+    const slot = at(pointer);
+    pinned = Boolean(slot);
+    choose(slot, true);
+  });
+  scroller.addEventListener("keydown", (key) => {
+    const to = moved(key.key);
+    if (to === undefined) return;
+    key.preventDefault();
+    pinned = Boolean(to);
+    choose(to, true);
+    if (to) into(to);
+  });
+
+  // The slot that a key goes to; null for none, undefined for a key that means nothing here.
+  function moved(key) {
+    if (key === "Escape") return null;
+    if (key === "Enter") return chosen ?? undefined;
+    const sideways = { ArrowLeft: -1, ArrowRight: 1 }[key];
+    const upwards = { ArrowUp: -1, ArrowDown: 1 }[key];
+    const other = { PageUp: -1, PageDown: 1 }[key];
+    if (!sideways && !upwards && !other) return undefined;
+    const where = runs.findIndex((run) => run.key === chosen?.key);
+    if (where < 0) return runs.length ? { key: runs[0].key, rank: 0, at: 0 } : undefined;
+    const run = runs[Math.max(0, Math.min(runs.length - 1, where + (other ?? 0)))];
+    const { schedule, trace } = run;
+    if (sideways) return { ...chosen, at: Math.max(0, Math.min(schedule.orders[chosen.rank].length - 1, chosen.at + sideways)) };
+    const begin = runs[where].trace.start[chosen.rank][chosen.at];
+    const rank = Math.max(0, Math.min(schedule.orders.length - 1, chosen.rank + (upwards ?? 0)));
+    const next = trace.end[rank].findIndex((end) => end > begin);
+    return { key: run.key, rank, at: next < 0 ? schedule.orders[rank].length - 1 : next };
+  }
+
+  function into({ key, rank, at: place }) {
+    const x = plan.scale(runs.find((run) => run.key === key).trace.start[rank][place]);
+    const { scrollLeft, clientWidth } = scroller;
+    if (x < scrollLeft + 40 || x > scrollLeft + clientWidth - 60) scroller.scrollLeft = x - clientWidth / 2;
+  }
+
+  function draw() {
+    if (!runs.length) return;
+    const width = Math.max(300, scroller.clientWidth || 700) * zoom;
+    const end = Math.max(...runs.map(({ trace }) => trace.makespan));
+    plan = planOf(runs, { width, strips: state.strips, end });
+    const height = plan.bottom + 24;
+    for (const [name, value] of Object.entries({ width, height, viewBox: `0 0 ${width} ${height}`, "aria-label": pictureSentence(runs) })) svg.setAttribute(name, value);
+    lanes.replaceChildren(...lanesOf(plan));
+    for (const one of zooms.querySelectorAll("button")) one.setAttribute("aria-pressed", String(Number(one.dataset.zoom) === zoom));
+    mark();
+  }
+  let seen = 0;
+  const watcher = new ResizeObserver(([{ contentRect }]) => {
+    if (Math.round(contentRect.width) === seen) return;
+    seen = Math.round(contentRect.width);
+    draw();
+  });
+  watcher.observe(scroller);
+  signal.addEventListener("abort", () => watcher.disconnect());
+
+  function show(now, asked) {
+    const before = time();
+    stop();
+    [runs, state] = [now, asked];
+    const times = new Set([0]);
+    for (const { trace } of runs) for (const lane of [...trace.start, ...trace.end]) for (const one of lane) times.add(one);
+    events = [...times].sort((a, b) => a - b);
+    const kept = before === null ? -1 : events.findIndex((one) => one >= before);
+    event = kept < 0 ? events.length - 1 : kept;
+    slider.max = events.length - 1;
+    slider.value = event;
+    critical = state.path ? criticalPaths(runs) : null;
+    [chosen, pinned] = [null, false];
+    told.replaceChildren(el("p", {}, HINT));
+    legend.replaceChildren(...kindsOf(runs).map(([role, words]) => el("span", {}, swatch(role), words)),
+      el("span", {}, swatch("idle"), "idle"),
+      ...(state.strips ? [el("span", {}, swatch("series-1"), "activations held, on one scale; at the right the most of each rank")] : []));
+    tellMoment();
+    draw();
+  }
+  return { element, show, cursor: time, picture: () => svg };
+}

@@ -1,0 +1,119 @@
+// What the schedule lab is asked: its state as typed, and the schedules carried out for it.
+
+import { InputError, checkMost } from "../engine/errors.js";
+import { SCHEDULES, build } from "../engine/schedule.js";
+import { carriedOut, peakHeld, places, stageShares } from "../engine/schedule_work.js";
+import { durations } from "../engine/trace.js";
+import { choice, flag, number, parseQuery, text, toQuery, whole } from "./state.js";
+
+export const MOST = { stages: 64, microbatches: 512, chunks: 8, visits: 2 ** 14 };
+export const RUNS = ["a", "b", "c"];
+const NAMES = [...SCHEDULES.keys()];
+const LONGEST_LAYERS = 400;
+
+/** Numbers with commas between, or null for nothing. Throws InputError for anything else. */
+export function layersOf(written) {
+  if (written === "") return null;
+  const parts = written.split(",").map((part) => part.trim());
+  if (!parts.every((part) => /^\d{1,6}(\.\d{1,6})?$/.test(part))) {
+    throw new InputError("layers", { expected: "numbers with commas between, as 9,9,9,5", got: written.slice(0, 40) });
+  }
+  return parts.map(Number);
+}
+
+const time = (fallback, min = 0) => number(fallback, min, 1e6);
+
+export const SCHEMA = {
+  a: choice("1f1b", NAMES),
+  b: choice("interleaved-1f1b", ["", ...NAMES]),
+  c: choice("zbv", ["", ...NAMES]),
+  stages: whole(4, 1, MOST.stages),
+  microbatches: whole(8, 1, MOST.microbatches),
+  chunks: whole(null, 1, MOST.chunks),
+  forward: time(10),
+  inputs: time(10),
+  weights: time(10),
+  message: time(0),
+  pair: time(null),
+  layers: { ...text("", layersOf), longest: LONGEST_LAYERS },
+  memory: number(1, 0, 1e6),
+  strips: flag(true),
+  path: flag(false),
+};
+
+export const fromQuery = (query) => {
+  const { given, problems } = parseQuery(SCHEMA, query);
+  const state = Object.fromEntries(Object.entries(SCHEMA).map(([key, kind]) => [key, kind.fallback]));
+  return { state: { ...state, ...given }, problems };
+};
+export const queryOf = (state) => toQuery(SCHEMA, state);
+
+/** V of a schedule for this state: the only one that it can have, what was asked, or its usual. */
+export function chunksOf(name, { chunks }) {
+  const { chunks: usual, only } = SCHEDULES.get(name);
+  return only ?? chunks ?? usual;
+}
+
+/** One schedule of the state, carried out; throws InputError where it cannot be. */
+export function carried(name, state) {
+  const { stages, microbatches } = state;
+  const chunks = chunksOf(name, state);
+  checkMost(`stages · microbatches · chunks of schedule '${name}'`, stages * microbatches * chunks, MOST.visits);
+  const schedule = build(name, { stages, microbatches, chunks });
+  const layers = layersOf(state.layers);
+  const trace = carriedOut(schedule, durations(timesOf(state)), layers);
+  const shares = stageShares(schedule.placement, layers);
+  const bytes = shares.map((share) => state.memory * 1e9 * share);
+  return { name, chunks, schedule, trace, bytes, peaks: peakHeld(trace, bytes), index: places(schedule) };
+}
+
+export const timesOf = ({ forward, inputs, weights, message, pair }) => ({
+  forward, backward_input: inputs, backward_weight: weights, latency: message, overlapped_pair: pair,
+});
+
+/** The schedules that are asked for: what was found, or { key, name, error, nearest }. */
+export function runsOf(state) {
+  return RUNS.filter((key) => state[key]).map((key) => {
+    const name = state[key];
+    try {
+      return { key, ...carried(name, state) };
+    } catch (error) {
+      if (!(error instanceof InputError)) throw error;
+      return { key, name, error, nearest: nearestSizes(name, state) };
+    }
+  });
+}
+
+/** The sizes nearest to those of the state with which the schedule can be carried out. */
+export function nearestSizes(name, state) {
+  const { stages, microbatches } = state;
+  const chunks = chunksOf(name, state);
+  const found = [];
+  for (const p of [stages, stages + 1, stages - 1]) {
+    for (let more = 0; more <= 2 * p + 2 && found.length < 6; more++) {
+      const m = microbatches + more;
+      if (p < 1 || p > MOST.stages || m > MOST.microbatches || p * m * chunks > MOST.visits) continue;
+      if (p === stages && m === microbatches) continue;
+      try {
+        build(name, { stages: p, microbatches: m, chunks });
+      } catch {
+        continue;
+      }
+      found.push({ stages: p, microbatches: m, cost: 2 * Math.abs(p - stages) + more });
+      break;
+    }
+  }
+  return found.sort((one, other) => one.cost - other.cost).slice(0, 2);
+}
+
+/** The command that prints the same. */
+export function commandOf(name, state) {
+  const given = [["stages", state.stages], ["microbatches", state.microbatches]];
+  if (SCHEDULES.get(name).only === null) given.push(["chunks", chunksOf(name, state)]);
+  given.push(["forward", state.forward], ["backward", state.inputs], ["weight", state.weights]);
+  if (state.message) given.push(["p2p", state.message]);
+  if (state.pair !== null) given.push(["pair", state.pair]);
+  given.push(state.layers ? ["layers", state.layers.replaceAll(" ", "")] : ["per-rank", ""]);
+  given.push(["memory", `'${state.memory} GB'`]);
+  return `figgen schedule ${name} ${given.map(([key, value]) => `--${key}${value === "" ? "" : ` ${value}`}`).join(" ")}`;
+}

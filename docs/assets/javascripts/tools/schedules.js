@@ -1,0 +1,106 @@
+// The schedule lab: pipeline schedules carried out side by side, to be stepped through, asked, and
+// beaten. One state, from the address or from the form; everything that is shown follows from it.
+
+import { button, el, liveRegion, mountTool, perFrame } from "./dom.js";
+import { makeLabForm } from "./lab_form.js";
+import { fromQuery, queryOf, runsOf } from "./lab_state.js";
+import { makeStage } from "./lab_stage.js";
+import { makeTaking } from "./lab_take.js";
+import { MOST_MOVES, makePlacing } from "./lab_place.js";
+import { pathSentence } from "./lab_words.js";
+import { bytes, change, percent } from "./quantities.js";
+import { ms } from "./lab_picture.js";
+import { rewriteAddress } from "./state.js";
+
+const LONGEST_MOVES = 8 * MOST_MOVES;
+
+/** Builds the tool in `root`; `titles` has what each schedule is called. */
+function build(root, signal, { titles }) {
+  let { state, problems } = fromQuery(location.search);
+  const query = new URLSearchParams(location.search);
+  let moves = (query.get("moves") ?? "").slice(0, LONGEST_MOVES);
+  let [runs, failed, waiting, first] = [[], [], 0, true];
+  const { region, say } = liveRegion();
+  const changed = (partial) => {
+    state = { ...state, ...partial };
+    problems = [];
+    render();
+  };
+  const form = makeLabForm({ titles, state, onChange: changed });
+  const stage = makeStage({ signal, say, onCursor: (cursor) => placing.update(runs, cursor) });
+  const placing = makePlacing({ signal, say, onChange: (now) => { moves = now; remember(); } });
+  const taking = makeTaking(say, () => stage.picture());
+  const answer = el("div", { class: "tool-scroll", tabindex: 0, role: "group", "aria-label": "The schedules compared" });
+  const messages = el("div", { class: "lab-messages" });
+  const paths = el("div", { class: "lab-paths modeler-note" });
+  const section = (title, ...content) => el("section", { class: "tool-section" }, el("h2", {}, title), ...content);
+  const sections = [section("Place the next slot yourself", placing.element), section("Take it away", taking.element)];
+  root.replaceChildren(
+    el("div", { class: "tool-columns" }, form.element,
+      el("div", { class: "lab-results" }, messages, answer, stage.element, paths)),
+    ...sections, region);
+
+  const render = perFrame(() => signal.aborted || renderNow());
+  function renderNow() {
+    const found = runsOf(state).map((run) => ({ ...run, title: titles[run.name] }));
+    failed = found.filter(({ error }) => error);
+    const good = found.filter(({ error }) => !error);
+    // Two of one kind are told apart by their letters.
+    for (const run of good) if (good.some((other) => other !== run && other.name === run.name)) run.title += ` (${run.key.toUpperCase()})`;
+    if (good.length) runs = good;
+    showMessages();
+    showAnswer();
+    stage.show(runs, state);
+    paths.hidden = !state.path;
+    paths.replaceChildren(...(state.path ? [el("p", {}, "Critical paths: what would have to be shorter for the step to be."), ...runs.map((run) => el("p", {}, pathSentence(run)))] : []));
+    placing.update(runs, stage.cursor(), first ? moves : null);
+    taking.update(state, runs);
+    first = false;
+    say(runs.map((run) => `${run.title}: ${ms(run.trace.makespan)}, ${percent(run.trace.bubble_fraction)} idle`).join("; "));
+    remember();
+  }
+
+  function showMessages() {
+    const box = (kind, text, ...more) => el("div", { class: `tool-message is-${kind}` }, el("p", {}, text), ...more);
+    messages.replaceChildren(
+      ...problems.map((text) => box("warning", `Of the address, ${text}.`)),
+      ...failed.map(({ name, error, nearest }) =>
+        box("bad", `${titles[name]}: ${error.message}.`,
+          nearest.length ? el("div", { class: "tool-actions" }, nearest.map(({ stages, microbatches }) =>
+            button(`${stages} stages, ${microbatches} microbatches`, () => { form.set({ stages, microbatches }); changed({ stages, microbatches }); }))) : null)),
+      ...(failed.length && !runs.length ? [box("plain", "None of the schedules can be carried out with these sizes.")] : []));
+    const stale = failed.length > 0 && runs.every(({ key }) => failed.some((one) => one.key === key));
+    for (const one of [answer, stage.element]) one.classList.toggle("is-stale", stale);
+    for (const one of [answer, stage.element, ...sections]) one.hidden = !runs.length;
+  }
+
+  function showAnswer() {
+    const [reference] = runs;
+    const head = ["Schedule", "Time of a step", reference ? `against ${reference.title}` : "", "Idle", "Most held on a rank", "In flight"];
+    answer.replaceChildren(el("table", { class: "tool-table lab-table" },
+      el("caption", { class: "tool-live" }, "The schedules compared"),
+      el("thead", {}, el("tr", {}, head.map((text, at) => el("th", { scope: "col", class: at ? "num" : null }, text)))),
+      el("tbody", {}, runs.map((run) => {
+        const { trace, peaks } = run;
+        const most = peaks.indexOf(Math.max(...peaks));
+        const cells = [
+          ms(trace.makespan), run === reference ? "–" : change(trace.makespan / reference.trace.makespan - 1),
+          percent(trace.bubble_fraction), `${bytes(peaks[most])} (rank ${most})`, `${Math.round(Math.max(...trace.peak_in_flight) * 100) / 100}`,
+        ];
+        return el("tr", {}, el("th", { scope: "row" }, run.title), cells.map((text) => el("td", { class: "num" }, text)));
+      }))));
+  }
+
+  function remember() {
+    clearTimeout(waiting);
+    const now = [queryOf(state), moves ? `moves=${moves}` : ""].filter(Boolean).join("&");
+    const here = new URL(location.href);
+    Object.assign(here, { search: now, hash: "" });
+    taking.setLink(here.href);
+    waiting = setTimeout(() => rewriteAddress(now), 150);
+  }
+  signal.addEventListener("abort", () => clearTimeout(waiting));
+  renderNow();
+}
+
+mountTool("#schedules", build);

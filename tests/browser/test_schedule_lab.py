@@ -1,0 +1,218 @@
+"""The schedule lab in a real browser, against the command line and the models."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import itertools
+import random
+import shlex
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+from urllib.parse import urlencode
+
+from playwright.sync_api import expect
+
+from figgen.__main__ import main
+from figgen.models.pipeline_order import Action, Schedule, check_orders
+from figgen.models.schedules import SCHEDULES, build
+from figgen.models.simulate import Durations, simulate
+from tests.browser.engine import Ask
+from tests.browser.test_modeler_model import printed, same
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+SUITES = "lab_suites.js"
+PATH = "/tools/schedules/"
+
+
+def said_by(command: str) -> str:
+    """What the command line says to `command`, be it an answer or why there is none."""
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said):
+        main(shlex.split(command)[1:])
+    return said.getvalue()
+
+
+def random_query(rng: random.Random) -> dict[str, Any]:
+    """Sizes and times of any schedule: also microbatches that nothing divides, unequal stages."""
+    name = rng.choice(list(SCHEDULES))
+    stages = rng.choice((1, 2, 3, 4, 4, 6, 8))
+    query: dict[str, Any] = {
+        "a": name,
+        "stages": stages,
+        "microbatches": rng.choice((1, 3, 5, 7, 8, 10, 13, 16, 18, 24)),
+        "memory": rng.choice((1, 0.5, 2.75)),
+    }
+    for key in ("forward", "inputs", "weights"):
+        if rng.random() < 0.7:
+            query[key] = rng.choice((1, 2, 3.5, 10, 12.25, 0.3))
+    if rng.random() < 0.5:
+        query["message"] = rng.choice((0.5, 1, 2.25))
+    if rng.random() < 0.4 and name in ("looped-bfs", "interleaved-1f1b", "zb1p"):
+        query["chunks"] = rng.choice((1, 2, 3, 4))
+    if rng.random() < 0.4:
+        count = stages * query.get("chunks", 1) if rng.random() < 0.3 else stages
+        query["layers"] = ",".join(str(rng.choice((0, 4, 6, 7, 8, 8.5))) for _ in range(count))
+    if name.startswith("dualpipe") and rng.random() < 0.4:
+        query["pair"] = rng.choice((20, 40, 60))
+    return query
+
+
+def test_lab_answers_as_the_command_line_for_200_random_configurations(ask: Ask) -> None:
+    rng = random.Random(12)
+    queries = [random_query(rng) for _ in range(200)]
+    shown = ask("answered", [urlencode(query) for query in queries])
+    refused = 0
+    for query, got in zip(queries, shown, strict=True):
+        assert got["problems"] == []
+        assert got["stays"], query
+        if "error" in got:
+            refused += 1
+            assert got["error"] in said_by(got["command"]), query
+            continue
+        assert same(got["answer"], printed(f"{got['command']} --json")), query
+        assert got["unexplained"] == []
+    assert {query["a"] for query in queries} == set(SCHEDULES)
+    assert 20 < refused < 70
+
+
+def test_files_are_those_of_the_command_line(ask: Ask) -> None:
+    cases = itertools.product(SCHEDULES, ((2, 4), (4, 11)))
+    for name, (stages, microbatches) in cases:
+        query = {"a": name, "stages": stages, "microbatches": microbatches, "message": 0.1}
+        [got] = ask("answered", [urlencode(query)])
+        if "error" in got:
+            continue
+        for form in ("csv", "torch"):
+            wanted = said_by(f"{got['command']} --as {form}")
+            shown = got[form]["error"] if isinstance(got[form], dict) else got[form]
+            assert shown.strip() in wanted
+        assert got["text"].strip() in said_by(got["command"])
+
+
+def test_every_schedule_can_be_placed_slot_by_slot(ask: Ask) -> None:
+    cases = [
+        (name, {"stages": p, "microbatches": m}, {"latency": 0.25, "backward_input": 1.5})
+        for name, (p, m) in itertools.product(SCHEDULES, ((1, 2), (4, 8), (4, 14)))
+        if not (name == "dualpipe" and p == 1)
+    ]
+    for case, got in zip(cases, ask("replayed", cases), strict=True):
+        assert (got["left"], got["same"], got["as_scheduled"]) == (0, True, True), case
+
+
+def test_whoever_takes_what_is_not_refused_ends_with_an_order_that_runs(ask: Ask) -> None:
+    cases = [
+        (name, {"stages": p, "microbatches": m}, seed)
+        for seed, (name, (p, m)) in enumerate(
+            itertools.product(("1f1b", "interleaved-1f1b", "zbv", "dualpipe"), ((2, 4), (4, 8))), 5
+        )
+    ]
+    for (name, sizes, _), got in zip(cases, ask("wandered", cases), strict=True):
+        placement = build(name, **sizes).placement
+        orders = tuple(
+            tuple(Action.parse(word) for word in order.split()) for order in got["orders"]
+        )
+        schedule = Schedule(name, placement, sizes["microbatches"], orders)
+        check_orders(schedule)
+        times = Durations().per_chunk(placement.chunks)
+        assert simulate(schedule, times).makespan == got["makespan"] == got["end"]
+
+
+def test_what_may_not_be_placed_is_refused_with_the_reason(ask: Ask) -> None:
+    sizes = {"stages": 2, "microbatches": 2}
+    turns = [
+        ("0F0", None),
+        ("0F0", "0F0 has been placed already: every action runs once"),
+        ("1F1", "1F1 waits for the activation of 0F1 on rank 0, which has not been placed"),
+        ("0B0", "0B0 waits for the gradient of 1B0 or 1I0 on rank 1, which has not been placed"),
+        ("1f0", None),
+        ("1W0", "1W0 waits for the gradient of 1I0 on rank 1, which has not been placed"),
+        ("1I0", None),
+        ("1B0", "1I0 has been placed: B does the work of I and W"),
+        ("0B0", None),
+        ("0W0", "0B0 has been placed: B does the work of I and W"),
+        ("2F0", "stage of 2F0: expected 0 to 1, got 2 (did you mean 1F0?)"),
+        ("0F7", "microbatch of 0F7: expected 0 to 1, got 7 (did you mean 0F1?)"),
+        ("<img>", "cannot read action: expected stage, F, B, I or W, microbatch, as 2F0"),
+    ]
+    [got] = ask("played", [("1f1b", sizes, [word for word, _ in turns])])
+    for (word, why), answer in zip(turns, got["answers"], strict=True):
+        assert ("error" in answer) == (why is not None), word
+        assert why is None or answer["error"].startswith(why), word
+    assert got["orders"] == [["0F0", "0B0"], ["1F0", "1I0"]]
+    assert got["left"] == 5
+
+
+def lab(page: Page, site: str, query: str = "") -> Page:
+    page.goto(f"{site}{PATH}{query}")
+    page.locator("#schedules .lab-svg rect").first.wait_for()
+    return page
+
+
+def test_page_is_worked_by_keys_and_by_hand(
+    page: Page, site: str, axe: Callable[..., list[str]]
+) -> None:
+    page.set_viewport_size({"width": 1366, "height": 900})
+    lab(page, site, "?path=1")
+    table = page.get_by_role("group", name="The schedules compared")
+    expect(table).to_contain_text("1F1B330\u00a0ms–27.3%4\u00a0GB (rank 0)4")
+    assert axe(page) == []
+    lanes = page.locator(".lab-scroll")
+    lanes.focus()
+    for key in ("ArrowRight", "ArrowDown", "ArrowDown", "ArrowRight"):
+        page.keyboard.press(key)
+    expect(page.locator(".lab-told")).to_contain_text(
+        "1F1B: 2F1, forward of microbatch 1 on stage 2, rank 2, from 30\u00a0ms to 40\u00a0ms. "
+        "The activation of 1F1 from rank 1 was there at 30\u00a0ms. The rank was busy until"
+    )
+    page.keyboard.press("Escape")
+    expect(page.locator(".lab-told")).to_contain_text("Point at a slot")
+    page.get_by_role("button", name="Start", exact=True).click()
+    for _ in range(2):
+        page.get_by_role("button", name="One event on").press("Enter")
+    expect(page.locator(".lab-moment")).to_contain_text("1F1B: 2 of 4 ranks work")
+    page.locator("[name=action]").fill("1F0")
+    page.keyboard.press("Enter")
+    answer = page.locator(".lab-answer")
+    expect(answer).to_contain_text("1F0 waits for the activation of 0F0 on rank 0, which has not")
+    page.get_by_role("button", name="0F0, forward", exact=True).click()
+    expect(answer).to_contain_text("0F0 runs on rank 0 from 0\u00a0ms to 10\u00a0ms.")
+    page.get_by_role("button", name="Finish as the schedule would").click()
+    expect(answer).to_contain_text("All is placed: 330\u00a0ms, as 1F1B takes.")
+    assert axe(page) == []
+    page.wait_for_function("() => location.search.includes('moves=0F0.')")
+    page.reload()
+    expect(page.locator(".lab-score")).to_contain_text("All placed")
+    page.locator("[name=layers]").fill("8,8")
+    expect(page.locator(".lab-messages")).to_contain_text(
+        "1F1B: number of layers: expected 4, one for each rank or each virtual stage, got 2."
+    )
+    page.locator("[name=layers]").fill("")
+    page.locator("[name=stages]").fill("100")
+    page.get_by_role("button", name="Take 64").click()
+    expect(table).to_contain_text("2,130\u00a0ms")
+
+
+def test_hostile_addresses_are_refused_in_words_and_nothing_moves_unasked(
+    page: Page, unscripted: Page, site: str
+) -> None:
+    page.emulate_media(reduced_motion="reduce")
+    page.set_viewport_size({"width": 390, "height": 844})
+    lab(page, site, "?a=1f1p&stages=<img src=x>&c=dualpipe&microbatches=6&moves=0F0.<b>&layers=1e9")
+    told = page.locator(".lab-messages")
+    expect(told).to_contain_text("a, got '1f1p' (did you mean 1f1b?)")
+    expect(told).to_contain_text("stages: expected a whole number from 1 to 64, got '<img src=x>'")
+    expect(told).to_contain_text("layers: expected numbers with commas between")
+    expect(told).to_contain_text("expected an even number ≥ 2 × stages = 8, got 6")
+    expect(page.locator(".lab-answer")).to_contain_text("<b> of the address: cannot read action")
+    assert page.locator("#schedules :is(img, b)").count() == 0
+    assert page.get_by_role("button", name="Play", exact=True).count() == 0
+    page.get_by_role("button", name="4 stages, 8 microbatches").click()
+    expect(told).not_to_contain_text("even number")
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+    unscripted.goto(f"{site}{PATH}")
+    expect(unscripted.locator("#fig-schedules-compared svg").first).to_be_visible()
+    expect(unscripted.locator("#fig-schedules-all")).to_contain_text("DualPipeV")
+    expect(unscripted.locator(".tool-wait")).to_be_hidden()
