@@ -3,23 +3,14 @@
 
 import { svgEl } from "./dom.js";
 
-const CHAR = 6.3; // px of a character of 11.5 px text, generously
-export const textWidth = (text) => CHAR * text.length;
+/** px of 11.5 px text, generously. */
+export const textWidth = (text) => 6.3 * text.length;
 
 /** An SVG of this size that says what it shows. */
 export const picture = (label, width, height, ...children) =>
-  svgEl(
-    "svg",
-    {
-      class: "fig modeler-svg",
-      viewBox: `0 0 ${width} ${height}`,
-      width,
-      height,
-      role: "img",
-      "aria-label": label,
-    },
-    ...children,
-  );
+  svgEl("svg", {
+    class: "fig modeler-svg", viewBox: `0 0 ${width} ${height}`, width, height, role: "img", "aria-label": label,
+  }, ...children);
 
 export const label = (text, x, y, given = {}) => svgEl("text", { x, y, ...given }, text);
 
@@ -38,17 +29,14 @@ export function ticksTo(high, most = 5) {
   if (!(high > 0) || !Number.isFinite(high)) return [0];
   const rough = high / most;
   const power = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 5, 10].map((factor) => factor * power).find((size) => size >= rough);
+  const step = power * [1, 2, 5, 10].find((factor) => factor * power >= rough);
   return [...Array(Math.floor(high / step + 1e-9) + 1).keys()].map((at) => at * step);
 }
 
-export function axis(scale, high, y, format, most) {
-  return ticksTo(high, most).map((at) =>
-    svgEl(
-      "g",
-      {},
-      svgEl("line", { class: "modeler-tick", x1: round(scale(at)), x2: round(scale(at)), y1: y, y2: y + 4 }),
-      label(format(at), round(scale(at)), y + 16, { class: "modeler-muted", "text-anchor": at ? "middle" : "start" }),
-    ),
-  );
-}
+export const axis = (scale, high, y, format, most) =>
+  ticksTo(high, most).map((at) => {
+    const x = round(scale(at));
+    return svgEl("g", {},
+      svgEl("line", { class: "modeler-tick", x1: x, x2: x, y1: y, y2: y + 4 }),
+      label(format(at), x, y + 16, { class: "modeler-muted", "text-anchor": at ? "middle" : "start" }));
+  });

@@ -10,7 +10,7 @@ import { MOST_MOVES, makePlacing } from "./lab_place.js";
 import { pathSentence } from "./lab_words.js";
 import { bytes, change, percent } from "./quantities.js";
 import { ms } from "./lab_picture.js";
-import { rewriteAddress } from "./state.js";
+import { addressWriter } from "./state.js";
 
 const LONGEST_MOVES = 8 * MOST_MOVES;
 
@@ -19,7 +19,8 @@ function build(root, signal, { titles }) {
   let { state, problems } = fromQuery(location.search);
   const query = new URLSearchParams(location.search);
   let moves = (query.get("moves") ?? "").slice(0, LONGEST_MOVES);
-  let [runs, failed, waiting, first] = [[], [], 0, true];
+  let [runs, failed, first] = [[], [], true];
+  const writeAddress = addressWriter(signal);
   const { region, say } = liveRegion();
   const changed = (partial) => {
     state = { ...state, ...partial };
@@ -92,14 +93,12 @@ function build(root, signal, { titles }) {
   }
 
   function remember() {
-    clearTimeout(waiting);
     const now = [queryOf(state), moves ? `moves=${moves}` : ""].filter(Boolean).join("&");
     const here = new URL(location.href);
     Object.assign(here, { search: now, hash: "" });
     taking.setLink(here.href);
-    waiting = setTimeout(() => rewriteAddress(now), 150);
+    writeAddress(now);
   }
-  signal.addEventListener("abort", () => clearTimeout(waiting));
   renderNow();
 }
 
