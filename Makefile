@@ -13,7 +13,8 @@ BASE ?= main
 
 RUN := .venv/bin/python -m
 READY := .venv/ready
-BENCH := .cache/bench
+BENCH := .cache/benchmarks
+MUTANTS := .cache/mutants
 RIVALS := .cache/rivals
 CALCULON := caa4b11f8fe1fee3ba57adaacb7590d7deabd053
 GATE_TOOLS := .cache/gate
@@ -22,7 +23,8 @@ export NO_MKDOCS_2_WARNING := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup serve build test check site-check diff paper validate rivals golden bench stats clean lock
+.PHONY: help setup serve build test check site-check diff paper validate rivals golden bench mutants stats \
+	clean lock
 
 help:
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -78,6 +80,9 @@ bench: $(READY) $(BENCH)/ready ## Time the site's build beside other tools', and
 	BROWSER_PYTHON=.venv/bin/python $(BENCH)/bin/python -m tests.benchmarks && \
 	$(RUN) pytest tests/benchmarks -o python_files='bench_*.py' -q -s $(ARGS)
 
+mutants: $(READY) $(MUTANTS)/ready ## Change the code in a sample of places, and see whether tests fail (ARGS='--seed 2')
+	nice -n 19 $(MUTANTS)/bin/python -m tests.mutants $(ARGS)
+
 stats: $(READY) ## Count words, figures, computed numbers and worked problems of each page
 	$(RUN) figgen stats
 
@@ -100,13 +105,13 @@ $(READY): requirements.txt pyproject.toml
 	$(RUN) pip install --quiet --no-deps --no-build-isolation -e .
 	@touch $@
 
-# The tools that the site is compared with have an environment of their own.
-$(BENCH)/ready: $(READY) tests/benchmarks/requirements.txt
-	@echo 'Setting up $(BENCH) with the tools to compare with; this takes a minute, once'
+# The tools that the site is compared with, and those that change its code, apart from its own.
+$(BENCH)/ready $(MUTANTS)/ready: .cache/%/ready: $(READY) tests/%/requirements.txt
+	@echo 'Setting up $(@D) with the tools of tests/$*; this takes a minute, once'
 	@rm -f $@
-	@.venv/bin/python -m venv --clear $(BENCH)
-	@$(BENCH)/bin/python -m pip install --quiet --require-hashes -r tests/benchmarks/requirements.txt
-	@$(BENCH)/bin/python -m pip install --quiet --no-deps --no-build-isolation -e .
+	@.venv/bin/python -m venv --clear $(@D)
+	@$(@D)/bin/python -m pip install --quiet --require-hashes -r tests/$*/requirements.txt
+	@$(@D)/bin/python -m pip install --quiet --no-deps --no-build-isolation -e .
 	@touch $@
 
 # Other models of training time; calculon is on no package index, so its commit stands for a hash.
@@ -138,3 +143,5 @@ lock:
 	$(subst pyproject.toml,tests/benchmarks/rivals/requirements.in,$(COMPILE)) \
 		--override tests/benchmarks/rivals/overrides.txt --constraint requirements.txt \
 		--output-file tests/benchmarks/rivals/requirements.txt $(ARGS)
+	$(COMPILE) --group dev tests/mutants/requirements.in --constraint requirements.txt \
+		--output-file tests/mutants/requirements.txt $(ARGS)

@@ -199,20 +199,27 @@ def pins(path: str) -> dict[str, set[str]]:
     return found
 
 
-def test_the_tools_compared_with_build_on_the_same_versions_as_the_site() -> None:
-    ours, theirs = pins("requirements.txt"), pins("tests/benchmarks/requirements.txt")
-    peers = {"markdown-exec", "mkdocs-gallery", "sphinx", "sphinx-gallery"}
+@pytest.mark.parametrize(
+    ("folder", "tools"),
+    [
+        ("benchmarks", {"markdown-exec", "mkdocs-gallery", "sphinx", "sphinx-gallery"}),
+        ("mutants", {"cosmic-ray", "pytest-cov", "coverage"}),
+    ],
+)
+def test_tools_apart_run_on_the_same_versions_as_the_site(folder: str, tools: set[str]) -> None:
+    ours, theirs = pins("requirements.txt"), pins(f"tests/{folder}/requirements.txt")
 
-    assert peers <= theirs.keys()
-    assert not peers & ours.keys()
+    assert tools <= theirs.keys()
+    assert not tools & ours.keys()
     assert {"mkdocs-material", "matplotlib", "numpy", "markdown"} <= theirs.keys()
     assert {name: theirs[name] for name in theirs.keys() & ours.keys()} == {
         name: ours[name] for name in theirs.keys() & ours.keys()
     }
 
 
-def test_the_lock_of_the_benchmark_has_hashes_and_names_no_index_and_no_path() -> None:
-    lock = (ROOT / "tests/benchmarks/requirements.txt").read_text("utf-8")
+@pytest.mark.parametrize("folder", ["benchmarks", "mutants"])
+def test_the_lock_of_tools_apart_has_hashes_and_names_no_index_and_no_path(folder: str) -> None:
+    lock = (ROOT / f"tests/{folder}/requirements.txt").read_text("utf-8")
     entries = re.findall(r"(?m)^[\w.-]+==.*(?:\n    --hash=sha256:.*)*", lock)
 
     assert all("--hash=sha256:" in entry for entry in entries)

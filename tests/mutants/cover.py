@@ -1,0 +1,94 @@
+"""Which test runs which line, and how long each takes: one run of the tests, measured.
+
+Values that are computed once (`functools.cache`, fixtures of a module) are noted at the first test
+that asks.  So the other tests of a file that runs a line come after those noted at it.
+"""
+
+from __future__ import annotations
+
+import ast
+import json
+import os
+import subprocess
+import sys
+from collections import defaultdict
+from dataclasses import dataclass, field
+from pathlib import Path
+
+ROOMS = ("formulas", "models", "scenarios")
+# Neither the browser's tests, whose mirrored JavaScript would find what no outside truth finds, nor
+# those that build sites or start programs.
+TESTS = (
+    *(f"tests/{room}" for room in (*ROOMS, "catalog", "figures", "commands")),
+    *("tests/test_agreement.py", "tests/test_configurations.py", "tests/test_goldens.py"),
+    *("tests/test_claims.py", "tests/test_layouts.py", "tests/test_measured.py"),
+    *("tests/test_memory_snapshot.py", "tests/test_thresholds.py"),
+    *("tests/test_command_line.py", "tests/test_command_memory.py", "tests/test_command_step.py"),
+)
+PLUGINS = ("-p", "no:cacheprovider", "-p", "no:xdist", "-m", "not browser", "-q")
+
+
+@dataclass(frozen=True)
+class Cover:
+    """By file and line the tests that run it; seconds of every test."""
+
+    lines: dict[str, dict[int, frozenset[str]]]
+    seconds: dict[str, float]
+    files: dict[str, list[str]] = field(init=False)
+
+    def __post_init__(self) -> None:
+        found = defaultdict(list)
+        for test in self.seconds:
+            found[test.partition("::")[0]].append(test)
+        object.__setattr__(self, "files", dict(found))
+
+    def tests(self, path: str, statement: range) -> frozenset[str]:
+        """The tests that run a statement; for what runs at import, those that use the module."""
+        lines = self.lines.get(path, {})
+        found = frozenset().union(*(lines.get(line, ()) for line in statement))
+        if found == {""}:
+            found = frozenset().union(*lines.values())
+        return found - {""}
+
+
+def measure(root: Path, notes: Path, tests: tuple[str, ...] = TESTS) -> None:
+    """Run the tests of the copy at `root`; they have to pass."""
+    data = notes / "coverage"
+    options = [f"--cov=figgen.{room}" for room in ROOMS] + ["--cov-context=test", "--cov-report="]
+    command = [sys.executable, "-m", "pytest", *PLUGINS, *tests, *options]
+    places = {"COVERAGE_FILE": str(data), "MUTANTS_SECONDS": str(notes / "seconds.json")}
+    # From the root, `-m` finds the copy's figgen and tests before those of the checkout.
+    subprocess.run(
+        [*command, "-p", "tests.mutants.clock"], cwd=root, env=os.environ | places, check=True
+    )
+
+
+def read(notes: Path) -> Cover:
+    """What `measure` wrote, whatever the copy was called then."""
+    from coverage import CoverageData  # in this tool's own environment
+
+    data = CoverageData(str(notes / "coverage"))
+    data.read()
+    lines = {
+        f"figgen/{file.rpartition('/figgen/')[2]}": {
+            line: frozenset(context.rpartition("|")[0] for context in contexts)
+            for line, contexts in data.contexts_by_lineno(file).items()
+        }
+        for file in data.measured_files()
+    }
+    return Cover(lines, json.loads((notes / "seconds.json").read_text("utf-8")))
+
+
+def statement(source: str, line: int) -> range:
+    """The lines of the innermost statement there; of one with a body its head."""
+    best = range(line, line + 1)
+    least = float("inf")
+    for node in ast.walk(ast.parse(source)):
+        if not isinstance(node, ast.stmt):
+            continue
+        body = getattr(node, "body", None)
+        end = body[0].lineno - 1 if body else node.end_lineno or node.lineno
+        lines = range(node.lineno, max(end, node.lineno) + 1)
+        if line in lines and len(lines) < least:
+            best, least = lines, len(lines)
+    return best

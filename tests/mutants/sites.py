@@ -1,0 +1,110 @@
+"""What a mutant is: one place of the code changed by one operator of cosmic-ray."""
+
+from __future__ import annotations
+
+import random
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+import cosmic_ray.plugins
+from cosmic_ray.ast import ast_nodes, get_ast
+from cosmic_ray.mutating import mutate_code
+
+# Numbers beyond this change by less than tests allow for rounding when one is added.
+LARGEST_NUMBER = 1e6
+ARITHMETIC = ("Add", "Sub", "Mul", "Div", "FloorDiv", "Mod", "Pow")
+# What parso calls an operation; cosmic-ray takes the `*` of a signature for a product as well.
+OPERATIONS = ("arith_expr", "term", "power", "expr", "and_expr", "xor_expr", "shift_expr")
+
+
+@dataclass(frozen=True, order=True)
+class Mutant:
+    """The `occurrence`-th place that `operator` finds in the file at `path`."""
+
+    path: str
+    line: int
+    column: int
+    operator: str
+    occurrence: int
+
+    @property
+    def site(self) -> tuple[str, int, int, str]:
+        """Place and kind of operator: `a + b` counts once, whatever + becomes."""
+        return self.path, self.line, self.column, self.operator.partition("_")[0]
+
+    def applied(self, source: str) -> str:
+        """The file with this one change."""
+        return str(mutate_code(source, operators()[self.operator](), self.occurrence))
+
+
+def mutants_of(root: Path, path: str) -> Iterator[Mutant]:
+    """Every mutant of a file that could mean something, by place."""
+    nodes = list(ast_nodes(get_ast((root / path).read_text("utf-8"))))
+    for name, kind in operators().items():
+        operator, occurrence = kind(), -1
+        for node in nodes:
+            for (line, column), _ in operator.mutation_positions(node):
+                occurrence += 1
+                if _means_something(name, node):
+                    yield Mutant(path, line, column, name, occurrence)
+
+
+def operators() -> dict[str, type]:
+    """The operators by name: arithmetic becomes arithmetic, and `==` does not become `is`."""
+    names = cosmic_ray.plugins.operator_names()
+    found = {name: cosmic_ray.plugins.get_operator(name) for name in names}
+    return {name: kind for name, kind in found.items() if _wanted(name) and not kind.arguments()}
+
+
+def _wanted(name: str) -> bool:
+    family, _, change = name.removeprefix("core/").partition("_")
+    before, _, after = change.partition("_")
+    if family == "ReplaceBinaryOperator":
+        return (before in ARITHMETIC) == (after in ARITHMETIC)
+    if family == "ReplaceComparisonOperator":
+        return (before in ("Is", "IsNot")) == (after in ("Is", "IsNot"))
+    return family not in ("NoOp", "ReplaceUnaryOperator") or after not in ("Invert", "UAdd")
+
+
+def _means_something(name: str, node: object) -> bool:
+    if "BinaryOperator" in name:
+        parent = node.parent  # type: ignore[attr-defined]
+        return parent.type in OPERATIONS and not _is_annotation(parent)
+    if "NumberReplacer" in name:
+        return abs(complex(node.value.replace("_", ""))) < LARGEST_NUMBER  # type: ignore[attr-defined]
+    return True
+
+
+def _is_annotation(node: object) -> bool:
+    """Annotations are never evaluated here (`from __future__ import annotations`)."""
+    while node := node.parent:  # type: ignore[attr-defined]
+        if node.type in ("annassign", "tfpdef", "param"):
+            return True
+        if node.type == "funcdef":
+            return True
+        if node.type in ("suite", "file_input", "arglist", "trailer"):
+            return False
+    return False
+
+
+def sample(mutants: Iterable[Mutant], size: int, seed: int) -> list[Mutant]:
+    """`size` sites (all where there are fewer), each module by its share; one mutant of each."""
+    draw = random.Random(seed)
+    modules: dict[str, dict[tuple[str, int, int, str], list[Mutant]]] = defaultdict(dict)
+    for mutant in sorted(mutants):
+        modules[mutant.path].setdefault(mutant.site, []).append(mutant)
+    total = sum(map(len, modules.values()))
+    if size >= total:
+        return [draw.choice(found) for sites in modules.values() for found in sites.values()]
+    # Systematic sampling over the sites by module, each in random order: shares are exact to one.
+    line = [found for sites in modules.values() for found in _shuffled(list(sites.values()), draw)]
+    step = total / size
+    start = draw.random() * step
+    return [draw.choice(line[int(start + number * step)]) for number in range(size)]
+
+
+def _shuffled(items: list[list[Mutant]], draw: random.Random) -> list[list[Mutant]]:
+    draw.shuffle(items)
+    return items

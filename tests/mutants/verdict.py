@@ -1,0 +1,171 @@
+"""Which tests are asked about a mutant, and what the first that fails is called."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import resource
+import signal
+import sys
+from collections import defaultdict
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from pathlib import Path
+
+import pytest
+
+from tests.mutants.cover import PLUGINS, Cover
+
+SURVIVED = ""
+GOLDEN = "golden: "  # before the name of a test that compares with our own text
+# Hypothesis may be loaded before pytest could rewrite its assertions.
+OPTIONS = (*PLUGINS, "-x", "-p", "no:cov", "-W", "ignore::pytest.PytestAssertRewriteWarning")
+MEMORY_BYTES = 6 << 30
+LEAST_S = 5
+
+
+@dataclass(frozen=True)
+class Question:
+    """A file's text with one change, in the function of this name, and the tests in their order.
+
+    Without a name the change is in what runs at import.
+    """
+
+    path: str
+    function: str
+    mutated: str
+    tests: Sequence[str]
+    limit_s: float
+
+
+def order(cover: Cover, path: str, direct: frozenset[str], budget_s: float) -> list[str]:
+    """The tests to ask: those that run the line before others of their files.
+
+    Files named like the module come first, then the quick ones; of a test with many parameters one
+    is asked before the others, since it mostly tells what they tell.
+    """
+    stem = Path(path).stem
+    seconds: dict[str, float] = defaultdict(float)
+    for test in direct:
+        seconds[file_of(test)] += cover.seconds[test]
+    seen: dict[tuple[str, bool], int] = defaultdict(int)
+    keys: dict[str, tuple[bool, int, bool, float, str]] = {}
+    for test in (test for file in seconds for test in cover.files[file]):
+        name = test.partition("[")[0]
+        file = file_of(test)
+        turn = seen[name, test in direct].bit_length()
+        seen[name, test in direct] += 1
+        keys[test] = (test not in direct, turn, stem not in file, seconds[file], file)
+    ordered = sorted(keys, key=lambda test: keys[test])
+    spent = accumulate(cover.seconds[test] for test in ordered)
+    return [test for test, sum_s in zip(ordered, spent, strict=True) if sum_s <= budget_s]
+
+
+def file_of(test: str) -> str:
+    return test.partition("::")[0]
+
+
+class Chosen:
+    """Keeps the tests that are asked, in their order, and the name of the first that fails."""
+
+    def __init__(self, tests: Sequence[str]) -> None:
+        self.tests = tests
+        self.killer = SURVIVED
+        self.golden: set[str] = set()
+
+    @pytest.hookimpl(trylast=True)
+    def pytest_collection_modifyitems(self, items: list[pytest.Item]) -> None:
+        self.golden = {item.nodeid for item in items if _has_golden(item)}
+        if any("::" in test for test in self.tests):
+            items[:] = in_order(items, self.tests)
+        items.sort(key=lambda item: item.nodeid in self.golden)
+
+    def pytest_collectreport(self, report: pytest.CollectReport) -> None:
+        if report.failed:
+            self.killer = self.killer or f"{report.nodeid} (collecting)"
+
+    def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
+        if report.failed:
+            golden = GOLDEN if report.nodeid in self.golden else ""
+            self.killer = self.killer or golden + report.nodeid
+
+
+def in_order(items: Sequence[pytest.Item], tests: Sequence[str]) -> list[pytest.Item]:
+    by_name = {item.nodeid: item for item in items}
+    return [by_name[test] for test in tests if test in by_name]
+
+
+def _has_golden(item: pytest.Item) -> bool:
+    return "golden" in getattr(item, "fixturenames", ()) or "golden" in item.keywords
+
+
+def files_of(tests: Sequence[str]) -> list[str]:
+    return list(dict.fromkeys(map(file_of, tests)))
+
+
+def afresh(root: Path, question: Question) -> str:
+    """The verdict of a process that loads the mutated file with all that depends on it."""
+    chosen = Chosen(question.tests)
+
+    def ask() -> str:
+        enter(root)
+        code = pytest.main([*OPTIONS, *files_of(question.tests)], plugins=[chosen])
+        fine = code in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
+        return chosen.killer if chosen.killer or fine else f"pytest ends with {int(code)}"
+
+    with _written(root / question.path, question.mutated):
+        return forked(ask, question.limit_s)
+
+
+def enter(root: Path) -> None:
+    """Go to the copy and forget what the checkout's own modules are."""
+    os.chdir(root)
+    sys.dont_write_bytecode = True
+    os.environ["PYTHONDONTWRITEBYTECODE"] = "1"
+    for name in [name for name in sys.modules if name.partition(".")[0] in ("figgen", "tests")]:
+        del sys.modules[name]
+    sys.path.insert(0, str(root))
+
+
+def forked(ask: Callable[[], str], limit_s: float) -> str:
+    """What `ask` answers in a process of its own that may not take much longer than this."""
+    reader, writer = os.pipe()
+    child = os.fork()
+    if not child:
+        os.close(reader)
+        try:
+            _limit(limit_s)
+            answer = ask()
+        except BaseException as error:
+            answer = f"raises {type(error).__name__}"
+        os.write(writer, answer.encode("utf-8"))
+        os._exit(0)
+    os.close(writer)
+    with open(reader, encoding="utf-8") as told:
+        answer = told.read()
+    _, status = os.waitpid(child, 0)
+    return (
+        f"ends by {signal.Signals(os.WTERMSIG(status)).name}" if os.WIFSIGNALED(status) else answer
+    )
+
+
+def _limit(limit_s: float) -> None:
+    quiet = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(quiet, 1)
+    os.dup2(quiet, 2)
+    seconds = int(LEAST_S + limit_s)
+    resource.setrlimit(resource.RLIMIT_CPU, (seconds, seconds + 5))
+    resource.setrlimit(resource.RLIMIT_AS, (MEMORY_BYTES, MEMORY_BYTES))
+
+
+@contextlib.contextmanager
+def _written(file: Path, text: str) -> Iterator[None]:
+    """The file with other text; with its own time afterwards, so that compiled files stay good."""
+    before, stat = file.read_bytes(), file.stat()
+    file.write_text(text, encoding="utf-8")
+    try:
+        yield
+    finally:
+        file.write_bytes(before)
+        os.utime(file, ns=(stat.st_atime_ns, stat.st_mtime_ns))
