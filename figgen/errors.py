@@ -32,6 +32,11 @@ class InputError(ValueError):
         self.nearest = tuple(nearest)
         super().__init__(self._message())
 
+    @property
+    def all(self) -> tuple[InputError, ...]:
+        """Every fault that this error tells of: itself, or those that it holds together."""
+        return (self,)
+
     def about(self, key: str) -> InputError:
         """The same error, with `key` to blame."""
         return InputError(
@@ -47,6 +52,26 @@ class InputError(ValueError):
         if self.nearest:
             text += f" (did you mean {' or '.join(self.nearest)}?)"
         return text
+
+
+class InputErrors(InputError):
+    """Several faults of one thing, told together; the message has a line for each."""
+
+    def __init__(self, faults: Iterable[InputError]) -> None:
+        self.faults = tuple(faults)
+        super().__init__("\n".join(map(str, self.faults)))
+
+    @property
+    def all(self) -> tuple[InputError, ...]:
+        """Those that it holds."""
+        return self.faults
+
+
+def raise_all(faults: Iterable[InputError]) -> None:
+    """Raise what was found: nothing, the one fault, or all of them together."""
+    found = tuple(one for fault in faults for one in fault.all)
+    if found:
+        raise found[0] if len(found) == 1 else InputErrors(found)
 
 
 def closest(name: str, known: Iterable[str], count: int = 3) -> tuple[str, ...]:

@@ -1,21 +1,43 @@
-"""The security policy of a page: what its own scripts may do, and that nothing else may."""
+"""The security policy of a page: what our own scripts may do, and that nothing else may.
+
+Inline scripts are allowed by the hash of what stands in the templates, never of what stands in a
+finished page: a script that got there by another way, such as a name in a catalog, has none.
+"""
 
 from __future__ import annotations
 
 import base64
 import hashlib
 import re
+from collections.abc import Iterable
+from pathlib import Path
 
-_INLINE_SCRIPT = re.compile(r"<script(?P<attributes>[^>]*)>(?P<code>.*?)</script>", re.S)
+_INLINE_SCRIPT = re.compile(r"<script>(?P<code>.*?)</script>", re.S)
 
 
-def with_security_policy(html: str) -> str:
-    """Allow scripts from this site and the page's own inline ones by hash, and nothing else.
+def inline_scripts(templates: Path) -> tuple[str, ...]:
+    """Every inline script of the templates in a folder; each has to be the same on all pages.
+
+    Raises ValueError for one that a template fills in.
+    """
+    found = []
+    for path in sorted(templates.rglob("*.html")):
+        for script in _INLINE_SCRIPT.finditer(path.read_text(encoding="utf-8")):
+            if "{{" in script["code"] or "{%" in script["code"]:
+                raise ValueError(
+                    f"{path.name}: an inline script is filled in, no hash can allow it"
+                )
+            found.append(script["code"])
+    return tuple(found)
+
+
+def with_security_policy(html: str, allowed: Iterable[str] = ()) -> str:
+    """Allow scripts from this site, the `allowed` inline ones by hash, and nothing else.
 
     Styles may be inline: Material and Plotly set them from scripts.  No other host is named, so
     a request to one would be refused by the browser.
     """
-    hashes = sorted({_hash(code) for code in _inline_scripts(html)})
+    hashes = sorted({_hash(code) for code in allowed})
     policy = "; ".join(
         (
             "default-src 'none'",
@@ -31,13 +53,6 @@ def with_security_policy(html: str) -> str:
     )
     meta = f'<meta http-equiv="Content-Security-Policy" content="{policy}">'
     return html.replace('<meta charset="utf-8">', f'<meta charset="utf-8">{meta}', 1)
-
-
-def _inline_scripts(html: str) -> list[str]:
-    found = _INLINE_SCRIPT.finditer(html)
-    return [
-        m["code"] for m in found if "src=" not in m["attributes"] and "json" not in m["attributes"]
-    ]
 
 
 def _hash(code: str) -> str:

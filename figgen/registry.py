@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from figgen.charts import Chart
-from figgen.errors import InputError, closest, unknown
+from figgen.errors import InputError, closest, raise_all, unknown
 from figgen.formulas.definition import is_reloaded
 from figgen.units import parse_quantity
 
@@ -111,15 +111,24 @@ def build(name: str, arguments: Mapping[str, object]) -> Chart:
 
 
 def bind(spec: Figure, arguments: Mapping[str, object]) -> dict[str, Any]:
-    """Check and convert `arguments` against the figure's signature."""
+    """Check and convert `arguments` against the figure's signature.
+
+    Raises InputError that tells of all that are unknown, missing or unfit.
+    """
     known = {parameter.name: parameter for parameter in spec.parameters}
-    for name in arguments:
-        if name not in known:
-            raise _about(spec, _unknown_parameter(str(name), known))
+    faults = [_unknown_parameter(str(name), known) for name in arguments if name not in known]
+    slips = {near for fault in faults for near in fault.nearest}
     for parameter in spec.parameters:
-        if parameter.required and parameter.name not in arguments:
-            raise _about(spec, InputError(f"parameter {parameter.name!r} is missing"))
-    return {name: _about_conversion(spec, known[name], value) for name, value in arguments.items()}
+        if parameter.required and parameter.name not in {*arguments, *slips}:
+            faults.append(InputError(f"parameter {parameter.name!r} is missing"))
+    bound = {}
+    for name in known.keys() & arguments.keys():
+        try:
+            bound[name] = convert(arguments[name], known[name].annotation, name)
+        except InputError as error:
+            faults.append(error)
+    raise_all(_about(spec, fault) for fault in faults)
+    return {name: bound[name] for name in arguments}
 
 
 def inputs(name: str, arguments: Mapping[str, object]) -> dict[str, Any]:
@@ -145,13 +154,6 @@ def _about(spec: Figure, error: InputError) -> InputError:
         nearest=error.nearest,
         key=error.key,
     )
-
-
-def _about_conversion(spec: Figure, parameter: Parameter, value: object) -> Any:
-    try:
-        return convert(value, parameter.annotation, parameter.name)
-    except InputError as error:
-        raise _about(spec, error) from None
 
 
 def convert(value: object, annotation: Any, name: str) -> Any:

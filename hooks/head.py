@@ -2,17 +2,27 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
+from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.plugins import event_priority
 
 serving = False
+allowed: tuple[str, ...] = ()
 
 
 def on_startup(command: str, **_: Any) -> None:
     # `mkdocs serve` adds a script for live reload to each answer, which no hash could allow.
     global serving
     serving = command == "serve"
+
+
+def on_config(config: MkDocsConfig) -> None:
+    global allowed
+    from figgen.policy import inline_scripts
+
+    allowed = inline_scripts(Path(config.theme.custom_dir)) if config.theme.custom_dir else ()
 
 
 @event_priority(-100)
@@ -23,7 +33,7 @@ def on_post_page(output: str, **_: Any) -> str:
     if not output:
         return output  # unchanged, under serve
     finished = unscripted(output)
-    return finished if serving else with_security_policy(finished)
+    return finished if serving else with_security_policy(finished, allowed)
 
 
 @event_priority(-100)

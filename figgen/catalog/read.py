@@ -9,13 +9,16 @@ from typing import Any, TypeVar
 
 from figgen.catalog.entry import Entry, Place
 from figgen.catalog.schema import Key, Keys, Value, wanted
-from figgen.errors import InputError, closest
+from figgen.errors import InputError, closest, raise_all
 from figgen.units import parse_quantity
 
 # read: in the source itself; secondary: in a work that cites it; memory: not verified.
 CONFIDENCE = ("read", "secondary", "memory")
 PROVENANCE = ("source", "seen", "confidence")
 SEEN = re.compile(r"20\d\d-(0[1-9]|1[0-2])(-[0-3]\d)?")
+NAME = re.compile(r"[a-z0-9][a-z0-9._-]*")
+MARKUP = re.compile(r"[<>&`{}\[\]$|*\\\x00-\x1f\x7f]")
+"""What no name or note of the catalog has: it would be markup wherever it is shown."""
 ENTRY_KEYS = (*PROVENANCE, "note")
 VALUE_KEYS = ("value", *PROVENANCE, "low", "high")
 
@@ -32,8 +35,11 @@ def parse_file(file: str, content: str) -> dict[str, dict[str, Any]]:
     if not tables:
         raise InputError(f"{file} is empty", expected="at least one entry")
     for name, table in tables.items():
+        place = Place(file, name, content=content)
         if not isinstance(table, dict):
-            raise Place(file, name).fault("a value outside any entry", expected="a table")
+            raise place.fault("a value outside any entry", expected="a table")
+        if not NAME.fullmatch(name):
+            raise place.fault("a name", expected="lower-case letters, digits and - . _")
     return tables
 
 
@@ -45,15 +51,18 @@ def read_entries(
 ) -> dict[str, Entry]:
     """Every entry of a file, checked against `keys` (or the keys that fit a table).
 
-    Raises InputError, naming file, entry and key, for an unknown or missing key, a missing or
-    dangling source, a wrong unit, or a value outside its plausible range.
+    Raises InputError, naming file, line, entry and key, for every unknown or missing key, missing
+    or dangling source, wrong unit, and value outside its plausible range.
     """
-    entries = {}
+    entries, faults = {}, []
     for name, table in parse_file(file, content).items():
-        place = Place(file, name)
-        entries[name] = read_entry(
-            place, table, keys(place, table) if callable(keys) else keys, sources
-        )
+        place = Place(file, name, content=content)
+        try:
+            fitting = keys(place, table) if callable(keys) else keys
+            entries[name] = read_entry(place, table, fitting, sources)
+        except InputError as error:
+            faults.append(error)
+    raise_all(faults)
     return entries
 
 
@@ -69,31 +78,58 @@ def read_entry(
 
     An entry that is not `cited` only points at another one, which has the source.
     """
-    known = (*keys, *ENTRY_KEYS) if cited else (*keys, "note")
-    for key in table:
-        if key not in known:
-            raise place.at(key).fault("unknown key", nearest=closest(key, known))
-    for key, spec in keys.items():
-        if spec.required and key not in table:
-            raise place.at(key).fault("missing", expected=wanted(spec))
+    faults = _wrong_keys(place, table, keys, cited)
+
+    def told(read: Callable[..., Thing], *given: Any) -> Thing | None:
+        """What `read` finds; what it finds wrong is told with everything else."""
+        try:
+            return read(*given)
+        except InputError as error:
+            faults.append(error)
+            return None
+
     source, seen, confidence = (
-        _provenance(place.at(name), table.get(name), name, sources) if cited else ""
+        told(_provenance, place.at(name), table.get(name), name, sources) or "" if cited else ""
         for name in PROVENANCE
     )
-    entry = Entry(place, source, seen, confidence, str(table.get("note", "")), {}, {}, {})
-    values: dict[str, Value] = {}
-    words: dict[str, str] = {}
-    flags: dict[str, bool] = {}
+    note = told(_plain, place.at("note"), str(table.get("note", ""))) or ""
+    entry = Entry(place, source, seen, confidence, note, {}, {}, {})
+    found: dict[str, dict[str, Any]] = {"text": {}, "flag": {}, "": {}}
     for key, spec in keys.items():
-        if key not in table:
-            continue
-        if spec.kind == "text":
-            words[key] = _word(place.at(key), table[key], spec)
-        elif spec.kind == "flag":
-            flags[key] = _flag(place.at(key), table[key])
-        else:
-            values[key] = _value(place.at(key), table[key], spec, entry, sources)
-    return Entry(place, source, seen, confidence, entry.note, values, words, flags)
+        if key in table:
+            kind = spec.kind if spec.kind in found else ""
+            given = (place.at(key), table[key])
+            if kind == "text":
+                found[kind][key] = told(_word, *given, spec)
+            elif kind == "flag":
+                found[kind][key] = told(_flag, *given)
+            else:
+                found[kind][key] = told(_value, *given, spec, entry, sources)
+    raise_all(faults)
+    return Entry(place, source, seen, confidence, note, found[""], found["text"], found["flag"])
+
+
+def _wrong_keys(
+    place: Place, table: Mapping[str, Any], keys: Keys, cited: bool
+) -> list[InputError]:
+    """The keys that nobody knows, and those that are missing; a slip is told once."""
+    known = (*keys, *ENTRY_KEYS) if cited else (*keys, "note")
+    missing = {key: spec for key, spec in keys.items() if spec.required and key not in table}
+    faults = []
+    for key in table:
+        if key not in known:
+            nearest = closest(key, missing, 1) or closest(key, known)
+            faults.append(place.at(key).fault("unknown key", nearest=nearest))
+            missing.pop(nearest[0] if nearest else "", None)
+    faults += [place.at(k).fault("missing", expected=wanted(spec)) for k, spec in missing.items()]
+    return faults
+
+
+def _plain(place: Place, got: str) -> str:
+    """A text that means the same in Markdown, HTML and a figure; raises InputError for another."""
+    if unfit := MARKUP.search(got):
+        raise place.fault("not a plain text", expected=f"no {unfit[0]!r} in it", got=got)
+    return got
 
 
 def cite(place: Place, cited: object, sources: Mapping[str, str]) -> str:
@@ -109,7 +145,7 @@ def cite(place: Place, cited: object, sources: Mapping[str, str]) -> str:
                 "unknown source", expected="a key of sources.toml", got=key,
                 nearest=closest(key, sources),
             )  # fmt: skip
-        whole.append(sources[key] + (f", {where.strip()}" if where.strip() else ""))
+        whole.append(sources[key] + (f", {_plain(place, where.strip())}" if where.strip() else ""))
     return "; ".join(whole)
 
 
@@ -141,7 +177,7 @@ def _word(place: Place, got: object, spec: Key) -> str:
         raise place.fault("not a text", expected=wanted(spec), got=got)
     if spec.choices and got not in spec.choices:
         raise place.fault("unknown", expected=wanted(spec), got=got)
-    return got
+    return _plain(place, got)
 
 
 def _flag(place: Place, got: object) -> bool:
@@ -199,12 +235,13 @@ def read_sources(content: str) -> dict[str, str]:
     """Key to citation, from `sources.toml`.  Raises InputError for a source without a title."""
     found = {}
     for name, table in parse_file("sources.toml", content).items():
-        place = Place("sources.toml", name)
+        place = Place("sources.toml", name, content=content)
         for key, value in table.items():
             if key not in ("title", "url"):
                 raise place.at(key).fault("unknown key", nearest=closest(key, ("title", "url")))
             if not isinstance(value, str) or not value.strip():
                 raise place.at(key).fault("not a text", got=value)
+            _plain(place.at(key), value.replace("&", "") if key == "url" else value)
         if "title" not in table:
             raise place.at("title").fault("missing", expected="a citation")
         if not table.get("url", "https://").startswith("https://"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from html import escape
 
 from figgen import catalog
 from figgen.catalog import Accelerator, Link, Model, Run, TrainingPreset, Value
@@ -83,7 +84,8 @@ def _notes(noted: Iterable[Noted]) -> str:
     rows: dict[str, list[str]] = {}
     for entry in noted:
         if entry.note:
-            rows.setdefault(entry.note, []).append(f"[{entry.title}](#{anchor(entry.name)})")
+            link = f"[{escape(entry.title, quote=False)}](#{anchor(entry.name)})"
+            rows.setdefault(escape(entry.note, quote=False), []).append(link)
     return "".join(f"- {'; '.join(about)}: {note}\n" for note, about in rows.items())
 
 
@@ -162,7 +164,9 @@ def models_page() -> str:
     sources = Sources()
     body = table("Models", MODELS, [_model(m) for m in catalog.MODELS.values()], sources)
     explained = "\n".join(
-        f"- {m.title}: {m.explained}" for m in catalog.MODELS.values() if m.explained
+        escape(f"- {m.title}: {m.explained}", quote=False)
+        for m in catalog.MODELS.values()
+        if m.explained
     )
     return _page(
         "Models",

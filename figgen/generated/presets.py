@@ -117,7 +117,7 @@ def _head(preset: Preset, question: str, about: str, tools: frozenset[str]) -> s
     ]
     links = " · ".join([*opened, "[All presets](../presets.md)"])
     return (
-        f"---\ndescription: {about}\n---\n\n# {preset.title}\n\n**{question}**\n\n"
+        f"---\ndescription: {about}\n---\n\n# {escape(preset.title, quote=False)}\n\n**{question}**\n\n"
         f"Preset `{preset.name}`: {links}\n"
     )
 

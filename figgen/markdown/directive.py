@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import TypeVar
 
 import yaml
 
-from figgen.errors import InputError, closest
-from figgen.registry import figure_named
+from figgen.errors import InputError, closest, raise_all
+from figgen.registry import Figure, bind, figure_named
+
+Found = TypeVar("Found")
 
 FORMS = ("svg", "plotly", "text")
 RESERVED = ("figure", "id", "caption", "alt", "as", "presets")
@@ -20,6 +23,7 @@ MOST_ITEMS = 256
 DEEPEST = 4
 # Markdown keeps its own place-holders between such characters; no text needs them.
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
+_KEY_LINE = re.compile(r"( *)[A-Za-z_][\w-]*:(?:\s|$)")
 _ID = re.compile(r"[a-z0-9][a-z0-9-]*")
 
 
@@ -66,42 +70,94 @@ def parse(body: str) -> Directive:
     if len(body) > MOST_CHARACTERS:
         raise InputError("a figure", expected=f"at most {MOST_CHARACTERS:,} characters")
     fields = _mapping(body)
-    for key, value in fields.items():
-        _check_size(str(key), value)
     unfit = [key for key in fields if not isinstance(key, str)]
     if unfit:
         raise InputError("a key of a figure", expected="a word", got=unfit[0])
-    name = _text(fields, "figure")
-    if not name:
-        raise InputError("'figure' is missing", expected="figure: NAME")
-    spec = figure_named(name)
-    caption, alt = _text(fields, "caption"), _text(fields, "alt")
-    for key, text in (("caption", caption), ("alt", alt)):
-        if not text.strip():
-            raise InputError(f"figure {name!r}: {key!r} is missing", expected=f"{key}: a sentence")
+    faults: list[InputError] = []
+
+    def told(read: Callable[..., Found], *given: object) -> Found | None:
+        """What `read` finds; what it finds wrong is told with everything else."""
+        try:
+            return read(*given)
+        except InputError as error:
+            faults.extend(error.all)
+            return None
+
+    for key, value in fields.items():
+        told(_check_size, str(key), value)
+    name, spec = told(_text, fields, "figure") or "", None
+    if name:
+        spec = told(figure_named, name)
+    elif not faults:
+        faults.append(InputError("'figure' is missing", expected="figure: NAME"))
+    texts = {key: told(_sentence, fields, name, key) or "" for key in ("caption", "alt")}
+    form = told(_form, fields, name, spec) or "svg"
+    figure_id = told(_id, fields, name) or name
+    presets = told(_presets, fields, name) or ()
+    arguments = {str(key): value for key, value in fields.items() if key not in RESERVED}
+    if spec:
+        faults += _unfit(spec, arguments, presets)
+    raise_all(faults)
+    return Directive(name, figure_id, texts["caption"], texts["alt"], form, presets, arguments)
+
+
+def _sentence(fields: Mapping[object, object], name: str, key: str) -> str:
+    text = _text(fields, key)
+    if not text.strip():
+        raise InputError(f"figure {name!r}: {key!r} is missing", expected=f"{key}: a sentence")
+    return text
+
+
+def _form(fields: Mapping[object, object], name: str, spec: Figure | None) -> str:
     form = _text(fields, "as") or "svg"
     if form not in FORMS:
         raise InputError(
             f"figure {name!r}: as", expected=f"one of {', '.join(FORMS)}", got=form, key="as"
         )
-    if form == "plotly" and not spec.explorable:
-        raise InputError(f"figure {name!r} has no Plotly form", expected="as: svg or as: text")
+    if form == "plotly" and spec and not spec.explorable:
+        raise InputError(
+            f"figure {name!r} has no Plotly form", expected="as: svg or as: text", key="as"
+        )
+    return form
+
+
+def _id(fields: Mapping[object, object], name: str) -> str:
     figure_id = _text(fields, "id") or name
     if not _ID.fullmatch(figure_id):
         raise InputError("id", expected="lower-case words joined by -", got=figure_id, key="id")
-    arguments = {str(key): value for key, value in fields.items() if key not in RESERVED}
-    _reserved_slips(name, arguments, {p.name for p in spec.parameters})
-    return Directive(name, figure_id, caption, alt, form, _presets(fields, name), arguments)
+    return figure_id
+
+
+def _unfit(
+    spec: Figure, arguments: dict[str, object], presets: tuple[str, ...]
+) -> tuple[InputError, ...]:
+    """What the figure does not take; `captoin` is a slip for a reserved key."""
+    known = {parameter.name for parameter in spec.parameters}
+    slips = {
+        key: near
+        for key in arguments.keys() - known
+        if (near := closest(key, [*RESERVED, *known], 1)) and near[0] in RESERVED
+    }
+    faults = [
+        InputError(f"figure {spec.name!r}: unknown parameter {key!r}", nearest=near, key=key)
+        for key, near in slips.items()
+    ]
+    given = {key: value for key, value in arguments.items() if key not in slips}
+    try:
+        bind(spec, given | ({"preset": presets[0]} if presets else {}))
+    except InputError as error:
+        faults += error.all
+    return tuple(faults)
 
 
 def _mapping(body: str) -> dict[object, object]:
     try:
         fields = yaml.load(body, Loader=_Loader)
     except yaml.MarkedYAMLError as error:
-        line = error.problem_mark.line + 1 if error.problem_mark else 1
-        hint = "quote a text that contains ': ' or starts with '{'"
+        at = error.problem_mark.line if error.problem_mark else 0
+        at, hint = _blamed(body.splitlines(), at, str(error.problem))
         raise InputError(
-            f"malformed YAML in line {line} of the figure, {error.problem}: {hint}"
+            f"malformed YAML in line {at + 1} of the figure, {error.problem}: {hint}"
         ) from None
     except (yaml.YAMLError, ValueError, RecursionError, TypeError) as error:
         if isinstance(error, InputError):
@@ -110,6 +166,23 @@ def _mapping(body: str) -> dict[object, object]:
     if not isinstance(fields, dict):
         raise InputError("a figure", expected="lines of 'key: value'", got=fields or "nothing")
     return fields
+
+
+def _blamed(lines: list[str], at: int, problem: str) -> tuple[int, str]:
+    """The line, from 0, that spoils a figure's YAML, and what to do about it."""
+    tabbed = next((i for i, line in enumerate(lines) if re.match(r" *\t", line)), None)
+    if tabbed is not None:
+        return tabbed, "indent with spaces, not with tabs"
+    keys = [(i, len(m[1])) for i, line in enumerate(lines) if (m := _KEY_LINE.match(line))]
+    inside = {i for i, line in enumerate(lines, 1) if re.match(r" *[\w-]+:\s*(#.*)?$", line)}
+    shifted = [i for i, indent in keys if indent != keys[0][1] and i not in inside]
+    if shifted:
+        return shifted[0], "begin every key in the same column"
+    if "quoted scalar" in problem or "end of stream" in problem:
+        return at, "close the quotation mark"
+    if "',' or ']'" in problem:
+        return at, "close the list with ]"
+    return at, "quote a text that contains ': ' or starts with '{'"
 
 
 def _check_size(key: str, value: object, depth: int = 0) -> None:
@@ -144,13 +217,6 @@ def _presets(fields: Mapping[object, object], name: str) -> tuple[str, ...]:
     if len(set(presets)) < len(presets):
         raise InputError(what, expected="each name once", got=presets, key="presets")
     return tuple(presets)
-
-
-def _reserved_slips(name: str, arguments: Mapping[str, object], known: set[str]) -> None:
-    """`captoin:` is a slip for a reserved key rather than an unknown parameter."""
-    for key in arguments:
-        if key not in known and (near := closest(key, [*RESERVED, *known], 1)):
-            raise InputError(f"figure {name!r}: unknown parameter {key!r}", nearest=near, key=key)
 
 
 def line_of_key(body: str, key: str) -> int:

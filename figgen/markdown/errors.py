@@ -22,12 +22,12 @@ def place_of(error: BaseException) -> str:
     return f" ({path}:{ours[-1].lineno})"
 
 
-def error_box(message: str) -> str:
+def error_box(*messages: str) -> str:
     """A block in place of a figure that cannot be computed."""
     return (
         '<div class="admonition failure figgen-error">'
         '<p class="admonition-title">This figure cannot be computed</p>'
-        f"<p>{escape(message)}</p></div>"
+        f"{''.join(f'<p>{escape(message)}</p>' for message in messages)}</div>"
     )
 
 

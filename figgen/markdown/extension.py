@@ -72,8 +72,11 @@ class FiggenExtension(Extension):
         try:
             return self._converted(source, line)
         except InputError as error:
-            line += directives.line_of_key(source, error.key)
-            return error_box(self.page.note(line, str(error)))
+            told = [
+                self.page.note(line + directives.line_of_key(source, fault.key), str(fault))
+                for fault in error.all
+            ]
+            return error_box(*told)
         except Exception as error:
             what = f"{type(error).__name__} while computing this figure: {error}{place_of(error)}"
             return error_box(self.page.note(line, what))

@@ -13,7 +13,7 @@ from figgen.markdown import downloads
 from figgen.markdown.conversion import Page, Site
 from figgen.markdown.directive import Directive
 from figgen.markdown.downloads import Variant
-from figgen.markdown.errors import error_box
+from figgen.markdown.errors import error_box, place_of
 from figgen.registry import inputs
 
 # Caption or alternative text with `{{ name }}` filled in: to HTML, and to plain text.
@@ -75,7 +75,7 @@ def _body(placed: Placed, variant: Variant, page: Page, site: Site) -> str:
             picture = _picture(placed, variant, site)
             return picture + _tools(placed, variant, links, page, site)
         except Exception as error:
-            what = f"{type(error).__name__} while drawing this figure: {error}"
+            what = f"{type(error).__name__} while drawing this figure: {error}{place_of(error)}"
             return error_box(page.note(placed.line, what))
 
     return page.hold(make, site.late)

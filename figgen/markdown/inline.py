@@ -22,7 +22,7 @@ from figgen.formulas.evaluation import Evaluation
 from figgen.formulas.latex import domain_latex, latex
 from figgen.formulas.worked import worked
 from figgen.markdown.conversion import Page, Site
-from figgen.markdown.errors import inline_error
+from figgen.markdown.errors import inline_error, place_of
 from figgen.markdown.math import characters, mathml
 from figgen.values import Computed, compute
 
@@ -46,6 +46,9 @@ class ValueInline(InlineProcessor):
             shown = computed.text(spec)
         except InputError as error:
             return self._refuse(error, m), m.start(0), m.end(0)
+        except Exception as error:  # a bug in a formula or a lookup
+            what = f"{type(error).__name__} while computing this value: {error}{place_of(error)}"
+            return self._refuse(InputError(what), m), m.start(0), m.end(0)
         element = etree.Element("data", {"value": repr(computed.value).strip("'")})
         element.text = AtomicString(shown)
         if computed.evaluation or computed.source:

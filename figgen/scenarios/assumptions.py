@@ -65,7 +65,10 @@ def read_assumptions(text: str) -> tuple[Assumption, ...]:
     Raises InputError for any fault in it: an unknown option or value, a condition that no run of
     the catalog meets, a missing source.
     """
-    found = tuple(_read(Place(FILE, name), table) for name, table in parse_file(FILE, text).items())
+    found = tuple(
+        _read(Place(FILE, name, content=text), table)
+        for name, table in parse_file(FILE, text).items()
+    )
     for entry in found:
         if not any(map(entry.holds, catalog.RUNS.values())) and entry.runs:
             raise Place(FILE, entry.name, "runs").fault("no such run", got=list(entry.runs))

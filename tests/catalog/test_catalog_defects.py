@@ -6,6 +6,8 @@ entry and the key. An edit that no longer finds its text fails too.
 
 from __future__ import annotations
 
+import json
+import re
 import tomllib
 from pathlib import Path
 
@@ -52,6 +54,10 @@ def entry_of(file: str, name: str) -> str:
     return content[start : end if end >= 0 else len(content)]
 
 
+HOSTILE = (
+    "<script>alert(1)</script>", "<img src=x onerror=alert(1)>", "&lt;b&gt;", "{{ 1 }}",
+    "[a](javascript:alert(1))", "`code`", "$x$", "a | b", "**bold**", "one\ntwo", "a\\b",
+)  # fmt: skip
 DEFECTS = tomllib.loads((Path(__file__).parent / "defects.toml").read_text(encoding="utf-8"))[
     "defects"
 ]
@@ -69,15 +75,54 @@ def test_a_planted_defect_is_named(
     assert text in shipped
     with pytest.raises(InputError) as raised:
         read(file, shipped.replace(text, instead, 1))
-    assert str(raised.value).startswith(f"{file}: [")
+    first = str(raised.value).splitlines()[0]
+    assert re.match(rf"{re.escape(file)}:\d+: \[", first)
     assert message in str(raised.value)
+
+
+def test_all_faults_of_a_file_are_told_at_once_with_their_lines() -> None:
+    text = entry_of("links.toml", "nvlink4") + entry_of("links.toml", "nvlink3")
+    for right, wrong in (("\nbandwidth = ", "\nbandwith = "), ('seen = "2026-11"', 'seen = "now"')):
+        assert right in text
+        text = text.replace(right, wrong)
+    with pytest.raises(InputError) as raised:
+        read("links.toml", text)
+    told = str(raised.value).splitlines()
+    places = [line.split("] ")[0] + "] " + line.split("] ")[1].split(":")[0] for line in told]
+    lines = text.splitlines()
+    assert places == [
+        f"links.toml:{number}: [{name}] {key}"
+        for name, key, number in (
+            (name, key, 1 + next(n for n, line in enumerate(lines) if n > start and key in line))
+            for name in ("nvlink4", "nvlink3")
+            for start in [lines.index(f"[{name}]")]
+            for key in ("bandwith", "seen")
+        )
+    ]
+    assert told[0].endswith("unknown key (did you mean bandwidth?)")
+
+
+@pytest.mark.parametrize("hostile", HOSTILE)
+def test_no_text_of_the_catalog_is_markup(hostile: str) -> None:
+    """A name that reaches a page is a name there, whatever writes it."""
+    shipped = entry_of("models.toml", "gpt-2-xl")
+    title = next(line for line in shipped.splitlines() if line.startswith("title = "))
+    wanted = r"models\.toml:\d+: \[gpt-2-xl\] (title|note): not a plain text"
+    without = "".join(line for line in shipped.splitlines(True) if not line.startswith("note ="))
+    for text in (f"title = {json.dumps(hostile)}", f"{title}\nnote = {json.dumps(hostile)}"):
+        with pytest.raises(InputError, match=wanted):
+            read("models.toml", without.replace(title, text))
+    with pytest.raises(InputError, match="a name: expected lower-case letters"):
+        read("models.toml", shipped.replace("[gpt-2-xl]", f"[{json.dumps(hostile)}]"))
 
 
 def test_a_sum_that_is_off_passes_only_with_its_reason() -> None:
     kimi = entry_of("models.toml", "kimi-k2")
     reason = next(line for line in kimi.splitlines() if line.startswith("explained ="))
     read("models.toml", kimi)
-    with pytest.raises(InputError, match=r"models\.toml: \[kimi-k2\] parameters: the shape sums"):
+    with pytest.raises(
+        InputError, match=r"models\.toml:\d+: \[kimi-k2\] parameters: the shape sums"
+    ):
         read("models.toml", kimi.replace(reason, ""))
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from html import unescape
+from dataclasses import replace
+from html import escape, unescape
 
 import pytest
 
@@ -130,3 +131,20 @@ def test_a_dagger_stands_at_what_was_not_checked_at_its_source_and_says_so() -> 
     for text in PAGES.values():
         assert "could look up" not in text
         assert ("†" in text) is ("not checked at the source" in text)
+
+
+HOSTILE = '<script>alert(1)</script><img src=x onerror="alert(1)">'
+
+
+def test_texts_that_are_markup_stay_text_on_the_pages(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The catalog refuses such texts; where one got in all the same, it is shown and not obeyed."""
+    texts = {"title": HOSTILE, "note": HOSTILE, "source": HOSTILE}
+    for table in ("ACCELERATORS", "LINKS", "MODELS", "RUNS"):
+        for name, entry in list(getattr(catalog, table).items())[:2]:
+            own = {"explained": HOSTILE} if table == "MODELS" else {}
+            monkeypatch.setitem(getattr(catalog, table), name, replace(entry, **texts, **own))
+
+    for path, page in catalog_pages().items():
+        assert "<script" not in page, path
+        assert "<img" not in page, path
+        assert escape(HOSTILE, quote=False) in unescape(escape(page)), path

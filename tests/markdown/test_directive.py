@@ -156,3 +156,53 @@ def test_hostile_texts_are_escaped(convert):
 def test_a_key_written_twice_is_refused():
     with pytest.raises(InputError, match="'stages' is written twice"):
         parse("figure: pipeline-timeline\nstages: 4\nstages: 8\n")
+
+
+def test_all_faults_of_one_figure_are_told_at_once_on_their_lines(convert):
+    source = changed(stages="-1 GB", schedul="1f1b", caption=None).replace("as:", "as:")
+    told = [str(problem).split(": ", 1) for problem in convert(source).problems]
+
+    lines = source.splitlines()
+    at = {key: 1 + next(n for n, line in enumerate(lines) if line.startswith(f"{key}:"))
+          for key in ("figure", "stages", "schedul")}  # fmt: skip
+    named = "figure 'pipeline-timeline': "
+    assert sorted((int(place.split(":")[1]), what) for place, what in told) == sorted([
+        (at["figure"], f"{named}'caption' is missing: expected caption: a sentence"),
+        (at["schedul"], f"{named}unknown parameter 'schedul' (did you mean schedule?)"),
+        (at["stages"], f"{named}stages: expected an integer, got '-1 GB'"),
+    ])  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("body", "line", "hint"),
+    [
+        ("figure: x\n schedule: 1f1b\nalt: a", 2, "begin every key in the same column"),
+        ("figure: x\nalt: a\n  stages: 4", 3, "begin every key in the same column"),
+        (" figure: x\nalt: a", 2, "begin every key in the same column"),
+        ("figure: x\n\tstages: 4", 2, "indent with spaces, not with tabs"),
+        ("figure: x\nsizes: [1, 2\nalt: a", 3, "close the list with ]"),
+        ('figure: x\nalt: "a', 2, "close the quotation mark"),
+        ("figure: x\ncaption: Idle: half", 2, "quote a text that contains ': '"),
+        ("figure: x\ncaption: Idle\n  for long: half", 3, "quote a text that contains ': '"),
+        ("figure: x\ncaption: {{ a }} of b", 2, "starts with '{'"),
+    ],
+)
+def test_yaml_that_cannot_be_read_blames_what_is_wrong(body, line, hint):
+    with pytest.raises(InputError, match=f"malformed YAML in line {line} of") as raised:
+        parse(body)
+    assert hint in str(raised.value)
+
+
+def test_a_bug_in_a_figure_or_a_formula_is_told_with_its_line_of_code(convert, monkeypatch):
+    from figgen.models import schedules
+    from figgen.renderers import svg
+
+    def broken(*_, **__):
+        raise KeyError("here")
+
+    monkeypatch.setattr(svg, "render", broken)
+    (drawn,) = convert(FENCE).problems
+    assert re.search(r"KeyError while drawing .*\(figgen/pictures\.py:\d+\)", str(drawn))
+    monkeypatch.setattr(schedules, "build", broken)
+    (computed, *_) = convert('{{ schedule("1f1b", stages=4, microbatches=8).makespan }}').problems
+    assert re.search(r"KeyError while computing .*\(figgen/values\.py:\d+\)", str(computed))

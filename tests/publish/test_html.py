@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from figgen.policy import with_security_policy
+from figgen.policy import inline_scripts, with_security_policy
 from figgen.publish.html import (
     THEME_REPAIRS,
     expected_repairs,
@@ -19,22 +19,33 @@ from figgen.publish.html import (
 )
 from figgen.publish.styles import lighter
 
+ROOT = Path(__file__).parents[2]
 HEAD = '<!doctype html><html><head><meta charset="utf-8"><title>T</title></head><body>'
 
 
-def test_the_policy_names_no_other_host_and_hashes_each_inline_script():
-    code = "var a = 1 < 2"
-    html = with_security_policy(
-        f'{HEAD}<script>{code}</script><script src="x.js"></script>'
-        '<script id="__config" type="application/json">{"a":1}</script>'
-    )
-    expected = base64.b64encode(hashlib.sha256(code.encode()).digest()).decode()
+def script_sources(html: str) -> str:
     policy = html.split('http-equiv="Content-Security-Policy" content="')[1].split('"')[0]
-
-    assert f"script-src 'self' 'sha256-{expected}';" in policy
     assert "default-src 'none'" in policy
     assert "http" not in policy
-    assert policy.count("sha256-") == 1
+    return policy.split("script-src ")[1].split(";")[0]
+
+
+def test_the_policy_allows_what_the_templates_have_and_nothing_that_a_page_has():
+    ours, theirs = "var a = 1 < 2", "steal()"
+    html = with_security_policy(f"{HEAD}<script>{ours}</script><script>{theirs}</script>", [ours])
+    expected = base64.b64encode(hashlib.sha256(ours.encode()).digest()).decode()
+
+    assert script_sources(html) == f"'self' 'sha256-{expected}'"
+    assert script_sources(with_security_policy(html)) == "'self'"
+
+
+def test_inline_scripts_are_those_of_the_templates_and_the_same_on_every_page(tmp_path):
+    assert len(inline_scripts(ROOT / "docs" / "overrides")) == 2
+    (tmp_path / "a.html").write_text("<script>a()</script><script src='b.js'></script>")
+    assert inline_scripts(tmp_path) == ("a()",)
+    (tmp_path / "a.html").write_text("<script>a({{ page.title }})</script>")
+    with pytest.raises(ValueError, match="filled in"):
+        inline_scripts(tmp_path)
 
 
 def test_a_page_without_a_charset_is_left_as_it_is():

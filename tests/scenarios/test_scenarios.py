@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from dataclasses import MISSING, fields
 
 import pytest
@@ -168,4 +169,4 @@ def test_a_fault_in_the_data_is_named(before: str, after: str, message: str) -> 
     assert broken != content(FILE)
     with pytest.raises(InputError) as refused:
         read_assumptions(broken)
-    assert str(refused.value).startswith(f"{FILE}: {message}")
+    assert re.sub(r":\d+: ", ": ", str(refused.value), count=1).startswith(f"{FILE}: {message}")
