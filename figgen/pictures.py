@@ -10,7 +10,6 @@ from __future__ import annotations
 import multiprocessing
 import os
 import threading
-import time
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass, field
@@ -20,7 +19,7 @@ from pathlib import Path
 
 from figgen import cache
 from figgen.charts import Chart, Curves, canonical_json
-from figgen.progress import Progress
+from figgen.progress import Progress, Spent
 from figgen.registry import build, figure_named
 from figgen.serving.answers import Answers
 from figgen.serving.memory import Memory
@@ -84,7 +83,7 @@ class Pictures:
     drawn: int = 0
     cached: int = 0
     memory: Memory | Answers | None = None
-    started: float = field(default_factory=time.perf_counter)
+    spent: Spent = field(default_factory=Spent)
     _evaluated: dict[str, Evaluated] = field(default_factory=dict)
     _pictures: dict[str, str] = field(default_factory=dict)
     _pending: dict[str, tuple[Evaluated, Future[str]]] = field(default_factory=dict)
@@ -104,8 +103,9 @@ class Pictures:
         """The chart and its JSON, from memory as long as nothing of theirs changed."""
 
         def evaluate() -> tuple[Chart, str]:
-            chart = build(figure, arguments)
-            return chart, canonical_json(chart)
+            with self.spent.on("evaluating"):
+                chart = build(figure, arguments)
+                return chart, canonical_json(chart)
 
         if self.memory is None:
             return evaluate()
@@ -133,11 +133,12 @@ class Pictures:
     def picture(self, p: Evaluated) -> str:
         """The SVG of a figure: from this build, from the cache, from a worker, or drawn now."""
         if not self._known(p.key):
-            if p.key in self._pending:
-                picture = self._pending.pop(p.key)[1].result()
-            else:
-                picture = draw(p.chart, p.figure_id)
-            self._keep(p.key, picture)
+            with self.spent.on("drawing"):
+                if p.key in self._pending:
+                    picture = self._pending.pop(p.key)[1].result()
+                else:
+                    picture = draw(p.chart, p.figure_id)
+                self._keep(p.key, picture)
         return self._pictures[p.key]
 
     def derived(self, p: Evaluated, kind: str, make: Callable[[Chart], str]) -> str:
@@ -145,7 +146,8 @@ class Pictures:
         key = f"{p.key}-{kind}"
         kept = cache.read(self.folder, key) if self.folder else None
         if kept is None:
-            kept = make(p.chart)
+            with self.spent.on("drawing"):
+                kept = make(p.chart)
             if self.folder:
                 cache.write(self.folder, key, kept)
         self._used.add(key)
@@ -160,11 +162,9 @@ class Pictures:
             self._pool = None
         if self.folder and self.drawn:
             cache.prune(self.folder, keep=self._used | set(self._pictures))
-        seconds = time.perf_counter() - self.started
-        total = self.drawn + self.cached
-        return (
-            f"{total} figures: {self.drawn} drawn, {self.cached} from the cache ({seconds:.1f} s)"
-        )
+        total, work = self.drawn + self.cached, self.spent.words()
+        found = f"{total} figures: {self.drawn} drawn, {self.cached} from the cache"
+        return f"{found}; {work}" if work else found
 
     def abandon(self) -> None:
         """Stop the workers without waiting for what they draw; for a build that failed."""

@@ -1,10 +1,13 @@
-"""One line that says how far a long job is: in colour on a terminal, nothing where none looks."""
+"""How far a long job is, in one line on a terminal, and what its time went into."""
 
 from __future__ import annotations
 
 import os
 import sys
-from dataclasses import dataclass
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from typing import TextIO
 
 
@@ -33,3 +36,43 @@ class Progress:
         end = f"\r {bar}{rest} {self.done} of {self.total} {self.what} "
         stream.write(end if self.done < self.total else "\r\x1b[2K")
         stream.flush()
+
+
+@dataclass
+class Spent:
+    """Seconds by what they were spent on; work within other work counts for itself alone."""
+
+    clock: Callable[[], float] = time.perf_counter
+    seconds: dict[str, float] = field(default_factory=dict)
+    _since: float = 0.0
+    _running: list[str] = field(default_factory=list)
+
+    @contextmanager
+    def on(self, work: str) -> Iterator[None]:
+        """What happens meanwhile is this `work`."""
+        self.begin(work)
+        try:
+            yield
+        finally:
+            self.end()
+
+    def begin(self, work: str) -> None:
+        """From here on it is this `work`."""
+        self._charge()
+        self._running.append(work)
+
+    def end(self) -> None:
+        """The work that began last is done, and what it interrupted goes on."""
+        self._charge()
+        self._running.pop()
+
+    def words(self) -> str:
+        """Every kind of work with its seconds, in the order in which they began."""
+        return ", ".join(f"{seconds:.1f} s {work}" for work, seconds in self.seconds.items())
+
+    def _charge(self) -> None:
+        now = self.clock()
+        if self._running:
+            work = self._running[-1]
+            self.seconds[work] = self.seconds.get(work, 0.0) + now - self._since
+        self._since = now

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 
-from figgen.progress import Progress
+from figgen.progress import Progress, Spent
 
 
 class Terminal(io.StringIO):
@@ -39,3 +39,14 @@ def test_a_log_stays_clean():
     Progress("plots", 1, stream).advance()
 
     assert stream.getvalue() == ""
+
+
+def test_work_within_work_counts_for_itself_alone():
+    times = iter((0.0, 1.0, 3.0, 7.0, 100.0, 101.0))
+    spent = Spent(clock=lambda: next(times))
+    with spent.on("converting"), spent.on("evaluating"):
+        pass
+    with spent.on("drawing"):
+        pass
+
+    assert spent.words() == "5.0 s converting, 2.0 s evaluating, 1.0 s drawing"

@@ -116,8 +116,9 @@ def _head(preset: Preset, question: str, about: str, tools: frozenset[str]) -> s
         if name == "modeler" or preset.name in _offered()
     ]
     links = " · ".join([*opened, "[All presets](../presets.md)"])
+    title = escape(preset.title, quote=False)
     return (
-        f"---\ndescription: {about}\n---\n\n# {escape(preset.title, quote=False)}\n\n**{question}**\n\n"
+        f"---\ndescription: {about}\n---\n\n# {title}\n\n**{question}**\n\n"
         f"Preset `{preset.name}`: {links}\n"
     )
 

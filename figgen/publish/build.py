@@ -113,9 +113,10 @@ class SiteBuild:
 
     def pages(self) -> dict[str, str]:
         """Pages that are generated, as Markdown by their path."""
-        if self.answers is None:
-            return site_pages(self.docs, self.terms)
-        return site_pages(self.docs, self.terms, self.answers.same)
+        with self.site.pictures.spent.on("evaluating"):
+            if self.answers is None:
+                return site_pages(self.docs, self.terms)
+            return site_pages(self.docs, self.terms, self.answers.same)
 
     def scan(self, pages: Iterable[tuple[str, str, str]], others: Iterable[str] = ()) -> None:
         """Look at every (path, chapter, source) first: number all figures, begin to draw plots.
@@ -148,6 +149,7 @@ class SiteBuild:
         page = Page(path=path, url=url, chapter=self.chapters.get(path, ""))
         page.begin(source)
         self.site.pages.append(page)
+        self.site.pictures.spent.begin("converting")
         return page
 
     def kept(self, path: str, url: str, source: str) -> KeptPage | None:
@@ -168,6 +170,8 @@ class SiteBuild:
 
     def keep(self, page: Page, html: str, host: Any) -> None:
         """Remember a page that was converted, with what the host's page knows of it."""
+        if not page.settled:
+            self.site.pictures.spent.end()
         if self.memory and not page.settled:
             of = computed(page, self.site, self.memory.code)
             version, serial = self.memory.code.version, next(self.memory.serials)
