@@ -23,8 +23,7 @@ export NO_MKDOCS_2_WARNING := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup serve build test check site-check diff paper validate rivals golden bench mutants stats \
-	clean lock
+.PHONY: help setup serve build test check site-check diff paper validate rivals golden bench mutants stats clean lock
 
 help:
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
