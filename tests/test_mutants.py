@@ -97,6 +97,6 @@ def test_tests_that_run_the_line_come_first_and_those_named_like_the_module_befo
     assert order(cover, "figgen/models/step.py", direct, 10) == [
         *("t/test_step.py::y", "t/test_b.py::x[1]", "t/test_b.py::x[0]")
     ]
-    assert order(cover, "figgen/models/step.py", direct, 4) == [
-        *("t/test_step.py::y", "t/test_b.py::x[1]")
+    assert order(cover, "figgen/models/step.py", direct, 2) == [
+        *("t/test_b.py::x[1]", "t/test_b.py::x[0]")
     ]

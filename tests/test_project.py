@@ -27,8 +27,10 @@ TARGETS = (
     "diff",
     "validate",
     "paper",
+    "rivals",
     "golden",
     "bench",
+    "mutants",
     "stats",
     "clean",
 )

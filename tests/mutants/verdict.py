@@ -10,7 +10,6 @@ import sys
 from collections import defaultdict
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import accumulate
 from pathlib import Path
 
 import pytest
@@ -57,9 +56,12 @@ def order(cover: Cover, path: str, direct: frozenset[str], budget_s: float) -> l
         turn = seen[name, test in direct].bit_length()
         seen[name, test in direct] += 1
         keys[test] = (test not in direct, turn, stem not in file, seconds[file], file)
-    ordered = sorted(keys, key=lambda test: keys[test])
-    spent = accumulate(cover.seconds[test] for test in ordered)
-    return [test for test, sum_s in zip(ordered, spent, strict=True) if sum_s <= budget_s]
+    chosen: list[str] = []
+    for test in sorted(keys, key=lambda test: keys[test]):
+        if cover.seconds[test] <= budget_s:
+            budget_s -= cover.seconds[test]
+            chosen.append(test)
+    return chosen
 
 
 def file_of(test: str) -> str:
