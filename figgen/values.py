@@ -239,6 +239,18 @@ def _communicator(preset: str, axes: str) -> object:
     return communicator(layout(**{name: getattr(sizes, name) for name in names}), axes)
 
 
+def _job(model: str, sizes: str, options: str = "") -> object:
+    from figgen.scenarios.journey import job
+
+    return job(model, sizes, options)
+
+
+def _rung(page: int) -> object:
+    from figgen.scenarios.journey import rung
+
+    return rung(page)
+
+
 def _entry(kind: str) -> Callable[[str], object]:
     def look_up(name: str) -> object:
         import figgen.catalog
@@ -253,4 +265,6 @@ LOOKUPS: dict[str, Callable[..., object]] = {
     **{kind: _entry(kind) for kind in ENTRIES},
     "schedule": _schedule,
     "communicator": _communicator,
+    "job": _job,
+    "rung": _rung,
 }

@@ -36,8 +36,8 @@ def on_files(files: Files, config: MkDocsConfig) -> None:
 
 
 def on_nav(nav: Any, config: MkDocsConfig, files: Files) -> None:
-    inner = [page.file.src_uri for page in nav.pages if not page.is_homepage]
-    chapters = {uri: str(number) for number, uri in enumerate(inner, 1)}
+    inner = (page.file.src_uri for page in nav.pages if not page.is_homepage)
+    chapters = build.chapter_numbers(inner)
     pages = files.documentation_pages()
     others = (*files.src_uris, Path(config.config_file_path).read_text("utf-8"))
     build.scan(((f.src_uri, chapters.get(f.src_uri, ""), f.content_string) for f in pages), others)

@@ -6,6 +6,7 @@ writes `files()`.  Nothing here knows the host.
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 import tomllib
@@ -82,6 +83,10 @@ STEP_FORMULAS = "step-formulas.js"
 """The few formulas that scripts import by name; all of them are in formulas.js, loaded later."""
 
 
+JOURNEY = "journey/"
+"""Where the pages of the journey are, which have a numbering of their own."""
+
+
 @dataclass
 class SiteBuild:
     """The state of one build.
@@ -117,6 +122,16 @@ class SiteBuild:
             if self.answers is None:
                 return site_pages(self.docs, self.terms)
             return site_pages(self.docs, self.terms, self.answers.same)
+
+    @staticmethod
+    def chapter_numbers(paths: Iterable[str]) -> dict[str, str]:
+        """The chapter of each page of the navigation: 1, 2, …; J1, J2, … for the journey's."""
+        counts = {True: itertools.count(1), False: itertools.count(1)}
+        return {
+            path: f"{'J' * journey}{next(counts[journey])}"
+            for path in paths
+            for journey in [path.startswith(JOURNEY)]
+        }
 
     def scan(self, pages: Iterable[tuple[str, str, str]], others: Iterable[str] = ()) -> None:
         """Look at every (path, chapter, source) first: number all figures, begin to draw plots.

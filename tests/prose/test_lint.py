@@ -201,5 +201,6 @@ PROGRAMS = {
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_a_program_of_the_guide_is_python_that_joins_a_job_once(name: str) -> None:
     compile(PROGRAMS[name], name, "exec")
-    assert PROGRAMS[name].count("init_process_group(") == 1
+    alone = "torch.distributed" not in PROGRAMS[name]
+    assert PROGRAMS[name].count("init_process_group(") == (0 if alone else 1)
     assert max(map(len, PROGRAMS[name].splitlines())) <= 80

@@ -105,3 +105,8 @@ def test_formulas_are_published_as_a_module_where_there_are_tools(tmp_path: Path
 
     assert published == module(reversed(FORMULAS.values()))
     assert re.findall(r"^export function (\w+)", str(published), re.M) == sorted(FORMULAS)
+
+
+def test_the_journey_has_a_numbering_of_its_own() -> None:
+    paths = ["journey/a.md", "guide/a.md", "journey/b.md", "guide/b.md"]
+    assert list(SiteBuild.chapter_numbers(paths).values()) == ["J1", "1", "J2", "2"]

@@ -1,0 +1,217 @@
+"""Pictures of one idea each, with the numbers of the journey's job in them."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+
+from figgen.catalog import hardware_preset
+from figgen.catalog import model as catalog_model
+from figgen.charts import Axis, Box, Curves, Diagram, Link, Mark, Named, Series
+from figgen.errors import check_between
+from figgen.formulas.compute_and_roofline import critical_tokens
+from figgen.models.transformer import dense_layer_weights
+from figgen.plotting.series import line, logarithmic
+from figgen.registry import figure
+from figgen.scenarios.journey import job, rung
+from figgen.units import format_quantity
+
+
+def _bytes(size: float) -> str:
+    return format_quantity(size, "B", "bytes")
+
+
+@figure("journey-one-step")
+def journey_one_step() -> Diagram:
+    """One step on one GPU: what forward, backward and update read and leave behind, in bytes."""
+    found = rung(1)
+    texts = {
+        "tokens": (("tokens", f"{found.tokens_per_step:,}"), "neutral", 0.0, 1.5),
+        "forward": (("forward",), "forward", 2.6, 1.5),
+        "backward": (("backward",), "backward", 5.2, 1.5),
+        "update": (("update",), "backward-weight", 7.8, 1.5),
+        "weights": (("weights", _bytes(found.weights_bytes)), "dp", 2.6, 0.0),
+        "activations": (("activations", _bytes(found.activations_bytes)), "cp", 2.6, 3.0),
+        "gradients": (("gradients", _bytes(found.gradients_bytes)), "tp", 5.2, 3.0),
+        "optimizer": (("optimizer", _bytes(found.optimizer_bytes)), "pp", 7.8, 3.0),
+    }
+    boxes = tuple(
+        Box(name=name, lines=lines, x=x, y=y, width=2.0, height=0.9, role=role)
+        for name, (lines, role, x, y) in texts.items()
+    )
+    arrows = (
+        ("tokens", "forward"), ("weights", "forward"), ("forward", "backward"),
+        ("forward", "activations"), ("activations", "backward"), ("backward", "gradients"),
+        ("gradients", "update"), ("optimizer", "update"), ("update", "weights"),
+    )  # fmt: skip
+    return Diagram(
+        boxes=boxes,
+        links=tuple(Link(source=a, target=b) for a, b in arrows),
+        width=9.8,
+        height=3.9,
+        values={
+            "weights": Named(found.weights_bytes, "B"),
+            "gradients": Named(found.gradients_bytes, "B"),
+            "optimizer": Named(found.optimizer_bytes, "B"),
+            "activations": Named(found.activations_bytes, "B"),
+            "state": Named(found.state_bytes, "B"),
+        },
+    )
+
+
+@figure("journey-gather")
+def journey_gather(*, model: str = "llama-3-8b", gpus: int = 4) -> Diagram:
+    """Weights of one layer on every GPU before, during and after the layer is computed."""
+    check_between("gpus", gpus, 2, 8)
+    layer = dense_layer_weights(catalog_model(model).shape) * 2
+    moments = (
+        ("kept", "its own part", layer / gpus),
+        ("gathered", "the whole layer", layer),
+        ("freed", "its own part", layer / gpus),
+    )
+    pitch, width = 2.1, 1.8
+    boxes, links = [], []
+    for row, (moment, words, size) in enumerate(moments):
+        for gpu in range(gpus):
+            name = f"{moment} {gpu}"
+            head = f"GPU {gpu}" if row == 0 else moment
+            boxes.append(Box(name=name, lines=(head, words, _bytes(size)), x=gpu * pitch,
+                             y=row * 1.9, width=width, height=1.15,
+                             role="forward" if moment == "gathered" else f"dp-{gpu}"))  # fmt: skip
+            if row:
+                links.append(Link(source=f"{moments[row - 1][0]} {gpu}", target=name,
+                                  label="all-gather" if row == 1 else "free",
+                                  role="dp" if row == 1 else "neutral"))  # fmt: skip
+    return Diagram(
+        boxes=tuple(boxes), links=tuple(links), width=gpus * pitch - (pitch - width),
+        height=2 * 1.9 + 1.15,
+        values={"layer": Named(layer, "B"), "part": Named(layer / gpus, "B"),
+                "gpus": Named(gpus), "layers": Named(catalog_model(model).shape.layers)},
+    )  # fmt: skip
+
+
+@figure("journey-two-clocks", explorable=True)
+def journey_two_clocks(
+    *, model: str = "llama-3-8b", preset: str = "h100-ndr", least: int = 256, most: int = 65_536
+) -> Curves:
+    """Seconds of computing and of sharded messages for one microbatch, over a GPU's tokens in it.
+
+    Computing at the dense peak; weights gathered twice and gradients scattered once, 16 bits each.
+    """
+    node, parameters = hardware_preset(preset), catalog_model(model).parameters
+    peak = node.accelerator.peak_flops_per_s("bf16")
+    links = {
+        "one adapter alone": node.network_bandwidth_bytes_per_s,
+        "whole nodes": node.node_bandwidth_bytes_per_s,
+        "inside a node": node.scale_up_bandwidth_bytes_per_s,
+    }
+    tokens = logarithmic(float(least), float(most))
+    work = Series(
+        name="computing", x=tokens, y=tuple(6 * parameters * t / peak for t in tokens),
+        role="forward",
+    )  # fmt: skip
+    times = {name: 6.0 * parameters / bandwidth for name, bandwidth in links.items()}
+    roles = ("exposed", "dp", "tp")
+    lines = tuple(
+        Series(name=name, x=(float(least), float(most)), y=(time, time), role=role)
+        for (name, time), role in zip(times.items(), roles, strict=True)
+    )
+    even = {name: float(critical_tokens(peak, links[name], 2)) for name in links}
+    marks = tuple(
+        Mark(x=even[name], y=times[name], label=f"{even[name]:,.0f} tokens", role="ink")
+        for name in links
+    )
+    return Curves(
+        x=Axis(label="tokens of one GPU in a microbatch", scale="log10", low=float(least),
+               high=float(most), spec="si"),
+        y=Axis(label="time of a microbatch", unit="s", scale="log10", spec="time"),
+        series=(work, *lines),
+        marks=marks,
+        values={
+            "alone": Named(even["one adapter alone"], "token"),
+            "whole": Named(even["whole nodes"], "token"),
+            "inside": Named(even["inside a node"], "token"),
+            "alone_s": Named(times["one adapter alone"], "s"),
+            "whole_s": Named(times["whole nodes"], "s"),
+            "inside_s": Named(times["inside a node"], "s"),
+        },
+    )  # fmt: skip
+
+
+@figure("journey-tokens-decide", explorable=True)
+def journey_tokens_decide(
+    *, model: str = "llama-3-8b", nodes: tuple[int, ...] = (1, 8, 64), microbatches: int = 8
+) -> Curves:
+    """Predicted MFU of full sharding over the tokens of a GPU in a microbatch, by nodes."""
+    lengths = tuple(512 * 2**power for power in range(6))
+    found = {
+        count: [
+            job(model, f"nodes={count} gpus_per_node=8",
+                f"sequence={length} microbatches={microbatches} zero_stage=3").mfu
+            for length in lengths
+        ]
+        for count in nodes
+    }  # fmt: skip
+    values = {
+        f"mfu_{count}_{length}": Named(mfu)
+        for count, each in found.items()
+        for length, mfu in zip(lengths, each, strict=True)
+    }
+    return Curves(
+        x=Axis(label="tokens of one GPU in a microbatch", scale="log2", spec=",.0f"),
+        y=Axis(label="predicted MFU", low=0.0, spec=".0%"),
+        series=tuple(
+            line(f"{8 * count} GPUs", lengths, each, at)
+            for at, (count, each) in enumerate(found.items())
+        ),
+        values=values,
+    )
+
+
+X = np.array([[1, 2], [3, 4]])
+A = np.array([[1, 0, 2, 1], [1, 1, 0, 3]])
+B = np.array([[1, 2], [0, 1], [1, 0], [2, 1]])
+"""The pair of products of the journey's picture; the program of the page multiplies the same."""
+
+
+def _rows(matrix: np.ndarray) -> tuple[str, ...]:
+    return tuple("  ".join(f"{entry:d}" for entry in row) for row in matrix.tolist())
+
+
+@figure("journey-split-pair")
+def journey_split_pair() -> Diagram:
+    """Two products in a row on two GPUs: columns of the first, rows of the second, one sum."""
+    halves = (slice(0, 2), slice(2, 4))
+    boxes = [Box(name="x", lines=("X", *_rows(X)), x=0, y=1.45, width=1.2, height=1.3)]
+    links = []
+    for gpu, half in enumerate(halves):
+        hidden = X @ A[:, half]
+        part = hidden @ B[half]
+        y = gpu * 2.7
+        column = (
+            (f"a{gpu}", (f"columns of A, GPU {gpu}", *_rows(A[:, half])), 1.9, 2.2, f"tp-{gpu}"),
+            (f"h{gpu}", ("X A", *_rows(hidden)), 4.8, 1.2, "forward"),
+            (f"b{gpu}", ("rows of B", *_rows(B[half])), 6.6, 1.5, f"tp-{gpu}"),
+            (f"p{gpu}", ("a part", *_rows(part)), 8.7, 1.2, "forward"),
+        )
+        boxes += [
+            Box(name=name, lines=lines, x=x, y=y, width=width, height=1.5, role=role)
+            for name, lines, x, width, role in column
+        ]
+        chain = ["x", *(name for name, *_ in column), "y"]
+        links += [Link(source=a, target=b) for a, b in pairwise(chain)]
+    result = X @ A @ B
+    boxes.append(Box(name="y", lines=("sum", *_rows(result)), x=10.6, y=1.35, width=1.2,
+                     height=1.5, role="tp"))  # fmt: skip
+    return Diagram(
+        boxes=tuple(boxes),
+        links=tuple(links),
+        width=11.8,
+        height=4.2,
+        values={
+            "first": Named(int(result[0, 0])),
+            "corner": Named(int((X @ A[:, :2] @ B[:2])[0, 0])),
+            "other": Named(int((X @ A[:, 2:] @ B[2:])[0, 0])),
+        },
+    )

@@ -1,0 +1,146 @@
+"""The journey's figures: rows that fit and add up, and pictures against NumPy and closed forms."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+from figgen import catalog
+from figgen.charts import Bars, Curves, Diagram, Table
+from figgen.errors import InputError
+from figgen.registry import FIGURES, build
+from figgen.renderers import text
+from figgen.scenarios.journey import RUNGS, job, rung
+from figgen.values import compute
+
+ONE = "one | llama-3-1b | nodes=1 gpus_per_node=8 | sequence=8192 global_batch=8 zero_stage=0"
+EIGHT = "eight | llama-3-1b | nodes=1 gpus_per_node=8 | sequence=8192 global_batch=64 zero_stage=0"
+ARGUMENTS: dict[str, dict[str, Any]] = {
+    "journey-scoreboard": {"page": 10},
+    "journey-memory": {"page": 10},
+    "journey-fit": {"jobs": [ONE]},
+    "journey-layouts": {"jobs": [ONE, EIGHT]},
+    "journey-one-step": {},
+    "journey-gather": {},
+    "journey-two-clocks": {},
+    "journey-split-pair": {},
+    "journey-tokens-decide": {"nodes": [1, 8]},
+}
+
+
+@pytest.mark.parametrize("name", ARGUMENTS)
+def test_figure_prints_as_before(name: str, golden: Callable[[str, str], None]) -> None:
+    golden(name, text.render(build(name, ARGUMENTS[name])))
+
+
+def test_every_figure_of_these_modules_is_covered() -> None:
+    module = "figgen.figures.journey."
+    ours = {n for n, f in FIGURES.items() if f.function.__module__.startswith(module)}
+    assert ours == set(ARGUMENTS)
+
+
+@pytest.mark.parametrize("page", range(1, len(RUNGS) + 1))
+def test_every_rung_fits_and_its_layout_is_what_its_words_say(page: int) -> None:
+    found, entry = rung(page), RUNGS[page - 1]
+    assert entry.page == page
+    assert found.missing_bytes <= 0
+    assert found.low_s < found.step_time_s < found.high_s
+    parallel, setup = found.found.setup.parallel, found.found.setup
+    for word in entry.layout.split(" · "):
+        if word != "alone":
+            axis, size = word.split()
+            sharded = axis == "FSDP"
+            assert (setup.zero_stage == 3) is sharded or "FSDP" in entry.layout
+            assert getattr(parallel, "dp" if sharded else axis.lower()) == int(size)
+
+
+def test_a_board_of_n_pages_is_the_first_n_rows_of_the_whole_board() -> None:
+    whole = build("journey-scoreboard", {"page": 10})
+    third = build("journey-scoreboard", {"page": 3})
+    assert isinstance(whole, Table)
+    assert isinstance(third, Table)
+    assert third.rows == whole.rows[:3]
+    with pytest.raises(InputError, match="page"):
+        build("journey-scoreboard", {"page": 11})
+
+
+def test_bytes_and_state_are_those_of_the_closed_forms() -> None:
+    small, large = (catalog.model(f"llama-3-{size}b").parameters for size in (1, 8))
+    assert rung(1).state_bytes == pytest.approx(18 * small)
+    assert rung(2).near_bytes == pytest.approx(4 * small, rel=1e-6)  # 2 · 1/2 of four bytes each
+    assert rung(3).near_bytes == pytest.approx(2 * 7 / 8 * 4 * small, rel=1e-6)
+    assert rung(4).state_bytes == pytest.approx(18 * large / 8, rel=1e-3)
+    # Eight microbatches gather 16-bit weights twice and scatter 32-bit gradients once.
+    assert rung(4).near_bytes == pytest.approx(8 * 7 / 8 * (2 + 2 + 4) * large, rel=1e-3)
+    assert rung(4).far_bytes == 0
+
+
+def test_utilization_is_work_over_peak_and_time() -> None:
+    found, shape = rung(1), catalog.model("llama-3-1b").shape
+    attention = 12 * shape.layers * shape.hidden * 8192
+    work = found.tokens_per_step * (6 * catalog.model("llama-3-1b").parameters + attention)
+    assert found.mfu == pytest.approx(work / 989.4e12 / found.step_time_s, rel=1e-3)
+
+
+def test_pages_quote_any_job_by_name() -> None:
+    value, _ = compute('job("llama-3-8b", "nodes=1 gpus_per_node=1", "zero_stage=0").state_bytes')
+    assert value.value == job("llama-3-8b", "nodes=1 gpus_per_node=1", "zero_stage=0").state_bytes
+    assert value.unit == "B"
+    with pytest.raises(InputError, match="1 to 10"):
+        compute("rung(11).mfu")
+
+
+def test_bars_add_up_to_the_step_and_to_the_memory() -> None:
+    steps = build("journey-layouts", ARGUMENTS["journey-layouts"])
+    held = build("journey-memory", {"page": 4})
+    assert isinstance(steps, Bars)
+    assert isinstance(held, Bars)
+    totals = [sum(each) for each in zip(*(s.lengths for s in steps.segments), strict=True)]
+    assert totals == pytest.approx([steps.values["step_1"].value, steps.values["step_2"].value])
+    totals = [sum(each) for each in zip(*(s.lengths for s in held.segments), strict=True)]
+    assert totals == pytest.approx([rung(page).total_bytes for page in (1, 2, 3, 4)])
+    with pytest.raises(InputError, match="label"):
+        build("journey-fit", {"jobs": ["nothing"]})
+
+
+def test_the_clocks_cross_where_peak_over_bandwidth_says() -> None:
+    chart = build("journey-two-clocks", {})
+    assert isinstance(chart, Curves)
+    work = chart.series[0]
+    for mark, bandwidth in zip(chart.marks, (50e9, 400e9, 450e9), strict=True):
+        assert mark.x == pytest.approx(989.4e12 / bandwidth, rel=1e-3)
+        assert np.interp(mark.x, work.x, work.y) == pytest.approx(mark.y, rel=1e-6)
+
+
+def test_more_tokens_give_more_of_the_peak_on_any_number_of_nodes() -> None:
+    chart = build("journey-tokens-decide", {"nodes": [1, 8]})
+    assert isinstance(chart, Curves)
+    for series in chart.series:
+        assert list(series.y) == sorted(series.y)
+    sizes = "nodes=8 gpus_per_node=8"
+    longest = job("llama-3-8b", sizes, "sequence=16384 microbatches=8 zero_stage=3")
+    assert chart.series[1].y[-1] == longest.mfu
+
+
+def test_parts_of_the_split_pair_add_up_to_the_whole_product() -> None:
+    x, a = [[1, 2], [3, 4]], [[1, 0, 2, 1], [1, 1, 0, 3]]
+    b = [[1, 2], [0, 1], [1, 0], [2, 1]]
+    chart = build("journey-split-pair", {})
+    assert isinstance(chart, Diagram)
+    shown = {
+        box.name: [[int(n) for n in line.split()] for line in box.lines[1:]] for box in chart.boxes
+    }
+    assert shown["y"] == (np.array(x) @ a @ b).tolist()
+    assert (np.array(shown["p0"]) + shown["p1"]).tolist() == shown["y"]
+
+
+def test_a_gathered_layer_is_the_sum_of_its_parts() -> None:
+    values = build("journey-gather", {"gpus": 4}).values
+    assert values["layer"].value == 4 * values["part"].value
+    shape = catalog.model("llama-3-8b").shape
+    kv = shape.kv_heads * shape.head_dim
+    matrices = 2 * 4096 * 4096 + 2 * 4096 * kv + 3 * 4096 * 14336
+    assert values["layer"].value == pytest.approx(2 * matrices, rel=1e-3)

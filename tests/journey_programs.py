@@ -1,0 +1,77 @@
+"""The programs of the journey with what their pages say they print.
+
+`python -m tests.journey_programs` runs them, where PyTorch is installed, and records what they
+print in tests/journey_programs.json; a page whose program or output differs is refused.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+
+PAGES = Path(__file__).parents[1] / "docs" / "journey"
+RECORD = Path(__file__).with_suffix(".json")
+SHOWN = re.compile(
+    r'^```python title="(?P<name>\w+\.py)"\n(?P<body>.*?)^```\n+'
+    r'```text title="(?P<command>.+?) prints"\n(?P<output>.*?)^```',
+    re.M | re.S,
+)
+LONGEST_S = 120
+
+
+@dataclass(frozen=True, slots=True)
+class Program:
+    """A program as its page has it: how it is started, and what it prints."""
+
+    name: str
+    body: str
+    command: str
+    output: str
+
+    @property
+    def digest(self) -> str:
+        """Tells an edited program from the recorded one."""
+        return hashlib.sha256(self.body.encode()).hexdigest()[:16]
+
+
+def programs() -> dict[str, Program]:
+    """Every program of the journey by name, in the order of file names."""
+    texts = [page.read_text(encoding="utf-8") for page in sorted(PAGES.glob("*.md"))]
+    found = [Program(**each.groupdict()) for text in texts for each in SHOWN.finditer(text)]
+    return {program.name: program for program in found}
+
+
+def run(program: Program) -> str:
+    """What the program prints, one rank after the other."""
+    with tempfile.TemporaryDirectory() as folder:
+        Path(folder, program.name).write_text(program.body, encoding="utf-8")
+        starter, *words = program.command.split()
+        # Ranks that write to one stream at the same time tear each other's lines.
+        apart = ["-m", "torch.distributed.run", "--log-dir", "logs", "--redirects", "1"]
+        start = [sys.executable, *(apart if starter == "torchrun" else ()), *words]
+        printed = subprocess.run(
+            start, cwd=folder, capture_output=True, text=True, check=True, timeout=LONGEST_S
+        ).stdout
+        logs = sorted(Path(folder).rglob("stdout.log"), key=lambda log: int(log.parent.name))
+        return printed + "".join(log.read_text(encoding="utf-8") for log in logs)
+
+
+def main() -> None:
+    """Record what all programs print here."""
+    import torch
+
+    record = {
+        name: {"sha256": one.digest, "output": run(one), "torch": torch.__version__}
+        for name, one in programs().items()
+    }
+    RECORD.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main()

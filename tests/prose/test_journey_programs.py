@@ -1,0 +1,99 @@
+"""What the journey's programs print: as recorded from PyTorch, and computed again without it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from fractions import Fraction
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+
+from tests.journey_programs import RECORD, programs, run
+
+PROGRAMS = programs()
+RECORDED = json.loads(RECORD.read_text(encoding="utf-8"))
+
+
+def test_every_page_has_a_program_and_every_program_was_recorded() -> None:
+    assert PROGRAMS.keys() == RECORDED.keys() == AGAIN.keys()
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_page_shows_what_pytorch_printed_for_this_very_program(name: str) -> None:
+    program = PROGRAMS[name]
+    remedy = "python -m tests.journey_programs records anew, where PyTorch is installed"
+    assert program.digest == RECORDED[name]["sha256"], remedy
+    assert program.output == RECORDED[name]["output"]
+
+
+if find_spec("torch"):  # which the site does not need
+
+    @pytest.mark.parametrize("name", PROGRAMS)
+    def test_it_prints_that_here_too(name: str) -> None:
+        assert run(PROGRAMS[name]) == PROGRAMS[name].output
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_it_is_what_numpy_and_the_models_find(name: str) -> None:
+    assert PROGRAMS[name].output == AGAIN[name]()
+
+
+def one() -> str:
+    parameters = 512 * 2048 + 2048 + 2048 * 512 + 512
+    megabytes = 4 * parameters / 1e6
+    # The input, the hidden layer before and after GELU, and the output that is squared.
+    kept = 256 * (512 + 2048 + 2048 + 512) * 4 / 1e6
+    return (
+        f"weights     {megabytes:4.1f} MB\ngradients   {megabytes:4.1f} MB\n"
+        f"optimizer   {2 * megabytes:4.1f} MB\nactivations {kept:4.1f} MB for 256 tokens\n"
+    )
+
+
+def two() -> str:
+    weight, data = Fraction(1), ((1, 2), (3, 4))
+    own = [sum(2 * x * (weight * x - 3 * x) for x in xs) / len(xs) for xs in data]
+    mean = sum(own) / 2
+    stepped = float(weight - mean / 100)
+    return "".join(
+        f"rank {rank}: own {float(each):g}, mean {float(mean):g}, w {stepped:.2f}\n"
+        for rank, each in enumerate(own)
+    )
+
+
+def hide() -> str:
+    buckets, size = 4, 512 * 512 * 4  # a layer's gradient just fills a bucket of 1 MiB
+    every, last = (f"{n * buckets} messages, {n * buckets * size / 1e6:.1f} MB" for n in (4, 1))
+    return f"reduced with every microbatch: {every}\nreduced with the last one:     {last}\n"
+
+
+def _ranks(count: int, say: Callable[[int], str]) -> str:
+    return "".join(f"rank {rank}: {say(rank)}\n" for rank in range(count))
+
+
+def shard() -> str:
+    ranks, layers, size = 4, 4, 64
+    kept = layers * size // ranks
+    text = f"kept {kept}, at most {kept + size} of {layers * size}, same result True"
+    return _ranks(ranks, lambda _: text)
+
+
+def levels() -> str:
+    ranks, per_node, numbers = 4, 2, 8
+    gradients = [np.arange(numbers) + rank for rank in range(ranks)]
+    nodes = [gradients[at] + gradients[at + 1] for at in range(0, ranks, per_node)]
+    whole = sum(gradients)
+    halves = [sum(node[at : at + 4] for node in nodes) for at in range(0, numbers, 4)]
+    same = bool((np.concatenate(halves) == whole).all())
+    left = numbers // per_node
+    return _ranks(ranks, lambda _: f"{left} of {numbers} numbers left the node, same sum {same}")
+
+
+AGAIN: dict[str, Callable[[], str]] = {
+    "one.py": one,
+    "two.py": two,
+    "hide.py": hide,
+    "shard.py": shard,
+    "levels.py": levels,
+}
