@@ -16,13 +16,16 @@ CLOSED = ("1f1b", "gpipe", "interleaved-1f1b")
 def filling(schedule: str, stages: int, microbatches: int, chunks: int = 1) -> float:
     """Idle time of a stage over the time of one microbatch, for stages that are alike.
 
-    Closed forms for 1F1B and its like; else simulated with forward, gradients of inputs and
-    gradients of weights of one length. Raises InputError for an unknown schedule.
+    Closed forms for 1F1B and its like, and where microbatches pass one by one; else simulated with
+    forward, gradients of inputs and gradients of weights of one length.
+    Raises InputError for an unknown schedule.
     """
     if stages == 1:
         return 0.0
     if schedule in CLOSED:
         return (stages - 1) / chunks
+    if schedule == "naive":
+        return float(microbatches * (stages - 1))
     order = build(schedule, stages=stages, microbatches=microbatches, chunks=chunks)
     parts = order.placement.stages / stages / order.placement.pipes
     unit = 1 / (3 * parts)

@@ -131,8 +131,8 @@ def parallel_layout(
 @remembered(64)
 def resolve(asked: Scenario) -> TrainingStep:
     """The training step that is meant. Raises InputError for anything missing or unfit."""
-    base = _base(asked)
-    values = _complete(base.values | dict(asked.chosen), "step")
+    base = base_of(asked)
+    values = completed(base.values | dict(asked.chosen), "step")
     if base.run and values["microbatches"] is None and values["global_batch"] is None:
         raise InputError(f"run {base.run.name!r}", expected="a published global batch", key="run")
     parallel = layout_of(values)
@@ -161,7 +161,7 @@ def resolve(asked: Scenario) -> TrainingStep:
 @remembered(64)
 def resolve_layout(asked: Scenario) -> ParallelLayout:
     """The layout alone, for which neither a model nor a network need be known."""
-    return layout_of(_complete(_base(asked).values | dict(asked.chosen), "layout"))
+    return layout_of(completed(base_of(asked).values | dict(asked.chosen), "layout"))
 
 
 def layout_of(values: Mapping[str, Value]) -> ParallelLayout:
@@ -186,31 +186,32 @@ def setup_of(
 
 
 @dataclass(frozen=True, slots=True)
-class _Base:
-    """What a scenario starts from."""
+class Base:
+    """What a scenario starts from: options of its run, and which of them were published."""
 
     values: dict[str, Value]
     run: catalog.Run | None = None
     published: frozenset[str] = frozenset()
 
 
-def _base(asked: Scenario) -> _Base:
+def base_of(asked: Scenario) -> Base:
+    """What a scenario's preset or run says. Raises InputError for one without a layout."""
     run = catalog.run(asked.run) if asked.run else None
     if asked.preset:
         found = catalog.preset(asked.preset)
         if isinstance(found, catalog.MapPreset):
-            return _Base({name: getattr(found, name) for name in SIZES})
+            return Base({name: getattr(found, name) for name in SIZES})
         if isinstance(found, catalog.HardwarePreset):
-            return _Base({
+            return Base({
                 "gpus_per_node": found.gpus_per_node,
                 "accelerator": found.accelerator.name,
                 "nic": found.nic.name,
             })  # fmt: skip
         run = found.run
-    return _of_run(run, dict(asked.chosen)) if run else _Base({})
+    return _of_run(run, dict(asked.chosen)) if run else Base({})
 
 
-def _of_run(run: catalog.Run, chosen: Mapping[str, Value]) -> _Base:
+def _of_run(run: catalog.Run, chosen: Mapping[str, Value]) -> Base:
     axes = {"tp": run.tp, "cp": run.cp, "pp": run.pp}
     missing = [axis for axis, size in axes.items() if size is None and axis not in chosen]
     if missing:
@@ -221,7 +222,7 @@ def _of_run(run: catalog.Run, chosen: Mapping[str, Value]) -> _Base:
     values |= run_sizes(run)
     if "microbatches" in {**values, **chosen}:
         values.pop("global_batch", None)
-    return _Base(values, run, published)
+    return Base(values, run, published)
 
 
 def run_sizes(run: catalog.Run) -> dict[str, Value]:
@@ -259,7 +260,7 @@ def _assumed(parallel: ParallelLayout) -> frozenset[str]:
     return _ASSUMABLE - idle
 
 
-def _complete(values: Mapping[str, Value], question: str) -> dict[str, Value]:
+def completed(values: Mapping[str, Value], question: str) -> dict[str, Value]:
     """Every option, those that nobody chose by their defaults.
 
     Raises InputError for one that has none and matters for the `question`.

@@ -1,0 +1,154 @@
+"""plan: all layouts of a job, those that fit ranked by time, and what each loses by."""
+
+from __future__ import annotations
+
+import argparse
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+from figgen.commands import Answer, add_verb, whole
+from figgen.commands.training import add_options, aligned, scenario_of
+from figgen.scenarios.plan_question import NOT_PLANNED, SEARCHED, plan_question
+from figgen.scenarios.plan_rows import TERMS, PlanRow, plan_rows
+from figgen.scenarios.planner import Plan, plan
+from figgen.units import format_quantity
+
+if TYPE_CHECKING:
+    from figgen.commands import Verbs
+
+SHOWN = 10
+MOST_SHOWN = 10_000
+REASONS = {
+    "state": "weights, gradients and optimizer state alone are too much",
+    "activations": "with activations too much",
+    "buffers": "with the work of a layer, gathers and messages too much",
+    "allocator": "with what the allocator holds beyond too much",
+}
+
+
+def add(verbs: Verbs) -> None:
+    """Register the verb of this module."""
+    parser = add_verb(
+        verbs,
+        "plan",
+        _plan,
+        "the fastest layouts of a job among all that there are, and why others lose",
+        "--model llama-3-70b --accelerator h100-sxm-80gb --nodes 8",
+        "--model deepseek-v3 --nodes 16 --accelerator h200-sxm-141gb --global-batch 1024 --pp 8",
+        "--model config.json --nodes 4 --sequence 8192 --zero 3 --json",
+        "--preset llama-3-405b-8k-16384 --top 20",
+    )
+    add_options(parser, "step")
+    parser.add_argument(
+        "--top", metavar="N", type=whole(1, MOST_SHOWN), default=SHOWN,
+        help=f"layouts shown; {SHOWN} if left out",
+    )  # fmt: skip
+    parser.add_argument(
+        "--every-schedule", action="store_true",
+        help="schedules too that the software does not come with",
+    )  # fmt: skip
+    chosen = ", ".join(SEARCHED)
+    parser.epilog = f"{parser.epilog or ''}\nSearched unless said: {chosen}.\n" + (
+        f"Of no use to a search: {', '.join(NOT_PLANNED)}."
+    )
+
+
+def _plan(options: argparse.Namespace) -> Answer:
+    found = plan(plan_question(scenario_of(options), options.every_schedule))
+    rows = plan_rows(found, range(min(options.top, found.fitting))) if found.fitting else []
+    front = plan_rows(found, found.front.tolist()) if found.fitting else []
+    return Answer(plan_data(found, rows, front), "\n".join(_text(found, rows)))
+
+
+def plan_data(found: Plan, rows: list[PlanRow], front: list[PlanRow]) -> dict[str, Any]:
+    """A plan for JSON: the question, the counts, the best layouts, and the front of time and
+    memory."""
+    question, setup = found.question, found.question.job.setup
+    return {
+        "model": question.model.name,
+        "accelerator": question.accelerator.name,
+        "nic": question.nic.name,
+        "software": question.values["software"],
+        "gpus": question.job.world_size,
+        "gpus_per_node": setup.parallel.gpus_per_node,
+        "global_batch": question.job.global_batch,
+        "global_batch_assumed": question.batch_assumed,
+        "sequence": setup.sequence,
+        "said": dict(question.fixed),
+        "schedules": list(question.job.schedules),
+        "recomputations": list(question.job.recompute),
+        "capacity_bytes": question.job.capacity_bytes,
+        "layouts": found.layouts,
+        "fitting": found.fitting,
+        "refused": dict(found.refused),
+        "least_bytes": found.least_bytes,
+        "interval_of": question.residuals.name,
+        "not_told_apart": int((~found.apart).sum()) if found.fitting else 0,
+        "best": [_row(row) for row in rows],
+        "front": [_row(row) for row in front],
+    }
+
+
+def _row(row: PlanRow) -> dict[str, Any]:
+    data = asdict(row)
+    choices = data.pop("choices")
+    seconds = {"step_time_s": data.pop("step_s")}
+    interval = {"step_time_interval_s": [data.pop("low_s"), data.pop("high_s")]}
+    return {"place": data.pop("place"), **choices, **seconds, **interval, **data}
+
+
+def _text(found: Plan, rows: list[PlanRow]) -> list[str]:
+    question, job = found.question, found.question.job
+    said = " ".join(f"{name}={value}" for name, value in question.fixed.items())
+    assumed = " (assumed)" if question.batch_assumed else ""
+    lines = [
+        f"{question.model.name} on {job.world_size:,} × {question.accelerator.name}, "
+        f"{question.nic.name}; {job.global_batch:,} sequences{assumed} of "
+        f"{job.setup.sequence:,} tokens a step{'; ' if said else ''}{said}",
+        f"{found.layouts:,} layouts, {found.fitting:,} fit in "
+        f"{format_quantity(job.capacity_bytes, 'B', 'bytes')}",
+        *(f"  {count:,}: {REASONS[name]}" for name, count in found.refused.items() if count),
+    ]
+    if not found.fitting:
+        least = format_quantity(found.least_bytes, "B", "bytes")
+        return [*lines, f"none fits; the smallest needs {least}: more nodes, or heavier means"]
+    told = int((~found.apart).sum())
+    known = question.residuals
+    lines.append(
+        f"{told:,} cannot be told from the best: eight of ten runs of the class {known.name!r} "
+        f"took {known.low:.2f} to {known.high:.2f} of the time predicted"
+    )
+    return [*lines, *_table(rows)]
+
+
+def _table(rows: list[PlanRow]) -> list[str]:
+    head = ["", "layout", "step", "MFU", "memory", "loses", "by"]
+    body = [
+        [
+            f"{row.place + 1}{'' if row.apart else ' ≈'}",
+            label(row),
+            format_quantity(row.step_s, "s", "time"),
+            f"{row.model_flops_utilisation:.1%}",
+            format_quantity(row.memory_bytes, "B", "bytes"),
+            f"{row.loses_s / (row.step_s - row.loses_s):.1%}" if row.loses_by else "",
+            TERMS.get(row.loses_by, ""),
+        ]
+        for row in rows
+    ]
+    return aligned([head, *body], left=2)
+
+
+def label(row: PlanRow) -> str:
+    """A layout in one line, axes of one rank left out."""
+    given = row.choices
+    axes = {**{name: given[name] for name in ("tp", "cp", "pp", "ep")}, "dp": row.dp}
+    words = [f"{name.upper()} {size}" for name, size in axes.items() if size != 1]
+    if int(given["ep"]) > 1 and given["etp"] != 1:
+        words.append(f"ETP {given['etp']}")
+    if given["pp"] != 1:
+        chunks = f" × {given['chunks']}" if int(given["chunks"] or 1) > 1 else ""
+        words.append(f"{given['schedule']}{chunks}")
+    words += [f"{row.microbatches} × {given['microbatch_size']}", f"ZeRO-{given['zero_stage']}"]
+    if given["recompute"] != "none":
+        words.append(str(given["recompute"]))
+    return " · ".join(words)

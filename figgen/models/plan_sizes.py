@@ -1,0 +1,140 @@
+"""What a layer, a table and the ends of a pipeline take, from the models that know one layout.
+
+Everything that grows with the tokens of a microbatch is given for one token, so that a few
+layouts of one GPU say it for all.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import lru_cache
+
+from figgen.models.activations import (
+    layer_bytes,
+    layer_gradient_bytes,
+    loss_bytes,
+    recomputed_bytes,
+    stage_bytes,
+)
+from figgen.models.communication_buffers import key_value_width
+from figgen.models.layout import layout
+from figgen.models.model_shape import NORM_VECTORS
+from figgen.models.plan_memory import ACTIVATION_BYTES
+from figgen.models.rank_parameters import ROUTED, layer_parameters, table_held
+from figgen.models.recomputation import NAMED
+from figgen.models.stage_layers import (
+    StageShare,
+    layers_by_cost,
+    stage_shares,
+)
+from figgen.models.stage_work import stage_work
+from figgen.models.training_setup import TrainingSetup
+
+_DENSE = StageShare(0, 1, 0, embedding=False, head=False)
+_EXPERTS = StageShare(0, 1, 1, embedding=False, head=False)
+_INNER = StageShare(0, 0, 0, embedding=False, head=False)
+_FIRST = StageShare(0, 0, 0, embedding=True, head=False)
+_LAST = StageShare(0, 0, 0, embedding=False, head=True)
+
+
+@lru_cache(maxsize=4096)
+def layer_sizes(setup: TrainingSetup, tp: int, etp: int, recompute: str) -> dict[str, float]:
+    """Those fields of `HeldSizes` that TP, ETP and recomputation decide, for EP of 1."""
+    order = setup.parallel.order
+    parallel = layout(nodes=1, gpus_per_node=tp * etp, tp=tp, etp=etp, order=order)
+    one = replace(
+        setup, parallel=parallel, microbatches=1, microbatch_size=1, schedule="1f1b", chunks=None,
+        recompute=recompute,
+    )  # fmt: skip
+    shape = setup.shape
+    found: dict[str, float] = {}
+    for kind, share, experts in (("dense", _DENSE, False), ("experts", _EXPERTS, True)):
+        there = shape.dense_layers if not experts else shape.expert_layers
+        found |= {
+            f"kept_{kind}": layer_bytes(one, experts=experts) if there else 0.0,
+            f"anew_{kind}": recomputed_bytes(one, share) if there else 0.0,
+            f"gradient_{kind}": layer_gradient_bytes(one, share) if there else 0.0,
+        }
+    output = stage_bytes(one, _INNER)
+    found |= {
+        "kept_embedding": stage_bytes(one, _FIRST) - output,
+        "kept_head": stage_bytes(one, _LAST),
+        "kept_output": output,
+        "loss": loss_bytes(one),
+    }
+    found = {name: size / one.tokens for name, size in found.items()}
+    dense, experts_ = (layer_parameters(one, experts=kind) for kind in (False, True))
+    routed = experts_.pop(ROUTED, 0)
+    top_k = shape.experts.top_k if shape.experts else 0
+    each = setup.activation_format.dispatch_bytes + ACTIVATION_BYTES
+    return found | {
+        "dense_layer": sum(dense.values()),
+        "expert_layer": sum(experts_.values()),
+        "routed_layer": routed,
+        "table": table_held(one),
+        "key_value_width": key_value_width(one),
+        "dispatched": top_k * etp * each,
+    }
+
+
+def job_sizes(setup: TrainingSetup) -> dict[str, float]:
+    """Those fields of `HeldSizes` that are the same for all layouts of a job."""
+    shape, framework, recipe = setup.shape, setup.framework_memory, setup.recipe
+    blocks = {"p2p": 2 if setup.double_buffering else 1, "all-gather": 0}
+    final = NORM_VECTORS[shape.norm] * shape.hidden if shape.final_norm else 0
+    positions = shape.sequence * shape.hidden if shape.learned_positions else 0
+    return {
+        "with_embedding": positions + shape.extra,
+        "with_head": final,
+        "hidden": shape.hidden,
+        "sequence_parallel": float(setup.sequence_parallel),
+        "key_value_blocks": blocks[setup.context_exchange],
+        "prefetched": 2 if setup.double_buffering else 1,
+        "weight_bytes": recipe.weight_bytes,
+        "gradient_bytes": recipe.gradient_bytes,
+        "optimizer_bytes": recipe.optimizer_bytes,
+        "bucket_bytes": framework.bucket_bytes,
+        "fresh_gradient_bytes": framework.fresh_gradient_bytes,
+        "whole_in_pipeline": float(framework.whole_in_pipeline),
+        "allocator_share": framework.allocator_share,
+    }
+
+
+@dataclass(frozen=True, slots=True)
+class StageNumbers:
+    """Stages of a pipeline: their shares, most layers of a rank, layers beside the head."""
+
+    shares: tuple[StageShare, ...]
+    fullest_layers: int
+    head_layers: float
+
+
+def stage_numbers(setup: TrainingSetup, pp: int, chunks: int, pipes: int) -> StageNumbers:
+    """The stages that `pp` ranks of `chunks` each are cut into, as `setup`'s framework cuts."""
+    shape, balanced = setup.shape, setup.framework_memory.balanced
+    given = layers_by_cost(shape, pp * chunks) if balanced else ()
+    shares = stage_shares(shape, pp * chunks, given)
+    held = [sum(share.layers for share in shares[rank::pp]) for rank in range(pp)]
+    if balanced:
+        return StageNumbers(shares * pipes, max([0, *held[:-1]]), held[-1])
+    return StageNumbers(shares * pipes, max(held), shape.layers / pp)
+
+
+def repeated(
+    setup: TrainingSetup,
+    shares: tuple[StageShare, ...],
+    recompute: str,
+    selective: tuple[float, float],
+) -> tuple[float, float]:
+    """Shares of a layer and of its attention core that backward computes again."""
+    if recompute in NAMED:
+        return {"none": (0.0, 0.0), "full": (1.0, 0.0), "selective": selective}[recompute]
+    fullest = max(shares, key=lambda share: share.layers)
+    return _repeated_share(setup, recompute, fullest.layers, fullest.expert_layers), 0.0
+
+
+@lru_cache(maxsize=1024)
+def _repeated_share(setup: TrainingSetup, recompute: str, layers: int, experts: int) -> float:
+    share = StageShare(0, layers, experts, embedding=False, head=False)
+    work = stage_work(replace(setup, recompute=recompute), share)
+    return work.recomputed / work.forward if work.forward else 0.0
