@@ -9,7 +9,7 @@ import * as orders from "./engine/orders.js";
 import * as placement from "./engine/placement.js";
 import { MOST_STAGES, MOST_VISITS, SCHEDULES, build } from "./engine/schedule.js";
 import { simulate } from "./engine/simulate.js";
-import { durations, inFlight, perChunk } from "./engine/trace.js";
+import { durations } from "./engine/trace.js";
 import { training } from "./engine_suites_training.js";
 
 function said(answer) {
@@ -112,6 +112,18 @@ async function megatronCase({ world, dp, edp, order, dense, expert, ...sizes }) 
 const words = (schedule) =>
   schedule.orders.map((order) => Array.from(order, (code) => orders.word(schedule, code)).join(" "));
 
+/** The same work per rank cut into `chunks` equal chunks; latency stays. */
+function perChunk(given, chunks) {
+  const cut = (value) => (Array.isArray(value) ? value.map((t) => t / chunks) : value / chunks);
+  return durations({
+    forward: cut(given.forward),
+    backward_input: cut(given.backward_input),
+    backward_weight: cut(given.backward_weight),
+    latency: given.latency,
+    overlapped_pair: given.overlapped_pair === null ? null : given.overlapped_pair / chunks,
+  });
+}
+
 function carriedOut([name, sizes, times, cut]) {
   const schedule = build(name, sizes);
   const chunks = schedule.placement.chunks;
@@ -135,7 +147,6 @@ function carriedOut([name, sizes, times, cut]) {
     bubble_overhead_by_rank: trace.bubble_overhead_by_rank,
     bubble_fraction_without_flush: trace.bubble_fraction_without_flush,
     peak_in_flight: trace.peak_in_flight,
-    in_flight: schedule.orders.map((_, rank) => inFlight(trace, rank)),
   };
 }
 

@@ -51,7 +51,6 @@ def described_trace(
         "rank_of_stage": schedule.placement.rank_of_stage,
         "pipes": schedule.placement.pipes,
         "times": [[[p.start, p.end, p.overlapped] for p in lane] for lane in trace.placed],
-        "in_flight": [trace.in_flight(rank) for rank in range(schedule.placement.ranks)],
     }
 
 

@@ -1,7 +1,7 @@
 """Steps and memory of the tools' engine, in a real browser, against what the command line prints.
 
-Counts, names and messages are the same. So is every float where Python adds floats up plainly, as
-JavaScript does; otherwise they differ by what rounding leaves of sums.
+Counts, names and messages are the same; floats differ by what rounding leaves of sums, which Python
+adds up in full precision in places and JavaScript never does.
 """
 
 from __future__ import annotations
@@ -23,7 +23,6 @@ from figgen.scenarios.tool_data import configurations
 from tests.browser.engine import Ask
 from tests.browser.site import ROOT
 from tests.browser.training_cases import (
-    SUMS_ARE_PLAIN,
     Choices,
     answered,
     own_choices,
@@ -51,7 +50,7 @@ def different(got: Any, want: Any, scale: float = 1.0, path: str = "") -> Iterat
             yield path, len(got), len(want)
         for index, pair in enumerate(zip(got, want, strict=False)):
             yield from different(*pair, scale, f"{path}[{index}]")
-    elif got != want and (SUMS_ARE_PLAIN or not _close(got, want, scale)):
+    elif got != want and not _close(got, want, scale):
         yield path, got, want
 
 

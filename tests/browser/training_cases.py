@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import json
 import random
-import sys
 from typing import Any
 
 from figgen import catalog
@@ -32,9 +31,6 @@ from figgen.scenarios.software import known_software
 
 Choices = dict[str, Any]
 UNTIMED = 0.5
-
-SUMS_ARE_PLAIN = sys.version_info < (3, 12)
-"""Later Pythons add floats up with compensation, which JavaScript does not."""
 
 
 def answered(choices: Choices) -> Any:

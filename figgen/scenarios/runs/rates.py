@@ -156,8 +156,8 @@ product itself in Megatron-Core; 16-bit gradients read and added to FP32 by nano
 
 
 def _release(run: DescribedRun, generation: str) -> tuple[str, ...]:
-    numbered = run.version is not None and family_of(run) == "megatron"
-    if generation != "blackwell" or not numbered or run.version >= 26:
+    named = generation == "blackwell" and family_of(run) == "megatron"
+    if not named or run.version is None or run.version >= 26:
         return ()
     month = "2025-05" if run.version < 25.6 else "2025-12"
     return (f"release_share.blackwell-{month}",)

@@ -1,7 +1,7 @@
 // How long actions take, and what follows from when they ran; mirrors figgen.models.trace.
 
 import { InputError } from "./errors.js";
-import { F, I, peakInFlight } from "./orders.js";
+import { F, peakInFlight } from "./orders.js";
 
 /**
  * How long one stage works on one microbatch, in any one unit of time: one number for all virtual
@@ -23,18 +23,6 @@ export function durations({
     }
   }
   return Object.freeze({ forward, backward_input, backward_weight, latency, overlapped_pair });
-}
-
-/** The same work per rank cut into `chunks` equal chunks; latency stays. */
-export function perChunk(given, chunks) {
-  const cut = (value) => (Array.isArray(value) ? value.map((t) => t / chunks) : value / chunks);
-  return durations({
-    forward: cut(given.forward),
-    backward_input: cut(given.backward_input),
-    backward_weight: cut(given.backward_weight),
-    latency: given.latency,
-    overlapped_pair: given.overlapped_pair === null ? null : given.overlapped_pair / chunks,
-  });
 }
 
 const sum = (values) => values.reduce((total, value) => total + value, 0);
@@ -68,23 +56,4 @@ export function measures(trace) {
     bubble_fraction_without_flush: (pace - work) / pace,
     peak_in_flight: peakInFlight(schedule),
   });
-}
-
-/** Activations held on `rank`: [time, microbatch equivalents from then on] at every change. */
-export function inFlight({ schedule, start, end }, rank) {
-  const changes = new Map([[0, 0]]);
-  schedule.orders[rank].forEach((code, at) => {
-    const kind = code & 3;
-    if (kind === I) return;
-    const [time, change] = kind === F ? [start[rank][at], 1] : [end[rank][at], -1];
-    changes.set(time, (changes.get(time) ?? 0) + change);
-  });
-  const steps = [];
-  let held = 0;
-  for (const time of [...changes.keys()].sort((a, b) => a - b)) {
-    held += changes.get(time);
-    const equivalents = held / schedule.placement.chunks;
-    if (steps.at(-1)?.[1] !== equivalents) steps.push([time, equivalents]);
-  }
-  return steps;
 }
