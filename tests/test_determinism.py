@@ -8,6 +8,7 @@ import subprocess
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
+from figgen.serving import answers
 from tests.browser import site as built
 
 PICTURES = "assets/figures/guide"
@@ -56,7 +57,8 @@ def damage(content: bytes, index: int) -> bytes:
 def test_two_builds_that_share_a_damaged_cache_give_the_same_site(
     tmp_path: Path, site_folder: Path
 ) -> None:
-    """They run together, in different folders, with different hash seeds, one on some pages only.
+    """They run together, in different folders, with different hash seeds, one on some pages only,
+    the other one adding floats as other versions of Python do.
 
     The site that the other tests read was built elsewhere, and drew all its pictures once.
     """
@@ -64,12 +66,17 @@ def test_two_builds_that_share_a_damaged_cache_give_the_same_site(
     entries = sorted(path for path in cache.iterdir() if path.is_file())
     assert len(entries) > 50
     for index, entry in enumerate(entries):
+        if entry.name.startswith(answers.PREFIX):
+            entry.unlink()  # all is computed anew
+            continue
         entry.write_bytes(damage(entry.read_bytes(), index))
 
     def one(seed: int, few: bool) -> str:
         root = built.copy_of_the_project(tmp_path / f"place-{seed}")
         configuration = built.few_pages(root, FEW) if few else "mkdocs.yml"
         settings = {"PYTHONHASHSEED": str(seed), "FIGGEN_CACHE": str(cache), **history(root)}
+        if not few:
+            settings["PYTHONPATH"] = str(Path(__file__).with_name("other_sum"))
         return built.build(tmp_path / f"site-{seed}", root, configuration, **settings)
 
     with ThreadPoolExecutor() as pool:

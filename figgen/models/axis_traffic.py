@@ -11,6 +11,7 @@ table.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from math import fsum
 
 from figgen.models.data_traffic import TIED, step_calls
 from figgen.models.layer_traffic import HEAD_AGAIN, TABLES
@@ -65,7 +66,7 @@ def _of_rank(setup: TrainingSetup, rank: int) -> Calls:
 
 def _summary(axis: str, ranks: list[Calls], leaving: float) -> AxisTraffic:
     calls = [sum(number for _, number in rank) for rank in ranks]
-    sent = [sum(number * entry.sent_bytes for entry, number in rank) for rank in ranks]
+    sent = [fsum(number * entry.sent_bytes for entry, number in rank) for rank in ranks]
     buffers = [max(entry.buffer_bytes for entry, _ in rank) for rank in ranks if rank]
     names = dict.fromkeys(entry.collective for rank in ranks for entry, _ in rank)
     if axis == "pp":
@@ -75,7 +76,7 @@ def _summary(axis: str, ranks: list[Calls], leaving: float) -> AxisTraffic:
         communicator=axis,
         collective=", ".join("send and receive" if name == SEND else name for name in names),
         operations=sum(calls) / count,
-        buffer_bytes=sum(buffers) / len(buffers),
-        sent_bytes=sum(sent) / count,
+        buffer_bytes=fsum(buffers) / len(buffers),
+        sent_bytes=fsum(sent) / count,
         leaving_bytes=leaving,
     )

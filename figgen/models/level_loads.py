@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from math import fsum
 
 from figgen.formulas.compute_and_roofline import (
     efficiency_with_overlap,
@@ -68,8 +69,8 @@ def level_loads(
                 level=level,
                 bandwidth_bytes_per_s=bandwidth,
                 port_bytes=sent,
-                time_s=sum(row.time_s for row in rows),
-                exposed_s=sum(row.exposed_s for row in rows),
+                time_s=fsum(row.time_s for row in rows),
+                exposed_s=fsum(row.exposed_s for row in rows),
                 needed_bandwidth_bytes_per_s=sent / compute_s,
                 ccr=ccr,
                 ridge=ridge,

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import fsum
 
 from figgen.formulas.data_parallel import exposed_communication_time, prefetched_gather_time
 from figgen.models.cluster import Cluster
@@ -62,7 +63,7 @@ class StageTime:
 
     def exposed_s(self, phase: str) -> float:
         """What communication adds to one forward or one backward."""
-        return sum(entry.exposed_s for entry in self.traffic if entry.traffic.phase == phase)
+        return fsum(entry.exposed_s for entry in self.traffic if entry.traffic.phase == phase)
 
 
 def stage_time(setup: TrainingSetup, stage: int, cluster: Cluster, efficiency: float) -> StageTime:
@@ -126,7 +127,7 @@ def _with_data(
         for entry in entries
         if entry.traffic.phase == phase and entry.traffic.purpose in (GRADIENTS, WEIGHTS)
     ]
-    total = sum(entry.time_s for entry in sharded)
+    total = fsum(entry.time_s for entry in sharded)
     if not total:
         return entries
     exposed = _sharded_exposed_s(setup, sharded, phase, compute_s)
@@ -142,7 +143,7 @@ def _sharded_exposed_s(
     setup: TrainingSetup, entries: Sequence[TimedTraffic], phase: str, compute_s: float
 ) -> float:
     """ZeRO-2 and 3 within one forward or backward of `compute_s`."""
-    total = sum(entry.time_s for entry in entries)
+    total = fsum(entry.time_s for entry in entries)
     if not setup.overlap_data_parallel:
         return total
     if setup.zero_stage == 2:
@@ -160,8 +161,8 @@ def _sharded_exposed_s(
 def bucketed_exposed_s(entries: Sequence[TimedTraffic], compute_s: float) -> float:
     """What buckets that become ready evenly over `compute_s` add to it, one after the other."""
     buckets = sum(entry.traffic.calls for entry in entries)
-    bytes_s = sum(entry.traffic.calls * entry.call.bytes_s for entry in entries)
-    latency_s = sum(entry.traffic.calls * entry.call.latency_s for entry in entries)
+    bytes_s = fsum(entry.traffic.calls * entry.call.bytes_s for entry in entries)
+    latency_s = fsum(entry.traffic.calls * entry.call.latency_s for entry in entries)
     if not buckets:
         return 0.0
     return float(exposed_communication_time(bytes_s, compute_s, buckets, latency_s / buckets))

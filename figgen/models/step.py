@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from math import fsum
 
 from figgen.errors import check_share
 from figgen.models.cluster import Cluster
@@ -55,7 +56,7 @@ class StepEstimate:
     @property
     def exposed_s(self) -> float:
         """All communication that nothing hides."""
-        return sum(seconds for _, seconds in self.exposed)
+        return fsum(seconds for _, seconds in self.exposed)
 
     @property
     def bubble_fraction(self) -> float:
@@ -89,7 +90,7 @@ def step(
     before_s, after_s = _outlasting(setup, stages, trace)
     messages_s = trace.makespan - at_once.makespan
     exposed = _by_axis(rows)
-    bubble_s = at_once.makespan - compute_s - recompute_s - sum(exposed.values())
+    bubble_s = at_once.makespan - compute_s - recompute_s - fsum(exposed.values())
     exposed["dp"] += before_s + after_s
     exposed["pp"] += messages_s
     rows = shared(rows, [row.when == START for row in rows], before_s)
@@ -124,7 +125,7 @@ def _within_microbatches(
     it in proportion.
     """
     rows = rank_rows(setup, stages, rank)
-    nominal = sum(row.exposed_s for row in rows)
+    nominal = fsum(row.exposed_s for row in rows)
     if setup.order.overlapped and nominal:
         return scaled(rows, min(1.0, added_s / nominal))
     return rows
@@ -164,7 +165,7 @@ def _pair_s(stages: Sequence[StageTime]) -> tuple[float, float]:
     """
     compute = max(s.forward_s for s in stages) + max(s.backward_s for s in stages)
     sent = (max(stage.exposed_s(phase) for stage in stages) for phase in (FORWARD, BACKWARD))
-    return compute, sum(sent)
+    return compute, fsum(sent)
 
 
 def _hop_s(stages: Sequence[StageTime]) -> float:
@@ -205,10 +206,10 @@ def _outlasting(
         mine = [stages[stage] for stage in setup.placement.stages_of_rank(rank)]
         entries = [entry for stage in mine for entry in stage.traffic]
         weights = [entry for entry in entries if entry.traffic.phase == START]
-        forward = sum(stage.forward_s + stage.exposed_s(FORWARD) for stage in mine)
+        forward = fsum(stage.forward_s + stage.exposed_s(FORWARD) for stage in mine)
         before = max(before, _once_exposed_s(setup, weights, forward) - starts[0])
         gradients = [entry for entry in entries if entry.traffic.phase == END]
-        backward = sum(stage.backward_s + stage.exposed_s(BACKWARD) for stage in mine)
+        backward = fsum(stage.backward_s + stage.exposed_s(BACKWARD) for stage in mine)
         late = _once_exposed_s(setup, gradients, backward)
         after = max(after, ends[-1] + late - trace.makespan)
     return before, after
@@ -218,8 +219,8 @@ def _once_exposed_s(
     setup: TrainingSetup, entries: Sequence[TimedTraffic], compute_s: float
 ) -> float:
     """What calls once per step add to the one forward or backward that they can hide behind."""
-    tied = sum(entry.time_s for entry in entries if entry.traffic.purpose == TIED)
+    tied = fsum(entry.time_s for entry in entries if entry.traffic.purpose == TIED)
     bucketed = [entry for entry in entries if entry.traffic.purpose != TIED]
     if not setup.overlap_data_parallel:
-        return tied + sum(entry.time_s for entry in bucketed)
+        return tied + fsum(entry.time_s for entry in bucketed)
     return tied + bucketed_exposed_s(bucketed, compute_s)

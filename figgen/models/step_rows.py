@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from math import fsum
 
 from figgen.models.stage_time import StageTime, rule_of
 from figgen.models.training_setup import TrainingSetup
@@ -87,7 +88,7 @@ def shared(
     rows: Sequence[CommunicationRow], which: Sequence[bool], seconds: float
 ) -> tuple[CommunicationRow, ...]:
     """The rows with exposed `seconds` dealt to the marked ones in proportion to their time."""
-    total = sum(row.time_s for row, marked in zip(rows, which, strict=True) if marked)
+    total = fsum(row.time_s for row, marked in zip(rows, which, strict=True) if marked)
     if not total:
         return tuple(rows)
     return tuple(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, replace
+from math import fsum
 
 from figgen.errors import InputError
 from figgen.models.pipeline_order import Action, Schedule, peak_in_flight, sources
@@ -112,7 +113,7 @@ class Trace:
     def bubble_fraction(self) -> float:
         """Idle share of the wall over all ranks."""
         wall = self.makespan * len(self.busy)
-        return (wall - sum(self.busy)) / wall
+        return (wall - fsum(self.busy)) / wall
 
     @property
     def bubble_overhead_by_rank(self) -> tuple[float, ...]:
@@ -122,7 +123,7 @@ class Trace:
     @property
     def bubble_overhead(self) -> float:
         """Idle time over ideal time (the work alone), all ranks together."""
-        work = sum(self.busy)
+        work = fsum(self.busy)
         return (self.makespan * len(self.busy) - work) / work
 
     @property
@@ -141,7 +142,7 @@ class Trace:
         section 4 (optimizer step without synchronisation).
         """
         pace = max(self.span_by_rank)
-        return (pace * len(self.busy) - sum(self.busy)) / (pace * len(self.busy))
+        return (pace * len(self.busy) - fsum(self.busy)) / (pace * len(self.busy))
 
     @property
     def peak_in_flight(self) -> tuple[float, ...]:

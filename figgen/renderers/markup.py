@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable
+from math import fsum
 
 from figgen import theme
 
@@ -87,7 +88,7 @@ def text_width(text: str, size: float = TEXT, *, bold: bool = False) -> float:
             return _DIGIT
         return _CAPITAL if char.isupper() else _AVERAGE
 
-    return size * sum(map(share, text)) * (1.1 if bold else 1)
+    return size * fsum(map(share, text)) * (1.1 if bold else 1)
 
 
 def wrapped(text: str, width: float) -> list[str]:

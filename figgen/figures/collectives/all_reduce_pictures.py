@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from math import fsum
 
 from figgen.charts import Axis, Bars, Box, Column, Diagram, Link, Named, Scalar, Table
 from figgen.errors import check_between
@@ -167,7 +168,7 @@ def switch_adds(*, ranks: int = 4) -> Diagram:
 
 def _counted(run: Trace) -> tuple[int, float]:
     """Steps, and the sum over them of the largest message, in S: the time is kα + that · S/B."""
-    return len(run.steps), sum(largest_message_per_step(run, 1.0))
+    return len(run.steps), fsum(largest_message_per_step(run, 1.0))
 
 
 @figure("all-reduce-any-ranks")

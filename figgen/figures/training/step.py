@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from math import fsum
 
 from figgen.charts import Axis, Bars, Column, Named, Rule, Scalar, Segment, Table
 from figgen.errors import check_between
@@ -77,7 +78,7 @@ def step_values(found: TrainingStep) -> dict[str, Named]:
         "recompute": Named(estimate.recompute_s, "s"),
         "bubble": Named(estimate.bubble_s, "s"),
         "exposed": Named(estimate.exposed_s, "s"),
-        "hidden": Named(sum(hidden.values()), "s"),
+        "hidden": Named(fsum(hidden.values()), "s"),
         "compute_share": Named((estimate.compute_s + estimate.recompute_s) / total),
         "bubble_share": Named(max(0.0, estimate.bubble_s / total)),
         "exposed_share": Named(estimate.exposed_s / total),
