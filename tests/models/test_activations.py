@@ -10,6 +10,7 @@ from typing import Any
 import pytest
 
 from figgen import catalog
+from figgen.errors import InputError
 from figgen.formulas.activation_memory import (
     full_recompute_layer_activation_bytes,
     gated_layer_activation_bytes,
@@ -27,7 +28,12 @@ from figgen.models.activations import (
     stage_bytes,
 )
 from figgen.models.layout import layout
-from figgen.models.model_shape import ModelShape
+from figgen.models.model_shape import (
+    ExpertShape,
+    LatentAttention,
+    ModelShape,
+    check_gpt_layer,
+)
 from figgen.models.simulate import Durations, simulate
 from figgen.models.stage_layers import virtual_stage_shares
 from figgen.models.training_setup import TrainingSetup
@@ -238,3 +244,20 @@ def test_a_gated_layer_keeps_what_its_closed_form_says(name: str, tp: int) -> No
     assert closed == kept
     if (name, tp) == ("llama-3-405b", 8):
         assert round(closed / 1e6) == 533
+
+
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"kv_heads": 4},
+        {"ffn": "swiglu"},
+        {"ffn_hidden": 3072},
+        {"experts": ExpertShape(8, 2, 1024)},
+        {"latent": LatentAttention(64, 128, 64, 32, 64)},
+    ],
+    ids=lambda other: next(iter(other)),
+)
+def test_34_bytes_are_refused_for_one_difference_from_gpts_layer(other: dict) -> None:
+    check_gpt_layer(gpt(8, 1024, 16))
+    with pytest.raises(InputError, match="layers of GPT's kind"):
+        check_gpt_layer(replace(gpt(8, 1024, 16), **other))

@@ -12,6 +12,7 @@ from figgen.models.collectives import (
     bytes_per_link,
     bytes_sent_per_rank,
     largest_message_per_step,
+    states,
     trace,
     verify,
 )
@@ -61,6 +62,8 @@ def test_an_all_reduce_may_start_its_halving_with_the_neighbour_as_mpich_does(n:
     far = recursive_halving_doubling_all_reduce(n)
     assert largest_message_per_step(run, n) == largest_message_per_step(far, n)
     assert bytes_sent_per_rank(run, n) == bytes_sent_per_rank(far, n)
+    halfway = list(states(run))[len(masks)]  # a reduce-scatter: rank r has all of chunk r
+    assert all(halfway[rank][rank] == frozenset(range(n)) for rank in range(n))
 
 
 @pytest.mark.parametrize("n", POWERS)

@@ -130,3 +130,11 @@ def test_a_malformed_message_is_refused(wrong: Send, message: str) -> None:
 def test_a_malformed_trace_is_refused(change: dict[str, object], message: str) -> None:
     with pytest.raises(InputError, match=message):
         verify(replace(ring_reduce_scatter(4), **change))
+
+
+@pytest.mark.parametrize("chunk", [-1, 4])
+def test_a_chunk_beside_those_of_the_trace_is_refused(chunk: int) -> None:
+    whole = ring_all_reduce(4)
+    wrong = replace(whole.steps[0][0], chunks=(chunk,))
+    with pytest.raises(InputError, match="chunk: expected 0 to 3"):
+        verify(edited(whole, 0, lambda sends: sends.__setitem__(0, wrong)))

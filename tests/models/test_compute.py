@@ -168,3 +168,10 @@ def test_bad_input_is_named(change: dict[str, Any], message: str) -> None:
     given = {"step_time_s": 1, "tokens_per_step": 1, "gpus": 1, "peak_flops_per_s": 1} | change
     with pytest.raises(InputError, match=message):
         utilisation_of_step(catalog.model("llama-3-8b").shape, **given)
+
+
+def test_a_token_in_two_seconds_is_half_a_token_a_second() -> None:
+    shape = catalog.model("llama-3-8b").shape
+    given = {"tokens_per_step": 1, "gpus": 1, "peak_flops_per_s": 1e12}
+    found = utilisation_of_step(shape, "6nd", step_time_s=2.0, **given)
+    assert found == pytest.approx(training_flops_per_token(shape, "6nd") / 2 / 1e12)

@@ -59,3 +59,13 @@ def test_buckets_of_a_setup_carry_its_gradients(zero_stage: int) -> None:
 def test_nothing_is_bucketed_under_zero_3_or_in_one_replica() -> None:
     for given in (setup(3), setup(1, nodes=1)):
         assert gradient_buckets(given, [stage_time(given, 0, H100, 0.5)]) is None
+
+
+@pytest.mark.parametrize("zero_stage", [1, 2])
+def test_zero_2_times_the_first_stage_of_a_rank_and_others_all_of_them(zero_stage: int) -> None:
+    given = setup(zero_stage)
+    stage = stage_time(given, 0, H100, 0.5)
+    one, two = gradient_buckets(given, [stage]), gradient_buckets(given, [stage, stage])
+    assert one is not None
+    assert two is not None
+    assert two.communication_s == (3 - zero_stage) * one.communication_s

@@ -11,7 +11,7 @@ from figgen.errors import InputError
 from figgen.models.frameworks import CONVENTIONS, convention
 from figgen.models.layout import ParallelLayout, layout, mesh_of
 from figgen.models.mesh import axis_stride, groups, rank_of
-from figgen.models.nearest import Sizes, problem
+from figgen.models.nearest import Sizes, _divisors, problem
 from figgen.models.placement import communicator
 
 # The visualizer's presets, checked: dense (TP, CP, DP, PP), expert (ETP, EP, EDP, PP) and the
@@ -259,3 +259,21 @@ def test_every_layout_up_to_64_gpus_fills_both_meshes_and_keeps_its_pipelines(na
     # Where the pipeline is outermost, nothing but the two products is asked for.
     assert (accepted == asked) == (name == "megatron")
     assert accepted > 500
+
+
+@pytest.mark.parametrize(("order", "only"), [("llama3", 2), ("torchtitan", 1), ("nanotron", 2)])
+def test_experts_have_the_tensor_parallel_size_that_the_framework_gives_them(
+    order: str, only: int
+) -> None:
+    """Neither a smaller nor a larger one; what it gives by itself is accepted."""
+    for etp in (1, 2, 4):
+        found = problem(8, Sizes(2, 1, 1, 1, etp), CONVENTIONS[order])
+        assert (found is None) == (etp == only)
+        assert found is None or "etp under order" in str(found)
+
+
+def test_divisors_are_all_numbers_that_divide() -> None:
+    for number in range(1, 200):
+        found = list(_divisors(number, all_of_them=True))
+        assert found == [d for d in range(1, number + 1) if number % d == 0]
+        assert list(_divisors(number, all_of_them=False)) == [1]

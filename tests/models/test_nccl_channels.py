@@ -42,6 +42,19 @@ def test_channels_are_those_that_nccls_own_search_finds(row: list) -> None:
         assert (switch_channels(*machine) or Channels(1, 0, 0)).count == 1
 
 
+@pytest.mark.parametrize("architecture", SPEEDS_GB_S)
+def test_the_bandwidths_that_are_tried_are_those_of_nccl(architecture: str) -> None:
+    prefix = {"hopper": "sm90S", "blackwell": "sm100S"}.get(architecture, "s")
+    for across, place in enumerate(("Intra", "Inter")):
+        theirs = ORACLE["speeds_gb_s"][f"{prefix}peedArray{place}"]
+        assert list(SPEEDS_GB_S[architecture][across]) == theirs
+
+
+def test_nvls_between_nodes_stops_at_exactly_twice_the_bandwidth_within_one() -> None:
+    """search.cc raises bwInter while it is below 2 × bwIntra; 90 GB/s would be next in its list."""
+    assert switch_channels("blackwell", 9 * 40e9 + 1e6, 8) == Channels(8, 40e9, 80e9)
+
+
 @pytest.mark.parametrize(
     ("architecture", "lanes", "lane_gb_s", "run"),
     [
