@@ -22,6 +22,7 @@ GOLDEN = "golden: "  # before the name of a test that compares with our own text
 OPTIONS = (*PLUGINS, "-x", "-p", "no:cov", "-W", "ignore::pytest.PytestAssertRewriteWarning")
 MEMORY_BYTES = 6 << 30
 LEAST_S = 5
+FIRST = 20
 
 
 @dataclass(frozen=True)
@@ -107,17 +108,24 @@ def files_of(tests: Sequence[str]) -> list[str]:
 
 
 def afresh(root: Path, question: Question) -> str:
-    """The verdict of a process that loads the mutated file with all that depends on it."""
-    chosen = Chosen(question.tests)
+    """The verdict of a process that loads the mutated file with all that depends on it.
 
-    def ask() -> str:
-        enter(root)
-        code = pytest.main([*OPTIONS, *files_of(question.tests)], plugins=[chosen])
-        fine = code in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
-        return chosen.killer if chosen.killer or fine else f"pytest ends with {int(code)}"
-
+    Most mutants fall to the first few tests, so the files of the others are loaded only then.
+    """
+    killer = SURVIVED
     with _written(root / question.path, question.mutated):
-        return forked(ask, question.limit_s)
+        for tests in (question.tests[:FIRST], question.tests[FIRST:]):
+            if tests and not killer:
+                killer = forked(lambda tests=tests: _run(root, tests), question.limit_s)
+    return killer
+
+
+def _run(root: Path, tests: Sequence[str]) -> str:
+    enter(root)
+    chosen = Chosen(tests)
+    code = pytest.main([*OPTIONS, *files_of(tests)], plugins=[chosen])
+    fine = code in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
+    return chosen.killer if chosen.killer or fine else f"pytest ends with {int(code)}"
 
 
 def enter(root: Path) -> None:

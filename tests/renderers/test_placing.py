@@ -90,6 +90,15 @@ def test_a_free_label_stands_right_of_its_point() -> None:
     assert spot.rect == Rect(158, 92.5, 218, 107.5)
 
 
+@pytest.mark.parametrize("x", [1, 299])
+@pytest.mark.parametrize("y", [1, 100, 199])
+def test_a_label_at_the_edge_stands_within_at_the_nearest_distance(x: int, y: int) -> None:
+    spot = place((x, y), (40, 15), obstacles([]), WITHIN)
+    assert spot is not None
+    assert WITHIN.contains(spot.rect)
+    assert (spot.distance, spot.rect.left > x) == (8, x == 1)
+
+
 def test_a_label_that_fits_nowhere_is_not_placed() -> None:
     assert place((150, 100), (400, 15), obstacles([]), WITHIN) is None
 
@@ -126,3 +135,12 @@ def test_no_line_runs_through_a_flag_that_stands_right_of_its_own(
 
 def test_a_flag_turns_round_at_the_edge() -> None:
     assert [f.leftwards for f in flags([10, 390], [50, 50], 400)] == [False, True]
+    assert [f.leftwards for f in flags([350, 351], [50, 50], 400)] == [False, True]
+
+
+def test_flags_stand_as_low_as_lines_and_flags_before_them_allow() -> None:
+    # From right to left: 30 alone, 20 over the line of 30, 0 beside 20, 90 turned over all of them.
+    found = flags([0, 20, 30, 90], [20, 15, 5, 80], 100)
+    assert [(f.row, f.leftwards) for f in found] == [
+        *((0, False), (1, False), (0, False), (2, True))
+    ]

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from figgen.charts import Axis, Bars, Segment
 from figgen.renderers.markup import text_width
 from figgen.renderers.scale import Scaled, bar_scale, curve_scales, fitting, scale, value_text
+from figgen.renderers.ticks import labelled, linear_ticks, log_ticks
 from tests.renderers.samples import CURVES, STACKED
 
 N = "\N{NO-BREAK SPACE}"
@@ -131,3 +132,69 @@ def test_no_data_at_all_still_give_an_axis() -> None:
 )
 def test_a_value_is_written_with_its_unit(axis: Axis, value: float, expected: str) -> None:
     assert value_text(axis, value) == expected
+
+
+@pytest.mark.parametrize(
+    ("kind", "unit", "exponent", "step", "minors"),
+    [  # seven decades have a tick each, eight one for each thousand, 22 one for each million
+        ("log10", "", 2, 1, 16),
+        ("log10", "", 6, 1, 48),
+        ("log10", "", 7, 3, 5),
+        ("log10", "", 20, 3, 14),
+        ("log10", "", 21, 6, 18),
+        # eleven powers of two have a tick each; of bytes, only KiB, MiB and thirty-seconds of them
+        ("log2", "", 10, 1, 0),
+        ("log2", "", 11, 2, 6),
+        ("log2", "", 41, 4, 31),
+        ("log2", "B", 10, 1, 0),
+        ("log2", "B", 11, 5, 9),
+        ("log2", "B", 54, 5, 44),
+        ("log2", "B", 55, 10, 50),
+    ],
+)
+def test_an_axis_of_powers_is_thinned_out(
+    kind: str, unit: str, exponent: int, step: int, minors: int
+) -> None:
+    axis, base = Axis(label="n", unit=unit or "1", scale=kind), int(kind[3:])  # type: ignore[arg-type]
+    major, minor = log_ticks(axis, 1.0, float(base) ** exponent)
+    assert major == pytest.approx([float(base) ** k for k in range(0, exponent + 1, step)])
+    assert len(minor) == minors
+    assert not set(minor) & set(major)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "rounded", "values"),
+    [
+        (0, 30, True, [0, 5, 10, 15, 20, 25, 30]),
+        (2, 31, True, [0, 5, 10, 15, 20, 25, 30, 35]),
+        (2, 31, False, [5, 10, 15, 20, 25, 30]),
+        (0, 3 * 0.1, True, [0, 0.05, 0.1, 0.15, 0.2, 0.25, 0.3]),  # 0.30000000000000004
+    ],
+)
+def test_ticks_go_to_the_round_number_around_the_data_or_stay_within(
+    low: float, high: float, rounded: bool, values: list[float]
+) -> None:
+    ticks, _ = linear_ticks(Axis(label="x"), low, high, rounded)
+    assert [value for value, _ in ticks] == pytest.approx(values)
+
+
+def test_a_ratio_is_written_out_below_100_000() -> None:
+    axis = Axis(label="i", unit="FLOP/B")
+    assert value_text(axis, 99_999) == f"99,999{N}FLOP/B"
+    assert value_text(axis, -99_999) == f"−99,999{N}FLOP/B"
+    assert value_text(axis, 100_000) == f"100{N}kFLOP/B"
+
+
+@pytest.mark.parametrize(
+    ("unit", "values", "numbers", "shared"),
+    [
+        ("B", [1e9, 2e9], ["1", "2"], "GB"),
+        ("FLOP/B", [1.0, 20.0], ["1", "20"], "FLOP/B"),
+        ("token", [1.0, 2.0], [f"1{N}token", f"2{N}tokens"], ""),  # not one word
+    ],
+)
+def test_a_unit_is_shared_where_all_ticks_have_it(
+    unit: str, values: list[float], numbers: list[str], shared: str
+) -> None:
+    found, word = labelled(Axis(label="n", unit=unit), values)
+    assert ([text for _, text in found], word) == (numbers, shared)

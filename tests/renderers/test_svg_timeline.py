@@ -159,6 +159,12 @@ def test_idle_spans_are_what_is_left_over() -> None:
     assert idle_spans(lane, 9) == [(0.0, 1), (4, 6), (7, 9)]
     assert idle_spans([], 2) == [(0.0, 2)]
     assert idle_spans([slot(0, 0, 2)], 2) == []
+    within = [slot(0, 0, 5), slot(0, 1, 2), slot(0, 6, 7)]
+    assert idle_spans(within, 7) == [(5, 6)]
+    # Less than a billionth is what sums of times leave, not idle time; a millionth is.
+    for gap, expected in ((1e-10, []), (1e-6, [(2, 2 + 1e-6), (4, 4 + 1e-6)])):
+        nearly = [slot(0, 0, 2), slot(0, 2 + gap, 4)]
+        assert idle_spans(nearly, 4 + gap) == expected
 
 
 def test_a_slot_outside_lanes_or_time_is_refused() -> None:
