@@ -260,7 +260,16 @@ def _entry(kind: str) -> Callable[[str], object]:
     return look_up
 
 
-ENTRIES = ("accelerator", "link", "measurement", "model", "preset", "residuals", "run")
+ENTRIES = (
+    "accelerator",
+    "interruption",
+    "link",
+    "measurement",
+    "model",
+    "preset",
+    "residuals",
+    "run",
+)
 LOOKUPS: dict[str, Callable[..., object]] = {
     **{kind: _entry(kind) for kind in ENTRIES},
     "schedule": _schedule,

@@ -17,6 +17,7 @@ from typing import TypeVar
 from figgen.catalog import load
 from figgen.catalog.clusters import cluster
 from figgen.catalog.hardware import Accelerator, Link
+from figgen.catalog.interruptions import interruption
 from figgen.catalog.measurements import Measurement
 from figgen.catalog.models import Model
 from figgen.catalog.nccl import NcclTuning
@@ -49,6 +50,7 @@ __all__ = [
     "accelerator",
     "cluster",
     "hardware_preset",
+    "interruption",
     "link",
     "map_preset",
     "measurement",

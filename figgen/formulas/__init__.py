@@ -18,6 +18,7 @@ from figgen.formulas import (
     pipeline,
     placement,
     rank_mapping,
+    reliability,
     scale_and_state,
     tensor_parallel,
 )
@@ -44,6 +45,7 @@ TOPICS = (
     context_parallel,
     experts,
     placement,
+    reliability,
 )
 
 __all__ = [

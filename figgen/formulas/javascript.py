@@ -24,6 +24,7 @@ SIGNS: dict[type[ast.AST], str] = {
 CALLS = {
     "minimum": "Math.min({}, {})", "maximum": "Math.max({}, {})", "ceil": "Math.ceil({})",
     "floor": "Math.floor({})", "log2": "Math.log2({})", "sqrt": "Math.sqrt({})",
+    "exp": "Math.exp({})",
     "where": "({} ? {} : {})",
 }  # fmt: skip
 

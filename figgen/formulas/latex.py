@@ -25,6 +25,7 @@ CALLS = {
     "ceil": r"\left\lceil {} \right\rceil",
     "floor": r"\left\lfloor {} \right\rfloor",
     "sqrt": r"\sqrt{{{}}}",
+    "exp": r"e^{{{}}}",
 }
 TALL = re.compile(r"\\(frac|left|begin|sqrt)")
 CLOSED = re.compile(r"(\d|\)|\^\{[^{}]*\}|\\rceil|\\rfloor)$")

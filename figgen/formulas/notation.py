@@ -176,6 +176,18 @@ _ARGUMENTS = (
     _positive("elapsed_months", r"\Delta t", "month", "time between the two models"),
     Argument("growth", "g", "1", "size of the later model over the earlier one", "{} > 1"),
     _positive("loss_ratio", "r", "1", "loss before over loss after"),
+    # Failures and goodput.
+    _positive("gpu_mtbf_s", "T_1", "s", "mean time between failures that stop the job, per GPU"),
+    _positive("mtbf_s", r"T_\text{f}", "s", "mean time between failures of the job"),
+    _positive("interval_s", r"T_\text{i}", "s", "time of training between two checkpoints"),
+    _positive("stall_s", r"\delta", "s", "time for which a checkpoint stops training"),
+    _amount("lag_s", r"T_\text{lag}", "s",
+            "time from the end of the stall until the checkpoint is safe"),
+    _amount("restart_s", r"T_\text{r}", "s", "time from a failure until training goes on"),
+    _positive("checkpoint_bytes", r"S_\text{c}", "B", "bytes of a checkpoint"),
+    _positive("storage_bandwidth_bytes_per_s", r"B_\text{st}", "B/s",
+              "bandwidth of the storage for all who write"),
+    _positive("repair_s", r"T_\text{rep}", "s", "time until a failed node is back"),
     _positive("all_reduces", r"n_\text{AR}", "1", "all-reduces of one layer"),
 )  # fmt: skip
 

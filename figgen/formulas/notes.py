@@ -26,7 +26,8 @@ SIGNS: dict[type[ast.AST], str] = {
     ast.LtE: "<=", ast.Gt: ">", ast.GtE: ">=",
 }  # fmt: skip
 LETTERS = {
-    "alpha": "α", "beta": "β", "gamma": "γ", "Delta": "Δ", "eta": "η", "theta": "θ", "phi": "φ",
+    "alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "Delta": "Δ", "eta": "η", "theta": "θ",
+    "phi": "φ",
     "rho": "ρ", "tau": "τ", "ell": "ℓ", "max": "max",
 }  # fmt: skip
 SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")

@@ -51,6 +51,11 @@ def sqrt(x: Number) -> Number:
     return math.sqrt(x) if _scalars(x) else np.sqrt(x)
 
 
+def exp(x: Number) -> Number:
+    """The exponential, e to the power of `x`."""
+    return math.exp(x) if _scalars(x) else np.exp(x)
+
+
 def where(condition: Number, a: Number, b: Number) -> Number:
     """`a` where the condition holds, else `b`. Both are computed, so both must be computable."""
     return (a if condition else b) if _scalars(condition, a, b) else np.where(condition, a, b)
@@ -58,5 +63,5 @@ def where(condition: Number, a: Number, b: Number) -> Number:
 
 OPERATORS = {
     operator.__name__: operator
-    for operator in (minimum, maximum, ceil, floor, log2, sqrt, where)
+    for operator in (minimum, maximum, ceil, floor, log2, sqrt, exp, where)
 }  # fmt: skip

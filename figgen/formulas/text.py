@@ -27,7 +27,7 @@ SIGNS: dict[type[ast.AST], str] = {
 }  # fmt: skip
 CALLS = {
     "minimum": "min({}, {})", "maximum": "max({}, {})", "ceil": "⌈{}⌉", "floor": "⌊{}⌋",
-    "log2": "log₂({})", "sqrt": "√({})", "where": "({1} if {0}, else {2})",
+    "log2": "log₂({})", "sqrt": "√({})", "exp": "e^({})", "where": "({1} if {0}, else {2})",
 }  # fmt: skip
 
 

@@ -20,6 +20,7 @@ BORROWED = {
     "pipeline": ("pipeline-schedules", "bubble-curves"),
     "placement": ("tensor-parallelism", "tp-step-bytes"),
     "rank-mapping": ("rank-mapping", "rank-strides"),
+    "reliability": ("failures", "goodput-by-interval"),
     "scale-and-state": ("why-distribute", "model-growth"),
     "tensor-parallel": ("tensor-parallelism", "tp-volume"),
 }

@@ -123,7 +123,7 @@ def computed(line: str) -> float:
     for shown, meant in READ_BACK.items():
         source = source.replace(shown, meant)
     known = {"min": min, "max": max, "floor": math.floor, "ceil": math.ceil}
-    known |= {"sqrt": math.sqrt, "log2": math.log2}
+    known |= {"sqrt": math.sqrt, "log2": math.log2, "e": math.e}
     return float(eval(source, {"__builtins__": {}}, known))
 
 
@@ -192,12 +192,13 @@ def dimension_of(node: ast.expr, units: dict[str, Counter[str]]) -> Counter[str]
             )
             assert not below or power is not None
             return Counter({base: count * power for base, count in (below or {}).items()})
-        case ast.Call(func=ast.Name(id="log2"), args=[argument]):
+        case ast.Call(func=ast.Name(id="log2" | "exp"), args=[argument]):
             assert not dimension_of(argument, units)
             return Counter()
         case ast.Call(func=ast.Name(id="sqrt"), args=[argument]):
-            assert not dimension_of(argument, units)
-            return Counter()
+            squared = dimension_of(argument, units) or Counter()
+            assert not any(power % 2 for power in squared.values())
+            return Counter({base: power // 2 for base, power in squared.items()})
         case ast.BinOp(left=left, right=right):
             parts = [left, right]
         case ast.Call(func=ast.Name(id=called), args=arguments):

@@ -78,6 +78,7 @@ const OPERATIONS = {
   ">": (a, b) => a > b, ">=": (a, b) => a >= b, and: (...all) => all.every(Boolean),
   or: (...all) => all.some(Boolean), neg: (a) => -a, minimum: Math.min, maximum: Math.max,
   ceil: Math.ceil, floor: Math.floor, log2: Math.log2, sqrt: Math.sqrt,
+  exp: Math.exp,
   where: (condition, a, b) => (condition ? a : b),
 };
 
@@ -98,6 +99,7 @@ const SIGNS = { "+": "+", "-": "−", "*": "·", "/": "/" };
 const CALLS = {
   minimum: (a, b) => `min(${a}, ${b})`, maximum: (a, b) => `max(${a}, ${b})`,
   ceil: (a) => `⌈${a}⌉`, floor: (a) => `⌊${a}⌋`, log2: (a) => `log₂(${a})`, sqrt: (a) => `√(${a})`,
+  exp: (a) => `e^(${a})`,
   where: (condition, a, b) => `(${a} if ${condition}, else ${b})`,
 };
 

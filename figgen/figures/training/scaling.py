@@ -1,0 +1,109 @@
+"""Scaling on paper: one model on 512 to 131,072 accelerators, and what breaks first."""
+
+from __future__ import annotations
+
+from figgen.catalog import accelerator, model
+from figgen.charts import Axis, Column, Curves, Named, Scalar, Table
+from figgen.errors import InputError
+from figgen.figures.training.failures import best_goodput
+from figgen.plotting.series import line
+from figgen.plotting.words import identifier
+from figgen.registry import figure
+from figgen.scenarios.scaling import FAILURES, PARTS, SIZES, Scaled, lost, scaled
+
+KINDS = ("strong", "weak")
+JOBS = (
+    ("llama-3-405b", "h100-sxm-80gb", "bf16"),
+    ("llama-3-70b", "h100-sxm-80gb", "bf16"),
+    ("llama-3-405b", "gb200-nvl72", "mxfp8"),
+    ("llama-3-405b", "a100-sxm-80gb", "bf16"),
+)
+"""Models on chips with their usual fabrics, and the format of products."""
+
+
+@figure("scaling", explorable=True)
+def scaling(*, kind: str = "strong", batch: int = 2048) -> Curves:
+    """Tokens per second and accelerator by size, as shares of those on the fewest that fit."""
+    lines = []
+    values: dict[str, Named] = {}
+    for index, (name, chip, precision) in enumerate(JOBS):
+        found = _scaled(name, chip, precision, batch, kind)
+        kept = [found[0].gpu_s_per_token / each.gpu_s_per_token for each in found]
+        label = f"{_short(name)}, {_short_chip(chip)}"
+        lines.append(line(label, (float(each.run.gpus) for each in found), kept, index))
+        key = f"{identifier(name)}_{identifier(chip).split('_')[0]}"
+        values |= {f"{key}_last": Named(kept[-1])}
+        values |= {f"{key}_16384": Named(kept[[e.run.gpus for e in found].index(16384)])}
+    return Curves(
+        x=Axis(label="accelerators", scale="log2", spec="si"),
+        y=Axis(label="speed of each, of that on the fewest", low=0.0, high=1.0, spec=".0%"),
+        series=tuple(lines),
+        values=values | {"batch": Named(batch), "most": Named(SIZES[-1]), "jobs": Named(len(JOBS))},
+    )
+
+
+@figure("scaling-breaks")
+def scaling_breaks(
+    *, kind: str = "strong", model_name: str = "llama-3-405b", chip: str = "h100-sxm-80gb",
+    precision: str = "bf16", batch: int = 2048, way: str = "behind",
+) -> Table:  # fmt: skip
+    """Layout and step at every size, what is lost against the fewest accelerators, and to what."""
+    found = _scaled(model_name, chip, precision, batch, kind)
+    goodputs = [best_goodput(model_name, "llama-3-405b", each.run.gpus, way) for each in found]
+    losses = lost(found, goodputs)
+    rows: list[tuple[Scalar, ...]] = []
+    for each, reasons in zip(found, losses, strict=True):
+        most = max(reasons, key=reasons.__getitem__)
+        rows.append((
+            each.run.gpus, each.layout, each.step.step_time_s, each.step.low_s, each.step.high_s,
+            each.step.model_flops_utilisation, *(reasons[words] for words in REASONS), most,
+        ))  # fmt: skip
+    ends = {words: losses[-1][words] for words in REASONS}
+    order = sorted(ends, key=lambda words: -ends[words])
+    middle = losses[[each.run.gpus for each in found].index(16384)]
+    return Table(
+        columns=(
+            Column(label="GPUs", spec=",d"),
+            Column(label="fastest layout that fits"),
+            Column(label="step", unit="s", spec="time"),
+            Column(label="from", unit="s", spec="time"),
+            Column(label="to", unit="s", spec="time"),
+            Column(label="MFU", spec=".1%"),
+            *(Column(label=words, spec=".1%") for words in REASONS),
+            Column(label="most to"),
+        ),
+        rows=tuple(rows),
+        values={
+            "first_mfu": Named(found[0].step.model_flops_utilisation),
+            "last_mfu": Named(found[-1].step.model_flops_utilisation),
+            "first_gpus": Named(found[0].run.gpus),
+            "first_step": Named(found[0].step.step_time_s, "s"),
+            "last_step": Named(found[-1].step.step_time_s, "s"),
+            "worst": Named(order[0]),
+            "worst_share": Named(ends[order[0]]),
+            "second": Named(order[1]),
+            "second_share": Named(ends[order[1]]),
+            "middle": Named(max(middle, key=middle.__getitem__)),
+            "middle_share": Named(max(middle.values())),
+        },
+    )
+
+
+REASONS = (*dict.fromkeys(PARTS.values()), FAILURES)
+
+
+def _scaled(name: str, chip: str, precision: str, batch: int, kind: str) -> tuple[Scaled, ...]:
+    if kind not in KINDS:
+        raise InputError("kind", expected=" or ".join(KINDS), got=kind)
+    found = scaled(model(name).name, accelerator(chip).name, precision, batch, kind == "weak")
+    if not found:
+        raise InputError(f"{name} on {chip}", expected="a layout that fits", got="none")
+    return found
+
+
+def _short(name: str) -> str:
+    return {"llama-3-405b": "405B", "llama-3-70b": "70B"}.get(name, name)
+
+
+def _short_chip(chip: str) -> str:
+    return chip.split("-")[0].upper()

@@ -1,0 +1,104 @@
+"""The figures of failures and scaling: their text, and what must hold whatever the numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import product
+
+import pytest
+
+from figgen.charts import Bars, Curves
+from figgen.errors import InputError
+from figgen.formulas.reliability import goodput, job_mtbf
+from figgen.models.memory import memory
+from figgen.models.reliability import best_interval_s
+from figgen.registry import build
+from figgen.renderers.text import render
+from figgen.scenarios.runs.predicted import predicted_step
+from figgen.scenarios.runs.record import described_run
+from figgen.scenarios.runs.setup import run_setup
+from figgen.scenarios.saving import SIZES, WAYS, saving
+from figgen.scenarios.scaling import FAILURES, lost, scaled
+
+FIGURES = (
+    "interruptions-published", "goodput-by-interval", "goodput-by-size", "goodput-lost",
+    "checkpoint-intervals", "scaling", "scaling-breaks",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_figure_as_text(name: str, golden: Callable[[str, str], None]) -> None:
+    golden(name, render(build(name, {})))
+
+
+def test_marks_are_the_tops_of_their_curves() -> None:
+    chart = build("goodput-by-interval", {})
+    assert isinstance(chart, Curves)
+    for series, mark in zip(chart.series, chart.marks, strict=True):
+        assert max(series.y) <= mark.y <= max(series.y) + 0.002
+
+
+def test_larger_jobs_keep_less_and_quicker_ways_more() -> None:
+    chart = build("goodput-by-size", {})
+    assert isinstance(chart, Curves)
+    for series in chart.series:
+        assert list(series.y) == sorted(series.y, reverse=True)
+    for slow, quick in zip(chart.series, chart.series[1:], strict=False):
+        assert all(a < b for a, b in zip(slow.y, quick.y, strict=True))
+
+
+def test_parts_of_what_is_lost_add_up_to_what_is_not_goodput() -> None:
+    chart = build("goodput-lost", {"way": "storage"})
+    assert isinstance(chart, Bars)
+    gpus = 131072
+    saved = saving("storage", 405_853_388_800 * 14, gpus)
+    mtbf_s = 54 * 86400 / 419 * 16384 / gpus
+    best = best_interval_s(saved.stall_s, mtbf_s)
+    kept = goodput(best, saved.stall_s, 0, saved.restart_s, mtbf_s)
+    assert sum(each.lengths[-1] for each in chart.segments) == pytest.approx(1 - kept, rel=1e-6)
+    assert float(job_mtbf(gpus, 54 * 86400 / 419 * 16384)) == pytest.approx(mtbf_s)
+
+
+def test_a_way_that_nobody_knows_is_named() -> None:
+    with pytest.raises(InputError, match="storage"):
+        build("goodput-lost", {"way": "storrage"})
+    with pytest.raises(InputError, match="strong or weak"):
+        build("scaling", {"kind": "stong"})
+    assert len(WAYS) == 3
+    assert SIZES[-1] == 131072
+
+
+@pytest.mark.parametrize("weak", [False, True])
+def test_a_size_is_its_run_and_losses_are_the_speed_that_is_missing(weak: bool) -> None:
+    found = scaled("llama-3-405b", "h100-sxm-80gb", "bf16", 2048, weak)
+    kept = [0.9] * len(found)
+    for each, reasons in zip(found, lost(found, kept), strict=True):
+        run = each.run
+        assert run.global_batch == (2048 * run.gpus // 16384 if weak else 2048)
+        assert run.tp * run.cp * run.pp * run.dp == run.gpus
+        assert each.step.step_time_s == predicted_step(run).step_time_s
+        missing = 1 - 0.9 * found[0].gpu_s_per_token / each.gpu_s_per_token
+        assert sum(reasons.values()) == pytest.approx(missing, rel=1e-6)
+        assert reasons[FAILURES] == pytest.approx(0.1)
+
+
+@pytest.mark.parametrize("gpus", [512, 16384])
+def test_no_faster_layout_that_is_tried_fits(gpus: int) -> None:
+    """Every faster one of the same chips, found one at a time, holds more than a chip has."""
+    found = scaled("llama-3-405b", "h100-sxm-80gb", "bf16", 2048, False)
+    [ours] = [each for each in found if each.run.gpus == gpus]
+    faster = 0
+    for cp, pp, chunks in product((1, 2, 4, 8), (1, 4, 8, 16), (1, 4)):
+        replicas = gpus // (8 * cp * pp)
+        if not replicas or 2048 % replicas or (chunks > 1 and (pp == 1 or 2048 // replicas % pp)):
+            continue
+        run = described_run({
+            "hardware": "h100-sxm-80gb", "num_accelerators": gpus, "tp": 8, "cp": cp, "pp": pp,
+            "vpp": chunks, "micro_batch": 1, "global_batch_sequences": 2048, "seq_length": 8192,
+            "zero_stage": 1, "model_shape_ref": "llama-3-405b", "recompute": "none",
+        })  # fmt: skip
+        if predicted_step(run).step_time_s < ours.step.step_time_s:
+            faster += 1
+            capacity = run.accelerator.capacity_bytes
+            assert not memory(run_setup(run), capacity_bytes=capacity).fits, ours.layout
+    assert faster or gpus > 512
