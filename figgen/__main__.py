@@ -12,7 +12,7 @@ from figgen.errors import InputError
 
 SUBJECTS = (
     "figures", "ranks", "schedules", "collectives", "convert", "costs", "memory", "snapshot",
-    "step", "plan", "calibrate", "validate", "prose", "agreement", "changes", "paper",
+    "step", "plan", "trace", "calibrate", "validate", "prose", "agreement", "changes", "paper",
 )  # fmt: skip
 
 

@@ -81,13 +81,13 @@ def step(
         stage_time(setup, stage, cluster, compute_efficiency)
         for stage in range(setup.placement.stages)
     )
-    at_once = simulate(setup.order, _durations(setup, stages, hop_s=0.0))
-    hop_s = _hop_s(stages)
-    trace = simulate(setup.order, _durations(setup, stages, hop_s)) if hop_s else at_once
+    at_once = simulate(setup.order, durations(setup, stages, delay_s=0.0))
+    delay_s = hop_s(stages)
+    trace = simulate(setup.order, durations(setup, stages, delay_s)) if delay_s else at_once
     rank = _busiest(at_once.busy)
     compute_s, recompute_s = _work(setup, stages, rank)
     rows = _within_microbatches(setup, stages, rank, at_once.busy[rank] - compute_s - recompute_s)
-    before_s, after_s = _outlasting(setup, stages, trace)
+    before_s, after_s = outlasting(setup, stages, trace)
     messages_s = trace.makespan - at_once.makespan
     exposed = _by_axis(rows)
     bubble_s = at_once.makespan - compute_s - recompute_s - fsum(exposed.values())
@@ -142,7 +142,7 @@ def _utilisation(setup: TrainingSetup, cluster: Cluster, step_time_s: float) -> 
     )
 
 
-def _durations(setup: TrainingSetup, stages: Sequence[StageTime], hop_s: float) -> Durations:
+def durations(setup: TrainingSetup, stages: Sequence[StageTime], delay_s: float) -> Durations:
     """Times for the simulator: computing plus what each forward and backward exposes."""
     forward = tuple(stage.forward_s + stage.exposed_s(FORWARD) for stage in stages)
     inputs = tuple(
@@ -150,11 +150,11 @@ def _durations(setup: TrainingSetup, stages: Sequence[StageTime], hop_s: float) 
     )
     weights = tuple(stage.backward_weight_s for stage in stages)
     if not setup.order.overlapped:
-        return Durations(forward, inputs, weights, hop_s)
+        return Durations(forward, inputs, weights, delay_s)
     # Added as the simulator adds, so that rounding leaves no pair shorter than its half.
     backward = (i + w for i, w in zip(inputs, weights, strict=True))
     pair_s = max(*forward, *backward, *_pair_s(stages))
-    return Durations(forward, inputs, weights, hop_s, pair_s)
+    return Durations(forward, inputs, weights, delay_s, pair_s)
 
 
 def _pair_s(stages: Sequence[StageTime]) -> tuple[float, float]:
@@ -168,7 +168,7 @@ def _pair_s(stages: Sequence[StageTime]) -> tuple[float, float]:
     return compute, fsum(sent)
 
 
-def _hop_s(stages: Sequence[StageTime]) -> float:
+def hop_s(stages: Sequence[StageTime]) -> float:
     """Delay of a message between pipeline ranks."""
     return max(
         (e.call.total_s for stage in stages for e in stage.traffic if e.traffic.axis == "pp"),
@@ -194,7 +194,7 @@ def _by_axis(rows: Sequence[CommunicationRow]) -> dict[str, float]:
     return found
 
 
-def _outlasting(
+def outlasting(
     setup: TrainingSetup, stages: Sequence[StageTime], trace: Trace
 ) -> tuple[float, float]:
     """Seconds by which weights delay the first forward and gradients the end of the step.
@@ -207,15 +207,15 @@ def _outlasting(
         entries = [entry for stage in mine for entry in stage.traffic]
         weights = [entry for entry in entries if entry.traffic.phase == START]
         forward = fsum(stage.forward_s + stage.exposed_s(FORWARD) for stage in mine)
-        before = max(before, _once_exposed_s(setup, weights, forward) - starts[0])
+        before = max(before, once_exposed_s(setup, weights, forward) - starts[0])
         gradients = [entry for entry in entries if entry.traffic.phase == END]
         backward = fsum(stage.backward_s + stage.exposed_s(BACKWARD) for stage in mine)
-        late = _once_exposed_s(setup, gradients, backward)
+        late = once_exposed_s(setup, gradients, backward)
         after = max(after, ends[-1] + late - trace.makespan)
     return before, after
 
 
-def _once_exposed_s(
+def once_exposed_s(
     setup: TrainingSetup, entries: Sequence[TimedTraffic], compute_s: float
 ) -> float:
     """What calls once per step add to the one forward or backward that they can hide behind."""

@@ -1,0 +1,95 @@
+"""trace-export: the modelled step as a trace, to open beside one's own in Perfetto."""
+
+from __future__ import annotations
+
+import argparse
+import gzip
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from figgen.commands import Answer, add_verb
+from figgen.commands.training import add_options, described, scenario_of
+from figgen.errors import InputError
+from figgen.models.chrome_trace import Event, trace_events
+from figgen.models.data_traffic import step_calls
+from figgen.models.step_timeline import step_timeline
+from figgen.models.training_setup import TrainingSetup
+from figgen.scenarios.resolve import resolve
+from figgen.units import format_quantity
+
+if TYPE_CHECKING:
+    from figgen.commands import Verbs
+
+MOST_CALLS = 1_000_000
+"""About 400 MB of JSON."""
+
+
+def add(verbs: Verbs) -> None:
+    """Register the verb of this module."""
+    parser = add_verb(
+        verbs,
+        "trace-export",
+        _export,
+        "the modelled step of a configuration as a trace for Perfetto",
+        "step.json.gz --model llama-3-8b --nodes 2 --gpus-per-node 8 --tp 2 --pp 2",
+        "step.json --preset deepseek-v3 --together",
+    )
+    parser.add_argument("file", type=Path, help="what to write; packed if it ends with .gz")
+    parser.add_argument(
+        "--together", action="store_true", help="equal calls of a microbatch as one event"
+    )
+    add_options(parser, "step")
+
+
+def _export(options: argparse.Namespace) -> Answer:
+    asked = resolve(scenario_of(options))
+    setup = asked.setup
+    calls = _calls(setup)
+    if calls > MOST_CALLS and not options.together:
+        raise InputError(
+            "calls of a step", expected=f"at most {MOST_CALLS:,}, or --together", got=f"{calls:,}"
+        )
+    timeline = step_timeline(
+        setup, asked.cluster, compute_efficiency=asked.compute_efficiency,
+        each_call=not options.together,
+    )  # fmt: skip
+    written = _write(options.file, trace_events(setup, timeline), asked.model.name)
+    data = {
+        "file": str(options.file),
+        "events": written,
+        "processes": setup.parallel.pp,
+        "step_time_s": timeline.step_time_s,
+    }
+    lines = [
+        described(asked.model.name, setup),
+        f"{options.file}: {written:,} events of a step of "
+        f"{format_quantity(timeline.step_time_s, 's', 'time')}, "
+        "to open in ui.perfetto.dev beside your own",
+    ]
+    return Answer(data, "\n".join(lines))
+
+
+def _calls(setup: TrainingSetup) -> int:
+    stages = range(setup.placement.stages)
+    return sum(number for stage in stages for _, number in step_calls(setup, stage))
+
+
+def _write(path: Path, events: Iterable[Event], model: str) -> int:
+    """Write `events`, one a line, and tell how many. Raises InputError where that fails."""
+    written = 0
+    opened = gzip.open if path.suffix == ".gz" else open
+    try:
+        with opened(path, "wt", encoding="utf-8") as file:
+            file.write('{"displayTimeUnit": "ms", "otherData": ')
+            file.write(json.dumps({"made by": "figgen trace-export", "model": model}))
+            file.write(', "traceEvents": [')
+            for event in events:
+                line = json.dumps(event, ensure_ascii=False, allow_nan=False)
+                file.write(f"{',' if written else ''}\n{line}")
+                written += 1
+            file.write("\n]}\n")
+    except OSError as error:
+        raise InputError("trace", expected="a file that can be written", got=str(error)) from None
+    return written

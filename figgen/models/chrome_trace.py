@@ -1,0 +1,69 @@
+"""The events of a modelled step in the trace event format, which Perfetto and Chrome open.
+
+One process is one pipeline rank, whose GPUs all do the same; its threads are computing and one
+per kind of call. Times are microseconds from the beginning of the step. Arguments of calls are
+named as PyTorch's profiler names them, where it has a name.
+Source: "Trace Event Format" of Chromium's catapult, complete events ("X") and metadata ("M").
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from figgen.models.layout import mesh_of
+from figgen.models.mesh import group_array
+from figgen.models.step_timeline import COMPUTE, StepEvent, StepTimeline
+from figgen.models.step_traffic import SEND
+from figgen.models.training_setup import TrainingSetup
+
+Event = dict[str, object]
+DECIMALS = 3
+"""Nanoseconds."""
+
+
+def trace_events(setup: TrainingSetup, timeline: StepTimeline) -> Iterator[Event]:
+    """Metadata of processes and threads, then the events of each lane in order of time."""
+    parallel = setup.parallel
+    first = group_array(mesh_of(parallel, "pp"), "pp")[0]
+    alike = parallel.world_size // parallel.pp
+    for rank in range(parallel.pp):
+        name = f"pipeline rank {rank}: GPU {first[rank]} ({alike:,} alike)"
+        yield _metadata(rank, 0, "process_name", {"name": name})
+        yield _metadata(rank, 0, "process_sort_index", {"sort_index": rank})
+    lanes: dict[tuple[int, str], int] = {}
+    for event in sorted(timeline.events, key=lambda e: (e.rank, e.lane != COMPUTE, e.lane)):
+        key = (event.rank, event.lane)
+        if key not in lanes:
+            lanes[key] = sum(rank == event.rank for rank, _ in lanes)
+            yield _metadata(event.rank, lanes[key], "thread_name", {"name": event.lane})
+            yield _metadata(event.rank, lanes[key], "thread_sort_index", {"sort_index": lanes[key]})
+    for event in timeline.events:
+        yield _complete(event, lanes[event.rank, event.lane])
+
+
+def _metadata(rank: int, thread: int, name: str, arguments: Event) -> Event:
+    return {"ph": "M", "pid": rank, "tid": thread, "name": name, "args": arguments}
+
+
+def _complete(event: StepEvent, thread: int) -> Event:
+    start = round(event.start_s * 1e6, DECIMALS)
+    took = round(round(event.end_s * 1e6, DECIMALS) - start, DECIMALS)
+    arguments: Event = {} if event.microbatch is None else {"microbatch": event.microbatch}
+    if event.sent is not None:
+        traffic = event.sent.traffic
+        seconds = event.end_s - event.start_s
+        arguments |= {
+            "Collective name": traffic.collective,
+            "Process Group Description": traffic.axis,
+            "Group size": 2 if traffic.collective == SEND else traffic.size,
+            "purpose": traffic.purpose,
+            "link": event.sent.link.level,
+            "calls": event.calls,
+            "buffer bytes": traffic.buffer_bytes,
+            "bus bandwidth (B/s)": event.calls * traffic.sent_bytes / seconds if seconds else 0.0,
+        }
+    return {
+        "ph": "X", "cat": "computing" if event.sent is None else "communication",
+        "pid": event.rank, "tid": thread, "name": event.name, "ts": start, "dur": took,
+        "args": arguments,
+    }  # fmt: skip

@@ -1,0 +1,185 @@
+"""The modelled step as events: as long as the step, and a trace that viewers read."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import math
+from collections import defaultdict
+from itertools import pairwise
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from figgen.__main__ import main
+from figgen.models.chrome_trace import trace_events
+from figgen.models.step_timeline import AGAIN, StepTimeline, step_timeline
+from figgen.scenarios.resolve import TrainingStep, training_step
+
+SMALL = {"model": "llama-3-8b", "nodes": 2, "gpus_per_node": 8, "microbatches": 4}
+CASES: dict[str, dict[str, Any]] = {
+    "data parallel": SMALL,
+    "sharded each microbatch": SMALL | {"zero_stage": 3},
+    "scattered each microbatch": SMALL | {"zero_stage": 2, "tp": 2},
+    "no overlap": SMALL | {"zero_stage": 1, "overlap_data_parallel": False},
+    "tensor and pipeline": SMALL | {"tp": 2, "pp": 4, "recompute": "full"},
+    "context": SMALL | {"cp": 4, "sequence": 32_768},
+    "zero bubble": SMALL | {"pp": 4, "schedule": "zb1p"},
+    "interleaved": SMALL | {"pp": 4, "schedule": "interleaved-1f1b", "chunks": 2},
+    "routed": SMALL | {"model": "mixtral-8x7b", "ep": 8, "pp": 2},
+}
+
+
+@pytest.fixture(scope="module", params=CASES)
+def case(request: pytest.FixtureRequest) -> tuple[TrainingStep, StepTimeline]:
+    found = training_step(**CASES[request.param])
+    return found, _timeline(found)
+
+
+def _timeline(found: TrainingStep, **how: bool) -> StepTimeline:
+    return step_timeline(
+        found.setup, found.cluster, compute_efficiency=found.compute_efficiency, **how
+    )
+
+
+def test_every_kind_of_work_lasts_as_long_as_in_the_step(
+    case: tuple[TrainingStep, StepTimeline],
+) -> None:
+    found, timeline = case
+    estimate = found.estimate
+    mine = [event for event in timeline.events if event.rank == estimate.bottleneck]
+    computed: dict[str, float] = defaultdict(float)
+    sent: dict[tuple[str, ...], tuple[float, int]] = {}
+    for event in mine:
+        seconds = event.end_s - event.start_s
+        if event.sent is None:
+            computed[event.name] += seconds
+        else:
+            traffic = event.sent.traffic
+            key = (traffic.axis, traffic.purpose, traffic.collective)
+            time_s, calls = sent.get(key, (0.0, 0))
+            sent[key] = (time_s + seconds, calls + event.calls)
+    again = computed.pop(AGAIN, 0.0)
+    assert again == pytest.approx(estimate.recompute_s)
+    assert sum(computed.values()) == pytest.approx(estimate.compute_s)
+    rows: dict[tuple[str, ...], tuple[float, int]] = {}
+    for row in estimate.rows:
+        key = (row.axis, row.purpose, row.collective)
+        time_s, calls = rows.get(key, (0.0, 0))
+        rows[key] = (time_s + row.time_s, calls + row.calls)
+    assert {key: calls for key, (_, calls) in sent.items()} == {
+        key: calls for key, (_, calls) in rows.items()
+    }
+    for key, (time_s, _) in rows.items():
+        assert sent[key][0] == pytest.approx(time_s), key
+
+
+def test_the_step_is_as_long_and_nothing_happens_outside(
+    case: tuple[TrainingStep, StepTimeline],
+) -> None:
+    found, timeline = case
+    chunks = found.setup.placement.chunks
+    assert timeline.step_time_s == found.estimate.step_time_s
+    assert min(event.start_s for event in timeline.events) >= 0
+    last = max(event.end_s for event in timeline.events)
+    assert last <= timeline.step_time_s * (1 + 1e-12)
+    # Buckets of two chunks differ in size; the closed form counts with their mean.
+    assert last == pytest.approx(timeline.step_time_s, rel=1e-12 if chunks == 1 else 1e-3)
+
+
+def test_what_computing_waits_for_is_what_the_step_leaves_exposed(
+    case: tuple[TrainingStep, StepTimeline],
+) -> None:
+    """The bottleneck's gaps are idle or exposed; within a pass they are calls and nothing else."""
+    found, timeline = case
+    estimate = found.estimate
+    mine = [event for event in timeline.events if event.rank == estimate.bottleneck]
+    computed = sum(e.end_s - e.start_s for e in mine if e.sent is None)
+    gaps = timeline.step_time_s - computed
+    assert gaps == pytest.approx(estimate.exposed_s + estimate.bubble_s, abs=1e-12)
+
+
+def test_the_trace_is_one_that_viewers_read(case: tuple[TrainingStep, StepTimeline]) -> None:
+    found, timeline = case
+    lanes: dict[tuple[int, int], list[tuple[float, float]]] = defaultdict(list)
+    named = set()
+    for event in trace_events(found.setup, timeline):
+        place: Any = (event["pid"], event["tid"])
+        if event["ph"] == "M":
+            assert set(event) == {"ph", "pid", "tid", "name", "args"}
+            named |= {place} if event["name"] == "thread_name" else set()
+            continue
+        assert event["ph"] == "X"
+        assert isinstance(event["name"], str)
+        assert isinstance(event["cat"], str)
+        start, took = event["ts"], event["dur"]
+        assert isinstance(start, float)
+        assert isinstance(took, float)
+        assert 0 <= start < math.inf
+        assert 0 <= took < math.inf
+        lanes[place].append((start, start + took))
+    assert set(lanes) == named
+    for events in lanes.values():
+        for (_, end), (start, _) in pairwise(events):
+            assert end <= start + 1e-3, "a nanosecond, as times are written"
+
+
+def test_calls_together_take_as_long(case: tuple[TrainingStep, StepTimeline]) -> None:
+    found, timeline = case
+    together = _timeline(found, each_call=False)
+    assert len(together.events) <= len(timeline.events)
+
+    def seconds(of: StepTimeline) -> float:
+        return math.fsum(event.end_s - event.start_s for event in of.events)
+
+    assert seconds(together) == pytest.approx(seconds(timeline))
+
+
+def test_pairs_that_overlap_share_what_their_rank_exposes() -> None:
+    found = training_step(
+        model="deepseek-v3", nodes=8, gpus_per_node=8, pp=8, ep=8, schedule="dualpipe",
+        microbatches=16,
+    )  # fmt: skip
+    timeline, estimate = _timeline(found), found.estimate
+    assert timeline.step_time_s == estimate.step_time_s
+    mine = [event for event in timeline.events if event.rank == estimate.bottleneck]
+    computed = math.fsum(event.end_s - event.start_s for event in mine if event.sent is None)
+    assert computed == pytest.approx(estimate.compute_s + estimate.recompute_s)
+
+
+def test_a_call_tells_its_bytes_and_its_bus_bandwidth() -> None:
+    found = training_step(**SMALL, tp=8)
+    events = list(trace_events(found.setup, _timeline(found)))
+    call: Any = next(e for e in events if e["name"] == "all-gather tp")["args"]
+    # One sequence of 8,192 tokens times 4,096 channels of two bytes, gathered over eight ranks.
+    assert call["buffer bytes"] == 8192 * 4096 * 2
+    assert call["Group size"] == 8
+    took = next(e["dur"] for e in events if e["name"] == "all-gather tp")
+    assert isinstance(took, float)
+    expected = 7 / 8 * call["buffer bytes"] / (took * 1e-6)
+    assert call["bus bandwidth (B/s)"] == pytest.approx(expected, rel=1e-4)
+
+
+SIZES = ["--model", "llama-3-8b", "--nodes", "2", "--gpus-per-node", "8", "--pp", "2"]
+
+
+def test_the_command_writes_a_file_packed_or_not(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    plain, packed = tmp_path / "step.json", tmp_path / "step.json.gz"
+    for file in (plain, packed):
+        assert main(["trace-export", str(file), *SIZES, "--json"]) == 0
+    said = json.loads(capsys.readouterr().out.splitlines()[0])
+    main(["step", *SIZES, "--json"])
+    assert said["step_time_s"] == json.loads(capsys.readouterr().out)["step_time_s"]
+    found = json.loads(plain.read_text(encoding="utf-8"))
+    assert len(found["traceEvents"]) == said["events"]
+    assert json.loads(gzip.decompress(packed.read_bytes())) == found
+
+
+def test_a_place_that_cannot_be_written_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["trace-export", str(tmp_path / "no" / "step.json"), *SIZES]) == 2
+    assert "a file that can be written" in capsys.readouterr().err
