@@ -1,4 +1,4 @@
-"""The seven kinds of picture, as data.
+"""The eight kinds of picture, as data.
 
 A chart holds everything a renderer needs in absolute data coordinates: a renderer scales to
 the page and does no other arithmetic, so that SVG, Plotly and text cannot disagree.
@@ -256,8 +256,57 @@ class Table:
     values: Values = field(default_factory=dict)
 
 
-Chart: TypeAlias = RankGrid | Timeline | Steps | Curves | Bars | Diagram | Table
-KINDS: tuple[type, ...] = (RankGrid, Timeline, Steps, Curves, Bars, Diagram, Table)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Thing:
+    """A box of a scene, in px.  In the next scene the same `name` is the same thing.
+
+    `origin` is where it comes from as the scene begins; a `strong` one stands out; one without a
+    role is a text alone.
+    """
+
+    name: str
+    x: float
+    y: float
+    width: float
+    height: float
+    text: str = ""
+    role: str = ""
+    origin: tuple[float, float] | None = None
+    strong: bool = False
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Question:
+    """What a reader is asked before a scene is shown; `right` is the index of a choice."""
+
+    text: str
+    choices: tuple[str, ...]
+    right: int
+    because: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scene:
+    """One state of a film: what can be said of it, what is in it, what is asked before it."""
+
+    says: str
+    things: tuple[Thing, ...]
+    asks: Question | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Film:
+    """Scenes that a reader plays or steps through; on paper the `stills` among them."""
+
+    width: float
+    height: float
+    scenes: tuple[Scene, ...]
+    stills: tuple[int, ...]
+    values: Values = field(default_factory=dict)
+
+
+Chart: TypeAlias = RankGrid | Timeline | Steps | Curves | Bars | Diagram | Table | Film
+KINDS: tuple[type, ...] = (RankGrid, Timeline, Steps, Curves, Bars, Diagram, Table, Film)
 
 
 def payload(chart: Chart) -> dict[str, object]:

@@ -75,6 +75,18 @@ SOFT: dict[str, Ink] = {
     **{f"series-{index}": Ink("#e9edf1", "#2f363d") for index in range(1, 7)},
 }
 
+RANKS: tuple[tuple[Ink, Ink], ...] = (
+    (Ink("#285e9f", "#86bafe"), Ink("#6dadff", "#33547e")),
+    (Ink("#7e5403", "#e4ac59"), Ink("#c9a471", "#895c05")),
+    (Ink("#666005", "#c3bc5a"), Ink("#f5ea5c", "#332f02")),
+    (Ink("#913c5b", "#f696b4"), Ink("#fa7ba7", "#4c192c")),
+    (Ink("#58519e", "#b0adff"), Ink("#e1e2fe", "#2b1e66")),
+    (Ink("#036f4f", "#62d0a4"), Ink("#b2f6d7", "#057957")),
+    (Ink("#3e6c1d", "#96c979"), Ink("#bbdda9", "#3f5c2d")),
+    (Ink("#82417d", "#e39bdc"), Ink("#dcabd6", "#572f54")),
+)
+"""The main ink and the surface of the first eight ranks, wherever ranks are told apart."""
+
 LABELS: dict[str, str] = {
     "backward-input": "backward for inputs",
     "backward-weight": "backward for weights",
@@ -185,6 +197,8 @@ def variables() -> dict[str, Ink]:
     """Every CSS variable and its ink in the two palettes."""
     inks = {f"--fig-{name}": ink for name, ink in ROLES.items()}
     inks |= {f"--fig-{name}-soft": ink for name, ink in SOFT.items()}
+    for rank, (main, surface) in enumerate(RANKS):
+        inks |= {f"--fig-rank-{rank}": main, f"--fig-rank-{rank}-soft": surface}
     return inks | {
         f"--fig-{axis}-{index}": group_ink(axis, index) for axis in AXES for index in range(CYCLE)
     }
@@ -194,6 +208,9 @@ def variables() -> dict[str, Ink]:
 def rules() -> dict[str, str]:
     """Selector -> declarations for the classes that figures use, as shown without any choice."""
     found = {f".fig .r-{role}": f"fill:{soft(role)};stroke:{colour(role)}" for role in SOFT}
+    for rank in range(len(RANKS)):
+        name = f"rank-{rank}"
+        found[f".fig .r-{name}"] = f"fill:var(--fig-{name}-soft);stroke:var(--fig-{name})"
     found[".fig-grid .cells"] = f"fill:{soft('neutral')};stroke:{colour('tp')}"
     found[".fig-grid .of"] = "display:none"
     found[".fig-grid .of-tp"] = "display:inline"

@@ -10,7 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
 from figgen.cache import digest
-from figgen.charts import Chart, RankGrid, Table
+from figgen.charts import Chart, Film, RankGrid, Table
 from figgen.markdown.conversion import Asset, Page, Site
 from figgen.markdown.directive import Directive
 from figgen.pictures import Evaluated
@@ -53,6 +53,8 @@ def register(
     }
     if directive.form == "plotly":
         made["Plotly"] = ("plotly.json", lambda: pictures.derived(figure, "plotly", _plotly))
+    if isinstance(figure.chart, Film):
+        made["Film"] = ("film.json", lambda: pictures.derived(figure, "film", _film))
     folder = _folder(page)
     links = {}
     for kind, (suffix, make) in made.items():
@@ -121,6 +123,14 @@ def _standalone(picture: str) -> str:
     from figgen.renderers import svg
 
     return svg.standalone(picture)
+
+
+def _film(chart: Chart) -> str:
+    from figgen.renderers.film import film_json
+
+    if not isinstance(chart, Film):
+        raise TypeError(type(chart).__name__)
+    return film_json(chart)
 
 
 def _plotly(chart: Chart) -> str:

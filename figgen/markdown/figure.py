@@ -72,7 +72,7 @@ def _body(placed: Placed, variant: Variant, page: Page, site: Site) -> str:
 
     def make() -> str:
         try:
-            picture = _picture(placed, variant, site)
+            picture = _picture(placed, variant, site, links.get("Film", ""))
             return picture + _tools(placed, variant, links, page, site)
         except Exception as error:
             what = f"{type(error).__name__} while drawing this figure: {error}{place_of(error)}"
@@ -81,7 +81,7 @@ def _body(placed: Placed, variant: Variant, page: Page, site: Site) -> str:
     return page.hold(make, site.late)
 
 
-def _picture(placed: Placed, variant: Variant, site: Site) -> str:
+def _picture(placed: Placed, variant: Variant, site: Site, film: str) -> str:
     directive, number = placed.directive, placed.number
     chart, alt = variant.figure.chart, escape(variant.alt, quote=True)
     if isinstance(chart, Table):
@@ -97,7 +97,8 @@ def _picture(placed: Placed, variant: Variant, site: Site) -> str:
 
         controls = svg_grid.controls(chart, variant.figure.figure_id)
     labelled = svg.replace("<svg ", f'<svg role="img" aria-label="{alt}" ', 1)
-    return f'<div class="fig-picture">{controls}{_scroll(labelled, number)}</div>'
+    played = f' data-film="{escape(film)}"' if film else ""
+    return f'<div class="fig-picture"{played}>{controls}{_scroll(labelled, number)}</div>'
 
 
 def _scroll(content: str, label: str) -> str:
@@ -115,7 +116,7 @@ def _tools(
     files = " · ".join(
         f'<a href="{escape(link)}" download>{kind}</a>'
         for kind, link in links.items()
-        if kind != "Plotly"
+        if kind not in ("Plotly", "Film")
     )
     behind = "" if isinstance(chart, Table) else downloads.table_html(variant.figure, site)
     explore = (

@@ -11,6 +11,7 @@ from figgen.charts import (
     Column,
     Curves,
     Diagram,
+    Film,
     RankGrid,
     Scalar,
     Steps,
@@ -41,6 +42,9 @@ def data_table(chart: Chart) -> Table:
             return _bars(chart)
         case Diagram():
             return _diagram(chart)
+        case Film():
+            rows = [(number, scene.says) for number, scene in enumerate(chart.scenes)]
+            return _table(_named("scene", "what happens"), list(rows))
     raise TypeError(f"no data table for {type(chart).__name__}")
 
 

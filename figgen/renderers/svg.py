@@ -3,8 +3,16 @@
 from __future__ import annotations
 
 from figgen import theme
-from figgen.charts import Bars, Chart, Curves, Diagram, RankGrid, Steps, Table, Timeline
-from figgen.renderers import svg_bars, svg_diagram, svg_grid, svg_steps, svg_table, svg_timeline
+from figgen.charts import Bars, Chart, Curves, Diagram, Film, RankGrid, Steps, Table, Timeline
+from figgen.renderers import (
+    svg_bars,
+    svg_diagram,
+    svg_film,
+    svg_grid,
+    svg_steps,
+    svg_table,
+    svg_timeline,
+)
 from figgen.renderers.fluid import only_wide
 
 FONTS = "system-ui,-apple-system,'Segoe UI',Roboto,'Helvetica Neue',Arial,sans-serif"
@@ -29,6 +37,8 @@ def render(chart: Chart, figure_id: str) -> str:
             return svg_table.render_table(chart)
         case Bars():
             return svg_bars.render_bars(chart, figure_id)
+        case Film():
+            return svg_film.render_film(chart)
         case Curves():
             # Only these need matplotlib, which a build with all pictures in the cache does not.
             from figgen.renderers.svg_plot import render_curves

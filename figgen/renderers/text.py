@@ -11,6 +11,7 @@ from figgen.charts import (
     Column,
     Curves,
     Diagram,
+    Film,
     RankGrid,
     Series,
     Slot,
@@ -47,6 +48,8 @@ def render(chart: Chart) -> str:
             lines = _diagram(chart)
         case Table():
             lines = _table(chart)
+        case Film():
+            lines = _film(chart)
         case _:
             raise TypeError(f"no text for {type(chart).__name__}")
     return "\n".join(line.rstrip() for line in lines) + "\n"
@@ -146,6 +149,22 @@ def _steps(chart: Steps) -> list[str]:
             sent = " ".join(map(str, move.chunks))
             verb = "add" if move.reduces else "copy"
             lines.append(f"  {move.source} -> {move.target}: {sent} {verb}")
+    return lines
+
+
+def _film(chart: Film) -> list[str]:
+    """Each scene in its words, and what has changed in it."""
+    lines = []
+    before: dict[str, str] = {}
+    for number, scene in enumerate(chart.scenes):
+        if scene.asks:
+            lines.append(f"? {scene.asks.text} {' / '.join(scene.asks.choices)}")
+        lines.append(f"{number}: {scene.says}")
+        now = {thing.name: thing.text for thing in scene.things}
+        changed = [f"{name}={text}" for name, text in now.items() if before.get(name) != text]
+        changed += [f"-{name}" for name in before if name not in now]
+        lines.append(f"  {' '.join(changed)}")
+        before = now
     return lines
 
 

@@ -146,8 +146,19 @@ const scrolled = new ResizeObserver((boxes) => {
   }
 });
 
+// Films come when a reader does.
+const films = new IntersectionObserver((seen) => {
+  for (const { isIntersecting, target } of seen) {
+    if (!isIntersecting) continue;
+    films.unobserve(target);
+    import("./player.js").then(({ mount }) => mount(target)).catch(console.warn);
+  }
+}, { rootMargin: "400px" });
+
 function begin() {
   tidy();
+  films.disconnect();
+  document.querySelectorAll("[data-film]").forEach((picture) => films.observe(picture));
   scrolled.disconnect();
   document.querySelectorAll("div.fig-math, .md-typeset__scrollwrap").forEach((box) => scrolled.observe(box));
   for (const button of document.querySelectorAll(".fig-explore[hidden]")) {

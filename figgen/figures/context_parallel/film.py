@@ -1,0 +1,117 @@
+"""Ring attention as a film: blocks of keys and values travel, the mask lights up."""
+
+from __future__ import annotations
+
+from figgen.charts import Film, Named, Question, Scene, Thing
+from figgen.errors import check_between
+from figgen.models.context_parallel import chunks_of_rank, pairs_by_step
+from figgen.registry import figure
+
+BEFORE = ("the rank before it", "the rank two before it", "the rank three before it")
+CELL, TOP, LEFT, BOX = 21.0, 20.0, 24.0, 34.0
+
+
+@figure("ring-attention-film")
+def ring_attention_film(*, scheme: str = "zig-zag", cp: int = 4) -> Film:
+    """Which pairs of a chunk of queries and a chunk of keys are computed at each step, by whom.
+
+    Rows are chunks of queries, columns chunks of keys; a box on the diagonal is half masked.
+    At step t rank r has the keys and values of rank r − t.
+    """
+    check_between("cp", cp, 2, 4)
+    chunks = {rank: chunks_of_rank(scheme, cp, rank) for rank in range(cp)}
+    counted = pairs_by_step(scheme, cp, 2 * cp * 512)
+    done: dict[tuple[int, int], int] = {}
+    scenes = [Scene(
+        says="Each rank holds two chunks of the sequence: their queries, keys and values.",
+        things=_things(cp, chunks, done, None, frozenset()),
+    )]  # fmt: skip
+    for step in range(cp):
+        new: set[tuple[int, int]] = set()
+        for rank in range(cp):
+            pairs = {(q, k) for q in chunks[rank] for k in chunks[(rank - step) % cp] if k <= q}
+            new |= pairs
+            done |= dict.fromkeys(pairs, rank)
+        work = [counted[rank][step] for rank in range(cp)]
+        scenes.append(Scene(
+            says=_said(step, cp, work),
+            things=_things(cp, chunks, done, step, frozenset(new)),
+            asks=_question(step, cp, work, scheme),
+        ))  # fmt: skip
+    totals = [sum(row) for row in counted]
+    scenes.append(Scene(
+        says=f"All {len(done)} boxes are computed, each once; the fullest rank did "
+        f"{max(totals) / sum(totals):.0%} of the work.",
+        things=_things(cp, chunks, done, cp - 1, frozenset()),
+    ))  # fmt: skip
+    values = {
+        "cp": Named(cp, "rank"),
+        "boxes": Named(len(done)),
+        "most": Named(max(totals) / sum(totals)),
+        "even": Named(1 / cp),
+    }
+    side = 2 * cp * CELL
+    return Film(
+        width=LEFT + side + 20 + 2 * BOX + 30, height=TOP + side + 4, scenes=tuple(scenes),
+        stills=(0, 1, 2, len(scenes) - 1), values=values,
+    )  # fmt: skip
+
+
+def _said(step: int, cp: int, work: list[int]) -> str:
+    what = "its own keys and values" if step == 0 else f"those of {BEFORE[step - 1]}"
+    idle = sum(1 for pairs in work if not pairs)
+    waits = f"; {idle} of {cp} find nothing to do" if idle else ""
+    return f"Step {step + 1} of {cp}: each rank attends to {what}{waits}."
+
+
+def _question(step: int, cp: int, work: list[int], scheme: str) -> Question | None:
+    if step != 1:
+        return None
+    idle = sum(1 for pairs in work if not pairs)
+    return Question(
+        text=f"The blocks move on by one rank. How many of the {cp} ranks have work now?",
+        choices=(str(cp), str(cp - 1), str(cp // 2)),
+        right=0 if not idle else 1,
+        because="Cut in a zig-zag each rank has an early and a late chunk, so always some work."
+        if not idle
+        else "Rank 0 has only the earliest tokens, which may not look at later keys.",
+    )
+
+
+def _things(
+    cp: int, chunks: dict[int, tuple[int, int]], done: dict[tuple[int, int], int],
+    step: int | None, new: frozenset[tuple[int, int]],
+) -> tuple[Thing, ...]:  # fmt: skip
+    count = 2 * cp
+    owner = {chunk: rank for rank, held in chunks.items() for chunk in held}
+    things = [
+        Thing(name=f"q{q}", text=str(q), role=f"rank-{owner[q]}", x=0, y=TOP + q * CELL,
+              width=CELL - 3, height=CELL - 2)
+        for q in range(count)
+    ]  # fmt: skip
+    things += [
+        Thing(name=f"k{k}", text=str(k), x=LEFT + k * CELL + 6, y=0, width=CELL, height=14)
+        for k in range(count)
+    ]
+    for (q, k), rank in sorted(done.items()):
+        things.append(Thing(
+            name=f"{q},{k}", text="½" if q == k else "1", role=f"rank-{rank}",
+            x=LEFT + k * CELL, y=TOP + q * CELL, width=CELL - 2, height=CELL - 2,
+            strong=(q, k) in new,
+        ))  # fmt: skip
+    # Ranks in a column, the block that each has beside it.
+    left = LEFT + count * CELL + 20
+    high = 2 * CELL - 8
+    for rank in range(cp):
+        y = TOP + rank * 2 * CELL
+        things.append(Thing(name=f"rank {rank}", text=f"r{rank}", role=f"rank-{rank}", x=left,
+                            y=y, width=BOX - 6, height=high))  # fmt: skip
+        block = (rank - (step or 0)) % cp
+        text = "kv " + ",".join(map(str, chunks[block]))
+        before = (block + (step or 0) - 1) % cp
+        things.append(Thing(
+            name=f"kv {block}", text=text, role=f"rank-{block}", x=left + BOX, y=y,
+            width=BOX + 22, height=high,
+            origin=(left + BOX, TOP + before * 2 * CELL) if step and new else None,
+        ))  # fmt: skip
+    return tuple(things)

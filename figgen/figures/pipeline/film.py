@@ -1,0 +1,114 @@
+"""A pipeline's step as a film: slots appear as time goes on, beside what each rank holds."""
+
+from __future__ import annotations
+
+from figgen.charts import Film, Named, Question, Scene, Thing
+from figgen.errors import check_between
+from figgen.figures.pipeline.timelines import simulated
+from figgen.models.schedule_work import held
+from figgen.models.schedules import KINDS, TITLES
+from figgen.models.simulate import Trace
+from figgen.registry import figure
+
+LEFT, WIDE, BAR, HIGH, TOP = 26.0, 236.0, 58.0, 24.0, 18.0
+GAP = 10.0
+
+
+@figure("pipeline-film")
+def pipeline_film(*, schedule: str = "1f1b", stages: int = 4, microbatches: int = 4) -> Film:
+    """The schedule event by event: what has run, a cursor, and activations held by each rank.
+
+    A backward takes twice a forward. Numbers in slots are microbatches, bars are microbatches held.
+    """
+    check_between("stages", stages, 2, 8)
+    check_between("microbatches", microbatches, 2, 8)
+    trace = simulated(schedule, stages, microbatches)
+    shares = (1 / trace.schedule.placement.chunks,) * trace.schedule.placement.stages
+    amounts = [held(trace, rank, shares) for rank in range(stages)]
+    most = max(trace.peak_in_flight)
+    events = sorted(
+        {time for lane in trace.placed for slot in lane for time in (slot.start, slot.end)}
+    )
+    scenes = [_scene(trace, amounts, most, time) for time in events]
+    turn = next(i for i, time in enumerate(events) if time >= _first_backward(trace))
+    asks = _questions(trace, events, turn)
+    scenes = [
+        Scene(says=scene.says, things=scene.things, asks=asks.get(at))
+        for at, scene in enumerate(scenes)
+    ]
+    last = len(scenes) - 1
+    values = {
+        "stages": Named(stages),
+        "microbatches": Named(microbatches),
+        "makespan": Named(trace.makespan),
+        "bubble_fraction": Named(trace.bubble_fraction),
+        "peak_first": Named(trace.peak_in_flight[0]),
+        "peak_last": Named(trace.peak_in_flight[-1]),
+    }
+    return Film(
+        width=LEFT + WIDE + GAP + BAR, height=TOP + stages * (HIGH + 6) + 2, scenes=tuple(scenes),
+        stills=(stages - 1, turn + 1, last - stages, last), values=values,
+    )  # fmt: skip
+
+
+def _first_backward(trace: Trace) -> float:
+    return min(slot.start for lane in trace.placed for slot in lane if slot.action.kind != "F")
+
+
+def _scene(
+    trace: Trace, amounts: list[tuple[tuple[float, float], ...]], most: float, now: float
+) -> Scene:
+    scale = WIDE / trace.makespan
+    things = [
+        Thing(name="held", text="held", x=LEFT + WIDE + GAP, y=0, width=BAR, height=14),
+        Thing(name="time", text=f"t = {now:g}", x=LEFT, y=0, width=60, height=14),
+    ]
+    busy = 0
+    for rank, lane in enumerate(trace.placed):
+        y = TOP + rank * (HIGH + 6)
+        things.append(Thing(name=f"r{rank}", text=f"r{rank}", x=0, y=y, width=22, height=HIGH))
+        things.append(Thing(name=f"lane {rank}", role="idle", x=LEFT, y=y, width=WIDE, height=HIGH))
+        for slot in lane:
+            # A slot is there as soon as it runs, so that what a rank does now can be seen.
+            if slot.start > now or (slot.start == now and now == trace.makespan):
+                continue
+            running = slot.start <= now < slot.end
+            busy += running
+            things.append(Thing(
+                name=str(slot.action), text=str(slot.action.microbatch),
+                role=KINDS[slot.action.kind], x=LEFT + slot.start * scale, y=y,
+                width=(slot.end - slot.start) * scale, height=HIGH, strong=running,
+            ))  # fmt: skip
+        amount = next(held for time, held in reversed(amounts[rank]) if time <= now)
+        things.append(Thing(
+            name=f"bar {rank}", role=f"rank-{rank}", x=LEFT + WIDE + GAP, y=y,
+            width=max(1.0, BAR * amount / most), height=HIGH, text=f"{amount:g}" if amount else "",
+        ))  # fmt: skip
+    x = LEFT + now * scale
+    things.append(Thing(name="cursor", role="neutral", x=x - 1, y=TOP - 3, width=1.5,
+                        height=len(trace.placed) * (HIGH + 6)))  # fmt: skip
+    total = len(trace.placed)
+    says = f"t = {now:g}: {busy} of {total} ranks work."
+    if now == trace.makespan:
+        says = f"The step has taken {now:g} forward times; {trace.bubble_fraction:.0%} was idle."
+    return Scene(says=says, things=tuple(things))
+
+
+def _questions(trace: Trace, events: list[float], turn: int) -> dict[int, Question]:
+    peak = trace.peak_in_flight
+    name = TITLES[trace.schedule.name]
+    return {
+        turn: Question(
+            text="The last rank has finished its first forward. What does it run next?",
+            choices=("another forward", "a backward", "nothing, it waits"),
+            right=0 if trace.schedule.name in ("gpipe", "looped-bfs") else 1,
+            because=f"With {name} the order of the last rank begins "
+            f"{' '.join(map(str, trace.schedule.orders[-1][:3]))}.",
+        ),
+        turn + 3: Question(
+            text="Which rank will have held the most microbatches when the step is over?",
+            choices=("the first", "the last", "all as many"),
+            right=2 if peak[0] == peak[-1] else 0,
+            because=f"The first holds at most {peak[0]:g}, the last {peak[-1]:g}.",
+        ),
+    }

@@ -1,0 +1,69 @@
+"""The stills of a film: what a reader without a script sees of it, and paper."""
+
+from __future__ import annotations
+
+import math
+
+from figgen.charts import Film, Scene, Thing
+from figgen.renderers.fluid import NARROW, moved, reflowing
+from figgen.renderers.markup import COLUMN, arrow, element, number, words, wrapped
+from figgen.theme import colour
+
+GUTTER, LINE = 24, 16
+
+
+def render_film(chart: Film) -> str:
+    """Stills side by side, each under its words; things that come from somewhere have an arrow."""
+    stills = [(at, chart.scenes[at]) for at in chart.stills]
+    said = [wrapped(f"{at}  {scene.says}", chart.width - 6) for at, scene in stills]
+    head = max(map(len, said)) * LINE + 6
+    across = max(1, int((COLUMN + GUTTER) // (chart.width + GUTTER)))
+    step = head + chart.height + GUTTER
+    parts = []
+    for place, ((_, scene), lines) in enumerate(zip(stills, said, strict=True)):
+        top = "".join(words(0, 13 + LINE * i, line) for i, line in enumerate(lines))
+        drawn = element("g", _drawn(scene), transform=f"translate(0 {number(head)})")
+        wide = (place % across * (chart.width + GUTTER), place // across * step)
+        parts.append(moved(top + drawn, wide, (0.0, place * step), class_="still"))
+    columns = min(across, len(stills))
+    width = columns * (chart.width + GUTTER) - GUTTER
+    rows = math.ceil(len(stills) / across)
+    slim = max(chart.width, NARROW)
+    return reflowing("film", (width, rows * step), (slim, len(stills) * step), "".join(parts))
+
+
+def _drawn(scene: Scene) -> str:
+    return "".join(map(_thing, scene.things)) + "".join(map(_path, scene.things))
+
+
+def _thing(thing: Thing) -> str:
+    box = ""
+    if thing.role:
+        box = element(
+            "rect", class_=f"r-{thing.role}", x=thing.x, y=thing.y, width=thing.width,
+            height=thing.height, stroke_width=2.5 if thing.strong else None,
+        )  # fmt: skip
+    if not thing.text:
+        return box
+    middle = {"text_anchor": "middle"} if thing.role else {}
+    x = thing.x + thing.width / 2 if thing.role else thing.x
+    weight = {"font_weight": "600"} if thing.strong else {}
+    return box + words(x, thing.y + thing.height / 2 + 4, thing.text, **middle, **weight)
+
+
+def _path(thing: Thing) -> str:
+    """The way that a thing has come, from the middle of its box there to that of its box here."""
+    if thing.origin is None or thing.origin == (thing.x, thing.y):
+        return ""
+    half = thing.width / 2, thing.height / 2
+    x0, y0 = thing.origin[0] + half[0], thing.origin[1] + half[1]
+    x1, y1 = thing.x + half[0], thing.y + half[1]
+    length = math.hypot(x1 - x0, y1 - y0)
+    # The tip ends at the edge of the box, so that its text can be read.
+    back = min(1.0, half[0] / length if abs(y1 - y0) < abs(x1 - x0) else half[1] / length)
+    x1, y1 = x1 - (x1 - x0) * back, y1 - (y1 - y0) * back
+    line = element(
+        "path", d=f"M{number(x0)} {number(y0)}L{number(x1)} {number(y1)}", fill="none",
+        stroke=colour("ink"), stroke_width=1,
+    )  # fmt: skip
+    return line + element("path", d=arrow(x0, y0, x1, y1), fill=colour("ink"))
