@@ -189,6 +189,17 @@ def test_what_stands_side_by_side_differs_for_every_eye(
 
 
 @pytest.mark.parametrize("palette", PALETTES)
+def test_ranks_differ_for_every_eye_and_stand_out(palette: str) -> None:
+    paper = getattr(theme.ROLES["paper"], palette)
+    mains, surfaces = (
+        [getattr(ink, palette) for ink in inks] for inks in zip(*theme.RANKS, strict=True)
+    )
+    for first, second in itertools.combinations(surfaces, 2):
+        assert difference(first, second) >= 8
+    assert min(contrast(ink, paper) for ink in mains) >= 3
+
+
+@pytest.mark.parametrize("palette", PALETTES)
 def test_no_colour_of_an_axis_means_a_kind_of_work_or_a_series(palette: str) -> None:
     axes = inks(theme.ROLES, theme.AXES, palette)
     others = inks(theme.ROLES, set(theme.ROLES) - set(theme.AXES), palette)

@@ -9,7 +9,7 @@ from figgen.renderers.fluid import NARROW, moved, reflowing
 from figgen.renderers.markup import COLUMN, arrow, element, number, words, wrapped
 from figgen.theme import colour
 
-GUTTER, LINE = 24, 16
+GUTTER, LINE, MOST_PATHS = 24, 16, 8
 
 
 def render_film(chart: Film) -> str:
@@ -18,6 +18,8 @@ def render_film(chart: Film) -> str:
     said = [wrapped(f"{at}  {scene.says}", chart.width - 6) for at, scene in stills]
     head = max(map(len, said)) * LINE + 6
     across = max(1, int((COLUMN + GUTTER) // (chart.width + GUTTER)))
+    if 1 < across < len(stills):
+        across = 2  # four stills in two rows
     step = head + chart.height + GUTTER
     parts = []
     for place, ((_, scene), lines) in enumerate(zip(stills, said, strict=True)):
@@ -33,7 +35,10 @@ def render_film(chart: Film) -> str:
 
 
 def _drawn(scene: Scene) -> str:
-    return "".join(map(_thing, scene.things)) + "".join(map(_path, scene.things))
+    moving = [thing for thing in scene.things if thing.origin]
+    # More would be a thicket.
+    paths = map(_path, moving) if len(moving) <= MOST_PATHS else ()
+    return "".join(map(_thing, scene.things)) + "".join(paths)
 
 
 def _thing(thing: Thing) -> str:
@@ -52,18 +57,23 @@ def _thing(thing: Thing) -> str:
 
 
 def _path(thing: Thing) -> str:
-    """The way that a thing has come, from the middle of its box there to that of its box here."""
+    """The way that a thing has come, from the edge of its box there to that of its box here."""
     if thing.origin is None or thing.origin == (thing.x, thing.y):
         return ""
     half = thing.width / 2, thing.height / 2
     x0, y0 = thing.origin[0] + half[0], thing.origin[1] + half[1]
     x1, y1 = thing.x + half[0], thing.y + half[1]
-    length = math.hypot(x1 - x0, y1 - y0)
-    # The tip ends at the edge of the box, so that its text can be read.
-    back = min(1.0, half[0] / length if abs(y1 - y0) < abs(x1 - x0) else half[1] / length)
-    x1, y1 = x1 - (x1 - x0) * back, y1 - (y1 - y0) * back
+    across, down = x1 - x0, y1 - y0
+    part = min(half[0] / abs(across) if across else 1.0, half[1] / abs(down) if down else 1.0)
+    if part >= 0.5:
+        return ""
+    x0, y0 = x0 + across * part, y0 + down * part
+    x1, y1 = x1 - across * part, y1 - down * part
     line = element(
         "path", d=f"M{number(x0)} {number(y0)}L{number(x1)} {number(y1)}", fill="none",
         stroke=colour("ink"), stroke_width=1,
     )  # fmt: skip
-    return line + element("path", d=arrow(x0, y0, x1, y1), fill=colour("ink"))
+    head = element("path", d=arrow(x0, y0, x1, y1), fill=colour("ink"))
+    # What goes over other boxes must not hide their text.
+    far = math.hypot(x1 - x0, y1 - y0) > 2 * max(thing.width, thing.height)
+    return element("g", line + head, opacity=0.45 if far else None)

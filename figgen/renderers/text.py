@@ -163,7 +163,7 @@ def _film(chart: Film) -> list[str]:
         now = {thing.name: thing.text for thing in scene.things}
         changed = [f"{name}={text}" for name, text in now.items() if before.get(name) != text]
         changed += [f"-{name}" for name in before if name not in now]
-        lines.append(f"  {' '.join(changed)}")
+        lines += [f"  {' '.join(changed)}"] * bool(changed)
         before = now
     return lines
 

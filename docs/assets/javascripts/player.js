@@ -20,10 +20,10 @@ export async function mount(picture) {
   const film = await answer.json();
   const stills = picture.querySelector(".fig-scroll");
   if (!picture.isConnected || picture.querySelector(".film")) return;
-  // What is below keeps its place.
-  const height = stills.offsetHeight;
   const player = build(film, stills);
-  player.style.minHeight = `${height}px`;
+  // Where a reader looks already, what is below keeps its place.
+  const { top, bottom, height } = stills.getBoundingClientRect();
+  if (bottom > 0 && top < innerHeight) player.style.minHeight = `${height}px`;
   stills.before(player);
   stills.hidden = true;
 }

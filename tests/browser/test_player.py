@@ -1,0 +1,62 @@
+"""Films in the page: played, stepped, asked, and read without any of it."""
+
+from __future__ import annotations
+
+import gzip
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from playwright.sync_api import expect
+
+from tests.browser.paths import RINGS
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+MOST_BYTES = 8_000
+
+
+def test_a_film_is_stepped_by_keys_and_asks_before_it_shows(
+    page: Page, site: str, axe: Callable[..., list[str]]
+) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.emulate_media(reduced_motion="reduce")
+    page.goto(f"{site}{RINGS}")
+    figure = page.locator("#fig-ring-numbers")
+    figure.scroll_into_view_if_needed()
+    player = figure.locator(".film")
+    player.focus()
+    says, asks = player.locator(".film-says"), player.locator(".film-asks")
+    expect(says).to_have_text("Every rank begins with its own numbers.")
+    page.keyboard.press("ArrowRight")
+    expect(asks).to_contain_text("What will rank 0 hold there?")
+    expect(says).to_have_text("Every rank begins with its own numbers.")
+    asks.get_by_role("button", name="12", exact=True).click()
+    expect(asks).to_have_text("No: 15. 3 + 12 = 15: in the first half what comes in is added.")
+    expect(says).to_have_text("Step 1 of 6: each rank sends one number, to be added.")
+    assert axe(page) == []
+    page.keyboard.press("ArrowRight")
+    expect(says).to_have_text("What came in is added.")
+    expect(player.locator("svg")).to_contain_text("15")
+    page.keyboard.press("End")
+    expect(asks).to_contain_text("How many steps until all hold all?")
+    page.keyboard.press("Enter")
+    expect(asks).to_contain_text("Yes.")
+    page.keyboard.press("End")
+    expect(says).to_have_text("Every rank has every sum: the all-gather is done.")
+    assert player.get_by_role("button", name="Play", exact=True).count() == 0, "nothing moves"
+    page.keyboard.press("Home")
+    expect(says).to_have_text("Every rank begins with its own numbers.")
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+
+
+def test_a_film_is_light_and_has_its_stills_without_a_script(
+    unscripted: Page, site: str, site_folder: Path
+) -> None:
+    script = (site_folder / "assets/javascripts/player.js").read_bytes()
+    assert len(gzip.compress(script, 9)) <= MOST_BYTES
+    unscripted.goto(f"{site}{RINGS}")
+    stills = unscripted.locator("#fig-ring-numbers .still")
+    assert stills.count() == 4
+    expect(stills.last).to_contain_text("Every rank has every sum")
