@@ -81,9 +81,15 @@ def read_table(text: str) -> None:
     assert "<table" in text
 
 
+def read_film(text: str) -> None:
+    film = json.loads(text)
+    assert film["scenes"][0]["set"]
+    assert {"width", "height"} <= set(film)
+
+
 READERS = {
     ".svg": read_svg, ".csv": read_csv, ".json": json.loads, ".plotly.json": read_plot,
-    ".html": read_table,
+    ".html": read_table, ".film.json": read_film,
 }  # fmt: skip
 
 
