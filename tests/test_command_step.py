@@ -113,8 +113,18 @@ def test_levels_bubbles_utilisations_and_buckets_are_in_the_answer(said: Said) -
     assert answer["bubble_overhead"] == pytest.approx(idle / answer["compute_s"])
     rates = answer["utilisation"]
     assert rates["6nd+attention"] == pytest.approx(answer["model_flops_utilisation"])
+    assert answer["hardware_flops_utilisation"] == answer["model_flops_utilisation"]
     assert rates["causal"] < rates["6nd+attention"] < rates["hfu-full"]
     assert answer["gradient_buckets"] is None
+
+
+def test_hfu_stands_beside_mfu_where_something_is_computed_again(said: Said) -> None:
+    again = ("--recompute", "full")
+    answer = json.loads(said(*GPT_3, *again, "--json"))
+    hfu = answer["hardware_flops_utilisation"]
+    assert hfu == pytest.approx(answer["utilisation"]["hfu-full"])
+    assert f"HFU {hfu:.1%} (and what is computed again: full)" in said(*GPT_3, *again)
+    assert "HFU" not in said(*GPT_3)
 
 
 def test_text_says_what_each_level_needs(said: Said) -> None:

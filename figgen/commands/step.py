@@ -109,6 +109,7 @@ def step_data(
         "exposed_s": dict(found.exposed),
         "tokens_per_s_per_gpu": found.tokens_per_s_per_gpu,
         "model_flops_utilisation": found.model_flops_utilisation,
+        "hardware_flops_utilisation": found.hardware_flops_utilisation,
         "utilisation": {name: _utilisation(found, cluster, name) for name in CONVENTIONS},
         "levels": [asdict(load) for load in level_loads(found, cluster, compute_efficiency)],
         "gradient_buckets": None if buckets is None else asdict(buckets),
@@ -170,4 +171,8 @@ def _summary(found: StepEstimate, cluster: Cluster, compute_efficiency: float) -
         for load in level_loads(found, cluster, compute_efficiency)
     ]
     rate = f"{found.tokens_per_s_per_gpu:,.0f} tokens/s per GPU"
-    return [*levels, f"{rate}, MFU {found.model_flops_utilisation:.1%} (6nd+attention)"]
+    shares = f"MFU {found.model_flops_utilisation:.1%} (6nd+attention)"
+    if found.recompute_s:
+        again = f"and what is computed again: {found.setup.recompute}"
+        shares += f", HFU {found.hardware_flops_utilisation:.1%} ({again})"
+    return [*levels, f"{rate}, {shares}"]

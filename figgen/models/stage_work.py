@@ -6,12 +6,12 @@ the masked half of the core; what it computes again inside its own backward is n
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from figgen.models.layer_parts import LayerParts, parts_of, repeated_parts
 from figgen.models.model_shape import FFN_MATRICES, GATED
 from figgen.models.recomputation import SECOND
-from figgen.models.stage_layers import StageShare
+from figgen.models.stage_layers import StageShare, virtual_stage_shares
 from figgen.models.training_setup import TrainingSetup
 from figgen.models.transformer import part_weights
 
@@ -52,6 +52,19 @@ def stage_work(setup: TrainingSetup, share: StageShare) -> StageWork:
     core = layer_core_flops(setup)
     recomputed = _product_flops(setup, again) + again.core * core + _second_flops(setup, share)
     return StageWork(layers + head, forward.core * core, recomputed)
+
+
+def repeated_flops_per_token(setup: TrainingSetup) -> float:
+    """FLOPs of a token that backward computes again, in all stages, attention not halved.
+
+    What "hfu-full" and "hfu-selective" of `figgen.models.compute` add to "6nd+attention".
+    """
+    halved = layer_core_flops(replace(setup, flash_attention=False)) - layer_core_flops(setup)
+    again = sum(
+        stage_work(setup, share).recomputed + repeated_parts(setup, share).core * halved
+        for share in virtual_stage_shares(setup)[: setup.placement.depth]
+    )
+    return again * setup.parallel.tp / setup.tokens
 
 
 def _second_flops(setup: TrainingSetup, share: StageShare) -> float:

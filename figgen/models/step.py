@@ -15,10 +15,11 @@ from math import fsum
 
 from figgen.errors import check_share
 from figgen.models.cluster import Cluster
-from figgen.models.compute import utilisation_of_step
+from figgen.models.compute import training_flops_per_token, utilisation_of_step
 from figgen.models.data_traffic import TIED
 from figgen.models.simulate import Durations, Trace, simulate
 from figgen.models.stage_time import StageTime, TimedTraffic, bucketed_exposed_s, stage_time
+from figgen.models.stage_work import repeated_flops_per_token
 from figgen.models.step_rows import CommunicationRow, rank_rows, scaled, shared
 from figgen.models.step_traffic import BACKWARD, END, FORWARD, START
 from figgen.models.training_setup import TrainingSetup
@@ -52,6 +53,17 @@ class StepEstimate:
     def tokens_per_s_per_gpu(self) -> float:
         """Throughput of one GPU."""
         return self.setup.tokens_per_step / self.step_time_s / self.setup.parallel.world_size
+
+    @property
+    def hardware_flops_utilisation(self) -> float:
+        """MFU with what this setup computes again counted too, attention whole in both.
+
+        Source: Korthikanti et al. 2022, arXiv:2205.05198, section 6, whose printed values count
+        the recomputed core with its backward, which this does not.
+        """
+        setup = self.setup
+        model = training_flops_per_token(setup.shape, sequence=setup.sequence)
+        return self.model_flops_utilisation * (1 + repeated_flops_per_token(setup) / model)
 
     @property
     def exposed_s(self) -> float:

@@ -50,6 +50,14 @@ export function stageWork(setup, share) {
   };
 }
 
+/** What backward computes again of a token, in all stages, attention over the whole square. */
+export function repeatedFlops(setup) {
+  const { shares, placement, tokens, parallel: { tp } } = setup;
+  const halved = layerCoreFlops({ ...setup, flash_attention: false }) - layerCoreFlops(setup);
+  const again = (share) => stageWork(setup, share).recomputed + repeatedParts(setup, share).core * halved;
+  return (shares.slice(0, placement.depth).reduce((sum, share) => sum + again(share), 0) * tp) / tokens;
+}
+
 // Products that "every_second_product" runs again: keys and outputs, what a gate multiplies.
 function secondFlops({ recomputed, shape, tokens, parallel: { tp } }, { layers, dense_layers }) {
   if (!recomputed.modules.has("every_second_product")) return 0;

@@ -8,7 +8,7 @@ import { stagesHeld } from "./held.js";
 import { NETWORK, SCALE_UP, groupLink, portBytes } from "./links.js";
 import { memoryOf } from "./memory.js";
 import { simulate } from "./simulate.js";
-import { bucketedExposed, ruleOf, stageTime } from "./stage_time.js";
+import { bucketedExposed, repeatedFlops, ruleOf, stageTime } from "./stage_time.js";
 import { durations } from "./trace.js";
 import { BACKWARD, END, FORWARD, GRADIENTS, START, TIED } from "./traffic.js";
 import { CONVENTIONS } from "./transformer.js";
@@ -92,6 +92,8 @@ function carriedOut(setup, onlyTrace = false) {
     bubble_overhead: bubble_s / computing_s,
     exposed_s, tokens_per_s_per_gpu,
     model_flops_utilisation: utilisation["6nd+attention"],
+    hardware_flops_utilisation:
+      utilisation["6nd+attention"] + (tokens_per_s_per_gpu * repeatedFlops(setup)) / setup.cluster.peak_flops_per_s,
     utilisation,
     levels: levelLoads(setup, rows, computing_s),
     gradient_buckets: gradientBuckets(setup, setup.stagesOf[rank].map((stage) => stages[stage])),
