@@ -25,6 +25,7 @@ from figgen.models.schedules import SCHEDULES
 from figgen.models.training_setup import ZERO_STAGES, TrainingSetup
 from figgen.scenarios.config_json import named_model
 from figgen.scenarios.option import QUESTIONS, Option, Value
+from figgen.scenarios.runs.names import USUAL_NETWORK
 from figgen.scenarios.software import FORMER_FRAMEWORKS, SOFTWARE, known_software, read_software
 
 SMALL = "layernorm,moe_act,moe_gate"
@@ -120,7 +121,7 @@ _ALL = (
         choices=_titles(lambda: catalog.ACCELERATORS), check=catalog.accelerator, key="chip",
     ),
     Option(
-        "nic", "choice", "hardware", "Network link of a GPU", _STEP, "ib-ndr",
+        "nic", "choice", "hardware", "Network link of a GPU", _STEP, USUAL_NETWORK,
         choices=_titles(_networks), check=catalog.link,
     ),
     _size("tp", "TP, tensor", "parts of each layer"),

@@ -10,6 +10,8 @@ import pytest
 
 from figgen.__main__ import main
 from figgen.errors import InputError
+from figgen.scenarios.resolve import training_step
+from figgen.scenarios.runs.measured import shown_runs
 from figgen.scenarios.runs.names import accelerator_of, format_of, network_of
 from figgen.scenarios.runs.record import described_run, read_run_file
 from figgen.scenarios.runs.split import CALIBRATION, TEST, side_of_key
@@ -116,3 +118,16 @@ def test_the_split_is_by_key_and_about_half() -> None:
     assert set(found) == {CALIBRATION, TEST}
     assert 450 < found.count(TEST) < 550
     assert side_of_key("e0583af4a4b5") == side_of_key("e0583af4a4b5")
+
+
+def test_a_published_run_has_one_network_however_it_is_asked_about() -> None:
+    """As a record that is predicted beside measurements, and as the step of its own page."""
+    compared = 0
+    for run in shown_runs():
+        try:
+            step = training_step(run=run.name)
+        except InputError:  # its layout is not published
+            continue
+        assert run.network.bandwidth_bytes_per_s == step.nic.bandwidth_bytes_per_s, run.name
+        compared += 1
+    assert compared > 50

@@ -7,7 +7,9 @@ Benchmark tables write "H100 SXM 80GB (DGX H100 class)", "NVIDIA Blackwell GPU (
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Mapping
+from functools import cache
 
 from figgen.catalog import load
 from figgen.catalog.hardware import Accelerator, Link
@@ -49,20 +51,8 @@ NETWORKS = (
     (r"hdr", "ib-hdr"),
 )
 
-USUAL_NETWORK = {
-    "v100-sxm2-32gb": "ib-edr",
-    "a100-sxm-40gb": "ib-hdr",
-    "a100-sxm-80gb": "ib-hdr",
-    "mi300x": "roce-400g",
-    "mi325x": "roce-400g",
-    "mi355x": "roce-400g",
-    "tpu-v5p": "tpu-dcn-v5p",
-}
-"""One port for each GPU by its generation; NDR for all others.
-
-The Blackwell systems of the benchmarks (DGX B200, GB200 and GB300 NVL72) have ConnectX-7 at
-400 Gb/s, as MLPerf's descriptions of them print; only GB300 NVL72 comes with 800 Gb/s.
-"""
+USUAL_NETWORK = "ib-ndr"
+"""Of chips of which `assumptions.toml` says nothing."""
 
 FORMATS = (
     (r"nvfp4|fp4", "nvfp4"),
@@ -119,7 +109,19 @@ def network_of(words: str, chip: Accelerator) -> Link:
     if words in known:
         return known[words]
     found = first_match(NETWORKS, words)
-    return known[found or USUAL_NETWORK.get(chip.name, "ib-ndr")]
+    return known[found or networks_of_chips().get(chip.name, USUAL_NETWORK)]
+
+
+@cache
+def networks_of_chips() -> Mapping[str, str]:
+    """The port that each GPU of a kind has in systems that ship, by the kind's name."""
+    entries = tomllib.loads(load.content("assumptions.toml")).values()
+    return {
+        chip: entry["nic"]
+        for entry in entries
+        if "nic" in entry and "runs" not in entry
+        for chip in entry.get("accelerators", ())
+    }
 
 
 def format_of(words: str) -> str:
