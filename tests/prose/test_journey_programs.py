@@ -10,6 +10,9 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
+from figgen.models.mesh import coordinates_of, groups
+from figgen.models.schedules import build as pipeline_order
+from figgen.scenarios.resolve import parallel_layout
 from tests.journey_programs import RECORD, programs, run
 
 PROGRAMS = programs()
@@ -90,10 +93,67 @@ def levels() -> str:
     return _ranks(ranks, lambda _: f"{left} of {numbers} numbers left the node, same sum {same}")
 
 
+def split() -> str:
+    x, a = np.array([[1, 2], [3, 4]]), np.array([[1, 0, 2, 1], [1, 1, 0, 3]])
+    b = np.array([[1, 2], [0, 1], [1, 0], [2, 1]])
+    parts = [x @ a[:, half] @ b[half] for half in (slice(0, 2), slice(2, 4))]
+    whole = x @ a @ b
+    text = f"sum {sum(parts).tolist()}, whole {bool((sum(parts) == whole).all())}"
+    return _ranks(2, lambda rank: f"part {parts[rank].tolist()}, {text}")
+
+
+def stages() -> str:
+    order = pipeline_order("1f1b", stages=2, microbatches=4)
+
+    def said(rank: int) -> str:
+        words = [f"{action.kind}{action.microbatch}" for action in order.orders[rank]]
+        alive = np.cumsum([1 if word[0] == "F" else -1 for word in words]).max()
+        return f"{' '.join(words)}, at most {alive} alive"
+
+    return _ranks(2, said)
+
+
+def blocks() -> str:
+    tokens, ranks = 16, 2
+    seen = np.tril(np.ones((tokens, tokens), int)).sum(axis=1).reshape(ranks, -1).sum(axis=1)
+    return _ranks(ranks, lambda rank: f"{seen[rank]} pairs, same True")
+
+
+def experts() -> str:
+    chosen = [[token % 5 % 4 for token in range(8 * rank, 8 * rank + 8)] for rank in range(2)]
+    sent = [[sum(e // 2 == home for e in each) for home in range(2)] for each in chosen]
+    work = [sum(each[home] for each in sent) for home in range(2)]
+    return _ranks(2, lambda rank: f"sent {sent[rank]}, worked on {work[rank]}, same True")
+
+
+def grid() -> str:
+    mesh = parallel_layout(nodes=1, gpus_per_node=8, tp=2, pp=2).dense
+    lines = []
+    for rank in (0, 5):
+        own = {axis: coordinates_of(mesh, rank)[axis] for axis in ("tp", "dp", "pp")}
+        peers = {
+            axis: next(list(group) for group in groups(mesh, axis) if rank in group) for axis in own
+        }
+        lines.append(f"rank {rank} is {own}\n  talks to {peers}\n")
+    return "".join(lines)
+
+
+def slow() -> str:
+    work = [0.4, 0.4, 0.8, 0.4]
+    said = [f"worked {own:.1f} s, waited {max(work) - own:.1f} s" for own in work]
+    return _ranks(4, lambda rank: said[rank])
+
+
 AGAIN: dict[str, Callable[[], str]] = {
     "one.py": one,
     "two.py": two,
     "hide.py": hide,
     "shard.py": shard,
     "levels.py": levels,
+    "split.py": split,
+    "stages.py": stages,
+    "blocks.py": blocks,
+    "experts.py": experts,
+    "grid.py": grid,
+    "slow.py": slow,
 }
