@@ -13,9 +13,15 @@ REST = ("working", "communication", "reserve")
 """Parts of memory that a first reading takes together."""
 
 
-def _short(title: str) -> str:
-    """A model's name without its family's: "70B", "DeepSeek-V3"."""
-    return title.split()[-1] if title.startswith("Llama") else title.split(" / ")[0]
+def _size(one: Job) -> str:
+    """A model by its size alone, as its name has it or as it is: "70B", "671B"."""
+    model = one.found.model
+    name = model.title.split()[-1]
+    return name if model.title.startswith("Llama") else f"{model.parameters / 1e9:.0f}B"
+
+
+def _narrow(layout: str) -> str:
+    return layout.replace(" · ", "·").replace(" ", "")
 
 
 def _seconds(found: Job) -> str:
@@ -30,7 +36,7 @@ def journey_scoreboard(*, page: int) -> Table:
     check_between("page", page, 1, len(RUNGS))
     found = [(entry, rung(entry.page)) for entry in RUNGS[:page]]
     rows: list[tuple[Scalar, ...]] = [
-        (f"{entry.page}: {_short(one.found.model.title)}", one.gpus, entry.layout,
+        (f"{entry.page}: {_size(one)}", one.gpus, _narrow(entry.layout),
          one.total_bytes, one.near_bytes, one.far_bytes, _seconds(one), one.tokens_per_second,
          one.mfu)
         for entry, one in found
@@ -50,7 +56,7 @@ def journey_scoreboard(*, page: int) -> Table:
         ),
         rows=tuple(rows),
         values={
-            "gpus": Named(last.gpus, "GPU"),
+            "gpus": Named(last.gpus),
             "layout": Named(entry.layout),
             "model": Named(last.found.model.title),
             "memory": Named(last.total_bytes, "B"),
@@ -74,7 +80,7 @@ def journey_memory(*, page: int, also: tuple[str, ...] = ()) -> Bars:
     """
     check_between("page", page, 1, len(RUNGS))
     shown = [
-        (f"{entry.page}: {_short(one.found.model.title)}, {entry.layout}", one)
+        (f"{entry.page}: {_size(one)}, {entry.layout}", one)
         for entry in RUNGS[:page]
         for one in [rung(entry.page)]
     ]
@@ -157,6 +163,6 @@ def journey_layouts(*, jobs: tuple[str, ...]) -> Bars:
             for (name, role), lengths in parts.items()
             if any(float(each) > 0 for each in lengths)
         ),
-        axis=Axis(label="predicted time of a step", unit="s", low=0.0, spec="time"),
+        axis=Axis(label="predicted seconds of a step", low=0.0, spec=".3g"),
         values=values,
     )
