@@ -15,7 +15,7 @@ from tests.browser.gate.measured import LIMIT_KB, NAME, kind_of
 from tests.browser.paths import PATHS
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page, ViewportSize
+    from playwright.sync_api import Page, Route, ViewportSize
 
 DESK: ViewportSize = {"width": 1366, "height": 900}
 PHONE: ViewportSize = {"width": 390, "height": 844}
@@ -107,6 +107,22 @@ def first_visit(page: Page) -> Page:
     session.send("Network.enable")
     session.send("Network.setCacheDisabled", {"cacheDisabled": True})
     return page
+
+
+PAINTED = "() => performance.getEntriesByName('first-contentful-paint').length > 0"
+
+
+def test_a_font_that_comes_after_the_text_moves_nothing(first_visit: Page, site: str) -> None:
+    """Lines with math were broken anew, and everything below them moved."""
+    held: list[Route] = []
+    first_visit.route("**/math.woff2", lambda route: held.append(route))
+    first_visit.set_viewport_size(PHONE)
+    first_visit.goto(f"{site}/guide/pipeline-schedules/", wait_until="domcontentloaded")
+    first_visit.wait_for_function(PAINTED)
+    with first_visit.expect_response("**/math.woff2"):
+        held[0].continue_()
+    first_visit.evaluate(SETTLED)
+    assert first_visit.evaluate(SHIFTS) < 0.002
 
 
 # A browser is slow to start a page, so one is opened and then looks at everything.
