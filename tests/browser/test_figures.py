@@ -70,7 +70,7 @@ def test_every_figure_is_complete(page: Page, site: str, source: str) -> None:
     assert fences_of(source) in (None, len(figures))
     for figure in figures:
         assert figure["id"].startswith("fig-")
-        assert re.fullmatch(r"Figure \d+(\.\d+)?", figure["number"])
+        assert re.fullmatch(r"Figure J?\d+(\.\d+)?", figure["number"])
         assert figure["permalink"] == f"#{figure['id']}"
         assert len(figure["caption"].removeprefix(figure["number"]).split()) >= 4, figure["caption"]
         for view in figure["views"]:

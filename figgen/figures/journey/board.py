@@ -25,9 +25,9 @@ def _narrow(layout: str) -> str:
 
 
 def _seconds(found: Job) -> str:
-    """The step with its interval: "6.57 (6.08–6.96)"."""
-    step, low, high = (f"{s:#.3g}" for s in (found.step_time_s, found.low_s, found.high_s))
-    return f"{step}{NBSP}({low}–{high})"
+    """The step with its interval: "6.57 (6.1–7.0)"."""
+    low, high = (f"{s:.0f}" if s >= 10 else f"{s:#.2g}" for s in (found.low_s, found.high_s))
+    return f"{found.step_time_s:#.3g}{NBSP}({low}–{high})"
 
 
 @figure("journey-scoreboard")
@@ -36,7 +36,7 @@ def journey_scoreboard(*, page: int) -> Table:
     check_between("page", page, 1, len(RUNGS))
     found = [(entry, rung(entry.page)) for entry in RUNGS[:page]]
     rows: list[tuple[Scalar, ...]] = [
-        (f"{entry.page}: {_size(one)}", one.gpus, _narrow(entry.layout),
+        (f"{entry.page}: {_size(one)} on {one.gpus}", _narrow(entry.layout),
          one.total_bytes, one.near_bytes, one.far_bytes, _seconds(one), one.tokens_per_second,
          one.mfu)
         for entry, one in found
@@ -44,8 +44,7 @@ def journey_scoreboard(*, page: int) -> Table:
     entry, last = found[-1]
     return Table(
         columns=(
-            Column(label="page"),
-            Column(label="GPUs", spec=","),
+            Column(label="page: job"),
             Column(label="layout"),
             Column(label="memory", unit="B", spec="bytes"),
             Column(label="NVLink", unit="B", spec="bytes"),
