@@ -12,7 +12,8 @@ from figgen.errors import InputError
 
 SUBJECTS = (
     "figures", "ranks", "schedules", "collectives", "convert", "costs", "memory", "snapshot",
-    "step", "plan", "trace", "calibrate", "validate", "prose", "agreement", "changes", "paper",
+    "step", "plan", "trace", "profile", "calibrate", "validate", "prose", "agreement", "changes",
+    "paper",
 )  # fmt: skip
 
 

@@ -15,6 +15,7 @@ from figgen.errors import InputError
 from figgen.models.chrome_trace import Event, trace_events
 from figgen.models.data_traffic import step_calls
 from figgen.models.step_timeline import step_timeline
+from figgen.models.trace_kinds import MADE_BY
 from figgen.models.training_setup import TrainingSetup
 from figgen.scenarios.resolve import resolve
 from figgen.units import format_quantity
@@ -83,7 +84,7 @@ def _write(path: Path, events: Iterable[Event], model: str) -> int:
     try:
         with opened(path, "wt", encoding="utf-8") as file:
             file.write('{"displayTimeUnit": "ms", "otherData": ')
-            file.write(json.dumps({"made by": "figgen trace-export", "model": model}))
+            file.write(json.dumps({"made by": MADE_BY, "model": model}))
             file.write(', "traceEvents": [')
             for event in events:
                 line = json.dumps(event, ensure_ascii=False, allow_nan=False)

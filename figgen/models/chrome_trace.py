@@ -14,11 +14,13 @@ from figgen.models.layout import mesh_of
 from figgen.models.mesh import group_array
 from figgen.models.step_timeline import COMPUTE, StepEvent, StepTimeline
 from figgen.models.step_traffic import SEND
+from figgen.models.trace_kinds import STEP
 from figgen.models.training_setup import TrainingSetup
 
 Event = dict[str, object]
 DECIMALS = 3
 """Nanoseconds."""
+STEP_THREAD = 0
 
 
 def trace_events(setup: TrainingSetup, timeline: StepTimeline) -> Iterator[Event]:
@@ -30,13 +32,20 @@ def trace_events(setup: TrainingSetup, timeline: StepTimeline) -> Iterator[Event
         name = f"pipeline rank {rank}: GPU {first[rank]} ({alike:,} alike)"
         yield _metadata(rank, 0, "process_name", {"name": name})
         yield _metadata(rank, 0, "process_sort_index", {"sort_index": rank})
+        yield _metadata(rank, STEP_THREAD, "thread_name", {"name": "step"})
     lanes: dict[tuple[int, str], int] = {}
     for event in sorted(timeline.events, key=lambda e: (e.rank, e.lane != COMPUTE, e.lane)):
         key = (event.rank, event.lane)
         if key not in lanes:
-            lanes[key] = sum(rank == event.rank for rank, _ in lanes)
+            lanes[key] = STEP_THREAD + 1 + sum(rank == event.rank for rank, _ in lanes)
             yield _metadata(event.rank, lanes[key], "thread_name", {"name": event.lane})
             yield _metadata(event.rank, lanes[key], "thread_sort_index", {"sort_index": lanes[key]})
+    for rank in range(parallel.pp):
+        yield {
+            "ph": "X", "cat": "user_annotation", "pid": rank, "tid": STEP_THREAD,
+            "name": f"{STEP}0", "ts": 0.0, "dur": round(timeline.step_time_s * 1e6, DECIMALS),
+            "args": {},
+        }  # fmt: skip
     for event in timeline.events:
         yield _complete(event, lanes[event.rank, event.lane])
 

@@ -22,7 +22,7 @@ TESTS = (
     *(f"tests/{room}" for room in (*ROOMS, "catalog", "figures", "commands")),
     *("tests/test_configurations.py", "tests/test_goldens.py"),
     *("tests/test_claims.py", "tests/test_layouts.py", "tests/test_measured.py"),
-    *("tests/test_memory_snapshot.py", "tests/test_thresholds.py"),
+    *("tests/test_memory_snapshot.py", "tests/test_profile.py", "tests/test_thresholds.py"),
     *("tests/test_command_line.py", "tests/test_command_memory.py", "tests/test_command_step.py"),
 )
 PLUGINS = ("-p", "no:cacheprovider", "-p", "no:xdist", "-m", "not browser", "-q")

@@ -1,0 +1,137 @@
+"""Events of a trace file one by one, without holding the file.
+
+PyTorch's profiler writes one JSON object whose `traceEvents` is a list of up to millions of
+events; Chrome's format also allows that list alone. The text is decoded as it arrives, so that
+memory holds one piece of it.
+Source: "Trace Event Format" of Chromium's catapult, sections "JSON Array Format" and "JSON Object
+Format".
+"""
+
+from __future__ import annotations
+
+import gzip
+import json
+import zlib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, TextIO
+
+from figgen.errors import InputError
+
+PIECE = 1 << 20
+LARGEST_VALUE = 1 << 26
+"""Characters of one event or header; no profiler writes such a one."""
+
+Header = dict[str, Any]
+
+
+def trace_events(path: str) -> Iterator[tuple[Header, dict[str, Any]]]:
+    """Each event of the file with what stood before the events (`distributedInfo` and the like).
+
+    Raises InputError for a file that cannot be read, is cut off, or is no trace.
+    """
+    try:
+        with _opened(Path(path)) as file:
+            yield from _events(_Text(file, path))
+    except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
+        raise InputError("trace", expected="a readable file", got=f"{path}: {error}") from None
+
+
+def _opened(path: Path) -> TextIO:
+    with path.open("rb") as file:
+        packed = file.read(2) == b"\x1f\x8b"
+    if packed:
+        return gzip.open(path, "rt", encoding="utf-8")
+    return path.open(encoding="utf-8")
+
+
+class _Text:
+    """A window on the text, moved on as values are taken."""
+
+    def __init__(self, file: TextIO, path: str) -> None:
+        self.file, self.path = file, path
+        self.text, self.at, self.before = "", 0, 0
+        self.decoder = json.JSONDecoder()
+
+    def more(self) -> bool:
+        """Read another piece behind what is left; False at the end of the file."""
+        piece = self.file.read(PIECE)
+        self.before += self.at
+        self.text, self.at = self.text[self.at :] + piece, 0
+        if len(self.text) > LARGEST_VALUE:
+            raise self.wrong(f"a value of at most {LARGEST_VALUE:,} characters")
+        return bool(piece)
+
+    def next(self) -> str:
+        """The next character that is no white space, not taken; empty at the end."""
+        while True:
+            while self.at < len(self.text) and self.text[self.at] in " \t\r\n":
+                self.at += 1
+            if self.at < len(self.text):
+                return self.text[self.at]
+            if not self.more():
+                return ""
+
+    def take(self, wanted: str) -> str:
+        """Take the next character, which is one of `wanted`."""
+        found = self.next()
+        if not found or found not in wanted:
+            raise self.wrong(f"one of {' '.join(wanted)}")
+        self.at += 1
+        return found
+
+    def value(self) -> Any:
+        """Take the next value, reading on until it is whole."""
+        self.next()
+        ended = False
+        while True:
+            try:
+                found, end = self.decoder.raw_decode(self.text, self.at)
+                # A number at the end of a piece may go on in the next.
+                if ended or end < len(self.text):
+                    self.at = end
+                    return found
+            except (json.JSONDecodeError, RecursionError):
+                if ended:
+                    raise self.wrong("a whole JSON value") from None
+            ended = not self.more()
+
+    def wrong(self, expected: str) -> InputError:
+        """The error at this place."""
+        got = self.text[self.at : self.at + 40] or "the end of the file"
+        return InputError(
+            f"trace {self.path}, character {self.before + self.at:,}", expected=expected, got=got
+        )
+
+
+def _events(text: _Text) -> Iterator[tuple[Header, dict[str, Any]]]:
+    header: Header = {}
+    if text.next() == "[":
+        yield from _list(text, header)
+        return
+    text.take("{")
+    found = False
+    while text.next() != "}":
+        key = text.value()
+        text.take(":")
+        if key == "traceEvents":
+            found = True
+            yield from _list(text, header)
+        else:
+            header[str(key)] = text.value()
+        if text.next() != "}":
+            text.take(",")
+    if not found:
+        raise InputError(f"trace {text.path}", expected="a list traceEvents", got=list(header)[:8])
+
+
+def _list(text: _Text, header: Header) -> Iterator[tuple[Header, dict[str, Any]]]:
+    text.take("[")
+    while text.next() != "]":
+        event = text.value()
+        if not isinstance(event, dict):
+            raise text.wrong("events that are objects")
+        yield header, event
+        if text.next() != "]":
+            text.take(",")
+    text.take("]")

@@ -1,0 +1,247 @@
+"""figgen profile: three recorded jobs against a count by hand, kernels of a GPU, hostile files."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from figgen.__main__ import main
+from figgen.errors import InputError
+from figgen.models import trace_reader
+from figgen.models.profile import RankProfile, profiles
+from figgen.models.profile_beside import common_calls, waiting
+from figgen.models.trace_kinds import axis_of, collective_of
+from figgen.models.trace_reader import trace_events
+
+# Recorded by record_profiles.py beside them: torch 2.13 on a CPU, two ranks over gloo, two steps.
+RECORDED = Path(__file__).parent / "oracles" / "profiles"
+JOBS = ("data-parallel", "sharded", "pipelined")
+FILES = [RECORDED / f"{job}-rank{rank}.json.gz" for job in JOBS for rank in (0, 1)]
+
+
+def read(path: Path) -> RankProfile:
+    (found,) = profiles(trace_events(str(path)), path.name)
+    return found
+
+
+@pytest.fixture(scope="module")
+def recorded() -> dict[str, RankProfile]:
+    return {path.name: read(path) for path in FILES}
+
+
+WORK = ("aten::", "fsdp::", "torch.distributed.ddp.reducer::", "torch::distributed::reducer::")
+"""Operators of the three jobs that compute or copy, from a list of all that they ran."""
+
+
+def counted_by_hand(path: Path) -> dict[str, float]:
+    """Seconds of the same parts: every beginning and end in turn, and what runs between them."""
+    events = json.loads(gzip.decompress(path.read_bytes()))["traceEvents"]
+    moments: list[tuple[float, int, str, int]] = []
+    steps = [e for e in events if str(e["name"]).startswith("ProfilerStep#")]
+    first, last = min(e["ts"] for e in steps), max(e["ts"] + e["dur"] for e in steps)
+    for event in events:
+        kind = event["name"].partition(":")[0]
+        kind = "work" if event["name"].startswith(WORK) else kind
+        if event["ph"] == "X" and kind in ("work", "gloo", "c10d"):
+            begin, end = max(event["ts"], first), min(event["ts"] + event["dur"], last)
+            moments += [(begin, 1, kind, event["tid"]), (end, -1, kind, event["tid"])]
+    moments += [(first, 0, "", 0), (last, 0, "", 0)]
+    running: Counter[tuple[str, int]] = Counter()
+    found: dict[str, float] = defaultdict(float)
+    before = first
+    for now, change, kind, thread in sorted(moments):
+        threads = {t for (_, t), number in running.items() if number}
+        works = any(
+            running["work", t] and not running["gloo", t] and not running["c10d", t]
+            for t in threads
+        )
+        talks = any(running["gloo", t] for t in threads)
+        part = {(True, True): "hidden_s", (True, False): "alone_s", (False, True): "exposed_s"}
+        found[part.get((works, talks), "idle_s")] += (now - before) / 1e6
+        running[kind, thread] += change
+        before = now
+    return found
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.name)
+def test_recorded_jobs_are_divided_as_by_hand(path: Path, recorded: dict[str, RankProfile]) -> None:
+    found, by_hand = recorded[path.name], counted_by_hand(path)
+    assert found.exposed_s == pytest.approx(by_hand["exposed_s"], abs=1e-8)
+    assert found.hidden_s == pytest.approx(by_hand["hidden_s"], abs=1e-8)
+    assert found.idle_s == pytest.approx(by_hand["idle_s"], abs=1e-8)
+    computing = by_hand["alone_s"] + by_hand["hidden_s"]
+    assert found.computing_s == pytest.approx(computing, abs=1e-8)
+    assert found.wall_s == pytest.approx(sum(by_hand.values()), abs=1e-8)
+    assert found.steps == 2
+    assert found.launch_s == found.copies_s == 0
+
+
+# Two layers of 512 → 1,024 → 512 with biases: what record_profiles.py trains.
+LAYER = 512 * 1024 + 1024 + 1024 * 512 + 512
+
+
+def test_calls_and_bytes_are_those_of_the_recorded_jobs(recorded: dict[str, RankProfile]) -> None:
+    def calls(job: str, rank: int) -> dict[str, tuple[int, float]]:
+        found = recorded[f"{job}-rank{rank}.json.gz"].calls
+        return {c.group.collective: (len(c.each_s), c.bytes) for c in found}
+
+    # DDP: both layers' gradients, one bucket each, in each of two steps; FP32.
+    assert calls("data-parallel", 0) == {"all-reduce": (4, 2 * 2 * LAYER * 4)}
+    # FSDP: weights gathered before forward and before backward. gloo has no reduce-scatter of
+    # its own: it reduces the whole gradient everywhere, which the trace shows.
+    assert calls("sharded", 0) == {
+        "all-gather": (8, 2 * 2 * 2 * LAYER * 4),
+        "all-reduce": (4, 2 * 2 * LAYER * 4),
+    }
+    # 1F1B: four microbatches of 16 × 512 on, and as many gradients back.
+    boundary = (8, 2 * 4 * 16 * 512 * 4)
+    assert calls("pipelined", 0) == {"send": boundary, "recv": boundary}
+
+
+def test_who_waits_is_told_from_calls_in_common(recorded: dict[str, RankProfile]) -> None:
+    ranks = [recorded[f"data-parallel-rank{rank}.json.gz"] for rank in (0, 1)]
+    times = [rank.calls[0].each_s for rank in ranks]
+    found = waiting(common_calls(ranks))
+    for row, mine, other in zip(found, times, reversed(times), strict=True):
+        pairs = list(zip(mine, other, strict=True))
+        assert row.waited_s == pytest.approx(sum(max(0.0, a - b) for a, b in pairs))
+        assert row.last == sum(a < b for a, b in pairs)
+        assert row.calls == 4
+
+
+def kernel(name: str, start: float, took: float, **args: Any) -> dict[str, Any]:
+    return {"ph": "X", "cat": "kernel", "name": name, "ts": start, "dur": took, "args": args}
+
+
+def device_trace(events: Iterable[dict[str, Any]]) -> RankProfile:
+    header = {"distributedInfo": {"rank": 3}}
+    (found,) = profiles(((header, event) for event in events), "made")
+    return found
+
+
+NCCL = {
+    "Collective name": "_reduce_scatter_base", "In msg nelems": 8000, "Out msg nelems": 1000,
+    "Group size": 8, "dtype": "BFloat16", "Process Group Name": "2",
+    "Process Group Description": "DATA_PARALLEL_GROUP_WITH_CP", "Process Group Ranks": "[0, 1]",
+}  # fmt: skip
+
+
+def test_kernels_copies_and_late_launches_of_a_gpu_are_told_apart() -> None:
+    """Microseconds: | gemm 0-10 | NCCL 5-20 | copy 18-25 | nothing 25-40 | gemm 40-50 |."""
+    launch = {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "ts": 30.0, "dur": 2.0}
+    found = device_trace([
+        kernel("gemm", 40.0, 10.0, correlation=7),
+        kernel("gemm", 0.0, 10.0),
+        launch | {"args": {"correlation": 7}},
+        kernel("ncclDevKernel_ReduceScatter_Sum_bf16_RING_LL(x)", 5.0, 15.0, **NCCL),
+        kernel("Memcpy HtoD", 18.0, 7.0) | {"cat": "gpu_memcpy"},
+    ])  # fmt: skip
+    assert found.name == "rank 3"
+    assert found.wall_s == pytest.approx(50e-6)
+    assert found.computing_s == pytest.approx(20e-6)
+    assert found.hidden_s == pytest.approx(5e-6)
+    assert found.exposed_s == pytest.approx(10e-6)
+    assert found.copies_s == pytest.approx(5e-6)
+    assert found.launch_s == pytest.approx(7e-6), "from 25 until the launch was done at 32"
+    assert found.idle_s == pytest.approx(8e-6)
+    (calls,) = found.calls
+    assert (calls.group.collective, calls.group.size, calls.bytes) == ("reduce-scatter", 8, 16000)
+    assert axis_of(calls.group) == "dp"
+    assert dict(found.exposed_by_axis) == pytest.approx({"dp": 10e-6})
+
+
+def test_names_of_collectives_are_understood() -> None:
+    said = {
+        "ncclDevKernel_AllGather_RING_LL(ncclDevKernelArgsStorage<4096ul>)": "all-gather",
+        "ncclKernel_AllReduce_TREE_LL_Sum_float(ncclWorkElem)": "all-reduce",
+        "ncclDevKernel_SendRecv(ncclDevKernelArgsStorage<4096ul>)": "send and recv",
+        "_allgather_base": "all-gather", "reduce_scatter_tensor_coalesced": "reduce-scatter",
+        "all_to_allv": "all-to-all", "gloo:all_reduce": "all-reduce", "broadcast": "broadcast",
+        "ncclDevKernel_Reduce_Sum_f32_RING_LL": "reduce", "gemm": "",
+    }  # fmt: skip
+    assert {name: collective_of(name) for name in said} == said
+
+
+SIZES = (
+    "--model", "llama-3-8b", "--nodes", "2", "--gpus-per-node", "8", "--tp", "2", "--pp", "2",
+)  # fmt: skip
+
+
+def test_the_modelled_step_reads_as_modelled(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """What trace-export writes, profile finds again; the fill hides some of what is sent once."""
+    file = str(tmp_path / "step.json")
+    assert main(["trace-export", file, *SIZES]) == 0
+    capsys.readouterr()
+    assert main(["profile", file, *SIZES, "--json"]) == 0
+    data = json.loads(capsys.readouterr().out)
+    parts = {row["part"]: row for row in data["model"]}
+    for part in ("computing", "exposed tp"):
+        assert parts[part]["recorded_s"] == pytest.approx(parts[part]["modelled_s"], rel=1e-5)
+    recorded = sum(row["recorded_s"] for row in data["model"])
+    assert recorded == pytest.approx(sum(row["modelled_s"] for row in data["model"]), rel=1e-6)
+    gaps = [abs(row["recorded_s"] - row["modelled_s"]) for row in data["model"]]
+    assert gaps == sorted(gaps, reverse=True)
+
+
+def test_a_recorded_job_is_told_in_text(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["profile", *(str(path) for path in FILES[:2])]) == 0
+    said = capsys.readouterr().out
+    for part in ("rank 0", "rank 1", "all-reduce", "busbw", "came last"):
+        assert part in said
+
+
+def test_values_are_read_across_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """With pieces of seven characters every value is cut; what comes out is what json reads."""
+    monkeypatch.setattr(trace_reader, "PIECE", 7)
+    whole = {
+        "schemaVersion": 1,
+        "distributedInfo": {"rank": 12},
+        "traceEvents": [kernel("gemm [{", 1234.5 + i, 17.25, b={"c": [i]}) for i in range(50)],
+        "traceName": "after",
+    }
+    file = tmp_path / "trace.json"
+    for content, events in ((whole, whole["traceEvents"]), (whole["traceEvents"],) * 2):
+        file.write_text(json.dumps(content), encoding="utf-8")
+        assert [event for _, event in trace_events(str(file))] == events
+
+
+REFUSED = {
+    "": "one of {",
+    "[": "a whole JSON value",
+    '{"traceEvents": [{"ph": "M"}': "one of ,",
+    '{"traceEvents": [1]}': "events that are objects",
+    '{"a": 1}': "a list traceEvents",
+    '{"traceEvents": []}': "kernels, or operators",
+    '{"traceEvents": [{"ph": "X", "ts": NaN, "dur": 1}]}': "a finite ts",
+    '{"traceEvents": [{"ph": "X", "ts": 1, "dur": -1}]}': "a finite ts",
+    '{"traceEvents": [{"ph": "X", "ts": "1"}]}': "a finite ts",
+    "[" * 5000: "a whole JSON value",
+}
+
+
+@pytest.mark.parametrize("content", REFUSED)
+def test_what_is_no_trace_is_refused_in_one_line(
+    content: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = tmp_path / "trace.json"
+    file.write_text(content, encoding="utf-8")
+    assert main(["profile", str(file)]) == 2
+    said = capsys.readouterr().err
+    assert REFUSED[content] in said
+    assert said.count("\n") == 1
+
+
+def test_files_that_cannot_be_read_are_refused(tmp_path: Path) -> None:
+    cut = tmp_path / "cut.json.gz"
+    cut.write_bytes(FILES[0].read_bytes()[:4000])
+    for path in (tmp_path / "none.json", tmp_path, cut):
+        with pytest.raises(InputError, match="trace"):
+            read(path)
