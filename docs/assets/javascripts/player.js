@@ -23,7 +23,10 @@ export async function mount(picture) {
   const player = build(film, stills);
   // Where a reader looks already, what is below keeps its place.
   const { top, bottom, height } = stills.getBoundingClientRect();
-  if (bottom > 0 && top < innerHeight) player.style.minHeight = `${height}px`;
+  if (bottom > 0 && top < innerHeight) {
+    player.style.minHeight = `${height}px`;
+    for (const kind of ["click", "keydown"]) player.addEventListener(kind, () => { player.style.minHeight = ""; }, { once: true });
+  }
   stills.before(player);
   stills.hidden = true;
 }
