@@ -16,6 +16,7 @@ from typing import Any
 from figgen.markdown.conversion import fences
 from figgen.prose.lines import CITED, COMPUTED, Line, prose_lines
 from figgen.prose.premises import is_premise, premises
+from figgen.prose.symbols import clashes
 
 Terms = Mapping[str, Mapping[str, Any]]
 
@@ -91,8 +92,15 @@ def lint(page: str, source: str, terms: Terms) -> list[Finding]:
         *_headings(page, lines),
         *_spellings(page, lines, terms),
         *_figures(page, source),
+        *_symbols(page, source),
     ]
     return sorted(found)
+
+
+def _symbols(page: str, source: str) -> Iterator[Finding]:
+    """One meaning per symbol, among the formulas that a page's numbers come from."""
+    for line, symbol, known, other in clashes(source):
+        yield Finding(page, line, f"two meanings of {symbol}", known, other)
 
 
 def _quantities(page: str, lines: list[Line], source: str) -> Iterator[Finding]:

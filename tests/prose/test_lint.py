@@ -158,6 +158,16 @@ def test_a_heading_may_stand_once() -> None:
     assert found("# A\n\n## Cost\n\n## Gain\n") == []
 
 
+def test_a_symbol_has_one_meaning_on_a_page() -> None:
+    ranks = "{{ tp_index_of_rank(rank=3, tp=2) }}"
+    matrix = "{{ power_sgd_ratio(rows=8, columns=8, low_rank=2) }}"
+    assert found(f"{ranks}\n\n{matrix}\n") == ["3 two meanings of r: rank of the approximation"]
+    assert found(f"{ranks}\n\n`{{{{ no_formula(r=1) }}}}`\n") == []
+    # A stage is a rank of the pipeline axis.
+    assert found("{{ data_parallel_size(world_size=8, tp=1, cp=1, pp=2) }} "
+                 "{{ bubble_fraction(stages=2, microbatches=2) }}\n") == []  # fmt: skip
+
+
 def test_a_term_has_one_spelling_outside_of_code() -> None:
     assert found("A micro-batch passes.") == ["1 a spelling: micro-batch"]
     assert found("A `micro-batch` and a microbatch pass.") == []
