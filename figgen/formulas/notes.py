@@ -27,7 +27,7 @@ SIGNS: dict[type[ast.AST], str] = {
 }  # fmt: skip
 LETTERS = {
     "alpha": "α", "beta": "β", "gamma": "γ", "delta": "δ", "Delta": "Δ", "eta": "η", "theta": "θ",
-    "phi": "φ",
+    "lambda": "λ", "phi": "φ",
     "rho": "ρ", "tau": "τ", "ell": "ℓ", "max": "max",
 }  # fmt: skip
 SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")
