@@ -5,10 +5,12 @@ from __future__ import annotations
 import csv as csv_module
 import io
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
 from html import escape
+from itertools import groupby
+from typing import TypeAlias
 
 from figgen.charts import Column, Scalar, Table
 from figgen.renderers.data import data_table as data_table
@@ -24,6 +26,12 @@ BLANKS = frozenset(("", "-", "–", "—", "…", "n/a"))
 FORMULA_STARTS = ("=", "+", "-", "@", "\t", "\r")
 # Within these, numbers in one unit can be read next to each other.
 LARGEST_SHOWN, SMALLEST_SHOWN = 10_000, 0.01
+WIDEST = 1000
+"""Largest over smallest number of a column beyond which each carries its own unit."""
+
+
+Unit: TypeAlias = tuple[str, Fraction | None]
+"""What stands in a heading, and its size in SI; no size where each cell has its own."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -39,11 +47,11 @@ def shown(table: Table) -> Shown:
     """Headings with units and cells as a reader sees them.
 
     The numbers of a column share one unit, which stands in the heading, as long as all of them
-    are readable in it; otherwise each carries its own.
+    are readable in it; otherwise each carries its own, in neighbours of the same unit too.
     """
-    columns = [
-        _written(column, [row[at] for row in table.rows]) for at, column in enumerate(table.columns)
-    ]
+    values = [[row[at] for row in table.rows] for at in range(len(table.columns))]
+    units = _alike(table.columns, list(map(_shared, table.columns, values)))
+    columns = list(map(_written, table.columns, values, units))
     return Shown(
         headings=tuple(heading for heading, _, _ in columns),
         rows=tuple(zip(*(cells for _, cells, _ in columns), strict=True)),
@@ -51,13 +59,23 @@ def shown(table: Table) -> Shown:
     )
 
 
-def _written(column: Column, values: Sequence[Scalar]) -> tuple[str, list[str], bool]:
+def _alike(columns: Sequence[Column], units: Sequence[Unit]) -> Iterator[Unit]:
+    """Units of columns; those side by side that measure the same are read beside each other."""
+    for (unit, spec), group in groupby(
+        zip(columns, units, strict=True), lambda pair: (pair[0].unit, pair[0].spec)
+    ):
+        found = [shared for _, shared in group]
+        apart = unit and spec.partition(".")[0] in SPECS and ("", None) in found
+        yield from [("", None)] * len(found) if apart else found
+
+
+def _written(column: Column, values: Sequence[Scalar], unit: Unit) -> tuple[str, list[str], bool]:
     """One column: its heading, its cells, and whether they are numbers."""
     numbers = [value for value in values if not isinstance(value, str)]
     texts = [value for value in values if isinstance(value, str)]
     right = bool(numbers) and BLANKS.issuperset(texts)
-    name, _, digits = column.spec.partition(".")
-    own, factor = _shared(column, name, numbers)
+    _, _, digits = column.spec.partition(".")
+    own, factor = unit
     heading = f"{column.label} ({own})" if own else column.label
 
     def cell(value: Scalar) -> str:
@@ -72,11 +90,10 @@ def _written(column: Column, values: Sequence[Scalar]) -> tuple[str, list[str], 
     return heading, [cell(value) for value in values], right
 
 
-def _shared(
-    column: Column, name: str, numbers: Sequence[float | int]
-) -> tuple[str, Fraction | None]:
+def _shared(column: Column, values: Sequence[Scalar]) -> Unit:
     """The unit for the heading and its size; no size where each number is written by itself."""
-    unit = column.unit or "1"
+    numbers = [value for value in values if not isinstance(value, str)]
+    name, unit = column.spec.partition(".")[0], column.unit or "1"
     above, slash, below = unit.partition("/")
     if unit == "1":
         return "", None
@@ -102,8 +119,13 @@ def _prefixes(above: str, name: str) -> dict[str, Fraction]:
 
 
 def _prefix(prefixes: Mapping[str, Fraction], sizes: list[float]) -> tuple[str, Fraction] | None:
-    """The prefix under which the smallest number is at least 1, or a larger one; None if none."""
+    """The prefix under which the smallest number is at least 1, or a larger one.
+
+    None if the numbers cannot be read under any, or are too far apart.
+    """
     small, large = Fraction(sizes[0]), Fraction(sizes[-1])
+    if large / small > WIDEST:
+        return None
     fitting = [pair for pair in prefixes.items() if pair[1] <= small]
     start = fitting[-1][1] if fitting else Fraction(0)
     for prefix, size in prefixes.items():

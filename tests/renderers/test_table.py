@@ -38,7 +38,8 @@ def column(unit: str, spec: str, *values: Scalar) -> tuple[str, list[str], bool]
         ("B", "bytes", (500e3, 470e9), "x", [f"500{N}kB", f"470{N}GB"]),
         ("B", "gib", (2**30, 3 * 2**29), "x (GiB)", ["1", "1.5"]),
         ("s", "time", (21.5e-3, 0.526), "x (ms)", ["21.5", "526"]),
-        ("s", "time", (38.3e-3, 16.1, 1001.0), "x (s)", ["0.0383", "16.1", "1,001"]),
+        ("s", "time", (38.3e-3, 16.1, 38.2), "x (s)", ["0.0383", "16.1", "38.2"]),
+        ("s", "time", (38.3e-3, 16.1, 59.0), "x", [f"38.3{N}ms", f"16.1{N}s", f"59{N}s"]),
         ("B/s", "si", (25e9, 900e9), "x (GB/s)", ["25", "900"]),
         ("FLOP/s", "flops.4", (989.4e12, 1979e12), "x (TFLOP/s)", ["989.4", "1,979"]),
         ("B", "", (0, 1e9, 1.5e9), "x (GB)", ["0", "1", "1.5"]),
@@ -158,3 +159,18 @@ def test_a_year_has_no_comma_between_its_thousands() -> None:
         series=(Series(name="dense", x=(2019.125,), y=(1e9,), role="series-1"),),
     )
     assert table.shown(table.data_table(chart)).rows == (("dense", "2019.1", "1B"),)
+
+
+def test_neighbours_that_measure_the_same_are_written_alike() -> None:
+    """A row is read across: 51.5 µs stands beside 2 ms, and not beside "0.0515" under "(ms)"."""
+    given_table = Table(
+        columns=(
+            Column(label="near", unit="s", spec="time"),
+            Column(label="far", unit="s", spec="time"),
+            Column(label="size", unit="B", spec="bytes"),
+        ),
+        rows=((51.5e-6, 2e-6, 1e9), (3e-3, 5e-3, 2e9)),
+    )
+    text = table.shown(given_table)
+    assert text.headings == ("near", "far", "size (GB)")
+    assert text.rows[0] == (f"51.5{N}µs", f"2{N}µs", "1")
