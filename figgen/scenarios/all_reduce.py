@@ -89,7 +89,7 @@ def machine(preset: str, nodes: int) -> Machine:
     """`nodes` nodes of a hardware preset; a power of two of ranks, which some algorithms need."""
     hardware = hardware_preset(preset)
     ranks = hardware.gpus_per_node * nodes
-    if nodes < 1 or ranks < 2 or ranks & (ranks - 1):
+    if ranks < 2 or ranks & (ranks - 1):
         raise InputError("nodes", expected="a power of two", got=nodes)
     return Machine(hardware, nodes)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from dataclasses import replace
 
 import pytest
 
@@ -232,6 +233,9 @@ def test_options_change_a_run_and_sizes_its_layout() -> None:
 def test_a_rack_of_72_counts_as_64_where_the_run_fills_no_rack() -> None:
     assert cluster_of(catalog.run(catalog.preset("qwen-3-235b-a22b").run.name)) == (4, 64)
     assert cluster_of(catalog.run("bloom-176b")) == (48, 8)
+    rack = catalog.run(catalog.preset("qwen-3-235b-a22b").run.name)
+    found = {gpus: cluster_of(replace(rack, gpus=gpus)) for gpus in (144, 128, 64, 8)}
+    assert found == {144: (2, 72), 128: (2, 64), 64: (1, 64), 8: (1, 8)}
 
 
 @pytest.mark.parametrize(

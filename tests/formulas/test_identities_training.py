@@ -31,6 +31,8 @@ from figgen.formulas.data_parallel import (
     zero2_accumulation_bytes,
     zero_bytes_sent,
 )
+from figgen.formulas.pipeline import pipeline_boundary_bytes
+from figgen.formulas.placement import pipeline_rank_bytes
 from figgen.formulas.scale_and_state import (
     growth_for_loss_ratio,
     power_law_loss,
@@ -184,3 +186,9 @@ def test_doubling_the_model_lowers_the_loss_by_a_twentieth() -> None:
     for ratio in (1.01, 1.5, 2):
         grown = 1e9 * growth_for_loss_ratio(ratio)
         assert power_law_loss(1e9) / power_law_loss(grown) == pytest.approx(ratio)
+
+
+def test_a_rank_within_the_pipeline_passes_on_every_microbatch_of_every_chunk_both_ways() -> None:
+    once = pipeline_boundary_bytes(5, 7, 11, 2)
+    assert once == 5 * 7 * 11 * 2
+    assert pipeline_rank_bytes(3, 2, 5, 7, 11, 2) == 2 * 3 * 2 * once

@@ -5,6 +5,7 @@ from importlib import import_module
 
 import pytest
 
+from figgen.errors import InputError
 from figgen.formulas import FORMULAS, evaluate
 from figgen.formulas.coverage import Covered, coverage
 from figgen.generated.formula_coverage import coverage_page
@@ -54,3 +55,19 @@ def test_coverage_page_has_a_row_for_every_entry_and_links_to_its_formula() -> N
             assert f"`{entry.name}`" in row
     titles = [entry.title for entry in coverage()]
     assert len(set(titles)) == len(titles) == 132
+
+
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        ({"title": "t", "kind": "formula", "name": "bubble"}, "a formula, got 'bubble'"),
+        ({"title": "t", "kind": "guess", "name": "bubble"}, "title, kind, name"),
+        ({"title": "t", "kind": "formula"}, "title, kind, name"),
+    ],
+)
+def test_an_entry_that_leads_nowhere_is_refused(
+    monkeypatch: pytest.MonkeyPatch, entry: dict[str, str], message: str
+) -> None:
+    monkeypatch.setattr("tomllib.loads", lambda _: {"x": entry})
+    with pytest.raises(InputError, match=rf"\[x\]: expected {message}"):
+        coverage.__wrapped__()

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from figgen.errors import InputError
-from figgen.models.collectives import Send, Trace, verify
+from figgen.models.collectives import Send, Trace, trace, verify
 from figgen.models.collectives.rings import (
     ring_all_gather,
     ring_all_reduce,
@@ -138,3 +138,8 @@ def test_a_chunk_beside_those_of_the_trace_is_refused(chunk: int) -> None:
     wrong = replace(whole.steps[0][0], chunks=(chunk,))
     with pytest.raises(InputError, match="chunk: expected 0 to 3"):
         verify(edited(whole, 0, lambda sends: sends.__setitem__(0, wrong)))
+
+
+def test_more_ranks_than_a_trace_may_have_are_refused() -> None:
+    with pytest.raises(InputError, match="ranks of a trace: expected at most 512, got 513"):
+        trace("broadcast", "chain", 513)

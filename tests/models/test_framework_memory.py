@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from itertools import accumulate
+from typing import Any
 
 import pytest
 
@@ -174,3 +175,29 @@ def test_devices_report_gibibytes_where_vendors_print_gigabytes(name: str) -> No
     # The TPU's number is what its compiler gives away.
     least = 0.96 if name == "tpu-v4" else 0.99
     assert least <= chip.capacity_bytes / (chip.hbm_bytes / 1e9 * 2**30) <= 1
+
+
+CHEAP_TO_DEAR: list[dict[str, Any]] = [
+    *({"recompute": "full"}, {"zero_stage": 2}, {"zero_stage": 3}),
+    *({"zero_stage": stage, "recompute": "full"} for stage in (2, 3)),
+    *({"microbatch_size": 2}, {"microbatch_size": 2, "recompute": "full"}),
+    *({"microbatch_size": 1}, {"microbatch_size": 1, "recompute": "full"}),
+]
+
+
+@pytest.mark.parametrize("zero_stage", [1, 3])
+def test_the_cheapest_change_that_fits_is_offered(zero_stage: int) -> None:
+    """Every capacity between what the changes need, each tried by hand in the order of the list."""
+    setup = TrainingSetup(
+        LLAMA, layout(nodes=1, gpus_per_node=8), 2, 8192, microbatch_size=4, zero_stage=zero_stage
+    )
+    needs: dict[str, float] = {}
+    for change in CHEAP_TO_DEAR:
+        if change.get("zero_stage", 4) > zero_stage:
+            batch = 8 // change.get("microbatch_size", 4)
+            found = memory(replace(setup, **change, microbatches=batch), reserve_bytes=0.0)
+            words = " and ".join(f"{name}={value}" for name, value in change.items())
+            needs[words] = found.fullest.total_bytes
+    for capacity in (need * 1.0001 for need in needs.values()):
+        first = next(words for words, need in needs.items() if need <= capacity)
+        assert what_fits(setup, capacity, 0.0) == first

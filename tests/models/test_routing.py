@@ -85,3 +85,9 @@ def test_unfit_sizes_are_refused() -> None:
         expected_groups(8, 3, 2)
     with pytest.raises(InputError, match="between 0 and 1"):
         expected_overflow(4, 1.0, 2)
+
+
+@pytest.mark.parametrize("top_k", [0, 5])
+def test_a_token_goes_to_one_expert_at_least_and_to_all_at_most(top_k: int) -> None:
+    with pytest.raises(InputError, match="top_k: expected 1 to 4"):
+        route(np.zeros((2, 4)), top_k)

@@ -134,7 +134,7 @@ def _cover(tree: Path, digest: str, keep: bool) -> cover.Cover:
         notes.mkdir(parents=True)
         cover.measure(tree, notes)
         told.write_text(digest, encoding="utf-8")
-    return cover.read(notes)
+    return cover.read(tree, notes)
 
 
 def _described(tree: Path, mutant: Mutant) -> Outcome:

@@ -63,8 +63,8 @@ def measure(root: Path, notes: Path, tests: tuple[str, ...] = TESTS) -> None:
     )
 
 
-def read(notes: Path) -> Cover:
-    """What `measure` wrote, whatever the copy was called then."""
+def read(root: Path, notes: Path) -> Cover:
+    """What `measure` wrote, whatever the copy was called then, of the files that still exist."""
     from coverage import CoverageData  # in this tool's own environment
 
     data = CoverageData(str(notes / "coverage"))
@@ -76,7 +76,11 @@ def read(notes: Path) -> Cover:
         }
         for file in data.measured_files()
     }
-    return Cover(lines, json.loads((notes / "seconds.json").read_text("utf-8")))
+    seconds = json.loads((notes / "seconds.json").read_text("utf-8"))
+    return Cover(
+        {path: found for path, found in lines.items() if (root / path).exists()},
+        {test: each for test, each in seconds.items() if (root / test.partition("::")[0]).exists()},
+    )
 
 
 def statement(source: str, line: int) -> range:

@@ -79,13 +79,11 @@ def _means_something(name: str, node: object) -> bool:
 
 def _is_annotation(node: object) -> bool:
     """Annotations are never evaluated here (`from __future__ import annotations`)."""
-    while node := node.parent:  # type: ignore[attr-defined]
-        if node.type in ("annassign", "tfpdef", "param"):
-            return True
-        if node.type == "funcdef":
-            return True
-        if node.type in ("suite", "file_input", "arglist", "trailer"):
-            return False
+    while parent := node.parent:  # type: ignore[attr-defined]
+        before = parent.children[max(parent.children.index(node) - 1, 0)]
+        if getattr(before, "value", "") == (":" if parent.type != "funcdef" else "->"):
+            return parent.type in ("annassign", "tfpdef", "funcdef")
+        node = parent
     return False
 
 

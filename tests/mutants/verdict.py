@@ -47,7 +47,7 @@ def order(cover: Cover, path: str, direct: frozenset[str], budget_s: float) -> l
     """
     stem = Path(path).stem
     seconds: dict[str, float] = defaultdict(float)
-    for test in direct:
+    for test in direct & cover.seconds.keys():
         seconds[file_of(test)] += cover.seconds[test]
     seen: dict[tuple[str, bool], int] = defaultdict(int)
     keys: dict[str, tuple[bool, int, bool, float, str]] = {}

@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 import json
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from figgen import catalog
 from figgen.__main__ import main
 from figgen.errors import InputError
 from figgen.scenarios.resolve import training_step
-from figgen.scenarios.runs.measured import shown_runs
+from figgen.scenarios.runs.measured import record_of, shown_runs
 from figgen.scenarios.runs.names import accelerator_of, format_of, network_of
 from figgen.scenarios.runs.record import described_run, read_run_file
+from figgen.scenarios.runs.setup import run_setup
 from figgen.scenarios.runs.split import CALIBRATION, TEST, side_of_key
 
 RUN: dict[str, Any] = {
@@ -117,7 +120,8 @@ def test_the_split_is_by_key_and_about_half() -> None:
     found = [side_of_key(f"key {number}") for number in range(1000)]
     assert set(found) == {CALIBRATION, TEST}
     assert 450 < found.count(TEST) < 550
-    assert side_of_key("e0583af4a4b5") == side_of_key("e0583af4a4b5")
+    digits = [sha256(f"key {number}".encode()).hexdigest()[0] for number in range(1000)]
+    assert found == [CALIBRATION if digit in "01234567" else TEST for digit in digits]
 
 
 def test_a_published_run_has_one_network_however_it_is_asked_about() -> None:
@@ -131,3 +135,38 @@ def test_a_published_run_has_one_network_however_it_is_asked_about() -> None:
         assert run.network.bandwidth_bytes_per_s == step.nic.bandwidth_bytes_per_s, run.name
         compared += 1
     assert compared > 50
+
+
+@pytest.mark.parametrize(
+    ("named", "ffn_hidden", "gated"),
+    [
+        ("own", 4096, False),  # GPT's two matrices of h × 4h
+        ("own", 2816, True),
+        ("llama3-8b", 4096, True),  # what the named model has is known
+        ("bloom-176b", 2816, False),
+    ],
+)
+def test_a_block_has_a_gate_as_its_model_has_it_or_as_its_width_says(
+    named: str, ffn_hidden: int, gated: bool
+) -> None:
+    shape = {"num_layers": 10, "hidden_size": 1024, "heads": 16, "vocab": 32000}
+    given = shape | {"ffn": ffn_hidden}
+    found = described_run(RUN | {"model_shape_ref": named, "shape": given}).shape
+    assert (found.ffn == "swiglu") == (found.norm == "rmsnorm") == gated
+
+
+@pytest.mark.parametrize(("vpp", "pp", "chunks"), [(5, 2, 5), (5, 1, None), (1, 2, None)])
+def test_a_run_is_interleaved_where_it_has_a_pipeline_and_several_chunks(
+    vpp: int, pp: int, chunks: int | None
+) -> None:
+    setup = run_setup(described_run(RUN | {"vpp": vpp, "pp": pp}))
+    assert setup.schedule == ("interleaved-1f1b" if chunks else "1f1b")
+    assert setup.chunks == chunks
+
+
+def test_a_memory_that_a_run_printed_stands_in_gibibytes_in_its_record() -> None:
+    for run in catalog.RUNS.values():
+        printed = record_of(run)["peak_memory_gib"]
+        assert (printed is None) == (run.peak_memory is None)
+        if run.peak_memory is not None:
+            assert printed * 1024**3 == pytest.approx(run.peak_memory.value)

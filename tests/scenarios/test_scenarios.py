@@ -19,7 +19,7 @@ from figgen.scenarios.option import QUESTIONS
 from figgen.scenarios.resolve import SIZES, parallel_layout, resolve, training_step
 from figgen.scenarios.scenario import scenario
 from figgen.scenarios.schema import GROUPS, OPTIONS
-from figgen.scenarios.software import SOFTWARE, memory_of
+from figgen.scenarios.software import SOFTWARE, memory_of, software_of
 from figgen.scenarios.tool_data import configurations
 from figgen.scenarios.written import written_options, written_scenario
 
@@ -170,3 +170,11 @@ def test_a_fault_in_the_data_is_named(before: str, after: str, message: str) -> 
     with pytest.raises(InputError) as refused:
         read_assumptions(broken)
     assert re.sub(r":\d+: ", ": ", str(refused.value), count=1).startswith(f"{FILE}: {message}")
+
+
+def test_the_release_of_a_published_run_is_the_one_of_its_table() -> None:
+    named = [run for run in catalog.RUNS.values() if run.name.startswith("mbridge-")]
+    assert len(named) > 20
+    for run in named:
+        year, month = run.name.split("-")[1].split(".")[:2]
+        assert software_of(run).startswith(f"megatron-bridge {year}.{month}")
