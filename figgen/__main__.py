@@ -13,7 +13,7 @@ from figgen.errors import InputError
 SUBJECTS = (
     "figures", "ranks", "schedules", "collectives", "convert", "costs", "memory", "snapshot",
     "step", "plan", "trace", "profile", "calibrate", "validate", "prose", "agreement", "changes",
-    "paper",
+    "paper", "new",
 )  # fmt: skip
 
 
