@@ -87,13 +87,17 @@ RANKS: tuple[tuple[Ink, Ink], ...] = (
 )
 """The main ink and the surface of the first eight ranks, wherever ranks are told apart."""
 
-LABELS: dict[str, str] = {
-    "backward-input": "backward for inputs",
-    "backward-weight": "backward for weights",
-    "exposed": "exposed communication",
-    "hidden": "hidden communication",
-    "neutral": "other work",
-} | {axis: axis.upper() for axis in AXES}
+LABELS: dict[str, str] = (
+    {
+        "backward-input": "backward for inputs",
+        "backward-weight": "backward for weights",
+        "exposed": "exposed communication",
+        "hidden": "hidden communication",
+        "neutral": "other work",
+    }
+    | {axis: axis.upper() for axis in AXES}
+    | {f"rank-{r}": f"rank {r}" for r in range(len(RANKS))}
+)
 """What a legend calls a role, where that is not its name."""
 
 COMMUNICATORS: dict[str, str] = {
@@ -129,6 +133,8 @@ def variable(role: str) -> str:
 
 def colour(role: str) -> str:
     """The CSS value of a role's main colour: lines, marks, outlines, coloured words."""
+    if _is_rank(role):
+        return f"var(--fig-{role})"
     return f"var({variable(_group(role)[0])})"
 
 
@@ -140,9 +146,15 @@ def soft(role: str) -> str:
     axis, index = _group(role)
     if index is not None:
         return f"var(--fig-{axis}-{index % CYCLE})"
-    if role not in SOFT:
+    if role not in SOFT and not _is_rank(role):
         raise KeyError(f"no role {role!r} in figgen.theme.SOFT")
     return f"var(--fig-{role}-soft)"
+
+
+def _is_rank(role: str) -> bool:
+    """Whether it is `rank-0` to `rank-7`."""
+    rank = role.removeprefix("rank-")
+    return rank != role and rank.isdigit() and int(rank) < len(RANKS)
 
 
 def _group(role: str) -> tuple[str, int | None]:

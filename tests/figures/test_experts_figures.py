@@ -16,7 +16,7 @@ from figgen.renderers.svg_diagram import overflows
 from tests.figures.reading import frozen, table, value
 
 NAMES = (
-    "moe-routing", "moe-layer", "moe-dispatch", "moe-send-matrix", "moe-balance", "moe-capacity",
+    "moe-routing", "moe-layer", "moe-send-matrix", "moe-balance", "moe-capacity",
     "moe-bias", "moe-models", "moe-ccr", "experts-tp-or-ep", "moe-step", "parallel-stack",
     "moe-placement", "moe-node-limit",
 )  # fmt: skip

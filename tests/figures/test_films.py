@@ -7,6 +7,7 @@ import json
 import pytest
 
 from figgen.charts import Film
+from figgen.figures.experts.layer import routed
 from figgen.models.collectives import trace
 from figgen.models.collectives.numbers import carry_out
 from figgen.models.context_parallel import chunks_of_rank
@@ -22,6 +23,7 @@ FILMS = {
     "pipeline-film": ("pipeline-film", {"stages": 3, "microbatches": 3}),
     "pipeline-film-gpipe": ("pipeline-film", {"schedule": "gpipe"}),
     "sharded-film": ("sharded-film", {}),
+    "moe-film": ("moe-film", {}),
     "ring-attention-film": ("ring-attention-film", {"cp": 3}),
     "ring-attention-film-contiguous": ("ring-attention-film", {"scheme": "contiguous"}),
 }
@@ -37,7 +39,7 @@ def film(name: str) -> Film:
 
 @each
 def test_a_film_says_what_it_said(name, golden):
-    if name in ("ring-film-3", "pipeline-film", "sharded-film", "ring-attention-film"):
+    if name in ("ring-film-3", "pipeline-film", "sharded-film", "ring-attention-film", "moe-film"):
         golden(name, text.render(film(name)))
 
 
@@ -120,3 +122,17 @@ def test_a_gpu_holds_one_whole_layer_at_a_time_and_ends_with_its_sums():
     last = [t.name for t in chart.scenes[-1].things if t.name.startswith("sum ")]
     assert len(last) == 4 * 3
     assert chart.values["most"].value == 0.75 + 0.75
+
+
+def test_every_copy_goes_to_the_rank_of_its_expert_and_home_again():
+    routing = routed()
+    chart = film("moe-film")
+    sent, back = ({t.name: t for t in chart.scenes[at].things} for at in (2, 4))
+    rows: dict[float, int] = {}
+    for token, chosen in enumerate(routing.choices):
+        for copy, expert in enumerate(chosen):
+            there, here = sent[f"copy {token} {copy}"], back[f"copy {token} {copy}"]
+            assert rows.setdefault(there.y, int(expert)) == int(expert)
+            assert (there.origin, here.origin) == ((here.x, here.y), (there.x, there.y))
+    places = {(t.x, t.y) for name, t in sent.items() if name.startswith("copy")}
+    assert len(places) == 16

@@ -40,7 +40,7 @@ def test_every_figure_of_these_modules_is_covered() -> None:
     assert ours == {*ARGUMENTS, "sharded-film"}, "films are in test_films.py"
 
 
-@pytest.mark.parametrize("name", ["state-redundancy", "fsdp-layer-flow", "hybrid-sharding"])
+@pytest.mark.parametrize("name", ["fsdp-layer-flow", "hybrid-sharding"])
 def test_no_words_stick_out_of_their_boxes(name: str) -> None:
     chart = build(name, {})
     assert isinstance(chart, Diagram)

@@ -54,7 +54,7 @@ def cp_triangle(*, cp: int = 4, sequence_length: int = 32768) -> Diagram:
 
 
 def _triangle_row(scheme: str, chunk: int, rank: int, left: float) -> list[Box]:
-    role = f"cp-{rank}"
+    role = f"rank-{rank}"
     y = 0.5 + chunk * HIGH
     name = Box(
         name=f"{scheme} {chunk}", lines=(f"{chunk}: rank {rank}",), x=left, y=y,
@@ -117,7 +117,8 @@ def ring_attention_timeline(
     end = max(step.end for step in steps)
     slots = tuple(
         Slot(
-            lane=step.rank, start=step.start, end=step.end, role="forward", label=str(step.block),
+            lane=step.rank, start=step.start, end=step.end, role=f"rank-{step.block}",
+            label=f"kv {step.block}",
             detail=f"rank {step.rank}, step {step.step}: keys and values of rank {step.block}",
         )
         for step in steps

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
 import numpy as np
 
 from figgen.charts import Box, Column, Diagram, Link, Named, Scalar, Table
@@ -34,7 +32,8 @@ def home(token: int) -> int:
     return token // (len(LOGITS) // RANKS)
 
 
-def _values(routing: Routing) -> dict[str, Named]:
+def values_of(routing: Routing) -> dict[str, Named]:
+    """What captions quote of the example."""
     loads = routing.loads
     local = sum(home(t) == int(e) for t, row in enumerate(routing.choices) for e in row)
     copies = int(routing.choices.size)
@@ -72,7 +71,7 @@ def moe_routing() -> Table:
         *(Column(label=f"p of E{expert}", spec=".2f") for expert in range(EXPERTS)),
         Column(label="output"),
     )
-    return Table(columns=columns, rows=tuple(rows), values=_values(routing))
+    return Table(columns=columns, rows=tuple(rows), values=values_of(routing))
 
 
 @figure("moe-layer")
@@ -102,43 +101,7 @@ def moe_layer() -> Diagram:
             label = f"· {gates[expert]:.2f}"
             links.append(Link(source=f"E{expert}", target="sum", label=label, role="ep"))
     return Diagram(
-        boxes=tuple(boxes), links=tuple(links), width=10.1, height=tall, values=_values(routing)
-    )
-
-
-@figure("moe-dispatch")
-def moe_dispatch() -> Diagram:
-    """Dispatch and combine: tokens at home, at their experts, and back, rank by rank."""
-    routing, high = routed(), 0.95
-    per_rank = len(LOGITS) // RANKS
-    boxes, links = [], []
-    tall = RANKS * high - 0.1
-    for name, x in (("dispatch", 3.3), ("combine", 7.6)):
-        boxes.append(Box(
-            name=name, lines=(name, "all-to-all"), x=x, y=0, width=1.2, height=tall,
-            role="exposed",
-        ))  # fmt: skip
-    for rank in range(RANKS):
-        mine = range(rank * per_rank, (rank + 1) * per_rank)
-        going = tuple(
-            f"t{t} to E{int(a)}, E{int(b)}" for t, (a, b) in ((t, routing.choices[t]) for t in mine)
-        )
-        arrived = [t for t, row in enumerate(routing.choices) if rank in row]
-        y, size = rank * high, high - 0.1
-        boxes += [
-            Box(name=f"home {rank}", lines=(f"rank {rank}", *going), x=0, y=y, width=2.7,
-                height=size),
-            Box(name=f"at {rank}",
-                lines=(f"rank {rank}: expert {rank}", " ".join(f"t{t}" for t in arrived),
-                       f"{len(arrived)} copies"),
-                x=5.0, y=y, width=2.1, height=size, role="ep"),
-            Box(name=f"back {rank}", lines=(f"rank {rank}", " ".join(f"y{t}" for t in mine)),
-                x=9.3, y=y, width=1.2, height=size),
-        ]  # fmt: skip
-        steps = (f"home {rank}", "dispatch", f"at {rank}", "combine", f"back {rank}")
-        links += [Link(source=a, target=b) for a, b in pairwise(steps)]
-    return Diagram(
-        boxes=tuple(boxes), links=tuple(links), width=10.5, height=tall, values=_values(routing)
+        boxes=tuple(boxes), links=tuple(links), width=10.1, height=tall, values=values_of(routing)
     )
 
 
@@ -161,4 +124,4 @@ def moe_send_matrix() -> Table:
         *(Column(label=f"to rank {rank}") for rank in range(RANKS)),
         Column(label="over a link"),
     )
-    return Table(columns=columns, rows=tuple(rows), values=_values(routing))
+    return Table(columns=columns, rows=tuple(rows), values=values_of(routing))

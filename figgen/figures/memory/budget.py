@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import replace
 
 from figgen.catalog import model as catalog_model
@@ -130,14 +131,24 @@ LAYOUTS: dict[str, Choices] = {
 
 @figure("memory-choices")
 def memory_choices(*, model: str = "llama-3-70b", nodes: int = 8) -> Bars:
-    """Memory of the fullest GPU for several ways to lay one model out on the same nodes."""
+    """Memory of the fullest GPU for several ways to lay one model out on the same nodes.
+
+    What needs over four times the capacity is told by a value alone: its bar would leave no room
+    for those of what fits.
+    """
     check_between("nodes", nodes, 8, 1024)
     found = {
         label: training_step(model=model, nodes=nodes, gpus_per_node=8, **chosen).memory
         for label, chosen in LAYOUTS.items()
     }
     bars = fullest_bars(found, ("replicated", "zero3", "tp", "tp_pp", "tp_pp_full", "tp_cp_pp"))
-    return replace(bars, values={**bars.values, "gpus": Named(8 * nodes, "GPU")})
+    drawn = {
+        label: estimate
+        for label, estimate in found.items()
+        if estimate.fullest.total_bytes <= 4 * (estimate.capacity_bytes or math.inf)
+    }
+    shown = fullest_bars(drawn, tuple(drawn))
+    return replace(shown, values={**bars.values, "gpus": Named(8 * nodes, "GPU")})
 
 
 RECOMPUTED = {"nothing but the attention core": "selective", "everything": "full"}

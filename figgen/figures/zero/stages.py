@@ -6,7 +6,7 @@ from typing import Literal
 
 from figgen.catalog import accelerator
 from figgen.catalog import model as catalog_model
-from figgen.charts import Axis, Bars, Box, Column, Diagram, Named, Rule, Scalar, Table
+from figgen.charts import Axis, Bars, Column, Named, Rule, Scalar, Table
 from figgen.errors import check_between, check_share
 from figgen.formulas.scale_and_state import zero_state_bytes
 from figgen.models.collectives import bytes_sent_per_rank, trace
@@ -45,33 +45,27 @@ def state(parameters: float, found: Recipe, dp: int, stage: int) -> float:
 @figure("state-redundancy")
 def state_redundancy(
     *, parameters: float = 7e9, ranks: int = 3, recipe_name: str = "zero16"
-) -> Diagram:
+) -> Bars:
     """What every GPU holds when state is replicated, and when it is divided among all."""
     check_between("ranks", ranks, 2, 4)
     found = recipe(recipe_name)
-    pitch, width, line = 1.74, 1.6, 0.6
-    boxes, values = [], {"ranks": Named(ranks), "parameters": Named(parameters, "param")}
-    full = ranks * pitch - (pitch - width)
-    for row, (stage, title) in enumerate(((0, "replicated"), (3, "sharded"))):
+    values = {"ranks": Named(ranks), "parameters": Named(parameters, "param")}
+    labels: list[str] = []
+    rows: dict[str, list[float]] = {part: [] for part in PARTS}
+    for stage, title in ((0, "replicated"), (3, "sharded")):
         held = parts_bytes(parameters, found, ranks, stage)
-        top = row * 3.2
         for rank in range(ranks):
-            left, name = rank * pitch, f"GPU {rank}, {title}"
-            total = sum(held.values())
-            head = f"GPU {rank}: {total / 1e9:.4g} GB"
-            boxes.append(Box(name=name, lines=(head,), x=left, y=top, width=width, height=2.9,
-                             frame=True, role="dp"))  # fmt: skip
-            for index, part in enumerate(PARTS):
-                size = f"{held[part] / 1e9:.3g} GB"
-                lines = (f"all {part}", size) if stage == 0 else (part, f"part {rank}: {size}")
-                boxes.append(Box(
-                    name=f"{name}, {part}", lines=lines, x=left + 0.1,
-                    y=top + 0.45 + index * (line + 0.2), width=width - 0.2, height=line,
-                    role=f"series-{index + 1}",
-                ))  # fmt: skip
+            labels.append(f"{title}, GPU {rank}")
+            for part in PARTS:
+                rows[part].append(held[part])
         values[f"{title}_each"] = Named(sum(held.values()), "B")
         values[f"{title}_all"] = Named(ranks * sum(held.values()), "B")
-    return Diagram(boxes=tuple(boxes), links=(), width=full, height=6.1, values=values)
+    return Bars(
+        labels=tuple(labels),
+        segments=segments(rows),
+        axis=Axis(label="state on a GPU", unit="B", low=0.0, spec="bytes"),
+        values=values,
+    )
 
 
 @figure("zero-memory", explorable=True)

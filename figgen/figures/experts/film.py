@@ -1,0 +1,109 @@
+"""Dispatch and combine as a film: copies of tokens travel to their experts and back."""
+
+from __future__ import annotations
+
+from figgen.charts import Film, Question, Scene, Thing
+from figgen.figures.experts.layer import EXPERTS, LOGITS, RANKS, TOP_K, home, routed, values_of
+from figgen.models.routing import Routing
+from figgen.registry import figure
+
+CHIP, HIGH, ROW, LEFT, AWAY, TOP = 26.0, 19.0, 46.0, 44.0, 150.0, 20.0
+Spot = tuple[float, float]
+
+
+@figure("moe-film")
+def moe_film() -> Film:
+    """The eight tokens of the example on four ranks: routed, sent, computed on, brought back.
+
+    A colour is the rank that a token belongs to; copy `3b` is the second one of token 3.
+    """
+    routing = routed()
+    loads = routing.loads
+    at_home, away = _places(routing)
+    tokens = tuple(
+        Thing(name=f"token {t}", text=f"t{t}", role=f"rank-{home(t)}", x=x, y=y, width=CHIP,
+              height=HIGH)
+        for t in range(len(LOGITS))
+        for x, y in [at_home[t, 0]]
+    )  # fmt: skip
+    local = sum(home(t) == int(e) for t, row in enumerate(routing.choices) for e in row)
+    copies = int(routing.choices.size)
+    slowest = loads.index(max(loads))
+    scenes = (
+        Scene(says="Two tokens on each of four ranks, and one expert on each rank.",
+              things=(*_frame(), *tokens)),
+        Scene(says=f"The router chooses {TOP_K} experts for each token: {copies} copies.",
+              things=(*_frame(), *_copies(routing, at_home, None))),
+        Scene(says=f"Dispatch: every copy goes to the rank of its expert; {local} stay at home.",
+              things=(*_frame(), *_copies(routing, away, at_home)), asks=_question(loads)),
+        Scene(says=f"Experts compute: {max(loads)} copies on rank {slowest}, {min(loads)} on rank "
+              f"{loads.index(min(loads))}. The fullest sets the time, the others wait.",
+              things=(*_frame(loads), *_copies(routing, away, None, strong=True))),
+        Scene(says="Combine: results go home the way they came.",
+              things=(*_frame(), *_copies(routing, at_home, away))),
+        Scene(says="Each token's results are added up, weighted by their gates.",
+              things=(*_frame(), *(_done(thing) for thing in tokens))),
+    )  # fmt: skip
+    width = AWAY + max(loads) * (CHIP + 3) + 8
+    return Film(
+        width=width, height=TOP + RANKS * ROW, scenes=scenes, stills=(1, 2, 3, 5),
+        values=values_of(routing),
+    )  # fmt: skip
+
+
+def _question(loads: tuple[int, ...]) -> Question:
+    even = sum(loads) / EXPERTS
+    return Question(
+        text=f"An even share would be {even:g} copies for each rank. How many get more or less?",
+        choices=("none of the four", "two of the four", "all four"),
+        right=(0, 0, 1, 2, 2)[sum(load != even for load in loads)],
+        because=f"The ranks get {', '.join(map(str, loads))} copies.",
+    )
+
+
+def _done(token: Thing) -> Thing:
+    return Thing(name=token.name, text=token.text.replace("t", "y"), role=token.role, x=token.x,
+                 y=token.y, width=CHIP, height=HIGH, strong=True)  # fmt: skip
+
+
+def _places(routing: Routing) -> tuple[dict[Spot, Spot], dict[Spot, Spot]]:
+    """Where each (token, copy) is at home, and where at its expert."""
+    at_home: dict[Spot, Spot] = {}
+    away: dict[Spot, Spot] = {}
+    filled = [0] * EXPERTS
+    per_rank = len(LOGITS) // RANKS
+    for token, row in enumerate(routing.choices):
+        y = TOP + home(token) * ROW + token % per_rank * (HIGH + 2)
+        for copy, expert in enumerate(map(int, row)):
+            at_home[token, copy] = LEFT + copy * (CHIP + 3), y
+            x = AWAY + filled[expert] * (CHIP + 3)
+            away[token, copy] = x, TOP + expert * ROW + HIGH + 2
+            filled[expert] += 1
+    return at_home, away
+
+
+def _copies(
+    routing: Routing, now: dict[Spot, Spot], before: dict[Spot, Spot] | None, strong: bool = False
+) -> tuple[Thing, ...]:
+    return tuple(
+        Thing(
+            name=f"copy {token} {copy}", text=f"{token}{'ab'[copy]}", role=f"rank-{home(token)}",
+            x=now[token, copy][0], y=now[token, copy][1], width=CHIP, height=HIGH,
+            origin=before[token, copy] if before else None, strong=strong,
+        )
+        for token in range(len(routing.choices))
+        for copy in range(TOP_K)
+    )  # fmt: skip
+
+
+def _frame(loads: tuple[int, ...] = ()) -> tuple[Thing, ...]:
+    """The names of ranks and experts; with `loads`, what each expert has to do."""
+    heads = [Thing(name="home", text="at home", x=LEFT, y=0, width=70, height=14)]
+    heads.append(Thing(name="away", text="at its expert", x=AWAY, y=0, width=90, height=14))
+    for rank in range(RANKS):
+        y = TOP + rank * ROW
+        work = f": {loads[rank]} copies" if loads else ""
+        heads.append(Thing(name=f"r{rank}", text=f"rank {rank}", x=0, y=y, width=40, height=HIGH))
+        heads.append(Thing(name=f"e{rank}", text=f"expert {rank}{work}", x=AWAY, y=y, width=120,
+                           height=HIGH))  # fmt: skip
+    return tuple(heads)
