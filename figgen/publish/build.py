@@ -59,6 +59,7 @@ JOINED = {
         "modeler_files",
         "fixes",
         "config_json",
+        "measured_file",
     ),
 }
 """Tools whose scripts are published with all that they import, and what of each is loaded later.

@@ -38,9 +38,9 @@ class Scaled:
 
     @property
     def layout(self) -> str:
-        """TP, CP, PP and DP in words."""
+        """TP, CP, PP and DP, with dots that do not break over lines."""
         run = self.run
-        return f"TP {run.tp} · CP {run.cp} · PP {run.pp} · DP {run.dp}"
+        return f"{run.tp}·{run.cp}·{run.pp}·{run.dp}"
 
 
 @remembered(32)
@@ -104,8 +104,8 @@ def _fits(run: DescribedRun) -> bool:
 
 PARTS = {
     "work_s": "thinner work", "idle_s": "idle stages", "stage_messages_s": "idle stages",
-    "gradients_s": "gradients", "update_s": "fixed costs", "straggling_s": "stragglers",
-    "fixed_s": "fixed costs",
+    "gradients_s": "gradients", "update_s": "stragglers and fixed costs",
+    "straggling_s": "stragglers and fixed costs", "fixed_s": "stragglers and fixed costs",
 }  # fmt: skip
 """Fields of `StepSeconds` in words."""
 

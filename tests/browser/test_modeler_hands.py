@@ -4,10 +4,15 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
 from playwright.sync_api import expect
 
+from figgen import catalog
+from figgen.catalog.measured_file import FORMAT, read_measured
+from figgen.scenarios.measured import own_hardware
 from tests.browser.modeler import PATH, card, choose, section, settled, takeaway
 from tests.browser.site import ROOT
 
@@ -159,6 +164,49 @@ def test_a_pasted_config_json_becomes_the_reader_s_own_model(
     assert [card(page, at) for at in (0, 2)] == before
     address = page.url.partition(PATH)[2]
     assert [card(open_modeler(address), at) for at in (0, 2)] == before, "the address has it all"
+
+
+def test_measured_rates_become_the_reader_s_own_hardware(
+    open_modeler: Callable[[str], Page], tmp_path: Path
+) -> None:
+    layer = {"format": "bf16", "hidden": 4096, "ffn": 14336, "heads": 32, "sequence": 8192,
+             "batch": 1, "forward_s": 0.01, "both_s": 0.03}  # fmt: skip
+    rows = {
+        "products": [{"format": "bf16", "m": 8192, "n": 8192, "k": 8192, "seconds": 0.0016}],
+        "layers": [layer],
+        "collectives": [
+            {"collective": "all_reduce", "ranks": 8, "nodes": 1, "message_bytes": size,
+             "seconds": 1e-5 + size / 2e11}
+            for size in (2**20, 2**28, 2**30)
+        ],
+    }  # fmt: skip
+    machine = {"device": "NVIDIA H100 80GB HBM3", "kind": "cuda", "memory_bytes": 85_520_809_984,
+               "ranks": 8, "nodes": 1, "torch": "2.9", "runtime": "", "date": ""}  # fmt: skip
+    text = json.dumps({"format": FORMAT, "version": 1, "machine": machine, **rows})
+    own = own_hardware(read_measured(text), catalog.accelerator("h100-sxm-80gb"))
+    good, bad = tmp_path / "measured.json", tmp_path / "other.json"
+    good.write_text(text)
+    bad.write_text('{"format": "another"}')
+    page = open_modeler("?chip=h100-sxm-80gb&nodes=12&tp=8&pp=4&microbatches=8")
+    before = card(page, 0)
+    load = page.get_by_label("Load what measure.py measured")
+    load.set_input_files(bad)
+    expect(page.locator("#modeler .tool-message")).to_contain_text("what measure.py writes")
+    load.set_input_files(good)
+    page.wait_for_function("() => location.search.includes('chip=own')")
+    settled(page)
+    expect(page.locator("#modeler .tool-message")).to_have_count(0)
+    shown = {
+        name: float(page.locator(f"[name={name}]").input_value())
+        for name in ("peak", "hbm", "up", "efficiency")
+    }
+    assert own.scale_up_bytes_per_s
+    assert own.memory_bytes
+    assert shown == pytest.approx({
+        "peak": own.peak_flops_per_s / 1e12, "hbm": own.memory_bytes / 1e9,
+        "up": own.scale_up_bytes_per_s / 1e9, "efficiency": own.compute_efficiency,
+    }, rel=1e-5)  # fmt: skip
+    assert card(page, 0) != before
 
 
 def test_keyboard_alone_reaches_and_changes_everything(open_modeler: Callable[[str], Page]) -> None:

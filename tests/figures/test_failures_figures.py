@@ -34,7 +34,7 @@ def test_figure_as_text(name: str, golden: Callable[[str, str], None]) -> None:
 def test_marks_are_the_tops_of_their_curves() -> None:
     chart = build("goodput-by-interval", {})
     assert isinstance(chart, Curves)
-    for series, mark in zip(chart.series, chart.marks, strict=True):
+    for series, mark in zip(chart.series[1:], chart.marks, strict=True):
         assert max(series.y) <= mark.y <= max(series.y) + 0.002
 
 

@@ -35,7 +35,7 @@ def scaling(*, kind: str = "strong", batch: int = 2048) -> Curves:
         values |= {f"{key}_last": Named(kept[-1])}
         values |= {f"{key}_16384": Named(kept[[e.run.gpus for e in found].index(16384)])}
     return Curves(
-        x=Axis(label="accelerators", scale="log2", spec="si"),
+        x=Axis(label="accelerators", scale="log2", spec=",.0f"),
         y=Axis(label="speed of each, of that on the fewest", low=0.0, high=1.0, spec=".0%"),
         series=tuple(lines),
         values=values | {"batch": Named(batch), "most": Named(SIZES[-1]), "jobs": Named(len(JOBS))},
@@ -64,7 +64,7 @@ def scaling_breaks(
     return Table(
         columns=(
             Column(label="GPUs", spec=",d"),
-            Column(label="fastest layout that fits"),
+            Column(label="TP·CP·PP·DP"),
             Column(label="step", unit="s", spec="time"),
             Column(label="from", unit="s", spec="time"),
             Column(label="to", unit="s", spec="time"),

@@ -21,7 +21,7 @@ def validation_rivals() -> Table:
             Column(label="mean error", spec=".1%"),
             Column(label="median", spec=".1%"),
             Column(label="worst", spec="+.0%"),
-            Column(label="ours on them: mean", spec=".1%"),
+            Column(label="ours: mean", spec=".1%"),
             Column(label="median", spec=".1%"),
             Column(label="worst", spec="+.0%"),
         ),

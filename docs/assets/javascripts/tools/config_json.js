@@ -3,6 +3,7 @@
 
 import { InputError, unknown } from "../engine/errors.js";
 import { modelShape } from "../engine/transformer.js";
+import { ownOf } from "./modeler_own.js";
 import { tables } from "../config-tables.js";
 
 const MOST = 2 ** 40;
@@ -19,6 +20,12 @@ export function shapeOfText(text) {
     throw new InputError("the text", { expected: "a config.json" });
   }
   return shapeOfConfig(tables, config);
+}
+
+/** The changes to the modeler's state that make the shape of a text its own, experts laid out as they were. */
+export function configChanges(text) {
+  const shape = shapeOfText(text);
+  return { ...ownOf(shape), sequence: shape.sequence, ...(!shape.experts && { ep: 1, etp: null }) };
 }
 
 function shapeOfConfig({ types, fields, longest }, given) {

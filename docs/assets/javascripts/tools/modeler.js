@@ -9,7 +9,6 @@ import { workedLines } from "./modeler_popover.js";
 import { evaluate } from "./modeler_model.js";
 import { InputError } from "../engine/errors.js";
 import { ownFrom } from "./modeler_hardware.js";
-import { ownOf } from "./modeler_own.js";
 import { results } from "./modeler_results.js";
 import { FIRST, fromQuery, mapQuery, ofPreset, queryOf, schemaOf } from "./modeler_state.js";
 import { addressWriter, defaults } from "./state.js";
@@ -59,25 +58,27 @@ function build(root, signal, catalog) {
     onChange(changes) {
       if ("hold" in changes) held = changes.hold ? (found[at].setup?.global_batch ?? null) : null;
       else if ("global_batch" in changes) changeBatch(changes.global_batch);
-      else if ("config" in changes) readConfig(changes.config);
+      else if ("config" in changes) reading("config", changes.config);
+      else if ("measured" in changes) reading("measured", changes.measured);
       else {
         const own = found[at].setup ? ownFrom(found[at].setup, changes) : changes;
         change(held === null ? own : holding(own));
       }
     },
   });
-  // A config.json becomes the reader's own shape; the experts are laid out as before, if they can be.
-  const readConfig = async (pasted) => {
-    bad.set("config", null);
-    if (pasted.trim()) {
-      const { shapeOfText } = await import("./config_json.js");
-      try {
-        const shape = shapeOfText(pasted);
-        change({ ...ownOf(shape), sequence: shape.sequence, ...(!shape.experts && { ep: 1, etp: null }) });
-      } catch (error) {
-        if (!(error instanceof InputError)) throw error;
-        bad.set("config", `config.json: ${error.message}.`, []);
-      }
+  // A config.json becomes the reader's own shape, what measure.py measured own hardware.
+  const READ = {
+    config: async (text) => (await import("./config_json.js")).configChanges(text),
+    measured: async (text) =>
+      (await import("./measured_file.js")).measuredChanges(text, catalog, states()[at], found[at].setup),
+  };
+  const reading = async (key, text) => {
+    bad.set(key, null);
+    try {
+      if (text.trim()) change(await READ[key](text));
+    } catch (error) {
+      if (!(error instanceof InputError)) throw error;
+      bad.set(key, `${key}.json: ${error.message}.`, []);
     }
     showMessages();
   };

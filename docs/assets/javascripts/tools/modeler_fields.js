@@ -40,7 +40,10 @@ const AFTER = {
     number("hbm", "Memory, GB", { shows: own("chip") }),
     number("up", "Link inside a node, GB/s", { shows: own("chip"), wide: true, hint: "per GPU and direction" }),
   ],
-  nic: [number("net", "Network link, GB/s", { shows: own("nic"), wide: true, hint: "per GPU and direction" })],
+  nic: [
+    number("net", "Network link, GB/s", { shows: own("nic"), wide: true, hint: "per GPU and direction" }),
+    { key: "measured", label: "Load what measure.py measured", kind: "file", wide: true, hint: "it stays in this page" },
+  ],
   sequence: [{ key: "hold", label: "Hold the global batch: microbatches follow", kind: "hold", wide: true }],
 };
 

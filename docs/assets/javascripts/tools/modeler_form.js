@@ -108,6 +108,15 @@ function controlOf({ key, label, kind, options, hint, empty }, accept, onChange)
     });
     return { box: field(label, input, hint), input };
   }
+  if (kind === "file") {
+    const input = el("input", {
+      type: "file",
+      name: key,
+      accept: ".json",
+      on: { change: async () => input.files[0] && onChange({ [key]: await input.files[0].text() }) },
+    });
+    return { box: field(label, input, hint), input };
+  }
   if (kind === "derived") {
     const output = el("output", { class: "modeler-derived", name: key });
     return { box: field(label, output, hint), input: output };
@@ -155,7 +164,7 @@ function sync(groups, controls, catalog, state, found) {
       const { box, input } = controls.get(key);
       box.hidden = shows ? !shows(state, catalog) : false;
       if (kind === "check") input.checked = state[key];
-      else if (kind === "hold" || kind === "config") continue;
+      else if (["hold", "config", "file"].includes(kind)) continue;
       else if (kind === "derived") input.textContent = found.setup ? String(found.setup.parallel.dp) : "–";
       else if (kind === "batch") fill(input, found.setup ? String(found.setup.global_batch) : "");
       else {

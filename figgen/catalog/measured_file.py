@@ -1,0 +1,131 @@
+"""What `measure.py` writes on a reader's machine: JSON in, checked tables out.
+
+The program stands in `docs/tools/measure/`; a reader's file is no part of the catalog, but has to
+say as much as an entry of it: what was measured, in which sizes, in seconds.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import isfinite
+from typing import Any, TypeAlias
+
+from figgen.errors import InputError, closest
+
+FORMAT, VERSION = "parallelism-computed/measured", 1
+LONGEST = 2**24
+"""Characters of a file; the program writes some ten thousand."""
+
+Row: TypeAlias = Mapping[str, Any]
+
+COUNT, SECONDS, BYTES = "a whole number from 1 on", "seconds above 0", "bytes from 0 on"
+FORMATS, PASSES = ("bf16", "fp16", "fp8", "fp4", "tf32"), ("forward", "backward")
+KERNELS = ("copy", "add", "norm", "softmax")
+COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all")
+
+_LAYER = dict.fromkeys(("hidden", "ffn", "heads", "sequence", "batch"), COUNT)
+TABLES: Mapping[str, Mapping[str, str | tuple[str, ...]]] = {
+    "products": {"format": FORMATS, **dict.fromkeys(("m", "n", "k"), COUNT), "seconds": SECONDS},
+    "attention": {
+        "format": FORMATS, **dict.fromkeys(("batch", "heads", "head_dim", "sequence"), COUNT),
+        "pass": PASSES, "seconds": SECONDS,
+    },
+    "kernels": {"kernel": KERNELS, "bytes": COUNT, "seconds": SECONDS},
+    "layers": {"format": FORMATS, **_LAYER, "forward_s": SECONDS, "both_s": SECONDS},
+    "steps": {
+        **_LAYER, "layers": COUNT, "parameters": COUNT,
+        **dict.fromkeys(("state_bytes", "peak_allocated_bytes", "peak_reserved_bytes"), BYTES),
+    },
+    "collectives": {
+        "collective": COLLECTIVES, "ranks": COUNT, "nodes": COUNT, "message_bytes": COUNT,
+        "seconds": SECONDS,
+    },
+}  # fmt: skip
+"""Tables of a file with the keys of their rows: what each must be, or one of a few words."""
+
+MACHINE = {"device", "kind", "memory_bytes", "ranks", "nodes", "torch", "runtime", "date"}
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredFile:
+    """A machine in words, and the rows of each table; a table may be empty."""
+
+    device: str
+    kind: str
+    memory_bytes: float
+    ranks: int
+    nodes: int
+    torch: str
+    date: str
+    tables: Mapping[str, tuple[Row, ...]]
+
+
+def read_measured(text: str) -> MeasuredFile:
+    """The content of a file.
+
+    Raises InputError, naming table, row and key, for what is no such file or says nonsense.
+    """
+    if len(text) > LONGEST:
+        raise InputError("measured file", expected=f"at most {LONGEST:,} characters", got=len(text))
+    try:
+        content = json.loads(text)
+    except (ValueError, RecursionError):
+        raise InputError("measured file", expected="the JSON of measure.py") from None
+    if not isinstance(content, dict) or content.get("format") != FORMAT:
+        raise InputError("measured file", expected=f'"format": "{FORMAT}"')
+    if content.get("version") != VERSION:
+        raise InputError(
+            "measured file: version", expected=str(VERSION), got=content.get("version")
+        )
+    machine = content.get("machine")
+    if not isinstance(machine, dict) or not machine.keys() >= MACHINE:
+        raise InputError("measured file: machine", expected=", ".join(sorted(MACHINE)))
+    counts = {key: _number(f"machine.{key}", machine[key], COUNT) for key in ("ranks", "nodes")}
+    return MeasuredFile(
+        device=str(machine["device"])[:100],
+        kind=str(machine["kind"])[:20],
+        memory_bytes=_number("machine.memory_bytes", machine["memory_bytes"], BYTES),
+        ranks=int(counts["ranks"]),
+        nodes=int(counts["nodes"]),
+        torch=str(machine["torch"])[:40],
+        date=str(machine["date"])[:20],
+        tables={name: _rows(name, content.get(name, [])) for name in TABLES},
+    )
+
+
+def _rows(name: str, listed: object) -> tuple[Row, ...]:
+    if not isinstance(listed, list):
+        raise InputError(f"measured file: {name}", expected="a list", got=type(listed).__name__)
+    return tuple(_row(f"{name}[{at}]", row, TABLES[name]) for at, row in enumerate(listed))
+
+
+def _row(where: str, row: object, keys: Mapping[str, str | tuple[str, ...]]) -> Row:
+    if not isinstance(row, dict):
+        raise InputError(f"measured file: {where}", expected="an object", got=row)
+    for key in row:
+        if key not in keys:
+            raise InputError(f"measured file: {where}.{key}", nearest=closest(key, keys))
+    found: dict[str, Any] = {}
+    for key, wanted in keys.items():
+        place = f"{where}.{key}"
+        if isinstance(wanted, tuple):
+            if row.get(key) not in wanted:
+                what = f"measured file: {place}"
+                raise InputError(what, expected=" or ".join(wanted), got=row.get(key, "missing"))
+            found[key] = row[key]
+        else:
+            found[key] = _number(place, row.get(key), wanted)
+    return found
+
+
+def _number(place: str, value: object, wanted: str) -> float:
+    number = float("nan")
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        number = float(value)
+    bad = not isfinite(number) or number < 0 or (wanted != BYTES and number == 0)
+    if bad or (wanted == COUNT and number != int(number)):
+        got = "missing" if value is None else value
+        raise InputError(f"measured file: {place}", expected=wanted, got=got)
+    return number

@@ -1,0 +1,144 @@
+"""measure.py and what reads its file: counted as the formulas count, refused where it is wrong."""
+
+from __future__ import annotations
+
+import ast
+import json
+import runpy
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from figgen import catalog
+from figgen.__main__ import main
+from figgen.catalog.measured_file import FORMAT, TABLES, VERSION, read_measured
+from figgen.errors import InputError
+from figgen.formulas.compute_and_roofline import attention_core_flops
+from figgen.models.model_shape import ModelShape
+from figgen.models.transformer import matmul_parameters
+from figgen.scenarios.measured import attention_rate, chip_of, layer_rate, own_hardware, rates
+
+ROOT = Path(__file__).parents[2]
+PROGRAM = ROOT / "docs" / "tools" / "measure" / "measure.py"
+SAMPLE = Path(__file__).with_name("measured_cpu.json")
+COUNTS = runpy.run_path(str(PROGRAM))
+LAYER = {"hidden": 4096, "ffn": 14336, "heads": 32, "sequence": 8192, "batch": 1}
+
+
+def h100(**tables: list[dict[str, Any]]) -> str:
+    """A file of eight H100 with these tables."""
+    machine = {
+        "device": "NVIDIA H100 80GB HBM3", "kind": "cuda", "memory_bytes": 85_520_809_984,
+        "ranks": 8, "nodes": 1, "torch": "2.9.0", "runtime": "12.8", "date": "2026-11-22",
+    }  # fmt: skip
+    return json.dumps({"format": FORMAT, "version": VERSION, "machine": machine, **tables})
+
+
+PRODUCT = {"format": "bf16", "m": 8192, "n": 8192, "k": 8192, "seconds": 2 * 8192**3 / 700e12}
+REDUCE = {
+    "collective": "all_reduce", "ranks": 8, "nodes": 1, "message_bytes": 2**30,
+    "seconds": 2 * 7 / 8 * 2**30 / 360e9,
+}  # fmt: skip
+
+
+def test_program_needs_nothing_but_python_until_it_measures() -> None:
+    tree = ast.parse(PROGRAM.read_text("utf-8"))
+    imported = {
+        name.name if isinstance(node, ast.Import) else str(node.module)
+        for node in tree.body
+        if isinstance(node, ast.Import | ast.ImportFrom)
+        for name in node.names
+    }
+    assert imported <= sys.stdlib_module_names | {"__future__"}
+    assert (COUNTS["FORMAT"], COUNTS["VERSION"]) == (FORMAT, VERSION)
+
+
+def test_program_counts_as_the_guide_does() -> None:
+    shape = ModelShape(
+        layers=1, hidden=4096, heads=32, kv_heads=32, head_dim=128, ffn_hidden=14336, vocab=1,
+        sequence=8192,
+    )  # fmt: skip
+    weights = matmul_parameters(shape) - 4096
+    core = attention_core_flops(sequence_length=8192, microbatch_size=1, hidden=4096)
+    assert COUNTS["attention_flops"](1, 32, 128, 8192) == core / 2
+    assert COUNTS["layer_flops"](**LAYER) == 2 * weights * 8192 + core / 2
+    assert COUNTS["layer_parameters"](4096, 14336) == weights + 2 * 4096
+    assert COUNTS["bus_factor"]("all_reduce", 8) == 1.75
+    assert COUNTS["bus_factor"]("all_to_all", 8) == 0.875
+    assert COUNTS["kernel_bytes"]("add", 10, 2) == 60
+
+
+def test_reader_counts_as_the_program_does() -> None:
+    flops = COUNTS["layer_flops"](**LAYER)
+    assert layer_rate({**LAYER, "both_s": 2.0}) == pytest.approx(3 * flops / 2)
+    row = {"batch": 4, "heads": 32, "head_dim": 64, "sequence": 4096, "seconds": 1.0}
+    once = COUNTS["attention_flops"](4, 32, 64, 4096)
+    assert attention_rate(row | {"pass": "forward"}) == once
+    assert attention_rate(row | {"pass": "backward"}) == 2.5 * once
+
+
+def test_a_file_of_known_rates_gives_them_back_beside_the_data_sheet() -> None:
+    layer = LAYER | {"format": "bf16", "forward_s": 0.001}
+    layer["both_s"] = 3 * COUNTS["layer_flops"](**LAYER) / 500e12
+    kernel = {"kernel": "copy", "bytes": 2.5e9, "seconds": 1e-3}
+    small = REDUCE | {"message_bytes": 1024, "seconds": 1e-9}
+    text = h100(products=[PRODUCT], layers=[layer], kernels=[kernel], collectives=[REDUCE, small])
+    file = read_measured(text)
+    assert chip_of(file) == "h100-sxm-80gb"
+    chip = catalog.accelerator("h100-sxm-80gb")
+    found = {rate.name: rate for rate in rates(file, chip)}
+    assert found["products in BF16"].value == pytest.approx(700e12)
+    assert found["products in BF16"].share == pytest.approx(700 / 989.4)
+    assert found["memory, copy"].share == pytest.approx(2.5 / 3.35)
+    assert found["all-reduce over 8 ranks"].share == pytest.approx(360 / 450)
+    own = own_hardware(file, chip)
+    assert own.compute_efficiency == pytest.approx(500 / 989.4)
+    assert own.scale_up_bytes_per_s == pytest.approx(360e9)
+    assert own.network_bytes_per_s is None
+    assert own.memory_bytes == 85_520_809_984
+
+
+def test_a_file_recorded_on_a_cpu_is_read_whole(capsys: pytest.CaptureFixture[str]) -> None:
+    content = json.loads(SAMPLE.read_text("utf-8"))
+    assert content.keys() == {"format", "version", "machine", *TABLES}
+    file = read_measured(SAMPLE.read_text("utf-8"))
+    assert {name: len(rows) for name, rows in file.tables.items()} == {
+        name: len(content[name]) for name in TABLES
+    }
+    assert chip_of(file) is None
+    assert main(["measured", str(SAMPLE)]) == 0
+    said = capsys.readouterr().out
+    assert "no chip of the catalog" in said
+    assert "all-to-all over 2 ranks" in said
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("[]", "measured file"),
+        ("{", "JSON of measure.py"),
+        ('{"format": "parallelism-computed/measured", "version": 2}', "version"),
+        (h100(products=[PRODUCT | {"seconds": 0}]), r"products\[0\].seconds.*above 0.*0"),
+        (h100(products=[PRODUCT | {"format": "bf15"}]), r"products\[0\].format.*bf16"),
+        (h100(products=[PRODUCT | {"secs": 1}]), r"secs.*seconds"),
+        (h100(products=[{"format": "bf16"}]), r"products\[0\].m: .*missing"),
+        (h100(collectives=[REDUCE | {"ranks": 1.5}]), r"ranks.*whole number"),
+        (h100(kernels=3), "kernels.*a list"),
+        (h100(layers=[True]), r"layers\[0\]"),
+    ],
+)
+def test_what_is_wrong_in_a_file_is_named(text: str, says: str) -> None:
+    with pytest.raises(InputError, match=says):
+        read_measured(text)
+
+
+def test_a_file_without_products_is_no_hardware() -> None:
+    with pytest.raises(InputError, match="products"):
+        own_hardware(read_measured(h100()), None)
+
+
+def test_command_refuses_what_is_no_file(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["measured", "/nowhere.json"]) == 2
+    assert "readable" in capsys.readouterr().err
