@@ -18,7 +18,10 @@ EQUATIONS = {
     "halving_doubling_all_reduce_time": (
         r"T_\text{RHD} = 2(\log_2 n)\,\alpha + \frac{2(n - 1)}{n}\,\frac{S}{B}"
     ),
-    "chain_broadcast_time": (r"T_\text{bcast} = (n - 2 + k)\left(\alpha + \frac{S}{k\,B}\right)"),
+    # Papers write k, which on a page with experts is how many of them a token visits.
+    "chain_broadcast_time": (
+        r"T_\text{bcast} = (n - 2 + k_\text{seg})\left(\alpha + \frac{S}{k_\text{seg}\,B}\right)"
+    ),
     "cp_index_of_rank": r"\text{cp} = \left\lfloor \frac{r}{T} \right\rfloor \bmod C",
     "layer_forward_flops": r"C_\text{layer} = 24\,b\,s\,h^{2}\left(1 + \frac{s}{6\,h}\right)",
     "efficiency_without_overlap": (r"\eta = \frac{1}{1 + \frac{\text{CCR}^*}{\text{CCR}}}"),

@@ -51,7 +51,7 @@ def journey_scoreboard(*, page: int) -> Table:
             Column(label="network", unit="B", spec="bytes"),
             Column(label="step (s)"),
             Column(label="tokens/s", spec="si"),
-            Column(label="MFU", spec=".1%"),
+            Column(label="MFU", spec=".0%"),
         ),
         rows=tuple(rows),
         values={
