@@ -50,6 +50,7 @@ def _arguments() -> argparse.Namespace:
     add("--again", action="store_true", help="only what survived last time")
     add("--budget", type=float, default=20.0, metavar="S", help="seconds of tests per mutant")
     add("--keep", action="store_true", help="do not measure again although files have changed")
+    add("--measure", nargs="+", metavar="FILE", help="measure these tests and keep the others")
     add("--tests", nargs="+", metavar="FILE", help="ask these tests only, without measuring")
     return parser.parse_args()
 
@@ -77,7 +78,7 @@ def _outcomes(asked: argparse.Namespace, tree: Path, digest: str) -> Iterator[Ou
     else:
         chosen = sites.sample(mutants, asked.sample or len(mutants), asked.seed)
         random.Random(asked.seed).shuffle(chosen)
-    known = None if asked.tests else _cover(tree, digest, asked.keep)
+    known = None if asked.tests else _cover(tree, digest, asked)
     todo = []
     for found, mutant in [(_described(tree, mutant), mutant) for mutant in chosen]:
         if _reason(found):
@@ -125,11 +126,15 @@ def _survivors_of_last_time(tree: Path, mutants: list[Mutant]) -> list[Mutant]:
     return found
 
 
-def _cover(tree: Path, digest: str, keep: bool) -> cover.Cover:
+def _cover(tree: Path, digest: str, asked: argparse.Namespace) -> cover.Cover:
     """What the tests run, measured unless nothing has changed since or the last one is to do."""
     notes = NOTES / "cover"
     told = notes / "digest"
-    if not told.exists() or (not keep and told.read_text("utf-8") != digest):
+    kept = asked.keep or asked.measure
+    if told.exists() and kept:
+        if asked.measure:
+            cover.measure(tree, notes, asked.measure)
+    elif not told.exists() or told.read_text("utf-8") != digest:
         shutil.rmtree(notes, ignore_errors=True)
         notes.mkdir(parents=True)
         cover.measure(tree, notes)

@@ -12,6 +12,7 @@ import os
 import subprocess
 import sys
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -51,16 +52,18 @@ class Cover:
         return found - {""}
 
 
-def measure(root: Path, notes: Path, tests: tuple[str, ...] = TESTS) -> None:
-    """Run the tests of the copy at `root`; they have to pass."""
-    data = notes / "coverage"
+def measure(root: Path, notes: Path, only: Sequence[str] = ()) -> None:
+    """Run the tests of the copy at `root`, which have to pass, or only these files, to add them."""
+    told = notes / "seconds.json"
+    before = json.loads(told.read_text("utf-8")) if only else {}
     options = [f"--cov=figgen.{room}" for room in ROOMS] + ["--cov-context=test", "--cov-report="]
-    command = [sys.executable, "-m", "pytest", *PLUGINS, *tests, *options]
-    places = {"COVERAGE_FILE": str(data), "MUTANTS_SECONDS": str(notes / "seconds.json")}
+    options += ["--cov-append"] if only else []
+    command = [sys.executable, "-m", "pytest", *PLUGINS, *(only or TESTS), *options]
+    places = {"COVERAGE_FILE": str(notes / "coverage"), "MUTANTS_SECONDS": str(told)}
     # From the root, `-m` finds the copy's figgen and tests before those of the checkout.
-    subprocess.run(
-        [*command, "-p", "tests.mutants.clock"], cwd=root, env=os.environ | places, check=True
-    )
+    clock = ["-p", "tests.mutants.clock"]
+    subprocess.run([*command, *clock], cwd=root, env=os.environ | places, check=True)
+    told.write_text(json.dumps(before | json.loads(told.read_text("utf-8"))), encoding="utf-8")
 
 
 def read(root: Path, notes: Path) -> Cover:
@@ -69,16 +72,17 @@ def read(root: Path, notes: Path) -> Cover:
 
     data = CoverageData(str(notes / "coverage"))
     data.read()
-    lines = {
-        f"figgen/{file.rpartition('/figgen/')[2]}": {
-            line: frozenset(context.rpartition("|")[0] for context in contexts)
-            for line, contexts in data.contexts_by_lineno(file).items()
-        }
-        for file in data.measured_files()
-    }
+    lines: dict[str, dict[int, set[str]]] = defaultdict(lambda: defaultdict(set))
+    for file in data.measured_files():
+        path = f"figgen/{file.rpartition('/figgen/')[2]}"
+        for line, contexts in data.contexts_by_lineno(file).items():
+            lines[path][line].update(context.rpartition("|")[0] for context in contexts)
     seconds = json.loads((notes / "seconds.json").read_text("utf-8"))
     return Cover(
-        {path: found for path, found in lines.items() if (root / path).exists()},
+        {
+            path: {line: frozenset(tests) for line, tests in found.items()}
+            for path, found in lines.items()
+        },
         {test: each for test, each in seconds.items() if (root / test.partition("::")[0]).exists()},
     )
 

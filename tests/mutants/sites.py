@@ -65,7 +65,9 @@ def _wanted(name: str) -> bool:
         return (before in ARITHMETIC) == (after in ARITHMETIC)
     if family == "ReplaceComparisonOperator":
         return (before in ("Is", "IsNot")) == (after in ("Is", "IsNot"))
-    return family not in ("NoOp", "ReplaceUnaryOperator") or after not in ("Invert", "UAdd")
+    if family == "ReplaceUnaryOperator":
+        return after not in ("Invert", "UAdd")
+    return family not in ("NoOp", "ExceptionReplacer")  # which fails on dotted names
 
 
 def _means_something(name: str, node: object) -> bool:

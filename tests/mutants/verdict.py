@@ -12,17 +12,20 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+import hypothesis  # noqa: F401 - loaded once here and not by every fork
+import matplotlib.figure  # noqa: F401
+import numpy  # noqa: F401
 import pytest
 
 from tests.mutants.cover import PLUGINS, Cover
 
 SURVIVED = ""
 GOLDEN = "golden: "  # before the name of a test that compares with our own text
-# Hypothesis may be loaded before pytest could rewrite its assertions.
+# Hypothesis is loaded before pytest could rewrite its assertions.
 OPTIONS = (*PLUGINS, "-x", "-p", "no:cov", "-W", "ignore::pytest.PytestAssertRewriteWarning")
 MEMORY_BYTES = 6 << 30
 LEAST_S = 5
-FIRST = 20
+FIRST = 2  # files
 
 
 @dataclass(frozen=True)
@@ -110,11 +113,14 @@ def files_of(tests: Sequence[str]) -> list[str]:
 def afresh(root: Path, question: Question) -> str:
     """The verdict of a process that loads the mutated file with all that depends on it.
 
-    Most mutants fall to the first few tests, so the files of the others are loaded only then.
+    Most mutants fall to the tests of one file, so those of the others are loaded only then.
     """
     killer = SURVIVED
+    first = files_of(question.tests)[:FIRST]
+    near = [test for test in question.tests if file_of(test) in first]
+    far = [test for test in question.tests if file_of(test) not in first]
     with _written(root / question.path, question.mutated):
-        for tests in (question.tests[:FIRST], question.tests[FIRST:]):
+        for tests in (near, far):
             if tests and not killer:
                 killer = forked(lambda tests=tests: _run(root, tests), question.limit_s)
     return killer

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import random
 from collections.abc import Iterator
@@ -23,6 +24,7 @@ from figgen.models.plan import PlannedJob, held_bytes, pipelines_of
 from figgen.models.plan_loads import alike, rank_loads
 from figgen.models.plan_space import CHUNKS
 from figgen.models.recomputation import recomputation
+from figgen.models.schedules import build
 from figgen.models.stage_layers import stage_shares
 from figgen.models.training_setup import TrainingSetup
 from figgen.scenarios.plan_question import plan_question
@@ -231,3 +233,15 @@ def test_the_command_prints_what_was_found(capsys: pytest.CaptureFixture[str]) -
     assert len([line for line in lines if line[:1].isdigit() and "ZeRO-" in line]) == 3
     assert main([*asked, "--model", "llama-3-70b"]) == 0
     assert "none fits; the smallest needs" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("name", CHUNKS)
+def test_the_chunks_that_are_tried_are_those_that_the_schedule_accepts(name: str) -> None:
+    accepted = set()
+    for chunks in range(1, 5):
+        with contextlib.suppress(InputError):
+            build(name, stages=4, microbatches=8, chunks=chunks)
+            accepted.add(chunks)
+    # With one chunk they are GPipe and 1F1B, which are tried themselves.
+    accepted -= {1} if name in ("looped-bfs", "interleaved-1f1b") else set()
+    assert {chunks for chunks in CHUNKS[name] if chunks < 5} == accepted
