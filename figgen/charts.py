@@ -28,6 +28,14 @@ class Named(NamedTuple):
 
 Values: TypeAlias = Mapping[str, Named]
 
+PREDICTED = "predicted_of"
+"""A value of every chart that shows predicted times; its caption ends with their interval."""
+
+
+def interval_values(kind: str, low: float, high: float) -> dict[str, Named]:
+    """Values of a prediction: eight of ten runs of its `kind` took `low` to `high` times theirs."""
+    return {PREDICTED: Named(kind), "predicted_low": Named(low), "predicted_high": Named(high)}
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RankCell:

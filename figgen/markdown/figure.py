@@ -8,7 +8,7 @@ from html import escape
 from typing import TypeAlias
 
 from figgen.cache import digest
-from figgen.charts import Named, RankGrid, Table
+from figgen.charts import PREDICTED, Named, RankGrid, Table
 from figgen.markdown import downloads
 from figgen.markdown.conversion import Page, Site
 from figgen.markdown.directive import Directive
@@ -29,13 +29,21 @@ class Placed:
     line: int
 
 
+INTERVAL = (
+    " The time is predicted: eight of ten runs like this ({{ predicted_of }}) took "
+    "{{ predicted_low:.2f}} to {{ predicted_high:.2f}} times theirs."
+)
+"""The end of the caption of every figure that shows a predicted time."""
+
+
 def evaluate(directive: Directive, site: Site, to_html: Fill, to_text: Fill) -> tuple[Variant, ...]:
     """Compute every variant of the directive; raises InputError if one cannot be."""
     variants = []
     for preset, picture_id, arguments in directive.variants():
         figure = site.pictures.evaluated(directive.figure, arguments, picture_id)
         values = figure.chart.values
-        caption, text = (fill(directive.caption, values) for fill in (to_html, to_text))
+        said = directive.caption + (INTERVAL if PREDICTED in values else "")
+        caption, text = (fill(said, values) for fill in (to_html, to_text))
         alt = to_text(directive.alt, values)
         variants.append(Variant(_label(preset), figure, caption, text, alt, arguments))
     return tuple(variants)

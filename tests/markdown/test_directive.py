@@ -6,6 +6,7 @@ import re
 
 import pytest
 
+from figgen.catalog import residuals
 from figgen.errors import InputError
 from figgen.markdown.directive import parse
 
@@ -48,6 +49,33 @@ def test_a_fence_becomes_a_labelled_figure_with_its_data(convert):
     assert data.count("<tr>") == 1 + 4 * 8 * 2  # too long for the page that offers it
     assert "<title>Figure 3.1, data</title>" in data
     assert "<summary>Cite</summary>" in html
+
+
+STEP = """\
+```figure
+figure: step-breakdown
+preset: bloom-176b
+caption: "A step takes {{ step_time:time }}."
+alt: "Two bars."
+```
+
+See [](#fig-step-breakdown).
+"""
+
+
+def test_a_predicted_time_ends_its_caption_with_the_interval_of_its_class(convert):
+    known = residuals("dense on ampere")
+    html, problems, _, _ = convert(STEP)
+    assert problems == []
+    caption = re.sub("<[^>]+>", "", html[html.index("<figcaption>") : html.index("</figcaption>")])
+    assert f"(dense on ampere) took {known.low:.2f} to {known.high:.2f} times theirs" in caption
+
+
+def test_a_time_for_a_chosen_share_of_the_peak_is_no_prediction(convert):
+    chosen = STEP.replace("caption:", "options: compute_efficiency=0.5\ncaption:")
+    html, problems, _, _ = convert(chosen)
+    assert problems == []
+    assert "eight of ten" not in html
 
 
 def test_a_reference_to_a_figure_becomes_its_number(convert):

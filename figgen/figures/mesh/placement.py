@@ -8,6 +8,7 @@ from typing import TypeAlias
 from figgen.charts import Bars, Column, Named, Scalar, Table
 from figgen.errors import InputError
 from figgen.figures.mesh.placement_pictures import order_words
+from figgen.figures.training.step import step_interval
 from figgen.models.axis_traffic import AxisTraffic, axis_traffic
 from figgen.models.fabric import one_leaf_share, pod_leaving_share
 from figgen.models.placement import communicator
@@ -150,7 +151,7 @@ def oversubscription(
     """The step of a published run when every byte between nodes gets 1/ratio of its NIC."""
     found = written_step(run=run, options=options)
     steps: list[dict[str, float]] = []
-    values: dict[str, Named] = {}
+    values: dict[str, Named] = step_interval(found)
     for ratio in ratios:
         if ratio < 1:
             raise InputError("ratios", expected="at least 1", got=ratio)

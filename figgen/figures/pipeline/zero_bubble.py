@@ -8,6 +8,7 @@ from figgen.catalog import model as catalog_model
 from figgen.charts import Axis, Bars, Column, Curves, Named, Scalar, Table
 from figgen.errors import check_between
 from figgen.figures.pipeline.timelines import MOST_DRAWN
+from figgen.figures.training.step import step_interval
 from figgen.models.model_shape import ModelShape
 from figgen.models.schedules import SCHEDULES, TITLES, Schedule, build
 from figgen.models.simulate import Durations, Trace, simulate
@@ -195,8 +196,9 @@ def idle_by_sequence(
 def schedule_steps(*, run: str, schedules: tuple[str, ...]) -> Bars:
     """The step of a published run under other schedules: computing, idle, exposed messages."""
     steps: list[dict[str, float]] = []
-    values: dict[str, Named] = {}
-    share = training_step(run=run).compute_efficiency
+    usual = training_step(run=run)
+    share = usual.compute_efficiency
+    values = step_interval(usual)
     for name in schedules:
         found = training_step(run=run, schedule=name, compute_efficiency=share)
         estimate = found.estimate

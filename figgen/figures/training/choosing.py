@@ -9,6 +9,7 @@ from figgen.catalog import model as catalog_model
 from figgen.catalog.lookups import remembered
 from figgen.charts import Column, Named, Scalar, Table
 from figgen.errors import InputError, check_between
+from figgen.figures.training.step import step_interval
 from figgen.formulas.compute_and_roofline import critical_tokens, ridge_point
 from figgen.formulas.context_parallel import ring_attention_min_tokens
 from figgen.formulas.pipeline import microbatches_for_efficiency
@@ -128,6 +129,7 @@ def layout_search(*, model: str = "llama-3-70b", nodes: int = 8, most: int = 6) 
             "best_step": Named(best.step_s, "s"),
             "slowest": Named(last.label),
             "slowest_factor": Named(last.step_s / best.step_s),
+            **step_interval(best.found),
         },
     )
 

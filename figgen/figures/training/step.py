@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import fsum
 
-from figgen.charts import Axis, Bars, Column, Named, Rule, Scalar, Segment, Table
+from figgen.charts import Axis, Bars, Column, Named, Rule, Scalar, Segment, Table, interval_values
 from figgen.errors import check_between
 from figgen.models.compute import utilisation
 from figgen.models.level_loads import level_bytes
@@ -68,6 +68,14 @@ def step_breakdown(found: TrainingStep) -> Bars:
     )
 
 
+def step_interval(found: TrainingStep) -> dict[str, Named]:
+    """The interval of a predicted step; nothing where a share of the peak was chosen for it."""
+    if found.chosen_efficiency is not None:
+        return {}
+    known = found.predicted.residuals
+    return interval_values(known.name, known.low, known.high)
+
+
 def step_values(found: TrainingStep) -> dict[str, Named]:
     """What a page says about a step, by name; `published_s` only where a source prints it."""
     estimate, hidden = found.estimate, hidden_s(found)
@@ -90,6 +98,7 @@ def step_values(found: TrainingStep) -> dict[str, Named]:
     for axis, seconds in estimate.exposed:
         values[f"exposed_{axis}"] = Named(seconds, "s")
         values[f"hidden_{axis}"] = Named(hidden[axis], "s")
+    values |= step_interval(found)
     published = published_step_s(found.run) if found.run else None
     if published is not None:
         values["published"] = Named(published, "s")
