@@ -17,13 +17,14 @@ BENCH := .cache/benchmarks
 MUTANTS := .cache/mutants
 RIVALS := .cache/rivals
 CALCULON := caa4b11f8fe1fee3ba57adaacb7590d7deabd053
+CANARY := .cache/canary
 GATE_TOOLS := .cache/gate
 
 export NO_MKDOCS_2_WARNING := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup serve build test check site-check diff paper validate rivals golden bench mutants stats clean lock
+.PHONY: help setup serve build test check site-check diff paper validate rivals golden bench canary upgrade mutants stats clean lock
 
 help:
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -85,6 +86,15 @@ mutants: $(READY) $(MUTANTS)/ready ## Change the code in a sample of places, and
 stats: $(READY) ## Count words, figures, computed numbers and worked problems of each page
 	$(RUN) figgen stats
 
+canary: $(READY) $(CANARY)/ready ## Build with ProperDocs and Zensical too; tell what differs
+	$(RUN) tests.canary $(CANARY)/bin .cache/canary-sites
+
+upgrade: build ## Resolve newer versions (needs uv), run all, tell what moved
+	rm -rf .cache/before && cp -r site .cache/before
+	$(MAKE) lock ARGS=--upgrade
+	$(MAKE) check test build
+	$(RUN) figgen diff .cache/before site --report changes
+
 clean: ## Remove site/ and every cache (.venv stays; delete it for a fresh set-up)
 	rm -rf site changes guide.pdf guide.zip build .cache .hypothesis .mypy_cache .pytest_cache .ruff_cache *.egg-info
 	find . -path ./.venv -prune -o -name __pycache__ -type d -exec rm -rf {} +
@@ -122,6 +132,15 @@ $(RIVALS)/ready: $(READY) tests/benchmarks/rivals/requirements.txt
 	@git -C $(RIVALS)/calculon checkout --quiet $(CALCULON)
 	@$(RIVALS)/bin/python -m pip install --quiet --no-deps --no-build-isolation $(RIVALS)/calculon
 	@$(RIVALS)/bin/python -m pip install --quiet --no-deps --no-build-isolation -e .
+	@touch $@
+
+# The newest of what may come after MkDocs, beside the locked packages.
+$(CANARY)/ready: $(READY)
+	@rm -f $@
+	@.venv/bin/python -m venv --clear $(CANARY)
+	@.venv/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))' > \
+		"$$($(CANARY)/bin/python -c 'import sysconfig; print(sysconfig.get_path("purelib"))')/locked.pth"
+	@$(CANARY)/bin/python -m pip install --quiet --upgrade properdocs zensical
 	@touch $@
 
 # The Nu HTML checker and Lighthouse, where Node is installed; the gate does without elsewhere.

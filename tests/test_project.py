@@ -32,6 +32,8 @@ TARGETS = (
     "bench",
     "mutants",
     "stats",
+    "canary",
+    "upgrade",
     "clean",
 )
 SUPPORTED = ("3.11.0", "3.11.9", "3.12.4", "3.13.0", "3.14.0")
