@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from statistics import fmean, median
 
-from figgen.charts import Axis, Column, Curves, Named, Series, Table
+from figgen.charts import Axis, Column, Curves, Named, Table
 from figgen.errors import InputError
+from figgen.figures.validation.sides import diagonal, error_columns, on_side
 from figgen.plotting.series import line
 from figgen.registry import figure
 from figgen.scenarios.peaks import JudgedPeak, failed_verdicts, judged_peaks
-
-SIDES = {"all": (False, True), "test": (True,), "calibration": (False,)}
 
 GROUPS: Mapping[str, Callable[[JudgedPeak], str]] = {
     "framework": lambda peak: peak.run.framework,
@@ -25,9 +24,7 @@ GROUPS: Mapping[str, Callable[[JudgedPeak], str]] = {
 @figure("memory-validation", explorable=True)
 def memory_validation(*, by: str = "model", side: str = "test") -> Curves:
     """Modelled over measured peak memory of every run, grouped by colour, around the diagonal."""
-    if side not in SIDES:
-        raise InputError("side", expected=" or ".join(SIDES), got=side)
-    chosen = [peak for peak in judged_peaks() if peak.tested in SIDES[side]]
+    chosen = on_side(side, list(judged_peaks()))
     shown = _grouped(by, chosen)
     low = min(min(peak.measured_bytes, peak.modelled_bytes) for peak in chosen)
     high = max(max(peak.measured_bytes, peak.modelled_bytes) for peak in chosen)
@@ -43,14 +40,7 @@ def memory_validation(*, by: str = "model", side: str = "test") -> Curves:
                 )
                 for index, (name, peaks) in enumerate(shown.items())
             ),
-            Series(name="as measured", x=(low, high), y=(low, high), role="reference"),
-            *(
-                Series(
-                    name=name, x=(low, high), y=(factor * low, factor * high), role="reference",
-                    style="dashed",
-                )
-                for name, factor in (("a tenth more", 1.1), ("a tenth less", 0.9))
-            ),
+            *diagonal(low, high, {"a tenth more": 1.1, "a tenth less": 0.9}),
         ),
         values={
             "count": Named(len(chosen)),
@@ -85,11 +75,7 @@ def memory_errors(*, by: str = "framework") -> Table:
             Column(label="runs"),
             Column(label="fitted on", spec=",d"),
             Column(label="tested on", spec=",d"),
-            Column(label="median error", spec=".1%"),
-            Column(label="mean", spec=".1%"),
-            Column(label="median, signed", spec="+.1%"),
-            Column(label="worst", spec="+.0%"),
-            Column(label="within a tenth", spec=".0%"),
+            *error_columns("tenth", "median error", "mean"),
         ),
         rows=tuple(rows),
         values={"runs": Named(len(judged_peaks()))},

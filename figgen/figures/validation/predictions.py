@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from figgen.charts import Axis, Column, Curves, Named, Series, Table
-from figgen.errors import InputError
+from figgen.charts import Axis, Column, Curves, Named, Table
+from figgen.figures.validation.sides import diagonal, error_columns, on_side
 from figgen.plotting.series import line
 from figgen.registry import figure
 from figgen.scenarios.runs.predicted import class_of
@@ -18,7 +18,6 @@ from figgen.scenarios.validation import (
     release_spreads,
 )
 
-SIDES = {"all": (False, True), "test": (True,), "calibration": (False,)}
 DASH = "–"
 LARGEST_GROUPS = 6
 """Groups with a colour of their own; smaller ones share the last."""
@@ -27,12 +26,7 @@ LARGEST_GROUPS = 6
 @figure("validation-scatter", explorable=True)
 def validation_scatter(*, by: str = "class", side: str = "test") -> Curves:
     """Predicted over measured seconds of every run, grouped by colour, around the diagonal."""
-    if side not in SIDES:
-        raise InputError("side", expected=" or ".join(SIDES), got=side)
-    chosen = {
-        name: [judged for judged in runs if judged.tested in SIDES[side]]
-        for name, runs in grouped(by).items()
-    }
+    chosen = {name: on_side(side, runs) for name, runs in grouped(by).items()}
     largest = sorted(chosen.items(), key=lambda entry: -len(entry[1]))
     shown = dict(largest[: LARGEST_GROUPS - 1])
     rest = [judged for _, runs in largest[LARGEST_GROUPS - 1 :] for judged in runs]
@@ -41,7 +35,6 @@ def validation_scatter(*, by: str = "class", side: str = "test") -> Curves:
     everything = [judged for runs in shown.values() for judged in runs]
     low = min(min(j.measured_s, j.predicted_s) for j in everything)
     high = max(max(j.measured_s, j.predicted_s) for j in everything)
-    ends = (low, high)
     found = errors_of("all", everything)
     assert found is not None
     return Curves(
@@ -56,15 +49,7 @@ def validation_scatter(*, by: str = "class", side: str = "test") -> Curves:
                 for index, (name, runs) in enumerate(shown.items())
                 if runs
             ),
-            Series(name="as measured", x=ends, y=ends, role="reference"),
-            Series(
-                name="a quarter longer", x=ends, y=(1.25 * low, 1.25 * high), role="reference",
-                style="dashed",
-            ),
-            Series(
-                name="a quarter shorter", x=ends, y=(low / 1.25, high / 1.25), role="reference",
-                style="dashed",
-            ),
+            *diagonal(low, high, {"a quarter longer": 1.25, "a quarter shorter": 1 / 1.25}),
         ),
         values={
             "count": Named(found.runs),
@@ -82,11 +67,7 @@ ERROR_COLUMNS = (
     Column(label="fitted on", spec=",d"),
     Column(label="mean error", spec=".1%"),
     Column(label="tested on", spec=",d"),
-    Column(label="mean error of tests", spec=".1%"),
-    Column(label="median", spec=".1%"),
-    Column(label="median, signed", spec="+.1%"),
-    Column(label="worst", spec="+.0%"),
-    Column(label="within a quarter", spec=".0%"),
+    *error_columns("quarter", "mean error of tests", "median"),
 )
 
 

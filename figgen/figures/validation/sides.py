@@ -1,0 +1,48 @@
+"""What figures of validation share: the runs of a side, and the diagonal on which they scatter."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Protocol, TypeVar
+
+from figgen.charts import Column, Series
+from figgen.errors import InputError
+
+SIDES: Mapping[str, tuple[bool, ...]] = {
+    "all": (False, True), "test": (True,), "calibration": (False,),
+}  # fmt: skip
+
+
+class Judged(Protocol):
+    """What was measured and is modelled, of a run that helped to fit something or did not."""
+
+    @property
+    def tested(self) -> bool: ...
+
+
+Kind = TypeVar("Kind", bound=Judged)
+
+
+def on_side(side: str, judged: list[Kind]) -> list[Kind]:
+    """Those of a side. Raises InputError for an unknown one."""
+    if side not in SIDES:
+        raise InputError("side", expected=" or ".join(SIDES), got=side)
+    return [one for one in judged if one.tested in SIDES[side]]
+
+
+def diagonal(low: float, high: float, beside: Mapping[str, float]) -> Iterator[Series]:
+    """Where modelled is measured, and dashed lines of a factor `beside` it, by their names."""
+    yield Series(name="as measured", x=(low, high), y=(low, high), role="reference")
+    for name, factor in beside.items():
+        ends = (factor * low, factor * high)
+        yield Series(name=name, x=(low, high), y=ends, role="reference", style="dashed")
+
+
+def error_columns(within: str, *before: str) -> tuple[Column, ...]:
+    """Columns of signed and worst errors after those of sizes, and the share `within` a band."""
+    return (
+        *(Column(label=name, spec=".1%") for name in before),
+        Column(label="median, signed", spec="+.1%"),
+        Column(label="worst", spec="+.0%"),
+        Column(label=f"within a {within}", spec=".0%"),
+    )
