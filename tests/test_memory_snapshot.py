@@ -114,6 +114,17 @@ def test_a_peak_of_a_trace_that_begins_in_the_middle() -> None:
     assert peak_of(SNAPSHOT, 0) is None
 
 
+# Of torch.cuda.memory._snapshot, beside alloc and free_completed; a tensor lives on through them.
+OTHER_ACTIONS = (
+    "free_requested",
+    "segment_alloc",
+    "segment_free",
+    "segment_map",
+    "snapshot",
+    "oom",
+)
+
+
 def random_trace(rng: random.Random) -> tuple[list[dict[str, Any]], list[int], dict[int, int]]:
     """Events from any moment on, bytes in use after each, and what is there in the end."""
     live: dict[int, int] = {}
@@ -128,6 +139,9 @@ def random_trace(rng: random.Random) -> tuple[list[dict[str, Any]], list[int], d
             live[address] = size
             events.append(event("alloc", address, size, "activations"))
         sums.append(sum(live.values()))
+        if live and rng.random() < 0.3:
+            events.append(event(rng.choice(OTHER_ACTIONS), rng.choice(list(live)), 1000))
+            sums.append(sums[-1])
     return events, sums, live
 
 
