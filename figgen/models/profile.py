@@ -148,12 +148,15 @@ def _window(kept: RecordedRank, active: Intervals) -> tuple[float, float]:
 
 def _late(kept: RecordedRank, idle: Intervals) -> float:
     """Microseconds of idle gaps that passed before the host had launched what ends them."""
-    if not kept.waits or not len(idle[0]):
+    if not kept.launched.numbers or not kept.began.numbers or not len(idle[0]):
         return 0.0
-    known = [(start, kept.launched[n]) for n, start in kept.waits if n in kept.launched]
-    if not known:
-        return 0.0
-    starts, launched = (np.array(side) for side in zip(*sorted(known), strict=True))
+    numbers, begun = kept.began.sorted()
+    known, ends = kept.launched.sorted()
+    at = np.minimum(np.searchsorted(known, numbers), len(known) - 1)
+    paired = known[at] == numbers
+    starts, launched = begun[paired], ends[at[paired]]
+    order = np.argsort(starts, kind="stable")
+    starts, launched = starts[order], launched[order]
     following = np.searchsorted(starts, idle[1] - 1e-3)
     some = following < len(starts)
     until = np.minimum(launched[following[some]], idle[1][some])

@@ -5,9 +5,12 @@ from __future__ import annotations
 from array import array
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, TypeAlias
 
-from figgen.models.intervals import Intervals, union
+import numpy as np
+from numpy.typing import NDArray
+
+from figgen.models.intervals import Floats, Intervals, union
 from figgen.models.trace_kinds import (
     COPIES,
     KERNELS,
@@ -21,6 +24,8 @@ from figgen.models.trace_kinds import (
     is_call,
     is_work,
 )
+
+Integers: TypeAlias = NDArray[np.int64]
 
 
 @dataclass(slots=True)
@@ -41,6 +46,25 @@ class Spans:
 
 
 @dataclass(slots=True)
+class Numbered:
+    """Moments in microseconds by the number that a launch and what it launches have in common."""
+
+    numbers: array[int] = field(default_factory=lambda: array("q"))
+    moments: array[float] = field(default_factory=lambda: array("d"))
+
+    def add(self, number: int, moment: float) -> None:
+        """Keep one more."""
+        self.numbers.append(number)
+        self.moments.append(moment)
+
+    def sorted(self) -> tuple[Integers, Floats]:
+        """Numbers and moments in the order of the numbers."""
+        numbers = np.array(self.numbers, dtype=np.int64)
+        order = np.argsort(numbers, kind="stable")
+        return numbers[order], np.array(self.moments)[order]
+
+
+@dataclass(slots=True)
 class RecordedRank:
     """What is kept of a rank's events: no more than times, and bytes of calls."""
 
@@ -51,8 +75,8 @@ class RecordedRank:
     calls: dict[Group, Spans] = field(default_factory=dict)
     bytes: dict[Group, float] = field(default_factory=dict)
     steps: dict[str, tuple[float, float]] = field(default_factory=dict)
-    launched: dict[int, float] = field(default_factory=dict)
-    waits: list[tuple[int, float]] = field(default_factory=list)
+    launched: Numbered = field(default_factory=Numbered)
+    began: Numbered = field(default_factory=Numbered)
 
 
 def rank_name(header: Mapping[str, Any], event: Mapping[str, Any], name: str) -> str:
@@ -101,9 +125,9 @@ def _launch(kept: RecordedRank, event: Mapping[str, Any], start: float, end: flo
     """Keep when the host had launched what runs on the device, by their common number."""
     args = event.get("args")
     number = args.get("correlation") if isinstance(args, dict) else None
-    if not isinstance(number, int):
+    if not isinstance(number, int) or not 0 <= number < 2**63:
         return
     if event.get("cat") in LAUNCHES:
-        kept.launched[number] = end
+        kept.launched.add(number, end)
     elif event.get("cat") in (*KERNELS, *COPIES):
-        kept.waits.append((number, start))
+        kept.began.add(number, start)
