@@ -15,7 +15,7 @@ from figgen.__main__ import main
 from figgen.errors import InputError
 from figgen.models import trace_reader
 from figgen.models.profile import RankProfile, profiles
-from figgen.models.profile_beside import common_calls, waiting
+from figgen.models.profile_beside import PAGES, common_calls, waiting
 from figgen.models.trace_kinds import axis_of, collective_of
 from figgen.models.trace_reader import trace_events
 
@@ -196,6 +196,17 @@ def test_a_recorded_job_is_told_in_text(capsys: pytest.CaptureFixture[str]) -> N
     said = capsys.readouterr().out
     for part in ("rank 0", "rank 1", "all-reduce", "busbw", "came last"):
         assert part in said
+
+
+def test_the_page_prints_what_the_command_says(capsys: pytest.CaptureFixture[str]) -> None:
+    page = Path(__file__).parents[1] / "docs" / "guide" / "reading-a-profile.md"
+    assert main(["profile", *(str(path) for path in FILES[:2])]) == 0
+    assert f"```text\n{capsys.readouterr().out}```\n" in page.read_text(encoding="utf-8")
+
+
+def test_pages_of_differences_exist() -> None:
+    docs = Path(__file__).parents[1] / "docs"
+    assert {page for page in PAGES.values() if not (docs / f"{page}.md").is_file()} == set()
 
 
 def test_values_are_read_across_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -17,6 +17,7 @@ from figgen.renderers import text
 from figgen.scenarios.assumptions import known_of
 from figgen.scenarios.published import computed_mfu, how_published, published_step_s
 from figgen.scenarios.resolve import cluster_of, training_step
+from figgen.scenarios.written import written_step
 
 PRESETS = [name for name, found in catalog.PRESETS.items() if isinstance(found, TrainingPreset)]
 SMALL = {"model": "llama-3-8b", "sizes": "nodes=1 gpus_per_node=8 tp=2 pp=2"}
@@ -268,6 +269,12 @@ GOLDEN: dict[str, dict[str, object]] = {
     "setup-roofline": {"preset": "llama-3-405b-131k"},
     "link-loads": {"preset": "llama-3-405b-131k"},
     "setup-changes": {**SMALL, "changes": ["microbatches=16", "tp=1"]},
+    "profile-signatures": {
+        "model": "llama-3-8b",
+        "machine": "nodes=2 gpus_per_node=8",
+        "options": "microbatches=4",
+        "layouts": ["| zero_stage=3", "tp=8", "tp=2 pp=2"],
+    },
     "published-and-computed": {"runs": ["bloom-176b", "opt-175b", "nemotron-4-340b"]},
 }
 
@@ -275,6 +282,20 @@ GOLDEN: dict[str, dict[str, object]] = {
 @pytest.mark.parametrize("name", GOLDEN)
 def test_text_form_is_the_golden(golden: Callable[[str, str], None], name: str) -> None:
     golden(f"training-{name}", text.render(build(name, GOLDEN[name])))
+
+
+def test_a_profile_of_the_model_shows_the_shares_of_its_step() -> None:
+    """Read from events by interval arithmetic; on the other side the sums of the step."""
+    table = build("profile-signatures", GOLDEN["profile-signatures"])
+    for row, sizes in zip(table.rows[1:], ("tp=8", "tp=2 pp=2"), strict=True):
+        model, machine = "llama-3-8b", "nodes=2 gpus_per_node=8"
+        found = written_step(model=model, sizes=f"{machine} {sizes}", options="microbatches=4")
+        step = found.estimate
+        shares = dict(zip([column.label for column in table.columns], row, strict=True))
+        assert shares["step"] == pytest.approx(step.step_time_s, rel=1e-6)
+        assert shares["computing"] == pytest.approx(step.compute_s / step.step_time_s, rel=1e-6)
+        exposed = dict(step.exposed)["tp"] / step.step_time_s
+        assert shares["exposed TP"] == pytest.approx(exposed, rel=1e-4)
 
 
 def test_computed_mfu_counts_attention_as_the_run_does() -> None:
