@@ -44,7 +44,7 @@ def profile_signatures(
         idle = (rank.idle_s + rank.launch_s) / rank.wall_s
         computing, hidden = rank.computing_s / rank.wall_s, rank.hidden_s / rank.wall_s
         rows.append((label, rank.wall_s, computing, *shares, idle, hidden))
-        key = identifier(label.replace("=", "_"))
+        key = identifier(label.replace("=", "_").replace(" ", "_"))
         values |= {
             f"{key}_step": Named(rank.wall_s, "s"),
             f"{key}_computing": Named(computing),
