@@ -117,7 +117,8 @@ def test_a_font_that_comes_after_the_text_moves_nothing(first_visit: Page, site:
     held: list[Route] = []
     first_visit.route("**/math.woff2", lambda route: held.append(route))
     first_visit.set_viewport_size(PHONE)
-    first_visit.goto(f"{site}/guide/pipeline-schedules/", wait_until="domcontentloaded")
+    with first_visit.expect_request("**/math.woff2"):
+        first_visit.goto(f"{site}/guide/pipeline-schedules/", wait_until="domcontentloaded")
     first_visit.wait_for_function(PAINTED)
     with first_visit.expect_response("**/math.woff2"):
         held[0].continue_()
