@@ -13,8 +13,10 @@ from figgen import catalog
 from figgen.__main__ import main
 from figgen.errors import InputError
 from figgen.scenarios.resolve import training_step
+from figgen.scenarios.runs.described import domain_width
 from figgen.scenarios.runs.measured import record_of, shown_runs
 from figgen.scenarios.runs.names import accelerator_of, format_of, network_of
+from figgen.scenarios.runs.published_time import published_step_s
 from figgen.scenarios.runs.record import described_run, read_run_file
 from figgen.scenarios.runs.setup import run_setup
 from figgen.scenarios.runs.split import CALIBRATION, TEST, side_of_key
@@ -170,3 +172,19 @@ def test_a_memory_that_a_run_printed_stands_in_gibibytes_in_its_record() -> None
         assert (printed is None) == (run.peak_memory is None)
         if run.peak_memory is not None:
             assert printed * 1024**3 == pytest.approx(run.peak_memory.value)
+
+
+@pytest.mark.parametrize("gpus", [8, 48, 64, 72, 96, 100, 128, 144, 2432])
+def test_a_node_is_the_rack_or_the_widest_power_of_two_in_it_that_divides(gpus: int) -> None:
+    widths = (72, 64, 32, 16, 8, 4, 2, 1)
+    expected = gpus if gpus < 72 else next(width for width in widths if gpus % width == 0)
+    assert domain_width(catalog.accelerator("gb200-nvl72"), gpus) == expected
+
+
+def test_a_printed_rate_takes_the_tokens_of_a_step_in_its_time() -> None:
+    rated = [run for run in catalog.RUNS.values() if run.tokens_per_s_per_gpu and run.gpus]
+    timed = [run for run in rated if run.step_time is None and run.tokens_per_step]
+    assert timed
+    for run in timed:
+        seconds = published_step_s(run)
+        assert seconds * run.tokens_per_s_per_gpu * run.gpus == pytest.approx(run.tokens_per_step)
