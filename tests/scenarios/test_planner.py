@@ -27,7 +27,7 @@ from figgen.models.recomputation import recomputation
 from figgen.models.schedules import build
 from figgen.models.stage_layers import stage_shares
 from figgen.models.training_setup import TrainingSetup
-from figgen.scenarios.plan_question import plan_question
+from figgen.scenarios.plan_question import _global_batch, plan_question
 from figgen.scenarios.plan_rows import TERMS, choices_of, plan_rows, terms_of
 from figgen.scenarios.planner import Plan, plan
 from figgen.scenarios.resolve import resolve
@@ -245,3 +245,13 @@ def test_the_chunks_that_are_tried_are_those_that_the_schedule_accepts(name: str
     # With one chunk they are GPipe and 1F1B, which are tried themselves.
     accepted -= {1} if name in ("looped-bfs", "interleaved-1f1b") else set()
     assert {chunks for chunks in CHUNKS[name] if chunks < 5} == accepted
+
+
+@pytest.mark.parametrize("sequence", [1, 2048, 5000, 8192, 2**22, 2**23])
+def test_a_batch_that_nobody_says_is_the_power_of_two_below_four_million_tokens(
+    sequence: int,
+) -> None:
+    values = {"global_batch": None, "sequence": sequence, "nodes": 1, "gpus_per_node": 1}
+    batch, usual = _global_batch(values, catalog.model("llama-3-8b").shape)
+    powers = [1 << bits for bits in range(23) if sequence << bits <= 2**22]
+    assert (batch, usual) == (max(powers, default=1), True)

@@ -166,8 +166,9 @@ def test_a_run_is_interleaved_where_it_has_a_pipeline_and_several_chunks(
     assert setup.chunks == chunks
 
 
-def test_a_memory_that_a_run_printed_stands_in_gibibytes_in_its_record() -> None:
+def test_a_record_has_the_chunks_of_its_run_and_the_memory_in_gibibytes() -> None:
     for run in catalog.RUNS.values():
+        assert (record_of(run)["vpp"] or 1) == run.virtual_stages
         printed = record_of(run)["peak_memory_gib"]
         assert (printed is None) == (run.peak_memory is None)
         if run.peak_memory is not None:
