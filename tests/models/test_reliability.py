@@ -152,3 +152,10 @@ def test_a_rate_and_a_count_at_once_are_refused() -> None:
     with pytest.raises(InputError, match="rsc-1"):
         interruption("rsc-11")
     assert len(interruptions()) == 5
+
+
+@pytest.mark.parametrize("name", ["stall_s", "mtbf_s"])
+@pytest.mark.parametrize("value", [0.0, -1.0, float("nan")])
+def test_a_time_that_is_not_above_zero_has_no_best_interval(name: str, value: float) -> None:
+    with pytest.raises(InputError, match=f"{name}: expected > 0"):
+        best_interval_s(**{"stall_s": 10.0, "mtbf_s": 1e4} | {name: value})

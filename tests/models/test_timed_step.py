@@ -18,7 +18,7 @@ from figgen.models.stage_layers import StageShare
 from figgen.models.stage_work import stage_work
 from figgen.models.step import step
 from figgen.models.step_share import share_for
-from figgen.models.timed_step import timed_step
+from figgen.models.timed_step import UPDATE_BYTES, _update_s, timed_step
 from figgen.scenarios.runs.job import by_cost, run_job
 from figgen.scenarios.runs.measured import measured_runs
 from figgen.scenarios.runs.rates import attained
@@ -171,3 +171,15 @@ def test_parts_of_a_step_add_up_to_the_time_that_was_asked_for() -> None:
                 again = share_for(setup, cluster, wanted_s, first)
                 assert again == pytest.approx(share, rel=1e-10), "whatever it starts from"
         assert share_for(setup, cluster, 1e-9) == 1
+
+
+@pytest.mark.parametrize("name", [DENSE, MIXED])
+@pytest.mark.parametrize("etp", [1, 2])
+def test_all_gpus_together_update_every_parameter_once_where_the_state_is_divided(
+    name: str, etp: int
+) -> None:
+    job, rates = run_job(RUNS[name]), attained(RUNS[name])
+    job = replace(job, zero_stage=1, etp=etp, ep=max(1, job.ep // etp))
+    bytes_moved = _update_s(job, rates) * rates.memory_bytes_per_s / rates.optimizer
+    parameters = job.dense_parameters + job.routed_parameters
+    assert bytes_moved * job.gpus == pytest.approx(UPDATE_BYTES * parameters)
