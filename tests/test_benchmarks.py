@@ -106,6 +106,13 @@ BOXES = tuple(
     charts.Box(name=name, lines=(f"box {name}",), x=at, y=0, width=1, height=1)
     for at, name in enumerate("ab")
 )
+SCENES = tuple(
+    charts.Scene(
+        says=says,
+        things=(charts.Thing(name="c", x=at, y=0, width=9, height=9, text="chunk", role="tp"),),
+    )
+    for at, says in enumerate(("first", "then"))
+)
 SHOWN = [
     (
         charts.RankGrid(
@@ -143,6 +150,10 @@ SHOWN = [
             height=1,
         ),
         ["box a", "box b", "sends"],
+    ),
+    (
+        charts.Film(width=100, height=20, scenes=SCENES, stills=(0, 1)),
+        ["0  first", "1  then", "chunk", "chunk"],
     ),
 ]
 

@@ -225,6 +225,26 @@ def _diagram(data: Data, figure: Figure) -> None:
     ax.set_ylim(data["height"], 0)
 
 
+def _film(data: Data, figure: Figure) -> None:
+    """The stills below each other, as the site's picture of a film has them."""
+    width, height = data["width"], data["height"] + 20
+    figure.set_size_inches(WIDTH_IN, WIDTH_IN * height * len(data["stills"]) / width)
+    ax = figure.add_axes((0, 0, 1, 1))
+    ax.set_axis_off()
+    for place, at in enumerate(data["stills"]):
+        scene, top = data["scenes"][at], place * height
+        _words(ax, width / 2, top + 10, f"{at}  {scene['says']}")
+        boxes = [thing for thing in scene["things"] if thing["role"]]
+        colours = _palette([thing["role"] for thing in boxes])
+        places = [(t["x"], top + 20 + t["y"], t["width"], t["height"]) for t in boxes]
+        _boxes(ax, places, [(*colours[thing["role"]], 0.4) for thing in boxes])
+        for thing in scene["things"]:
+            middle = top + 20 + thing["y"] + thing["height"] / 2
+            _words(ax, thing["x"] + thing["width"] / 2, middle, thing["text"])
+    ax.set_xlim(0, width)
+    ax.set_ylim(height * len(data["stills"]), 0)
+
+
 DRAWN = {
     "RankGrid": _rank_grid,
     "Timeline": _timeline,
@@ -232,4 +252,5 @@ DRAWN = {
     "Curves": _curves,
     "Bars": _bars,
     "Diagram": _diagram,
+    "Film": _film,
 }

@@ -87,10 +87,9 @@ export const suites = {
     const again = fromQuery(schema, layouts, written);
     return { state, problems, written, again: again.state, plain: defaults(schema) };
   }),
-  addresses: async ([query, left]) => {
+  remembered: ([query, left]) => {
     addressWriter(new AbortController().signal)(query);
     if (left) history.pushState(null, "", left);
-    await new Promise((done) => { setTimeout(done, 200); }); // after the writer's own timer
     return location.search;
   },
   states: ([layouts, states]) => states.map((state) => {

@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
+import pytest
 
 from figgen.models.layout import mesh_of
 from figgen.models.mesh import groups
 from figgen.scenarios.tool_data import layouts
 from tests.browser.engine import Ask
 from tests.browser.rank_map_cases import PRESETS, State, laid_out, random_states
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
 
 SUITES = "rank_map_suites.js"
 
@@ -30,10 +36,18 @@ def test_csv_has_every_rank_of_every_communicator_once(ask: Ask) -> None:
     assert set(lines) == wanted
 
 
-def test_address_of_a_page_that_the_reader_went_to_is_not_written(ask: Ask) -> None:
+@pytest.mark.parametrize(
+    ("query", "left", "found"),
+    [("tp=4", None, "?tp=4"), ("tp=2", "elsewhere.html?preset=other", "?preset=other")],
+)
+def test_address_of_a_page_that_the_reader_went_to_is_not_written(
+    ask: Ask, page: Page, query: str, left: str | None, found: str
+) -> None:
     """Going back changes the address first and the page, with its tool, only later."""
-    assert ask("addresses", ["tp=4", None]) == "?tp=4"
-    assert ask("addresses", ["tp=2", "elsewhere.html?preset=other"]) == "?preset=other"
+    page.clock.install()
+    ask("remembered", [query, left])
+    page.clock.run_for(1000)
+    assert page.evaluate("location.search") == found
 
 
 def test_states_survive_their_address(ask: Ask) -> None:
