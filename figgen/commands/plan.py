@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from figgen.commands import Answer, add_verb, whole
 from figgen.commands.training import add_options, aligned, scenario_of
 from figgen.scenarios.plan_question import NOT_PLANNED, SEARCHED, plan_question
-from figgen.scenarios.plan_rows import TERMS, PlanRow, plan_rows
+from figgen.scenarios.plan_rows import TERMS, PlanRow, label, plan_rows
 from figgen.scenarios.planner import Plan, plan
 from figgen.units import format_quantity
 
@@ -136,19 +136,3 @@ def _table(rows: list[PlanRow]) -> list[str]:
         for row in rows
     ]
     return aligned([head, *body], left=2)
-
-
-def label(row: PlanRow) -> str:
-    """A layout in one line, axes of one rank left out."""
-    given = row.choices
-    axes = {**{name: given[name] for name in ("tp", "cp", "pp", "ep")}, "dp": row.dp}
-    words = [f"{name.upper()} {size}" for name, size in axes.items() if size != 1]
-    if int(given["ep"]) > 1 and given["etp"] != 1:
-        words.append(f"ETP {given['etp']}")
-    if given["pp"] != 1:
-        chunks = f" × {given['chunks']}" if int(given["chunks"] or 1) > 1 else ""
-        words.append(f"{given['schedule']}{chunks}")
-    words += [f"{row.microbatches} × {given['microbatch_size']}", f"ZeRO-{given['zero_stage']}"]
-    if given["recompute"] != "none":
-        words.append(str(given["recompute"]))
-    return " · ".join(words)

@@ -24,11 +24,9 @@ MOST_CHUNKS = 16
 """Most chunks of a rank that are tried."""
 
 CHUNKS: Mapping[str, tuple[int, ...]] = {
-    "naive": (1,), "gpipe": (1,), "1f1b": (1,), "zb2p": (1,), "dualpipe": (1,),
-    "zbv": (2,), "v-half": (2,), "v-min": (2,), "dualpipev": (2,),
-    "zb1p": tuple(range(1, MOST_CHUNKS + 1)),
-    "looped-bfs": tuple(range(2, MOST_CHUNKS + 1)),
-    "interleaved-1f1b": tuple(range(2, MOST_CHUNKS + 1)),
+    "naive": (1,), "gpipe": (1,), "looped-bfs": tuple(range(2, MOST_CHUNKS + 1)), "1f1b": (1,),
+    "interleaved-1f1b": tuple(range(2, MOST_CHUNKS + 1)), "zb1p": tuple(range(1, MOST_CHUNKS + 1)),
+    "zb2p": (1,), "zbv": (2,), "v-half": (2,), "v-min": (2,), "dualpipe": (1,), "dualpipev": (2,),
 }  # fmt: skip
 """The chunks that are tried of each schedule."""
 

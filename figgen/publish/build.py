@@ -38,6 +38,7 @@ from figgen.scenarios.tool_data import (
     layouts_json,
     schedules_json,
 )
+from figgen.scenarios.tool_plan import plan_module
 from figgen.scenarios.tool_rates import timed_step_module
 from figgen.serving.answers import Answers
 from figgen.serving.memory import Memory
@@ -49,6 +50,8 @@ TOOLS = "tools/"
 
 JOINED = {
     "converter": (),
+    "planner": ("config_json",),
+    "planner_worker": (),
     "rank-map": ("map_volumes", "map_cube"),
     "schedules": (),
     "modeler": (
@@ -79,6 +82,9 @@ CATALOG = "catalog.js"
 
 TIMED_STEP = "timed-step.js"
 """The model of time, printed from Python."""
+
+PLAN_MEMORY = "plan-memory.js"
+"""Memory of layouts in closed form and the tables of the planner, printed from Python."""
 
 STEP_FORMULAS = "step-formulas.js"
 """The few formulas that scripts import by name; all of them are in formulas.js, loaded later."""
@@ -211,6 +217,7 @@ class SiteBuild:
             )
             used = imported_names(self.docs, STEP_FORMULAS) if self.docs else ()
             made[f"assets/javascripts/{TIMED_STEP}"] = timed_step_module()
+            made[f"assets/javascripts/{PLAN_MEMORY}"] = plan_module()
             made[f"assets/javascripts/{STEP_FORMULAS}"] = functions_module(
                 FORMULAS[name] for name in used
             )
@@ -296,14 +303,18 @@ def begin_build(
     return SiteBuild(site, docs, terms, memory=memory, answers=answers)
 
 
+_IMPORTED = tuple(
+    f"/{name}"
+    for name in (STEP_FORMULAS, TIMED_STEP, PLAN_MEMORY, "formulas.js", CATALOG, TABLES)
+)
+
+
 def _text(made: Mapping[str, Content]) -> dict[str, str]:
     """The generated modules that scripts import by name; notes of formulas come by themselves."""
     return {
         path: str(content)
         for path, content in made.items()
-        if path.endswith(
-            (f"/{STEP_FORMULAS}", f"/{TIMED_STEP}", "/formulas.js", f"/{CATALOG}", f"/{TABLES}")
-        )
+        if path.endswith(_IMPORTED)
     }
 
 

@@ -12,9 +12,8 @@ from figgen.errors import InputError, check_size
 from figgen.models.layout import layout
 from figgen.models.model_shape import ModelShape
 from figgen.models.plan import PlannedJob
-from figgen.models.plan_space import SCHEDULES_OF
+from figgen.models.plan_space import CHUNKS, SCHEDULES_OF
 from figgen.models.recomputation import NAMED, recomputation
-from figgen.models.schedules import SCHEDULES
 from figgen.models.training_setup import TrainingSetup
 from figgen.scenarios.config_json import OwnModel, named_model
 from figgen.scenarios.option import Value
@@ -137,7 +136,7 @@ def _schedules(
     if "schedule" in fixed:
         return (str(fixed["schedule"]),)
     if every_schedule:
-        return tuple(SCHEDULES)
+        return tuple(CHUNKS)
     return SCHEDULES_OF.get(run.framework, SCHEDULES_OF["megatron"])
 
 

@@ -92,6 +92,22 @@ def plan_rows(plan: Plan, places: Sequence[int]) -> list[PlanRow]:
     return rows
 
 
+def label(row: PlanRow) -> str:
+    """A layout in one line, axes of one rank left out."""
+    given = row.choices
+    axes = {**{name: given[name] for name in ("tp", "cp", "pp", "ep")}, "dp": row.dp}
+    words = [f"{name.upper()} {size}" for name, size in axes.items() if size != 1]
+    if int(given["ep"]) > 1 and given["etp"] != 1:
+        words.append(f"ETP {given['etp']}")
+    if given["pp"] != 1:
+        chunks = f" × {given['chunks']}" if int(given["chunks"] or 1) > 1 else ""
+        words.append(f"{given['schedule']}{chunks}")
+    words += [f"{row.microbatches} × {given['microbatch_size']}", f"ZeRO-{given['zero_stage']}"]
+    if given["recompute"] != "none":
+        words.append(str(given["recompute"]))
+    return " · ".join(words)
+
+
 def choices_of(plan: Plan, place: int) -> Choices:
     """A layout by the options of the schema."""
     job, columns = plan.question.job, plan.found.columns

@@ -17,6 +17,7 @@ from figgen.formulas.notes import notes_module
 from figgen.policy import with_security_policy
 from figgen.publish.scripts import imported_names, lean
 from figgen.scenarios.tool_data import config_tables_json, configurations_json
+from figgen.scenarios.tool_plan import plan_module
 from figgen.scenarios.tool_rates import timed_step_module
 from tests.browser.engine import Ask
 from tests.browser.modeler import PATH as MODELER
@@ -62,6 +63,7 @@ def scripts_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         "formulas.js": module(FORMULAS.values()),
         "step-formulas.js": functions_module(used),
         "timed-step.js": timed_step_module(),
+        "plan-memory.js": plan_module(),
         "formula-notes.js": notes_module(FORMULAS.values()),
         "catalog.json": configurations_json(),
         "config-tables.js": f"export const tables = {config_tables_json()};\n",

@@ -43,7 +43,7 @@ export function predictedTime(catalog, setup, dtype) {
 
 // What software attains on a chip, null for one of the reader's own. Throws an InputError for a
 // format that the chip does not multiply.
-function ratesOf({ attained, accelerators }, software, chip, dtype) {
+export function ratesOf({ attained, accelerators }, software, chip, dtype) {
   const usual = attained.rows[chip]?.[dtype];
   if (!usual) return null;
   const rates = { ...attained.shared, ...usual };
@@ -54,7 +54,7 @@ function ratesOf({ attained, accelerators }, software, chip, dtype) {
   return { ...rates, ...kinds[number ?? 0] };
 }
 
-function attainedOf({ cluster, shape }, rates, nic) {
+export function attainedOf({ cluster, shape }, rates, nic) {
   const network = cluster.network_bandwidth_bytes_per_s;
   const share = nic.startsWith("efa") ? rates.efa_share : rates.network_share;
   const heads = Math.pow(Math.min(shape.head_dim, 128) / 128, NARROW_HEADS);
@@ -86,7 +86,7 @@ function jobOf(setup, { framework, quantized }) {
   };
 }
 
-function shapeNumbers(shape) {
+export function shapeNumbers(shape) {
   const { experts, latent: mla, heads, kv_heads, head_dim } = shape;
   const routed = routedParameters(shape);
   const { total } = parameterCounts(shape);
@@ -125,6 +125,7 @@ function repeated(setup, framework) {
 export function filling(schedule, stages, microbatches, chunks) {
   if (stages === 1) return 0;
   if (CLOSED.includes(schedule)) return (stages - 1) / chunks;
+  if (schedule === "naive") return microbatches * (stages - 1);
   const order = build(schedule, { stages, microbatches, chunks });
   const { stages: all, pipes } = order.placement;
   const unit = 1 / (3 * (all / stages / pipes));

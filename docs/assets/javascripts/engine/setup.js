@@ -210,7 +210,7 @@ function layersGiven({ layers_per_stage }, shape, { depth }, { balanced }) {
 }
 
 // Blocks dealt until a stage passes its share of the cost, which the head has a part in.
-function layersByCost(shape, stages) {
+export function layersByCost(shape, stages) {
   const width = shape.heads * shape.head_dim;
   const layer = 4 * width * shape.hidden + FFN_MATRICES[shape.ffn] * shape.ffn_hidden * shape.hidden;
   const whole = shape.layers * layer + shape.vocab * shape.hidden;
@@ -225,7 +225,7 @@ function layersByCost(shape, stages) {
 
 // Layers as said, or as even as they go; what does not divide goes to stages inside the pipeline
 // first.
-function virtualStageShares(shape, { depth, pipes }, given) {
+export function virtualStageShares(shape, { depth, pipes }, given) {
   const least = Math.floor(shape.layers / depth);
   const inner = range(depth).filter((stage) => stage > 0 && stage < depth - 1);
   const ends = range(depth).filter((stage) => stage === 0 || stage === depth - 1);

@@ -10,7 +10,7 @@ import { evaluate } from "./modeler_model.js";
 import { InputError } from "../engine/errors.js";
 import { ownFrom } from "./modeler_hardware.js";
 import { results } from "./modeler_results.js";
-import { FIRST, fromQuery, mapQuery, ofPreset, queryOf, schemaOf } from "./modeler_state.js";
+import { FIRST, fromQuery, mapQuery, ofPreset, planQuery, queryOf, schemaOf } from "./modeler_state.js";
 import { addressWriter, defaults } from "./state.js";
 import { spoken } from "./modeler_answer.js";
 
@@ -106,6 +106,7 @@ function build(root, signal, catalog) {
   const bar = topBar(catalog, { choosePreset, chooseSmall, compare, choose });
   const brief = el("p", { class: "modeler-brief", "aria-hidden": "true" });
   form.form.append(brief);
+  const best = el("a", { class: "tool-button modeler-best", href: "../planner/" }, "What layout is best for this job?");
   const said = el("div", { class: "modeler-messages" });
   const shown = results({
     signal,
@@ -121,7 +122,7 @@ function build(root, signal, catalog) {
     el(
       "div",
       { class: "modeler-columns" },
-      el("div", { class: "modeler-top" }, said, shown.answer),
+      el("div", { class: "modeler-top" }, said, shown.answer, best),
       form.form,
       shown.details,
     ),
@@ -167,6 +168,9 @@ function build(root, signal, catalog) {
     brief.replaceChildren(...told.map((text) => el("span", {}, text)));
     say(told.join(" "));
     writeAddress(query);
+    const { setup } = found[at];
+    best.hidden = !setup;
+    if (setup) best.setAttribute("href", `../planner/?${planQuery(schema, states()[at], setup.global_batch)}`);
   }
   renderNow();
 }

@@ -12,11 +12,10 @@ const NARROW = "(max-width: 44.9em)";
 /**
  * The form. `onChange(changes)` gets valid values, `onBad(key, message | null)` what cannot be
  * read. `sync(state, found, held)` shows a state; `found` is what the engine made of it, for what is
- * derived, `held` whether the global batch is kept.
+ * derived, `held` whether the global batch is kept. `groups` are those of the table if not given.
  */
-export function modelerForm(schema, catalog, { onChange, onBad }) {
+export function modelerForm(schema, catalog, { onChange, onBad }, groups = groupsOf(catalog)) {
   const controls = new Map();
-  const groups = groupsOf(catalog);
   const form = el("form", {
     class: "tool-form",
     "aria-label": "Configuration",
@@ -41,7 +40,7 @@ export function modelerForm(schema, catalog, { onChange, onBad }) {
     form,
     sync(state, found, held) {
       sync(groups, controls, catalog, state, found);
-      controls.get("hold").input.checked = held;
+      if (controls.has("hold")) controls.get("hold").input.checked = held;
     },
   };
 }
@@ -175,7 +174,7 @@ function sync(groups, controls, catalog, state, found) {
     controls.get(title).said.textContent = says(state, found);
   }
   controls.get("nodes").state = state;
-  for (const [chip, changes] of controls.get("nodes").chips) {
+  for (const [chip, changes] of controls.get("nodes").chips ?? []) {
     const pressed = Object.entries(changes).every(([key, value]) => state[key] === value);
     chip.setAttribute("aria-pressed", String(pressed));
   }

@@ -145,6 +145,16 @@ function one(schema, catalog, state) {
   return written(schema, state, { ...usual, model, nodes: undefined });
 }
 
+const OF_A_LAYOUT = [...LAYOUT.slice(2, 7), "microbatches", "microbatch_size", "schedule", "chunks", "layers_per_stage", "zero", "recompute", "efficiency", "preset", "show"];
+
+/** The address of the planner for this job, whatever its layout, as a query. */
+export function planQuery(schema, state, global_batch) {
+  const query = written(schema, state, defaults(schema));
+  for (const key of OF_A_LAYOUT) query.delete(key);
+  query.set("global_batch", global_batch);
+  return query.toString();
+}
+
 /** The address of the rank map for this layout, as a query; what the map has no use for is carried. */
 export function mapQuery(schema, catalog, state) {
   const query = new URLSearchParams(LAYOUT.filter((key) => state[key] !== null).map((key) => [key, state[key]]));

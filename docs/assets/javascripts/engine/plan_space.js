@@ -1,0 +1,188 @@
+// Which layouts there are; mirrors figgen.models.plan_space, and of figgen.models.plan_loads what
+// ranks hold when they are fullest.
+
+import { TABLES } from "../plan-memory.js";
+import { InputError } from "./errors.js";
+import { F, I, microbatchGroupSize, range } from "./orders.js";
+import { keptInputs, wholeLayers } from "./recomputation.js";
+import { build } from "./schedule.js";
+
+const MOST_STAGES = 512;
+
+export function divisors(number) {
+  const [low, high] = [[], []];
+  for (let d = 1; d * d <= number; d++) {
+    if (number % d) continue;
+    low.push(d);
+    if (d * d !== number) high.unshift(number / d);
+  }
+  return [...low, ...high];
+}
+
+const allowed = (sizes, wanted, most, of = null) => {
+  if (wanted !== null) return sizes.includes(wanted) ? [wanted] : [];
+  return sizes.filter((size) => size <= most && (of === null || of % size === 0));
+};
+
+export const pipelines = (shape, world, fixed) =>
+  allowed(divisors(world), fixed.pp, Math.min(MOST_STAGES, shape.layers + 2));
+
+/** Schedules with their chunks as [name, chunks]; without a pipeline there is nothing to choose. */
+export function schedules(layers, pp, names, chunks) {
+  if (pp === 1) return [["1f1b", 1]];
+  return names.flatMap((name) => (chunks === null ? TABLES.chunks[name] : [chunks])
+    .filter((each) => TABLES.chunks[name].includes(each) && layers >= Math.max(1, pp * each - 2))
+    .map((each) => [name, each]));
+}
+
+/** Every mesh with `pp` stages: { tp, cp, ep, etp, dp }. */
+export function meshes(job, pp) {
+  const { setup, fixed, world } = job;
+  const { shape, sequence, sequence_parallel: split, parallel: { gpus_per_node, convention } } = setup;
+  const [parts, { experts }] = [world / pp, shape];
+  const named = (axis, size) => size === 1 || convention.order.includes(axis);
+  const all = divisors(parts);
+  const tps = allowed(all, fixed.tp, gpus_per_node, gpus_per_node).filter((tp) => dividesModel(shape, tp, split));
+  const etps = allowed(all, fixed.etp, gpus_per_node, gpus_per_node);
+  const found = [];
+  for (const tp of tps) {
+    if (!named("tp", tp) || !named("pp", pp)) continue;
+    const own = convention.etp === "tp" ? tp : 1;
+    const mixtures = experts ? (convention.etp_fixed ? [own] : etps).flatMap((etp) =>
+      all.filter((ep) => parts % (ep * etp) === 0 && experts.count % ep === 0
+        && experts.ffn_hidden % etp === 0 && named("ep", ep) && [null, ep].includes(fixed.ep)
+        && [null, etp].includes(fixed.etp)).map((ep) => [ep, etp])) : [[1, own]];
+    for (const cp of allowed(divisors(parts / tp), fixed.cp, sequence)) {
+      if (sequence % (cp * (split ? tp : 1)) || !named("cp", cp)) continue;
+      const dp = parts / (tp * cp);
+      if (fixed.dp !== null && fixed.dp !== dp) continue;
+      for (const [ep, etp] of mixtures) found.push({ tp, cp, ep, etp, dp });
+    }
+  }
+  return found;
+}
+
+function dividesModel({ heads, kv_heads: kv, dense_layers, ffn_hidden, experts }, tp, split) {
+  if (heads % tp || (kv % tp && tp % kv)) return false;
+  if (dense_layers && ffn_hidden % tp) return false;
+  if (!experts) return true;
+  return (split || tp === 1) && !(experts.shared && experts.ffn_hidden % tp);
+}
+
+/** Stages of ZeRO that have a time. */
+export function sharding(pp, experts, whole_in_pipeline, wanted) {
+  const known = pp === 1 ? (experts ? [0, 1, 2] : [0, 1, 2, 3]) : whole_in_pipeline && !experts ? [0, 1, 3] : [0, 1];
+  return wanted === null ? known : known.filter((stage) => stage === wanted);
+}
+
+/** The least number of microbatches with which a schedule idles and holds as with these. */
+export function alike(schedule, stages, microbatches, chunks) {
+  if (schedule === "1f1b") return Math.min(microbatches, stages);
+  if (["naive", "gpipe", "looped-bfs"].includes(schedule)) return microbatches;
+  if (schedule === "interleaved-1f1b" || (schedule === "zb1p" && chunks > 1)) {
+    return microbatches % stages ? microbatches : Math.min(microbatches, 4 * stages);
+  }
+  return Math.min(microbatches, 4 * stages + (schedule === "dualpipe" ? microbatches % 2 : 0));
+}
+
+const WINDOWED = ["1f1b", "interleaved-1f1b"];
+
+/** Loads of a pipeline, none of which another one has in full, as `rank_bytes` takes them. */
+export function rankLoads(schedule, stages, microbatches, chunks, shares, again, tied) {
+  const [stagesOf, counts] = inFlight(schedule, stages, microbatches, chunks);
+  const [rows, seen] = [[], new Set()];
+  for (let rank = 0; rank < stages; rank++) {
+    const held = stagesOf(rank).map((stage) => shares[stage]);
+    const key = held.map((s) => [s.layers, s.expert_layers, +s.embedding, +s.head].join()).join(";");
+    if (WINDOWED.includes(schedule) && seen.has(key)) continue;
+    seen.add(key);
+    const each = held.map((share) => keptOf(share, again));
+    const [still, kinds] = lasting(held, tied);
+    for (const moment of counts(rank)) {
+      const kept = range(6).map((at) => moment.reduce((sum, count, stage) => sum + count * each[stage][at], 0));
+      rows.push([...still, ...kept, ...kinds]);
+    }
+  }
+  return undominated(rows).map((row) => Object.fromEntries(TABLES.loaded.map((name, at) => [name, row[at]])));
+}
+
+function inFlight(schedule, stages, microbatches, chunks) {
+  const looping = (rank) => range(chunks).map((chunk) => chunk * stages + rank);
+  const same = (count) => () => [Array(chunks).fill(count)];
+  if (schedule === "1f1b") return [looping, (rank) => [[Math.min(stages - rank, microbatches)]]];
+  if (schedule === "naive") return [looping, same(1)];
+  if (schedule === "gpipe" || schedule === "looped-bfs") return [looping, same(microbatches)];
+  if (schedule === "interleaved-1f1b") return [looping, interleaved(stages, microbatches, chunks)];
+  const order = build(schedule, { stages, microbatches, chunks });
+  const { rank_of_stage } = order.placement;
+  const held = (rank) => range(rank_of_stage.length).filter((stage) => rank_of_stage[stage] === rank);
+  return [held, (rank) => walked(order, held(rank), rank)];
+}
+
+// A window over the turns of chunks: forwards done so far less backwards done so far.
+function interleaved(stages, microbatches, chunks) {
+  const group = microbatchGroupSize(stages, microbatches);
+  const turns = [];
+  for (let first = 0; first < microbatches; first += group) {
+    const many = Math.min(group, microbatches - first);
+    for (let chunk = 0; chunk < chunks; chunk++) for (let at = 0; at < many; at++) turns.push(chunk);
+  }
+  const visits = turns.length;
+  const period = group === stages ? stages * chunks : visits;
+  return (rank) => {
+    const ahead = Math.min(2 * (stages - rank - 1) + (chunks - 1) * group, visits);
+    const held = Array(chunks).fill(0);
+    for (let at = 0; at < Math.min(ahead + 1, visits); at++) held[turns[at]]++;
+    const moments = [[...held]];
+    for (let step = 1; step < Math.min(visits - ahead, period); step++) {
+      held[turns[ahead + step]]++;
+      held[chunks - 1 - turns[step - 1]]--;
+      moments.push([...held]);
+    }
+    return moments;
+  };
+}
+
+function walked({ orders, microbatches }, mine, rank) {
+  const held = new Map(mine.map((stage) => [stage, 0]));
+  const moments = new Map();
+  for (const code of orders[rank]) {
+    const stage = Math.floor((code >> 2) / microbatches);
+    if ((code & 3) === F) {
+      held.set(stage, held.get(stage) + 1);
+      const now = [...held.values()];
+      moments.set(now.join(), now);
+    } else if ((code & 3) !== I) held.set(stage, held.get(stage) - 1);
+  }
+  return [...moments.values()];
+}
+
+function keptOf(share, again) {
+  const whole = wholeLayers(again, share.layers);
+  const dense = Math.max(0, share.dense_layers - whole);
+  return [keptInputs(again, share.layers), dense, share.layers - whole - dense, +share.embedding, +share.head, +!share.head];
+}
+
+function lasting(held, tied) {
+  const total = (of) => held.reduce((sum, share) => sum + of(share), 0);
+  const [embeddings, heads] = [total((s) => +s.embedding), total((s) => +s.head)];
+  const kind = (dense, experts) => +held.some((s) => s.dense_layers > 0 === dense && s.expert_layers > 0 === experts);
+  return [
+    [total((s) => s.dense_layers), total((s) => s.expert_layers), embeddings, heads, embeddings + (tied && embeddings ? 0 : heads)],
+    [kind(true, false), kind(false, true), kind(true, true)],
+  ];
+}
+
+function undominated(rows) {
+  const counted = (row) => [...row.slice(0, -3), Math.max(row.at(-3), row.at(-1)), Math.max(row.at(-2), row.at(-1)), row.at(-1)];
+  const size = (row) => row.reduce((sum, count) => sum + count, 0);
+  let left = rows.map((row) => ({ row, all: counted(row) })).map((one) => ({ ...one, size: size(one.all) }));
+  left.sort((one, other) => other.size - one.size);
+  const found = [];
+  while (left.length) {
+    const [first] = left;
+    found.push(first.row); // nothing that follows has more of everything
+    left = left.filter(({ all }) => all.some((count, at) => count > first.all[at]));
+  }
+  return found;
+}

@@ -1,0 +1,196 @@
+// The planner: all layouts of a job, tried beside the page; one state, from the address or the form.
+
+import { InputError } from "../engine/errors.js";
+import { modelShape } from "../engine/transformer.js";
+import { button, el, liveRegion, mountTool, perFrame, selectField } from "./dom.js";
+import { modelerForm } from "./modeler_form.js";
+import { ownFrom } from "./modeler_hardware.js";
+import { ownOf } from "./modeler_own.js";
+import { OWN, presetsOf } from "./modeler_state.js";
+import { note } from "./modeler_table.js";
+import { planGroups } from "./planner_fields.js";
+import { frontPicture } from "./planner_picture.js";
+import { fromQuery, jobOf, planChoices, planSchema, toAddress, ways } from "./planner_state.js";
+import { layoutTable, losesBy, nameOf } from "./planner_table.js";
+import { bytes, percent, plainNumber, seconds } from "./quantities.js";
+import { addressWriter } from "./state.js";
+
+const [FIRST_SHOWN, MORE_SHOWN] = [15, 100];
+const WAIT_MS = 250; // after the last change, before a search begins
+const TOO_MUCH = {
+  state: "weights, gradients and optimizer state alone are too much",
+  activations: "with activations too much",
+  buffers: "with the work of a layer, gathers and messages too much",
+  allocator: "with what the allocator holds beyond too much",
+};
+
+function build(root, signal, catalog) {
+  const schema = planSchema(catalog);
+  const writeAddress = addressWriter(signal);
+  const { region, say } = liveRegion();
+  let { state, problems } = fromQuery(schema, catalog, location.search);
+  let [worker, waiting, shown, found] = [null, 0, FIRST_SHOWN, null];
+  const bad = new Map(); // field → what cannot be read of it
+  const change = (changes) => {
+    problems = [];
+    state = { ...state, ...changes };
+    render();
+  };
+  const form = modelerForm(schema, catalog, {
+    onBad: (key, message) => { tell(key, message); tellProblems(); },
+    onChange: (changes) => ("config" in changes ? readConfig(changes.config) : change(own(changes))),
+  }, planGroups(catalog));
+  const presets = presetsOf(catalog).filter(({ kind }) => kind === "training");
+  const preset = selectField("Begin with the job of a published run", {
+    name: "preset", value: state.preset, options: [["", "none"], ...presets.map(({ name, title }) => [name, title])],
+    onChange: (name) => { bad.clear(); change(name ? jobOf(schema, catalog, name) : { preset: "" }); },
+  });
+  form.form.prepend(preset.box);
+  const messages = el("div", { class: "plan-messages" });
+  const bar = el("progress", { max: 1, value: 0, "aria-label": "Search" });
+  const far = el("span");
+  const progress = el("div", { class: "plan-progress", hidden: true }, bar, far, button("Stop", () => { stop(); progress.hidden = true; }));
+  const answer = el("div", { class: "plan-answer" });
+  const best = layoutTable("The fastest layouts that fit", (row) => ways(catalog, state, row));
+  const more = button(`Show ${MORE_SHOWN}`, () => { shown = shown === FIRST_SHOWN ? MORE_SHOWN : FIRST_SHOWN; drawTable(); });
+  const figure = el("div", { class: "plan-figure" });
+  const front = layoutTable("The front of time against memory", (row) => ways(catalog, state, row));
+  const frontBox = el("details", { class: "modeler-more" }, el("summary", {}, "The front as a table"), front.element);
+  const section = (title, ...content) => el("section", { class: "tool-section" }, el("h2", {}, title), ...content);
+  const results = el("div", { class: "plan-results" }, answer,
+    section("Fastest layouts", best.element, el("div", { class: "tool-actions" }, more)),
+    section("Time against memory", figure, frontBox));
+  root.replaceChildren(el("div", { class: "tool-columns" }, form.form, el("div", { class: "plan-side" }, messages, progress, results)), region);
+
+  const tell = (key, message) => (message === null ? bad.delete(key) : bad.set(key, message));
+  // What becomes the reader's own begins with the numbers of what was chosen before.
+  function own(changes) {
+    if (![changes.model, changes.chip, changes.nic].includes(OWN)) return changes;
+    const { [state.model]: model, [state.chip]: chip, [state.nic]: nic } = { ...catalog.models, ...catalog.accelerators, ...catalog.links };
+    const { efficiency, ...numbers } = ownFrom({
+      shape: model && modelShape(model), capacity_bytes: chip?.memory_bytes, compute_efficiency: 1,
+      cluster: {
+        peak_flops_per_s: chip?.peaks.bf16 ?? chip?.peaks.fp16, scale_up_bandwidth_bytes_per_s: chip?.scale_up_bandwidth_bytes_per_s,
+        network_bandwidth_bytes_per_s: nic?.bandwidth_bytes_per_s / (nic?.per === "node" ? state.gpus : 1),
+      },
+    }, changes);
+    return numbers;
+  }
+
+  const readConfig = async (pasted) => {
+    tell("config", null);
+    if (pasted.trim()) {
+      const { shapeOfText } = await import("./config_json.js");
+      try {
+        const shape = shapeOfText(pasted);
+        change({ ...ownOf(shape), sequence: shape.sequence });
+      } catch (error) {
+        if (!(error instanceof InputError)) throw error;
+        tell("config", `config.json: ${error.message}`);
+      }
+    }
+    tellProblems();
+  };
+
+  let refused = null;
+  function tellProblems() {
+    const box = (kind, text) => el("div", { class: `tool-message is-${kind}` }, el("p", {}, text));
+    messages.replaceChildren(
+      ...problems.map((text) => box("warning", `Of the address, ${text}.`)),
+      ...[...bad.values()].map((message) => box("bad", `${message}.`)),
+      ...(refused ? [box("bad", `${refused}.`)] : []));
+  }
+
+  function stop() {
+    clearTimeout(waiting);
+    worker?.terminate();
+    worker = null;
+    root.removeAttribute("aria-busy");
+  }
+  signal.addEventListener("abort", stop);
+
+  const render = perFrame(() => signal.aborted || renderNow());
+  function renderNow() {
+    stop();
+    refused = null;
+    form.sync(state, { setup: null }, false);
+    preset.select.value = state.preset;
+    tellProblems();
+    writeAddress(toAddress(schema, catalog, state));
+    results.classList.add("is-stale");
+    root.setAttribute("aria-busy", "true");
+    waiting = setTimeout(search, WAIT_MS, planChoices(catalog, state));
+  }
+
+  function search(choices) {
+    worker = new Worker(new URL("planner_worker.js", import.meta.url), { type: "module" });
+    worker.addEventListener("message", ({ data }) => {
+      if (data.progress) return tellProgress(data.progress);
+      stop();
+      progress.hidden = true;
+      if (data.error) refused = data.error;
+      else take(data.found);
+      tellProblems();
+    });
+    worker.addEventListener("error", () => { stop(); refused = "The search could not be started; reload the page to try again"; tellProblems(); });
+    worker.postMessage({ catalog, choices, every: state.every });
+  }
+
+  function tellProgress({ done, of, layouts, fitting }) {
+    progress.hidden = false;
+    bar.value = done / of;
+    far.textContent = `${plainNumber(layouts)} layouts tried, ${plainNumber(fitting)} fit`;
+  }
+
+  function take(given) {
+    found = given;
+    const [low, high] = found.residuals;
+    const fastest = found.best[0];
+    const rows = (layouts) => layouts.map((one, at) => ({
+      ...one, place: at + 1, apart: one.step_s * low > fastest.step_s * high,
+      by: losesBy(one, fastest)?.[1],
+    }));
+    found.rows = rows(found.best);
+    found.frontRows = rows(found.front);
+    results.classList.remove("is-stale");
+    for (const part of results.querySelectorAll("section")) part.hidden = !found.fitting;
+    tellAnswer();
+    if (!found.fitting) return;
+    drawTable();
+    drawFigure();
+    front.show(found.frontRows, found);
+  }
+
+  function drawTable() {
+    best.show(found.rows.slice(0, shown), found);
+    more.textContent = shown === FIRST_SHOWN ? `Show ${MORE_SHOWN}` : "Show fewer";
+    more.hidden = found.rows.length <= FIRST_SHOWN;
+  }
+
+  function drawFigure() {
+    if (found?.fitting) figure.replaceChildren(frontPicture(found, Math.max(300, figure.clientWidth || 600)));
+  }
+  const watcher = new ResizeObserver(drawFigure);
+  watcher.observe(figure);
+  signal.addEventListener("abort", () => watcher.disconnect());
+
+  function tellAnswer() {
+    const { layouts, fitting, refused: why, least_bytes, told, global_batch, batch_assumed, sequence, interval_of, residuals, took_s } = found;
+    const batch = `${plainNumber(global_batch)} sequences of ${plainNumber(sequence)} tokens a step${batch_assumed ? " (assumed)" : ""}`;
+    const counted = `${plainNumber(layouts)} layouts of ${plainNumber(found.gpus)} GPUs tried in ${seconds(took_s)}, ${plainNumber(fitting)} fit; ${batch}.`;
+    const reasons = Object.entries(why).filter(([, count]) => count).map(([name, count]) => el("li", {}, `${plainNumber(count)}: ${TOO_MUCH[name]}`));
+    const lines = [note(counted)];
+    if (fitting) {
+      const [first] = found.rows;
+      const [low, high] = residuals.map((factor) => seconds(first.step_s * factor));
+      lines.unshift(el("p", { class: "plan-best" }, el("strong", {}, nameOf(first)), ` takes ${seconds(first.step_s)} (${low} to ${high}), ${percent(first.mfu)} MFU, ${bytes(first.memory_bytes)} of the fullest GPU.`));
+      lines.push(note(`${plainNumber(told)} cannot be told from it, marked ≈: the intervals within which eight of ten runs of the class “${interval_of}” were measured overlap.`));
+    } else lines.unshift(el("p", { class: "plan-best" }, `None fits; the smallest needs ${bytes(least_bytes)} of ${bytes(found.capacity_bytes)}: take more nodes, or hold fewer sizes.`));
+    if (found.own) lines.push(note("Your accelerator is taken to reach an H100's share of its own numbers, and its memory bandwidth."));
+    answer.replaceChildren(...lines, ...(reasons.length ? [el("details", { class: "modeler-more" }, el("summary", {}, "Why others do not fit"), el("ul", {}, reasons))] : []));
+    say(answer.querySelector(".plan-best").textContent);
+  }
+  renderNow();
+}
+
+mountTool("#planner", build);

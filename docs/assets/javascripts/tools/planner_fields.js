@@ -1,0 +1,35 @@
+// The planner's form: the modeler's fields, those of a layout empty where they are searched. Pure.
+
+import { groupsOf } from "./modeler_fields.js";
+import { searchedKeys } from "./planner_state.js";
+
+// The model of time knows one order of ranks, so that another one would change nothing.
+const NO_USE = ["order", "microbatches", "hold", "layers_per_stage", "efficiency", "buckets", "overlap", "double", "alpha_up", "alpha_net"];
+const OPEN = ["Model", "Hardware", "Batch"];
+
+const plain = (one) => ({ ...one, derived: undefined });
+
+// A size or a choice that is searched where it is left empty.
+function searched({ key, label, kind, options, hint }) {
+  const about = { key, label, hint };
+  if (kind === "select") return { ...about, kind, options: [["", "searched"], ...options], wide: true };
+  return { ...about, kind: "whole", empty: "searched", hint: null };
+}
+
+/** Groups of the form, as `modelerForm` takes them. */
+export function planGroups(catalog) {
+  const keys = searchedKeys(catalog);
+  const all = groupsOf(catalog);
+  const used = all.flatMap((group) => group.fields).filter(({ key }) => !NO_USE.includes(key));
+  const held = keys.map((key) => searched(used.find((one) => one.key === key)));
+  const groups = all.map((group) => ({
+    ...group, nodes: null, says: () => "",
+    title: group.title.replace(" and schedule", ""),
+    fields: group.fields.filter(({ key }) => !NO_USE.includes(key) && !keys.includes(key)).map((one) =>
+      one.key === "global_batch" ? { ...one, kind: "whole", empty: "4 Mi tokens", hint: "sequences of a step" } : plain(one)),
+  })).filter(({ fields }) => fields.length).map((group) => ({ ...group, open: OPEN.includes(group.title) }));
+  const every = { key: "every", label: "Schedules too that the software does not come with", kind: "check", wide: true };
+  return [...groups, { title: "Held, not searched", open: false, nodes: null, says: (state) => said(keys, state), fields: [...held, every] }];
+}
+
+const said = (keys, state) => keys.filter((key) => state[key] !== null).map((key) => `${key} ${state[key]}`).join(", ") || "nothing";

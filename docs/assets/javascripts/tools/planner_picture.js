@@ -1,0 +1,46 @@
+// Time against memory: the layouts that were found, and the front that none of them beats.
+
+import { svgEl } from "./dom.js";
+import { label, picture, round, ticksTo } from "./drawing.js";
+import { bytes, seconds } from "./quantities.js";
+
+const [LEFT, RIGHT, TOP, BOTTOM] = [58, 14, 22, 40];
+
+// 1, 2 and 5 of every power of ten, or finer steps where that gives too few.
+function factorTicks(low, high) {
+  const found = [];
+  for (let power = 10 ** Math.floor(Math.log10(low)); power < high; power *= 10) {
+    for (const factor of [1, 2, 5]) if (factor * power >= low && factor * power <= high) found.push(factor * power);
+  }
+  return found.length > 2 ? found : ticksTo(high, 6).filter((at) => at >= low);
+}
+
+/** The layouts and their front; time on an axis of factors. */
+export function frontPicture({ best, front, capacity_bytes: capacity, told }, width) {
+  const height = Math.round(Math.min(340, Math.max(240, width / 2.2)));
+  const all = [...best, ...front];
+  const times = all.map((one) => one.step_s);
+  // Some room above and below, on an axis of factors: the front begins with layouts ten times as slow.
+  const [quick, slow] = [Math.min(...times) / 1.15, Math.max(...times) * 1.1];
+  const full = Math.max(capacity ?? 0, ...all.map((one) => one.memory_bytes));
+  const x = (held) => round(LEFT + (held / full) * (width - LEFT - RIGHT));
+  const y = (time) => round(height - BOTTOM - (Math.log(time / quick) / Math.log(slow / quick)) * (height - TOP - BOTTOM));
+  const dots = best.map((one) => svgEl("circle", { class: "plan-dot", cx: x(one.memory_bytes), cy: y(one.step_s), r: 2 }));
+  const line = front.map((one, at) => `${at ? "L" : "M"}${x(one.memory_bytes)} ${y(one.step_s)}`).join("");
+  const points = front.map((one) =>
+    svgEl("circle", { class: "plan-point", cx: x(one.memory_bytes), cy: y(one.step_s), r: 3.5 },
+      svgEl("title", {}, `${seconds(one.step_s)} with ${bytes(one.memory_bytes)}`)));
+  const across = ticksTo(full, width < 500 ? 3 : 6).map((at) => svgEl("g", {},
+    svgEl("line", { class: "plan-grid", x1: x(at), x2: x(at), y1: TOP, y2: height - BOTTOM }),
+    label(at ? bytes(at) : "0", x(at), height - BOTTOM + 15, { class: "modeler-muted", "text-anchor": "middle" })));
+  const upwards = factorTicks(quick, slow).map((at) => svgEl("g", {},
+    svgEl("line", { class: "plan-grid", x1: LEFT, x2: width - RIGHT, y1: y(at), y2: y(at) }),
+    label(seconds(at), LEFT - 6, y(at) + 4, { class: "modeler-muted", "text-anchor": "end" })));
+  const said = `Time of a step against memory: ${front.length} layouts on the front, from ${seconds(front[0].step_s)} with ${bytes(front[0].memory_bytes)} to ${seconds(front.at(-1).step_s)} with ${bytes(front.at(-1).memory_bytes)}; ${told} cannot be told from the fastest.`;
+  return picture(said, width, height, ...upwards, ...across,
+    ...(capacity ? [svgEl("line", { class: "plan-capacity", x1: x(capacity), x2: x(capacity), y1: TOP, y2: height - BOTTOM }),
+      label("capacity", x(capacity) - 5, TOP + 10, { class: "modeler-muted", "text-anchor": "end" })] : []),
+    ...dots, svgEl("path", { class: "plan-line", d: line }), ...points,
+    label("time of a step, log", 0, 12, { class: "modeler-muted" }),
+    label("memory of the fullest GPU", width - RIGHT, height - 6, { class: "modeler-muted", "text-anchor": "end" }));
+}

@@ -1,0 +1,76 @@
+// What a reader asks the planner, its address, and the way to the other tools. A job is what the
+// modeler has without its layout; what of the layout is said is held, the rest is searched. Pure.
+
+import { allOptions, optional, takeIn } from "./modeler_options.js";
+import { choicesOf, mapQuery, ofPreset, queryOf, schemaOf } from "./modeler_state.js";
+import { defaults, flag, parseQuery, toQuery, whole } from "./state.js";
+
+/** Keys of an address that say something of one layout, and mean nothing to a search. */
+const UNUSED = ["microbatches", "layers_per_stage", "efficiency", "show"];
+
+/** Options that are searched unless they are said. */
+const SEARCHED = ["tp", "cp", "pp", "ep", "etp", "dp", "chunks", "microbatch_size", "zero_stage", "schedule", "recompute"];
+
+/** What a reader sees who brings nothing. */
+const FIRST = Object.freeze({ model: "llama-3-70b", nodes: 8, gpus: 8 });
+
+const keyOf = (catalog, name) => allOptions(catalog).find((option) => option.name === name).key;
+
+/** Keys of what is searched unless it is said. */
+export const searchedKeys = (catalog) => SEARCHED.map((name) => keyOf(catalog, name));
+
+export function planSchema(catalog) {
+  const schema = { ...schemaOf(catalog), dp: whole(null), global_batch: optional(whole(null, 1, 10 ** 9)), every: flag(false) };
+  for (const key of UNUSED) delete schema[key];
+  for (const key of searchedKeys(catalog)) schema[key] = { ...optional(schema[key]), fallback: null };
+  return schema;
+}
+
+// A published run's job: its model, cluster, batch and software, not its layout.
+export function jobOf(schema, catalog, name) {
+  const given = Object.fromEntries(Object.entries(ofPreset(catalog, name)).filter(([key]) => key in schema));
+  for (const key of searchedKeys(catalog)) delete given[key];
+  const { choices, kind } = catalog.presets[name];
+  if (kind === "training") given.global_batch = batchOf(choices);
+  return { ...defaults(schema), ...given, preset: name };
+}
+
+const batchOf = ({ nodes, gpus_per_node, tp = 1, cp = 1, pp = 1, microbatches, microbatch_size = 1 }) =>
+  ((nodes * gpus_per_node) / (tp * cp * pp)) * microbatches * microbatch_size;
+
+/** { state, problems } of an address. */
+export function fromQuery(schema, catalog, search) {
+  const query = new URLSearchParams(search);
+  const problems = takeIn(catalog, query);
+  const { given, problems: more } = parseQuery(schema, query);
+  const base = given.preset ? jobOf(schema, catalog, given.preset)
+    : Object.keys(given).length ? defaults(schema) : { ...defaults(schema), ...FIRST };
+  return { state: { ...base, ...given }, problems: [...problems, ...more] };
+}
+
+export function toAddress(schema, catalog, state) {
+  if (state.preset) {
+    return toQuery(schema, state, { ...jobOf(schema, catalog, state.preset), preset: "" });
+  }
+  const first = { ...defaults(schema), ...FIRST };
+  if (Object.keys(schema).every((key) => state[key] === first[key])) return "";
+  // What says nothing would be read as the first example.
+  return toQuery(schema, state, { ...defaults(schema), nodes: undefined });
+}
+
+/** What the engine is asked. */
+export const planChoices = (catalog, state) => ({
+  ...choicesOf(catalog, state), dp: state.dp, global_batch: state.global_batch,
+});
+
+/** Queries of modeler and rank map for one of the layouts that were found. */
+export function ways(catalog, state, layout) {
+  const schema = schemaOf(catalog);
+  const known = Object.fromEntries(Object.keys(schema).filter((key) => state[key] !== undefined).map((key) => [key, state[key]]));
+  const { tp, cp, pp, ep, etp, microbatch_size, microbatches, schedule, chunks, zero_stage, recompute } = layout;
+  const full = {
+    ...defaults(schema), ...known, preset: "", tp, cp, pp, ep, etp, microbatch_size, microbatches, recompute,
+    schedule: pp > 1 ? schedule : "1f1b", chunks: pp > 1 && chunks > 1 ? chunks : null, zero: String(zero_stage),
+  };
+  return { modeler: queryOf(schema, catalog, full), map: mapQuery(schema, catalog, full) };
+}

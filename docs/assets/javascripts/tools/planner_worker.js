@@ -1,0 +1,37 @@
+// Searches the layouts of a job beside the page, which is never kept waiting.
+
+import { InputError } from "../engine/errors.js";
+import { planJob, planned, termsOf } from "../engine/plan.js";
+import { CONVENTIONS } from "../engine/transformer.js";
+
+const SHOWN = 500; // fastest layouts that a page is given
+const EVERY_MS = 100;
+
+addEventListener("message", ({ data: { catalog, choices, every } }) => {
+  try {
+    const begun = performance.now();
+    const job = planJob(catalog, choices, every);
+    let [found, told] = [null, begun];
+    for (found of planned(job)) {
+      if (performance.now() - told < EVERY_MS) continue;
+      told = performance.now();
+      postMessage({ progress: { done: found.done, of: found.of, layouts: found.layouts, fitting: found.fitting } });
+    }
+    const { setup, world, sequence = setup.sequence } = job;
+    const tokens = job.global_batch * sequence;
+    const flops = CONVENTIONS.get("6nd+attention").count(setup.shape, sequence);
+    const full = (layout) => ({
+      ...layout, terms: termsOf(job, layout),
+      mfu: ((tokens / layout.step_s / world) * flops) / setup.cluster.peak_flops_per_s,
+    });
+    const { interval_of, residuals, global_batch, batch_assumed, capacity_bytes, own } = job;
+    postMessage({ found: {
+      ...found, best: found.best.slice(0, SHOWN).map(full), front: found.front.map(full), interval_of, residuals,
+      global_batch, batch_assumed, capacity_bytes, own, schedules: job.schedules, took_s: (performance.now() - begun) / 1000,
+      gpus: world, sequence,
+    } });
+  } catch (error) {
+    if (!(error instanceof InputError)) throw error;
+    postMessage({ error: error.message });
+  }
+});

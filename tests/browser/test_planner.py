@@ -1,0 +1,167 @@
+"""The planner in a real browser: its search against Python's, its page, its addresses."""
+
+from __future__ import annotations
+
+import random
+from typing import TYPE_CHECKING, Any
+from urllib.parse import parse_qs, urlencode
+
+import pytest
+from playwright.sync_api import expect
+
+from figgen import catalog
+from figgen.errors import InputError
+from figgen.scenarios.plan_question import plan_question
+from figgen.scenarios.plan_rows import plan_rows
+from figgen.scenarios.planner import plan
+from figgen.scenarios.scenario import scenario
+from tests.browser.engine import Ask
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+SUITES = "planner_suites.js"
+PATH = "/tools/planner/"
+
+
+def random_job(rng: random.Random) -> tuple[dict[str, Any], bool]:
+    """A small job of any model: some of its sizes held, some of its options unusual."""
+    name = rng.choice(list(catalog.MODELS))
+    shape = catalog.MODELS[name].shape
+    job: dict[str, Any] = {
+        "model": name,
+        "nodes": rng.choice((1, 2, 3)),
+        "gpus_per_node": 8,
+        "accelerator": rng.choice(("a100-sxm-80gb", "h100-sxm-80gb", "b300-sxm-hgx")),
+        "global_batch": rng.choice((4, 6, 8, 12)),
+        "cp": rng.choice((1, 2)),
+        "sequence": rng.choice((512, 1024)),
+    }
+    if shape.experts:
+        job["etp"] = 1
+        job["pp"] = rng.choice((1, 2, 4))
+    for name_, values in {
+        "zero_stage": (0, 1, 2, 3), "recompute": ("none", "full", "mlp,moe"),
+        "microbatch_size": (1, 2),
+        "recipe": ("zero16", "fsdp16"), "flash_attention": (False,), "tp": (1, 2, 3),
+        "context_exchange": ("all-gather",), "double_buffering": (False,), "pp": (2, 3, 4),
+        "software": ("torchtitan", "nanotron", "fsdp"), "activations": ("fp8",),
+    }.items():  # fmt: skip
+        if rng.random() < 0.15:
+            job[name_] = rng.choice(values)
+    return job, rng.random() < 0.1
+
+
+def planned(job: dict[str, Any], every: bool) -> dict[str, Any] | None:
+    """What Python finds; None where it refuses."""
+    try:
+        found = plan(plan_question(scenario(**job), every))
+    except InputError:
+        return None
+    rows = plan_rows(found, range(min(40, found.fitting))) if found.fitting else []
+    held = found.found
+    return {
+        "layouts": found.layouts,
+        "fitting": found.fitting,
+        "refused": dict(found.refused),
+        "least_bytes": 0 if found.fitting else pytest.approx(found.least_bytes, rel=1e-12),
+        "told": int((~found.apart).sum()) if found.fitting else 0,
+        "global_batch": found.question.job.global_batch,
+        "schedules": list(found.question.job.schedules),
+        "recomputations": list(found.question.job.recompute),
+        "best": rows,
+        "front": [
+            pytest.approx([held.step_s[place], held.memory_bytes[place]], rel=1e-12)
+            for place in (found.front if found.fitting else ())
+        ],
+    }
+
+
+def test_the_browser_finds_what_python_finds(ask: Ask) -> None:
+    rng = random.Random(5)
+    jobs = [random_job(rng) for _ in range(24)]
+    shown, refused, fitting = ask("plans", jobs), 0, 0
+    for (job, every), got in zip(jobs, shown, strict=True):
+        want = planned(job, every)
+        if want is None:
+            assert "error" in got, job
+            refused += 1
+            continue
+        best, rows = got.pop("best"), want.pop("best")
+        assert got == want, job
+        fitting += bool(rows)
+        assert len(best) == len(rows)
+        for one, row in zip(best, rows, strict=True):
+            assert one["step_time_s"] == pytest.approx(row.step_s, rel=1e-12), job
+            assert one["terms"] == pytest.approx(row.terms, rel=1e-9, abs=1e-12 * row.step_s)
+        # Of layouts that take equally long either may come first.
+        assert sorted(
+            one["memory_bytes"] for one in best if one["step_time_s"] < best[-1]["step_time_s"]
+        ) == (
+            pytest.approx(
+                sorted(row.memory_bytes for row in rows if row.step_s < rows[-1].step_s), rel=1e-12
+            )
+        )
+    assert refused < 12
+    assert fitting >= 10
+
+
+HOSTILE = (
+    "nodes=0", "tp=-1", "nodes=1e9", "model=nobody", "schedule=<b>", "recompute=uniform:2",
+    "global_batch=x", "chip=own&peak=-1", "zero=7", "nodes=8&nodes=9", "software=%00",
+    "tp=7&nodes=2",
+)  # fmt: skip
+
+
+def test_hostile_addresses_are_refused_in_words_and_others_come_back(ask: Ask) -> None:
+    small = "&global_batch=8&sequence=512&cp=1&pp=1"
+    shown = ask("addresses", [f"{query}{small}" for query in HOSTILE])
+    for query, answer in zip(HOSTILE, shown, strict=True):
+        assert answer["problems"] or "error" in answer, query
+    kept = [
+        "preset=llama-3-8b-fsdp&pp=1&cp=1",
+        f"model=llama-3-8b&nodes=1&tp=2&schedule=1f1b{small}",
+        f"chip=own&peak=500&hbm=96&nodes=1&model=gpt-2-xl{small}",
+    ]
+    for query, answer in zip(kept, ask("addresses", kept), strict=True):
+        assert (answer["problems"], answer["stays"]) == ([], True), query
+        assert answer["fitting"] > 0, query
+
+
+def test_a_layout_opens_in_the_modeler_with_the_time_that_was_found(
+    ask: Ask,
+) -> None:
+    query = urlencode({"model": "llama-3-8b", "nodes": 1, "global_batch": 16})
+    opened = ask("opened", query)
+    given = {name: values[0] for name, values in parse_qs(opened["modeler"]).items()}
+    assert given["model"] == "llama-3-8b"
+    assert int(given["microbatches"]) * int(given.get("microbatch_size", 1)) <= 16
+    map_ = {name: values[0] for name, values in parse_qs(opened["map"]).items()}
+    assert {"nodes", "gpus", "tp", "pp"} <= map_.keys()
+
+
+def test_the_page_answers_and_opens_what_it_found(page: Page, site: str) -> None:
+    page.set_viewport_size({"width": 1366, "height": 900})
+    page.goto(f"{site}{PATH}?model=llama-3-8b&nodes=1&global_batch=16&sequence=2048")
+    rows = page.locator("#planner .plan-table").first.locator("tbody tr")
+    expect(rows).to_have_count(15)
+    found = plan(
+        plan_question(
+            scenario(model="llama-3-8b", nodes=1, gpus_per_node=8, global_batch=16, sequence=2048)
+        )
+    )
+    said = page.locator("#planner .plan-answer").inner_text()
+    for count in (found.layouts, found.fitting):
+        assert f"{count:,}" in said
+    memory = page.locator("#planner [data-sort=memory]").first
+    memory.press("Enter")
+    expect(
+        page.locator("#planner th[aria-sort=ascending] [data-sort=memory]").first
+    ).to_be_focused()
+    assert page.locator("#planner .plan-figure svg").get_attribute("role") == "img"
+    rows.first.get_by_role("link", name="modeler").click()
+    expect(page.locator("#modeler .modeler-card").first).to_be_visible()
+    best = page.get_by_role("link", name="What layout is best for this job?")
+    expect(best).to_have_attribute(
+        "href", "../planner/?model=llama-3-8b&sequence=2048&global_batch=16"
+    )
