@@ -2,7 +2,7 @@
 
 import { svgEl } from "./dom.js";
 import { label, picture, round, ticksTo } from "./drawing.js";
-import { bytes, seconds } from "./quantities.js";
+import { bytes, plainNumber, seconds } from "./quantities.js";
 
 const [LEFT, RIGHT, TOP, BOTTOM] = [58, 14, 22, 40];
 
@@ -35,7 +35,7 @@ export function frontPicture({ best, front, capacity_bytes: capacity, told }, wi
     label(at ? bytes(at) : "0", x(at), height - BOTTOM + 15, { class: "modeler-muted", "text-anchor": "middle" })));
   const upwards = factorTicks(quick, slow).map((at) => svgEl("g", {},
     svgEl("line", { class: "plan-grid", x1: LEFT, x2: width - RIGHT, y1: y(at), y2: y(at) }),
-    label(seconds(at), LEFT - 6, y(at) + 4, { class: "modeler-muted", "text-anchor": "end" })));
+    label(`${plainNumber(at)}\u00a0s`, LEFT - 6, y(at) + 4, { class: "modeler-muted", "text-anchor": "end" })));
   const said = `Time of a step against memory: ${front.length} layouts on the front, from ${seconds(front[0].step_s)} with ${bytes(front[0].memory_bytes)} to ${seconds(front.at(-1).step_s)} with ${bytes(front.at(-1).memory_bytes)}; ${told} cannot be told from the fastest.`;
   return picture(said, width, height, ...upwards, ...across,
     ...(capacity ? [svgEl("line", { class: "plan-capacity", x1: x(capacity), x2: x(capacity), y1: TOP, y2: height - BOTTOM }),

@@ -1,0 +1,27 @@
+"""The planner's figures show what the planner found."""
+
+from __future__ import annotations
+
+import pytest
+
+from figgen.errors import InputError
+from figgen.figures.training.planned import planned, planned_front, planned_layouts
+
+ASKED = {"model": "llama-3-8b", "sizes": "nodes=1", "options": "global_batch=8"}
+
+
+def test_the_table_and_the_front_are_the_plan() -> None:
+    found = planned("", ASKED["model"], ASKED["sizes"], ASKED["options"])
+    table = planned_layouts(**ASKED, most=5)
+    assert [row[1] for row in table.rows] == found.found.step_s[:5].tolist()
+    assert [row[3] for row in table.rows] == found.found.memory_bytes[:5].tolist()
+    assert table.values["tried"].value == found.layouts
+    (front,) = planned_front(**ASKED).series
+    assert front.y[0] == found.found.step_s[0]
+    assert list(front.x) == sorted(front.x, reverse=True)
+    assert list(front.y) == sorted(front.y)
+
+
+def test_a_job_of_which_nothing_fits_is_refused() -> None:
+    with pytest.raises(InputError, match="one that fits, got '164 GB at least'"):
+        planned_layouts(model="llama-3-70b", sizes="nodes=1")
