@@ -304,18 +304,13 @@ def begin_build(
 
 
 _IMPORTED = tuple(
-    f"/{name}"
-    for name in (STEP_FORMULAS, TIMED_STEP, PLAN_MEMORY, "formulas.js", CATALOG, TABLES)
+    f"/{name}" for name in (STEP_FORMULAS, TIMED_STEP, PLAN_MEMORY, "formulas.js", CATALOG, TABLES)
 )
 
 
 def _text(made: Mapping[str, Content]) -> dict[str, str]:
     """The generated modules that scripts import by name; notes of formulas come by themselves."""
-    return {
-        path: str(content)
-        for path, content in made.items()
-        if path.endswith(_IMPORTED)
-    }
+    return {path: str(content) for path, content in made.items() if path.endswith(_IMPORTED)}
 
 
 def _joined_tools(scripts: Mapping[str, str]) -> dict[str, Content]:

@@ -144,7 +144,7 @@ def test_the_page_answers_and_opens_what_it_found(page: Page, site: str) -> None
     page.set_viewport_size({"width": 1366, "height": 900})
     page.goto(f"{site}{PATH}?model=llama-3-8b&nodes=1&global_batch=16&sequence=2048")
     rows = page.locator("#planner .plan-table").first.locator("tbody tr")
-    expect(rows).to_have_count(15)
+    expect(rows).to_have_count(12)
     found = plan(
         plan_question(
             scenario(model="llama-3-8b", nodes=1, gpus_per_node=8, global_batch=16, sequence=2048)

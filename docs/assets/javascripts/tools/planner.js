@@ -15,7 +15,7 @@ import { layoutTable, losesBy, nameOf } from "./planner_table.js";
 import { bytes, percent, plainNumber, seconds } from "./quantities.js";
 import { addressWriter } from "./state.js";
 
-const [FIRST_SHOWN, MORE_SHOWN] = [15, 100];
+const [FIRST_SHOWN, MORE_SHOWN] = [12, 100];
 const WAIT_MS = 250; // after the last change, before a search begins
 const TOO_MUCH = {
   state: "weights, gradients and optimizer state alone are too much",
@@ -49,7 +49,7 @@ function build(root, signal, catalog) {
   const messages = el("div", { class: "plan-messages" });
   const bar = el("progress", { max: 1, value: 0, "aria-label": "Search" });
   const far = el("span");
-  const progress = el("div", { class: "plan-progress", hidden: true }, bar, far, button("Stop", () => { stop(); progress.hidden = true; }));
+  const progress = el("div", { class: "plan-progress is-idle" }, bar, far, button("Stop", () => { stop(); rest(); }));
   const answer = el("div", { class: "plan-answer" });
   const best = layoutTable("The fastest layouts that fit", (row) => ways(catalog, state, row));
   const more = button(`Show ${MORE_SHOWN}`, () => { shown = shown === FIRST_SHOWN ? MORE_SHOWN : FIRST_SHOWN; drawTable(); });
@@ -57,7 +57,7 @@ function build(root, signal, catalog) {
   const front = layoutTable("The front of time against memory", (row) => ways(catalog, state, row));
   const frontBox = el("details", { class: "modeler-more" }, el("summary", {}, "The front as a table"), front.element);
   const section = (title, ...content) => el("section", { class: "tool-section" }, el("h2", {}, title), ...content);
-  const results = el("div", { class: "plan-results" }, answer,
+  const results = el("div", { class: "plan-results", hidden: true }, answer,
     section("Fastest layouts", best.element, el("div", { class: "tool-actions" }, more)),
     section("Time against memory", figure, frontBox));
   root.replaceChildren(el("div", { class: "tool-columns" }, form.form, el("div", { class: "plan-side" }, messages, progress, results)), region);
@@ -92,6 +92,7 @@ function build(root, signal, catalog) {
     tellProblems();
   };
 
+  const rest = () => progress.classList.add("is-idle");
   let refused = null;
   function tellProblems() {
     const box = (kind, text) => el("div", { class: `tool-message is-${kind}` }, el("p", {}, text));
@@ -127,7 +128,7 @@ function build(root, signal, catalog) {
     worker.addEventListener("message", ({ data }) => {
       if (data.progress) return tellProgress(data.progress);
       stop();
-      progress.hidden = true;
+      rest();
       if (data.error) refused = data.error;
       else take(data.found);
       tellProblems();
@@ -137,7 +138,7 @@ function build(root, signal, catalog) {
   }
 
   function tellProgress({ done, of, layouts, fitting }) {
-    progress.hidden = false;
+    progress.classList.remove("is-idle");
     bar.value = done / of;
     far.textContent = `${plainNumber(layouts)} layouts tried, ${plainNumber(fitting)} fit`;
   }
@@ -152,6 +153,7 @@ function build(root, signal, catalog) {
     }));
     found.rows = rows(found.best);
     found.frontRows = rows(found.front);
+    results.hidden = false;
     results.classList.remove("is-stale");
     for (const part of results.querySelectorAll("section")) part.hidden = !found.fitting;
     tellAnswer();
