@@ -71,3 +71,16 @@ def test_an_entry_that_leads_nowhere_is_refused(
     monkeypatch.setattr("tomllib.loads", lambda _: {"x": entry})
     with pytest.raises(InputError, match=rf"\[x\]: expected {message}"):
         coverage.__wrapped__()
+
+
+@pytest.mark.parametrize(
+    "point",
+    {p.formula: p for p in POINTS if "microbatch_size" in p.arguments}.values(),
+    ids=lambda point: point.formula,
+)
+def test_six_sequences_take_six_times_what_one_takes(point: Point) -> None:
+    one, six = (
+        evaluate(point.formula, **point.arguments | {"microbatch_size": size}).value
+        for size in (1, 6)
+    )
+    assert six == pytest.approx(6 * one, rel=1e-12)
