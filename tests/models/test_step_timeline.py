@@ -114,6 +114,8 @@ def test_the_trace_is_one_that_viewers_read(case: tuple[TrainingStep, StepTimeli
         assert isinstance(event["name"], str)
         assert isinstance(event["cat"], str)
         start, took = event["ts"], event["dur"]
+        if event["cat"] == "user_annotation":  # microseconds, to the nanosecond
+            assert took == pytest.approx(found.estimate.step_time_s * 1e6, abs=1e-3)
         assert isinstance(start, float)
         assert isinstance(took, float)
         assert 0 <= start < math.inf

@@ -12,6 +12,7 @@ import pytest
 from figgen import catalog
 from figgen.__main__ import main
 from figgen.errors import InputError
+from figgen.models.compute import training_flops_per_token
 from figgen.scenarios.resolve import training_step
 from figgen.scenarios.runs.described import domain_width
 from figgen.scenarios.runs.measured import record_of, shown_runs
@@ -189,3 +190,16 @@ def test_a_printed_rate_takes_the_tokens_of_a_step_in_its_time() -> None:
     for run in timed:
         seconds = published_step_s(run)
         assert seconds * run.tokens_per_s_per_gpu * run.gpus == pytest.approx(run.tokens_per_step)
+
+
+def test_a_step_takes_the_same_whether_seconds_tokens_or_flops_were_printed() -> None:
+    """64 · 4096 tokens in 5 s on 64 GPUs are 819.2 tokens a second each, of so many FLOPs."""
+    run = described_run(RUN)
+    silent = {key: value for key, value in RUN.items() if key != "step_time_s"}
+    tflops = 819.2 * training_flops_per_token(run.shape, sequence=4096) / 1e12
+    for said in (
+        {"tokens_per_s_per_accelerator": 819.2},
+        {"derived_tokens_per_s_per_accelerator": 819.2},
+        {"reported_tflops_per_accelerator": tflops},
+    ):
+        assert described_run(silent | said).step_time_s == pytest.approx(5.0)
