@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import product
+from math import fsum
 
 import numpy as np
 
@@ -122,7 +123,7 @@ def lost(sizes: Sequence[Scaled], goodputs: Sequence[float]) -> list[dict[str, f
     found = []
     for size, goodput in zip(sizes, goodputs, strict=True):
         costs = _costs(size)
-        whole = sum(costs.values()) / goodput
+        whole = fsum(costs.values()) / goodput
         reasons = {words: (costs[words] - first[words]) / whole for words in costs}
         found.append(reasons | {FAILURES: 1 - goodput})
     return found
