@@ -21,7 +21,7 @@ ROOMS = ("formulas", "models", "scenarios")
 # those that build sites or start programs.
 TESTS = (
     *(f"tests/{room}" for room in (*ROOMS, "catalog", "figures", "commands")),
-    *("tests/test_configurations.py", "tests/test_goldens.py"),
+    *("tests/test_configurations.py", "tests/test_goldens.py", "tests/test_profile.py"),
     *("tests/test_claims.py", "tests/test_layouts.py", "tests/test_measured.py"),
     *("tests/test_memory_snapshot.py", "tests/test_profile.py", "tests/test_thresholds.py"),
     *("tests/test_command_line.py", "tests/test_command_memory.py", "tests/test_command_step.py"),
