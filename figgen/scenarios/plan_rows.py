@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import fsum
 
 import numpy as np
 
@@ -149,7 +148,7 @@ def _terms(job: Job, parts: StepSeconds) -> dict[str, Number]:
         "messages": "messages_s", "repeated": "repeated_s",
     }  # fmt: skip
     found = {term: mixed(name) for term, name in names.items()}
-    found["host"] = mixed("total_s") - fsum(found.values())
+    found["host"] = mixed("total_s") - sum(found.values())
     rest = parts.work_s - mixed("total_s")
     return found | {
         "ends": np.where(job.per_microbatch > 0, 0.0, rest),
