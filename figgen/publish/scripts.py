@@ -26,11 +26,14 @@ def imported_names(docs: Path, module: str) -> tuple[str, ...]:
     return tuple(sorted(found))
 
 
+BEHIND = re.compile(r"(?<=[^\s:]) +// [^\"'`]*$")
+
+
 def lean(source: str) -> str:
-    """A script without empty lines, comments that have lines of their own, and indentation.
+    """A script without empty lines, comments and indentation.
 
     A quarter of what a reader would download. Texts in backticks that run over several lines are
-    left as they are; a comment behind code stays.
+    left as they are; a comment that quotes something stays behind its code, since it might be none.
     """
     kept: list[str] = []
     comment = text = False
@@ -44,7 +47,7 @@ def lean(source: str) -> str:
         elif not bare or bare.startswith("//"):
             continue
         else:
-            kept.append(bare)
+            kept.append(bare if bare.count("`") % 2 else BEHIND.sub("", bare))
         # An odd number of backticks opens or closes a text that goes on in the next line.
         text ^= len(re.findall(r"(?<!\\)`", line)) % 2 == 1
     return "\n".join(kept) + "\n"

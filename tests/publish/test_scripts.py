@@ -18,7 +18,8 @@ SOURCE = """// What this module is for.
  */
 export function next(value) {
   // Why.
-  const url = "https://example.org"; // stays
+  const url = "https://example.org"; // goes
+  const text = "a // b"; // it's kept, for a text might end here
   return `  // not a comment
     ${value + 1}
   // nor this`;
@@ -28,7 +29,8 @@ export const one = 1 /* inside */ + 0;
 """
 
 PUBLISHED = """export function next(value) {
-const url = "https://example.org"; // stays
+const url = "https://example.org";
+const text = "a // b"; // it's kept, for a text might end here
 return `  // not a comment
     ${value + 1}
   // nor this`;
@@ -47,14 +49,17 @@ def test_lean_is_final() -> None:
 
 
 def test_every_script_keeps_all_of_its_code() -> None:
-    """Lines that go are empty or look like comments; all others are there, in their order."""
+    """What goes is empty or looks like a comment; all else is there, in its order."""
     scripts = lean_scripts(DOCS)
     assert len(scripts) > 20
     for name, published in scripts.items():
         source = (DOCS / name).read_text(encoding="utf-8")
         written = [line.strip() for line in source.splitlines()]
         code = [line for line in written if line and not re.match(r"//|/?\*", line)]
-        assert [line.strip() for line in published.splitlines()] == code, name
+        left = [line.strip() for line in published.splitlines()]
+        for before, after in zip(code, left, strict=True):
+            assert before.startswith(after), name
+            assert re.fullmatch(r"( +// [^\"'`]*)?", before[len(after) :]), name
 
 
 def test_the_engine_shrinks_by_a_fifth() -> None:
