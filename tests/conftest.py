@@ -66,9 +66,13 @@ def pytest_terminal_summary(terminalreporter: Any) -> None:
         terminalreporter.write("\n".join(measured.table(told)) + "\n")
 
 
-def begins_late(item: pytest.Item) -> tuple[bool, bool]:
-    """What takes long comes first, lest one worker is at it when the others have finished."""
-    return item.path.stem not in LONGEST, "browser" not in item.keywords
+def begins_late(item: pytest.Item) -> tuple[bool, bool, bool]:
+    """What takes long comes first, lest one worker is at it when the others have finished.
+
+    A second worker begins in the middle, with what needs no site: it would wait for the first's.
+    """
+    needs_site = "site_folder" in getattr(item, "fixturenames", ())
+    return item.path.stem not in LONGEST, "browser" not in item.keywords, needs_site
 
 
 @pytest.fixture
