@@ -10,7 +10,10 @@ import argparse
 import sys
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, NoReturn, TypeAlias
+
+from figgen.errors import InputError
 
 if TYPE_CHECKING:
     Verbs: TypeAlias = "argparse._SubParsersAction[OneLineParser]"
@@ -40,6 +43,17 @@ def one_line(message: str) -> str:
     """`message` without line breaks, and not longer than a reader will read."""
     line = " ".join(message.split())
     return line if len(line) <= LONGEST_LINE else line[: LONGEST_LINE - 1] + "…"
+
+
+def file_text(path: str, what: str, most_bytes: int | None = None) -> str:
+    """The text of a reader's file.  Raises InputError, about `what`, if it cannot be read."""
+    file = Path(path)
+    try:
+        if most_bytes is not None and file.stat().st_size > most_bytes:
+            raise InputError(what, expected=f"at most {most_bytes:,} bytes")
+        return file.read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(what, expected="a readable text file", got=str(error)) from None
 
 
 def add_verb(

@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import asdict
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 from figgen import catalog
 from figgen.catalog.measured_file import read_measured
-from figgen.commands import Answer, add_verb
+from figgen.commands import Answer, add_verb, file_text
 from figgen.commands.training import aligned
-from figgen.errors import InputError
 from figgen.scenarios.measured import Rate, chip_of, own_hardware, rates
 from figgen.units import format_quantity
 
@@ -36,7 +34,7 @@ def add(verbs: Verbs) -> None:
 
 
 def _measured(options: argparse.Namespace) -> Answer:
-    file = read_measured(_text(options.file))
+    file = read_measured(file_text(options.file, "measured file", LARGEST_FILE))
     name = options.accelerator or chip_of(file)
     chip = catalog.accelerator(name) if name else None
     found = rates(file, chip)
@@ -59,13 +57,3 @@ def _row(rate: Rate) -> list[str]:
     if rate.peak:
         peak, share = format_quantity(rate.peak, rate.unit), f"{rate.share:.1%}"
     return [rate.name, format_quantity(rate.value, rate.unit), peak, share]
-
-
-def _text(path: str) -> str:
-    file = Path(path)
-    try:
-        if file.stat().st_size > LARGEST_FILE:
-            raise InputError("measured file", expected=f"at most {LARGEST_FILE:,} bytes")
-        return file.read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError("measured file", expected="a readable text file", got=str(error)) from None

@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
-from figgen.commands import Answer
+from figgen.commands import Answer, file_text
 from figgen.errors import InputError
 from figgen.models.memory import RESERVE_BYTES, MemoryEstimate, memory
 from figgen.models.memory_fixes import heavier_recomputation, reason, what_fits
@@ -25,11 +24,7 @@ def predicted_runs(path: str, compute_efficiency: float | None) -> Answer:
 
     Raises InputError for a file that cannot be read.
     """
-    try:
-        text = Path(path).read_text(encoding="utf-8")
-    except (OSError, UnicodeDecodeError) as error:
-        raise InputError("run file", expected="a readable text file", got=str(error)) from None
-    many, records = read_run_file(text)
+    many, records = read_run_file(file_text(path, "run file"))
     if not many:
         found = predicted(records[0], compute_efficiency)
         return Answer(found, _line(found))
