@@ -36,6 +36,15 @@ RUN = """async ([module, suite, given]) => {
 
 
 @pytest.fixture
+def first_visit(page: Page) -> Page:
+    """A page in a browser that has kept no file of other pages: to a newcomer fonts come late."""
+    session = page.context.new_cdp_session(page)
+    session.send("Network.enable")
+    session.send("Network.setCacheDisabled", {"cacheDisabled": True})
+    return page
+
+
+@pytest.fixture
 def instant(page: Page, site: str, site_folder: Path) -> Page:
     """A page that the theme changes without loading it anew.
 

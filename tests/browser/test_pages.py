@@ -105,15 +105,6 @@ def sent(file: Path) -> int:
     return min(len(content), len(gzip.compress(content, 9)))
 
 
-@pytest.fixture
-def first_visit(page: Page) -> Page:
-    """A page in a browser that has kept no file of other pages: to a newcomer fonts come late."""
-    session = page.context.new_cdp_session(page)
-    session.send("Network.enable")
-    session.send("Network.setCacheDisabled", {"cacheDisabled": True})
-    return page
-
-
 PAINTED = "() => performance.getEntriesByName('first-contentful-paint').length > 0"
 
 
