@@ -1,7 +1,8 @@
-"""The programs of the journey with what their pages say they print.
+"""The programs of journey and guide with what their pages say they print.
 
 `python -m tests.journey_programs` runs them, where PyTorch is installed, and records what they
-print in tests/journey_programs.json; a page whose program or output differs is refused.
+print in tests/journey_programs.json and guide_programs.json; a page whose program or output
+differs is refused.
 """
 
 from __future__ import annotations
@@ -15,10 +16,11 @@ import tempfile
 from dataclasses import dataclass
 from pathlib import Path
 
-PAGES = Path(__file__).parents[1] / "docs" / "journey"
+DOCS = Path(__file__).parents[1] / "docs"
 RECORD = Path(__file__).with_suffix(".json")
+GUIDE_RECORD = RECORD.with_name("guide_programs.json")
 SHOWN = re.compile(
-    r'^```python title="(?P<name>\w+\.py)"\n(?P<body>.*?)^```\n+'
+    r'^```python title="(?P<name>\w+\.py)"\n(?P<body>(?:(?!^```).)*)^```\n+'
     r'```text title="(?P<command>.+?) prints"\n(?P<output>.*?)^```',
     re.M | re.S,
 )
@@ -40,9 +42,9 @@ class Program:
         return hashlib.sha256(self.body.encode()).hexdigest()[:16]
 
 
-def programs() -> dict[str, Program]:
-    """Every program of the journey by name, in the order of file names."""
-    texts = [page.read_text(encoding="utf-8") for page in sorted(PAGES.glob("*.md"))]
+def programs(part: str = "journey") -> dict[str, Program]:
+    """Every program of a part of the site that shows its output, in the order of file names."""
+    texts = [page.read_text(encoding="utf-8") for page in sorted((DOCS / part).glob("*.md"))]
     found = [Program(**each.groupdict()) for text in texts for each in SHOWN.finditer(text)]
     return {program.name: program for program in found}
 
@@ -66,14 +68,15 @@ def main() -> None:
     """Record what programs print here, those that have changed."""
     import torch
 
-    known = json.loads(RECORD.read_text(encoding="utf-8"))
-    record = {
-        name: known[name]
-        if known.get(name, {}).get("sha256") == one.digest
-        else {"sha256": one.digest, "output": run(one), "torch": torch.__version__}
-        for name, one in programs().items()
-    }
-    RECORD.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
+    for part, path in {"journey": RECORD, "guide": GUIDE_RECORD}.items():
+        known = json.loads(path.read_text(encoding="utf-8")) if path.exists() else {}
+        record = {
+            name: known[name]
+            if known.get(name, {}).get("sha256") == one.digest
+            else {"sha256": one.digest, "output": run(one), "torch": torch.__version__}
+            for name, one in programs(part).items()
+        }
+        path.write_text(json.dumps(record, indent=1) + "\n", encoding="utf-8")
 
 
 if __name__ == "__main__":

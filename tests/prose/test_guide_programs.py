@@ -1,0 +1,113 @@
+"""What the guide's programs print: as recorded from PyTorch, and computed again without it."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from importlib.util import find_spec
+
+import numpy as np
+import pytest
+
+from figgen.formulas.collectives import all_reduce_bytes_sent
+from tests.journey_programs import GUIDE_RECORD, programs, run
+
+PROGRAMS = programs("guide")
+RECORDED = json.loads(GUIDE_RECORD.read_text(encoding="utf-8"))
+
+
+def test_every_program_that_shows_its_output_was_recorded_and_is_computed_again() -> None:
+    assert PROGRAMS.keys() == RECORDED.keys() == AGAIN.keys()
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_a_page_shows_what_pytorch_printed_for_this_very_program(name: str) -> None:
+    remedy = "python -m tests.journey_programs records anew, where PyTorch is installed"
+    assert PROGRAMS[name].digest == RECORDED[name]["sha256"], remedy
+    assert PROGRAMS[name].output == RECORDED[name]["output"]
+
+
+if find_spec("torch"):  # which the site does not need
+
+    @pytest.mark.parametrize("name", PROGRAMS)
+    def test_it_prints_that_here_too(name: str) -> None:
+        assert run(PROGRAMS[name]) == PROGRAMS[name].output
+
+
+@pytest.mark.parametrize("name", PROGRAMS)
+def test_it_is_what_numpy_and_the_formulas_find(name: str) -> None:
+    assert PROGRAMS[name].output == AGAIN[name]()
+
+
+def one_root() -> str:
+    mine = 10 * np.arange(3)[:, None] + np.arange(3)
+    lines = []
+    for rank in range(3):
+        got = {
+            "send/recv": mine[0] if rank == 1 else np.full(3, -1),
+            "broadcast": mine[2],
+            "reduce": mine.sum(axis=0) if rank == 0 else mine[rank],
+            "scatter": mine[2, rank : rank + 1],
+            "gather": mine[2] if rank == 0 else mine[2, rank : rank + 1],
+        }
+        lines += [f"rank {rank}: {what:9} {each.tolist()}\n" for what, each in got.items()]
+    return "".join(lines)
+
+
+def ring_by_hand() -> str:
+    total = sum(np.arange(8) + 100 * rank for rank in range(4))[:3].tolist()
+    sent = all_reduce_bytes_sent(ranks=4, message_bytes=8)
+    return "".join(f"rank {rank}: {total} …, sent {sent:.0f}, True\n" for rank in range(4))
+
+
+def mean_by_hand() -> str:
+    numbers = (4 * 8 + 8) + (8 * 1 + 1)
+    return "".join(
+        f"rank {rank}: {numbers} numbers, alone False, averaged True\n" for rank in range(2)
+    )
+
+
+def top_k() -> str:
+    aims = np.array([[8.0, 4, 2, 1], [9.0, 4, 2, 0]])
+    found = {}
+    for feedback in (True, False):
+        w, error = np.zeros(4), np.zeros((2, 4))
+        for _ in range(1000):
+            wanted = w - aims + error
+            best = np.abs(wanted) == np.abs(wanted).max(axis=1, keepdims=True)
+            sent = np.where(best, wanted, 0)
+            error = (wanted - sent) * feedback
+            w = w - 0.02 * sent.mean(axis=0)
+        found[feedback] = [round(each, 1) for each in w.tolist()]
+    return "".join(
+        f"rank {rank}: error feedback {feedback}, w {w}\n"
+        for rank in range(2)
+        for feedback, w in found.items()
+    )
+
+
+def balance() -> str:
+    tokens = np.sin(np.arange(256 * 4.0)).reshape(256, 4)
+    weight, bias = np.cos(np.arange(32.0)).reshape(4, 8), np.array([2.0] + [0.0] * 7)
+    text = ""
+    for step in range(41):
+        logits = tokens @ weight + bias
+        odds = np.exp(logits)
+        chance = odds / odds.sum(axis=1, keepdims=True)
+        share = np.bincount(np.argsort(-chance)[:, :2].ravel(), minlength=8) / 512
+        if step in (0, 10, 40):
+            loss = 8 * share @ chance.mean(axis=0)
+            text += f"step {step:2}: loss {loss:.2f}, fullest {8 * share.max():.1f} × mean\n"
+        # The derivative of E Σ f P by the logits, f held fixed.
+        slope = 8 / 256 * chance * (share - (chance @ share)[:, None])
+        weight, bias = weight - tokens.T @ slope, bias - slope.sum(axis=0)
+    return text + "even:    loss 1.00\n"
+
+
+AGAIN: dict[str, Callable[[], str]] = {
+    "one_root.py": one_root,
+    "ring_by_hand.py": ring_by_hand,
+    "mean_by_hand.py": mean_by_hand,
+    "top_k.py": top_k,
+    "balance.py": balance,
+}
