@@ -11,7 +11,8 @@ from tests.browser.paths import ROOT
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
-HARDWARE = "/reference/hardware/"
+HARDWARE, RUNS = "/reference/hardware/", "/validation/runs/"
+FIRST = 40
 IDS = "(table) => [...table.tBodies[0].rows].filter((row) => !row.hidden).map((row) => row.id)"
 
 
@@ -51,6 +52,34 @@ def test_a_filter_takes_every_word_and_says_how_many_rows_are_left(page: Page, s
 def test_an_address_with_a_row_shows_that_row(page: Page, site: str) -> None:
     page.goto(f"{site}{HARDWARE}#h100-sxm-80gb")
     assert page.locator("tr:target th").inner_text().startswith("NVIDIA H100")
+
+
+def test_a_long_table_opens_with_its_first_rows_and_a_reader_reaches_every_other(
+    page: Page, unscripted: Page, site: str
+) -> None:
+    """To lay out all rows at once took a phone more than a second."""
+    unscripted.goto(f"{site}{RUNS}")
+    every = unscripted.locator("table.sortable tbody tr:visible").count()
+    last = unscripted.locator("table.sortable tbody tr").last.get_attribute("id")
+    assert last
+    page.goto(f"{site}{RUNS}#{last}")
+    assert page.locator("tr:target").is_visible()
+    page.goto(f"{site}{RUNS}")
+    table = page.locator("table.sortable")
+    shown = table.locator("tbody tr:visible")
+    field = page.get_by_label("Filter every run")
+    field.wait_for()
+    assert (shown.count(), every > FIRST) == (FIRST, True)
+    table.locator("thead button", has_text="error").click()
+    assert shown.count() == FIRST
+    field.fill(last.rpartition("-")[0].replace("-", " "))
+    assert table.locator(f"[id='{last}']").is_visible()
+    field.fill("")
+    assert shown.count() == FIRST
+    page.get_by_role("button", name=f"Show all {every} rows").click()
+    assert shown.count() == every
+    page.emulate_media(media="print")
+    assert table.locator("tbody tr:visible").count() == every
 
 
 def test_the_script_is_small() -> None:

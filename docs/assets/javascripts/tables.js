@@ -19,34 +19,55 @@ function sort(table, heading) {
   table.tBodies[0].append(...rows.map(([, row]) => row));
 }
 
-function filter(table, words, told) {
-  const wanted = words.toLowerCase().split(/\s+/).filter(Boolean);
-  let shown = 0;
-  for (const row of table.tBodies[0].rows) {
-    const text = row.textContent.toLowerCase();
-    row.hidden = !wanted.every((word) => text.includes(word));
-    shown += !row.hidden;
-  }
-  told.value = `${shown} of ${table.tBodies[0].rows.length} rows`;
-}
+const FIRST = 40; // rows before a reader asks for more, as in site.css
 
 export function enhance(table) {
   if (table.dataset.live) return;
   table.dataset.live = "yes";
+  const { rows } = table.tBodies[0];
+  const box = table.closest(".data-table");
+  const label = document.createElement("label");
+  const input = document.createElement("input");
+  const told = document.createElement("output");
+  const more = document.createElement("button");
+  let most = FIRST;
+  function show() {
+    const wanted = input.value.toLowerCase().split(/\s+/).filter(Boolean);
+    let found = 0;
+    for (const row of rows) {
+      const text = row.textContent.toLowerCase();
+      row.hidden = !wanted.every((word) => text.includes(word));
+      found += !row.hidden;
+      row.classList.toggle("is-later", found > most);
+    }
+    box.classList.add("is-live");
+    told.value = `${found} of ${rows.length} rows`;
+    more.textContent = `Show all ${found} rows`;
+    more.hidden = found <= most;
+  }
   for (const heading of table.tHead.rows[0].cells) {
     const button = document.createElement("button");
     button.type = "button";
     button.append(...heading.childNodes);
     heading.append(button);
-    button.addEventListener("click", () => sort(table, heading));
+    button.addEventListener("click", () => {
+      sort(table, heading);
+      show();
+    });
   }
-  const box = table.closest(".data-table").previousElementSibling;
-  const label = document.createElement("label");
-  const input = document.createElement("input");
-  const told = document.createElement("output");
   input.type = "search";
   label.append(`Filter ${table.ariaLabel.toLowerCase()} `, input);
-  box.append(label, " ", told);
-  input.addEventListener("input", () => filter(table, input.value, told));
-  filter(table, "", told);
+  box.previousElementSibling.append(label, " ", told);
+  input.addEventListener("input", show);
+  told.value = `${rows.length} rows`;
+  more.type = "button";
+  more.className = "fig-button data-more";
+  more.textContent = `Show all ${rows.length} rows`;
+  more.hidden = rows.length <= most;
+  more.addEventListener("click", () => {
+    most = Infinity;
+    show();
+    rows[FIRST].querySelector("a").focus();
+  });
+  box.append(more);
 }

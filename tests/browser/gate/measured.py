@@ -19,8 +19,8 @@ KINDS = {
 LIMIT_KB = {"chapter": 120, "tool": 150, "reference": 90, "other": 90, "validation": 90}
 """What a first visit may fetch before its reader acts, in kB as sent."""
 
-LIMIT_TBT_MS = {"chapter": 200, "tool": 250, "reference": 350, "other": 200, "validation": 1100}
-"""Total blocking time on a slow phone. The aim is 200; long tables take longer to be laid out."""
+LIMIT_TBT_MS = 200
+"""Total blocking time on a slow phone."""
 
 FORMATS = {
     "kB": "{:.0f}", "requests": "{:.0f}", "CLS": "{:.3f}", "CLS phone": "{:.3f}",

@@ -154,7 +154,7 @@ export function makePlacing({ signal, say, onChange }) {
       });
     });
     offered.replaceChildren(...(buttons.length ? buttons : [el("span", {}, `Rank ${rank} has run everything.`)]));
-    draw();
+    if (seen) draw(); // else it is drawn once its width is known, without a layout in between
     const { rows, over } = scoreOf(of, run);
     score.replaceChildren(el("table", { class: "tool-table lab-score" },
       el("caption", { class: "tool-live" }, "Your schedule against the other"),
@@ -184,7 +184,12 @@ export function makePlacing({ signal, say, onChange }) {
     against.select.replaceChildren(...runs.map(({ key, title }) => el("option", { value: key }, title)));
     begin(same ?? runs[0], from ?? "");
   }
-  const watcher = new ResizeObserver(() => of && draw());
+  let seen = 0;
+  const watcher = new ResizeObserver(([{ contentRect }]) => {
+    if (Math.round(contentRect.width) === seen) return;
+    seen = Math.round(contentRect.width);
+    if (of) draw();
+  });
   watcher.observe(picture);
   signal.addEventListener("abort", () => watcher.disconnect());
   return { element, update };

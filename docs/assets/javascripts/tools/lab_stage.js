@@ -170,7 +170,7 @@ export function makeStage({ signal, say, onCursor }) {
       el("span", {}, swatch("idle"), "idle"),
       ...(state.strips ? [el("span", {}, swatch("series-1"), "activations held, on one scale; at the right the most of each rank")] : []));
     tellMoment();
-    draw();
+    if (seen) draw(); // else it is drawn once its width is known, without a layout in between
   }
   return { element, show, cursor: time, picture: () => svg };
 }
