@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -11,40 +12,39 @@ import pytest
 from tests.browser.paths import PIPELINE, RINGS, ROOT, SOURCES, address_of
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import BrowserContext, Page
 
-# What readers without scripts see instead of a tool is text to a browser with scripts.
-UNPACK = """() => document.querySelectorAll("noscript.tool-static").forEach((part) => {
-  part.outerHTML = part.textContent;
-})"""
-# One question to the page for all its figures: a round trip for each would take longer than the
-# rest of the test.
-FURNITURE = """() => [...document.querySelectorAll("figure.figgen")].map((figure) => {
-  const panels = figure.querySelectorAll(":scope > .fig-panel");
-  const views = panels.length ? [...panels] : [figure];
-  const number = figure.querySelector(":scope > figcaption > a.fig-number");
-  return {
-    id: figure.id,
-    caption: figure.querySelector(":scope > figcaption").textContent,
-    number: number.textContent,
-    permalink: number.hash,
-    views: views.map((view) => {
-      const seen = view.querySelector(".fig-scroll > :is(svg, table, pre)");
-      const table = view.querySelector(".fig-scroll > table.fig-table");
-      const [data, cite] = view.querySelectorAll(".fig-tools > details");
-      return {
-        kind: seen.localName,
-        alt: seen.getAttribute("aria-label") ?? "",
-        late: view.querySelector(".fig-scroll > a.fig-late")?.getAttribute("href"),
-        rows: table?.querySelectorAll("tbody tr").length,
-        heads: table?.querySelectorAll("thead th[scope]").length,
-        downloads: [...data.querySelectorAll("a[download]")].map((a) => a.textContent),
+# One question for all figures of a page, which is read but neither run nor laid out.
+FURNITURE = """async (address) => {
+  const text = await (await fetch(address)).text();
+  const page = new DOMParser().parseFromString(text, "text/html");
+  return [...page.querySelectorAll("figure.figgen")].map((figure) => {
+    const panels = figure.querySelectorAll(":scope > .fig-panel");
+    const views = panels.length ? [...panels] : [figure];
+    const number = figure.querySelector(":scope > figcaption > a.fig-number");
+    return {
+      id: figure.id,
+      caption: figure.querySelector(":scope > figcaption").textContent,
+      number: number.textContent,
+      permalink: number.hash,
+      views: views.map((view) => {
+        const seen = view.querySelector(".fig-scroll > :is(svg, table, pre)");
+        const table = view.querySelector(".fig-scroll > table.fig-table");
+        const [data, cite] = view.querySelectorAll(".fig-tools > details");
+        return {
+          kind: seen.localName,
+          alt: seen.getAttribute("aria-label") ?? "",
+          late: view.querySelector(".fig-scroll > a.fig-late")?.getAttribute("href"),
+          rows: table?.querySelectorAll("tbody tr").length,
+          heads: table?.querySelectorAll("thead th[scope]").length,
+          downloads: [...data.querySelectorAll("a[download]")].map((a) => a.textContent),
           citation: cite.querySelector("p").textContent,
-        cited: cite.querySelector("a").hash,
-      };
-    }),
-  };
-})"""
+          cited: cite.querySelector("a").hash,
+        };
+      }),
+    };
+  });
+}"""
 
 
 def fences_of(source: str) -> int | None:
@@ -55,6 +55,14 @@ def fences_of(source: str) -> int | None:
     return len(re.findall(r"^ *```figure$", path.read_text("utf-8"), re.M))
 
 
+@pytest.fixture(scope="module")
+def shelf(profile: BrowserContext, site: str) -> Iterator[Page]:
+    """A page of the site that may ask for the others."""
+    with profile.new_page() as opened:
+        opened.goto(f"{site}/404.html")
+        yield opened
+
+
 AT_THE_TOP = """(id) => {
   const { top } = document.getElementById(id).getBoundingClientRect();
   return 0 <= top && top <= 250;
@@ -62,11 +70,9 @@ AT_THE_TOP = """(id) => {
 
 
 @pytest.mark.parametrize("source", SOURCES)
-def test_every_figure_is_complete(page: Page, site: str, source: str) -> None:
+def test_every_figure_is_complete(shelf: Page, site: str, source: str) -> None:
     path = address_of(source)
-    page.goto(f"{site}{path}")
-    page.evaluate(UNPACK)
-    figures: list[dict[str, Any]] = page.evaluate(FURNITURE)
+    figures: list[dict[str, Any]] = shelf.evaluate(FURNITURE, f"{site}{path}")
     assert fences_of(source) in (None, len(figures))
     for figure in figures:
         assert figure["id"].startswith("fig-")

@@ -76,8 +76,8 @@ SETTLED = """() => document.fonts.ready.then(() => new Promise((done) =>
 SHIFT_LIMIT = 0.02  # a fifth of what Core Web Vitals call good
 SIDEWAYS = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 
-# Pages of one kind have the same styles: of the ordinary ones a third is looked at in both palettes
-# and widths here, and every one by `make site-check`.
+# Pages of one kind have the same styles: of the ordinary ones a third is looked at without scripts,
+# in both palettes and for the size of its targets here, and every one by `make site-check`.
 ORDINARY = ("/guide/", "/journey/", "/reference/")
 IN_ALL = {path for at, path in enumerate(PATHS) if at % 3 == 0 or not path.startswith(ORDINARY)}
 
@@ -142,14 +142,19 @@ def test_page_is_light_still_and_accessible_on_a_desk_on_a_phone_and_on_paper(
     answers: list[int] = []
     first_visit.on("request", lambda request: asked.append(request.url))
     first_visit.on("response", lambda response: answers.append(response.status))
-    on_a_desk(first_visit, unscripted, f"{site}{path}")
+    on_a_desk(first_visit, f"{site}{path}")
     assert {*answers} == {200}
     sizes = wire_bytes(site_folder, [url for url in asked if url.startswith("http")])
     assert not any(name.startswith("search/") for name in sizes if name != "search/"), "not yet"
     whole = sum(sizes.values()) / 1000
     record_property(NAME, [path, {"kB": whole, "requests": len(sizes)}])
     assert whole <= LIMIT_KB[kind_of(path)], sizes
-    in_palettes(first_visit, axe, dark=in_all)
+    if in_all:
+        without_scripts(first_visit, unscripted, f"{site}{path}")
+    first_visit.evaluate(SHORTEN)
+    assert axe(first_visit, without=OF_COLOUR) == []
+    if in_all:
+        in_palettes(first_visit, axe)
     on_a_phone(first_visit, f"{site}{path}", dark=in_all)
     if in_all:
         first_visit.evaluate(SHORTEN)
@@ -157,30 +162,32 @@ def test_page_is_light_still_and_accessible_on_a_desk_on_a_phone_and_on_paper(
     on_paper(first_visit)
 
 
-def on_a_desk(page: Page, unscripted: Page, address: str) -> None:
-    """The page stays still while it loads, and has its text without scripts too."""
+def on_a_desk(page: Page, address: str) -> None:
+    """The page stays still while it loads."""
     page.set_viewport_size(DESK)
     page.emulate_media(color_scheme="light")
     page.goto(address)
-    unscripted.goto(address)
     page.wait_for_load_state("networkidle")
     assert page.locator("h1").count() == 1
     assert page.evaluate(SHIFTS) <= SHIFT_LIMIT
+
+
+def without_scripts(page: Page, unscripted: Page, address: str) -> None:
+    """The page has its text without scripts too."""
+    unscripted.goto(address)
     for reader in (page, unscripted):  # what is far down has no text until it is laid out
         reader.evaluate(LAY_OUT)
     lengths = [len(reader.locator("article").inner_text()) for reader in (page, unscripted)]
     assert lengths[1] >= 0.95 * lengths[0]
 
 
-def in_palettes(page: Page, axe: Callable[..., list[str]], dark: bool) -> None:
-    page.evaluate(SHORTEN)
-    assert axe(page, without=OF_COLOUR) == []
+def in_palettes(page: Page, axe: Callable[..., list[str]]) -> None:
+    """Every colour of text can be read on its ground; the dark palette stays chosen."""
     page.evaluate(DISTINCT)
     assert axe(page, tags=OF_COLOUR) == [], "in the light palette"
-    if dark:
-        page.locator("#__palette_1").evaluate("palette => palette.click()")
-        page.locator("body[data-md-color-scheme=slate]").wait_for()
-        assert axe(page, tags=OF_COLOUR) == [], "in the dark palette"
+    page.locator("#__palette_1").evaluate("palette => palette.click()")
+    page.locator("body[data-md-color-scheme=slate]").wait_for()
+    assert axe(page, tags=OF_COLOUR) == [], "in the dark palette"
 
 
 def on_a_phone(page: Page, address: str, dark: bool) -> None:
