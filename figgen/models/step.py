@@ -27,6 +27,9 @@ from figgen.models.training_setup import TrainingSetup
 FAMILIES = {"dp-cp": "dp", "edp": "dp", "embedding": "dp"}
 """Communicators under whose axis the breakdown counts another one."""
 
+ROUNDING = 1e-12
+"""What is left of a step when sums of its parts are taken off it, in another order: nothing."""
+
 
 @dataclass(frozen=True, slots=True)
 class StepEstimate:
@@ -102,7 +105,8 @@ def step(
     before_s, after_s = outlasting(setup, stages, trace)
     messages_s = trace.makespan - at_once.makespan
     exposed = _by_axis(rows)
-    bubble_s = at_once.makespan - compute_s - recompute_s - fsum(exposed.values())
+    idle_s = at_once.makespan - compute_s - recompute_s - fsum(exposed.values())
+    bubble_s = idle_s if abs(idle_s) > ROUNDING * at_once.makespan else 0.0
     exposed["dp"] += before_s + after_s
     exposed["pp"] += messages_s
     rows = shared(rows, [row.when == START for row in rows], before_s)

@@ -83,6 +83,13 @@ def test_parts_add_up_to_the_step_and_rows_to_the_parts(
     assert by_axis == pytest.approx(seconds(found))
 
 
+@pytest.mark.parametrize("microbatches", [1, 3, 7, 12])
+def test_one_stage_never_idles(microbatches: int) -> None:
+    """Nor by a femtosecond of rounding: a page said that a run idles −0.888 fs."""
+    found = step(setup("gpt-3-175b", {"nodes": 2, "tp": 8}, microbatches=microbatches), H100)
+    assert found.bubble_s == 0
+
+
 @pytest.mark.parametrize("schedule", ["1f1b", "gpipe"])
 @pytest.mark.parametrize(("stages", "microbatches"), [(1, 4), (2, 8), (4, 8), (8, 32)])
 def test_without_communication_a_step_is_the_closed_form(

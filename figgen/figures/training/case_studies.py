@@ -29,12 +29,12 @@ def runs_held_and_sent(*, runs: tuple[str, ...]) -> Table:
         sent = level_bytes(estimate)
         inside, between = sent[SCALE_UP], sent[NETWORK]
         rows.append((
-            found.title, _layout(found), max(0.0, estimate.bubble_fraction), exposed, held, inside,
+            found.title, _layout(found), estimate.bubble_fraction, exposed, held, inside,
             between,
         ))  # fmt: skip
         key = identifier(name)
         values |= {
-            f"{key}_idle": Named(max(0.0, estimate.bubble_fraction)),
+            f"{key}_idle": Named(estimate.bubble_fraction),
             f"{key}_exposed": Named(exposed),
             f"{key}_memory": Named(held, "B"),
             f"{key}_inside": Named(inside, "B"),

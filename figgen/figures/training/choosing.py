@@ -104,7 +104,7 @@ def layout_search(*, model: str = "llama-3-70b", nodes: int = 8, most: int = 6) 
             f"layouts of {model!r}", expected="more nodes; none fits", got=nodes, key="nodes"
         )
     rows: list[tuple[Scalar, ...]] = [
-        (entry.label, entry.step_s, entry.mfu, max(0.0, entry.found.estimate.bubble_fraction),
+        (entry.label, entry.step_s, entry.mfu, entry.found.estimate.bubble_fraction,
          entry.found.estimate.exposed_s / entry.step_s, entry.share)
         for entry in fitting[:most]
     ]  # fmt: skip

@@ -88,7 +88,7 @@ def step_values(found: TrainingStep) -> dict[str, Named]:
         "exposed": Named(estimate.exposed_s, "s"),
         "hidden": Named(fsum(hidden.values()), "s"),
         "compute_share": Named((estimate.compute_s + estimate.recompute_s) / total),
-        "bubble_share": Named(max(0.0, estimate.bubble_s / total)),
+        "bubble_share": Named(estimate.bubble_s / total),
         "exposed_share": Named(estimate.exposed_s / total),
         "mfu": Named(computed_mfu(found)),
         "mfu_as_computed": Named(_mfu_as_computed(found)),

@@ -76,7 +76,8 @@ function carriedOut(setup, onlyTrace = false) {
   let rows = withinMicrobatches(setup, stages, rank, atOnce.busy[rank] - compute_s - recompute_s);
   const messages_s = trace.makespan - atOnce.makespan;
   const exposed_s = byAxis(rows);
-  const bubble_s = atOnce.makespan - compute_s - recompute_s - sum(Object.values(exposed_s));
+  const idle_s = atOnce.makespan - compute_s - recompute_s - sum(Object.values(exposed_s));
+  const bubble_s = Math.abs(idle_s) > 1e-12 * atOnce.makespan ? idle_s : 0;
   exposed_s.dp += before_s + after_s;
   exposed_s.pp += messages_s;
   shared(rows, (row) => row.when === START, before_s);
