@@ -68,7 +68,14 @@ def test_text_names_links_rules_of_thumb_and_shares(said: Said) -> None:
     shares = [line.split("(")[1] for line in lines if line.endswith("%)")]
     assert sum(float(share.rstrip("%)")) for share in shares[:-1]) == pytest.approx(100, abs=0.3)
     assert shares[-1] == "100.0%)"
-    assert "MFU" in lines[-1]
+    assert "of the dense bf16 peak" in lines[-1]
+
+
+def test_mfu_names_the_peak_of_what_is_multiplied_in(said: Said) -> None:
+    """DeepSeek-V3 prints 38.9% of BF16's peak (Zhao et al., Table 4); FP8's is twice as high."""
+    asked = ("--preset", "deepseek-v3")
+    mfu = json.loads(said(*asked, "--json"))["model_flops_utilisation"]
+    assert f"MFU {mfu:.1%} of the dense fp8 peak (6nd+attention)" in said(*asked)
 
 
 def test_help_shows_examples_that_run(said: Said, capsys: pytest.CaptureFixture[str]) -> None:

@@ -24,7 +24,7 @@ from figgen.models.gradient_buckets import gradient_buckets
 from figgen.models.level_loads import level_loads
 from figgen.models.stage_time import stage_time
 from figgen.models.step import StepEstimate
-from figgen.scenarios.resolve import resolve
+from figgen.scenarios.resolve import TrainingStep, resolve
 from figgen.scenarios.runs.predicted import PredictedStep
 from figgen.units import format_quantity
 
@@ -67,7 +67,7 @@ def _step(options: argparse.Namespace) -> Answer:
         described(asked.model.name, setup),
         *([_interval(asked.predicted, asked.software)] if predicted else []),
         *_table(found),
-        *_summary(found, asked.cluster, asked.compute_efficiency),
+        *_summary(found, asked),
     ]
     lines += [f"assumed, not published: {', '.join(sorted(asked.assumed))}"] if asked.run else []
     return Answer(data, "\n".join(lines))
@@ -162,16 +162,17 @@ def _table(found: StepEstimate) -> list[str]:
     ]
 
 
-def _summary(found: StepEstimate, cluster: Cluster, compute_efficiency: float) -> list[str]:
+def _summary(found: StepEstimate, asked: TrainingStep) -> list[str]:
     """What each level of links would have to carry at least; then the throughput."""
     levels = [
         f"{load.level}: {format_quantity(load.port_bytes, 'B')} to send, hidden from "
         f"{format_quantity(load.needed_bandwidth_bytes_per_s, 'B/s')} on "
         f"(has {format_quantity(load.bandwidth_bytes_per_s, 'B/s')})"
-        for load in level_loads(found, cluster, compute_efficiency)
+        for load in level_loads(found, asked.cluster, asked.compute_efficiency)
     ]
     rate = f"{found.tokens_per_s_per_gpu:,.0f} tokens/s per GPU"
-    shares = f"MFU {found.model_flops_utilisation:.1%} (6nd+attention)"
+    peak = f"of the dense {asked.dtype} peak"
+    shares = f"MFU {found.model_flops_utilisation:.1%} {peak} (6nd+attention)"
     if found.recompute_s:
         again = f"and what is computed again: {found.setup.recompute}"
         shares += f", HFU {found.hardware_flops_utilisation:.1%} ({again})"

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
-from figgen.catalog import model
+from figgen.catalog import model, run
 from figgen.errors import InputError
 from figgen.figures.training.case_studies import (
     published_readings,
@@ -43,6 +45,7 @@ def test_configuration_of_a_run_is_the_published_one(preset: str) -> None:
     assert found.run.tokens_per_step in (None, found.setup.tokens_per_step)
 
 
+PAGE = (Path(__file__).parents[2] / "docs/guide/case-studies.md").read_text("utf-8")
 LLAMA = ("llama-3-405b-8k-16384", "llama-3-405b-131k")
 
 
@@ -76,6 +79,33 @@ def test_the_printed_rate_at_131k_means_15_or_11_seconds() -> None:
     for words, attention in (("6nd", whole), ("causal", whole / 2)):
         step_s = tokens_per_gpu * (weights + attention) / 380e12
         assert found[f"s131072_{words}_step"].value == pytest.approx(step_s, rel=0.01)
+
+
+def test_the_page_calls_the_reading_nearest_whose_worst_miss_is_least() -> None:
+    worst: dict[tuple[str, str], float] = {}
+    for _, counted, _said, *computed in published_readings(runs=LLAMA).rows:
+        for when, off in zip(("each", "once"), computed, strict=True):
+            key = str(counted), when
+            worst[key] = max(worst.get(key, 0.0), abs(float(off)))
+    assert min(worst, key=lambda key: worst[key]) == ("the whole square", "once")
+
+
+def test_a_step_comes_out_within_a_fifth_as_the_page_says() -> None:
+    (runs,) = re.findall(r"figure: published-and-computed\n.*?runs: \[(.*?)\]", PAGE, re.S)
+    values = build("published-and-computed", {"runs": runs.split(", ")}).values
+    off = [values["least_difference"].value, values["most_difference"].value]
+    assert "comes out within a fifth of the published one" in PAGE
+    assert values["compared"].value > 15
+    assert -0.2 < off[0] < 0 < off[1] < 0.2
+
+
+def test_megascale_is_computed_between_its_baseline_and_itself() -> None:
+    """MegaScale, abstract: 55.2%, 1.34 times Megatron-LM on as many GPUs."""
+    mfu = build("step-breakdown", {"preset": "megascale-175b"}).values["mfu"].value
+    assert run("megascale-175b-12288").mfu.value == 0.552
+    assert run("megascale-175b-megatron-12288").mfu.value == pytest.approx(0.552 / 1.34, abs=5e-4)
+    assert 0.412 < mfu < 0.552
+    assert "so that it lies between the two" in PAGE
 
 
 def test_readings_need_a_printed_rate() -> None:

@@ -44,6 +44,13 @@ def test_shares_of_every_wall_add_up_to_one() -> None:
         assert min(part.lengths[bar] for part in chart.segments) >= 0
 
 
+def test_kernels_below_the_peak_cost_most_everywhere_as_the_caption_says() -> None:
+    _work, *losses = wall_shares().segments
+    for shares in zip(*(part.lengths for part in losses), strict=True):
+        assert shares[0] == max(shares), losses[0].name
+    assert losses[0].name.startswith("kernels")
+
+
 def test_a_share_of_the_peak_names_the_peak() -> None:
     rows = {row[0]: row[2] for row in mfu_printed().rows}
     assert rows["DeepSeek-V3, 2048 H800"] == f"BF16, 989{NBSP}TFLOP/s"
