@@ -154,10 +154,7 @@ def peak_activation_bytes(setup: TrainingSetup) -> tuple[float, ...]:
 def _peaks(schedule: Schedule, stage_held: list[float]) -> tuple[float, ...]:
     # Counted in whole microbatches, so that what was added is taken away to the last byte.
     return tuple(
-        max(
-            (sum(count * stage_held[stage] for stage, count in counts) for counts in of_rank),
-            default=0.0,
-        )
+        max(sum(count * stage_held[stage] for stage, count in counts) for counts in of_rank)
         for of_rank in schedule.in_flight
     )
 

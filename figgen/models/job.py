@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, fields
 
 import numpy as np
 
@@ -43,7 +43,6 @@ class Job:
     expert_ffn: Number
     ffn_matrices: Number
     attention_width: Number
-    head_dim: Number
     projected_width: Number
     key_value_width: Number
     dense_parameters: Number
@@ -106,7 +105,6 @@ def shape_numbers(shape: ModelShape) -> dict[str, float]:
         "expert_ffn": experts.ffn_hidden if experts else 0,
         "ffn_matrices": FFN_MATRICES[shape.ffn],
         "attention_width": shape.attention_width,
-        "head_dim": shape.head_dim,
         "projected_width": projected,
         "key_value_width": key_value,
         "dense_parameters": counts.total - counts.routed_experts,
@@ -122,4 +120,4 @@ def stacked(jobs: list[Job]) -> Job:
         field.name: np.array([getattr(job, field.name) for job in jobs], dtype=float)
         for field in fields(Job)
     }
-    return replace(jobs[0], **arrays)
+    return Job(**arrays)

@@ -35,7 +35,7 @@ SHARPNESS = 6
 class LayerSeconds:
     """One layer and one microbatch, forward and backward together, and its parts.
 
-    `forward_s` is the part of forward alone; messages are what is not hidden of them.
+    Messages are what is not hidden of them.
     """
 
     products_s: Number
@@ -44,7 +44,6 @@ class LayerSeconds:
     messages_s: Number
     repeated_s: Number
     host_s: Number
-    forward_s: Number
 
     @property
     def device_s(self) -> Number:
@@ -95,7 +94,7 @@ def expert_layer(job: Job, attained: Attained) -> LayerSeconds:
         job, attained,
         tokens * _attention_casts(job) / job.tp + routed * (2 * job.hidden + inner),
     )  # fmt: skip
-    held = job.experts * job.expert_weights / maximum(1, job.ep * job.etp)
+    held = job.experts * job.expert_weights / (job.ep * job.etp)
     weights = (job.attention_weights + job.shared * job.expert_weights) / job.tp + held
     return _layer(
         job, attained, products, elementwise, cast, weights, 1.0,
@@ -128,7 +127,6 @@ def _layer(
         messages_s=messages,
         repeated_s=repeated,
         host_s=_host_s(job, attained, host_s),
-        forward_s=forward + cast / 2,
     )
 
 

@@ -96,7 +96,7 @@ def _in_flight(
     if schedule == "gpipe":
         return contiguous(stages), lambda rank: np.array([[microbatches]])
     if schedule == "looped-bfs":
-        return looping(stages, chunks), lambda rank: np.full((1, chunks), microbatches)
+        return looping(stages, chunks), lambda rank: np.array([[microbatches] * chunks])
     if schedule == "interleaved-1f1b":
         return looping(stages, chunks), _interleaved(stages, microbatches, chunks)
     order = build(schedule, stages=stages, microbatches=microbatches, chunks=chunks)

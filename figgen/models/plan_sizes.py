@@ -102,7 +102,10 @@ def job_sizes(setup: TrainingSetup) -> dict[str, float]:
 
 @dataclass(frozen=True, slots=True)
 class StageNumbers:
-    """Stages of a pipeline: their shares, most layers of a rank, layers beside the head."""
+    """Stages of a pipeline: their shares, most layers of a rank, layers beside the head.
+
+    Where the head counts in the cut, its rank is not among those with most layers.
+    """
 
     shares: tuple[StageShare, ...]
     fullest_layers: int
@@ -116,7 +119,7 @@ def stage_numbers(setup: TrainingSetup, pp: int, chunks: int, pipes: int) -> Sta
     shares = stage_shares(shape, pp * chunks, given)
     held = [sum(share.layers for share in shares[rank::pp]) for rank in range(pp)]
     if balanced:
-        return StageNumbers(shares * pipes, max([0, *held[:-1]]), held[-1])
+        return StageNumbers(shares * pipes, max(held[:-1] or held), held[-1])
     return StageNumbers(shares * pipes, max(held), shape.layers / pp)
 
 

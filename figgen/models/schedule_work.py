@@ -42,7 +42,7 @@ def stage_shares(
     if len(layers) == placement.ranks:
         parts = [layers[rank] / placement.chunks for rank in placement.rank_of_stage]
     else:
-        parts = [layers[stage % placement.depth] for stage in range(placement.stages)]
+        parts = list(layers) * placement.pipes
     for rank, stages in enumerate(placement.held):
         # Idle time over work, one of the measures, would have no value there.
         if not any(parts[stage] for stage in stages):

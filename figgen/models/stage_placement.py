@@ -20,7 +20,7 @@ class Placement:
     rank_of_stage: tuple[int, ...]
     pipes: int = 1
     ranks: int = field(init=False)
-    held: tuple[tuple[int, ...], ...] = field(init=False, repr=False, compare=False)
+    held: tuple[tuple[int, ...], ...] = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
         held: list[list[int]] = [[] for _ in range(max(self.rank_of_stage) + 1)]

@@ -167,7 +167,7 @@ def _pauses(stages: Sequence[StageTime], placed: PlacedAction, each_call: bool) 
             events = entry.traffic.calls if each_call else 1
             for index in range(events):
                 yield _Pause(
-                    (index + 1) / events, entry, entry.traffic.calls // events,
+                    (index + 1) / events, entry, 1 if each_call else entry.traffic.calls,
                     entry.time_s / events, entry.exposed_s / events, placed.action.microbatch,
                 )  # fmt: skip
 

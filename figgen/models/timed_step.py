@@ -132,12 +132,12 @@ def _gradients_s(job: Job, attained: Attained) -> Number:
 
 
 def _expert_replicas(job: Job) -> Number:
-    return maximum(1, job.gpus / (job.ep * maximum(1, job.etp) * job.pp))
+    return maximum(1, job.gpus / (job.ep * job.etp * job.pp))
 
 
 def _expert_gradients_s(job: Job, attained: Attained) -> Number:
     replicas = _expert_replicas(job)
-    held = job.routed_parameters / (maximum(1, job.ep * job.etp) * job.pp)
+    held = job.routed_parameters / (job.ep * job.etp * job.pp)
     far = job.ep * job.etp >= job.gpus_per_node
     rate = where(far, attained.network_bytes_per_s, _data_rate(job, attained))
     return held * (4 + ACTIVATION_BYTES) * (replicas - 1) / replicas / rate
@@ -147,6 +147,6 @@ def _update_s(job: Job, attained: Attained) -> Number:
     """The optimizer over what a rank keeps of the state."""
     divided = job.zero_stage >= 1
     dense = job.dense_parameters / (job.tp * job.pp) / where(divided, job.dp * job.cp, 1)
-    routed = job.routed_parameters / (maximum(1, job.ep * job.etp) * job.pp)
+    routed = job.routed_parameters / (job.ep * job.etp * job.pp)
     routed = routed / where(divided, _expert_replicas(job), 1)
     return (dense + routed) * attained.optimizer * UPDATE_BYTES / attained.memory_bytes_per_s

@@ -50,6 +50,7 @@ def test_experts_are_refused() -> None:
 def test_a_bucket_closes_when_it_holds_its_cap_and_no_tensor_is_cut() -> None:
     assert fill_buckets([1, 1, 1, 9, 2, 2, 1], 1, 3) == ((0,), (1, 2, 3), (4, 5), (6,))
     assert fill_buckets([100, 1, 100], 1, 3) == ((0,), (1, 2))
+    assert fill_buckets([0.5, 0.4, 0.3, 2], 1, 3) == ((0, 1, 2), (3,))
 
 
 @pytest.mark.parametrize("cap", [1, 2, 5, 100])

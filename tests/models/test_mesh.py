@@ -184,6 +184,7 @@ def test_131072_ranks_are_partitioned() -> None:
         (lambda: coordinate_array(mesh(tp=2), [0, -1]), "got -1"),
         (lambda: rank_array(mesh(tp=2, dp=2), [[0, 2]]), "'dp': expected 0 … 1, got 2"),
         (lambda: rank_array(mesh(tp=2, dp=2), [0]), "2 per rank"),
+        (lambda: split_axis(mesh(dp=4), "dp", (("a", -2), ("b", -2))), "a: expected a whole"),
     ],
 )
 def test_impossible_input_is_refused_with_a_reason(build, message: str) -> None:

@@ -96,3 +96,5 @@ def test_gelu_before_the_sum_is_another_function() -> None:
 def test_tp_that_does_not_divide_is_refused() -> None:
     with pytest.raises(InputError, match="a divisor of 16"):
         column_row_slices(weights("mlp"), 3)
+    with pytest.raises(InputError, match="a divisor of 12"):  # keys and values, not queries
+        column_row_slices(weights("attention"), 8)

@@ -12,7 +12,12 @@ import pytest
 
 from figgen.errors import InputError
 from figgen.models.model_shape import ExpertShape, LatentAttention, ModelShape
-from figgen.models.transformer import flops_per_token, matmul_parameters, parameter_counts
+from figgen.models.transformer import (
+    flops_per_token,
+    matmul_parameters,
+    parameter_counts,
+    part_weights,
+)
 
 TABLES = json.loads((Path(__file__).parents[1] / "oracles/published_tables.json").read_text())
 
@@ -140,6 +145,12 @@ def test_counts_equal_a_model_written_out_matrix_by_matrix(
             learned_positions=learned, final_norm=final, qk_norm=qk_norm, norms_per_layer=2,
         )  # fmt: skip
         assert parameter_counts(shape).total == sum(prod(array) for array in matrices(shape))
+
+
+def test_a_dense_model_has_neither_experts_nor_latents() -> None:
+    parts = part_weights(LLAMA_8B)
+    assert parts["routed"] == parts["shared"] == parts["up_projections"] == 0
+    assert (parts["attention"] + parts["dense"]) * 32 == 6_979_321_856  # of 8,030,261,248
 
 
 def test_a_dense_model_is_wholly_active() -> None:

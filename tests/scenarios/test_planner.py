@@ -8,6 +8,7 @@ import random
 from collections.abc import Iterator
 from dataclasses import replace
 from itertools import product
+from math import fsum
 from typing import Any
 
 import numpy as np
@@ -17,10 +18,10 @@ from figgen import catalog
 from figgen.__main__ import main
 from figgen.errors import InputError
 from figgen.models.layout import layout
-from figgen.models.memory import memory
+from figgen.models.memory import RankMemory, memory
 from figgen.models.model_shape import ExpertShape
 from figgen.models.pipeline_filling import filling
-from figgen.models.plan import PlannedJob, held_bytes, pipelines_of
+from figgen.models.plan import REASONS, PlannedJob, held_bytes, pipelines_of
 from figgen.models.plan_loads import alike, rank_loads
 from figgen.models.plan_space import CHUNKS
 from figgen.models.recomputation import recomputation
@@ -96,13 +97,13 @@ def small_job(shape: Any, gpus: int) -> PlannedJob:
     parallel = layout(nodes=1, gpus_per_node=gpus)
     setup = TrainingSetup(shape=shape, parallel=parallel, microbatches=1, sequence=64)
     return replace(
-        question.job, setup=setup, global_batch=4, reserve_bytes=0.0,
+        question.job, setup=setup, global_batch=4, reserve_bytes=5e4,
         schedules=tuple(CHUNKS), recompute=("none", "full"),
     )  # fmt: skip
 
 
 def by_hand(job: PlannedJob) -> Iterator[tuple[Any, ...]]:
-    """Every layout that `TrainingSetup` accepts, tried one by one, with its bytes."""
+    """Every layout that `TrainingSetup` accepts, one by one, with its bytes up to each reason."""
     gpus, shape, sizes = job.world_size, job.setup.shape, range(1, job.world_size + 1)
     for tp, cp, pp, ep, etp in product(sizes, repeat=5):
         if gpus % (tp * cp * pp) or gpus % (ep * etp * pp) or (not shape.experts and etp != tp):
@@ -130,12 +131,23 @@ def by_hand(job: PlannedJob) -> Iterator[tuple[Any, ...]]:
                         zero == 3 and (pp > 1 or shape.experts)
                     ):
                         continue
-                    held = memory(replace(one, zero_stage=zero, recompute=mode), reserve_bytes=0.0)
+                    held = memory(
+                        replace(one, zero_stage=zero, recompute=mode),
+                        reserve_bytes=job.reserve_bytes,
+                    )
                     mesh = (tp, cp, pp, ep, etp, dp)
                     yield (
                         (*mesh, schedule, chunks, size, number, zero, mode),
-                        held.fullest.total_bytes,
+                        np.max([up_to_each_reason(rank, job) for rank in held.ranks], axis=0),
                     )
+
+
+def up_to_each_reason(rank: RankMemory, job: PlannedJob) -> list[float]:
+    """What is there to begin with; then with activations; with all that works; with all."""
+    state = fsum(rank.bytes_of(part) for part in ("weights", "gradients", "optimizer"))
+    moving = [rank.bytes_of(part) for part in ("activations", "working", "communication")]
+    first = state + job.reserve_bytes
+    return [first, first + moving[0], first + fsum(moving), rank.total_bytes]
 
 
 @pytest.mark.parametrize("shape", [SMALL_DENSE, SMALL_EXPERTS])
@@ -143,9 +155,13 @@ def test_every_layout_is_tried_and_no_other(shape: Any) -> None:
     job = small_job(shape, gpus=4)
     expected = dict(by_hand(job))
     assert len(expected) > 400
+    capacity = 1.001 * float(np.median([sums[-1] for sums in expected.values()]))
+    job = replace(job, capacity_bytes=capacity)
+    reasons = {}
     found = {}
     for one in pipelines_of(job):
-        total = held_bytes(one).total
+        held = held_bytes(one)
+        total = held.total
         for entry, zero, mode in np.ndindex(total.shape):
             if one.timed[entry, zero]:
                 mesh = (one.meshes.tp[entry], one.meshes.cp[entry], one.pp, one.meshes.ep[entry],
@@ -155,7 +171,10 @@ def test_every_layout_is_tried_and_no_other(shape: Any) -> None:
                        job.recompute[mode])  # fmt: skip
                 assert key not in found
                 found[key] = total[entry, zero, mode]
-    assert found == pytest.approx(expected, rel=1e-12)
+                reasons[key] = held.reason[entry, zero, mode]
+    assert found == pytest.approx({key: sums[-1] for key, sums in expected.items()}, rel=1e-12)
+    assert reasons == {key: sum(sums <= capacity) for key, sums in expected.items()}
+    assert set(reasons.values()) == {*range(len(REASONS) + 1)}
 
 
 @pytest.mark.parametrize("schedule", CHUNKS)
@@ -181,6 +200,16 @@ def test_a_full_pipeline_repeats_itself(schedule: str) -> None:
                 )
             compared += number != like
     assert compared or schedule in ("gpipe", "looped-bfs", "naive")
+
+
+@pytest.mark.parametrize("job", [*EVERY_SCHEDULE, {**JOBS[4], "pp": 1}, {**JOBS[5], "pp": 1}])
+def test_terms_of_every_schedule_add_up_and_products_are_among_them(job: dict[str, Any]) -> None:
+    found = planned(every_schedule=True, **job)
+    places = random.Random(3).sample(range(found.fitting), 40)
+    for terms, place in zip(terms_of(found, places), places, strict=True):
+        assert sum(terms.values()) == pytest.approx(found.found.step_s[place], rel=1e-12)
+        assert terms["products"] > 0
+        assert min(terms.values()) > -1e-9
 
 
 def test_terms_add_up_and_say_what_a_layout_loses_by() -> None:

@@ -148,7 +148,7 @@ function stageNumbers({ setup: { shape, framework_memory: { balanced } } }, pp, 
   for (let stage = 0; stage < pp * chunks; stage++) held[stage % pp] += all[stage].layers;
   return {
     shares: all,
-    fullest_layers: balanced ? Math.max(0, ...held.slice(0, -1)) : Math.max(...held),
+    fullest_layers: Math.max(...(balanced && pp > 1 ? held.slice(0, -1) : held)),
     head_layers: balanced ? held[pp - 1] : shape.layers / pp,
   };
 }

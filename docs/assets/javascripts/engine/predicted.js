@@ -97,7 +97,7 @@ export function shapeNumbers(shape) {
     expert_weights: experts ? ffnWeights(shape, experts.ffn_hidden) : 0,
     experts: experts?.count ?? 1, top_k: experts?.top_k ?? 0, shared: experts?.shared ?? 0,
     ffn_hidden: shape.ffn_hidden, expert_ffn: experts?.ffn_hidden ?? 0,
-    ffn_matrices: FFN_MATRICES[shape.ffn], attention_width: shape.attention_width, head_dim,
+    ffn_matrices: FFN_MATRICES[shape.ffn], attention_width: shape.attention_width,
     projected_width: mla ? heads * (2 * key + mla.value_head_dim) : (heads + 2 * kv_heads) * head_dim,
     key_value_width: mla ? Math.floor((heads * (key + mla.value_head_dim)) / 2) : kv_heads * head_dim,
     dense_parameters: total - routed, routed_parameters: routed,

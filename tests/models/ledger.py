@@ -1,0 +1,255 @@
+"""A step of training counted kernel by kernel and message by message, for one GPU of a job.
+
+The closed forms of `figgen.models.layer_time` and `timed_step` are products of sums; here every
+kernel says what it multiplies, reads and writes, every ring is walked hop by hop, and experts are
+dealt to nodes in every possible way.
+"""
+
+from __future__ import annotations
+
+from itertools import product
+from math import ceil, fsum, log2
+
+from figgen.models.attained import Attained
+from figgen.models.job import Job
+
+HALF = 2  # bytes of a 16-bit number
+Kernel = tuple[int, int, float]
+"""Tensors read, tensors written, their width."""
+
+
+def products_s(weights: float, tokens: float, rate: float) -> float:
+    """Outputs forward, gradients of inputs, gradients of weights: a sum and a product each."""
+    return fsum(2 * weights * tokens / rate for _ in ("outputs", "inputs", "weights"))
+
+
+def core_s(job: Job, at: Attained, passes: int) -> float:
+    """Products over the visible pairs of queries and keys: scores and values forward."""
+    pairs = job.tokens * job.sequence / 2
+    return passes * 2 * pairs * job.attention_width / job.tp / at.attention_flops_per_s
+
+
+def kernels_s(at: Attained, tokens: float, kernels: list[Kernel]) -> float:
+    moved = fsum((read + written) * width * HALF for read, written, width in kernels)
+    return at.elementwise * tokens * moved / at.memory_bytes_per_s
+
+
+def block_kernels(job: Job) -> list[Kernel]:
+    """Two norms, two residual sums, positions rotated into queries and keys."""
+    return [
+        *[(1, 1, job.hidden)] * 2, *[(2, 1, job.hidden)] * 2, (1, 1, job.projected_width),
+    ]  # fmt: skip
+
+
+def gate(job: Job, width: float) -> list[Kernel]:
+    """What a block does between its matrices: the last one has its output for an input."""
+    return [(job.ffn_matrices - 1, 1, width)]
+
+
+def cast_s(job: Job, at: Attained, tokens: float, ends: list[tuple[float, float]]) -> float:
+    """Inputs and gradients of products in 8 bits: read, written in rows, in columns, scaled."""
+    if not job.quantized:
+        return 0.0
+    elements = fsum(inputs + outputs for inputs, outputs in ends)
+    return tokens * elements * at.cast * (HALF + 1 + 1 + 1) / at.memory_bytes_per_s
+
+
+def attention_ends(job: Job) -> list[tuple[float, float]]:
+    return [(job.hidden, job.projected_width), (job.attention_width, job.hidden)]
+
+
+def block_ends(job: Job, width: float) -> list[tuple[float, float]]:
+    return [(job.hidden, (job.ffn_matrices - 1) * width), (width, job.hidden)]
+
+
+def ring_s(ranks: float, size: float, rate: float, alpha: float) -> float:
+    """One gather or scatter: every hop a rank's part of `size`."""
+    return fsum(size / ranks / rate + alpha for _ in range(int(ranks) - 1))
+
+
+def tensor_call_s(job: Job, at: Attained) -> float:
+    rate, alpha = at.scale_up_bytes_per_s, at.near_latency_s
+    if job.tp > job.gpus_per_node:
+        rate, alpha = min(rate, job.gpus_per_node * at.network_bytes_per_s), at.latency_s
+    return ring_s(job.tp, job.tokens * job.hidden * HALF, rate, alpha)
+
+
+def context_s(job: Job, at: Attained) -> float:
+    """Keys and values forward; the same and their gradients backward; to the next each time."""
+    near = job.tp * job.cp <= job.gpus_per_node
+    rate = at.scale_up_bytes_per_s if near else at.network_bytes_per_s
+    one = job.tokens * job.key_value_width * HALF / job.tp
+    sent = ("K", "V", "K again", "V again", "gradient of K", "gradient of V")
+    hops = fsum(one / rate for _ in range(job.cp - 1) for _ in sent)
+    return hops * at.exposed_context
+
+
+def copies_elsewhere(nodes: int, choices: int, once: bool) -> float:
+    """Copies of a token that leave its node, over all ways to deal its experts to nodes."""
+    ways = list(product(range(nodes), repeat=choices))
+    leaving = [[node for node in way if node] for way in ways]
+    return fsum(len(set(gone) if once else gone) for gone in leaving) / len(ways)
+
+
+def shuffle_s(job: Job, at: Attained) -> float:
+    """Tokens to their experts or back, in the node and between nodes at the same time."""
+    tokens, width = job.tokens / job.tp, job.hidden * HALF
+    nodes = max(1, job.ep * job.tp // job.gpus_per_node)
+    leaving = copies_elsewhere(nodes, job.top_k, at.once_per_node > 0)
+    between = tokens * leaving * width / at.shuffle_bytes_per_s
+    to_each = tokens * job.top_k * width / job.ep
+    within = fsum(to_each / nodes / at.scale_up_bytes_per_s for _ in range(job.ep - 1))
+    shared = fsum(tokens * job.top_k * width / at.scale_up_bytes_per_s for _ in range(job.etp - 1))
+    return max(within, between) * at.exposed_experts + shared * at.exposed_within_experts
+
+
+def host_s(job: Job, at: Attained, layer_s: float) -> float:
+    waits = [layer_s * (1.4 if job.repeats_layer else 1)]
+    if job.tp > job.gpus_per_node:
+        waits.append(at.host_crossing_s * job.tp)
+    if job.tp > 1 and job.pp > 1 and job.gpus > job.gpus_per_node:
+        waits.append(at.host_chained_s * job.tp)
+    return max(waits)
+
+
+def layer(job: Job, at: Attained, *, experts: bool) -> dict[str, float]:
+    """The parts of one layer and microbatch, as `LayerSeconds` names them."""
+    tokens = job.tokens / job.tp  # a rank's, or its part of the width of all
+    routed = tokens * job.top_k if experts else 0.0
+    there_and_back = shuffle_s(job, at) * 2 if experts else 0.0
+    weights = job.attention_weights + (
+        job.shared * job.expert_weights if experts else job.dense_weights
+    )
+    products = products_s(weights, tokens, at.product_flops_per_s)
+    kernels = kernels_s(at, tokens, block_kernels(job))
+    casts = cast_s(job, at, tokens, attention_ends(job))
+    held = weights / job.tp
+    if experts:
+        products += products_s(job.expert_weights, routed, at.expert_flops_per_s)
+        kernels += kernels_s(at, routed, gate(job, job.expert_ffn))
+        # Sorted and unsorted, and both once more for backward: each reads and writes.
+        sorts = [HALF + HALF for _ in range(4)]
+        kernels += at.permutation * routed * job.hidden * sum(sorts) / at.memory_bytes_per_s
+        casts += cast_s(job, at, routed, block_ends(job, job.expert_ffn))
+        held += job.experts * job.expert_weights / (job.ep * job.etp)
+    else:
+        kernels += kernels_s(at, tokens, gate(job, job.ffn_hidden))
+        casts += cast_s(job, at, tokens, block_ends(job, job.ffn_hidden))
+    blocks = ["attention"] if experts else ["attention", "feed-forward"]
+    call = tensor_call_s(job, at) * at.exposed_tensor
+    forward_calls = [call for _ in blocks for _ in ("gather", "scatter")]
+    backward_calls = [call for _ in blocks for _ in ("gather", "scatter", "inputs again")]
+    core, calls = core_s(job, at, 2), fsum(forward_calls)
+    forward = products / 3 + core + kernels + calls + there_and_back
+    least = at.host_expert_layer_s if experts else at.host_layer_s
+    return {
+        "products_s": products,
+        "attention_s": core_s(job, at, 2 + 5),
+        "memory_s": kernels * (1 + 2) + casts + held * at.accumulate_bytes / at.memory_bytes_per_s,
+        "messages_s": calls + fsum(backward_calls) + context_s(job, at) + 2 * there_and_back,
+        "repeated_s": job.repeats_layer * forward + job.repeats_core * core,
+        "host_s": host_s(job, at, least),
+    }
+
+
+def head(job: Job, at: Attained) -> float:
+    logits = job.tokens * job.vocab / job.tp
+    return (
+        products_s(job.vocab * job.hidden, job.tokens / job.tp, at.plain_flops_per_s)
+        + logits * at.loss_bytes / at.memory_bytes_per_s
+    )
+
+
+def meet(one: float, other: float) -> float:
+    """The sixth norm of two times: a little over the longer one where they are alike."""
+    return float((one**6 + other**6) ** (1 / 6))
+
+
+def stage_hop_s(job: Job, at: Attained) -> float:
+    """Activations to the next stage and their gradients back, between chunks of a rank."""
+    if job.pp == 1:
+        return 0.0
+    near = job.gpus // job.pp < job.gpus_per_node
+    rate = at.scale_up_bytes_per_s if near else at.network_bytes_per_s
+    launch = at.near_hop_s if job.gpus <= job.gpus_per_node else at.hop_s
+    size = job.tokens * job.hidden * HALF / job.tp
+    ways = ("activations", "gradients")
+    return fsum(size / rate * at.exposed_pipeline * job.chunks + launch for _ in ways)
+
+
+def data_link(job: Job, at: Attained) -> tuple[float, float, bool]:
+    """Rate and latency of a data-parallel ring, and whether it leaves the node."""
+    if job.gpus // job.pp <= job.gpus_per_node:
+        return at.scale_up_bytes_per_s, at.near_latency_s, False
+    lanes = max(1, min(job.gpus_per_node / job.tp, job.dp * job.cp))
+    return min(at.scale_up_bytes_per_s, lanes * at.network_bytes_per_s), at.latency_s, True
+
+
+def expert_replicas(job: Job) -> int:
+    return max(1, job.gpus // (job.ep * job.etp * job.pp))
+
+
+def gradients_s(job: Job, at: Attained) -> float:
+    """Once a step: rings over the shards of dense parameters, and over replicas of experts."""
+    shards, layers = job.dp * job.cp, ceil(job.layers / job.pp)
+    rate, alpha, far = data_link(job, at)
+    dense = job.dense_parameters / job.tp / job.pp
+    passes = [4, 4] if job.zero_stage == 0 else [4, HALF]
+    once = fsum(ring_s(shards, dense * width, rate, 0) for width in passes)
+    once += fsum(alpha * min(shards, 64) for _ in range(layers) for _ in ("scatter", "gather"))
+    once *= at.exposed_data
+    if job.per_tensor and job.zero_stage == 1:
+        tensors = 9 * layers * (1 if far else 0.2)
+        messages = fsum(at.scatter_latency_s for _ in range(shards - 1) for _ in passes)
+        once = fsum(ring_s(shards, dense * width, rate, 0) for width in passes)
+        once += messages * tensors
+    routed = job.routed_parameters / (job.ep * job.etp) / job.pp
+    apart = at.network_bytes_per_s if job.ep * job.etp >= job.gpus_per_node else rate
+    experts = fsum(ring_s(expert_replicas(job), routed * width, apart, 0) for width in (4, HALF))
+    return once + experts * at.exposed_data
+
+
+def gathered_s(job: Job, at: Attained) -> float:
+    """ZeRO-3 behind a microbatch: weights twice, gradients in 16 bits, a message a layer each."""
+    shards = job.dp * job.cp
+    rate, alpha, _ = data_link(job, at)
+    size = job.dense_parameters / job.tp / job.pp * HALF
+    moved = [ring_s(shards, size, rate, 0) for _ in ("forward", "backward", "gradients")]
+    return fsum(moved) + len(moved) * job.layers / job.pp * alpha * min(shards, 64)
+
+
+def update_s(job: Job, at: Attained) -> float:
+    """Gradient, moments and master read; three written, a weight; cleared; read for its norm."""
+    moved = [4, 4, 4, 4, 4, 4, 4, HALF, 4, HALF]
+    divided = job.zero_stage > 0
+    dense = job.dense_parameters / job.tp / job.pp
+    routed = job.routed_parameters / job.ep / job.etp / job.pp
+    mine = dense / (job.dp * job.cp) + routed / expert_replicas(job) if divided else dense + routed
+    return mine * at.optimizer * sum(moved) / at.memory_bytes_per_s
+
+
+def step_parts(job: Job, at: Attained) -> dict[str, float]:
+    """The parts of a step, as `StepSeconds` names them."""
+    kinds = {kind: layer(job, at, experts=kind) for kind in (False, True)}
+    took = {kind: _layer_s(parts) for kind, parts in kinds.items()}
+    kind_of = [index < job.expert_layers for index in range(job.layers)]
+    layers = fsum(took[kind] for kind in kind_of)
+    last = head(job, at)
+    each = layers / job.layers
+    slowest = max(job.fullest_layers * each, job.head_layers * each + last)
+    if job.per_microbatch:
+        slowest = meet(slowest, gathered_s(job, at))
+    parts = {
+        "work_s": fsum(slowest for _ in range(job.microbatches)),
+        "idle_s": job.filling * (layers + last) / job.pp,
+        "stage_messages_s": (job.microbatches + job.filling) * stage_hop_s(job, at),
+        "gradients_s": 0.0 if job.per_microbatch else gradients_s(job, at),
+        "update_s": update_s(job, at),
+    }
+    doublings = max(0.0, log2(job.gpus / 8))
+    waits = fsum(parts.values()) * at.straggling * doublings
+    return {"head_s": last, **parts, "straggling_s": waits, "fixed_s": at.step_s}
+
+
+def _layer_s(parts: dict[str, float]) -> float:
+    return meet(fsum(s for name, s in parts.items() if name != "host_s"), parts["host_s"])

@@ -1,0 +1,69 @@
+"""The closed form of a step against kernels, messages and experts counted one by one."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import fields
+
+import pytest
+
+from figgen.models.attained import Attained
+from figgen.models.job import Job
+from figgen.models.layer_time import dense_layer, expert_layer, longer
+from figgen.models.timed_step import timed_step
+from tests.models import ledger
+
+FLAGS = ("repeats_layer", "repeats_core", "quantized", "per_microbatch", "per_tensor")
+RATES = [field.name for field in fields(Attained) if field.name.endswith("_per_s")]
+
+
+def drawn_constants(draw: random.Random) -> Attained:
+    """Chips that nobody built: all parts of a step take times of one order."""
+    found = {field.name: 2 ** draw.uniform(-2, 2) for field in fields(Attained)}
+    return Attained(**found | {"once_per_node": draw.randint(0, 1)})
+
+
+def drawn_job(draw: random.Random) -> Job:
+    sizes = {axis: draw.choice((1, 1, 2, 4)) for axis in ("cp", "pp")}
+    sizes["dp"] = draw.choice((1, 2, 3, 96))
+    ep, etp = draw.choice((1, 2, 4, 8)), draw.choice((1, 2))
+    tp = draw.choice((1, 2, 4, 8, 16))
+    # The ranks of a stage hold all experts some times over, or one of a few times fewer.
+    while (parts := tp * sizes["cp"] * sizes["dp"]) % (ep * etp) and (ep * etp) % parts:
+        sizes["dp"] *= 2
+    gpus = tp * sizes["cp"] * sizes["dp"] * sizes["pp"]
+    widths = {field.name: draw.randint(1, 9) for field in fields(Job)}
+    layers = draw.randint(2, 9)
+    return Job(**widths | {flag: draw.randint(0, 1) for flag in FLAGS} | {
+        "layers": layers, "expert_layers": draw.randint(0, layers), "top_k": draw.randint(0, 3),
+        "ffn_matrices": draw.randint(2, 3), "cp": sizes["cp"], "pp": sizes["pp"], "tp": tp,
+        "ep": ep, "etp": etp, "gpus": gpus, "gpus_per_node": draw.choice((2, 4, 8)),
+        "chunks": draw.randint(1, 3), "zero_stage": draw.randint(0, 3),
+    })  # fmt: skip
+
+
+def cases() -> list[tuple[Job, Attained]]:
+    draw = random.Random(2026)
+    return [(drawn_job(draw), drawn_constants(draw)) for _ in range(200)]
+
+
+def test_layers_take_what_their_kernels_and_messages_take() -> None:
+    for job, at in cases():
+        for found, experts in ((dense_layer(job, at), False), (expert_layer(job, at), True)):
+            for part, seconds in ledger.layer(job, at, experts=experts).items():
+                assert getattr(found, part) == pytest.approx(seconds, rel=1e-9), (part, job)
+
+
+def test_steps_take_what_their_layers_and_messages_take() -> None:
+    for job, at in cases():
+        found = timed_step(job, at)
+        parts = ledger.step_parts(job, at)
+        for part, seconds in parts.items():
+            assert getattr(found, part) == pytest.approx(seconds, rel=1e-9), (part, job)
+        assert found.total_s == pytest.approx(sum(parts.values()) - parts["head_s"])
+
+
+def test_two_times_meet_in_their_sixth_norm() -> None:
+    for one, other in ((1.0, 1.0), (3.0, 2.0), (2.0, 3.0), (5.0, 0.0)):
+        assert longer(one, other) == pytest.approx(ledger.meet(one, other))
+    assert longer(0.0, 0.0) == 0
