@@ -10,12 +10,14 @@ import re
 from dataclasses import dataclass
 from typing import Literal
 
+from figgen.markdown.conversion import fences
+
 COMPUTED, CODE, MATH, CITED = "⟦", "⟧", "⟪", "⟫"
 """Signs for an inline value, code, math, and a citation or a link to a source elsewhere."""
 
 SIGNS = COMPUTED + CODE + MATH + CITED
 
-Kind = Literal["heading", "row", "title", "text"]
+Kind = Literal["heading", "row", "title", "text", "caption"]
 
 _FENCE = re.compile(r"^\s*(`{3,}|~{3,})")
 _INLINE: tuple[tuple[re.Pattern[str], str], ...] = (
@@ -37,14 +39,16 @@ _OPENER = re.compile(r"^\s*(?:(?:[-*+]|\d+[.)])\s+|>\s?|:\s{1,3}|(?:!!!|\?\?\?\+
 class Line:
     """A line of prose: where it is, what kind, and what is left of it.
 
-    A title is that of a box or a worked problem.  `joined` says that the line goes on with the
-    paragraph of the one before it.
+    A title is that of a box or a worked problem, a caption also an alternative text.  `joined`
+    says that the line goes on with the paragraph of the one before it, `of` is the line of the
+    figure that a caption belongs to.
     """
 
     number: int
     kind: Kind
     text: str
     joined: bool
+    of: int = 0
 
 
 def prose_lines(source: str) -> list[Line]:
@@ -74,12 +78,42 @@ def prose_lines(source: str) -> list[Line]:
     return found
 
 
+_SAID = re.compile(r"^[ \t]*(?:caption|alt):((?:.*)(?:\n[ \t]*(?![ \t\w-]+:[ \t]|$).+)*)", re.M)
+
+
+def figure_lines(source: str) -> list[Line]:
+    """Captions and alternative texts of a page's figures, each as one line where it begins."""
+    return [
+        Line(
+            fence.line + 1 + fence.body.count("\n", 0, said.start()),
+            "caption",
+            text,
+            False,
+            fence.line,
+        )
+        for fence in fences(source)
+        for said in _SAID.finditer(fence.body)
+        if (text := _signed(said[1]).strip().strip("'\""))
+    ]
+
+
+def without_captions(body: str) -> str:
+    """The body of a figure without what people read of it: its parameters."""
+    return _SAID.sub("", body)
+
+
 def _without_front_matter(source: str) -> list[str]:
     lines = source.splitlines()
     if lines and lines[0] == "---" and "---" in lines[1:]:
         end = lines.index("---", 1)
         lines[: end + 1] = [""] * (end + 1)
     return lines
+
+
+def _signed(text: str) -> str:
+    for pattern, sign in _INLINE:
+        text = pattern.sub(sign, text)
+    return text
 
 
 def _line(number: int, raw: str, previous: int) -> Line:
@@ -90,9 +124,7 @@ def _line(number: int, raw: str, previous: int) -> Line:
         kind = "row"
     elif _TITLE.match(raw):
         kind = "title"
-    text = raw
-    for pattern, sign in _INLINE:
-        text = pattern.sub(sign, text)
+    text = _signed(raw)
     opened = _OPENER.match(text)
     text = text[opened.end() :] if opened else text
     if re.fullmatch(r"[\s|:-]*", text):

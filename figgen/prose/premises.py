@@ -11,11 +11,17 @@ import re
 from collections.abc import Iterator
 from typing import TypeAlias
 
+import yaml
+
+from figgen.catalog.load import accelerators
 from figgen.errors import InputError
 from figgen.formulas import NOTATION
 from figgen.markdown.conversion import fences
 from figgen.markdown.inline import PATTERN
-from figgen.registry import unit_of
+from figgen.models.gradient_overlap import MIB
+from figgen.models.recipes import RECIPES
+from figgen.prose.lines import without_captions
+from figgen.registry import figure_named, unit_of
 from figgen.units import COUNTS, parse_quantity
 
 Premises: TypeAlias = frozenset[tuple[float, str]]
@@ -36,10 +42,37 @@ def premises(source: str, *, by_line: bool = False) -> dict[int, Premises]:
     for start, end in zip(starts, [*starts[1:], len(lines) + 1], strict=True):
         section = "\n".join(lines[start - 1 : end - 1])
         texts = [match[1] for match in re.finditer(PATTERN, section)]
-        texts += [fence.body for fence in fences(section)]
+        texts += [without_captions(fence.body) for fence in fences(section)]
         given = frozenset(pair for text in texts for pair in _arguments(text))
         found |= dict.fromkeys(range(start, end), given)
     return found
+
+
+def parameters(body: str) -> Premises:
+    """What a figure is drawn with: parameters and defaults, and the entries that these name.
+
+    A value that its caption quotes may be called after what it is counted at (`idle_16384`).
+    """
+    written = without_captions(body)
+    given = yaml.safe_load(written)
+    with contextlib.suppress(InputError):
+        for known in figure_named(given["figure"]).parameters:
+            if known.name not in given:
+                default = known.default
+                shown = list(default) if isinstance(default, tuple) else default
+                written += f"\n{known.name}: {shown}"
+    counted = re.findall(r"_(\d+)(?=[_:\W])", " ".join(re.findall(PATTERN, body)))
+    named = (pair for word in re.findall(r"[\w-]+", written) for pair in _entry(word))
+    return frozenset([*_arguments(written), *((float(n), "1") for n in counted), *named])
+
+
+def _entry(name: str) -> Iterator[tuple[float, str]]:
+    """Bytes of a GPU, and of each parameter by a recipe."""
+    if chip := accelerators().get(name):
+        yield chip.hbm_bytes, "B"
+    if found := RECIPES.get(name):
+        sizes = found.weight_bytes, found.gradient_bytes, found.optimizer_bytes
+        yield from ((size, "B") for size in (*sizes, found.total_bytes))
 
 
 def _arguments(text: str) -> Iterator[tuple[float, str]]:
@@ -47,11 +80,12 @@ def _arguments(text: str) -> Iterator[tuple[float, str]]:
     for name, written in _GIVEN.findall(text):
         known = NOTATION.get(name)
         unit = known.unit if known else unit_of(name)
+        scale, unit = (MIB, "B") if name.endswith("_mib") else (1.0, unit)
         quoted = [part for pair in re.findall(r"\"([^\"]*)\"|'([^']*)'", written) for part in pair]
         for word in (*quoted, written.strip(), *re.findall(_NUMBER, written)):
             with contextlib.suppress(InputError, ValueError):
                 found = parse_quantity(word)
-                yield found.value, _plain(unit if found.unit == "1" else found.unit)
+                yield scale * found.value, _plain(unit if found.unit == "1" else found.unit)
 
 
 def _plain(unit: str) -> str:
@@ -68,9 +102,9 @@ _WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight"
 def is_premise(typed: str, given: Premises) -> bool:
     """Whether a typed quantity is one of those that are computed with."""
     text = re.sub(r"^[~≈]", "", typed).replace("\u00a0", " ")
-    multiple = re.match(r"([\w.]+)(?:×|x$|[ -](?:times|fold))", text)
+    multiple = re.match(r"([\w.,]+)(?:×|x$|[ -](?:times|fold))", text)
     if multiple:
-        word = multiple[1]
+        word = multiple[1].replace(",", "")
         factor = str(_WORDS.index(word)) if word in _WORDS else word
         return any(factor == f"{value:g}" for value, _ in given)
     number, _, word = text.partition(" ")

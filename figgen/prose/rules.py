@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import Any
 
 from figgen.markdown.conversion import fences
-from figgen.prose.lines import CITED, COMPUTED, Line, prose_lines
-from figgen.prose.premises import is_premise, premises
+from figgen.prose.lines import CITED, COMPUTED, Line, figure_lines, prose_lines
+from figgen.prose.premises import is_premise, parameters, premises
 from figgen.prose.symbols import clashes
 
 Terms = Mapping[str, Mapping[str, Any]]
@@ -80,14 +80,30 @@ def lint_folder(docs: Path) -> list[Finding]:
     for path in sorted(docs.rglob("*.md")):
         name = (Path(docs.name) / path.relative_to(docs)).as_posix()
         found += lint(name, path.read_text(encoding="utf-8"), terms)
+    changelog = docs.parent / "CHANGELOG.md"
+    if changelog.exists():
+        found += lint_changelog(changelog.name, changelog.read_text(encoding="utf-8"))
     return found
+
+
+_LINK = re.compile(
+    r"\[[^\]]*\]\((?!https?://)[^)]*\)|^\[[^\]]+\]:\s*(?!https?://).*|\[@[^\]]+\]", re.M
+)
+
+
+def lint_changelog(name: str, source: str) -> list[Finding]:
+    """Links within the site: the changelog is shown in two places, and in a feed without any."""
+    return [
+        Finding(name, source.count("\n", 0, link.start()) + 1, "a link", "the page's name", link[0])
+        for link in _LINK.finditer(source)
+    ]
 
 
 def lint(page: str, source: str, terms: Terms) -> list[Finding]:
     """What is wrong with the prose of one page."""
     lines = prose_lines(source)
     found = [
-        *_quantities(page, lines, source),
+        *_quantities(page, [*lines, *figure_lines(source)], source),
         *_sentences(page, lines),
         *_headings(page, lines),
         *_spellings(page, lines, terms),
@@ -106,6 +122,9 @@ def _symbols(page: str, source: str) -> Iterator[Finding]:
 def _quantities(page: str, lines: list[Line], source: str) -> Iterator[Finding]:
     given, beside = premises(source), premises(source, by_line=True)
     for line in lines:
+        if line.kind == "caption":
+            own = parameters(next(f.body for f in fences(source) if f.line == line.of))
+            given[line.number], beside[line.number] = given[line.number] | own, own
         for sentence in [line.text] if line.kind == "row" else sentences(line.text):
             if CITED in sentence:
                 continue

@@ -10,7 +10,7 @@ import pytest
 from figgen.__main__ import main
 from figgen.prose.lines import prose_lines
 from figgen.prose.premises import is_premise, premises
-from figgen.prose.rules import Finding, lint, sentences
+from figgen.prose.rules import Finding, lint, lint_changelog, sentences
 
 TERMS = {"microbatch": {"means": "…", "never": ["micro-batch", "micro batch"]}}
 
@@ -68,6 +68,52 @@ def test_what_is_computed_cited_code_math_a_name_or_a_small_count_passes(text: s
     assert found(text) == []
 
 
+FIGURE = """See [](#fig-bucket-tradeoff).
+
+```figure
+figure: bucket-tradeoff
+ranks: 2048
+caption: {caption}
+alt: {alt}
+```
+"""
+
+
+@pytest.mark.parametrize(
+    ("caption", "what"),
+    [
+        ('"It takes 80 GB."', "6 a quantity is typed: 80 GB"),
+        ("It takes 3% of {{ most_total_s:time}}.", "6 a percentage is typed: 3%"),
+        ("It is 2.5× as much.", "6 a multiple is typed: 2.5×"),
+        ("A job of 4,096 ranks.", "6 a large count is typed: 4,096 ranks"),
+        ("It goes on.\n  Here it takes 3 days.", "6 a quantity is typed: 3 days"),
+    ],
+)
+def test_a_quantity_that_is_typed_in_a_caption_is_found(caption: str, what: str) -> None:
+    assert found(FIGURE.format(caption=caption, alt="A curve.")) == [what]
+    assert found(FIGURE.format(caption="A curve.", alt=caption)) == [f"7{what[1:]}"]
+
+
+def test_a_caption_may_type_what_its_figure_is_drawn_with() -> None:
+    """As written, by default, by name, and in the name of a value that it quotes."""
+    said = "2,048 ranks, 8,192 tokens, 25 MiB and 40% of the peak, 1,600 messages at least in {{ cap_1600_buckets }}."  # noqa: E501
+    assert found(FIGURE.format(caption=said, alt=said)) == []
+    assert found(FIGURE.format(caption="A job of 1,600 messages.", alt="A curve.")) != []
+    by_name = FIGURE.replace("bucket-tradeoff", "zero-memory").replace("ranks: 2048\n", "")
+    assert found(by_name.format(caption="80 GB at 12 bytes each.", alt="Bars.")) == []
+
+
+def test_the_changelog_has_no_links_within_the_site() -> None:
+    text = "# Changes\n\n- [One](https://example.org/).\n- A [page](../guide/memory.md).\n"
+    (finding,) = lint_changelog("CHANGELOG.md", text)
+    assert str(finding) == (
+        "CHANGELOG.md:4: a link: expected the page's name, got '[page](../guide/memory.md)'"
+    )
+    for link in ("[](#fig-a)", "[@llama2024]", "[a]: guide/a.md", "![](a.png)"):
+        assert len(lint_changelog("CHANGELOG.md", link)) == 1
+    assert lint_changelog("CHANGELOG.md", (DOCS.parent / "CHANGELOG.md").read_text("utf-8")) == []
+
+
 def test_a_citation_counts_for_its_own_sentence_only() -> None:
     text = "It was 41% there [@llama2024]. Here it is 52%."
     assert "1 a percentage is typed: 52%" in found(text)
@@ -91,7 +137,7 @@ See [](#fig-bubble-table).
 
 ```figure
 figure: bubble-table
-caption: "It has 80 GB."
+caption: "It idles."
 ```
 """
     assert found(text) == []

@@ -42,7 +42,12 @@ def alpha_beta_fit(*, measurement: str) -> Curves:
         index = 2 if relative else 1
         y = map(fit.time_s, x)
         series.append(line(WEIGHTS[relative], x, y, index, "line" if relative else "dashed"))
-    values = {"first": Named(times[0], "s"), "last": Named(times[-1], "s")}
+    values = {
+        "first": Named(times[0], "s"),
+        "last": Named(times[-1], "s"),
+        "first_size": Named(sizes[0], "B"),
+        "last_size": Named(sizes[-1], "B"),
+    }
     for name, fit in (("relative", fits[True]), ("absolute", fits[False])):
         values |= {
             f"{name}_intercept": Named(fit.intercept_s, "s"),
@@ -114,6 +119,8 @@ def alpha_beta_residuals(*, measurements: tuple[str, ...], names: tuple[str, ...
             f"most_{index}": Named(max(fit.residuals)),
             f"least_at_{index}": Named(sizes[fit.residuals.index(min(fit.residuals))], "B"),
             f"most_at_{index}": Named(sizes[fit.residuals.index(max(fit.residuals))], "B"),
+            f"first_size_{index}": Named(sizes[0], "B"),
+            f"last_size_{index}": Named(sizes[-1], "B"),
         }
     return Curves(
         x=Axis(label="message size S", unit="B", scale="log10", spec="bytes"),

@@ -94,6 +94,7 @@ def all_reduce_measured_by_ranks(
         x, _, y = zip(*_points(found), strict=True)
         series.append(line(title, map(float, x), y, index))
         links[link.name] = link
+        values[f"size_{index}"] = Named(found.message_bytes or 0.0, "B")
         values |= {f"last_{index}": Named(y[-1], "B/s"), f"first_{index}": Named(y[0], "B/s")}
     rules = tuple(
         Rule(axis="y", at=link.bandwidth_bytes_per_s, label=f"link: {link.title}")
@@ -146,6 +147,8 @@ def all_reduce_measured_by_size(*, measurement: str, nic: str = "roce-400g") -> 
     times = [float(all_reduce_bytes_sent(ranks, size)) / bus for size, bus in found.points]
     fastest = times.index(min(times))
     values = {
+        "first_size": Named(x[0], "B"),
+        "last_size": Named(x[-1], "B"),
         "first": Named(y[0], "B/s"),
         "last": Named(y[-1], "B/s"),
         "first_time": Named(times[0], "s"),

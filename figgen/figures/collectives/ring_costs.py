@@ -98,6 +98,7 @@ def ring_bus_bandwidth(
             label = format_quantity(equal, "B", "bytes")
             marks.append(Mark(x=equal, y=share(n, equal), label=label, role=series_role(index)))
         values["share_at_crossover"] = Named(share(n, equal))
+        values["share_at_nine"] = Named(share(n, 9 * equal))
         values[f"crossover_{n}"] = Named(equal, "B")
         values[f"ninety_{n}"] = Named(9 * equal, "B")  # share is S/(S + nαB)
     return Curves(

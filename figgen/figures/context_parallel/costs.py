@@ -188,7 +188,12 @@ def kv_buffer(*, model: str = "llama-3-405b", cp: tuple[int, ...] = (8, 16)) -> 
         "gathered": (f"gather, {found.kv_heads} KV heads", grouped, 2),
         **{f"ring_{n}": (f"ring, C = {n}, {found.kv_heads} KV heads", grouped, n) for n in cp},
     }
-    series, values = [], {}
+    series = []
+    values = {
+        "first": Named(lengths[0], "token"),
+        "short": Named(2**17, "token"),
+        "last": Named(lengths[-1], "token"),
+    }
     for index, (name, (title, width, ways)) in enumerate(lines.items()):
         # Gathering holds the sequence once, as much as two buffers of half of it.
         y = tuple(float(kv_ring_buffer_bytes(1, s, ways, width, BYTES)) for s in lengths)

@@ -65,7 +65,8 @@ def moe_capacity(
         (f"fair, {n * top_k // experts} per expert", n, (1.0,)) for n in tokens
     ]
     lines.append((f"skewed, {tokens[-1] * top_k // experts} per expert", tokens[-1], (1.5, 0.5)))
-    series, values = [], {"experts": Named(experts), "top_k": Named(top_k)}
+    values = {"experts": Named(experts), "top_k": Named(top_k), "popular": Named(1.5 / 0.5)}
+    series = []
     for index, (name, count, kinds) in enumerate(lines):
         y = tuple(_dropped(experts, top_k, count, kinds, factor) for factor in factors)
         series.append(line(name, factors, y, index, "line" if len(kinds) == 1 else "dashed"))

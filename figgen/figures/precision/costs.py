@@ -18,6 +18,7 @@ from figgen.plotting.series import segments
 from figgen.registry import figure
 
 TYPES = ("tf32", "bf16", "fp8", "fp4")
+DISPATCHED_TOKENS = 4096
 
 
 @figure("peak-by-type")
@@ -114,7 +115,7 @@ def _messages(model: str, tp: int, pp: int, dp: int, microbatches: int) -> tuple
     boundary = 2 * microbatches * pipeline_boundary_bytes(1, tokens, hidden, 1)
     half = zero_bytes_sent(catalog_model(model).parameters / (tp * pp), 1, dp, 1) / 2
     sent = expert_all_to_all_bytes(
-        passes=1, ep=experts.experts.count // 4, tokens=4096, hidden=experts.hidden,
+        passes=1, ep=experts.experts.count // 4, tokens=DISPATCHED_TOKENS, hidden=experts.hidden,
         top_k=experts.experts.top_k, bytes_per_element=1,
     )  # fmt: skip
     return (
@@ -150,6 +151,7 @@ def precision_traffic(
         values[f"{each.key}_usual"] = Named(sizes["usual"], "B")
     rows.append(("TP, PP and DP together", "", *total.values(), total["usual"] / total["bf16"]))
     values |= {f"total_{kind}": Named(size, "B") for kind, size in total.items()}
+    values["dispatched"] = Named(DISPATCHED_TOKENS, "token")
     values["usual_ratio"] = Named(total["usual"] / total["bf16"])
     values["narrow_ratio"] = Named(total["narrow"] / total["bf16"])
     columns = (

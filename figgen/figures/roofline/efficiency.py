@@ -54,6 +54,7 @@ def efficiency_by_ccr(*, decades: int = 2, per_decade: int = 10) -> Curves:
             "ridge_overlapped": Named(efficiency_with_overlap(1, 1)),
             "ridge_blocking": Named(at_ridge),
             "nine_blocking": Named(at_nine),
+            "nine": Named(9),
             "tenth_overlapped": Named(efficiency_with_overlap(0.1, 1)),
             "tenth_blocking": Named(efficiency_without_overlap(0.1, 1)),
         },

@@ -52,7 +52,10 @@ def critical_tokens_table(*, nodes: int = 16, dtype: str = "bf16") -> Table:
     token for two passes of bytes, sharded weights behind every pass, 6 for three.
     """
     rows: list[tuple[Scalar, ...]] = []
-    values: dict[str, Named] = {"nodes": Named(nodes, "node")}
+    values: dict[str, Named] = {
+        "nodes": Named(nodes, "node"),
+        "blocking_share": Named(efficiency_without_overlap(9, 1)),
+    }
     for name in PRESETS:
         node = hardware_preset(name)
         peak = node.accelerator.peak_flops_per_s(dtype)
@@ -248,7 +251,11 @@ def ccr_changes(*, preset: str = "h100-ndr", tokens: int = 8192, dp: int = 64) -
         Column(label="FSDP", unit="FLOP/B", spec=",.0f"),
         Column(label="FSDP, of peak", spec=".0%"),
     )
-    values = {"tokens": Named(tokens, "token"), "dp": Named(dp, "rank")}
+    values = {
+        "tokens": Named(tokens, "token"),
+        "dp": Named(dp, "rank"),
+        "wide": Named(16 * dp, "rank"),
+    }
     for key, row in zip(cases, rows, strict=True):
         values |= {f"{key}_ddp": Named(row[3]), f"{key}_fsdp": Named(row[5])}
     return Table(columns=columns, rows=rows, values=values)

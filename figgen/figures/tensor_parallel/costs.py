@@ -118,7 +118,7 @@ def tp_link_ratio(
         ("single", "one rank per node", "series-1", [(t, t, nic) for t in sizes]),
     )
     series: list[Series] = []
-    values: dict[str, Named] = {}
+    values = {"tokens": Named(tokens, "token")}
     for name, title, role, points in places:
         x = tuple(float(point[0]) for point in points)
         y = tuple(ratio(*point) for point in points)

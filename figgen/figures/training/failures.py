@@ -129,6 +129,7 @@ def goodput_lost(
         values={
             "first": Named(sum(each[0] for each in parts.values())),
             "last": Named(sum(each[-1] for each in parts.values())),
+            "gpus": Named(sizes[-1], "GPU"),
             "restarting_share": Named(parts["restarting"][-1] / sum(p[-1] for p in parts.values())),
         },
     )
@@ -145,7 +146,7 @@ def checkpoint_intervals(
         saved, mtbf_s = _job(model_name, failures, gpus, way)
         best = best_interval_s(saved.stall_s, mtbf_s, saved.lag_s)
         out = float(nodes_in_repair(gpus, interruption(failures).gpu_mtbf_s, REPAIR_S))
-        spares = spare_nodes(out)
+        spares = spare_nodes(out, CONFIDENCE)
         rows.append((
             gpus, mtbf_s, saved.stall_s, float(young_interval(saved.stall_s, mtbf_s)),
             float(daly_interval(saved.stall_s, mtbf_s)), best, _goodput(saved, best, mtbf_s),
@@ -162,15 +163,17 @@ def checkpoint_intervals(
             Column(label="exact", unit="s", spec="time"),
             Column(label="goodput", spec=".1%"),
             Column(label="nodes in repair", spec=".1f"),
-            Column(label="spares for 99%", spec=",d"),
+            Column(label=f"spares for {CONFIDENCE:.0%}", spec=",d"),
         ),
         rows=tuple(rows),
-        values=values | {"repair": Named(REPAIR_S, "s")},
+        values=values | {"repair": Named(REPAIR_S, "s"), "enough": Named(CONFIDENCE)},
     )
 
 
 REPAIR_S = 86_400.0
 """A day until a failed node is back: an assumption."""
+CONFIDENCE = 0.99
+"""The share of all moments in which spare nodes should be enough."""
 
 
 def _mtbf_s(failures: str, gpus: int) -> float:

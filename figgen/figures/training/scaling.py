@@ -77,6 +77,7 @@ def scaling_breaks(
             "first_mfu": Named(found[0].step.model_flops_utilisation),
             "last_mfu": Named(found[-1].step.model_flops_utilisation),
             "first_gpus": Named(found[0].run.gpus),
+            "last_gpus": Named(found[-1].run.gpus),
             "first_step": Named(found[0].step.step_time_s, "s"),
             "last_step": Named(found[-1].step.step_time_s, "s"),
             "worst": Named(order[0]),

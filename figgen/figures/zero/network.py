@@ -44,6 +44,7 @@ def hybrid_traffic(*, parameters: float = 7e9, preset: str = "h100-ndr", nodes: 
     }  # fmt: skip
     rows: list[tuple[Scalar, ...]] = []
     values = {"ranks": Named(ranks), "nodes": Named(nodes), "per_node": Named(each)}
+    values["state_per_param"] = Named(STATE, "B")
     for key, (title, held, local, remote) in cases.items():
         rows.append((title, held, local, remote, local / inside, remote / nic))
         values[f"{key}_state"] = Named(held, "B")
