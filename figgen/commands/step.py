@@ -25,7 +25,6 @@ from figgen.models.level_loads import level_loads
 from figgen.models.stage_time import stage_time
 from figgen.models.step import StepEstimate
 from figgen.scenarios.resolve import TrainingStep, resolve
-from figgen.scenarios.runs.predicted import PredictedStep
 from figgen.units import format_quantity
 
 if TYPE_CHECKING:
@@ -60,12 +59,12 @@ def _step(options: argparse.Namespace) -> Answer:
         "compute_efficiency": asked.compute_efficiency,
         "software": asked.software,
         **({"assumed": sorted(asked.assumed)} if asked.run else {}),
-        **(_interval_data(asked.predicted) if predicted else {}),
+        **(_interval_data(asked) if predicted else {}),
         **step_data(found, asked.cluster, asked.compute_efficiency),
     }
     lines = [
         described(asked.model.name, setup),
-        *([_interval(asked.predicted, asked.software)] if predicted else []),
+        *([_interval(asked)] if predicted else []),
         *_table(found),
         *_summary(found, asked),
     ]
@@ -73,17 +72,18 @@ def _step(options: argparse.Namespace) -> Answer:
     return Answer(data, "\n".join(lines))
 
 
-def _interval_data(found: PredictedStep) -> dict[str, object]:
+def _interval_data(found: TrainingStep) -> dict[str, object]:
     return {
-        "step_time_interval_s": [found.low_s, found.high_s],
-        "interval_of": found.residuals.name,
+        "step_time_interval_s": list(found.interval_s),
+        "interval_of": found.predicted.residuals.name,
     }
 
 
-def _interval(found: PredictedStep, software: str) -> str:
-    low, high = (format_quantity(s, "s", "time") for s in (found.low_s, found.high_s))
+def _interval(found: TrainingStep) -> str:
+    low, high = (format_quantity(s, "s", "time") for s in found.interval_s)
+    name = found.predicted.residuals.name
     return (
-        f"as predicted for {software}; eight of ten runs of the class {found.residuals.name!r} "
+        f"as predicted for {found.software}; eight of ten runs of the class {name!r} "
         f"lie within {low} to {high}"
     )
 

@@ -59,12 +59,13 @@ def _difference(preset: TrainingPreset, step: TrainingStep) -> str:
     assert published is not None
     share = step.estimate.step_time_s / published - 1
     words = "longer" if share > 0 else "shorter"
+    low, high = (_seconds(seconds) for seconds in step.interval_s)
     return (
         f"\nThe published step takes {_seconds(published)} ({how_published(preset.run)}); the "
         f"computed one is {abs(share):.0%} {words}.\n"
         f"Eight of ten runs of its class ({step.predicted.residuals.name}) lie within "
-        f"{_seconds(step.predicted.low_s)} to {_seconds(step.predicted.high_s)} of such a "
-        "prediction; [Validation](../../validation/index.md) says how that is known.\n"
+        f"{low} to {high} of such a prediction; "
+        "[Validation](../../validation/index.md) says how that is known.\n"
     )
 
 

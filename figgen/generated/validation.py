@@ -86,7 +86,7 @@ def modeler_query(run: DescribedRun) -> str:
         "nodes": run.gpus // run.gpus_per_node, "gpus": run.gpus_per_node,
         "tp": run.tp, "cp": run.cp, "pp": run.pp, "ep": run.ep,
         "microbatches": run.microbatches, "microbatch_size": run.microbatch,
-        "sequence": run.sequence, "zero": 1 if run.zero_stage == 2 else run.zero_stage,
+        "sequence": run.sequence, "zero": run.zero_stage,
         "chip": run.accelerator.name, "nic": run.network.name, "dtype": run.dtype,
         **({"schedule": "interleaved-1f1b", "chunks": run.virtual_stages}
            if run.virtual_stages > 1 and run.pp > 1 else {}),

@@ -2,7 +2,8 @@
 
 Stage 0 reduces gradients everywhere. Stage 1 scatters the sums and gathers the updated weights.
 Stage 2 scatters after each microbatch, since only shards accumulate. Stage 3 gathers weights
-before each forward and each backward and scatters gradients after it, for each microbatch.
+before each forward and each backward and scatters gradients after it, for each microbatch; where
+a framework keeps the stage of a pipeline whole, 2 and 3 move the same as 1.
 Left out: DualPipe's sum over its two copies of the model.
 Source: Rajbhandari et al. 2020 (ZeRO), arXiv:1910.02054, section 7.
 """
@@ -66,9 +67,8 @@ def _group(
     if setup.zero_stage == 0:
         yield call(GRADIENTS, "all-reduce", END, gradients)
         return
-    when = END if setup.zero_stage == 1 else BACKWARD
-    yield call(GRADIENTS, "reduce-scatter", when, gradients)
-    if setup.zero_stage < 3:
+    yield call(GRADIENTS, "reduce-scatter", BACKWARD if setup.scatters else END, gradients)
+    if not setup.gathers:
         yield call(WEIGHTS, "all-gather", START, weights)
         return
     yield call(WEIGHTS, "all-gather", FORWARD, weights)

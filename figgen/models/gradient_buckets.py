@@ -39,22 +39,22 @@ class BucketChoice:
 def gradient_buckets(setup: TrainingSetup, stages: Sequence[StageTime]) -> BucketChoice | None:
     """The buckets of a pipeline rank's gradients of all but routed experts, as `stages` time it.
 
-    Under ZeRO-2 those of its first stage, since they travel after each backward. None when
-    nothing is reduced, and under ZeRO-3, whose calls follow the layers.
+    Where they travel after each backward those of its first stage. None when nothing is reduced,
+    and where weights are gathered, whose calls follow the layers.
     """
-    timed = stages[:1] if setup.zero_stage == 2 else stages
+    timed = stages[:1] if setup.scatters else stages
     entries = [
         entry
         for stage in timed
         for entry in stage.traffic
         if entry.traffic.purpose == GRADIENTS and entry.traffic.axis == setup.dense_data_axis
     ]
-    if not entries or setup.zero_stage == 3:
+    if not entries or setup.gathers:
         return None
     calls = sum(entry.traffic.calls for entry in entries)
     communication_s = sum(entry.traffic.calls * entry.call.bytes_s for entry in entries)
     compute_s = sum(stage.backward_s + stage.exposed_s(BACKWARD) for stage in timed)
-    if setup.zero_stage == 2:
+    if setup.scatters:
         compute_s = timed[0].backward_s
     overhead_s = entries[0].call.latency_s
     best = best_number(communication_s, compute_s, overhead_s)

@@ -25,8 +25,9 @@ class Job:
     microbatches' worth of time a stage idles in a step, P − 1 without chunks. `microbatches` need
     not be whole where a batch does not divide. `repeats_layer` and `repeats_core` are 1 where
     backward computes a whole layer or the attention core again, `quantized` where products are
-    of 8 bits or fewer, `per_microbatch` where weights are gathered for every microbatch,
-    `per_tensor` where shards of gradients and weights are sent tensor by tensor.
+    of 8 bits or fewer. ZeRO `gathers` weights so often in every microbatch and `scatters`
+    gradients of `scattered_bytes`; `overlapped` is 1 where it does so behind computing,
+    `per_tensor` where shards are sent tensor by tensor.
     """
 
     layers: Number
@@ -65,7 +66,10 @@ class Job:
     repeats_layer: Number
     repeats_core: Number
     quantized: Number
-    per_microbatch: Number
+    gathers: Number
+    scatters: Number
+    scattered_bytes: Number
+    overlapped: Number
     per_tensor: Number
 
     @property

@@ -7,7 +7,7 @@ stages of ZeRO, one for what is recomputed.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -23,7 +23,7 @@ from figgen.models.plan_space import Meshes, batches, meshes, pipelines, schedul
 from figgen.models.recomputation import recomputation
 from figgen.models.schedules import MOST_VISITS
 from figgen.models.timed_step import StepSeconds, timed_step
-from figgen.models.training_setup import TrainingSetup
+from figgen.models.training_setup import TrainingSetup, sharding_of
 
 REASONS = ("state", "activations", "buffers", "allocator")
 """What is first too much, in this order: weights, gradients, optimizer state and contexts; with
@@ -52,19 +52,27 @@ class PlannedJob:
     fixed: Mapping[str, int | None]
     quantized: float = 0.0
     per_tensor: float = 0.0
+    scattered_bytes: int = 2
     selective: tuple[float, float] = (0.0, 1.0)
 
     @property
     def world_size(self) -> int:
         return self.setup.parallel.world_size
 
+    def sharded(
+        self, zero: Sequence[int] | np.ndarray, pp: np.ndarray | int
+    ) -> dict[str, np.ndarray]:
+        """What of a `Job` says how stages of ZeRO send, in pipelines of `pp` stages."""
+        rows = [sharding_of(self.setup, stage, p) for stage, p in np.broadcast(zero, pp)]
+        names = ("gathers", "scatters", "overlapped")
+        return dict(zip(names, np.array(rows, dtype=float).reshape(-1, 3).T, strict=True))
+
 
 @dataclass(frozen=True, slots=True)
 class Pipeline:
     """Layouts of one schedule: meshes with their microbatches, one entry each.
 
-    `zero` and `recompute` are the other two axes; `timed` are the pairs of an entry and a stage of
-    ZeRO that are layouts at all.
+    Stages of ZeRO and `recompute` are the other two axes.
     """
 
     job: PlannedJob
@@ -78,15 +86,9 @@ class Pipeline:
     stages: StageNumbers
 
     @property
-    def timed(self) -> np.ndarray:
-        # Frameworks that accumulate reduce once a step, which is ZeRO-1.
-        several = np.array([stage == 2 for stage in self.zero])
-        return ~(several & (self.microbatches[:, None] > 1))
-
-    @property
     def count(self) -> int:
         """Number of layouts."""
-        return int(self.timed.sum()) * len(self.job.recompute)
+        return len(self.meshes) * len(self.zero) * len(self.job.recompute)
 
     def some(self, chosen: np.ndarray) -> Pipeline:
         """The same with these entries only."""
@@ -103,11 +105,7 @@ def pipelines_of(job: PlannedJob) -> Iterator[Pipeline]:
     setup, fixed = job.setup, job.fixed
     shape, parallel = setup.shape, setup.parallel
     for pp in pipelines(shape, job.world_size, fixed):
-        zero = sharding(
-            pp, experts=shape.experts is not None,
-            whole_in_pipeline=setup.framework_memory.whole_in_pipeline,
-            wanted=fixed.get("zero_stage"),
-        )  # fmt: skip
+        zero = sharding(fixed.get("zero_stage"))
         found = meshes(
             shape, parallel.convention, pp, world=job.world_size,
             gpus_per_node=parallel.gpus_per_node, sequence=setup.sequence,
@@ -238,6 +236,7 @@ def timed(found: Pipeline) -> StepSeconds:
     job, mesh, stages = found.job, found.meshes, found.stages
     setup = job.setup
     zero = np.array(found.zero)[None, :, None]
+    sharded = job.sharded(found.zero, found.pp)
     again = np.array([
         repeated(setup, stages.shares, text, job.selective) for text in job.recompute
     ])  # fmt: skip
@@ -251,8 +250,8 @@ def timed(found: Pipeline) -> StepSeconds:
             head_layers=stages.head_layers, microbatch=_column(found.microbatch_size),
             microbatches=_column(found.microbatches), sequence=setup.sequence, zero_stage=zero,
             repeats_layer=again[:, 0], repeats_core=again[:, 1], quantized=job.quantized,
-            per_microbatch=np.where((zero == 3) & (found.pp == 1), 1.0, 0.0),
-            per_tensor=job.per_tensor,
+            **{name: values[None, :, None] for name, values in sharded.items()},
+            scattered_bytes=job.scattered_bytes, per_tensor=job.per_tensor,
         ),
         job.attained,
     )  # fmt: skip

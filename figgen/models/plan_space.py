@@ -2,10 +2,7 @@
 
 A layout is a mesh (TP, CP, PP, EP, ETP; DP is what is left over), a schedule with its chunks, a
 microbatch, a stage of ZeRO and a way to recompute. Tensor parallelism stays within a node unless
-its size is said. What `TrainingSetup` would refuse is not there; nor is what has no time: ZeRO-2
-where microbatches accumulate, since published frameworks reduce once a step, and ZeRO-3 in a
-pipeline, unless the framework keeps the stage whole, or with experts, whose gathering nobody
-measured.
+its size is said. What `TrainingSetup` would refuse is not there.
 """
 
 from __future__ import annotations
@@ -19,6 +16,7 @@ import numpy as np
 from figgen.models.frameworks import Convention
 from figgen.models.model_shape import ModelShape
 from figgen.models.schedules import MOST_STAGES
+from figgen.models.training_setup import ZERO_STAGES
 
 MOST_CHUNKS = 16
 """Most chunks of a rank that are tried."""
@@ -151,16 +149,9 @@ def batches(dp: np.ndarray, global_batch: int, wanted: int | None) -> tuple[np.n
     return tuple(np.concatenate(part or empty) for part in (index, size, number))
 
 
-def sharding(
-    pp: int, *, experts: bool, whole_in_pipeline: bool, wanted: int | None
-) -> tuple[int, ...]:
-    """Stages of ZeRO that have a time: 2 is there where one microbatch is the whole batch."""
-    known: tuple[int, ...] = (0, 1)
-    if pp == 1:
-        known = (0, 1, 2) if experts else (0, 1, 2, 3)
-    elif whole_in_pipeline and not experts:
-        known = (0, 1, 3)
-    return known if wanted is None else tuple(stage for stage in known if stage == wanted)
+def sharding(wanted: int | None) -> tuple[int, ...]:
+    """The stages of ZeRO that are tried."""
+    return ZERO_STAGES if wanted is None else tuple({wanted} & set(ZERO_STAGES))
 
 
 def _divides_model(shape: ModelShape, tp: int, sequence_parallel: bool) -> bool:

@@ -146,7 +146,7 @@ def _sharded_exposed_s(
     total = fsum(entry.time_s for entry in entries)
     if not setup.overlap_data_parallel:
         return total
-    if setup.zero_stage == 2:
+    if not setup.gathers:
         return bucketed_exposed_s(entries, compute_s)
     if not setup.double_buffering:
         return total
@@ -174,7 +174,6 @@ ALONE = "exposed: there is no second buffer"
 
 def rule_of(setup: TrainingSetup, traffic: Traffic) -> str:
     """What the traffic can hide behind, in words."""
-    sharded = {2: "buckets behind each backward", 3: "behind the layer before it"}
     if traffic.purpose in (AGAIN, HEAD_AGAIN):
         return "behind the gradients of inputs"
     if traffic.purpose == KEYS and setup.context_exchange == "p2p":
@@ -186,8 +185,9 @@ def rule_of(setup: TrainingSetup, traffic: Traffic) -> str:
     if traffic.purpose in (GRADIENTS, WEIGHTS) and not setup.overlap_data_parallel:
         return "exposed: overlap is off"
     if traffic.purpose in (GRADIENTS, WEIGHTS) and traffic.per_microbatch:
-        alone = setup.zero_stage == 3 and not setup.double_buffering
-        return ALONE if alone else sharded[setup.zero_stage]
+        if not setup.gathers:
+            return "buckets behind each backward"
+        return "behind the layer before it" if setup.double_buffering else ALONE
     if traffic.purpose == GRADIENTS:
         return "buckets behind the last backward, and the pipeline's drain"
     if traffic.purpose == WEIGHTS:

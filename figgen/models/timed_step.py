@@ -1,11 +1,13 @@
 """Seconds of a whole step in closed form, for one job or for arrays of jobs.
 
-    total = M · slowest stage + filling · mean stage + messages between stages
-            + gradients that do not hide + the update + what every step costs
+    total = M · slowest stage + filling · mean stage + what sharding adds to them
+            + messages between stages + gradients that do not hide + the update
+            + what every step costs
 
 The filling of a pipeline is (P − 1)/V microbatches of 1F1B with V chunks a rank, and what the
-simulator finds for other schedules. ZeRO-3 gathers and scatters
-behind each microbatch's work; every other stage of ZeRO reduces once a step.
+simulator finds for other schedules. Where ZeRO scatters gradients in every microbatch, each
+backward lasts at least as long as that; where it gathers weights too, forward and backward do.
+Unless it does both, gradients are summed once a step too, behind the last backward.
 """
 
 from __future__ import annotations
@@ -29,6 +31,8 @@ UPDATE_BYTES = 36
 copy read (16), the last three written (12), a 16-bit weight written (2), the gradient cleared (4),
 its norm read (2)."""
 TENSORS_PER_LAYER = 9
+SUMMED_BYTES = 4
+"""Bytes of a gradient that is summed once a step."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +44,7 @@ class StepSeconds:
     head_s: Number
     work_s: Number
     idle_s: Number
+    sharding_s: Number
     stage_messages_s: Number
     gradients_s: Number
     update_s: Number
@@ -50,8 +55,8 @@ class StepSeconds:
     def total_s(self) -> Number:
         """The step."""
         return (
-            self.work_s + self.idle_s + self.stage_messages_s + self.gradients_s
-            + self.update_s + self.straggling_s + self.fixed_s
+            self.work_s + self.idle_s + self.sharding_s + self.stage_messages_s
+            + self.gradients_s + self.update_s + self.straggling_s + self.fixed_s
         )  # fmt: skip
 
 
@@ -64,15 +69,18 @@ def timed_step(job: Job, attained: Attained) -> StepSeconds:
     slowest = maximum(job.fullest_layers * layer, job.head_layers * layer + head)
     mean = (job.layers * layer + head) / job.pp
     hop = _hop_s(job, attained)
-    gathered = _gathered_s(job, attained)
-    work = job.microbatches * where(job.per_microbatch > 0, longer(slowest, gathered), slowest)
+    work, idle = job.microbatches * slowest, job.filling * mean
+    # Where only gradients are scattered, the last backward's are those of a step without that.
+    waiting = job.microbatches - where(job.gathers > 0, 0, job.scatters)
+    sharding = waiting * _sharding_s(job, attained, slowest)
+    sharding = sharding + job.filling * _sharding_s(job, attained, mean)
     crossing = (job.microbatches + job.filling) * hop * job.chunks
-    gradients = where(job.per_microbatch > 0, 0.0, _gradients_s(job, attained))
+    gradients = _gradients_s(job, attained)
     update = _update_s(job, attained)
-    running = work + job.filling * mean + crossing + gradients + update
+    running = work + idle + sharding + crossing + gradients + update
     straggling = attained.straggling * log2(maximum(1, job.gpus / 8)) * running
     return StepSeconds(
-        dense, expert, head, work, job.filling * mean, crossing, gradients, update, straggling,
+        dense, expert, head, work, idle, sharding, crossing, gradients, update, straggling,
         attained.step_s,
     )  # fmt: skip
 
@@ -95,12 +103,11 @@ def _data_rate(job: Job, attained: Attained) -> Number:
     return where(job.gpus / job.pp > job.gpus_per_node, minimum(near, far * together), near)
 
 
-def _sharded_bytes(job: Job) -> tuple[Number, Number]:
-    """Bytes of gradients and of 16-bit weights that a rank sends to scatter and to gather."""
+def _sharded_s(job: Job, attained: Attained) -> Number:
+    """Seconds for each byte of a parameter, all of a rank's but routed ones summed once."""
     shards = job.dp * job.cp
-    held = job.dense_parameters / (job.tp * job.pp) * (shards - 1) / shards
-    gradient = where(job.per_microbatch > 0, 2, 4)
-    return held * gradient, held * ACTIVATION_BYTES
+    held = job.dense_parameters / (job.tp * job.pp)
+    return held * (shards - 1) / shards / _data_rate(job, attained)
 
 
 def _latency_s(job: Job, attained: Attained) -> Number:
@@ -109,38 +116,53 @@ def _latency_s(job: Job, attained: Attained) -> Number:
     return alpha * minimum(job.dp * job.cp, 64)
 
 
-def _gathered_s(job: Job, attained: Attained) -> Number:
-    """ZeRO-3 for one microbatch: weights gathered forward and backward, gradients scattered."""
-    gradients, weights = _sharded_bytes(job)
-    layers = job.layers / job.pp
-    moved = (gradients + 2 * weights) / _data_rate(job, attained)
-    return moved + 3 * layers * _latency_s(job, attained)
+def _passed_s(job: Job, attained: Attained, bytes_per_parameter: Number) -> Number:
+    """One gather or scatter of everything that a stage holds."""
+    dense = _sharded_s(job, attained) * bytes_per_parameter
+    routed = _sharded_experts_s(job, attained) * bytes_per_parameter
+    return dense + job.layers / job.pp * _latency_s(job, attained) + routed
+
+
+def _sharding_s(job: Job, attained: Attained, compute_s: Number) -> Number:
+    """What a microbatch of `compute_s` waits for ZeRO beyond it, forward and backward.
+
+    Forward is a third of it, or a fourth where backward computes it again.
+    """
+    gather = job.gathers / 2 * _passed_s(job, attained, ACTIVATION_BYTES)
+    scatter = job.scatters * _passed_s(job, attained, job.scattered_bytes)
+    forward = compute_s / (3 + job.repeats_layer)
+    backward = compute_s - forward
+    ahead = longer(forward, gather) - forward
+    behind = longer(backward, gather + scatter) - backward
+    return where(job.overlapped > 0, ahead + behind, 2 * gather + scatter)
 
 
 def _gradients_s(job: Job, attained: Attained) -> Number:
-    """Once a step: all-reduce without ZeRO, else scatter and gather, less what hides."""
-    gradients, weights = _sharded_bytes(job)
-    rate, stage_layers = _data_rate(job, attained), ceil(job.layers / job.pp)
-    sent = where(job.zero_stage == 0, 2 * gradients, gradients + weights)
-    once = sent / rate + 2 * stage_layers * _latency_s(job, attained)
+    """Once a step: all-reduce without ZeRO, else scattered and gathered, unless all is already."""
+    each = where(job.zero_stage == 0, 2 * SUMMED_BYTES, SUMMED_BYTES + ACTIVATION_BYTES)
+    each = where(job.gathers > 0, 0, each)
+    calls = where(job.gathers > 0, 0, 2)
+    sent, stage_layers = _sharded_s(job, attained) * each, ceil(job.layers / job.pp)
+    once = sent + calls * stage_layers * _latency_s(job, attained)
     shards = job.dp * job.cp
     near = where(job.gpus / job.pp > job.gpus_per_node, 1.0, 0.2)
     messages = 2 * (shards - 1) * TENSORS_PER_LAYER * stage_layers * near
-    tensors = (gradients + weights) / rate + messages * attained.scatter_latency_s
-    dense = where(job.per_tensor * job.zero_stage == 1, tensors, once * attained.exposed_data)
-    return dense + _expert_gradients_s(job, attained) * attained.exposed_data
+    tensors = sent + messages * attained.scatter_latency_s
+    exposed = where(job.overlapped > 0, attained.exposed_data, 1.0)
+    dense = where(job.per_tensor * job.zero_stage == 1, tensors, once * exposed)
+    return dense + _sharded_experts_s(job, attained) * each * exposed
 
 
 def _expert_replicas(job: Job) -> Number:
     return maximum(1, job.gpus / (job.ep * job.etp * job.pp))
 
 
-def _expert_gradients_s(job: Job, attained: Attained) -> Number:
-    replicas = _expert_replicas(job)
-    held = job.routed_parameters / (job.ep * job.etp * job.pp)
-    far = job.ep * job.etp >= job.gpus_per_node
-    rate = where(far, attained.network_bytes_per_s, _data_rate(job, attained))
-    return held * (4 + ACTIVATION_BYTES) * (replicas - 1) / replicas / rate
+def _sharded_experts_s(job: Job, attained: Attained) -> Number:
+    """Seconds for each byte of a routed parameter, all of a rank's summed once."""
+    replicas, ways = _expert_replicas(job), job.ep * job.etp
+    held = job.routed_parameters / (ways * job.pp)
+    rate = where(ways >= job.gpus_per_node, attained.network_bytes_per_s, _data_rate(job, attained))
+    return held * (replicas - 1) / replicas / rate
 
 
 def _update_s(job: Job, attained: Attained) -> Number:

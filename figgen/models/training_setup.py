@@ -157,9 +157,45 @@ class TrainingSetup:
         return self.parallel.dp * self.parallel.cp
 
     @property
+    def gathers(self) -> int:
+        """How often ZeRO gathers the weights in every microbatch."""
+        return sharding_of(self, self.zero_stage, self.parallel.pp)[0]
+
+    @property
+    def scatters(self) -> int:
+        """How often ZeRO scatters the gradients in every microbatch."""
+        return sharding_of(self, self.zero_stage, self.parallel.pp)[1]
+
+    @property
     def kv_heads_per_rank(self) -> int:
         """Key-value heads of a tensor-parallel rank, which shares one where there are too few."""
         return max(1, self.shape.kv_heads // self.parallel.tp)
+
+
+def sharding_of(setup: TrainingSetup, zero_stage: int, pp: int) -> tuple[int, int, bool]:
+    """Gathers and scatters in every microbatch, and whether they run behind computing.
+
+    Of a stage of ZeRO and a number of pipeline stages in place of the setup's own.
+    """
+    whole = setup.framework_memory.whole_in_pipeline and pp > 1
+    gathers, scatters = sharded_calls(zero_stage, whole)
+    buffered = setup.double_buffering or not gathers
+    return gathers, scatters, setup.overlap_data_parallel and buffered
+
+
+def sharded_calls(zero_stage: int, whole_stage: bool) -> tuple[int, int]:
+    """How often ZeRO gathers weights and scatters gradients in every microbatch.
+
+    Stage 2 keeps sums of shards, so each backward scatters; stage 3 gathers before each forward and
+    each backward too. A framework that keeps the `whole_stage` of a pipeline does both once a step.
+    Sources: deepspeedai/DeepSpeed pull request 338 (stage 2 communicates in every microbatch);
+    pytorch/pytorch pull request 126166 (FSDP2: a reduce-scatter each microbatch, or whole gradients
+    in memory); pytorch/torchtitan issue 292 and pull request 4505 (it takes the former), and
+    torch.distributed.pipelining.stage, backward_maybe_with_nosync (once a step in a pipeline).
+    """
+    if whole_stage:
+        return 0, 0
+    return 2 * (zero_stage == 3), int(zero_stage >= 2)
 
 
 @lru_cache(maxsize=64)

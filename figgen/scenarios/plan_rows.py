@@ -25,7 +25,7 @@ TERMS = {
     "repeated": "computing again",
     "host": "waiting for the host",
     "ends": "head, loss, uneven stages",
-    "gathers": "gathering weights",
+    "gathers": "sharding in every microbatch",
     "idle": "idle pipeline",
     "stages": "messages between stages",
     "gradients": "gradients",
@@ -149,10 +149,9 @@ def _terms(job: Job, parts: StepSeconds) -> dict[str, Number]:
     }  # fmt: skip
     found = {term: mixed(name) for term, name in names.items()}
     found["host"] = mixed("total_s") - sum(found.values())
-    rest = parts.work_s - mixed("total_s")
     return found | {
-        "ends": np.where(job.per_microbatch > 0, 0.0, rest),
-        "gathers": np.where(job.per_microbatch > 0, rest, 0.0),
+        "ends": parts.work_s - mixed("total_s"),
+        "gathers": parts.sharding_s,
         "idle": parts.idle_s,
         "stages": parts.stage_messages_s,
         "gradients": parts.gradients_s,
@@ -185,6 +184,6 @@ def _job(job: PlannedJob, rows: dict[str, np.ndarray]) -> Job:
         microbatch=rows["microbatch_size"].astype(float),
         microbatches=rows["microbatches"].astype(float), sequence=setup.sequence,
         zero_stage=rows["zero_stage"], quantized=job.quantized,
-        per_microbatch=np.where((rows["zero_stage"] == 3) & (rows["pp"] == 1), 1.0, 0.0),
-        per_tensor=job.per_tensor,
+        **job.sharded(rows["zero_stage"], rows["pp"]),
+        scattered_bytes=job.scattered_bytes, per_tensor=job.per_tensor,
     )  # fmt: skip

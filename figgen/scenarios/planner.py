@@ -67,12 +67,12 @@ def plan(question: PlanQuestion) -> Plan:
     job, blocks, refused, layouts = question.job, [], dict.fromkeys(REASONS, 0), 0
     least = np.inf
     for found in pipelines_of(job):
-        held, there = held_bytes(found), found.timed[:, :, None]
+        held = held_bytes(found)
         layouts += found.count
         for at, name in enumerate(REASONS):
-            refused[name] += int(((held.reason == at) & there).sum())
-        least = min(least, float(np.where(there, held.total, np.inf).min()))
-        fits = (held.reason == len(REASONS)) & there
+            refused[name] += int((held.reason == at).sum())
+        least = min(least, float(held.total.min()))
+        fits = held.reason == len(REASONS)
         entries = np.flatnonzero(fits.any(axis=(1, 2)))
         if len(entries):
             blocks.append(_block(found.some(entries), fits[entries], held.total[entries]))

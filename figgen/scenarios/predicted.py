@@ -9,7 +9,7 @@ from figgen.catalog.lookups import remembered
 from figgen.models.recomputation import NAMED
 from figgen.models.stage_layers import virtual_stage_shares
 from figgen.models.stage_work import stage_work
-from figgen.models.training_setup import TrainingSetup
+from figgen.models.training_setup import TrainingSetup, sharding_of
 from figgen.scenarios.runs.described import DescribedRun
 from figgen.scenarios.runs.job import run_job
 from figgen.scenarios.runs.names import DTYPE_OF
@@ -73,7 +73,11 @@ def predicted(
     chip, nic = catalog.accelerator(accelerator_name), catalog.link(nic_name)
     run = described(setup, chip, nic, dtype, software, name)
     fullest, beside_head = stages_of(setup)
-    job = replace(run_job(run), fullest_layers=fullest, head_layers=beside_head)
+    gathers, scatters, overlapped = sharding_of(setup, setup.zero_stage, setup.parallel.pp)
+    job = replace(
+        run_job(run), fullest_layers=fullest, head_layers=beside_head,
+        gathers=gathers, scatters=scatters, overlapped=float(overlapped),
+    )  # fmt: skip
     if setup.recompute not in NAMED:
         job = replace(job, repeats_layer=repeated_share(setup), repeats_core=0.0)
     return predicted_step(run, job=job)

@@ -86,6 +86,16 @@ class TrainingStep:
         )  # fmt: skip
 
     @property
+    def interval_s(self) -> tuple[float, float]:
+        """Where eight of ten runs of its class lie, by the time of the estimate.
+
+        That is the predicted one, unless messages at the speed of datasheets beside products at
+        the whole peak take longer still.
+        """
+        known, seconds = self.predicted.residuals, self.estimate.step_time_s
+        return seconds * known.low, seconds * known.high
+
+    @property
     def compute_efficiency(self) -> float:
         """Share of the peak that products reach: as chosen, or what gives the predicted time."""
         if self.chosen_efficiency is not None:

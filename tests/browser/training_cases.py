@@ -52,18 +52,17 @@ def _answered(choices: Choices) -> Choices:
     name = "own" if own_model else values["model"]
     setup = setup_of(shape, layout_of(values), values)
     cluster = _own_cluster(values) if own_chip else _cluster(values)
-    interval: Choices = {}
+    wanted, interval = None, Choices()
     if values["compute_efficiency"] is None:
         wanted = _predicted(setup, values)
-        if wanted is not None:
-            interval = {
-                "step_time_interval_s": [wanted.low_s, wanted.high_s],
-                "interval_of": wanted.residuals.name,
-            }
         values["compute_efficiency"] = (
             share_for(setup, cluster, wanted.step_time_s) if wanted else UNTIMED
         )
     found = step(setup, cluster, compute_efficiency=values["compute_efficiency"])
+    if wanted is not None:
+        known = wanted.residuals
+        ends = [found.step_time_s * known.low, found.step_time_s * known.high]
+        interval = {"step_time_interval_s": ends, "interval_of": known.name}
     chip = values["accelerator"]
     capacity = chip["memory_bytes"] if own_chip else catalog.accelerator(chip).capacity_bytes
     held = memory(setup, capacity_bytes=capacity, reserve_bytes=values["reserve_bytes"])

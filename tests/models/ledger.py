@@ -197,7 +197,7 @@ def gradients_s(job: Job, at: Attained) -> float:
     passes = [4, 4] if job.zero_stage == 0 else [4, HALF]
     once = fsum(ring_s(shards, dense * width, rate, 0) for width in passes)
     once += fsum(alpha * min(shards, 64) for _ in range(layers) for _ in ("scatter", "gather"))
-    once *= at.exposed_data
+    once *= at.exposed_data if job.overlapped else 1
     if job.per_tensor and job.zero_stage == 1:
         tensors = 9 * layers * (1 if far else 0.2)
         messages = fsum(at.scatter_latency_s for _ in range(shards - 1) for _ in passes)
@@ -205,17 +205,29 @@ def gradients_s(job: Job, at: Attained) -> float:
         once += messages * tensors
     routed = job.routed_parameters / (job.ep * job.etp) / job.pp
     apart = at.network_bytes_per_s if job.ep * job.etp >= job.gpus_per_node else rate
-    experts = fsum(ring_s(expert_replicas(job), routed * width, apart, 0) for width in (4, HALF))
-    return once + experts * at.exposed_data
+    experts = fsum(ring_s(expert_replicas(job), routed * width, apart, 0) for width in passes)
+    return once + experts * (at.exposed_data if job.overlapped else 1)
 
 
-def gathered_s(job: Job, at: Attained) -> float:
-    """ZeRO-3 behind a microbatch: weights twice, gradients in 16 bits, a message a layer each."""
+def passed_s(job: Job, at: Attained, width: float) -> float:
+    """All that a stage holds once around its rings, experts in theirs, a message a layer."""
     shards = job.dp * job.cp
     rate, alpha, _ = data_link(job, at)
-    size = job.dense_parameters / job.tp / job.pp * HALF
-    moved = [ring_s(shards, size, rate, 0) for _ in ("forward", "backward", "gradients")]
-    return fsum(moved) + len(moved) * job.layers / job.pp * alpha * min(shards, 64)
+    apart = at.network_bytes_per_s if job.ep * job.etp >= job.gpus_per_node else rate
+    dense = ring_s(shards, job.dense_parameters / job.tp / job.pp * width, rate, 0)
+    routed = job.routed_parameters / (job.ep * job.etp) / job.pp
+    experts = ring_s(expert_replicas(job), routed * width, apart, 0)
+    return dense + experts + job.layers / job.pp * alpha * min(shards, 64)
+
+
+def sharded_s(job: Job, at: Attained, compute_s: float) -> float:
+    """A microbatch with ZeRO-2 or 3: weights on their way to each pass, gradients from backward."""
+    forward = compute_s / (4 if job.repeats_layer else 3)
+    ahead = [passed_s(job, at, HALF)] if job.gathers else []
+    behind = [*ahead, *([passed_s(job, at, job.scattered_bytes)] if job.scatters else [])]
+    if not job.overlapped:
+        return fsum([compute_s, *ahead, *behind])
+    return meet(forward, fsum(ahead)) + meet(compute_s - forward, fsum(behind))
 
 
 def update_s(job: Job, at: Attained) -> float:
@@ -237,18 +249,22 @@ def step_parts(job: Job, at: Attained) -> dict[str, float]:
     last = head(job, at)
     each = layers / job.layers
     slowest = max(job.fullest_layers * each, job.head_layers * each + last)
-    if job.per_microbatch:
-        slowest = meet(slowest, gathered_s(job, at))
+    mean = (layers + last) / job.pp
+    # ZeRO-2's last backward is ZeRO-1's; ZeRO-3's is as all of its others.
+    alike = job.microbatches - (1 if job.scatters and not job.gathers else 0)
+    waits = [sharded_s(job, at, slowest) - slowest for _ in range(alike)]
+    waits.append(job.filling * (sharded_s(job, at, mean) - mean))
     parts = {
         "work_s": fsum(slowest for _ in range(job.microbatches)),
-        "idle_s": job.filling * (layers + last) / job.pp,
+        "idle_s": job.filling * mean,
+        "sharding_s": fsum(waits),
         "stage_messages_s": (job.microbatches + job.filling) * stage_hop_s(job, at),
-        "gradients_s": 0.0 if job.per_microbatch else gradients_s(job, at),
+        "gradients_s": 0.0 if job.gathers else gradients_s(job, at),
         "update_s": update_s(job, at),
     }
     doublings = max(0.0, log2(job.gpus / 8))
-    waits = fsum(parts.values()) * at.straggling * doublings
-    return {"head_s": last, **parts, "straggling_s": waits, "fixed_s": at.step_s}
+    late = fsum(parts.values()) * at.straggling * doublings
+    return {"head_s": last, **parts, "straggling_s": late, "fixed_s": at.step_s}
 
 
 def _layer_s(parts: dict[str, float]) -> float:

@@ -116,12 +116,13 @@ class Count:
                 self.ends(forward)
                 self.message(forward)
                 self.sharded(forward)
+        once = run.framework == "torchtitan" and run.parallel.pp > 1
         for axis, count in self.held.items():
             if run.zero_stage == 0:
                 self.call(axis, "all-reduce", 3 * count)
-            if run.zero_stage == 1:
+            if run.zero_stage == 1 or (once and run.zero_stage):
                 self.call(axis, "reduce-scatter", 3 * count)
-            if run.zero_stage in (1, 2):
+            if run.zero_stage in (1, 2) or (once and run.zero_stage):
                 self.call(axis, "all-gather", 2 * count)
         first, last = run.placement.rank_of_stage[0], run.placement.rank_of_stage[-1]
         if (
@@ -176,6 +177,8 @@ class Count:
             self.total["pp"] += self.hidden / split
 
     def sharded(self, forward: bool) -> None:
+        if self.run.framework == "torchtitan" and self.run.parallel.pp > 1:
+            return  # It keeps the stage whole from the first microbatch to the last.
         for axis, count in self.held.items():
             if self.run.zero_stage == 3:
                 self.call(axis, "all-gather", 2 * count)
@@ -201,6 +204,8 @@ OPTIONS = [
     {"zero_stage": 1, "schedule": "dualpipe"},
     {"zero_stage": 3, "schedule": "zb1p", "microbatch_size": 2},
     {"zero_stage": 3, "recompute": "full"},
+    {"zero_stage": 3, "framework": "torchtitan"},
+    {"zero_stage": 2, "framework": "torchtitan", "schedule": "interleaved-1f1b", "chunks": 2},
     {"recompute": "mla_up_proj,mlp", "activations": "fp8-deepseek"},
     {"recompute": "moe,core_attn", "flash_attention": False, "activations": "fp8"},
     {"recompute": "mlp,layernorm", "sequence_parallel": False},

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from figgen.models.framework_memory import framework_memory
 from figgen.models.job import Job, shape_numbers
 from figgen.models.pipeline_filling import filling
 from figgen.models.stage_layers import layers_of_stages
+from figgen.models.training_setup import sharded_calls
 from figgen.models.transformer import attention_weights, ffn_weights
 from figgen.scenarios.runs.described import DescribedRun
+from figgen.scenarios.runs.setup import memory_framework
 
 REPEATED = {"full": (1.0, 0.0), "selective": (0.0, 1.0)}
 """Shares of a layer, and of its attention core besides, that backward computes again."""
 
 REPEATED_PER_OPERATION = (0.5, 0.0)
 """torchtitan's selective mode keeps attention and every second product."""
+
+SUMS_IN_FP32 = ("torchtitan",)
+"""Who scatters gradients of every microbatch in FP32 (its mixed_precision_reduce). Others
+have 16 bits: llm-foundry's PURE, MaxText, recipes of Megatron-Bridge, and what Megatron-LM's user
+guide of Megatron-FSDP recommends (--grad-reduce-in-bf16)."""
 
 
 def run_job(run: DescribedRun) -> Job:
@@ -25,6 +33,8 @@ def run_job(run: DescribedRun) -> Job:
         layer, core = REPEATED_PER_OPERATION
     parts = run.gpus // run.pp
     ep = min(run.ep, parts)
+    memory = framework_memory(memory_framework(run.framework, run.version))
+    gathers, scatters = sharded_calls(run.zero_stage, memory.whole_in_pipeline and run.pp > 1)
     etp = run.etp if run.etp is not None else (run.tp if ep > 1 else 1)
     return Job(
         **shape_numbers(run.shape),
@@ -41,9 +51,15 @@ def run_job(run: DescribedRun) -> Job:
         zero_stage=run.zero_stage,
         repeats_layer=layer, repeats_core=core,
         quantized=float(run.dtype in ("fp8", "fp4")),
-        per_microbatch=float(run.zero_stage == 3 and run.pp == 1),
+        gathers=gathers, scatters=scatters, scattered_bytes=scattered_bytes(run.framework),
+        overlapped=1.0,
         per_tensor=float(run.framework == "nanotron"),
     )  # fmt: skip
+
+
+def scattered_bytes(framework: str) -> int:
+    """Bytes of a gradient that is scattered in every microbatch."""
+    return 4 if framework in SUMS_IN_FP32 else 2
 
 
 def stages_of(run: DescribedRun) -> tuple[int, float]:

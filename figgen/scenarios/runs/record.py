@@ -66,6 +66,9 @@ def described_run(record: Record) -> DescribedRun:
     batch = _batch(record, sequence)
     shape = shape_of(record, sequence)
     zero_stage = whole_of(record, "zero_stage", USUAL_ZERO.get(framework, 1), least=0)
+    if zero_stage == 2 and sizes["pp"] > 1:
+        # Pipelines called ZeRO-2 (MegaScale, Llama 3) reduce once a step, as stage 1 does here.
+        zero_stage = 1
     microbatch = whole_of(record, "micro_batch", usual_microbatch(zero_stage, sizes, batch))
     chunks = whole_of(record, "vpp", usual_chunks(framework, shape, sizes["pp"]))
     number_format = format_of(str(record.get("precision") or "bf16"))

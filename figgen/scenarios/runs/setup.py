@@ -42,7 +42,7 @@ def run_setup(run: DescribedRun) -> TrainingSetup:
         schedule="interleaved-1f1b" if interleaved else "1f1b",
         chunks=run.virtual_stages if interleaved else None,
         recipe=RECIPES["mcore20" if early else framework.recipe],
-        zero_stage=min(run.zero_stage, 1) if run.zero_stage == 2 else run.zero_stage,
+        zero_stage=run.zero_stage,
         recompute=framework.selective if run.recompute == "selective" else run.recompute or "none",
         activations="fp8" if run.dtype == "fp8" else "16-bit",
         flash_attention=not early,

@@ -7,10 +7,10 @@ import { layerGradientBytes, lossBytes, recomputedBytes, stageBytes } from "./ac
 import { InputError } from "./errors.js";
 import { layerHeld, tableHeld } from "./held.js";
 import { keyValueWidth } from "./memory.js";
-import { attainedOf, filling, ratesOf, shapeNumbers } from "./predicted.js";
+import { attainedOf, filling, ratesOf, scatteredBytes, shapeNumbers } from "./predicted.js";
 import { alike, divisors, meshes, pipelines, rankLoads, schedules, sharding } from "./plan_space.js";
 import { recomputation } from "./recomputation.js";
-import { layersByCost, untimedSetup, virtualStageShares } from "./setup.js";
+import { layersByCost, shardingOf, untimedSetup, virtualStageShares } from "./setup.js";
 import { stageWork } from "./stage_time.js";
 import { finalNorm } from "./transformer.js";
 
@@ -51,7 +51,7 @@ export function planJob(catalog, choices, everySchedule = false) {
   const usual = 2 ** Math.max(0, Math.floor(Math.log2(Math.max(1, Math.floor(TABLES.usual_tokens / setup.sequence)))));
   const per_tensor = framework === "nanotron" ? 1 : 0;
   return {
-    setup, attained, fixed, world, own, interval_of, held: heldOf(setup), asked: askedOf(setup, { quantized, per_tensor }),
+    setup, attained, fixed, world, own, interval_of, held: heldOf(setup), asked: askedOf(setup, { quantized, per_tensor, scattered_bytes: scatteredBytes(framework) }),
     batch_assumed: said === null, global_batch: said ?? Math.max(usual, world),
     capacity_bytes: setup.capacity_bytes, residuals: catalog.residuals[interval_of],
     schedules: fixed.schedule !== null ? [fixed.schedule] : everySchedule ? Object.keys(TABLES.chunks)
@@ -82,7 +82,7 @@ function recomputations({ recompute }, { shape, flash_attention, framework_memor
 const askedOf = ({ shape, sequence, parallel }, more) => ({
   ...shapeNumbers(shape), tp: 1, cp: 1, pp: 1, dp: 1, ep: 1, etp: 1, gpus: parallel.world_size,
   gpus_per_node: parallel.gpus_per_node, chunks: 1, filling: 0, fullest_layers: 0, head_layers: 0, microbatch: 1,
-  microbatches: 1, sequence, tokens: 0, zero_stage: 0, repeats_layer: 0, repeats_core: 0, per_microbatch: 0, ...more,
+  microbatches: 1, sequence, tokens: 0, zero_stage: 0, repeats_layer: 0, repeats_core: 0, gathers: 0, scatters: 0, overlapped: 1, ...more,
 });
 
 // What memory is asked with.
@@ -170,11 +170,10 @@ function repeated({ setup, selective }, shares, recompute) {
 export function* planned(job) {
   const { setup, fixed } = job;
   const { shape } = setup;
-  const found = collector(job);
+  const [found, zero] = [collector(job), sharding(fixed.zero_stage)];
   const steps = pipelines(shape, job.world, fixed).flatMap((pp) =>
     schedules(shape.layers, pp, job.schedules, fixed.chunks).map(([name, chunks]) => [pp, name, chunks]));
   for (const [at, [pp, schedule, chunks]] of steps.entries()) {
-    const zero = sharding(pp, Boolean(shape.experts), setup.framework_memory.whole_in_pipeline, fixed.zero_stage);
     let since = 0;
     for (const mesh of meshes(job, pp)) {
       tryMesh(job, found, { pp, schedule, chunks, ...mesh }, zero);
@@ -227,9 +226,8 @@ function tryMesh(job, found, mesh, zeros) {
       asked.tokens = held.tokens = (size * asked.sequence) / mesh.cp;
       held.split_tokens = held.sequence_parallel ? held.tokens / mesh.tp : held.tokens;
       for (const zero of zeros) {
-        if (zero === 2 && number > 1) continue;
         held.zero_stage = asked.zero_stage = zero;
-        asked.per_microbatch = zero === 3 && pp === 1 ? 1 : 0;
+        Object.assign(asked, about.sharded[zero]);
         const reason = fullest(loads[method], held, job.capacity_bytes, found.fitting > 0);
         if (reason === null) found.take(mesh, zero, which, timed_step(asked, job.attained).total_s, most.total, asked);
         else found.refuse(reason, most.total);
@@ -241,7 +239,8 @@ function tryMesh(job, found, mesh, zeros) {
 // What all layouts of a schedule on so many stages share.
 const pipelineOf = (job, { pp, schedule, chunks }) => kept(job, `${schedule} ${pp} ${chunks}`, () => {
   const stages = stageNumbers(job, pp, chunks, schedule === "dualpipe" ? 2 : 1);
-  return { stages, again: job.recompute.map((mode) => repeated(job, stages.shares, mode)), full: new Map() };
+  const sharded = [0, 1, 2, 3].map((zero) => shardingOf(job.setup, job.setup.framework_memory, zero, pp));
+  return { stages, sharded, again: job.recompute.map((mode) => repeated(job, stages.shares, mode)), full: new Map() };
 });
 
 function fullOf(job, mesh, { stages, full }, like) {
@@ -365,7 +364,7 @@ export function termsOf(job, layout) {
   asked.microbatches = layout.microbatches;
   asked.tokens = (layout.microbatch_size * asked.sequence) / layout.cp;
   asked.zero_stage = layout.zero_stage;
-  asked.per_microbatch = layout.zero_stage === 3 && layout.pp === 1 ? 1 : 0;
+  Object.assign(asked, about.sharded[layout.zero_stage]);
   const parts = timed_step(asked, job.attained);
   const mix = asked.expert_layers / asked.layers;
   const passes = asked.microbatches * asked.fullest_layers;
@@ -374,11 +373,9 @@ export function termsOf(job, layout) {
     products: mixed("products_s"), attention: mixed("attention_s"), memory: mixed("memory_s"),
     messages: mixed("messages_s"), repeated: mixed("repeated_s"),
   };
-  const rest = parts.work_s - mixed("total_s");
-  const gathers = asked.per_microbatch > 0;
   return {
     ...found, host: mixed("total_s") - Object.values(found).reduce((sum, one) => sum + one, 0),
-    ends: gathers ? 0 : rest, gathers: gathers ? rest : 0, idle: parts.idle_s, stages: parts.stage_messages_s,
+    ends: parts.work_s - mixed("total_s"), gathers: parts.sharding_s, idle: parts.idle_s, stages: parts.stage_messages_s,
     gradients: parts.gradients_s, update: parts.update_s, straggling: parts.straggling_s, fixed: parts.fixed_s,
   };
 }

@@ -70,10 +70,7 @@ function dividesModel({ heads, kv_heads: kv, dense_layers, ffn_hidden, experts }
 }
 
 /** Stages of ZeRO that have a time. */
-export function sharding(pp, experts, whole_in_pipeline, wanted) {
-  const known = pp === 1 ? (experts ? [0, 1, 2] : [0, 1, 2, 3]) : whole_in_pipeline && !experts ? [0, 1, 3] : [0, 1];
-  return wanted === null ? known : known.filter((stage) => stage === wanted);
-}
+export const sharding = (wanted) => [0, 1, 2, 3].filter((stage) => wanted === null || stage === wanted);
 
 /** The least number of microbatches with which a schedule idles and holds as with these. */
 export function alike(schedule, stages, microbatches, chunks) {

@@ -29,7 +29,7 @@ export function setupFrom(catalog, choices) {
   return Object.freeze({ ...setup, predicted, compute_efficiency });
 }
 
-/** { step_time_s, low_s, high_s, interval_of } of a setup, or null for a chip that nobody timed. */
+/** { step_time_s, low, high, interval_of } of a setup, low and high as shares of its time, or null for a chip that nobody timed. */
 export function predictedTime(catalog, setup, dtype) {
   const { accelerator, nic, software } = setup;
   const rates = ratesOf(catalog, software, accelerator, dtype);
@@ -38,7 +38,7 @@ export function predictedTime(catalog, setup, dtype) {
   const step_time_s = parts.total_s;
   const interval_of = rates.framework_class ?? (setup.shape.experts ? "mixtures of experts" : rates.dense_class);
   const [low, high] = catalog.residuals[interval_of];
-  return { step_time_s, low_s: step_time_s * low, high_s: step_time_s * high, interval_of };
+  return { step_time_s, low, high, interval_of };
 }
 
 // What software attains on a chip, null for one of the reader's own. Throws an InputError for a
@@ -81,10 +81,12 @@ function jobOf(setup, { framework, quantized }) {
     microbatch: setup.microbatch_size, microbatches, sequence: setup.sequence,
     tokens: (setup.microbatch_size * setup.sequence) / cp,
     zero_stage: setup.zero_stage, repeats_layer, repeats_core, quantized,
-    per_microbatch: setup.zero_stage === 3 && pp === 1 ? 1 : 0,
-    per_tensor: framework === "nanotron" ? 1 : 0,
+    ...setup.sharded, scattered_bytes: scatteredBytes(framework), per_tensor: framework === "nanotron" ? 1 : 0,
   };
 }
+
+/** Bytes of a gradient that is scattered in every microbatch. */
+export const scatteredBytes = (framework) => (framework === "torchtitan" ? 4 : 2);
 
 export function shapeNumbers(shape) {
   const { experts, latent: mla, heads, kv_heads, head_dim } = shape;

@@ -127,7 +127,7 @@ function trainingSetup(given, shape, parallel, { software, frameworks }) {
   const order = keptSchedule(schedule, parallel.pp, microbatches, chunks);
   const { placement } = order;
   checkStages(shape.layers, given.layers_per_stage, placement.depth);
-  const { tp, cp, dp } = parallel;
+  const { tp, cp, dp, pp } = parallel;
   const tokens = (microbatch_size * sequence) / cp;
   return {
     shape, parallel, microbatches, sequence, microbatch_size, schedule, recipe: used, zero_stage,
@@ -141,12 +141,21 @@ function trainingSetup(given, shape, parallel, { software, frameworks }) {
     tokens_per_step: microbatches * microbatch_size * dp * sequence,
     dense_data_axis: cp > 1 ? "dp-cp" : "dp",
     dense_shards: dp * cp,
+    sharded: shardingOf(given, framework_memory, zero_stage, pp),
     kv_heads_per_rank: Math.max(1, Math.floor(shape.kv_heads / tp)),
     shares: virtualStageShares(shape, placement, layersGiven(given, shape, placement, framework_memory)),
     stagesOf: range(parallel.pp).map((rank) =>
       range(placement.stages).filter((stage) => placement.rank_of_stage[stage] === rank)),
     passing: Math.floor(microbatches / placement.pipes),
   };
+}
+
+/** What ZeRO sends in every microbatch, and whether behind computing. */
+export function shardingOf({ overlap_data_parallel, double_buffering }, { whole_in_pipeline }, zero_stage, pp) {
+  const whole = whole_in_pipeline && pp > 1;
+  const gathers = zero_stage === 3 && !whole ? 2 : 0;
+  const overlapped = overlap_data_parallel && (double_buffering || !gathers) ? 1 : 0;
+  return { gathers, scatters: zero_stage >= 2 && !whole ? 1 : 0, overlapped };
 }
 
 function microbatchesOf({ microbatches, global_batch, microbatch_size }, { dp, pp }) {

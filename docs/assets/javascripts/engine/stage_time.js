@@ -109,7 +109,7 @@ function shareOut(setup, traffic, phase, compute_s) {
 // ZeRO-2 and 3 within one forward or backward.
 function shardedExposed(setup, entries, phase, compute_s, total) {
   if (!setup.overlap_data_parallel) return total;
-  if (setup.zero_stage === 2) return bucketedExposed(entries, compute_s);
+  if (!setup.sharded.gathers) return bucketedExposed(entries, compute_s);
   if (!setup.double_buffering) return total;
   const layers = Math.max(...entries.map((entry) => entry.calls));
   const [layer_compute_s, gather_s] = [compute_s / layers, total / layers];
@@ -148,7 +148,7 @@ export function ruleOf(setup, { purpose, per_microbatch }) {
   if (purpose === BOUNDARY) return "as far as the simulated step does not grow";
   if (data && !setup.overlap_data_parallel) return "exposed: overlap is off";
   if (data && per_microbatch) {
-    if (setup.zero_stage === 2) return "buckets behind each backward";
+    if (!setup.sharded.gathers) return "buckets behind each backward";
     return setup.double_buffering ? "behind the layer before it" : ALONE;
   }
   if (purpose === GRADIENTS) return "buckets behind the last backward, and the pipeline's drain";

@@ -170,7 +170,7 @@ function data(setup, held, stage, call) {
 }
 
 // One group's share of the parameters in equal buckets, by default one per layer or table.
-function group({ recipe, zero_stage, buckets: asked }, axis, size, parameters, units, call) {
+function group({ recipe, zero_stage, sharded, buckets: asked }, axis, size, parameters, units, call) {
   if (!parameters) return;
   const buckets = asked ?? units;
   const gradients = (parameters * recipe.gradient_bytes) / buckets;
@@ -179,8 +179,8 @@ function group({ recipe, zero_stage, buckets: asked }, axis, size, parameters, u
     call(axis, GRADIENTS, REDUCE, END, buckets, gradients, size);
     return;
   }
-  call(axis, GRADIENTS, SCATTER, zero_stage === 1 ? END : BACKWARD, buckets, gradients, size);
-  if (zero_stage < 3) {
+  call(axis, GRADIENTS, SCATTER, sharded.scatters ? BACKWARD : END, buckets, gradients, size);
+  if (!sharded.gathers) {
     call(axis, WEIGHTS, GATHER, START, buckets, weights, size);
     return;
   }

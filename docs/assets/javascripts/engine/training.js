@@ -33,14 +33,14 @@ export function trainingStep(setup) {
     nic: setup.nic,
     compute_efficiency: setup.compute_efficiency,
     software: setup.software,
-    ...intervalOf(setup),
+    ...intervalOf(setup, found),
     ...found,
   };
 }
 
 // Where eight of ten runs of the class were measured, where the time is a prediction.
-const intervalOf = ({ predicted }) => predicted
-  ? { step_time_interval_s: [predicted.low_s, predicted.high_s], interval_of: predicted.interval_of } : {};
+const intervalOf = ({ predicted }, { step_time_s: time }) => predicted
+  ? { step_time_interval_s: [time * predicted.low, time * predicted.high], interval_of: predicted.interval_of } : {};
 
 /**
  * The step as it runs: the trace of the simulated pipeline, and the seconds before its first
@@ -242,14 +242,14 @@ function levelLoads({ cluster, compute_efficiency, parallel }, rows, compute_s) 
 
 // Buckets of a rank's gradients as they are and at their best; null where nothing is bucketed.
 function gradientBuckets(setup, mine) {
-  const { dense_data_axis: axis, zero_stage } = setup;
-  const timed = zero_stage === 2 ? mine.slice(0, 1) : mine;
+  const { dense_data_axis: axis, sharded } = setup;
+  const timed = sharded.scatters ? mine.slice(0, 1) : mine;
   const entries = timed.flatMap(({ traffic }) =>
     traffic.filter((entry) => entry.purpose === GRADIENTS && entry.axis === axis));
-  if (!entries.length || zero_stage === 3) return null;
+  if (!entries.length || sharded.gathers) return null;
   const buckets = sum(entries.map((entry) => entry.calls));
   const communication_s = sum(entries.map((entry) => entry.calls * entry.call.bytes_s));
-  const compute_s = zero_stage === 2
+  const compute_s = sharded.scatters
     ? timed[0].backward_s
     : sum(timed.map((stage) => stage.backward_s + stage.exposed[BACKWARD]));
   const overhead_s = entries[0].call.latency_s;

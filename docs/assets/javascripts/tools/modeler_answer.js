@@ -19,9 +19,9 @@ export function answer(found) {
   const cards = [
     [
       "Step time",
-      ({ step, setup }, of) => [
+      ({ step }, of) => [
         value(seconds(step.step_time_s), "step", of),
-        intervalNote(setup, of),
+        intervalNote(step, of),
         el("small", {}, value(plainNumber(step.tokens_per_s_per_gpu), "throughput", of), " tokens/s per GPU"),
       ],
     ],
@@ -51,10 +51,9 @@ export function answer(found) {
 }
 
 // Where eight of ten runs of the class were measured; nothing for a share that a reader chose.
-function intervalNote({ predicted }, of) {
-  if (!predicted) return null;
-  const { low_s, high_s } = predicted;
-  return el("small", {}, value(`${seconds(low_s)} to ${seconds(high_s)}`, "interval", of), " by its class");
+function intervalNote({ step_time_interval_s: interval }, of) {
+  if (!interval) return null;
+  return el("small", {}, value(interval.map(seconds).join(" to "), "interval", of), " by its class");
 }
 
 // Of which peak; or what was published, and what this run is when it is counted as there.

@@ -62,9 +62,9 @@ function* variants(now, evaluate, catalog) {
     }
     if (rows.length === before) missing.push(label);
   }
-  const { parallel, context_exchange, zero_stage, dense_shards } = now.setup;
+  const { parallel, context_exchange, sharded, dense_shards } = now.setup;
   const rings = parallel.cp > 1 && context_exchange === "p2p";
-  const gathers = zero_stage === 3 && dense_shards > 1;
+  const gathers = sharded.gathers && dense_shards > 1;
   const other = rings || gathers ? evaluate({ ...now.state, double: !now.setup.double_buffering }, now.setup.compute_efficiency) : null;
   return { tried, rows, missing, other: other?.error ? null : other };
 }

@@ -30,11 +30,11 @@ const HOW = {
     ),
   ],
 
-  interval: ({ setup: { predicted } }) => [
+  interval: ({ setup: { predicted }, step }) => [
     plainLine(
       `Eight of ten measured runs of the class "${predicted.interval_of}" lie within such an interval of their prediction.`,
       "prediction · lowest to highest",
-      `${seconds(predicted.step_time_s)} · ${plainNumber(predicted.low_s / predicted.step_time_s)} to ${plainNumber(predicted.high_s / predicted.step_time_s)} = ${seconds(predicted.low_s)} to ${seconds(predicted.high_s)}`,
+      `${seconds(step.step_time_s)} · ${plainNumber(predicted.low)} to ${plainNumber(predicted.high)} = ${step.step_time_interval_s.map(seconds).join(" to ")}`,
     ),
   ],
 

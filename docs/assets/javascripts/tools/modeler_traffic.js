@@ -150,7 +150,7 @@ function bucketNote(found, at) {
 function buffersPart(found, at) {
   const { setup } = found;
   const rings = setup.parallel.cp > 1 && setup.context_exchange === "p2p";
-  const gathers = setup.zero_stage === 3 && setup.dense_shards > 1;
+  const gathers = setup.sharded.gathers && setup.dense_shards > 1;
   return [
     rings && buffersTable(found, at, "cp", "ring of keys and values (CP)"),
     rings && !setup.shape.latent
