@@ -21,6 +21,7 @@ from figgen.formulas import (
     reliability,
     scale_and_state,
     tensor_parallel,
+    topology,
 )
 from figgen.formulas.definition import FORMULAS, Formula, formula
 from figgen.formulas.evaluation import Evaluation, evaluate
@@ -45,6 +46,7 @@ TOPICS = (
     context_parallel,
     experts,
     placement,
+    topology,
     reliability,
 )
 

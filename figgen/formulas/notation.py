@@ -95,6 +95,22 @@ _ARGUMENTS = (
               "bandwidth of both directions together, as some data sheets print it"),
     _positive("sparse_peak_flops_per_s", r"F_\text{sparse}", "FLOP/s",
               "peak that counts the zeros of 2:4 sparsity as work"),
+    # Buses and fabrics.
+    _count("lanes", "w", "1", "lanes of a link"),
+    _positive("transfers_per_s", r"f_\text{lane}", "element/s", "bits of a lane per second"),
+    Argument("coding_share", r"c_\text{line}", "1", "share of the bits that is payload", SHARE),
+    _count("switch_ports", r"k_\text{sw}", "port", "ports of a switch"),
+    Argument("tiers", r"\ell", "1", "tiers of switches", "1 <= {} <= 5", whole=True),
+    _count("endpoints", r"n_\text{end}", "port", "endpoints of a fabric"),
+    Argument("oversubscription", r"r_\text{over}", "1", "bandwidth towards endpoints over that "
+             "towards the rest", "{} >= 1"),
+    _count("router_endpoints", r"p_\text{r}", "port", "endpoints of one router"),
+    _count("group_routers", r"a_\text{r}", "1", "routers of one group"),
+    _count("global_ports", r"h_\text{r}", "port", "ports of a router that lead to other groups"),
+    _count("side", r"k_\text{side}", "port", "endpoints around one ring of a torus"),
+    Argument("dimensions", r"d_\text{dim}", "1", "dimensions", "1 <= {} <= 6", whole=True),
+    _positive("bisection_links", r"L_\text{cut}", "link", "links that join two halves"),
+    Argument("kept_share", r"q_\text{keep}", "1", "share of the time that computes", "0 < {} < 1"),
     # Model shape and data.
     _positive("parameters", "N", "param", "parameters"),
     _positive("active_parameters", r"N_\text{act}", "param", "parameters that one token uses"),

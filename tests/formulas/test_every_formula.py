@@ -169,6 +169,7 @@ CONSTANTS = {
         "1/FLOP",
     ),
     "training_time": "s/GPU-h",
+    "lanes_bandwidth": "B",
     "power_law_loss": "nat",
 }  # fmt: skip
 

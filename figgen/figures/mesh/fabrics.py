@@ -1,0 +1,255 @@
+"""Buses and fabrics: lanes and copies through the host, fabrics compared, links between sites."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import NamedTuple
+
+from figgen.catalog import link, model
+from figgen.charts import Axis, Bars, Column, Curves, Named, Scalar, Table
+from figgen.errors import check_between
+from figgen.formulas.collectives import ring_all_reduce_time
+from figgen.formulas.data_parallel import data_parallel_time
+from figgen.formulas.topology import (
+    bisection_all_to_all_time,
+    dragonfly_bisection_links,
+    dragonfly_endpoints,
+    fat_tree_bisection_links,
+    fat_tree_switches,
+    lanes_bandwidth,
+    local_steps_to_hide,
+    staged_copy_time,
+    torus_all_gather_time,
+    torus_bisection_links,
+    torus_diameter,
+)
+from figgen.plotting.series import line, segments
+from figgen.registry import figure
+
+PCIE: Mapping[int, tuple[float, float]] = {
+    3: (8e9, 128 / 130),
+    4: (16e9, 128 / 130),
+    5: (32e9, 128 / 130),
+    6: (64e9, 242 / 256),
+    7: (128e9, 242 / 256),
+}
+"""Transfers per second of a lane, and the share of its bits that is payload, by generation."""
+
+WIDTHS = (1, 4, 8, 16)
+
+
+@figure("pcie-generations")
+def pcie_generations(*, message_bytes: float = 1e9) -> Table:
+    """Bandwidth of one direction by generation and lanes, and the time of a copy over 16."""
+    check_between("message_bytes", message_bytes, 1, 1e15)
+    rows: list[tuple[Scalar, ...]] = []
+    values: dict[str, Named] = {}
+    for generation, (transfers, coding) in PCIE.items():
+        rates = [float(lanes_bandwidth(lanes, transfers, coding)) for lanes in WIDTHS]
+        nvlink = link("nvlink4").bandwidth_bytes_per_s / rates[-1]
+        rows.append(
+            (f"Gen{generation}", transfers / 1e9, *rates, message_bytes / rates[-1], nvlink)
+        )
+        values |= {
+            f"gen{generation}": Named(rates[-1], "B/s"),
+            f"nvlink_over_gen{generation}": Named(nvlink),
+        }
+    columns = (
+        Column(label="PCIe"),
+        Column(label="GT/s per lane", spec="g"),
+        *(Column(label=f"x{lanes}", unit="B/s", spec="si") for lanes in WIDTHS),
+        Column(label="1 GB over x16" if message_bytes == 1e9 else "message over x16",
+               unit="s", spec="time"),
+        Column(label="NVLink 4 over x16", spec=".1f"),
+    )  # fmt: skip
+    return Table(columns=columns, rows=tuple(rows), values=values)
+
+
+@figure("host-copies")
+def host_copies(*, message_bytes: float = 1e9, bus: str = "pcie5-x16") -> Bars:
+    """One GPU's bytes on another: over NVLink, over the bus directly, or through the host."""
+    check_between("message_bytes", message_bytes, 1, 1e15)
+    rate, latency = link(bus).bandwidth_bytes_per_s, 10e-6
+    times = {
+        "NVLink 4": message_bytes / link("nvlink4").bandwidth_bytes_per_s,
+        "peer to peer": message_bytes / rate,
+        "host, 32 pieces": float(staged_copy_time(32, message_bytes, latency, rate)),
+        "host, 4 pieces": float(staged_copy_time(4, message_bytes, latency, rate)),
+        "host, whole": float(staged_copy_time(1, message_bytes, latency, rate)),
+    }
+    return Bars(
+        labels=tuple(times),
+        segments=segments({"copy": list(times.values())}),
+        axis=Axis(label="time of the copy", unit="s", low=0.0, spec="time"),
+        values={
+            "nvlink": Named(times["NVLink 4"], "s"),
+            "peer": Named(times["peer to peer"], "s"),
+            "whole": Named(times["host, whole"], "s"),
+            "pieces": Named(times["host, 32 pieces"], "s"),
+            "message": Named(message_bytes, "B"),
+        },
+    )
+
+
+class Fabric(NamedTuple):
+    """A fabric of `endpoints`: its switches, most hops, links across its bisection, collectives.
+
+    `links` are those of one endpoint; times are of one message in bytes.
+    """
+
+    name: str
+    endpoints: int
+    switches: int
+    links: int
+    hops: int
+    bisection_links: float
+    all_reduce_s: Callable[[float], float]
+    thinned: float = 1.0
+
+    def all_to_all_s(self, message_bytes: float, rate: float) -> float:
+        """Least time of an even all-to-all: the bisection's, a leaf's, or the endpoint's own.
+
+        Nearly all bytes leave their leaf, whose ways up carry 1/`thinned` of what its endpoints do.
+        """
+        cut = bisection_all_to_all_time(self.endpoints, message_bytes, self.bisection_links, rate)
+        return max(float(cut), self.thinned * message_bytes / (self.links * rate))
+
+
+def _ring(endpoints: int, rate: float, latency_s: float) -> Callable[[float], float]:
+    return lambda size: float(ring_all_reduce_time(endpoints, size, latency_s, rate))
+
+
+def fat_tree(tiers: int, ports: int, rate: float, latency_s: float, over: float = 1.0) -> Fabric:
+    """A fat tree whose top tier has 1/`over` of the switches and of the links."""
+    endpoints = 2 * (ports // 2) ** tiers
+    name = f"fat tree, {tiers} tiers" + (f", {over:g}:1" if over > 1 else "")
+    top = (ports // 2) ** (tiers - 1)
+    switches = round(float(fat_tree_switches(ports, tiers)) - top * (1 - 1 / over))
+    return Fabric(
+        name, endpoints, switches, 1, 2 * tiers, float(fat_tree_bisection_links(endpoints, over)),
+        _ring(endpoints, rate, latency_s), over,
+    )  # fmt: skip
+
+
+def dragonfly(quarter: int, rate: float, latency_s: float) -> Fabric:
+    """A balanced dragonfly: `quarter` endpoints to a router, twice as many routers in a group."""
+    p, a, h = quarter, 2 * quarter, quarter
+    endpoints = int(dragonfly_endpoints(p, a, h))
+    return Fabric(
+        f"dragonfly, {a} · {a * h + 1} routers", endpoints, a * (a * h + 1), 1, 5,
+        float(dragonfly_bisection_links(a, h)), _ring(endpoints, rate, latency_s),
+    )  # fmt: skip
+
+
+def torus(side: int, dimensions: int, rate: float, latency_s: float) -> Fabric:
+    """A torus whose endpoints are its switches, with a link each way along every dimension."""
+
+    def all_reduce_s(size: float) -> float:
+        return 2 * float(torus_all_gather_time(side, dimensions, size, latency_s, rate))
+
+    return Fabric(
+        f"torus {'·'.join([str(side)] * dimensions)}", side**dimensions, 0, 2 * dimensions,
+        int(torus_diameter(side, dimensions)), float(torus_bisection_links(side, dimensions)),
+        all_reduce_s,
+    )  # fmt: skip
+
+
+@figure("fabrics-compared")
+def fabrics_compared(
+    *, message_bytes: float = 1e9, rate: float = 50e9, latency_s: float = 6e-6
+) -> Table:
+    """Fabrics of about a thousand and about four thousand endpoints whose links have one rate."""
+    check_between("rate", rate, 1e6, 1e15)
+    check_between("message_bytes", message_bytes, 1, 1e15)
+    found = (
+        fat_tree(2, 64, rate, latency_s), fat_tree(2, 64, rate, latency_s, 4),
+        dragonfly(4, rate, latency_s), torus(32, 2, rate, latency_s), torus(10, 3, rate, latency_s),
+    )  # fmt: skip
+    values: dict[str, Named] = {"message": Named(message_bytes, "B"), "rate": Named(rate, "B/s")}
+    rows: list[tuple[Scalar, ...]] = []
+    for key, fabric in zip(("tree", "thin", "fly", "flat", "cube"), found, strict=True):
+        share = fabric.bisection_links / (fabric.endpoints / 2)
+        reduce_s = fabric.all_reduce_s(message_bytes)
+        exchange_s = fabric.all_to_all_s(message_bytes, rate)
+        rows.append((
+            fabric.name, fabric.endpoints, fabric.switches, fabric.links, fabric.hops, share,
+            reduce_s, exchange_s,
+        ))  # fmt: skip
+        values |= {
+            f"{key}_bisection": Named(share),
+            f"{key}_all_reduce": Named(reduce_s, "s"),
+            f"{key}_all_to_all": Named(exchange_s, "s"),
+            f"{key}_endpoints": Named(fabric.endpoints),
+        }
+    columns = (
+        Column(label="fabric"),
+        Column(label="endpoints", spec=",d"),
+        Column(label="switches", spec=",d"),
+        Column(label="links each", spec="d"),
+        Column(label="most links crossed", spec="d"),
+        Column(label="bisection over half the endpoints", spec=".2f"),
+        Column(label="all-reduce", unit="s", spec="time"),
+        Column(label="all-to-all, at least", unit="s", spec="time"),
+    )
+    return Table(columns=columns, rows=tuple(rows), values=values)
+
+
+@figure("all-to-all-by-fabric", explorable=True)
+def all_to_all_by_fabric(*, message_bytes: float = 1e8, rate: float = 50e9) -> Curves:
+    """Least time of an all-to-all over the size of the fabric: a full tree, a fly, two tori."""
+    check_between("rate", rate, 1e6, 1e15)
+    families: Mapping[str, list[Fabric]] = {
+        "torus, 2D": [torus(side, 2, rate, 0.0) for side in (8, 16, 32, 64, 128)],
+        "torus, 3D": [torus(side, 3, rate, 0.0) for side in (4, 6, 8, 12, 16, 24)],
+        "fat tree, 4:1": [fat_tree(2, ports, rate, 0.0, 4) for ports in (12, 32, 64, 128, 180)],
+        "fat tree or dragonfly": [dragonfly(p, rate, 0.0) for p in (2, 4, 6, 8)],
+    }
+    values: dict[str, Named] = {"message": Named(message_bytes, "B")}
+    lines = []
+    for index, (name, family) in enumerate(families.items()):
+        times = [fabric.all_to_all_s(message_bytes, rate) for fabric in family]
+        lines.append(line(name, (float(each.endpoints) for each in family), times, index))
+        key = ("flat", "cube", "thin", "fly")[index]
+        values |= {
+            f"{key}_first": Named(times[0], "s"),
+            f"{key}_last": Named(times[-1], "s"),
+            f"{key}_endpoints": Named(family[-1].endpoints),
+        }
+    return Curves(
+        x=Axis(label="endpoints", scale="log10", spec=",.0f"),
+        y=Axis(label="all-to-all, at least", unit="s", scale="log10", spec="time"),
+        series=tuple(lines),
+        values=values,
+    )
+
+
+SITE_LINKS = {"10 Gb/s": 1.25e9, "100 Gb/s": 12.5e9, "800 Gb/s": 100e9, "6.4 Tb/s": 800e9}
+"""Rates between two sites, per direction."""
+
+
+@figure("site-exchanges")
+def site_exchanges(
+    *, model_name: str = "llama-3-70b", step_s: float = 10.0, kept_share: float = 0.95,
+    latency_s: float = 20e-3, bytes_per_param: float = 4.0,
+) -> Table:  # fmt: skip
+    """Two sites that exchange what they have learned: how long it takes, how seldom it must be."""
+    check_between("step_s", step_s, 1e-3, 1e6)
+    check_between("kept_share", kept_share, 0.01, 0.999)
+    parameters = model(model_name).parameters
+    values: dict[str, Named] = {"step": Named(step_s, "s"), "kept": Named(kept_share)}
+    rows: list[tuple[Scalar, ...]] = []
+    for name, rate in SITE_LINKS.items():
+        took = float(data_parallel_time(parameters, bytes_per_param, 2, latency_s, rate))
+        steps = int(local_steps_to_hide(took, step_s, kept_share))
+        rows.append((name, rate, took, step_s / (step_s + took), steps, steps * step_s))
+        key = name.split()[0].replace(".", "_")
+        values |= {f"took_{key}": Named(took, "s"), f"steps_{key}": Named(steps)}
+    columns = (
+        Column(label="between the sites"),
+        Column(label="per direction", unit="B/s", spec="si"),
+        Column(label="one exchange", unit="s", spec="time"),
+        Column(label="left if in every step", spec=".1%"),
+        Column(label=f"steps apart for {kept_share:.0%}", spec=",d"),
+        Column(label="that is", unit="s", spec="time"),
+    )
+    return Table(columns=columns, rows=tuple(rows), values=values)
