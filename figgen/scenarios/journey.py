@@ -2,14 +2,31 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from figgen.errors import InputError
+from figgen.formulas.compute_and_roofline import critical_tokens
+from figgen.models.communication_ratio import group_bandwidth_bytes_per_s
 from figgen.models.level_loads import level_bytes
-from figgen.models.step_links import NETWORK, SCALE_UP
+from figgen.models.step import StepEstimate, step
+from figgen.models.step_links import NETWORK, SCALE_UP, group_link
+from figgen.models.transformer import dense_layer_weights
+from figgen.scenarios.journey_ladder import RUNGS
 from figgen.scenarios.resolve import TrainingStep
 from figgen.scenarios.runs.predicted import PredictedStep
 from figgen.scenarios.written import written_step
+
+SLOWED = 3
+"""The journey's last page: how many times less than it should a broken NVLink carries."""
+
+
+def tokens_to_hide(
+    peak_flops_per_s: float, bandwidth_bytes_per_s: float, bytes_per_param: float
+) -> float:
+    """Tokens of a microbatch at which 6 operations per parameter and token take as long as the
+    bytes that full sharding moves per parameter, in a group of any size.
+    """
+    return float(critical_tokens(peak_flops_per_s, bandwidth_bytes_per_s, bytes_per_param / 3))
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,6 +78,73 @@ class Job:
     def update_s(self) -> float:
         """The optimizer's part of a step."""
         return float(self.predicted.parts.update_s)
+
+    @property
+    def gradients_s(self) -> float:
+        """What of the gradients' messages outlasts the work that hides them."""
+        return float(self.predicted.parts.gradients_s)
+
+    @property
+    def work_s(self) -> float:
+        """Forward and backward of all microbatches."""
+        return float(self.predicted.parts.work_s)
+
+    @property
+    def fixed_s(self) -> float:
+        """What a step costs whatever it does: the loader, the loop, the log."""
+        return float(self.predicted.parts.fixed_s)
+
+    @property
+    def paid_once_share(self) -> float:
+        """Update, visible gradients and fixed cost over the step: what microbatches share."""
+        return (self.update_s + self.gradients_s + self.fixed_s) / self.step_time_s
+
+    @property
+    def layer_s(self) -> float:
+        """Forward and backward of one layer on one microbatch."""
+        return float(self.predicted.parts.dense.total_s)
+
+    @property
+    def layer_sharded_bytes(self) -> float:
+        """What full sharding gathers and scatters for one dense layer and microbatch."""
+        return dense_layer_weights(self.found.model.shape) * self.sharded_bytes_per_param
+
+    @property
+    def at_peak_s(self) -> float:
+        """Seconds that the counted operations would take at the dense peak: MFU of the step."""
+        return self.mfu * self.step_time_s
+
+    @property
+    def sharded_bytes_per_param(self) -> float:
+        """Bytes that ZeRO-3 moves per parameter and microbatch: two gathers, one scatter."""
+        recipe = self.found.setup.recipe
+        return 2 * recipe.weight_bytes + recipe.gradient_bytes
+
+    @property
+    def tokens_to_hide(self) -> float:
+        """Tokens of a microbatch and copy from which its sharded messages hide, at the peak."""
+        cluster, link = self.found.cluster, group_link(self.found.setup.parallel, "dp")
+        fast, slow = cluster.scale_up_bandwidth_bytes_per_s, cluster.network_bandwidth_bytes_per_s
+        rate = fast
+        if link.level == NETWORK:
+            rate = group_bandwidth_bytes_per_s(fast, slow, link.members_per_node)
+        return tokens_to_hide(cluster.peak_flops_per_s, rate, self.sharded_bytes_per_param)
+
+    @property
+    def slowed(self) -> StepEstimate:
+        """The step while NVLink of one GPU of a node runs at 1/`SLOWED` of its bandwidth."""
+        cluster = self.found.cluster
+        weak = cluster.scale_up_bandwidth_bytes_per_s / SLOWED
+        return step(
+            self.found.setup,
+            replace(cluster, scale_up_bandwidth_bytes_per_s=weak),
+            compute_efficiency=self.found.compute_efficiency,
+        )
+
+    @property
+    def slowed_s(self) -> float:
+        """Seconds of that step."""
+        return self.slowed.step_time_s
 
     @property
     def idle_share(self) -> float:
@@ -133,6 +217,11 @@ class Job:
         return self.found.memory.fullest.bytes_of("activations")
 
     @property
+    def rest_bytes(self) -> float:
+        """Buffers, the allocator's loss and what the driver takes, on the fullest GPU."""
+        return self.total_bytes - self.state_bytes - self.activations_bytes
+
+    @property
     def near_bytes(self) -> float:
         """What leaves a GPU over NVLink in a step."""
         return level_bytes(self.found.estimate)[SCALE_UP]
@@ -143,49 +232,9 @@ class Job:
         return level_bytes(self.found.estimate)[NETWORK]
 
     @property
-    def sent_bytes(self) -> float:
-        """Both together."""
-        return self.near_bytes + self.far_bytes
-
-
-@dataclass(frozen=True, slots=True)
-class Rung:
-    """What a page of the journey ends with: how the model is laid out, in words and as asked."""
-
-    page: int
-    model: str
-    layout: str
-    sizes: str
-    options: str
-
-
-_NODE, _NODES = "nodes=1 gpus_per_node=8", "nodes=8 gpus_per_node=8"
-_PLAIN, _SHARDED = "sequence=8192 zero_stage=0", "sequence=8192 zero_stage=3"
-RUNGS: tuple[Rung, ...] = (
-    Rung(1, "llama-3-1b", "alone", "nodes=1 gpus_per_node=1", f"{_PLAIN} global_batch=1"),
-    Rung(2, "llama-3-1b", "DP 2", "nodes=1 gpus_per_node=2", f"{_PLAIN} global_batch=2"),
-    Rung(3, "llama-3-1b", "DP 8", _NODE, f"{_PLAIN} global_batch=64"),
-    Rung(4, "llama-3-8b", "FSDP 8", _NODE, f"{_SHARDED} global_batch=64"),
-    Rung(5, "llama-3-8b", "FSDP 64", _NODES, f"{_SHARDED} global_batch=512"),
-    Rung(6, "llama-3-70b", "TP 8 · FSDP 8", f"{_NODES} tp=8", f"{_SHARDED} global_batch=512"),
-    Rung(
-        7, "llama-3-70b", "TP 8 · PP 2 · DP 4", f"{_NODES} tp=8 pp=2",
-        "sequence=8192 global_batch=512 zero_stage=1",
-    ),
-    Rung(
-        8, "llama-3-70b", "TP 8 · CP 16 · PP 2 · DP 2", "nodes=64 gpus_per_node=8 tp=8 cp=16 pp=2",
-        "sequence=131072 global_batch=32 zero_stage=1",
-    ),
-    Rung(
-        9, "deepseek-v3", "EP 8 · PP 16 · DP 32", "nodes=64 gpus_per_node=8 ep=8 pp=16",
-        "sequence=4096 global_batch=4096 zero_stage=1 recompute=full",
-    ),
-    Rung(
-        10, "llama-3-70b", "TP 8 · PP 2 · DP 32", "nodes=64 gpus_per_node=8 tp=8 pp=2",
-        "sequence=8192 global_batch=512 zero_stage=1 schedule=interleaved-1f1b chunks=5",
-    ),
-)  # fmt: skip
-"""The ladder; batches are in sequences, and from page 5 on those of a large run."""
+    def far_s(self) -> float:
+        """Seconds that the adapter needs for them, latency left out."""
+        return self.far_bytes / self.found.cluster.network_bandwidth_bytes_per_s
 
 
 def job(model: str, sizes: str, options: str = "") -> Job:

@@ -13,7 +13,8 @@ from figgen.charts import Bars, Curves, Diagram, Table
 from figgen.errors import InputError
 from figgen.registry import FIGURES, build
 from figgen.renderers import text
-from figgen.scenarios.journey import RUNGS, job, rung
+from figgen.scenarios.journey import job, rung
+from figgen.scenarios.journey_ladder import RUNGS
 from figgen.values import compute
 
 ONE = "one | llama-3-1b | nodes=1 gpus_per_node=8 | sequence=8192 global_batch=8 zero_stage=0"
@@ -23,6 +24,8 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "journey-memory": {"page": 10},
     "journey-fit": {"jobs": [ONE]},
     "journey-layouts": {"jobs": [ONE, EIGHT]},
+    "journey-ledger": {"page": 6},
+    "journey-subtract": {},
     "journey-one-step": {},
     "journey-gather": {},
     "journey-two-clocks": {},
@@ -65,6 +68,48 @@ def test_a_board_of_n_pages_is_the_first_n_rows_of_the_whole_board() -> None:
     assert third.rows == whole.rows[:3]
     with pytest.raises(InputError, match="page"):
         build("journey-scoreboard", {"page": 11})
+
+
+@pytest.mark.parametrize("page", range(2, len(RUNGS) + 1))
+def test_a_ledger_adds_up_to_the_boards_bytes(page: int) -> None:
+    found = build("journey-ledger", {"page": page})
+    assert isinstance(found, Table)
+    *rows, together = found.rows
+    for column, bytes_ in ((3, rung(page).near_bytes), (4, rung(page).far_bytes)):
+        assert sum(float(row[column]) for row in rows) == pytest.approx(bytes_)
+        assert together[column] == pytest.approx(bytes_)
+    for _, product, each, near, far in rows:
+        calls = np.prod(
+            [int(factor) for factor in str(product).split("\N{NO-BREAK SPACE}×\N{NO-BREAK SPACE}")]
+        )
+        assert calls * float(each) == pytest.approx(float(near) + float(far))
+
+
+def test_products_of_a_ledger_are_those_that_the_pages_derive() -> None:
+    border = 8192 * 8192 * 2  # activations between two layers of the 70B model
+    tensor = build("journey-ledger", {"page": 6}).values
+    assert tensor["calls_1"].value == 64 * 80 * 8
+    assert tensor["each_1"].value == pytest.approx(7 / 8 * border)
+    experts = build("journey-ledger", {"page": 9}).values
+    assert experts["each_1"].value == pytest.approx(7 / 8 * 8 * 4096 * 7168 * 2)
+    context = build("journey-ledger", {"page": 8}).values  # keys and values of one head, 16-bit
+    assert context["each_4"].value == pytest.approx(2 * 131072 / 16 * 128 * 2)
+
+
+def test_tokens_that_hide_are_the_ridge_over_the_work_per_byte() -> None:
+    peak = 989.4e12
+    for page, bandwidth in ((4, 450e9), (5, 400e9), (6, 50e9)):
+        assert rung(page).tokens_to_hide == pytest.approx(peak / bandwidth * 8 / 6)
+
+
+def test_the_missing_seconds_are_those_of_a_link_at_a_third() -> None:
+    found = build("journey-subtract", {}).values
+    sent, calls = 2 * 2560 + 16 * 2, 7 * 3.4e-6
+    bytes_ = 7 / 8 * 8192 * 8192 * 2
+    for name, bandwidth in (("tp_computed", 450e9), ("tp_measured", 150e9)):
+        assert found[name].value == pytest.approx(sent * (bytes_ / bandwidth + calls), rel=1e-3)
+    assert found["measured"].value == pytest.approx(rung(10).slowed_s)
+    assert rung(10).slowed_s > rung(10).high_s
 
 
 def test_bytes_and_state_are_those_of_the_closed_forms() -> None:
@@ -111,7 +156,7 @@ def test_the_clocks_cross_where_peak_over_bandwidth_says() -> None:
     assert isinstance(chart, Curves)
     work = chart.series[0]
     for mark, bandwidth in zip(chart.marks, (50e9, 400e9, 450e9), strict=True):
-        assert mark.x == pytest.approx(989.4e12 / bandwidth, rel=1e-3)
+        assert mark.x == pytest.approx(989.4e12 / bandwidth * 8 / 6, rel=1e-3)
         assert np.interp(mark.x, work.x, work.y) == pytest.approx(mark.y, rel=1e-6)
 
 

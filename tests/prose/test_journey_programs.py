@@ -120,7 +120,8 @@ def blocks() -> str:
 
 
 def experts() -> str:
-    chosen = [[token % 5 % 4 for token in range(8 * rank, 8 * rank + 8)] for rank in range(2)]
+    firsts = [[token % 5 % 4 for token in range(8 * rank, 8 * rank + 8)] for rank in range(2)]
+    chosen = [[e for first in each for e in (first, (first + 1) % 4)] for each in firsts]
     sent = [[sum(e // 2 == home for e in each) for home in range(2)] for each in chosen]
     work = [sum(each[home] for each in sent) for home in range(2)]
     return _ranks(2, lambda rank: f"sent {sent[rank]}, worked on {work[rank]}, same True")

@@ -10,11 +10,10 @@ from figgen.catalog import hardware_preset
 from figgen.catalog import model as catalog_model
 from figgen.charts import Axis, Box, Curves, Diagram, Link, Mark, Named, Series
 from figgen.errors import check_between
-from figgen.formulas.compute_and_roofline import critical_tokens
 from figgen.models.transformer import dense_layer_weights
 from figgen.plotting.series import line, logarithmic
 from figgen.registry import figure
-from figgen.scenarios.journey import job, rung
+from figgen.scenarios.journey import job, rung, tokens_to_hide
 from figgen.units import format_quantity
 
 
@@ -91,13 +90,18 @@ def journey_gather(*, model: str = "llama-3-8b", gpus: int = 4) -> Diagram:
     )  # fmt: skip
 
 
+SHARDED_BYTES = 2.0 * 2 + 4
+"""Per parameter and microbatch: a 16-bit weight in forward and in backward, a 32-bit gradient."""
+
+
 @figure("journey-two-clocks", explorable=True)
 def journey_two_clocks(
     *, model: str = "llama-3-8b", preset: str = "h100-ndr", least: int = 256, most: int = 65_536
 ) -> Curves:
     """Seconds of computing and of sharded messages for one microbatch, over a GPU's tokens in it.
 
-    Computing at the dense peak; weights gathered twice and gradients scattered once, 16 bits each.
+    Computing at the dense peak; 16-bit weights gathered twice and 32-bit gradients scattered once,
+    as the journey's job does it.
     """
     node, parameters = hardware_preset(preset), catalog_model(model).parameters
     peak = node.accelerator.peak_flops_per_s("bf16")
@@ -111,13 +115,13 @@ def journey_two_clocks(
         name="computing", x=tokens, y=tuple(6 * parameters * t / peak for t in tokens),
         role="forward",
     )  # fmt: skip
-    times = {name: 6.0 * parameters / bandwidth for name, bandwidth in links.items()}
+    times = {name: SHARDED_BYTES * parameters / bandwidth for name, bandwidth in links.items()}
     roles = ("exposed", "dp", "tp")
     lines = tuple(
         Series(name=name, x=(float(least), float(most)), y=(time, time), role=role)
         for (name, time), role in zip(times.items(), roles, strict=True)
     )
-    even = {name: float(critical_tokens(peak, links[name], 2)) for name in links}
+    even = {name: tokens_to_hide(peak, links[name], SHARDED_BYTES) for name in links}
     marks = tuple(
         Mark(x=even[name], y=times[name], label=f"{even[name]:,.0f} tokens", role="ink")
         for name in links

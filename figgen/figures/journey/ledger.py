@@ -1,0 +1,184 @@
+"""Where the bytes and the seconds of a page's step come from, row by row."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import fsum
+
+from figgen.charts import Column, Named, Scalar, Table
+from figgen.models.level_loads import port_bytes
+from figgen.models.step import FAMILIES, StepEstimate
+from figgen.models.step_links import NETWORK, SCALE_UP, group_link
+from figgen.models.step_rows import MICROBATCH
+from figgen.plotting.words import label_of
+from figgen.registry import figure
+from figgen.scenarios.journey import SLOWED, Job, rung
+from figgen.units import NBSP
+
+WORDS = {
+    ("tp", "layers"): "partial sums of layers, forward and backward",
+    ("tp", "inputs gathered again"): "inputs of layers, gathered again in backward",
+    ("tp", "embedding and head"): "ends of the model",
+    ("tp", "input of the head gathered again"): "ends of the model",
+    ("dp", "weights"): "weights",
+    ("dp", "gradients"): "gradients",
+    ("edp", "weights"): "weights of experts",
+    ("edp", "gradients"): "gradients of experts",
+    ("pp", "activations and gradients"): "activations and their gradients",
+    ("cp", "keys and values"): "keys, values and their gradients",
+    ("ep", "routed tokens"): "tokens to experts and back",
+}
+"""Communicator and purpose -> what a first reading calls it."""
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """Calls of one purpose in a step of the GPU that works longest."""
+
+    axis: str
+    what: str
+    calls: int
+    per_microbatch: bool
+    near_bytes: float
+    far_bytes: float
+
+    @property
+    def sent_bytes(self) -> float:
+        """What all of them send."""
+        return self.near_bytes + self.far_bytes
+
+    @property
+    def each_bytes(self) -> float:
+        """What a call sends, on average."""
+        return self.sent_bytes / self.calls
+
+
+def entries(found: Job) -> list[Entry]:
+    """The step's calls by what they carry, the busiest axis first; together all that it sends."""
+    estimate = found.found.estimate
+    by: dict[tuple[str, str], list[Entry]] = {}
+    for row in estimate.rows:
+        sent = port_bytes(row, group_link(estimate.setup.parallel, row.axis))
+        axis = row.axis.removesuffix("-cp")
+        what = WORDS[axis, row.purpose]
+        by.setdefault((axis, what), []).append(Entry(
+            axis, what, row.calls, row.when == MICROBATCH,
+            row.calls * sent[SCALE_UP], row.calls * sent[NETWORK],
+        ))  # fmt: skip
+    merged = [
+        Entry(
+            axis, what, sum(one.calls for one in each), each[0].per_microbatch,
+            fsum(one.near_bytes for one in each), fsum(one.far_bytes for one in each),
+        )
+        for (axis, what), each in by.items()
+    ]  # fmt: skip
+    of_axis = {one.axis: 0.0 for one in merged}
+    for one in merged:
+        of_axis[one.axis] += one.sent_bytes
+    return sorted(merged, key=lambda one: (-of_axis[one.axis], -one.sent_bytes))
+
+
+def _product(entry: Entry, microbatches: int, layers: int) -> str:
+    """The number of calls as microbatches × layers × calls of each, as far as it divides."""
+    rest, factors = entry.calls, []
+    if entry.per_microbatch:
+        for factor in (microbatches, layers):
+            if factor > 1 and rest % factor == 0:
+                factors.append(factor)
+                rest //= factor
+    if rest > 1 or not factors:
+        factors.append(rest)
+    return f"{NBSP}×{NBSP}".join(map(str, factors))
+
+
+def rank_layers(found: Job) -> int:
+    """Layers of the GPU that works longest."""
+    rank = found.found.estimate.bottleneck
+    return next(one.layers for one in found.found.memory.ranks if one.pipeline_rank == rank)
+
+
+@figure("journey-ledger")
+def journey_ledger(*, page: int) -> Table:
+    """What a GPU sends in the step of a page: how often, how much each time, over which link."""
+    found = rung(page)
+    layers = rank_layers(found)
+    listed = entries(found)
+    rows: list[tuple[Scalar, ...]] = [
+        (f"{label_of(one.axis)}: {one.what}", _product(one, found.microbatches, layers),
+         one.each_bytes, one.near_bytes, one.far_bytes)
+        for one in listed
+    ]  # fmt: skip
+    near, far = (fsum(getattr(one, f"{at}_bytes") for one in listed) for at in ("near", "far"))
+    rows.append(("together", "", "", near, far))
+    values = {
+        "near": Named(near, "B"),
+        "far": Named(far, "B"),
+        "microbatches": Named(found.microbatches),
+        "layers": Named(layers),
+    }
+    for at, one in enumerate(listed, 1):
+        values |= {
+            f"calls_{at}": Named(one.calls),
+            f"each_{at}": Named(one.each_bytes, "B"),
+            f"sent_{at}": Named(one.sent_bytes, "B"),
+        }
+    return Table(
+        columns=(
+            Column(label="what travels"),
+            Column(label="calls"),
+            Column(label="one sends", unit="B", spec="bytes"),
+            Column(label="NVLink", unit="B", spec="bytes"),
+            Column(label="network", unit="B", spec="bytes"),
+        ),
+        rows=tuple(rows),
+        values=values,
+    )
+
+
+def _parts(estimate: StepEstimate) -> dict[str, float]:
+    """Seconds of a step by part, those that add up to it."""
+    return {
+        "computing": estimate.compute_s + estimate.recompute_s,
+        "idle stages": estimate.bubble_s,
+        **{f"messages of {label_of(axis)}": s for axis, s in estimate.exposed if s > 0},
+    }
+
+
+def link_bandwidth(estimate: StepEstimate, axis: str) -> float:
+    """Bytes that a GPU sends on an axis over the time that its calls take: their busbw, B/s."""
+    rows = [row for row in estimate.rows if FAMILIES.get(row.axis, row.axis) == axis]
+    return fsum(row.sent_bytes for row in rows) / fsum(row.time_s for row in rows)
+
+
+@figure("journey-subtract")
+def journey_subtract(*, page: int = 10) -> Table:
+    """A step as computed and as a profile shows it when one GPU's NVLink has lost bandwidth."""
+    found = rung(page)
+    good, bad = found.found.estimate, found.slowed
+    computed, measured = _parts(good), _parts(bad)
+    rows: list[tuple[Scalar, ...]] = [
+        (part, s, measured[part], measured[part] - s) for part, s in computed.items()
+    ]
+    total, slow = good.step_time_s, bad.step_time_s
+    rows.append(("the step", total, slow, slow - total))
+    tensor = "messages of TP"
+    return Table(
+        columns=(
+            Column(label="part"),
+            Column(label="computed", unit="s", spec=".2f"),
+            Column(label="in the profile", unit="s", spec=".2f"),
+            Column(label="longer by", unit="s", spec="+.2f"),
+        ),
+        rows=tuple(rows),
+        values={
+            "computed": Named(total, "s"),
+            "measured": Named(slow, "s"),
+            "missing": Named(slow - total, "s"),
+            "tp_computed": Named(computed[tensor], "s"),
+            "tp_measured": Named(measured[tensor], "s"),
+            "tp_missing": Named(measured[tensor] - computed[tensor], "s"),
+            "bandwidth": Named(link_bandwidth(good, "tp"), "B/s"),
+            "slow_bandwidth": Named(link_bandwidth(bad, "tp"), "B/s"),
+            "factor": Named(SLOWED),
+        },
+    )
