@@ -23,6 +23,7 @@ BORROWED = {
     "reliability": ("failures", "goodput-by-interval"),
     "scale-and-state": ("why-distribute", "model-growth"),
     "tensor-parallel": ("tensor-parallelism", "tp-volume"),
+    "topology": ("fabrics", "all-to-all-by-fabric"),
 }
 """Topic -> the chapter and its figure that shows some of the topic's formulas at work."""
 
