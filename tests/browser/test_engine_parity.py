@@ -252,10 +252,3 @@ def test_groups_are_megatrons_own(ask: Ask) -> None:
     cases = json.loads(ORACLE.read_text("utf-8"))["cases"]
     frozen = [{key: case[key] for key in ("edp", "dense", "expert")} for case in cases]
     assert differing(range(len(cases)), ask("megatron", cases), frozen) == []
-
-
-def test_all_groups_of_16384_ranks_take_under_10_ms_and_of_131072_under_100(ask: Ask) -> None:
-    sizes = {"gpus_per_node": 8, "tp": 8, "cp": 2, "pp": 16, "ep": 16, "etp": 1}
-    small, large = ask("speed", [{"nodes": nodes, **sizes} for nodes in (2048, 16384)])
-    assert max(small.values()) < 10
-    assert max(large.values()) < 100

@@ -223,13 +223,3 @@ def test_timeline_lasts_as_long_as_the_step(ask: Ask) -> None:
         assert whole == drawn["step_time_s"]
         assert max(drawn["last"]) == drawn["makespan"]
         assert min(drawn["first"]) == 0
-
-
-def test_one_evaluation_takes_a_few_milliseconds(ask: Ask) -> None:
-    common = {"model": "llama-3-405b", "nodes": 2048, "gpus_per_node": 8, "tp": 8, "pp": 16}
-    cases = [
-        common | {"microbatches": 64, "schedule": schedule, "chunks": chunks}
-        for schedule, chunks in (("1f1b", None), ("interleaved-1f1b", 4), ("zbv", None))
-    ]
-    # Wide bounds: the machine may be busy. On an idle one it is about 1, 3 and 2 ms.
-    assert max(ask("training_speed", cases)) < 100

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import cache
 
 import pytest
 
@@ -13,23 +14,27 @@ from figgen.markdown import directive
 from figgen.markdown.conversion import fences
 
 TOOLS = frozenset({"tools/rank-map.md", "tools/modeler.md"})
-PAGES = preset_pages(TOOLS)
 NAMES = [n for n, p in catalog.PRESETS.items() if not isinstance(p, HardwarePreset)]
 
 
+@cache
+def pages() -> dict[str, str]:
+    return preset_pages(TOOLS)
+
+
 def test_every_map_and_every_published_run_has_a_page_and_the_index_links_them_all() -> None:
-    assert set(PAGES) == {
+    assert set(pages()) == {
         "reference/presets.md",
         *(f"reference/presets/{name}.md" for name in NAMES),
     }
-    index = PAGES["reference/presets.md"]
+    index = pages()["reference/presets.md"]
     assert sorted(re.findall(r'href="([\w-]+)/"', index)) == sorted(NAMES)
     assert sorted(re.findall(r'<tr id="([\w-]+)"', index)) == sorted(catalog.PRESETS)
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_figures_of_a_page_can_be_read_and_each_is_mentioned(name: str) -> None:
-    page = PAGES[f"reference/presets/{name}.md"]
+    page = pages()[f"reference/presets/{name}.md"]
     ids = [directive.parse(fence.body).id for fence in fences(page)]
     assert ids
     assert len(set(ids)) == len(ids)
@@ -42,34 +47,34 @@ def test_figures_of_a_page_can_be_read_and_each_is_mentioned(name: str) -> None:
 
 
 def test_what_is_assumed_of_a_run_has_its_reason_and_source_on_the_page() -> None:
-    page = PAGES["reference/presets/nemotron-4-340b.md"]
+    page = pages()["reference/presets/nemotron-4-340b.md"]
     assert "- Pipeline schedule, Chunks per rank: Interleaved, says the report; the depth" in page
     assert "Source: NVIDIA 2024, arXiv:2406.11704, section 2.4.\n" in page
-    llama = PAGES["reference/presets/llama-3-405b-131k.md"]
+    llama = pages()["reference/presets/llama-3-405b-131k.md"]
     assert "- Network link of a GPU, Rank order (published): " in llama.replace(
         "Rank order, Network link of a GPU", "Network link of a GPU, Rank order"
     )
 
 
 def test_tools_are_linked_with_the_preset_where_they_exist_and_not_before() -> None:
-    page = PAGES["reference/presets/llama-3-405b-131k.md"]
+    page = pages()["reference/presets/llama-3-405b-131k.md"]
     assert "(../../tools/rank-map.md?preset=llama-3-405b-131k)" in page
     assert "(../../tools/modeler.md?preset=llama-3-405b-131k)" in page
-    assert "(../../tools/modeler.md?preset=map-128)" in PAGES["reference/presets/map-128.md"]
-    part_of_a_rack = PAGES["reference/presets/qwen-3-235b-a22b.md"]
+    assert "(../../tools/modeler.md?preset=map-128)" in pages()["reference/presets/map-128.md"]
+    part_of_a_rack = pages()["reference/presets/qwen-3-235b-a22b.md"]
     assert "(../../tools/rank-map.md?preset=qwen-3-235b-a22b)" in part_of_a_rack
     alone = preset_pages(frozenset())
     assert not any("tools/" in source for source in alone.values())
 
 
 def test_a_small_copy_of_a_schedule_says_what_it_is_a_copy_of() -> None:
-    page = PAGES["reference/presets/gpt-1t.md"]
+    page = pages()["reference/presets/gpt-1t.md"]
     assert "The run has 64 stages and 512 microbatches; [](#fig-pipeline-timeline)" in page
-    assert "so no schedule" in PAGES["reference/presets/opt-175b.md"]
+    assert "so no schedule" in pages()["reference/presets/opt-175b.md"]
 
 
 def test_every_published_number_of_a_run_stands_beside_the_computed_one() -> None:
-    page = PAGES["reference/presets/bloom-176b.md"]
+    page = pages()["reference/presets/bloom-176b.md"]
     assert '| time of a step | {{ run("bloom-176b").step_time:time }} | 1.80\u00a0min |' in page
     assert '{{ run("bloom-176b").peak_memory:bytes }}' in page
     assert "(../runs.md#bloom-176b)" in page

@@ -11,7 +11,7 @@ import random
 from collections import defaultdict
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cache, cached_property
 
 import pytest
 
@@ -138,7 +138,9 @@ def drawn(count: int) -> Iterator[TrainingSetup]:
         count -= 1
 
 
-SETUPS = tuple(drawn(100))
+@cache
+def setups() -> tuple[TrainingSetup, ...]:
+    return tuple(drawn(100))
 
 
 def calls_of(setup: TrainingSetup, place: int) -> Iterator[tuple[int, Traffic, int]]:
@@ -176,15 +178,17 @@ def counted(setup: TrainingSetup) -> list[dict[tuple[str, str], list[float]]]:
     return found
 
 
-COUNTED = tuple(counted(setup) for setup in SETUPS)
+@cache
+def all_counted() -> tuple[list[dict[tuple[str, str], list[float]]], ...]:
+    return tuple(counted(setup) for setup in setups())
 
 
 def test_the_layouts_are_a_mixed_lot() -> None:
-    assert sum(setup.shape.experts is not None for setup in SETUPS) > 20
-    assert {setup.schedule for setup in SETUPS} == {"1f1b", "interleaved-1f1b", "zbv", "dualpipe"}
+    assert sum(setup.shape.experts is not None for setup in setups()) > 20
+    assert {setup.schedule for setup in setups()} == {"1f1b", "interleaved-1f1b", "zbv", "dualpipe"}
     uneven = [
         setup
-        for setup in SETUPS
+        for setup in setups()
         for group in World(setup.parallel).groups("dp")
         if len({sum(rank // setup.parallel.gpus_per_node == node for rank in group)
                 for node in {rank // setup.parallel.gpus_per_node for rank in group}}) > 1
@@ -193,12 +197,12 @@ def test_the_layouts_are_a_mixed_lot() -> None:
     # Some GPUs hold no experts: a mean over all and one over those that have any differ.
     assert any(
         setup.parallel.ep > 1 and not all(any(axis == "ep" for axis, _ in mine) for mine in ranks)
-        for setup, ranks in zip(SETUPS, COUNTED, strict=True)
+        for setup, ranks in zip(setups(), all_counted(), strict=True)
     )
 
 
 def test_traffic_of_an_axis_is_the_mean_of_all_ranks() -> None:
-    for setup, ranks in zip(SETUPS, COUNTED, strict=True):
+    for setup, ranks in zip(setups(), all_counted(), strict=True):
         world = len(ranks)
         for entry in axis_traffic(setup):
             mine = [
@@ -221,7 +225,7 @@ def test_traffic_of_an_axis_is_the_mean_of_all_ranks() -> None:
 
 
 def test_every_nic_and_the_busiest_send_what_their_ranks_send_to_other_nodes() -> None:
-    for setup, ranks in zip(SETUPS, COUNTED, strict=True):
+    for setup, ranks in zip(setups(), all_counted(), strict=True):
         leaving = [sum(total[3] for total in rank.values()) for rank in ranks]
         assert step_nic_bytes(setup).ravel() == pytest.approx(leaving)
         assert step_nic_bytes(setup).max() == pytest.approx(max(leaving))
@@ -233,7 +237,7 @@ def test_every_nic_and_the_busiest_send_what_their_ranks_send_to_other_nodes() -
 
 
 def test_busiest_port_of_an_axis_is_that_of_the_rank_with_fewest_neighbours_on_its_node() -> None:
-    for setup in SETUPS:
+    for setup in setups():
         world = World(setup.parallel)
         for row in step(setup, CLUSTER, compute_efficiency=0.5).rows:
             if row.axis in ("pp", "embedding"):
@@ -250,7 +254,7 @@ def test_busiest_port_of_an_axis_is_that_of_the_rank_with_fewest_neighbours_on_i
 
 
 def test_groups_links_and_nodes_are_those_of_every_group() -> None:
-    for setup in SETUPS:
+    for setup in setups():
         world, width = World(setup.parallel), setup.parallel.gpus_per_node
         for axis in ("tp", "cp", "dp", "pp", "dp-cp"):
             groups = world.groups(axis)
@@ -281,7 +285,7 @@ def test_groups_links_and_nodes_are_those_of_every_group() -> None:
 
 
 def test_what_leaves_a_pod_is_what_its_ranks_send_out_of_it() -> None:
-    for setup in SETUPS:
+    for setup in setups():
         world, p = World(setup.parallel), setup.parallel
         pod = 2 * p.gpus_per_node
         for axis in ("dp", "pp"):
