@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import gzip
 import json
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import pytest
 
 from figgen.__main__ import main
@@ -16,7 +18,7 @@ from figgen.errors import InputError
 from figgen.models import trace_reader
 from figgen.models.profile import RankProfile, profiles
 from figgen.models.profile_beside import PAGES, common_calls, waiting
-from figgen.models.trace_kinds import axis_of, collective_of
+from figgen.models.trace_kinds import TYPE_BYTES, Group, axis_of, bytes_of, collective_of
 from figgen.models.trace_reader import trace_events
 
 # Recorded by record_profiles.py beside them: torch 2.13 on a CPU, two ranks over gloo, two steps.
@@ -154,6 +156,31 @@ def test_kernels_copies_and_late_launches_of_a_gpu_are_told_apart() -> None:
     assert (calls.group.collective, calls.group.size, calls.bytes) == ("reduce-scatter", 8, 16000)
     assert axis_of(calls.group) == "dp"
     assert dict(found.exposed_by_axis) == pytest.approx({"dp": 10e-6})
+
+
+def test_bytes_of_a_call_are_those_of_the_shapes_that_can_be_read() -> None:
+    two_by_three = {"Input Dims": [[2, 3]], "Input type": ["c10::BFloat16"]}
+    said = {"Input Dims": [[2, 3], "4", [], [1.5], [5]], "Input type": ["float"] * 4}
+    gathered, reduced = (Group("x", kind, 4, "") for kind in ("all-gather", "all-reduce"))
+    for args, group, size in (
+        (two_by_three, reduced, 12), (two_by_three, gathered, 48), (said, reduced, 24),
+        (said | {"Input Dims": "?"}, reduced, 0), ({"Input Dims": [[2]]}, reduced, 0),
+        ({"dtype": "Float", "In msg nelems": 3, "Out msg nelems": 9}, reduced, 36),
+        ({"dtype": "Float", "In msg nelems": None}, reduced, 0), (None, reduced, 0),
+        ({"buffer bytes": 10, "calls": 3}, reduced, 30), ({"buffer bytes": 10}, reduced, 10),
+    ):  # fmt: skip
+        assert bytes_of({"args": args}, group) == size, args
+
+
+def test_types_are_as_wide_as_in_c_or_as_their_names_say() -> None:
+    in_c = {"float": "f4", "double": "f8", "half": "f2", "short": "i2", "byte": "i1", "char": "i1",
+            "unsigned char": "u1", "bool": "?", "int": "i4", "long": "i8",
+            "long int": "i8"}  # fmt: skip
+    for name, width in TYPE_BYTES.items():
+        plain = name.removeprefix("c10::").removeprefix("b" if "bfloat" in name else "")
+        bits = re.match(r"(?:float|int)(\d+)", plain)
+        expected = int(bits[1]) / 8 if bits else np.dtype(in_c[plain]).itemsize
+        assert width == expected, name
 
 
 def test_names_of_collectives_are_understood() -> None:

@@ -85,7 +85,7 @@ def schedules(
         return
     for name in names:
         for each in CHUNKS[name] if chunks is None else (chunks,):
-            if each in CHUNKS[name] and layers >= max(1, pp * each - 2):
+            if each in CHUNKS[name] and layers >= pp * each - 2:
                 yield name, each
 
 

@@ -67,8 +67,9 @@ def sharded_step(
             gathered.append(send(GATHER, *work[len(gathered)], now, gather_s))
 
     def scatter(now: float) -> None:
-        while waiting:
-            send(SCATTER, waiting.pop(0), BACKWARD, now, scatter_s)
+        for layer in waiting:
+            send(SCATTER, layer, BACKWARD, now, scatter_s)
+        waiting.clear()
 
     for index, (layer, phase) in enumerate(work):
         gather(index, done)

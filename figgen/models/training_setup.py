@@ -210,9 +210,8 @@ def _check_stages(setup: TrainingSetup) -> None:
     virtual stages.
     """
     given, layers, depth = setup.layers_per_stage, setup.shape.layers, setup.placement.depth
-    least = max(1, depth - 2)
-    if not given and layers < least:
-        expected = f"at least {least}, one per stage between the two ends"
+    if not given and layers < depth - 2:
+        expected = f"at least {depth - 2}, one per stage between the two ends"
         raise InputError("layers of the model", expected=expected, got=layers, key="pp")
     if given and (len(given) != depth or sum(given) != layers or min(given) < 0):
         expected = f"{depth} counts, together {layers}"

@@ -48,7 +48,7 @@ def described(
         number_format=number_format,
         recompute=setup.recompute,
         framework=framework,
-        release="" if version is None else software,
+        release="",
         version=version,
         layers_per_stage=tuple(setup.layers_per_stage),
         step_time_s=None,

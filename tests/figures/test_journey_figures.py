@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -121,6 +122,39 @@ def test_bytes_and_state_are_those_of_the_closed_forms() -> None:
     # Eight microbatches gather 16-bit weights twice and scatter 32-bit gradients once.
     assert rung(4).near_bytes == pytest.approx(8 * 7 / 8 * (2 + 2 + 4) * large, rel=1e-3)
     assert rung(4).far_bytes == 0
+
+
+@pytest.mark.parametrize("page", [1, 4, 7, 9])
+def test_what_pages_quote_of_a_job_fits_together(page: int) -> None:
+    found, asked = rung(page), f"{RUNGS[page - 1].sizes} {RUNGS[page - 1].options}"
+    size = {name: int(value) for name, value in re.findall(r"(\w+)=(\d+)\b", asked)}
+    gpus = size["nodes"] * size["gpus_per_node"]
+    model_ranks = size.get("tp", 1) * size.get("cp", 1) * size.get("pp", 1)
+    tokens = size["global_batch"] * size["sequence"]
+    assert (found.gpus, found.tokens_per_step) == (gpus, tokens)
+    assert found.microbatches * gpus // model_ranks == size["global_batch"]
+    rate = tokens / found.step_time_s
+    assert found.tokens_per_second == rate
+    assert found.tokens_per_second_and_gpu == pytest.approx(rate / gpus)
+    assert found.trillion_tokens_s * rate == pytest.approx(1e12)
+    assert found.speed_up == pytest.approx(rate / (8192 / rung(1).step_time_s))
+    assert found.low_s < found.step_time_s < found.high_s
+    assert 0 < found.update_s < found.step_time_s / 4
+    pp, microbatches = size.get("pp", 1), found.microbatches
+    bubble = (pp - 1) / (microbatches + pp - 1)
+    assert found.idle_share == pytest.approx(bubble, rel=0.2)
+    memory = found.found.memory
+    assert found.capacity_bytes == catalog.accelerator("h100-sxm-80gb").capacity_bytes
+    assert found.capacity_bytes + found.missing_bytes == pytest.approx(memory.fullest.total_bytes)
+    lines = dict.fromkeys(("weights", "gradients", "optimizer", "activations"), 0.0)
+    for line in memory.fullest.lines:
+        if line.part in lines:
+            lines[line.part] += line.bytes
+    kept = (found.weights_bytes, found.gradients_bytes, found.optimizer_bytes)
+    assert (*kept, found.activations_bytes) == pytest.approx(tuple(lines.values()))
+    assert found.state_bytes == pytest.approx(sum(kept))
+    assert found.sent_bytes == pytest.approx(found.near_bytes + found.far_bytes)
+    assert (found.near_bytes > 0, found.far_bytes > 0) == (gpus > 1, size["nodes"] > 1)
 
 
 def test_utilization_is_work_over_peak_and_time() -> None:

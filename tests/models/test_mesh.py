@@ -181,7 +181,7 @@ def test_131072_ranks_are_partitioned() -> None:
         (lambda: rank_of(mesh(tp=2, dp=2), {"tp": 2, "dp": 0}), "expected 0 … 1, got 2"),
         (lambda: rank_of(mesh(tp=2, dp=2), {"tp": 1}), "without 'dp'"),
         (lambda: coordinates_of(mesh(tp=2), 2), "expected 0 … 1, got 2"),
-        (lambda: coordinate_array(mesh(tp=2), [0, -1]), "got -1"),
+        (lambda: coordinate_array(mesh(tp=2), [0, -1, 5]), "expected 0 … 1, got -1"),
         (lambda: rank_array(mesh(tp=2, dp=2), [[0, 2]]), "'dp': expected 0 … 1, got 2"),
         (lambda: rank_array(mesh(tp=2, dp=2), [0]), "2 per rank"),
         (lambda: split_axis(mesh(dp=4), "dp", (("a", -2), ("b", -2))), "a: expected a whole"),

@@ -104,6 +104,18 @@ def test_ep_as_a_factor_gives_other_cp_groups_than_megatron() -> None:
     assert ep_as_factor_mesh(tp=8, ep=8, cp=1, dp=4, pp=2).world_size == 512
 
 
+def test_an_order_of_ones_own_has_two_axes_or_more() -> None:
+    for order in ("dp-tp", "pp-tp-dp"):
+        assert convention(order).order == tuple(order.split("-"))
+    for order in ("tp", "", "rows-columns"):
+        with pytest.raises(InputError, match="unknown rank order"):
+            convention(order)
+    with pytest.raises(InputError, match="unknown axis"):
+        convention("tp-columns")
+    with pytest.raises(InputError, match="each axis once"):
+        convention("tp-dp-tp")
+
+
 def test_every_convention_names_its_source_and_known_axes_once() -> None:
     for name, known in CONVENTIONS.items():
         assert convention(name) is known

@@ -155,7 +155,9 @@ def test_ranks_together_hold_every_parameter_once_in_every_small_layout(name: st
             layers = list(range(share.first_layer, share.first_layer + share.layers))
             place = {"tp": tp, "ep": ep, "etp": etp}
             mine = list(pieces(run, layers, pp == 0, pp == parallel.pp - 1, place))
-            held = sum(part.count for part in rank_parameters(run, pp))
+            counts = [part.count for part in rank_parameters(run, pp)]
+            assert {type(count) for count in counts} == {int}, "nobody holds half a parameter"
+            held = sum(counts)
             assert held == sum(size for _, _, size in mine)
             seen |= {(array, index): size for array, index, size in mine}
         copies = shape.vocab * shape.hidden if shape.tied_embeddings and parallel.pp > 1 else 0

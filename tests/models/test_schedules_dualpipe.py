@@ -135,3 +135,11 @@ def test_overlap_hides_time():
 def test_sizes_that_dualpipe_cannot_have_are_refused(name, ranks, microbatches, message):
     with pytest.raises(InputError, match=message):
         build(name, stages=ranks, microbatches=microbatches)
+
+
+def test_chunks_together_take_what_the_whole_took() -> None:
+    whole = Durations(3, (1, 4), 2, latency=0.5, overlapped_pair=7)
+    each = whole.per_chunk(2)
+    assert (each.forward, each.backward_input, each.backward_weight) == (1.5, (0.5, 2), 1)
+    assert (each.latency, each.overlapped_pair) == (0.5, 3.5)
+    assert Durations().per_chunk(2).overlapped_pair is None

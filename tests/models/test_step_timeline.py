@@ -14,6 +14,7 @@ import pytest
 
 from figgen.__main__ import main
 from figgen.models.chrome_trace import trace_events
+from figgen.models.layer_traffic import BOUNDARY
 from figgen.models.step_timeline import AGAIN, StepTimeline, step_timeline
 from figgen.scenarios.resolve import TrainingStep, training_step
 
@@ -73,6 +74,24 @@ def test_every_kind_of_work_lasts_as_long_as_in_the_step(
     }
     for key, (time_s, _) in rows.items():
         assert sent[key][0] == pytest.approx(time_s), key
+
+
+def test_a_rank_computes_one_thing_at_a_time_and_only_messages_between_stages_have_a_way(
+    case: tuple[TrainingStep, StepTimeline],
+) -> None:
+    _, timeline = case
+    assert_one_at_a_time(timeline)
+    for event in timeline.events:
+        between_stages = event.sent is not None and event.sent.traffic.purpose == BOUNDARY
+        plain = event.lane.partition(" (")[0]
+        assert plain.endswith((" on", " back")) == between_stages, event.lane
+
+
+def assert_one_at_a_time(timeline: StepTimeline) -> None:
+    for rank in {event.rank for event in timeline.events}:
+        mine = [e for e in timeline.events if e.rank == rank and e.sent is None]
+        for before, after in pairwise(sorted(mine, key=lambda event: event.start_s)):
+            assert before.end_s <= after.start_s * (1 + 1e-9)
 
 
 def test_the_step_is_as_long_and_nothing_happens_outside(
@@ -148,6 +167,7 @@ def test_pairs_that_overlap_share_what_their_rank_exposes() -> None:
     mine = [event for event in timeline.events if event.rank == estimate.bottleneck]
     computed = math.fsum(event.end_s - event.start_s for event in mine if event.sent is None)
     assert computed == pytest.approx(estimate.compute_s + estimate.recompute_s)
+    assert_one_at_a_time(timeline)
 
 
 def test_a_call_tells_its_bytes_and_its_bus_bandwidth() -> None:

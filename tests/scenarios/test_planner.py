@@ -25,10 +25,10 @@ from figgen.models.plan import REASONS, PlannedJob, held_bytes, pipelines_of
 from figgen.models.plan_loads import alike, rank_loads
 from figgen.models.plan_space import CHUNKS
 from figgen.models.recomputation import recomputation
-from figgen.models.schedules import build
+from figgen.models.schedules import MOST_VISITS, build
 from figgen.models.stage_layers import stage_shares
 from figgen.models.training_setup import TrainingSetup
-from figgen.scenarios.plan_question import _global_batch, plan_question
+from figgen.scenarios.plan_question import SMALL, _global_batch, plan_question
 from figgen.scenarios.plan_rows import TERMS, choices_of, plan_rows, terms_of
 from figgen.scenarios.planner import Plan, plan
 from figgen.scenarios.resolve import resolve
@@ -92,10 +92,13 @@ SMALL_EXPERTS = replace(
 )  # fmt: skip
 
 
-def small_job(shape: Any, gpus: int) -> PlannedJob:
+def small_job(shape: Any, gpus: int, sequence_parallel: bool = True) -> PlannedJob:
     question = plan_question(scenario(model="gpt-2-xl", nodes=1, gpus_per_node=gpus))
     parallel = layout(nodes=1, gpus_per_node=gpus)
-    setup = TrainingSetup(shape=shape, parallel=parallel, microbatches=1, sequence=64)
+    setup = TrainingSetup(
+        shape=shape, parallel=parallel, microbatches=1, sequence=64,
+        sequence_parallel=sequence_parallel,
+    )  # fmt: skip
     return replace(
         question.job, setup=setup, global_batch=4, reserve_bytes=5e4,
         schedules=tuple(CHUNKS), recompute=("none", "full"),
@@ -122,6 +125,7 @@ def by_hand(job: PlannedJob) -> Iterator[tuple[Any, ...]]:
                     one = TrainingSetup(
                         shape=shape, parallel=parallel, microbatches=number, sequence=64,
                         microbatch_size=size, schedule=schedule, chunks=chunks,
+                        sequence_parallel=job.setup.sequence_parallel,
                     )  # fmt: skip
                     one.order  # noqa: B018
                 except InputError:
@@ -146,11 +150,14 @@ def up_to_each_reason(rank: RankMemory, job: PlannedJob) -> list[float]:
     return [first, first + moving[0], first + fsum(moving), rank.total_bytes]
 
 
-@pytest.mark.parametrize("shape", [SMALL_DENSE, SMALL_EXPERTS])
-def test_every_layout_is_tried_and_no_other(shape: Any) -> None:
-    job = small_job(shape, gpus=4)
+@pytest.mark.parametrize(
+    ("shape", "gpus", "sequence_parallel"),
+    [(SMALL_DENSE, 4, True), (SMALL_EXPERTS, 4, True), (SMALL_EXPERTS, 2, False)],
+)
+def test_every_layout_is_tried_and_no_other(shape: Any, gpus: int, sequence_parallel: bool) -> None:
+    job = small_job(shape, gpus, sequence_parallel)
     expected = dict(by_hand(job))
-    assert len(expected) > 400
+    assert len(expected) > (400 if gpus == 4 else 20)
     capacity = 1.001 * float(np.median([sums[-1] for sums in expected.values()]))
     job = replace(job, capacity_bytes=capacity)
     reasons = {}
@@ -169,7 +176,38 @@ def test_every_layout_is_tried_and_no_other(shape: Any) -> None:
             reasons[key] = held.reason[entry, zero, mode]
     assert found == pytest.approx({key: sums[-1] for key, sums in expected.items()}, rel=1e-12)
     assert reasons == {key: sum(sums <= capacity) for key, sums in expected.items()}
-    assert set(reasons.values()) == {*range(len(REASONS) + 1)}
+    assert gpus < 4 or set(reasons.values()) == {*range(len(REASONS) + 1)}
+
+
+def test_no_more_microbatches_are_tried_than_a_schedule_can_have() -> None:
+    job = replace(
+        small_job(SMALL_DENSE, gpus=4), global_batch=2**16, schedules=("1f1b",), fixed={"pp": 4}
+    )
+    [found] = pipelines_of(job)
+    assert max(found.microbatches) == MOST_VISITS // 4 == 2**15
+
+
+@pytest.mark.parametrize(
+    ("chosen", "modes"),
+    [
+        ({"model": "llama-3-8b"}, "none layernorm mlp full"),
+        ({"model": "llama-3-8b", "flash_attention": False}, "none selective layernorm mlp full"),
+        ({"model": "llama-3-8b", **TITAN}, "none every_second_product layernorm mlp full"),
+        ({"model": "llama-3-8b", "recompute": "mlp"}, "mlp"),
+        ({"model": "llama-3-8b", "recompute": "block:2"}, "block:2"),
+        ({"model": "mixtral-8x7b"}, f"none {SMALL} mlp,moe full"),
+        ({"model": "deepseek-v3"}, f"none {SMALL} {SMALL},mla_up_proj mlp,moe full"),
+    ],
+)
+def test_what_may_be_recomputed_is_what_the_model_has(chosen: dict[str, Any], modes: str) -> None:
+    job = plan_question(scenario(nodes=1, gpus_per_node=8, **chosen)).job
+    assert job.recompute == tuple(modes.split())
+
+
+def test_every_schedule_is_tried_only_where_one_asks() -> None:
+    asked = scenario(model="llama-3-8b", nodes=1)
+    assert plan_question(asked).job.schedules == ("1f1b", "interleaved-1f1b")
+    assert plan_question(asked, every_schedule=True).job.schedules == tuple(CHUNKS)
 
 
 @pytest.mark.parametrize("schedule", CHUNKS)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,7 @@ from figgen.errors import InputError
 from figgen.models.compute import training_flops_per_token
 from figgen.scenarios.resolve import training_step
 from figgen.scenarios.runs.described import domain_width
+from figgen.scenarios.runs.job import run_job
 from figgen.scenarios.runs.measured import record_of, shown_runs
 from figgen.scenarios.runs.names import accelerator_of, format_of, network_of
 from figgen.scenarios.runs.published_time import published_step_s
@@ -112,6 +114,23 @@ def test_a_layout_that_cannot_be_placed_has_a_time_and_no_memory(
     assert "heads" in odd_row["memory_error"]
 
 
+@pytest.mark.parametrize(
+    ("sizes", "expert_sizes"),
+    [
+        ({"tp": 1, "pp": 8, "ep": 64}, (8, 1)),  # a stage has no more than eight
+        ({"tp": 2, "pp": 4, "ep": 8}, (8, 2)),
+        ({"tp": 2, "pp": 4, "ep": 8, "etp": 1}, (8, 1)),
+        ({"tp": 2, "pp": 4, "ep": 1}, (1, 1)),
+    ],
+)
+def test_experts_are_divided_within_a_stage(
+    sizes: dict[str, int], expert_sizes: tuple[int, int]
+) -> None:
+    run = described_run(RUN | {"model_shape_ref": "deepseek-v3", "vpp": None} | sizes)
+    job = run_job(run)
+    assert (job.ep, job.etp) == expert_sizes
+
+
 def test_what_is_no_run_file_is_refused() -> None:
     with pytest.raises(InputError, match="expected JSON"):
         read_run_file("{")
@@ -190,6 +209,18 @@ def test_a_printed_rate_takes_the_tokens_of_a_step_in_its_time() -> None:
     for run in timed:
         seconds = published_step_s(run)
         assert seconds * run.tokens_per_s_per_gpu * run.gpus == pytest.approx(run.tokens_per_step)
+
+
+def test_a_rate_says_something_only_where_it_is_known_what_it_counts() -> None:
+    run = catalog.RUNS["llama-3-405b-8k-8192"]
+    work = run.tokens_per_step * training_flops_per_token(run.model.shape, "6nd+attention")
+    for known in (run, replace(run, mfu=None)):
+        assert published_step_s(known) == pytest.approx(work / 430e12 / 8192, rel=1e-3)
+    assert published_step_s(replace(run, mfu=None, flops_kind="unstated")) is None
+    assert published_step_s(replace(run, gpus=None)) is None
+    # Megatron's formula with recomputation counts four forwards for three.
+    again = published_step_s(replace(run, flops_kind="hardware"))
+    assert again is None or again > work / 430e12 / 8192
 
 
 def test_a_step_takes_the_same_whether_seconds_tokens_or_flops_were_printed() -> None:

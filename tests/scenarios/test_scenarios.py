@@ -93,6 +93,18 @@ def test_a_value_that_cannot_be_is_refused_under_its_name(
     assert refused.value.key == key
 
 
+@pytest.mark.parametrize(
+    ("name", "text", "value"),
+    [
+        ("flash_attention", "on", True), ("flash_attention", "off", False), ("tp", "8", 8),
+        ("layers_per_stage", "8,9,0", (8, 9, 0)), ("recompute", "mlp", "mlp"),
+    ],
+)  # fmt: skip
+def test_what_is_written_is_read_as_its_kind(name: str, text: str, value: object) -> None:
+    assert OPTIONS[name].read(text) == value
+    assert type(OPTIONS[name].read(text)) is type(value)
+
+
 def test_what_is_chosen_goes_over_a_preset_and_nothing_takes_it_back() -> None:
     asked = scenario(preset="bloom-176b")
     assert resolve(asked.but(tp=8)).setup.parallel.tp == 8

@@ -125,7 +125,7 @@ def _check_step(trace: Trace, step: int, where: str) -> None:
         ("sends", Counter(send.source for send in sends)),
         ("receives", Counter(send.target for send in sends)),
     ):
-        rank, count = busy.most_common(1)[0]
+        [(rank, count)] = busy.most_common(1)
         if count > 1:
             raise InputError(f"{where}: rank {rank} {verb} {count} messages", expected="at most 1")
 
