@@ -11,6 +11,7 @@ import ast
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from inspect import signature
 from typing import Any, TypeAlias
 
 from figgen.charts import Named, Scalar
@@ -194,7 +195,8 @@ def _lookup(call: Call, text: str) -> Computed:
         raise unknown(f"field of {call.name}", call.field, fields)
     computed = _computed(getattr(found, call.field), found, call, text)
     # What an entry is looked up by goes by the name of its kind: model, run, schedule.
-    named = dict(zip((call.name, "axes"), positional, strict=False)) | keywords
+    _, *others = signature(LOOKUPS[call.name]).parameters
+    named = dict(zip((call.name, *others), positional, strict=False)) | keywords
     return replace(computed, quantity=f"{call.name}.{call.field}", inputs=named)
 
 

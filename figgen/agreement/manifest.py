@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from functools import cache
 from typing import Any
 
+from figgen.agreement.asked import Same
 from figgen.agreement.numbers import Kind, Number
 from figgen.agreement.ways import Quantity, Way, quantities
 from figgen.charts import Scalar
@@ -59,5 +60,9 @@ def _known(number: Number) -> dict[str, Any] | None:
         inputs = way.inputs(number)
         if inputs is not None:
             convention = way.convention or quantity.convention
-            return {"quantity": quantity.name, "convention": convention, "inputs": inputs}
+            said = {
+                name: str(value) if isinstance(value, Same) else value
+                for name, value in inputs.items()
+            }
+            return {"quantity": quantity.name, "convention": convention, "inputs": said}
     return None

@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+from figgen.agreement.asked import by_layout, by_step
 from figgen.agreement.expand import expanded, plain
 from figgen.agreement.numbers import Kind, Number
 from figgen.errors import InputError, unknown
@@ -17,7 +18,7 @@ from figgen.formulas import FORMULAS
 
 TABLE = Path(__file__).with_name("quantities.toml")
 KINDS: tuple[Kind, ...] = ("formula", "lookup", "figure")
-EXPANSIONS = ("machine", "shape", "recipe", "accelerator")
+EXPANSIONS = ("machine", "shape", "recipe", "accelerator", "step", "layout")
 CONDITIONS = ("when", "unless")
 NAMING = ("convention", "words")
 KEYS = (*KINDS, "value", "given", "as", "from", "without", *CONDITIONS, *EXPANSIONS, *NAMING)
@@ -27,7 +28,8 @@ KEYS = (*KINDS, "value", "given", "as", "from", "without", *CONDITIONS, *EXPANSI
 class Way:
     """One way to a quantity: a formula, a field of the catalog, or values of a figure.
 
-    `value` is the name of the values, with what they are of in braces: `{schedule}_idle`.
+    `value` is the name of the values, with what they are of in braces, `{schedule}_idle`, or one of
+    several: `exposed_{axis:tp|cp}`.
     `given` are inputs that the way implies, `names` its own names of inputs that go by another,
     `values` inputs that are other values of the same figure, `without` parameters that this value
     does not depend on, `when` parameters that must be so.
@@ -46,6 +48,8 @@ class Way:
     accelerator: Mapping[str, str] = field(default_factory=dict)
     shape: tuple[str, ...] = ()
     recipe: tuple[str, ...] = ()
+    step: tuple[str, ...] = ()
+    layout: tuple[str, ...] = ()
     convention: str = ""
     words: tuple[str, ...] = ()
 
@@ -73,14 +77,21 @@ class Way:
         if any(found.get(name, value) != value for name, value in implied.items()):
             return None
         found |= implied
+        asked = dict(number.inputs) | match.groupdict()
         try:
+            if self.step:
+                found = by_step(found, asked, self.step)
+            if self.layout:
+                found = by_layout(found, asked, self.layout)
             found = expanded(found, self)
-        except KeyError:  # a name that matches, but is nothing of the catalog
+        except (KeyError, InputError):  # a name that matches, but is nothing of the catalog
+            return None
+        if any(found.get(name) == plain(wanted) for name, wanted in self.unless.items()):
             return None
         return {
             self.names.get(name, name): value
             for name, value in found.items()
-            if value is not None and value not in ("", ())
+            if name not in self.unless and value is not None and value not in ("", ())
         }
 
 
@@ -100,10 +111,15 @@ def _number(text: str) -> object:
 
 @cache
 def _pattern(value: str) -> re.Pattern[str]:
-    parts = re.split(r"\{(\w+)\}", value)
+    parts = re.split(r"\{(\w+(?::[^}]+)?)\}", value)
     return re.compile("".join(
-        f"(?P<{part}>.+)" if index % 2 else re.escape(part) for index, part in enumerate(parts)
+        _wildcard(*part.split(":")) if index % 2 else re.escape(part)
+        for index, part in enumerate(parts)
     ))  # fmt: skip
+
+
+def _wildcard(name: str, choices: str = ".+") -> str:
+    return f"(?P<{name}>{choices})"
 
 
 @cache
@@ -144,6 +160,8 @@ def _ways(quantity: str, entry: dict[str, Any]) -> Iterator[Way]:
             entry.get("accelerator", {}),
             tuple(entry.get("shape", ())),
             tuple(entry.get("recipe", ())),
+            tuple(entry.get("step", ())),
+            tuple(entry.get("layout", ())),
             entry.get("convention", ""),
             tuple(entry.get("words", ())),
         )
