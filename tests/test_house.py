@@ -86,3 +86,48 @@ def test_the_picture_in_contributing_is_that_of_the_code(pytestconfig: pytest.Co
 def test_the_registry_imports_figures_only_when_it_is_asked() -> None:
     source = (ROOT / "figgen" / "registry.py").read_text(encoding="utf-8")
     assert re.findall(r"^( *)import figgen\.figures\b", source, re.M) == ["    "]
+
+
+HOMONYMS = {"double-binary-tree", "oversubscription"}
+"""Figures that go by the name of an algorithm, and of an argument."""
+
+
+def named_in(word: str, *folders: str) -> set[str]:
+    """Files of ours in which `word` stands by itself."""
+    pattern = re.compile(rf"(?<![\w-]){word}(?![\w-])")
+    suffixes = (".py", ".js", ".html")
+    return {
+        path.relative_to(ROOT).as_posix()
+        for folder in folders
+        for path in sorted((ROOT / folder).rglob("*"))
+        if path.suffix in suffixes and pattern.search(path.read_text(encoding="utf-8"))
+    }
+
+
+def test_an_option_is_a_field_a_line_of_the_table_and_its_mirror() -> None:
+    """It stood in 14 places before; the command line, pages and forms are made from the line.
+
+    An option of which no figure and no advice has anything to say of its own.
+    """
+    found = named_in("overlap_data_parallel", "figgen", "docs")
+    effects = ("figgen/models/", "docs/assets/javascripts/engine/")
+    at_work = {file for file in found if file.startswith(effects)}
+    assert "figgen/models/training_setup.py" in at_work
+    assert any(file.endswith(".js") for file in at_work)
+    assert found - at_work == {"figgen/scenarios/schema.py"}
+
+
+def test_a_figure_is_named_where_it_is_written_and_in_fences() -> None:
+    """Pages that nobody writes have fences in `generated`, and the agreement of numbers a table."""
+    declared = re.compile(r'@figure\(\s*"([\w-]+)"')
+    texts = {path: path.read_text(encoding="utf-8") for path in (ROOT / "figgen").rglob("*.py")}
+    names = [name for text in texts.values() for name in declared.findall(text)]
+    assert len(names) == len(set(names)) > 150
+    elsewhere = {
+        (name, path.relative_to(ROOT).as_posix())
+        for path, text in texts.items()
+        if "generated" not in path.parts
+        for name in set(re.findall(r'"([\w-]+)"', text)) & (set(names) - HOMONYMS)
+        if f'@figure("{name}"' not in text
+    }
+    assert elsewhere == set()
