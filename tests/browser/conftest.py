@@ -25,7 +25,7 @@ from tests.browser.modeler import settled
 from tests.browser.site import ROOT, serve
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import BrowserContext, ConsoleMessage, Page
 
 SCRIPTS = ROOT / "docs" / "assets" / "javascripts"
 BLANK = '<!doctype html><html lang=en><head><meta charset="utf-8"><link rel=icon href=data:,>'
@@ -85,12 +85,34 @@ def scripts_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         yield served
 
 
+@pytest.fixture(scope="session")
+def workbench(profile: BrowserContext, scripts_address: str) -> Iterator[tuple[Page, list[str]]]:
+    """The empty page that suites are run in, all in one: they leave nothing behind, and a page for
+    each would read the engine again.  With it, what went wrong in it.
+    """
+    errors: list[str] = []
+
+    def note_console(message: ConsoleMessage) -> None:
+        if message.type == "error":
+            errors.append(message.text)
+
+    with profile.new_page() as opened:
+        opened.on("pageerror", lambda error: errors.append(str(error)))
+        opened.on("console", note_console)
+        opened.goto(f"{scripts_address}/index.html")
+        yield opened, errors
+
+
 @pytest.fixture
-def ask(request: pytest.FixtureRequest, page: Page, scripts_address: str) -> Ask:
+def ask(
+    request: pytest.FixtureRequest, workbench: tuple[Page, list[str]], scripts_address: str
+) -> Iterator[Ask]:
     """`ask(suite, cases)`: what a suite of the module's SUITES answers, in one evaluation."""
-    page.goto(f"{scripts_address}/index.html")
+    page, errors = workbench
+    errors.clear()
     suites = f"{scripts_address}/{getattr(request.module, 'SUITES', 'engine_suites.js')}"
-    return lambda suite, given: json.loads(page.evaluate(RUN, [suites, suite, given]))
+    yield lambda suite, given: json.loads(page.evaluate(RUN, [suites, suite, given]))
+    assert not errors, "\n".join(errors)
 
 
 @pytest.fixture
