@@ -61,7 +61,9 @@ def number(value: float) -> str:
     if value and (power < -4 or (power > 5 and len(mantissa) < 5)):
         return f"10^{{{power}}}" if mantissa == "1" else rf"{mantissa} \times 10^{{{power}}}"
     # A comma in a number would become an operator with its space.
-    return rf"\text{{{value:,}}}" if abs(value) >= 10_000 else repr(value).removesuffix(".0")
+    plain = f"{value:,}" if abs(value) >= 10_000 else repr(value)
+    plain = plain.removesuffix(".0")
+    return rf"\text{{{plain}}}" if "," in plain else plain
 
 
 def print_latex(node: ast.expr, leaf: Leaf) -> str:

@@ -23,6 +23,7 @@ from figgen.formulas.compute_and_roofline import (
 from figgen.formulas.data_parallel import (
     chunked_all_reduce_time,
     data_parallel_bytes,
+    data_parallel_time,
     exposed_communication_time,
     fsdp_layer_bytes,
     hidden_communication_fraction,
@@ -142,6 +143,12 @@ def test_gradients_hide_behind_the_last_backward_whatever_was_accumulated(
     assert closed == pytest.approx(counted)
     if (tokens, microbatches) == (8192, 4):
         assert round(counted, 2) == 0.81
+
+
+@pytest.mark.parametrize("dp", [1, 3, 8])
+def test_gradients_take_the_ring_of_their_bytes(dp: int) -> None:
+    sent = data_parallel_time(7e9, 2, dp, 5e-6, 50e9)
+    assert sent == pytest.approx(ring_all_reduce_time(dp, 14e9, 5e-6, 50e9))
 
 
 def test_overlap_at_most_doubles_the_efficiency() -> None:

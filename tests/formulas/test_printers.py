@@ -4,6 +4,9 @@ import pytest
 from latex2mathml.converter import convert
 
 from figgen.formulas import FORMULAS, domain, evaluate, javascript, latex, module, worked
+from figgen.formulas.latex import number as latex_number
+from figgen.formulas.text import number
+from figgen.formulas.worked import to_latex
 
 EQUATIONS = {
     "ring_all_reduce_time": (r"T_\text{ring} = 2(n - 1)\,\alpha + \frac{2(n - 1)}{n}\,\frac{S}{B}"),
@@ -72,6 +75,48 @@ def test_worked_line_can_be_checked_by_hand(
     assert shown.text.replace("\N{NO-BREAK SPACE}", " ") == line
     assert shown.text.endswith(shown.result)
     assert "\\" not in convert(shown.latex)
+
+
+@pytest.mark.parametrize(
+    ("shown", "latex"),
+    [
+        ("3.35 TB/s", r"3.35\,\text{TB/s}"),
+        ("42%", r"42\%"),
+        ("131,072", r"\text{131,072}"),
+        ("131,072 B", r"\text{131,072}\,\text{B}"),
+        ("1,234%", r"\text{1,234}\%"),
+        ("−2", "-2"),
+        ("(−2 s)", r"(-2\,\text{s})"),
+        ("∞", r"\infty"),
+        ("8.8 × 10¹³", r"8.8 \times 10^{13}"),
+        ("8.8 × 10⁻⁶ s", r"8.8 \times 10^{-6}\,\text{s}"),
+    ],
+)
+def test_quantities_are_set_as_mathematics(shown: str, latex: str) -> None:
+    assert to_latex(shown.replace(" ", "\N{NO-BREAK SPACE}")) == latex
+
+
+@pytest.mark.parametrize(
+    ("value", "latex"),
+    [
+        (9999, "9999"), (10_000, r"\text{10,000}"), (123_456, r"\text{123,456}"),
+        (1e5, r"\text{100,000}"),
+        (1e6, "10^{6}"), (8.8e13, r"8.8 \times 10^{13}"), (1_234_567, r"\text{1,234,567}"),
+        (1e-4, "0.0001"), (1e-5, "10^{-5}"), (2.5e-7, r"2.5 \times 10^{-7}"), (0, "0"),
+        (0.076, "0.076"),
+    ],
+)  # fmt: skip
+def test_constants_are_set_exactly(value: float, latex: str) -> None:
+    assert latex_number(value) == latex
+
+
+@pytest.mark.parametrize(
+    ("value", "shown"),
+    [(12, "12"), (0.076, "0.076"), (0.0, "0"), (8.8e13, "8.8 × 10¹³"), (1e6, "1 × 10⁶"),
+     (2.5, "2.5"), (999_999, "999,999"), (1.25e-3, "0.00125")],
+)  # fmt: skip
+def test_constants_are_printed_exactly(value: float, shown: str) -> None:
+    assert number(value).replace("\N{NO-BREAK SPACE}", " ") == shown
 
 
 def test_javascript_keeps_the_order_of_operations() -> None:

@@ -16,6 +16,7 @@ import pytest
 
 from figgen.errors import InputError
 from figgen.models.collectives import TRACES, Trace, algorithms, states, trace
+from figgen.models.collectives.traces import assemble
 from figgen.models.collectives.traffic import chunks_received_per_rank, chunks_sent_per_rank
 
 POWERS_OF_TWO_ONLY = {
@@ -156,3 +157,25 @@ def test_the_registry_says_what_it_knows() -> None:
 def test_an_all_reduce_of_256_is_built_and_proved(algorithm: str, sends: int) -> None:
     """Large enough for a proof that does more than a little work for each message to be felt."""
     assert sum(len(step) for step in trace("all-reduce", algorithm, 256).steps) == sends
+
+
+USUAL = {
+    "root": {0}, "segments": {1, 4}, "ranks_per_node": {8}, "nearest_first": {False},
+    "schedule": {"nccl"},
+}  # fmt: skip
+
+
+def test_what_nobody_says_is_rank_zero_and_a_node_of_eight() -> None:
+    for (collective, algorithm), build in TRACES.items():
+        for name, option in signature(build).parameters.items():
+            if name != "ranks" and option.default is not option.empty:
+                assert option.default in USUAL[name], (collective, algorithm, name)
+    assert signature(assemble).parameters["root"].default == 0
+    segments = {
+        key: signature(build).parameters["segments"].default
+        for key, build in TRACES.items()
+        if "segments" in signature(build).parameters
+    }
+    assert {key for key, count in segments.items() if count == 4} == {
+        ("broadcast", "chain"), ("reduce", "chain"),
+    }  # fmt: skip

@@ -65,6 +65,8 @@ def test_buckets_keep_every_tensor_once_and_in_order(cap: int) -> None:
 def test_caps_of_nothing_are_refused() -> None:
     with pytest.raises(InputError, match="bucket_bytes"):
         fill_buckets([1], 0, 1)
+    with pytest.raises(InputError, match="bucket_bytes"):
+        fill_buckets([1], 1, 0)
 
 
 @pytest.mark.parametrize("count", [1, 2, 5, 16])

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import itertools
+import math
+import random
 from collections.abc import Iterator
 
 import pytest
@@ -11,7 +13,7 @@ from figgen.errors import InputError
 from figgen.models.frameworks import CONVENTIONS, convention
 from figgen.models.layout import ParallelLayout, layout, mesh_of
 from figgen.models.mesh import axis_stride, groups, rank_of
-from figgen.models.nearest import Sizes, _divisors, problem
+from figgen.models.nearest import Sizes, _divisors, nearest_valid, problem
 from figgen.models.placement import communicator
 
 # The visualizer's presets, checked: dense (TP, CP, DP, PP), expert (ETP, EP, EDP, PP) and the
@@ -161,6 +163,61 @@ def test_every_configuration_offered_for_12_gpus_fits_when_typed() -> None:
             typed = {name: int(size) for name, size in (w.split("=") for w in text.split())}
             layout(**{"nodes": 3, "gpus_per_node": 4} | typed)
     assert refused > 200
+
+
+def changed(offered: Sizes, wanted: Sizes) -> float:
+    """One for a size that changes and one for every doubling; half of that for DP."""
+    cost = 0.0
+    for axis in ("tp", "cp", "pp", "ep", "etp", "dp"):
+        new, old = getattr(offered, axis), getattr(wanted, axis)
+        if None not in (new, old) and new != old:
+            cost += (1 + abs(math.log2(new) - math.log2(old))) * (0.5 if axis == "dp" else 1)
+    return cost
+
+
+@pytest.mark.parametrize("order", ["megatron", "torchtitan", "nanotron", "deepspeed", "llama3"])
+def test_what_is_offered_is_the_nearest_of_all_that_fit(order: str) -> None:
+    known, draw, compared = convention(order), random.Random(order), 0
+    for nodes, width in ((2, 6), (4, 4)):
+        world = nodes * width
+        fitting = [
+            Sizes(tp, cp, pp, ep, etp, world // (tp * cp * pp))
+            for tp, cp, pp, ep in itertools.product(range(1, world + 1), repeat=4)
+            if world % (tp * cp * pp) == 0
+            for etp in (None, *range(1, world + 1))
+            if problem(world, Sizes(tp, cp, pp, ep, etp), known) is None
+        ]
+        for _ in range(12):
+            drawn = [draw.randint(1, 9) for _ in range(4)]
+            etp, dp = draw.choice((None, 1, 2, 3)), draw.choice((None, 1, 4, 5))
+            wanted = Sizes(*drawn, etp, dp)
+            if problem(world, wanted, known) is None:
+                continue
+            best: dict[tuple[int, int, int], float] = {}
+            for one in fitting:
+                if (one.etp is None) == (etp is None):
+                    dense = (one.tp, one.cp, one.pp)
+                    best[dense] = min(best.get(dense, math.inf), changed(one, wanted))
+            offered = nearest_valid(nodes, width, wanted, known)
+            texts = [text for text in offered if "nodes=" not in text]
+            costs = [changed(read_sizes(text, etp), wanted) for text in texts]
+            first, *others = sorted(best.values())
+            expected = [first, *(cost for cost in others[:1] if cost <= first + 1)]
+            assert costs == pytest.approx(expected), wanted
+            others_fit = [
+                count for count in range(1, 9 * nodes)
+                if problem(count * width, wanted, known) is None
+            ]  # fmt: skip
+            resized = [text.split()[0] for text in offered if "nodes=" in text]
+            nearest = sorted(others_fit, key=lambda count: (abs(count - nodes), -count))
+            assert resized == [f"nodes={count}" for count in nearest[:1]]
+            compared += 1
+    assert compared > 15
+
+
+def read_sizes(text: str, etp: int | None) -> Sizes:
+    typed = {name: int(size) for name, size in (word.split("=") for word in text.split())}
+    return Sizes(**{"tp": 1, "cp": 1, "pp": 1, "ep": 1, "etp": etp and 1} | typed)
 
 
 def test_a_wrong_dp_alone_is_repaired_by_changing_dp_alone() -> None:

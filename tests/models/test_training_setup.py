@@ -30,6 +30,17 @@ def test_tokens_of_a_step_are_those_of_all_replicas() -> None:
 
 
 @pytest.mark.parametrize(
+    "given", [(), (2, 2, 2, 2, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0)], ids=["even", "given"]
+)
+def test_two_ends_of_a_pipeline_may_be_empty_and_others_where_it_is_said(
+    given: tuple[int, ...],
+) -> None:
+    parallel = layout(nodes=2, gpus_per_node=8, pp=16)
+    shape = replace(LLAMA, layers=sum(given) or 14)
+    assert setup(shape, parallel, layers_per_stage=given).placement.depth == 16
+
+
+@pytest.mark.parametrize(
     ("shape", "sizes", "options", "message"),
     [
         (LLAMA, {"tp": 16}, {"sequence": 16}, "heads of the model: expected a multiple of tp=16"),

@@ -28,6 +28,7 @@ from figgen.models.recomputation import recomputation
 from figgen.models.schedules import MOST_VISITS, build
 from figgen.models.stage_layers import stage_shares
 from figgen.models.training_setup import TrainingSetup
+from figgen.models.transformer import flops_per_token
 from figgen.scenarios.plan_question import SMALL, _global_batch, plan_question
 from figgen.scenarios.plan_rows import TERMS, choices_of, plan_rows, terms_of
 from figgen.scenarios.planner import Plan, plan
@@ -92,9 +93,11 @@ SMALL_EXPERTS = replace(
 )  # fmt: skip
 
 
-def small_job(shape: Any, gpus: int, sequence_parallel: bool = True) -> PlannedJob:
+def small_job(
+    shape: Any, gpus: int, sequence_parallel: bool = True, order: str = "megatron"
+) -> PlannedJob:
     question = plan_question(scenario(model="gpt-2-xl", nodes=1, gpus_per_node=gpus))
-    parallel = layout(nodes=1, gpus_per_node=gpus)
+    parallel = layout(nodes=1, gpus_per_node=gpus, order=order)
     setup = TrainingSetup(
         shape=shape, parallel=parallel, microbatches=1, sequence=64,
         sequence_parallel=sequence_parallel,
@@ -120,8 +123,9 @@ def by_hand(job: PlannedJob) -> Iterator[tuple[Any, ...]]:
             for schedule, chunks in pairs if pp > 1 else [("1f1b", 1)]:
                 try:
                     parallel = layout(
-                        nodes=1, gpus_per_node=gpus, tp=tp, cp=cp, pp=pp, ep=ep, etp=etp
-                    )
+                        nodes=1, gpus_per_node=gpus, tp=tp, cp=cp, pp=pp, ep=ep, etp=etp,
+                        order=job.setup.parallel.order,
+                    )  # fmt: skip
                     one = TrainingSetup(
                         shape=shape, parallel=parallel, microbatches=number, sequence=64,
                         microbatch_size=size, schedule=schedule, chunks=chunks,
@@ -151,13 +155,19 @@ def up_to_each_reason(rank: RankMemory, job: PlannedJob) -> list[float]:
 
 
 @pytest.mark.parametrize(
-    ("shape", "gpus", "sequence_parallel"),
-    [(SMALL_DENSE, 4, True), (SMALL_EXPERTS, 4, True), (SMALL_EXPERTS, 2, False)],
-)
-def test_every_layout_is_tried_and_no_other(shape: Any, gpus: int, sequence_parallel: bool) -> None:
-    job = small_job(shape, gpus, sequence_parallel)
+    ("shape", "gpus", "sequence_parallel", "order"),
+    [
+        (SMALL_DENSE, 4, True, "megatron"), (SMALL_EXPERTS, 4, True, "megatron"),
+        (SMALL_EXPERTS, 2, False, "megatron"), (SMALL_DENSE, 2, True, "tp-dp-pp"),
+        (SMALL_EXPERTS, 2, True, "tp-ep-dp-pp"),
+    ],
+)  # fmt: skip
+def test_every_layout_is_tried_and_no_other(
+    shape: Any, gpus: int, sequence_parallel: bool, order: str
+) -> None:
+    job = small_job(shape, gpus, sequence_parallel, order)
     expected = dict(by_hand(job))
-    assert len(expected) > (400 if gpus == 4 else 20)
+    assert len(expected) > (400 if gpus == 4 else 10)
     capacity = 1.001 * float(np.median([sums[-1] for sums in expected.values()]))
     job = replace(job, capacity_bytes=capacity)
     reasons = {}
@@ -254,6 +264,15 @@ def test_terms_add_up_and_say_what_a_layout_loses_by() -> None:
     best, *_, worst = plan_rows(found, places)
     assert (best.loses_by, best.loses_s, best.apart, worst.apart) == ("", 0, False, True)
     assert worst.loses_s == pytest.approx(worst.step_s - best.step_s)
+    for row in (best, worst):
+        tokens = row.dp * row.microbatches * int(row.choices["microbatch_size"]) * 8192
+        assert row.tokens_per_s_per_gpu * row.step_s * 64 == pytest.approx(tokens)
+        work = tokens * flops_per_token(catalog.model("llama-3-70b").shape, sequence=8192)
+        assert row.model_flops_utilisation == pytest.approx(work / 64 / row.step_s / 989.4e12)
+        assert row.low_s < row.step_s < row.high_s
+        known = found.question.residuals
+        assert (row.low_s, row.high_s) == (row.step_s * known.low, row.step_s * known.high)
+        assert row.apart == (row.low_s > best.high_s)
     behind = {name: worst.terms[name] - best.terms[name] for name in TERMS}
     assert worst.loses_by == max(behind, key=lambda name: behind[name])
 
