@@ -36,12 +36,14 @@ def sharded_step(
     backward_s: float,
     scatter_s: float,
     prefetch: int = 1,
+    reshard: bool = True,
 ) -> tuple[ShardedAction, ...]:
     """All actions of a step, in the order of their start.
 
     `prefetch` is how many layers ahead weights are gathered: with 0 a gather is issued when the
     layer is due, with k when the layer k places earlier starts. Gathers that are due at the same
-    moment as a reduce-scatter go first. Raises InputError for no layers or negative times.
+    moment as a reduce-scatter go first. Without `reshard` the weights of a forward are kept for the
+    backward, which gathers nothing. Raises InputError for no layers or negative times.
     """
     if layers < 1 or prefetch < 0:
         got = (layers, prefetch)
@@ -64,7 +66,9 @@ def sharded_step(
 
     def gather(upto: int, now: float) -> None:
         while len(gathered) <= min(upto, len(work) - 1):
-            gathered.append(send(GATHER, *work[len(gathered)], now, gather_s))
+            layer, phase = work[len(gathered)]
+            kept = phase == BACKWARD and not reshard
+            gathered.append(now if kept else send(GATHER, layer, phase, now, gather_s))
 
     def scatter(now: float) -> None:
         for layer in waiting:
@@ -95,10 +99,12 @@ def makespan_s(actions: tuple[ShardedAction, ...]) -> float:
 def peak_gathered(actions: tuple[ShardedAction, ...]) -> int:
     """Most layers whose whole weights are held at once, from a gather's start to the work's end."""
     ends = {(a.layer, a.phase): a.end_s for a in actions if a.stream == COMPUTE}
+    again = {a.layer for a in actions if a.kind == GATHER and a.phase == BACKWARD}
     changes = []
     for action in actions:
         if action.kind == GATHER:
-            changes += [(action.start_s, 1), (ends[action.layer, action.phase], -1)]
+            until = action.phase if action.layer in again else BACKWARD
+            changes += [(action.start_s, 1), (ends[action.layer, until], -1)]
     held = peak = 0
     for _, change in sorted(changes):
         held += change

@@ -82,3 +82,23 @@ def test_what_cannot_be_is_refused(arguments: dict[str, float]) -> None:
     usual = {"layers": 2, "gather_s": 1.0, "forward_s": 1.0, "backward_s": 1.0, "scatter_s": 1.0}
     with pytest.raises(InputError):
         sharded_step(**(usual | arguments))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("layers", [1, 2, 3, 7])
+@pytest.mark.parametrize("prefetch", [0, 1, 2])
+def test_weights_that_are_kept_are_gathered_once_and_all_whole_at_the_turn(
+    layers: int, prefetch: int
+) -> None:
+    times = {"gather_s": 1.0, "forward_s": 2.0, "backward_s": 4.0, "scatter_s": 1.0}
+    kept, freed = (
+        sharded_step(layers, **times, prefetch=prefetch, reshard=reshard)
+        for reshard in (False, True)
+    )
+    assert [a.kind for a in kept].count("all-gather") == layers
+    assert [a.kind for a in freed].count("all-gather") == 2 * layers
+    assert peak_gathered(kept) == layers
+    # Serial: every gather and forward, then backwards behind which all but the last scatter hides.
+    serial = layers * (1 + 2) + layers * 4 + 1
+    ahead = 1 + layers * 2 + layers * 4 + 1
+    assert makespan_s(kept) == (ahead if prefetch else serial)
+    assert makespan_s(kept) <= makespan_s(freed)

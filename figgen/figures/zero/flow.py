@@ -60,6 +60,7 @@ def fsdp_timeline(
     prefetch: int = 1,
     gather: float = 1.0,
     forward: float = 2.0,
+    reshard: bool = True,
 ) -> Timeline:
     """A sharded step: its work, and the gathers and reduce-scatters of its one network.
 
@@ -68,7 +69,7 @@ def fsdp_timeline(
     """
     check_between("layers", layers, 1, 64)
     check_between("gather", gather, 0.01, 100)
-    actions = _step(layers, gather, forward, prefetch)
+    actions = _step(layers, gather, forward, prefetch, reshard)
     end = makespan_s(actions)
     slots = [
         Slot(lane=LANES[a.kind], start=start, end=stop, role=role,
@@ -101,9 +102,11 @@ def _time_label(gather: float, forward: float) -> str:
     return f"time, in units of {units[1]}" if 1 in units else "time"
 
 
-def _step(layers: int, gather: float, forward: float, prefetch: int) -> tuple[ShardedAction, ...]:
+def _step(
+    layers: int, gather: float, forward: float, prefetch: int, reshard: bool = True
+) -> tuple[ShardedAction, ...]:
     return sharded_step(layers, gather_s=gather, forward_s=forward, backward_s=2 * forward,
-                        scatter_s=gather, prefetch=prefetch)  # fmt: skip
+                        scatter_s=gather, prefetch=prefetch, reshard=reshard)  # fmt: skip
 
 
 def _pieces(

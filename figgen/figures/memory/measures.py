@@ -1,0 +1,59 @@
+"""What each measure against running out of memory saves, alone, on the GPU that holds most."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from figgen.charts import Column, Named, Scalar, Table
+from figgen.registry import figure
+from figgen.scenarios.option import Choices
+from figgen.scenarios.resolve import training_step
+
+START: Choices = {
+    "tp": 8, "pp": 4, "zero_stage": 0, "microbatch_size": 2, "microbatches": 16,
+    "recompute": "none", "sequence_parallel": False, "flash_attention": False,
+}  # fmt: skip
+"""A careless layout: nothing sharded over the replicas, nothing recomputed."""
+
+MEASURES: Mapping[str, tuple[str, Choices, str]] = {
+    "flash": ("a kernel that keeps no scores", {"flash_attention": True}, "nothing, it is faster"),
+    "sp": ("sequence parallelism", {"sequence_parallel": True}, "the same bytes"),
+    "zero1": ("ZeRO-1", {"zero_stage": 1}, "no more bytes"),
+    "zero3": ("ZeRO-3", {"zero_stage": 3}, "weights gathered per microbatch"),
+    "small": ("half the microbatch", {"microbatch_size": 1, "microbatches": 32},
+              "thinner products"),
+    "core": ("recompute the attention core", {"recompute": "selective"}, "a few % of the work"),
+    "full": ("recompute everything", {"recompute": "full"}, "a third of the work"),
+    "cp": ("CP 2 for DP 2", {"cp": 2, "microbatches": 32}, "keys and values on the wire"),
+}  # fmt: skip
+
+
+@figure("memory-measures")
+def memory_measures(*, model: str = "llama-3-70b", nodes: int = 8, sequence: int = 8192) -> Table:
+    """Each measure alone from one careless layout, the one that saves most first."""
+
+    def held(choices: Choices) -> float:
+        asked = {**START, **choices, "sequence": sequence}
+        found = training_step(model=model, nodes=nodes, gpus_per_node=8, **asked)
+        return found.memory.fullest.total_bytes
+
+    start = held({})
+    kept = {key: held(choices) for key, (_, choices, _) in MEASURES.items()}
+    # The three that cost nothing, together.
+    free = held({"flash_attention": True, "sequence_parallel": True, "zero_stage": 1})
+    rows: list[tuple[Scalar, ...]] = [("as it is", start, 0.0, "")]
+    rows += [
+        (MEASURES[key][0], size, start - size, MEASURES[key][2])
+        for key, size in sorted(kept.items(), key=lambda item: item[1])
+    ]
+    rows.append(("kernel, sequence parallelism and ZeRO-1", free, start - free, "nothing"))
+    columns = (
+        Column(label="measure"),
+        Column(label="fullest GPU", unit="B", spec="bytes"),
+        Column(label="saves", unit="B", spec="bytes"),
+        Column(label="costs"),
+    )
+    values = {"start": Named(start, "B"), "free": Named(free, "B")}
+    values |= {key: Named(size, "B") for key, size in kept.items()}
+    values |= {f"{key}_saves": Named(start - size, "B") for key, size in kept.items()}
+    return Table(columns=columns, rows=tuple(rows), values=values)
