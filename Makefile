@@ -35,9 +35,9 @@ serve: $(READY) ## Serve the site with live reload (ADDR=127.0.0.1:8000)
 	$(RUN) mkdocs serve --livereload --dev-addr $(ADDR)
 
 build: $(READY) ## Build the site into site/; any warning fails
-	@# Whole or not at all: a build that fails, or a full disk, leaves the last site as it was.
-	$(RUN) mkdocs build --strict --site-dir .cache/site
-	rm -rf site && mv .cache/site site
+	@# Whole or not at all: a build that fails or is killed, or a full disk, leaves the last site.
+	@new=.cache/site-$$$$; trap "rm -rf $$new" EXIT INT TERM; \
+	$(RUN) mkdocs build --strict --site-dir $$new && $(RUN) figgen.publish.place $$new site
 
 test: $(READY) ## Run every test, Chromium included (ARGS='-k name' is passed on)
 	@CHROME_PATH="$$($(RUN) tests.browser.chromium)"; export CHROME_PATH; \

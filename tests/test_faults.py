@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import random
 import signal
 import subprocess
 import sys
@@ -59,6 +60,41 @@ def test_a_list_without_end_is_refused(tmp_path: Path) -> None:
     edition, _ = converted(tmp_path, many)
     (problem,) = edition.problems
     assert problem.message == "stages: expected at most 256 items, got 300"
+
+
+def malformed(rng: random.Random) -> str:
+    """A figure with one thing wrong of each kind that an author's hand slips into."""
+    sound = FIGURE.format(alt="A table.")
+    number = rng.randrange(10**6)
+    return rng.choice([
+        sound.replace("figure: ", f"figure: no-{number}-"),
+        sound.replace("figure\n", "figurre\n"),
+        sound.replace("stages: [4, 8]", f"stages: [{-number}, 8]"),
+        sound.replace("stages", f"stagez{number}"),
+        sound.replace("caption: ", f"caption: a: b: {number}"),
+        sound.replace("alt: A table.", "alt:"),
+        sound.replace("alt: A table.", f"chunks: {number}"),
+        sound.replace("microbatches: [8, 8]", f"microbatches: [{'8, ' * 300}]"),
+        sound.replace("chunks: [1, 1]", f"chunks: [1, [{number}"),
+        sound.replace("[4, 8]", f"&a [*a, {number}]"),
+    ])  # fmt: skip
+
+
+def test_a_thousand_malformed_figures_are_told_each_with_its_line_and_lose_nothing(
+    tmp_path: Path,
+) -> None:
+    rng = random.Random(11)
+    wrong = [malformed(rng) for _ in range(1000)]
+    sound = FIGURE.format(alt="A table.\nid: sound")
+    source = "\n".join([*wrong[:500], sound, *wrong[500:]])
+    edition, html = converted(tmp_path, source)
+    lines = source.splitlines()
+    begins = [n for n, line in enumerate(lines, 1) if line.startswith("```figur")]
+    of = {max(begin for begin in begins if begin <= p.line) for p in edition.problems}
+    assert sorted(of) == [begin for at, begin in enumerate(begins) if at != 500]
+    assert html.count("<figure") == 1
+    boxes = html.count("figgen-error")
+    assert boxes + sum(text.startswith("```figurre") for text in wrong) == 1000
 
 
 def unwritable(folder: Path, how: str) -> Path:

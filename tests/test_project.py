@@ -8,10 +8,13 @@ import shutil
 import subprocess
 import sys
 import tomllib
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
 from packaging.requirements import Requirement
+
+from figgen.publish.place import put
 
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
@@ -170,3 +173,39 @@ def test_setup_that_did_not_finish_starts_afresh(bare_machine: Path) -> None:
         assert make("setup", folder=bare_machine, PYTHON=python).returncode != 0
         assert not (bare_machine / ".venv" / "ready").exists()
     assert (bare_machine / "calls").read_text() == "-m venv --clear .venv\n" * 2
+
+
+BUILDER = """case "$2" in
+  mkdocs) mkdir -p "$6"; echo half >"$6/index.html"; {fate};;
+  *) exec {python} "$@";;
+esac"""
+
+
+@pytest.mark.parametrize("fate", ["exit 28", "kill -9 $PPID", "kill -9 $$"])
+def test_a_build_that_fails_or_is_killed_leaves_the_last_site(
+    bare_machine: Path, fate: str
+) -> None:
+    (bare_machine / "site").mkdir()
+    (bare_machine / "site" / "index.html").write_text("whole\n", encoding="utf-8")
+    (bare_machine / ".venv" / "bin").mkdir(parents=True)
+    for attempt in (fate, "echo whole >$6/index.html"):
+        builder = stand_in(bare_machine, BUILDER.format(fate=attempt, python=sys.executable))
+        os.replace(builder, bare_machine / ".venv" / "bin" / "python")
+        (bare_machine / ".venv" / "ready").touch()
+        done = make("build", folder=bare_machine, PYTHONPATH=str(ROOT))
+        assert (done.returncode == 0) == (attempt != fate), done.stderr
+        assert [f.read_text() for f in (bare_machine / "site").iterdir()] == ["whole\n"]
+
+
+def test_of_sites_that_are_finished_at_once_one_stays_and_is_whole(tmp_path: Path) -> None:
+    made = [tmp_path / f"site-{number}" for number in range(12)]
+    for folder in made:
+        (folder / "page").mkdir(parents=True)
+        for name in ("index.html", "page/index.html"):
+            (folder / name).write_text(folder.name, encoding="utf-8")
+    with ThreadPoolExecutor(len(made)) as pool:
+        list(pool.map(lambda folder: put(folder, tmp_path / "site"), made))
+    assert [path.name for path in tmp_path.iterdir()] == ["site"]
+    files = [path for path in (tmp_path / "site").rglob("*") if path.is_file()]
+    assert len(files) == 2
+    assert len({path.read_text("utf-8") for path in files}) == 1

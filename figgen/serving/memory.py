@@ -81,12 +81,15 @@ class Memory:
     def is_shown(self, path: str, key: str) -> bool:
         """Whether a page was written with this key; from `shown` on it is."""
         self._pending[path] = key
-        return self._shown.get(path) == key
+        if self._shown.get(path) == key:
+            return True
+        self._shown.pop(path, None)  # it is about to be written over, if the build gets so far
+        return False
 
     def shown(self) -> None:
-        """All pages of this build are written."""
-        self._shown.update(self._pending)
-        self._pending.clear()
+        """All pages of this build are written; nothing is left of others, which may come back."""
+        self._shown, self._pending = self._pending, {}
+        self.pages = {path: kept for path, kept in self.pages.items() if path in self._shown}
 
     def _holds(self, kept: Kept[Any]) -> bool:
         if kept.version == self.code.version:

@@ -9,6 +9,7 @@ import re
 import subprocess
 import sys
 import time
+import urllib.error
 import urllib.request
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -97,6 +98,22 @@ class Server:
     def read(self, path: str) -> str:
         with urllib.request.urlopen(f"{self.address}{path}", timeout=PATIENCE_S) as answer:
             return str(answer.read().decode())
+
+    def builds_until(self, condition: Callable[[], bool]) -> None:
+        """Wait for a build or two; an edit may be seen in two parts."""
+        shown = self.epoch(0)
+        for _ in range(3):
+            if condition():
+                return
+            shown = self.epoch(shown, "no new build")
+        assert condition(), self.log()
+
+    def has(self, source: str) -> bool:
+        """Whether this page is served; while a build runs, the server waits with its answer."""
+        try:
+            return "<h1" in self.read(address_of(source))
+        except urllib.error.HTTPError:
+            return False
 
     def finds(self, word: str) -> bool:
         """Whether the search has this word by now."""
@@ -254,6 +271,19 @@ def test_mistake_is_a_red_box_in_the_open_page_until_it_is_mended(
     server.edit(file, broken, sound)
     expect(box).to_have_count(0)
     expect(figures).to_have_count(count)
+
+
+def test_a_page_that_is_removed_while_serving_is_gone_and_comes_back(server: Server) -> None:
+    """And nothing else: the other pages stay as they are, their links to it are told."""
+    file = server.folder / "docs" / SOURCES[1]
+    aside = server.folder / "aside.md"
+    before = server.figures()
+    file.rename(aside)
+    server.builds_until(lambda: not server.has(SOURCES[1]))
+    assert all(server.has(source) for source in SOURCES if source != SOURCES[1])
+    aside.rename(file)
+    server.builds_until(lambda: server.has(SOURCES[1]))
+    assert server.figures() == before
 
 
 def test_code_that_cannot_be_imported_does_not_end_the_server(server: Server) -> None:
