@@ -24,7 +24,7 @@ export NO_MKDOCS_2_WARNING := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup serve build test check site-check diff paper validate rivals golden bench canary upgrade mutants stats clean lock
+.PHONY: help setup serve build test check site-check diff paper validate rivals golden bench authoring canary upgrade mutants stats clean lock
 
 help:
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -79,6 +79,9 @@ bench: $(READY) $(BENCH)/ready ## Time the site's build beside other tools', and
 	@CHROME_PATH="$$($(RUN) tests.browser.chromium)"; export CHROME_PATH; \
 	BROWSER_PYTHON=.venv/bin/python $(BENCH)/bin/python -m tests.benchmarks && \
 	$(RUN) pytest tests/benchmarks -o python_files='bench_*.py' -q -s $(ARGS)
+
+authoring: $(READY) $(BENCH)/ready ## Time edits under serve (SCALE='250 1000': sites of so many figures)
+	$(BENCH)/bin/python -m tests.benchmarks.authoring $(SCALE)
 
 mutants: $(READY) $(MUTANTS)/ready ## Change the code in a sample of places, and see whether tests fail (ARGS='--seed 2')
 	nice -n 19 $(MUTANTS)/bin/python -m tests.mutants $(ARGS)

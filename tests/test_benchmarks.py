@@ -13,7 +13,19 @@ import pytest
 
 from figgen import charts
 from figgen.charts import canonical_json
-from tests.benchmarks import content, drawing, fetched, gallery, weight
+from figgen.markdown import directive
+from figgen.markdown.conversion import fences
+from figgen.registry import build
+from tests.benchmarks import (
+    authoring,
+    contenders,
+    content,
+    drawing,
+    fetched,
+    gallery,
+    scale,
+    weight,
+)
 from tests.benchmarks.content import Content, Shown
 
 if TYPE_CHECKING:
@@ -82,6 +94,29 @@ def test_a_gallery_script_runs_one_line_per_picture_between_the_text(page: Conte
     assert ast.get_docstring(ast.parse(script)) == "# Bubble"
     assert "\n# A share of 27.3%" in script
     assert script.endswith("\n# The end.\n")
+
+
+def test_a_scaled_site_has_as_many_figures_as_asked_for_each_with_other_data(
+    tmp_path: Path,
+) -> None:
+    root = contenders.snapshot(tmp_path / "site")
+    scale.rewrite(root, 10)
+    pages = sorted((root / "docs" / "scale").glob("page-*.md"))
+    drawn = [
+        canonical_json(build(asked.figure, asked.arguments))
+        for page in pages
+        for fence in fences(page.read_text(encoding="utf-8"))
+        for asked in [directive.parse(fence.body)]
+    ]
+    assert (len(pages), len(drawn), len(set(drawn))) == (3, 10, 10)
+    assert not list((root / "docs").glob("guide/*.md"))
+
+
+@pytest.mark.parametrize("edit", authoring.EDITS, ids=lambda edit: edit.what)
+def test_an_edit_that_is_timed_can_be_made_and_taken_back(edit: authoring.Edit) -> None:
+    text = (ROOT / edit.file).read_text(encoding="utf-8")
+    assert text.count(edit.old) >= 1
+    assert edit.new not in text
 
 
 def test_restructured_text_keeps_headings_code_and_special_characters() -> None:

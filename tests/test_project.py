@@ -33,6 +33,7 @@ TARGETS = (
     "rivals",
     "golden",
     "bench",
+    "authoring",
     "mutants",
     "stats",
     "canary",

@@ -15,7 +15,7 @@ from figgen.catalog.load import presets
 from figgen.errors import InputError
 from figgen.models.layout import ParallelLayout
 from figgen.models.placement import communicator
-from figgen.scenarios.journey import RUNGS
+from figgen.scenarios.journey_ladder import RUNGS
 from figgen.scenarios.resolve import TrainingStep
 from figgen.scenarios.tool_data import training_choices
 from figgen.scenarios.written import written_layout, written_step

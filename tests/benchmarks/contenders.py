@@ -40,6 +40,7 @@ class Contender:
     site: Path
     caches: tuple[Path, ...] = ()
     environment: tuple[tuple[str, str], ...] = ()
+    configuration: str = "mkdocs.yml"
 
     def forget(self) -> None:
         """Make the next build a cold one."""
@@ -59,13 +60,13 @@ def snapshot(folder: Path, only: Collection[str] = ()) -> Path:
     shutil.copy(ROOT / "mkdocs.yml", folder)
     (folder / "tests" / "__init__.py").touch()
     if only:
-        _keep(folder, only)
+        keep_pages(folder, only)
     hooks = [*_configuration(folder)["hooks"], "tests/benchmarks/own.py"]
     _write_configuration(folder, {"INHERIT": "mkdocs.yml", "hooks": hooks}, "drawing.yml")
     return folder
 
 
-def _keep(folder: Path, only: Collection[str]) -> None:
+def keep_pages(folder: Path, only: Collection[str]) -> None:
     """Leave these pages in a snapshot, and no tools."""
     docs = folder / "docs"
     for path in docs.rglob("*.md"):

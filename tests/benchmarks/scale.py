@@ -1,0 +1,112 @@
+"""Pages of as many figures as one likes, each with other data, out of the guide's own kinds."""
+
+from __future__ import annotations
+
+import itertools
+import re
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import TypeAlias
+
+import yaml
+
+from figgen.cache import digest
+from figgen.charts import canonical_json
+from figgen.errors import InputError
+from figgen.markdown import directive
+from figgen.markdown.conversion import Fence, fences
+from figgen.prose.lines import Line, prose_lines
+from figgen.registry import build, figure_named
+from tests.benchmarks.contenders import keep_pages
+
+Fields: TypeAlias = Mapping[str, object]
+EACH = 4
+"""Figures of a page."""
+
+
+def rewrite(root: Path, figures: int) -> None:
+    """Put pages of `EACH` figures in place of a snapshot's own, and leave the tools out."""
+    docs = root / "docs"
+    found = list(itertools.islice(_figures(docs), figures))
+    names = []
+    for number, start in enumerate(range(0, len(found), EACH), 1):
+        name = f"scale/page-{number:04}.md"
+        names.append(name)
+        path = docs / name
+        path.parent.mkdir(exist_ok=True)
+        body = "\n\n".join(found[start : start + EACH])
+        path.write_text(f"# Page {number}\n\n{body}\n", encoding="utf-8")
+    (docs / "scale" / "index.md").write_text("# Scale\n\nA sentence.\n", encoding="utf-8")
+    keep_pages(root, ["scale/index.md", *names])
+
+
+def _figures(docs: Path) -> Iterator[str]:
+    """Sections with a figure each, whose data none before has, of all the guide has by turns."""
+    kinds = []
+    for path in sorted(docs.glob("*/*.md")):
+        source = path.read_text(encoding="utf-8")
+        prose = prose_lines(source)
+        kinds += [_variants(fence, _beside(source, prose, fence)) for fence in fences(source)]
+    seen: set[str] = set()
+    numbers = itertools.count(1)
+    while kinds:
+        left = []
+        for kind in kinds:
+            for chart, fields, text in kind:
+                if (key := digest(chart)) not in seen:
+                    seen.add(key)
+                    yield _section(next(numbers), fields, text)
+                    left.append(kind)
+                    break
+        kinds = left
+
+
+def _beside(source: str, prose: list[Line], fence: Fence) -> str:
+    """Up to five sentences of the figure's section that stand for themselves."""
+    lines = source.splitlines()
+    before = [n for n in range(fence.line) if lines[n].startswith("#")]
+    start = before[-1] if before else 0
+    own = (line for line in prose if start < line.number < fence.line + 20)
+    texts = (lines[line.number - 1] for line in own if line.kind == "text" and not line.joined)
+    plain = [text for text in texts if not re.search(r"\]\(|^\s|^[-*+>!?:\d]|[#`<]", text)]
+    return "\n".join(plain[:5])
+
+
+def _variants(fence: Fence, text: str) -> Iterator[tuple[str, Fields, str]]:
+    """The figure as it is, then with one number changed: its data, its fields, its text."""
+    asked = directive.parse(fence.body)
+    for given in _arguments(asked.figure, asked.arguments):
+        try:
+            chart = build(asked.figure, {**given, **_preset(asked)})
+        except (InputError, ArithmeticError):
+            continue
+        said = {k: getattr(asked, k) for k in ("caption", "alt") if "](" not in getattr(asked, k)}
+        fields = {"figure": asked.figure, "caption": "A figure.", "alt": "A figure.", **said}
+        fields |= {"as": asked.form, **_plain({**given, **_preset(asked)})}
+        yield canonical_json(chart), fields, text
+
+
+def _section(number: int, fields: Fields, text: str) -> str:
+    named = {"id": f"figure-{number}", **fields}
+    body = yaml.safe_dump(named, sort_keys=False, allow_unicode=True, width=10**6)
+    return f"## Section {number}\n\n{text}\n\n```figure\n{body}```\n"
+
+
+def _preset(asked: directive.Directive) -> dict[str, object]:
+    return {"preset": asked.presets[0]} if asked.presets else {}
+
+
+def _arguments(name: str, given: Mapping[str, object]) -> Iterator[dict[str, object]]:
+    yield dict(given)
+    for parameter in figure_named(name).parameters:
+        value = given.get(parameter.name, parameter.default)
+        if isinstance(value, bool) or not isinstance(value, int | float):
+            continue
+        for other in (
+            (value + 1, 2 * value, 4 * value) if isinstance(value, int) else (1.25 * value,)
+        ):
+            yield {**given, parameter.name: other}
+
+
+def _plain(given: Mapping[str, object]) -> dict[str, object]:
+    return {k: list(v) if isinstance(v, tuple) else v for k, v in given.items()}
