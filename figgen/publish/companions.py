@@ -74,8 +74,9 @@ def companions(site: Site, summary: str, changed: str) -> dict[str, str | bytes]
 
 
 def _figures(page: Page) -> Iterable[tuple[int, str]]:
+    numbers = {entry["where"]: str(entry["number"]) for entry in page.entries if "figure" in entry}
     for line, variants in page.placed.items():
-        number = page.number_of(variants[0].figure.figure_id.removeprefix("fig-"))
+        number = numbers[f"{page.path}:{line}"]
         texts = [figure_twin(number, v.text, v.alt, v.figure.chart) for v in variants]
         yield line, "\n\n".join(dict.fromkeys(texts))
 

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
+from figgen import catalog
 from figgen.charts import Curves, Diagram
 from figgen.errors import InputError
 from figgen.figures.experts.layer import LOGITS
@@ -15,6 +17,7 @@ from figgen.renderers import text
 from figgen.renderers.svg_diagram import overflows
 from tests.figures.reading import frozen, table, value
 
+ROOT = Path(__file__).parents[2]
 NAMES = (
     "moe-routing", "moe-layer", "moe-send-matrix", "moe-balance", "moe-capacity",
     "moe-bias", "moe-models", "moe-ccr", "experts-tp-or-ep", "moe-step", "parallel-stack",
@@ -118,6 +121,17 @@ def test_work_per_byte_is_six_flop_per_weight_over_eight_copies() -> None:
     ):
         work, sent = 6 * 3 * hidden * width * k, 4 * k * hidden * 2 * 7 / 8
         assert value(chart, f"{name}_ccr") == pytest.approx(work / sent)
+
+
+def test_llama_reduces_its_gradient_once_a_step() -> None:
+    """Four bytes of every gradient of a rank leave it, and two of every weight come back."""
+    run = catalog.run("llama-3-405b-8k-16384")
+    held = run.model.parameters / (8 * 16)
+    values = build("moe-step", {}).values
+    sent = values["llama_3_405b_8k_16384_dp_bytes"].value
+    assert sent == pytest.approx((4 + 2) * held * 127 / 128, rel=0.02)
+    page = (ROOT / "docs/guide/experts.md").read_text("utf-8")
+    assert "Llama reduces its gradient once a step" in page
 
 
 def test_step_has_no_experts_where_there_are_none() -> None:

@@ -98,6 +98,19 @@ def test_1f1b_idles_alike_whatever_a_backward_is_made_of_and_zb1p_does_not() -> 
     assert 7 / 103 < values["zb1p_first"].value < values["zb1p_last"].value < 7 / 39
 
 
+def test_at_131072_tokens_zbv_idles_a_little_more_than_interleaving_as_the_caption_says() -> None:
+    """Interleaving with two chunks idles 7 / (64 + 7), whatever a backward is made of."""
+    asked = {
+        "sequences": (2048, 131072),
+        "schedules": ("1f1b", "interleaved-1f1b", "zb1p", "zbv", "v-half"),
+    }
+    values = build("idle-by-sequence", {"model": "llama-3-8b", **asked}).values
+    interleaving, most = values["interleaved_1f1b_last"].value, values["one_f_one_b_last"].value
+    assert interleaving == pytest.approx(7 / 71)
+    assert interleaving < values["zbv_last"].value < 1.1 * interleaving
+    assert values["zb1p_last"].value < most < values["v_half_last"].value
+
+
 def test_no_schedule_of_the_frontier_is_better_in_both_than_one_of_the_three_named() -> None:
     values = {name: named.value for name, named in build("schedule-frontier", {}).values.items()}
     names = [name.removesuffix("_idle") for name in values if name.endswith("_idle")]

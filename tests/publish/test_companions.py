@@ -38,6 +38,13 @@ alt: A table of two rows.
 ```
 
 ```figure
+figure: rank-grid
+presets: [map-8, map-16]
+caption: "{{ world_size }} GPUs."
+alt: A grid.
+```
+
+```figure
 figure: pipeline-timeline
 id: lanes
 schedule: 1f1b
@@ -70,6 +77,11 @@ def test_a_twin_is_the_page_with_its_numbers(made: dict[str, str | bytes]) -> No
     assert "With four stages 27.3% idles, as in Figure 3.1.\n" in twin
     assert "**Figure 3.1.** Of the first row 27.3% is idle.\n" in twin
     assert "Description: A table of two rows." in twin
+    # Tabs of one figure share its number, and were counted after all others.
+    numbers = [line.split("**")[1] for line in twin.splitlines() if line.startswith("**Figure")]
+    assert numbers == ["Figure 3.1.", "Figure 3.2.", "Figure 3.2.", "Figure 3.3."]
+    assert "**Figure 3.2.** 8 GPUs.\n" in twin
+    assert "**Figure 3.2.** 16 GPUs.\n" in twin
     assert "In code, `{{ x }}` stays." in twin
     assert sum(line.startswith("| ---") for line in twin.splitlines()) == 1
     assert "```" not in twin
