@@ -12,7 +12,7 @@ BORROWED = {
     "activation-memory": ("tensor-parallelism", "sp-memory"),
     "alpha-beta": ("alpha-beta", "message-time"),
     "collectives": ("ring-all-reduce", "ring-bus-bandwidth"),
-    "compute-and-roofline": ("communication-roofline", "communication-roofline"),
+    "compute-and-roofline": ("strategies-on-the-roofline", "strategies-roofline"),
     "context-parallel": ("context-parallelism", "cp-volume"),
     "data-parallel": ("data-parallelism", "bucket-tradeoff"),
     "experts": ("experts", "moe-ccr"),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 
 import pytest
@@ -16,6 +17,7 @@ from figgen.figures.training.choosing import (
 )
 from figgen.registry import build
 from figgen.renderers.text import render
+from figgen.scenarios.journey import job
 
 
 def test_every_candidate_divides_the_model_the_cluster_and_the_batch() -> None:
@@ -71,6 +73,30 @@ def test_limits_of_an_h100_node_are_those_worked_out_by_hand() -> None:
     assert values["alone"].value == pytest.approx(ridge_out)
     assert values["tokens"].value == pytest.approx(ridge_out / 8)
     assert values["microbatches"].value == pytest.approx(63)
+
+
+def walked(model: str, nodes: int) -> str:
+    """Where the decision tree ends for sequences of 8,192 tokens on nodes of eight H100."""
+    asked = "sequence=8192 global_batch=512 zero_stage="
+    one = job(model, "nodes=1 gpus_per_node=1", "sequence=8192 global_batch=1 zero_stage=1")
+    sharded = job(model, f"nodes={nodes} gpus_per_node=8", f"{asked}3")
+    tensor = job(model, f"nodes={nodes} gpus_per_node=8 tp=8", f"{asked}1")
+    if one.missing_bytes <= 0:
+        return "DP"
+    if sharded.missing_bytes <= 0 and sharded.tokens_to_hide <= 8192:
+        return "DP ZeRO-3"
+    return "TP DP ZeRO-1" if tensor.missing_bytes <= 0 else "TP PP DP ZeRO-1"
+
+
+@pytest.mark.parametrize(
+    ("model", "nodes"),
+    [("llama-3-8b", 1), ("llama-3-8b", 8), ("llama-3-8b", 64), ("llama-3-70b", 8),
+     ("llama-3-70b", 64)],
+)  # fmt: skip
+def test_the_tree_ends_where_the_search_does(model: str, nodes: int) -> None:
+    """The search tries every layout and asks none of the tree's questions."""
+    found = str(best_layouts().values[f"{model.replace('-', '_')}_{8 * nodes}"].value)
+    assert re.sub(r" \d+( ·|,)", "", found) == walked(model, nodes)
 
 
 @pytest.mark.parametrize(

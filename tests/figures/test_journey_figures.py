@@ -153,7 +153,9 @@ def test_what_pages_quote_of_a_job_fits_together(page: int) -> None:
     kept = (found.weights_bytes, found.gradients_bytes, found.optimizer_bytes)
     assert (*kept, found.activations_bytes) == pytest.approx(tuple(lines.values()))
     assert found.state_bytes == pytest.approx(sum(kept))
-    assert found.sent_bytes == pytest.approx(found.near_bytes + found.far_bytes)
+    together = found.state_bytes + found.activations_bytes + found.rest_bytes
+    assert together == pytest.approx(memory.fullest.total_bytes)
+    assert found.far_s == pytest.approx(found.far_bytes / 50e9)
     assert (found.near_bytes > 0, found.far_bytes > 0) == (gpus > 1, size["nodes"] > 1)
 
 

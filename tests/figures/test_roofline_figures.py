@@ -36,6 +36,8 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "link-levels": {},
     "ridge-table": {},
     "communication-roofline": {"preset": "h100-ndr"},
+    "strategies-roofline": {"preset": "h100-ndr"},
+    "two-times": {},
     "critical-tokens": {},
     "ccr-by-batch": {},
     "ccr-of-models": {},
@@ -96,13 +98,16 @@ def test_links_are_per_gpu_and_direction() -> None:
 
 
 @pytest.mark.parametrize("preset", PRESETS)
-def test_every_roof_is_the_lower_of_peak_and_slope(preset: str) -> None:
+def test_every_slope_ends_where_its_link_feeds_the_whole_peak(preset: str) -> None:
     chart = curves("communication-roofline", preset=preset)
     peak = value(chart, "peak")
-    levels = next(row for row in table("link-levels").rows if row[0] == preset[:4].upper())
-    for roof, bandwidth in zip(chart.series, levels[1:], strict=False):
-        assert roof.y == tuple(min(peak, float(bandwidth) * x) for x in roof.x)
-    assert [rule.at for rule in chart.rules] == [roof.x[1] for roof in chart.series[:4]]
+    found = next(row for row in table("link-levels").rows if row[0] == preset[:4].upper())
+    *slopes, roof = chart.series
+    for slope, bandwidth in zip(slopes, found[1:], strict=True):
+        assert slope.y[0] == float(bandwidth) * slope.x[0]
+        assert slope.y[1] == pytest.approx(peak)
+    assert set(roof.y) == {peak}
+    assert [rule.at for rule in chart.rules] == [slope.x[1] for slope in slopes]
 
 
 def test_roof_at_the_catalogues_points() -> None:
@@ -114,26 +119,46 @@ def test_roof_at_the_catalogues_points() -> None:
         assert min(value(chart, "peak"), slope * ccr) == pytest.approx(expected)
 
 
-def test_nothing_lies_above_a_roof_and_tp_lies_below_its_own() -> None:
-    for preset in PRESETS:
-        chart = curves("communication-roofline", preset=preset)
-        slope = {roof.role: roof.y[0] / roof.x[0] for roof in chart.series[:4]}
-        peak = value(chart, "peak")
-        for mark in chart.marks:
-            roof = min(peak, slope["series-3" if mark.role == "dp" else "series-2"] * mark.x)
-            if mark.label.startswith("FSDP"):
-                assert mark.y == pytest.approx(roof)
-            else:
-                assert 0.5 * roof <= mark.y < roof
+@pytest.mark.parametrize("preset", PRESETS)
+def test_marks_of_full_sharding_lie_on_the_slope_of_the_nic_or_on_the_roof(preset: str) -> None:
+    chart = curves("communication-roofline", preset=preset, nodes=10**9)
+    nic, peak = chart.series[2], value(chart, "peak")
+    slope = nic.y[0] / nic.x[0]
+    for mark, tokens in zip(chart.marks, (1024, 8192, 8 * 8192), strict=True):
+        assert mark.x == pytest.approx(tokens)  # 16-bit messages: operations per byte are tokens
+        assert mark.y == pytest.approx(min(peak, slope * mark.x))
 
 
-def test_ddp_lies_below_its_roof_by_the_forward_pass_that_hides_nothing() -> None:
-    chart = curves("communication-roofline", preset="h100-ndr", tokens=4096, nodes=16)
+def test_what_hides_decides_the_curve_of_a_strategy() -> None:
+    chart = curves("strategies-roofline", preset="h100-ndr")
+    for mark in chart.marks:
+        roof = min(1.0, mark.x)
+        if mark.label.startswith("FSDP"):
+            assert mark.y == pytest.approx(roof)
+        elif mark.label != "DDP":
+            assert mark.y == pytest.approx(mark.x / (1 + mark.x))
+        else:
+            assert 0.5 * roof <= mark.y < roof
+
+
+def test_ddp_loses_the_forward_pass_that_hides_nothing() -> None:
+    chart = curves("strategies-roofline", preset="h100-ndr", tokens=4096, nodes=16)
     backward, forward = 4 * 4096 / 989.4e12, 2 * 4096 / 989.4e12
     sending = 2 * 2 * 15 / 16 / 50e9
     assert sending > backward
     share = (forward + backward) / (forward + sending)
     assert value(chart, "ddp_share") == pytest.approx(share)
+
+
+def test_the_longer_of_two_times_is_the_step() -> None:
+    found = table("two-times")
+    for tokens, ratio, work, alone, share, whole, together in found.rows:
+        assert ratio == pytest.approx(tokens)
+        assert work == pytest.approx(6 * 8030261248 * float(tokens) / 989.4e12)
+        assert alone == pytest.approx(6 * 8030261248 / 50e9)
+        assert share == pytest.approx(min(1, float(ratio) / 19788))
+        assert whole == pytest.approx(float(alone) / 8)
+        assert together == pytest.approx(min(1, float(ratio) / 2473.5))
 
 
 def step_ccr(per_node: int, nodes: int, tokens: float) -> tuple[float, float]:
@@ -153,7 +178,7 @@ def step_ccr(per_node: int, nodes: int, tokens: float) -> tuple[float, float]:
 
 @pytest.mark.parametrize("nodes", [2, 3, 4])
 def test_marks_of_ddp_are_what_a_counted_ring_sends_over_the_nics(nodes: int) -> None:
-    chart = curves("communication-roofline", preset="h100-ndr", tokens=4096, nodes=nodes)
+    chart = curves("strategies-roofline", preset="h100-ndr", tokens=4096, nodes=nodes)
     single, _ = step_ccr(1, nodes, 4096)
     assert value(chart, "ddp_ccr") == pytest.approx(single)
     _, lent = step_ccr(8, nodes, 4096)

@@ -72,8 +72,8 @@ def test_uses_are_numbers_in_text_and_formulas_behind_figures_but_not_code() -> 
 
 
 def test_a_formula_is_found_behind_the_functions_that_a_figure_calls() -> None:
-    assert "ridge_point" in formulas_of_figure("communication-roofline")
-    assert "fsdp_ccr" in formulas_of_figure("communication-roofline")
+    assert "ridge_point" in formulas_of_figure("strategies-roofline")
+    assert "fsdp_ccr" in formulas_of_figure("strategies-roofline")
     assert formulas_of_figure("no-such-figure") == frozenset()
     assert "bubble_fraction" not in formulas_of_figure("rank-grid")
 

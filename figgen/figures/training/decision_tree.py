@@ -12,13 +12,13 @@ from figgen.models.recipes import recipe as named_recipe
 from figgen.registry import figure
 
 IN_TURN = (
-    ("fits", ("Does the training state", "fit one GPU?"),
+    ("fits", ("State and activations of one", "sequence: do they fit a GPU?"),
      "ddp", ("data parallelism", "with ZeRO-1")),
-    ("node", ("Does it fit one node,", "sharded?"),
-     "fsdp1", ("ZeRO-3 or tensor", "parallelism in the node")),
-    ("tokens", ("Tokens per GPU enough", "to hide gathered weights?"),
-     "fsdp", ("ZeRO-3 over all nodes,", "or hybrid sharding")),
-    ("batch", ("Microbatches enough", "for the stages?"),
+    ("shard", ("Sharded over all GPUs: do they", "fit, and do tokens hide gathers?"),
+     "fsdp", ("ZeRO-3 over all GPUs,", "or hybrid sharding")),
+    ("tensor", ("TP in the node, ZeRO-1:", "does it fit?"),
+     "tp", ("TP in the node,", "DP outside")),
+    ("batch", ("Stages until it fits: are there", "microbatches enough for them?"),
      "3d", ("TP in the node, PP", "between, DP outside")),
 )  # fmt: skip
 """Questions with the answer to their yes; a no leads to the next."""
@@ -31,8 +31,8 @@ OF_EVERY = (
 )  # fmt: skip
 """Questions to ask whatever the others gave."""
 
-OVER = ("over", ("too many GPUs", "for this batch"))
-APART, ANSWER, WIDTH, HEIGHT = 1.2, 2.8, 2.3, 0.75
+OVER = ("over", ("recompute, take fewer GPUs", "or a larger batch"))
+APART, ANSWER, WIDTH, HEIGHT = 1.2, 3.4, 2.9, 0.75
 
 
 @figure("decision-tree")

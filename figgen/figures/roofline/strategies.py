@@ -1,0 +1,122 @@
+"""Every strategy on one picture: its work per byte against what its link asks for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from figgen.catalog import HardwarePreset, hardware_preset
+from figgen.catalog import model as catalog_model
+from figgen.charts import Axis, Curves, Mark, Named, Series
+from figgen.formulas.compute_and_roofline import (
+    data_parallel_ccr,
+    efficiency_with_partial_overlap,
+    fsdp_ccr,
+    ridge_point,
+)
+from figgen.models.communication_ratio import (
+    BACKWARD_SHARE,
+    pipeline_boundary_ccr,
+    tensor_parallel_ccr,
+)
+from figgen.plotting.series import line, logarithmic
+from figgen.registry import figure
+
+BYTES = 2  # BF16 weights, gradients and activations
+HIDDEN = (("hidden behind all work", 1.0), ("behind backward", BACKWARD_SHARE), ("not hidden", 0.0))
+"""Curves and the share of the work that messages hide behind."""
+
+
+@dataclass(frozen=True, slots=True)
+class Placed:
+    """A strategy: its FLOP per byte, those that its link asks for, the work that hides messages."""
+
+    key: str
+    label: str
+    role: str
+    ccr: float
+    ridge: float
+    overlap: float
+
+    @property
+    def headroom(self) -> float:
+        """How many times over the work pays for the bytes."""
+        return self.ccr / self.ridge
+
+    @property
+    def share(self) -> float:
+        """The share of the peak that the model allows."""
+        return float(efficiency_with_partial_overlap(self.ccr, self.ridge, self.overlap))
+
+
+def placed_strategies(
+    node: HardwarePreset,
+    peak: float,
+    tokens: int,
+    nodes: int,
+    model: str,
+    tensor_parallel: tuple[int, ...],
+    stage_layers: int,
+) -> tuple[Placed, ...]:
+    """Data parallelism and a pipeline on the network, seen from one NIC, and TP inside the node.
+
+    Where all GPUs of a node are in one data-parallel group, they share one copy of the traffic:
+    each NIC carries 1/g of it, so that its ratio is g times as high.
+    """
+    shape, per_node = catalog_model(model).shape, node.gpus_per_node
+    nic = float(ridge_point(peak, node.network_bandwidth_bytes_per_s))
+    near = float(ridge_point(peak, node.scale_up_bandwidth_bytes_per_s))
+    together = per_node * fsdp_ccr(tokens, BYTES, nodes * per_node)
+    stage = pipeline_boundary_ccr(shape, stage_layers=stage_layers)
+    return (
+        Placed("ddp", "DDP", "dp", float(data_parallel_ccr(tokens, BYTES, nodes)), nic,
+               BACKWARD_SHARE),
+        Placed("fsdp", "FSDP", "dp", float(fsdp_ccr(tokens, BYTES, nodes)), nic, 1),
+        Placed("fsdp_nodes", "FSDP, whole nodes", "dp", float(together), nic, 1),
+        *(
+            Placed(f"tp{tp}", f"TP {tp}", "tp",
+                   tensor_parallel_ccr(shape, tp=tp, bytes_per_element=BYTES), near, 0)
+            for tp in tensor_parallel
+        ),
+        Placed("pp", "PP", "pp", stage, nic, 0),
+    )  # fmt: skip
+
+
+@figure("strategies-roofline", explorable=True)
+def strategies_roofline(
+    *,
+    preset: str,
+    dtype: str = "bf16",
+    tokens: int = 4096,
+    nodes: int = 16,
+    model: str = "llama-3-70b",
+    tensor_parallel: tuple[int, ...] = (2, 4, 8),
+    stage_layers: int = 8,
+) -> Curves:
+    """Share of the peak over how many times a strategy's work pays for its bytes.
+
+    A curve for messages that hide behind all of the work, behind backward, and not at all; FSDP
+    lies on the first, DDP on the second, TP and a pipeline's borders on the last.
+    """
+    node = hardware_preset(preset)
+    peak = node.accelerator.peak_flops_per_s(dtype)
+    placed = placed_strategies(node, peak, tokens, nodes, model, tensor_parallel, stage_layers)
+    x = sorted({*logarithmic(0.05, 200.0, 40), 1.0, 1 / BACKWARD_SHARE})
+    series: tuple[Series, ...] = tuple(
+        line(name, x, [float(efficiency_with_partial_overlap(at, 1.0, hidden)) for at in x], index)
+        for index, (name, hidden) in enumerate(HIDDEN)
+    )
+    return Curves(
+        x=Axis(label="FLOP per byte over those that the link asks for", scale="log10",
+               low=0.05, high=200.0, spec="unit"),
+        y=Axis(label="share of the peak", low=0.0, high=1.12, spec=".0%"),
+        series=series,
+        marks=tuple(Mark(x=p.headroom, y=p.share, label=p.label, role=p.role) for p in placed),
+        values={
+            "tokens": Named(tokens, "token"),
+            "nodes": Named(nodes, "node"),
+            "stage_layers": Named(stage_layers),
+            **{f"{p.key}_share": Named(p.share) for p in placed},
+            **{f"{p.key}_ccr": Named(p.ccr, "FLOP/B") for p in placed},
+            **{f"{p.key}_headroom": Named(p.headroom) for p in placed},
+        },
+    )  # fmt: skip
