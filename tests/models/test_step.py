@@ -21,12 +21,15 @@ from figgen.formulas.data_parallel import (
 from figgen.formulas.pipeline import pipeline_step_time
 from figgen.models.cluster import Cluster
 from figgen.models.compute import training_flops_per_token
+from figgen.models.data_traffic import TIED
 from figgen.models.layer_traffic import AGAIN
 from figgen.models.layout import layout
 from figgen.models.model_shape import ModelShape
 from figgen.models.stage_layers import stage_shares
+from figgen.models.stage_time import stage_time
 from figgen.models.stage_work import stage_work
-from figgen.models.step import StepEstimate, step
+from figgen.models.step import StepEstimate, once_exposed_s, step
+from figgen.models.step_traffic import END
 from figgen.models.training_setup import TrainingSetup
 from tests.models.bloom_sweep import ROWS, bloom
 
@@ -290,3 +293,18 @@ def test_blooms_steps_are_predicted_within_a_third_at_half_the_peak() -> None:
     assert median(ratios) == pytest.approx(1.10, abs=0.02)
     assert min(ratios) > 0.78
     assert max(ratios) < 1.32
+
+
+def test_a_tied_table_is_reduced_alone_and_nothing_hides_where_overlap_is_off() -> None:
+    for overlap in (False, True):
+        run = setup("gpt-2-xl", {"pp": 2}, sequence=1024, overlap_data_parallel=overlap)
+        entries = [e for e in stage_time(run, 0, H100, 0.5).traffic if e.traffic.phase == END]
+        tied = [e for e in entries if e.traffic.purpose == TIED]
+        others = [e for e in entries if e.traffic.purpose != TIED]
+        assert tied
+        assert others
+        alone = once_exposed_s(run, others, 1.0)
+        whole = once_exposed_s(run, entries, 1.0)
+        assert whole == pytest.approx(alone + sum(entry.time_s for entry in tied))
+        both = sum(entry.time_s for entry in others)
+        assert alone == pytest.approx(both) if not overlap else 0 < alone < both

@@ -44,11 +44,15 @@ class Cover:
         object.__setattr__(self, "files", dict(found))
 
     def tests(self, path: str, statement: range) -> frozenset[str]:
-        """The tests that run a statement; for what runs at import, those that use the module."""
+        """The tests that run a statement; for what runs at import, those that use the module.
+
+        Of a module without functions nothing tells who uses it: all tests.
+        """
         lines = self.lines.get(path, {})
         found = frozenset().union(*(lines.get(line, ()) for line in statement))
         if found == {""}:
             found = frozenset().union(*lines.values())
+            found = found if found != {""} else frozenset(self.seconds)
         return found - {""}
 
 

@@ -89,8 +89,9 @@ SMALL_DENSE = replace(
 SMALL_EXPERTS = replace(
     catalog.model("deepseek-v3").shape, layers=3, hidden=64, heads=4, kv_heads=4,
     ffn_hidden=96, sequence=64, vocab=1000, head_dim=16, latent=None,
-    experts=ExpertShape(count=4, top_k=2, ffn_hidden=32, shared=1, dense_layers=1),
+    experts=ExpertShape(count=4, top_k=2, ffn_hidden=48, shared=1, dense_layers=1),
 )  # fmt: skip
+NARROW_EXPERTS = replace(SMALL_EXPERTS, experts=ExpertShape(4, 2, 16, shared=1, dense_layers=1))
 
 
 def small_job(
@@ -159,7 +160,7 @@ def up_to_each_reason(rank: RankMemory, job: PlannedJob) -> list[float]:
     [
         (SMALL_DENSE, 4, True, "megatron"), (SMALL_EXPERTS, 4, True, "megatron"),
         (SMALL_EXPERTS, 2, False, "megatron"), (SMALL_DENSE, 2, True, "tp-dp-pp"),
-        (SMALL_EXPERTS, 2, True, "tp-ep-dp-pp"),
+        (NARROW_EXPERTS, 2, True, "tp-ep-dp-pp"),
     ],
 )  # fmt: skip
 def test_every_layout_is_tried_and_no_other(

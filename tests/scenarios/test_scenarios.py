@@ -173,6 +173,7 @@ def test_every_assumption_is_used_and_has_a_source() -> None:
         ('runs = ["bloom"]', 'runs = "bloom"', "[bloom] runs: not a list of names"),
         ('source = "bloom"', 'source = "blom"', "[bloom] source: unknown source"),
         ("zero_stage = 0", "zero_stage = 4", "[before-2022] zero_stage: zero_stage: expected"),
+        ('known = "published"\n', "", "[deepseek-v3-report]"),
         ('known = "published"', 'known = "maybe"', "[deepseek-v3-report] known: unknown"),
     ],
 )
