@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
-from statistics import median
+from statistics import correlation, median
 
 import pytest
 
@@ -16,7 +16,14 @@ from figgen.renderers.text import render
 from figgen.scenarios.peaks import judged_peaks
 from figgen.scenarios.runs.measured import measured_runs, run_sides, shown_runs
 from figgen.scenarios.runs.predicted import predicted_step
-from figgen.scenarios.validation import errors_of, judged_runs, release_spreads
+from figgen.scenarios.validation import (
+    JudgedRun,
+    errors_of,
+    judged_runs,
+    rankings,
+    release_spreads,
+    swept_model,
+)
 
 TABLES = {
     "validation-errors": {}, "validation-ranking": {}, "validation-releases": {},
@@ -56,9 +63,59 @@ def test_rows_of_errors_hold_all_runs_however_they_are_grouped() -> None:
     assert errors_of("nothing", []) is None
 
 
+def test_errors_of_a_group_are_those_of_a_hand() -> None:
+    """Four runs of ten seconds: half too fast, and 10, 30 and 25 percent too slow."""
+    run = judged_runs()[0].run
+    found = errors_of("a", [JudgedRun(run, 10.0, at, True) for at in (5.0, 11.0, 13.0, 12.5)])
+    assert found is not None
+    assert (found.name, found.runs, found.worst) == ("a", 4, -0.5)
+    assert found.mean_absolute == pytest.approx((0.5 + 0.1 + 0.3 + 0.25) / 4)
+    assert found.median_absolute == pytest.approx(0.275)
+    assert found.bias == pytest.approx(0.175)
+    assert found.within_quarter == 0.5
+
+
+def test_layouts_are_ranked_as_pairs_are_ordered() -> None:
+    """Spearman by its definition over ranks, the choice by looking at every layout."""
+    for every in (True, False):
+        groups: dict[tuple[str, int], list[JudgedRun]] = {}
+        for one in judged_runs():
+            if one.run.framework == "nanotron" and (one.tested or not every):
+                groups.setdefault((swept_model(one.run), one.run.gpus), []).append(one)
+        found = {(row.name, row.gpus): row for row in rankings(tested_only=every)}
+        assert found.keys() == {key for key, group in groups.items() if len(group) >= 5}
+        for key, row in found.items():
+            group = groups[key]
+            places = []
+            for name in ("predicted_s", "measured_s"):
+                times = [getattr(one, name) for one in group]
+                below = [sum(t < mine for t in times) for mine in times]
+                same = [sum(t == mine for t in times) for mine in times]
+                places.append([b + (s - 1) / 2 for b, s in zip(below, same, strict=True)])
+            assert row.spearman == pytest.approx(correlation(*places), abs=0.02)
+            chosen = min(group, key=lambda one: one.predicted_s).measured_s
+            assert row.choice == chosen / min(one.measured_s for one in group)
+            assert row.layouts == len(group)
+
+
 def test_identical_layouts_differ_between_releases() -> None:
     spreads = release_spreads()
     assert len(spreads) > 20
+    by_layout: dict[str, dict[str, list[float]]] = {}
+    for one in judged_runs():
+        if one.run.framework != "nanotron" and one.run.release:
+            releases = by_layout.setdefault(one.run.config_key, {})
+            releases.setdefault(one.run.release, []).append(one.measured_s)
+    several = {key: times for key, times in by_layout.items() if len(times) > 1}
+    assert {entry.run.config_key: entry.releases for entry in spreads} == {
+        key: len(times) for key, times in several.items()
+    }
+    for entry in spreads:
+        times = [time for each in several[entry.run.config_key].values() for time in each]
+        assert (entry.fastest_s, entry.slowest_s) == (min(times), max(times))
+    assert [entry.spread for entry in spreads] == sorted(
+        (entry.spread for entry in spreads), reverse=True
+    )
     assert spreads[0].spread > 0.4
     assert all(entry.slowest_s >= entry.fastest_s for entry in spreads)
 
