@@ -14,12 +14,15 @@ from figgen.formulas import (
     context_parallel,
     data_parallel,
     experts,
+    fine_tuning,
     hierarchical_collectives,
+    modern_layers,
     pipeline,
     placement,
     rank_mapping,
     reliability,
     scale_and_state,
+    serving,
     tensor_parallel,
     topology,
 )
@@ -48,6 +51,9 @@ TOPICS = (
     placement,
     topology,
     reliability,
+    modern_layers,
+    fine_tuning,
+    serving,
 )
 
 __all__ = [

@@ -170,6 +170,11 @@ CONSTANTS = {
     ),
     "training_time": "s/GPU-h",
     "lanes_bandwidth": "B",
+    **dict.fromkeys(("prefill_time", "newton_schulz_flops"), "FLOP"),
+    "critical_decode_sequences": "1/FLOP",
+    "price_per_token": "GPU-h/s",
+    "energy_per_token": "J/W/s",
+    "training_energy": "J/GPU-h/W",
     "power_law_loss": "nat",
 }  # fmt: skip
 

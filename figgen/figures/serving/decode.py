@@ -1,0 +1,183 @@
+"""Decode and prefill: what a token leaves in the cache, what a step reads, what a token costs."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from figgen.catalog import accelerator, model
+from figgen.catalog.models import Model
+from figgen.charts import Axis, Column, Curves, Mark, Named, Scalar, Table
+from figgen.errors import check_between
+from figgen.formulas.serving import (
+    cache_bytes_per_token,
+    critical_decode_sequences,
+    decode_reading_time,
+    energy_per_token,
+    latent_cache_bytes_per_token,
+    prefill_time,
+    price_per_token,
+    sequences_that_fit,
+)
+from figgen.plotting.series import line
+from figgen.plotting.words import identifier
+from figgen.registry import figure
+
+CACHED = (
+    "gpt-3-175b", "llama-1-65b", "llama-3-8b", "llama-3-70b", "llama-3-405b", "mixtral-8x7b",
+    "deepseek-v3",
+)  # fmt: skip
+USABLE = 0.9
+"""Share of the memory that weights and caches may fill: an assumption."""
+
+
+def token_cache_bytes(found: Model, bytes_per_element: float = 2.0) -> float:
+    """What one token of a model leaves in the cache."""
+    shape = found.shape
+    if shape.latent:
+        return float(latent_cache_bytes_per_token(
+            shape.layers, shape.latent.kv_rank, shape.latent.rope_head_dim, bytes_per_element
+        ))  # fmt: skip
+    width = shape.kv_heads * shape.head_dim
+    return float(cache_bytes_per_token(shape.layers, width, bytes_per_element))
+
+
+@figure("cache-per-token")
+def cache_per_token(*, models: tuple[str, ...] = CACHED, context: int = 32768) -> Table:
+    """Keys and values of one token and of one sequence, and what full heads would keep."""
+    check_between("context", context, 1, 10**9)
+    rows: list[tuple[Scalar, ...]] = []
+    values: dict[str, Named] = {"context": Named(context)}
+    for name in models:
+        found = model(name)
+        size = token_cache_bytes(found)
+        full = float(cache_bytes_per_token(found.layers, found.shape.attention_width, 2))
+        if found.shape.latent:
+            kind = f"latent, {found.shape.latent.kv_rank} wide"
+        else:
+            kind = f"{found.kv_heads} of {found.heads} heads"
+        rows.append((found.title, kind, size, size * context, full / size))
+        values |= {
+            f"{identifier(name)}_token": Named(size, "B"),
+            f"{identifier(name)}_sequence": Named(size * context, "B"),
+            f"{identifier(name)}_saved": Named(full / size),
+        }
+    columns = (
+        Column(label="model"),
+        Column(label="keys and values"),
+        Column(label="per token", unit="B", spec="bytes"),
+        Column(label=f"{context:,} tokens", unit="B", spec="bytes"),
+        Column(label="full heads over it", spec=".1f"),
+    )
+    return Table(columns=columns, rows=tuple(rows), values=values)
+
+
+class Served(NamedTuple):
+    """A model on GPUs that hold its weights once, all together, with TP over all of them."""
+
+    held_bytes: float
+    cache_bytes: float
+    active: float
+    flops_per_s: float
+    bandwidth: float
+    memory: float
+    gpus: int
+
+    @property
+    def most(self) -> int:
+        """Sequences that fit."""
+        return int(sequences_that_fit(self.memory, self.held_bytes, self.cache_bytes))
+
+    def step_s(self, sequences: int) -> float:
+        """Least time of one token for every sequence."""
+        read = decode_reading_time(self.held_bytes, self.cache_bytes, sequences, self.bandwidth)
+        return max(float(read), float(prefill_time(self.active, sequences, self.flops_per_s)))
+
+
+def served(name: str, chip: str, gpus: int, context: int) -> Served:
+    """The model in 16 bits on `gpus` accelerators, every sequence `context` tokens long."""
+    check_between("gpus", gpus, 1, 1024)
+    check_between("context", context, 1, 10**8)
+    found, gpu = model(name), accelerator(chip)
+    return Served(
+        2 * found.parameters, context * token_cache_bytes(found), found.active_parameters,
+        gpus * gpu.peak_flops_per_s(), gpus * gpu.hbm_bandwidth_bytes_per_s,
+        USABLE * gpus * gpu.capacity_bytes, gpus,
+    )  # fmt: skip
+
+
+@figure("decode-by-batch", explorable=True)
+def decode_by_batch(
+    *,
+    model_name: str = "llama-3-70b",
+    chip: str = "h100-sxm-80gb",
+    gpus: int = 8,
+    contexts: tuple[int, ...] = (1024, 8192, 32768),
+) -> Curves:
+    """Tokens per second and GPU over the sequences decoded together, as far as memory goes."""
+    lines, marks = [], []
+    values: dict[str, Named] = {"gpus": Named(gpus)}
+    for index, context in enumerate(contexts):
+        job = served(model_name, chip, gpus, context)
+        check_between("sequences that fit", job.most, 1, 10**7)
+        counts = sorted({2**k for k in range(job.most.bit_length())} | {job.most})
+        rates = [n / job.step_s(n) / gpus for n in counts]
+        lines.append(line(f"{context:,} tokens", map(float, counts), rates, index))
+        marks.append(Mark(x=float(job.most), y=rates[-1], label=f"{job.most:,}",
+                          role=f"series-{index + 1}"))  # fmt: skip
+        values |= {
+            f"most_{context}": Named(job.most),
+            f"rate_{context}": Named(rates[-1]),
+            f"step_{context}": Named(job.step_s(job.most), "s"),
+        }
+    job = served(model_name, chip, gpus, contexts[0])
+    gpu = accelerator(chip)
+    values |= {
+        "alone": Named(1 / job.step_s(1) / gpus),
+        "alone_step": Named(job.step_s(1), "s"),
+        "critical": Named(float(critical_decode_sequences(
+            gpu.peak_flops_per_s(), gpu.hbm_bandwidth_bytes_per_s, 2))),
+    }  # fmt: skip
+    return Curves(
+        x=Axis(label="sequences decoded together", scale="log2", spec=",.0f"),
+        y=Axis(label="tokens per second and GPU, at most", scale="log10", spec=",.0f"),
+        series=tuple(lines),
+        marks=tuple(marks),
+        values=values,
+    )
+
+
+@figure("price-of-tokens")
+def price_of_tokens(
+    *,
+    model_name: str = "llama-3-70b",
+    chip: str = "h100-sxm-80gb",
+    gpus: int = 8,
+    context: int = 8192,
+    price_per_gpu_hour: float = 2.0,
+    power_w: float = 1000.0,
+    power_overhead: float = 1.25,
+) -> Table:
+    """Least price and energy of a million tokens, read and written, at a price of the reader's."""
+    check_between("price_per_gpu_hour", price_per_gpu_hour, 1e-3, 1e4)
+    job = served(model_name, chip, gpus, context)
+    check_between("sequences that fit", job.most, 1, 10**7)
+    read_s = float(prefill_time(job.active, context, job.flops_per_s))
+    cases = [("a prompt, read", context / read_s, read_s)]
+    for count in (1, 8, job.most):
+        step_s = job.step_s(count)
+        cases.append((f"written, {count} at once", count / step_s, step_s))
+    rows: list[tuple[Scalar, ...]] = []
+    values: dict[str, Named] = {"most": Named(job.most), "price": Named(price_per_gpu_hour)}
+    for key, (name, rate, step_s) in zip(("read", "one", "eight", "full"), cases, strict=True):
+        price = 1e6 * float(price_per_token(price_per_gpu_hour, rate / gpus))
+        energy = float(energy_per_token(power_w, power_overhead, rate / gpus))
+        rows.append((name, step_s, rate / gpus, price, energy))
+        values |= {f"{key}_price": Named(price), f"{key}_energy": Named(energy, "J")}
+    columns = (
+        Column(label="tokens"),
+        Column(label="step", unit="s", spec="time"),
+        Column(label="tokens per s and GPU", spec=",.0f"),
+        Column(label="USD per million", spec=".2f"),
+        Column(label="J per token", spec=".3g"),
+    )
+    return Table(columns=columns, rows=tuple(rows), values=values)

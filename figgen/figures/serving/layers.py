@@ -1,0 +1,112 @@
+"""Layers since GPT: what LLaMA changed, and kinds of attention with their caches."""
+
+from __future__ import annotations
+
+from figgen.catalog import model
+from figgen.charts import Column, Named, Scalar, Table
+from figgen.errors import check_between
+from figgen.formulas.modern_layers import (
+    gated_width,
+    latent_attention_parameters,
+    normalization_parameters,
+    windowed_pairs,
+)
+from figgen.formulas.serving import cache_bytes_per_token, latent_cache_bytes_per_token
+from figgen.registry import figure
+
+
+@figure("llama-changes")
+def llama_changes(*, hidden: int = 8192, layers: int = 80, sequence: int = 2048) -> Table:
+    """GPT's parts and LLaMA's at one size: parameters, operations and kept bytes of a token."""
+    check_between("hidden", hidden, 64, 10**6)
+    check_between("layers", layers, 1, 10**4)
+    f = int(gated_width(hidden, 256))
+    norms = [int(normalization_parameters(layers, hidden, vectors)) for vectors in (2, 1)]
+    # Parameters in the model; operations and bytes of one token in one layer. Operations of norms
+    # and rotations are counted one by one, those of matrices twice their parameters.
+    rows: tuple[tuple[Scalar, ...], ...] = (
+        ("norms", "LayerNorm", norms[0], 2 * 7 * hidden, 4 * hidden),
+        ("", "RMSNorm", norms[1], 2 * 4 * hidden, 4 * hidden),
+        ("positions", "learned table", sequence * hidden, 0, 0),
+        ("", "rotary", 0, 2 * 3 * hidden, 0),
+        ("feed-forward", "GELU, 4h", layers * 8 * hidden**2, 16 * hidden**2, 18 * hidden),
+        ("", f"SwiGLU, {f:,}", layers * 3 * hidden * f, 6 * hidden * f, 2 * hidden + 8 * f),
+        ("biases", "all matrices", layers * 9 * hidden, 9 * hidden, 0),
+        ("", "none", 0, 0, 0),
+    )
+    columns = (
+        Column(label="part"),
+        Column(label="kind"),
+        Column(label="parameters", spec="si"),
+        Column(label="operations per token and layer", spec="si"),
+        Column(label="kept per token and layer", unit="B", spec="bytes"),
+    )
+    gelu, swiglu = rows[4], rows[5]
+    return Table(
+        columns=columns,
+        rows=rows,
+        values={
+            "width": Named(f),
+            "norms_gpt": Named(norms[0]),
+            "norms_llama": Named(norms[1]),
+            "more_parameters": Named(float(swiglu[2]) / float(gelu[2]) - 1),
+            "more_kept": Named(float(swiglu[4]) / float(gelu[4]) - 1),
+            "rotary_share": Named(float(rows[3][3]) / (24 * hidden**2)),
+            "positions": Named(sequence * hidden),
+        },
+    )
+
+
+@figure("attention-kinds")
+def attention_kinds(*, context: int = 131072, window: int = 4096, windowed: int = 5) -> Table:
+    """One layer's attention in several kinds: parameters, cache, and pairs of query and key.
+
+    Of `windowed` + 1 layers one sees everything.  Widths are those of Llama 3.1 70B, and of
+    DeepSeek-V3 for latent attention.
+    """
+    check_between("context", context, window, 10**9)
+    check_between("windowed", windowed, 0, 1000)
+    llama, deepseek = model("llama-3-70b").shape, model("deepseek-v3").shape
+    h, heads, head = llama.hidden, llama.heads, llama.head_dim
+    latent = deepseek.latent
+    assert latent is not None
+    full_pairs = float(windowed_pairs(context, context))
+    some = (full_pairs + windowed * float(windowed_pairs(context, window))) / (windowed + 1)
+    seen = (context + windowed * window) / (windowed + 1)
+    grouped = float(cache_bytes_per_token(1, llama.kv_heads * head, 2))
+
+    def plain(kv_heads: int) -> int:
+        return 2 * h * heads * head + 2 * h * kv_heads * head
+
+    mla = int(latent_attention_parameters(
+        deepseek.hidden, deepseek.heads, latent.query_rank, latent.kv_rank, latent.nope_head_dim,
+        latent.rope_head_dim, latent.value_head_dim,
+    ))  # fmt: skip
+    small = float(latent_cache_bytes_per_token(1, latent.kv_rank, latent.rope_head_dim, 2))
+    rows: tuple[tuple[Scalar, ...], ...] = (
+        ("all heads", plain(heads), float(cache_bytes_per_token(1, heads * head, 2)),
+         context * float(cache_bytes_per_token(1, heads * head, 2)), 1.0),
+        (f"grouped, {llama.kv_heads} heads", plain(llama.kv_heads), grouped, context * grouped,
+         1.0),
+        ("one key head", plain(1), float(cache_bytes_per_token(1, head, 2)),
+         context * float(cache_bytes_per_token(1, head, 2)), 1.0),
+        (f"grouped, {windowed} of {windowed + 1} in a window", plain(llama.kv_heads), grouped,
+         seen * grouped, some / full_pairs),
+        ("latent (DeepSeek-V3)", mla, small, context * small, 1.0),
+    )  # fmt: skip
+    keys = ("all", "grouped", "one", "windowed", "latent")
+    values = {
+        f"{key}_cache": Named(float(row[3]), "B") for key, row in zip(keys, rows, strict=True)
+    }
+    columns = (
+        Column(label="attention of one layer"),
+        Column(label="parameters", spec="si"),
+        Column(label="cache per token", unit="B", spec="bytes"),
+        Column(label=f"cache of {context:,} tokens", unit="B", spec="bytes"),
+        Column(label="pairs of causal attention", spec=".1%"),
+    )
+    return Table(
+        columns=columns,
+        rows=rows,
+        values=values | {"pairs": Named(some / full_pairs), "latent_parameters": Named(mla)},
+    )

@@ -1,0 +1,94 @@
+"""Serving: the cache of keys and values, decode and prefill, price and energy."""
+
+from __future__ import annotations
+
+from figgen.formulas.definition import formula
+from figgen.formulas.ops import Number, floor, minimum
+
+INSIGHTS = "Zhao et al. 2025, arXiv:2505.09343, Table 1"
+POPE = "Pope et al. 2022, arXiv:2211.05102, section 2"
+AUSTIN = "How to Scale Your Model, part 7"
+
+
+@formula(symbol=r"c_\tau", unit="B/token", source=INSIGHTS)
+def cache_bytes_per_token(layers: Number, kv_width: Number, bytes_per_element: Number) -> Number:
+    """Keys and values that one token leaves in the cache of all layers."""
+    return 2 * layers * kv_width * bytes_per_element
+
+
+@formula(symbol=r"c_\tau", unit="B/token", source=INSIGHTS)
+def latent_cache_bytes_per_token(
+    layers: Number, latent_width: Number, rotary_width: Number, bytes_per_element: Number
+) -> Number:
+    """What latent attention caches of a token: one small vector for all heads, one rotated key."""
+    return layers * (latent_width + rotary_width) * bytes_per_element
+
+
+@formula(
+    symbol=r"S_\text{kv}", unit="B", where="windowed_layers <= layers",
+    source="derivation: a window keeps its last tokens only",
+)  # fmt: skip
+def windowed_cache_bytes(
+    layers: Number,
+    windowed_layers: Number,
+    window: Number,
+    context: Number,
+    kv_width: Number,
+    bytes_per_element: Number,
+) -> Number:
+    """Cache of one sequence where some layers see a sliding window and the others everything."""
+    tokens = (layers - windowed_layers) * context + windowed_layers * minimum(context, window)
+    return 2 * kv_width * bytes_per_element * tokens
+
+
+@formula(
+    symbol=r"n_\text{seq}", unit="sequence", source="definition", where="memory_bytes >= held_bytes"
+)
+def sequences_that_fit(memory_bytes: Number, held_bytes: Number, cache_bytes: Number) -> Number:
+    """Sequences whose caches fit beside the weights."""
+    return floor((memory_bytes - held_bytes) / cache_bytes)
+
+
+@formula(symbol=r"T_\text{dec}", unit="s", source=f"{POPE}; {AUSTIN}")
+def decode_reading_time(
+    held_bytes: Number,
+    cache_bytes: Number,
+    sequences: Number,
+    memory_bandwidth_bytes_per_s: Number,
+) -> Number:
+    """Least time of a step that adds a token to every sequence: all weights and caches are read."""
+    return (held_bytes + sequences * cache_bytes) / memory_bandwidth_bytes_per_s
+
+
+@formula(symbol=r"T_\text{pre}", unit="s", source=f"{POPE}: two FLOP per parameter and token")
+def prefill_time(active_parameters: Number, context: Number, peak_flops_per_s: Number) -> Number:
+    """Least time to read a prompt, without its attention."""
+    return 2 * active_parameters * context / peak_flops_per_s
+
+
+@formula(symbol=r"n^*_\text{seq}", unit="sequence", source=AUSTIN)
+def critical_decode_sequences(
+    peak_flops_per_s: Number, memory_bandwidth_bytes_per_s: Number, bytes_per_param: Number
+) -> Number:
+    """Sequences with which the products of a decode step take as long as reading the weights."""
+    return peak_flops_per_s * bytes_per_param / (2 * memory_bandwidth_bytes_per_s)
+
+
+@formula(symbol=r"p_\tau", unit="USD/token", source="definition")
+def price_per_token(price_per_gpu_hour: Number, tokens_per_gpu_s: Number) -> Number:
+    """What a token costs, at a rate and at a price of a GPU-hour."""
+    return price_per_gpu_hour / (3600 * tokens_per_gpu_s)
+
+
+@formula(symbol=r"E_\tau", unit="J/token", source="definition; Barroso et al. 2018: PUE")
+def energy_per_token(
+    gpu_power_w: Number, power_overhead: Number, tokens_per_gpu_s: Number
+) -> Number:
+    """Energy of a token, at the plug of the building."""
+    return gpu_power_w * power_overhead / tokens_per_gpu_s
+
+
+@formula(symbol=r"E", unit="J", source="Luccioni et al. 2022, arXiv:2211.02001, section 4.2")
+def training_energy(gpu_hours: Number, gpu_power_w: Number, power_overhead: Number) -> Number:
+    """Energy of a run, at the plug of the building."""
+    return gpu_hours * 3600 * gpu_power_w * power_overhead

@@ -1,0 +1,134 @@
+"""Caches, decode, adapters, optimizers and layers: against released models and printed numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import numpy as np
+import pytest
+
+from figgen.catalog import accelerator, model
+from figgen.charts import Bars, Curves, Table
+from figgen.errors import InputError
+from figgen.figures.serving.decode import served, token_cache_bytes
+from figgen.figures.serving.fine_tuning import NF4_BYTES, adapted_parameters, layer_matrices
+from figgen.formulas.fine_tuning import newton_schulz_flops
+from figgen.formulas.modern_layers import (
+    gated_width,
+    latent_attention_parameters,
+    normalization_parameters,
+    windowed_pairs,
+)
+from figgen.formulas.serving import windowed_cache_bytes
+from figgen.registry import build
+from figgen.renderers.text import render
+
+FIGURES = (
+    "cache-per-token", "decode-by-batch", "price-of-tokens", "fine-tuning-memory",
+    "optimizer-states", "llama-changes", "attention-kinds",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("name", FIGURES)
+def test_figure_as_text(name: str, golden: Callable[[str, str], None]) -> None:
+    golden(name, render(build(name, {})))
+
+
+@pytest.mark.parametrize(
+    ("name", "kilobytes"), [("deepseek-v3", 70.272), ("llama-3-405b", 516.096)]
+)
+def test_a_token_leaves_what_is_printed(name: str, kilobytes: float) -> None:
+    """Zhao et al. 2025, arXiv:2505.09343, Table 1."""
+    assert token_cache_bytes(model(name)) == pytest.approx(1e3 * kilobytes, rel=1e-12)
+
+
+@pytest.mark.parametrize("name", ["llama-1-7b", "llama-1-13b", "llama-1-33b", "llama-1-65b"])
+def test_gated_widths_are_those_of_the_released_models(name: str) -> None:
+    assert gated_width(model(name).hidden, 256) == model(name).ffn_hidden
+
+
+@pytest.mark.parametrize(("name", "vectors"), [("llama-1-65b", 1), ("gpt-3-175b", 2)])
+def test_norms_are_those_of_the_released_models(name: str, vectors: int) -> None:
+    found = model(name)
+    counted = normalization_parameters(found.layers, found.hidden, vectors)
+    assert counted == found.counts.norms
+
+
+@pytest.mark.parametrize("name", ["deepseek-v2", "deepseek-v3", "kimi-k2"])
+def test_latent_attention_has_the_parameters_of_the_released_models(name: str) -> None:
+    shape = model(name).shape
+    latent = shape.latent
+    assert latent is not None
+    each = latent_attention_parameters(
+        shape.hidden, shape.heads, latent.query_rank, latent.kv_rank, latent.nope_head_dim,
+        latent.rope_head_dim, latent.value_head_dim,
+    )  # fmt: skip
+    norms = latent.query_rank + latent.kv_rank
+    counted = model(name).counts.attention
+    assert counted in (shape.layers * each, shape.layers * (each - norms))
+
+
+@pytest.mark.parametrize(("context", "window"), [(1, 1), (9, 4), (64, 64), (64, 63)])
+def test_pairs_of_a_window_are_those_of_its_mask(context: int, window: int) -> None:
+    query, key = np.indices((context, context))
+    seen = (key <= query) & (query - key < window)
+    assert windowed_pairs(context, window) == seen.sum()
+    kept = [1 if query - key < window else 0 for query in [context - 1] for key in range(context)]
+    assert windowed_cache_bytes(3, 2, window, context, 8, 2) == 2 * 8 * 2 * (
+        context + 2 * sum(kept)
+    )
+
+
+def test_adapters_of_llama_8b_are_the_41_943_040_that_peft_prints() -> None:
+    assert adapted_parameters(model("llama-3-8b"), 16) == 41_943_040
+
+
+def test_matrices_are_all_but_tables_and_norms() -> None:
+    found = model("llama-3-8b")
+    inner = found.layers * sum(rows * columns for rows, columns in layer_matrices(found))
+    outer = 2 * found.vocab * found.hidden + 65 * found.hidden
+    assert inner + outer == found.parameters
+
+
+def test_qlora_saves_the_three_gigabytes_that_its_authors_print() -> None:
+    """Dettmers et al. 2023: 0.373 bits per parameter, about 3 GB for 65B."""
+    saved = (4.5 / 8 - NF4_BYTES) * 65e9
+    assert saved == pytest.approx(0.373 / 8 * 65e9, rel=2e-3)
+    assert saved == pytest.approx(3e9, rel=0.02)
+
+
+def test_newton_schulz_counts_its_products() -> None:
+    def multiplied(*sides: tuple[int, int, int]) -> int:
+        return sum(2 * n * m * k for n, m, k in sides)
+
+    # X X^T, its square, and their sum times X: five times, with X as wide as it is short.
+    once = multiplied((3, 3, 7), (3, 3, 3), (3, 3, 7))
+    assert newton_schulz_flops(7, 3, 5) == 5 * once
+
+
+def test_decode_is_bound_by_memory_then_by_arithmetic() -> None:
+    job = served("llama-3-8b", "h100-sxm-80gb", 1, 1)
+    gpu = accelerator("h100-sxm-80gb")
+    read = 2 * model("llama-3-8b").parameters / gpu.hbm_bandwidth_bytes_per_s
+    assert job.step_s(1) == pytest.approx(read, rel=1e-4)
+    many = 4 * 2**10
+    assert job.step_s(many) == pytest.approx(2 * 8.03e9 * many / gpu.peak_flops_per_s(), rel=1e-3)
+    chart = build("decode-by-batch", {})
+    assert isinstance(chart, Curves)
+    assert all(list(each.y) == sorted(each.y) for each in chart.series)
+
+
+def test_a_million_tokens_cost_what_their_gpu_seconds_cost() -> None:
+    table = build("price-of-tokens", {"price_per_gpu_hour": 3.6})
+    assert isinstance(table, Table)
+    for _, _, rate, price, energy in table.rows:
+        assert price == pytest.approx(1e6 / float(rate) * 0.001)
+        assert energy == pytest.approx(1250 / float(rate))
+
+
+def test_a_model_that_does_not_fit_is_refused() -> None:
+    with pytest.raises(InputError, match="sequences that fit"):
+        build("decode-by-batch", {"gpus": 1})
+    bars = build("fine-tuning-memory", {})
+    assert isinstance(bars, Bars)
+    assert {sum(part.lengths[0] for part in bars.segments)} == {16.0 * 8_030_261_248}
