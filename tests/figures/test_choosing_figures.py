@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 
 import pytest
 
@@ -33,6 +34,17 @@ def test_the_first_layout_is_the_fastest_and_all_fit() -> None:
     assert 0 < len(fitting) <= tried
     assert min(entry.step_s for entry in fitting) == fitting[0].step_s
     assert all(entry.share <= 1 for entry in fitting)
+
+
+def test_the_page_says_of_the_search_what_it_finds() -> None:
+    page = (Path(__file__).parents[2] / "docs/guide/choosing.md").read_text("utf-8")
+    first, second, third = (entry.step_s for entry in search("llama-3-70b", 8)[1][:3])
+    assert "The first two lie within a few percent of each other" in page
+    assert second / first < 1.05 < third / first
+    assert "on 512 GPUs each still has a whole sequence" in page
+    fastest = search("llama-3-8b", 64)[1][0].found.setup
+    assert (fastest.parallel.dp, fastest.microbatches, fastest.zero_stage) == (512, 1, 3)
+    assert fastest.microbatch_size * fastest.sequence == 8192 > 989.4e12 / 400e9
 
 
 def test_what_must_recompute_does_not_fit_otherwise() -> None:
