@@ -7,6 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from figgen.commands import Answer, add_verb, whole
+from figgen.commands.plan_published import published_answer
 from figgen.commands.training import add_options, aligned, scenario_of
 from figgen.scenarios.plan_question import NOT_PLANNED, SEARCHED, plan_question
 from figgen.scenarios.plan_rows import TERMS, PlanRow, label, plan_rows
@@ -37,6 +38,7 @@ def add(verbs: Verbs) -> None:
         "--model deepseek-v3 --nodes 16 --accelerator h200-sxm-141gb --global-batch 1024 --pp 8",
         "--model config.json --nodes 4 --sequence 8192 --zero 3 --json",
         "--preset llama-3-405b-8k-16384 --top 20",
+        "--published",
     )
     add_options(parser, "step")
     parser.add_argument(
@@ -47,6 +49,13 @@ def add(verbs: Verbs) -> None:
         "--every-schedule", action="store_true",
         help="schedules too that the software does not come with",
     )  # fmt: skip
+    parser.add_argument(
+        "--published", action="store_true",
+        help="every published layout beside the fastest for its job",
+    )  # fmt: skip
+    parser.add_argument(
+        "--write", action="store_true", help="with --published: search anew, for the catalog"
+    )
     chosen = ", ".join(SEARCHED)
     parser.epilog = f"{parser.epilog or ''}\nSearched unless said: {chosen}.\n" + (
         f"Of no use to a search: {', '.join(NOT_PLANNED)}."
@@ -54,6 +63,8 @@ def add(verbs: Verbs) -> None:
 
 
 def _plan(options: argparse.Namespace) -> Answer:
+    if options.published or options.write:
+        return published_answer(options.write)
     found = plan(plan_question(scenario_of(options), options.every_schedule))
     rows = plan_rows(found, range(min(options.top, found.fitting))) if found.fitting else []
     front = plan_rows(found, found.front.tolist()) if found.fitting else []

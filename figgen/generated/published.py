@@ -5,7 +5,9 @@ from __future__ import annotations
 from html import escape
 
 from figgen.catalog import TrainingPreset, Value
+from figgen.scenarios.plan_rows import TERMS, layout_words
 from figgen.scenarios.published import computed_mfu, how_published, published_step_s
+from figgen.scenarios.published_plans import published_plan
 from figgen.scenarios.resolve import TrainingStep
 from figgen.units import format_quantity
 
@@ -19,6 +21,9 @@ PRINTED = {
     "time_to_train": ("time to train", "time"),
 }
 """Fields of a run that a source may print: label and format."""
+
+LITTLE = 0.01
+"""A difference of two predicted times that needs no reason."""
 
 
 def published_section(preset: TrainingPreset, step: TrainingStep) -> str:
@@ -50,6 +55,7 @@ def published_section(preset: TrainingPreset, step: TrainingStep) -> str:
         said,
     ]
     lines += [_difference(preset, step)] if published_step_s(run) else []
+    lines += [_planned(preset)]
     lines += [f"Note of the catalog: {escape(run.note)}"] if run.note else []
     return "\n".join(lines) + "\n"
 
@@ -66,6 +72,22 @@ def _difference(preset: TrainingPreset, step: TrainingStep) -> str:
         f"Eight of ten runs of its class ({step.predicted.residuals.name}) lie within "
         f"{low} to {high} of such a prediction; "
         "[Validation](../../validation/index.md) says how that is known.\n"
+    )
+
+
+def _planned(preset: TrainingPreset) -> str:
+    found = published_plan(preset.name)
+    best = found.best.predicted
+    term, share = found.loses_by
+    by = f", most by {TERMS[term]} ({share:.0%})" if found.behind > LITTLE else ""
+    told = "" if found.apart else ", which the error of the model cannot tell apart"
+    return (
+        f"\nOf {found.layouts:,} layouts for this job the fastest that fits ("
+        f"{layout_words(found.best.setup)}) is predicted to take {_seconds(best.step_time_s)} "
+        f"({_seconds(best.low_s)} to {_seconds(best.high_s)}); the published one "
+        f"{found.behind:.1%} longer{by}{told}.\n"
+        "[The planner](../../tools/planner.md#how-far-published-layouts-are-from-it) says why "
+        "that is no judgement.\n"
     )
 
 

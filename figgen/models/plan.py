@@ -105,7 +105,7 @@ def pipelines_of(job: PlannedJob) -> Iterator[Pipeline]:
     setup, fixed = job.setup, job.fixed
     shape, parallel = setup.shape, setup.parallel
     for pp in pipelines(shape, job.world_size, fixed):
-        zero = sharding(fixed.get("zero_stage"))
+        zero = sharding(setup.framework, pp, fixed.get("zero_stage"))
         found = meshes(
             shape, parallel.convention, pp, world=job.world_size,
             gpus_per_node=parallel.gpus_per_node, sequence=setup.sequence,

@@ -149,9 +149,15 @@ def batches(dp: np.ndarray, global_batch: int, wanted: int | None) -> tuple[np.n
     return tuple(np.concatenate(part or empty) for part in (index, size, number))
 
 
-def sharding(wanted: int | None) -> tuple[int, ...]:
-    """The stages of ZeRO that are tried."""
-    return ZERO_STAGES if wanted is None else tuple({wanted} & set(ZERO_STAGES))
+def sharding(framework: str, pp: int, wanted: int | None) -> tuple[int, ...]:
+    """The stages of ZeRO that are tried: those that a framework of memory has.
+
+    Sources: huggingface/nanotron@67c5ebb6 optim/zero.py (stage 1 is the only one);
+    deepspeedai/DeepSpeed runtime/pipe/engine.py (2 and 3 are incompatible with pipelines).
+    """
+    first_two = framework == "nanotron" or (framework == "megatron-deepspeed" and pp > 1)
+    known = ZERO_STAGES[:2] if first_two else ZERO_STAGES
+    return known if wanted is None else tuple({wanted} & set(known))
 
 
 def _divides_model(shape: ModelShape, tp: int, sequence_parallel: bool) -> bool:

@@ -126,7 +126,9 @@ def _passed_s(job: Job, attained: Attained, bytes_per_parameter: Number) -> Numb
 def _sharding_s(job: Job, attained: Attained, compute_s: Number) -> Number:
     """What a microbatch of `compute_s` waits for ZeRO beyond it, forward and backward.
 
-    Forward is a third of it, or a fourth where backward computes it again.
+    Forward is a third of it, or a fourth where backward computes it again. Weights are gathered a
+    layer ahead, so that the first gather of a stage and its last scatter stand alone, as in
+    `figgen.models.sharded_step`.
     """
     gather = job.gathers / 2 * _passed_s(job, attained, ACTIVATION_BYTES)
     scatter = job.scatters * _passed_s(job, attained, job.scattered_bytes)
@@ -134,7 +136,9 @@ def _sharding_s(job: Job, attained: Attained, compute_s: Number) -> Number:
     backward = compute_s - forward
     ahead = longer(forward, gather) - forward
     behind = longer(backward, gather + scatter) - backward
-    return where(job.overlapped > 0, ahead + behind, 2 * gather + scatter)
+    ends = minimum(forward, gather) + minimum(backward, gather + scatter)
+    alone = where(job.gathers > 0, ends * job.chunks * job.pp / job.layers, 0.0)
+    return where(job.overlapped > 0, ahead + behind + alone, 2 * gather + scatter)
 
 
 def _gradients_s(job: Job, attained: Attained) -> Number:

@@ -14,6 +14,7 @@ from figgen.models.pipeline_filling import filling
 from figgen.models.plan import PlannedJob
 from figgen.models.plan_sizes import repeated, stage_numbers
 from figgen.models.timed_step import StepSeconds, timed_step
+from figgen.models.training_setup import TrainingSetup
 from figgen.scenarios.option import Choices
 from figgen.scenarios.planner import Plan
 
@@ -94,15 +95,32 @@ def plan_rows(plan: Plan, places: Sequence[int]) -> list[PlanRow]:
 
 def label(row: PlanRow) -> str:
     """A layout in one line, axes of one rank left out."""
-    given = row.choices
-    axes = {**{name: given[name] for name in ("tp", "cp", "pp", "ep")}, "dp": row.dp}
+    return _words(row.choices, row.dp, row.microbatches)
+
+
+def layout_words(setup: TrainingSetup) -> str:
+    """The layout of a step in one line, as `label` writes it."""
+    parallel, placement = setup.parallel, setup.placement
+    given: Choices = {
+        **{name: getattr(parallel, name) for name in ("tp", "cp", "pp", "ep", "etp")},
+        "schedule": setup.schedule,
+        "chunks": placement.stages // placement.pipes // parallel.pp,
+        "microbatch_size": setup.microbatch_size,
+        "zero_stage": setup.zero_stage,
+        "recompute": setup.recompute,
+    }
+    return _words(given, parallel.dp, setup.microbatches)
+
+
+def _words(given: Choices, dp: int, microbatches: int) -> str:
+    axes = {**{name: given[name] for name in ("tp", "cp", "pp", "ep")}, "dp": dp}
     words = [f"{name.upper()} {size}" for name, size in axes.items() if size != 1]
-    if int(given["ep"]) > 1 and given["etp"] != 1:
+    if int(str(given["ep"])) > 1 and given["etp"] != 1:
         words.append(f"ETP {given['etp']}")
     if given["pp"] != 1:
-        chunks = f" × {given['chunks']}" if int(given["chunks"] or 1) > 1 else ""
+        chunks = f" × {given['chunks']}" if int(str(given["chunks"] or 1)) > 1 else ""
         words.append(f"{given['schedule']}{chunks}")
-    words += [f"{row.microbatches} × {given['microbatch_size']}", f"ZeRO-{given['zero_stage']}"]
+    words += [f"{microbatches} × {given['microbatch_size']}", f"ZeRO-{given['zero_stage']}"]
     if given["recompute"] != "none":
         words.append(str(given["recompute"]))
     return " · ".join(words)
@@ -130,12 +148,13 @@ def terms_of(plan: Plan, places: Sequence[int]) -> list[dict[str, float]]:
     rows = {name: values[at] for name, values in columns.items()}
     asked = _job(job, rows)
     parts = timed_step(asked, job.attained)
-    terms = _terms(asked, parts)
+    terms = named_terms(asked, parts)
     columned = {name: np.broadcast_to(value, at.shape) for name, value in terms.items()}
     return [{name: float(columned[name][row]) for name in TERMS} for row in range(len(places))]
 
 
-def _terms(job: Job, parts: StepSeconds) -> dict[str, Number]:
+def named_terms(job: Job, parts: StepSeconds) -> dict[str, Number]:
+    """The parts of a step by `TERMS`."""
     share = job.expert_layers / job.layers
     passes = job.microbatches * job.fullest_layers
 

@@ -12,6 +12,9 @@ from figgen.errors import InputError
 from figgen.models.plan import REASONS, SIZES, Pipeline, PlannedJob, held_bytes, pipelines_of, timed
 from figgen.scenarios.plan_question import PlanQuestion
 
+AT_ONCE = 256
+"""Meshes that are asked at once whether they fit, where only the fastest layout is wanted."""
+
 
 @dataclass(frozen=True, slots=True)
 class PlannedLayouts:
@@ -79,6 +82,37 @@ def plan(question: PlanQuestion) -> Plan:
     if not layouts:
         raise _no_layout(job)
     return Plan(question, layouts, refused, least, _ranked(blocks))
+
+
+def fastest(question: PlanQuestion) -> Plan:
+    """The plan whose first layout is that of `plan`, with no other that is slower.
+
+    Only what is faster than the best so far is asked whether it fits, so that what does not fit is
+    not counted. Raises InputError as `plan` does.
+    """
+    job, blocks, layouts, best_s = question.job, [], 0, np.inf
+    for found in pipelines_of(job):
+        layouts += found.count
+        shape = (len(found.meshes), len(found.zero), len(job.recompute))
+        seconds = np.broadcast_to(timed(found).total_s, shape)
+        least = seconds.min(axis=(1, 2))
+        order = np.argsort(least, kind="stable")
+        for at in range(0, len(order), AT_ONCE):
+            entries = order[at : at + AT_ONCE]
+            entries = entries[least[entries] <= best_s]
+            if not len(entries):
+                break
+            some = found.some(entries)
+            held = held_bytes(some)
+            fits = (held.reason == len(REASONS)) & (seconds[entries] <= best_s)
+            if fits.any():
+                least_s = float(seconds[entries][fits].min())
+                blocks = blocks if least_s == best_s else []
+                best_s = least_s
+                blocks.append(_block(some, fits & (seconds[entries] == best_s), held.total))
+    if not layouts:
+        raise _no_layout(job)
+    return Plan(question, layouts, {}, np.inf, _ranked(blocks))
 
 
 def _no_layout(job: PlannedJob) -> InputError:

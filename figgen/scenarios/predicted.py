@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from figgen import catalog
 from figgen.catalog.lookups import remembered
+from figgen.models.job import Job
 from figgen.models.recomputation import NAMED
 from figgen.models.stage_layers import virtual_stage_shares
 from figgen.models.stage_work import stage_work
@@ -72,6 +73,11 @@ def predicted(
     """The predicted time of a step and its interval."""
     chip, nic = catalog.accelerator(accelerator_name), catalog.link(nic_name)
     run = described(setup, chip, nic, dtype, software, name)
+    return predicted_step(run, job=job_of(setup, run))
+
+
+def job_of(setup: TrainingSetup, run: DescribedRun) -> Job:
+    """The numbers of a step, as it is cut into stages and recomputes; `run` describes it."""
     fullest, beside_head = stages_of(setup)
     gathers, scatters, overlapped = sharding_of(setup, setup.zero_stage, setup.parallel.pp)
     job = replace(
@@ -80,7 +86,7 @@ def predicted(
     )  # fmt: skip
     if setup.recompute not in NAMED:
         job = replace(job, repeats_layer=repeated_share(setup), repeats_core=0.0)
-    return predicted_step(run, job=job)
+    return job
 
 
 def stages_of(setup: TrainingSetup) -> tuple[int, float]:

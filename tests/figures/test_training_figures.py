@@ -276,6 +276,7 @@ GOLDEN: dict[str, dict[str, object]] = {
         "layouts": ["| zero_stage=3", "tp=8", "tp=2 pp=2"],
     },
     "published-and-computed": {"runs": ["bloom-176b", "opt-175b", "nemotron-4-340b"]},
+    "planned-presets": {},
 }
 
 

@@ -227,7 +227,13 @@ def sharded_s(job: Job, at: Attained, compute_s: float) -> float:
     behind = [*ahead, *([passed_s(job, at, job.scattered_bytes)] if job.scatters else [])]
     if not job.overlapped:
         return fsum([compute_s, *ahead, *behind])
-    return meet(forward, fsum(ahead)) + meet(compute_s - forward, fsum(behind))
+    took = meet(forward, fsum(ahead)) + meet(compute_s - forward, fsum(behind))
+    if not job.gathers:
+        return took
+    # A layer ahead: the first gather waits for nothing, the last layer for nobody.
+    layers = job.layers / (job.pp * job.chunks)
+    ends = min(forward, fsum(ahead)), min(compute_s - forward, fsum(behind))
+    return took + fsum(end / layers for end in ends)
 
 
 def update_s(job: Job, at: Attained) -> float:

@@ -170,10 +170,11 @@ function repeated({ setup, selective }, shares, recompute) {
 export function* planned(job) {
   const { setup, fixed } = job;
   const { shape } = setup;
-  const [found, zero] = [collector(job), sharding(fixed.zero_stage)];
+  const found = collector(job);
   const steps = pipelines(shape, job.world, fixed).flatMap((pp) =>
     schedules(shape.layers, pp, job.schedules, fixed.chunks).map(([name, chunks]) => [pp, name, chunks]));
   for (const [at, [pp, schedule, chunks]] of steps.entries()) {
+    const zero = sharding(setup.framework, pp, fixed.zero_stage);
     let since = 0;
     for (const mesh of meshes(job, pp)) {
       tryMesh(job, found, { pp, schedule, chunks, ...mesh }, zero);

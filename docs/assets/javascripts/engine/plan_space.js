@@ -70,7 +70,10 @@ function dividesModel({ heads, kv_heads: kv, dense_layers, ffn_hidden, experts }
 }
 
 /** Stages of ZeRO that have a time. */
-export const sharding = (wanted) => [0, 1, 2, 3].filter((stage) => wanted === null || stage === wanted);
+export function sharding(framework, pp, wanted) {
+  const firstTwo = framework === "nanotron" || (framework === "megatron-deepspeed" && pp > 1);
+  return (firstTwo ? [0, 1] : [0, 1, 2, 3]).filter((stage) => wanted === null || stage === wanted);
+}
 
 /** The least number of microbatches with which a schedule idles and holds as with these. */
 export function alike(schedule, stages, microbatches, chunks) {

@@ -126,7 +126,10 @@ function repeated(setup, framework) {
 /** Idle time of a stage over the time of one microbatch, for stages that are alike. */
 export function filling(schedule, stages, microbatches, chunks) {
   if (stages === 1) return 0;
-  if (CLOSED.includes(schedule)) return (stages - 1) / chunks;
+  if (CLOSED.includes(schedule)) {
+    const inside = Math.min(microbatches, stages);
+    return stages - inside + (inside - 1) / chunks;
+  }
   if (schedule === "naive") return microbatches * (stages - 1);
   const order = build(schedule, { stages, microbatches, chunks });
   const { stages: all, pipes } = order.placement;

@@ -1,0 +1,52 @@
+"""plan --published: every published layout beside the fastest for its job."""
+
+from __future__ import annotations
+
+import json
+from datetime import UTC, datetime
+
+from figgen.catalog.load import FOLDER
+from figgen.catalog.planned import FILE, planned_best
+from figgen.commands import Answer
+from figgen.scenarios.plan_rows import TERMS, layout_words
+from figgen.scenarios.published_plans import PRESETS, published_plan, searched
+
+ABOUT = "Layouts of each published job, and the options of the fastest that fits. From "
+COMMAND = "python -m figgen plan --published --write"
+
+
+def published_answer(write: bool) -> Answer:
+    """All of them, slowest against its best first; `write` searches anew, half a minute."""
+    if write:
+        found = {name: searched(name) for name in PRESETS}
+        held = {
+            "about": f"{ABOUT}`{COMMAND}`.",
+            "date": datetime.now(tz=UTC).date().isoformat(),
+            "presets": {
+                n: {"layouts": count, "choices": best} for n, (count, best) in found.items()
+            },
+        }
+        (FOLDER / FILE).write_text(json.dumps(held, indent=1) + "\n")
+        planned_best.cache_clear()
+    data, lines = [], []
+    for one in sorted(map(published_plan, PRESETS), key=lambda one: -one.behind):
+        term, share = one.loses_by
+        times = one.published.predicted, one.best.predicted
+        data.append({
+            "preset": one.preset,
+            "layouts": one.layouts,
+            "published": layout_words(one.published.setup),
+            "best": layout_words(one.best.setup),
+            "step_time_s": [found.step_time_s for found in times],
+            "step_time_interval_s": [[found.low_s, found.high_s] for found in times],
+            "longer_by": one.behind,
+            "loses_by": term,
+            "apart": one.apart,
+        })  # fmt: skip
+        lines.append(
+            f"{one.preset}: {times[0].step_time_s:.3g} s ({times[0].low_s:.3g} to "
+            f"{times[0].high_s:.3g}) as published, {one.behind:+.1%} against "
+            f"{times[1].step_time_s:.3g} s ({times[1].low_s:.3g} to {times[1].high_s:.3g}) with "
+            f"{layout_words(one.best.setup)}; most by {TERMS[term]} ({share:.0%})"
+        )
+    return Answer(data, "\n".join(lines))
