@@ -6,9 +6,12 @@ import argparse
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from figgen.catalog.interruptions import interruption, interruptions
 from figgen.commands import Answer, add_verb, whole
+from figgen.commands.plan_goodput import goodput_data, goodput_text, tokens_of
 from figgen.commands.plan_published import published_answer
 from figgen.commands.training import add_options, aligned, scenario_of
+from figgen.scenarios.goodput_plan import USUAL_FAILURES
 from figgen.scenarios.plan_question import NOT_PLANNED, SEARCHED, plan_question
 from figgen.scenarios.plan_rows import TERMS, PlanRow, label, plan_rows
 from figgen.scenarios.planner import Plan, plan
@@ -38,6 +41,7 @@ def add(verbs: Verbs) -> None:
         "--model deepseek-v3 --nodes 16 --accelerator h200-sxm-141gb --global-batch 1024 --pp 8",
         "--model config.json --nodes 4 --sequence 8192 --zero 3 --json",
         "--preset llama-3-405b-8k-16384 --top 20",
+        "--model llama-3-405b --nodes 2048 --global-batch 2048 --tokens 15e12",
         "--published",
     )
     add_options(parser, "step")
@@ -56,6 +60,14 @@ def add(verbs: Verbs) -> None:
     parser.add_argument(
         "--write", action="store_true", help="with --published: search anew, for the catalog"
     )
+    parser.add_argument(
+        "--tokens", metavar="N", type=tokens_of,
+        help="of the whole training, as 15e12: goodput and days of the fastest layout too",
+    )  # fmt: skip
+    parser.add_argument(
+        "--failures", metavar="NAME", default=USUAL_FAILURES,
+        help=f"published job or cluster that fails as often: {', '.join(interruptions())}",
+    )  # fmt: skip
     chosen = ", ".join(SEARCHED)
     parser.epilog = f"{parser.epilog or ''}\nSearched unless said: {chosen}.\n" + (
         f"Of no use to a search: {', '.join(NOT_PLANNED)}."
@@ -68,7 +80,12 @@ def _plan(options: argparse.Namespace) -> Answer:
     found = plan(plan_question(scenario_of(options), options.every_schedule))
     rows = plan_rows(found, range(min(options.top, found.fitting))) if found.fitting else []
     front = plan_rows(found, found.front.tolist()) if found.fitting else []
-    return Answer(plan_data(found, rows, front), "\n".join(_text(found, rows)))
+    data, lines = plan_data(found, rows, front), _text(found, rows)
+    if options.tokens and rows:
+        asked = (found.question, rows[0], options.tokens, interruption(options.failures))
+        data |= goodput_data(*asked)
+        lines += goodput_text(*asked)
+    return Answer(data, "\n".join(lines))
 
 
 def plan_data(found: Plan, rows: list[PlanRow], front: list[PlanRow]) -> dict[str, Any]:

@@ -90,7 +90,8 @@ def fastest(question: PlanQuestion) -> Plan:
     Only what is faster than the best so far is asked whether it fits, so that what does not fit is
     not counted. Raises InputError as `plan` does.
     """
-    job, blocks, layouts, best_s = question.job, [], 0, np.inf
+    job, layouts, best_s = question.job, 0, np.inf
+    blocks: list[dict[str, np.ndarray]] = []
     for found in pipelines_of(job):
         layouts += found.count
         shape = (len(found.meshes), len(found.zero), len(job.recompute))

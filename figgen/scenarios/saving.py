@@ -35,6 +35,13 @@ QUICK_RESTART_S = 180.0
 """The same when a spare takes over and state comes from other nodes."""
 
 
+REPAIR_S = 86_400.0
+"""A day until a failed node is back: an assumption."""
+
+CONFIDENCE = 0.99
+"""The share of all moments in which spare nodes should be enough."""
+
+
 @dataclass(frozen=True, slots=True)
 class Saving:
     """Seconds that a checkpoint stops training, until it is safe, and until work goes on after."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 
+from figgen.catalog.interruptions import interruptions
 from figgen.formulas.functions_javascript import printed_module
 from figgen.models import plan_memory
 from figgen.models.plan import REASONS
@@ -12,6 +13,16 @@ from figgen.models.plan_space import CHUNKS, SCHEDULES_OF
 from figgen.models.schedules import MOST_VISITS
 from figgen.scenarios.plan_question import USUAL_TOKENS
 from figgen.scenarios.plan_rows import TERMS
+from figgen.scenarios.saving import (
+    CONFIDENCE,
+    COPY_BYTES_PER_S,
+    NODE_BYTES_PER_S,
+    QUICK_RESTART_S,
+    REPAIR_S,
+    RESTART_S,
+    STORAGE_BYTES_PER_S,
+    WAYS,
+)
 from figgen.scenarios.schema import SMALL
 
 
@@ -26,6 +37,17 @@ def plan_module() -> str:
         "small": SMALL,
         "most_visits": MOST_VISITS,
         "usual_tokens": USUAL_TOKENS,
+        "failures": {name: [one.title, one.gpu_mtbf_s] for name, one in interruptions().items()},
+        "saving": {
+            "ways": dict(WAYS),
+            "copy": COPY_BYTES_PER_S,
+            "node": NODE_BYTES_PER_S,
+            "storage": STORAGE_BYTES_PER_S,
+            "restart_s": RESTART_S,
+            "quick_restart_s": QUICK_RESTART_S,
+            "repair_s": REPAIR_S,
+            "confidence": CONFIDENCE,
+        },
     }
     printed = printed_module((plan_memory,), ("rank_bytes",))
     return f"{printed}export const TABLES = {json.dumps(tables, separators=(',', ':'))};\n"

@@ -1,6 +1,7 @@
 // What the planner says, as JSON.
 
 import { InputError } from "./engine/errors.js";
+import { daysOf, kept } from "./engine/goodput.js";
 import { planAll, planJob, termsOf } from "./engine/plan.js";
 import { fromQuery, planChoices, planSchema, toAddress, ways } from "./tools/planner_state.js";
 
@@ -47,6 +48,14 @@ export const suites = {
     const job = planJob(catalog, planChoices(catalog, state), state.every);
     const [best] = planAll(job).best;
     return { ...ways(catalog, state, best), step_time_s: best.step_s, memory_bytes: best.memory_bytes };
+  },
+  goodput: async (cases) => {
+    const catalog = await fetched;
+    return cases.map(([choices, way, failures, tokens, tokensPerStep, step_s]) => {
+      const { setup, world } = planJob(catalog, choices);
+      const found = kept(setup, world, way, failures);
+      return { ...found, days: daysOf(found, tokens, tokensPerStep, step_s) };
+    });
   },
   // Layouts that are tried in a second, of one search.
   rate: async (choices) => {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlencode
 
@@ -10,10 +11,13 @@ import pytest
 from playwright.sync_api import expect
 
 from figgen import catalog
+from figgen.catalog.interruptions import interruption, interruptions
 from figgen.errors import InputError
+from figgen.scenarios.goodput_plan import kept
 from figgen.scenarios.plan_question import plan_question
 from figgen.scenarios.plan_rows import plan_rows
 from figgen.scenarios.planner import plan
+from figgen.scenarios.saving import WAYS
 from figgen.scenarios.scenario import scenario
 from tests.browser.engine import Ask
 
@@ -140,6 +144,26 @@ def test_a_layout_opens_in_the_modeler_with_the_time_that_was_found(
     assert {"nodes", "gpus", "tp", "pp"} <= map_.keys()
 
 
+def test_goodput_is_that_of_the_command_line(ask: Ask) -> None:
+    jobs = [
+        {"model": "llama-3-8b", "nodes": 1, "gpus_per_node": 8},
+        {"model": "llama-3-405b", "nodes": 2048, "gpus_per_node": 8, "recipe": "fsdp16"},
+        {"model": "deepseek-v3", "nodes": 16384, "gpus_per_node": 8},
+    ]
+    cases = [
+        [job, way, failures, 15e12, 2**23, 7.5]
+        for job in jobs for way in WAYS for failures in interruptions()
+    ]  # fmt: skip
+    for case, got in zip(cases, ask("goodput", cases), strict=True):
+        setup = plan_question(scenario(**case[0])).job.setup
+        want = kept(setup, case[1], interruption(case[2]))
+        days = want.days(*case[3:])
+        expected = asdict(want) | {"days": days}
+        assert got.keys() == expected.keys()
+        for name, value in expected.items():
+            assert got[name] == (value if name == "way" else pytest.approx(value, rel=1e-9)), case
+
+
 def test_the_page_answers_and_opens_what_it_found(page: Page, site: str) -> None:
     page.set_viewport_size({"width": 1366, "height": 900})
     page.goto(f"{site}{PATH}?model=llama-3-8b&nodes=1&global_batch=16&sequence=2048")
@@ -153,6 +177,24 @@ def test_the_page_answers_and_opens_what_it_found(page: Page, site: str) -> None
     said = page.locator("#planner .plan-answer").inner_text()
     for count in (found.layouts, found.fitting):
         assert f"{count:,}" in said
+    panel = page.locator("#planner .plan-goodput")
+    tokens = panel.get_by_label("Tokens of the training, billions")
+    tokens.fill("15000")
+    tokens.press("Enter")
+    panel.get_by_label("Fails as").select_option("rsc-1")
+    best = plan_rows(found, [0])[0]
+    days = [
+        kept(found.question.job.setup, way, interruption("rsc-1")).days(
+            15e12, 16 * 2048, best.step_s
+        )
+        for way in WAYS
+    ]
+    expect(panel.locator("tbody tr")).to_have_count(len(WAYS))
+    shown = panel.locator("tbody td:last-child").all_inner_texts()
+    numbers = [float(text.split()[0].replace(",", "")) for text in shown]
+    assert numbers == pytest.approx(days, rel=0.01)
+    assert "tokens=15000" in page.url
+    assert "failures=rsc-1" in page.url
     memory = page.locator("#planner [data-sort=memory]").first
     memory.press("Enter")
     expect(

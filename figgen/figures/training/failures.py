@@ -19,7 +19,15 @@ from figgen.models.recipes import recipe as named_recipe
 from figgen.models.reliability import best_interval_s, spare_nodes
 from figgen.plotting.series import line, logarithmic, segments
 from figgen.registry import figure
-from figgen.scenarios.saving import LARGEST_JOB, SIZES, WAYS, Saving, saving
+from figgen.scenarios.saving import (
+    CONFIDENCE,
+    LARGEST_JOB,
+    REPAIR_S,
+    SIZES,
+    WAYS,
+    Saving,
+    saving,
+)
 
 DASH = "–"
 
@@ -168,12 +176,6 @@ def checkpoint_intervals(
         rows=tuple(rows),
         values=values | {"repair": Named(REPAIR_S, "s"), "enough": Named(CONFIDENCE)},
     )
-
-
-REPAIR_S = 86_400.0
-"""A day until a failed node is back: an assumption."""
-CONFIDENCE = 0.99
-"""The share of all moments in which spare nodes should be enough."""
 
 
 def _mtbf_s(failures: str, gpus: int) -> float:

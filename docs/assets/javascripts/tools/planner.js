@@ -10,6 +10,7 @@ import { OWN, presetsOf } from "./modeler_state.js";
 import { note } from "./modeler_table.js";
 import { planGroups } from "./planner_fields.js";
 import { frontPicture } from "./planner_picture.js";
+import { goodputPanel } from "./planner_goodput.js";
 import { fromQuery, jobOf, planChoices, planSchema, toAddress, ways } from "./planner_state.js";
 import { layoutTable, losesBy, nameOf } from "./planner_table.js";
 import { bytes, percent, plainNumber, seconds } from "./quantities.js";
@@ -56,10 +57,12 @@ function build(root, signal, catalog) {
   const figure = el("div", { class: "plan-figure" });
   const front = layoutTable("The front of time against memory", (row) => ways(catalog, state, row));
   const frontBox = el("details", { class: "modeler-more" }, el("summary", {}, "The front as a table"), front.element);
+  const goodput = goodputPanel((changes) => { state = { ...state, ...changes }; writeAddress(toAddress(schema, catalog, state)); });
   const section = (title, ...content) => el("section", { class: "tool-section" }, el("h2", {}, title), ...content);
   const results = el("div", { class: "plan-results", hidden: true }, answer,
     section("Fastest layouts", best.element, el("div", { class: "tool-actions" }, more)),
-    section("Time against memory", figure, frontBox));
+    section("Time against memory", figure, frontBox),
+    section("With failures: until the tokens are through", goodput.element));
   root.replaceChildren(el("div", { class: "tool-columns" }, form.form, el("div", { class: "plan-side" }, messages, progress, results)), region);
 
   const tell = (key, message) => (message === null ? bad.delete(key) : bad.set(key, message));
@@ -161,6 +164,7 @@ function build(root, signal, catalog) {
     drawTable();
     drawFigure();
     front.show(found.frontRows, found);
+    goodput.show(state, found);
   }
 
   function drawTable() {

@@ -3,7 +3,8 @@
 
 import { allOptions, optional, takeIn } from "./modeler_options.js";
 import { choicesOf, mapQuery, ofPreset, queryOf, schemaOf } from "./modeler_state.js";
-import { defaults, flag, parseQuery, toQuery, whole } from "./state.js";
+import { TABLES } from "../plan-memory.js";
+import { choice, defaults, flag, number, parseQuery, toQuery, whole } from "./state.js";
 
 /** Keys of an address that say something of one layout, and mean nothing to a search. */
 const UNUSED = ["microbatches", "layers_per_stage", "efficiency", "show"];
@@ -23,6 +24,8 @@ export function planSchema(catalog) {
   const schema = { ...schemaOf(catalog), dp: whole(null), global_batch: optional(whole(null, 1, 10 ** 9)), every: flag(false) };
   for (const key of UNUSED) delete schema[key];
   for (const key of searchedKeys(catalog)) schema[key] = { ...optional(schema[key]), fallback: null };
+  schema.tokens = number(1000, 1, 1e9); // billions
+  schema.failures = choice("llama-3-405b", Object.keys(TABLES.failures));
   return schema;
 }
 

@@ -28,7 +28,7 @@ addEventListener("message", ({ data: { catalog, choices, every } }) => {
     postMessage({ found: {
       ...found, best: found.best.slice(0, SHOWN).map(full), front: found.front.map(full), interval_of, residuals,
       global_batch, batch_assumed, capacity_bytes, own, schedules: job.schedules, took_s: (performance.now() - begun) / 1000,
-      gpus: world, sequence,
+      gpus: world, sequence, shape: setup.shape, recipe: setup.recipe,
     } });
   } catch (error) {
     if (!(error instanceof InputError)) throw error;

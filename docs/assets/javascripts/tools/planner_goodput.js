@@ -1,0 +1,65 @@
+// The planner's panel of failures: goodput and days of a layout until so many tokens are through.
+
+import { daysOf, kept } from "../engine/goodput.js";
+import { TABLES } from "../plan-memory.js";
+import { el, field, selectField } from "./dom.js";
+import { note, num, table } from "./modeler_table.js";
+import { nameOf } from "./planner_table.js";
+import { bytes, percent, plainNumber, seconds } from "./quantities.js";
+
+const CHOICES = 12; // fastest layouts that may be chosen
+const [LEAST, MOST] = [1, 1e9]; // billions of tokens
+
+/** Returns { element, show(state, found) }; `onChange` gets what of the state a reader changed. */
+export function goodputPanel(onChange) {
+  let [state, found, at] = [null, null, 0];
+  const tokens = el("input", {
+    type: "number", min: LEAST, max: MOST, step: "any", inputmode: "decimal", name: "tokens",
+    on: {
+      change: () => {
+        const value = Number(tokens.value);
+        if (value >= LEAST && value <= MOST) take({ tokens: value });
+        else tokens.value = state.tokens;
+      },
+    },
+  });
+  const take = (changes) => {
+    state = { ...state, ...changes };
+    onChange(changes);
+    draw();
+  };
+  const failures = selectField("Fails as", {
+    name: "failures", value: "", options: Object.entries(TABLES.failures).map(([name, [title]]) => [name, title]),
+    onChange: (name) => take({ failures: name }),
+  });
+  const layout = selectField("Layout", { name: "layout", value: "", options: [], onChange: (place) => { at = Number(place); draw(); } });
+  const answer = el("div");
+  const element = el("div", { class: "plan-goodput" },
+    el("div", { class: "tool-fields" }, layout.box, field("Tokens of the training, billions", tokens), failures.box), answer);
+
+  function draw() {
+    const row = found.best[at];
+    const ways = Object.keys(TABLES.saving.ways).map((way) => kept(found, found.gpus, way, state.failures));
+    const [first] = ways;
+    const times = [1, ...found.residuals].map((factor) => row.step_s * factor);
+    answer.replaceChildren(
+      note(`A job of ${plainNumber(found.gpus)} GPUs that fails as often stops every ${seconds(first.mtbf_s)}; a checkpoint has ${bytes(first.checkpoint_bytes)}, and ${plainNumber(first.spares)} spare nodes are enough in ${percent(TABLES.saving.confidence, 0)} of all moments.`),
+      table("What failures leave", ["Saved", "#Stall", "#Save every", "#Goodput", "#Days"], ways.map((one) => {
+        const [days, low, high] = times.map((step_s) => daysOf(one, state.tokens * 1e9, found.global_batch * found.sequence, step_s));
+        return el("tr", {},
+          el("th", { scope: "row" }, TABLES.saving.ways[one.way]), num(seconds(one.saving.stall_s)), num(seconds(one.interval_s)),
+          num(percent(one.goodput)), num(plainNumber(days), el("small", {}, `${plainNumber(low)} to ${plainNumber(high)}`)));
+      })));
+  }
+
+  return {
+    element,
+    show(now, given) {
+      [state, found, at] = [now, given, 0];
+      tokens.value = state.tokens;
+      failures.select.value = state.failures;
+      layout.select.replaceChildren(...found.best.slice(0, CHOICES).map((row, place) => el("option", { value: place }, nameOf(row))));
+      draw();
+    },
+  };
+}
