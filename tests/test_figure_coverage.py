@@ -31,8 +31,12 @@ def pages() -> dict[str, str]:
 
 @cache
 def anchors(path: str) -> frozenset[str]:
+    """What links to a page may point at."""
+    return anchors_in(pages()[path])
+
+
+def anchors_in(source: str) -> frozenset[str]:
     """What links may point at: figures, headings and what has an id of its own."""
-    source = pages()[path]
     headings = (line.text for line in prose_lines(source) if line.kind == "heading")
     slugs = {slugify(re.sub(r"[⟦⟧⟪⟫\[\]]", "", text), "-") for text in headings}
     given = set(re.findall(r"\{[^}\n]*#([\w-]+)[^}\n]*\}|id=\"([\w-]+)\"", source))
