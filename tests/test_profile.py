@@ -7,6 +7,7 @@ import json
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -170,6 +171,19 @@ def test_bytes_of_a_call_are_those_of_the_shapes_that_can_be_read() -> None:
         ({"buffer bytes": 10, "calls": 3}, reduced, 30), ({"buffer bytes": 10}, reduced, 10),
     ):  # fmt: skip
         assert bytes_of({"args": args}, group) == size, args
+
+
+def test_calls_are_common_where_two_ranks_recorded_as_many() -> None:
+    def recorded(name: str, *starts: float) -> RankProfile:
+        calls = [kernel("ncclDevKernel_ReduceScatter_x", at, 5.0, **NCCL) for at in starts]
+        return replace(device_trace(calls), name=name)
+
+    one, other, fewer = recorded("a", 0, 10), recorded("b", 1, 12), recorded("c", 3)
+    assert common_calls([one]) == common_calls([one, fewer]) == {}
+    [(names, times)] = common_calls([one, other]).values()
+    assert names == ("a", "b")
+    assert times == pytest.approx(5e-6)
+    assert times.shape == (2, 2)
 
 
 def test_types_are_as_wide_as_in_c_or_as_their_names_say() -> None:

@@ -158,6 +158,17 @@ def test_buffers_are_those_that_the_layout_needs() -> None:
     assert latent["keys and values of other ranks"] == 2 * 8192 / 4 * 128 * (192 + 128) * 2
 
 
+def test_the_larger_kind_of_layer_is_gathered() -> None:
+    """DeepSeek-V3 on 64 ranks: of 256 experts each keeps four, less than a dense layer has."""
+    attention, norms = 187_105_280, 2 * 7168 + 1536 + 512
+    dense = attention + norms + 3 * 7168 * 18432
+    experts = attention + norms + 7168 * 256 + (4 + 1) * 3 * 7168 * 2048
+    assert experts < dense < 8 * experts
+    for ep, largest in ((64, dense), (8, experts + 28 * 3 * 7168 * 2048)):
+        found = buffers("deepseek-v3", {"ep": ep}, zero_stage=2)
+        assert found["gradients before they are scattered"] == max(largest, 129280 * 7168) * 4
+
+
 def test_sharded_weights_are_gathered_two_layers_at_a_time() -> None:
     layer, head = 2 * 8192 * (8192 + 1024) + 3 * 8192 * 28672 + 2 * 8192, 128256 * 8192
     found = buffers("llama-3-70b", {"pp": 2}, zero_stage=3)

@@ -14,7 +14,7 @@ from figgen.models.data_traffic import stage_traffic
 from figgen.models.layout import layout, mesh_of
 from figgen.models.mesh import coordinates_of, groups
 from figgen.models.model_shape import ExpertShape, ModelShape
-from figgen.models.nic_load import step_nic_bytes
+from figgen.models.nic_load import leaving_share, step_nic_bytes
 from figgen.models.recipes import recipe
 from figgen.models.training_setup import TrainingSetup
 
@@ -122,3 +122,14 @@ def test_one_node_sends_nothing_and_nics_must_share_the_gpus() -> None:
     assert step_nic_bytes(run).tolist() == [[0.0] * 4]
     with pytest.raises(InputError, match="nics_per_node: expected a divisor of 4, got 3"):
         step_nic_bytes(run, nics_per_node=3)
+
+
+@pytest.mark.parametrize("collective", ["all-gather", "all-reduce", "reduce-scatter"])
+def test_one_ring_leaves_a_node_once_whatever_runs_in_it(collective: str) -> None:
+    rows = np.array([[0, 1, 2, 3], [4, 5, 6, 7], [0, 2, 4, 6]])
+    one = leaving_share(rows, 2, collective, rings="one")
+    assert one.tolist() == [[0, 1, 0, 1], [0, 1, 0, 1], [1, 1, 1, 1]]
+    shared = leaving_share(rows, 2, collective)
+    assert shared.tolist() == [[0.5] * 4, [0.5] * 4, [1.0] * 4]
+    everywhere = leaving_share(rows, 2, "all-to-all", rings="one")
+    assert everywhere[0].tolist() == pytest.approx([2 / 3] * 4)

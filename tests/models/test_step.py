@@ -308,3 +308,14 @@ def test_a_tied_table_is_reduced_alone_and_nothing_hides_where_overlap_is_off() 
         assert whole == pytest.approx(alone + sum(entry.time_s for entry in tied))
         both = sum(entry.time_s for entry in others)
         assert alone == pytest.approx(both) if not overlap else 0 < alone < both
+
+
+def test_sharded_layers_say_what_they_hide_behind() -> None:
+    for stage, both, words in (
+        (3, True, "behind the layer before it"),
+        (3, False, "exposed: there is no second buffer"),
+        (2, True, "buckets behind each backward"),
+    ):
+        run = setup("llama-3-8b", {}, zero_stage=stage, double_buffering=both)
+        rules = {row.rule for row in step(run, H100).rows if row.axis == "dp"}
+        assert words in rules

@@ -82,6 +82,7 @@ def test_a_rank_computes_one_thing_at_a_time_and_only_messages_between_stages_ha
     _, timeline = case
     assert_one_at_a_time(timeline)
     for event in timeline.events:
+        assert (event.calls > 0) == (event.sent is not None)
         between_stages = event.sent is not None and event.sent.traffic.purpose == BOUNDARY
         plain = event.lane.partition(" (")[0]
         assert plain.endswith((" on", " back")) == between_stages, event.lane

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import numpy as np
 import pytest
 
@@ -84,6 +86,13 @@ def test_attention_is_causal() -> None:
     first = BLOCKS["attention"](x, given, upstream).output
     second = BLOCKS["attention"](changed, given, upstream).output
     assert np.array_equal(first[:-1], second[:-1])
+
+
+def test_the_tanh_form_is_the_gaussian_one_to_a_thousandth() -> None:
+    """Hendrycks and Gimpel 2016, arXiv:1606.08415: x times the normal distribution at x."""
+    x = np.linspace(-5, 5, 101)
+    normal = np.array([(1 + math.erf(value / math.sqrt(2))) / 2 for value in x])
+    assert gelu(x) == pytest.approx(x * normal, abs=1e-3)
 
 
 def test_gelu_before_the_sum_is_another_function() -> None:

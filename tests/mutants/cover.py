@@ -50,7 +50,8 @@ class Cover:
         """
         lines = self.lines.get(path, {})
         found = frozenset().union(*(lines.get(line, ()) for line in statement))
-        if found == {""}:
+        # Also where the first test that imported the module is noted beside the import itself.
+        if "" in found:
             found = frozenset().union(*lines.values())
             found = found if found != {""} else frozenset(self.seconds)
         return found - {""}

@@ -30,7 +30,7 @@ from figgen.models.stage_layers import stage_shares
 from figgen.models.training_setup import TrainingSetup
 from figgen.models.transformer import flops_per_token
 from figgen.scenarios.plan_question import SMALL, _global_batch, plan_question
-from figgen.scenarios.plan_rows import TERMS, choices_of, plan_rows, terms_of
+from figgen.scenarios.plan_rows import TERMS, choices_of, label, plan_rows, terms_of
 from figgen.scenarios.planner import Plan, plan
 from figgen.scenarios.resolve import resolve
 from figgen.scenarios.scenario import scenario
@@ -276,6 +276,24 @@ def test_terms_add_up_and_say_what_a_layout_loses_by() -> None:
         assert row.apart == (row.low_s > best.high_s)
     behind = {name: worst.terms[name] - best.terms[name] for name in TERMS}
     assert worst.loses_by == max(behind, key=lambda name: behind[name])
+
+
+def test_a_layout_is_told_by_what_is_divided() -> None:
+    found = planned(every_schedule=True, model="mixtral-8x7b", nodes=4, global_batch=64)
+    [row] = plan_rows(found, [0])
+    plain = {"tp": 1, "cp": 1, "pp": 1, "ep": 1, "etp": 1, "schedule": "1f1b", "chunks": None,
+             "microbatch_size": 2, "zero_stage": 1, "recompute": "none"}  # fmt: skip
+    for change, dp, words in (
+        ({}, 32, "DP 32 · 3 × 2 · ZeRO-1"),
+        ({"recompute": "full"}, 32, "DP 32 · 3 × 2 · ZeRO-1 · full"),
+        ({"recompute": "selective"}, 32, "DP 32 · 3 × 2 · ZeRO-1 · selective"),
+        ({"tp": 2, "ep": 4, "etp": 1}, 16, "TP 2 · EP 4 · DP 16 · 3 × 2 · ZeRO-1"),
+        ({"tp": 2, "ep": 4, "etp": 2}, 16, "TP 2 · EP 4 · DP 16 · ETP 2 · 3 × 2 · ZeRO-1"),
+        ({"pp": 4, "chunks": 1}, 8, "PP 4 · DP 8 · 1f1b · 3 × 2 · ZeRO-1"),
+        ({"pp": 32, "chunks": 2, "cp": 1}, 1, "PP 32 · 1f1b × 2 · 3 × 2 · ZeRO-1"),
+    ):
+        one = replace(row, choices=plain | change, dp=dp, microbatches=3)
+        assert label(one) == words
 
 
 def test_the_front_is_what_nothing_beats_in_both() -> None:

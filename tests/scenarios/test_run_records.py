@@ -23,6 +23,7 @@ from figgen.scenarios.runs.published_time import published_step_s
 from figgen.scenarios.runs.record import described_run, read_run_file
 from figgen.scenarios.runs.setup import run_setup
 from figgen.scenarios.runs.split import CALIBRATION, TEST, side_of_key
+from figgen.scenarios.runs.usual import usual_chunks
 
 RUN: dict[str, Any] = {
     "id": "a", "hardware": "H100 (DGX)", "num_accelerators": 64, "tp": 8, "pp": 2, "vpp": 5,
@@ -234,3 +235,13 @@ def test_a_step_takes_the_same_whether_seconds_tokens_or_flops_were_printed() ->
         {"reported_tflops_per_accelerator": tflops},
     ):
         assert described_run(silent | said).step_time_s == pytest.approx(5.0)
+
+
+@pytest.mark.parametrize("layers", [4, 7, 8, 15, 96, 126])
+def test_usual_chunks_leave_every_chunk_a_layer(layers: int) -> None:
+    shape = replace(catalog.model("llama-3-405b").shape, layers=layers)
+    for pp in (1, 2, 4, 8):
+        counts = [count for count in range(1, 7) if pp > 1 and count * pp <= layers]
+        assert usual_chunks("nemo", shape, pp) == max(counts, default=1)
+        assert usual_chunks("nanotron", shape, pp) == 1
+    assert usual_chunks("nemo", catalog.model("mixtral-8x7b").shape, 4) == 1
