@@ -228,3 +228,15 @@ def test_bytes_that_are_no_snapshot_are_one_line(
     assert main(("memory-snapshot", str(path))) == 2
     assert capsys.readouterr().err.count("\n") == 1
     assert main(("memory-snapshot", str(tmp_path / "none"))) == 2
+
+
+def test_a_device_without_a_trace_has_no_peak() -> None:
+    alloc = {"action": "alloc", "addr": 512, "size": 64}
+    recorded = {"segments": [], "device_traces": [[alloc]]}
+    known = peak_of(recorded, 0)
+    assert known is not None
+    assert peak_of(recorded, 1) is None
+    assert peak_of({"segments": []}, 0) is None
+    assert (
+        peak_of(recorded | {"device_traces": [[alloc | {"action": "free_completed"}]]}, 0) is None
+    )

@@ -15,6 +15,7 @@ from figgen.errors import InputError
 from figgen.formulas.context_parallel import kv_ring_buffer_bytes
 from figgen.formulas.scale_and_state import zero_state_bytes
 from figgen.models.communication_buffers import communication_buffers
+from figgen.models.framework_memory import FRAMEWORKS, framework_memory
 from figgen.models.layout import layout
 from figgen.models.memory import MemoryEstimate, memory
 from figgen.models.memory_lines import PARTS, state_bytes
@@ -167,6 +168,17 @@ def test_the_larger_kind_of_layer_is_gathered() -> None:
     for ep, largest in ((64, dense), (8, experts + 28 * 3 * 7168 * 2048)):
         found = buffers("deepseek-v3", {"ep": ep}, zero_stage=2)
         assert found["gradients before they are scattered"] == max(largest, 129280 * 7168) * 4
+
+
+def test_a_framework_that_keeps_the_stage_whole_does_so_in_a_pipeline_only() -> None:
+    whole = [name for name in FRAMEWORKS if framework_memory(name).whole_in_pipeline]
+    assert whole
+    parameters = catalog.model("llama-3-8b").parameters
+    for name in whole:
+        alone = buffers("llama-3-8b", {}, zero_stage=3, framework=name)
+        assert alone["gathered weights"] < parameters / 2
+        piped = buffers("llama-3-8b", {"pp": 2}, zero_stage=3, framework=name)
+        assert piped["gathered weights"] > parameters / 2
 
 
 def test_sharded_weights_are_gathered_two_layers_at_a_time() -> None:

@@ -329,6 +329,12 @@ def test_experts_have_the_tensor_parallel_size_that_the_framework_gives_them(
         assert found is None or "etp under order" in str(found)
 
 
+@pytest.mark.parametrize("order", ["megatron", "megatron-tp-pp-dp", "deepspeed", "nanotron-moe"])
+def test_experts_have_any_tensor_parallel_size_where_the_framework_asks(order: str) -> None:
+    for etp in (1, 2, 4):
+        assert problem(8, Sizes(2, 1, 1, 1, etp), CONVENTIONS[order]) is None
+
+
 def test_divisors_are_all_numbers_that_divide() -> None:
     for number in range(1, 200):
         found = list(_divisors(number, all_of_them=True))

@@ -183,3 +183,18 @@ def test_default_chunks_are_those_of_the_placement(name):
 def test_placement_with_unequal_ranks_is_refused():
     with pytest.raises(InputError, match="uneven placement"):
         Placement("odd", (0, 1, 1))
+
+
+def test_no_group_of_microbatches_is_shorter_than_the_pipeline_and_none_longer_than_needed() -> (
+    None
+):
+    for stages, microbatches in itertools.product(range(1, 8), range(1, 40)):
+        fitting = [
+            size
+            for size in range(stages, max(stages, microbatches) + 1)
+            if all(
+                min(size, microbatches - first) >= stages for first in range(0, microbatches, size)
+            )
+        ]
+        expected = min(fitting, default=microbatches)
+        assert microbatch_group_size(stages, microbatches) == expected

@@ -15,7 +15,7 @@ import pytest
 from figgen.__main__ import main
 from figgen.models.chrome_trace import trace_events
 from figgen.models.layer_traffic import BOUNDARY
-from figgen.models.step_timeline import AGAIN, StepTimeline, step_timeline
+from figgen.models.step_timeline import AGAIN, StepEvent, StepTimeline, _stacked, step_timeline
 from figgen.scenarios.resolve import TrainingStep, training_step
 
 SMALL = {"model": "llama-3-8b", "nodes": 2, "gpus_per_node": 8, "microbatches": 4}
@@ -86,6 +86,14 @@ def test_a_rank_computes_one_thing_at_a_time_and_only_messages_between_stages_ha
         between_stages = event.sent is not None and event.sent.traffic.purpose == BOUNDARY
         plain = event.lane.partition(" (")[0]
         assert plain.endswith((" on", " back")) == between_stages, event.lane
+
+
+def test_lanes_are_as_few_as_overlaps_ask_for() -> None:
+    times = [(0, 1), (1, 2), (2, 3), (2.5, 4), (3, 5), (4, 6), (4.5, 4.6)]
+    events = [StepEvent(0, "lane", "call", start, end, None) for start, end in times]
+    rows = {event.start_s: event.lane for event in _stacked(events)}
+    second, third = "lane (2)", "lane (3)"
+    assert rows == {0: "lane", 1: "lane", 2: "lane", 2.5: second, 3: "lane", 4: second, 4.5: third}
 
 
 def assert_one_at_a_time(timeline: StepTimeline) -> None:

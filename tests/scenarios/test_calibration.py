@@ -58,7 +58,10 @@ def test_the_constants_of_the_catalog_are_those_of_the_fit() -> None:
 
 
 def test_the_intervals_of_the_catalog_are_those_of_the_runs() -> None:
-    for entry in class_residuals():
+    found = class_residuals()
+    assert {entry.name for entry in found} == residuals().keys()
+    assert {class_of(run) for run in RUNS} <= residuals().keys()
+    for entry in found:
         known = residuals()[entry.name]
         assert (known.runs, known.tested) == (entry.runs, entry.tested)
         assert known.low == pytest.approx(entry.low, abs=0.01)

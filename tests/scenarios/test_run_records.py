@@ -16,7 +16,7 @@ from figgen.errors import InputError
 from figgen.models.compute import training_flops_per_token
 from figgen.scenarios.resolve import training_step
 from figgen.scenarios.runs.described import domain_width
-from figgen.scenarios.runs.job import run_job
+from figgen.scenarios.runs.job import run_job, stages_of
 from figgen.scenarios.runs.measured import record_of, shown_runs
 from figgen.scenarios.runs.names import accelerator_of, format_of, network_of
 from figgen.scenarios.runs.published_time import published_step_s
@@ -24,6 +24,7 @@ from figgen.scenarios.runs.record import described_run, read_run_file
 from figgen.scenarios.runs.setup import run_setup
 from figgen.scenarios.runs.split import CALIBRATION, TEST, side_of_key
 from figgen.scenarios.runs.usual import usual_chunks
+from tests.models.plain_step import plain_layers
 
 RUN: dict[str, Any] = {
     "id": "a", "hardware": "H100 (DGX)", "num_accelerators": 64, "tp": 8, "pp": 2, "vpp": 5,
@@ -245,3 +246,25 @@ def test_usual_chunks_leave_every_chunk_a_layer(layers: int) -> None:
         assert usual_chunks("nemo", shape, pp) == max(counts, default=1)
         assert usual_chunks("nanotron", shape, pp) == 1
     assert usual_chunks("nemo", catalog.model("mixtral-8x7b").shape, 4) == 1
+
+
+@pytest.mark.parametrize(
+    ("framework", "order"),
+    [("nanotron", "nanotron"), ("torchtitan", "torchtitan"), ("megatron-lm", "megatron")],
+)
+def test_ranks_are_laid_out_as_the_framework_does_without_experts(
+    framework: str, order: str
+) -> None:
+    dense = {"framework": framework, "vpp": None, "precision": "BF16"}
+    assert run_setup(described_run(RUN | dense)).parallel.order == order
+    mixture = {"model_shape_ref": "mixtral-8x7b", "ep": 4, "etp": 1, "tp": 2}
+    assert run_setup(described_run(RUN | dense | mixture)).parallel.order == "megatron"
+
+
+@pytest.mark.parametrize(("layers", "pp", "chunks"), [(9, 2, 3), (11, 2, 1), (14, 4, 3), (7, 1, 1)])
+def test_the_fullest_rank_has_what_dealing_leaves_it(layers: int, pp: int, chunks: int) -> None:
+    run = described_run(RUN | {"pp": pp, "vpp": chunks})
+    run = replace(run, shape=replace(run.shape, layers=layers))
+    dealt = plain_layers(run.shape, pp * chunks)
+    ranks = [sum(dealt[stage] for stage in range(rank, pp * chunks, pp)) for rank in range(pp)]
+    assert stages_of(run) == (max(ranks), layers / pp)

@@ -105,6 +105,13 @@ def test_what_is_written_is_read_as_its_kind(name: str, text: str, value: object
     assert type(OPTIONS[name].read(text)) is type(value)
 
 
+@pytest.mark.parametrize("name", ["tp", "compute_efficiency", "nic"])
+@pytest.mark.parametrize("value", [None, [], {}, True, b"1", (1,)])
+def test_what_is_of_no_kind_is_refused(name: str, value: object) -> None:
+    with pytest.raises(InputError):
+        OPTIONS[name].checked(value)
+
+
 def test_what_is_chosen_goes_over_a_preset_and_nothing_takes_it_back() -> None:
     asked = scenario(preset="bloom-176b")
     assert resolve(asked.but(tp=8)).setup.parallel.tp == 8
@@ -171,6 +178,8 @@ def test_every_assumption_is_used_and_has_a_source() -> None:
         ('nic = "ib-hdr"\n', "", "[network-hdr]: assumes nothing"),
         ('runs = ["bloom"]', 'runs = ["blom"]', "[bloom] runs: no such run"),
         ('runs = ["bloom"]', 'runs = "bloom"', "[bloom] runs: not a list of names"),
+        ('runs = ["bloom"]', 'runs = [""]', "[bloom] runs: not a list of names"),
+        ('runs = ["bloom"]', "runs = [3]", "[bloom] runs: not a list of names"),
         ('source = "bloom"', 'source = "blom"', "[bloom] source: unknown source"),
         ("zero_stage = 0", "zero_stage = 4", "[before-2022] zero_stage: zero_stage: expected"),
         ('known = "published"\n', "", "[deepseek-v3-report]"),
