@@ -44,8 +44,9 @@ def on_nav(now: Any, config: MkDocsConfig, files: Files) -> None:
 @event_priority(-100)
 def on_env(env: Any, config: MkDocsConfig, files: Files) -> None:
     if memory is not None:
-        from figgen.serving.templates import remembering
+        from figgen.serving.templates import compiled, remembering
 
+        env.bytecode_cache = compiled
         own = Path(config.config_file_path)
         watched = [own, own.with_name("hooks"), Path(config.theme.custom_dir or own)]
         env.get_template = remembering(env.get_template, memory, nav, watched)
@@ -70,8 +71,7 @@ class Told(Observer):  # type: ignore[misc,valid-type]
 
 
 def on_serve(server: Any, **_: Any) -> Any:
-    watched = list(server._watched_paths)
-    for path in watched:
+    for path in (watched := list(server._watched_paths)):
         server.unwatch(path)
     server.observer, server.build_delay = Told(), 0.05
     for path in watched:

@@ -14,10 +14,11 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, ClassVar, TypeAlias
+from typing import Any, ClassVar, TypeAlias, TypeVar
 
 from figgen import serving, theme
 from figgen.agreement.manifest import with_quantities
+from figgen.cache import digest
 from figgen.changes.sources import sources
 from figgen.errors import InputError
 from figgen.formulas import FORMULAS, module
@@ -44,6 +45,7 @@ from figgen.serving.answers import Answers
 from figgen.serving.memory import Memory
 
 Content: TypeAlias = str | bytes
+Thing = TypeVar("Thing")
 
 TOOLS = "tools/"
 """The folder of the pages whose scripts compute with the formulas."""
@@ -127,8 +129,14 @@ class SiteBuild:
         """Pages that are generated, as Markdown by their path."""
         with self.site.pictures.spent.on("evaluating"):
             if self.answers is None:
-                return site_pages(self.docs, self.terms)
+                return site_pages(self.docs, self.terms, self._same)
             return site_pages(self.docs, self.terms, self.answers.same)
+
+    def _same(self, request: str, make: Callable[[], Thing], key: str = "") -> Thing:
+        """What follows from the code, a request and a key alone: made once by a server."""
+        if self.memory is None:
+            return make()
+        return self.memory.same(request, f"{self.memory.code.version} {key}", make)
 
     @staticmethod
     def chapter_numbers(paths: Iterable[str]) -> dict[str, str]:
@@ -207,33 +215,33 @@ class SiteBuild:
         made["figures.json"] = self.manifest()
         made["sources.json"] = sources(self._texts)
         if any(path.startswith(TOOLS) for path in self.chapters):
-            made["assets/javascripts/formulas.js"] = module(FORMULAS.values())
-            made["assets/javascripts/formula-notes.js"] = notes_module(FORMULAS.values())
-            made[f"assets/javascripts/{TABLES}"] = (
-                f"export const tables = {config_tables_json()};\n"
-            )
-            made[f"assets/javascripts/{CATALOG}"] = (
-                f"export const catalog = {configurations_json()}"
-            )
-            used = imported_names(self.docs, STEP_FORMULAS) if self.docs else ()
-            made[f"assets/javascripts/{TIMED_STEP}"] = timed_step_module()
-            made[f"assets/javascripts/{PLAN_MEMORY}"] = plan_module()
-            made[f"assets/javascripts/{STEP_FORMULAS}"] = functions_module(
-                FORMULAS[name] for name in used
-            )
+            used = tuple(imported_names(self.docs, STEP_FORMULAS)) if self.docs else ()
+            made |= self._same("modules of the tools", lambda: _modules(used), str(used))
         if self.docs:
             scripts = lean_scripts(self.docs)
             made |= scripts
-            made |= _joined_tools({**scripts, **_text(made)})
+            parts = {**scripts, **_text(made)}
+            made |= self._same("joined", lambda: _joined_tools(parts), digest(repr(parts)))
         if any(path.endswith(".plotly.json") for page in self.site.pages for path in page.assets):
             made["assets/javascripts/plotly.min.js"] = _plotly_bundle()
         return made
 
     def manifest(self) -> str:
         """Every figure and inline number of this build, for reviews and for other programs."""
-        found = [entry for page in self.site.pages for entry in page.entries]
-        entries = sorted(with_quantities(found), key=lambda entry: str(entry["where"]))
-        return json.dumps(entries, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
+        pages = sorted(self.site.pages, key=lambda page: f"{page.path}:")
+        return f"[{','.join(filter(None, map(self._listed, pages)))}\n]\n"
+
+    def _listed(self, page: Page) -> str:
+        """A page's part of the manifest, by line."""
+
+        def listed() -> str:
+            entries = sorted(with_quantities(page.entries), key=lambda entry: str(entry["where"]))
+            return json.dumps(entries, indent=1, ensure_ascii=False, sort_keys=True)[1:-2]
+
+        kept = self.memory.pages.get(page.path) if self.memory else None
+        if kept is None or kept.page is not page:
+            return listed()
+        return self._same(f"manifest of {page.path}", listed, str(kept.serial))
 
     def close(self) -> str:
         """Make what is held and what can be downloaded; returns what was drawn, in words."""
@@ -306,6 +314,20 @@ def begin_build(
 _IMPORTED = tuple(
     f"/{name}" for name in (STEP_FORMULAS, TIMED_STEP, PLAN_MEMORY, "formulas.js", CATALOG, TABLES)
 )
+
+
+def _modules(used: Iterable[str]) -> dict[str, Content]:
+    """Scripts that are printed from Python; `used` are the formulas that tools call by name."""
+    folder = "assets/javascripts"
+    return {
+        f"{folder}/formulas.js": module(FORMULAS.values()),
+        f"{folder}/formula-notes.js": notes_module(FORMULAS.values()),
+        f"{folder}/{TABLES}": f"export const tables = {config_tables_json()};\n",
+        f"{folder}/{CATALOG}": f"export const catalog = {configurations_json()}",
+        f"{folder}/{TIMED_STEP}": timed_step_module(),
+        f"{folder}/{PLAN_MEMORY}": plan_module(),
+        f"{folder}/{STEP_FORMULAS}": functions_module(FORMULAS[name] for name in used),
+    }
 
 
 def _text(made: Mapping[str, Content]) -> dict[str, str]:

@@ -6,6 +6,9 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
+import jinja2
+from jinja2.bccache import Bucket
+
 from figgen.cache import digest
 from figgen.serving.memory import Memory
 
@@ -55,6 +58,38 @@ def remembering(
         return template
 
     return get_template
+
+
+class Compiled(jinja2.BytecodeCache):
+    """Templates as they were compiled; jinja2 looks whether the source is still the same."""
+
+    def __init__(self) -> None:
+        self.known: dict[str, bytes] = {}
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        if bucket.key in self.known:
+            bucket.bytecode_from_string(self.known[bucket.key])
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        self.known[bucket.key] = bucket.bytecode_to_string()
+
+
+compiled = Compiled()
+
+
+def look_once() -> None:
+    """The theme's ten thousand files are looked for once, those that an author edits each time."""
+    look, known = jinja2.FileSystemLoader.list_templates, dict[str, list[str]]()
+
+    def list_templates(loader: jinja2.FileSystemLoader) -> list[str]:
+        found: set[str] = set()
+        for path in loader.searchpath:
+            if path not in known or "site-packages" not in path:
+                known[path] = look(jinja2.FileSystemLoader(path))
+            found.update(known[path])
+        return sorted(found)
+
+    setattr(jinja2.FileSystemLoader, "list_templates", list_templates)  # noqa: B010
 
 
 def _titles(items: Any) -> list[Any]:

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import os
 import re
+import shutil
 import subprocess
 import sys
 import tempfile
@@ -56,12 +57,12 @@ class Session:
     """A server's builds one by one, on demand."""
 
     def __init__(self, contender: Contender) -> None:
-        command = [sys.executable, str(SESSION), contender.configuration, str(contender.site)]
-        paths = {"PYTHONPATH": f"{contender.folder}:{contenders.ROOT}"}
+        shutil.copy(SESSION, contender.folder)
         self.folder = contender.folder
         self.process = subprocess.Popen(
-            command, cwd=contender.folder, text=True,
-            env=os.environ | paths | dict(contender.environment) | {"NO_MKDOCS_2_WARNING": "1"},
+            [sys.executable, SESSION.name, contender.configuration, str(contender.site)],
+            cwd=contender.folder, text=True,
+            env=os.environ | dict(contender.environment) | {"NO_MKDOCS_2_WARNING": "1"},
             stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
         )  # fmt: skip
         self._built()

@@ -14,6 +14,7 @@ from figgen.cache import digest
 from figgen.charts import canonical_json
 from figgen.errors import InputError
 from figgen.markdown import directive
+from figgen.markdown.captions import plain
 from figgen.markdown.conversion import Fence, fences
 from figgen.prose.lines import Line, prose_lines
 from figgen.registry import build, figure_named
@@ -78,9 +79,11 @@ def _variants(fence: Fence, text: str) -> Iterator[tuple[str, Fields, str]]:
     for given in _arguments(asked.figure, asked.arguments):
         try:
             chart = build(asked.figure, {**given, **_preset(asked)})
+            said = {k: t for k in ("caption", "alt") if "](" not in (t := getattr(asked, k))}
+            for words in said.values():
+                plain(words, chart.values)
         except (InputError, ArithmeticError):
-            continue
-        said = {k: getattr(asked, k) for k in ("caption", "alt") if "](" not in getattr(asked, k)}
+            continue  # there, or a caption that tells of values that are not there then
         fields = {"figure": asked.figure, "caption": "A figure.", "alt": "A figure.", **said}
         fields |= {"as": asked.form, **_plain({**given, **_preset(asked)})}
         yield canonical_json(chart), fields, text

@@ -45,6 +45,12 @@ chunks: [1, 1]
 caption: Bubbles.
 alt: A table.
 ```
+
+```figure
+figure: state-homes
+caption: Where state can be.
+alt: Another table.
+```
 """  # noqa: E501
 
 
@@ -123,13 +129,27 @@ def test_two_constants_move_exactly_the_numbers_that_follow_from_each(guide: Pat
     assert found == {
         "ridge_point": (pytest.approx(295.343, rel=1e-5), pytest.approx(329.8)),
         "point_to_point_time": (pytest.approx(22.8e-6), pytest.approx(25.6e-6)),
+        # 13,476,831,232 bytes are two for each parameter; Adam's state is six times as much.
+        "fig-state-homes: hbm_s": (
+            pytest.approx(13476831232 / 3.35e12),
+            pytest.approx(13476831232 / 3e12),
+        ),
+        "fig-state-homes: hbm_optimizer_s": (
+            pytest.approx(80860987392 / 3.35e12),
+            pytest.approx(80860987392 / 3e12),
+        ),
+        # Two FLOP for each byte at 989.4e12/s, and 0.4 of that.
+        "fig-state-homes: hbm_tokens": (
+            pytest.approx(0.4 * 989.4e12 / 3.35e12),
+            pytest.approx(0.4 * 989.4e12 / 3e12),
+        ),
     }
     causes = {cause["what"]: cause["numbers"] for cause in report["causes"]}
     assert causes == {
-        "accelerators.toml, h100-sxm-80gb: hbm_bandwidth 3.35 TB/s → 3 TB/s": 1,
+        "accelerators.toml, h100-sxm-80gb: hbm_bandwidth 3.35 TB/s → 3 TB/s": 4,
         "links.toml, ib-ndr: latency/value 2.8 µs → 5.6 µs": 1,
     }
-    assert report["figures"] == []
+    assert report["figures"] == ["index.md#fig-state-homes"]
     assert report["counts"]["pages"] == 1
     page = (guide / "report/index.html").read_text("utf-8")
     assert "<del>A quarter is #.</del>" in page

@@ -33,7 +33,10 @@ def scaling(*, kind: str = "strong", batch: int = 2048) -> Curves:
         lines.append(line(label, (float(each.run.gpus) for each in found), kept, index))
         key = f"{identifier(name)}_{identifier(chip).split('_')[0]}"
         values |= {f"{key}_last": Named(kept[-1])}
-        values |= {f"{key}_16384": Named(kept[[e.run.gpus for e in found].index(16384)])}
+        sizes = [each.run.gpus for each in found]
+        if 16384 not in sizes:
+            raise InputError("batch", expected="one that 16,384 accelerators can share", got=batch)
+        values |= {f"{key}_16384": Named(kept[sizes.index(16384)])}
     return Curves(
         x=Axis(label="accelerators", scale="log2", spec=",.0f"),
         y=Axis(label="speed of each, of that on the fewest", low=0.0, high=1.0, spec=".0%"),
