@@ -42,3 +42,15 @@ def latent_attention_parameters(
     queries = query_width * heads * (head_width + rotary_width)
     keys_and_values = latent_width * heads * (head_width + value_width)
     return down + queries + keys_and_values + heads * value_width * hidden
+
+
+@formula(
+    symbol=r"\text{AI}", unit="FLOP/B",
+    source="NVIDIA, Matrix Multiplication Background, section 2.1: every element moved once",
+)  # fmt: skip
+def product_intensity(
+    tokens: Number, rows: Number, columns: Number, bytes_per_element: Number
+) -> Number:
+    """Work per byte of memory of a product of `tokens` vectors with one matrix."""
+    moved = tokens * rows + rows * columns + tokens * columns
+    return 2 * tokens * rows * columns / (bytes_per_element * moved)

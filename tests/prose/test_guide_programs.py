@@ -104,10 +104,24 @@ def balance() -> str:
     return text + "even:    loss 1.00\n"
 
 
+def notation() -> str:
+    x, a = np.arange(6.0).reshape(2, 3), np.arange(12.0).reshape(3, 4)
+    b, columns, rows = np.ones((4, 3)), slice(0, 2), slice(0, 2)
+    hidden = x @ a[:, columns]
+    part = hidden @ b[rows]
+    whole = part + x @ a[:, 2:] @ b[2:]
+    cut = np.split(whole, 2)[0]
+    return (
+        f"x·A    S(1), here {list(hidden.shape)}\nx·A·B  P(sum), here {list(part.shape)}\n"
+        f"parts  S(0), here {list(cut.shape)}\nwhole  R, same {bool((whole == x @ a @ b).all())}\n"
+    )
+
+
 AGAIN: dict[str, Callable[[], str]] = {
     "one_root.py": one_root,
     "ring_by_hand.py": ring_by_hand,
     "mean_by_hand.py": mean_by_hand,
     "top_k.py": top_k,
     "balance.py": balance,
+    "notation.py": notation,
 }

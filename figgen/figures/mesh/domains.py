@@ -1,0 +1,111 @@
+"""Scale-up domains of 8 and of 72 GPUs: what groups past eight gain, on the same chip."""
+
+from __future__ import annotations
+
+from figgen.catalog import accelerator, link
+from figgen.charts import Axis, Column, Curves, Named, Scalar, Series, Table
+from figgen.errors import check_between
+from figgen.formulas.collectives import ring_all_reduce_time
+from figgen.formulas.compute_and_roofline import efficiency_without_overlap, ridge_point
+from figgen.formulas.experts import expert_all_to_all_ccr
+from figgen.formulas.hierarchical_collectives import two_level_all_reduce_time
+from figgen.formulas.tensor_parallel import tensor_parallel_layer_ccr
+from figgen.plotting.series import line
+from figgen.registry import figure
+
+SIZES = (2, 4, 8, 16, 32, 64)
+DOMAINS = (8, 72)
+
+
+def ring_rate(size: int, domain: int, inside: float, port: float) -> float:
+    """What a ring of `size` ranks gets where it may leave: a node's adapters serve one ring."""
+    return inside if size <= domain else min(inside, domain * port)
+
+
+def exchange_rate(size: int, domain: int, inside: float, port: float) -> float:
+    """What an even all-to-all gets per rank: part of it stays, the rest takes the rank's port."""
+    if size <= domain:
+        return inside
+    leaving = (size - domain) / (size - 1)
+    return min(inside / (1 - leaving), port / leaving)
+
+
+@figure("domain-groups", explorable=True)
+def domain_groups(
+    *,
+    chip: str = "gb200-nvl72",
+    port: str = "ib-ndr",
+    hidden: int = 16384,
+    sequence: int = 8192,
+    ffn_width: int = 2048,
+) -> Curves:
+    """Share of the peak left by TP's and by experts' messages, nothing hidden, over group size."""
+    check_between("hidden", hidden, 64, 10**6)
+    check_between("ffn_width", ffn_width, 64, 10**6)
+    gpu = accelerator(chip)
+    inside, outside = gpu.scale_up_bandwidth_bytes_per_s, link(port).bandwidth_bytes_per_s
+    peak = gpu.peak_flops_per_s()
+    lines: list[Series] = []
+    values: dict[str, Named] = {}
+    for axis in ("TP", "EP"):
+        for domain in DOMAINS:
+            left = []
+            for size in SIZES:
+                if axis == "TP":
+                    ccr = tensor_parallel_layer_ccr(hidden, sequence, 2, size)
+                    rate = ring_rate(size, domain, inside, outside)
+                else:
+                    ccr = expert_all_to_all_ccr(ffn_width, 2, size)
+                    rate = exchange_rate(size, domain, inside, outside)
+                share = float(efficiency_without_overlap(float(ccr), ridge_point(peak, rate)))
+                left.append(share)
+                values[f"{axis.lower()}_{domain}_{size}"] = Named(share)
+            name = f"{axis}, {domain} in a domain"
+            lines.append(line(name, map(float, SIZES), left, len(lines)))
+    return Curves(
+        x=Axis(label="ranks of the group", scale="log2", spec=",.0f"),
+        y=Axis(label="of the peak, nothing hidden", low=0.0, high=1.0, spec=".0%"),
+        series=tuple(lines),
+        values=values,
+    )
+
+
+@figure("domain-all-reduce")
+def domain_all_reduce(
+    *,
+    chip: str = "gb200-nvl72",
+    port: str = "ib-ndr",
+    message_bytes: float = 1e9,
+    gpus: tuple[int, ...] = (8, 72, 576, 4608),
+) -> Table:
+    """An all-reduce over whole domains of 8 and of 72: in two levels, a port for every GPU."""
+    check_between("message_bytes", message_bytes, 1, 1e15)
+    inside = accelerator(chip).scale_up_bandwidth_bytes_per_s
+    outside = link(port).bandwidth_bytes_per_s
+    rows: list[tuple[Scalar, ...]] = []
+    values: dict[str, Named] = {"message": Named(message_bytes, "B")}
+    for count in gpus:
+        check_between("gpus", count, 2, 10**6)
+        flat = float(ring_all_reduce_time(count, message_bytes, 6e-6, 8 * outside))
+        times = [
+            float(two_level_all_reduce_time(
+                min(domain, count), max(1, count // domain), message_bytes, 3e-6, inside, 6e-6,
+                outside,
+            ))
+            for domain in DOMAINS
+        ]  # fmt: skip
+        flat = times[0] if count <= min(DOMAINS) else flat
+        rows.append((count, flat, *times, times[0] / times[1]))
+        values |= {
+            f"eight_{count}": Named(times[0], "s"),
+            f"rack_{count}": Named(times[1], "s"),
+            f"faster_{count}": Named(times[0] / times[1]),
+        }
+    columns = (
+        Column(label="GPUs", spec=",d"),
+        Column(label="one ring, 8 in a domain", unit="s", spec="time"),
+        Column(label="two levels, 8", unit="s", spec="time"),
+        Column(label="two levels, 72", unit="s", spec="time"),
+        Column(label="8 over 72", spec=".2f"),
+    )
+    return Table(columns=columns, rows=tuple(rows), values=values)
