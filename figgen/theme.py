@@ -4,9 +4,9 @@ A role is a meaning.  It has two inks: the main one (`--fig-<role>`) draws lines
 and coloured words and stands out from the page (≥ 3:1; ≥ 4.5:1 for the axes, which colour text);
 the soft one (`--fig-<role>-soft`) fills a surface that text in `--fig-ink` is written on (≥ 4.5:1)
 and is outlined with the main one.  One hue has one meaning: five for the axes of parallelism, six
-for kinds of work.  Series have no meaning and therefore next to no hue: tell them apart by line
-style and by a label at the line.  `tests/test_theme.py` measures all this, also as seen with the
-three kinds of colour blindness.
+for kinds of work.  Series have no meaning of their own: six clear colours in a fixed order, told
+apart a second time by their order in the key, and lines by marks and a label at the line.
+`tests/test_theme.py` measures all this, also as seen with the three kinds of colour blindness.
 """
 
 from __future__ import annotations
@@ -42,13 +42,13 @@ ROLES: dict[str, Ink] = {
     "exposed": Ink("#9b1014", "#cb473f"),
     "hidden": Ink("#87686b", "#c8a7ae"),
     "idle": Ink("#878d92", "#6d7277"),
-    # things without a meaning of their own: cool and warm greys by turns
-    "series-1": Ink("#25394c", "#c4d6e8"),
-    "series-2": Ink("#8b7355", "#a88f70"),
-    "series-3": Ink("#58707f", "#8ba3b1"),
-    "series-4": Ink("#57402b", "#e0cdb8"),
-    "series-5": Ink("#7d8a95", "#75828d"),
-    "series-6": Ink("#3c4a3f", "#b4c4b8"),
+    # things without a meaning of their own: clear colours that no kind of eye takes for another
+    "series-1": Ink("#6a7fd2", "#8fa2f5"),
+    "series-2": Ink("#c9842c", "#f1d025"),
+    "series-3": Ink("#38a280", "#61dde3"),
+    "series-4": Ink("#a8564e", "#fb8276"),
+    "series-5": Ink("#2c3893", "#756de1"),
+    "series-6": Ink("#435502", "#5f9a1f"),
     "neutral": Ink("#6b767d", "#8b969d"),
     "reference": Ink("#5d6b73", "#a3b1ba"),
     "ink": Ink("#1f2529", "#eef2f5"),

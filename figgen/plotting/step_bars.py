@@ -8,7 +8,7 @@ from figgen.charts import Axis, Bars, Segment, Values
 from figgen.models.step import StepEstimate
 from figgen.plotting.words import hue, label_of
 
-ROLES = {"computing": "series-1", "pipeline idle": "idle"}
+ROLES = {"computing": "series-2", "pipeline idle": "idle"}
 
 
 def step_parts(estimate: StepEstimate) -> dict[str, float]:

@@ -35,12 +35,14 @@ from figgen.renderers.placing import Rect
 from figgen.renderers.scale import fitting, value_text
 from figgen.theme import colour
 
-# Lines over the fill, the second cue; the first segment is plain.
+# Lines over the fill, where a segment's colour has stood in the bar before.
 TILE_PX = 8
 PATTERNS = (
     "", "M-2 10L10 -2M-2 2L2 -2M6 10L10 6", "M-2 -2L10 10M6 -2L10 2M-2 6L2 10", "M2 0V8", "M0 2H8",
     "M-2 10L10 -2M-2 -2L10 10", "M0 0H8M0 0V8",
 )  # fmt: skip
+GREYS = dict.fromkeys(("neutral", "reference", "idle", "hidden", "muted"), "grey")
+"""Roles that are greys of one another; all other pairs differ for every eye."""
 
 
 def render_bars(chart: Bars, figure_id: str) -> str:
@@ -97,7 +99,11 @@ def _segment(chart: Bars, index: int, placed: Sequence[Part], figure_id: str) ->
         said = title(f"{', '.join(names)}: {value_text(chart.axis, part.length)}")
         rects.append(_rect(part.rect, said, data_bar=part.bar))
     outline = "".join(map(_path, (part.rect for part in placed)))
-    lined = element("path", d=outline, fill=f"url(#{figure_id}-p{index})") if _lined(index) else ""
+    lined = (
+        element("path", d=outline, fill=f"url(#{figure_id}-p{index})")
+        if _lined(chart, index)
+        else ""
+    )
     plain = element("g", "".join(rects), fill=colour(segment.role), stroke=colour("paper"))
     # The lines lie over the bars, which still answer to the pointer.
     over = element("g", lined, pointer_events="none") if lined and placed else ""
@@ -115,8 +121,10 @@ def _path(rect: Rect) -> str:
     return f"M{number(rect.left)} {number(rect.top)}h{width}v{height}h-{width}z"
 
 
-def _lined(index: int) -> str:
-    return PATTERNS[index % len(PATTERNS)]
+def _lined(chart: Bars, index: int) -> str:
+    """The lines over a segment, none for the first of its colour."""
+    families = [GREYS.get(segment.role, segment.role) for segment in chart.segments]
+    return PATTERNS[families[:index].count(families[index]) % len(PATTERNS)]
 
 
 def _patterns(chart: Bars, figure_id: str) -> str:
@@ -124,11 +132,11 @@ def _patterns(chart: Bars, figure_id: str) -> str:
     made = "".join(
         element(
             "pattern",
-            element("path", d=_lined(index), stroke=colour("paper"), stroke_width=1.3),
+            element("path", d=_lined(chart, index), stroke=colour("paper"), stroke_width=1.3),
             id=f"{figure_id}-p{index}", width=TILE_PX, height=TILE_PX,
             patternUnits="userSpaceOnUse",
         )
-        for index in range(len(chart.segments)) if _lined(index)
+        for index in range(len(chart.segments)) if _lined(chart, index)
     )  # fmt: skip
     return element("defs", made) if made else ""
 
@@ -173,7 +181,7 @@ def _draw_key(chart: Bars, made: Plan, figure_id: str) -> str:
             top = middle - SWATCH_PX / 2
             swatch = Rect(at, top, at + SWATCH_PX, top + SWATCH_PX)
             drawn.append(_rect(swatch, fill=colour(chart.segments[index].role)))
-            if _lined(index):
+            if _lined(chart, index):
                 drawn.append(_rect(swatch, fill=f"url(#{figure_id}-p{index})"))
             name = chart.segments[index].name
             drawn.append(words(at + SWATCH_PX + 6, middle + 0.35 * TEXT, name))

@@ -47,8 +47,8 @@ def step_breakdown(found: TrainingStep) -> Bars:
     """
     estimate, hidden = found.estimate, hidden_s(found)
     parts = (
-        ("computing", "series-1", estimate.compute_s),
-        ("computed again", "series-3", estimate.recompute_s),
+        ("computing", "series-2", estimate.compute_s),
+        ("computed again", "series-4", estimate.recompute_s),
         ("pipeline idle", "idle", estimate.bubble_s),
     )
     shown = [Segment(name=name, role=role, lengths=(s, 0.0)) for name, role, s in parts if s > 0]

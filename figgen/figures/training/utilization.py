@@ -135,7 +135,7 @@ def wall_shares(*, presets: tuple[str, ...] = LOSSES) -> Bars:
     found = {name: training_step(preset=name) for name in presets}
     shares = {name: shares_of_wall(each) for name, each in found.items()}
     parts = tuple(next(iter(shares.values())))
-    roles = ("series-1", "series-2", "series-3", "idle", "exposed")
+    roles = ("series-2", "series-1", "series-3", "idle", "exposed")
     values: dict[str, Named] = {"count": Named(len(found))}
     for name, share in shares.items():
         key = identifier(name)

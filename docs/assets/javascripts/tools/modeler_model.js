@@ -95,8 +95,8 @@ export function operationsOf({ order: { orders } }) {
 /** Where the step's time goes: { key, label, role, seconds }, adding up to the step. */
 export function partsOf({ step }) {
   const parts = [
-    { key: "compute", label: "computing", role: "series-1", seconds: step.compute_s },
-    { key: "recompute", label: "computed again", role: "series-3", seconds: step.recompute_s },
+    { key: "compute", label: "computing", role: "series-2", seconds: step.compute_s },
+    { key: "recompute", label: "computed again", role: "series-4", seconds: step.recompute_s },
     { key: "bubble", label: "pipeline idle", role: "idle", seconds: step.bubble_s },
     ...Object.entries(step.exposed_s).map(([axis, seconds]) => ({
       key: `exposed-${axis}`,

@@ -2,12 +2,9 @@
 
 import { svgEl } from "./dom.js";
 import { axis, label, picture, round, textWidth } from "./drawing.js";
-import { hatched, hatches } from "./modeler_hatches.js";
+import { inked } from "./modeler_inks.js";
 import { PARTS } from "./modeler_model.js";
 import { bytes, plainNumber } from "./quantities.js";
-
-/** What the patterns of the picture of memory are called. */
-export const HATCH = "modeler-memory";
 
 /** Pipeline ranks that are alike, in their order: { first, last, rank, fullest }. */
 export function alikeRanks({ ranks, fullest_rank }) {
@@ -62,17 +59,17 @@ export function memoryBars({ memory }, width) {
   const line = capacity === null ? [] : capacityLine(round(scale(capacity)), bottom, width - right, capacity);
   const scaleLine = axis(scale, high, bottom, (at) => `${plainNumber(at / 1e9)} GB`, width < 500 ? 3 : 6);
   const said = `Memory of a GPU of each pipeline rank; the fullest needs ${bytes(most)}`;
-  return picture(said, width, bottom + 22, hatches(HATCH), ...bars, ...scaleLine, ...line);
+  return picture(said, width, bottom + 22, ...bars, ...scaleLine, ...line);
 }
 
 function parts(rank, scale, y) {
   let from = 0;
-  return PARTS.map(([name, title, role], at) => {
+  return PARTS.map(([name, title, role]) => {
     const size = rank.bytes[name];
     const [x, end] = [scale(from), scale(from + size)];
     from += size;
     const box = { x: round(x), y, width: round(Math.max(0, end - x)), height: 17 };
-    return hatched(HATCH, at, role, box, svgEl("title", {}, `${title}: ${bytes(size)}`));
+    return inked(role, box, svgEl("title", {}, `${title}: ${bytes(size)}`));
   });
 }
 

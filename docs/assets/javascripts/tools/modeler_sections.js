@@ -2,8 +2,8 @@
 
 import { el } from "./dom.js";
 import { value } from "./modeler_answer.js";
-import { hatchedSwatch } from "./modeler_hatches.js";
-import { HATCH, alikeRanks, memoryBars, nameOf, shownGroups } from "./modeler_more_bars.js";
+import { inkedSwatch } from "./modeler_inks.js";
+import { alikeRanks, memoryBars, nameOf, shownGroups } from "./modeler_more_bars.js";
 import { PARTS, fullestOf, operationsOf } from "./modeler_model.js";
 import { note, num, swatch, table } from "./modeler_table.js";
 import { kindsOf, lanesOf, timelinePicture } from "./modeler_timeline.js";
@@ -141,7 +141,7 @@ export function memorySection(found, at, width) {
     el(
       "p",
       { class: "modeler-legend" },
-      parts.map(([, name, role, index]) => el("span", {}, hatchedSwatch(HATCH, index, role), name)),
+      parts.map(([, name, role]) => el("span", {}, inkedSwatch(role), name)),
     ),
     table(
       "Memory of a GPU of each pipeline rank",
