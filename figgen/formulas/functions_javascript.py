@@ -82,16 +82,23 @@ class _Printer:
                 case ast.Assign(targets=[ast.Name(id=name)], value=value):
                     word = "" if name in known else "let "
                     known.add(name)
-                    lines.append(f"{word}{name} = {self.shown(value)}")
+                    lines.append(f"{word}{name} = {self.alone(value)}")
                 case ast.Assign(targets=[ast.Tuple(elts=names)], value=value):
                     told = [self.shown(one) for one in names]
                     known |= set(told)
                     lines.append(f"let [{', '.join(told)}] = {self.shown(value)}")
                 case ast.Return(value=ast.expr() as value):
-                    lines.append(f"return {self.shown(value)}")
+                    lines.append(f"return {self.alone(value)}")
                 case _:
                     raise _unprintable(node)
         return "".join(f"{INDENT}{line};\n" for line in lines)
+
+    def alone(self, node: ast.expr) -> str:
+        """An expression that stands alone, by itself or between commas: without parentheses."""
+        found = self.shown(node)
+        functions = (ast.Pow, ast.FloorDiv)
+        compound = isinstance(node, ast.BinOp) and not isinstance(node.op, functions)
+        return found[1:-1] if compound or isinstance(node, ast.Compare) else found
 
     def shown(self, node: ast.expr) -> str:
         """An expression, with parentheses around all that is compound."""
@@ -113,15 +120,25 @@ class _Printer:
             case ast.BinOp(left=left, op=ast.BitAnd(), right=right):
                 return f"({self.shown(left)} && {self.shown(right)})"
             case ast.BinOp(left=left, op=op, right=right) if type(op) in SIGNS:
-                return f"({self.shown(left)}{SIGNS[type(op)]}{self.shown(right)})"
+                shown = self.operand(left, op, first=True), self.operand(right, op, first=False)
+                return f"({SIGNS[type(op)].join(shown)})"
             case ast.Compare(left=left, ops=[op], comparators=[right]):
                 return f"({self.shown(left)}{SIGNS[type(op)]}{self.shown(right)})"
             case ast.Call(func=ast.Name(id=name), args=given, keywords=named):
                 return self.called(name, given, named)
         raise _unprintable(node)
 
+    def operand(self, node: ast.expr, op: ast.operator, *, first: bool) -> str:
+        """A side of an operation; without parentheses where both are read in the same order."""
+        if not isinstance(node, ast.BinOp):
+            return self.shown(node)
+        product, sum_ = (ast.Mult, ast.Div), (ast.Add, ast.Sub)
+        before = isinstance(node.op, product) and (first or isinstance(op, sum_))
+        alike = first and isinstance(node.op, sum_) and isinstance(op, sum_)
+        return self.alone(node) if before or alike else self.shown(node)
+
     def called(self, name: str, given: list[ast.expr], named: list[ast.keyword]) -> str:
-        shown = [self.shown(one) for one in given]
+        shown = [self.alone(one) for one in given]
         if name in CALLS:
             return CALLS[name].format(*shown)
         if name in self.classes:

@@ -31,7 +31,7 @@ from figgen.pictures import Evaluated, Pictures
 from figgen.publish.fonts import math_font
 from figgen.publish.joined import joined
 from figgen.publish.kept_pages import KeptPage, computed, ground, made_of
-from figgen.publish.scripts import imported_names, lean_scripts
+from figgen.publish.scripts import imported_names, lean, lean_scripts
 from figgen.scenarios.tool_data import (
     config_tables_json,
     configurations_json,
@@ -332,7 +332,12 @@ def _modules(used: Iterable[str]) -> dict[str, Content]:
 
 def _text(made: Mapping[str, Content]) -> dict[str, str]:
     """The generated modules that scripts import by name; notes of formulas come by themselves."""
-    return {path: str(content) for path, content in made.items() if path.endswith(_IMPORTED)}
+    printed = (STEP_FORMULAS, TIMED_STEP, PLAN_MEMORY)
+    return {
+        path: lean(str(content)) if path.endswith(printed) else str(content)
+        for path, content in made.items()
+        if path.endswith(_IMPORTED)
+    }
 
 
 def _joined_tools(scripts: Mapping[str, str]) -> dict[str, Content]:

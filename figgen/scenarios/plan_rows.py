@@ -122,7 +122,7 @@ def _words(given: Choices, dp: int, microbatches: int) -> str:
         words.append(f"{given['schedule']}{chunks}")
     words += [f"{microbatches} × {given['microbatch_size']}", f"ZeRO-{given['zero_stage']}"]
     if given["recompute"] != "none":
-        words.append(str(given["recompute"]))
+        words.append(str(given["recompute"]).replace(",", ", "))
     return " · ".join(words)
 
 

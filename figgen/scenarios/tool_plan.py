@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 
 from figgen.catalog.interruptions import interruptions
+from figgen.formulas import FORMULAS
 from figgen.formulas.functions_javascript import printed_module
+from figgen.formulas.javascript import functions_module
 from figgen.models import plan_memory
 from figgen.models.plan import REASONS
 from figgen.models.plan_loads import LOADED
@@ -24,6 +26,9 @@ from figgen.scenarios.saving import (
     WAYS,
 )
 from figgen.scenarios.schema import SMALL
+
+GOODPUT = ("checkpoint_size", "checkpoint_write_time", "goodput", "job_mtbf", "nodes_in_repair")
+"""Formulas of the panel of failures."""
 
 
 def plan_module() -> str:
@@ -50,4 +55,6 @@ def plan_module() -> str:
         },
     }
     printed = printed_module((plan_memory,), ("rank_bytes",))
+    # Here and not among what all tools import by name: no other computes with them.
+    printed += functions_module(FORMULAS[name] for name in GOODPUT)
     return f"{printed}export const TABLES = {json.dumps(tables, separators=(',', ':'))};\n"

@@ -29,16 +29,14 @@ export function setupFrom(catalog, choices) {
   return Object.freeze({ ...setup, predicted, compute_efficiency });
 }
 
-/** { step_time_s, low, high, interval_of } of a setup, low and high as shares of its time, or null for a chip that nobody timed. */
+/** { step_time_s, range, interval_of } of a setup, the ends of its interval as shares of its time, or null for a chip that nobody timed. */
 export function predictedTime(catalog, setup, dtype) {
   const { accelerator, nic, software } = setup;
   const rates = ratesOf(catalog, software, accelerator, dtype);
   if (!rates) return null;
-  const parts = timed_step(jobOf(setup, rates), attainedOf(setup, rates, nic));
-  const step_time_s = parts.total_s;
+  const step_time_s = timed_step(jobOf(setup, rates), attainedOf(setup, rates, nic)).total_s;
   const interval_of = rates.framework_class ?? (setup.shape.experts ? "mixtures of experts" : rates.dense_class);
-  const [low, high] = catalog.residuals[interval_of];
-  return { step_time_s, low, high, interval_of };
+  return { step_time_s, range: catalog.residuals[interval_of], interval_of };
 }
 
 // What software attains on a chip, null for one of the reader's own. Throws an InputError for a
@@ -81,12 +79,9 @@ function jobOf(setup, { framework, quantized }) {
     microbatch: setup.microbatch_size, microbatches, sequence: setup.sequence,
     tokens: (setup.microbatch_size * setup.sequence) / cp,
     zero_stage: setup.zero_stage, repeats_layer, repeats_core, quantized,
-    ...setup.sharded, scattered_bytes: scatteredBytes(framework), per_tensor: framework === "nanotron" ? 1 : 0,
+    ...setup.sharded, scattered_bytes: framework === "torchtitan" ? 4 : 2, per_tensor: framework === "nanotron" ? 1 : 0,
   };
 }
-
-/** Bytes of a gradient that is scattered in every microbatch. */
-export const scatteredBytes = (framework) => (framework === "torchtitan" ? 4 : 2);
 
 export function shapeNumbers(shape) {
   const { experts, latent: mla, heads, kv_heads, head_dim } = shape;

@@ -152,10 +152,9 @@ function trainingSetup(given, shape, parallel, { software, frameworks }) {
 
 /** What ZeRO sends in every microbatch, and whether behind computing. */
 export function shardingOf({ overlap_data_parallel, double_buffering }, { whole_in_pipeline }, zero_stage, pp) {
-  const whole = whole_in_pipeline && pp > 1;
-  const gathers = zero_stage === 3 && !whole ? 2 : 0;
-  const overlapped = overlap_data_parallel && (double_buffering || !gathers) ? 1 : 0;
-  return { gathers, scatters: zero_stage >= 2 && !whole ? 1 : 0, overlapped };
+  const often = whole_in_pipeline && pp > 1 ? 0 : zero_stage;
+  const gathers = often === 3 ? 2 : 0;
+  return { gathers, scatters: +(often >= 2), overlapped: +(overlap_data_parallel && (double_buffering || !gathers)) };
 }
 
 function microbatchesOf({ microbatches, global_batch, microbatch_size }, { dp, pp }) {

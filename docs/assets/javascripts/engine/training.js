@@ -15,7 +15,7 @@ import { CONVENTIONS } from "./transformer.js";
 
 export { usualOf } from "./setup.js";
 
-const FAMILIES = { "dp-cp": "dp", edp: "dp", embedding: "dp" };
+export const FAMILIES = { "dp-cp": "dp", edp: "dp", embedding: "dp" };
 const MOST_BUCKETS = 1024;
 
 const sum = (values) => values.reduce((total, value) => total + value, 0);
@@ -40,7 +40,7 @@ export function trainingStep(setup) {
 
 // Where eight of ten runs of the class were measured, where the time is a prediction.
 const intervalOf = ({ predicted }, { step_time_s: time }) => predicted
-  ? { step_time_interval_s: [time * predicted.low, time * predicted.high], interval_of: predicted.interval_of } : {};
+  ? { step_time_interval_s: predicted.range.map((share) => share * time), interval_of: predicted.interval_of } : {};
 
 /**
  * The step as it runs: the trace of the simulated pipeline, and the seconds before its first

@@ -34,7 +34,7 @@ const HOW = {
     plainLine(
       `Eight of ten measured runs of the class "${predicted.interval_of}" lie within such an interval of their prediction.`,
       "prediction · lowest to highest",
-      `${seconds(step.step_time_s)} · ${plainNumber(predicted.low)} to ${plainNumber(predicted.high)} = ${step.step_time_interval_s.map(seconds).join(" to ")}`,
+      `${seconds(step.step_time_s)} · ${predicted.range.map((share) => plainNumber(share)).join(" to ")} = ${step.step_time_interval_s.map(seconds).join(" to ")}`,
     ),
   ],
 

@@ -6,12 +6,11 @@ import { build } from "../engine/schedule.js";
 import { simulate } from "../engine/simulate.js";
 import { kv_ring_buffer_bytes } from "../step-formulas.js";
 import { setupFrom } from "../engine/predicted.js";
-import { trainingMemory, trainingStep } from "../engine/training.js";
+import { FAMILIES, trainingMemory, trainingStep } from "../engine/training.js";
 import { choicesOf } from "./modeler_state.js";
 import { percent, plainNumber, quantity } from "./quantities.js";
 
 /** Communicators under whose axis the breakdown counts another one; as figgen.models.step has it. */
-export const FAMILIES = { "dp-cp": "dp", edp: "dp", embedding: "dp" };
 export const familyOf = (axis) => FAMILIES[axis] ?? axis;
 
 const NAMES = { "dp-cp": "DP × CP", edp: "EDP", embedding: "embedding" };
