@@ -208,6 +208,12 @@ def test_a_fault_in_the_catalog_is_one_line_of_every_verb(tmp_path: Path) -> Non
     assert "cannot be read" in ran.stderr
 
 
+@pytest.mark.parametrize("name", ["scaling", "scaling-breaks"])
+def test_a_batch_that_many_gpus_cannot_share_is_refused(name: str) -> None:
+    with pytest.raises(InputError, match="batch: expected one that 16,384 accelerators can share"):
+        build(name, {"batch": 2049})
+
+
 def extremes(default: object) -> list[object]:
     """Values of the parameter's own kind that no reader would give and every attacker tries."""
     if isinstance(default, bool):

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, fields
+from functools import cache
 from typing import Any, TypedDict
 
 from figgen import catalog
@@ -29,6 +30,7 @@ _PARTS = {"model": "models", "accelerator": "accelerators"}
 """Options whose choices stand in the catalog with their titles."""
 
 
+@cache
 def configurations_json() -> str:
     """`configurations` as the file that the tools load."""
     return json.dumps(configurations(), ensure_ascii=False, separators=(",", ":")) + "\n"

@@ -82,7 +82,7 @@ def _variants(fence: Fence, text: str) -> Iterator[tuple[str, Fields, str]]:
             said = {k: t for k in ("caption", "alt") if "](" not in (t := getattr(asked, k))}
             for words in said.values():
                 plain(words, chart.values)
-        except (InputError, ArithmeticError):
+        except (InputError, ArithmeticError, ValueError):
             continue  # there, or a caption that tells of values that are not there then
         fields = {"figure": asked.figure, "caption": "A figure.", "alt": "A figure.", **said}
         fields |= {"as": asked.form, **_plain({**given, **_preset(asked)})}

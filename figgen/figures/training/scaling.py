@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from figgen.catalog import accelerator, model
 from figgen.charts import Axis, Column, Curves, Named, Scalar, Table
 from figgen.errors import InputError
@@ -33,16 +35,21 @@ def scaling(*, kind: str = "strong", batch: int = 2048) -> Curves:
         lines.append(line(label, (float(each.run.gpus) for each in found), kept, index))
         key = f"{identifier(name)}_{identifier(chip).split('_')[0]}"
         values |= {f"{key}_last": Named(kept[-1])}
-        sizes = [each.run.gpus for each in found]
-        if 16384 not in sizes:
-            raise InputError("batch", expected="one that 16,384 accelerators can share", got=batch)
-        values |= {f"{key}_16384": Named(kept[sizes.index(16384)])}
+        values |= {f"{key}_16384": Named(kept[_place(found, batch)])}
     return Curves(
         x=Axis(label="accelerators", scale="log2", spec=",.0f"),
         y=Axis(label="speed of each, of that on the fewest", low=0.0, high=1.0, spec=".0%"),
         series=tuple(lines),
         values=values | {"batch": Named(batch), "most": Named(SIZES[-1]), "jobs": Named(len(JOBS))},
     )
+
+
+def _place(found: Sequence[Scaled], batch: int) -> int:
+    """Where the size is that captions quote."""
+    sizes = [each.run.gpus for each in found]
+    if 16384 not in sizes:
+        raise InputError("batch", expected="one that 16,384 accelerators can share", got=batch)
+    return sizes.index(16384)
 
 
 @figure("scaling-breaks")
@@ -63,7 +70,7 @@ def scaling_breaks(
         ))  # fmt: skip
     ends = {words: losses[-1][words] for words in REASONS}
     order = sorted(ends, key=lambda words: -ends[words])
-    middle = losses[[each.run.gpus for each in found].index(16384)]
+    middle = losses[_place(found, batch)]
     return Table(
         columns=(
             Column(label="GPUs", spec=",d"),
