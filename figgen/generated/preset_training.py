@@ -19,7 +19,7 @@ MOST_SLOTS = 300
 """Forwards and backwards that a small copy of a schedule may show."""
 
 
-def training_sections(preset: TrainingPreset) -> str:
+def training_sections(preset: TrainingPreset, tools: frozenset[str]) -> str:
     """All sections of the page, in order."""
     step = training_step(preset=preset.name)
     return "\n".join((
@@ -29,7 +29,7 @@ def training_sections(preset: TrainingPreset) -> str:
         _memory(preset, step),
         _time(preset),
         _roofline(preset),
-        published_section(preset, step),
+        published_section(preset, step, tools),
     ))  # fmt: skip
 
 

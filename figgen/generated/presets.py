@@ -102,7 +102,7 @@ def _page(preset: Preset, tools: frozenset[str]) -> str:
                 tools,
             )
             + "\n"
-            + training_sections(preset)
+            + training_sections(preset, tools)
         )
     assert isinstance(preset, MapPreset)
     return _map_page(preset, tools)

@@ -26,7 +26,7 @@ LITTLE = 0.01
 """A difference of two predicted times that needs no reason."""
 
 
-def published_section(preset: TrainingPreset, step: TrainingStep) -> str:
+def published_section(preset: TrainingPreset, step: TrainingStep, tools: frozenset[str]) -> str:
     """Published values as inline numbers with their sources, and the difference to the models."""
     run = preset.run
     found = {name: getattr(run, name) for name in PRINTED}
@@ -55,7 +55,7 @@ def published_section(preset: TrainingPreset, step: TrainingStep) -> str:
         said,
     ]
     lines += [_difference(preset, step)] if published_step_s(run) else []
-    lines += [_planned(preset)]
+    lines += [_planned(preset, tools)]
     lines += [f"Note of the catalog: {escape(run.note)}"] if run.note else []
     return "\n".join(lines) + "\n"
 
@@ -75,19 +75,19 @@ def _difference(preset: TrainingPreset, step: TrainingStep) -> str:
     )
 
 
-def _planned(preset: TrainingPreset) -> str:
+def _planned(preset: TrainingPreset, tools: frozenset[str]) -> str:
     found = published_plan(preset.name)
     best = found.best.predicted
     term, share = found.loses_by
     by = f", most by {TERMS[term]} ({share:.0%})" if found.behind > LITTLE else ""
     told = "" if found.apart else ", which the error of the model cannot tell apart"
+    why = "[The planner](../../tools/planner.md#how-far-published-layouts-are-from-it) says why "
+    why = why + "that is no judgement.\n" if "tools/planner.md" in tools else ""
     return (
         f"\nOf {found.layouts:,} layouts for this job the fastest that fits ("
         f"{layout_words(found.best.setup)}) is predicted to take {_seconds(best.step_time_s)} "
         f"({_seconds(best.low_s)} to {_seconds(best.high_s)}); the published one "
-        f"{found.behind:.1%} longer{by}{told}.\n"
-        "[The planner](../../tools/planner.md#how-far-published-layouts-are-from-it) says why "
-        "that is no judgement.\n"
+        f"{found.behind:.1%} longer{by}{told}.\n{why}"
     )
 
 
