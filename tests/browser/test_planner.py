@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlencode
@@ -193,8 +194,7 @@ def test_the_page_answers_and_opens_what_it_found(page: Page, site: str) -> None
     shown = panel.locator("tbody td:last-child").all_inner_texts()
     numbers = [float(text.split()[0].replace(",", "")) for text in shown]
     assert numbers == pytest.approx(days, rel=0.01)
-    assert "tokens=15000" in page.url
-    assert "failures=rsc-1" in page.url
+    expect(page).to_have_url(re.compile("tokens=15000&failures=rsc-1"))
     memory = page.locator("#planner [data-sort=memory]").first
     memory.press("Enter")
     expect(
