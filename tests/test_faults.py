@@ -208,6 +208,11 @@ def test_a_fault_in_the_catalog_is_one_line_of_every_verb(tmp_path: Path) -> Non
     assert "cannot be read" in ran.stderr
 
 
+def test_heads_that_cannot_be_divided_are_refused() -> None:
+    with pytest.raises(InputError, match="tp: expected a divisor of 4 key and value heads, got 8"):
+        build("tp-identity", {"tp": 8})
+
+
 @pytest.mark.parametrize("name", ["scaling", "scaling-breaks"])
 def test_a_batch_that_many_gpus_cannot_share_is_refused(name: str) -> None:
     with pytest.raises(InputError, match="batch: expected one that 16,384 accelerators can share"):

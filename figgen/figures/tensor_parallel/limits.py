@@ -41,6 +41,8 @@ DIGITS = 10
 @figure("tp-identity")
 def tp_identity(*, tp: int = 4) -> Table:
     """Whole and split blocks computed side by side in 64 bits: the largest differences."""
+    if tp < 1 or KV_HEADS % tp:
+        raise InputError("tp", expected=f"a divisor of {KV_HEADS} key and value heads", got=tp)
     draw = np.random.default_rng(0).standard_normal
     x, upstream = draw((TOKENS, WIDTH)), draw((TOKENS, WIDTH))
     heads, kv = HEADS * HEAD_DIM, KV_HEADS * HEAD_DIM
