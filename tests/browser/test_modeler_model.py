@@ -71,7 +71,8 @@ def test_what_few_readers_ask_for_takes_from_the_tool_what_it_has(
 ) -> None:
     part = (site_folder / f"assets/javascripts/tools/{name}.js").read_bytes()
     assert b'from "./modeler.js";' in part
-    assert len(gzip.compress(part, 9)) <= 18_000
+    # Worked lines bring every formula of the guide along: a hundred bytes for each new one.
+    assert len(gzip.compress(part, 9)) <= 19_000
 
 
 def random_query(rng: random.Random) -> str:
