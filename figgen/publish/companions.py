@@ -77,8 +77,12 @@ def _figures(page: Page) -> Iterable[tuple[int, str]]:
     numbers = {entry["where"]: str(entry["number"]) for entry in page.entries if "figure" in entry}
     for line, variants in page.placed.items():
         number = numbers[f"{page.path}:{line}"]
-        texts = [figure_twin(number, v.text, v.alt, v.figure.chart) for v in variants]
-        yield line, "\n\n".join(dict.fromkeys(texts))
+        tabs = [v.label if len(variants) > 1 else "" for v in variants]
+        texts = [
+            figure_twin(number, v.text, v.alt, v.figure.chart, tab)
+            for v, tab in zip(variants, tabs, strict=True)
+        ]
+        yield line, "\n\n".join(texts)
 
 
 def _card(one: Titled, site: Site) -> bytes:

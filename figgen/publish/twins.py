@@ -18,9 +18,9 @@ _FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n", re.S)
 _FIGURE_LINK = re.compile(r"\[\]\(([^)\s]*)#fig-([^)\s]+)\)")
 
 
-def figure_twin(number: str, caption: str, alt: str, chart: Chart) -> str:
-    """A figure in words: what it shows, and its rows where it is a table."""
-    lines = [f"**{number}.** {caption}"]
+def figure_twin(number: str, caption: str, alt: str, chart: Chart, tab: str = "") -> str:
+    """A figure, or one of its tabs, in words: what it shows, and its rows where it is a table."""
+    lines = [f"**{number}.** {f'*{tab}.* ' if tab else ''}{caption}"]
     lines += [f"Description: {alt}"] if alt and alt != caption else []
     return "\n\n".join([*lines, *([_rows(chart)] if isinstance(chart, Table) else [])])
 

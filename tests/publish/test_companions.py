@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import struct
 import subprocess
 import xml.etree.ElementTree as etree
@@ -77,11 +78,11 @@ def test_a_twin_is_the_page_with_its_numbers(made: dict[str, str | bytes]) -> No
     assert "With four stages 27.3% idles, as in Figure 3.1.\n" in twin
     assert "**Figure 3.1.** Of the first row 27.3% is idle.\n" in twin
     assert "Description: A table of two rows." in twin
-    # Tabs of one figure share its number, and were counted after all others.
+    # Tabs of one figure share its number, which each follows with its own name.
     numbers = [line.split("**")[1] for line in twin.splitlines() if line.startswith("**Figure")]
     assert numbers == ["Figure 3.1.", "Figure 3.2.", "Figure 3.2.", "Figure 3.3."]
-    assert "**Figure 3.2.** 8 GPUs.\n" in twin
-    assert "**Figure 3.2.** 16 GPUs.\n" in twin
+    tabs = re.findall(r"\*\*Figure 3\.2\.\*\* \*(.*?)\.\* (\d+) GPUs\.\n", twin)
+    assert tabs == [("1 node × 8 GPUs, TP8", "8"), ("2 nodes × 8 GPUs, TP8 PP2", "16")]
     assert "In code, `{{ x }}` stays." in twin
     assert sum(line.startswith("| ---") for line in twin.splitlines()) == 1
     assert "```" not in twin
