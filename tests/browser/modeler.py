@@ -1,14 +1,22 @@
-"""How the tests of the modeler's page work it."""
+"""How the tests of the modeler work its page, and what they hold it against."""
 
 from __future__ import annotations
 
+import contextlib
+import io
 import json
+import math
+import random
+import shlex
 from typing import TYPE_CHECKING, Any
+
+from figgen.__main__ import main
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
 
 PATH = "/tools/modeler/"
+FIRST = "nodes=12&tp=8&pp=4&microbatches=8"
 COME_NEAR = """async () => {
   const [sections, y] = [document.querySelectorAll(".modeler-details section"), scrollY];
   const drawn = () => sections[5].querySelector(".modeler-body").childElementCount > 0;
@@ -61,3 +69,42 @@ def file_of(page: Page, name: str) -> Any:
         page.locator(f"[data-file='{name}']").click()
     text = download.value.path().read_text(encoding="utf-8")
     return json.loads(text) if name.endswith(".json") else text
+
+
+def printed(command: str) -> Any:
+    """What the command line prints for `command`."""
+    said = io.StringIO()
+    with contextlib.redirect_stdout(said):
+        assert main(shlex.split(command)[1:]) == 0
+    return json.loads(said.getvalue())
+
+
+def same(one: Any, other: Any) -> bool:
+    """Equal values under equal keys; sums of floats may differ in the last digits."""
+    if isinstance(one, dict):
+        return one.keys() == other.keys() and all(same(one[key], other[key]) for key in one)
+    if isinstance(one, list):
+        return len(one) == len(other) and all(map(same, one, other))
+    if isinstance(one, float | int) and isinstance(other, float | int):
+        return math.isclose(one, other, rel_tol=1e-12, abs_tol=1e-12)
+    return bool(one == other)
+
+
+def random_query(rng: random.Random) -> str:
+    """Any choices side by side; about half of them do not fit together."""
+    given: dict[str, object] = {
+        "nodes": rng.choice((1, 2, 4, 12, 16)), "gpus": rng.choice((4, 8, 8, 8)),
+        "tp": rng.choice((1, 2, 3, 4, 8)), "pp": rng.choice((1, 2, 3, 4)),
+        "cp": rng.choice((1, 1, 1, 2)), "microbatches": rng.choice(("auto", 1, 5, 8, 24)),
+        "model": rng.choice(("llama-3-8b", "llama-3-70b", "gpt-3-175b", "mixtral-8x7b")),
+        "schedule": rng.choice(("1f1b", "1f1b", "gpipe", "interleaved-1f1b", "zb1p", "zbv")),
+        "zero": rng.randint(0, 3), "recompute": rng.choice(("none", "selective", "full")),
+        "microbatch_size": rng.choice((1, 1, 2)), "sp": rng.choice((1, 1, 1, 0)),
+        "double": rng.randint(0, 1), "overlap": rng.randint(0, 1), "flash": rng.randint(0, 1),
+        "chip": rng.choice(("h100-sxm-80gb", "a100-sxm-80gb")),
+        "efficiency": rng.choice((0.4, 0.6)),
+    }  # fmt: skip
+    if given["model"] == "mixtral-8x7b":
+        given["ep"] = rng.choice((1, 2, 4, 8))
+    kept = rng.sample(sorted(given), rng.randint(3, len(given)))
+    return "&".join(f"{key}={given[key]}" for key in sorted({*kept, "nodes"}))

@@ -11,7 +11,7 @@ from playwright.sync_api import expect
 from figgen.formulas import evaluate, worked
 from figgen.models.collectives.closed_forms import BUS_BANDWIDTHS
 from figgen.units import format_number, format_quantity
-from tests.browser.test_modeler_model import printed
+from tests.browser.modeler import printed
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

@@ -14,8 +14,17 @@ from figgen.models.activation_formats import FORMATS
 from figgen.models.frameworks import CONVENTIONS
 from figgen.models.recipes import RECIPES
 from figgen.models.schedules import SCHEDULES
-from tests.browser.modeler import PATH, card, choose, file_of, section, settled, takeaway
-from tests.browser.test_modeler_model import printed, same
+from tests.browser.modeler import (
+    PATH,
+    card,
+    choose,
+    file_of,
+    printed,
+    same,
+    section,
+    settled,
+    takeaway,
+)
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

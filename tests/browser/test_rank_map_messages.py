@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 from playwright.sync_api import expect
 
 from figgen.units import format_quantity
+from tests.browser.modeler import printed
 from tests.browser.rank_map import opened
-from tests.browser.test_modeler_model import printed
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page

@@ -18,7 +18,7 @@ from figgen.models.pipeline_order import Action, Schedule, check_orders
 from figgen.models.schedules import SCHEDULES, build
 from figgen.models.simulate import Durations, simulate
 from tests.browser.engine import Ask
-from tests.browser.test_modeler_model import printed, same
+from tests.browser.modeler import printed, same
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
