@@ -61,18 +61,18 @@ class Job:
 
     @property
     def step_time_s(self) -> float:
-        """Seconds of a step."""
-        return self.predicted.step_time_s
+        """Seconds of a step: predicted, or what its messages take at full bandwidth if longer."""
+        return self.found.estimate.step_time_s
 
     @property
     def low_s(self) -> float:
         """Below which one run of ten of the class was measured."""
-        return self.predicted.low_s
+        return self.found.interval_s[0]
 
     @property
     def high_s(self) -> float:
         """Above which one run of ten of the class was measured."""
-        return self.predicted.high_s
+        return self.found.interval_s[1]
 
     @property
     def update_s(self) -> float:
@@ -88,6 +88,18 @@ class Job:
     def work_s(self) -> float:
         """Forward and backward of all microbatches."""
         return float(self.predicted.parts.work_s)
+
+    @property
+    def backward_s(self) -> float:
+        """Backward of all microbatches, two operations of three of the work."""
+        return self.work_s * 2 / 3
+
+    @property
+    def waiting_s(self) -> float:
+        """All messages that wait, also what they take beyond the prediction at full bandwidth."""
+        parts = self.predicted.parts
+        waits = parts.stage_messages_s + parts.gradients_s + parts.sharding_s
+        return float(waits) + self.step_time_s - self.predicted.step_time_s
 
     @property
     def fixed_s(self) -> float:
@@ -169,12 +181,12 @@ class Job:
     @property
     def tokens_per_second_and_gpu(self) -> float:
         """Throughput of one GPU."""
-        return self.predicted.tokens_per_s_per_gpu
+        return self.tokens_per_second / self.gpus
 
     @property
     def mfu(self) -> float:
         """Share of the dense peak, by 6 operations per parameter and token and all attention."""
-        return self.predicted.model_flops_utilisation
+        return self.found.estimate.model_flops_utilisation
 
     @property
     def total_bytes(self) -> float:

@@ -113,6 +113,23 @@ def test_the_missing_seconds_are_those_of_a_link_at_a_third() -> None:
     assert rung(10).slowed_s > rung(10).high_s
 
 
+@pytest.mark.parametrize("page", range(1, len(RUNGS) + 1))
+def test_no_step_is_shorter_than_its_bytes_at_full_bandwidth(page: int) -> None:
+    found = rung(page)
+    assert found.step_time_s > found.far_bytes / 50e9
+    assert found.step_time_s > found.near_bytes / 450e9
+    assert found.mfu == pytest.approx(found.found.estimate.model_flops_utilisation)
+
+
+def test_bars_of_layouts_are_as_long_as_their_steps() -> None:
+    shown = ["sharded | llama-3-70b | nodes=8 gpus_per_node=8 tp=8 | global_batch=512 zero_stage=3"]
+    found = build("journey-layouts", {"jobs": [*shown, EIGHT]})
+    assert isinstance(found, Bars)
+    for at, seconds in enumerate((found.values["step_1"].value, found.values["step_2"].value)):
+        lengths = [segment.lengths[at] for segment in found.segments]
+        assert sum(lengths) == pytest.approx(seconds)
+
+
 def test_bytes_and_state_are_those_of_the_closed_forms() -> None:
     small, large = (catalog.model(f"llama-3-{size}b").parameters for size in (1, 8))
     assert rung(1).state_bytes == pytest.approx(18 * small)
@@ -203,7 +220,7 @@ def test_more_tokens_give_more_of_the_peak_on_any_number_of_nodes() -> None:
         assert list(series.y) == sorted(series.y)
     sizes = "nodes=8 gpus_per_node=8"
     longest = job("llama-3-8b", sizes, "sequence=16384 microbatches=8 zero_stage=3")
-    assert chart.series[1].y[-1] == longest.mfu
+    assert chart.series[1].y[-1] == pytest.approx(longest.mfu)
 
 
 def test_parts_of_the_split_pair_add_up_to_the_whole_product() -> None:

@@ -138,20 +138,18 @@ def journey_layouts(*, jobs: tuple[str, ...]) -> Bars:
     parts = {
         ("forward and backward", "forward"): [step.parts.work_s for step in steps],
         ("pipeline fills and drains", "idle"): [step.parts.idle_s for step in steps],
-        ("messages that wait", "exposed"): [
-            step.parts.stage_messages_s + step.parts.gradients_s for step in steps
-        ],
+        ("messages that wait", "exposed"): [one.waiting_s for _, one in shown],
         ("update", "backward-weight"): [step.parts.update_s for step in steps],
         ("everything else", "neutral"): [
             step.parts.straggling_s + step.parts.fixed_s for step in steps
         ],
     }
-    first, last = steps[0], steps[-1]
+    first, last = shown[0][1], shown[-1][1]
     values = {"first": Named(first.step_time_s, "s"), "last": Named(last.step_time_s, "s"),
               "ratio": Named(first.step_time_s / last.step_time_s)}  # fmt: skip
-    for at, ((_, one), step) in enumerate(zip(shown, steps, strict=True), 1):
+    for at, (_, one) in enumerate(shown, 1):
         values |= {
-            f"step_{at}": Named(step.step_time_s, "s"),
+            f"step_{at}": Named(one.step_time_s, "s"),
             f"idle_{at}": Named(one.idle_share),
             f"mfu_{at}": Named(one.mfu),
             f"rate_{at}": Named(one.tokens_per_second_and_gpu),

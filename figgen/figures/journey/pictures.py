@@ -152,7 +152,8 @@ def journey_tokens_decide(
     found = {
         count: [
             job(model, f"nodes={count} gpus_per_node=8",
-                f"sequence={length} microbatches={microbatches} zero_stage=3").mfu
+                f"sequence={length} microbatches={microbatches} zero_stage=3")
+            .predicted.model_flops_utilisation
             for length in lengths
         ]
         for count in nodes
