@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from figgen.errors import InputError
 from figgen.formulas.compute_and_roofline import critical_tokens
 from figgen.models.communication_ratio import group_bandwidth_bytes_per_s
+from figgen.models.compute import training_flops_per_token, utilisation
 from figgen.models.level_loads import level_bytes
 from figgen.models.step import StepEstimate, step
 from figgen.models.step_links import NETWORK, SCALE_UP, group_link
@@ -83,6 +84,21 @@ class Job:
     def gradients_s(self) -> float:
         """What of the gradients' messages outlasts the work that hides them."""
         return float(self.predicted.parts.gradients_s)
+
+    @property
+    def gradients_share(self) -> float:
+        """Those messages over the step."""
+        return self.gradients_s / self.step_time_s
+
+    @property
+    def straggling_share(self) -> float:
+        """What waiting for the slowest of all GPUs takes of the step."""
+        return float(self.predicted.parts.straggling_s) / self.step_time_s
+
+    @property
+    def head_s(self) -> float:
+        """Forward and backward of head and loss on one microbatch: the last stage's alone."""
+        return float(self.predicted.parts.head_s)
 
     @property
     def work_s(self) -> float:
@@ -164,6 +180,21 @@ class Job:
         return float(self.predicted.parts.idle_s) / self.step_time_s
 
     @property
+    def simulated_idle_share(self) -> float:
+        """The same of the simulated step, on the pipeline rank that works longest."""
+        return self.found.estimate.bubble_fraction
+
+    @property
+    def expert_memory_s(self) -> float:
+        """What a layer of experts moves in its own memory, forward and backward of a microbatch."""
+        return float(self.predicted.parts.expert.memory_s)
+
+    @property
+    def expert_messages_s(self) -> float:
+        """What such a layer waits for messages, those of a repeated forward left out."""
+        return float(self.predicted.parts.expert.messages_s)
+
+    @property
     def tokens_per_second(self) -> float:
         """Throughput of all GPUs."""
         return self.tokens_per_step / self.step_time_s
@@ -187,6 +218,31 @@ class Job:
     def mfu(self) -> float:
         """Share of the dense peak, by 6 operations per parameter and token and all attention."""
         return self.found.estimate.model_flops_utilisation
+
+    @property
+    def mfu_causal(self) -> float:
+        """The same with the masked half of attention left out, which kernels skip."""
+        return utilisation(
+            self.found.model.shape,
+            "causal",
+            tokens_per_s_per_gpu=self.tokens_per_second_and_gpu,
+            peak_flops_per_s=self.found.cluster.peak_flops_per_s,
+            sequence=self.found.setup.sequence,
+        )
+
+    @property
+    def attention_gflops(self) -> float:
+        """Operations of the attention core for a token, its masked half left out, in 1e9."""
+        shape, sequence = self.found.model.shape, self.found.setup.sequence
+        whole = training_flops_per_token(shape, sequence=sequence)
+        return (whole - training_flops_per_token(shape, "causal", sequence=sequence)) / 1e9
+
+    @property
+    def products_gflops(self) -> float:
+        """Operations of all products with weights for a token, in 1e9."""
+        shape, sequence = self.found.model.shape, self.found.setup.sequence
+        causal = training_flops_per_token(shape, "causal", sequence=sequence)
+        return causal / 1e9 - self.attention_gflops
 
     @property
     def total_bytes(self) -> float:

@@ -130,6 +130,57 @@ def test_bars_of_layouts_are_as_long_as_their_steps() -> None:
         assert sum(lengths) == pytest.approx(seconds)
 
 
+def test_what_counts_of_attention_is_the_triangle_of_the_long_sequence() -> None:
+    short, long, last = rung(7), rung(8), rung(10)
+    triangle = (
+        6 * 80 * 131072 * 8192 / 1e9
+    )  # of two products, forward and twice in backward: one half
+    assert long.attention_gflops == pytest.approx(triangle)
+    assert short.attention_gflops == pytest.approx(triangle / 16)
+    assert long.products_gflops == pytest.approx(
+        6e-9 * catalog.model("llama-3-70b").parameters, 0.02
+    )
+    counted = long.products_gflops + long.attention_gflops
+    assert long.mfu_causal == pytest.approx(counted * long.tokens_per_second_and_gpu / 989.4e3)
+    assert long.mfu / long.mfu_causal == pytest.approx(1 + triangle / counted)
+    assert last.simulated_idle_share == pytest.approx(last.idle_share, rel=0.2)
+    assert last.gradients_share == pytest.approx(last.gradients_s / last.step_time_s)
+
+
+def test_four_stages_lose_to_the_head_what_the_last_stage_has_more() -> None:
+    four = job(
+        "llama-3-70b", "nodes=8 gpus_per_node=8 tp=8 pp=4",
+        "sequence=8192 global_batch=512 zero_stage=1",
+    )  # fmt: skip
+    assert four.work_s - rung(7).work_s == pytest.approx((256 - 128) * rung(7).head_s)
+    assert four.straggling_share == pytest.approx(rung(7).straggling_share, rel=1e-2)
+
+
+def test_a_sequence_of_131072_tokens_needs_more_than_cp_4() -> None:
+    options = "sequence=131072 global_batch=32 zero_stage=1"
+    four, eight = (
+        job("llama-3-70b", f"nodes=64 gpus_per_node=8 tp=8 cp={cp} pp=2", options) for cp in (4, 8)
+    )
+    assert four.missing_bytes > 0 > eight.missing_bytes
+    assert eight.step_time_s > rung(8).step_time_s  # eight microbatches idle more than sixteen
+
+
+def test_sixteen_ranks_of_experts_save_in_memory_what_they_wait_for_the_network() -> None:
+    options = "sequence=4096 global_batch=4096 zero_stage=1 recompute=full"
+    eight, sixteen, many = (
+        job("deepseek-v3", f"nodes=64 gpus_per_node=8 ep={ep} pp=16", options) for ep in (8, 16, 32)
+    )
+    saved = eight.expert_memory_s - sixteen.expert_memory_s
+    later = sixteen.expert_memory_s - many.expert_memory_s
+    assert saved == pytest.approx(2 * later)  # 16 experts of a GPU less, then 8
+    waited = sixteen.expert_messages_s - eight.expert_messages_s
+    assert saved > 1.5 * waited > 0  # a repeated forward waits half as long again
+    copies = 1 - 0.5**8, 3 * (1 - 0.75**8)  # expected other nodes of a token with eight experts
+    assert many.expert_messages_s / sixteen.expert_messages_s == pytest.approx(
+        copies[1] / copies[0]
+    )
+
+
 def test_bytes_and_state_are_those_of_the_closed_forms() -> None:
     small, large = (catalog.model(f"llama-3-{size}b").parameters for size in (1, 8))
     assert rung(1).state_bytes == pytest.approx(18 * small)
