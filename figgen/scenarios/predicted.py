@@ -82,7 +82,8 @@ def job_of(setup: TrainingSetup, run: DescribedRun) -> Job:
     gathers, scatters, overlapped = sharding_of(setup, setup.zero_stage, setup.parallel.pp)
     job = replace(
         run_job(run), fullest_layers=fullest, head_layers=beside_head,
-        gathers=gathers, scatters=scatters, overlapped=float(overlapped),
+        gathers=gathers, scatters=scatters, scattered_bytes=setup.recipe.gradient_bytes,
+        overlapped=float(overlapped),
     )  # fmt: skip
     if setup.recompute not in NAMED:
         job = replace(job, repeats_layer=repeated_share(setup), repeats_core=0.0)

@@ -51,7 +51,7 @@ export function planJob(catalog, choices, everySchedule = false) {
   const usual = 2 ** Math.max(0, Math.floor(Math.log2(Math.max(1, Math.floor(TABLES.usual_tokens / setup.sequence)))));
   const per_tensor = framework === "nanotron" ? 1 : 0;
   return {
-    setup, attained, fixed, world, own, interval_of, held: heldOf(setup), asked: askedOf(setup, { quantized, per_tensor, scattered_bytes: framework === "torchtitan" ? 4 : 2 }),
+    setup, attained, fixed, world, own, interval_of, held: heldOf(setup), asked: askedOf(setup, { quantized, per_tensor, scattered_bytes: setup.recipe.gradient_bytes }),
     batch_assumed: said === null, global_batch: said ?? Math.max(usual, world),
     capacity_bytes: setup.capacity_bytes, residuals: catalog.residuals[interval_of],
     schedules: fixed.schedule !== null ? [fixed.schedule] : everySchedule ? Object.keys(TABLES.chunks)

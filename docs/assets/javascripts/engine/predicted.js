@@ -79,7 +79,7 @@ function jobOf(setup, { framework, quantized }) {
     microbatch: setup.microbatch_size, microbatches, sequence: setup.sequence,
     tokens: (setup.microbatch_size * setup.sequence) / cp,
     zero_stage: setup.zero_stage, repeats_layer, repeats_core, quantized,
-    ...setup.sharded, scattered_bytes: framework === "torchtitan" ? 4 : 2, per_tensor: framework === "nanotron" ? 1 : 0,
+    ...setup.sharded, scattered_bytes: setup.recipe.gradient_bytes, per_tensor: framework === "nanotron" ? 1 : 0,
   };
 }
 
