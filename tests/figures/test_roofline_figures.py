@@ -37,6 +37,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "ridge-table": {},
     "communication-roofline": {"preset": "h100-ndr"},
     "strategies-roofline": {"preset": "h100-ndr"},
+    "layer-operations": {},
     "two-times": {},
     "critical-tokens": {},
     "ccr-by-batch": {},

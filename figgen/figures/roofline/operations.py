@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import fsum
+
 from figgen.catalog import accelerator, model
 from figgen.charts import Column, Named, Scalar, Table
 from figgen.errors import InputError, check_between
@@ -48,15 +50,15 @@ def layer_operations(
         name: work / float(attainable_flops(peak, memory, work / moved))
         for name, (work, moved) in found.items()
     }
-    total, work = sum(times.values()), sum(each for each, _ in found.values())
+    total, work = fsum(times.values()), fsum(each for each, _ in found.values())
     bound = {name for name, (ops, moved) in found.items() if ops / moved < peak / memory}
-    thin = sum(times[name] for name in bound)
+    thin = fsum(times[name] for name in bound)
     rows: list[tuple[Scalar, ...]] = [
         (name, ops, moved, ops / moved, times[name], times[name] / total,
          "memory" if name in bound else "arithmetic")
         for name, (ops, moved) in found.items()
     ]  # fmt: skip
-    rows.append(("the layer", work, sum(m for _, m in found.values()), "", total, 1.0, ""))
+    rows.append(("the layer", work, fsum(m for _, m in found.values()), "", total, 1.0, ""))
     columns = (
         Column(label="operation"),
         Column(label="work", unit="FLOP", spec="flops"),
@@ -73,7 +75,7 @@ def layer_operations(
             "total": Named(total, "s"),
             "ridge": Named(peak / memory, "FLOP/B"),
             "thin_time": Named(thin / total),
-            "thin_work": Named(sum(found[name][0] for name in bound) / work),
+            "thin_work": Named(fsum(found[name][0] for name in bound) / work),
             "peak_share": Named(work / total / peak),
             "tokens": Named(tokens),
         },
