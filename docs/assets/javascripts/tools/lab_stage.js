@@ -132,11 +132,15 @@ export function makeStage({ signal, say, onCursor }) {
     if (x < scrollLeft + 40 || x > scrollLeft + clientWidth - 60) scroller.scrollLeft = x - clientWidth / 2;
   }
 
+  function planned(width) {
+    const end = Math.max(...runs.map(({ trace }) => trace.makespan));
+    return planOf(runs, { width, strips: state.strips, end });
+  }
+
   function draw() {
     if (!runs.length) return;
     const width = Math.max(300, scroller.clientWidth || 700) * zoom;
-    const end = Math.max(...runs.map(({ trace }) => trace.makespan));
-    plan = planOf(runs, { width, strips: state.strips, end });
+    plan = planned(width);
     const height = plan.bottom + 24;
     for (const [name, value] of Object.entries({ width, height, viewBox: `0 0 ${width} ${height}`, "aria-label": pictureSentence(runs) })) svg.setAttribute(name, value);
     lanes.replaceChildren(...lanesOf(plan));
@@ -170,7 +174,8 @@ export function makeStage({ signal, say, onCursor }) {
       el("span", {}, swatch("idle"), "idle"),
       ...(state.strips ? [el("span", {}, swatch("series-1"), "activations held, on one scale; at the right the most of each rank")] : []));
     tellMoment();
-    if (seen) draw(); // else it is drawn once its width is known, without a layout in between
+    if (seen) draw(); // else it is drawn once its width is known, and has its height until then
+    else if (runs.length) svg.setAttribute("height", planned(700).bottom + 24);
   }
   return { element, show, cursor: time, picture: () => svg };
 }
