@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from figgen.errors import InputError
+from figgen.markdown import directive
 from figgen.markdown.conversion import fences
 from figgen.prose.lines import CITED, COMPUTED, Line, figure_lines, prose_lines
 from figgen.prose.premises import is_premise, parameters, premises
@@ -100,7 +102,9 @@ def lint_changelog(name: str, source: str) -> list[Finding]:
 
 
 def lint(page: str, source: str, terms: Terms) -> list[Finding]:
-    """What is wrong with the prose of one page."""
+    """What is wrong with the prose of one page; figures that nobody can read come first."""
+    if unread := list(_unread(page, source)):
+        return unread
     lines = prose_lines(source)
     found = [
         *_quantities(page, [*lines, *figure_lines(source)], source),
@@ -111,6 +115,17 @@ def lint(page: str, source: str, terms: Terms) -> list[Finding]:
         *_symbols(page, source),
     ]
     return sorted(found)
+
+
+def _unread(page: str, source: str) -> Iterator[Finding]:
+    """Figures whose YAML, names or sizes are wrong, which would end a build."""
+    for fence in fences(source):
+        try:
+            directive.parse(fence.body)
+        except InputError as error:
+            for fault in error.all:
+                line = fence.line + 1 + directive.line_of_key(fence.body, fault.key)
+                yield Finding(page, line, "a figure", "one that can be read", str(fault))
 
 
 def _symbols(page: str, source: str) -> Iterator[Finding]:

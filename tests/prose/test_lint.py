@@ -133,11 +133,12 @@ $$
 80 \\text{ GB}
 $$
 
-See [](#fig-bubble-table).
+See [](#fig-two-times).
 
 ```figure
-figure: bubble-table
+figure: two-times
 caption: "It idles."
+alt: A table.
 ```
 """
     assert found(text) == []
@@ -221,9 +222,16 @@ def test_a_term_has_one_spelling_outside_of_code() -> None:
 
 
 def test_a_figure_has_to_be_mentioned() -> None:
-    fence = "```figure\nfigure: bubble-table\nid: mine\n```\n"
+    fence = "```figure\nfigure: two-times\nid: mine\ncaption: It idles.\nalt: A table.\n```\n"
     assert found(fence) == ["1 a figure that no text refers to: mine"]
     assert found(f"See [](#fig-mine).\n\n{fence}") == []
+
+
+def test_a_figure_that_would_end_a_build_is_found_and_ends_the_look_at_its_page() -> None:
+    broken = 'caption: "It is {{ job("x").time }}."'
+    fence = f"```figure\nfigure: bubble-table\nid: mine\n{broken}\n```\n"
+    (told,) = found(f"See [](#fig-mine).\n\n{fence}\nIt has 80 GB.\n")
+    assert told.startswith("4 a figure: malformed YAML in line 3 of the figure")
 
 
 def test_a_finding_says_where_what_and_what_was_expected() -> None:
