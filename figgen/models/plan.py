@@ -52,7 +52,7 @@ class PlannedJob:
     fixed: Mapping[str, int | None]
     quantized: float = 0.0
     per_tensor: float = 0.0
-    scattered_bytes: int = 2
+    scattered_bytes: float = 2.0
     selective: tuple[float, float] = (0.0, 1.0)
 
     @property
