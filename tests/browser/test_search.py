@@ -143,6 +143,23 @@ def test_search_is_worked_by_keyboard_alone(page: Page, site: str) -> None:
     assert not field.is_visible()
 
 
+CLOSED_AND_PRESSED = """() => {
+  const dialog = document.querySelector("dialog.find");
+  dialog.close();
+  document.activeElement.dispatchEvent(new KeyboardEvent("keydown", { key: "/", bubbles: true }));
+}"""
+
+
+def test_a_key_right_after_closing_opens_the_search_again(page: Page, site: str) -> None:
+    """The field of the closed dialog has the focus until the next frame, and took the key."""
+    page.goto(f"{site}{RANKS}")
+    field = page.locator("dialog.find input")
+    page.keyboard.press("/")
+    field.wait_for()
+    page.evaluate(CLOSED_AND_PRESSED)
+    field.wait_for()
+
+
 def test_shared_search_is_answered_on_a_page_of_its_own(page: Page, site: str) -> None:
     page.goto(f"{site}/search/?q=bubble+fraction")
     page.locator(f".find-here .find-item a[href*='{PIPELINE}']").first.wait_for()

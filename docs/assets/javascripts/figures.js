@@ -190,7 +190,9 @@ document.addEventListener("toggle", async ({ target }) => {
 
 // The search is a page for readers without scripts; others get it over this one, and only then loaded.
 const search = () => import("./search/view.js");
-const writing = (element) => element.isContentEditable || /^(?:input|select|textarea)$/i.test(element.localName);
+// A field keeps the focus until the next frame when the dialog around it is closed.
+const writing = (element) => (element.checkVisibility?.() ?? true)
+  && (element.isContentEditable || /^(?:input|select|textarea)$/i.test(element.localName));
 
 let early; // what is typed while the search is being loaded
 function openSearch() {
