@@ -52,7 +52,6 @@ class PlannedJob:
     fixed: Mapping[str, int | None]
     quantized: float = 0.0
     per_tensor: float = 0.0
-    scattered_bytes: float = 2.0
     selective: tuple[float, float] = (0.0, 1.0)
 
     @property
@@ -251,7 +250,7 @@ def timed(found: Pipeline) -> StepSeconds:
             microbatches=_column(found.microbatches), sequence=setup.sequence, zero_stage=zero,
             repeats_layer=again[:, 0], repeats_core=again[:, 1], quantized=job.quantized,
             **{name: values[None, :, None] for name, values in sharded.items()},
-            scattered_bytes=job.scattered_bytes, per_tensor=job.per_tensor,
+            scattered_bytes=setup.recipe.gradient_bytes, per_tensor=job.per_tensor,
         ),
         job.attained,
     )  # fmt: skip

@@ -85,7 +85,6 @@ def plan_question(asked: Scenario, every_schedule: bool = False) -> PlanQuestion
         fixed={name: _whole(fixed.get(name)) for name in (*AXES, *_COUNTS)},
         quantized=float(run.dtype in ("fp8", "fp4")),
         per_tensor=float(run.framework == "nanotron"),
-        scattered_bytes=setup.recipe.gradient_bytes,
         selective=(
             REPEATED_PER_OPERATION if run.framework == "torchtitan" else REPEATED["selective"]
         ),

@@ -204,5 +204,5 @@ def _job(job: PlannedJob, rows: dict[str, np.ndarray]) -> Job:
         microbatches=rows["microbatches"].astype(float), sequence=setup.sequence,
         zero_stage=rows["zero_stage"], quantized=job.quantized,
         **job.sharded(rows["zero_stage"], rows["pp"]),
-        scattered_bytes=job.scattered_bytes, per_tensor=job.per_tensor,
+        scattered_bytes=setup.recipe.gradient_bytes, per_tensor=job.per_tensor,
     )  # fmt: skip

@@ -51,7 +51,7 @@ export function planJob(catalog, choices, everySchedule = false) {
   const usual = 2 ** Math.max(0, Math.floor(Math.log2(Math.max(1, Math.floor(TABLES.usual_tokens / setup.sequence)))));
   const per_tensor = framework === "nanotron" ? 1 : 0;
   return {
-    setup, attained, fixed, world, own, interval_of, held: heldOf(setup), asked: askedOf(setup, { quantized, per_tensor, scattered_bytes: setup.recipe.gradient_bytes }),
+    setup, attained, fixed, world, own, interval_of, held: heldOf(setup), asked: askedOf(setup, { quantized, per_tensor }),
     batch_assumed: said === null, global_batch: said ?? Math.max(usual, world),
     capacity_bytes: setup.capacity_bytes, residuals: catalog.residuals[interval_of],
     schedules: fixed.schedule !== null ? [fixed.schedule] : everySchedule ? Object.keys(TABLES.chunks)
@@ -79,10 +79,11 @@ function recomputations({ recompute }, { shape, flash_attention, framework_memor
 }
 
 // What time is asked with, each field at its place, as yet without a layout.
-const askedOf = ({ shape, sequence, parallel }, more) => ({
+const askedOf = ({ shape, sequence, parallel, recipe }, more) => ({
   ...shapeNumbers(shape), tp: 1, cp: 1, pp: 1, dp: 1, ep: 1, etp: 1, gpus: parallel.world_size,
   gpus_per_node: parallel.gpus_per_node, chunks: 1, filling: 0, fullest_layers: 0, head_layers: 0, microbatch: 1,
-  microbatches: 1, sequence, tokens: 0, zero_stage: 0, repeats_layer: 0, repeats_core: 0, gathers: 0, scatters: 0, overlapped: 1, ...more,
+  microbatches: 1, sequence, tokens: 0, zero_stage: 0, repeats_layer: 0, repeats_core: 0, gathers: 0, scatters: 0,
+  scattered_bytes: recipe.gradient_bytes, overlapped: 1, ...more,
 });
 
 // What memory is asked with.
