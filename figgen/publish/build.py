@@ -10,7 +10,7 @@ import itertools
 import json
 import os
 import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
 from importlib.util import find_spec
 from pathlib import Path
@@ -21,26 +21,25 @@ from figgen.agreement.manifest import with_quantities
 from figgen.cache import digest
 from figgen.changes.sources import sources
 from figgen.errors import InputError
-from figgen.formulas import FORMULAS, module
-from figgen.formulas.javascript import functions_module
-from figgen.formulas.notes import notes_module
 from figgen.generated.site_pages import site_pages
 from figgen.markdown import directive, math
 from figgen.markdown.conversion import Page, Problem, Site, fences, figure_numbers
 from figgen.pictures import Evaluated, Pictures
 from figgen.publish.fonts import math_font
-from figgen.publish.joined import joined
 from figgen.publish.kept_pages import KeptPage, computed, ground, made_of
-from figgen.publish.scripts import imported_names, lean, lean_scripts
+from figgen.publish.scripts import imported_names, lean_scripts
+from figgen.publish.tool_scripts import (
+    STEP_FORMULAS,
+    imported_modules,
+    joined_tools,
+    printed_modules,
+)
 from figgen.scenarios.tool_data import (
-    config_tables_json,
     configurations_json,
     converter_json,
     layouts_json,
     schedules_json,
 )
-from figgen.scenarios.tool_plan import plan_module
-from figgen.scenarios.tool_rates import timed_step_module
 from figgen.serving.answers import Answers
 from figgen.serving.memory import Memory
 
@@ -49,48 +48,6 @@ Thing = TypeVar("Thing")
 
 TOOLS = "tools/"
 """The folder of the pages whose scripts compute with the formulas."""
-
-JOINED = {
-    "converter": (),
-    "planner": ("config_json",),
-    "planner_worker": (),
-    "rank-map": ("map_volumes", "map_cube"),
-    "schedules": (),
-    "modeler": (
-        "modeler_below",
-        "modeler_how",
-        "modeler_compare",
-        "modeler_take",
-        "modeler_files",
-        "fixes",
-        "config_json",
-        "measured_file",
-    ),
-}
-"""Tools whose scripts are published with all that they import, and what of each is loaded later.
-
-One request instead of sixty; the rest comes when a reader comes near it or asks for it: what lies
-below the first screen, worked lines, two configurations side by side, what can be taken away, ways
-out of what does not fit.
-"""
-
-SCRIPTS = "assets/javascripts/tools/"
-
-TABLES = "config-tables.js"
-"""What the reading of a config.json goes by."""
-
-CATALOG = "catalog.js"
-"""The catalog for a tool's part that is loaded later; the modeler's page brings it along."""
-
-TIMED_STEP = "timed-step.js"
-"""The model of time, printed from Python."""
-
-PLAN_MEMORY = "plan-memory.js"
-"""Memory of layouts in closed form and the tables of the planner, printed from Python."""
-
-STEP_FORMULAS = "step-formulas.js"
-"""The few formulas that scripts import by name; all of them are in formulas.js, loaded later."""
-
 
 JOURNEY = "journey/"
 """Where the pages of the journey are, which have a numbering of their own."""
@@ -216,12 +173,12 @@ class SiteBuild:
         made["sources.json"] = sources(self._texts)
         if any(path.startswith(TOOLS) for path in self.chapters):
             used = tuple(imported_names(self.docs, STEP_FORMULAS)) if self.docs else ()
-            made |= self._same("modules of the tools", lambda: _modules(used), str(used))
+            made |= self._same("modules of the tools", lambda: printed_modules(used), str(used))
         if self.docs:
             scripts = lean_scripts(self.docs)
             made |= scripts
-            parts = {**scripts, **_text(made)}
-            made |= self._same("joined", lambda: _joined_tools(parts), digest(repr(parts)))
+            parts = {**scripts, **imported_modules(made)}
+            made |= self._same("joined", lambda: joined_tools(parts), digest(repr(parts)))
         if any(path.endswith(".plotly.json") for page in self.site.pages for path in page.assets):
             made["assets/javascripts/plotly.min.js"] = _plotly_bundle()
         return made
@@ -309,49 +266,6 @@ def begin_build(
         late=True,
     )
     return SiteBuild(site, docs, terms, memory=memory, answers=answers)
-
-
-_IMPORTED = tuple(
-    f"/{name}" for name in (STEP_FORMULAS, TIMED_STEP, PLAN_MEMORY, "formulas.js", CATALOG, TABLES)
-)
-
-
-def _modules(used: Iterable[str]) -> dict[str, Content]:
-    """Scripts that are printed from Python; `used` are the formulas that tools call by name."""
-    folder = "assets/javascripts"
-    return {
-        f"{folder}/formulas.js": module(FORMULAS.values()),
-        f"{folder}/formula-notes.js": notes_module(FORMULAS.values()),
-        f"{folder}/{TABLES}": f"export const tables = {config_tables_json()};\n",
-        f"{folder}/{CATALOG}": f"export const catalog = {configurations_json()}",
-        f"{folder}/{TIMED_STEP}": timed_step_module(),
-        f"{folder}/{PLAN_MEMORY}": plan_module(),
-        f"{folder}/{STEP_FORMULAS}": functions_module(FORMULAS[name] for name in used),
-    }
-
-
-def _text(made: Mapping[str, Content]) -> dict[str, str]:
-    """The generated modules that scripts import by name; notes of formulas come by themselves."""
-    printed = (STEP_FORMULAS, TIMED_STEP, PLAN_MEMORY)
-    return {
-        path: lean(str(content)) if path.endswith(printed) else str(content)
-        for path, content in made.items()
-        if path.endswith(_IMPORTED)
-    }
-
-
-def _joined_tools(scripts: Mapping[str, str]) -> dict[str, Content]:
-    made: dict[str, Content] = {}
-    for name, parts in JOINED.items():
-        entry = f"{SCRIPTS}{name}.js"
-        later = [f"{SCRIPTS}{part}.js" for part in parts]
-        if entry not in scripts:
-            continue
-        first = {path: script for path, script in scripts.items() if path not in later}
-        made[entry] = joined(first, entry)
-        for path in later:
-            made[path] = joined(first | {path: scripts[path]}, path, beside=entry)
-    return made
 
 
 def _plotly_bundle() -> bytes:

@@ -11,14 +11,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from figgen.formulas import FORMULAS, module
-from figgen.formulas.javascript import functions_module
-from figgen.formulas.notes import notes_module
 from figgen.policy import with_security_policy
 from figgen.publish.scripts import imported_names, lean
-from figgen.scenarios.tool_data import config_tables_json, configurations_json
-from figgen.scenarios.tool_plan import plan_module
-from figgen.scenarios.tool_rates import timed_step_module
+from figgen.publish.tool_scripts import STEP_FORMULAS, printed_modules
+from figgen.scenarios.tool_data import configurations_json
 from tests.browser.engine import Ask
 from tests.browser.modeler import PATH as MODELER
 from tests.browser.modeler import settled
@@ -67,16 +63,11 @@ def scripts_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
             (folder / name / path.name).write_text(lean(path.read_text()), encoding="utf-8")
     for suites in Path(__file__).parent.glob("*.js"):
         shutil.copy(suites, folder)
-    used = [FORMULAS[name] for name in imported_names(ROOT / "docs", "step-formulas.js")]
+    used = imported_names(ROOT / "docs", STEP_FORMULAS)
+    printed = printed_modules(used)
     written = {
-        "formulas.js": module(FORMULAS.values()),
-        "step-formulas.js": functions_module(used),
-        "timed-step.js": timed_step_module(),
-        "plan-memory.js": plan_module(),
-        "formula-notes.js": notes_module(FORMULAS.values()),
+        **{Path(path).name: content for path, content in printed.items()},
         "catalog.json": configurations_json(),
-        "config-tables.js": f"export const tables = {config_tables_json()};\n",
-        "catalog.js": f"export const catalog = {configurations_json()}",
         "index.html": with_security_policy(BLANK),
     }
     for name, content in written.items():

@@ -23,7 +23,7 @@ from figgen.models.model_shape import FFN_MATRICES, NORM_VECTORS, QK_NORMS
 from figgen.models.recipes import RECIPES
 from figgen.models.schedules import SCHEDULES
 from figgen.models.transformer import parameter_counts
-from figgen.publish.build import JOINED
+from figgen.publish.tool_scripts import JOINED
 from figgen.scenarios.config_json import shape_of_config
 from figgen.scenarios.software import known_software
 from tests.browser.engine import Ask

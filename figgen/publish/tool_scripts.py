@@ -1,0 +1,98 @@
+"""The scripts of the tools: modules printed from Python, and each tool with all that it imports."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from figgen.formulas import FORMULAS, module
+from figgen.formulas.javascript import functions_module
+from figgen.formulas.notes import notes_module
+from figgen.publish.joined import joined
+from figgen.publish.scripts import lean
+from figgen.scenarios.tool_data import config_tables_json, configurations_json
+from figgen.scenarios.tool_plan import plan_module
+from figgen.scenarios.tool_rates import timed_step_module
+
+JOINED = {
+    "converter": (),
+    "planner": ("config_json",),
+    "planner_worker": (),
+    "rank-map": ("map_volumes", "map_cube"),
+    "schedules": (),
+    "modeler": (
+        "modeler_below",
+        "modeler_how",
+        "modeler_compare",
+        "modeler_take",
+        "modeler_files",
+        "fixes",
+        "config_json",
+        "measured_file",
+    ),
+}
+"""Tools whose scripts are published with all that they import, and what of each is loaded later.
+
+One request instead of sixty; the rest comes when a reader comes near it or asks for it: what lies
+below the first screen, worked lines, two configurations side by side, what can be taken away, ways
+out of what does not fit.
+"""
+
+FOLDER = "assets/javascripts"
+SCRIPTS = f"{FOLDER}/tools/"
+
+TABLES = "config-tables.js"
+"""What the reading of a config.json goes by."""
+
+CATALOG = "catalog.js"
+"""The catalog for a tool's part that is loaded later; the modeler's page brings it along."""
+
+TIMED_STEP = "timed-step.js"
+"""The model of time, printed from Python."""
+
+PLAN_MEMORY = "plan-memory.js"
+"""Memory of layouts in closed form and the tables of the planner, printed from Python."""
+
+STEP_FORMULAS = "step-formulas.js"
+"""The few formulas that scripts import by name; all of them are in formulas.js, loaded later."""
+
+_IMPORTED = tuple(
+    f"/{name}" for name in (STEP_FORMULAS, TIMED_STEP, PLAN_MEMORY, "formulas.js", CATALOG, TABLES)
+)
+
+
+def printed_modules(used: Iterable[str]) -> dict[str, str]:
+    """Scripts that are printed from Python; `used` are the formulas that tools call by name."""
+    return {
+        f"{FOLDER}/formulas.js": module(FORMULAS.values()),
+        f"{FOLDER}/formula-notes.js": notes_module(FORMULAS.values()),
+        f"{FOLDER}/{TABLES}": f"export const tables = {config_tables_json()};\n",
+        f"{FOLDER}/{CATALOG}": f"export const catalog = {configurations_json()}",
+        f"{FOLDER}/{TIMED_STEP}": timed_step_module(),
+        f"{FOLDER}/{PLAN_MEMORY}": plan_module(),
+        f"{FOLDER}/{STEP_FORMULAS}": functions_module(FORMULAS[name] for name in used),
+    }
+
+
+def imported_modules(made: Mapping[str, str | bytes]) -> dict[str, str]:
+    """The generated modules that scripts import by name; notes of formulas come by themselves."""
+    printed = (STEP_FORMULAS, TIMED_STEP, PLAN_MEMORY)
+    return {
+        path: lean(str(content)) if path.endswith(printed) else str(content)
+        for path, content in made.items()
+        if path.endswith(_IMPORTED)
+    }
+
+
+def joined_tools(scripts: Mapping[str, str]) -> dict[str, str]:
+    """Each tool in one file, and in others what it loads later; all `scripts` by their path."""
+    made: dict[str, str] = {}
+    for name, parts in JOINED.items():
+        entry = f"{SCRIPTS}{name}.js"
+        later = [f"{SCRIPTS}{part}.js" for part in parts]
+        if entry not in scripts:
+            continue
+        first = {path: script for path, script in scripts.items() if path not in later}
+        made[entry] = joined(first, entry)
+        for path in later:
+            made[path] = joined(first | {path: scripts[path]}, path, beside=entry)
+    return made
