@@ -9,6 +9,7 @@ from figgen.charts import Column, Named, Scalar, Table
 from figgen.errors import InputError, check_between
 from figgen.formulas.compute_and_roofline import attainable_flops
 from figgen.formulas.modern_layers import product_intensity
+from figgen.models.model_shape import ModelShape
 from figgen.registry import figure
 
 
@@ -24,28 +25,8 @@ def layer_operations(
     shape, gpu = model(model_name).shape, accelerator(chip)
     if shape.experts or shape.latent:
         raise InputError("model", expected="a dense one with grouped heads", got=model_name)
-    h, q, kv, f = (
-        shape.hidden, shape.heads * shape.head_dim, shape.kv_heads * shape.head_dim,
-        shape.ffn_hidden,
-    )  # fmt: skip
     peak, memory = gpu.peak_flops_per_s(), gpu.hbm_bandwidth_bytes_per_s
-
-    def product(rows: int, columns: int) -> tuple[float, float]:
-        work = 2.0 * tokens * rows * columns
-        return work, work / float(product_intensity(tokens, rows, columns, 2))
-
-    # Operations and elements of what is no product are counted one by one.
-    found: dict[str, tuple[float, float]] = {
-        "norm, twice": (2 * 4.0 * tokens * h, 2 * 2 * 2.0 * tokens * h),
-        "queries, keys, values": product(h, q + 2 * kv),
-        "rotation": (3.0 * tokens * (q + kv), 2 * 2.0 * tokens * (q + kv)),
-        "attention core, causal": (2.0 * tokens * tokens * q, 2.0 * tokens * (2 * q + 2 * kv)),
-        "way out of attention": product(q, h),
-        "adding, twice": (2.0 * tokens * h, 2 * 3 * 2.0 * tokens * h),
-        "gate and up": product(h, 2 * f),
-        "SwiGLU": (5.0 * tokens * f, 3 * 2.0 * tokens * f),
-        "down": product(f, h),
-    }
+    found = _operations(shape, tokens)
     times = {
         name: work / float(attainable_flops(peak, memory, work / moved))
         for name, (work, moved) in found.items()
@@ -80,3 +61,27 @@ def layer_operations(
             "tokens": Named(tokens),
         },
     )
+
+
+def _operations(shape: ModelShape, tokens: int) -> dict[str, tuple[float, float]]:
+    """FLOP and bytes of each operation; those of what is no product are counted one by one."""
+    h, q, kv, f = (
+        shape.hidden, shape.heads * shape.head_dim, shape.kv_heads * shape.head_dim,
+        shape.ffn_hidden,
+    )  # fmt: skip
+
+    def product(rows: int, columns: int) -> tuple[float, float]:
+        work = 2.0 * tokens * rows * columns
+        return work, work / float(product_intensity(tokens, rows, columns, 2))
+
+    return {
+        "norm, twice": (2 * 4.0 * tokens * h, 2 * 2 * 2.0 * tokens * h),
+        "queries, keys, values": product(h, q + 2 * kv),
+        "rotation": (3.0 * tokens * (q + kv), 2 * 2.0 * tokens * (q + kv)),
+        "attention core, causal": (2.0 * tokens * tokens * q, 2.0 * tokens * (2 * q + 2 * kv)),
+        "way out of attention": product(q, h),
+        "adding, twice": (2.0 * tokens * h, 2 * 3 * 2.0 * tokens * h),
+        "gate and up": product(h, 2 * f),
+        "SwiGLU": (5.0 * tokens * f, 3 * 2.0 * tokens * f),
+        "down": product(f, h),
+    }
