@@ -17,7 +17,7 @@ from figgen.models.activations import (
     recomputed_bytes,
 )
 from figgen.models.communication_buffers import communication_buffers
-from figgen.models.rank_parameters import parameters_of, rank_parameters
+from figgen.models.rank_parameters import TABLES, parameters_of, rank_parameters
 from figgen.models.stage_layers import StageShare, shares_of_rank
 from figgen.models.training_setup import TrainingSetup
 
@@ -93,6 +93,8 @@ def state_bytes(setup: TrainingSetup, pipeline_rank: int) -> tuple[float, float,
             sum(count * per_parameter / (shards if divided else 1) for count, shards in groups)
         )
     weights, gradients, optimizer = sizes
+    tables = sum(part.count for part in held if part.part in TABLES) * recipe.table_bytes
+    optimizer += tables / (setup.dense_shards if setup.zero_stage >= 1 else 1)
     return weights, gradients, optimizer
 
 

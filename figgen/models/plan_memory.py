@@ -85,6 +85,7 @@ class HeldSizes:
     weight_bytes: Number
     gradient_bytes: Number
     optimizer_bytes: Number
+    table_bytes: Number
     bucket_bytes: Number
     fresh_gradient_bytes: Number
     whole_in_pipeline: Number
@@ -121,6 +122,7 @@ def rank_bytes(load: RankLoad, held: HeldSizes) -> RankBytes:
     replicated = where((held.zero_stage == 0) & (held.shards > 1), held.bucket_bytes, 0)
     fresh = (dense + routed) * held.fresh_gradient_bytes
     optimizer = _divided(dense, routed, held, 1) * held.optimizer_bytes
+    optimizer = optimizer + _divided(load.tables * held.table, 0, held, 1) * held.table_bytes
     activations = _activations(load, held)
     working = _working(load, held)
     communication = _messages(held) + _gathered(load, held)

@@ -93,6 +93,7 @@ def job_sizes(setup: TrainingSetup) -> dict[str, float]:
         "weight_bytes": recipe.weight_bytes,
         "gradient_bytes": recipe.gradient_bytes,
         "optimizer_bytes": recipe.optimizer_bytes,
+        "table_bytes": recipe.table_bytes,
         "bucket_bytes": framework.bucket_bytes,
         "fresh_gradient_bytes": framework.fresh_gradient_bytes,
         "whole_in_pipeline": float(framework.whole_in_pipeline),

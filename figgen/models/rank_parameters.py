@@ -17,6 +17,7 @@ from figgen.models.training_setup import TrainingSetup
 from figgen.models.transformer import attention_biases, norm_parameters
 
 ROUTED = "routed experts"
+TABLES = ("embedding", "head")
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,8 @@ class Recipe:
     """Bytes per parameter of weights, gradients and optimizer state (master weights in it).
 
     The gradient bytes are those kept between microbatches; they are also what data
-    parallelism reduces. Raises InputError for a negative number.
+    parallelism reduces. `table_bytes` of state come on top for embedding and head, where they
+    have another optimizer than the layers. Raises InputError for a negative number.
     """
 
     name: str
@@ -25,15 +26,16 @@ class Recipe:
     gradient_bytes: float
     optimizer_bytes: float
     source: str
+    table_bytes: float = 0
 
     def __post_init__(self) -> None:
-        for part in ("weight_bytes", "gradient_bytes", "optimizer_bytes"):
+        for part in ("weight_bytes", "gradient_bytes", "optimizer_bytes", "table_bytes"):
             if getattr(self, part) < 0:
                 raise InputError(f"{part} of a recipe", expected=">= 0", got=getattr(self, part))
 
     @property
     def total_bytes(self) -> float:
-        """Bytes per parameter when nothing is sharded."""
+        """Bytes per parameter of a layer when nothing is sharded."""
         return self.weight_bytes + self.gradient_bytes + self.optimizer_bytes
 
 
@@ -43,6 +45,8 @@ FSDP = (
     "pytorch/torchtitan@b5bcd76c, training.mixed_precision_param; half of the weight's four bytes "
     "is counted with the optimizer, because messages carry the other half"
 )
+EIGHT_BITS = 1 + 4 / 2048
+"""A moment in 8 bits, with a scale of 32 bits for each block of 2,048."""
 
 _ALL = (
     Recipe("zero16", "16-bit weights and gradients, Adam in fp32", 2, 2, 12, ZERO),
@@ -54,6 +58,19 @@ _ALL = (
     Recipe("mcore20", "fp16 weights and gradients, the rest in fp32", 2, 2, 16, DISTRIBUTED),
     Recipe("fp32_16", "everything in fp32, no master copy", 4, 4, 8, DISTRIBUTED),
     Recipe("fsdp16", "fp32 throughout, weights gathered in bf16", 2, 4, 10, FSDP),
+    Recipe(
+        "adam10", "16-bit weights and gradients, moments in 8 bits", 2, 2, 4 + 2 * EIGHT_BITS,
+        "Dettmers et al. 2021, arXiv:2110.02861, section 2",
+    ),
+    Recipe(
+        "adafactor8", "16-bit weights and gradients, Adafactor without momentum", 2, 2, 4,
+        "Shazeer and Stern 2018, arXiv:1804.04235; sums of rows and columns left out: < 0.1 %",
+    ),
+    Recipe(
+        "muon14", "bf16 weights, the rest in fp32, one momentum; tables with Adam", 2, 4, 8,
+        "Jordan et al. 2024, Muon; Liu et al. 2025, arXiv:2502.16982, section 2.3",
+        table_bytes=4,
+    ),
 )  # fmt: skip
 
 RECIPES: dict[str, Recipe] = {recipe.name: recipe for recipe in _ALL}

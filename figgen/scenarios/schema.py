@@ -85,7 +85,7 @@ def _titles(of: Callable[[], Mapping[str, object]]) -> Callable[[], Mapping[str,
 
 def _recipes() -> Mapping[str, str]:
     return {
-        name: f"{name}: {r.weight_bytes:g} + {r.gradient_bytes:g} + {r.optimizer_bytes:g} B per "
+        name: f"{name}: {r.weight_bytes:g} + {r.gradient_bytes:g} + {r.optimizer_bytes:.3g} B per "
         "parameter"
         for name, r in RECIPES.items()
     }

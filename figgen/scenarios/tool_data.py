@@ -18,6 +18,7 @@ from figgen.models.collectives.closed_forms import BUS_BANDWIDTHS
 from figgen.models.framework_memory import FRAMEWORKS, FrameworkMemory
 from figgen.models.layout import ParallelLayout
 from figgen.models.model_shape import ModelShape
+from figgen.models.recipes import RECIPES, Recipe
 from figgen.models.schedules import TITLES
 from figgen.scenarios.config_json import FIELDS, LONGEST, MODEL_TYPES
 from figgen.scenarios.option import Choices, Option
@@ -47,7 +48,8 @@ def configurations() -> dict[str, Any]:
             "scale_up_s": nccl.scale_up_latency_s,
             "network_s": nccl.network_latency_s,
         },
-        "frameworks": {name: _framework(found) for name, found in FRAMEWORKS.items()},
+        "frameworks": {name: _facts(found) for name, found in FRAMEWORKS.items()},
+        "recipes": {name: _facts(found) | {"name": name} for name, found in RECIPES.items()},
         "attained": attained_rows(),
         "software": {name: memory_of(name) for name in known_software()},
         "residuals": {name: [entry.low, entry.high] for name, entry in class_residuals().items()},
@@ -57,7 +59,7 @@ def configurations() -> dict[str, Any]:
     }
 
 
-def _framework(found: FrameworkMemory) -> dict[str, Any]:
+def _facts(found: FrameworkMemory | Recipe) -> dict[str, Any]:
     facts = asdict(found)
     return {key: value for key, value in facts.items() if key not in ("name", "source")}
 

@@ -2,7 +2,7 @@
 
 import { InputError } from "./engine/errors.js";
 import { FORMATS, MODULES } from "./engine/recomputation.js";
-import { CONVENTIONS, RECIPES } from "./engine/transformer.js";
+import { CONVENTIONS } from "./engine/transformer.js";
 import { workedLine } from "./engine/worked.js";
 import { setupFrom } from "./engine/predicted.js";
 import { timeline, trainingMemory, trainingStep, usualOf } from "./engine/training.js";
@@ -87,8 +87,6 @@ export const training = {
     });
   },
   training_names: () => ({
-    recipes: Object.fromEntries([...RECIPES].map(([name, { label, ...bytes }]) =>
-      [name, [label, ...Object.values(bytes).slice(1)]])),
     modules: MODULES,
     formats: Object.fromEntries([...FORMATS].map(([name, format]) => [name, Object.values(format)])),
     conventions: [...CONVENTIONS].map(([name, { label, hardware }]) => [name, label, hardware]),

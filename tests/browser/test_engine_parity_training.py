@@ -17,7 +17,6 @@ import pytest
 from figgen import catalog
 from figgen.models.activation_formats import FORMATS
 from figgen.models.compute import CONVENTIONS
-from figgen.models.recipes import RECIPES
 from figgen.models.recomputation import MODULES
 from figgen.scenarios.tool_data import configurations
 from tests.browser.engine import Ask
@@ -153,11 +152,8 @@ def test_hostile_values_are_refused_in_words_or_answered_in_numbers(ask: Ask) ->
         assert found["answered"] > 100
 
 
-def test_names_labels_and_bytes_of_recipes_and_conventions_are_the_same(ask: Ask) -> None:
+def test_names_labels_and_bytes_of_formats_and_conventions_are_the_same(ask: Ask) -> None:
     shown = ask("training_names", None)
-    for name, found in RECIPES.items():
-        assert shown["recipes"][name] == list(asdict(found).values())[1:-1]
-    assert list(shown["recipes"]) == list(RECIPES)
     assert shown["modules"] == list(MODULES)
     for name, kept in FORMATS.items():
         assert shown["formats"][name] == list(asdict(kept).values())[1:]

@@ -22,6 +22,7 @@ from figgen.models.memory_lines import PARTS, state_bytes
 from figgen.models.rank_parameters import parameters_of, rank_parameters
 from figgen.models.recipes import RECIPES, Recipe, recipe
 from figgen.models.training_setup import TrainingSetup
+from figgen.models.transformer import parameter_counts
 from tests.models.bloom_sweep import ROWS, SweepRow, bloom
 
 KORTHIKANTI = json.loads((Path(__file__).parents[1] / "oracles/published_tables.json").read_text())[
@@ -64,6 +65,8 @@ def test_state_is_that_of_the_formula_and_shrinks_with_every_stage(name: str) ->
         # Dense state is divided over DP · CP = 8 ranks, routed experts over EDP = 4.
         expected = zero_state_bytes(parameters_of(held, routed=False), *costs, 8, stage)
         expected += zero_state_bytes(parameters_of(held, routed=True), *costs, 4, stage)
+        tables = sum(part.count for part in held if part.part in ("embedding", "head"))
+        expected += tables * bytes_of.table_bytes / (8 if stage else 1)
         assert sum(state_bytes(run, 0)) == pytest.approx(expected)
         found.append(sum(state_bytes(run, 0)))
     assert found == sorted(found, reverse=True)
@@ -79,11 +82,29 @@ def test_recipes_cost_what_their_names_say() -> None:
         "mcore20": 20,
         "fp32_16": 16,
         "fsdp16": 16,
+        "adam10": pytest.approx(10, rel=1e-3),
+        "adafactor8": 8,
+        "muon14": 14,
     }
     with pytest.raises(InputError, match="did you mean mcore18"):
         recipe("mcore16")
     with pytest.raises(InputError, match="weight_bytes of a recipe: expected >= 0"):
         Recipe("odd", "", -1, 0, 0, "")
+
+
+def test_moments_in_8_bits_save_three_quarters_as_their_authors_say() -> None:
+    """README of bitsandbytes: "an 8-bit instead of 32-bit state and thus save 75% of memory"."""
+    master = 4
+    moments = [recipe(name).optimizer_bytes - master for name in ("zero16", "adam10")]
+    assert 1 - moments[1] / moments[0] == pytest.approx(0.75, abs=5e-4)
+
+
+def test_muon_leaves_only_the_tables_to_adam() -> None:
+    """Two moments of them, one of the rest: as figure optimizer-states counts it, norms apart."""
+    shape = catalog.model("llama-3-8b").shape
+    run = TrainingSetup(shape, layout(nodes=1, gpus_per_node=1), 1, 8192, recipe=recipe("muon14"))
+    tables, parameters = 2 * shape.vocab * shape.hidden, parameter_counts(shape).total
+    assert state_bytes(run, 0)[2] == 8 * parameters + 4 * tables
 
 
 @pytest.mark.parametrize("model", KORTHIKANTI["configs"])

@@ -22,29 +22,32 @@ export function layerHeld(setup, experts) {
   return { dense, routed };
 }
 
-/** What any GPU of each virtual stage holds, { dense, routed }. */
+/** What any GPU of each virtual stage holds, { dense, routed }, and the tables among it. */
 export function stagesHeld(setup) {
   const { shape, shares, stagesOf, placement } = setup;
   const [plain, mixed] = [layerHeld(setup, false), layerHeld(setup, true)];
   return shares.map((share, stage) => {
     let dense = share.dense_layers * plain.dense + share.expert_layers * mixed.dense;
+    let tables = share.embedding * tableHeld(setup);
     if (share.embedding) {
-      dense += tableHeld(setup) + shape.extra;
+      dense += shape.extra;
       if (shape.learned_positions) dense += shape.sequence * shape.hidden;
     }
     if (share.head) {
       // A tied head is one more copy of the table, unless its rank holds the embedding too.
       const beside = stagesOf[placement.rank_of_stage[stage]].some((one) => shares[one].embedding);
-      dense += finalNorm(shape) + (shape.tied_embeddings && beside ? 0 : tableHeld(setup));
+      dense += finalNorm(shape);
+      if (!shape.tied_embeddings || !beside) tables += tableHeld(setup);
     }
-    return { dense, routed: share.expert_layers * mixed.routed };
+    return { dense: dense + tables, tables, routed: share.expert_layers * mixed.routed };
   });
 }
 
 /** What any GPU of a pipeline rank holds, its virtual stages together. */
 export function rankHeld(setup, held, rank) {
   const mine = setup.stagesOf[rank].map((stage) => held[stage]);
-  return { dense: sum(mine.map((h) => h.dense)), routed: sum(mine.map((h) => h.routed)) };
+  const all = (name) => sum(mine.map((h) => h[name]));
+  return { dense: all("dense"), tables: all("tables"), routed: all("routed") };
 }
 
 function attentionHeld({ shape, parallel, kv_heads_per_rank }) {

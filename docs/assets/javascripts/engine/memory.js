@@ -86,7 +86,7 @@ function working(setup, mine) {
 }
 
 // Stage 1 divides the optimizer state, 2 the gradients as well, 3 the weights too.
-function stateBytes({ recipe, zero_stage, dense_shards, parallel }, { dense, routed }) {
+function stateBytes({ recipe, zero_stage, dense_shards, parallel }, { dense, tables, routed }) {
   const part = (perParameter, firstStage) => {
     const divided = zero_stage >= firstStage;
     return (dense * perParameter) / (divided ? dense_shards : 1)
@@ -95,7 +95,8 @@ function stateBytes({ recipe, zero_stage, dense_shards, parallel }, { dense, rou
   return {
     weights: part(recipe.weight_bytes, 3),
     gradients: part(recipe.gradient_bytes, 2),
-    optimizer: part(recipe.optimizer_bytes, 1),
+    optimizer: part(recipe.optimizer_bytes, 1)
+      + (tables * recipe.table_bytes) / (zero_stage >= 1 ? dense_shards : 1),
   };
 }
 

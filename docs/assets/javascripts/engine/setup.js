@@ -7,7 +7,7 @@ import { checkSize } from "./mesh.js";
 import { range } from "./orders.js";
 import { activationFormat, recomputation } from "./recomputation.js";
 import { build } from "./schedule.js";
-import { FFN_MATRICES, modelShape, recipe } from "./transformer.js";
+import { FFN_MATRICES, modelShape } from "./transformer.js";
 
 export const ZERO_STAGES = [0, 1, 2, 3];
 export const CONTEXT_EXCHANGES = ["p2p", "all-gather"];
@@ -103,7 +103,7 @@ function positive(what, got, { zero = false, least = 0 } = {}) {
   if (got > MOST) throw new InputError(what, { expected: "at most 1e24", got });
 }
 
-function trainingSetup(given, shape, parallel, { software, frameworks }) {
+function trainingSetup(given, shape, parallel, { software, frameworks, recipes }) {
   const { schedule, chunks, recompute, zero_stage, context_exchange } = given;
   const { microbatch_size, sequence_parallel, flash_attention, buckets } = given;
   const sequence = given.sequence ?? shape.sequence;
@@ -113,7 +113,7 @@ function trainingSetup(given, shape, parallel, { software, frameworks }) {
   }
   checkMost("tokens of a microbatch", product(sequence, microbatch_size), MOST_TOKENS);
   if (buckets !== null) checkMost("buckets", checkSize("buckets", buckets), MOST_RANKS);
-  const used = recipe(given.recipe);
+  const [, used] = named("recipe", given.recipe, recipes);
   for (const [name, got, known] of [
     ["zero_stage", zero_stage, ZERO_STAGES],
     ["context_exchange", context_exchange, CONTEXT_EXCHANGES],

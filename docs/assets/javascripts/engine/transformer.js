@@ -1,7 +1,7 @@
 // A transformer's size: its shape, checked, its parameters, and FLOPs of a token by convention;
 // mirrors figgen.models.model_shape, transformer and compute.
 
-import { InputError, unknown } from "./errors.js";
+import { InputError } from "./errors.js";
 
 /** Weight matrices of one feed-forward block, and parameters of one normalisation per channel. */
 export const FFN_MATRICES = { gelu: 2, relu: 2, "squared-relu": 2, geglu: 3, swiglu: 3 };
@@ -176,19 +176,3 @@ export const CONVENTIONS = new Map([
     (shape, sequence) => whole6(shape, sequence) + 12 * core(shape, sequence)]],
   ["megatron", ["96·B·s·L·h²·(1 + s/6h + V/16Lh), forward repeated", true, megatron]],
 ].map(([name, [label, hardware, count]]) => [name, Object.freeze({ label, hardware, count })]));
-
-/** Bytes per parameter by recipe: weights, gradients, optimizer state. */
-export const RECIPES = new Map([
-  ["zero16", ["16-bit weights and gradients, Adam in fp32", 2, 2, 12]],
-  ["mcore18", ["bf16 weights, fp32 gradients, Adam in fp32", 2, 4, 12]],
-  ["mcore14", ["bf16 weights and moments, the rest in fp32", 2, 4, 8]],
-  ["mcore20", ["fp16 weights and gradients, the rest in fp32", 2, 2, 16]],
-  ["fp32_16", ["everything in fp32, no master copy", 4, 4, 8]],
-  ["fsdp16", ["fp32 throughout, weights gathered in bf16", 2, 4, 10]],
-].map(([name, [label, weight_bytes, gradient_bytes, optimizer_bytes]]) =>
-  [name, Object.freeze({ name, label, weight_bytes, gradient_bytes, optimizer_bytes })]));
-
-export function recipe(name) {
-  if (!RECIPES.has(name)) throw unknown("recipe", name, RECIPES.keys());
-  return RECIPES.get(name);
-}

@@ -39,11 +39,12 @@ function stateLine({ setup }, rank, part) {
     gradients: [2, recipe.gradient_bytes],
     optimizer: [1, recipe.optimizer_bytes],
   }[part];
-  const { dense, routed } = rankHeld(setup, stagesHeld(setup), rank.pipeline_rank);
+  const { dense, tables, routed } = rankHeld(setup, stagesHeld(setup), rank.pipeline_rank);
   const divided = zero_stage >= first;
-  const share = (count, ways) =>
-    `${parameters(count)} · ${bytes(each)}${divided ? ` / ${plainNumber(ways)}` : ""}`;
+  const share = (count, ways, size = each) =>
+    `${parameters(count)} · ${bytes(size)}${divided ? ` / ${plainNumber(ways)}` : ""}`;
   const terms = [share(dense, dense_shards), ...(routed ? [share(routed, parallel.edp)] : [])];
+  if (part === "optimizer" && recipe.table_bytes) terms.push(share(tables, dense_shards, recipe.table_bytes));
   const ways = setup.dense_data_axis === "dp-cp" ? "DP · CP" : "DP";
   return plainLine(
     `${PARTS.find(([name]) => name === part)[1]}, recipe ${recipe.name}, ZeRO ${zero_stage}${divided ? `: divided over ${ways}${routed ? ", routed experts over EDP" : ""}` : ": whole on every GPU"}.`,
