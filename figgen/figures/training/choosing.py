@@ -1,4 +1,4 @@
-"""Which layout to take: the limits of each strategy, and searches that try all."""
+"""Which layout to take: the limits of each strategy, and what the planner finds of all meshes."""
 
 from __future__ import annotations
 
@@ -18,97 +18,92 @@ from figgen.formulas.tensor_parallel import tensor_parallel_layer_ccr
 from figgen.models.recipes import recipe as named_recipe
 from figgen.plotting.words import identifier
 from figgen.registry import figure
-from figgen.scenarios.resolve import TrainingStep, resolve
-from figgen.scenarios.scenario import Scenario, scenario
+from figgen.scenarios.option import Choices
+from figgen.scenarios.plan_question import plan_question
+from figgen.scenarios.plan_rows import PlanRow, plan_rows
+from figgen.scenarios.planner import Plan, plan
+from figgen.scenarios.resolve import resolve
+from figgen.scenarios.scenario import scenario
 
 TOKENS_PER_STEP = 4_194_304
 """A batch of four million tokens, as in published runs of this size."""
 
 USABLE = 0.8
-MOST_STAGES = 16
-MOST_MICROBATCHES = 512
-"""Beyond it a replica works so long on one step that nobody would train that way."""
+
+PLAIN: Choices = {"cp": 1, "microbatch_size": 1, "schedule": "1f1b"}
+"""What is held of a layout, so that meshes are compared and nothing else."""
 
 
 @dataclass(frozen=True, slots=True)
 class Tried:
-    """A layout that was computed: how it is written, and whether its fullest GPU is full."""
+    """What the planner tries of a job, and the fastest way in which every mesh fits, in order."""
 
-    label: str
-    found: TrainingStep
-    share: float
+    layouts: int
+    fitting: int
+    plans: tuple[Plan, ...]
+    meshes: tuple[tuple[int, int], ...]
 
-    @property
-    def step_s(self) -> float:
-        return self.found.predicted.step_time_s
+    def __len__(self) -> int:
+        return len(self.meshes)
 
-    @property
-    def mfu(self) -> float:
-        return self.found.predicted.model_flops_utilisation
-
-
-def candidates(model: str, nodes: int) -> tuple[tuple[str, Scenario], ...]:
-    """Layouts worth trying on nodes of eight GPUs, as (label, scenario).
-
-    Tensor parallelism inside the node, stages that divide the layers, and a batch that divides
-    among the replicas; ZeRO-3 only where nothing else is split.
-    """
-    shape, gpus, found = catalog_model(model).shape, 8 * nodes, []
-    batch = TOKENS_PER_STEP // shape.sequence
-    asked = scenario(model=model, nodes=nodes, gpus_per_node=8)
-    for tp in (1, 2, 4, 8):
-        for pp in (1, 2, 4, 8, MOST_STAGES):
-            replicas, left = divmod(gpus, tp * pp)
-            if left or not replicas or batch % replicas or shape.layers % pp:
-                continue
-            if batch // replicas > MOST_MICROBATCHES:
-                continue
-            if shape.heads % tp or shape.kv_heads % tp:
-                continue
-            axes = [f"{axis} {size}" for axis, size in (("TP", tp), ("PP", pp)) if size > 1]
-            zero = 3 if tp == pp == 1 else 1
-            label = " · ".join([*axes, f"DP {replicas}"]) + f", ZeRO-{zero}"
-            chosen = asked.but(tp=tp, pp=pp, microbatches=batch // replicas, zero_stage=zero)
-            found.append((label, chosen))
-    return tuple(found)
+    def row(self, place: int) -> PlanRow:
+        """A mesh in full."""
+        which, found = self.meshes[place]
+        return plan_rows(self.plans[which], [found])[0]
 
 
 @remembered(16)
-def search(model: str, nodes: int) -> tuple[int, tuple[Tried, ...]]:
-    """How many layouts were tried, and those that fit, recomputing if they must, fastest first."""
-    tried, fitting = candidates(model, nodes), []
-    for label, asked in tried:
-        # Recomputing everything costs a third of the work: only what does not fit needs it.
-        for recompute, said in (("none", ""), ("full", ", recomputed")):
-            found = resolve(asked.but(recompute=recompute))
-            held = found.memory
-            if held.fits:
-                share = held.fullest.total_bytes / (held.capacity_bytes or 1)
-                fitting.append(Tried(f"{label}{said}", found, share))
-                break
-    return len(tried), tuple(sorted(fitting, key=lambda entry: (entry.step_s, entry.label)))
+def search(model: str, nodes: int) -> Tried:
+    """Every mesh of plain 1F1B on nodes of eight GPUs, recomputing nothing or else everything."""
+    batch = TOKENS_PER_STEP // catalog_model(model).shape.sequence
+    job = scenario(model=model, nodes=nodes, gpus_per_node=8, global_batch=batch, **PLAIN)
+    plans = tuple(plan(plan_question(job.but(recompute=mode))) for mode in ("none", "full"))
+    fastest: dict[tuple[int, int], tuple[float, tuple[int, int]]] = {}
+    for which, one in enumerate(plans):
+        found = one.found
+        mesh = zip(found.columns["tp"], found.columns["pp"], strict=True)
+        for place, (tp, pp) in enumerate(mesh):
+            # Recomputing costs a third of the work: only what does not fit needs it.
+            fastest.setdefault((int(tp), int(pp)), (float(found.step_s[place]), (which, place)))
+    return Tried(
+        layouts=sum(one.layouts for one in plans),
+        fitting=sum(one.fitting for one in plans),
+        plans=plans,
+        meshes=tuple(place for _, place in sorted(fastest.values())),
+    )
+
+
+def mesh_label(row: PlanRow) -> str:
+    """What is not held of a layout, in one line."""
+    given = row.choices
+    sizes = [(axis, given[axis.lower()]) for axis in ("TP", "PP") if given[axis.lower()] != 1]
+    axes = [f"{axis} {size}" for axis, size in (*sizes, ("DP", row.dp))]
+    said = ", recomputed" if given["recompute"] == "full" else ""
+    return " · ".join(axes) + f", ZeRO-{given['zero_stage']}{said}"
 
 
 @figure("layout-search")
 def layout_search(*, model: str = "llama-3-70b", nodes: int = 8, most: int = 6) -> Table:
-    """The fastest layouts of a model on some nodes among all that fit, with what each idles.
+    """The fastest meshes of a model on some nodes, each in its fastest way, with what it idles.
 
     Idle is the pipeline rank that works longest, as a share of the whole step: less than the
     bubble_fraction of its schedule, whose wall holds no communication and no longer stage.
     """
     check_between("nodes", nodes, 1, 512)
     check_between("most", most, 2, 20)
-    tried, fitting = search(model, nodes)
-    if not fitting:
+    tried = search(model, nodes)
+    if not len(tried):
         raise InputError(
             f"layouts of {model!r}", expected="more nodes; none fits", got=nodes, key="nodes"
         )
+    shown = [tried.row(place) for place in range(min(most, len(tried)))]
+    steps = [resolve(tried.plans[0].question.asked.but(**row.choices)) for row in shown]
     rows: list[tuple[Scalar, ...]] = [
-        (entry.label, entry.step_s, entry.mfu, entry.found.estimate.bubble_fraction,
-         entry.found.estimate.exposed_s / entry.step_s, entry.share)
-        for entry in fitting[:most]
+        (mesh_label(row), row.step_s, row.model_flops_utilisation,
+         found.estimate.bubble_fraction, found.estimate.exposed_s / row.step_s, _share(tried, row))
+        for row, found in zip(shown, steps, strict=True)
     ]  # fmt: skip
-    best, last = fitting[0], fitting[-1]
+    best, last = shown[0], tried.row(len(tried) - 1)
     return Table(
         columns=(
             Column(label="layout"),
@@ -120,18 +115,24 @@ def layout_search(*, model: str = "llama-3-70b", nodes: int = 8, most: int = 6) 
         ),
         rows=tuple(rows),
         values={
-            "tried": Named(tried),
-            "fitting": Named(len(fitting)),
+            "tried": Named(tried.layouts),
+            "fitting": Named(tried.fitting),
+            "meshes": Named(len(tried)),
             "shown": Named(len(rows)),
             "gpus": Named(8 * nodes, "GPU"),
-            "best": Named(best.label),
-            "best_mfu": Named(best.mfu),
+            "best": Named(mesh_label(best)),
+            "best_mfu": Named(best.model_flops_utilisation),
             "best_step": Named(best.step_s, "s"),
-            "slowest": Named(last.label),
+            "slowest": Named(mesh_label(last)),
             "slowest_factor": Named(last.step_s / best.step_s),
-            **step_interval(best.found),
+            **step_interval(steps[0]),
         },
     )
+
+
+def _share(tried: Tried, row: PlanRow) -> float:
+    """Of the memory, what the fullest GPU uses."""
+    return row.memory_bytes / tried.plans[0].question.job.capacity_bytes
 
 
 GRID = {"llama-3-8b": (1, 8, 64), "llama-3-70b": (1, 8, 64), "gpt-3-175b": (8, 16, 64)}
@@ -146,17 +147,18 @@ def best_layouts() -> Table:
     total = 0
     for name, sizes in GRID.items():
         for count in sizes:
-            tried, fitting = search(name, count)
-            total += tried
+            tried = search(name, count)
+            total += tried.layouts
             key = f"{identifier(name)}_{8 * count}"
             title = catalog_model(name).title
-            if not fitting:
+            if not len(tried):
                 rows.append((title, 8 * count, "none fits", float("nan"), float("nan")))
                 values[key] = Named("none fits")
                 continue
-            best = fitting[0]
-            rows.append((title, 8 * count, best.label, best.mfu, best.share))
-            values |= {key: Named(best.label), f"{key}_mfu": Named(best.mfu)}
+            best = tried.row(0)
+            label, mfu = mesh_label(best), best.model_flops_utilisation
+            rows.append((title, 8 * count, label, mfu, _share(tried, best)))
+            values |= {key: Named(label), f"{key}_mfu": Named(mfu)}
     values["tried"] = Named(total)
     values["cells"] = Named(len(rows))
     return Table(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from figgen.catalog.lookups import remembered
-from figgen.charts import Axis, Column, Curves, Named, Rule, Scalar, Series, Table
+from figgen.charts import Axis, Column, Curves, Named, Rule, Scalar, Series, Table, interval_values
 from figgen.errors import InputError, check_between
 from figgen.registry import figure
 from figgen.scenarios.plan_question import plan_question
@@ -54,7 +54,7 @@ def planned_layouts(
 
 
 def _values(found: Plan) -> dict[str, Named]:
-    best = plan_rows(found, [0])[0]
+    best, known = plan_rows(found, [0])[0], found.question.residuals
     return {
         "tried": Named(found.layouts),
         "fitting": Named(found.fitting),
@@ -64,6 +64,7 @@ def _values(found: Plan) -> dict[str, Named]:
         "best_step": Named(best.step_s, "s"),
         "best_mfu": Named(best.model_flops_utilisation),
         "best_memory": Named(best.memory_bytes, "B"),
+        **interval_values(known.name, known.low, known.high),
     }
 
 
