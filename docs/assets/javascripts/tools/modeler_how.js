@@ -9,6 +9,8 @@ import { bytes, percent, plainNumber, quantity, seconds } from "./quantities.js"
 import { workedLine } from "../engine/worked.js";
 import { plainLine, sumLine } from "./worked.js";
 
+export { paragraphs } from "./modeler_paragraphs.js";
+
 /** The lines behind `key` for a configuration; `notes` are those of formula-notes.js. */
 export function howOf(key, found, notes) {
   const [name, ...rest] = key.split(":");

@@ -36,7 +36,7 @@ export function workedLines(root, foundAt, signal) {
       const found = foundAt(number.dataset.of);
       if (!found) return;
       loaded ??= Promise.all([import("../formula-notes.js"), import("./modeler_how.js")]);
-      const [{ notes }, { howOf }] = await loaded;
+      const [{ notes }, { howOf, paragraphs }] = await loaded;
       if (signal.aborted) return;
       heading.textContent = number.textContent;
       content.replaceChildren(...howOf(number.dataset.how, found, notes).flatMap(paragraphs));
@@ -71,22 +71,4 @@ function inLine(number, step, all) {
   const cell = number.closest("td, th");
   const line = all.filter((one) => one.closest("td, th")?.cellIndex === cell?.cellIndex);
   return line[line.indexOf(number) + step];
-}
-
-function paragraphs({ name, symbol, doc, symbols, text, source, link }) {
-  return [
-    el("p", {}, doc),
-    symbols ? el("p", { class: "modeler-symbols" }, symbol ? `${symbol} = ${symbols}` : symbols) : null,
-    el("p", { class: "modeler-line" }, text),
-    name
-      ? el(
-          "p",
-          { class: "modeler-note" },
-          "Formula ",
-          el("a", { href: `../../reference/formulas/#${name}` }, name),
-          source ? `; source: ${source}` : "",
-        )
-      : null,
-    link ? el("p", { class: "modeler-note" }, "Source: ", el("a", { href: `../../${link[0]}` }, link[1])) : null,
-  ].filter(Boolean);
 }
