@@ -83,6 +83,9 @@ export function perFrame(work) {
 /** The same when the next frame is on the screen: for what is not looked at first. */
 export const afterFrame = (work) => perFrame((...given) => setTimeout(work, 0, ...given));
 
+/** Lets others have a turn; what waits for it ends there when `signal` says that the reader has left. */
+export const pause = (signal) => new Promise((go) => setTimeout(() => signal.aborted || go()));
+
 /** Hands the reader a file. */
 export function download(name, content, type) {
   const address = URL.createObjectURL(
@@ -118,11 +121,11 @@ export const inkOf = (name) => getComputedStyle(document.body).getPropertyValue(
 /**
  * Runs `build(root, signal, data)` on every page that has an element matching `selector`, now and
  * after each instant navigation; `data` is what the page brings along, and `signal` is aborted when
- * the reader leaves.
+ * the reader leaves. A tool that takes long to build may return a promise.
  */
 export function mountTool(selector, build) {
   let leave = null;
-  const begin = () => {
+  const begin = async () => {
     const root = document.querySelector(selector);
     if (leave?.root === root) return;
     leave?.abort();
@@ -131,7 +134,7 @@ export function mountTool(selector, build) {
     leave = Object.assign(new AbortController(), { root });
     try {
       const brought = document.querySelector("template.tool-data").content.textContent;
-      build(root, leave.signal, JSON.parse(brought));
+      await build(root, leave.signal, JSON.parse(brought));
     } catch (error) {
       const told = "The tool could not be loaded; reload the page to try again.";
       root.replaceChildren(el("p", { class: "tool-message is-bad" }, told));

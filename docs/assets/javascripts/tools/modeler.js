@@ -1,7 +1,7 @@
 // The bandwidth and efficiency modeler: one or two configurations, from the address or the form;
 // everything that is shown follows from them.
 
-import { el, liveRegion, mountTool, perFrame } from "./dom.js";
+import { el, liveRegion, mountTool, pause, perFrame } from "./dom.js";
 import { topBar } from "./modeler_bar.js";
 import { fieldProblems, messages } from "./modeler_messages.js";
 import { modelerForm } from "./modeler_form.js";
@@ -14,16 +14,19 @@ import { FIRST, fromQuery, mapQuery, ofPreset, planQuery, queryOf, schemaOf } fr
 import { addressWriter, defaults } from "./state.js";
 import { spoken } from "./modeler_answer.js";
 
-/** Builds the tool in `root`. */
-function build(root, signal, catalog) {
+/** Builds the tool in `root`, in pieces between which a phone can answer its reader. */
+async function build(root, signal, catalog) {
   const schema = schemaOf(catalog);
   const writeAddress = addressWriter(signal);
   const first = { ...defaults(schema), ...FIRST };
   let { a, b, problems } = fromQuery(schema, catalog, location.search);
   // What an address says and nobody can compute is refused, with what would work, for the defaults;
   // beside a first configuration that can be, a second one is left to be mended in the form.
-  const isBad = (state) => Boolean(state && evaluate(catalog, state).error);
-  const refused = isBad(a) ? [evaluate(catalog, a)] : [];
+  const known = new WeakMap(); // a state is never changed, only replaced
+  const computed = (state) => known.get(state) ?? known.set(state, evaluate(catalog, state)).get(state);
+  const isBad = (state) => Boolean(state && computed(state).error);
+  await pause(signal);
+  const refused = isBad(a) ? [computed(a)] : [];
   let [at, found] = [isBad(b) && !refused.length ? 1 : 0, []];
   if (refused.length) [a, b] = [first, isBad(b) ? null : b];
   const states = () => (b ? [a, b] : [a]);
@@ -50,6 +53,7 @@ function build(root, signal, catalog) {
   const publishedOf = (state) => (state.preset && isUntouched(state) ? publishedBy(catalog.presets[state.preset]) : null);
 
   const { region, say } = liveRegion();
+  await pause(signal);
   const form = modelerForm(schema, catalog, {
     onBad: (key, message, offers) => {
       bad.set(key, message, offers);
@@ -117,6 +121,7 @@ function build(root, signal, catalog) {
     catalog,
     mapQueryOf: (state) => mapQuery(schema, catalog, state),
   });
+  await pause(signal);
   root.replaceChildren(
     bar.element,
     el(
@@ -154,7 +159,7 @@ function build(root, signal, catalog) {
 
   const render = perFrame(() => !signal.aborted && renderNow());
   function renderNow() {
-    found = states().map((state) => ({ ...evaluate(catalog, state), published: publishedOf(state) }));
+    found = states().map((state) => ({ ...computed(state), published: publishedOf(state) }));
     if (held !== null && found[at].setup && !bad.found.has("global_batch")) held = found[at].setup.global_batch;
     form.sync(states()[at], found[at], held !== null);
     bar.update(states(), at, isUntouched(states()[at]));
