@@ -140,9 +140,11 @@ function stepper(box) {
 
 // Not every browser lets the keyboard scroll a box in which nothing can have the focus.
 const scrolled = new ResizeObserver((boxes) => {
-  for (const { target } of boxes) {
-    if (target.scrollWidth > target.clientWidth) target.tabIndex = 0;
-    else target.removeAttribute("tabindex");
+  // All are measured before any is changed: else the page would be laid out anew for each.
+  const wide = new Set(boxes.filter(({ target }) => target.scrollWidth > target.clientWidth));
+  for (const box of boxes) {
+    if (wide.has(box)) box.target.tabIndex = 0;
+    else box.target.removeAttribute("tabindex");
   }
 });
 

@@ -14,18 +14,21 @@
   // The palette: what was chosen, else what the system asks for.
   const palettes = all("form[data-md-component=palette] input");
   function paint(index) {
-    const colours = {};
-    document.body.setAttribute("data-md-color-switching", ""); // no transitions
-    for (const kind of ["media", "scheme", "primary", "accent"]) {
-      colours[kind] = palettes[index].getAttribute(`data-md-color-${kind}`);
-      document.body.setAttribute(`data-md-color-${kind}`, colours[kind]);
+    const { body } = document, colours = {}, fresh = [];
+    for (const kind of ["scheme", "primary", "accent"]) {
+      const name = `data-md-color-${kind}`;
+      colours[kind] = palettes[index].getAttribute(name);
+      if (body.getAttribute(name) !== colours[kind]) fresh.push([name, colours[kind]]);
     }
     palettes.forEach((input, at) => {
       input.checked = at === index;
       input.nextElementSibling.hidden = at !== index;
     });
-    void getComputedStyle(document.body).color;
-    requestAnimationFrame(() => document.body.removeAttribute("data-md-color-switching"));
+    if (!fresh.length) return colours; // as the page came: no style is computed anew
+    body.setAttribute("data-md-color-switching", ""); // no transitions
+    for (const [name, colour] of fresh) body.setAttribute(name, colour);
+    void getComputedStyle(body).color;
+    requestAnimationFrame(() => body.removeAttribute("data-md-color-switching"));
     return colours;
   }
   const dark = matchMedia("(prefers-color-scheme: dark)");
