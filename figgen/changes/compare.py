@@ -31,10 +31,23 @@ class Moved:
             return math.nan
         return (after - before) / abs(before) if before else math.copysign(math.inf, after)
 
+    @property
+    def size(self) -> float:
+        """How far it moved, to rank by; other words are as far as anything can be."""
+        return math.inf if math.isnan(self.relative) else abs(self.relative)
+
+    @property
+    def is_seen(self) -> bool:
+        """Whether a reader sees it; else it moved in digits that the page does not show."""
+        return (self.before.shown, self.before.unit) != (self.after.shown, self.after.unit)
+
 
 @dataclass(frozen=True, slots=True)
 class Changes:
-    """All that differs; `redrawn` are figures of equal data that look different."""
+    """All that differs; `redrawn` are figures of equal data that look different.
+
+    Numbers that readers see come first, each kind with those that moved furthest at the head.
+    """
 
     numbers: tuple[Moved, ...]
     figures: tuple[tuple[Figure, Figure], ...]
@@ -48,12 +61,13 @@ class Changes:
     def counts(self) -> dict[str, int]:
         """How many of each, for people and for machines."""
         return {
-            "numbers": len(self.numbers),
+            "numbers": sum(number.is_seen for number in self.numbers),
             "figures": len(self.figures),
             "pictures": len(self.redrawn),
             "pages": len(self.texts),
             "added": len(self.added),
             "removed": len(self.removed),
+            "digits": sum(not number.is_seen for number in self.numbers),
         }
 
 
@@ -63,7 +77,7 @@ def compare(base: Build, head: Build) -> Changes:
         (figure, head.figures[key]) for key, figure in base.figures.items() if key in head.figures
     ]
     return Changes(
-        numbers=tuple(moved(base, head)),
+        numbers=tuple(sorted(moved(base, head), key=lambda m: (not m.is_seen, -m.size))),
         figures=tuple(pair for pair in both if pair[0].data != pair[1].data),
         redrawn=tuple(
             (old, new) for old, new in both if old.data == new.data and old.picture != new.picture

@@ -43,13 +43,18 @@ del{background:#d332}
 
 def verdict(changes: Changes) -> str:
     """One sentence, also when nothing changed."""
+    counts = changes.counts
+    unseen = counts.pop("digits")
     said = [
         f"{count:,} {what.removesuffix('s') if count == 1 else what}"
-        for what, count in changes.counts.items()
+        for what, count in counts.items()
         if count
     ]
+    below = f"{unseen:,} number{'s' * (unseen != 1)} in digits that no page shows"
     if said:
-        return f"Changed: {', '.join(said)}."
+        return f"Changed: {', '.join(said)}{f'; and {below}' if unseen else ''}."
+    if unseen:
+        return f"Nothing that a reader sees changed, but {below}."
     if changes.inputs:
         return "No number, figure or text changed, though something that they are made from did."
     return "Nothing changed."
@@ -57,14 +62,16 @@ def verdict(changes: Changes) -> str:
 
 def as_json(changes: Changes, found: Sequence[Cause]) -> str:
     """Counts and numbers for other programs."""
+    ranked = [cause for cause, _ in _ranked(changes, found)]
     return json.dumps(
         {
             "counts": changes.counts,
-            "causes": [{"what": cause.what, "numbers": len(cause.keys)} for cause in found],
+            "causes": [{"what": cause.what, "numbers": len(cause.keys)} for cause in ranked],
             "numbers": [
                 {
                     "where": f"{m.after.page}:{m.after.line}", "name": m.after.name,
                     "before": m.before.value, "after": m.after.value, "unit": m.after.unit,
+                    "seen": m.is_seen,
                 }
                 for m in changes.numbers
             ],
@@ -77,8 +84,11 @@ def as_json(changes: Changes, found: Sequence[Cause]) -> str:
 def summary(changes: Changes, found: Sequence[Cause]) -> str:
     """Markdown for a comment: the verdict, the causes, the numbers that moved furthest."""
     lines = [f"**{verdict(changes)}**", ""]
-    lines += [f"- {_plain(cause.what)}: {len(cause.keys):,} numbers" for cause in found]
-    rows = sorted(changes.numbers, key=_size, reverse=True)[:MOST_ROWS_OF_SUMMARY]
+    for cause, moved in _ranked(changes, found):
+        furthest = f", by up to {_percent(moved[0])}" if moved and _percent(moved[0]) else ""
+        lines.append(f"- {_plain(cause.what)}: {_count(moved)}{furthest}")
+    seen = [m for m in changes.numbers if m.is_seen]
+    rows = seen[:MOST_ROWS_OF_SUMMARY]
     if rows:
         lines += ["", "| number | before | after | by | where |", "|---|---:|---:|---:|---|"]
         lines += [
@@ -86,8 +96,8 @@ def summary(changes: Changes, found: Sequence[Cause]) -> str:
             f"| {_percent(m)} | {_plain(f'{m.after.page}:{m.after.line}')} |"
             for m in rows
         ]
-    if len(changes.numbers) > len(rows):
-        lines += ["", f"{len(changes.numbers) - len(rows):,} more are in the report."]
+    if len(seen) > len(rows):
+        lines += ["", f"{len(seen) - len(rows):,} more are in the report."]
     return "\n".join(lines) + "\n"
 
 
@@ -97,14 +107,22 @@ def _plain(text: str) -> str:
     return f"`{line[:120]}`" if line else ""
 
 
-def _size(m: Moved) -> float:
-    return -1.0 if math.isnan(m.relative) else abs(m.relative)
+def _ranked(changes: Changes, found: Sequence[Cause]) -> list[tuple[Cause, list[Moved]]]:
+    """Causes with the numbers of theirs that readers see; what moved one furthest comes first."""
+    pairs = [(c, [m for m in changes.numbers if m.is_seen and m.key in c.keys]) for c in found]
+    return sorted(pairs, key=lambda pair: pair[1][0].size if pair[1] else -1.0, reverse=True)
+
+
+def _count(rows: Sequence[Moved]) -> str:
+    return f"{len(rows):,} number{'s' * (len(rows) != 1)}" if rows else "no number that is shown"
 
 
 def _percent(m: Moved) -> str:
     if math.isnan(m.relative):
         return ""
-    return "from 0" if math.isinf(m.relative) else f"{m.relative:+.2%}"
+    if math.isinf(m.relative):
+        return "from 0"
+    return f"{m.relative:+.2%}" if abs(m.relative) >= 1e-4 else f"{m.relative:+.0e}"
 
 
 def html(base: Build, head: Build, changes: Changes, found: Sequence[Cause]) -> str:
@@ -135,20 +153,25 @@ def _section(title: str, count: int, content: Iterable[str]) -> str:
 
 
 def _causes(changes: Changes, found: Sequence[Cause]) -> str:
-    by_key = {m.key: m for m in changes.numbers}
     content = "".join(
-        f"<h3>Moved by <code>{escape(cause.what)}</code>: {len(cause.keys):,}</h3>"
-        + _numbers([m for key, m in by_key.items() if key in cause.keys])
-        for cause in found
+        f"<h3>Moved by <code>{escape(cause.what)}</code>: {_count(rows)}</h3>"
+        + (_numbers(rows) if rows else "")
+        for cause, rows in _ranked(changes, found)
     )
+    unseen = [m for m in changes.numbers if not m.is_seen]
+    if unseen:
+        about = f"In digits that no page shows: {_count(unseen)}"
+        content += f"<details><summary>{about}</summary>{_numbers(unseen, exact=True)}</details>"
     return _section("Numbers", len(changes.numbers), [content])
 
 
-def _numbers(rows: Sequence[Moved]) -> str:
+def _numbers(rows: Sequence[Moved], exact: bool = False) -> str:
+    """A table of numbers, as readers see them or to all their digits."""
+    told: Callable[[Number], str] = lambda n: escape(f"{n.value} {n.unit}" if exact else n.shown)  # noqa: E731
     head = ("Number", "Before", "After", "By", "Where")
     body = "".join(
-        f"<tr><td><code>{escape(m.after.name)}</code></td><td class=n>{escape(m.before.shown)}</td>"
-        f"<td class=n>{escape(m.after.shown)}</td><td class=n>{_percent(m)}</td>"
+        f"<tr><td><code>{escape(m.after.name)}</code></td><td class=n>{told(m.before)}</td>"
+        f"<td class=n>{told(m.after)}</td><td class=n>{_percent(m)}</td>"
         f"<td>{escape(m.after.page)}:{m.after.line}</td></tr>"
         for m in rows
     )

@@ -12,7 +12,7 @@ import pytest
 
 from figgen.changes import report
 from figgen.changes.builds import read_build
-from figgen.changes.causes import _with_entry, causes
+from figgen.changes.causes import Cause, _with_entry, causes
 from figgen.changes.compare import compare, prose
 from figgen.errors import InputError
 
@@ -72,6 +72,57 @@ def test_growth_from_nothing_or_of_words_is_no_percentage(
     (moved,) = compare(build(tmp_path, "old", old), build(tmp_path, "new", new)).numbers
     assert not math.isfinite(moved.relative)
     report.summary(compare(build(tmp_path, "o", old), build(tmp_path, "n", new)), ())
+
+
+def test_what_moved_furthest_comes_first_and_rounding_is_folded_away(tmp_path: Path) -> None:
+    """A constant that doubles one number and adds a percent to two, and last digits elsewhere."""
+    shown = {"unit": "s", "shown": "0.1 s"}
+    old = [
+        number("noise()", 0.1, "a.md:1", **shown),
+        number("small()", 100.0, "a.md:2"),
+        number("words()", "tp=8", "a.md:3"),
+        number("large()", 100.0, "a.md:4"),
+        number("down()", 100.0, "a.md:5"),
+    ]
+    new = [
+        number("noise()", 0.1 + 2**-56, "a.md:1", **shown),
+        number("small()", 101.0, "a.md:2"),
+        number("words()", "tp=4", "a.md:3"),
+        number("large()", 200.0, "a.md:4"),
+        number("down()", 40.0, "a.md:5"),
+    ]
+    base = build(tmp_path, "base", old, catalog={"a.toml/x/v": "1"})
+    head = build(tmp_path, "head", new, catalog={"a.toml/x/v": "2"})
+    changes = compare(base, head)
+    names = ["words()", "large()", "down()", "small()", "noise()"]
+    assert [m.after.name for m in changes.numbers] == names
+    assert [m.is_seen for m in changes.numbers] == [True, True, True, True, False]
+    said = "Changed: 4 numbers; and 1 number in digits that no page shows."
+    assert report.verdict(changes) == said
+    keys = {m.after.name: m.key for m in changes.numbers}
+    found = [
+        Cause("noise", frozenset({keys["noise()"]})),
+        Cause("little", frozenset({keys["small()"], keys["noise()"]})),
+        Cause("much", frozenset({keys["large()"], keys["down()"], keys["words()"]})),
+    ]
+    page = report.html(base, head, changes, found)
+    first, _, folded = page.partition("<details><summary>In digits that no page shows: 1 number<")
+    order = [first.index(f"<code>{name}</code>") for name in ("much", "little", "noise")]
+    assert order == sorted(order)
+    assert first.index("large()") < first.index("down()") < first.index("small()")
+    assert "noise()" not in first
+    assert "0.10000000000000002 s" in folded
+    summary = report.summary(changes, found)
+    assert "noise()" not in summary
+    assert "- `little`: 1 number, by up to +1.00%" in summary
+    assert "- `noise`: no number that is shown" in summary
+
+
+def test_a_build_with_other_last_digits_alone_says_so(tmp_path: Path) -> None:
+    one, other = (number("f()", value, shown="0.3") for value in (0.3, 0.1 + 0.2))
+    changes = compare(build(tmp_path, "old", [one]), build(tmp_path, "new", [other]))
+    said = "Nothing that a reader sees changed, but 1 number in digits that no page shows."
+    assert report.verdict(changes) == said
 
 
 def test_data_and_looks_are_told_apart(tmp_path: Path) -> None:

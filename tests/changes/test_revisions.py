@@ -144,11 +144,12 @@ def test_two_constants_move_exactly_the_numbers_that_follow_from_each(guide: Pat
             pytest.approx(0.4 * 989.4e12 / 3e12),
         ),
     }
-    causes = {cause["what"]: cause["numbers"] for cause in report["causes"]}
-    assert causes == {
-        "accelerators.toml, h100-sxm-80gb: hbm_bandwidth 3.35 TB/s → 3 TB/s": 4,
-        "links.toml, ib-ndr: latency/value 2.8 µs → 5.6 µs": 1,
-    }
+    # 22.8 → 25.6 µs is 12.3% more, 3.35/3 is 11.7%.
+    assert [(cause["what"], cause["numbers"]) for cause in report["causes"]] == [
+        ("links.toml, ib-ndr: latency/value 2.8 µs → 5.6 µs", 1),
+        ("accelerators.toml, h100-sxm-80gb: hbm_bandwidth 3.35 TB/s → 3 TB/s", 4),
+    ]
+    assert all(number["seen"] for number in report["numbers"])
     assert report["figures"] == ["index.md#fig-state-homes"]
     assert report["counts"]["pages"] == 1
     page = (guide / "report/index.html").read_text("utf-8")
