@@ -46,6 +46,8 @@ MODEL_KEYS = {
     "bias": flag(),
     "tied_embeddings": flag(),
     "extra": count(1, 10_000_000),
+    "window": count(16, 10_000_000),
+    "full_every": count(2, 100),
     "experts": count(2, 10_000),
     "top_k": count(1, 1000),
     "expert_ffn_hidden": count(64, 1_000_000),

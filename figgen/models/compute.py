@@ -13,7 +13,12 @@ from types import MappingProxyType
 
 from figgen.errors import InputError, unknown
 from figgen.models.model_shape import FFN_MATRICES, ModelShape
-from figgen.models.transformer import flops_per_token, matmul_parameters, parameter_counts
+from figgen.models.transformer import (
+    flops_per_token,
+    keys_met,
+    matmul_parameters,
+    parameter_counts,
+)
 
 PALM = "Chowdhery et al. 2022 (PaLM), arXiv:2204.02311, appendix B"
 NARAYANAN = "Narayanan et al. 2021, arXiv:2104.04473, eq. (3)"
@@ -83,7 +88,7 @@ def _megatron(shape: ModelShape, sequence: int) -> float:
 
 def _core_products(shape: ModelShape, sequence: int) -> float:
     """Multiply-adds of QKᵀ, half those of both products, over the whole square, all layers."""
-    return shape.layers * sequence * shape.attention_width
+    return keys_met(shape, sequence) * shape.attention_width
 
 
 _ALL = (

@@ -23,11 +23,12 @@ class Job:
     Widths are of the whole model. `fullest_layers` are those of the stage with most layers among
     those without the head, `head_layers` those of the stage with it. `filling` is how many
     microbatches' worth of time a stage idles in a step, P − 1 without chunks. `microbatches` need
-    not be whole where a batch does not divide. `repeats_layer` and `repeats_core` are 1 where
-    backward computes a whole layer or the attention core again, `quantized` where products are
-    of 8 bits or fewer. ZeRO `gathers` weights so often in every microbatch and `scatters`
-    gradients of `scattered_bytes`; `overlapped` is 1 where it does so behind computing,
-    `per_tensor` where shards are sent tensor by tensor.
+    not be whole where a batch does not divide. A `windowed_share` of the layers sees `window`
+    tokens only. `repeats_layer` and `repeats_core` are 1 where backward computes a whole layer or
+    the attention core again, `quantized` where products are of 8 bits or fewer. ZeRO `gathers`
+    weights so often in every microbatch and `scatters` gradients of `scattered_bytes`;
+    `overlapped` is 1 where it does so behind computing, `per_tensor` where shards are sent tensor
+    by tensor.
     """
 
     layers: Number
@@ -44,6 +45,8 @@ class Job:
     expert_ffn: Number
     ffn_matrices: Number
     attention_width: Number
+    window: Number
+    windowed_share: Number
     projected_width: Number
     key_value_width: Number
     dense_parameters: Number
@@ -109,6 +112,8 @@ def shape_numbers(shape: ModelShape) -> dict[str, float]:
         "expert_ffn": experts.ffn_hidden if experts else 0,
         "ffn_matrices": FFN_MATRICES[shape.ffn],
         "attention_width": shape.attention_width,
+        "window": shape.window,
+        "windowed_share": shape.windowed_layers(0, shape.layers) / shape.layers,
         "projected_width": projected,
         "key_value_width": key_value,
         "dense_parameters": counts.total - counts.routed_experts,

@@ -13,12 +13,14 @@ class LayerParts:
     """Numbers of layers by what they run: products, and the exchanges that go with them.
 
     `attention` are its projections, `up_projections` only those that latent attention makes from
-    latents; `routed` stands for router, routed experts and their all-to-alls.
+    latents; `routed` stands for router, routed experts and their all-to-alls. Of those that run
+    the attention core, `windowed` see a window only.
     """
 
     attention: int
     up_projections: int
     core: int
+    windowed: int
     dense: int
     routed: int
     shared: int
@@ -27,7 +29,9 @@ class LayerParts:
 def parts_of(share: StageShare) -> LayerParts:
     """What the layers run in forward."""
     experts = share.expert_layers
-    return LayerParts(share.layers, 0, share.layers, share.dense_layers, experts, experts)
+    return LayerParts(
+        share.layers, 0, share.layers, share.windowed_layers, share.dense_layers, experts, experts
+    )
 
 
 def repeated_parts(setup: TrainingSetup, share: StageShare) -> LayerParts:
@@ -51,6 +55,7 @@ def repeated_parts(setup: TrainingSetup, share: StageShare) -> LayerParts:
         attention=whole,
         up_projections=up,
         core=whole + core,
+        windowed=setup.shape.windowed_layers(share.first_layer, whole),
         dense=dense + rest(share.dense_layers - dense, "mlp"),
         routed=experts + rest(mixtures, "moe"),
         shared=experts + rest(mixtures, "moe", "shared_experts"),

@@ -138,8 +138,13 @@ def head_s(job: Job, attained: Attained) -> Number:
 
 
 def _core_s(job: Job, attained: Attained) -> Number:
-    """The attention core of one layer forward; the masked half is skipped."""
-    work = 2 * job.tokens * job.sequence * job.attention_width / job.tp
+    """The attention core of a layer forward, a mean one; the masked half is skipped.
+
+    A window of w keeps w·(2s − w) of the s² pairs, all but (s − w)².
+    """
+    outside = (job.sequence - minimum(job.window, job.sequence)) ** 2 / job.sequence
+    keys = job.sequence - job.windowed_share * outside
+    work = 2 * job.tokens * keys * job.attention_width / job.tp
     return work / attained.attention_flops_per_s
 
 

@@ -61,7 +61,9 @@ class ModelShape:
     """What decides the size of a transformer: counts and widths, no units.
 
     `sequence` is the main pre-training length in tokens. `extra` counts parameters outside
-    the regular blocks (an embedding LayerNorm, a pooler, attention sinks).
+    the regular blocks (an embedding LayerNorm, a pooler, attention sinks). With a `window` a token
+    sees the last so many tokens only, itself among them, but for every `full_every`-th layer,
+    the last of each such group, which sees all; 0 has no such layer.
     """
 
     layers: int
@@ -81,6 +83,8 @@ class ModelShape:
     tied_embeddings: bool = False
     learned_positions: bool = False
     extra: int = 0
+    window: int = 0
+    full_every: int = 0
     experts: ExpertShape | None = None
     latent: LatentAttention | None = None
 
@@ -102,6 +106,9 @@ class ModelShape:
         _choice("ffn", self.ffn, FFN_MATRICES)
         _choice("norm", self.norm, NORM_VECTORS)
         _choice("qk_norm", self.qk_norm, QK_NORMS)
+        for name in ("window", "full_every"):
+            if getattr(self, name) < 0:
+                raise InputError(f"{name} of a model", expected=">= 0", got=getattr(self, name))
         if self.experts is not None:
             _check_experts(self.experts, self.layers)
 
@@ -114,6 +121,12 @@ class ModelShape:
     def expert_layers(self) -> int:
         """Layers whose feed-forward block is a mixture of experts."""
         return self.layers - self.dense_layers
+
+    def windowed_layers(self, first: int, layers: int) -> int:
+        """How many of `layers` layers, from number `first` on, see a window only."""
+        if not self.window or not self.full_every:
+            return layers if self.window else 0
+        return layers - (first + layers) // self.full_every + first // self.full_every
 
     @property
     def attention_width(self) -> int:

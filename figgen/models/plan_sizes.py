@@ -134,11 +134,10 @@ def repeated(
     if recompute in NAMED:
         return {"none": (0.0, 0.0), "full": (1.0, 0.0), "selective": selective}[recompute]
     fullest = max(shares, key=lambda share: share.layers)
-    return _repeated_share(setup, recompute, fullest.layers, fullest.expert_layers), 0.0
+    return _repeated_share(setup, recompute, replace(fullest, embedding=False, head=False)), 0.0
 
 
 @lru_cache(maxsize=1024)
-def _repeated_share(setup: TrainingSetup, recompute: str, layers: int, experts: int) -> float:
-    share = StageShare(0, layers, experts, embedding=False, head=False)
+def _repeated_share(setup: TrainingSetup, recompute: str, share: StageShare) -> float:
     work = stage_work(replace(setup, recompute=recompute), share)
     return work.recomputed / work.forward if work.forward else 0.0

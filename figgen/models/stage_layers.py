@@ -18,7 +18,8 @@ from figgen.models.training_setup import TrainingSetup
 class StageShare:
     """What one virtual stage holds: a run of layers, and maybe the embedding or the head.
 
-    `first_layer` counts from 0. `expert_layers` of the `layers` are mixtures of experts.
+    `first_layer` counts from 0. `expert_layers` of the `layers` are mixtures of experts,
+    `windowed_layers` see a window only.
     """
 
     first_layer: int
@@ -26,6 +27,7 @@ class StageShare:
     expert_layers: int
     embedding: bool
     head: bool
+    windowed_layers: int = 0
 
     @property
     def dense_layers(self) -> int:
@@ -73,9 +75,9 @@ def stage_shares(
     for stage, layers in enumerate(given or layers_of_stages(shape.layers, stages)):
         after = first + layers
         expert_layers = after - max(first, shape.dense_layers) if shape.experts else 0
-        shares.append(
-            StageShare(first, layers, max(0, expert_layers), stage == 0, stage == stages - 1)
-        )
+        windowed = shape.windowed_layers(first, layers)
+        ends = stage == 0, stage == stages - 1
+        shares.append(StageShare(first, layers, max(0, expert_layers), *ends, windowed))
         first = after
     return tuple(shares)
 

@@ -17,7 +17,7 @@ from figgen.formulas.data_parallel import exposed_communication_time, prefetched
 from figgen.models.cluster import Cluster
 from figgen.models.data_traffic import GRADIENTS, TIED, WEIGHTS, stage_traffic
 from figgen.models.layer_traffic import AGAIN, BOUNDARY, HEAD_AGAIN, KEYS, TOKENS, WITHIN
-from figgen.models.stage_layers import virtual_stage_shares
+from figgen.models.stage_layers import StageShare, virtual_stage_shares
 from figgen.models.stage_work import layer_core_flops, stage_work
 from figgen.models.step_links import CallTime, GroupLink, call_time, group_link
 from figgen.models.step_traffic import BACKWARD, FORWARD, Traffic
@@ -84,8 +84,8 @@ def stage_time(setup: TrainingSetup, stage: int, cluster: Cluster, efficiency: f
         TimedTraffic(entry, link, call_time(entry, link, cluster), exposed_s=0.0)
         for entry, link in linked
     ]
-    ring_s = layer_core_flops(setup) / rate / setup.parallel.cp
-    found = [_exposed(setup, entry, work.weights / rate, ring_s) for entry in timed]
+    blocks = _ring_blocks(setup, share, rate)
+    found = [_exposed(setup, entry, work.weights / rate, blocks) for entry in timed]
     for phase, compute_s in ((FORWARD, bare.forward_s), (BACKWARD, bare.backward_s)):
         found = _with_data(setup, found, phase, compute_s)
     return StageTime(
@@ -94,13 +94,31 @@ def stage_time(setup: TrainingSetup, stage: int, cluster: Cluster, efficiency: f
     )  # fmt: skip
 
 
+def _ring_blocks(
+    setup: TrainingSetup, share: StageShare, flops_per_s: float
+) -> tuple[tuple[float, float], ...]:
+    """Shares of the layers, full and windowed, each with its attention to one block of keys, s.
+
+    A window leaves fewer pairs in all blocks together and is not spared any of the sends.
+    """
+    windowed = share.windowed_layers / share.layers if share.layers else 0.0
+    return tuple(
+        (part, layer_core_flops(setup, windowed=kind) / flops_per_s / setup.parallel.cp)
+        for part, kind in ((1 - windowed, False), (windowed, True))
+        if part
+    )
+
+
 def _exposed(
-    setup: TrainingSetup, entry: TimedTraffic, products_s: float, ring_s: float
+    setup: TrainingSetup,
+    entry: TimedTraffic,
+    products_s: float,
+    blocks: tuple[tuple[float, float], ...],
 ) -> TimedTraffic:
     """`entry` with what it adds to its forward or backward, data parallelism apart.
 
     `products_s` is the time of forward's products with weights, and of their input gradients;
-    `ring_s` that of the attention of one layer to one block of keys.
+    `blocks` are those of `_ring_blocks`.
     """
     traffic = entry.traffic
     if not traffic.per_microbatch or traffic.purpose in (GRADIENTS, WEIGHTS, BOUNDARY):
@@ -109,7 +127,8 @@ def _exposed(
     if traffic.purpose in (AGAIN, HEAD_AGAIN):
         exposed = max(0.0, entry.time_s - products_s)
     elif traffic.purpose == KEYS and _in_turns(setup):
-        exposed = traffic.calls * max(0.0, entry.call.total_s - ring_s)
+        waits = (part * max(0.0, entry.call.total_s - block_s) for part, block_s in blocks)
+        exposed = traffic.calls * fsum(waits)
     return TimedTraffic(traffic, entry.link, entry.call, exposed)
 
 

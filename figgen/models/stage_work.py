@@ -1,19 +1,20 @@
 """Work of one microbatch on one GPU of a virtual stage, in FLOPs, forward and backward apart.
 
 Multiplications with weights and the attention core only, routing uniform. FlashAttention skips
-the masked half of the core; what it computes again inside its own backward is not counted.
+the masked half of the core and what lies outside of a window; what it computes again inside its
+own backward is not counted.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from figgen.models.layer_parts import LayerParts, parts_of, repeated_parts
 from figgen.models.model_shape import FFN_MATRICES, GATED
 from figgen.models.recomputation import SECOND
 from figgen.models.stage_layers import StageShare, virtual_stage_shares
 from figgen.models.training_setup import TrainingSetup
-from figgen.models.transformer import part_weights
+from figgen.models.transformer import part_weights, windowed_keys
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +50,9 @@ def stage_work(setup: TrainingSetup, share: StageShare) -> StageWork:
     shape, forward, again = setup.shape, parts_of(share), repeated_parts(setup, share)
     layers = _product_flops(setup, forward)
     head = 2 * shape.vocab * shape.hidden * setup.tokens / setup.parallel.tp if share.head else 0
-    core = layer_core_flops(setup)
-    recomputed = _product_flops(setup, again) + again.core * core + _second_flops(setup, share)
-    return StageWork(layers + head, forward.core * core, recomputed)
+    recomputed = _product_flops(setup, again) + _core_flops(setup, again)
+    recomputed += _second_flops(setup, share)
+    return StageWork(layers + head, _core_flops(setup, forward), recomputed)
 
 
 def repeated_flops_per_token(setup: TrainingSetup) -> float:
@@ -59,11 +60,11 @@ def repeated_flops_per_token(setup: TrainingSetup) -> float:
 
     What "hfu-full" and "hfu-selective" of `figgen.models.compute` add to "6nd+attention".
     """
-    halved = layer_core_flops(replace(setup, flash_attention=False)) - layer_core_flops(setup)
-    again = sum(
-        stage_work(setup, share).recomputed + repeated_parts(setup, share).core * halved
-        for share in virtual_stage_shares(setup)[: setup.placement.depth]
-    )
+    again = 0.0
+    for share in virtual_stage_shares(setup)[: setup.placement.depth]:
+        again += stage_work(setup, share).recomputed
+        if setup.flash_attention:
+            again += _core_flops(setup, repeated_parts(setup, share))
     return again * setup.parallel.tp / setup.tokens
 
 
@@ -80,10 +81,19 @@ def _second_flops(setup: TrainingSetup, share: StageShare) -> float:
     return 2 * met * setup.tokens / setup.parallel.tp
 
 
-def layer_core_flops(setup: TrainingSetup) -> float:
+def layer_core_flops(setup: TrainingSetup, *, windowed: bool = False) -> float:
     """Forward FLOPs of the attention core of one layer and microbatch on one GPU."""
-    whole = 4 * setup.tokens * setup.sequence * setup.shape.attention_width / setup.parallel.tp
+    keys: float = setup.sequence
+    if windowed and setup.flash_attention:
+        keys = windowed_keys(setup.sequence, setup.shape.window)
+    whole = 4 * setup.tokens * keys * setup.shape.attention_width / setup.parallel.tp
     return whole / 2 if setup.flash_attention else whole
+
+
+def _core_flops(setup: TrainingSetup, parts: LayerParts) -> float:
+    """Forward FLOPs of the attention cores of these parts of layers."""
+    full = (parts.core - parts.windowed) * layer_core_flops(setup)
+    return full + parts.windowed * layer_core_flops(setup, windowed=True)
 
 
 def _product_flops(setup: TrainingSetup, parts: LayerParts) -> float:

@@ -184,13 +184,31 @@ def dense_layer_weights(shape: ModelShape) -> int:
     return weights_met(shape, 1, 0)
 
 
+def windowed_keys(sequence: float, window: int) -> float:
+    """Keys that a token meets in a windowed layer, the masked half counted as in a full square.
+
+    Twice the mean number that the window leaves, w·(2s − w)/s, so that half of it is what causal
+    attention multiplies and a window of the whole sequence has all s.
+    """
+    seen = min(window, sequence)
+    return seen * (2 * sequence - seen) / sequence
+
+
+def keys_met(shape: ModelShape, sequence: int) -> float:
+    """Keys that a token meets in all layers together, the masked half counted too."""
+    windowed = shape.windowed_layers(0, shape.layers)
+    whole = (shape.layers - windowed) * sequence
+    return whole + windowed * windowed_keys(sequence, shape.window) if windowed else whole
+
+
 def flops_per_token(shape: ModelShape, *, sequence: int | None = None, causal: bool = False) -> int:
     """Model FLOPs to train on one token (forward and backward), nothing recomputed.
 
-    6 per weight that the token meets, plus 12·L·s·(a·d) for the attention products over
-    `sequence` tokens (default: the shape's own); half of that if only the unmasked half of
-    the square is counted (`causal`). Source: PaLM, arXiv:2204.02311, appendix B.
+    6 per weight that the token meets, plus 12·(a·d) for the attention products with every key of
+    `sequence` tokens (default: the shape's own) in every layer, of a window with as many as
+    `windowed_keys` says; half of that if only the unmasked half of the square is counted
+    (`causal`). Source: PaLM, arXiv:2204.02311, appendix B.
     """
     length = shape.sequence if sequence is None else sequence
-    attention = 12 * shape.layers * length * shape.attention_width
+    attention = int(12 * shape.attention_width * keys_met(shape, length))
     return 6 * matmul_parameters(shape) + (attention // 2 if causal else attention)

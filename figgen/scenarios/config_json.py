@@ -20,21 +20,25 @@ from figgen.models.transformer import parameter_counts
 
 _GPT: dict[str, Any] = {"ffn": "gelu", "norm": "layernorm", "bias": True, "tied": True}
 _GEMMA: dict[str, Any] = {"ffn": "geglu", "tied": True}
+_GEMMA_3: dict[str, Any] = _GEMMA | {"norms_per_layer": 4, "qk_norm": "per-head", "full_every": 6}
 
 MODEL_TYPES: Mapping[str, Mapping[str, Any]] = MappingProxyType({
-    "llama": {}, "mistral": {}, "mixtral": {}, "granite": {}, "phi3": {},
+    "llama": {}, "mistral": {"full_every": 0}, "mixtral": {"full_every": 0}, "granite": {},
+    "phi3": {"full_every": 0},
     "qwen2": {"qkv_bias": True}, "qwen2_moe": {"qkv_bias": True, "shared_gate": True},
     "qwen3": {"qk_norm": "per-head"}, "qwen3_moe": {"qk_norm": "per-head"},
     "olmo2": {"qk_norm": "full-width"}, "olmoe": {"qk_norm": "full-width"},
-    "gemma": _GEMMA, "gemma2": _GEMMA | {"norms_per_layer": 4},
-    "gemma3": _GEMMA | {"norms_per_layer": 4, "qk_norm": "per-head"},
-    "gemma3_text": _GEMMA | {"norms_per_layer": 4, "qk_norm": "per-head"},
+    "gemma": _GEMMA, "gemma2": _GEMMA | {"norms_per_layer": 4, "full_every": 2},
+    "gemma3": _GEMMA_3, "gemma3_text": _GEMMA_3,
     "deepseek_v2": {}, "deepseek_v3": {"router_offsets": True},
     "kimi_k2": {"router_offsets": True},
     "nemotron": {"ffn": "squared-relu", "norm": "layernorm"},
     "gpt2": _GPT | {"learned_positions": True},
 })  # fmt: skip
-"""Kinds of models, and what each does otherwise than Llama; as in transformers' modeling files."""
+"""Kinds of models, and what each does otherwise than Llama; as in transformers' modeling files.
+
+Kinds with `full_every` have windows: every so many-th layer sees all tokens, 0: none does.
+"""
 
 FIELDS: Mapping[str, tuple[str, ...]] = MappingProxyType({
     "layers": ("num_hidden_layers", "n_layer"),
@@ -57,6 +61,8 @@ FIELDS: Mapping[str, tuple[str, ...]] = MappingProxyType({
     "nope_head_dim": ("qk_nope_head_dim",),
     "rope_head_dim": ("qk_rope_head_dim",),
     "value_head_dim": ("v_head_dim",),
+    "window": ("sliding_window",),
+    "full_every": ("sliding_window_pattern",),
 })  # fmt: skip
 """Counts of a shape, and what a file may call them."""
 
@@ -124,6 +130,7 @@ def shape_of_config(config: Mapping[str, Any]) -> ModelShape:
         inner = layers - experts.dense_layers
         extra += inner * (hidden if about.get("shared_gate") else 0)
         extra += inner * (experts.count if about.get("router_offsets") else 0)
+    window, full_every = _windows(config, about.get("full_every"))
     tied = config.get("tie_word_embeddings")
     return ModelShape(
         layers=layers, hidden=hidden, heads=heads, kv_heads=kv_heads, head_dim=head_dim,
@@ -133,8 +140,15 @@ def shape_of_config(config: Mapping[str, Any]) -> ModelShape:
         qk_norm=about.get("qk_norm", "none"), bias=about.get("bias", False),
         tied_embeddings=about.get("tied", False) if tied is None else bool(tied),
         learned_positions=about.get("learned_positions", False), extra=extra, experts=experts,
-        latent=latent,
+        latent=latent, window=window, full_every=full_every,
     )  # fmt: skip
+
+
+def _windows(config: Mapping[str, Any], full_every: int | None) -> tuple[int, int]:
+    """The window of a kind that has one, and which layers see all tokens."""
+    if full_every is None:
+        return 0, 0
+    return _count(config, "window", 0), _count(config, "full_every", full_every)
 
 
 def _count(config: Mapping[str, Any], name: str, usual: int | None = None) -> int:

@@ -2,7 +2,7 @@
 
 import { InputError } from "./engine/errors.js";
 import { FORMATS, MODULES } from "./engine/recomputation.js";
-import { CONVENTIONS } from "./engine/transformer.js";
+import { COUNTED, inWords } from "./engine/rules.js";
 import { workedLine } from "./engine/worked.js";
 import { setupFrom } from "./engine/predicted.js";
 import { timeline, trainingMemory, trainingStep, usualOf } from "./engine/training.js";
@@ -12,7 +12,7 @@ const fetched = fetch(new URL("catalog.json", import.meta.url)).then((answer) =>
 function answered(catalog, choices) {
   try {
     const setup = setupFrom(catalog, choices);
-    return { step: trainingStep(setup), memory: trainingMemory(setup) };
+    return { step: inWords({ setup, step: trainingStep(setup) }), memory: trainingMemory(setup) };
   } catch (error) {
     if (!(error instanceof InputError)) throw error;
     return { error: error.message };
@@ -89,6 +89,6 @@ export const training = {
   training_names: () => ({
     modules: MODULES,
     formats: Object.fromEntries([...FORMATS].map(([name, format]) => [name, Object.values(format)])),
-    conventions: [...CONVENTIONS].map(([name, { label, hardware }]) => [name, label, hardware]),
+    conventions: [...COUNTED].map(([name, words]) => [name, ...words]),
   }),
 };

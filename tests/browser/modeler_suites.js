@@ -3,6 +3,7 @@
 import * as advice from "./tools/advice.js";
 import { shapeOfText } from "./tools/config_json.js";
 import { ownOf, ownShape } from "./tools/modeler_own.js";
+import { inWords } from "./engine/rules.js";
 import { modelShape, parameterCounts } from "./engine/transformer.js";
 import { changesText } from "./tools/changes.js";
 import { nearestValid } from "./tools/fixes.js";
@@ -48,7 +49,7 @@ async function answers(queries) {
     const found = run(a);
     const sum = (values) => values.reduce((total, value) => total + value, 0);
     return {
-      step: found.step, memory: found.memory, pipeline: found.pipeline,
+      step: inWords(found), memory: found.memory, pipeline: found.pipeline,
       commands: ["step", "memory"].map((verb) => commandOf(verb, a, catalog)), own: hasOwnNumbers(a), map: mapQuery(schema, catalog, a),
       parts: sum(partsOf(found).map(({ seconds }) => seconds)), sent: sum(transfersOf(found).map(({ bytes }) => bytes)),
       mfu: mfuOf(found), csv: [communicationCsv(found), memoryCsv(found)],
@@ -123,7 +124,7 @@ const configs = async (texts) => {
     try {
       const shape = shapeOfText(text);
       const again = modelShape(ownShape({ ...fromQuery(schema, catalog, "").a, ...ownOf(shape), sequence: shape.sequence }));
-      return { parameters: parameterCounts(shape), again: canonical(again) === canonical(shape) };
+      return { parameters: parameterCounts(shape), windows: [shape.window, shape.full_every], again: canonical(again) === canonical(shape) };
     } catch (error) {
       return { error: error.message };
     }

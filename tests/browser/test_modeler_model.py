@@ -130,10 +130,13 @@ def test_a_pasted_config_json_is_read_as_python_reads_it(ask: Ask) -> None:
     biased = files[0] | {"attention_bias": True, "tie_word_embeddings": True}
     wrong = [files[0] | {"model_type": "lama"}, files[0] | {"hidden_size": None},
              files[11] | {"moe_layer_freq": 2}, files[11] | {"mlp_only_layers": [1]}]  # fmt: skip
+    files += [files[0] | {"model_type": "gemma3_text", "sliding_window": 1024}]
+    files += [files[0] | {"model_type": "mistral", "sliding_window": 4096}]
     texts = [json.dumps(config) for config in [*files, biased, *wrong]]
     shown = ask("configs", [*texts, "[]", "no"])
     for config, found in zip([*files, biased], shown, strict=False):
-        counts = parameter_counts(shape_of_config(config))
+        counts = parameter_counts(shape := shape_of_config(config))
+        assert found["windows"] == [shape.window, shape.full_every], config
         assert found["parameters"] == {"total": counts.total, "active": counts.active}, config
         assert found["again"], "a state holds all of the shape"
     for config, found in zip(wrong, shown[len(files) + 1 :], strict=False):

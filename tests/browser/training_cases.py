@@ -213,6 +213,8 @@ def own_choices(rng: random.Random) -> Choices:
             "shared": rng.choice((0, 1)), "dense_layers": rng.choice((0, 1, 3)),
         }  # fmt: skip
         ep = rng.choice((1, 2, 4, 8))
+    if rng.random() < 0.5:
+        shape |= {"window": rng.choice((1, 100, 1024, 8192)), "full_every": rng.choice((0, 2, 5))}
     if rng.random() < 0.3:
         shape["latent"] = {
             "query_rank": 512, "kv_rank": 256, "nope_head_dim": 64, "rope_head_dim": 32,

@@ -25,7 +25,7 @@ from figgen.renderers.text import render
 
 FIGURES = (
     "cache-per-token", "decode-by-batch", "price-of-tokens", "fine-tuning-memory",
-    "optimizer-states", "llama-changes", "attention-kinds",
+    "optimizer-states", "llama-changes", "attention-kinds", "windowed-models",
 )  # fmt: skip
 
 
@@ -77,6 +77,13 @@ def test_pairs_of_a_window_are_those_of_its_mask(context: int, window: int) -> N
     assert windowed_cache_bytes(3, 2, window, context, 8, 2) == 2 * 8 * 2 * (
         context + 2 * sum(kept)
     )
+
+
+def test_gemma_3_caches_a_sixth_as_its_report_aims_at() -> None:
+    """Five layers of six with a window of 1,024: of a long context little more than 10 of 62."""
+    values = build("windowed-models", {}).values
+    share = values["gemma_3_27b_cache"].value / values["gemma_3_27b_whole"].value
+    assert share == pytest.approx(10 / 62 + 52 / 62 / 128)
 
 
 def test_adapters_of_llama_8b_are_the_41_943_040_that_peft_prints() -> None:

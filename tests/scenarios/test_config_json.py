@@ -55,6 +55,25 @@ def test_variants_of_a_file_are_read_alike() -> None:
 
 
 @pytest.mark.parametrize(
+    ("change", "window", "full_every"),
+    [
+        ({"model_type": "llama", "sliding_window": 4096}, 0, 0),
+        ({"model_type": "mistral", "sliding_window": 4096}, 4096, 0),
+        ({"model_type": "mistral", "sliding_window": None}, 0, 0),
+        ({"model_type": "gemma2", "sliding_window": 4096}, 4096, 2),
+        ({"model_type": "gemma3_text", "sliding_window": 1024}, 1024, 6),
+        ({"model_type": "gemma3", "sliding_window": 512, "sliding_window_pattern": 4}, 512, 4),
+        ({"model_type": "qwen2", "sliding_window": 131072}, 0, 0),
+    ],
+)
+def test_windows_are_those_that_transformers_uses(
+    change: dict[str, Any], window: int, full_every: int
+) -> None:
+    shape = shape_of_config(LLAMA | change)
+    assert (shape.window, shape.full_every) == (window, full_every)
+
+
+@pytest.mark.parametrize(
     ("change", "message"),
     [
         ({"model_type": "lama"}, "did you mean llama"),

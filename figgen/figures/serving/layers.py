@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from figgen.catalog import model
 from figgen.charts import Column, Named, Scalar, Table
 from figgen.errors import check_between
@@ -11,7 +13,13 @@ from figgen.formulas.modern_layers import (
     normalization_parameters,
     windowed_pairs,
 )
-from figgen.formulas.serving import cache_bytes_per_token, latent_cache_bytes_per_token
+from figgen.formulas.serving import (
+    cache_bytes_per_token,
+    latent_cache_bytes_per_token,
+    windowed_cache_bytes,
+)
+from figgen.models.transformer import flops_per_token, keys_met
+from figgen.plotting.words import identifier
 from figgen.registry import figure
 
 
@@ -110,3 +118,47 @@ def attention_kinds(*, context: int = 131072, window: int = 4096, windowed: int 
         rows=rows,
         values=values | {"pairs": Named(some / full_pairs), "latent_parameters": Named(mla)},
     )
+
+
+@figure("windowed-models")
+def windowed_models(
+    *,
+    models: tuple[str, ...] = ("mistral-7b", "gemma-3-27b", "gpt-oss-120b"),
+    sequence: int = 32768,
+    context: int = 131072,
+) -> Table:
+    """Models with windows: work of a step over `sequence` tokens, cache of `context` tokens."""
+    check_between("sequence", sequence, 1, 10**9)
+    check_between("context", context, 1, 10**9)
+    rows: list[tuple[Scalar, ...]] = []
+    values: dict[str, Named] = {}
+    for name in models:
+        found, shape = model(name), model(name).shape
+        windowed = shape.windowed_layers(0, shape.layers)
+        attention = keys_met(shape, sequence) / (shape.layers * sequence)
+        bare = flops_per_token(
+            replace(shape, window=0, full_every=0), sequence=sequence, causal=True
+        )
+        work = flops_per_token(shape, sequence=sequence, causal=True) / bare
+        width = shape.kv_heads * shape.head_dim
+        cache = float(windowed_cache_bytes(shape.layers, windowed, shape.window, context, width, 2))
+        whole = float(windowed_cache_bytes(shape.layers, 0, shape.window, context, width, 2))
+        rows.append((
+            found.title, f"{windowed} of {shape.layers}", shape.window, attention, work, cache,
+            whole,
+        ))  # fmt: skip
+        key = identifier(name)
+        values |= {
+            f"{key}_attention": Named(attention), f"{key}_work": Named(work),
+            f"{key}_cache": Named(cache, "B"), f"{key}_whole": Named(whole, "B"),
+        }  # fmt: skip
+    columns = (
+        Column(label="model"),
+        Column(label="layers with a window"),
+        Column(label="window", unit="token", spec=","),
+        Column(label=f"attention at {sequence:,}", spec=".0%"),
+        Column(label=f"all products at {sequence:,}", spec=".0%"),
+        Column(label=f"cache of {context:,}", unit="B", spec="bytes"),
+        Column(label="without windows", unit="B", spec="bytes"),
+    )
+    return Table(columns=columns, rows=tuple(rows), values=values)

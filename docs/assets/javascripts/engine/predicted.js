@@ -9,7 +9,9 @@ import { simulate } from "./simulate.js";
 import { stageWork } from "./stage_time.js";
 import { durations } from "./trace.js";
 import { timeline } from "./training.js";
-import { FFN_MATRICES, attentionWeights, ffnWeights, parameterCounts, routedParameters } from "./transformer.js";
+import {
+  FFN_MATRICES, attentionWeights, ffnWeights, parameterCounts, routedParameters, windowedLayers,
+} from "./transformer.js";
 
 const KINDS = ["product", "plain", "expert", "attention"];
 const NARROW_HEADS = 1 / 3;
@@ -95,6 +97,7 @@ export function shapeNumbers(shape) {
     experts: experts?.count ?? 1, top_k: experts?.top_k ?? 0, shared: experts?.shared ?? 0,
     ffn_hidden: shape.ffn_hidden, expert_ffn: experts?.ffn_hidden ?? 0,
     ffn_matrices: FFN_MATRICES[shape.ffn], attention_width: shape.attention_width,
+    window: shape.window, windowed_share: windowedLayers(shape, 0, shape.layers) / shape.layers,
     projected_width: mla ? heads * (2 * key + mla.value_head_dim) : (heads + 2 * kv_heads) * head_dim,
     key_value_width: mla ? Math.floor((heads * (key + mla.value_head_dim)) / 2) : kv_heads * head_dim,
     dense_parameters: total - routed, routed_parameters: routed,

@@ -2,6 +2,7 @@
 // figgen.models.recomputation, activation_formats and layer_parts.
 
 import { InputError, unknown } from "./errors.js";
+import { windowedLayers } from "./transformer.js";
 
 export const MODULES = [
   "core_attn", "layernorm", "latent_norm", "mla_up_proj", "mlp", "moe", "moe_act", "moe_gate",
@@ -46,8 +47,8 @@ export function keptInputs(again, layers) {
 }
 
 /** Numbers of layers by what they run in forward. */
-export const partsOf = ({ layers, dense_layers: dense, expert_layers: experts }) =>
-  ({ attention: layers, up_projections: 0, core: layers, dense, routed: experts, shared: experts });
+export const partsOf = ({ layers, dense_layers: dense, expert_layers: experts, windowed_layers: windowed }) =>
+  ({ attention: layers, up_projections: 0, core: layers, windowed, dense, routed: experts, shared: experts });
 
 /** Numbers of layers by what they run once more in backward. */
 export function repeatedParts({ recomputed: again, shape, flash_attention }, share) {
@@ -59,6 +60,7 @@ export function repeatedParts({ recomputed: again, shape, flash_attention }, sha
   return {
     attention: whole,
     up_projections: shape.latent ? rest(share.layers - whole, "mla_up_proj") : 0,
+    windowed: windowedLayers(shape, share.first_layer, whole),
     core: whole + (flash_attention ? 0 : rest(share.layers - whole, "core_attn")),
     dense: dense + rest(share.dense_layers - dense, "mlp"),
     routed: experts + rest(mixtures, "moe"),

@@ -7,7 +7,7 @@ import { checkSize } from "./mesh.js";
 import { range } from "./orders.js";
 import { activationFormat, recomputation } from "./recomputation.js";
 import { build } from "./schedule.js";
-import { FFN_MATRICES, modelShape } from "./transformer.js";
+import { FFN_MATRICES, modelShape, windowedLayers } from "./transformer.js";
 
 export const ZERO_STAGES = [0, 1, 2, 3];
 export const CONTEXT_EXCHANGES = ["p2p", "all-gather"];
@@ -244,9 +244,10 @@ export function virtualStageShares(shape, { depth, pipes }, given) {
     const after = first + layers;
     const expert_layers = shape.experts
       ? Math.max(0, after - Math.max(first, shape.dense_layers)) : 0;
+    const [first_layer, windowed_layers] = [first, windowedLayers(shape, first, layers)];
     first = after;
     const dense_layers = layers - expert_layers;
-    return { layers, expert_layers, dense_layers, embedding: stage === 0, head: stage === depth - 1 };
+    return { first_layer, windowed_layers, layers, expert_layers, dense_layers, embedding: stage === 0, head: stage === depth - 1 };
   });
   return range(pipes).flatMap(() => shares);
 }

@@ -5,9 +5,9 @@ import { exposed_communication_time, prefetched_gather_time } from "../step-form
 import { callTime, groupLink } from "./links.js";
 import { partsOf, repeatedParts } from "./recomputation.js";
 import {
-  AGAIN, BACKWARD, BOUNDARY, FORWARD, GRADIENTS, HEAD_AGAIN, KEYS, TIED, TOKENS, WEIGHTS, WITHIN, stageTraffic,
+  AGAIN, BACKWARD, BOUNDARY, FORWARD, GRADIENTS, HEAD_AGAIN, KEYS, WEIGHTS, stageTraffic,
 } from "./traffic.js";
-import { FFN_MATRICES, attentionWeights, ffnWeights, upProjectionWeights } from "./transformer.js";
+import { FFN_MATRICES, attentionWeights, ffnWeights, upProjectionWeights, windowedKeys } from "./transformer.js";
 
 /** Seconds of one microbatch on a virtual stage, and its timed communication. */
 export function stageTime(setup, held, stage) {
@@ -21,12 +21,12 @@ export function stageTime(setup, held, stage) {
     backward_weight_s: work.weights / rate,
   };
   bare.backward_s = bare.recomputed_s + bare.backward_input_s + bare.backward_weight_s;
-  const ring_s = layerCoreFlops(setup) / rate / parallel.cp;
+  const blocks = ringBlocks(setup, setup.shares[stage], rate);
   const traffic = stageTraffic(setup, held, stage).map((entry) => {
     const link = groupLink(parallel, entry.axis);
     const call = callTime(entry, link, cluster);
     const timed = { ...entry, link, call, time_s: entry.calls * call.total_s };
-    return { ...timed, exposed_s: exposedOf(setup, timed, work.weights / rate, ring_s) };
+    return { ...timed, exposed_s: exposedOf(setup, timed, work.weights / rate, blocks) };
   });
   for (const [phase, compute_s] of [[FORWARD, bare.forward_s], [BACKWARD, bare.backward_s]]) {
     shareOut(setup, traffic, phase, compute_s);
@@ -42,19 +42,18 @@ export function stageWork(setup, share) {
   const [forward, again] = [partsOf(share), repeatedParts(setup, share)];
   const products = (parts) => (2 * weightsMet(shape, parts) * tokens) / tp;
   const head = share.head ? (2 * shape.vocab * shape.hidden * tokens) / tp : 0;
-  const core = layerCoreFlops(setup);
   return {
     weights: products(forward) + head,
-    core: forward.core * core,
-    recomputed: products(again) + again.core * core + secondFlops(setup, share),
+    core: coreFlops(setup, forward),
+    recomputed: products(again) + coreFlops(setup, again) + secondFlops(setup, share),
   };
 }
 
 /** What backward computes again of a token, in all stages, attention over the whole square. */
 export function repeatedFlops(setup) {
   const { shares, placement, tokens, parallel: { tp } } = setup;
-  const halved = layerCoreFlops({ ...setup, flash_attention: false }) - layerCoreFlops(setup);
-  const again = (share) => stageWork(setup, share).recomputed + repeatedParts(setup, share).core * halved;
+  const halved = (share) => (setup.flash_attention ? coreFlops(setup, repeatedParts(setup, share)) : 0);
+  const again = (share) => stageWork(setup, share).recomputed + halved(share);
   return (shares.slice(0, placement.depth).reduce((sum, share) => sum + again(share), 0) * tp) / tokens;
 }
 
@@ -69,9 +68,20 @@ function secondFlops({ recomputed, shape, tokens, parallel: { tp } }, { layers, 
   return (2 * met * tokens) / tp;
 }
 
-function layerCoreFlops({ tokens, sequence, shape, parallel, flash_attention }) {
-  const whole = (4 * tokens * sequence * shape.attention_width) / parallel.tp;
+function layerCoreFlops({ tokens, sequence, shape, parallel, flash_attention }, windowed) {
+  const keys = windowed && flash_attention ? windowedKeys(sequence, shape.window) : sequence;
+  const whole = (4 * tokens * keys * shape.attention_width) / parallel.tp;
   return flash_attention ? whole / 2 : whole;
+}
+
+const coreFlops = (setup, { core, windowed }) =>
+  (core - windowed) * layerCoreFlops(setup, false) + windowed * layerCoreFlops(setup, true);
+
+// Shares of the layers, full and windowed, each with its attention to one block of keys.
+function ringBlocks(setup, { layers, windowed_layers }, rate) {
+  const windowed = layers ? windowed_layers / layers : 0;
+  return [[1 - windowed, false], [windowed, true]].map(([part, kind]) =>
+    [part, layerCoreFlops(setup, kind) / rate / setup.parallel.cp]);
 }
 
 // Weights that one token is multiplied with in these parts of layers.
@@ -86,13 +96,16 @@ function weightsMet(shape, parts) {
   return met + parts.routed * (experts.top_k * one + shape.hidden * experts.count);
 }
 
-const inTurns = (setup) => setup.context_exchange === "p2p" && setup.double_buffering;
+/** Whether blocks of keys arrive in one buffer while another one is read. */
+export const inTurns = (setup) => setup.context_exchange === "p2p" && setup.double_buffering;
 
 // What an entry adds to its forward or backward, data parallelism apart.
-function exposedOf(setup, { purpose, per_microbatch, time_s, calls, call }, products_s, ring_s) {
+function exposedOf(setup, { purpose, per_microbatch, time_s, calls, call }, products_s, blocks) {
   if (!per_microbatch || [GRADIENTS, WEIGHTS, BOUNDARY].includes(purpose)) return 0;
   if (purpose === AGAIN || purpose === HEAD_AGAIN) return Math.max(0, time_s - products_s);
-  if (purpose === KEYS && inTurns(setup)) return calls * Math.max(0, call.total_s - ring_s);
+  if (purpose === KEYS && inTurns(setup)) {
+    return calls * blocks.reduce((sum, [part, block_s]) => sum + part * Math.max(0, call.total_s - block_s), 0);
+  }
   return time_s;
 }
 
@@ -131,27 +144,4 @@ export function bucketedExposed(entries, compute_s) {
   if (!buckets) return 0;
   const bucket_overhead_s = latency_s / buckets;
   return exposed_communication_time({ communication_s, compute_s, buckets, bucket_overhead_s });
-}
-
-const ALONE = "exposed: there is no second buffer";
-
-/** What the traffic can hide behind, in words. */
-export function ruleOf(setup, { purpose, per_microbatch }) {
-  const data = purpose === GRADIENTS || purpose === WEIGHTS;
-  if (purpose === AGAIN || purpose === HEAD_AGAIN) return "behind the gradients of inputs";
-  if (purpose === KEYS && setup.context_exchange === "p2p") {
-    return inTurns(setup) ? "each send behind the attention of one block" : ALONE;
-  }
-  if ((purpose === TOKENS || purpose === WITHIN) && setup.order.overlapped.size) {
-    return "behind the other half of a forward-backward pair";
-  }
-  if (purpose === BOUNDARY) return "as far as the simulated step does not grow";
-  if (data && !setup.overlap_data_parallel) return "exposed: overlap is off";
-  if (data && per_microbatch) {
-    if (!setup.sharded.gathers) return "buckets behind each backward";
-    return setup.double_buffering ? "behind the layer before it" : ALONE;
-  }
-  if (purpose === GRADIENTS) return "buckets behind the last backward, and the pipeline's drain";
-  if (purpose === WEIGHTS) return "buckets behind the first forward, and the pipeline's fill";
-  return purpose === TIED ? "exposed: after the last backward" : "exposed: the next operation needs it";
 }

@@ -1,4 +1,5 @@
-// One training step and its memory, as `figgen step --json` and `figgen memory --json` print them;
+// One training step and its memory, as `figgen step --json` and `figgen memory --json` print them but
+// for the words of rules.js;
 // mirrors figgen.models.step, step_rows, level_loads and gradient_buckets.
 
 import {
@@ -8,7 +9,7 @@ import { stagesHeld } from "./held.js";
 import { NETWORK, SCALE_UP, groupLink, portBytes } from "./links.js";
 import { memoryOf } from "./memory.js";
 import { simulate } from "./simulate.js";
-import { bucketedExposed, repeatedFlops, ruleOf, stageTime } from "./stage_time.js";
+import { bucketedExposed, repeatedFlops, stageTime } from "./stage_time.js";
 import { durations } from "./trace.js";
 import { BACKWARD, END, FORWARD, GRADIENTS, START, TIED } from "./traffic.js";
 import { CONVENTIONS } from "./transformer.js";
@@ -104,7 +105,7 @@ function carriedOut(setup, onlyTrace = false) {
 
 function utilisations({ shape, sequence, cluster }, rate) {
   const found = {};
-  for (const [name, { count }] of CONVENTIONS) {
+  for (const [name, count] of CONVENTIONS) {
     const perToken = count(shape, sequence);
     found[name] = perToken === null ? null : (rate * perToken) / cluster.peak_flops_per_s;
   }
@@ -165,7 +166,7 @@ function rankRows(setup, stages, rank) {
       const key = [axis, purpose, collective, when, buffer_bytes].join("|");
       const row = found.get(key) ?? {
         axis, purpose, collective, when, size, calls: 0, buffer_bytes, call_bytes: sent_bytes,
-        level: link.level, time_s: 0, exposed_s: 0, rule: ruleOf(setup, entry), sent_bytes: 0,
+        level: link.level, time_s: 0, exposed_s: 0, sent_bytes: 0,
       };
       row.calls += times * entry.calls;
       row.time_s += times * entry.time_s;

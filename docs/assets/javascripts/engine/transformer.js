@@ -11,8 +11,10 @@ export const QK_NORMS = ["none", "per-head", "full-width"];
 const USUAL = {
   ffn: "swiglu", norm: "rmsnorm", norms_per_layer: 2, final_norm: true, qk_norm: "none",
   bias: false, tied_embeddings: false, learned_positions: false, extra: 0,
+  window: 0, full_every: 0,
 };
 const SIZES = ["layers", "hidden", "heads", "kv_heads", "head_dim", "vocab", "sequence"];
+const WINDOWS = ["window", "full_every"];
 const LARGEST = 2 ** 40; // what is beyond it is a slip of the pen
 
 /**
@@ -35,7 +37,10 @@ export function modelShape(given) {
   choice("ffn", shape.ffn, Object.keys(FFN_MATRICES));
   choice("norm", shape.norm, Object.keys(NORM_VECTORS));
   choice("qk_norm", shape.qk_norm, QK_NORMS);
-  for (const name of ["ffn_hidden", "norms_per_layer", "extra"]) whole(`${name} of a model`, shape[name]);
+  for (const name of ["ffn_hidden", "norms_per_layer", "extra", ...WINDOWS]) whole(`${name} of a model`, shape[name]);
+  for (const name of WINDOWS) {
+    if (shape[name] < 0) throw new InputError(`${name} of a model`, { expected: ">= 0", got: shape[name] });
+  }
   if (shape.experts) shape.experts = expertShape(shape.experts, shape.layers);
   const mla = shape.latent;
   for (const name in mla) whole(`${name} of a model`, mla[name]);
@@ -142,8 +147,25 @@ export function matmulParameters(shape) {
   return shape.layers * attentionWeights(shape) + ffn + shape.vocab * hidden;
 }
 
-const attention = (shape, sequence) => 12 * shape.layers * sequence * shape.attention_width;
-const core = (shape, sequence) => shape.layers * sequence * shape.attention_width;
+/** How many of so many layers, from number `first` on, see a window only. */
+export function windowedLayers({ window, full_every: every }, first, layers) {
+  if (!window || !every) return window ? layers : 0;
+  return layers - Math.floor((first + layers) / every) + Math.floor(first / every);
+}
+
+/** Keys that a token meets in a windowed layer, the masked half counted as in a full square. */
+export function windowedKeys(sequence, window) {
+  const seen = Math.min(window, sequence);
+  return (seen * (2 * sequence - seen)) / sequence;
+}
+
+function keysMet(shape, sequence) {
+  const windowed = windowedLayers(shape, 0, shape.layers);
+  return (shape.layers - windowed) * sequence + windowed * windowedKeys(sequence, shape.window);
+}
+
+const core = (shape, sequence) => keysMet(shape, sequence) * shape.attention_width;
+const attention = (shape, sequence) => Math.floor(12 * shape.attention_width * keysMet(shape, sequence));
 const whole6 = (shape, sequence) => 6 * matmulParameters(shape) + attention(shape, sequence);
 
 function hfuFull(shape, sequence) {
@@ -159,20 +181,13 @@ function megatron(shape, sequence) {
   return 96 * layers * (hidden * hidden) * (1 + share);
 }
 
-/**
- * FLOPs to train on one token by convention: label, count(shape, sequence), which is null where the
- * convention does not cover the shape, and `hardware` where recomputation counts (HFU, not MFU).
- */
+/** FLOPs to train on one token of a shape by convention, or null where that does not cover it. */
 export const CONVENTIONS = new Map([
-  ["6nd", ["6 per active parameter, embedding table included", false,
-    (shape) => 6 * parameterCounts(shape).active]],
-  ["6nd+attention", ["6 per multiplied weight, attention whole", false, whole6]],
-  ["causal", ["6 per multiplied weight, masked half of attention left out", false,
-    (shape, sequence) => 6 * matmulParameters(shape) + Math.floor(attention(shape, sequence) / 2)]],
-  ["hfu-full", ["with every layer's forward repeated", true, hfuFull]],
-  ["hfu-selective", ["with the attention core's forward repeated", true,
-    (shape, sequence) => whole6(shape, sequence) + 4 * core(shape, sequence)]],
-  ["hfu-selective-korthikanti", ["with all of the attention core counted twice", true,
-    (shape, sequence) => whole6(shape, sequence) + 12 * core(shape, sequence)]],
-  ["megatron", ["96·B·s·L·h²·(1 + s/6h + V/16Lh), forward repeated", true, megatron]],
-].map(([name, [label, hardware, count]]) => [name, Object.freeze({ label, hardware, count })]));
+  ["6nd", (shape) => 6 * parameterCounts(shape).active],
+  ["6nd+attention", whole6],
+  ["causal", (shape, sequence) => 6 * matmulParameters(shape) + Math.floor(attention(shape, sequence) / 2)],
+  ["hfu-full", hfuFull],
+  ["hfu-selective", (shape, sequence) => whole6(shape, sequence) + 4 * core(shape, sequence)],
+  ["hfu-selective-korthikanti", (shape, sequence) => whole6(shape, sequence) + 12 * core(shape, sequence)],
+  ["megatron", megatron],
+]);

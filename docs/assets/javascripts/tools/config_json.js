@@ -58,6 +58,7 @@ function shapeOfConfig({ types, fields, longest }, given) {
     norms_per_layer: about.norms_per_layer ?? 2, qk_norm: about.qk_norm ?? "none", bias: about.bias ?? false,
     tied_embeddings: config.tie_word_embeddings ?? about.tied ?? false,
     learned_positions: about.learned_positions ?? false, extra, experts, latent,
+    ...("full_every" in about && { window: count("window", 0), full_every: count("full_every", about.full_every) }),
   });
 }
 

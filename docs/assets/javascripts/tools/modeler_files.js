@@ -1,5 +1,7 @@
-// Files to take away from the modeler: tables as comma-separated values. Pure; loaded on demand.
+// Files to take away from the modeler: what the command line prints, and tables as comma-separated
+// values. Pure; loaded on demand.
 
+import { inWords } from "../engine/rules.js";
 import { PARTS } from "./modeler_model.js";
 
 // The numbers of the communication table, under the names of the command line's JSON.
@@ -19,10 +21,15 @@ const COLUMNS = [
   "sent_bytes",
 ];
 
+export const json = (value) => `${JSON.stringify(value, null, 1)}\n`;
+
+/** A step as `figgen step --json` prints it. */
+export const stepJson = (found) => json(inWords(found));
+
 /** The communication of a step as comma-separated values. */
-export function communicationCsv({ step }) {
+export function communicationCsv(found) {
   const cell = (value) => (/[",\n]/.test(value) ? `"${String(value).replaceAll('"', '""')}"` : String(value));
-  const lines = [COLUMNS, ...step.communication.map((row) => COLUMNS.map((name) => row[name]))];
+  const lines = [COLUMNS, ...inWords(found).communication.map((row) => COLUMNS.map((name) => row[name]))];
   return lines.map((line) => line.map(cell).join(",")).join("\n") + "\n";
 }
 

@@ -1,5 +1,6 @@
 // Lines behind computing, utilisation and the hardware. Pure.
 
+import { COUNTED } from "../engine/rules.js";
 import { stageWork } from "../engine/stage_time.js";
 import { CONVENTIONS, parameterCounts } from "../engine/transformer.js";
 import { workedLine } from "../engine/worked.js";
@@ -9,7 +10,7 @@ import { plainLine } from "./worked.js";
 const flop = (work) => quantity(work, "FLOP");
 
 export function utilisationLines({ setup, step }, notes, convention) {
-  const { label, count } = CONVENTIONS.get(convention);
+  const [[label], count] = [COUNTED.get(convention), CONVENTIONS.get(convention)];
   const value = step.utilisation[convention];
   if (convention === "6nd") {
     return [

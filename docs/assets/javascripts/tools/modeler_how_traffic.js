@@ -2,6 +2,7 @@
 
 import { stagesHeld } from "../engine/held.js";
 import { groupLink, portBytes } from "../engine/links.js";
+import { ruleOf } from "../engine/rules.js";
 import { PASSES, stageTraffic } from "../engine/traffic.js";
 import { workedLine } from "../engine/worked.js";
 import { axisLabel, familyOf, ringArguments } from "./modeler_model.js";
@@ -188,7 +189,7 @@ function callLines(found, notes, row) {
 }
 
 // Hops between all stages delay the step, not only those of this GPU.
-const exposedLine = (row) =>
+const exposedLine = ({ setup }, row) =>
   row.axis === "pp"
     ? plainLine(
         "By how much messages lengthen the simulated step. The hops of all stages add up, so that it can be more than this GPU's own sends take.",
@@ -196,7 +197,7 @@ const exposedLine = (row) =>
         seconds(row.exposed_s),
       )
     : plainLine(
-        `What of ${seconds(row.time_s)} the step waits for, by the rule: ${row.rule}.`,
+        `What of ${seconds(row.time_s)} the step waits for, by the rule: ${ruleOf(setup, row)}.`,
         "exposed / time",
         `${seconds(row.exposed_s)} / ${seconds(row.time_s)} = ${percent(row.time_s ? row.exposed_s / row.time_s : 0)}`,
       );
@@ -216,7 +217,7 @@ const meeting = ({ step }, axis, level) =>
 export const TRAFFIC = {
   row: (found, notes, index) => callLines(found, notes, rowOf(found, index)),
   waited: (found, notes, index) => [
-    exposedLine(rowOf(found, index)),
+    exposedLine(found, rowOf(found, index)),
     ...callLines(found, notes, rowOf(found, index)),
   ],
   size: (found, _, index) => sizeLines(found, rowOf(found, index)),

@@ -16,15 +16,16 @@ export const ownKinds = () => ({
   ...Object.fromEntries(LATENT.map((key) => [key, optional(whole(null, 1, 100_000))])),
   norm: choice("rmsnorm", Object.keys(NORM_VECTORS)), norms: whole(2, 0, 8), qk_norm: choice("none", QK_NORMS),
   bias: flag(false), positions: flag(false), extra: whole(0, 0, 2 ** 40),
+  window: whole(0, 0, 10_000_000), full_every: whole(0, 0, 1000),
 });
 
 /** The shape that a state describes, as `modelShape` takes it. */
 export function ownShape(state) {
-  const { layers, hidden, heads, kv_heads, ffn_hidden, ffn, vocab, norm, qk_norm, bias, extra } = state;
+  const { layers, hidden, heads, kv_heads, ffn_hidden, ffn, vocab, norm, qk_norm, bias, extra, window, full_every } = state;
   const { experts: count, top_k, expert_ffn, shared, dense_layers } = state;
   const latent = state.kv_rank === null ? null : Object.fromEntries(LATENT.map((key) => [key, state[key] ?? 0]));
   return {
-    layers, hidden, heads, kv_heads, ffn_hidden, ffn, vocab, norm, qk_norm, bias, extra, latent,
+    layers, hidden, heads, kv_heads, ffn_hidden, ffn, vocab, norm, qk_norm, bias, extra, window, full_every, latent,
     ...(state.head_dim === null ? {} : { head_dim: state.head_dim }),
     sequence: state.sequence ?? 8192, norms_per_layer: state.norms, tied_embeddings: state.tied,
     learned_positions: state.positions,
@@ -34,14 +35,14 @@ export function ownShape(state) {
 
 /** The keys of a state that describe `shape`. */
 export function ownOf(shape) {
-  const { layers, hidden, heads, kv_heads, head_dim, ffn_hidden, ffn, vocab, norm, qk_norm, bias, extra } = shape;
+  const { layers, hidden, heads, kv_heads, head_dim, ffn_hidden, ffn, vocab, norm, qk_norm, bias, extra, window, full_every } = shape;
   const { experts, latent } = shape;
   const mixture = experts
     ? { experts: experts.count, top_k: experts.top_k, expert_ffn: experts.ffn_hidden, shared: experts.shared,
       dense_layers: experts.dense_layers }
     : { experts: null, shared: 0, dense_layers: 0 };
   return {
-    layers, hidden, heads, kv_heads, ffn_hidden, ffn, vocab, norm, qk_norm, bias, extra, ...mixture,
+    layers, hidden, heads, kv_heads, ffn_hidden, ffn, vocab, norm, qk_norm, bias, extra, window, full_every, ...mixture,
     head_dim: head_dim === hidden / heads ? null : head_dim,
     norms: shape.norms_per_layer, tied: shape.tied_embeddings, positions: shape.learned_positions,
     ...Object.fromEntries(LATENT.map((key) => [key, latent?.[key] ?? null])),

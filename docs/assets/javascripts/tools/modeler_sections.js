@@ -9,7 +9,7 @@ import { note, num, swatch, table } from "./modeler_table.js";
 import { kindsOf, lanesOf, timelinePicture } from "./modeler_timeline.js";
 import { bytes, percent, plainNumber, quantity, seconds } from "./quantities.js";
 import { timeline } from "../engine/training.js";
-import { CONVENTIONS } from "../engine/transformer.js";
+import { COUNTED } from "../engine/rules.js";
 
 /** The pipeline: efficiency and both bubble measures, of the schedule and of this step; timeline. */
 export function pipelineSection(found, at, width) {
@@ -157,9 +157,9 @@ export function memorySection(found, at, width) {
 
 /** Utilisation by every named convention. */
 export function utilisationSection(found, at) {
-  const rows = [...CONVENTIONS]
+  const rows = [...COUNTED]
     .filter(([name]) => found.step.utilisation[name] !== null)
-    .map(([name, { label, hardware }]) =>
+    .map(([name, [label, hardware]]) =>
       el(
         "tr",
         {},

@@ -26,13 +26,12 @@ export function takeaway(say, mapQueryOf, catalog) {
     }, 1500);
   };
   const link = el("input", { readonly: true, on: { focus: () => link.select() } });
-  const json = (value) => `${JSON.stringify(value, null, 1)}\n`;
   const file = (text, name, type, read) => button(text, async () => download(name, await read(), type), { "data-file": name });
   const files = el(
     "div",
     { class: "tool-actions" },
-    file("Step, JSON", "step.json", "application/json", () => json(found.step)),
-    file("Memory, JSON", "memory.json", "application/json", () => json(found.memory)),
+    file("Step, JSON", "step.json", "application/json", async () => (await tables()).stepJson(found)),
+    file("Memory, JSON", "memory.json", "application/json", async () => (await tables()).json(found.memory)),
     file("Communication, CSV", "communication.csv", "text/csv", async () => (await tables()).communicationCsv(found)),
     file("Memory, CSV", "memory.csv", "text/csv", async () => (await tables()).memoryCsv(found)),
   );

@@ -1,5 +1,6 @@
 // What a GPU sends, on which links, and what the links would need: section(found, at, width).
 
+import { ruleOf } from "../engine/rules.js";
 import { el } from "./dom.js";
 import { value } from "./modeler_answer.js";
 import { LEVELS, axisLabel, hiddenOf, hueOf, ringBytes, transfersOf } from "./modeler_model.js";
@@ -45,12 +46,12 @@ export function trafficSection(found, at) {
       "details",
       { class: "modeler-more modeler-calls" },
       el("summary", {}, "Every kind of call"),
-      callsTable(step, at),
+      callsTable(found, at),
     ),
   ];
 }
 
-function callsTable({ communication }, at) {
+function callsTable({ setup, step: { communication } }, at) {
   const rows = communication.map((row, index) =>
     el(
       "tr",
@@ -64,7 +65,7 @@ function callsTable({ communication }, at) {
       num(value(bytes(row.sent_bytes), `sent:${index}`, at)),
       num(value(seconds(row.time_s), `row:${index}`, at)),
       num(value(seconds(row.exposed_s), `waited:${index}`, at)),
-      el("td", { class: "modeler-rule" }, row.rule),
+      el("td", { class: "modeler-rule" }, ruleOf(setup, row)),
     ),
   );
   return table(

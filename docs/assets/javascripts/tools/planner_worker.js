@@ -19,7 +19,7 @@ addEventListener("message", ({ data: { catalog, choices, every } }) => {
     }
     const { setup, world, sequence = setup.sequence } = job;
     const tokens = job.global_batch * sequence;
-    const flops = CONVENTIONS.get("6nd+attention").count(setup.shape, sequence);
+    const flops = CONVENTIONS.get("6nd+attention")(setup.shape, sequence);
     const full = (layout) => ({
       ...layout, terms: termsOf(job, layout),
       mfu: ((tokens / layout.step_s / world) * flops) / setup.cluster.peak_flops_per_s,
