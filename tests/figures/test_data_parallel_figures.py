@@ -10,6 +10,7 @@ import pytest
 
 from figgen.charts import Timeline
 from figgen.errors import InputError
+from figgen.models.resnet import resnet_50_parameters
 from figgen.registry import FIGURES, build
 from figgen.renderers import text
 from tests.figures.reading import curves, table, value
@@ -146,3 +147,10 @@ def test_80_gb_hold_the_state_of_5b_at_16_bytes_and_half_of_that_at_40_gb() -> N
 def test_steps_and_samples_trade_as_a_hyperbola() -> None:
     steps, samples = (np.array(series.y) for series in curves("critical-batch").series)
     assert (steps - 1) * (samples - 1) == pytest.approx(np.ones_like(steps))
+
+
+def test_resnet_50_has_the_parameters_that_torchvision_prints() -> None:
+    """num_params of torchvision.models.ResNet50_Weights."""
+    assert resnet_50_parameters() == 25_557_032
+    rows = {row[0]: row for row in build("gradient-all-reduce", {}).rows}
+    assert rows["ResNet-50"][1:4] == (25_557_032, 4 * 25_557_032, 2 * 25_557_032)

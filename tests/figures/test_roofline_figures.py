@@ -14,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from figgen.catalog import link
 from figgen.errors import InputError
 from figgen.models.collectives import bytes_per_link, bytes_sent_per_rank, trace
 from figgen.registry import FIGURES, build
@@ -34,6 +35,7 @@ MEASURED = {
 }
 ARGUMENTS: dict[str, dict[str, Any]] = {
     "link-levels": {},
+    "cloud-networks": {},
     "ridge-table": {},
     "communication-roofline": {"preset": "h100-ndr"},
     "strategies-roofline": {"preset": "h100-ndr"},
@@ -235,3 +237,17 @@ def test_at_the_critical_tokens_sending_takes_as_long_as_the_work_behind_it(
 def test_what_cannot_be_drawn_is_refused(name: str, arguments: dict[str, Any], match: str) -> None:
     with pytest.raises(InputError, match=match):
         build(name, arguments)
+
+
+@pytest.mark.parametrize(
+    ("network", "gigabits", "gpus"),
+    [("gcp-a3-mega", 8 * 200, 8), ("gcp-a3-ultra", 3200, 8), ("gcp-a4x", 1600, 4),
+     ("azure-nd-v5", 3200, 8), ("azure-nd-gb200-v6", 4 * 400, 4)],
+)  # fmt: skip
+def test_a_cloud_s_machine_has_the_gigabits_that_its_page_prints(
+    network: str, gigabits: float, gpus: int
+) -> None:
+    """Of a whole machine, by Google's and Microsoft's pages; the catalog has bytes, one way."""
+    found = link(network)
+    whole = found.bandwidth_bytes_per_s * (1 if found.per == "node" else gpus)
+    assert 8 * whole == gigabits * 1e9

@@ -20,13 +20,23 @@ from figgen.formulas.scale_and_state import largest_replicated_model
 from figgen.models.communication_ratio import group_bandwidth_bytes_per_s
 from figgen.models.gradient_overlap import gradient_tensors
 from figgen.models.recipes import recipe
+from figgen.models.resnet import resnet_50_parameters
 from figgen.plotting.series import line
 from figgen.plotting.words import identifier
 from figgen.registry import figure
 
+RESNET = "resnet-50"
 VOLUME_MODELS = (
-    "bert-large", "gpt-2-xl", "llama-2-7b", "llama-3-8b", "llama-3-70b", "llama-3-405b",
+    RESNET, "bert-large", "gpt-2-xl", "llama-2-7b", "llama-3-8b", "llama-3-70b", "llama-3-405b",
 )  # fmt: skip
+
+
+def _sized(name: str) -> tuple[str, int]:
+    """Title and parameters of a model of the catalog, or of ResNet-50, which is no transformer."""
+    if name == RESNET:
+        return "ResNet-50", resnet_50_parameters()
+    entry = catalog_model(name)
+    return entry.title, entry.parameters
 
 
 @figure("gradient-all-reduce")
@@ -46,15 +56,15 @@ def gradient_all_reduce(
     rows: list[tuple[Scalar, ...]] = []
     values = {"nodes": Named(nodes), "gpus": Named(nodes * each), "per_node": Named(each)}
     for name in models:
-        entry = catalog_model(name)
-        size, many = entry.parameters, nodes * each
+        title, size = _sized(name)
+        many = nodes * each
         times = (
             data_parallel_time(size, 2, each, 0, inside),
             data_parallel_time(size, 2, nodes, 0, port),
             data_parallel_time(size, 2, many, 0, shared),
         )
         sent = data_parallel_bytes(size, 2, many)
-        rows.append((entry.title, size, 4 * size, 2 * size, sent, *times))
+        rows.append((title, size, 4 * size, 2 * size, sent, *times))
         key = identifier(name)
         values[f"{key}_sent"] = Named(sent, "B")
         values[f"{key}_port_s"] = Named(times[1], "s")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from dataclasses import dataclass
 
-from figgen.catalog import HardwarePreset, hardware_preset
+from figgen.catalog import HardwarePreset, accelerator, hardware_preset, link
 from figgen.charts import Axis, Column, Curves, Mark, Named, Rule, Scalar, Series, Table
 from figgen.errors import InputError
 from figgen.formulas.compute_and_roofline import (
@@ -14,6 +14,7 @@ from figgen.formulas.compute_and_roofline import (
     ridge_point,
 )
 from figgen.plotting.series import line, series_role
+from figgen.plotting.words import identifier
 from figgen.registry import figure
 
 PRESETS = ("a100-hdr", "h100-ndr", "h200-ndr", "b200-ndr")
@@ -153,3 +154,36 @@ def _slopes(wires: tuple[Level, ...], peak: float) -> tuple[Series, ...]:
         y = tuple(attainable_flops_over_network(peak, wire.bandwidth_bytes_per_s, ccr) for ccr in x)
         series.append(line(wire.name, x, y, index))
     return tuple(series)
+
+
+CLOUDS = (
+    ("h100-sxm-80gb", "efa-v2-p5", 8), ("h100-sxm-80gb", "gcp-a3-mega", 8),
+    ("h200-sxm-141gb", "gcp-a3-ultra", 8), ("b200-sxm-hgx", "gcp-a3-ultra", 8),
+    ("gb200-nvl72", "gcp-a4x", 4), ("h100-sxm-80gb", "azure-nd-v5", 8),
+    ("h200-sxm-141gb", "azure-nd-v5", 8), ("gb200-nvl72", "azure-nd-gb200-v6", 4),
+)  # fmt: skip
+"""Accelerators with the network that a cloud gives them, and how many share a machine."""
+
+
+@figure("cloud-networks")
+def cloud_networks() -> Table:
+    """What clouds give each GPU of network, and the work per byte that this asks for in BF16."""
+    rows: list[tuple[Scalar, ...]] = []
+    values: dict[str, Named] = {}
+    for chip_name, link_name, gpus in CLOUDS:
+        chip, network = accelerator(chip_name), link(link_name)
+        bandwidth = network.bandwidth_bytes_per_s / (gpus if network.per == "node" else 1)
+        ridge = float(ridge_point(chip.peak_flops_per_s(), bandwidth))
+        seen = network.bandwidth.seen
+        rows.append((network.title, chip.short_title, gpus, bandwidth, ridge, seen))
+        key = identifier(f"{chip_name}_{link_name}")
+        values |= {key: Named(bandwidth, "B/s"), f"{key}_ridge": Named(ridge, "FLOP/B")}
+    columns = (
+        Column(label="network"),
+        Column(label="GPU"),
+        Column(label="GPUs in a machine"),
+        Column(label="per GPU and direction", unit="B/s", spec="si"),
+        Column(label="ridge in BF16", unit="FLOP/B", spec=",.0f"),
+        Column(label="source read"),
+    )
+    return Table(columns=columns, rows=tuple(rows), values=values)

@@ -1,0 +1,31 @@
+"""Parameters of ResNet-50, with which data parallelism was measured before transformers."""
+
+from __future__ import annotations
+
+STAGES = ((64, 3), (128, 4), (256, 6), (512, 3))
+"""Width of the middle convolution and number of blocks of each stage.
+
+Source: He et al. 2015, arXiv:1512.03385, table 1."""
+WIDER = 4
+CLASSES = 1000
+
+
+def resnet_50_parameters() -> int:
+    """Convolutions without biases, a scale and a shift for each of their channels, the classifier.
+
+    Each block narrows, looks at 3 × 3 pixels and widens; the first of a stage also has a
+    convolution beside it that widens its input.
+    """
+    total, incoming = _convolution(3, 64, 7), 64
+    for width, blocks in STAGES:
+        outgoing = WIDER * width
+        total += _convolution(incoming, outgoing, 1)
+        for _ in range(blocks):
+            total += _convolution(incoming, width, 1) + _convolution(width, width, 3)
+            total += _convolution(width, outgoing, 1)
+            incoming = outgoing
+    return total + incoming * CLASSES + CLASSES
+
+
+def _convolution(incoming: int, outgoing: int, side: int) -> int:
+    return incoming * outgoing * side**2 + 2 * outgoing
