@@ -40,6 +40,8 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "communication-roofline": {"preset": "h100-ndr"},
     "strategies-roofline": {"preset": "h100-ndr"},
     "layer-operations": {},
+    "fusion-bytes": {},
+    "decode-techniques": {},
     "two-times": {},
     "critical-tokens": {},
     "ccr-by-batch": {},
