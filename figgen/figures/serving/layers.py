@@ -131,7 +131,7 @@ def windowed_models(
     check_between("sequence", sequence, 1, 10**9)
     check_between("context", context, 1, 10**9)
     rows: list[tuple[Scalar, ...]] = []
-    values: dict[str, Named] = {}
+    values = {"sequence": Named(sequence, "token"), "context": Named(context, "token")}
     for name in models:
         found, shape = model(name), model(name).shape
         windowed = shape.windowed_layers(0, shape.layers)
