@@ -92,10 +92,10 @@ stats: $(READY) ## Count words, figures, computed numbers and worked problems of
 canary: $(READY) $(CANARY)/ready ## Build with ProperDocs and Zensical too; tell what differs
 	$(RUN) tests.canary $(CANARY)/bin .cache/canary-sites
 
-upgrade: build ## Resolve newer versions (needs uv), run all, tell what moved
+upgrade: build ## Resolve newer versions of every lock (needs uv), run all, tell what moved
 	rm -rf .cache/before && cp -r site .cache/before
 	$(MAKE) lock ARGS=--upgrade
-	$(MAKE) check test build
+	$(MAKE) check test site-check $(BENCH)/ready $(MUTANTS)/ready $(RIVALS)/ready canary
 	$(RUN) figgen diff .cache/before site --report changes
 
 clean: ## Remove site/ and every cache (.venv stays; delete it for a fresh set-up)
@@ -154,7 +154,7 @@ $(GATE_TOOLS)/ready: tests/browser/gate/package-lock.json
 	else echo 'No npm: the site is not held to Lighthouse and the Nu HTML checker' >&2; fi
 	@touch $@
 
-# For maintainers: resolve again (ARGS=--upgrade for newer versions).
+# For maintainers: resolve again (ARGS=--upgrade for newer versions). No lock names a host.
 COMPILE = $(UV) pip compile pyproject.toml --quiet --universal --python-version 3.11 \
 	--generate-hashes --custom-compile-command 'make lock'
 lock:
@@ -166,3 +166,7 @@ lock:
 		--output-file tests/benchmarks/rivals/requirements.txt $(ARGS)
 	$(COMPILE) --group dev tests/mutants/requirements.in --constraint requirements.txt \
 		--output-file tests/mutants/requirements.txt $(ARGS)
+	@if command -v npm >/dev/null; then cd tests/browser/gate && \
+		npm $(if $(filter --upgrade,$(ARGS)),update,install) --package-lock-only --ignore-scripts \
+			--omit-lockfile-registry-resolved --no-audit --no-fund; \
+	else echo 'No npm: the lock of the gate stays as it is' >&2; fi

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import shutil
@@ -19,7 +20,12 @@ from figgen.publish.place import put
 ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
 LOCK = (ROOT / "requirements.txt").read_text(encoding="utf-8")
-ENTRIES = re.sub(r" *\\\n *", " ", LOCK)
+LOCKS = (
+    "requirements.txt",
+    "tests/benchmarks/requirements.txt",
+    "tests/benchmarks/rivals/requirements.txt",
+    "tests/mutants/requirements.txt",
+)
 TARGETS = (
     "setup",
     "serve",
@@ -43,9 +49,10 @@ TARGETS = (
 SUPPORTED = ("3.11.0", "3.11.9", "3.12.4", "3.13.0", "3.14.0")
 
 
-def locked() -> list[tuple[Requirement, list[str]]]:
-    """Every entry of the lock with its hashes."""
-    lines = [line for line in ENTRIES.splitlines() if line and not line.lstrip().startswith("#")]
+def locked(lock: str = LOCK) -> list[tuple[Requirement, list[str]]]:
+    """Every entry of a lock with its hashes."""
+    entries = re.sub(r" *\\\n *", " ", lock)
+    lines = [line for line in entries.splitlines() if line and not line.lstrip().startswith("#")]
     parts = [line.split(" --hash=") for line in lines]
     return [(Requirement(first), [hash_.split()[0] for hash_ in rest]) for first, *rest in parts]
 
@@ -90,13 +97,39 @@ def test_dependency_is_locked_once_within_its_range(wanted: Requirement, version
     assert wanted.specifier.contains(pin.version)
 
 
-def test_every_locked_version_has_hashes() -> None:
-    assert [str(entry) for entry, hashes in locked() if not hashes] == []
-    assert len(locked()) > len(DIRECT)
+@pytest.mark.parametrize("lock", LOCKS)
+def test_every_locked_version_has_hashes(lock: str) -> None:
+    entries = locked((ROOT / lock).read_text(encoding="utf-8"))
+    assert [str(entry) for entry, hashes in entries if not hashes] == []
+    assert entries
 
 
-def test_lock_names_no_index_and_no_path() -> None:
-    assert re.findall(r"^--.*|https?://|file:|^/.*| /\w+.*", LOCK, flags=re.MULTILINE) == []
+@pytest.mark.parametrize("lock", LOCKS)
+def test_lock_names_no_index_and_no_path(lock: str) -> None:
+    text = (ROOT / lock).read_text(encoding="utf-8")
+    assert re.findall(r"^--.*|https?://|file:|^/.*| /\w+.*", text, flags=re.MULTILINE) == []
+
+
+def test_the_gate_s_lock_has_hashes_and_names_no_registry() -> None:
+    folder = ROOT / "tests/browser/gate"
+    lock = json.loads((folder / "package-lock.json").read_text(encoding="utf-8"))
+    wanted = json.loads((folder / "package.json").read_text(encoding="utf-8"))["dependencies"]
+    packages = {name: entry for name, entry in lock["packages"].items() if name}
+    assert all(entry["integrity"].startswith("sha512-") for entry in packages.values())
+    assert not any("resolved" in entry for entry in packages.values())
+    assert {name: packages[f"node_modules/{name}"]["version"] for name in wanted} == wanted
+
+
+def test_every_lock_is_resolved_again_by_one_target() -> None:
+    """`make lock` names the file of each, and so does every set-up that installs one."""
+    told = make("--dry-run", "lock").stdout
+    for lock in LOCKS:
+        assert f"--output-file {lock}" in told
+    assert "cd tests/browser/gate" in told
+    found = {
+        path.relative_to(ROOT).as_posix() for path in (ROOT / "tests").rglob("requirements.txt")
+    }
+    assert found | {"requirements.txt"} == {*LOCKS}
 
 
 def test_help_lists_each_target_on_one_line() -> None:
