@@ -43,13 +43,19 @@ MOST_FILES = 12_000
 MOST_BYTES_OF_A_FILE = 32 * 2**20
 MOST_BYTES = 256 * 2**20
 MOST_PREVIEWS = 20
-MOST_BYTES_OF_PREVIEWS = 600 * 2**20
+MOST_BYTES_OF_PREVIEWS = 500 * 2**20
+MOST_VERSIONS = 12
+MOST_BYTES_OF_VERSIONS = 300 * 2**20
 TRIES = 20
 FOLDER = re.compile(r"pr-\d{1,9}|v\d{1,4}(\.\d{1,4}){1,2}")
 """The folders beside the site: previews of pull requests, and versions by their tag."""
 
 HEAD = re.compile(rb"\s*(?:<!doctype html>)?\s*<html[^<>]*>\s*<head>", re.IGNORECASE)
 UNLISTED = b'<meta name="robots" content="noindex">'
+ARTICLE = re.compile(rb"<article\b[^<>]*>")
+VERSIONS = "about/versions/index.html"
+LISTED = re.compile(rb'(<ul id="versions">).*?(</ul>)', re.DOTALL)
+"""The site's page of versions, and the list in it that is written here."""
 
 
 class Refused(Exception):
@@ -97,6 +103,40 @@ def unlisted(html: bytes) -> bytes:
     return html[:end] + UNLISTED + html[end:]
 
 
+def of_version(html: bytes, path: str, folder: str, address: str) -> bytes:
+    """A page of a version: it says so, and tells search engines that the site's own is the page."""
+    address = address.rstrip("/")
+    for begin in (b'<link rel="canonical" href="', b'<meta property="og:url" content="'):
+        html = html.replace(begin + f"{address}/{folder}/".encode(), begin + f"{address}/".encode())
+    root = "../" * (path.count("/") + 1)
+    said = (
+        f'<div class="admonition note"><p class="admonition-title">Version {folder}</p>'
+        f"<p>This page stays as it was when {folder} was published. "
+        f'<a href="{root}{path.removesuffix("index.html")}">The newest one</a> · '
+        f'<a href="{root}{VERSIONS.removesuffix("index.html")}">All versions</a></p></div>'
+    )
+    article = ARTICLE.search(html)
+    end = article.end() if article else 0
+    return html[:end] + said.encode() + html[end:] if end else html
+
+
+def with_versions(html: bytes, ledger: Mapping[str, Mapping[str, float]]) -> bytes:
+    """The page of versions with a link to each that is published, the newest first.
+
+    `target` keeps the theme from exchanging the content alone, which would mix two versions.
+    """
+    lines = ['<li><a href="../../">The newest</a></li>']
+    for folder in sorted((name for name in ledger if name[0] == "v"), key=_release, reverse=True):
+        day = time.strftime("%Y-%m-%d", time.gmtime(ledger[folder]["published"]))
+        when = f', <time datetime="{day}">{day}</time>' if ledger[folder]["published"] else ""
+        lines.append(f'<li><a href="../../{folder}/" target="_self">{folder}</a>{when}</li>')
+    return LISTED.sub(lambda match: match[1] + "".join(lines).encode() + match[2], html)
+
+
+def _release(folder: str) -> tuple[int, ...]:
+    return tuple(int(part) for part in folder[1:].split("."))
+
+
 def git(where: str, *words: str, stdin: bytes | None = None) -> bytes:
     """One git command in the bare repository `where`, without the machine's configuration."""
     ran = subprocess.run(
@@ -126,12 +166,23 @@ def belongs(path: str, folder: str) -> bool:
 
 
 def crowded_out(ledger: Mapping[str, Mapping[str, float]]) -> list[str]:
-    """The oldest previews beyond the limits of number and size."""
-    newest = sorted(ledger, key=lambda folder: -ledger[folder]["published"])
+    """The oldest previews and the lowest versions beyond the limits of number and size."""
+    previews = [folder for folder in ledger if folder.startswith("pr-")]
+    versions = sorted({*ledger} - {*previews}, key=_release, reverse=True)
+    previews.sort(key=lambda folder: -ledger[folder]["published"])
+    return [
+        *_beyond(ledger, previews, MOST_PREVIEWS, MOST_BYTES_OF_PREVIEWS),
+        *_beyond(ledger, versions, MOST_VERSIONS, MOST_BYTES_OF_VERSIONS),
+    ]
+
+
+def _beyond(
+    ledger: Mapping[str, Mapping[str, float]], newest: list[str], most: int, most_bytes: int
+) -> list[str]:
     kept_bytes, dropped = 0.0, []
     for place, folder in enumerate(newest):
         kept_bytes += ledger[folder]["bytes"]
-        if place and (place >= MOST_PREVIEWS or kept_bytes > MOST_BYTES_OF_PREVIEWS):
+        if place and (place >= most or kept_bytes > most_bytes):
             dropped.append(folder)
     return dropped
 
@@ -180,7 +231,7 @@ def _next(where: str, old: str, folder: str, files: Mapping[str, bytes], message
     """The commit that follows `old`."""
     blobs = listing(where, old)
     ledger = _ledger(where, old, blobs)
-    if folder.startswith("pr-"):
+    if folder:
         ledger.pop(folder, None)
         if files:
             size = sum(map(len, files.values()))
@@ -194,6 +245,11 @@ def _next(where: str, old: str, folder: str, files: Mapping[str, bytes], message
         if path != LEDGER and path.partition("/")[0] not in gone and not belongs(path, folder)
     }
     added = {f"{folder}/{path}" if folder else path: content for path, content in files.items()}
+    if VERSIONS in kept:
+        added[VERSIONS] = git(where, "show", f"{old}:{VERSIONS}")
+        del kept[VERSIONS]
+    if VERSIONS in added:
+        added[VERSIONS] = with_versions(added[VERSIONS], ledger)
     added[LEDGER] = json.dumps(ledger, indent=1, sort_keys=True).encode() + b"\n"
     if ".nojekyll" not in kept:
         added[".nojekyll"] = b""
@@ -201,24 +257,26 @@ def _next(where: str, old: str, folder: str, files: Mapping[str, bytes], message
 
 
 def _ledger(where: str, commit: str, blobs: Mapping[str, str]) -> dict[str, dict[str, float]]:
-    """When each preview was published and its size; one that nobody noted is old and empty."""
+    """When each folder was published and its size; one that nobody noted is old and empty."""
     noted = json.loads(git(where, "show", f"{commit}:{LEDGER}")) if LEDGER in blobs else {}
     folders = {path.partition("/")[0] for path in blobs}
-    previews = sorted(name for name in folders if re.fullmatch(r"pr-\d+", name))
-    return {name: noted.get(name, {"bytes": 0, "published": 0}) for name in previews}
+    found = sorted(name for name in folders if FOLDER.fullmatch(name))
+    return {name: noted.get(name, {"bytes": 0, "published": 0}) for name in found}
 
 
 def publish(archive: Path, folder: str, remote: str, address: str, commit: str) -> None:
-    """Publish a built site at the root, or in the folder of a pull request."""
+    """Publish a built site at the root, or in the folder of a pull request or a version."""
     files = dict(members(archive))
     if "index.html" not in files:
         raise Refused("no index.html at the root of the site")
-    if folder.startswith("pr-"):
+    if folder:
+        preview = folder.startswith("pr-")
         for path in [path for path in files if path.endswith(".html")]:
-            files[path] = unlisted(files[path])
+            page = files[path]
+            files[path] = unlisted(page) if preview else of_version(page, path, folder, address)
         for path in [p for p in files if p.startswith("sitemap.xml") or p == "robots.txt"]:
             del files[path]
-    elif not folder:
+    else:
         for path in KEPT:
             files.pop(path, None)
         root = urlsplit(address).path.rstrip("/")

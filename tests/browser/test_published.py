@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from tests.browser import site as built
 from tests.browser.paths import address_of
+from tests.workflows.scripts import load
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -39,3 +40,23 @@ def test_repository_is_linked_and_never_asked(page: Page, tmp_path: Path) -> Non
     assert f'">{ADDRESS}guide/pipeline-schedules/#fig-' in cited
     assert all(url.startswith((f"{host}/guide/", "data:", "blob:")) for url in asked)
     assert not any(re.search(r"api\.|github", url) for url in asked)
+
+
+def test_built_pages_take_what_a_version_says(site_folder: Path) -> None:
+    """The list of versions, the note on an old page and its canonical address find their places."""
+    script = load("publish")
+    page = (site_folder / script.VERSIONS).read_bytes()
+    listed = script.with_versions(page, {"v1.0": {"bytes": 1.0, "published": 0.0}})
+    assert listed.count(b'<li><a href="../../v1.0/" target="_self">v1.0</a></li>') == 1
+    own = re.compile(rb'rel="canonical" href="([^"]*)guide/memory/"')
+    memory = (site_folder / "guide/memory/index.html").read_bytes()
+    found = own.search(memory)
+    assert found
+    address = found[1].decode()
+    below = memory.replace(found[0], found[0].replace(found[1], found[1] + b"v1.0/"))
+    marked = script.of_version(below, "guide/memory/index.html", "v1.0", address)
+    again = own.search(marked)
+    assert again
+    assert again[1] == found[1]
+    assert marked.count(b'class="admonition-title">Version v1.0<') == 1
+    assert marked.index(b"Version v1.0<") < marked.index(b"<h1")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import re
 import stat
 import subprocess
 import sys
@@ -132,16 +133,46 @@ def test_the_branch_has_one_commit_however_often_it_is_published(
     assert git(remote, "rev-list", "--count", "gh-pages") == "1\n"
 
 
+LISTING = '<article class="x"><ul id="versions"><li>alone</li></ul></article>'
+
+
 def test_a_version_stays_when_the_site_and_previews_are_published(
     remote: Path, tmp_path: Path
 ) -> None:
-    archive = zipped(tmp_path / "site.zip", {"index.html": PAGE, "sitemap.xml": "<urlset/>"})
-    for folder in ("v1.0", "pr-7", "", "v1.1.2"):
+    canonical = f'<link rel="canonical" href="{ADDRESS}v1.0/guide/">'
+    site = {"index.html": PAGE, "sitemap.xml": "<urlset/>", "about/versions/index.html": LISTING,
+            "guide/index.html": f"<head>{canonical}</head><article>text"}  # fmt: skip
+    archive = zipped(tmp_path / "site.zip", site)
+    for folder in ("v1.0", "pr-7", "", "v1.10", "v1.9.2"):
         assert publish(remote, archive, folder).returncode == 0
     found = published(remote)
-    assert found["v1.0/index.html"] == found["v1.1.2/index.html"] == PAGE
-    assert "v1.0/sitemap.xml" in found
-    assert set(json.loads(found["previews.json"])) == {"pr-3", "pr-7"}
+    assert found["v1.0/index.html"] == found["v1.10/index.html"] == PAGE
+    assert set(json.loads(found["previews.json"])) == {"pr-3", "pr-7", "v1.0", "v1.10", "v1.9.2"}
+    # Search engines find each page once, and a reader of an old one the newest.
+    assert "sitemap.xml" in found
+    assert "v1.0/sitemap.xml" not in found
+    head, _, body = found["v1.0/guide/index.html"].partition("</head>")
+    assert head == f'<head><link rel="canonical" href="{ADDRESS}guide/">'
+    assert [where for _, where in links(body)] == ["../../guide/", "../../about/versions/"]
+    # The site's own page lists them without a script, the newest first; theirs stay as they were.
+    named = [("The newest", "../../"), ("v1.10", "../../v1.10/"),
+             ("v1.9.2", "../../v1.9.2/"), ("v1.0", "../../v1.0/")]  # fmt: skip
+    assert [(text, where) for text, where in links(found["about/versions/index.html"])] == named
+    assert "<li>alone</li>" in found["v1.0/about/versions/index.html"]
+    assert publish(remote, archive).returncode == 0
+    assert links(published(remote)["about/versions/index.html"]) == named
+
+
+def links(html: str) -> list[tuple[str, str]]:
+    found = re.findall(r'<a href="([^"]*)"[^>]*>([^<]*)</a>', html)
+    return [(text, where) for where, text in found]
+
+
+def test_versions_are_bounded_and_the_lowest_go_first(script: ModuleType) -> None:
+    ledger = {f"v1.{n}": {"bytes": 90 * 2.0**20, "published": 9.0 - n} for n in (9, 10, 2, 11)}
+    assert script.crowded_out(ledger | {"pr-1": {"bytes": 1.0, "published": 1.0}}) == ["v1.2"]
+    many = {f"v{n}.0": {"bytes": 1.0, "published": 0.0} for n in range(1, 15)}
+    assert script.crowded_out(many) == ["v2.0", "v1.0"]
 
 
 def test_a_removed_preview_is_gone_and_removing_it_again_changes_nothing(
