@@ -64,9 +64,10 @@ diff: $(READY) ## Tell what differs from a revision in a report under changes/ (
 validate: $(READY) ## Print predicted against measured step times of every published run
 	$(RUN) figgen validate $(ARGS)
 
-paper: build ## Print the guide as guide.pdf and pack the site into guide.zip, to read offline
+paper: build ## Write the guide as guide.pdf and guide.epub, and the site as guide.zip
 	@CHROME_PATH="$$($(RUN) tests.browser.chromium)"; export CHROME_PATH; \
 	$(RUN) figgen paper site guide.pdf
+	$(RUN) figgen paper site guide.epub
 	rm -f guide.zip && cd site && ../.venv/bin/python -m zipfile -c ../guide.zip .
 
 rivals: $(RIVALS)/ready ## Ask other open models of training time about the same runs; freezes their answers
@@ -99,7 +100,7 @@ upgrade: build ## Resolve newer versions of every lock (needs uv), run all, tell
 	$(RUN) figgen diff .cache/before site --report changes
 
 clean: ## Remove site/ and every cache (.venv stays; delete it for a fresh set-up)
-	rm -rf site changes guide.pdf guide.zip build .cache .hypothesis .mypy_cache .pytest_cache .ruff_cache *.egg-info
+	rm -rf site changes guide.pdf guide.epub guide.zip build .cache .hypothesis .mypy_cache .pytest_cache .ruff_cache *.egg-info
 	find . -path ./.venv -prune -o -name __pycache__ -type d -exec rm -rf {} +
 
 # The file that says "done" is written last, so a set-up that was interrupted starts afresh.

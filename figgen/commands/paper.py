@@ -1,4 +1,4 @@
-"""paper: the guide as one PDF, printed from a built site by a browser."""
+"""paper: the guide as one PDF, printed from a built site by a browser, or as one EPUB."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from figgen.commands import Answer, add_verb
+from figgen.commands.epub import write_book
 from figgen.errors import InputError
 
 if TYPE_CHECKING:
@@ -26,32 +27,42 @@ PARTS = ("journey/", "guide/")
 def add(verbs: Verbs) -> None:
     """Register the verb of this module."""
     parser = add_verb(
-        verbs, "paper", _paper, "the chapters of a built site as one PDF", "site guide.pdf",
-        "site one.pdf --only guide/memory/",
+        verbs, "paper", _paper, "the chapters of a built site as one PDF or EPUB",
+        "site guide.pdf", "site guide.epub", "site one.pdf --only guide/memory/",
     )  # fmt: skip
     parser.add_argument("site", type=Path, help="the folder of a built site")
-    parser.add_argument("pdf", type=Path, help="the file to write")
+    parser.add_argument("file", type=Path, help="what to write, a .pdf or an .epub")
     parser.add_argument("--only", action="append", help="a page by its folder; may be repeated")
 
 
-class _Chapters(HTMLParser):
-    """Folders of the chapters in the order of the navigation, which the home page holds."""
+class _Home(HTMLParser):
+    """Folders of the chapters as the navigation of the home page has them, and the site's name."""
 
     def __init__(self) -> None:
         super().__init__()
         self.found: dict[str, None] = {}
+        self.name = ""
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        link = dict(attrs).get("href") or ""
+        given = dict(attrs)
+        if given.get("property") == "og:site_name":
+            self.name = given.get("content") or ""
+        link = given.get("href") or ""
         if tag == "a" and link.startswith(PARTS) and link.endswith("/"):
             self.found.setdefault(link)
 
 
 def chapters(home: str) -> list[str]:
     """Folders of all chapters, `guide/memory/`, in reading order."""
-    parser = _Chapters()
+    found = _read(home).found
+    # The tabs lead to the first page of each part before the rest of it is listed.
+    return [page for part in PARTS for page in found if page.startswith(part)]
+
+
+def _read(home: str) -> _Home:
+    parser = _Home()
     parser.feed(home)
-    return list(parser.found)
+    return parser
 
 
 class _Quiet(http.server.SimpleHTTPRequestHandler):
@@ -74,13 +85,22 @@ def _paper(options: argparse.Namespace) -> Answer:
     home = options.site / "index.html"
     if not home.is_file():
         raise InputError("site", expected="the folder of a built site", got=str(options.site))
-    pages = options.only or chapters(home.read_text(encoding="utf-8"))
+    text = home.read_text(encoding="utf-8")
+    pages = options.only or chapters(text)
     for page in pages:
         if not (options.site / page / "index.html").is_file():
             raise InputError("--only", expected="a page's folder, guide/memory/", got=page)
+    told = f"{options.file}: {len(pages)} chapters"
+    if options.file.suffix == ".epub":
+        write_book(options.site, pages, _read(text).name or "The guide", options.file)
+        return Answer({"chapters": len(pages)}, told)
+    if options.file.suffix != ".pdf":
+        raise InputError(
+            "file", expected="a name that ends in .pdf or .epub", got=str(options.file)
+        )
     with _served(options.site) as address:
-        count = _print(address, pages, options.pdf)
-    return Answer({"pages": count}, f"{options.pdf}: {len(pages)} chapters, {count} pages")
+        count = _print(address, pages, options.file)
+    return Answer({"pages": count}, f"{told}, {count} pages")
 
 
 def _print(address: str, pages: list[str], to: Path) -> int:

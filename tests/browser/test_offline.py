@@ -1,13 +1,16 @@
-"""The guide without a network: pages that were read, and the whole of it as a PDF."""
+"""The guide without a network: pages that were read, and the whole of it as a PDF and an EPUB."""
 
 from __future__ import annotations
 
 import os
 import subprocess
 import sys
+import zipfile
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import urlsplit
+from xml.etree import ElementTree
 
 import pytest
 
@@ -68,6 +71,8 @@ def test_the_published_pages_register_the_worker_and_the_served_ones_do_not(
 def test_chapters_are_printed_in_reading_order(site_folder: Path) -> None:
     found = chapters((site_folder / "index.html").read_text("utf-8"))
     assert found.index("guide/collectives/") < found.index("guide/zero-fsdp/")
+    # The tabs of the home page lead to the guide's first chapter before the journey's second.
+    assert found == sorted(found, key=lambda page: page.startswith("guide/"))
     assert len(found) == len(set(found)) >= 20
     assert all((site_folder / page / "index.html").is_file() for page in found)
 
@@ -87,7 +92,65 @@ def test_a_chapter_becomes_a_pdf(chromium: Browser, site_folder: Path, tmp_path:
     assert printed.stdout.endswith(f"1 chapters, {len(reader.pages)} pages\n")
 
 
+def test_the_guide_is_one_book_that_needs_neither_script_nor_network(
+    site_folder: Path, tmp_path: Path
+) -> None:
+    """The rules of EPUB 3.3 that a reader would trip over; epubcheck 5.3 finds nothing either."""
+    file = tmp_path / "guide.epub"
+    assert main(["paper", str(site_folder), str(file)]) == 0
+    with zipfile.ZipFile(file) as archive:
+        first = archive.infolist()[0]
+        assert (first.filename, first.compress_type) == ("mimetype", zipfile.ZIP_STORED)
+        assert archive.read("mimetype") == b"application/epub+zip"
+        trees = {
+            name: ElementTree.fromstring(archive.read(name))
+            for name in archive.namelist()
+            if name.endswith((".xhtml", ".svg", ".opf", ".xml"))
+        }
+        held = {name for name in archive.namelist() if name.startswith("book/")}
+        svg = " ".join(archive.read(n).decode() for n in held if n.endswith(".svg"))
+    package = trees["book/book.opf"]
+    items = {item.get("id"): item for item in package.findall(".//{*}item")}
+    listed = [f"book/{item.get('href')}" for item in items.values()]
+    assert sorted([*listed, "book/book.opf"]) == sorted(held)
+    spine = [items[ref.get("idref")].get("href") for ref in package.findall(".//{*}itemref")]
+    pages = {name: trees[f"book/{name}"] for name in spine if name}
+    wanted = chapters((site_folder / "index.html").read_text("utf-8"))
+    assert spine[1:] == [page.strip("/").replace("/", "-") + ".xhtml" for page in wanted]
+    toc = [a.get("href") for a in pages["nav.xhtml"].findall(".//{*}a")]
+    assert toc == spine[1:]
+    ids = {n: [e.get("id") for e in tree.iter() if e.get("id")] for n, tree in pages.items()}
+    shown = 0
+    for name, tree in pages.items():
+        assert len(ids[name]) == len(set(ids[name])), name
+        assert {"script", "button", "input", "svg"}.isdisjoint(
+            str(element.tag).rpartition("}")[2] for element in tree.iter()
+        )
+        assert not [a for element in tree.iter() for a in element.attrib if a.startswith("on")]
+        for image in tree.findall(".//{*}img"):
+            shown += 1
+            assert f"book/{image.get('src')}" in held
+            assert image.get("alt"), (name, image.get("src"))
+        for link in tree.findall(".//{*}a"):
+            where = urlsplit(link.get("href", "https:"))
+            if not where.scheme:
+                target = where.path or name
+                assert not where.fragment or where.fragment in ids[target], (name, link.attrib)
+        has_math = tree.find(".//{http://www.w3.org/1998/Math/MathML}math") is not None
+        (item,) = [item for item in items.values() if item.get("href") == name]
+        assert (item.get("properties") == "mathml") == has_math
+    built = sum((site_folder / p / "index.html").read_text("utf-8").count('<figure class="figgen"')
+                for p in wanted)  # fmt: skip
+    assert sum(len(tree.findall(".//{*}figure")) for tree in pages.values()) == built
+    assert shown >= built / 2
+    assert "var(" not in svg
+    assert "prefers-color-scheme" not in svg
+
+
 def test_what_is_no_site_is_refused(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["paper", str(tmp_path), str(tmp_path / "g.pdf")]) == 2
     assert "expected the folder of a built site" in capsys.readouterr().err
     assert not (tmp_path / "g.pdf").exists()
+    (tmp_path / "index.html").write_text("<p>home")
+    assert main(["paper", str(tmp_path), str(tmp_path / "g.mobi")]) == 2
+    assert "expected a name that ends in .pdf or .epub" in capsys.readouterr().err
