@@ -54,7 +54,7 @@ HEAD = re.compile(rb"\s*(?:<!doctype html>)?\s*<html[^<>]*>\s*<head>", re.IGNORE
 UNLISTED = b'<meta name="robots" content="noindex">'
 ARTICLE = re.compile(rb"<article\b[^<>]*>")
 VERSIONS = "about/versions/index.html"
-LISTED = re.compile(rb'(<ul id="versions">).*?(</ul>)', re.DOTALL)
+LISTED = re.compile(rb'(<ul id="version-list">).*?(</ul>)', re.DOTALL)
 """The site's page of versions, and the list in it that is written here."""
 
 

@@ -133,7 +133,7 @@ def test_the_branch_has_one_commit_however_often_it_is_published(
     assert git(remote, "rev-list", "--count", "gh-pages") == "1\n"
 
 
-LISTING = '<article class="x"><ul id="versions"><li>alone</li></ul></article>'
+LISTING = '<article class="x"><ul id="version-list"><li>alone</li></ul></article>'
 
 
 def test_a_version_stays_when_the_site_and_previews_are_published(
