@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -12,6 +14,7 @@ from figgen.errors import InputError
 from figgen.figures.zero.flow import fsdp_timeline
 from figgen.registry import FIGURES, build
 from figgen.renderers import svg_diagram, text
+from figgen.values import compute
 from tests.figures.reading import table, value
 
 ARGUMENTS: dict[str, dict[str, Any]] = {
@@ -145,6 +148,24 @@ def test_the_tokens_that_hide_a_gather_are_one_number_in_both_figures() -> None:
     forward = 2 * parameters * value(homes, "nodes_tokens") / (0.4 * 989.4e12)
     assert forward == pytest.approx(value(homes, "nodes_s"))
     assert value(homes, "host_optimizer_s") == pytest.approx(12 * parameters / 63e9, rel=1e-3)
+
+
+def test_adams_state_of_llama_2_7b_takes_1283_ms_over_pcie_5() -> None:
+    """Matrix by matrix as the checkpoint lists them, over what sixteen lanes can carry; 1.33 s
+    stood in a sentence once, for seven billion parameters.
+    """
+    hidden, ffn, vocabulary, layers = 4096, 11_008, 32_000, 32
+    products = 4 * hidden * hidden + 3 * hidden * ffn  # q, k, v, o; gate, up, down
+    parameters = 2 * vocabulary * hidden + layers * (products + 2 * hidden) + hidden
+    lanes, transfers_per_s, payload = 16, 32e9, 128 / 130
+    seconds = parameters * (4 + 4 + 4) * 8 / (lanes * transfers_per_s * payload)
+    assert round(1000 * seconds) == 1283
+    assert value(table("state-homes"), "host_optimizer_s") == pytest.approx(seconds, rel=1e-5)
+    page = (Path(__file__).parents[2] / "docs" / "guide" / "zero-fsdp.md").read_text("utf-8")
+    sentence = page[page.index("The second time in [](#fig-state-homes)") :]
+    call = re.search(r"\{\{ (.*?):time\}\}", sentence)
+    assert call
+    assert compute(call[1])[0].value == pytest.approx(seconds, rel=1e-5)
 
 
 @pytest.mark.parametrize(
