@@ -63,8 +63,9 @@ def test_what_does_not_fit_is_said_in_words_with_ways_out(page: Page, site: str)
 
 def test_tensor_groups_that_leave_their_node_are_warned_of(page: Page, site: str) -> None:
     opened(page, site, "?nodes=4&gpus=4&tp=8")
-    warned = page.locator(".map-messages .is-warning").first
+    warned = page.locator(".map-messages .is-warning")
     expect(warned).to_contain_text("TP=8 is larger than a node of 4 GPUs")
+    expect(warned).to_have_count(1)  # ETP is TP where no experts are divided
 
 
 def test_communicators_of_one_hue_differ_in_their_line_and_every_name_has_room(
