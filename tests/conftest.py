@@ -17,7 +17,17 @@ from tests.browser import site as built
 from tests.browser.gate import measured
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, BrowserContext, Page
+    from playwright.sync_api import (
+        Browser,
+        BrowserContext,
+        ConsoleMessage,
+        Dialog,
+        Page,
+        Request,
+        WebError,
+    )
+
+    from tests.browser.tab import Tab
 
 PATIENCE_MS = 30_000  # for what comes in a tenth of a second on a machine with nothing else to do
 LONGEST = ("test_serving", "test_serve", "test_determinism", "test_published", "test_strict_build")
@@ -131,44 +141,63 @@ def page_errors() -> list[str]:
 
 
 @pytest.fixture
-def page(profile: BrowserContext, page_errors: list[str]) -> Iterator[Page]:
+def asked() -> list[Request]:
+    """What `page` has asked for, in the order of asking; a test may clear the list."""
+    return []
+
+
+@pytest.fixture(scope="session")
+def tab(profile: BrowserContext) -> Iterator[Tab]:
+    """The tab that all tests look at pages in, one after the other."""
+    from tests.browser.tab import Tab
+
+    opened = Tab(profile)
+    yield opened
+    opened.close()
+
+
+@pytest.fixture
+def page(
+    profile: BrowserContext, tab: Tab, page_errors: list[str], asked: list[Request]
+) -> Iterator[Page]:
     """A page that remembers nothing of earlier ones.
 
-    The test fails at its end on an uncaught exception, a console error, or a request that was
-    meant for another machine.
+    The test fails at its end on an uncaught exception, a console error, a dialog, or a request that
+    was meant for another machine.
     """
 
-    def note_console(message: Any) -> None:
+    def note_console(message: ConsoleMessage) -> None:
         if message.type == "error":
             page_errors.append(f"console: {message.text}")
 
-    def note_request(request: Any) -> None:
+    def note_request(request: Request) -> None:
+        asked.append(request)
         address = urlsplit(request.url)
         if address.scheme not in ("data", "blob", "about") and address.hostname != "127.0.0.1":
             page_errors.append(f"third-party request: {request.url}")
 
-    def note_exception(error: Any) -> None:
+    def note_exception(error: WebError) -> None:
         page_errors.append(f"uncaught: {error.error}")
 
-    notes = {"request": note_request, "console": note_console, "weberror": note_exception}
-    for event, note in notes.items():
-        profile.on(event, note)
-    try:
-        with profile.new_page() as opened:
-            yield opened
-            forget(opened)
-    finally:
+    def note_dialog(dialog: Dialog) -> None:
+        page_errors.append(f"dialog: {dialog.message}")
+        dialog.dismiss()
+
+    notes = {
+        "request": note_request,
+        "console": note_console,
+        "weberror": note_exception,
+        "dialog": note_dialog,
+    }
+    with tab.lent() as opened:
         for event, note in notes.items():
-            profile.remove_listener(event, note)
+            profile.on(event, note)
+        try:
+            yield opened
+        finally:
+            for event, note in notes.items():
+                profile.remove_listener(event, note)
     assert not page_errors, "\n".join(page_errors)
-
-
-def forget(page: Page) -> None:
-    """Clear what the site keeps for the next visit, such as the chosen palette."""
-    address = urlsplit(page.url)
-    if address.scheme == "http":
-        what = {"origin": f"http://{address.netloc}", "storageTypes": "local_storage"}
-        page.context.new_cdp_session(page).send("Storage.clearDataForOrigin", what)
 
 
 @pytest.fixture(scope="module")

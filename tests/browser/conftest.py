@@ -32,12 +32,13 @@ RUN = """async ([module, suite, given]) => {
 
 
 @pytest.fixture
-def first_visit(page: Page) -> Page:
+def first_visit(page: Page) -> Iterator[Page]:
     """A page in a browser that has kept no file of other pages: to a newcomer fonts come late."""
     session = page.context.new_cdp_session(page)
     session.send("Network.enable")
     session.send("Network.setCacheDisabled", {"cacheDisabled": True})
-    return page
+    yield page
+    session.detach()
 
 
 @pytest.fixture

@@ -10,17 +10,9 @@ from playwright.sync_api import expect
 from tests.browser.paths import PIPELINE, RANKS
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Locator, Page, Route
+    from playwright.sync_api import Locator, Page, Request, Route
 
 LIBRARY = "plotly.min.js"
-
-
-@pytest.fixture
-def fetched(page: Page) -> list[str]:
-    """The addresses that `page` asked for so far."""
-    addresses: list[str] = []
-    page.on("request", lambda request: addresses.append(request.url))
-    return addresses
 
 
 def explorable(page: Page) -> Locator:
@@ -36,22 +28,22 @@ def explore(figure: Locator) -> Locator:
     return plot
 
 
-def count(fetched: list[str]) -> int:
-    return sum(address.endswith(LIBRARY) for address in fetched)
+def count(asked: list[Request]) -> int:
+    return sum(request.url.endswith(LIBRARY) for request in asked)
 
 
 def test_library_comes_only_after_the_click_and_only_once(
-    page: Page, site: str, fetched: list[str]
+    page: Page, site: str, asked: list[Request]
 ) -> None:
     page.goto(f"{site}{PIPELINE}", wait_until="networkidle")
     page.mouse.wheel(0, 20_000)
-    assert count(fetched) == 0
+    assert count(asked) == 0
     figure = explorable(page)
     explore(figure)
-    assert count(fetched) == 1
+    assert count(asked) == 1
     other = page.locator("figure.figgen:has(.fig-explore)").nth(1)
     explore(other)
-    assert count(fetched) == 1
+    assert count(asked) == 1
     expect(page.locator(".js-plotly-plot")).to_have_count(2)
 
 
@@ -92,7 +84,7 @@ def leave(page: Page) -> None:
     assert page.evaluate("window.stayed"), "the theme loaded the page anew"
 
 
-def test_instant_navigation_away_and_back(ready: Page, fetched: list[str]) -> None:
+def test_instant_navigation_away_and_back(ready: Page, asked: list[Request]) -> None:
     explore(explorable(ready))
     leave(ready)
     expect(ready.locator(".js-plotly-plot")).to_have_count(0)
@@ -104,7 +96,7 @@ def test_instant_navigation_away_and_back(ready: Page, fetched: list[str]) -> No
     expect(figure.locator(".fig-picture svg").first).to_be_visible()
     explore(figure)
     expect(ready.locator(".js-plotly-plot")).to_have_count(1)
-    assert count(fetched) == 1
+    assert count(asked) == 1
 
 
 @pytest.mark.parametrize("away", [False, True])

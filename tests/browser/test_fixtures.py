@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
+from playwright.sync_api import Error
 
 from tests.browser import site as built
+from tests.browser.tab import Tab
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import BrowserContext, Page
 
 START = "<!doctype html><html lang=en><title>t</title><link rel=icon href=data:,>"
 FILES = {
@@ -23,6 +26,7 @@ FILES = {
     "barred.html": "<meta http-equiv=Content-Security-Policy content=\"script-src 'self'\">"
     "<script>document.title = 'never'</script>",
     "unlabelled.html": "<main><h1>h</h1><img src=data:,></main>",
+    "asking.html": "<script>alert('well?')</script>",
 }
 
 
@@ -46,6 +50,7 @@ def test_modules_are_served_as_scripts(page: Page, address: str) -> None:
         ("broken", "uncaught: missing is not defined"),
         ("noisy", "console: no luck"),
         ("leaky", "third-party request: http://example.com/a.png"),
+        ("asking", "dialog: well?"),
     ],
 )
 def test_errors_of_the_page_are_collected(
@@ -55,6 +60,59 @@ def test_errors_of_the_page_are_collected(
     seen = [line.split("\n")[0] for line in page_errors]
     page_errors.clear()
     assert error in seen
+
+
+# What a test may leave in the page, as the next one would see it.
+LEFT = """() => ({
+  kept: [localStorage.length, sessionStorage.length, history.length],
+  size: [innerWidth, innerHeight],
+  media: ["print", "(prefers-color-scheme: dark)", "(prefers-reduced-motion)"]
+    .filter((query) => matchMedia(query).matches),
+  hovered: document.querySelectorAll("h1:hover").length,
+})"""
+
+
+def test_tab_remembers_nothing_of_the_last_test(profile: BrowserContext, address: str) -> None:
+    tab, seen = Tab(profile), []
+    for _ in range(2):
+        with tab.lent() as page:
+            page.goto(f"{address}/sound.html")
+            seen.append(page.evaluate(LEFT))
+            page.goto(f"{address}/unlabelled.html")
+            page.evaluate("() => { localStorage.a = sessionStorage.a = 1 }")
+            page.emulate_media(media="print", color_scheme="dark", reduced_motion="reduce")
+            page.set_viewport_size({"width": 390, "height": 844})
+            page.locator("h1").hover()
+            page.route("**/*", lambda route: route.abort())
+            assert page.evaluate(LEFT) != seen[0]
+    assert seen[0] == seen[1]
+    assert seen[0]["kept"][:2] == [0, 0]
+    tab.close()
+
+
+def test_tab_that_was_closed_or_could_not_be_cleaned_is_replaced(
+    profile: BrowserContext, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def fail(_: Page) -> None:
+        raise Error("stuck")
+
+    tab, lent = Tab(profile), []
+    for spoil in (lambda: lent[0].close(), lambda: monkeypatch.setattr(tab, "_clean", fail), str):
+        with tab.lent() as page:
+            lent.append(page)
+        spoil()
+    with tab.lent() as page:
+        assert page not in lent
+    assert len({*map(id, lent)}) == 2
+    assert page.is_closed()
+
+
+def test_nobody_listens_to_the_tab_beyond_a_test() -> None:
+    """`asked` and `page_errors` tell what `page` did."""
+    files = sorted(Path(__file__).parent.glob("test_*.py"))
+    listening = re.compile(r"\b(page|ready|first_visit|instant)\.(on|once|add_init_script)\(")
+    assert len(files) > 30
+    assert [file.name for file in files if listening.search(file.read_text("utf-8"))] == []
 
 
 def test_breach_of_the_security_policy_is_collected(

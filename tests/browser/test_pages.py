@@ -15,7 +15,7 @@ from tests.browser.gate.measured import LIMIT_KB, NAME, kind_of
 from tests.browser.paths import PATHS
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page, Route, ViewportSize
+    from playwright.sync_api import Page, Request, Route, ViewportSize
 
 DESK: ViewportSize = {"width": 1366, "height": 900}
 PHONE: ViewportSize = {"width": 390, "height": 844}
@@ -128,6 +128,7 @@ def test_a_font_that_comes_after_the_text_moves_nothing(first_visit: Page, site:
 @pytest.mark.parametrize("path", PATHS)
 def test_page_is_light_still_and_accessible_on_a_desk_on_a_phone_and_on_paper(
     first_visit: Page,
+    asked: list[Request],
     unscripted: Page,
     site: str,
     site_folder: Path,
@@ -138,13 +139,11 @@ def test_page_is_light_still_and_accessible_on_a_desk_on_a_phone_and_on_paper(
 ) -> None:
     """No error, third party or breach of the policy either; see the `page` fixture."""
     in_all = path in IN_ALL or request.config.getoption("--site") is not None
-    asked: list[str] = []
-    answers: list[int] = []
-    first_visit.on("request", lambda request: asked.append(request.url))
-    first_visit.on("response", lambda response: answers.append(response.status))
     on_a_desk(first_visit, f"{site}{path}")
-    assert {*answers} == {200}
-    sizes = wire_bytes(site_folder, [url for url in asked if url.startswith("http")])
+    fetched = [request for request in asked if request.url.startswith("http")]
+    answers = [request.response() for request in fetched]
+    assert {answer.status for answer in answers if answer} == {200}
+    sizes = wire_bytes(site_folder, [request.url for request in fetched])
     assert not any(name.startswith("search/") for name in sizes if name != "search/"), "not yet"
     whole = sum(sizes.values()) / 1000
     record_property(NAME, [path, {"kB": whole, "requests": len(sizes)}])

@@ -11,21 +11,21 @@ from tests.browser.paths import address_of
 from tests.workflows.scripts import load
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import Page, Request
 
 ADDRESS = "https://parallelism.example/guide/"
 REPOSITORY = "https://github.com/example/parallelism"
 SOURCES = ("index.md", "guide/pipeline-schedules.md", "about/accessibility.md")
 
 
-def test_repository_is_linked_and_never_asked(page: Page, tmp_path: Path) -> None:
+def test_repository_is_linked_and_never_asked(
+    page: Page, asked: list[Request], tmp_path: Path
+) -> None:
     """The stock theme asks GitHub for stars from the reader's browser; see the `page` fixture."""
     folder = tmp_path / "guide"
     settings = {"SITE_URL": ADDRESS, "REPO_URL": REPOSITORY, "EDIT_URI": "edit/main/docs/"}
     project = built.copy_of_the_project(tmp_path / "project")
     assert built.build(folder, project, built.few_pages(project, SOURCES), **settings) == ""
-    asked: list[str] = []
-    page.on("request", lambda request: asked.append(request.url))
     with built.serve(tmp_path) as host:
         for path in map(address_of, SOURCES):
             page.goto(f"{host}/guide{path}", wait_until="networkidle")
@@ -38,8 +38,9 @@ def test_repository_is_linked_and_never_asked(page: Page, tmp_path: Path) -> Non
             assert reports.count() == (path != "/")
     cited = (folder / "guide" / "pipeline-schedules" / "index.html").read_text("utf-8")
     assert f'">{ADDRESS}guide/pipeline-schedules/#fig-' in cited
-    assert all(url.startswith((f"{host}/guide/", "data:", "blob:")) for url in asked)
-    assert not any(re.search(r"api\.|github", url) for url in asked)
+    urls = [request.url for request in asked]
+    assert all(url.startswith((f"{host}/guide/", "data:", "blob:")) for url in urls)
+    assert not any(re.search(r"api\.|github", url) for url in urls)
 
 
 def test_built_pages_take_what_a_version_says(site_folder: Path) -> None:

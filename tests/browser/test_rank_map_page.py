@@ -12,7 +12,7 @@ from playwright.sync_api import expect
 from tests.browser.rank_map import MAP, NEXT_FRAME, opened, query_of
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import Page, Request
 
 PICTURE = """() => Object.fromEntries([...document.querySelectorAll(".map-svg [data-rank]")]
   .map((gpu) => [gpu.dataset.rank, Number(gpu.dataset.group)]))"""
@@ -96,7 +96,6 @@ def test_communicators_of_one_hue_differ_in_their_line_and_every_name_has_room(
 
 
 def test_hostile_address_is_text_and_changes_nothing(page: Page, site: str) -> None:
-    page.on("dialog", lambda dialog: pytest.fail(dialog.message))
     opened(page, site, "?order=<img src=x onerror=alert(1)>&tp=-1&nodes=1e99&show=<b>x</b>&h=x")
     told = page.locator(".map-messages .is-warning")
     expect(told).to_have_count(4)
@@ -183,13 +182,12 @@ def test_chapter_opens_the_tool_without_a_page_load(instant: Page, site: str) ->
 
 
 def test_script_of_the_page_weighs_less_than_60_kb(
-    page: Page, site: str, site_folder: Path
+    page: Page, asked: list[Request], site: str, site_folder: Path
 ) -> None:
-    asked: list[str] = []
-    page.on("request", lambda request: asked.append(request.url.removeprefix(f"{site}/")))
     opened(page, site)
     theme = ("assets/javascripts/bundle", "assets/javascripts/workers/")
-    scripts = [path for path in asked if path.startswith("assets/javascripts/")]
+    paths = [request.url.removeprefix(f"{site}/") for request in asked]
+    scripts = [path for path in paths if path.startswith("assets/javascripts/")]
     own = [path for path in scripts if not path.startswith(theme)]
     assert "assets/javascripts/tools/rank-map.js" in own
     files = {*own, "assets/javascripts/formulas.js"}

@@ -18,7 +18,7 @@ from figgen.search.words import stem, words
 from tests.browser.paths import PIPELINE, RANKS, ROOT
 
 if TYPE_CHECKING:
-    from playwright.sync_api import BrowserContext, Page
+    from playwright.sync_api import BrowserContext, Page, Request
 
 TABLE: dict[str, list[str]] = tomllib.loads(
     (Path(__file__).parent / "search_queries.toml").read_text(encoding="utf-8")
@@ -106,18 +106,16 @@ def test_browser_and_build_cut_words_alike(home: Page, site: str, site_folder: P
 
 
 def test_nothing_is_loaded_before_somebody_searches_and_little_then(
-    page: Page, site: str, site_folder: Path
+    page: Page, asked: list[Request], site: str, site_folder: Path
 ) -> None:
-    asked: list[str] = []
-    page.on("request", lambda request: asked.append(urlsplit(request.url).path))
     page.goto(f"{site}{PIPELINE}", wait_until="networkidle")
-    assert not any("search" in path for path in asked)
+    assert not any("search" in urlsplit(request.url).path for request in asked)
     asked.clear()
     page.keyboard.press("/")
     page.keyboard.type("activation checkpointing")
     page.locator(".find-text:has(mark)").nth(2).wait_for()
     page.wait_for_load_state("networkidle")
-    files = {site_folder / path.lstrip("/") for path in asked}
+    files = {site_folder / urlsplit(request.url).path.lstrip("/") for request in asked}
     assert sum(len(gzip.compress(file.read_bytes(), 9)) for file in files) <= FIRST_QUERY_BYTES
 
 
