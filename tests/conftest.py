@@ -30,6 +30,10 @@ if TYPE_CHECKING:
     from tests.browser.tab import Tab
 
 PATIENCE_MS = 30_000  # for what comes in a tenth of a second on a machine with nothing else to do
+VIOLATIONS = """async ([within, options]) => {
+  const { violations } = await axe.run(within ?? document, options);
+  return violations.flatMap(({ id, nodes }) => nodes.map(({ target }) => `${id}: ${target}`));
+}"""
 LONGEST = ("test_serving", "test_serve", "test_determinism", "test_published", "test_strict_build")
 IN_CI = os.environ.get("CI", "").lower() not in ("", "0", "false")
 
@@ -207,7 +211,7 @@ def unscripted(unscripted_profile: BrowserContext) -> Iterator[Page]:
         yield opened
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def axe() -> Callable[..., list[str]]:
     """`axe(page)`: what axe-core finds wrong, as `rule: selector` for each element.
 
@@ -215,6 +219,8 @@ def axe() -> Callable[..., list[str]]:
     is the part of the page to look at.
     """
     from axe_playwright_python.sync_playwright import Axe
+
+    core = Axe().axe_script
 
     def violations(
         page: Page,
@@ -226,10 +232,10 @@ def axe() -> Callable[..., list[str]]:
         options["rules"] = {name: {"enabled": False} for name in without}
         if tags:
             options["runOnly"] = list(tags)
-        there = page.evaluate("'axe' in window")  # half a megabyte to read again
-        core = Axe("null") if there else Axe()
-        found = core.run(page, context=within, options=options).response["violations"]
-        return [f"{rule['id']}: {node['target']}" for rule in found for node in rule["nodes"]]
+        if not page.evaluate("'axe' in window"):  # half a megabyte to read again
+            page.evaluate(core)
+        found: list[str] = page.evaluate(VIOLATIONS, [within, options])
+        return found
 
     return violations
 

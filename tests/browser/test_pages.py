@@ -22,9 +22,18 @@ PHONE: ViewportSize = {"width": 390, "height": 844}
 # A4 between margins of 10 mm, at 96 px per inch
 PAPER: ViewportSize = {"width": 718, "height": 1000}
 
-# axe takes seconds for what repeats: further rows, further formulas, and the insides of pictures,
-# which to a reader of the accessibility tree are one image (their colours: tests/test_theme.py).
+# axe takes seconds for what repeats: further rows, formulas, links of a list of pages and words of
+# a program, and the insides of pictures, which to a reader of the accessibility tree are one image
+# (their colours: tests/test_theme.py).
 SHORTEN = """() => {
+  for (const item of document.querySelectorAll(".md-nav__item:nth-child(n+4)"))
+    if (!item.matches(".md-nav__item--active")) item.remove();
+  for (const code of document.querySelectorAll("article pre code")) {
+    const seen = new Set();
+    for (const word of [...code.querySelectorAll("span:not(:has(*))")])
+      if (seen.has(word.className)) word.replaceWith(word.textContent);
+      else seen.add(word.className);
+  }
   document.querySelectorAll("article svg.fig").forEach((picture) => picture.replaceChildren());
   document.querySelectorAll("article tbody tr:nth-child(n+4)").forEach((row) => row.remove());
   for (const [kind, kept] of [["p", 9], ["figure.figgen", 4], [".md-typeset__scrollwrap", 4]])
@@ -34,28 +43,33 @@ SHORTEN = """() => {
   let node = document.querySelectorAll("article h3")[5];
   while (node) { const next = node.nextSibling; node.remove(); node = next; }
 }"""
-# One block of text of each look: its colours, sizes and classes, and the grounds it stands on.
-DISTINCT = """() => {
-  const style = getComputedStyle, seen = new Set(), blocks = new Map();
+# Marks blocks that have a text of a look that is new: its colours and classes, its size where that
+# makes a difference (from 14 bold points on), the colour of the block's own text, and the grounds
+# it stands on.  Returns these looks.
+DISTINCT = """(known) => {
+  const style = getComputedStyle, seen = new Set(known), blocks = new Map();
   const walk = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   while (walk.nextNode()) {
     const text = walk.currentNode;
     if (!text.data.trim()) continue;
     const { color, fontSize, fontWeight } = style(text.parentElement);
-    const look = [color, fontSize, fontWeight];
+    const look = [color, parseFloat(fontSize) < 18.5 ? "small" : fontSize, fontWeight];
     let block = text.parentElement;
     for (; style(block).display.startsWith("inline"); block = block.parentElement)
       look.push(block.localName, block.className);
-    look.push(block.localName, block.className);
-    for (let node = text.parentElement; node; node = node.parentElement)
-      look.push(style(node).backgroundColor, style(node).opacity);
+    look.push(block.localName, block.className, style(block).color);
+    for (let node = text.parentElement; node; node = node.parentElement) {
+      const { backgroundColor, opacity } = style(node);
+      if (backgroundColor === "rgba(0, 0, 0, 0)" && opacity === "1") continue;
+      look.push(backgroundColor, opacity);
+    }
     blocks.set(block, [...(blocks.get(block) ?? []), [text, look.join()]]);
   }
-  for (const texts of blocks.values()) {
-    const looks = [...new Set(texts.map(([, look]) => look))].sort().join();
-    if (seen.has(looks)) texts.forEach(([text]) => text.remove());
-    seen.add(looks);
+  for (const [block, texts] of blocks) {
+    if (texts.every(([, look]) => seen.has(look))) texts.forEach(([text]) => text.remove());
+    else texts.forEach(([, look]) => seen.add(look)), block.classList.add("new-look");
   }
+  return [...seen.difference(new Set(known))];
 }"""
 # Boxes that scroll sideways and that no key can scroll.
 STUCK = """() => [...document.querySelectorAll("article *")]
@@ -76,8 +90,8 @@ SETTLED = """() => document.fonts.ready.then(() => new Promise((done) =>
 SHIFT_LIMIT = 0.02  # a fifth of what Core Web Vitals call good
 SIDEWAYS = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 
-# Pages of one kind have the same styles: of the ordinary ones a third is looked at without scripts,
-# in both palettes and for the size of its targets here, and every one by `make site-check`.
+# Pages of one kind have the same styles: of the ordinary ones a third is looked at without scripts
+# and for the size of its targets here, and every one by `make site-check`.
 ORDINARY = ("/guide/", "/journey/", "/reference/")
 IN_ALL = {path for at, path in enumerate(PATHS) if at % 3 == 0 or not path.startswith(ORDINARY)}
 
@@ -122,13 +136,20 @@ def test_a_font_that_comes_after_the_text_moves_nothing(first_visit: Page, site:
     assert first_visit.evaluate(SHIFTS) < 0.002
 
 
-# A browser is slow to start a page, so one is opened and then looks at everything.
+@pytest.fixture(scope="module")
+def looks() -> set[str]:
+    """The looks of text that were legible on the pages so far."""
+    return set()
+
+
+# A browser is slow to load a page, so one visit looks at everything.
 
 
 @pytest.mark.parametrize("path", PATHS)
 def test_page_is_light_still_and_accessible_on_a_desk_on_a_phone_and_on_paper(
     first_visit: Page,
     asked: list[Request],
+    looks: set[str],
     unscripted: Page,
     site: str,
     site_folder: Path,
@@ -152,9 +173,8 @@ def test_page_is_light_still_and_accessible_on_a_desk_on_a_phone_and_on_paper(
         without_scripts(first_visit, unscripted, f"{site}{path}")
     first_visit.evaluate(SHORTEN)
     assert axe(first_visit, without=OF_COLOUR) == []
-    if in_all:
-        in_palettes(first_visit, axe)
-    on_a_phone(first_visit, f"{site}{path}", dark=in_all)
+    dark = in_palettes(first_visit, axe, looks)
+    on_a_phone(first_visit, f"{site}{path}", dark)
     if in_all:
         first_visit.evaluate(SHORTEN)
         assert axe(first_visit, tags=OF_SIZE) == []
@@ -180,13 +200,20 @@ def without_scripts(page: Page, unscripted: Page, address: str) -> None:
     assert lengths[1] >= 0.95 * lengths[0]
 
 
-def in_palettes(page: Page, axe: Callable[..., list[str]]) -> None:
-    """Every colour of text can be read on its ground; the dark palette stays chosen."""
-    page.evaluate(DISTINCT)
-    assert axe(page, tags=OF_COLOUR) == [], "in the light palette"
+def in_palettes(page: Page, axe: Callable[..., list[str]], known: set[str]) -> bool:
+    """Every colour of text can be read on its ground; whether the dark palette stays chosen.
+
+    That is asked of every look once: the sheet of styles is the same for all pages.
+    """
+    new = page.evaluate(DISTINCT, [*known])
+    if not new:
+        return False
+    assert axe(page, tags=OF_COLOUR, within=".new-look") == [], "in the light palette"
     page.locator("#__palette_1").evaluate("palette => palette.click()")
     page.locator("body[data-md-color-scheme=slate]").wait_for()
-    assert axe(page, tags=OF_COLOUR) == [], "in the dark palette"
+    assert axe(page, tags=OF_COLOUR, within=".new-look") == [], "in the dark palette"
+    known.update(new)
+    return True
 
 
 def on_a_phone(page: Page, address: str, dark: bool) -> None:
