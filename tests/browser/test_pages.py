@@ -87,6 +87,7 @@ LAY_OUT = """() => document.querySelectorAll(".fig-scroll")
 # The fonts are there and what they moved is drawn.
 SETTLED = """() => document.fonts.ready.then(() => new Promise((done) =>
   requestAnimationFrame(() => requestAnimationFrame(done))))"""
+TEXT_WITHOUT_SCRIPTS = 0.95
 SHIFT_LIMIT = 0.02  # a fifth of what Core Web Vitals call good
 SIDEWAYS = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 
@@ -170,7 +171,9 @@ def test_page_is_light_still_and_accessible_on_a_desk_on_a_phone_and_on_paper(
     record_property(NAME, [path, {"kB": whole, "requests": len(sizes)}])
     assert whole <= LIMIT_KB[kind_of(path)], sizes
     if in_all:
-        without_scripts(first_visit, unscripted, f"{site}{path}")
+        share = without_scripts(first_visit, unscripted, f"{site}{path}")
+        record_property(NAME, [path, {"no-JS %": 100 * share}])
+        assert share >= TEXT_WITHOUT_SCRIPTS
     first_visit.evaluate(SHORTEN)
     assert axe(first_visit, without=OF_COLOUR) == []
     dark = in_palettes(first_visit, axe, looks)
@@ -191,13 +194,13 @@ def on_a_desk(page: Page, address: str) -> None:
     assert page.evaluate(SHIFTS) <= SHIFT_LIMIT
 
 
-def without_scripts(page: Page, unscripted: Page, address: str) -> None:
-    """The page has its text without scripts too."""
+def without_scripts(page: Page, unscripted: Page, address: str) -> float:
+    """The share of the page's text that it has without scripts too."""
     unscripted.goto(address)
     for reader in (page, unscripted):  # what is far down has no text until it is laid out
         reader.evaluate(LAY_OUT)
     lengths = [len(reader.locator("article").inner_text()) for reader in (page, unscripted)]
-    assert lengths[1] >= 0.95 * lengths[0]
+    return lengths[1] / lengths[0]
 
 
 def in_palettes(page: Page, axe: Callable[..., list[str]], known: set[str]) -> bool:

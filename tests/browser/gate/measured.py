@@ -36,7 +36,7 @@ def kind_of(path: str) -> str:
 
 
 def table(told: Iterable[tuple[str, Mapping[str, float]]]) -> list[str]:
-    """Lines of a table with the worst of each quantity by kind, and the worst page of each."""
+    """Lines of two tables, of every page and of the worst by kind, and the worst pages."""
     pages: dict[str, dict[str, float]] = {}
     for page, values in told:
         pages.setdefault(page, {}).update(values)
@@ -44,17 +44,22 @@ def table(told: Iterable[tuple[str, Mapping[str, float]]]) -> list[str]:
         return []
     names = [name for name in FORMATS if any(name in values for values in pages.values())]
     rows = [["kind", "pages", "median kB", *names]]
+    each = [["page", *names]]
     for kind in KINDS:
         own = {page: values for page, values in pages.items() if kind_of(page) == kind}
         if own:
             weights = [values["kB"] for values in own.values() if "kB" in values]
             middle = f"{median(weights):.0f}" if weights else ""
             rows.append([kind, str(len(own)), middle, *(_worst(own, name)[1] for name in names)])
+        for page in sorted(own):
+            each.append([page, *(_worst({page: own[page]}, name)[1] for name in names)])
+    worst = ["{}: worst {} on {}".format(name, *_worst(pages, name)[::-1]) for name in names]
+    return [*_aligned(each), "", *_aligned(rows), *worst]
+
+
+def _aligned(rows: list[list[str]]) -> list[str]:
     widths = [max(len(row[at]) for row in rows) for at in range(len(rows[0]))]
-    lines = ["  ".join(c.rjust(w) for c, w in zip(row, widths, strict=True)) for row in rows]
-    return lines + [
-        f"{name}: worst {_worst(pages, name)[1]} on {_worst(pages, name)[0]}" for name in names
-    ]
+    return ["  ".join(c.rjust(w) for c, w in zip(row, widths, strict=True)) for row in rows]
 
 
 def _worst(pages: Mapping[str, Mapping[str, Any]], name: str) -> tuple[str, str]:
