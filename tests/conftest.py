@@ -204,7 +204,7 @@ def page(
     assert not page_errors, "\n".join(page_errors)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def unscripted(unscripted_profile: BrowserContext) -> Iterator[Page]:
     """A page in a browser whose reader has switched JavaScript off; it keeps nothing."""
     with unscripted_profile.new_page() as opened:

@@ -21,7 +21,7 @@ from tests.browser.modeler import settled
 from tests.browser.site import ROOT, serve
 
 if TYPE_CHECKING:
-    from playwright.sync_api import BrowserContext, ConsoleMessage, Page
+    from playwright.sync_api import Browser, BrowserContext, ConsoleMessage, Page
 
 SCRIPTS = ROOT / "docs" / "assets" / "javascripts"
 BLANK = '<!doctype html><html lang=en><head><meta charset="utf-8"><link rel=icon href=data:,>'
@@ -39,6 +39,13 @@ def first_visit(page: Page) -> Iterator[Page]:
     session.send("Network.setCacheDisabled", {"cacheDisabled": True})
     yield page
     session.detach()
+
+
+@pytest.fixture(params=["page", "unscripted"], ids=["scripted", "unscripted"])
+def either(request: pytest.FixtureRequest, chromium: Browser) -> Page:
+    """A page with JavaScript, then one without: tabs, switches and numbers must not need it."""
+    opened: Page = request.getfixturevalue(request.param)
+    return opened
 
 
 @pytest.fixture

@@ -3,22 +3,12 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
 from typing import TYPE_CHECKING
-
-import pytest
 
 from tests.browser.paths import RANKS, RINGS
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Locator, Page
-
-
-@pytest.fixture(params=["profile", "unscripted_profile"], ids=["scripted", "unscripted"])
-def reader(request: pytest.FixtureRequest, chromium: Browser) -> Iterator[Page]:
-    """A page with and without JavaScript: tabs and switches must not need it."""
-    with request.getfixturevalue(request.param).new_page() as page:
-        yield page
+    from playwright.sync_api import Locator, Page
 
 
 def style(element: Locator, name: str) -> str:
@@ -38,9 +28,9 @@ def partition(colours: list[str]) -> set[frozenset[int]]:
     return {frozenset(i for i, c in enumerate(colours) if c == colour) for colour in colours}
 
 
-def test_tab_shows_its_panel_and_its_caption(reader: Page, site: str) -> None:
-    reader.goto(f"{site}{RANKS}")
-    figure = reader.locator("figure.figgen:has(.fig-tabs)").first
+def test_tab_shows_its_panel_and_its_caption(either: Page, site: str) -> None:
+    either.goto(f"{site}{RANKS}")
+    figure = either.locator("figure.figgen:has(.fig-tabs)").first
     tabs = figure.locator(".fig-tabs input")
     for chosen in (3, 1, 2):
         tabs.nth(chosen - 1).check()
@@ -51,11 +41,11 @@ def test_tab_shows_its_panel_and_its_caption(reader: Page, site: str) -> None:
                 assert (style(part, "display") != "none") == (panel == chosen)
 
 
-def test_tabs_go_by_arrow_key(reader: Page, site: str) -> None:
-    reader.goto(f"{site}{RANKS}")
-    figure = reader.locator("figure.figgen:has(.fig-tabs)").first
+def test_tabs_go_by_arrow_key(either: Page, site: str) -> None:
+    either.goto(f"{site}{RANKS}")
+    figure = either.locator("figure.figgen:has(.fig-tabs)").first
     figure.locator(".fig-tabs input").first.focus()
-    reader.keyboard.press("ArrowRight")
+    either.keyboard.press("ArrowRight")
     assert figure.locator(".fig-tabs input").nth(1).is_checked()
     assert style(figure.locator("div.fig-2"), "display") != "none"
 
@@ -68,10 +58,10 @@ def chosen(figure: Locator, configuration: str) -> Locator:
     return figure.locator(f"div.fig-{number}")
 
 
-def test_communicator_recolours_the_ranks_of_its_own_grid(reader: Page, site: str) -> None:
+def test_communicator_recolours_the_ranks_of_its_own_grid(either: Page, site: str) -> None:
     """32 ranks as TP 8, PP 2, DP 2: TP groups are whole nodes, DP groups join ranks 8 apart."""
-    reader.goto(f"{site}{RANKS}")
-    figure = reader.locator("figure.figgen:has(.fig-tabs)").first
+    either.goto(f"{site}{RANKS}")
+    figure = either.locator("figure.figgen:has(.fig-tabs)").first
     panel = chosen(figure, "4 nodes × 8 GPUs")
     before = fills(panel.locator("svg.fig-grid"))
     assert partition(before) == {frozenset(range(n, n + 8)) for n in (0, 8, 16, 24)}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import pytest
@@ -10,7 +10,7 @@ import pytest
 from tests.browser.paths import PIPELINE
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, Locator, Page
+    from playwright.sync_api import Locator, Page
 
 # "… the idle share … With four stages, 27.3% is idle at eight microbatches": (4-1)/(8+4-1).
 NUMBER = "27.3%"
@@ -24,12 +24,11 @@ def opened(page: Page) -> Locator:
     return page.locator(".fig-how:popover-open")
 
 
-@pytest.fixture(params=["profile", "unscripted_profile"], ids=["scripted", "unscripted"])
-def reader(request: pytest.FixtureRequest, chromium: Browser, site: str) -> Iterator[Page]:
+@pytest.fixture
+def reader(either: Page, site: str) -> Page:
     """The page on pipeline schedules, read with and without JavaScript."""
-    with request.getfixturevalue(request.param).new_page() as page:
-        page.goto(f"{site}{PIPELINE}")
-        yield page
+    either.goto(f"{site}{PIPELINE}")
+    return either
 
 
 def test_click_shows_formula_substitution_and_source(reader: Page) -> None:
