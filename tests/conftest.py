@@ -124,7 +124,7 @@ def chromium(request: pytest.FixtureRequest) -> Iterator[Browser]:
 
 @pytest.fixture(scope="session")
 def profile(chromium: Browser) -> Iterator[BrowserContext]:
-    """The profile of all pages: to make one for each takes as long as many a test."""
+    """The profile of pages that many tests ask something of, each of its own."""
     with chromium.new_context() as context:
         context.set_default_timeout(PATIENCE_MS)
         yield context
@@ -151,19 +151,20 @@ def asked() -> list[Request]:
 
 
 @pytest.fixture(scope="session")
-def tab(profile: BrowserContext) -> Iterator[Tab]:
-    """The tab that all tests look at pages in, one after the other."""
+def tab(chromium: Browser) -> Iterator[Tab]:
+    """The tab that all tests look at pages in, one after the other.
+
+    In a profile of its own: beside other pages it would be behind them, where scripts wait long.
+    """
     from tests.browser.tab import Tab
 
-    opened = Tab(profile)
-    yield opened
-    opened.close()
+    with chromium.new_context() as own:
+        own.set_default_timeout(PATIENCE_MS)
+        yield Tab(own)
 
 
 @pytest.fixture
-def page(
-    profile: BrowserContext, tab: Tab, page_errors: list[str], asked: list[Request]
-) -> Iterator[Page]:
+def page(tab: Tab, page_errors: list[str], asked: list[Request]) -> Iterator[Page]:
     """A page that remembers nothing of earlier ones.
 
     The test fails at its end on an uncaught exception, a console error, a dialog, or a request that
@@ -195,12 +196,12 @@ def page(
     }
     with tab.lent() as opened:
         for event, note in notes.items():
-            profile.on(event, note)
+            tab.profile.on(event, note)
         try:
             yield opened
         finally:
             for event, note in notes.items():
-                profile.remove_listener(event, note)
+                tab.profile.remove_listener(event, note)
     assert not page_errors, "\n".join(page_errors)
 
 

@@ -27,7 +27,7 @@ class Tab:
     """
 
     def __init__(self, profile: BrowserContext) -> None:
-        self._profile = profile
+        self.profile = profile
         self._page: Page | None = None
         self._session: CDPSession | None = None
 
@@ -36,8 +36,8 @@ class Tab:
         """The page for one test; where it cannot be cleaned, the next test gets a new one."""
         page = self._page
         if page is None or page.is_closed():
-            page = self._profile.new_page()
-            self._session = self._profile.new_cdp_session(page)
+            page = self.profile.new_page()
+            self._session = self.profile.new_cdp_session(page)
         self._page = None
         yield page
         try:
@@ -47,13 +47,12 @@ class Tab:
         else:
             self._page = page
 
-    def close(self) -> None:
-        if self._page is not None:
-            self._page.close()
-
     def _clean(self, page: Page) -> None:
         """Clear what the site keeps for the next visit, and what a test sets in a page."""
         assert self._session is not None
+        for other in self.profile.pages:
+            if other != page:
+                other.close()
         page.unroute_all(behavior="ignoreErrors")
         address = urlsplit(page.url)
         if address.scheme == "http":

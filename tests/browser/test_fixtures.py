@@ -14,7 +14,7 @@ from tests.browser import site as built
 from tests.browser.tab import Tab
 
 if TYPE_CHECKING:
-    from playwright.sync_api import BrowserContext, Page
+    from playwright.sync_api import Browser, Page
 
 START = "<!doctype html><html lang=en><title>t</title><link rel=icon href=data:,>"
 FILES = {
@@ -72,8 +72,8 @@ LEFT = """() => ({
 })"""
 
 
-def test_tab_remembers_nothing_of_the_last_test(profile: BrowserContext, address: str) -> None:
-    tab, seen = Tab(profile), []
+def test_tab_remembers_nothing_of_the_last_test(chromium: Browser, address: str) -> None:
+    tab, seen = Tab(chromium.new_context()), []
     for _ in range(2):
         with tab.lent() as page:
             page.goto(f"{address}/sound.html")
@@ -83,20 +83,22 @@ def test_tab_remembers_nothing_of_the_last_test(profile: BrowserContext, address
             page.emulate_media(media="print", color_scheme="dark", reduced_motion="reduce")
             page.set_viewport_size({"width": 390, "height": 844})
             page.locator("h1").hover()
+            page.context.new_page()
             page.route("**/*", lambda route: route.abort())
             assert page.evaluate(LEFT) != seen[0]
     assert seen[0] == seen[1]
+    assert len(tab.profile.pages) == 1
     assert seen[0]["kept"][:2] == [0, 0]
-    tab.close()
+    tab.profile.close()
 
 
 def test_tab_that_was_closed_or_could_not_be_cleaned_is_replaced(
-    profile: BrowserContext, monkeypatch: pytest.MonkeyPatch
+    chromium: Browser, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def fail(_: Page) -> None:
         raise Error("stuck")
 
-    tab, lent = Tab(profile), []
+    tab, lent = Tab(chromium.new_context()), []
     for spoil in (lambda: lent[0].close(), lambda: monkeypatch.setattr(tab, "_clean", fail), str):
         with tab.lent() as page:
             lent.append(page)
@@ -105,6 +107,7 @@ def test_tab_that_was_closed_or_could_not_be_cleaned_is_replaced(
         assert page not in lent
     assert len({*map(id, lent)}) == 2
     assert page.is_closed()
+    tab.profile.close()
 
 
 def test_nobody_listens_to_the_tab_beyond_a_test() -> None:
