@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from collections.abc import Sequence
+from functools import cache
 from importlib import import_module
 
 from figgen.commands import OneLineParser, one_line
@@ -19,12 +20,8 @@ SUBJECTS = (
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one verb; 0 when it worked, 1 when it found faults, 2 with one line for bad input."""
-    parser = OneLineParser(prog="figgen", description=__doc__)
-    verbs = parser.add_subparsers(required=True, metavar="VERB", parser_class=OneLineParser)
     try:
-        # Imported here, since a fault in the catalog is bad input as well.
-        for name in SUBJECTS:
-            import_module(f"figgen.commands.{name}").add(verbs)
+        parser = _parser()
     except InputError as error:
         return _refuse(str(error))
     options = parser.parse_args(arguments)
@@ -41,6 +38,16 @@ def main(arguments: Sequence[str] | None = None) -> int:
         raise
     _say(text)
     return int(answer.status)
+
+
+@cache
+def _parser() -> OneLineParser:
+    """All verbs. Imported here, since a fault in the catalog is bad input as well."""
+    parser = OneLineParser(prog="figgen", description=__doc__)
+    verbs = parser.add_subparsers(required=True, metavar="VERB", parser_class=OneLineParser)
+    for name in SUBJECTS:
+        import_module(f"figgen.commands.{name}").add(verbs)
+    return parser
 
 
 def _refuse(message: str) -> int:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 
 from figgen import catalog
+from figgen.catalog.lookups import remembered
 from figgen.errors import InputError, unknown
 from figgen.scenarios.runs.measured import record_of
 from figgen.scenarios.runs.names import DTYPE_OF, FRAMEWORKS, first_match, format_of
@@ -38,6 +39,7 @@ def software_of(run: catalog.Run) -> str:
     return " ".join(words)
 
 
+@remembered(1)
 def known_software() -> tuple[str, ...]:
     """The usual software, then that of the presets, then what else there is, by framework."""
     runs = (p.run for p in catalog.PRESETS.values() if isinstance(p, catalog.TrainingPreset))
