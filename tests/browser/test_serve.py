@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import http.client
 import json
 import os
 import re
@@ -96,8 +97,12 @@ class Server:
         }
 
     def read(self, path: str) -> str:
+        """The file as it is served. Raises OSError where it is not whole: it is being written."""
         with urllib.request.urlopen(f"{self.address}{path}", timeout=PATIENCE_S) as answer:
-            return str(answer.read().decode())
+            try:
+                return str(answer.read().decode())
+            except (http.client.HTTPException, UnicodeDecodeError) as error:
+                raise OSError(path) from error
 
     def builds_until(self, condition: Callable[[], bool]) -> None:
         """Wait for a build or two; an edit may be seen in two parts."""
