@@ -39,6 +39,8 @@ build: $(READY) ## Build the site into site/; any warning fails
 	@new=.cache/site-$$$$; trap "rm -rf $$new" EXIT INT TERM; \
 	$(RUN) mkdocs build --strict --site-dir $$new && $(RUN) figgen.publish.place $$new site
 
+# Of the hundred processes that tests begin, one compiles the package and the others read that.
+test: export PYTHONDONTWRITEBYTECODE :=
 test: $(READY) ## Run every test, Chromium included (ARGS='-k name' is passed on)
 	@CHROME_PATH="$$($(RUN) tests.browser.chromium)"; export CHROME_PATH; \
 	$(RUN) pytest -n $(WORKERS) --dist worksteal --require-browser $(ARGS)
