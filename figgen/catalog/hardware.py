@@ -171,10 +171,10 @@ class Accelerator:
 def read_links(content: str, sources: Mapping[str, str]) -> dict[str, Link]:
     """The links of `links.toml`.  Raises InputError for any fault in it."""
     entries = read_entries("links.toml", content, LINK_KEYS, sources)
-    return {name: _link(entry) for name, entry in entries.items()}
+    return {name: link_of(entry) for name, entry in entries.items()}
 
 
-def _link(entry: Entry) -> Link:
+def link_of(entry: Entry) -> Link:
     """A link; its lanes or its port rate must add up to one direction's bandwidth."""
     bandwidth, lane = entry.values["bandwidth"], entry.values.get("lane_bandwidth")
     wanted = entry.plain("port_rate")
@@ -194,10 +194,11 @@ def read_accelerators(
 ) -> dict[str, Accelerator]:
     """The accelerators of `accelerators.toml`.  Raises InputError for any fault in it."""
     entries = read_entries("accelerators.toml", content, ACCELERATOR_KEYS, sources)
-    return {name: _accelerator(entry, links) for name, entry in entries.items()}
+    return {name: accelerator_of(entry, links) for name, entry in entries.items()}
 
 
-def _accelerator(entry: Entry, links: Mapping[str, Link]) -> Accelerator:
+def accelerator_of(entry: Entry, links: Mapping[str, Link]) -> Accelerator:
+    """An accelerator with its scale-up link.  Raises InputError for one without a dense peak."""
     _check_dense(entry)
     return entry.fill(
         Accelerator,

@@ -7,10 +7,11 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from figgen import catalog
-from figgen.catalog.measured_file import read_measured
+from figgen.catalog.measured_file import MeasuredFile, read_measured
 from figgen.commands import Answer, add_verb, file_text
 from figgen.commands.training import aligned
-from figgen.scenarios.measured import Rate, chip_of, own_hardware, rates
+from figgen.scenarios.measured import Rate, chip_of, layer_parts_s, rates
+from figgen.scenarios.measured_rates import MeasuredRates, rates_of
 from figgen.units import format_quantity
 
 if TYPE_CHECKING:
@@ -38,18 +39,42 @@ def _measured(options: argparse.Namespace) -> Answer:
     name = options.accelerator or chip_of(file)
     chip = catalog.accelerator(name) if name else None
     found = rates(file, chip)
-    own = own_hardware(file, chip)
+    taken = rates_of(file)
     head = [f"{file.device}, {file.ranks} ranks on {file.nodes} nodes, PyTorch {file.torch}"]
     head += [f"beside the data sheet of {chip.title}" if chip else "no chip of the catalog"]
     rows = [["", "measured", "data sheet", "share"], *(_row(rate) for rate in found)]
-    last = f"as the modeler's own numbers: {own.compute_efficiency:.1%} of the peak"
+    checks = _checks(file, taken)
+    last = [
+        *(line for line, _ in checks),
+        "taken by plan, step and the tools, as --measured:",
+        taken.text,
+    ]
     data = {
         "device": file.device,
         "accelerator": name,
         "rates": [asdict(rate) | {"share": rate.share} for rate in found],
-        "own": asdict(own),
+        "measured": taken.text,
+        "checks": [data for _, data in checks],
     }
-    return Answer(data, "\n".join([*head, *aligned(rows, left=1), last]))
+    return Answer(data, "\n".join([*head, *aligned(rows, left=1), *last]))
+
+
+def _checks(file: MeasuredFile, taken: MeasuredRates) -> list[tuple[str, dict[str, float]]]:
+    """Whole layers beside their parts, and peaks of steps beside the state that stays."""
+    found = []
+    for row in file.tables["layers"]:
+        parts_s = layer_parts_s(row, taken)
+        if parts_s is not None:
+            measured, parts = (format_quantity(s, "s", "time") for s in (row["both_s"], parts_s))
+            share = row["both_s"] / parts_s
+            line = f"a layer takes {measured}, {share:.2f} times its parts by these rates ({parts})"
+            found.append((line, {"layer_s": row["both_s"], "parts_s": parts_s}))
+    for row in file.tables["steps"]:
+        held = ("state_bytes", "peak_allocated_bytes", "peak_reserved_bytes")
+        state, peak, reserved = (format_quantity(row[key], "B", "bytes") for key in held)
+        line = f"a step of {row['layers']:,} layers holds {peak} at most, {state} of it state"
+        found.append((f"{line}; {reserved} reserved", {key: row[key] for key in held}))
+    return found
 
 
 def _row(rate: Rate) -> list[str]:

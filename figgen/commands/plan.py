@@ -41,6 +41,7 @@ def add(verbs: Verbs) -> None:
         "--model deepseek-v3 --nodes 16 --accelerator h200-sxm-141gb --global-batch 1024 --pp 8",
         "--model config.json --nodes 4 --sequence 8192 --zero 3 --json",
         "--preset llama-3-405b-8k-16384 --top 20",
+        "--model llama-3-8b --nodes 2 --accelerator mine.toml --measured measured.json",
         "--model llama-3-405b --nodes 2048 --global-batch 2048 --tokens 15e12",
         "--published",
     )
@@ -97,6 +98,7 @@ def plan_data(found: Plan, rows: list[PlanRow], front: list[PlanRow]) -> dict[st
         "accelerator": question.accelerator.name,
         "nic": question.nic.name,
         "software": question.values["software"],
+        "measured": question.measured.text if question.measured else None,
         "gpus": question.job.world_size,
         "gpus_per_node": setup.parallel.gpus_per_node,
         "global_batch": question.job.global_batch,
@@ -133,6 +135,7 @@ def _text(found: Plan, rows: list[PlanRow]) -> list[str]:
         f"{question.model.name} on {job.world_size:,} × {question.accelerator.name}, "
         f"{question.nic.name}; {job.global_batch:,} sequences{assumed} of "
         f"{job.setup.sequence:,} tokens a step{'; ' if said else ''}{said}",
+        *([f"with measured rates: {question.measured.text}"] if question.measured else []),
         f"{found.layouts:,} layouts, {found.fitting:,} fit in "
         f"{format_quantity(job.capacity_bytes, 'B', 'bytes')}",
         *(f"  {count:,}: {REASONS[name]}" for name, count in found.refused.items() if count),

@@ -82,8 +82,9 @@ def _interval_data(found: TrainingStep) -> dict[str, object]:
 def _interval(found: TrainingStep) -> str:
     low, high = (format_quantity(s, "s", "time") for s in found.interval_s)
     name = found.predicted.residuals.name
+    software = f"{found.software}{' on what was measured' if found.measured else ''}"
     return (
-        f"as predicted for {found.software}; eight of ten runs of the class {name!r} "
+        f"as predicted for {software}; eight of ten runs of the class {name!r} "
         f"lie within {low} to {high}"
     )
 

@@ -19,7 +19,8 @@ class Attained:
     Rates: `product_flops_per_s` of products in the job's format, `plain_flops_per_s` of those kept
     in 16 bits (the head), `expert_flops_per_s` of grouped products, `attention_flops_per_s` of the
     attention core forward, `memory_bytes_per_s` of everything that reads and writes; bandwidths
-    are of one GPU and one direction.
+    are of one GPU and one direction, those of shuffles of all-to-alls. Each product takes
+    `product_start_s` beside its work, which is in its rate where nobody measured it.
 
     Work: `elementwise`, `cast` and `permutation` multiply the least number of bytes that norms and
     activations, changes of format, and the sorting of tokens move; `loss_bytes` per logit,
@@ -42,6 +43,8 @@ class Attained:
     scale_up_bytes_per_s: Number
     network_bytes_per_s: Number
     shuffle_bytes_per_s: Number
+    near_shuffle_bytes_per_s: Number
+    product_start_s: Number
     elementwise: Number
     cast: Number
     permutation: Number

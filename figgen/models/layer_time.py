@@ -27,6 +27,9 @@ CAST_BYTES = 5
 """Bytes an element whose format is changed: 2 read, 1 written twice, 1 for scales."""
 PERMUTED_BYTES = 16
 """Bytes an element of routed tokens: sorted and unsorted, forward, with what backward keeps."""
+BLOCK_PRODUCTS = 2
+"""Products of attention with weights, and of a feed-forward block: one in, one out; three times
+as many with their backward."""
 SHARPNESS = 6
 """How sharply a layer turns from bound by the GPU to bound by the host."""
 
@@ -68,7 +71,7 @@ def dense_layer(job: Job, attained: Attained) -> LayerSeconds:
     """A layer with a plain feed-forward block."""
     tokens, rate = job.tokens, attained.product_flops_per_s
     weights = (job.attention_weights + job.dense_weights) / job.tp
-    products = 2 * tokens * weights / rate
+    products = 2 * tokens * weights / rate + 2 * BLOCK_PRODUCTS * attained.product_start_s
     gate = 2 * job.ffn_matrices * job.ffn_hidden / job.tp * ACTIVATION_BYTES / 2
     elementwise = _stream_s(job, attained) + _elementwise_s(attained, tokens * gate)
     casts = _attention_casts(job) + 2 * job.hidden + job.ffn_hidden * job.ffn_matrices
@@ -85,6 +88,8 @@ def expert_layer(job: Job, attained: Attained) -> LayerSeconds:
     shared = tokens * job.shared * job.expert_weights / job.tp
     products = 2 * (tokens * job.attention_weights / job.tp + shared) / rate
     products = products + 2 * routed * job.expert_weights / attained.expert_flops_per_s
+    blocks = 2 + where(job.shared > 0, 1, 0)
+    products = products + blocks * BLOCK_PRODUCTS * attained.product_start_s
     gate = 2 * job.ffn_matrices * job.expert_ffn * ACTIVATION_BYTES / 2
     elementwise = _stream_s(job, attained) + _elementwise_s(attained, routed * gate)
     moved = attained.permutation * routed * job.hidden * PERMUTED_BYTES
@@ -134,6 +139,7 @@ def head_s(job: Job, attained: Attained) -> Number:
     """The head and the loss, forward and backward: a product in 16 bits, logits in FP32."""
     tokens, width = job.tokens, job.vocab / job.tp
     products = 6 * tokens * width * job.hidden / attained.plain_flops_per_s
+    products = products + 3 * attained.product_start_s
     return products + tokens * width * attained.loss_bytes / attained.memory_bytes_per_s
 
 
@@ -194,7 +200,7 @@ def _shuffle_s(job: Job, attained: Attained, routed: Number) -> Number:
     distinct = (nodes - 1) * (1 - (1 - 1 / nodes) ** job.top_k)
     leaving = where(attained.once_per_node > 0, distinct, copies) / maximum(1, job.top_k)
     other = sent * (job.ep - 1) / job.ep
-    near = other / nodes / attained.scale_up_bytes_per_s
+    near = other / nodes / attained.near_shuffle_bytes_per_s
     far = sent * leaving / attained.shuffle_bytes_per_s
     within = 2 * sent * (job.etp - 1) / attained.scale_up_bytes_per_s
     both = 2 * maximum(near, far) * attained.exposed_experts

@@ -15,7 +15,7 @@ from figgen.scenarios.tool_rates import timed_step_module
 
 JOINED = {
     "converter": (),
-    "planner": ("config_json",),
+    "planner": ("config_json", "measured_file"),
     "planner_worker": (),
     "rank-map": ("map_volumes", "map_cube"),
     "schedules": (),
@@ -25,6 +25,7 @@ JOINED = {
         "modeler_compare",
         "modeler_take",
         "modeler_files",
+        "modeler_messages",
         "fixes",
         "config_json",
         "measured_file",

@@ -1,4 +1,4 @@
-"""Rates of a reader's machine from what `measure.py` wrote, and as the modeler's own numbers."""
+"""Rates of a reader's machine from what `measure.py` wrote, beside the datasheet of its chip."""
 
 from __future__ import annotations
 
@@ -7,8 +7,15 @@ from dataclasses import dataclass
 
 from figgen.catalog.hardware import Accelerator
 from figgen.catalog.measured_file import MeasuredFile, Row
-from figgen.errors import InputError
+from figgen.models.layer_time import (
+    ACTIVATION_BYTES,
+    BLOCK_PRODUCTS,
+    CORE_BACKWARD,
+    STREAM_BYTES,
+)
+from figgen.scenarios.measured_rates import MeasuredRates
 from figgen.scenarios.runs.names import CHIPS, first_match
+from figgen.scenarios.runs.rates import head_share
 
 LONG_MESSAGE = 2**24
 """Messages from this size on say what a link carries; shorter ones what it waits."""
@@ -27,21 +34,6 @@ class Rate:
     def share(self) -> float | None:
         """Of the peak."""
         return self.value / self.peak if self.peak else None
-
-
-@dataclass(frozen=True, slots=True)
-class OwnHardware:
-    """A machine as the modeler takes it.
-
-    `peak` is the dense peak to which `compute_efficiency` belongs: the datasheet's, or the best
-    product. Bandwidths are of a GPU and direction; None where nothing was measured.
-    """
-
-    peak_flops_per_s: float
-    compute_efficiency: float
-    memory_bytes: float | None
-    scale_up_bytes_per_s: float | None
-    network_bytes_per_s: float | None
 
 
 def chip_of(file: MeasuredFile) -> str | None:
@@ -67,6 +59,25 @@ def layer_rate(row: Row) -> float:
     tokens = row["batch"] * row["sequence"]
     core = 2.0 * row["batch"] * row["hidden"] * row["sequence"] ** 2
     return float(3 * (2.0 * weights * tokens + core) / row["both_s"])
+
+
+def layer_parts_s(row: Row, taken: MeasuredRates) -> float | None:
+    """What the products, the attention core and the kernels of a measured layer take by the rates
+    of its machine, forward and backward; None where one of these was not measured.
+
+    What the layer takes beyond that are launches and kernels that nothing fused.
+    """
+    if not {row["format"], "attention", "memory"} <= taken.known.keys():
+        return None
+    hidden, ffn, tokens = row["hidden"], row["ffn"], row["batch"] * row["sequence"]
+    rate, start_s = taken.known[row["format"]]
+    products = 2 * tokens * (4 * hidden**2 + 3 * hidden * ffn) / rate
+    core = 2 * tokens * row["sequence"] * hidden
+    core /= taken.known["attention"][0] * head_share(hidden // row["heads"])
+    moved = STREAM_BYTES * hidden + ACTIVATION_BYTES * (2 * 3 * hidden + 3 * ffn)
+    kernels = tokens * moved / taken.known["memory"][0]
+    starts = 2 * BLOCK_PRODUCTS * start_s
+    return float(3 * (products + starts + kernels) + (1 + CORE_BACKWARD) * core)
 
 
 def link_rate(row: Row) -> float:
@@ -96,29 +107,6 @@ def rates(file: MeasuredFile, chip: Accelerator | None) -> list[Rate]:
         peak = chip.scale_up_bandwidth_bytes_per_s if chip and file.nodes == 1 else None
         found += _best(f"{name.replace('_', '-')} over {file.ranks} ranks", links, "B/s", peak)
     return found
-
-
-def own_hardware(file: MeasuredFile, chip: Accelerator | None) -> OwnHardware:
-    """The machine as the modeler's own numbers.
-
-    The efficiency is that of the layer, which holds everything that a layer does; of the best
-    product where no layer was measured. Raises InputError for a file without products.
-    """
-    products = [row for row in file.tables["products"] if row["format"] == "bf16"]
-    if not products:
-        raise InputError("measured file: products", expected="some in bf16", got="none")
-    best = max(map(product_rate, products))
-    peak = _peak(chip, "bf16") or best
-    reached = max(map(layer_rate, file.tables["layers"]), default=best)
-    links = _long(r for r in file.tables["collectives"] if r["collective"] == "all_reduce")
-    link = max(links, default=None)
-    return OwnHardware(
-        peak_flops_per_s=peak,
-        compute_efficiency=min(1.0, reached / peak),
-        memory_bytes=file.memory_bytes or None,
-        scale_up_bytes_per_s=link if file.nodes == 1 else None,
-        network_bytes_per_s=link if file.nodes > 1 else None,
-    )
 
 
 def _long(rows: Iterable[Row]) -> list[float]:

@@ -16,7 +16,9 @@ from figgen.models.plan_space import CHUNKS, SCHEDULES_OF
 from figgen.models.recomputation import NAMED, recomputation
 from figgen.models.training_setup import TrainingSetup
 from figgen.scenarios.config_json import OwnModel, named_model
+from figgen.scenarios.measured_rates import MeasuredRates, read_rates
 from figgen.scenarios.option import Value
+from figgen.scenarios.own_hardware import named_accelerator, named_link
 from figgen.scenarios.predicted import described
 from figgen.scenarios.resolve import base_of, completed, resolve, setup_of
 from figgen.scenarios.runs.described import DescribedRun
@@ -31,8 +33,11 @@ _COUNTS = ("chunks", "microbatch_size", "zero_stage")
 SEARCHED = (*AXES, *_COUNTS, "schedule", "recompute")
 """Options that the planner chooses unless they are said."""
 
-NOT_PLANNED = ("microbatches", "layers_per_stage", "compute_efficiency")
-"""Options that say something of one layout and mean nothing to a search."""
+NOT_PLANNED = (
+    "microbatches", "layers_per_stage", "compute_efficiency", "buckets", "scale_up_latency_s",
+    "network_latency_s",
+)  # fmt: skip
+"""Options that say something of one layout, or that the model of time does not know."""
 
 USUAL_TOKENS = 2**22
 """Tokens of a step where no batch is said: four million, as published runs have."""
@@ -46,6 +51,7 @@ class PlanQuestion:
     model: catalog.Model | OwnModel
     accelerator: catalog.Accelerator
     nic: catalog.Link
+    measured: MeasuredRates | None
     values: Mapping[str, Value]
     fixed: Mapping[str, Value]
     batch_assumed: bool
@@ -70,15 +76,17 @@ def plan_question(asked: Scenario, every_schedule: bool = False) -> PlanQuestion
             raise InputError(name, expected=expected, got=chosen[name])
     values, fixed = _without_layout(asked), {n: chosen[n] for n in SEARCHED if n in chosen}
     model = named_model(str(values["model"]))
-    chip, nic = catalog.accelerator(str(values["accelerator"])), catalog.link(str(values["nic"]))
+    chip = named_accelerator(str(values["accelerator"]))
+    nic = named_link(str(values["nic"]))
+    measured = read_rates(str(values["measured"])) if values["measured"] else None
     batch, assumed = _global_batch(values, model.shape)
     setup = _any_setup(values, model.shape)
     run = described(setup, chip, nic, str(values["dtype"]), str(values["software"]))
     job = PlannedJob(
         setup=setup,
-        attained=attained(run),
+        attained=attained(run, measured.known if measured else None),
         global_batch=batch,
-        capacity_bytes=chip.capacity_bytes,
+        capacity_bytes=(measured and measured.capacity_bytes) or chip.capacity_bytes,
         reserve_bytes=float(str(values["reserve_bytes"])),
         schedules=_schedules(fixed, run, every_schedule),
         recompute=_recomputations(fixed, setup, run),
@@ -89,7 +97,7 @@ def plan_question(asked: Scenario, every_schedule: bool = False) -> PlanQuestion
             REPEATED_PER_OPERATION if run.framework == "torchtitan" else REPEATED["selective"]
         ),
     )
-    return PlanQuestion(asked, model, chip, nic, values, fixed, assumed, run, job)
+    return PlanQuestion(asked, model, chip, nic, measured, values, fixed, assumed, run, job)
 
 
 def _without_layout(asked: Scenario) -> dict[str, Value]:
@@ -101,7 +109,7 @@ def _without_layout(asked: Scenario) -> dict[str, Value]:
     for name in (*SEARCHED, "microbatches"):
         values.pop(name, None)
     if values.get("gpus_per_node") is None:
-        chip = catalog.accelerator(str(completed(values, "")["accelerator"]))
+        chip = named_accelerator(str(completed(values, "")["accelerator"]))
         values["gpus_per_node"] = chip.scale_up_domain
     return completed(values, "step")
 

@@ -11,6 +11,8 @@ from figgen.models.recomputation import NAMED
 from figgen.models.stage_layers import virtual_stage_shares
 from figgen.models.stage_work import stage_work
 from figgen.models.training_setup import TrainingSetup, sharding_of
+from figgen.scenarios.measured_rates import read_rates
+from figgen.scenarios.own_hardware import named_accelerator, named_link
 from figgen.scenarios.runs.described import DescribedRun
 from figgen.scenarios.runs.job import run_job
 from figgen.scenarios.runs.names import DTYPE_OF
@@ -69,11 +71,13 @@ def predicted(
     dtype: str,
     software: str,
     name: str = "",
+    measured: str = "",
 ) -> PredictedStep:
-    """The predicted time of a step and its interval."""
-    chip, nic = catalog.accelerator(accelerator_name), catalog.link(nic_name)
+    """The predicted time of a step and its interval; `measured` as `read_rates` takes it."""
+    chip, nic = named_accelerator(accelerator_name), named_link(nic_name)
     run = described(setup, chip, nic, dtype, software, name)
-    return predicted_step(run, job=job_of(setup, run))
+    rates = read_rates(measured).known if measured else None
+    return predicted_step(run, job=job_of(setup, run), measured=rates)
 
 
 def job_of(setup: TrainingSetup, run: DescribedRun) -> Job:

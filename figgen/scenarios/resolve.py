@@ -19,7 +19,9 @@ from figgen.models.step_share import share_for
 from figgen.models.training_setup import TrainingSetup
 from figgen.scenarios.assumptions import known_of
 from figgen.scenarios.config_json import OwnModel, named_model
+from figgen.scenarios.measured_rates import MeasuredRates, read_rates
 from figgen.scenarios.option import Value
+from figgen.scenarios.own_hardware import named_accelerator, named_link
 from figgen.scenarios.predicted import predicted
 from figgen.scenarios.runs.predicted import PredictedStep
 from figgen.scenarios.scenario import Scenario, scenario
@@ -44,6 +46,8 @@ _ASSUMABLE = frozenset(
 class TrainingStep:
     """A step as configured, on what it runs, and the names of what nobody published.
 
+    `hardware` are the accelerator and the link as they were asked for, names or files; `measured`
+    what stands in the place of their datasheets.
     `given` are the options that were chosen over a preset or a run, and "layout" for its sizes.
     """
 
@@ -54,6 +58,8 @@ class TrainingStep:
     setup: TrainingSetup
     accelerator: catalog.Accelerator
     nic: catalog.Link
+    hardware: tuple[str, str]
+    measured: MeasuredRates | None
     dtype: str
     own_latencies: tuple[tuple[str, float], ...]
     chosen_efficiency: float | None
@@ -70,7 +76,8 @@ class TrainingStep:
         """
         width = self.setup.parallel.gpus_per_node
         found = catalog.cluster(self.accelerator, self.nic, self.dtype, width)
-        return replace(found, **dict(self.own_latencies))
+        links = self.measured.links() if self.measured else {}
+        return replace(found, **{**links, **dict(self.own_latencies)})
 
     @property
     def estimate(self) -> StepEstimate:
@@ -81,8 +88,8 @@ class TrainingStep:
     def predicted(self) -> PredictedStep:
         """The time of the step by the validated model, and the interval of its class."""
         return predicted(
-            self.setup, self.accelerator.name, self.nic.name, self.dtype, self.software,
-            self.run.name if self.run else "",
+            self.setup, *self.hardware, self.dtype, self.software,
+            self.run.name if self.run else "", self.measured.text if self.measured else "",
         )  # fmt: skip
 
     @property
@@ -105,7 +112,8 @@ class TrainingStep:
     @property
     def memory(self) -> MemoryEstimate:
         """What every pipeline rank needs, against the accelerator's capacity."""
-        return _memory(self.setup, self.accelerator.capacity_bytes, self.reserve_bytes)
+        measured = self.measured.capacity_bytes if self.measured else None
+        return _memory(self.setup, measured or self.accelerator.capacity_bytes, self.reserve_bytes)
 
 
 # A page shows a setup in several figures, and a build has a page for every preset.
@@ -147,7 +155,8 @@ def resolve(asked: Scenario) -> TrainingStep:
         raise InputError(f"run {base.run.name!r}", expected="a published global batch", key="run")
     parallel = layout_of(values)
     model = named_model(str(values["model"]))
-    chip, nic = catalog.accelerator(str(values["accelerator"])), catalog.link(str(values["nic"]))
+    hardware = str(values["accelerator"]), str(values["nic"])
+    chip, nic = named_accelerator(hardware[0]), named_link(hardware[1])
     chosen = frozenset(name for name, _ in asked.chosen) if base.run else frozenset[str]()
     sized = frozenset({"layout"}) if chosen & set(SIZES) else frozenset[str]()
     return TrainingStep(
@@ -158,6 +167,8 @@ def resolve(asked: Scenario) -> TrainingStep:
         setup=setup_of(model.shape, parallel, values),
         accelerator=chip,
         nic=nic,
+        hardware=hardware,
+        measured=read_rates(str(values["measured"])) if values["measured"] else None,
         dtype=str(values["dtype"]),
         own_latencies=_own_latencies(values),
         chosen_efficiency=_number(values["compute_efficiency"]),

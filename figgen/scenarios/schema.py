@@ -24,7 +24,9 @@ from figgen.models.recomputation import recomputation
 from figgen.models.schedules import SCHEDULES
 from figgen.models.training_setup import ZERO_STAGES, TrainingSetup
 from figgen.scenarios.config_json import named_model
+from figgen.scenarios.measured_rates import read_rates
 from figgen.scenarios.option import QUESTIONS, Option, Value
+from figgen.scenarios.own_hardware import named_accelerator, named_link
 from figgen.scenarios.runs.names import USUAL_NETWORK
 from figgen.scenarios.software import FORMER_FRAMEWORKS, SOFTWARE, known_software, read_software
 
@@ -118,11 +120,17 @@ _ALL = (
     ),
     Option(
         "accelerator", "choice", "hardware", "Accelerator", _SETUP, "h100-sxm-80gb",
-        choices=_titles(lambda: catalog.ACCELERATORS), check=catalog.accelerator, key="chip",
+        choices=_titles(lambda: catalog.ACCELERATORS), check=named_accelerator, key="chip",
+        hint="of the catalog, or FILE.toml or .json with a stanza as the catalog's",
     ),
     Option(
         "nic", "choice", "hardware", "Network link of a GPU", _STEP, USUAL_NETWORK,
-        choices=_titles(_networks), check=catalog.link,
+        choices=_titles(_networks), check=named_link,
+        hint="of the catalog, or FILE.toml or .json with a stanza as the catalog's",
+    ),
+    Option(
+        "measured", "text", "hardware", "Rates that measure.py measured", _SETUP,
+        hint="its FILE.json, which goes nowhere", check=read_rates,
     ),
     _size("tp", "TP, tensor", "parts of each layer"),
     _size("pp", "PP, pipeline", "stages of layers"),

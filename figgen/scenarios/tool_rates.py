@@ -29,7 +29,11 @@ OF_THE_CHIP = {
 }  # fmt: skip
 """Rates of a datasheet, which stand apart from what software makes of them."""
 
-WITHOUT_NETWORK = ("network_bytes_per_s", "shuffle_bytes_per_s")
+WITHOUT_NETWORK = ("network_bytes_per_s", "shuffle_bytes_per_s", "near_shuffle_bytes_per_s")
+
+OWN = "own"
+OWN_PEAKS = {"bf16": 1.0, "fp16": 1.0, "tf32": 0.5, "fp8": 2.0, "fp4": 4.0}
+"""Peaks of a reader's chip that says one number, over that of 16 bits."""
 
 
 def timed_step_module() -> str:
@@ -45,6 +49,8 @@ def attained_rows() -> dict[str, Any]:
     """What the usual software attains on every chip in each of its formats, and all other software
     beside it, as `_beside` tells.
 
+    The rows of "own" are shares of the numbers that a reader gives: the peak of the job's format,
+    memory's and links' bandwidth.
     A row has what differs from `shared`, null is a format that software does not take on a chip.
     Rates of products are the datasheet's, beside the share of them that is attained.
     `attention_flops_per_s` is of heads of 128; networks are shares.
@@ -61,7 +67,7 @@ def attained_rows() -> dict[str, Any]:
 
 def _all_rows(software: str) -> Rows:
     found: Rows = {}
-    for chip in catalog.ACCELERATORS.values():
+    for chip in (*catalog.ACCELERATORS.values(), _own_chip()):
         for dtype in DTYPES:
             if getattr(chip, dtype) is not None:
                 row: dict[str, Any] = {}
@@ -93,12 +99,13 @@ def _differences(row: Mapping[str, Any], base: Mapping[str, Any]) -> dict[str, A
 
 def _row(software: str, chip: catalog.Accelerator, dtype: str) -> dict[str, Any]:
     run = _stub(software, chip, dtype)
+    unit = chip.peak_flops_per_s(dtype) if chip.name == OWN else 1.0
     values = {name: constant.value for name, constant in constants().items()}
     rates: dict[str, Any] = {}
     for name, (base, names) in terms_of(run).items():
         share = prod(values[name] for name in names)
         if name in OF_THE_CHIP:
-            rates |= {name: base, OF_THE_CHIP[name]: share}
+            rates |= {name: base / unit, OF_THE_CHIP[name]: share}
         elif name not in WITHOUT_NETWORK:
             rates[name] = base * share
     network = run.network.bandwidth_bytes_per_s
@@ -114,6 +121,27 @@ def _row(software: str, chip: catalog.Accelerator, dtype: str) -> dict[str, Any]
         "dense_class": class_of(run),
         "quantized": float(run.dtype in ("fp8", "fp4")),
     }
+
+
+def _own_chip() -> catalog.Accelerator:
+    """A chip of which nothing is known but that it has numbers."""
+    like = catalog.accelerator("h100-sxm-80gb")
+
+    def one(size: float) -> catalog.Value:
+        return catalog.Value(size, "1", "", "", "")
+
+    peaks: dict[str, Any] = {dtype: one(peak) for dtype, peak in OWN_PEAKS.items()}
+    return replace(
+        like,
+        name=OWN,
+        vendor=OWN,
+        hbm_bandwidth=one(1.0),
+        measured_bf16=None,
+        measured_fp8=None,
+        scale_up=replace(like.scale_up, bandwidth=one(1.0)),
+        scale_up_ports=1,
+        **peaks,
+    )
 
 
 def _stub(software: str, chip: catalog.Accelerator, dtype: str) -> DescribedRun:

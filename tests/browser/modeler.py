@@ -103,6 +103,9 @@ def random_query(rng: random.Random) -> str:
         "double": rng.randint(0, 1), "overlap": rng.randint(0, 1), "flash": rng.randint(0, 1),
         "chip": rng.choice(("h100-sxm-80gb", "a100-sxm-80gb")),
         "efficiency": rng.choice((0.4, 0.6)),
+        "measured": rng.choice((
+            "bf16-300000-3_near-250-4_far-20-15", "memory-1500_attention-200000_capacity-60",
+        )),
     }  # fmt: skip
     if given["model"] == "mixtral-8x7b":
         given["ep"] = rng.choice((1, 2, 4, 8))

@@ -1,5 +1,6 @@
 // What the modules of the modeler answer to the cases of test_modeler_model.py, as JSON.
 
+import { transfersOf } from "./tools/modeler_traffic.js";
 import * as advice from "./tools/advice.js";
 import { shapeOfText } from "./tools/config_json.js";
 import { ownOf, ownShape } from "./tools/modeler_own.js";
@@ -8,7 +9,7 @@ import { modelShape, parameterCounts } from "./engine/transformer.js";
 import { changesText } from "./tools/changes.js";
 import { nearestValid } from "./tools/fixes.js";
 import { communicationCsv, memoryCsv } from "./tools/modeler_files.js";
-import { MEASURES, evaluate, mfuOf, partsOf, transfersOf } from "./tools/modeler_model.js";
+import { MEASURES, evaluate, mfuOf, partsOf } from "./tools/modeler_model.js";
 import { howOf } from "./tools/modeler_how.js";
 import { commandOf, hasOwnNumbers } from "./tools/modeler_command.js";
 import { fromQuery, mapQuery, presetsOf, queryOf, schemaOf } from "./tools/modeler_state.js";

@@ -3,6 +3,7 @@
 import { InputError } from "./engine/errors.js";
 import { daysOf, kept } from "./engine/goodput.js";
 import { planAll, planJob, termsOf } from "./engine/plan.js";
+import { ratesOf } from "./tools/measured_file.js";
 import { fromQuery, planChoices, planSchema, toAddress, ways } from "./tools/planner_state.js";
 
 const fetched = fetch(new URL("catalog.json", import.meta.url)).then((answer) => answer.json());
@@ -32,6 +33,15 @@ export const suites = {
     const catalog = await fetched;
     return cases.map(([choices, every]) => plan(catalog, choices, every));
   },
+  // A file's rates as the line that an address has, or why there are none.
+  rates: async (texts) => texts.map((text) => {
+    try {
+      return ratesOf(text);
+    } catch (error) {
+      if (!(error instanceof InputError)) throw error;
+      return { error: error.message };
+    }
+  }),
   addresses: async (queries) => {
     const catalog = await fetched;
     const schema = planSchema(catalog);

@@ -6,13 +6,13 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
+from urllib.parse import parse_qs, urlsplit
 
-import pytest
 from playwright.sync_api import expect
 
-from figgen import catalog
 from figgen.catalog.measured_file import FORMAT, read_measured
-from figgen.scenarios.measured import own_hardware
+from figgen.scenarios.measured_rates import rates_of
+from figgen.scenarios.resolve import training_step
 from tests.browser.modeler import PATH, card, choose, section, settled, takeaway
 from tests.browser.site import ROOT
 
@@ -166,14 +166,15 @@ def test_a_pasted_config_json_becomes_the_reader_s_own_model(
     assert [card(open_modeler(address), at) for at in (0, 2)] == before, "the address has it all"
 
 
-def test_measured_rates_become_the_reader_s_own_hardware(
+def test_measured_rates_stand_in_the_place_of_datasheets(
     open_modeler: Callable[[str], Page], tmp_path: Path
 ) -> None:
-    layer = {"format": "bf16", "hidden": 4096, "ffn": 14336, "heads": 32, "sequence": 8192,
-             "batch": 1, "forward_s": 0.01, "both_s": 0.03}  # fmt: skip
     rows = {
-        "products": [{"format": "bf16", "m": 8192, "n": 8192, "k": 8192, "seconds": 0.0016}],
-        "layers": [layer],
+        "products": [
+            {"format": "bf16", "m": n, "n": n, "k": n, "seconds": 4e-6 + 2 * n**3 / 4e14}
+            for n in (1024, 8192)
+        ],
+        "kernels": [{"kernel": "copy", "bytes": 2**30, "seconds": 4e-4}],
         "collectives": [
             {"collective": "all_reduce", "ranks": 8, "nodes": 1, "message_bytes": size,
              "seconds": 1e-5 + size / 2e11}
@@ -183,30 +184,32 @@ def test_measured_rates_become_the_reader_s_own_hardware(
     machine = {"device": "NVIDIA H100 80GB HBM3", "kind": "cuda", "memory_bytes": 85_520_809_984,
                "ranks": 8, "nodes": 1, "torch": "2.9", "runtime": "", "date": ""}  # fmt: skip
     text = json.dumps({"format": FORMAT, "version": 1, "machine": machine, **rows})
-    own = own_hardware(read_measured(text), catalog.accelerator("h100-sxm-80gb"))
+    rates = rates_of(read_measured(text)).text
     good, bad = tmp_path / "measured.json", tmp_path / "other.json"
     good.write_text(text)
     bad.write_text('{"format": "another"}')
     page = open_modeler("?chip=h100-sxm-80gb&nodes=12&tp=8&pp=4&microbatches=8")
     before = card(page, 0)
-    load = page.get_by_label("Load what measure.py measured")
+    load = page.get_by_label("Rates that measure.py measured")
     load.set_input_files(bad)
     expect(page.locator("#modeler .tool-message")).to_contain_text("what measure.py writes")
+    expect(page.get_by_role("button", name="Forget it")).to_be_hidden()
     load.set_input_files(good)
-    page.wait_for_function("() => location.search.includes('chip=own')")
+    page.wait_for_function("() => location.search.includes('measured=bf16-')")
     settled(page)
     expect(page.locator("#modeler .tool-message")).to_have_count(0)
-    shown = {
-        name: float(page.locator(f"[name={name}]").input_value())
-        for name in ("peak", "hbm", "up", "efficiency")
-    }
-    assert own.scale_up_bytes_per_s
-    assert own.memory_bytes
-    assert shown == pytest.approx({
-        "peak": own.peak_flops_per_s / 1e12, "hbm": own.memory_bytes / 1e9,
-        "up": own.scale_up_bytes_per_s / 1e9, "efficiency": own.compute_efficiency,
-    }, rel=1e-5)  # fmt: skip
+    assert parse_qs(urlsplit(page.url).query)["measured"] == [rates]
     assert card(page, 0) != before
+    step = training_step(
+        model="llama-3-70b", nodes=12, gpus_per_node=8, tp=8, pp=4, microbatches=8, measured=rates
+    )
+    assert f"{step.predicted.step_time_s:.3g}" in " ".join(
+        page.locator(".modeler-answer").inner_text().split()
+    )
+    page.get_by_role("button", name="Forget it").click()
+    page.wait_for_function("() => !location.search.includes('measured')")
+    settled(page)
+    assert card(page, 0) == before
 
 
 def test_keyboard_alone_reaches_and_changes_everything(open_modeler: Callable[[str], Page]) -> None:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import json
 import random
 import re
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import parse_qs, urlencode
 
@@ -13,8 +15,10 @@ from playwright.sync_api import expect
 
 from figgen import catalog
 from figgen.catalog.interruptions import interruption, interruptions
+from figgen.catalog.measured_file import FORMAT, VERSION, read_measured
 from figgen.errors import InputError
 from figgen.scenarios.goodput_plan import kept
+from figgen.scenarios.measured_rates import rates_of, read_rates
 from figgen.scenarios.plan_question import plan_question
 from figgen.scenarios.plan_rows import plan_rows
 from figgen.scenarios.planner import plan
@@ -27,6 +31,12 @@ if TYPE_CHECKING:
 
 SUITES = "planner_suites.js"
 PATH = "/tools/planner/"
+
+
+MEASURED = (
+    "bf16-300000-3_attention-200000_memory-1500_near-250-4_far-20-15_capacity-60",
+    "fp16-300000-3_nearshuffle-120_farshuffle-30", "fp8-900000-0_capacity-200",
+)  # fmt: skip
 
 
 def random_job(rng: random.Random) -> tuple[dict[str, Any], bool]:
@@ -51,6 +61,7 @@ def random_job(rng: random.Random) -> tuple[dict[str, Any], bool]:
         "recipe": ("zero16", "fsdp16"), "flash_attention": (False,), "tp": (1, 2, 3),
         "context_exchange": ("all-gather",), "double_buffering": (False,), "pp": (2, 3, 4),
         "software": ("torchtitan", "nanotron", "fsdp"), "activations": ("fp8",),
+        "overlap_data_parallel": (False,), "measured": MEASURED,
     }.items():  # fmt: skip
         if rng.random() < 0.15:
             job[name_] = rng.choice(values)
@@ -111,10 +122,96 @@ def test_the_browser_finds_what_python_finds(ask: Ask) -> None:
     assert fitting >= 10
 
 
+def test_own_hardware_is_that_of_a_file_on_the_command_line(ask: Ask, tmp_path: Path) -> None:
+    mine = tmp_path / "mine.toml"
+    mine.write_text("""
+[my-gpu]
+hbm_capacity = "96 GB"
+hbm_bandwidth = "4 TB/s"
+bf16 = "800 TFLOP/s"
+scale_up = "600 GB/s"
+scale_up_domain = 8
+
+[my-network]
+bandwidth = "25 GB/s"
+per = "GPU"
+""")
+    said = {
+        "accelerator": {
+            "peak_flops_per_s": 800e12, "memory_bytes": 96e9,
+            "memory_bandwidth_bytes_per_s": 4e12, "scale_up_bandwidth_bytes_per_s": 600e9,
+        },
+        "nic": {"bandwidth_bytes_per_s": 25e9},
+    }  # fmt: skip
+    small = {"nodes": 2, "gpus_per_node": 8, "global_batch": 16, "sequence": 1024}
+    jobs = [
+        {**small, "model": "llama-3-8b"},
+        {**small, "model": "llama-3-8b", "measured": MEASURED[0]},
+        {**small, "model": "mixtral-8x7b", "etp": 1, "cp": 1, "recompute": "full"},
+        {**small, "model": "llama-3-8b", "software": "torchtitan", "cp": 1},
+    ]
+    shown = ask("plans", [[job | said, False] for job in jobs])
+    for job, got in zip(jobs, shown, strict=True):
+        want = planned({**job, "accelerator": str(mine), "nic": str(mine)}, False)
+        assert want, job
+        best, rows = got.pop("best"), want.pop("best")
+        assert got == want, job
+        assert rows, job
+        assert [one["step_time_s"] for one in best] == pytest.approx(
+            [row.step_s for row in rows], rel=1e-12
+        )
+
+
+def test_the_page_reads_a_measured_file_as_the_command_line_does(ask: Ask) -> None:
+    samples = Path(__file__).parents[1] / "catalog" / "measured_cpu.json"
+    rng = random.Random(3)
+    texts = [samples.read_text("utf-8"), *(random_file(rng) for _ in range(20))]
+    for text, got in zip(texts, ask("rates", texts), strict=True):
+        want = rates_of(read_measured(text))
+        shown = read_rates(got).known
+        assert shown.keys() == want.known.keys(), text
+        for name, numbers in want.known.items():
+            assert shown[name] == pytest.approx(numbers, rel=2e-5, abs=1e-12), (name, text)
+    bad = json.loads(texts[1]) | {"products": [{"format": "bf16", "m": 0}]}
+    assert "products[0].m" in ask("rates", [json.dumps(bad)])[0]["error"]
+
+
+def random_file(rng: random.Random) -> str:
+    """What measure.py might write, or a part of it, on one node or several."""
+
+    def spent() -> float:
+        return 10 ** rng.uniform(-6, -1)
+
+    nodes = rng.choice((1, 2, 4))
+    machine = {"device": "GPU", "kind": "cuda", "memory_bytes": rng.choice((0, 80e9)), "ranks": 8,
+               "nodes": nodes, "torch": "2", "runtime": "", "date": ""}  # fmt: skip
+    attention = {"format": "bf16", "batch": 1, "heads": 8, "head_dim": rng.choice((64, 128, 256)),
+                 "sequence": 4096}  # fmt: skip
+    tables: dict[str, list[dict[str, Any]]] = {
+        "products": [
+            {"format": name, "m": n, "n": 2 * n, "k": 4096, "seconds": spent()}
+            for name in ("bf16", "fp8") for n in (1024, 4096, 8192)
+        ],
+        "attention": [attention | {"pass": way, "seconds": spent()}
+                      for way in ("forward", "backward")],
+        "kernels": [{"kernel": "copy", "bytes": 2**28, "seconds": spent()}],
+        "collectives": [
+            {"collective": name, "ranks": 8 * across, "nodes": across, "message_bytes": 2**power,
+             "seconds": spent()}
+            for name in ("all_reduce", "all_gather", "all_to_all") for power in (12, 20, 28)
+            for across in {1, nodes}
+        ],
+    }  # fmt: skip
+    kept = {"kernels", *rng.sample(sorted(tables), rng.randint(0, 3))}
+    about = {"format": FORMAT, "version": VERSION, "machine": machine}
+    return json.dumps(about | {name: tables[name] for name in kept})
+
+
 HOSTILE = (
     "nodes=0", "tp=-1", "nodes=1e9", "model=nobody", "schedule=<b>", "recompute=uniform:2",
     "global_batch=x", "chip=own&peak=-1", "zero=7", "nodes=8&nodes=9", "software=%00",
-    "tp=7&nodes=2",
+    "tp=7&nodes=2", "measured=bf16-0-0", "measured=bf17-1-1", "measured=memory-1e999",
+    "measured=memory", "measured=memory-1_memory-1",
 )  # fmt: skip
 
 
@@ -126,7 +223,8 @@ def test_hostile_addresses_are_refused_in_words_and_others_come_back(ask: Ask) -
     kept = [
         "preset=llama-3-8b-fsdp&pp=1&cp=1",
         f"model=llama-3-8b&nodes=1&tp=2&schedule=1f1b{small}",
-        f"chip=own&peak=500&hbm=96&nodes=1&model=gpt-2-xl{small}",
+        f"chip=own&peak=500&hbm=96&bw=2000&nodes=1&model=gpt-2-xl{small}",
+        f"measured={MEASURED[0]}&model=llama-3-8b&nodes=1&tp=2&double=0{small}",
     ]
     for query, answer in zip(kept, ask("addresses", kept), strict=True):
         assert (answer["problems"], answer["stays"]) == ([], True), query

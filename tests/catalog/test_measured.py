@@ -18,7 +18,7 @@ from figgen.errors import InputError
 from figgen.formulas.compute_and_roofline import attention_core_flops
 from figgen.models.model_shape import ModelShape
 from figgen.models.transformer import matmul_parameters
-from figgen.scenarios.measured import attention_rate, chip_of, layer_rate, own_hardware, rates
+from figgen.scenarios.measured import attention_rate, chip_of, layer_rate, rates
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = ROOT / "docs" / "tools" / "measure" / "measure.py"
@@ -93,11 +93,6 @@ def test_a_file_of_known_rates_gives_them_back_beside_the_data_sheet() -> None:
     assert found["products in BF16"].share == pytest.approx(700 / 989.4)
     assert found["memory, copy"].share == pytest.approx(2.5 / 3.35)
     assert found["all-reduce over 8 ranks"].share == pytest.approx(360 / 450)
-    own = own_hardware(file, chip)
-    assert own.compute_efficiency == pytest.approx(500 / 989.4)
-    assert own.scale_up_bytes_per_s == pytest.approx(360e9)
-    assert own.network_bytes_per_s is None
-    assert own.memory_bytes == 85_520_809_984
 
 
 def test_a_file_recorded_on_a_cpu_is_read_whole(capsys: pytest.CaptureFixture[str]) -> None:
@@ -112,6 +107,8 @@ def test_a_file_recorded_on_a_cpu_is_read_whole(capsys: pytest.CaptureFixture[st
     said = capsys.readouterr().out
     assert "no chip of the catalog" in said
     assert "all-to-all over 2 ranks" in said
+    assert "3.99 times its parts by these rates" in said
+    assert "--measured:\nbf16-" in said
 
 
 @pytest.mark.parametrize(
@@ -132,11 +129,6 @@ def test_a_file_recorded_on_a_cpu_is_read_whole(capsys: pytest.CaptureFixture[st
 def test_what_is_wrong_in_a_file_is_named(text: str, says: str) -> None:
     with pytest.raises(InputError, match=says):
         read_measured(text)
-
-
-def test_a_file_without_products_is_no_hardware() -> None:
-    with pytest.raises(InputError, match="products"):
-        own_hardware(read_measured(h100()), None)
 
 
 def test_command_refuses_what_is_no_file(capsys: pytest.CaptureFixture[str]) -> None:

@@ -18,14 +18,20 @@ Kernel = tuple[int, int, float]
 """Tensors read, tensors written, their width."""
 
 
-def products_s(weights: float, tokens: float, rate: float) -> float:
-    """Outputs forward, gradients of inputs, gradients of weights: a sum and a product each."""
-    return fsum(2 * weights * tokens / rate for _ in ("outputs", "inputs", "weights"))
+def products_s(weights: float, tokens: float, rate: float, starts_s: float) -> float:
+    """Outputs forward, gradients of inputs, gradients of weights: a sum and a product each, and
+    what their products wait to start."""
+    passes = ("outputs", "inputs", "weights")
+    return fsum(2 * weights * tokens / rate + starts_s for _ in passes)
 
 
 def core_s(job: Job, at: Attained, passes: int) -> float:
-    """Products over the visible pairs of queries and keys: scores and values forward."""
-    pairs = job.tokens * job.sequence / 2
+    """Products over the visible pairs of queries and keys: scores and values forward. A query of
+    a layer with a window sees the keys before it, or so many of them."""
+    window = min(job.window, job.sequence)
+    within = (window**2 / 2 + window * (job.sequence - window)) / job.sequence
+    seen = (1 - job.windowed_share) * job.sequence / 2 + job.windowed_share * within
+    pairs = job.tokens * seen
     return passes * 2 * pairs * job.attention_width / job.tp / at.attention_flops_per_s
 
 
@@ -98,7 +104,7 @@ def shuffle_s(job: Job, at: Attained) -> float:
     leaving = copies_elsewhere(nodes, job.top_k, at.once_per_node > 0)
     between = tokens * leaving * width / at.shuffle_bytes_per_s
     to_each = tokens * job.top_k * width / job.ep
-    within = fsum(to_each / nodes / at.scale_up_bytes_per_s for _ in range(job.ep - 1))
+    within = fsum(to_each / nodes / at.near_shuffle_bytes_per_s for _ in range(job.ep - 1))
     shared = fsum(tokens * job.top_k * width / at.scale_up_bytes_per_s for _ in range(job.etp - 1))
     return max(within, between) * at.exposed_experts + shared * at.exposed_within_experts
 
@@ -120,12 +126,17 @@ def layer(job: Job, at: Attained, *, experts: bool) -> dict[str, float]:
     weights = job.attention_weights + (
         job.shared * job.expert_weights if experts else job.dense_weights
     )
-    products = products_s(weights, tokens, at.product_flops_per_s)
+    attention = ["queries, keys and values", "output"]
+    shared = ["shared in", "shared out"] if experts and job.shared else []
+    block = [] if experts else ["in", "out"]
+    starts = at.product_start_s * len([*attention, *shared, *block])
+    products = products_s(weights, tokens, at.product_flops_per_s, starts)
     kernels = kernels_s(at, tokens, block_kernels(job))
     casts = cast_s(job, at, tokens, attention_ends(job))
     held = weights / job.tp
     if experts:
-        products += products_s(job.expert_weights, routed, at.expert_flops_per_s)
+        grouped = at.product_start_s * len(["in", "out"])
+        products += products_s(job.expert_weights, routed, at.expert_flops_per_s, grouped)
         kernels += kernels_s(at, routed, gate(job, job.expert_ffn))
         # Sorted and unsorted, and both once more for backward: each reads and writes.
         sorts = [HALF + HALF for _ in range(4)]
@@ -155,7 +166,9 @@ def layer(job: Job, at: Attained, *, experts: bool) -> dict[str, float]:
 def head(job: Job, at: Attained) -> float:
     logits = job.tokens * job.vocab / job.tp
     return (
-        products_s(job.vocab * job.hidden, job.tokens / job.tp, at.plain_flops_per_s)
+        products_s(
+            job.vocab * job.hidden, job.tokens / job.tp, at.plain_flops_per_s, at.product_start_s
+        )
         + logits * at.loss_bytes / at.memory_bytes_per_s
     )
 

@@ -11,7 +11,7 @@ from figgen.models.job import Job
 from figgen.models.timed_step import StepSeconds, timed_step
 from figgen.scenarios.runs.described import DescribedRun
 from figgen.scenarios.runs.job import run_job
-from figgen.scenarios.runs.rates import attained, generation_of
+from figgen.scenarios.runs.rates import Measured, attained, generation_of
 
 OWN_CLASS = ("nanotron", "llm-foundry", "torchtitan")
 """Frameworks whose runs err in a way of their own."""
@@ -43,15 +43,19 @@ def class_of(run: DescribedRun) -> str:
 
 
 def predicted_step(
-    run: DescribedRun, compute_efficiency: float | None = None, job: Job | None = None
+    run: DescribedRun,
+    compute_efficiency: float | None = None,
+    job: Job | None = None,
+    measured: Measured | None = None,
 ) -> PredictedStep:
     """Predict a run; with `compute_efficiency` all its products reach that share of the peak.
 
-    `job` are its numbers where they are not those of `run_job`.
+    `job` are its numbers where they are not those of `run_job`, `measured` the rates of a reader's
+    machine.
 
     Raises InputError for an efficiency outside 0 … 1.
     """
-    rates = attained(run)
+    rates = attained(run, measured)
     if compute_efficiency is not None:
         check_share("compute_efficiency", compute_efficiency)
         rate = run.accelerator.peak_flops_per_s(run.dtype) * compute_efficiency

@@ -55,7 +55,8 @@ def generation_of(chip: Accelerator) -> str:
     by_letter["gb"] = "blackwell"
     if chip.vendor != "NVIDIA":
         return "other"
-    return next(found for start, found in by_letter.items() if chip.name.startswith(start))
+    found = (generation for start, generation in by_letter.items() if chip.name.startswith(start))
+    return next(found, "other")
 
 
 def family_of(run: DescribedRun) -> str:
@@ -89,6 +90,11 @@ def _plain_peak(chip: Accelerator) -> float:
     return chip.peak_flops_per_s("bf16" if chip.bf16 else "fp16")
 
 
+def head_share(width: int) -> float:
+    """What attention over heads of a width reaches of that over heads of 128."""
+    return float((min(width, 128) / 128) ** NARROW_HEADS)
+
+
 def terms_of(run: DescribedRun) -> Terms:
     """What every field of `Attained` is made of for a run."""
     chip, family, era = run.accelerator, family_of(run), era_of(run)
@@ -102,7 +108,6 @@ def terms_of(run: DescribedRun) -> Terms:
     dtype = run.dtype
     rate = chip.peak_flops_per_s(dtype) * _measured_share(chip, dtype)
     plain_rate = _plain_peak(chip) * _measured_share(chip, "bf16")
-    heads = (min(run.shape.head_dim, 128) / 128) ** NARROW_HEADS
     attention = (f"attention_share.{generation}", *_optional("attention_kernel", family))
     sharing = run.gpus_per_node if run.network.per == "node" else 1
     network = run.network.bandwidth_bytes_per_s / sharing
@@ -116,11 +121,13 @@ def terms_of(run: DescribedRun) -> Terms:
         "product_flops_per_s": (rate, product),
         "plain_flops_per_s": (plain_rate, plain),
         "expert_flops_per_s": (rate, (*product, "expert_share.all")),
-        "attention_flops_per_s": (_plain_peak(chip) * heads, attention),
+        "attention_flops_per_s": (_plain_peak(chip) * head_share(run.shape.head_dim), attention),
         "memory_bytes_per_s": (chip.hbm_bandwidth_bytes_per_s, ("memory_share.all",)),
         "scale_up_bytes_per_s": (chip.scale_up_bandwidth_bytes_per_s, ("scale_up_share.all",)),
         "network_bytes_per_s": (network, (_one("network_share", share),)),
         "shuffle_bytes_per_s": (network, ("shuffle_share.all",)),
+        "near_shuffle_bytes_per_s": (chip.scale_up_bandwidth_bytes_per_s, ("scale_up_share.all",)),
+        "product_start_s": (0.0, ()),
         "elementwise": (1.0, (f"elementwise.{eager}",)),
         "cast": (1.0, ("cast.all",)),
         "permutation": (1.0, routed),
@@ -146,6 +153,41 @@ def terms_of(run: DescribedRun) -> Terms:
         "near_latency_s": (1.0, ("near_latency_s.all",)),
         "straggling": (1.0, ("straggling.all",)),
     }
+
+
+def _as_measured(
+    run: DescribedRun, measured: Measured, shares: Mapping[str, float]
+) -> dict[str, float]:
+    """What measurements replace. Products keep the share of a measured rate that software sustains
+    over a step; of the rest it is the share of the datasheet's that was measured."""
+    found: dict[str, float] = {}
+    plain = next((name for name in ("bf16", "fp16") if name in measured), "")
+    for field, name in (
+        ("product_flops_per_s", run.dtype), ("expert_flops_per_s", run.dtype),
+        ("plain_flops_per_s", plain),
+    ):  # fmt: skip
+        if name in measured:
+            found[field] = measured[name][0] * shares[field]
+    if run.dtype in measured:
+        found["product_start_s"] = measured[run.dtype][1]
+    if "attention" in measured:
+        found["attention_flops_per_s"] = measured["attention"][0] * head_share(run.shape.head_dim)
+    if "memory" in measured:
+        found["memory_bytes_per_s"] = measured["memory"][0]
+    for part, rate, start in (
+        ("near", "scale_up_bytes_per_s", "near_latency_s"),
+        ("far", "network_bytes_per_s", "latency_s"),
+    ):
+        if part in measured:
+            found |= {rate: measured[part][0], start: measured[part][1]}
+    # All-to-alls that nobody measured are taken for as fast as rings.
+    for part, ring, rate in (
+        ("nearshuffle", "near", "near_shuffle_bytes_per_s"),
+        ("farshuffle", "far", "shuffle_bytes_per_s"),
+    ):
+        if part in measured or ring in measured:
+            found[rate] = measured.get(part, measured.get(ring, ()))[0]
+    return found
 
 
 ACCUMULATED = {
@@ -181,11 +223,16 @@ def _one(group: str, key: str) -> str:
     raise InputError(f"constant {group}", expected=f"{key}, all or megatron", got="none")
 
 
-def attained(run: DescribedRun) -> Attained:
-    """What the run attains by the constants of the catalog."""
+Measured = Mapping[str, tuple[float, ...]]
+"""Rates of a reader's machine, as `figgen.scenarios.measured_rates` has them by part."""
+
+
+def attained(run: DescribedRun, measured: Measured | None = None) -> Attained:
+    """What the run attains by the constants of the catalog, on a machine that was `measured`."""
     values = {name: constant.value for name, constant in constants().items()}
-    found = {
-        field: base * prod(values[name] for name in names)
-        for field, (base, names) in terms_of(run).items()
-    }
+    terms = terms_of(run)
+    shares = {field: prod(values[name] for name in names) for field, (_, names) in terms.items()}
+    found = {field: base * shares[field] for field, (base, _) in terms.items()}
+    if measured:
+        found |= _as_measured(run, measured, shares)
     return Attained(**{field.name: found[field.name] for field in fields(Attained)})

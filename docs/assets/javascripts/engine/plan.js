@@ -18,7 +18,6 @@ const SIZES = ["tp", "cp", "pp", "ep", "etp", "dp", "chunks", "microbatch_size",
 const NAMED = ["none", "selective", "full"];
 const KEPT = 2000; // fastest layouts that are kept of a search
 const OFTEN = 2000; // layouts after which a search tells how far it is
-const OWN_LIKE = "h100-sxm-80gb"; // whose shares of its numbers a chip of the reader's is taken to reach
 
 /** Options that the planner chooses unless they are said. */
 export const SEARCHED = [...SIZES, "schedule", "recompute"];
@@ -34,24 +33,15 @@ export function planJob(catalog, choices, everySchedule = false) {
     ...choices, ...alone, etp: null, dp: null, schedule: "1f1b", chunks: null, microbatch_size: 1, microbatches: 1,
     zero_stage: 1, recompute: "none", global_batch: null, layers_per_stage: null, compute_efficiency: null,
   });
-  const own = setup.accelerator === "own";
-  const chip = own ? OWN_LIKE : setup.accelerator;
-  const { framework, quantized, dense_class, framework_class, ...rates } = ratesOf(catalog, setup.software, chip, choices.dtype ?? "bf16");
+  const { framework, quantized, dense_class, framework_class, ...rates } = ratesOf(catalog, setup.software, setup.accelerator, setup.dtype);
   const attained = attainedOf(setup, rates, setup.nic);
-  if (own) {
-    const more = setup.cluster.peak_flops_per_s / catalog.accelerators[chip].peaks.bf16;
-    for (const kind of ["product", "plain", "expert", "attention"]) attained[`${kind}_flops_per_s`] *= more;
-    attained.scale_up_bytes_per_s *= setup.cluster.scale_up_bandwidth_bytes_per_s
-      / catalog.accelerators[chip].scale_up_bandwidth_bytes_per_s;
-  }
-  const interval_of = own ? "unmeasured hardware"
-    : framework_class ?? (setup.shape.experts ? "mixtures of experts" : dense_class);
+  const interval_of = framework_class ?? (setup.shape.experts ? "mixtures of experts" : dense_class);
   const { world_size: world } = setup.parallel;
   const said = choices.global_batch ?? null;
   const usual = 2 ** Math.max(0, Math.floor(Math.log2(Math.max(1, Math.floor(TABLES.usual_tokens / setup.sequence)))));
   const per_tensor = framework === "nanotron" ? 1 : 0;
   return {
-    setup, attained, fixed, world, own, interval_of, held: heldOf(setup), asked: askedOf(setup, { quantized, per_tensor }),
+    setup, attained, fixed, world, interval_of, held: heldOf(setup), asked: askedOf(setup, { quantized, per_tensor }),
     batch_assumed: said === null, global_batch: said ?? Math.max(usual, world),
     capacity_bytes: setup.capacity_bytes, residuals: catalog.residuals[interval_of],
     schedules: fixed.schedule !== null ? [fixed.schedule] : everySchedule ? Object.keys(TABLES.chunks)

@@ -3,6 +3,7 @@
 // figgen.scenarios.predicted and figgen.models.step_share and pipeline_filling.
 
 import { timed_step } from "../timed-step.js";
+import { asMeasured } from "./measured.js";
 import { build } from "./schedule.js";
 import { checkPeak, untimedSetup } from "./setup.js";
 import { simulate } from "./simulate.js";
@@ -15,6 +16,7 @@ import {
 
 const KINDS = ["product", "plain", "expert", "attention"];
 const NARROW_HEADS = 1 / 3;
+const USUAL_MEMORY = 3.35e12; // B/s of a chip of the reader's own that does not say it
 const CLOSED = ["1f1b", "gpipe", "interleaved-1f1b"];
 const REPEATED = { none: [0, 0], selective: [0, 1], full: [1, 0] };
 
@@ -33,20 +35,18 @@ export function setupFrom(catalog, choices) {
 
 /** { step_time_s, range, interval_of } of a setup, the ends of its interval as shares of its time, or null for a chip that nobody timed. */
 export function predictedTime(catalog, setup, dtype) {
-  const { accelerator, nic, software } = setup;
+  const { accelerator, nic, software, measured } = setup;
+  if (accelerator === "own" && !measured) return null;
   const rates = ratesOf(catalog, software, accelerator, dtype);
-  if (!rates) return null;
   const step_time_s = timed_step(jobOf(setup, rates), attainedOf(setup, rates, nic)).total_s;
   const interval_of = rates.framework_class ?? (setup.shape.experts ? "mixtures of experts" : rates.dense_class);
   return { step_time_s, range: catalog.residuals[interval_of], interval_of };
 }
 
-// What software attains on a chip, null for one of the reader's own. Throws an InputError for a
-// format that the chip does not multiply.
+// What software attains on a chip; on one of the reader's own, of its numbers. Throws an InputError
+// for a format that the chip does not multiply.
 export function ratesOf({ attained, accelerators }, software, chip, dtype) {
-  const usual = attained.rows[chip]?.[dtype];
-  if (!usual) return null;
-  const rates = { ...attained.shared, ...usual };
+  const rates = { ...attained.shared, ...attained.rows[chip][dtype] };
   if (software === attained.usual) return rates;
   const { kinds, rows } = attained.others[software];
   const number = rows[chip]?.[dtype];
@@ -54,17 +54,26 @@ export function ratesOf({ attained, accelerators }, software, chip, dtype) {
   return { ...rates, ...kinds[number ?? 0] };
 }
 
-export function attainedOf({ cluster, shape }, rates, nic) {
+/** What attention over heads of a width reaches of that over heads of 128. */
+export const headShare = (width) => Math.pow(Math.min(width, 128) / 128, NARROW_HEADS);
+
+export function attainedOf({ accelerator, cluster, shape, dtype, measured, memory_bandwidth_bytes_per_s }, rates, nic) {
   const network = cluster.network_bandwidth_bytes_per_s;
   const share = nic.startsWith("efa") ? rates.efa_share : rates.network_share;
-  const heads = Math.pow(Math.min(shape.head_dim, 128) / 128, NARROW_HEADS);
-  const of = (kind) => rates[`${kind}_flops_per_s`] * (kind === "attention" ? heads : 1) * rates[`${kind}_share`];
+  const heads = headShare(shape.head_dim);
+  const own = accelerator === "own"; // whose rows are shares of its numbers
+  const of = (kind) => (own ? cluster.peak_flops_per_s : 1) * rates[`${kind}_flops_per_s`] * (kind === "attention" ? heads : 1) * rates[`${kind}_share`];
   const attained = KINDS.map((kind) => [`${kind}_flops_per_s`, of(kind)]);
+  const near = rates.scale_up_bytes_per_s * (own ? cluster.scale_up_bandwidth_bytes_per_s : 1);
   return {
     ...rates,
     ...Object.fromEntries(attained),
+    memory_bytes_per_s: rates.memory_bytes_per_s * (own ? memory_bandwidth_bytes_per_s ?? USUAL_MEMORY : 1),
+    scale_up_bytes_per_s: near,
+    near_shuffle_bytes_per_s: near,
     network_bytes_per_s: network * share,
     shuffle_bytes_per_s: network * rates.shuffle_share,
+    ...(measured && asMeasured(measured, dtype, rates, heads)),
   };
 }
 

@@ -3,6 +3,7 @@
 
 import { InputError, checkMost, product, unknown } from "./errors.js";
 import { MOST_RANKS, layout } from "./layout.js";
+import { linksOf, readRates } from "./measured.js";
 import { checkSize } from "./mesh.js";
 import { range } from "./orders.js";
 import { activationFormat, recomputation } from "./recomputation.js";
@@ -29,8 +30,8 @@ export function usualOf(catalog) {
 /**
  * The setup of `choices`, named as the catalog's options, with `model`, `nodes` and `gpus_per_node`. `model`,
  * `accelerator` and `nic` are keys of the catalog, or own numbers: a shape as `modelShape` takes
- * it, { peak_flops_per_s, memory_bytes, scale_up_bandwidth_bytes_per_s, scale_up_domain? } and
- * { bandwidth_bytes_per_s }. Throws InputError as the command line would, in its order.
+ * it, { peak_flops_per_s, memory_bytes, memory_bandwidth_bytes_per_s, scale_up_bandwidth_bytes_per_s,
+ * scale_up_domain? } and { bandwidth_bytes_per_s }. Throws InputError as the command line would, in its order.
  */
 export function untimedSetup(catalog, choices) {
   const given = { ...usualOf(catalog) };
@@ -62,14 +63,18 @@ function hardware(catalog, given, { gpus_per_node }) {
   const peaks = chip.peaks ?? { [dtype]: chip.peak_flops_per_s };
   checkPeak(accelerator, peaks, dtype);
   const [nic, link] = named("link", given.nic, catalog.links);
+  const measured = given.measured === null ? null : readRates(String(given.measured));
+  const links = measured ? linksOf(measured) : {};
   const cluster = {
     peak_flops_per_s: peaks[dtype],
     scale_up_bandwidth_bytes_per_s: chip.scale_up_bandwidth_bytes_per_s,
     network_bandwidth_bytes_per_s:
       link.per === "node" ? link.bandwidth_bytes_per_s / gpus_per_node : link.bandwidth_bytes_per_s,
-    scale_up_latency_s: given.scale_up_latency_s ?? catalog.latencies.scale_up_s,
-    network_latency_s: given.network_latency_s ?? catalog.latencies.network_s,
+    scale_up_latency_s: catalog.latencies.scale_up_s,
+    network_latency_s: catalog.latencies.network_s,
+    ...links,
   };
+  for (const name of ["scale_up_latency_s", "network_latency_s"]) cluster[name] = given[name] ?? cluster[name];
   for (const [name, got] of Object.entries(cluster)) {
     if (name.endsWith("latency_s")) positive(`${name} of a cluster`, got, { zero: true });
     else positive(`${name} of a cluster`, got, { least: 1 });
@@ -79,10 +84,11 @@ function hardware(catalog, given, { gpus_per_node }) {
     throw new InputError("compute_efficiency", { expected, got: compute_efficiency });
   }
   positive("compute_efficiency", compute_efficiency, { least: 1e-9 });
-  const capacity_bytes = chip.memory_bytes ?? null;
+  const capacity_bytes = measured?.capacity?.[0] ?? chip.memory_bytes ?? null;
   positive("reserve_bytes", reserve_bytes, { zero: true });
   if (capacity_bytes !== null) positive("capacity_bytes", capacity_bytes);
-  return { accelerator, nic, cluster, compute_efficiency, capacity_bytes, reserve_bytes };
+  const { memory_bandwidth_bytes_per_s } = chip;
+  return { accelerator, nic, cluster, compute_efficiency, capacity_bytes, reserve_bytes, measured, dtype, memory_bandwidth_bytes_per_s };
 }
 
 /** Refuses a format that a chip with these `peaks` does not multiply. */

@@ -221,6 +221,7 @@ export function unitsOf(now, catalog) {
 function ownHardware({ state, setup: { cluster, capacity_bytes } }) {
   const chip = {
     chip: OWN,
+    measured: null, // its numbers are here
     peak: cluster.peak_flops_per_s / SCALES.peak,
     hbm: (capacity_bytes ?? 80e9) / SCALES.hbm,
     up: cluster.scale_up_bandwidth_bytes_per_s / SCALES.up,
@@ -230,6 +231,7 @@ function ownHardware({ state, setup: { cluster, capacity_bytes } }) {
     alpha_up: { alpha_up: cluster.scale_up_latency_s / SCALES.alpha_up },
     alpha_net: { alpha_net: cluster.network_latency_s / SCALES.alpha_net },
   };
+  if (state.measured) return (key) => ({ ...chip, ...alone.net, ...alone[key] });
   return (key) => alone[key] ?? (state.chip === OWN ? { [key]: chip[key] } : chip);
 }
 

@@ -1,63 +1,93 @@
-// What measure.py wrote on a reader's machine, as the modeler's own numbers; mirrors
-// figgen.catalog.measured_file and figgen.scenarios.measured. Pure; loaded on demand.
+// What measure.py wrote on a reader's machine, as the line of rates that the engine takes; mirrors
+// figgen.catalog.measured_file and figgen.scenarios.measured_rates. Pure; loaded on demand.
 
 import { InputError } from "../engine/errors.js";
-import { ownFrom } from "./modeler_hardware.js";
-import { OWN, SCALES } from "./modeler_state.js";
+import { PARTS } from "../engine/measured.js";
+import { headShare } from "../engine/predicted.js";
 
 const FORMAT = "parallelism-computed/measured";
 const LONGEST = 2 ** 24;
-const LONG_MESSAGE = 2 ** 24;
+const CORE_BACKWARD = 2.5;
+const FORMATS = ["bf16", "fp16", "fp8", "fp4", "tf32"];
 const KEYS = {
   products: ["m", "n", "k", "seconds"],
-  layers: ["hidden", "ffn", "sequence", "batch", "both_s"],
-  collectives: ["ranks", "message_bytes", "seconds"],
+  attention: ["batch", "heads", "head_dim", "sequence", "seconds"],
+  kernels: ["bytes", "seconds"],
+  collectives: ["ranks", "nodes", "message_bytes", "seconds"],
 };
 
-const productRate = ({ m, n, k, seconds }) => (2 * m * n * k) / seconds;
-function layerRate({ hidden, ffn, sequence, batch, both_s }) {
-  const weights = 4 * hidden * hidden + 3 * hidden * ffn;
-  return (3 * (2 * weights * batch * sequence + 2 * batch * hidden * sequence * sequence)) / both_s;
-}
-const linkRate = ({ ranks, message_bytes, seconds }) => (2 * ((ranks - 1) / ranks) * message_bytes) / seconds;
-
-/**
- * { compute_efficiency, memory_bytes, scale_up_bytes_per_s, network_bytes_per_s } of a file's text, with
- * null for what it does not measure; the efficiency is of `peak_flops_per_s`, the dense 16-bit peak, or of the
- * best product where that is null. Throws InputError for a file that is none, or says nonsense.
- */
-export function ownHardware(text, peak_flops_per_s) {
-  const { machine, products, layers, collectives } = read(text);
-  const best = Math.max(...products.filter(({ format }) => format === "bf16").map(productRate));
-  if (best === -Infinity) throw new InputError("products", { expected: "some in bf16", got: "none" });
-  const reached = layers.length ? Math.max(...layers.map(layerRate)) : best;
-  const reduced = collectives.filter(({ collective, ranks }) => collective === "all_reduce" && ranks > 1);
-  const least = Math.min(LONG_MESSAGE, Math.max(0, ...reduced.map((row) => row.message_bytes)));
-  const long = reduced.filter((row) => row.message_bytes >= least).map(linkRate);
-  const link = long.length ? Math.max(...long) : null;
-  return {
-    compute_efficiency: Math.min(1, reached / (peak_flops_per_s ?? best)),
-    memory_bytes: machine.memory_bytes || null,
-    scale_up_bytes_per_s: machine.nodes === 1 ? link : null,
-    network_bytes_per_s: machine.nodes > 1 ? link : null,
-  };
+/** The rates of a file's text as a line. Throws InputError for a file that is none, or says nonsense. */
+export function ratesOf(text) {
+  const { machine, products, attention, kernels, collectives } = read(text);
+  const known = {};
+  const put = (name, found) => { if (found) known[name] = found; };
+  for (const name of FORMATS) {
+    put(name, line(products.filter(({ format }) => format === name).map(({ m, n, k, seconds }) => [1, 2 * m * n * k, seconds])));
+  }
+  put("attention", attentionRate(attention));
+  if (kernels.length) known.memory = [sum(kernels, (row) => row.bytes) / sum(kernels, (row) => row.seconds)];
+  const links = collectives.filter(({ ranks }) => ranks > 1);
+  const [near, far] = [false, true].map((across) => links.filter(({ nodes }) => nodes > 1 === across));
+  const shuffles = ({ collective }) => collective === "all_to_all";
+  const rings = (row) => !shuffles(row);
+  put("near", line(near.filter(rings).map(ring)));
+  put("far", line(far.filter(rings).map(ring)));
+  put("nearshuffle", line(near.filter(shuffles).map(shuffle))?.slice(0, 1));
+  put("farshuffle", line(far.filter(shuffles).map(shuffle))?.slice(0, 1));
+  if (machine.memory_bytes) known.capacity = [machine.memory_bytes];
+  if (!Object.keys(known).length) throw new InputError("the file", { expected: "something measured", got: "empty tables" });
+  return Object.entries(known)
+    .map(([name, found]) => [name, ...found.map((one, at) => plain(one / PARTS[name][at]))].join("-"))
+    .join("_");
 }
 
-/**
- * The changes to the modeler's `state`, of which the engine made `setup`, that make the machine of a file its
- * own hardware. What the file does not measure stays as it is.
- */
-export function measuredChanges(text, catalog, state, setup) {
-  const peak = catalog.accelerators[state.chip]?.peaks.bf16 ?? state.peak * SCALES.peak;
-  const own = ownHardware(text, peak);
-  const written = (value, key) => (value === null ? {} : { [key]: Number((value / SCALES[key]).toPrecision(6)) });
-  const changes = {
-    chip: OWN, dtype: "bf16", ...written(peak, "peak"), ...written(own.memory_bytes, "hbm"),
-    ...written(own.scale_up_bytes_per_s, "up"),
-    ...(own.network_bytes_per_s === null ? {} : { nic: OWN, ...written(own.network_bytes_per_s, "net") }),
-    efficiency: Math.max(0.01, Number(own.compute_efficiency.toPrecision(6))),
-  };
-  return setup ? ownFrom(setup, changes) : changes;
+/** The change to a state that makes the machine of a file the one that is computed with; none of an empty text. */
+export const measuredChanges = (text) => ({ measured: text.trim() ? ratesOf(text) : null });
+
+const sum = (rows, of) => rows.reduce((all, row) => all + of(row), 0);
+
+// Six digits without an exponent, whose sign would be read as the next number's.
+const plain = (value) => {
+  const text = String(Number(value.toPrecision(6)));
+  return text.includes("e") ? Number(text).toFixed(20).replace(/0+$/, "") : text;
+};
+
+// Forward and backward of the same size as one rate, that of heads of 128.
+function attentionRate(rows) {
+  const sizes = new Map();
+  for (const row of rows) {
+    const key = [row.batch, row.heads, row.head_dim, row.sequence].join();
+    sizes.set(key, { ...sizes.get(key), [row.pass]: row });
+  }
+  const pairs = [...sizes.values()].filter(({ forward, backward }) => forward && backward);
+  if (!pairs.length) return null;
+  const work = ({ forward: { batch, heads, head_dim, sequence } }) =>
+    ((1 + CORE_BACKWARD) * 2 * batch * heads * head_dim * sequence ** 2) / headShare(head_dim);
+  return [sum(pairs, work) / sum(pairs, ({ forward, backward }) => forward.seconds + backward.seconds)];
+}
+
+// One time around a ring, of which an all-reduce takes two; ranks of a node lend each other adapters.
+function ring({ collective, ranks, nodes, message_bytes, seconds }) {
+  const sharing = nodes > 1 ? ranks / nodes : 1;
+  return [ranks - 1, (((ranks - 1) / ranks) * message_bytes) / sharing, seconds / (collective === "all_reduce" ? 2 : 1)];
+}
+
+function shuffle({ ranks, nodes, message_bytes, seconds }) {
+  const spread = nodes > 1 ? nodes : ranks;
+  return [1, ((spread - 1) / spread) * message_bytes, seconds];
+}
+
+// [rate, start] with the least squares of relative errors, no start below 0; null where all is waiting.
+function line(points) {
+  if (!points.length) return null;
+  const given = points.map(([starts, size, seconds]) => [starts / seconds, size / seconds]);
+  const [aa, ab, bb] = [[0, 0], [0, 1], [1, 1]].map(([i, j]) => sum(given, (p) => p[i] * p[j]));
+  const [a, b] = [0, 1].map((i) => sum(given, (p) => p[i]));
+  const divisor = aa * bb - ab * ab;
+  const sloped = divisor > 1e-9 * aa * bb && a * bb > b * ab;
+  const start = sloped ? (a * bb - b * ab) / divisor : 0;
+  const each = sloped ? (b * aa - a * ab) / divisor : b / bb;
+  return each > 0 ? [1 / each, start] : null;
 }
 
 function read(text) {
@@ -67,7 +97,7 @@ function read(text) {
   } catch {
     // told below
   }
-  if (content?.format !== FORMAT || content.version !== 1 || !Number.isInteger(content.machine?.nodes)) {
+  if (content?.format !== FORMAT || content.version !== 1 || !(content.machine?.memory_bytes >= 0)) {
     throw new InputError("the file", { expected: "what measure.py writes" });
   }
   const tables = Object.entries(KEYS).map(([name, keys]) => [name, rows(name, keys, content[name] ?? [])]);

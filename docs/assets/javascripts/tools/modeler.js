@@ -3,7 +3,7 @@
 
 import { el, liveRegion, mountTool, pause, perFrame } from "./dom.js";
 import { topBar } from "./modeler_bar.js";
-import { fieldProblems, messages } from "./modeler_messages.js";
+import { fieldProblems } from "./modeler_problems.js";
 import { modelerForm } from "./modeler_form.js";
 import { workedLines } from "./modeler_popover.js";
 import { evaluate } from "./modeler_model.js";
@@ -70,16 +70,15 @@ async function build(root, signal, catalog) {
       }
     },
   });
-  // A config.json becomes the reader's own shape, what measure.py measured own hardware.
+  // A config.json becomes the reader's own shape, what measure.py measured its rates.
   const READ = {
     config: async (text) => (await import("./config_json.js")).configChanges(text),
-    measured: async (text) =>
-      (await import("./measured_file.js")).measuredChanges(text, catalog, states()[at], found[at].setup),
+    measured: async (text) => (await import("./measured_file.js")).measuredChanges(text),
   };
   const reading = async (key, text) => {
     bad.set(key, null);
     try {
-      if (text.trim()) change(await READ[key](text));
+      if (text.trim() || key === "measured") change(await READ[key](text));
     } catch (error) {
       if (!(error instanceof InputError)) throw error;
       bad.set(key, `${key}.json: ${error.message}.`, []);
@@ -142,7 +141,11 @@ async function build(root, signal, catalog) {
     render();
   }
 
-  function showMessages() {
+  async function showMessages() {
+    const quiet = () => !(problems.length || bad.found.size || refused.length || found[at].error);
+    if (quiet()) return said.replaceChildren();
+    const { messages } = await import("./modeler_messages.js");
+    if (quiet()) return;
     said.replaceChildren(
       ...messages({
         schema,

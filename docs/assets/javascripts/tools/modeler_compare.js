@@ -1,9 +1,9 @@
 // Two configurations side by side, in numbers and in words. Loaded when a reader compares.
 
+import { MEASURES, shownAs } from "./modeler_model.js";
 import { changesText, resolvedOf } from "./changes.js";
 import { el } from "./dom.js";
 import { value } from "./modeler_answer.js";
-import { MEASURES, shownAs } from "./modeler_model.js";
 import { note, num, table } from "./modeler_table.js";
 import { change } from "./quantities.js";
 

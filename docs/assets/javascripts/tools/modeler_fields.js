@@ -42,7 +42,6 @@ const AFTER = {
   ],
   nic: [
     number("net", "Network link, GB/s", { shows: own("nic"), wide: true, hint: "per GPU and direction" }),
-    { key: "measured", label: "Load what measure.py measured", kind: "file", wide: true, hint: "it stays in this page" },
   ],
   sequence: [{ key: "hold", label: "Hold the global batch: microbatches follow", kind: "hold", wide: true }],
 };
@@ -60,6 +59,7 @@ const MORE = {
   layers_per_stage: { empty: "even", wide: true, shows: ({ pp, layers_per_stage: given }) => pp > 1 || given !== null },
   buckets: { empty: "auto" },
   compute_efficiency: { empty: "auto" },
+  measured: { kind: "file", wide: true },
   context_exchange: { shows: (state) => state.cp > 1 },
 };
 

@@ -114,7 +114,10 @@ function controlOf({ key, label, kind, options, hint, empty }, accept, onChange)
       accept: ".json",
       on: { change: async () => input.files[0] && onChange({ [key]: await input.files[0].text() }) },
     });
-    return { box: field(label, input, hint), input };
+    const forget = button("Forget it", () => { input.value = ""; onChange({ [key]: "" }); });
+    const box = field(label, input, hint);
+    box.append(forget);
+    return { box, input, forget };
   }
   if (kind === "derived") {
     const output = el("output", { class: "modeler-derived", name: key });
@@ -163,7 +166,8 @@ function sync(groups, controls, catalog, state, found) {
       const { box, input } = controls.get(key);
       box.hidden = shows ? !shows(state, catalog) : false;
       if (kind === "check") input.checked = state[key];
-      else if (["hold", "config", "file"].includes(kind)) continue;
+      else if (kind === "file") controls.get(key).forget.hidden = !state[key];
+      else if (["hold", "config"].includes(kind)) continue;
       else if (kind === "derived") input.textContent = found.setup ? String(found.setup.parallel.dp) : "–";
       else if (kind === "batch") fill(input, found.setup ? String(found.setup.global_batch) : "");
       else {

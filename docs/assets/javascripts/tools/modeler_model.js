@@ -126,32 +126,6 @@ export function hiddenOf({ step }) {
     }));
 }
 
-/** Bytes and seconds by communicator and level of link. */
-export function transfersOf({ step }) {
-  const found = new Map();
-  for (const row of step.communication) {
-    const key = `${row.axis} ${row.level}`;
-    const kept = found.get(key) ?? {
-      key,
-      axis: row.axis,
-      level: row.level,
-      size: row.size,
-      calls: 0,
-      bytes: 0,
-      time_s: 0,
-      exposed_s: 0,
-    };
-    kept.calls += row.calls;
-    kept.bytes += row.sent_bytes;
-    kept.time_s += row.time_s;
-    kept.exposed_s += row.exposed_s;
-    found.set(key, kept);
-  }
-  return [...found.values()].sort((one, other) => other.bytes - one.bytes);
-}
-
-export const sentBytes = ({ step }) => step.communication.reduce((sum, row) => sum + row.sent_bytes, 0);
-
 /** What costs most besides computing, in words, with its seconds. */
 export function bottleneckOf(found) {
   const [worst] = partsOf(found)
@@ -186,6 +160,8 @@ export const basisOf = ({ setup }) => (setup.flash_attention ? "causal" : "6nd+a
 
 /** The headline MFU. */
 export const mfuOf = (found) => found.step.utilisation[basisOf(found)];
+
+export const sentBytes = ({ step }) => step.communication.reduce((sum, row) => sum + row.sent_bytes, 0);
 
 const totalExposed = ({ step }) => Object.values(step.exposed_s).reduce((sum, seconds) => sum + seconds, 0);
 

@@ -4,6 +4,7 @@
 import { unknown } from "../engine/errors.js";
 import { recomputation } from "../engine/recomputation.js";
 import { convention } from "../engine/frameworks.js";
+import { readRates } from "../engine/measured.js";
 import { choice, flag, number, text, whole } from "./state.js";
 
 /** The value of a choice that stands for the reader's own numbers. */
@@ -15,7 +16,8 @@ const DERIVED = ["dp", "global_batch"];
 
 const STARTS = { model: "llama-3-70b", nodes: 1, gpus_per_node: 8 };
 // Which software is known is for the engine to say, which has the catalog.
-const CHECKS = { order: convention, recompute: recomputation, software: Boolean };
+const CHECKS = { order: convention, recompute: recomputation, software: Boolean, measured: readRates };
+const LONGEST = { measured: 400 };
 
 /** All options; those whose choices are a part of the catalog have its names and titles. */
 export function allOptions(catalog) {
@@ -67,7 +69,7 @@ const counts = {
 export function kindOf({ name, kind, default: usual, low, high, scale, choices, required }) {
   const start = usual ?? STARTS[name] ?? null;
   if (kind === "switch") return flag(start);
-  if (kind === "text") return text(start, CHECKS[name]);
+  if (kind === "text") return { ...text(start, CHECKS[name]), longest: LONGEST[name] };
   if (kind === "counts") return optional(counts);
   if (choices) return choice(String(start), [...choices.map(([one]) => one), ...(WITH_OWN.includes(name) ? [OWN] : [])]);
   const si = scale ?? 1;

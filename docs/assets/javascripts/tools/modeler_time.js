@@ -1,10 +1,10 @@
 // Where the time goes: the first section, drawn with the answer.
 
-import { nameOf } from "./changes.js";
 import { button, el } from "./dom.js";
 import { value } from "./modeler_answer.js";
 import { breakdown } from "./modeler_bars.js";
 import { hiddenOf, partsOf } from "./modeler_model.js";
+import { labelOf } from "./modeler_options.js";
 import { note, num, swatch, table } from "./modeler_table.js";
 import { percent, plainNumber, seconds } from "./quantities.js";
 
@@ -71,6 +71,6 @@ function publishedNote({ assumed, ...published }, at) {
     value(format(published[key]), `published:${key}`, at),
     unit,
   ]);
-  const inputs = assumed.map(nameOf).join(", ");
+  const inputs = assumed.map(labelOf).join(", ");
   return note(words, words.length ? ". " : "", `Assumed, since the run does not say: ${inputs}.`);
 }

@@ -3,7 +3,7 @@
 import { ruleOf } from "../engine/rules.js";
 import { el } from "./dom.js";
 import { value } from "./modeler_answer.js";
-import { LEVELS, axisLabel, hiddenOf, hueOf, ringBytes, transfersOf } from "./modeler_model.js";
+import { LEVELS, axisLabel, hiddenOf, hueOf, ringBytes } from "./modeler_model.js";
 import { roofline } from "./modeler_roofline.js";
 import { barCell, note, num, swatch, table } from "./modeler_table.js";
 import { bytes, percent, plainNumber, quantity, seconds } from "./quantities.js";
@@ -187,4 +187,28 @@ function buffersTable(found, at, axis, title) {
     );
   });
   return table("With and without double buffering", [title, "~share", "#exposed", "#hidden", "#step"], rows);
+}
+
+/** Bytes and seconds by communicator and level of link. */
+export function transfersOf({ step }) {
+  const found = new Map();
+  for (const row of step.communication) {
+    const key = `${row.axis} ${row.level}`;
+    const kept = found.get(key) ?? {
+      key,
+      axis: row.axis,
+      level: row.level,
+      size: row.size,
+      calls: 0,
+      bytes: 0,
+      time_s: 0,
+      exposed_s: 0,
+    };
+    kept.calls += row.calls;
+    kept.bytes += row.sent_bytes;
+    kept.time_s += row.time_s;
+    kept.exposed_s += row.exposed_s;
+    found.set(key, kept);
+  }
+  return [...found.values()].sort((one, other) => other.bytes - one.bytes);
 }

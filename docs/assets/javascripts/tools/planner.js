@@ -17,6 +17,14 @@ import { bytes, percent, plainNumber, seconds } from "./quantities.js";
 import { addressWriter } from "./state.js";
 
 const [FIRST_SHOWN, MORE_SHOWN] = [12, 100];
+// What a reader pastes or loads becomes an own shape, or rates in the place of datasheets.
+const LOADED = {
+  config: async (text) => {
+    const shape = (await import("./config_json.js")).shapeOfText(text);
+    return { ...ownOf(shape), sequence: shape.sequence };
+  },
+  measured: async (text) => (await import("./measured_file.js")).measuredChanges(text),
+};
 const WAIT_MS = 250; // after the last change, before a search begins
 const TOO_MUCH = {
   state: "weights, gradients and optimizer state alone are too much",
@@ -39,7 +47,11 @@ function build(root, signal, catalog) {
   };
   const form = modelerForm(schema, catalog, {
     onBad: (key, message) => { tell(key, message); tellProblems(); },
-    onChange: (changes) => ("config" in changes ? readConfig(changes.config) : change(own(changes))),
+    onChange: (changes) => {
+      const loaded = Object.keys(LOADED).find((key) => key in changes);
+      if (loaded) load(loaded, changes[loaded]);
+      else change(own(changes));
+    },
   }, planGroups(catalog));
   const presets = presetsOf(catalog).filter(({ kind }) => kind === "training");
   const preset = selectField("Begin with the job of a published run", {
@@ -77,20 +89,16 @@ function build(root, signal, catalog) {
         network_bandwidth_bytes_per_s: nic?.bandwidth_bytes_per_s / (nic?.per === "node" ? state.gpus : 1),
       },
     }, changes);
-    return numbers;
+    return chip && changes.chip === OWN ? { bw: chip.memory_bandwidth_bytes_per_s / 1e9, ...numbers } : numbers;
   }
 
-  const readConfig = async (pasted) => {
-    tell("config", null);
-    if (pasted.trim()) {
-      const { shapeOfText } = await import("./config_json.js");
-      try {
-        const shape = shapeOfText(pasted);
-        change({ ...ownOf(shape), sequence: shape.sequence });
-      } catch (error) {
-        if (!(error instanceof InputError)) throw error;
-        tell("config", `config.json: ${error.message}`);
-      }
+  const load = async (key, text) => {
+    tell(key, null);
+    try {
+      if (text.trim() || key === "measured") change(await LOADED[key](text));
+    } catch (error) {
+      if (!(error instanceof InputError)) throw error;
+      tell(key, `${key}.json: ${error.message}`);
     }
     tellProblems();
   };
@@ -192,7 +200,8 @@ function build(root, signal, catalog) {
       lines.unshift(el("p", { class: "plan-best" }, el("strong", {}, nameOf(first)), ` takes ${seconds(first.step_s)} (${low} to ${high}), ${percent(first.mfu)} MFU, ${bytes(first.memory_bytes)} of the fullest GPU.`));
       lines.push(note(`${plainNumber(told)} cannot be told from it, marked ≈: the intervals within which eight of ten runs of the class “${interval_of}” were measured overlap.`));
     } else lines.unshift(el("p", { class: "plan-best" }, `None fits; the smallest needs ${bytes(least_bytes)} of ${bytes(found.capacity_bytes)}: take more nodes, or hold fewer sizes.`));
-    if (found.own) lines.push(note("Your accelerator is taken to reach an H100's share of its own numbers, and its memory bandwidth."));
+    if (found.reached) lines.push(note(`Nobody timed your accelerator: products are taken to reach ${percent(found.reached)} of its peak. What measure.py measures on it says better.`));
+    if (state.measured) lines.push(note("Computed with the rates that measure.py measured, where it did."));
     answer.replaceChildren(...lines, ...(reasons.length ? [el("details", { class: "modeler-more" }, el("summary", {}, "Why others do not fit"), el("ul", {}, reasons))] : []));
     say(answer.querySelector(".plan-best").textContent);
   }

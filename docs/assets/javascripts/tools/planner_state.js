@@ -1,7 +1,7 @@
 // What a reader asks the planner, its address, and the way to the other tools. A job is what the
 // modeler has without its layout; what of the layout is said is held, the rest is searched. Pure.
 
-import { allOptions, optional, takeIn } from "./modeler_options.js";
+import { OWN, allOptions, optional, takeIn } from "./modeler_options.js";
 import { choicesOf, mapQuery, ofPreset, queryOf, schemaOf } from "./modeler_state.js";
 import { TABLES } from "../plan-memory.js";
 import { choice, defaults, flag, number, parseQuery, toQuery, whole } from "./state.js";
@@ -24,6 +24,7 @@ export function planSchema(catalog) {
   const schema = { ...schemaOf(catalog), dp: whole(null), global_batch: optional(whole(null, 1, 10 ** 9)), every: flag(false) };
   for (const key of UNUSED) delete schema[key];
   for (const key of searchedKeys(catalog)) schema[key] = { ...optional(schema[key]), fallback: null };
+  schema.bw = number(3350, 1, 1e6); // GB/s of an own chip's memory
   schema.tokens = number(1000, 1, 1e9); // billions
   schema.failures = choice("llama-3-405b", Object.keys(TABLES.failures));
   return schema;
@@ -62,9 +63,11 @@ export function toAddress(schema, catalog, state) {
 }
 
 /** What the engine is asked. */
-export const planChoices = (catalog, state) => ({
-  ...choicesOf(catalog, state), dp: state.dp, global_batch: state.global_batch,
-});
+export function planChoices(catalog, state) {
+  const choices = { ...choicesOf(catalog, state), dp: state.dp, global_batch: state.global_batch };
+  if (state.chip === OWN) choices.accelerator.memory_bandwidth_bytes_per_s = state.bw * 1e9;
+  return choices;
+}
 
 /** Queries of modeler and rank map for one of the layouts that were found. */
 export function ways(catalog, state, layout) {
