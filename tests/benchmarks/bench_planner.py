@@ -1,4 +1,5 @@
-"""How many layouts the planner tries in a second, in Python on one core and in the page.
+"""How many layouts the planner tries in a second, in Python on one core and in the page, and how
+many of the same other models evaluate.
 
 `make bench` prints it; nothing here fails.
 """
@@ -6,6 +7,8 @@
 from __future__ import annotations
 
 import json
+import os
+import subprocess
 import time
 from typing import TYPE_CHECKING, Any
 
@@ -16,15 +19,30 @@ from figgen.scenarios.planner import plan
 from figgen.scenarios.resolve import resolve
 from figgen.scenarios.scenario import scenario
 from tests.browser.conftest import RUN
+from tests.browser.site import ROOT
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
+
+RIVALS = ROOT / ".cache" / "rivals"
 
 JOBS: dict[str, dict[str, Any]] = {
     "70B on 64 GPUs": {"model": "llama-3-70b", "nodes": 8},
     "405B on 1,024 GPUs": {"model": "llama-3-405b", "nodes": 128, "global_batch": 2048},
     "8 × 7B on 32 GPUs": {"model": "mixtral-8x7b", "nodes": 4, "sequence": 4096},
 }
+
+
+def test_rivals_on_the_same_layouts() -> None:
+    """In their environment, which `make rivals` sets up."""
+    if not (RIVALS / "ready").exists():
+        pytest.skip("make rivals sets up the other tools")
+    told = subprocess.run(
+        [RIVALS / "bin" / "python", "-m", "tests.benchmarks.rivals.rate"],
+        env=os.environ | {"CALCULON": str(RIVALS / "calculon")},
+        check=True, capture_output=True, text=True,
+    )  # fmt: skip
+    print(f"\n{told.stdout}")
 
 
 @pytest.mark.parametrize("name", JOBS)
