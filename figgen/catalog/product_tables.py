@@ -1,0 +1,99 @@
+"""Published tables of how fast products of matrices were, by chip, format and shape."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from math import prod
+
+from figgen.catalog import load
+from figgen.catalog.entry import Place
+from figgen.catalog.hardware import Accelerator
+from figgen.catalog.measured_file import FORMATS
+from figgen.catalog.read import amount, parse_file, read_entry
+from figgen.catalog.schema import choice, quantity, text
+from figgen.errors import InputError, unknown
+
+FILE = "product-tables.toml"
+KEYS = {"title": text(required=True), "format": choice(*FORMATS, required=True)}
+_RATE = quantity("FLOP/s", "1 TFLOP/s", "30 PFLOP/s")
+
+
+@dataclass(frozen=True, slots=True)
+class Product:
+    """A product of M × K by K × N, or several of them at once, and its measured rate in FLOP/s.
+
+    `accelerator` is an entry of the catalog, or None for the chip that `chip` names.
+    """
+
+    chip: str
+    accelerator: Accelerator | None
+    shape: tuple[int, ...]
+    flops_per_s: float
+
+    @property
+    def flops(self) -> int:
+        """Multiplications and additions."""
+        return 2 * prod(self.shape)
+
+    @property
+    def seconds(self) -> float:
+        """What it took."""
+        return self.flops / self.flops_per_s
+
+
+@dataclass(frozen=True, slots=True)
+class ProductTable:
+    """A table as its source prints it."""
+
+    name: str
+    title: str
+    format: str
+    products: tuple[Product, ...]
+    source: str
+    note: str
+
+
+@cache
+def product_tables() -> Mapping[str, ProductTable]:
+    """The tables by name."""
+    return read_product_tables(load.content(FILE), load.sources(), load.accelerators())
+
+
+def product_table(name: str) -> ProductTable:
+    """The table of that name; an unknown one raises InputError with the nearest."""
+    if name not in product_tables():
+        raise unknown("table of products", name, product_tables())
+    return product_tables()[name]
+
+
+def read_product_tables(
+    content: str, sources: Mapping[str, str], accelerators: Mapping[str, Accelerator]
+) -> dict[str, ProductTable]:
+    """The tables of `product-tables.toml`.  Raises InputError, naming the place, for any fault."""
+    found = {}
+    for name, table in parse_file(FILE, content).items():
+        place = Place(FILE, name, content=content)
+        rows = table.pop("rows", None)
+        entry = read_entry(place, table, KEYS, sources)
+        if not isinstance(rows, list) or not rows:
+            raise place.at("rows").fault("missing", expected="a list of [chip, shape, rate]")
+        products = tuple(_product(place.at("rows"), row, accelerators) for row in rows)
+        found[name] = entry.fill(ProductTable, products=products)
+    return found
+
+
+def _product(place: Place, row: object, accelerators: Mapping[str, Accelerator]) -> Product:
+    if not isinstance(row, list) or len(row) != 3 or not all(isinstance(one, str) for one in row):
+        raise place.fault("not a row", expected="[chip, MxNxK, rate]", got=row)
+    chip, shape, rate = row
+    sizes = shape.split("x")
+    if len(sizes) not in (3, 4) or not all(size.isdigit() and int(size) for size in sizes):
+        raise place.fault("not a shape", expected="MxNxK, or MxNxKxgroups", got=shape)
+    known = accelerators.get(chip)
+    if known is None and chip == chip.lower():
+        raise InputError(str(unknown(f"{place.file}: accelerator", chip, accelerators)))
+    return Product(
+        known.title if known else chip, known, tuple(map(int, sizes)), amount(place, rate, _RATE)
+    )
