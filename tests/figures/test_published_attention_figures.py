@@ -1,0 +1,57 @@
+"""Published tables of attention: whole, and counted as the guide counts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from figgen.catalog.attention_tables import HEAD_DIM, HEADS, attention_table, attention_tables
+from figgen.errors import InputError
+from figgen.figures.training.published_attention import attention_rates
+from figgen.formulas.compute_and_roofline import attention_core_flops
+from figgen.registry import build
+from figgen.renderers.text import render
+
+
+def test_tables_are_whole() -> None:
+    """20 rows of two passes, and 90 of one each."""
+    rows = {chip: len(table.passes) for chip, table in attention_tables().items()}
+    assert rows == {"h200-sxm-141gb": 40, "gb200-nvl72": 90, "gb300-nvl72": 90}
+
+
+def test_rates_are_those_that_the_source_prints() -> None:
+    """It counts the masked half out, and two and a half forward passes backward, as the guide."""
+    for table in attention_tables().values():
+        for one in table.passes:
+            # Microseconds and whole TFLOP/s are what it rounds to.
+            rounded = 0.6e-6 / one.seconds + 0.6e12 / one.printed_flops_per_s
+            rate = one.flops / one.seconds
+            assert rate == pytest.approx(one.printed_flops_per_s, rel=rounded), one
+
+
+def test_work_is_that_of_the_formula() -> None:
+    one = attention_table("h200-sxm-141gb").passes[0]
+    whole = attention_core_flops(
+        sequence_length=one.sequence, microbatch_size=one.batch, hidden=HEADS * HEAD_DIM
+    )
+    assert one.flops == whole / 2
+
+
+def test_both_passes_lie_between_their_rates() -> None:
+    for row in attention_rates().rows:
+        _, _, forward, backward, both, share = row
+        assert isinstance(forward, float)
+        assert isinstance(backward, float)
+        # Seven parts of work, two of them forward.
+        assert both == pytest.approx(3.5 / (1 / forward + 2.5 / backward))
+        assert 0 < float(str(share)) < 1
+
+
+def test_an_unknown_chip_is_answered_with_the_nearest() -> None:
+    with pytest.raises(InputError, match="gb200-nvl72"):
+        attention_table("gb200-nvl")
+
+
+def test_figure_as_text(golden: Callable[[str, str], None]) -> None:
+    golden("attention-rates", render(build("attention-rates", {})))
