@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 import json
+from itertools import pairwise
 
+import numpy as np
 import pytest
 
+from figgen import catalog
 from figgen.charts import Film
 from figgen.figures.experts.layer import routed
 from figgen.models.collectives import trace
@@ -26,8 +29,17 @@ FILMS = {
     "moe-film": ("moe-film", {}),
     "ring-attention-film": ("ring-attention-film", {"cp": 3}),
     "ring-attention-film-contiguous": ("ring-attention-film", {"scheme": "contiguous"}),
+    "split-film": ("split-film", {}),
+    "bucket-film": ("bucket-film", {}),
+    "bucket-film-node": ("bucket-film", {"ranks_per_node": 8, "bucket_mib": 500}),
+    "room-film": ("room-film", {"sizes": "nodes=16 gpus_per_node=8 tp=8 pp=2"}),
+    "room-film-cp": ("room-film", {"sizes": "nodes=4 gpus_per_node=8 tp=4 cp=2 pp=2"}),
 }
 each = pytest.mark.parametrize("name", FILMS)
+TOLD = (
+    "ring-film-3", "pipeline-film", "sharded-film", "ring-attention-film", "moe-film",
+    "split-film", "bucket-film", "room-film",
+)  # fmt: skip
 
 
 def film(name: str) -> Film:
@@ -39,7 +51,7 @@ def film(name: str) -> Film:
 
 @each
 def test_a_film_says_what_it_said(name, golden):
-    if name in ("ring-film-3", "pipeline-film", "sharded-film", "ring-attention-film", "moe-film"):
+    if name in TOLD:
         golden(name, text.render(film(name)))
 
 
@@ -136,3 +148,99 @@ def test_every_copy_goes_to_the_rank_of_its_expert_and_home_again():
             assert (there.origin, here.origin) == ((here.x, here.y), (there.x, there.y))
     places = {(t.x, t.y) for name, t in sent.items() if name.startswith("copy")}
     assert len(places) == 16
+
+
+def _matrix(scene, name):
+    """The entries of a matrix as a reader sees them in a scene."""
+    found = {}
+    for thing in scene.things:
+        if thing.name.startswith(f"{name} "):
+            row, column = map(int, thing.name.removeprefix(name).split())
+            found[row, column] = int(thing.text.replace("−", "-"))
+    rows, columns = (1 + max(at[axis] for at in found) for axis in (0, 1))
+    return np.array([[found[row, column] for column in range(columns)] for row in range(rows)])
+
+
+def test_every_entry_of_the_split_pair_is_that_of_numpy():
+    scenes = film("split-film").scenes
+    x, a, b = (_matrix(scenes[0], f"all {name}") for name in "XAB")
+    for gpu, half in enumerate((slice(0, 2), slice(2, 4))):
+        assert (_matrix(scenes[1], f"X {gpu}") == x).all()
+        assert (_matrix(scenes[1], f"A {gpu}") == a[:, half]).all()
+        assert (_matrix(scenes[1], f"B {gpu}") == b[half]).all()
+        hidden = x @ a[:, half]
+        assert (hidden < 0).any(), "ReLU changes something on each"
+        assert (_matrix(scenes[3], f"XA {gpu}") == hidden).all()
+        assert (_matrix(scenes[4], f"XA {gpu}") == np.maximum(hidden, 0)).all()
+        assert (_matrix(scenes[5], f"part {gpu}") == np.maximum(hidden, 0) @ b[half]).all()
+        assert (_matrix(scenes[6], f"other {1 - gpu}") == _matrix(scenes[5], f"part {gpu}")).all()
+        assert (_matrix(scenes[7], f"part {gpu}") == np.maximum(x @ a, 0) @ b).all()
+    terms = x[0] * a[:, 0]
+    values = film("split-film").values
+    assert values["rows_first"].value == np.maximum(terms, 0).sum() != np.maximum(terms.sum(), 0)
+
+
+@pytest.mark.parametrize("name", ["bucket-film", "bucket-film-node"])
+def test_no_gradient_travels_before_it_is_final_and_the_network_sends_one_bucket_at_a_time(name):
+    chart = film(name)
+    order = ("idle", "backward", "hidden", "dp")
+    states: dict[str, list[str]] = {}
+    for scene in chart.scenes:
+        for thing in scene.things:
+            if thing.name.startswith("layer "):
+                states.setdefault(thing.name, []).append(thing.role)
+    assert len(states) == 16 + 1
+    for seen in states.values():
+        assert seen == sorted(seen, key=order.index)
+        assert (seen[0], seen[-1]) == ("idle", "dp")
+    first_dp = [seen.index("dp") for seen in states.values()]
+    assert first_dp == sorted(first_dp), "last layer first"
+    last = {thing.name: thing for thing in chart.scenes[-1].things}
+    sent = sorted(
+        (t.x, t.x + t.width) for n, t in last.items() if n.startswith("sent ") and t.width > 1
+    )
+    assert all(end <= start + 0.01 for (_, end), (start, _) in pairwise(sent))
+
+
+def test_buckets_send_what_one_all_reduce_would_and_end_by_what_sticks_out():
+    chart = film("bucket-film")
+    values = {name: value for name, (value, _) in chart.values.items()}
+    node = catalog.hardware_preset("h100-ndr")
+    # A ring of eight over one port each, 16-bit gradients, 14 steps; the film's axis is seconds.
+    gradient = 2 * catalog.model("llama-3-1b").parameters
+    ring = 2 * 7 / 8 * gradient / node.network_bandwidth_bytes_per_s
+    steps = values["all_reduce_s"] - ring
+    assert 14 * node.network_latency_s == pytest.approx(steps)
+    last = {thing.name: thing for thing in chart.scenes[-1].things}
+    scale = values["backward_s"] / last["whole"].width
+    sent = [t.width * scale for n, t in last.items() if n.startswith("sent ")]
+    assert sum(sent) == pytest.approx(ring + values["buckets"] * steps, rel=1e-6)
+    ends = max(t.x + t.width for n, t in last.items() if n.startswith("sent "))
+    assert (ends - last["whole"].x) * scale == pytest.approx(values["bucketed_s"])
+    assert values["bucketed_s"] - values["backward_s"] == pytest.approx(values["exposed_s"])
+    flops = 4 * catalog.model("llama-3-1b").parameters * 8192
+    peak = 0.4 * node.accelerator.peak_flops_per_s("bf16")
+    assert values["backward_s"] == pytest.approx(flops / peak)
+
+
+def test_ranks_take_the_places_of_an_array_and_groups_are_its_rows():
+    chart = film("room-film")
+    world = np.arange(128).reshape(2, 8, 8)  # pp, dp, tp
+    filled = [sum(bool(t.text) for t in s.things if t.name[0] == "g") for s in chart.scenes]
+    assert filled[:6] == [0, 2, 8, 16, 64, 128]
+
+    def strong(scene):
+        return {int(t.name[1:]) for t in scene.things if t.name[0] == "g" and t.strong}
+
+    groups = (world[0, 0], world[0, :, 0], world[:, 0, 0])
+    assert [strong(scene) for scene in chart.scenes[6:9]] == [set(map(int, g)) for g in groups]
+    turned = np.arange(128).reshape(2, 8, 8)  # pp, tp, dp
+    assert strong(chart.scenes[9]) == set(map(int, turned[0, :, 0]))
+    rows: dict[float, set[int]] = {}
+    for thing in chart.scenes[5].things:
+        if thing.name[0] == "g":
+            rows.setdefault((thing.y, thing.x > chart.width / 2), set()).add(int(thing.text) // 8)
+    assert all(len(nodes) == 1 for nodes in rows.values())
+    assert sorted(min(nodes) for nodes in rows.values()) == list(range(16))
+    colours = {int(t.text) % 8: t.role for t in chart.scenes[5].things if t.name[0] == "g"}
+    assert colours == {at: f"rank-{at}" for at in range(8)}

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from figgen import catalog
-from figgen.charts import Bars, Curves, Diagram, Table
+from figgen.charts import Bars, Curves, Table
 from figgen.errors import InputError
 from figgen.registry import FIGURES, build
 from figgen.renderers import text
@@ -30,7 +30,6 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "journey-one-step": {},
     "journey-gather": {},
     "journey-two-clocks": {},
-    "journey-split-pair": {},
     "journey-tokens-decide": {"nodes": [1, 8]},
 }
 
@@ -272,18 +271,6 @@ def test_more_tokens_give_more_of_the_peak_on_any_number_of_nodes() -> None:
     sizes = "nodes=8 gpus_per_node=8"
     longest = job("llama-3-8b", sizes, "sequence=16384 microbatches=8 zero_stage=3")
     assert chart.series[1].y[-1] == pytest.approx(longest.mfu)
-
-
-def test_parts_of_the_split_pair_add_up_to_the_whole_product() -> None:
-    x, a = [[1, 2], [3, 4]], [[1, 0, 2, 1], [1, 1, 0, 3]]
-    b = [[1, 2], [0, 1], [1, 0], [2, 1]]
-    chart = build("journey-split-pair", {})
-    assert isinstance(chart, Diagram)
-    shown = {
-        box.name: [[int(n) for n in line.split()] for line in box.lines[1:]] for box in chart.boxes
-    }
-    assert shown["y"] == (np.array(x) @ a @ b).tolist()
-    assert (np.array(shown["p0"]) + shown["p1"]).tolist() == shown["y"]
 
 
 def test_a_gathered_layer_is_the_sum_of_its_parts() -> None:

@@ -32,7 +32,8 @@ SLIVER = 0.03
 """Share of the time axis below which a piece is too narrow for a label."""
 
 
-def _buckets(model: str, found: Job, first: float, cap: float) -> tuple[ReducedBucket, ...]:
+def filled_buckets(model: str, found: Job, first: float, cap: float) -> tuple[ReducedBucket, ...]:
+    """The model's buckets beside the backward of `found`; `first` and `cap` in bytes."""
     return reduced_buckets(
         gradient_tensors(catalog_model(model).shape),
         backward_s=found.backward_s,
@@ -85,7 +86,7 @@ def ddp_buckets(
     node = hardware_preset(preset)
     found = job(model=model, node=node, ranks=ranks, ranks_per_node=ranks_per_node, tokens=tokens,
                 utilization=utilization)  # fmt: skip
-    buckets = _buckets(model, found, first_bucket_mib * MIB, bucket_mib * MIB)
+    buckets = filled_buckets(model, found, first_bucket_mib * MIB, bucket_mib * MIB)
     size = GRADIENT_BYTES * found.parameters
     naive = found.bucket_overhead_s + size * found.seconds_per_byte
     end = max(found.backward_s + naive, buckets[-1].end_s)
@@ -95,7 +96,7 @@ def ddp_buckets(
              label="one all-reduce"),
         *_slots(2, buckets, found.backward_s, end),
     ]  # fmt: skip
-    default = _buckets(model, found, FIRST_BUCKET_BYTES, BUCKET_BYTES)
+    default = filled_buckets(model, found, FIRST_BUCKET_BYTES, BUCKET_BYTES)
     left, left_default = exposed_s(buckets, found.backward_s), exposed_s(default, found.backward_s)
     values = {
         "backward_s": Named(found.backward_s, "s"),
@@ -148,7 +149,7 @@ def bucket_tradeoff(
     bandwidth = node.network_bandwidth_bytes_per_s
     total = tuple(chunked_all_reduce_time(ranks, n, size, bandwidth, overhead) for n in counts)
     exposed = tuple(exposed_communication_time(pure, backward, n, overhead) for n in counts)
-    built = {cap: _buckets(model, found, FIRST_BUCKET_BYTES, cap * MIB) for cap in caps_mib}
+    built = {cap: filled_buckets(model, found, FIRST_BUCKET_BYTES, cap * MIB) for cap in caps_mib}
     real = sorted((float(len(b)), exposed_s(b, backward)) for b in built.values())
     real_counts, real_exposed = zip(*real, strict=True)
     best = best_number(pure, backward, overhead)

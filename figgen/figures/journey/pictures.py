@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
-
-import numpy as np
-
 from figgen.catalog import hardware_preset
 from figgen.catalog import model as catalog_model
 from figgen.charts import Axis, Box, Curves, Diagram, Link, Mark, Named, Series
@@ -171,52 +167,4 @@ def journey_tokens_decide(
             for at, (count, each) in enumerate(found.items())
         ),
         values=values,
-    )
-
-
-X = np.array([[1, 2], [3, 4]])
-A = np.array([[1, 0, 2, 1], [1, 1, 0, 3]])
-B = np.array([[1, 2], [0, 1], [1, 0], [2, 1]])
-"""The pair of products of the journey's picture; the program of the page multiplies the same."""
-
-
-def _rows(matrix: np.ndarray) -> tuple[str, ...]:
-    return tuple("  ".join(f"{entry:d}" for entry in row) for row in matrix.tolist())
-
-
-@figure("journey-split-pair")
-def journey_split_pair() -> Diagram:
-    """Two products in a row on two GPUs: columns of the first, rows of the second, one sum."""
-    halves = (slice(0, 2), slice(2, 4))
-    boxes = [Box(name="x", lines=("X", *_rows(X)), x=0, y=1.45, width=1.2, height=1.3)]
-    links = []
-    for gpu, half in enumerate(halves):
-        hidden = X @ A[:, half]
-        part = hidden @ B[half]
-        y = gpu * 2.7
-        column = (
-            (f"a{gpu}", (f"columns of A, GPU {gpu}", *_rows(A[:, half])), 1.9, 2.2, f"tp-{gpu}"),
-            (f"h{gpu}", ("X A", *_rows(hidden)), 4.8, 1.2, "forward"),
-            (f"b{gpu}", ("rows of B", *_rows(B[half])), 6.6, 1.5, f"tp-{gpu}"),
-            (f"p{gpu}", ("a part", *_rows(part)), 8.7, 1.2, "forward"),
-        )
-        boxes += [
-            Box(name=name, lines=lines, x=x, y=y, width=width, height=1.5, role=role)
-            for name, lines, x, width, role in column
-        ]
-        chain = ["x", *(name for name, *_ in column), "y"]
-        links += [Link(source=a, target=b) for a, b in pairwise(chain)]
-    result = X @ A @ B
-    boxes.append(Box(name="y", lines=("sum", *_rows(result)), x=10.6, y=1.35, width=1.2,
-                     height=1.5, role="tp"))  # fmt: skip
-    return Diagram(
-        boxes=tuple(boxes),
-        links=tuple(links),
-        width=11.8,
-        height=4.2,
-        values={
-            "first": Named(int(result[0, 0])),
-            "corner": Named(int((X @ A[:, :2] @ B[:2])[0, 0])),
-            "other": Named(int((X @ A[:, 2:] @ B[2:])[0, 0])),
-        },
     )

@@ -1,0 +1,222 @@
+"""Columns, then rows, as a film: two products on two GPUs, every entry shown."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from figgen.charts import Film, Named, Question, Scene, Thing
+from figgen.registry import figure
+
+Matrix = NDArray[np.int64]
+Spot = tuple[float, float]
+
+X: Matrix = np.array([[1, 2], [3, 1]])
+A: Matrix = np.array([[1, 1, 0, -1], [-2, 3, 1, 1]])
+B: Matrix = np.array([[1, 1], [1, 2], [2, 1], [0, 1]])
+"""Small, and with an entry below 0 in each half of X A, so that the function between matters."""
+
+GPUS = 2
+CELL, ROW, TOP, LEFT, GAP = 20.0, 56.0, 20.0, 36.0, 12.0
+PLACES = ("X", "A", "XA", "B", "part", "other")
+SIGNS = {"A": "×", "XA": "=", "B": "×", "part": "=", "other": "+"}
+"""What stands before a matrix."""
+
+
+@figure("split-film")
+def split_film() -> Film:
+    """Y = ReLU(X A) B on two GPUs: columns of A, rows of B, and one sum of what they find.
+
+    A colour is the GPU that holds a matrix; what both hold is grey.
+    """
+    halves = [slice(gpu * 2, gpu * 2 + 2) for gpu in range(GPUS)]
+    hidden = [X @ A[:, half] for half in halves]
+    active = [np.maximum(each, 0) for each in hidden]
+    parts = [each @ B[half] for each, half in zip(active, halves, strict=True)]
+    whole = np.maximum(X @ A, 0) @ B
+    held: list[dict[str, Matrix]] = [{"X": X, "A": A[:, half], "B": B[half]} for half in halves]
+    entry, corners = int(hidden[0][0, 0]), [int(part[0, 0]) for part in parts]
+    scenes = [
+        Scene(says="One GPU would compute Y = ReLU(X A) B.", things=_whole()),
+        Scene(
+            says="Two GPUs get half of the columns of A each, the matching rows of B, and all of "
+            "X.",
+            things=_things(held, origins=_cut(halves)),
+        ),
+    ]
+    first = X[0, 0] * A[0, 0], X[0, 1] * A[1, 0]
+    scenes.append(Scene(
+        says=f"The first row of X times the first column of A: {_written(X[0, 0])}·"
+        f"{_written(A[0, 0])} + {_written(X[0, 1])}·({_written(A[1, 0])}) = {_written(entry)}.",
+        things=_things(held, strong=("X 0 0 0", "X 0 0 1", "A 0 0 0", "A 0 1 0", "XA 0 0 0"),
+                       extra=_matrix("XA", 0, hidden[0], only=(0, 0), strong=True)),
+        asks=Question(
+            text="GPU 0 multiplies the first row of X by its first column of A. What comes out?",
+            choices=tuple(map(_written, (entry, first[0], first[0] - first[1]))), right=0,
+            because="It has the whole row and the whole column, so the entry is final.",
+        ),
+    ))  # fmt: skip
+    held = [mine | {"XA": each} for mine, each in zip(held, hidden, strict=True)]
+    scenes.append(Scene(
+        says="Each GPU has two columns of X A, complete. Nothing was sent.",
+        things=_things(held, strong=("XA",)),
+    ))  # fmt: skip
+    held = [mine | {"XA": each} for mine, each in zip(held, active, strict=True)]
+    names = {"XA": "ReLU"}
+    scenes.append(Scene(
+        says="ReLU makes a 0 of what is negative. Of a complete entry a GPU can tell by itself.",
+        things=_things(held, strong=("XA",), names=names),
+    ))  # fmt: skip
+    held = [mine | {"part": each} for mine, each in zip(held, parts, strict=True)]
+    scenes.append(Scene(
+        says="Times the rows of B: a result of full size on each GPU, but only a part of every "
+        "entry.",
+        things=_things(held, strong=("part",), names=names),
+    ))  # fmt: skip
+    scenes.append(Scene(
+        says="All-reduce: each GPU gets the part of the other.",
+        things=_things(held, extra=_exchanged(parts), names=names),
+        asks=Question(
+            text=f"The upper left entry is {corners[0]} on GPU 0 and {corners[1]} on GPU 1. "
+            "What has Y there?",
+            choices=tuple(map(_written, (max(corners), sum(corners), corners[0] * corners[1]))),
+            right=1,
+            because="A row of X A times a column of B is one long sum; each GPU has half of its "
+            "terms.",
+        ),
+    ))  # fmt: skip
+    held = [mine | {"part": whole} for mine in held]
+    scenes.append(Scene(
+        says="Added up, both have Y, entry by entry what one GPU would have computed.",
+        things=_things(held, strong=("part",), names=names | {"part": "Y"}),
+    ))  # fmt: skip
+    rows = [int(X[0, at] * A[at, 0]) for at in range(GPUS)]
+    values = {
+        "entry": Named(entry),
+        "corner": Named(corners[0]),
+        "other": Named(corners[1]),
+        "first": Named(int(whole[0, 0])),
+        # Of rows first: the two terms of X A's upper left entry, and ReLU of each added up.
+        "row_0": Named(rows[0]),
+        "row_1": Named(rows[1]),
+        "rows_first": Named(sum(max(0, term) for term in rows)),
+        "columns_first": Named(max(0, entry)),
+    }
+    return Film(
+        width=_x("other") + 2 * CELL + 2, height=TOP + GPUS * ROW - GAP, scenes=tuple(scenes),
+        stills=(1, 3, 5, 7), values=values,
+    )  # fmt: skip
+
+
+def _written(entry: int | np.integer) -> str:
+    return str(entry).replace("-", "−")
+
+
+def _x(place: str) -> float:
+    return LEFT + PLACES.index(place) * (2 * CELL + GAP)
+
+
+def _y(gpu: int) -> float:
+    return TOP + gpu * ROW
+
+
+def _cells(
+    name: str, matrix: Matrix, role: str, x: float, y: float, strong: Iterable[str] = (),
+    origins: Mapping[str, Spot] | None = None,
+) -> tuple[Thing, ...]:  # fmt: skip
+    """A matrix as cells `name row column`; `strong` names cells or whole matrices."""
+    found = []
+    for (row, column), entry in np.ndenumerate(matrix):
+        cell = f"{name} {row} {column}"
+        found.append(Thing(
+            name=cell, text=_written(entry), role=role, x=x + column * CELL, y=y + row * CELL,
+            width=CELL - 1, height=CELL - 1, strong=cell in strong or name.split()[0] in strong,
+            origin=(origins or {}).get(cell),
+        ))  # fmt: skip
+    return tuple(found)
+
+
+def _matrix(
+    place: str, gpu: int, matrix: Matrix, only: tuple[int, int] | None = None, strong: bool = False
+) -> tuple[Thing, ...]:
+    """A matrix of a GPU in its place, or one of its entries."""
+    cells = _cells(f"{place} {gpu}", matrix, _role(place, gpu), _x(place), _y(gpu),
+                   (place,) if strong else ())  # fmt: skip
+    return tuple(c for c in cells if only is None or c.name == f"{place} {gpu} {only[0]} {only[1]}")
+
+
+def _role(place: str, gpu: int) -> str:
+    return "neutral" if place == "X" else f"rank-{gpu}"
+
+
+def _things(
+    held: list[dict[str, Matrix]], strong: tuple[str, ...] = (), extra: tuple[Thing, ...] = (),
+    origins: Mapping[str, Spot] | None = None, names: Mapping[str, str] | None = None,
+) -> tuple[Thing, ...]:  # fmt: skip
+    """What every GPU holds under the names of the places, or other `names`, and `extra` things."""
+    shown = [place for place in PLACES if place in held[0]]
+    called = {"XA": "X A", **(names or {})}
+    summed = called.get("part") == "Y"
+    things = [
+        Thing(name=f"head {place}", text=called.get(place, place), x=_x(place), y=0,
+              width=2 * CELL, height=16)
+        for place in shown
+    ]  # fmt: skip
+    for gpu, mine in enumerate(held):
+        y = _y(gpu)
+        things.append(Thing(name=f"gpu {gpu}", text=f"gpu {gpu}", x=0, y=y + CELL / 2, width=34,
+                            height=CELL))  # fmt: skip
+        for place in shown:
+            if place != "X" and (place != "B" or "XA" in shown):
+                things.append(_sign(place, gpu))
+            role = "neutral" if summed and place == "part" else _role(place, gpu)
+            things += _cells(f"{place} {gpu}", mine[place], role, _x(place), y, strong, origins)
+    return (*things, *extra)
+
+
+def _sign(place: str, gpu: int) -> Thing:
+    return Thing(name=f"sign {place} {gpu}", text=SIGNS[place], x=_x(place) - GAP + 2,
+                 y=_y(gpu) + CELL / 2, width=8, height=CELL)  # fmt: skip
+
+
+B_LEFT = LEFT + 6 * CELL + 2 * GAP
+"""Where all of B stands before it is cut, beside all of A."""
+
+
+def _whole() -> tuple[Thing, ...]:
+    heads = (("X", _x("X")), ("A", _x("A")), ("B", B_LEFT))
+    return (
+        *(Thing(name=f"head {t}", text=t, x=x, y=0, width=2 * CELL, height=16) for t, x in heads),
+        *_cells("all X", X, "neutral", _x("X"), TOP),
+        *_cells("all A", A, "neutral", _x("A"), TOP),
+        *_cells("all B", B, "neutral", B_LEFT, TOP),
+    )
+
+
+def _cut(halves: list[slice]) -> dict[str, Spot]:
+    """Where the entries of each GPU's matrices come from in the whole ones."""
+    found = {}
+    for gpu, half in enumerate(halves):
+        for row, column in np.ndindex(2, 2):
+            across, down = half.start + column, half.start + row
+            found[f"X {gpu} {row} {column}"] = _x("X") + column * CELL, TOP + row * CELL
+            found[f"A {gpu} {row} {column}"] = _x("A") + across * CELL, TOP + row * CELL
+            found[f"B {gpu} {row} {column}"] = B_LEFT + column * CELL, TOP + down * CELL
+    return found
+
+
+def _exchanged(parts: list[Matrix]) -> tuple[Thing, ...]:
+    """Each GPU's part at the other GPU, on its way from where it was computed."""
+    things: list[Thing] = []
+    for gpu, part in enumerate(parts):
+        there = (gpu + 1) % GPUS
+        origins = {
+            f"other {there} {row} {column}": (_x("part") + column * CELL, _y(gpu) + row * CELL)
+            for row, column in np.ndindex(2, 2)
+        }
+        things.append(_sign("other", there))
+        things += _cells(f"other {there}", part, f"rank-{gpu}", _x("other"), _y(there), (),
+                         origins)  # fmt: skip
+    return tuple(things)
