@@ -142,8 +142,7 @@ def _tools(
     data = f"<p>{files}</p>{_scroll(behind, f'{placed.number}, data{label}') if behind else ''}"
     return (
         f'<div class="fig-tools">{explore}'
-        f"<details><summary>Data{label}</summary>{data}</details>"
-        f"<details><summary>Cite</summary>{citation}</details></div>"
+        f"<details><summary>Data and citation{label}</summary>{data}{citation}</details></div>"
     )
 
 
@@ -151,7 +150,7 @@ def _citation(placed: Placed, page: Page, site: Site) -> str:
     anchor = placed.directive.anchor
     address = f"{site.address}{page.url or ''}#{anchor}"
     link = f'<a href="#{anchor}">{escape(address)}</a>'
-    return f"<p>{escape(site.name)}, {placed.number}. {link}</p>"
+    return f'<p class="fig-cite">{escape(site.name)}, {placed.number}. {link}</p>'
 
 
 def _tabs(anchor: str, labels: list[str]) -> str:

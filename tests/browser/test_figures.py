@@ -30,7 +30,8 @@ FURNITURE = """async (address) => {
       views: views.map((view) => {
         const seen = view.querySelector(".fig-scroll > :is(svg, table, pre)");
         const table = view.querySelector(".fig-scroll > table.fig-table");
-        const [data, cite] = view.querySelectorAll(".fig-tools > details");
+        const [data] = view.querySelectorAll(".fig-tools > details");
+        const cite = data.querySelector(".fig-cite");
         return {
           kind: seen.localName,
           alt: seen.getAttribute("aria-label") ?? "",
@@ -38,7 +39,7 @@ FURNITURE = """async (address) => {
           rows: table?.querySelectorAll("tbody tr").length,
           heads: table?.querySelectorAll("thead th[scope]").length,
           downloads: [...data.querySelectorAll("a[download]")].map((a) => a.textContent),
-          citation: cite.querySelector("p").textContent,
+          citation: cite.textContent,
           cited: cite.querySelector("a").hash,
         };
       }),

@@ -48,7 +48,8 @@ def test_a_fence_becomes_a_labelled_figure_with_its_data(convert):
     (data,) = (page.assets[path].make() for path in page.assets if path.endswith(".html"))
     assert data.count("<tr>") == 1 + 4 * 8 * 2  # too long for the page that offers it
     assert "<title>Figure 3.1, data</title>" in data
-    assert "<summary>Cite</summary>" in html
+    assert html.count("<summary>") == html.count("<summary>Data and citation</summary>") == 1
+    assert '<p class="fig-cite">' in html
 
 
 STEP = """\
