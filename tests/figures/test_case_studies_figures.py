@@ -99,6 +99,16 @@ def test_a_step_comes_out_within_a_fifth_as_the_page_says() -> None:
     assert -0.2 < off[0] < 0 < off[1] < 0.2
 
 
+def test_rows_that_need_more_than_the_gpu_has_are_marked() -> None:
+    names = ("llama-3-405b-8k-16384", "opt-175b")
+    held = runs_held_and_sent(runs=names)
+    timed = build("published-and-computed", {"runs": names})
+    for table in (held, timed):
+        assert [str(row[0]).endswith(" †") for row in table.rows] == [True, False]
+    assert [float(row[4]) > 85.52e9 for row in held.rows] == [True, False], "an H100's 79.65 GiB"
+    assert timed.values["overfull"].value == 1
+
+
 def test_megascale_is_computed_between_its_baseline_and_itself() -> None:
     """MegaScale, abstract: 55.2%, 1.34 times Megatron-LM on as many GPUs."""
     mfu = build("step-breakdown", {"preset": "megascale-175b"}).values["mfu"].value

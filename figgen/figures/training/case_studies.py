@@ -6,6 +6,7 @@ from figgen.catalog import accelerator, model
 from figgen.charts import Column, Named, Scalar, Table
 from figgen.errors import InputError, check_between
 from figgen.figures.training.step import in_words
+from figgen.figures.training.summary import overfull_mark
 from figgen.formulas.compute_and_roofline import model_flops_utilization, training_time
 from figgen.models.compute import training_flops_per_token
 from figgen.models.level_loads import level_bytes
@@ -29,8 +30,8 @@ def runs_held_and_sent(*, runs: tuple[str, ...]) -> Table:
         sent = level_bytes(estimate)
         inside, between = sent[SCALE_UP], sent[NETWORK]
         rows.append((
-            found.title, _layout(found), estimate.bubble_fraction, exposed, held, inside,
-            between,
+            found.title + overfull_mark(found), _layout(found), estimate.bubble_fraction, exposed,
+            held, inside, between,
         ))  # fmt: skip
         key = identifier(name)
         values |= {

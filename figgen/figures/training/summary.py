@@ -148,15 +148,25 @@ HOW = {
 """How a published step time is known, as a narrow column says it."""
 
 
+OVERFULL = " †"
+
+
+def overfull_mark(found: TrainingStep) -> str:
+    """The mark of a setup that by the models' count does not fit its GPUs, or nothing."""
+    return OVERFULL if found.memory.fits is False else ""
+
+
 @figure("published-and-computed")
 def published_and_computed(*, runs: tuple[str, ...]) -> Table:
     """Step time and utilisation of training presets as the models find them, and as published.
 
     A preset may be followed by options, "llama-3-405b-8k-16384 zero_stage=1", for another reading
-    of what its source leaves open. Utilisations are of the peak that the run is held against.
+    of what its source leaves open. Utilisations are of the peak that the run is held against; a run
+    that by the models' count needs more than its GPUs hold has the mark `OVERFULL`.
     """
     rows: list[tuple[Scalar, ...]] = []
     values: dict[str, Named] = {}
+    overfull = 0
     for entry in runs:
         name, _, options = entry.partition(" ")
         found = training_step(preset=name, **written_options(options))
@@ -165,13 +175,15 @@ def published_and_computed(*, runs: tuple[str, ...]) -> Table:
         computed, published = found.estimate.step_time_s, published_step_s(found.run)
         blank = float("nan")
         rows.append((
-            found.title + _reading(found), found.setup.parallel.world_size, computed,
+            found.title + _reading(found) + overfull_mark(found),
+            found.setup.parallel.world_size, computed,
             blank if published is None else published, HOW[how_published(found.run)],
             blank if published is None else computed / published - 1,
             computed_mfu(found),
             blank if found.run.mfu is None else found.run.mfu.value,
             found.run.mfu_dtype.upper(),
         ))  # fmt: skip
+        overfull += found.memory.fits is False
         key = identifier(entry.replace("=", "-").replace(" ", "-"))
         values[f"{key}_mfu"] = Named(computed_mfu(found))
         if published is not None:
@@ -196,6 +208,7 @@ def published_and_computed(*, runs: tuple[str, ...]) -> Table:
         "compared": Named(len(differences)),
         "shorter": Named(sum(each < 0 for each in differences)),
         "derived": Named(sum(str(row[4]).startswith("from") for row in rows)),
+        "overfull": Named(overfull),
     }
     return Table(columns=columns, rows=tuple(rows), values=values)
 
