@@ -8,13 +8,16 @@ from html import escape
 from typing import TypeAlias
 
 from figgen.cache import digest
-from figgen.charts import PREDICTED, Named, RankGrid, Table
+from figgen.charts import PREDICTED, Chart, Film, Named, RankGrid, Table
 from figgen.markdown import downloads
 from figgen.markdown.conversion import Page, Site
 from figgen.markdown.directive import Directive
 from figgen.markdown.downloads import Variant
 from figgen.markdown.errors import error_box, place_of
 from figgen.registry import inputs
+
+MOST_FRAME_PX, FRAME_GROWTH = 640, 1.8
+"""How large the player's frame gets at most, and over its film's own size."""
 
 # Caption or alternative text with `{{ name }}` filled in: to HTML, and to plain text.
 Fill: TypeAlias = Callable[[str, Mapping[str, Named]], str]
@@ -105,8 +108,19 @@ def _picture(placed: Placed, variant: Variant, site: Site, film: str) -> str:
 
         controls = svg_grid.controls(chart, variant.figure.figure_id)
     labelled = svg.replace("<svg ", f'<svg role="img" aria-label="{alt}" ', 1)
-    played = f' data-film="{escape(film)}"' if film else ""
+    played = f' data-film="{escape(film)}" style="{film_room(chart)}"' if film else ""
     return f'<div class="fig-picture"{played}>{controls}{_scroll(labelled, number)}</div>'
+
+
+def film_room(chart: Chart) -> str:
+    """Widest frame of a film's player in px, and its height over its width, for the style sheet.
+
+    With a script the stills take no more room than the player that will stand there.
+    """
+    if not isinstance(chart, Film):
+        raise TypeError(type(chart).__name__)
+    widest = min(MOST_FRAME_PX, round(FRAME_GROWTH * chart.width))
+    return f"--film-wide:{widest}px;--film-tall:{(chart.height + 4) / (chart.width + 4):.4f}"
 
 
 def _scroll(content: str, label: str) -> str:

@@ -27,6 +27,7 @@ from figgen.markdown.math import characters, mathml
 from figgen.values import Computed, compute
 
 PATTERN = r"\{\{((?:[^{}\"']|\"[^\"\n]*\"|'[^'\n]*')*)\}\}"
+_MARKS = re.compile(r"[.,;:!?)%]+")
 # Where a button may not stand, or would be read out as part of a name.
 _NO_BUTTON = {"h1", "h2", "h3", "h4", "h5", "h6", "a", "button", "summary", "label", "figcaption"}
 
@@ -140,8 +141,15 @@ class ButtonTree(Treeprocessor):
                 button = etree.Element(
                     "button", {"type": "button", "class": "fig-value", "popovertarget": key}
                 )
-                button.tail, child.tail = child.tail, None
-                parent[index] = button
+                tail, child.tail = child.tail or "", None
                 button.append(child)
+                # A line may break beside a button, and would begin with the full stop.
+                if mark := _MARKS.match(tail):
+                    button.tail, tail = mark[0], tail[mark.end() :]
+                    kept = etree.Element("span", {"class": "fig-keep"})
+                    kept.append(button)
+                    button = kept
+                button.tail = tail
+                parent[index] = button
             else:
                 self._visit(child, allowed)

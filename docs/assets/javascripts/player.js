@@ -39,7 +39,6 @@ function build({ width, height, scenes }, stills) {
     class: "fig film-frame", viewBox: `-2 -2 ${width + 4} ${height + 4}`, role: "img",
     "aria-label": stills.querySelector("svg").getAttribute("aria-label"),
   });
-  svg.style.maxWidth = `${Math.min(640, Math.round(width * 1.8))}px`;
   const says = make("p", { class: "film-says", "aria-live": "polite" });
   const asks = make("div", { class: "film-asks" });
   asks.hidden = true;
@@ -58,7 +57,7 @@ function build({ width, height, scenes }, stills) {
   const player = make("div", {
     class: "film", role: "group", tabindex: 0,
     "aria-label": `${stills.getAttribute("aria-label")}, player: arrow keys step, the space bar plays`,
-  }, svg, says, asks, bar);
+  }, svg, says, bar, asks);
   player.addEventListener("keydown", (event) => {
     if (event.target !== player || event.altKey || event.ctrlKey || event.metaKey) return;
     const act = { ArrowRight: on, ArrowLeft: back, Home: () => go(0), End: () => on(scenes.length - 1), " ": () => still.matches ? on() : timer ? stop() : start() }[event.key];

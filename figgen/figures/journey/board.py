@@ -28,7 +28,7 @@ def _narrow(layout: str) -> str:
 def _seconds(found: Job) -> str:
     """The step with its interval: "6.57 (6.1–7.0)"."""
     low, high = (f"{s:.0f}" if s >= 10 else f"{s:#.2g}" for s in (found.low_s, found.high_s))
-    return f"{found.step_time_s:#.3g}{NBSP}({low}–{high})"
+    return f"{found.step_time_s:#.3g}".rstrip(".") + f"{NBSP}({low}–{high})"
 
 
 @figure("journey-scoreboard")

@@ -71,9 +71,17 @@ def journey_gather(*, model: str = "llama-3-8b", gpus: int = 4) -> Diagram:
         for gpu in range(gpus):
             name = f"{moment} {gpu}"
             head = f"GPU {gpu}" if row == 0 else moment
-            boxes.append(Box(name=name, lines=(head, words, _bytes(size)), x=gpu * pitch,
-                             y=row * 1.9, width=width, height=1.15,
-                             role="forward" if moment == "gathered" else f"dp-{gpu}"))  # fmt: skip
+            boxes.append(
+                Box(
+                    name=name,
+                    lines=(head, words, _bytes(size)),
+                    x=gpu * pitch,
+                    y=row * 1.9,
+                    width=width,
+                    height=1.15,
+                    role="forward" if moment == "gathered" else f"rank-{gpu}",
+                )
+            )
             if row:
                 links.append(Link(source=f"{moments[row - 1][0]} {gpu}", target=name,
                                   label="all-gather" if row == 1 else "free",
