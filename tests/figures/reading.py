@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from figgen.charts import Chart, Curves, Table
+from figgen.charts import Bars, Chart, Curves, Table
 from figgen.registry import build
 from tests.formulas.points import POINTS
 
@@ -21,6 +21,12 @@ def table(name: str, **arguments: object) -> Table:
 def curves(name: str, **arguments: object) -> Curves:
     chart = build(name, arguments)
     assert isinstance(chart, Curves)
+    return chart
+
+
+def bars(name: str, **arguments: object) -> Bars:
+    chart = build(name, arguments)
+    assert isinstance(chart, Bars)
     return chart
 
 

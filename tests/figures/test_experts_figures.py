@@ -15,7 +15,7 @@ from figgen.figures.experts.layer import LOGITS
 from figgen.registry import build
 from figgen.renderers import text
 from figgen.renderers.svg_diagram import overflows
-from tests.figures.reading import frozen, table, value
+from tests.figures.reading import bars, frozen, table, value
 
 ROOT = Path(__file__).parents[2]
 NAMES = (
@@ -101,12 +101,13 @@ def test_parameters_are_the_published_ones() -> None:
 
 
 def test_all_to_all_of_mixtral_is_the_frozen_one() -> None:
-    chart = table("experts-tp-or-ep")
+    chart = bars("experts-tp-or-ep")
     assert value(chart, "mixtral_8x7b_ep") == frozen("moe_a2a_bytes")
-    for row in chart.rows:
-        assert float(row[3]) == pytest.approx(
-            8 / {14336: 2, 2048: 8, 1536: 8, 2880: 4}[int(row[4])]
-        )
+    spread, cut = (segment.lengths for segment in chart.segments)
+    of_eight = [each.rpartition(", ")[2].partition(" of ")[0] for each in chart.labels]
+    for top_k, sent, more in zip(of_eight, spread, cut, strict=True):
+        assert more / sent == pytest.approx(8 / int(top_k))
+    assert sorted(of_eight) == ["2", "4", "8", "8"]
     with pytest.raises(InputError, match="mixture of experts"):
         build("experts-tp-or-ep", {"models": ["llama-3-8b"]})
     with pytest.raises(InputError, match="divisor"):
@@ -114,7 +115,7 @@ def test_all_to_all_of_mixtral_is_the_frozen_one() -> None:
 
 
 def test_work_per_byte_is_six_flop_per_weight_over_eight_copies() -> None:
-    chart = table("moe-ccr")
+    chart = bars("moe-ccr")
     for name, hidden, width, k in (
         ("mixtral_8x7b", 4096, 14336, 2),
         ("deepseek_v3", 7168, 2048, 8),

@@ -19,7 +19,7 @@ from figgen.errors import InputError
 from figgen.models.collectives import bytes_per_link, bytes_sent_per_rank, trace
 from figgen.registry import FIGURES, build
 from figgen.renderers import text
-from tests.figures.reading import curves, frozen, table, value
+from tests.figures.reading import bars, curves, frozen, table, value
 
 ORACLES = Path(__file__).parents[1] / "oracles"
 PUBLISHED = json.loads((ORACLES / "published_tables.json").read_text("utf-8"))
@@ -43,6 +43,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "fusion-bytes": {},
     "decode-techniques": {},
     "two-times": {},
+    "product-times": {},
     "critical-tokens": {},
     "ccr-by-batch": {},
     "ccr-of-models": {},
@@ -156,14 +157,32 @@ def test_ddp_loses_the_forward_pass_that_hides_nothing() -> None:
 
 
 def test_the_longer_of_two_times_is_the_step() -> None:
-    found = table("two-times")
-    for tokens, ratio, work, alone, share, whole, together in found.rows:
-        assert ratio == pytest.approx(tokens)
-        assert work == pytest.approx(6 * 8030261248 * float(tokens) / 989.4e12)
+    found = bars("two-times")
+    rows = zip(found.labels, *(segment.lengths for segment in found.segments), strict=True)
+    for label, work, alone, whole in rows:
+        tokens = int(label.removesuffix(" tokens").replace(",", ""))
+        assert work == pytest.approx(6 * 8030261248 * tokens / 989.4e12)
         assert alone == pytest.approx(6 * 8030261248 / 50e9)
-        assert share == pytest.approx(min(1, float(ratio) / 19788))
-        assert whole == pytest.approx(float(alone) / 8)
-        assert together == pytest.approx(min(1, float(ratio) / 2473.5))
+        assert whole == pytest.approx(alone / 8)
+        # One operation per byte and token, against F / B of the port and of eight of them.
+        assert value(found, f"alone_{tokens}") == pytest.approx(min(1, tokens / 19788))
+        assert value(found, f"whole_{tokens}") == pytest.approx(min(1, tokens / 2473.5))
+
+
+def test_a_product_is_counted_entry_by_entry_and_its_sum_by_a_ring() -> None:
+    tokens, inputs, outputs = 3, 8, 5
+    found = bars("product-times", tokens=tokens, inputs=inputs, outputs=outputs, few=1)
+    entries = [(t, i, o) for t in range(tokens) for i in range(inputs) for o in range(outputs)]
+    assert value(found, "one_flops") == 2 * len(entries)
+    assert value(found, "near_flops") == 2 * sum(i < inputs // 2 for _, i, _ in entries)
+    assert value(found, "one_loaded") == 2 * (tokens * inputs + inputs * outputs + tokens * outputs)
+    (sent,) = set(bytes_sent_per_rank(trace("all-reduce", "ring", 2), 2 * tokens * outputs))
+    assert value(found, "near_sent") == value(found, "far_sent") == sent
+    assert value(found, "near_ratio") == inputs / 2
+    assert value(found, "far_sending") == pytest.approx(sent / 50e9)
+    assert value(found, "near_sending") == pytest.approx(sent / 450e9)
+    assert value(found, "one_computing") == pytest.approx(2 * len(entries) / 989.4e12)
+    assert value(found, "one_loading") == pytest.approx(value(found, "one_loaded") / 3.35e12)
 
 
 def step_ccr(per_node: int, nodes: int, tokens: float) -> tuple[float, float]:
@@ -194,7 +213,7 @@ def test_marks_of_ddp_are_what_a_counted_ring_sends_over_the_nics(nodes: int) ->
 
 def test_critical_tokens_are_the_ridge_when_d_is_large() -> None:
     """As in Austin et al. 2025: per chip as many tokens in 16 bits as C / W."""
-    found = table("critical-tokens", nodes=10**9)
+    found = bars("critical-tokens", nodes=10**9)
     ridges = table("ridge-table")
     for name in ("a100", "h100", "h200", "b200"):
         assert value(found, f"{name}_single") == pytest.approx(value(ridges, f"{name}_bf16_nic"))
@@ -211,9 +230,9 @@ def test_at_the_critical_tokens_sending_takes_as_long_as_the_work_behind_it(
     preset: str, group: str
 ) -> None:
     nodes = 4
-    found = table("critical-tokens", nodes=nodes)
-    index = ["inside", "nodes", "single"].index(group)
-    bandwidth = float(found.rows[3 * ["a100", "h100", "h200", "b200"].index(preset) + index][3])
+    found = bars("critical-tokens", nodes=nodes)
+    near, port = {"a100": (300e9, 25e9), "b200": (900e9, 50e9)}.get(preset, (450e9, 50e9))
+    bandwidth = {"inside": near, "nodes": min(near, 8 * port), "single": port}[group]
     dp = {"inside": 8, "nodes": 8 * nodes, "single": nodes}[group]
     peak = {"a100": 312e12, "h100": 989.4e12, "h200": 989.4e12, "b200": 2250e12}[preset]
     parameters = 7e9

@@ -6,7 +6,7 @@ import itertools
 
 import pytest
 
-from tests.figures.reading import curves, frozen, table, value
+from tests.figures.reading import bars, curves, frozen, table, value
 from tests.figures.test_roofline_figures import MEASURED, PRESETS
 
 CHANGES = (
@@ -54,10 +54,10 @@ def test_tp_halves_about_with_every_doubling_and_crosses_the_ridges() -> None:
 
 
 def test_each_change_moves_the_ratio_by_its_factor() -> None:
-    found = table("ccr-changes")
-    rows = dict(zip(CHANGES, found.rows, strict=True))
+    found = bars("ccr-changes")
     ratios = {
-        key: (float(r[2]) / float(r[1]), float(r[4]) / float(r[1])) for key, r in rows.items()
+        key: (value(found, f"{key}_ddp_over_ridge"), value(found, f"{key}_fsdp_over_ridge"))
+        for key in CHANGES
     }
     base_ddp, base_fsdp = ratios["base"]
     for name, ddp, fsdp in (
@@ -87,7 +87,7 @@ def shares(
 
 
 def test_shares_after_each_change_are_those_of_passes_that_hide_their_own_bytes() -> None:
-    found, fp8 = table("ccr-changes"), 1978.9e12
+    found, fp8 = bars("ccr-changes"), 1978.9e12
     for name, expected in (
         ("base", shares(8192, 64)),
         ("pair", shares(8192, 2)),

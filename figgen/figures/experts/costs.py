@@ -5,7 +5,7 @@ from __future__ import annotations
 from figgen import catalog
 from figgen.catalog import Model, hardware_preset
 from figgen.catalog import model as catalog_model
-from figgen.charts import Column, Named, Scalar, Table
+from figgen.charts import Axis, Bars, Column, Named, Scalar, Segment, Table
 from figgen.errors import InputError
 from figgen.formulas.compute_and_roofline import efficiency_without_overlap, ridge_point
 from figgen.formulas.experts import (
@@ -72,13 +72,13 @@ def moe_models(
 @figure("moe-ccr")
 def moe_ccr(
     *, models: tuple[str, ...] = MODELS, preset: str = "h100-ndr", ep: tuple[int, int] = (8, 64)
-) -> Table:
+) -> Bars:
     """Work of the experts per byte of their all-to-alls, and the share of the peak it leaves."""
     node = hardware_preset(preset)
     peak = node.accelerator.peak_flops_per_s()
     inside = ridge_point(peak, node.scale_up_bandwidth_bytes_per_s)
     outside = ridge_point(peak, node.network_bandwidth_bytes_per_s)
-    rows: list[tuple[Scalar, ...]] = []
+    labels, inner, outer = [], [], []
     values = {"inside_ridge": Named(inside, "FLOP/B"), "outside_ridge": Named(outside, "FLOP/B")}
     for name in models:
         found, key = catalog_model(name), identifier(name)
@@ -88,29 +88,33 @@ def moe_ccr(
             float(efficiency_without_overlap(ratio, ridge))
             for ratio, ridge in zip(ratios, (inside, outside), strict=True)
         ]
-        rows.append((found.title, width, ratios[0], shares[0], ratios[1], shares[1]))
+        labels.append(f"{found.title}, {width:,} wide")
+        inner.append(shares[0])
+        outer.append(shares[1])
         values |= {
             f"{key}_ccr": Named(ratios[0], "FLOP/B"),
             f"{key}_inside": Named(shares[0]),
             f"{key}_outside": Named(shares[1]),
         }
-    columns = (
-        Column(label="model"),
-        Column(label="expert width f", spec=","),
-        Column(label=f"EP {ep[0]}", unit="FLOP/B", spec=",.0f"),
-        Column(label=f"of peak, {node.scale_up.short_title}", spec=".0%"),
-        Column(label=f"EP {ep[1]}", unit="FLOP/B", spec=",.0f"),
-        Column(label="of peak, one NIC each", spec=".0%"),
-    )
-    return Table(columns=columns, rows=tuple(rows), values=values)
+    return Bars(
+        labels=tuple(labels),
+        segments=(
+            Segment(name=f"EP {ep[0]} over {node.scale_up.short_title}", role="tp",
+                    lengths=tuple(inner)),
+            Segment(name=f"EP {ep[1]}, one NIC each", role="exposed", lengths=tuple(outer)),
+        ),
+        axis=Axis(label="share of the peak without overlap", low=0.0, high=1.0, spec=".0%"),
+        stacked=False,
+        values=values,
+    )  # fmt: skip
 
 
 @figure("experts-tp-or-ep")
 def experts_tp_or_ep(
     *, models: tuple[str, ...] = MODELS, ranks: int = 8, tokens: int = 4096
-) -> Table:
-    """Experts spread over a group whole (EP) or each cut over it (TP): bytes, widths, rows."""
-    rows: list[tuple[Scalar, ...]] = []
+) -> Bars:
+    """Bytes of experts that are spread over a group whole (EP), or each cut over it (TP)."""
+    labels, by_ep, by_tp = [], [], []
     values: dict[str, Named] = {"ranks": Named(ranks, "rank"), "tokens": Named(tokens, "token")}
     for name in models:
         found, key = catalog_model(name), identifier(name)
@@ -124,10 +128,9 @@ def experts_tp_or_ep(
         # With sequence parallelism, a gather and a scatter of all tokens each way.
         cut = float(PASSES * (ranks - 1) * tokens * found.hidden * BYTES)
         per_expert = ranks * tokens * experts.top_k / experts.count
-        rows.append((
-            found.title, spread, cut, cut / spread, experts.ffn_hidden,
-            experts.ffn_hidden // ranks, per_expert,
-        ))  # fmt: skip
+        labels.append(f"{found.title}, {experts.top_k} of {experts.count}")
+        by_ep.append(spread)
+        by_tp.append(cut)
         values |= {
             f"{key}_ep": Named(spread, "B"),
             f"{key}_tp": Named(cut, "B"),
@@ -135,16 +138,16 @@ def experts_tp_or_ep(
             f"{key}_narrow": Named(experts.ffn_hidden // ranks),
             f"{key}_rows": Named(per_expert, "token"),
         }
-    columns = (
-        Column(label="model"),
-        Column(label=f"EP {ranks} sends", unit="B", spec="si"),
-        Column(label=f"TP {ranks} sends", unit="B", spec="si"),
-        Column(label="TP over EP", spec=".1f"),
-        Column(label="width, EP", spec=","),
-        Column(label="width, TP", spec=","),
-        Column(label="tokens per expert", spec=",.0f"),
+    return Bars(
+        labels=tuple(labels),
+        segments=(
+            Segment(name=f"EP {ranks}", role="ep", lengths=tuple(by_ep)),
+            Segment(name=f"TP {ranks}", role="tp", lengths=tuple(by_tp)),
+        ),
+        axis=Axis(label="bytes that a rank sends per layer", unit="B", low=0.0, spec="bytes"),
+        stacked=False,
+        values=values,
     )
-    return Table(columns=columns, rows=tuple(rows), values=values)
 
 
 @figure("moe-step")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from figgen.catalog import HardwarePreset, hardware_preset
 from figgen.catalog import model as catalog_model
-from figgen.charts import Axis, Column, Curves, Named, Rule, Scalar, Table
+from figgen.charts import Axis, Bars, Column, Curves, Named, Rule, Scalar, Segment, Table
 from figgen.figures.roofline.levels import BYTES, PRESETS, levels
 from figgen.formulas.compute_and_roofline import (
     critical_tokens_of_group,
@@ -45,37 +45,36 @@ def groups(node: HardwarePreset, nodes: int) -> tuple[tuple[str, str, int, float
 
 
 @figure("critical-tokens")
-def critical_tokens_table(*, nodes: int = 16, dtype: str = "bf16") -> Table:
+def critical_tokens_bars(*, nodes: int = 16, dtype: str = "bf16") -> Bars:
     """Tokens per rank and microbatch at which DDP and FSDP hide, by GPU and place of the group.
 
     One limit for both: gradients hide behind the backward pass alone, 4 FLOP per parameter and
     token for two passes of bytes, sharded weights behind every pass, 6 for three.
     """
-    rows: list[tuple[Scalar, ...]] = []
+    places: dict[str, list[float]] = {}
+    gpus = []
     values: dict[str, Named] = {
         "nodes": Named(nodes, "node"),
-        "blocking_share": Named(efficiency_without_overlap(9, 1)),
     }
     for name in PRESETS:
         node = hardware_preset(name)
         peak = node.accelerator.peak_flops_per_s(dtype)
+        gpus.append(node.gpu)
         for key, words, dp, bandwidth in groups(node, nodes):
             hides = critical_tokens_of_group(peak, bandwidth, BYTES, dp)
-            ridge = ridge_point(peak, bandwidth)
-            blocking = (9 * ridge / ratio(1, BYTES, dp) for ratio in (data_parallel_ccr, fsdp_ccr))
-            rows.append((node.gpu, words, dp, bandwidth, hides, *blocking))
+            places.setdefault(words, []).append(hides)
             values[f"{name.partition('-')[0]}_{key}"] = Named(hides, "token")
             values[f"{key}_ranks"] = Named(dp, "rank")
-    columns = (
-        Column(label="GPU"),
-        Column(label="data-parallel group"),
-        Column(label="ranks", spec=","),
-        Column(label="bandwidth per rank", unit="B/s", spec="si"),
-        Column(label="hides from, tokens", spec=",.0f"),
-        Column(label="90 %, no overlap, DDP", spec=",.0f"),
-        Column(label="90 %, no overlap, FSDP", spec=",.0f"),
+    return Bars(
+        labels=tuple(gpus),
+        segments=tuple(
+            Segment(name=words, role=role, lengths=tuple(places[words]))
+            for words, role in zip(places, ("tp", "dp", "exposed"), strict=True)
+        ),
+        axis=Axis(label="tokens per rank and microbatch", low=0.0, spec=",.0f"),
+        stacked=False,
+        values=values,
     )
-    return Table(columns=columns, rows=tuple(rows), values=values)
 
 
 @figure("ccr-by-batch")
@@ -196,7 +195,7 @@ def tensor_parallel_ccr_curves(
 
 
 @figure("ccr-changes")
-def ccr_changes(*, preset: str = "h100-ndr", tokens: int = 8192, dp: int = 64) -> Table:
+def ccr_changes(*, preset: str = "h100-ndr", tokens: int = 8192, dp: int = 64) -> Bars:
     """One change at a time: what one NIC leaves of the peak, for DDP and for FSDP.
 
     `tokens` are those of one microbatch on one rank; FSDP exchanges behind every pass, DDP once
@@ -215,7 +214,7 @@ def ccr_changes(*, preset: str = "h100-ndr", tokens: int = 8192, dp: int = 64) -
     )
     half = tokens // 2
     cases = {
-        "base": ("none", ddp, fsdp, bf16),
+        "base": ("no change", ddp, fsdp, bf16),
         "pair": ("2 ranks", data_parallel_ccr(tokens, BYTES, 2), fsdp_ccr(tokens, BYTES, 2), bf16),
         "wide": (
             f"{16 * dp:,} ranks, same tokens per rank",
@@ -233,29 +232,34 @@ def ccr_changes(*, preset: str = "h100-ndr", tokens: int = 8192, dp: int = 64) -
         "fp8": ("FP8 compute, messages in BF16", ddp, fsdp, fp8),
         "fp8_gather": ("FP8 compute, weights gathered in FP8", ddp, fp8_gather, fp8),
     }  # fmt: skip
-    rows = tuple(
-        (
-            words, ridge,
-            by_ddp, efficiency_with_partial_overlap(
+    shares = {
+        key: (
+            efficiency_with_partial_overlap(
                 by_ddp, ridge, BACKWARD_SHARE / (ACCUMULATED if key == "accumulated" else 1)
             ),
-            by_fsdp, efficiency_with_overlap(by_fsdp, ridge),
+            efficiency_with_overlap(by_fsdp, ridge),
         )
-        for key, (words, by_ddp, by_fsdp, ridge) in cases.items()
-    )  # fmt: skip
-    columns = (
-        Column(label="change"),
-        Column(label="ridge", unit="FLOP/B", spec=",.0f"),
-        Column(label="DDP", unit="FLOP/B", spec=",.0f"),
-        Column(label="DDP, of peak", spec=".0%"),
-        Column(label="FSDP", unit="FLOP/B", spec=",.0f"),
-        Column(label="FSDP, of peak", spec=".0%"),
-    )
+        for key, (_, by_ddp, by_fsdp, ridge) in cases.items()
+    }
     values = {
         "tokens": Named(tokens, "token"),
         "dp": Named(dp, "rank"),
         "wide": Named(16 * dp, "rank"),
     }
-    for key, row in zip(cases, rows, strict=True):
-        values |= {f"{key}_ddp": Named(row[3]), f"{key}_fsdp": Named(row[5])}
-    return Table(columns=columns, rows=rows, values=values)
+    for key, (_, by_ddp, by_fsdp, ridge) in cases.items():
+        values |= {f"{key}_ddp": Named(shares[key][0]), f"{key}_fsdp": Named(shares[key][1])}
+        values |= {
+            f"{key}_ddp_over_ridge": Named(by_ddp / ridge),
+            f"{key}_fsdp_over_ridge": Named(by_fsdp / ridge),
+        }
+    return Bars(
+        labels=tuple(words for words, *_ in cases.values()),
+        segments=tuple(
+            Segment(name=name, role=f"series-{at + 1}",
+                    lengths=tuple(float(pair[at]) for pair in shares.values()))
+            for at, name in enumerate(("DDP", "FSDP"))
+        ),
+        axis=Axis(label="share of the peak", low=0.0, high=1.0, spec=".0%"),
+        stacked=False,
+        values=values,
+    )  # fmt: skip

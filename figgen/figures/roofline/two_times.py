@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from figgen.catalog import hardware_preset
 from figgen.catalog import model as catalog_model
-from figgen.charts import Column, Named, Scalar, Table
+from figgen.charts import Axis, Bars, Named, Segment
 from figgen.errors import check_between
 from figgen.formulas.compute_and_roofline import training_flops
 from figgen.registry import figure
@@ -17,8 +17,8 @@ def two_times(
     *,
     preset: str = "h100-ndr",
     model: str = "llama-3-8b",
-    tokens: tuple[int, ...] = (512, 2048, 4096, 8192, 32_768),
-) -> Table:
+    tokens: tuple[int, ...] = (2048, 4096, 8192, 16_384, 32_768),
+) -> Bars:
     """Seconds of computing and of sending for a fully sharded microbatch, by a GPU's tokens.
 
     At the dense peak and the links' full bandwidth, in a group so large that a GPU sends all.
@@ -30,28 +30,28 @@ def two_times(
     sent = PASSES * BYTES * parameters
     alone = sent / node.network_bandwidth_bytes_per_s
     whole = sent / node.node_bandwidth_bytes_per_s
-    rows: list[tuple[Scalar, ...]] = []
+    flops = {one: float(training_flops(parameters, one)) for one in tokens}
     values = {
         "sent": Named(sent, "B"), "alone": Named(alone, "s"), "whole": Named(whole, "s"),
     }  # fmt: skip
     for one in tokens:
-        flops = float(training_flops(parameters, one))
-        work = flops / peak
-        rows.append((one, flops / sent, work, alone, work / max(work, alone),
-                     whole, work / max(work, whole)))  # fmt: skip
+        work = flops[one] / peak
         values |= {
             f"work_{one}": Named(work, "s"),
-            f"flops_{one}": Named(flops, "FLOP"),
+            f"flops_{one}": Named(flops[one], "FLOP"),
             f"alone_{one}": Named(work / max(work, alone)),
             f"whole_{one}": Named(work / max(work, whole)),
         }
-    columns = (
-        Column(label="tokens", spec=","),
-        Column(label="FLOP per byte", spec=",.0f"),
-        Column(label="computing", unit="s", spec="time"),
-        Column(label="sending, one port", unit="s", spec="time"),
-        Column(label="share, one port", spec=".0%"),
-        Column(label="sending, whole nodes", unit="s", spec="time"),
-        Column(label="share, whole nodes", spec=".0%"),
-    )
-    return Table(columns=columns, rows=tuple(rows), values=values)
+    return Bars(
+        labels=tuple(f"{one:,} tokens" for one in tokens),
+        segments=(
+            Segment(name="computing", role="forward",
+                    lengths=tuple(flops[one] / peak for one in tokens)),
+            Segment(name="sending, alone on a port", role="exposed",
+                    lengths=(alone,) * len(tokens)),
+            Segment(name="sending, whole nodes", role="hidden", lengths=(whole,) * len(tokens)),
+        ),
+        axis=Axis(label="time of a microbatch", unit="s", low=0.0, spec="time"),
+        stacked=False,
+        values=values,
+    )  # fmt: skip
