@@ -7,6 +7,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.browser.paths import RINGS
@@ -48,6 +49,42 @@ def test_a_film_is_stepped_by_keys_and_asks_before_it_shows(
     assert player.get_by_role("button", name="Play", exact=True).count() == 0, "nothing moves"
     page.keyboard.press("Home")
     expect(says).to_have_text("Every rank begins with its own numbers.")
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+
+
+@pytest.mark.parametrize(
+    ("where", "name", "last"),
+    [
+        ("/journey/splitting-the-layer/", "fig-split-film", "Added up, both have Y"),
+        ("/journey/hiding/", "fig-bucket-film", "All gradients are the mean of 8"),
+        ("/journey/all-at-once/", "fig-room-film", "the TP group of rank 0 would be in 8 nodes"),
+    ],
+)
+def test_a_film_of_the_journey_is_walked_to_its_end_by_keys_alone(
+    page: Page, site: str, axe: Callable[..., list[str]], where: str, name: str, last: str
+) -> None:
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.emulate_media(reduced_motion="reduce")
+    page.goto(f"{site}{where}")
+    figure = page.locator(f"#{name}")
+    figure.scroll_into_view_if_needed()
+    stills = figure.locator(".fig-scroll").bounding_box()
+    player = figure.locator(".film")
+    player.focus()
+    room = player.bounding_box()
+    assert room is not None
+    # Where the stills have been hidden already, they have no box to compare with.
+    assert stills is None or abs(room["height"] - stills["height"]) < 60, "nothing jumps"
+    answered = 0
+    for _ in range(9):
+        page.keyboard.press("End")
+        if not player.locator(".film-asks button").count():
+            break
+        page.keyboard.press("Enter")
+        answered += 1
+    assert answered >= 2
+    expect(player.locator(".film-says")).to_contain_text(last)
+    assert axe(page) == []
     assert page.evaluate("document.documentElement.scrollWidth") == 390
 
 
