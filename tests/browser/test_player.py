@@ -68,13 +68,8 @@ def test_a_film_of_the_journey_is_walked_to_its_end_by_keys_alone(
     page.goto(f"{site}{where}")
     figure = page.locator(f"#{name}")
     figure.scroll_into_view_if_needed()
-    stills = figure.locator(".fig-scroll").bounding_box()
     player = figure.locator(".film")
     player.focus()
-    room = player.bounding_box()
-    assert room is not None
-    # Where the stills have been hidden already, they have no box to compare with.
-    assert stills is None or abs(room["height"] - stills["height"]) < 60, "nothing jumps"
     answered = 0
     for _ in range(9):
         page.keyboard.press("End")
