@@ -7,9 +7,6 @@ from __future__ import annotations
 
 import os
 import random
-import shutil
-import subprocess
-import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,10 +17,10 @@ from figgen.catalog import accelerator, hardware_preset
 from figgen.catalog.lookups import note, remembered, watched
 from figgen.serving.code import Code
 from figgen.serving.memory import Memory
-from tests.browser.site import PATIENCE_S, copy_of_the_project, few_pages, listened_to
+from tests.browser.site import copy_of_the_project, few_pages
+from tests.sessions import Session, session
 from tests.test_determinism import tree
 
-SESSION = Path(__file__).with_name("serving_session.py")
 EDITS = int(os.environ.get("EDITS") or 6)
 COMPARED_EVERY = 6 if EDITS < 50 else 20
 PAGES = ("index.md", "guide/pipeline-schedules.md", "guide/experts.md", "guide/choosing.md")
@@ -56,8 +53,7 @@ CHANGES = (
 class Server:
     """A running session in a working copy; `edited` are the changes that are made at the moment."""
 
-    folder: Path
-    process: subprocess.Popen[str]
+    session: Session
     edited: set[int]
 
     def toggle(self, number: int) -> None:
@@ -65,65 +61,26 @@ class Server:
         if number in self.edited:
             old, new = new, old
         self.edited ^= {number}
-        path = self.folder / name
-        text = path.read_text(encoding="utf-8")
-        assert old in text, f"{name} has changed: say what to edit there now"
-        path.write_text(text.replace(old, new, 1), encoding="utf-8")
-
-    def build(self) -> None:
-        assert self.process.stdin is not None
-        self.process.stdin.write("\n")
-        self.process.stdin.flush()
-        self.wait()
-
-    def wait(self) -> None:
-        assert self.process.stdout is not None
-        said = []
-        for line in self.process.stdout:
-            if line == "built\n":
-                return
-            said.append(line)
-        pytest.fail("".join(said[-40:]), pytrace=False)
+        self.session.replace(name, old, new)
 
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[Server]:
     folder = copy_of_the_project(tmp_path / "served")
-    few_pages(folder, PAGES)
-    shutil.copy(SESSION, folder)
-    process = subprocess.Popen(
-        [sys.executable, SESSION.name, "few.yml", str(tmp_path / "site")],
-        cwd=folder,
-        env=environment(tmp_path),
-        stdin=subprocess.PIPE,
-        stdout=subprocess.PIPE,
-        stderr=subprocess.STDOUT,
-        text=True,
-    )
-    made = Server(folder, process, set())
-    try:
-        made.wait()
-        yield made
-    finally:
-        process.kill()
-        process.communicate(timeout=PATIENCE_S)
+    few = few_pages(folder, PAGES)
+    with session(folder, few, tmp_path / "site", environment(tmp_path)) as running:
+        yield Server(running, set())
 
 
 def environment(work: Path) -> dict[str, str]:
-    ours = {
-        "FIGGEN_CACHE": str(work / "cache"),
-        "NO_MKDOCS_2_WARNING": "1",
-        "PYTHONUNBUFFERED": "1",
-    }
-    return os.environ | ours
+    return {"FIGGEN_CACHE": str(work / "cache"), "PYTHONUNBUFFERED": "1"}
 
 
 def differences(server: Server, work: Path, number: int) -> list[str]:
     """The files in which the server's site is not what a new server makes of the same sources."""
     clean = work / f"clean-{number}"
-    command = [sys.executable, SESSION.name, "few.yml", str(clean)]
-    code, said = listened_to(command, cwd=server.folder, env=environment(work))
-    assert code == 0, said
+    with session(server.session.folder, "few.yml", clean, environment(work)):
+        pass
     ours, theirs = tree(work / "site"), tree(clean)
     assert len(ours) > 100
     return sorted(name for name in ours | theirs if ours.get(name) != theirs.get(name))
@@ -135,7 +92,7 @@ def test_a_session_of_random_edits_shows_what_a_new_server_would(
     chance = random.Random(7)
     for number in range(1, EDITS + 1):
         server.toggle(chance.randrange(len(CHANGES)))
-        server.build()
+        server.session.build()
         if number % COMPARED_EVERY == 0:
             found = differences(server, tmp_path, number)
             assert found == [], [CHANGES[edited][:1] for edited in server.edited]

@@ -8,15 +8,11 @@ Processor seconds beside the clock's, so that a machine that does other things m
 
 from __future__ import annotations
 
-import os
 import re
-import shutil
-import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -25,8 +21,8 @@ from tests.benchmarks import contenders, measure, scale
 from tests.benchmarks.contenders import Contender
 from tests.benchmarks.content import parse
 from tests.browser.site import processor_s
+from tests.sessions import Session, session
 
-SESSION = contenders.ROOT / "tests" / "serving_session.py"
 TIMES = 10
 
 
@@ -53,63 +49,28 @@ FLOOR = (Edit("one sentence", "docs/guide/experts.md", "\n## ", "\nA sentence.\n
 SCALED = (Edit("one sentence", "docs/scale/index.md", "A sentence.", "A sentence more.", 1.0),)
 
 
-class Session:
-    """A server's builds one by one, on demand."""
-
-    def __init__(self, contender: Contender) -> None:
-        shutil.copy(SESSION, contender.folder)
-        self.folder = contender.folder
-        self.process = subprocess.Popen(
-            [sys.executable, SESSION.name, contender.configuration, str(contender.site)],
-            cwd=contender.folder, text=True,
-            env=os.environ | dict(contender.environment) | {"NO_MKDOCS_2_WARNING": "1"},
-            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
-        )  # fmt: skip
-        self._built()
-
-    def _built(self) -> None:
-        assert self.process.stdout is not None
-        said = []
-        for line in self.process.stdout:
-            if line == "built\n":
-                return
-            said.append(line)
-        sys.exit("".join(said[-40:]))
-
-    def edited(self, edit: Edit, there: bool) -> tuple[float, float]:
-        """Wall and processor time of the build after an edit, or after it is taken back."""
-        path = self.folder / edit.file
-        old, new = (edit.old, edit.new) if there else (edit.new, edit.old)
-        text = path.read_text(encoding="utf-8")
-        if old not in text:
-            sys.exit(f"{edit.file} has changed: say what to edit there now")
-        path.write_text(text.replace(old, new, 1), encoding="utf-8")
-        began, used = time.perf_counter(), processor_s(self.process.pid)
-        assert self.process.stdin is not None
-        self.process.stdin.write("\n")
-        self.process.stdin.flush()
-        self._built()
-        return time.perf_counter() - began, processor_s(self.process.pid) - used
-
-    def memory_mb(self) -> float:
-        """What the server holds, where the system tells."""
-        status = Path(f"/proc/{self.process.pid}/status").read_text()
-        return int(re.findall(r"VmRSS:\s+(\d+)", status)[0]) / 1000
+def edited(running: Session, edit: Edit, there: bool) -> tuple[float, float]:
+    """Wall and processor time of the build after an edit, or after it is taken back."""
+    running.replace(edit.file, *((edit.old, edit.new) if there else (edit.new, edit.old)))
+    began, used = time.perf_counter(), processor_s(running.process.pid)
+    running.build()
+    return time.perf_counter() - began, processor_s(running.process.pid) - used
 
 
-@contextmanager
-def session(contender: Contender) -> Iterator[Session]:
-    running = Session(contender)
-    try:
-        yield running
-    finally:
-        running.process.kill()
-        running.process.wait()
+def memory_mb(running: Session) -> float:
+    """What the server holds, where the system tells."""
+    status = Path(f"/proc/{running.process.pid}/status").read_text()
+    return int(re.findall(r"VmRSS:\s+(\d+)", status)[0]) / 1000
+
+
+def begun(contender: Contender) -> AbstractContextManager[Session]:
+    where = contender.folder, contender.configuration, contender.site
+    return session(*where, dict(contender.environment))
 
 
 def medians(running: Session, edit: Edit) -> tuple[float, float]:
     walls, processors = zip(
-        *(running.edited(edit, there=number % 2 == 0) for number in range(TIMES)), strict=True
+        *(edited(running, edit, there=number % 2 == 0) for number in range(TIMES)), strict=True
     )
     return median(walls), median(processors)
 
@@ -123,14 +84,12 @@ def seconds(work: Path) -> None:
         (contenders.own("this site", root, work), EDITS),
         (contenders.literal_floor(work / "floor", root, pages), FLOOR),
     ):
-        with session(contender) as running:
+        with begun(contender) as running:
             for edit in edits:
                 wall, processor = medians(running, edit)
                 what = f"{contender.name}: {edit.what}"
                 print(f"{what:>34}  {wall:6.2f}  {processor:6.2f}  {edit.limit_s:7.1f}", flush=True)
-            print(
-                f"{contender.name}: {running.memory_mb():.0f} MB after {TIMES * len(edits)} edits"
-            )
+            print(f"{contender.name}: {memory_mb(running):.0f} MB after {TIMES * len(edits)} edits")
 
 
 def scaled(work: Path, sizes: list[int]) -> None:
@@ -150,9 +109,9 @@ def scaled(work: Path, sizes: list[int]) -> None:
             row = f"{contender.name:>26} {figures:7}"
             row += "".join(f"  {one.wall_s:6.1f} {one.cpu_s:6.1f}" for one in (cold, warm))
             if contender in everyone[:2]:
-                with session(contender) as running:
+                with begun(contender) as running:
                     wall, processor = medians(running, SCALED[0])
-                    row += f"  {wall:6.2f} {processor:6.2f}  {running.memory_mb():6.0f}"
+                    row += f"  {wall:6.2f} {processor:6.2f}  {memory_mb(running):6.0f}"
             print(row, flush=True)
 
 

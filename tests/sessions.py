@@ -1,0 +1,76 @@
+"""Drives `serving_session.py`: the builds of a server, each when it is asked for."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+
+PROGRAM = Path(__file__).with_name("serving_session.py")
+PATIENCE_S = 30
+
+
+class Session:
+    """A running session on the sources in `folder`, which has built the site once.
+
+    Raises RuntimeError with the last of what was said where a build ends it.
+    """
+
+    def __init__(
+        self, folder: Path, configuration: str, site: Path, environment: Mapping[str, str]
+    ) -> None:
+        self.folder = folder
+        shutil.copy(PROGRAM, folder)
+        self.process = subprocess.Popen(
+            [sys.executable, PROGRAM.name, configuration, str(site)],
+            cwd=folder,
+            env=os.environ | {"NO_MKDOCS_2_WARNING": "1"} | dict(environment),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+        )
+        self._wait()
+
+    def replace(self, name: str, old: str, new: str) -> None:
+        """Edit a file where `old` first stands in it."""
+        path = self.folder / name
+        text = path.read_text(encoding="utf-8")
+        assert old in text, f"{name} has changed: say what to edit there now"
+        path.write_text(text.replace(old, new, 1), encoding="utf-8")
+
+    def build(self) -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write("\n")
+        self.process.stdin.flush()
+        self._wait()
+
+    def _wait(self) -> None:
+        assert self.process.stdout is not None
+        said = []
+        for line in self.process.stdout:
+            if line == "built\n":
+                return
+            said.append(line)
+        self.end()
+        raise RuntimeError("".join(said[-40:]))
+
+    def end(self) -> None:
+        self.process.kill()
+        self.process.communicate(timeout=PATIENCE_S)
+
+
+@contextmanager
+def session(
+    folder: Path, configuration: str, site: Path, environment: Mapping[str, str]
+) -> Iterator[Session]:
+    """A session that ends with the block; see `Session`."""
+    running = Session(folder, configuration, site, environment)
+    try:
+        yield running
+    finally:
+        running.end()
