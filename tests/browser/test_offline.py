@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import subprocess
 import sys
 import zipfile
 from collections.abc import Iterator
@@ -17,6 +16,7 @@ import pytest
 from figgen.__main__ import main
 from figgen.commands.paper import chapters
 from tests.browser import chromium as finder
+from tests.browser import site as built
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, BrowserContext
@@ -30,6 +30,13 @@ def context(chromium: Browser) -> Iterator[BrowserContext]:
         yield context
 
 
+# The worker keeps an answer after the page has it.
+KEPT = """async () => {
+  const loaded = performance.getEntriesByType("resource").map(({ name }) => name);
+  const own = [location.href, ...loaded].filter((name) => name.startsWith(location.origin));
+  const kept = await Promise.all(own.map((name) => caches.match(name)));
+  return kept.every(Boolean);
+}"""
 MEMORY, RINGS = "/guide/memory/", "/guide/ring-all-reduce/"
 
 
@@ -44,6 +51,7 @@ def test_a_page_that_was_read_can_be_read_again_without_a_network(
     page.reload()
     page.wait_for_function("navigator.serviceWorker.controller !== null")
     page.reload(wait_until="networkidle")
+    page.wait_for_function(KEPT)
     context.set_offline(True)
     page.reload()
     assert page.locator("h1").inner_text().startswith("Memory budgets")
@@ -81,15 +89,15 @@ def test_a_chapter_becomes_a_pdf(chromium: Browser, site_folder: Path, tmp_path:
     from pypdf import PdfReader
 
     words = ["paper", str(site_folder), str(tmp_path / "g.pdf"), "--only", "about/wrong-number/"]
-    printed = subprocess.run(
-        [sys.executable, "-m", "figgen", *words], capture_output=True, text=True, timeout=30,
+    code, said = built.listened_to(
+        [sys.executable, "-m", "figgen", *words],
         env={**os.environ, "CHROME_PATH": str(finder.find())},
-    )  # fmt: skip
-    assert printed.returncode == 0, printed.stderr
+    )
+    assert code == 0, said
     reader = PdfReader(tmp_path / "g.pdf")
     assert "Report a wrong number" in reader.pages[0].extract_text()
     assert [item.title for item in reader.outline] == ["Report a wrong number"]
-    assert printed.stdout.endswith(f"1 chapters, {len(reader.pages)} pages\n")
+    assert said.endswith(f"1 chapters, {len(reader.pages)} pages\n")
 
 
 def test_the_guide_is_one_book_that_needs_neither_script_nor_network(
