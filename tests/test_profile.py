@@ -25,7 +25,12 @@ from figgen.models.trace_reader import trace_events
 # Recorded by record_profiles.py beside them: torch 2.13 on a CPU, two ranks over gloo, two steps.
 RECORDED = Path(__file__).parent / "oracles" / "profiles"
 JOBS = ("data-parallel", "sharded", "pipelined")
-FILES = [RECORDED / f"{job}-rank{rank}.json.gz" for job in JOBS for rank in (0, 1)]
+EXAMPLES = Path(__file__).parents[1] / "docs" / "assets" / "examples"  # on the site too
+FILES = [
+    (EXAMPLES if job == JOBS[0] else RECORDED) / f"{job}-rank{rank}.json.gz"
+    for job in JOBS
+    for rank in (0, 1)
+]
 
 
 def read(path: Path) -> RankProfile:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from figgen.commands import Answer, add_verb
 from figgen.commands.training import add_options, aligned, scenario_of
-from figgen.models.profile import RankProfile, profiles
+from figgen.models.profile import PARTS, RankProfile, profiles
 from figgen.models.profile_beside import (
     Beside,
     Common,
@@ -26,14 +26,6 @@ from figgen.units import format_quantity
 
 if TYPE_CHECKING:
     from figgen.commands import Verbs
-
-PARTS = {
-    "computing_s": "computing",
-    "exposed_s": "exposed",
-    "copies_s": "copies",
-    "launch_s": "not launched",
-    "idle_s": "idle",
-}
 
 
 def add(verbs: Verbs) -> None:

@@ -14,6 +14,7 @@ from figgen.commands.training import add_options, aligned, scenario_of
 from figgen.errors import InputError
 from figgen.models.allocator_snapshot import (
     PART_OF,
+    SAID,
     AllocatorState,
     Peak,
     peak_of,
@@ -100,16 +101,9 @@ def _snapshot(options: argparse.Namespace) -> Answer:
 
 
 def _told(state: AllocatorState, peak: Peak | None) -> list[str]:
-    told = {
-        "in use by tensors": state.allocated,
-        "rounding of their blocks": state.rounded,
-        "freed, waiting for a stream": state.waiting,
-        "free between blocks in use (torn)": state.torn,
-        "free segments": state.idle,
-        "reserved from the driver": state.reserved,
-    }
-    rows = [["what", "GB"], *([name, f"{size / 1e9:.3f}"] for name, size in told.items())]
-    lines = [*aligned(rows, left=1), "", "in use now, by kind: " + _kinds(state.kinds)]
+    sizes = [[name, f"{getattr(state, part) / 1e9:.3f}"] for part, name in SAID.items()]
+    table = aligned([["what", "GB"], *sizes], left=1)
+    lines = [*table, "", "in use now, by kind: " + _kinds(state.kinds)]
     if peak is not None:
         lines.append(f"peak {peak.bytes / 1e9:.3f} GB at event {peak.event}: {_kinds(peak.kinds)}")
     return lines

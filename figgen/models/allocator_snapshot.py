@@ -31,7 +31,18 @@ PART_OF = {"loss": "working"}
 """Parts of the memory model that kinds belong to, where they are not called alike."""
 
 USED, WAITING, FREE = "active_allocated", "active_awaiting_free", "inactive"
-_STATES = {"active_pending_free": WAITING}
+OLDER_STATES = {"active_pending_free": WAITING}
+
+
+SAID = {
+    "allocated": "in use by tensors",
+    "rounded": "rounding of their blocks",
+    "waiting": "freed, waiting for a stream",
+    "torn": "free between blocks in use (torn)",
+    "idle": "free segments",
+    "reserved": "reserved from the driver",
+}
+"""What the parts of a device's state are called; the last is the sum of the others."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -167,7 +178,7 @@ def _blocks(segment: Mapping[str, Any]) -> Iterator[tuple[int, int, str, Sequenc
     """Size, what was asked for, state and frames of every block, in older formats too."""
     for block in segment.get("blocks") or ():
         state = str(block.get("state"))
-        state = _STATES.get(state, state)
+        state = OLDER_STATES.get(state, state)
         if state not in (USED, WAITING, FREE):
             expected = f"{USED}, {WAITING} or {FREE}"
             raise InputError("state of a block", expected=expected, got=state)

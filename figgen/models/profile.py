@@ -20,6 +20,15 @@ from figgen.models.intervals import without as minus
 from figgen.models.trace_kinds import Group, axis_of
 from figgen.models.trace_ranks import RecordedRank, Spans, rank_name, take
 
+PARTS = {
+    "computing_s": "computing",
+    "exposed_s": "exposed",
+    "copies_s": "copies",
+    "launch_s": "not launched",
+    "idle_s": "idle",
+}
+"""What adds up to the wall of a rank, and what each of it is called."""
+
 
 @dataclass(frozen=True, slots=True)
 class Calls:

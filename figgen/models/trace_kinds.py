@@ -87,7 +87,9 @@ def group_of(event: Mapping[str, Any], header: Mapping[str, Any]) -> Group:
     """The group of a call: its own arguments, or the job's only process group."""
     given = event.get("args")
     args: Mapping[str, Any] = given if isinstance(given, dict) else {}
-    kind = collective_of(str(args.get("Collective name", ""))) or collective_of(str(event["name"]))
+    kind = collective_of(str(args.get("Collective name", ""))) or collective_of(
+        str(event.get("name", ""))
+    )
     groups = _groups(header)
     name = str(args.get("Process Group Name", ""))
     known = next((g for g in groups if name and str(g.get("pg_name")) == name), {})

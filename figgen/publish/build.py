@@ -40,6 +40,7 @@ from figgen.scenarios.tool_data import (
     layouts_json,
     schedules_json,
 )
+from figgen.scenarios.tool_profile import profile_json
 from figgen.serving.answers import Answers
 from figgen.serving.memory import Memory
 
@@ -66,6 +67,7 @@ class SiteBuild:
         "catalog": configurations_json,
         "converter": converter_json,
         "schedules": schedules_json,
+        "profile": profile_json,
     }
     site: Site
     docs: Path | None = None

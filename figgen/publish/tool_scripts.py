@@ -11,12 +11,15 @@ from figgen.publish.joined import joined
 from figgen.publish.scripts import lean
 from figgen.scenarios.tool_data import config_tables_json, configurations_json
 from figgen.scenarios.tool_plan import plan_module
+from figgen.scenarios.tool_profile import profile_tables_module
 from figgen.scenarios.tool_rates import timed_step_module
 
 JOINED = {
     "converter": (),
     "planner": ("config_json", "measured_file"),
     "planner_worker": (),
+    "profile": (),
+    "profile_worker": (),
     "rank-map": ("map_volumes", "map_cube"),
     "schedules": (),
     "modeler": (
@@ -53,11 +56,23 @@ TIMED_STEP = "timed-step.js"
 PLAN_MEMORY = "plan-memory.js"
 """Memory of layouts in closed form and the tables of the planner, printed from Python."""
 
+PROFILE_TABLES = "profile-tables.js"
+"""Names in traces and snapshots by which the profile reader goes."""
+
 STEP_FORMULAS = "step-formulas.js"
 """The few formulas that scripts import by name; all of them are in formulas.js, loaded later."""
 
 _IMPORTED = tuple(
-    f"/{name}" for name in (STEP_FORMULAS, TIMED_STEP, PLAN_MEMORY, "formulas.js", CATALOG, TABLES)
+    f"/{name}"
+    for name in (
+        STEP_FORMULAS,
+        TIMED_STEP,
+        PLAN_MEMORY,
+        PROFILE_TABLES,
+        "formulas.js",
+        CATALOG,
+        TABLES,
+    )
 )
 
 
@@ -70,6 +85,7 @@ def printed_modules(used: Iterable[str]) -> dict[str, str]:
         f"{FOLDER}/{CATALOG}": f"export const catalog = {configurations_json()}",
         f"{FOLDER}/{TIMED_STEP}": timed_step_module(),
         f"{FOLDER}/{PLAN_MEMORY}": plan_module(),
+        f"{FOLDER}/{PROFILE_TABLES}": profile_tables_module(),
         f"{FOLDER}/{STEP_FORMULAS}": functions_module(FORMULAS[name] for name in used),
     }
 

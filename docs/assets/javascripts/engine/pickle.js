@@ -1,0 +1,147 @@
+// A pickle of plain data, read without running anything: dicts become Maps, lists and tuples arrays.
+// What would name a class or a function is refused, as `figgen memory-snapshot` refuses it.
+// Source: CPython, Lib/pickletools.py, opcodes of protocols 2 to 5.
+
+import { InputError, grouped } from "./errors.js";
+
+const MOST_STEPS = 50_000_000; // a file of a few bytes each could fill the memory
+const MARK = Symbol("mark");
+const broken = (why) => new InputError("snapshot", { expected: "a pickle of torch", got: why });
+const refused = (what) => new InputError("snapshot", { expected: "plain data", got: what });
+
+/** What the bytes of a pickle hold. Throws InputError for what is broken, too much, or no plain data. */
+export function unpickled(bytes) {
+  const view = new DataView(bytes.buffer, bytes.byteOffset, bytes.byteLength);
+  const decoder = new TextDecoder("utf-8", { fatal: true });
+  const [stack, memo] = [[], []];
+  let [at, steps] = [0, 0];
+
+  const take = (count) => {
+    if (count > bytes.length - at) throw broken("the end of the file");
+    at += count;
+    return at - count;
+  };
+  const u8 = () => bytes[take(1)];
+  const u32 = () => view.getUint32(take(4), true);
+  const u64 = () => {
+    const size = Number(view.getBigUint64(take(8), true));
+    if (size > bytes.length) throw broken("the end of the file");
+    return size;
+  };
+  const text = (size) => {
+    const from = take(size);
+    try {
+      return decoder.decode(bytes.subarray(from, from + size));
+    } catch {
+      throw broken("text that is no UTF-8");
+    }
+  };
+  const line = () => {
+    const from = at;
+    const end = bytes.indexOf(10, from);
+    if (end < 0) throw broken("the end of the file");
+    at = end + 1;
+    return String.fromCharCode(...bytes.subarray(from, Math.min(end, from + 100)));
+  };
+  const whole = (size) => {
+    const from = take(size);
+    let value = 0n;
+    for (let i = Math.min(size, 64) - 1; i >= 0; i--) value = (value << 8n) | BigInt(bytes[from + i]);
+    return Number(size ? BigInt.asIntN(8 * size, value) : 0n);
+  };
+  const pop = () => {
+    if (!stack.length || stack[stack.length - 1] === MARK) throw broken("an operation without a value");
+    return stack.pop();
+  };
+  const marked = () => {
+    const from = stack.lastIndexOf(MARK);
+    if (from < 0) throw broken("an operation without a mark");
+    const found = stack.splice(from);
+    found.shift();
+    return found;
+  };
+  const into = (isKind, kind) => {
+    const found = stack[stack.length - 1];
+    if (!isKind(found)) throw broken(`no ${kind}`);
+    return found;
+  };
+  const append = (values) => {
+    const list = into(Array.isArray, "list");
+    for (const value of values) list.push(value);
+  };
+  const fill = (pairs) => {
+    const dict = into((found) => found instanceof Map, "dict");
+    if (pairs.length % 2) throw broken("a key without a value");
+    for (let i = 0; i < pairs.length; i += 2) dict.set(pairs[i], pairs[i + 1]);
+  };
+  const tuple = (count) => {
+    const found = Array.from({ length: count }, pop).reverse();
+    stack.push(found);
+  };
+  const keep = (place) => {
+    if (place > MOST_STEPS) throw broken("a memo of too many values");
+    memo[place] = into((found) => found !== undefined && found !== MARK, "value");
+  };
+  const recall = (place) => {
+    if (!(place in memo)) throw broken("a value that was never kept");
+    stack.push(memo[place]);
+  };
+  const put = (value) => stack.push(value);
+
+  const STEPS = {
+    0x80: () => { if (u8() > 5) throw broken("another protocol"); },
+    0x95: () => { take(8); },
+    0x28: () => put(MARK),
+    0x30: pop,
+    0x31: marked,
+    0x4e: () => put(null),
+    0x88: () => put(true),
+    0x89: () => put(false),
+    0x4a: () => put(view.getInt32(take(4), true)),
+    0x4b: () => put(u8()),
+    0x4d: () => put(view.getUint16(take(2), true)),
+    0x8a: () => put(whole(u8())),
+    0x8b: () => put(whole(u32())),
+    0x47: () => put(view.getFloat64(take(8))),
+    0x8c: () => put(text(u8())),
+    0x58: () => put(text(u32())),
+    0x8d: () => put(text(u64())),
+    0x43: () => put(bytes.subarray(take(u8()), at)),
+    0x42: () => put(bytes.subarray(take(u32()), at)),
+    0x8e: () => put(bytes.subarray(take(u64()), at)),
+    0x5d: () => put([]),
+    0x29: () => put([]),
+    0x7d: () => put(new Map()),
+    0x61: () => append([pop()]),
+    0x65: () => append(marked()),
+    0x73: () => fill([pop(), pop()].reverse()),
+    0x75: () => fill(marked()),
+    0x74: () => put(marked()),
+    0x85: () => tuple(1),
+    0x86: () => tuple(2),
+    0x87: () => tuple(3),
+    0x94: () => keep(memo.length),
+    0x71: () => keep(u8()),
+    0x72: () => keep(u32()),
+    0x68: () => recall(u8()),
+    0x6a: () => recall(u32()),
+    // What names something to be called, in the order of a pickler.
+    0x63: () => { throw refused(`${line()}.${line()}`); },
+    0x69: () => { throw refused(`${line()}.${line()}`); },
+    0x93: () => { throw refused([pop(), pop()].reverse().map((part) => String(part).slice(0, 100)).join(".")); },
+    0x82: () => { throw refused("a name of the extension registry"); },
+    0x83: () => { throw refused("a name of the extension registry"); },
+    0x84: () => { throw refused("a name of the extension registry"); },
+    0x50: () => { throw refused("a persistent name"); },
+    0x51: () => { throw refused("a persistent name"); },
+  };
+
+  for (;;) {
+    const code = u8();
+    if (code === 0x2e) return pop();
+    const step = STEPS[code];
+    if (!step) throw broken(`operation 0x${code.toString(16).padStart(2, "0")} of no plain data of protocols 2 to 5`);
+    if (++steps > MOST_STEPS) throw new InputError("snapshot", { expected: `at most ${grouped(MOST_STEPS)} values`, got: "more" });
+    step();
+  }
+}

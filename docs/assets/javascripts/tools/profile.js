@@ -1,0 +1,182 @@
+// The profile reader: traces and snapshots that a reader gives, divided as `figgen profile` and
+// `figgen memory-snapshot` divide them, in a worker beside the page. Nothing is sent anywhere, and
+// names out of a file are texts, never markup.
+
+import { slowest } from "../engine/profile.js";
+import { button, copyText, download, el, field, liveRegion, mountTool, selectField } from "./dom.js";
+import {
+  callRows, callsTitle, kindsSentence, partRows, peakSentence, profileData, profileText, SHARES, silent, snapshotText,
+  stateRows, waitRows,
+} from "./profile_words.js";
+import { bytes, percent } from "./quantities.js";
+
+const MOST_ROWS = 200; // of a table; the file to take away has all
+const LONGEST_NAME = 120;
+const LARGEST_FILE = 200e6; // together; the worker refuses more
+
+/** Builds the tool in `root`; `pages` has the page about each part of a step, `examples` files of the site. */
+function build(root, signal, { pages, examples }) {
+  const { region, say } = liveRegion();
+  let [worker, given] = [null, []];
+  const input = el("input", {
+    type: "file", multiple: true, name: "files", accept: ".json,.gz,.pickle,.pkl",
+    // Emptied first, so that the same file can be chosen again.
+    on: { change: () => read([...input.files]), click: () => { input.value = ""; } },
+  });
+  const bar = el("progress", { max: 1, value: 0, "aria-label": "Reading" });
+  const far = el("span");
+  const progress = el("div", { class: "profile-progress", hidden: true }, bar, far, button("Stop", () => { stop(); say("Stopped"); }));
+  const messages = el("div", { class: "profile-messages" });
+  const answer = el("div", { class: "profile-answer" });
+  const drop = el("div", { class: "profile-drop" },
+    field("Traces of one or several ranks, or one snapshot of the allocator", input, `drop them here or choose them: .json, .json.gz, .pickle, up to ${bytes(LARGEST_FILE)} together; they stay on this machine`),
+    el("div", { class: "tool-actions" }, button("Read a recorded example", example)));
+  root.replaceChildren(drop, progress, messages, answer, region);
+
+  for (const kind of ["dragenter", "dragover"]) {
+    root.addEventListener(kind, (event) => {
+      event.preventDefault();
+      drop.classList.add("is-over");
+    }, { signal });
+  }
+  root.addEventListener("dragleave", (event) => {
+    if (!root.contains(event.relatedTarget)) drop.classList.remove("is-over");
+  }, { signal });
+  root.addEventListener("drop", (event) => {
+    event.preventDefault();
+    drop.classList.remove("is-over");
+    read([...event.dataTransfer.files]);
+  }, { signal });
+  signal.addEventListener("abort", stop);
+
+  function stop() {
+    worker?.terminate();
+    worker = null;
+    progress.hidden = true;
+    root.removeAttribute("aria-busy");
+  }
+
+  async function example() {
+    try {
+      const files = examples.map(async (path) => {
+        const found = await fetch(new URL(`../../examples/${path}`, import.meta.url), { signal });
+        if (!found.ok) throw new Error(found.statusText);
+        return new File([await found.blob()], path);
+      });
+      read(await Promise.all(files));
+    } catch {
+      if (!signal.aborted) tell("The example could not be loaded; try again when you are connected");
+    }
+  }
+
+  function read(files, device = null) {
+    stop();
+    messages.replaceChildren();
+    if (!files.length) return;
+    given = files;
+    root.setAttribute("aria-busy", "true");
+    [bar.value, far.textContent, progress.hidden] = [0, "", false];
+    worker = new Worker(new URL("profile_worker.js", import.meta.url), { type: "module" });
+    worker.addEventListener("message", ({ data }) => {
+      if (data.progress !== undefined) {
+        bar.value = data.progress;
+        far.textContent = percent(data.progress, 0);
+        return;
+      }
+      stop();
+      if (data.error) tell(data.error);
+      else show(data.found);
+    });
+    worker.addEventListener("error", () => { stop(); tell("The files could not be read; reload the page to try again"); });
+    worker.postMessage({ files, device });
+  }
+
+  function tell(problem) {
+    answer.replaceChildren();
+    messages.replaceChildren(el("div", { class: "tool-message is-bad" }, el("p", {}, `${problem.slice(0, 600)}.`)));
+    say(problem.slice(0, 600));
+  }
+
+  function show({ profile, snapshot }) {
+    answer.replaceChildren(...(profile ? profileParts(profile) : []), ...(snapshot ? snapshotParts(snapshot) : []));
+    say(profile ? largest(slowest(profile.ranks)).text : kindsSentence(snapshot.state));
+  }
+
+  function profileParts(profile) {
+    const { ranks, common, waits } = profile;
+    const worst = slowest(ranks);
+    const { text, page, title } = largest(worst);
+    const rows = partRows(ranks);
+    return [
+      section("A step, rank by rank",
+        el("p", { class: "profile-largest" }, text, page ? [" About it: ", el("a", { href: `../../${page}/` }, title), "."] : null),
+        bars(ranks), table("Shares of a step, rank by rank", rows, 1)),
+      section("Communication", el("p", {}, worst.calls.length ? callsTitle({ name: cut(worst.name) }) : silent({ name: cut(worst.name) })),
+        worst.calls.length ? table("Calls of that rank", callRows(worst, common), 2) : null),
+      ...(waits.length ? [section("Who waits for whom", table("Waiting for others", waitRows(waits), 1),
+        el("p", { class: "profile-note" }, "A collective ends for all at once, so whoever is in it for the shortest time came last."))] : []),
+      taking("profile", () => profileText(profile), () => profileData(profile)),
+    ];
+  }
+
+  // What takes most of the step beside computing, and the page about it.
+  function largest(rank) {
+    const shares = [
+      ...rank.exposed_by_axis.map(([axis, seconds]) => [axis === "other" ? "exposed communication of groups without a telling name" : `exposed ${axis.toUpperCase()} communication`, seconds, axis === "pp" ? "pipeline" : axis]),
+      ["copies that nothing hides", rank.copies_s, "copies"], ["kernels that were not launched yet", rank.launch_s, "launch"],
+      ["idle time", rank.idle_s, "pipeline"],
+    ].sort((one, other) => other[1] - one[1]);
+    const [[name, seconds, key]] = shares;
+    if (!(seconds > 0)) return { text: `${cut(rank.name)} computes all of the time.` };
+    const { page, title } = pages[key];
+    return { text: `On ${cut(rank.name)}, which computes longest, most of what is not computing is ${name}: ${percent(seconds / rank.wall_s)} of the step.`, page, title };
+  }
+
+  function snapshotParts(snapshot) {
+    const { state, peak, devices, device } = snapshot;
+    const choice = devices.length > 1
+      ? selectField("GPU", { name: "device", value: String(device), options: devices.slice(0, 1024).map((one) => [String(one), String(one)]), onChange: (one) => read(given, Number(one)) }).box
+      : null;
+    return [
+      section(`Memory of GPU ${device}`, choice, table("Parts of what is reserved", stateRows(state), 1),
+        el("p", {}, `${kindsSentence(state)}.`), peak ? el("p", {}, `${peakSentence(peak)}.`) : null,
+        el("p", { class: "profile-note" }, "What to do about each: ", el("a", { href: "../../guide/out-of-memory/" }, "Out of memory"), ".")),
+      taking("memory-snapshot", () => snapshotText(snapshot), () => ({ device, state, peak })),
+    ];
+  }
+
+  const taking = (name, text, data) =>
+    el("div", { class: "tool-actions" },
+      button("Copy as text", async () => say((await copyText(text())) ? "Copied" : "Select it and copy")),
+      button("Text", () => download(`${name}.txt`, text(), "text/plain"), { "data-file": `${name}.txt` }),
+      button("JSON", () => download(`${name}.json`, `${JSON.stringify(data(), null, 1)}\n`, "application/json"), { "data-file": `${name}.json` }));
+}
+
+const cut = (name) => (name.length > LONGEST_NAME ? `${name.slice(0, LONGEST_NAME)}…` : name);
+const section = (title, ...content) => el("section", { class: "tool-section" }, el("h2", {}, title), content);
+
+function table(caption, [head, ...rows], left) {
+  const cell = (tag) => (text, at) => el(at ? "td" : tag, { class: at < left ? null : "num", scope: at ? null : "row" }, cut(text));
+  const more = rows.length - MOST_ROWS;
+  return [
+    el("div", { class: "tool-scroll", tabindex: 0, role: "group", "aria-label": caption },
+      el("table", { class: "tool-table profile-table" },
+        el("caption", { class: "tool-live" }, caption),
+        el("thead", {}, el("tr", {}, head.map((text, at) => el("th", { scope: "col", class: at < left ? null : "num" }, text)))),
+        el("tbody", {}, rows.slice(0, MOST_ROWS).map((row) => el("tr", {}, row.map(cell("th"))))))),
+    more > 0 ? el("p", { class: "profile-note" }, `${more} more are in the files below.`) : null,
+  ];
+}
+
+// A bar for each rank, of the parts that add up to its step; the table says the same in numbers.
+function bars(ranks) {
+  const part = (name, key, share) => el("span", { class: `profile-${key}`, style: `flex-grow: ${share}`, title: `${name} ${percent(share)}` });
+  return el("div", { class: "profile-bars", "aria-hidden": "true" },
+    el("div", { class: "profile-key" }, SHARES.map(([key, name]) => el("span", {}, el("i", { class: `profile-${key}` }), name))),
+    ranks.slice(0, MOST_ROWS).map((rank) => [
+      el("span", {}, cut(rank.name)),
+      el("div", { class: "profile-bar" }, SHARES.filter(([key]) => rank[key] > 0).map(([key, name]) => part(name, key, rank[key] / rank.wall_s))),
+    ]));
+}
+
+mountTool("#profile", build);

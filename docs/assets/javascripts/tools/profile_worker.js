@@ -1,0 +1,13 @@
+// Reads traces and snapshots beside the page, which is never kept waiting.
+
+import { InputError } from "../engine/errors.js";
+import { readFiles } from "./profile_files.js";
+
+addEventListener("message", async ({ data: { files, device } }) => {
+  try {
+    postMessage({ found: await readFiles(files, { device, tell: (progress) => postMessage({ progress }) }) });
+  } catch (error) {
+    const said = error instanceof InputError ? error.message : `the browser gave up: ${error.message}`;
+    postMessage({ error: said });
+  }
+});
