@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from figgen.commands import Answer, add_verb, number, whole
 from figgen.commands.quantities import quantity
 from figgen.errors import InputError
+from figgen.models.chrome_trace import schedule_events, written
 from figgen.models.schedule_work import (
     carried_out,
     peak_held,
@@ -35,6 +36,7 @@ def add(verbs: Verbs) -> None:
         "zbv --stages 4 --microbatches 12 --forward 1 --backward 1 --weight 1 --p2p 0.1",
         "1f1b --stages 4 --microbatches 6 --layers 9,9,9,5 --memory '1.5 GB'",
         "dualpipev --stages 4 --microbatches 8 --as torch",
+        "zb2p --stages 4 --microbatches 8 --as trace",
     )
     count, time = whole(1, MOST_VISITS), number(0, 1e12)
     parser.add_argument("name", help=", ".join(SCHEDULES))
@@ -67,8 +69,9 @@ def add(verbs: Verbs) -> None:
     parser.add_argument(
         "--as",
         dest="form",
-        choices=("csv", "torch"),
-        help="csv: when each action runs; torch: Python for torch.distributed.pipelining",
+        choices=("csv", "torch", "trace"),
+        help="csv: when each action runs; torch: Python for torch.distributed.pipelining; trace: "
+        "for Perfetto, a unit of time as a millisecond",
     )
 
 
@@ -111,6 +114,8 @@ def _schedule(options: argparse.Namespace) -> Answer:
         data["peak_bytes"] = peak_held(run, tuple(size * share for share in shares))
     if options.form == "torch":
         return Answer(data, torch_listing(schedule).rstrip("\n"))
+    if options.form == "trace":
+        return Answer(data, "".join(written(schedule_events(run), schedule.name)).rstrip("\n"))
     if options.form == "csv":
         return Answer(data, slots_csv(run).rstrip("\n"))
     return Answer(data, _told(run, data))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import gzip
-import json
 from collections.abc import Iterable
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -12,10 +11,9 @@ from typing import TYPE_CHECKING
 from figgen.commands import Answer, add_verb
 from figgen.commands.training import add_options, described, scenario_of
 from figgen.errors import InputError
-from figgen.models.chrome_trace import Event, trace_events
+from figgen.models.chrome_trace import Event, trace_events, written
 from figgen.models.data_traffic import step_calls
 from figgen.models.step_timeline import step_timeline
-from figgen.models.trace_kinds import MADE_BY
 from figgen.models.training_setup import TrainingSetup
 from figgen.scenarios.resolve import resolve
 from figgen.units import format_quantity
@@ -25,6 +23,8 @@ if TYPE_CHECKING:
 
 MOST_CALLS = 1_000_000
 """About 400 MB of JSON."""
+AROUND = 2
+"""Pieces of a written trace that are no events: what stands before and after them."""
 
 
 def add(verbs: Verbs) -> None:
@@ -56,16 +56,16 @@ def _export(options: argparse.Namespace) -> Answer:
         setup, asked.cluster, compute_efficiency=asked.compute_efficiency,
         each_call=not options.together,
     )  # fmt: skip
-    written = _write(options.file, trace_events(setup, timeline), asked.model.name)
+    count = _write(options.file, trace_events(setup, timeline), asked.model.name)
     data = {
         "file": str(options.file),
-        "events": written,
+        "events": count,
         "processes": setup.parallel.pp,
         "step_time_s": timeline.step_time_s,
     }
     lines = [
         described(asked.model.name, setup),
-        f"{options.file}: {written:,} events of a step of "
+        f"{options.file}: {count:,} events of a step of "
         f"{format_quantity(timeline.step_time_s, 's', 'time')}, "
         "to open in ui.perfetto.dev beside your own",
     ]
@@ -79,18 +79,13 @@ def _calls(setup: TrainingSetup) -> int:
 
 def _write(path: Path, events: Iterable[Event], model: str) -> int:
     """Write `events`, one a line, and tell how many. Raises InputError where that fails."""
-    written = 0
+    pieces = 0
     opened = gzip.open if path.suffix == ".gz" else open
     try:
         with opened(path, "wt", encoding="utf-8") as file:
-            file.write('{"displayTimeUnit": "ms", "otherData": ')
-            file.write(json.dumps({"made by": MADE_BY, "model": model}))
-            file.write(', "traceEvents": [')
-            for event in events:
-                line = json.dumps(event, ensure_ascii=False, allow_nan=False)
-                file.write(f"{',' if written else ''}\n{line}")
-                written += 1
-            file.write("\n]}\n")
+            for piece in written(events, model):
+                file.write(piece)
+                pieces += 1
     except OSError as error:
         raise InputError("trace", expected="a file that can be written", got=str(error)) from None
-    return written
+    return pieces - AROUND

@@ -8,19 +8,60 @@ Source: "Trace Event Format" of Chromium's catapult, complete events ("X") and m
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import json
+from collections.abc import Iterable, Iterator
 
 from figgen.models.layout import mesh_of
 from figgen.models.mesh import group_array
 from figgen.models.step_timeline import COMPUTE, StepEvent, StepTimeline
 from figgen.models.step_traffic import SEND
-from figgen.models.trace_kinds import STEP
+from figgen.models.trace import Trace
+from figgen.models.trace_kinds import MADE_BY, STEP
 from figgen.models.training_setup import TrainingSetup
 
 Event = dict[str, object]
 DECIMALS = 3
 """Nanoseconds."""
 STEP_THREAD = 0
+MILLISECOND = 1000.0
+"""A unit of a schedule's time in microseconds: as a trace it is a millisecond."""
+
+
+def written(events: Iterable[Event], model: str) -> Iterator[str]:
+    """A trace as pieces of text, one for each event and one around them all."""
+    other = json.dumps({"made by": MADE_BY, "model": model})
+    yield f'{{"displayTimeUnit": "ms", "otherData": {other}, "traceEvents": ['
+    for number, event in enumerate(events):
+        line = json.dumps(event, ensure_ascii=False, allow_nan=False)
+        yield f"{',' if number else ''}\n{line}"
+    yield "\n]}\n"
+
+
+def schedule_events(trace: Trace) -> Iterator[Event]:
+    """A pipeline schedule alone: a process for each rank, an event for each action.
+
+    The second half of an overlapped pair is on a thread of its own. A unit of time becomes a
+    millisecond.
+    """
+    for rank in range(trace.schedule.placement.ranks):
+        yield _metadata(rank, 0, "process_name", {"name": f"pipeline rank {rank}"})
+        yield _metadata(rank, 0, "process_sort_index", {"sort_index": rank})
+        yield {
+            "ph": "X", "cat": "user_annotation", "pid": rank, "tid": STEP_THREAD,
+            "name": f"{STEP}0", "ts": 0.0, "dur": round(trace.makespan * MILLISECOND, DECIMALS),
+            "args": {},
+        }  # fmt: skip
+        for block in trace.placed_blocks(rank):
+            for half, placed in enumerate(block):
+                start = round(placed.start * MILLISECOND, DECIMALS)
+                end = round(placed.end * MILLISECOND, DECIMALS)
+                action = placed.action
+                yield {
+                    "ph": "X", "cat": "computing", "pid": rank, "tid": STEP_THREAD + 1 + half,
+                    "name": str(action), "ts": start, "dur": round(end - start, DECIMALS),
+                    "args": {"kind": action.kind, "stage": action.stage,
+                             "microbatch": action.microbatch},
+                }  # fmt: skip
 
 
 def trace_events(setup: TrainingSetup, timeline: StepTimeline) -> Iterator[Event]:

@@ -16,12 +16,12 @@ from figgen.scenarios.tool_rates import timed_step_module
 
 JOINED = {
     "converter": (),
-    "planner": ("config_json", "measured_file"),
+    "planner": ("config_json", "measured_file", "planner_trace"),
     "planner_worker": (),
     "profile": (),
     "profile_worker": (),
     "rank-map": ("map_volumes", "map_cube"),
-    "schedules": (),
+    "schedules": ("lab_trace",),
     "modeler": (
         "modeler_below",
         "modeler_how",
@@ -32,6 +32,7 @@ JOINED = {
         "fixes",
         "config_json",
         "measured_file",
+        "trace_export",
     ),
 }
 """Tools whose scripts are published with all that they import, and what of each is loaded later.

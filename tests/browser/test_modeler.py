@@ -223,8 +223,12 @@ def test_presets_show_and_hand_out_what_the_command_line_prints(
         page.wait_for_function(f"() => location.search === '?preset={name}'")
         settled(page)
         commands = takeaway(page).locator(".tool-code").inner_text().splitlines()
-        for file, command in zip(("step.json", "memory.json"), commands, strict=True):
+        for file, command in zip(("step.json", "memory.json"), commands[:2], strict=True):
             assert same(file_of(page, file), printed(command)), name
+        [trace] = commands[2:]
+        assert trace.startswith("figgen trace-export trace.json --")
+        model = file_of(page, "trace.json")["otherData"]["model"]
+        assert f"--model {model} " in trace
         step = printed(commands[0])
         whole = name == "gpt-3-175b"  # without FlashAttention
         basis = "6nd+attention" if whole else "causal"

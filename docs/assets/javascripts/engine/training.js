@@ -48,8 +48,8 @@ const intervalOf = ({ predicted }, { step_time_s: time }) => predicted
  * forward and after its last backward; `trace.start[rank][at]` belongs to `orders[rank][at]`.
  */
 export function timeline(setup) {
-  const { trace, before_s, after_s } = carriedOut(setup, true);
-  return { trace, before_s, after_s };
+  const { stages, trace, before_s, after_s } = carriedOut(setup, true);
+  return { stages, trace, before_s, after_s };
 }
 
 function described(setup) {
@@ -69,7 +69,7 @@ function carriedOut(setup, onlyTrace = false) {
   const stages = setup.shares.map((_, stage) => stageTime(setup, held, stage));
   const trace = simulate(order, timesOf(setup, stages, hop(stages)));
   const [before_s, after_s] = outlasting(setup, stages, trace);
-  if (onlyTrace) return { trace, before_s, after_s };
+  if (onlyTrace) return { stages, trace, before_s, after_s };
   const atOnce = simulate(order, timesOf(setup, stages, 0));
   const longest = most(atOnce.busy) * (1 - 1e-9);
   const rank = atOnce.busy.findIndex((busy_s) => busy_s >= longest);
@@ -207,7 +207,7 @@ function outlasting(setup, stages, { start, end, makespan }) {
 }
 
 // What calls once per step add to the one forward or backward that they can hide behind.
-function onceExposed(setup, entries, compute_s) {
+export function onceExposed(setup, entries, compute_s) {
   const time = (some) => sum(some.map((entry) => entry.time_s));
   const tied = time(entries.filter((entry) => entry.purpose === TIED));
   const bucketed = entries.filter((entry) => entry.purpose !== TIED);

@@ -28,10 +28,14 @@ export function makeTaking(say, picture) {
     download(`${run.name}.${ending}`, write(run), type);
   }, { "data-file": "order" });
   const svg = button("Picture, SVG", () => download("schedules.svg", embedded(picture()), "image/svg+xml"), { "data-file": "svg" });
+  const traced = button("Open as a trace", async () => {
+    const { scheduleTrace } = await import("./lab_trace.js");
+    download(`${run.name}.json`, scheduleTrace(run.trace), "application/json");
+  }, { "data-file": "trace" });
   const link = el("input", { readonly: true, on: { focus: () => link.select() } });
   const element = el("div", { class: "lab-take" },
-    el("div", { class: "lab-choices" }, which.box, tabs), code, el("div", { class: "tool-actions" }, copy, save, svg),
-    el("p", { class: "modeler-note" }, "The same from the command line; with --json all measures, with --as csv or --as torch what stands above:"), command,
+    el("div", { class: "lab-choices" }, which.box, tabs), code, el("div", { class: "tool-actions" }, copy, save, svg, traced),
+    el("p", { class: "modeler-note" }, "The same from the command line; with --json all measures, with --as csv or --as torch what stands above, with --as trace what ui.perfetto.dev opens:"), command,
     el("div", { class: "modeler-share" }, field("Link to this configuration", link), button("Copy link", told(() => link.value))));
 
   function show() {

@@ -19,3 +19,7 @@ export function commandOf(verb, state, catalog) {
   }
   return `${[...words, "--json"].join(" ")}`;
 }
+
+/** The command that writes the trace of this configuration. */
+export const traceCommand = (state, catalog) =>
+  commandOf("step", state, catalog).replace("step", "trace-export trace.json").replace(" --json", "");

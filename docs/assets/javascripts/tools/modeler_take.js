@@ -1,7 +1,7 @@
 // What a reader takes away from the modeler: the link, the command line's JSON, tables, commands.
 
 import { button, copyText, download, el, field } from "./dom.js";
-import { commandOf, hasOwnNumbers } from "./modeler_command.js";
+import { commandOf, hasOwnNumbers, traceCommand } from "./modeler_command.js";
 
 const CHAPTERS = [
   ["Pipeline schedules", "guide/pipeline-schedules"],
@@ -34,7 +34,13 @@ export function takeaway(say, mapQueryOf, catalog) {
     file("Memory, JSON", "memory.json", "application/json", async () => (await tables()).json(found.memory)),
     file("Communication, CSV", "communication.csv", "text/csv", async () => (await tables()).communicationCsv(found)),
     file("Memory, CSV", "memory.csv", "text/csv", async () => (await tables()).memoryCsv(found)),
+    file("Open as a trace", "trace.json", "application/json", trace),
   );
+  async function trace() {
+    const { together, traceText } = await import("./trace_export.js");
+    if (together(found.setup)) commands.textContent = commands.textContent.replace(/trace\.json(?! --together)/, "trace.json --together");
+    return traceText(found.setup);
+  }
   const commands = el("pre", { class: "tool-code", tabindex: "0", "aria-label": "Commands" });
   const map = el("a", { href: "../rank-map/" }, "GPU process mapping");
   const element = el(
@@ -50,7 +56,7 @@ export function takeaway(say, mapQueryOf, catalog) {
       ),
     ),
     files,
-    el("p", { class: "modeler-note" }, "The JSON files are what the command line prints:"),
+    el("p", { class: "modeler-note" }, "The JSON files are what the command line prints; the trace is for ui.perfetto.dev, beside one of your own:"),
     commands,
     el(
       "p",
@@ -71,7 +77,7 @@ export function takeaway(say, mapQueryOf, catalog) {
       for (const one of files.children) one.disabled = Boolean(now.error);
       commands.textContent = hasOwnNumbers(now.state)
         ? "# Your own numbers have no name on the command line: take the files."
-        : `${commandOf("step", now.state, catalog)}\n${commandOf("memory", now.state, catalog)}`;
+        : `${commandOf("step", now.state, catalog)}\n${commandOf("memory", now.state, catalog)}\n${traceCommand(now.state, catalog)}`;
     },
   };
 }

@@ -2,7 +2,7 @@
 
 import { InputError } from "../engine/errors.js";
 import { modelShape } from "../engine/transformer.js";
-import { button, el, liveRegion, mountTool, perFrame, selectField } from "./dom.js";
+import { button, download, el, liveRegion, mountTool, perFrame, selectField } from "./dom.js";
 import { modelerForm } from "./modeler_form.js";
 import { ownFrom } from "./modeler_hardware.js";
 import { ownOf } from "./modeler_own.js";
@@ -66,13 +66,17 @@ function build(root, signal, catalog) {
   const answer = el("div", { class: "plan-answer" });
   const best = layoutTable("The fastest layouts that fit", (row) => ways(catalog, state, row));
   const more = button(`Show ${MORE_SHOWN}`, () => { shown = shown === FIRST_SHOWN ? MORE_SHOWN : FIRST_SHOWN; drawTable(); });
+  const traced = button("Open the fastest as a trace", async () => {
+    const { traceOfQuery } = await import("./planner_trace.js");
+    download("trace.json", traceOfQuery(catalog, ways(catalog, state, found.rows[0]).modeler), "application/json");
+  }, { "data-file": "trace" });
   const figure = el("div", { class: "plan-figure" });
   const front = layoutTable("The front of time against memory", (row) => ways(catalog, state, row));
   const frontBox = el("details", { class: "modeler-more" }, el("summary", {}, "The front as a table"), front.element);
   const goodput = goodputPanel((changes) => { state = { ...state, ...changes }; writeAddress(toAddress(schema, catalog, state)); });
   const section = (title, ...content) => el("section", { class: "tool-section" }, el("h2", {}, title), ...content);
   const results = el("div", { class: "plan-results", hidden: true }, answer,
-    section("Fastest layouts", best.element, el("div", { class: "tool-actions" }, more)),
+    section("Fastest layouts", best.element, el("div", { class: "tool-actions" }, more, traced)),
     section("Time against memory", figure, frontBox),
     section("With failures: until the tokens are through", goodput.element));
   root.replaceChildren(el("div", { class: "tool-columns" }, form.form, el("div", { class: "plan-side" }, messages, progress, results)), region);
