@@ -202,3 +202,41 @@ def test_half_of_megatrons_head_start_is_as_fast_without_messages_and_holds_p(mi
     assert peak_in_flight(lean)[0] == stages
     assert peak_in_flight(usual)[0] == pytest.approx(min(stages + 3 / chunks, microbatches))
     assert wall(lean, 0.1) > wall(usual, 0.1)
+
+
+UNEVEN = [
+    ("1f1b", None, (8, 8, 8, 10)), ("gpipe", None, (9, 9, 9, 5)), ("naive", None, (1, 2, 3, 4)),
+    ("interleaved-1f1b", 2, (9, 9, 9, 5)), ("interleaved-1f1b", 2, (4, 4, 4, 4, 4, 4, 4, 6)),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("schedule", "chunks", "layers"), UNEVEN)
+def test_timelines_take_unequal_stages(schedule, chunks, layers):
+    """Work in units of what a rank has on average; idle is what is left of the wall."""
+    arguments = {"schedule": schedule, "stages": 4, "microbatches": 8, "chunks": chunks}
+    chart = build("pipeline-timeline", arguments | {"layers_per_stage": layers})
+    placed = build_schedule(schedule, stages=4, microbatches=8, chunks=chunks).placement
+    each = (
+        layers
+        if len(layers) == placed.stages
+        else [layers[r] / placed.chunks for r in placed.rank_of_stage]
+    )
+    work = [share * placed.chunks * 4 / sum(layers) for share in each]
+    wall = relaxed_wall(schedule, 4, 8, chunks, work=work)
+
+    assert chart.values["makespan"].value == pytest.approx(wall)
+    assert chart.values["bubble_fraction"].value == pytest.approx(1 - 4 * 8 * 3 / (4 * wall))
+    alike = build("pipeline-timeline", arguments | {"layers_per_stage": (2, 2, 2, 2)})
+    assert alike.end == pytest.approx(build("pipeline-timeline", arguments).end)
+
+
+def test_schedules_under_each_other_take_unequal_stages():
+    uneven = {"schedules": ["1f1b", "gpipe"], "stages": 2, "layers_per_stage": (1, 3)}
+    chart = build("schedules-compared", uneven)
+
+    # The slow stage, half as much again as the average, is never without work after its first.
+    assert chart.values["gpipe_time"].value == pytest.approx(
+        (0.5 * 10e-3 + 1.5 * 8 * 30e-3) + 0.5 * 20e-3
+    )
+    with pytest.raises(InputError, match="number of layers"):
+        build("schedules-compared", uneven | {"stages": 3})

@@ -16,7 +16,7 @@ from figgen.formulas.pipeline import (
     interleaved_bubble_overhead,
 )
 from figgen.models.model_shape import check_gpt_layer
-from figgen.models.schedule_work import carried_out
+from figgen.models.schedule_work import carried_out, stage_shares
 from figgen.models.schedules import KINDS, TITLES, build
 from figgen.models.simulate import Durations, PlacedAction, Trace, simulate
 from figgen.plotting.series import doublings, line, segments
@@ -40,13 +40,19 @@ def simulated(
     backward: float = BACKWARD,
     latency: float = 0.0,
     work: tuple[float, ...] | None = None,
+    layers: tuple[float, ...] | None = None,
 ) -> Trace:
     """The schedule in time; `forward` and `backward` are a whole rank's share of the model, and
-    `work` is the part of it that each stage has where stages differ.
+    `work` is the part of it that each stage has where stages differ. With `layers`, of each rank
+    or of each virtual stage, they are those of an average rank.
     """
     visits = stages * microbatches * (chunks or 1)
     check_between("stages · microbatches · chunks", visits, 0, MOST_DRAWN)
     order = build(schedule, stages=stages, microbatches=microbatches, chunks=chunks)
+    if layers is not None:
+        work = tuple(
+            share * order.placement.chunks for share in stage_shares(order.placement, layers)
+        )
     shares = work or (1.0,) * order.placement.stages
     half = tuple(backward / 2 * share for share in shares)
     times = Durations(
@@ -84,12 +90,18 @@ def pipeline_timeline(
     chunks: int | None = None,
     forward: float = 1.0,
     backward: float = 2.0,
+    layers_per_stage: tuple[float, ...] | None = None,
 ) -> Timeline:
     """One lane per rank, one slot per action, from the simulator.
 
     Times are for a rank's whole share of the model; with V chunks each action takes 1/V of it.
+    `layers_per_stage` has the layers of each rank, or of each virtual stage, where they differ;
+    times are then those of an average rank.
     """
-    trace = simulated(schedule, stages, microbatches, chunks, forward=forward, backward=backward)
+    trace = simulated(
+        schedule, stages, microbatches, chunks,
+        forward=forward, backward=backward, layers=layers_per_stage,
+    )  # fmt: skip
     held = trace.schedule.placement.held
     chunk_of = {stage: chunk for stages_ in held for chunk, stage in enumerate(stages_)}
     slots = tuple(
@@ -113,10 +125,12 @@ def schedules_compared(
     stages: int = 4,
     microbatches: int = 8,
     times: tuple[float, float, float] = (10e-3, 10e-3, 10e-3),
+    layers_per_stage: tuple[float, ...] | None = None,
 ) -> Timeline:
     """Several schedules under each other on one axis of time, for the same work.
 
-    `times` are those of F, I and W of a rank's whole share of the model, in seconds.
+    `times` are those of F, I and W of a rank's whole share of the model, in seconds;
+    `layers_per_stage` has the layers of each rank where they differ from each other.
     """
     lanes: list[str] = []
     slots: list[Slot] = []
@@ -125,7 +139,7 @@ def schedules_compared(
     for name in schedules:
         check_between("stages · microbatches", stages * microbatches, 0, MOST_DRAWN)
         order = build(name, stages=stages, microbatches=microbatches)
-        trace = carried_out(order, Durations(*times))
+        trace = carried_out(order, Durations(*times), layers_per_stage)
         chunk_of = {stage: i for held in order.placement.held for i, stage in enumerate(held)}
         for rank, lane in enumerate(trace.placed):
             for placed in lane:
