@@ -12,6 +12,7 @@ from types import ModuleType
 
 from figgen.formulas import FORMULAS, TOPICS, domain_latex, evaluate, latex, worked
 from figgen.formulas.definition import Formula
+from figgen.formulas.held import held_by
 from figgen.generated.fences import figure
 
 Arguments = Mapping[str, float]
@@ -140,7 +141,7 @@ def _entry(formula: Formula, known: Known) -> str:
         f"The result is {_measured_in(formula.unit)}.\n{holds}Source: {escape(formula.source)}.\n"
         # Nobody searches for a domain.
         "{: data-search-exclude }\n"
-        f"{_example(formula, known)}{_used_by(formula, known)}"
+        f"{_example(formula, known)}{_held(formula)}{_used_by(formula, known)}"
     )
 
 
@@ -155,6 +156,12 @@ def _example(formula: Formula, known: Known) -> str:
         f"\nFor example:\n\n$$\n{line}\n$$\n\n`figgen eval {formula.name} {given}`\n"
         "{: data-search-exclude }\n"
     )
+
+
+def _held(formula: Formula) -> str:
+    """Which tests hold the formula, and how closely."""
+    tests = " and ".join(f"`{one.test}` ({one.within})" for one in held_by(formula.name))
+    return f"\nHeld by {tests}.\n{{: data-search-exclude }}\n"
 
 
 def _plain(value: float) -> str:

@@ -19,6 +19,7 @@ from figgen.cache import digest
 from figgen.charts import Named
 from figgen.errors import InputError
 from figgen.formulas.evaluation import Evaluation
+from figgen.formulas.held import held_by
 from figgen.formulas.latex import domain_latex, latex
 from figgen.formulas.worked import worked
 from figgen.markdown.conversion import Page, Site
@@ -104,6 +105,8 @@ def popover(key: str, computed: Computed, shown: str, spec: str, reference: str 
         lines += _derivation(computed.evaluation, spec)
     if computed.source:
         lines.append(f"<p>Source: {escape(computed.source)}</p>")
+    if computed.evaluation:
+        lines.append(_held(computed.evaluation.formula.name))
     link = f' <a href="{escape(reference)}">About this formula</a>' if reference else ""
     lines.append(f"<p><code>{escape(computed.call)}</code>{link}</p>")
     label = escape(f"How {shown} is computed", quote=True)
@@ -125,6 +128,12 @@ def _derivation(evaluation: Evaluation, spec: str) -> list[str]:
     if conditions:
         lines.append(f"<p>Holds for {conditions}.</p>")
     return lines
+
+
+def _held(formula: str) -> str:
+    """Which tests hold the formula, and how closely."""
+    tests = (f"<code>{escape(one.test)}</code> ({escape(one.within)})" for one in held_by(formula))
+    return f'<p class="fig-held">Held by {" and ".join(tests)}.</p>'
 
 
 class ButtonTree(Treeprocessor):

@@ -41,7 +41,13 @@ def test_click_shows_formula_substitution_and_source(reader: Page) -> None:
     assert formula.locator("mfrac").count() == 1
     source = box.locator("p", has_text="Source: ").inner_text()
     assert source == "Source: Huang et al. 2019 (GPipe), §2.3"
-    assert box.locator("code").inner_text() == "bubble_fraction(stages=4, microbatches=8)"
+    held = box.locator(".fig-held").inner_text()
+    assert held.startswith(
+        "Held by tests/formulas/test_points.py::test_value_at_point_is_the_catalogues "
+        "(1e-8 relative) and tests/"
+    )
+    call = box.locator("p:not(.fig-held) > code").inner_text()
+    assert call == "bubble_fraction(stages=4, microbatches=8)"
 
 
 def test_keyboard_opens_and_escape_closes(reader: Page) -> None:
