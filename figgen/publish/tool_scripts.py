@@ -18,7 +18,7 @@ JOINED = {
     "converter": (),
     "planner": ("config_json", "measured_file", "planner_trace"),
     "planner_worker": (),
-    "profile": (),
+    "profile": ("profile_beside",),
     "profile_worker": (),
     "rank-map": ("map_volumes", "map_cube"),
     "schedules": ("lab_trace",),

@@ -9,6 +9,7 @@ import io
 import json
 import pickle
 import random
+import shlex
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,7 @@ import pytest
 from playwright.sync_api import expect
 
 from figgen.__main__ import main
-from figgen.scenarios.tool_profile import TITLES
+from figgen.scenarios.tool_profile import TITLES, profile_json
 from tests.browser.engine import Ask
 from tests.browser.modeler import same
 from tests.browser.site import ROOT
@@ -124,6 +125,27 @@ def test_a_modelled_step_is_read_as_on_the_command_line(ask: Ask, tmp_path: Path
     made = tmp_path / "step.json"
     said_by("trace-export", str(made), *SIZES)
     agree(ask, "profile", tmp_path, [[(made.name, made.read_bytes())]])
+
+
+def test_a_rank_stands_beside_the_model_as_on_the_command_line(ask: Ask, tmp_path: Path) -> None:
+    queries = (
+        "model=llama-3-8b&nodes=2&tp=2&pp=2&microbatches=4", "model=llama-3-8b&zero=3&nodes=1",
+        "nodes=16&tp=8&pp=4&cp=2&microbatches=8", "preset=deepseek-v3",
+    )  # fmt: skip
+    made = tmp_path / "step.json"
+    said_by("trace-export", str(made), *SIZES)
+    files = [[made], list(FILES[:2]), list(FILES[4:6]), [made]]
+    given = [
+        case([(path.name, path.read_bytes()) for path in paths], query=query)
+        for paths, query in zip(files, queries, strict=True)
+    ]
+    pages = json.loads(profile_json())["pages"]
+    for paths, found in zip(files, ask("besides", {"cases": given, "pages": pages}), strict=True):
+        assert found["problems"] == []
+        layout = shlex.split(found["command"])[3:]
+        words = ("profile", *map(str, paths), *layout)
+        assert found["text"] == said_by(*words)[0]
+        assert same(found["data"], json.loads(said_by(*words, "--json")[0]))
 
 
 def test_what_is_no_trace_is_refused_for_the_same_reason(ask: Ask) -> None:
@@ -238,13 +260,13 @@ def test_page_reads_files_and_says_what_it_cannot_read(
 ) -> None:
     page.set_viewport_size({"width": 1366, "height": 900})
     opened(page, site)
-    assert axe(page) == []
+    assert axe(page, within="article") == []
     page.get_by_role("button", name="Read a recorded example").press("Enter")
     expect(page.locator(".profile-largest")).to_contain_text("On rank 1, which computes longest")
     asked = page.get_by_label("Traces of one or several ranks")
     asked.set_input_files([str(path) for path in FILES[:2]])
     expect(page.get_by_role("link", name="ZeRO and FSDP")).to_be_visible()
-    assert axe(page) == []
+    assert axe(page, within="article") == []
     for name in ("profile.txt", "profile.json"):
         with page.expect_download() as download:
             page.locator(f"[data-file='{name}']").click()
@@ -252,6 +274,11 @@ def test_page_reads_files_and_says_what_it_cannot_read(
         options = ["--json"] if name.endswith("json") else []
         printed, _ = said_by("profile", *(str(path) for path in FILES[:2]), *options)
         assert same(json.loads(text), json.loads(printed)) if options else text == printed
+    page.get_by_label("A configuration of the modeler").fill("?model=llama-3-8b&nodes=1&zero=3")
+    rows = page.get_by_label("Recorded beside modelled")
+    expect(rows.get_by_role("link", name="Efficiency")).to_be_visible()
+    page.get_by_label("A configuration of the modeler").fill("?tp=7")
+    expect(page.locator(".profile-beside .tool-message")).to_contain_text("expected")
     asked.set_input_files([{"name": "s.pickle", "mimeType": "", "buffer": pickle.dumps(SNAPSHOT)}])
     expect(page.get_by_label("Parts of what is reserved")).to_contain_text("free segments0.021")
     page.get_by_label("GPU").select_option("1")
@@ -267,7 +294,7 @@ def test_page_reads_files_and_says_what_it_cannot_read(
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
     asked.set_input_files([{"name": "no.json", "mimeType": "", "buffer": b"{"}])
     expect(page.locator(".profile-messages")).to_contain_text("expected a whole JSON value")
-    assert axe(page) == []
+    assert axe(page, within="article") == []
 
 
 def test_a_large_file_is_refused_and_one_that_takes_long_keeps_nothing_waiting(

@@ -3,9 +3,9 @@
 // names out of a file are texts, never markup.
 
 import { slowest } from "../engine/profile.js";
-import { button, copyText, download, el, field, liveRegion, mountTool, selectField } from "./dom.js";
+import { button, copyText, download, el, field, liveRegion, mountTool, perFrame, selectField } from "./dom.js";
 import {
-  callRows, callsTitle, kindsSentence, partRows, peakSentence, profileData, profileText, SHARES, silent, snapshotText,
+  besideTitle, callRows, callsTitle, kindsSentence, partRows, peakSentence, profileData, profileText, SHARES, silent, snapshotText,
   stateRows, waitRows,
 } from "./profile_words.js";
 import { bytes, percent } from "./quantities.js";
@@ -115,9 +115,37 @@ function build(root, signal, { pages, examples }) {
         worst.calls.length ? table("Calls of that rank", callRows(worst, common), 2) : null),
       ...(waits.length ? [section("Who waits for whom", table("Waiting for others", waitRows(waits), 1),
         el("p", { class: "profile-note" }, "A collective ends for all at once, so whoever is in it for the shortest time came last."))] : []),
-      taking("profile", () => profileText(profile), () => profileData(profile)),
+      ...besideModel(profile, worst),
     ];
   }
+
+  // What the modeler computes for an address of it, part by part; and all of it to take away.
+  function besideModel(profile, worst) {
+    let [rows, model] = [null, null];
+    const found = el("div", { class: "profile-beside", "aria-live": "polite" });
+    const address = el("input", { type: "text", name: "address", autocomplete: "off", spellcheck: "false", maxlength: 4000, on: { input: () => compare() } });
+    const compare = perFrame(async () => {
+      const { beside, besideRows, modelled } = await import("./profile_beside.js");
+      const typed = address.value.trim();
+      const { step, error, problems } = typed ? modelled(typed) : {};
+      [rows, model] = [null, null];
+      if (step) {
+        model = beside(worst, step, pages);
+        rows = besideRows(worst, model);
+      }
+      const wrong = error ? [error.message] : (problems ?? []).slice(0, 8);
+      found.replaceChildren(
+        ...wrong.map((text) => el("div", { class: "tool-message is-warning" }, el("p", {}, `${text}.`))),
+        ...(rows ? [el("p", {}, besideTitle({ name: cut(worst.name) })), ...table("Recorded beside modelled", rows, 2, linked)] : []));
+    });
+    return [
+      section("Beside the model",
+        field("A configuration of the modeler", address, "its address: “Link to this configuration” under what can be taken away there"), found),
+      taking("profile", () => profileText(profile, rows), () => profileData(profile, model)),
+    ];
+  }
+  const titles = new Map(Object.values(pages).map(({ page, title }) => [page, title]));
+  const linked = (text) => (titles.has(text) ? el("a", { href: `../../${text}/` }, titles.get(text)) : cut(text));
 
   // What takes most of the step beside computing, and the page about it.
   function largest(rank) {
@@ -155,8 +183,8 @@ function build(root, signal, { pages, examples }) {
 const cut = (name) => (name.length > LONGEST_NAME ? `${name.slice(0, LONGEST_NAME)}…` : name);
 const section = (title, ...content) => el("section", { class: "tool-section" }, el("h2", {}, title), content);
 
-function table(caption, [head, ...rows], left) {
-  const cell = (tag) => (text, at) => el(at ? "td" : tag, { class: at < left ? null : "num", scope: at ? null : "row" }, cut(text));
+function table(caption, [head, ...rows], left, write = cut) {
+  const cell = (tag) => (text, at) => el(at ? "td" : tag, { class: at < left ? null : "num", scope: at ? null : "row" }, write(text));
   const more = rows.length - MOST_ROWS;
   return [
     el("div", { class: "tool-scroll", tabindex: 0, role: "group", "aria-label": caption },

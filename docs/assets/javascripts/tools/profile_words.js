@@ -50,11 +50,14 @@ export const peakSentence = ({ bytes, event, kinds: found }) => `peak ${gigabyte
 export const callsTitle = (rank) => `${rank.name}, which computes longest, per step:`;
 export const silent = (rank) => `${rank.name} communicates nothing`;
 
-/** What the command line prints of traces. */
-export function profileText({ ranks, common, waits }) {
+export const besideTitle = (rank) => `${rank.name} beside the model:`;
+
+/** What the command line prints of traces; `besides` are rows beside the model, if any. */
+export function profileText({ ranks, common, waits }, besides = null) {
   const worst = slowest(ranks);
   const calls = worst.calls.length ? [callsTitle(worst), ...aligned(callRows(worst, common), 2)] : [silent(worst)];
-  return lines([...aligned(partRows(ranks), 1), "", ...calls, ...(waits.length ? ["", ...aligned(waitRows(waits), 1)] : [])]);
+  return lines([...aligned(partRows(ranks), 1), "", ...calls, ...(waits.length ? ["", ...aligned(waitRows(waits), 1)] : []),
+    ...(besides ? ["", besideTitle(worst), ...aligned(besides, 2)] : [])]);
 }
 
 /** What it prints of a snapshot. */
@@ -74,7 +77,7 @@ function aligned(rows, left) {
 }
 
 /** The object that `figgen profile --json` prints. */
-export const profileData = ({ ranks, common, waits }) => ({
+export const profileData = ({ ranks, common, waits }, model = null) => ({
   ranks: ranks.map((rank) => ({
     ...rank,
     calls: rank.calls.map((calls) => ({
@@ -84,4 +87,5 @@ export const profileData = ({ ranks, common, waits }) => ({
     })),
   })),
   waiting: waits,
+  ...(model ? { model } : {}),
 });
