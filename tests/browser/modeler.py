@@ -46,12 +46,18 @@ def section(page: Page, title: str) -> Locator:
     return page.locator("#modeler section", has=page.get_by_role("heading", name=title, exact=True))
 
 
+def unfold(field: Locator) -> None:
+    """Open whatever a field is folded in."""
+    field.evaluate(
+        "(field) => { for (let box = field; (box = box.parentElement.closest('details')); )"
+        " box.open = true; }"
+    )
+
+
 def choose(page: Page, name: str, value: str) -> None:
     """Put a value into a field or a list, as a reader does."""
     field = page.locator(f"#modeler [name={name}]")
-    field.evaluate(
-        "(field) => { if (field.closest('details')) field.closest('details').open = true; }"
-    )
+    unfold(field)
     if field.evaluate("(field) => field.tagName") == "SELECT":
         field.select_option(value)
     else:

@@ -55,7 +55,7 @@ def test_bad_input_is_refused_in_words_with_buttons_that_mend_it(
     offers.first.click()
     said.first.wait_for(state="detached")
     batch = int(page.locator("[name=global_batch]").input_value())
-    replicas = int(page.locator("output[name=dp]").inner_text())
+    replicas = int(page.locator("output[name=dp]").text_content() or "")
     assert batch % replicas == 0
 
 
@@ -220,6 +220,8 @@ def test_keyboard_alone_reaches_and_changes_everything(open_modeler: Callable[[s
         page.keyboard.press("Tab")
         name = page.evaluate("document.activeElement.name || document.activeElement.textContent")
         seen.append(name)
+        if name == "All settings":
+            page.keyboard.press("Enter")
         if name == "tp":
             break
     assert {"Compare two", "2.46\u00a0s", "model", "nodes", "chip"} <= {*seen}
@@ -250,6 +252,39 @@ def test_keyboard_alone_reaches_and_changes_everything(open_modeler: Callable[[s
     page.locator("#modeler-how").wait_for()
     page.keyboard.press("Escape")
     expect(page.locator("[data-how=step]").first).to_be_focused()
+
+
+VISIBLE = """() => [...document.querySelectorAll("#modeler form [name]")]
+  .filter((one) => one.checkVisibility()).map(({ name }) => name)"""
+
+
+def test_form_begins_with_the_job_in_short_and_has_all_settings_behind_it(
+    open_modeler: Callable[[str], Page], axe: Callable[..., list[str]]
+) -> None:
+    page = open_modeler("")
+    short = ["model", "nodes", "gpus", "chip", "global_batch", "sequence"]
+    assert page.evaluate(VISIBLE) == short
+    assert axe(page, within="article", without=("color-contrast",)) == []
+    page.get_by_label("Model", exact=True).select_option("llama-3-8b")
+    page.get_by_label("Nodes", exact=True).fill("4")
+    page.wait_for_function("() => location.search.includes('model=llama-3-8b')")
+    settled(page)
+    shown = card(page, 0)
+    everything = page.locator("summary", has_text="All settings")
+    everything.focus()
+    page.keyboard.press("Enter")
+    assert {"tp", "pp", "microbatches", "nic"} <= set(page.evaluate(VISIBLE))
+    every = page.locator("#modeler form [name]")
+    names = every.evaluate_all("(all) => all.map(({ name }) => name)")
+    assert len(names) == len(set(names)), "each field stands once"
+    # The same address brings the same answer, with everything that it says in sight.
+    page = open_modeler(page.evaluate("location.search"))
+    assert card(page, 0) == shown
+    assert set(short) | {"tp", "microbatches"} <= set(page.evaluate(VISIBLE))
+    page.set_viewport_size({"width": 390, "height": 844})
+    page = open_modeler("")
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+    assert page.evaluate(VISIBLE) == short
 
 
 def test_page_is_reached_from_the_rank_map_with_its_layout(page: Page, site: str) -> None:

@@ -277,6 +277,7 @@ def test_page_reads_files_and_says_what_it_cannot_read(
     page.get_by_label("A configuration of the modeler").fill("?model=llama-3-8b&nodes=1&zero=3")
     rows = page.get_by_label("Recorded beside modelled")
     expect(rows.get_by_role("link", name="Efficiency")).to_be_visible()
+    expect(page.locator(".profile-beside > *")).to_have_count(2)
     page.get_by_label("A configuration of the modeler").fill("?tp=7")
     expect(page.locator(".profile-beside .tool-message")).to_contain_text("expected")
     asked.set_input_files([{"name": "s.pickle", "mimeType": "", "buffer": pickle.dumps(SNAPSHOT)}])

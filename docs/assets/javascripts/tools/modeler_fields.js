@@ -113,6 +113,19 @@ export const groupsOf = (catalog) =>
       .flatMap((option) => [fieldOf(option, catalog), ...(AFTER[option.name] ?? [])]),
   }));
 
+// What says a job in short, beside its model.
+const SHORT = ["nodes", "gpus", "chip", "peak", "hbm", "up", "global_batch", "sequence"];
+
+/** The same with a handful of fields first, open on a phone too; groups of all others are `rest`. */
+export function shortFirst(catalog) {
+  const [model, ...others] = groupsOf(catalog);
+  const isShort = ({ key }) => SHORT.includes(key);
+  return [
+    { ...model, title: "The job in short", always: true, fields: [...model.fields, ...others.flatMap(({ fields }) => fields.filter(isShort))] },
+    ...others.map((group) => ({ ...group, rest: true, fields: group.fields.filter((one) => !isShort(one)) })),
+  ];
+}
+
 /** A value as it stands in its control. */
 export const written = (value) => (value === null || value === undefined ? "" : String(value));
 

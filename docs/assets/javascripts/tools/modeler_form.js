@@ -2,7 +2,7 @@
 
 import { InputError } from "../engine/errors.js";
 import { el, button, field, selectField } from "./dom.js";
-import { groupsOf, written } from "./modeler_fields.js";
+import { shortFirst, written } from "./modeler_fields.js";
 import { onNodes } from "./modeler_hardware.js";
 import { plainNumber } from "./quantities.js";
 import { nearestNumber, readValue } from "./state.js";
@@ -14,7 +14,7 @@ const NARROW = "(max-width: 44.9em)";
  * read. `sync(state, found, held)` shows a state; `found` is what the engine made of it, for what is
  * derived, `held` whether the global batch is kept. `groups` are those of the table if not given.
  */
-export function modelerForm(schema, catalog, { onChange, onBad }, groups = groupsOf(catalog)) {
+export function modelerForm(schema, catalog, { onChange, onBad }, groups = shortFirst(catalog)) {
   const controls = new Map();
   const form = el("form", {
     class: "tool-form",
@@ -35,7 +35,11 @@ export function modelerForm(schema, catalog, { onChange, onBad }, groups = group
       onBad(key, `${labelOf(groups, key)}: ${messageOf(schema[key], typed)}`, offers);
     }
   };
-  for (const group of groups) form.append(groupBox(group, controls, accept, onChange));
+  // Who brings a configuration sees all of it; who brings none begins with the job in short.
+  const open = location.search.length > 1 && !matchMedia(NARROW).matches;
+  const more = el("details", { class: "modeler-more modeler-all", open }, el("summary", {}, "All settings"));
+  for (const group of groups) (group.rest ? more : form).append(groupBox(group, controls, accept, onChange));
+  if (more.children[1]) form.append(more);
   return {
     form,
     sync(state, found, held) {
@@ -48,8 +52,8 @@ export function modelerForm(schema, catalog, { onChange, onBad }, groups = group
 const labelOf = (groups, key) => groups.flatMap(({ fields }) => fields).find((one) => one.key === key).label;
 const messageOf = (kind, typed) => `expected ${kind.expected}${typed === "" ? "" : `, not “${typed.slice(0, 40)}”`}`;
 
-// A group that is closed says what is in it; on a phone all of them begin closed.
-function groupBox({ title, open, nodes, fields }, controls, accept, onChange) {
+// A group that is closed says what is in it; on a phone all but the first begin closed.
+function groupBox({ title, open, always, nodes, fields }, controls, accept, onChange) {
   const made = fields.map((one) => {
     const control = controlOf(one, accept, onChange);
     controls.set(one.key, control);
@@ -60,7 +64,7 @@ function groupBox({ title, open, nodes, fields }, controls, accept, onChange) {
   controls.set(title, { said });
   return el(
     "details",
-    { class: "modeler-more", open: open && !matchMedia(NARROW).matches },
+    { class: "modeler-more", open: always || (open && !matchMedia(NARROW).matches) },
     el("summary", {}, title, " ", said),
     el("fieldset", { "aria-label": title }, nodes ? nodeChips(nodes, controls, onChange) : null, made),
   );

@@ -136,7 +136,8 @@ function build(root, signal, { pages, examples }) {
       const wrong = error ? [error.message] : (problems ?? []).slice(0, 8);
       found.replaceChildren(
         ...wrong.map((text) => el("div", { class: "tool-message is-warning" }, el("p", {}, `${text}.`))),
-        ...(rows ? [el("p", {}, besideTitle({ name: cut(worst.name) })), ...table("Recorded beside modelled", rows, 2, linked)] : []));
+        rows ? el("p", {}, besideTitle({ name: cut(worst.name) })) : "",
+        rows ? table("Recorded beside modelled", rows, 2, linked)[0] : "");
     });
     return [
       section("Beside the model",
