@@ -121,12 +121,12 @@ _ALL = (
     Option(
         "accelerator", "choice", "hardware", "Accelerator", _SETUP, "h100-sxm-80gb",
         choices=_titles(lambda: catalog.ACCELERATORS), check=named_accelerator, key="chip",
-        hint="of the catalog, or FILE.toml or .json with a stanza as the catalog's",
+        hint="of the catalog, or FILE.toml or .json with an entry as the catalog's",
     ),
     Option(
         "nic", "choice", "hardware", "Network link of a GPU", _STEP, USUAL_NETWORK,
         choices=_titles(_networks), check=named_link,
-        hint="of the catalog, or FILE.toml or .json with a stanza as the catalog's",
+        hint="of the catalog, or FILE.toml or .json with an entry as the catalog's",
     ),
     Option(
         "measured", "text", "hardware", "Rates that measure.py measured", _SETUP,

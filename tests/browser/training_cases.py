@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import random
+from dataclasses import replace
 from typing import Any
 
 from figgen import catalog
@@ -23,6 +24,7 @@ from figgen.models.recomputation import MODULES, NAMED
 from figgen.models.step import step
 from figgen.models.step_share import share_for
 from figgen.models.training_setup import TrainingSetup
+from figgen.scenarios.measured_rates import read_rates
 from figgen.scenarios.predicted import predicted
 from figgen.scenarios.resolve import layout_of, setup_of
 from figgen.scenarios.runs.predicted import PredictedStep
@@ -65,6 +67,8 @@ def _answered(choices: Choices) -> Choices:
         interval = {"step_time_interval_s": ends, "interval_of": known.name}
     chip = values["accelerator"]
     capacity = chip["memory_bytes"] if own_chip else catalog.accelerator(chip).capacity_bytes
+    if values["measured"]:
+        capacity = read_rates(values["measured"]).capacity_bytes or capacity
     held = memory(setup, capacity_bytes=capacity, reserve_bytes=values["reserve_bytes"])
     head = setup_data(name, setup)
     hardware = {
@@ -83,12 +87,14 @@ def _predicted(setup: TrainingSetup, values: Choices) -> PredictedStep | None:
     chip, nic = values["accelerator"], values["nic"]
     if isinstance(chip, dict) or isinstance(nic, dict):
         return None
-    return predicted(setup, chip, nic, values["dtype"], values["software"])
+    measured = values["measured"] or ""
+    return predicted(setup, chip, nic, values["dtype"], values["software"], measured=measured)
 
 
 def _cluster(values: Choices) -> Cluster:
     chip, nic = catalog.accelerator(values["accelerator"]), catalog.link(values["nic"])
-    return catalog.cluster(chip, nic, values["dtype"], values["gpus_per_node"])
+    found = catalog.cluster(chip, nic, values["dtype"], values["gpus_per_node"])
+    return replace(found, **read_rates(values["measured"]).links()) if values["measured"] else found
 
 
 def _shape(given: Choices) -> ModelShape:
@@ -130,7 +136,14 @@ def random_choices(rng: random.Random) -> Choices:
     if rng.random() < 0.15:
         choices["layers_per_stage"] = _uneven(rng, catalog.model(name).shape.layers, pp)
         scheduled = {"schedule": "1f1b", "microbatches": scheduled["microbatches"]}
-    return choices | scheduled | _options(rng) | _hardware(rng)
+    measured = {"measured": rng.choice(MEASURED)} if rng.random() < 0.15 else {}
+    return choices | scheduled | _options(rng) | _hardware(rng) | measured
+
+
+MEASURED = (
+    "bf16-600000-3_attention-350000_memory-2500_near-300-4_far-40-15", "capacity-40_far-20-30",
+    "fp16-90000-9_fp8-1200000-0_nearshuffle-250_farshuffle-35", "bf16-5-0_memory-1",
+)  # fmt: skip
 
 
 def _uneven(rng: random.Random, layers: int, stages: int) -> list[int]:
