@@ -11,6 +11,7 @@ import ast
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import lru_cache
 from inspect import signature
 from typing import Any, TypeAlias
 
@@ -107,6 +108,7 @@ def split_spec(text: str) -> tuple[str, str]:
     return text.strip(), ""
 
 
+@lru_cache(maxsize=4096)
 def parse(text: str) -> Call:
     """The call that `text` writes.  Raises InputError, and nothing else, on any other text."""
     if len(text) > LONGEST:

@@ -19,13 +19,9 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     from figgen.publish.build import begin_build
 
     beside = Path(config.config_file_path).with_name(".cache") / "figgen"
-    build = begin_build(
-        docs=Path(config.docs_dir),
-        cache=Path(os.environ.get("FIGGEN_CACHE", beside)),
-        name=config.site_name,
-        address=config.site_url or "",
-        tell=log.info,
-    )
+    cache = Path(os.environ.get("FIGGEN_CACHE", beside))
+    docs, address = Path(config.docs_dir), config.site_url or ""
+    build = begin_build(docs, cache, config.site_name, address, tell=log.info)
     config.mdx_configs["figgen"] = {"site": build.site}
     return config
 
@@ -72,6 +68,10 @@ def on_env(env: Any, config: MkDocsConfig, files: Files) -> None:
 def on_post_page(output: str, page: Any, config: MkDocsConfig) -> str:
     # After the repairs, which need not search pictures and tables, and before the policy.
     return build.fill(page.file.src_uri, output)
+
+
+def on_post_build(config: MkDocsConfig) -> None:
+    build.record(Path(config.site_dir))
 
 
 def on_build_error(error: Exception) -> None:

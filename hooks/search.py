@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import threading
 import tomllib
 from pathlib import Path
 from typing import Any
@@ -11,13 +9,7 @@ from typing import Any
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.pages import Page
 
-serving = False
 pages: dict[str, tuple[str, str, str, Any]] = {}
-
-
-def on_startup(command: str, **_: Any) -> None:
-    global serving
-    serving = command == "serve"
 
 
 def on_pre_build(**_: Any) -> None:
@@ -30,18 +22,13 @@ def on_page_content(html: str, page: Page, **_: Any) -> None:
 
 
 def on_post_build(config: MkDocsConfig) -> None:
+    from figgen import serving
     from figgen.search.publish import Found, publish
 
     glossary = Path(config.docs_dir, "glossary.toml")
     terms = tomllib.loads(glossary.read_text(encoding="utf-8")) if glossary.exists() else {}
     found, site = [Found(*page) for page in pages.values()], Path(config.site_dir)
-    if not serving:
+    if memory := serving.current():
+        memory.later(lambda: publish(site, found, terms))
+    else:
         publish(site, found, terms)
-        return
-
-    def later() -> None:
-        # The next build may empty the folder meanwhile; it makes an index of its own.
-        with contextlib.suppress(OSError):
-            publish(site, found, terms)
-
-    threading.Thread(target=later, name="search index", daemon=True).start()

@@ -20,7 +20,7 @@ def main(configuration: str, site: str) -> None:
             config.plugins.on_startup(command="serve", dirty=False)
         build(config, serve_url="http://127.0.0.1/")
         for thread in threading.enumerate():
-            if thread.name == "search index":
+            if thread.name == "after the build":
                 thread.join()
         print("built", flush=True)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from dataclasses import dataclass
+from functools import lru_cache
 
 # English non-fiction is read at 238 words a minute (Brysbaert 2019, a meta-analysis).
 WORDS_PER_MINUTE = 220
@@ -23,6 +24,7 @@ class About:
     json_ld: str
 
 
+@lru_cache(maxsize=512)
 def reading_minutes(source: str) -> int:
     """Whole minutes to read a page's prose, at least one; figures and programs do not count."""
     return max(1, round(len(_NOT_READ.sub("", source).split()) / WORDS_PER_MINUTE))

@@ -19,6 +19,7 @@ from typing import Any, ClassVar, TypeAlias, TypeVar
 from figgen import serving, theme
 from figgen.agreement.manifest import with_quantities
 from figgen.cache import digest
+from figgen.changes.builds import MANIFEST, SOURCES
 from figgen.changes.sources import sources
 from figgen.errors import InputError
 from figgen.generated.site_pages import site_pages
@@ -69,6 +70,7 @@ class SiteBuild:
         "schedules": schedules_json,
         "profile": profile_json,
     }
+    RECORDS: ClassVar = (MANIFEST, SOURCES)
     site: Site
     docs: Path | None = None
     terms: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -168,11 +170,9 @@ class SiteBuild:
             self.memory.pages[page.path] = kept
 
     def files(self) -> dict[str, Content]:
-        """Everything to be published beside the pages, by its path; after `close`."""
+        """What pages need beside them, by its path; after `close`."""
         made = dict(self._made)
         made["assets/stylesheets/roles.css"] = theme.stylesheet()
-        made["figures.json"] = self.manifest()
-        made["sources.json"] = sources(self._texts)
         if any(path.startswith(TOOLS) for path in self.chapters):
             used = tuple(imported_names(self.docs, STEP_FORMULAS)) if self.docs else ()
             made |= self._same("modules of the tools", lambda: printed_modules(used), str(used))
@@ -184,6 +184,24 @@ class SiteBuild:
         if any(path.endswith(".plotly.json") for page in self.site.pages for path in page.assets):
             made["assets/javascripts/plotly.min.js"] = _plotly_bundle()
         return made
+
+    def records(self) -> dict[str, Content]:
+        """What a build tells of itself, which no page waits for; after `close`."""
+        return dict(zip(self.RECORDS, (self.manifest(), sources(self._texts)), strict=True))
+
+    def record(self, folder: Path) -> None:
+        """Write the records into the finished site; a server does so when the page is shown."""
+        for name in self.RECORDS:
+            (folder / name).unlink(missing_ok=True)  # rather none than one of other pages
+
+        def write() -> None:
+            for name, content in self.records().items():
+                (folder / name).write_text(content, encoding="utf-8")
+
+        if self.memory:
+            self.memory.later(write)
+        else:
+            write()
 
     def manifest(self) -> str:
         """Every figure and inline number of this build, for reviews and for other programs."""

@@ -9,6 +9,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Mapping
+from functools import lru_cache
 
 from figgen.errors import InputError
 
@@ -63,17 +64,25 @@ def _order(scripts: Mapping[str, str], entry: str) -> list[str]:
         if path not in scripts:
             raise InputError(f"{begun[-1] if begun else 'site'}: no script {path!r}")
         begun.append(path)
-        for pattern, group in ((_IMPORT, 3), (_AGAIN, 2)):
-            for match in pattern.finditer(scripts[path]):
-                visit(_target(path, match[group]))
-        for match in _LATER.finditer(scripts[path]):
-            if (target := _target(path, match[1])) in scripts:
-                visit(target)
+        at_once, later = _imported(scripts[path], path)
+        for target in (*at_once, *(target for target in later if target in scripts)):
+            visit(target)
         begun.pop()
         found.append(path)
 
     visit(entry)
     return found
+
+
+# A server joins again whenever one script changed, and most are part of several tools.
+@lru_cache(maxsize=512)
+def _imported(source: str, path: str) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    """What a module imports at once and what later, by path."""
+    found = ((_IMPORT, 3), (_AGAIN, 2))
+    at_once = [
+        _target(path, m[group]) for pattern, group in found for m in pattern.finditer(source)
+    ]
+    return tuple(at_once), tuple(_target(path, match[1]) for match in _LATER.finditer(source))
 
 
 def _target(path: str, relative: str) -> str:
@@ -90,6 +99,16 @@ def _module(source: str, path: str, names: Mapping[str, str]) -> str:
 
 def _body(source: str, path: str, names: Mapping[str, str]) -> tuple[str, dict[str, str]]:
     """A module's code without its imports and exports, and what it exports: name → value."""
+    needed = {name for targets in _imported(source, path) for name in targets} & names.keys()
+    text, exported = _converted(source, path, tuple((name, names[name]) for name in sorted(needed)))
+    return text, dict(exported)
+
+
+@lru_cache(maxsize=512)
+def _converted(
+    source: str, path: str, needed: tuple[tuple[str, str], ...]
+) -> tuple[str, tuple[tuple[str, str], ...]]:
+    names = dict(needed)
     exported: dict[str, str] = {}
 
     def bound(match: re.Match[str]) -> str:
@@ -131,7 +150,7 @@ def _body(source: str, path: str, names: Mapping[str, str]) -> tuple[str, dict[s
         )
     for number, form in enumerate(apart):
         text = text.replace(f"$apart{number}", form)
-    return text, exported
+    return text, tuple(exported.items())
 
 
 def _renamed(name: str, other: str, by: str) -> str:

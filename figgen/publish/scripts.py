@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 from pathlib import Path
 
 FOLDER = "assets/javascripts"
@@ -29,6 +30,7 @@ def imported_names(docs: Path, module: str) -> tuple[str, ...]:
 BEHIND = re.compile(r"(?<=[^\s:]) +// [^\"'`]*$")
 
 
+@lru_cache(maxsize=512)
 def lean(source: str) -> str:
     """A script without empty lines, comments and indentation.
 

@@ -6,7 +6,9 @@ arguments changed, and only then.  Nothing of this is ever written to disk.
 
 from __future__ import annotations
 
+import threading
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import import_module
 from itertools import count
@@ -17,6 +19,9 @@ from figgen.catalog.lookups import Lookup, watched
 from figgen.serving.code import Code, reload
 
 Thing = TypeVar("Thing")
+
+LATER = "after the build"
+"""What the threads are called that do what nobody waits for."""
 
 
 @dataclass(slots=True)
@@ -43,9 +48,12 @@ class Memory:
     _pending: dict[str, str] = field(default_factory=dict)
     _same: dict[str, tuple[str, Any]] = field(default_factory=dict)
     _entries: dict[Lookup, str] = field(default_factory=dict)
+    _running: list[threading.Thread] = field(default_factory=list)
 
     def refresh(self) -> bool:
         """Load anew what changed since the last build, if there was one; whether anything did."""
+        while self._running:
+            self._running.pop().join()  # it may use what is loaded now
         first = not self.code.version
         changed = self.code.look()
         if changed and not first:
@@ -90,6 +98,18 @@ class Memory:
         """All pages of this build are written; nothing is left of others, which may come back."""
         self._shown, self._pending = self._pending, {}
         self.pages = {path: kept for path, kept in self.pages.items() if path in self._shown}
+
+    def later(self, work: Callable[[], None]) -> None:
+        """Begin `work`, for which the page that is shown now need not wait; the next build does."""
+
+        def begin() -> None:
+            # A server that ends takes its folder with it.
+            with suppress(FileNotFoundError):
+                work()
+
+        thread = threading.Thread(target=begin, name=LATER, daemon=True)
+        self._running.append(thread)
+        thread.start()
 
     def _holds(self, kept: Kept[Any]) -> bool:
         if kept.version == self.code.version:

@@ -15,7 +15,7 @@ import urllib.request
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -136,11 +136,18 @@ class Server:
             for name, html in FIGURE.findall(self.read(path))
         }
 
+    def listed(self) -> list[dict[str, Any]]:
+        """`figures.json`, nothing until it is there: it is written after the page is shown."""
+        with contextlib.suppress(OSError, ValueError):
+            return list(json.loads(self.read("/figures.json")))
+        return []
+
     def manifest(self) -> tuple[dict[str, str], dict[str, tuple[str, float]]]:
         """The digest of every picture's data, and what each call in a sentence shows and is."""
         pictures: dict[str, str] = {}
         shown: dict[str, tuple[str, float]] = {}
-        for entry in json.loads(self.read("/figures.json")):
+        until(lambda: bool(self.listed()), self.pid, lambda: f"no figures.json:\n{self.log()}")
+        for entry in self.listed():
             if "id" in entry:
                 page = entry["where"].partition(":")[0]
                 pictures[f"{page}#{entry['id']}"] = entry["data_sha256"]
