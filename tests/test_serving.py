@@ -13,8 +13,8 @@ from pathlib import Path
 
 import pytest
 
-from figgen.catalog import accelerator, hardware_preset
-from figgen.catalog.lookups import note, remembered, watched
+from figgen.catalog import accelerator, hardware_preset, load
+from figgen.catalog.lookups import NAMES, WHOLE, note, remembered, renew, watched
 from figgen.serving.code import Code
 from figgen.serving.memory import Memory
 from tests.browser.site import copy_of_the_project, few_pages
@@ -44,6 +44,10 @@ CHANGES = (
         'hbm_bandwidth = "3.35 TB/s"',
         'hbm_bandwidth = "3.45 TB/s"',
     ),
+    ("figgen/catalog/runs-reports.toml", 'mfu = "21.3%"', 'mfu = "22.3%"'),
+    ("figgen/catalog/links.toml", 'bandwidth = "50 GB/s"', 'bandwidth = "49 GB/s"'),
+    ("figgen/catalog/presets.toml", "2 nodes × 8 GPUs", "Two nodes × 8 GPUs"),
+    ("figgen/catalog/assumptions.toml", "flash_attention = false", "flash_attention = true"),
     ("figgen/theme.py", '"""', '""" '),
     ("figgen/units.py", '"""', '""" '),
 )
@@ -151,6 +155,107 @@ def test_lookups_are_noted_also_where_the_answer_is_remembered() -> None:
     with watched() as seen:
         hardware_preset("h100-ndr")
     assert seen == {("presets", "h100-ndr")}
+    with watched() as seen:
+        assert "h100-sxm-80gb" in load.accelerators.names()
+    assert seen == {("accelerators", NAMES)}
+
+
+def test_of_a_changed_table_only_what_looked_up_what_changed_is_forgotten(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    made: list[str] = []
+
+    @remembered(4)
+    def peak(name: str) -> float:
+        made.append(name)
+        return accelerator(name).peak_flops_per_s()
+
+    @remembered(1)
+    def count() -> int:
+        made.append("count")
+        return len(load.accelerators.names())
+
+    def ask() -> list[str]:
+        made.clear()
+        found = peak("h100-sxm-80gb"), peak("a100-sxm-80gb"), count()
+        assert all(found)
+        return made
+
+    ask()
+    assert renew() == set()
+    assert ask() == []
+    known = load.content
+    old, new = 'hbm_bandwidth = "3.35 TB/s"', 'hbm_bandwidth = "3.45 TB/s"'
+    with monkeypatch.context() as changed:
+        changed.setattr(load, "content", lambda file: known(file).replace(old, new, 1))
+        found = renew()
+        assert {("accelerators", "h100-sxm-80gb"), ("accelerators", WHOLE)} <= found
+        assert ("accelerators", "a100-sxm-80gb") not in found
+        assert ("accelerators", NAMES) not in found
+        assert ask() == ["h100-sxm-80gb"]
+    assert renew() == found
+    assert ask() == ["h100-sxm-80gb"]
+
+
+def test_entries_of_the_catalog_are_read_by_nobody_else() -> None:
+    code = Code()
+    code.look()
+    assert {"catalog/accelerators.toml", "catalog/presets.toml"} <= code.entries()
+    assert "catalog/sources.toml" not in code.entries(), "the pages' lists of sources name it"
+    assert "catalog/rates.toml" not in code.entries()
+
+
+IMPORTED = """
+import pkgutil, sys
+from functools import _lru_cache_wrapper
+from importlib import import_module
+
+import figgen
+from figgen.catalog import lookups
+from figgen.serving.code import ENTRIES, Code
+
+for found in pkgutil.walk_packages(figgen.__path__, "figgen."):
+    if found.name != "figgen.__main__":
+        import_module(found.name)
+print(*(name for name, table in lookups._tables.items() if table.whole.cache_info().currsize))
+code = Code()
+code.look()
+for name in sorted(code.dependents([ENTRIES])):
+    for own, thing in vars(sys.modules.get(name)).items() if name in sys.modules else ():
+        if isinstance(thing, _lru_cache_wrapper) and thing.__module__ == name:
+            print(f"{name}.{own}")
+"""
+LOOK_NOTHING_UP = {
+    "figgen.agreement.expand._original",
+    "figgen.agreement.manifest._ways_by_source",
+    "figgen.agreement.ways._pattern",
+    "figgen.agreement.ways.quantities",
+    "figgen.catalog.interruptions.interruptions",
+    "figgen.catalog.load.sources",
+    "figgen.catalog.measured.measured_records",
+    "figgen.catalog.planned.planned_best",
+    "figgen.catalog.rates.constants",
+    "figgen.catalog.residuals.residuals",
+    "figgen.catalog.rivals.rivals",
+    "figgen.figures.pipeline.zero_bubble.split_trace",
+    "figgen.generated.data_tables._addresses",
+    "figgen.generated.data_tables._titles",
+    "figgen.generated.uses._formulas_of",
+    "figgen.scenarios.runs.names.networks_of_chips",
+}
+"""What `functools` keeps in modules that know the catalog: of files of its own, or of none."""
+
+
+def test_the_catalog_is_asked_for_when_it_is_needed_and_answers_are_kept_where_they_are_noted() -> (
+    None
+):
+    """A server keeps the modules when a constant changes: what they hold would stay as it was."""
+    done = subprocess.run(
+        [sys.executable, "-c", IMPORTED], capture_output=True, text=True, check=True
+    )
+    read, *kept = done.stdout.split("\n")[:-1]
+    assert read == "", "a table is read while a module is imported"
+    assert set(kept) == LOOK_NOTHING_UP, "use `remembered` for what looks something up"
 
 
 def test_a_figure_is_computed_again_only_when_an_entry_that_it_looked_up_changed() -> None:

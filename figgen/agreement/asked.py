@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from functools import cache
 
 from figgen.agreement.expand import Inputs, plain
 from figgen.catalog.load import presets
+from figgen.catalog.lookups import remembered
 from figgen.errors import InputError
 from figgen.models.layout import ParallelLayout
 from figgen.models.placement import communicator
@@ -81,12 +81,12 @@ def _text(asked: Inputs, name: str) -> str:
     return _presets().get(text, text) if name == "preset" else text
 
 
-@cache
+@remembered(1)
 def _presets() -> dict[str, str]:
-    return {str(plain(name)): name for name in presets()}
+    return {str(plain(name)): name for name in presets.names()}
 
 
-@cache
+@remembered(4096)
 def _step(
     preset: str, run: str, model: str, sizes: str, options: str, job: str, rung: str, page: str
 ) -> TrainingStep:
@@ -96,7 +96,7 @@ def _step(
     return written_step(preset or None, run or None, model or job, sizes, options)
 
 
-@cache
+@remembered(4096)
 def _layout(preset: str, run: str, sizes: str, order: str) -> ParallelLayout:
     return written_layout(preset or None, run or None, sizes, order)
 

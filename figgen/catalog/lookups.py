@@ -1,26 +1,32 @@
 """Who asked the catalog for what: so that a server knows which figures a changed entry concerns.
 
-Nothing is noted unless somebody watches.
+Nothing is noted unless somebody watches.  A server reads changed tables anew and forgets what was
+remembered of changed entries; all other answers stay, and so do the modules.
 """
 
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Generic, ParamSpec, TypeAlias, TypeVar
+from typing import Any, Generic, ParamSpec, TypeAlias, TypeVar
 
 Lookup: TypeAlias = tuple[str, str]
-"""A table of the catalog and the name of an entry, `*` for all of them."""
+"""A table of the catalog and the name of an entry, or `WHOLE` or `NAMES`."""
+
+WHOLE = "*"
+NAMES = "names of all"
 
 Given = ParamSpec("Given")
 Found = TypeVar("Found")
 Entries = TypeVar("Entries")
 
 _watchers: list[set[Lookup]] = []
+_tables: dict[str, Table[Any]] = {}
+_remembered: dict[str, dict[Any, tuple[Any, frozenset[Lookup]]]] = {}
 
 
-def note(table: str, name: str = "*") -> None:
+def note(table: str, name: str = WHOLE) -> None:
     """Tell everybody who watches that an entry was looked up."""
     for seen in _watchers:
         seen.add((table, name))
@@ -43,6 +49,7 @@ class Table(Generic[Entries]):
     def __init__(self, read: Callable[[], Entries]) -> None:
         self.name = read.__name__
         self.whole = functools.cache(functools.partial(_unwatched, read))
+        _tables[self.name] = self
 
     def __call__(self) -> Entries:
         note(self.name)
@@ -52,6 +59,11 @@ class Table(Generic[Entries]):
         """The table for somebody who looks up one entry of it."""
         note(self.name, name)
         return self.whole()
+
+    def names(self) -> tuple[str, ...]:
+        """What its entries are called, for somebody who asks nothing else of them."""
+        note(self.name, NAMES)
+        return tuple(self.whole())  # type: ignore[arg-type]  # of a mapping
 
 
 def _unwatched(read: Callable[[], Entries]) -> Entries:
@@ -64,22 +76,58 @@ def _unwatched(read: Callable[[], Entries]) -> Entries:
 
 
 def remembered(maxsize: int) -> Callable[[Callable[Given, Found]], Callable[Given, Found]]:
-    """`lru_cache` for what looks things up: an answer from memory is noted like a new one."""
+    """A cache for what looks things up: an answer from memory is noted like a new one.
+
+    Of more than `maxsize` answers the oldest is forgotten.
+    """
 
     def decorate(function: Callable[Given, Found]) -> Callable[Given, Found]:
-        @functools.lru_cache(maxsize=maxsize)
-        def kept(*args: Given.args, **kwargs: Given.kwargs) -> tuple[Found, frozenset[Lookup]]:
-            with watched() as seen:
-                found = function(*args, **kwargs)
-            return found, frozenset(seen)
+        kept: dict[Any, tuple[Found, frozenset[Lookup]]] = {}
+        _remembered[f"{function.__module__}.{function.__qualname__}"] = kept
 
         @functools.wraps(function)
         def answer(*args: Given.args, **kwargs: Given.kwargs) -> Found:
-            found, seen = kept(*args, **kwargs)  # type: ignore[arg-type]  # all can be hashed
-            for lookup in seen:
-                note(*lookup)
-            return found
+            asked = (args, tuple(sorted(kwargs.items())))
+            known = kept.get(asked)
+            if known is None:
+                with watched() as seen:
+                    made = function(*args, **kwargs)
+                kept[asked] = known = made, frozenset(seen)
+                if len(kept) > maxsize:
+                    del kept[next(iter(kept))]
+            for watching in _watchers:
+                watching.update(known[1])
+            return known[0]
 
         return answer
 
     return decorate
+
+
+def renew() -> set[Lookup]:
+    """Read anew the tables that were read; the lookups that find something else now.
+
+    Raises what reading raises, and is then not done.
+    """
+    read = {name: table for name, table in _tables.items() if table.whole.cache_info().currsize}
+    old = {name: table.whole() for name, table in read.items()}
+    for table in read.values():
+        table.whole.cache_clear()
+    changed = {
+        (name, what) for name, table in read.items() for what in _differs(old[name], table.whole())
+    }
+    for kept in _remembered.values():
+        for asked, (_, seen) in list(kept.items()):
+            if not changed.isdisjoint(seen):
+                del kept[asked]
+    return changed
+
+
+def _differs(old: object, new: object) -> set[str]:
+    """The names of entries that two readings of a table have not in common, as lookups."""
+    if repr(old) == repr(new):
+        return set()
+    if not isinstance(old, Mapping) or not isinstance(new, Mapping):
+        return {WHOLE}
+    names = {name for name in old.keys() | new.keys() if repr(old.get(name)) != repr(new.get(name))}
+    return names | {WHOLE} | ({NAMES} if list(old) != list(new) else set())

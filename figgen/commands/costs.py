@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from typing import TYPE_CHECKING, TypeAlias
 
-from figgen.catalog import LINKS, link, nccl_tuning
+from figgen.catalog import link, load, nccl_tuning
 from figgen.catalog.nccl_links import nccl_group, step_latency_s
 from figgen.commands import Answer, add_verb
 from figgen.commands.collectives import (
@@ -161,7 +161,7 @@ def _by_nccl(options: argparse.Namespace, name: str, size: float) -> Answer:
 def _link(text: str, latency: str | None, option: str) -> AlphaBeta:
     """Latency and bandwidth of a catalogued link, or of one written as `450 GB/s`."""
     given = None if latency is None else quantity(latency, "s", option)
-    if text not in LINKS and text[:1].isdigit():
+    if text not in load.links.names() and text[:1].isdigit():
         if given is None:
             raise InputError("a bandwidth alone has no latency", expected=f"{option} TIME")
         return given, parse_quantity(text, "B/s").value

@@ -9,7 +9,7 @@ from figgen.catalog.load import FOLDER
 from figgen.catalog.planned import FILE, planned_best
 from figgen.commands import Answer
 from figgen.scenarios.plan_rows import TERMS, layout_words
-from figgen.scenarios.published_plans import PRESETS, published_plan, searched
+from figgen.scenarios.published_plans import published_plan, searched, training_presets
 
 ABOUT = "Layouts of each published job, and the options of the fastest that fits. From "
 COMMAND = "python -m figgen plan --published --write"
@@ -18,7 +18,7 @@ COMMAND = "python -m figgen plan --published --write"
 def published_answer(write: bool) -> Answer:
     """All of them, slowest against its best first; `write` searches anew, half a minute."""
     if write:
-        found = {name: searched(name) for name in PRESETS}
+        found = {name: searched(name) for name in training_presets()}
         held = {
             "about": f"{ABOUT}`{COMMAND}`.",
             "date": datetime.now(tz=UTC).date().isoformat(),
@@ -29,7 +29,7 @@ def published_answer(write: bool) -> Answer:
         (FOLDER / FILE).write_text(json.dumps(held, indent=1) + "\n")
         planned_best.cache_clear()
     data, lines = [], []
-    for one in sorted(map(published_plan, PRESETS), key=lambda one: -one.behind):
+    for one in sorted(map(published_plan, training_presets()), key=lambda one: -one.behind):
         term, share = one.loses_by
         times = one.published.predicted, one.best.predicted
         data.append({

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from functools import cache
+from collections.abc import Callable
+from functools import partial
 from html import escape
+from typing import TypeAlias
 
 from figgen import catalog
 from figgen.catalog import HardwarePreset, MapPreset, Preset, TrainingPreset
@@ -17,13 +19,24 @@ from figgen.scenarios.tool_data import layouts
 from figgen.units import format_quantity
 
 FOLDER = "reference/presets/"
+RANK_MAP = "tools/rank-map.md"
 
 
-def preset_pages(tools: frozenset[str]) -> dict[str, str]:
+Keep: TypeAlias = Callable[[str, str, Callable[[], str]], str]
+"""What may have kept an answer: by a request, the module that answers it, and how."""
+
+
+def preset_pages(tools: frozenset[str], keep: Keep = lambda _, __, make: make()) -> dict[str, str]:
     """Every page of a preset by its path, and the index; `tools` are the live pages that exist."""
-    shown = [p for p in catalog.PRESETS.values() if not isinstance(p, HardwarePreset)]
-    pages = {f"{FOLDER}{preset.name}.md": _page(preset, tools) for preset in shown}
-    return {"reference/presets.md": _index(), **pages}
+    pages = {"reference/presets.md": keep("index of presets", __name__, _index)}
+    offered = frozenset(found["name"] for found in layouts())
+    for name, preset in catalog.PRESETS.items():
+        if not isinstance(preset, HardwarePreset):
+            live = tools if name in offered else tools - {RANK_MAP}
+            request = f"page of preset {name} beside {sorted(live)}"
+            make = partial(_page, name, live)
+            pages[f"{FOLDER}{name}.md"] = keep(request, __name__, make)
+    return pages
 
 
 def _index() -> str:
@@ -91,7 +104,8 @@ def _compared(steps: list[TrainingPreset]) -> str:
     )
 
 
-def _page(preset: Preset, tools: frozenset[str]) -> str:
+def _page(name: str, tools: frozenset[str]) -> str:
+    preset = catalog.preset(name)
     if isinstance(preset, TrainingPreset):
         return (
             _head(
@@ -111,9 +125,8 @@ def _page(preset: Preset, tools: frozenset[str]) -> str:
 def _head(preset: Preset, question: str, about: str, tools: frozenset[str]) -> str:
     opened = [
         f"[Open it in the {name}](../../{path}?preset={preset.name})"
-        for name, path in (("rank map", "tools/rank-map.md"), ("modeler", "tools/modeler.md"))
+        for name, path in (("rank map", RANK_MAP), ("modeler", "tools/modeler.md"))
         if path in tools
-        if name == "modeler" or preset.name in _offered()
     ]
     links = " · ".join([*opened, "[All presets](../presets.md)"])
     title = escape(preset.title, quote=False)
@@ -121,12 +134,6 @@ def _head(preset: Preset, question: str, about: str, tools: frozenset[str]) -> s
         f"---\ndescription: {about}\n---\n\n# {title}\n\n**{question}**\n\n"
         f"Preset `{preset.name}`: {links}\n"
     )
-
-
-@cache
-def _offered() -> frozenset[str]:
-    """Presets that the rank map knows: those whose layout is published."""
-    return frozenset(found["name"] for found in layouts())
 
 
 def _map_page(preset: MapPreset, tools: frozenset[str]) -> str:

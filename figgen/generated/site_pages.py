@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from figgen.cache import digest
 from figgen.generated.borrowed import borrowed_figures
 from figgen.generated.catalog_pages import catalog_pages
 from figgen.generated.changelog import PAGE, changelog_page
@@ -26,32 +27,37 @@ Pages: TypeAlias = dict[str, str]
 """Markdown by path."""
 
 
-def _made(_: str, make: Callable[[], Pages]) -> Pages:
+def _made(_: str, __: str, make: Callable[[], Any]) -> Any:
     return make()
 
 
 def site_pages(
     docs: Path | None,
     terms: Mapping[str, Mapping[str, Any]],
-    same: Callable[[str, Callable[[], Pages]], Pages] = _made,
+    keep: Callable[[str, str, Callable[[], Any]], Any] = _made,
 ) -> Pages:
     """Markdown by path; `docs` are the written pages, `terms` the entries of the glossary.
 
-    `same` may answer for those pages that follow from the code and the request alone.
+    `keep` may answer for those pages that follow from a request, the code of a module and the
+    catalog alone.
     """
     written = _written(docs) if docs else {}
     titles = {path: found[1] for path, source in written.items() if (found := _H1.search(source))}
     points = frozen_points()
     tools = frozenset(path for path in written if path.startswith("tools/"))
+    known = Known(points, pages_of_formulas(written), titles, borrowed_figures(written, titles))
+    about = digest(repr(known))
+
+    def kept(what: str, make: Callable[[], Any]) -> Any:
+        return keep(what, make.__module__, make)
+
     pages = {
-        **formula_pages(
-            Known(points, pages_of_formulas(written), titles, borrowed_figures(written, titles))
-        ),
-        "reference/coverage.md": coverage_page(),
-        "reference/notation.md": notation_page(),
-        **same(f"pages of presets beside {sorted(tools)}", lambda: preset_pages(tools)),
-        **same("pages of the catalog", catalog_pages),
-        **same("pages of the validation", validation_pages),
+        **keep(f"formulas {about}", formula_pages.__module__, lambda: formula_pages(known)),
+        "reference/coverage.md": kept("coverage of formulas", coverage_page),
+        "reference/notation.md": kept("notation", notation_page),
+        **preset_pages(tools, keep),
+        **kept("pages of the catalog", catalog_pages),
+        **kept("pages of the validation", validation_pages),
     }
     history = docs.parent / "CHANGELOG.md" if docs else None
     if history and history.is_file():

@@ -89,9 +89,8 @@ class SiteBuild:
     def pages(self) -> dict[str, str]:
         """Pages that are generated, as Markdown by their path."""
         with self.site.pictures.spent.on("evaluating"):
-            if self.answers is None:
-                return site_pages(self.docs, self.terms, self._same)
-            return site_pages(self.docs, self.terms, self.answers.same)
+            keeper = self.memory or self.answers
+            return site_pages(self.docs, self.terms, *([keeper.figure] if keeper else []))
 
     def _same(self, request: str, make: Callable[[], Thing], key: str = "") -> Thing:
         """What follows from the code, a request and a key alone: made once by a server."""
@@ -185,7 +184,7 @@ class SiteBuild:
             made["assets/javascripts/plotly.min.js"] = _plotly_bundle()
         return made
 
-    def records(self) -> dict[str, Content]:
+    def records(self) -> dict[str, str]:
         """What a build tells of itself, which no page waits for; after `close`."""
         return dict(zip(self.RECORDS, (self.manifest(), sources(self._texts)), strict=True))
 

@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from functools import cache
 
 from figgen.catalog import load
+from figgen.catalog.lookups import remembered
 from figgen.catalog.measured import measured_records
 from figgen.errors import InputError
 from figgen.models.memory import memory
+from figgen.models.training_setup import TrainingSetup
 from figgen.scenarios.runs.described import DescribedRun
 from figgen.scenarios.runs.measured import measured_runs, run_sides, shown_runs
 from figgen.scenarios.runs.record import described_run
@@ -36,20 +37,20 @@ class JudgedPeak:
         return self.modelled_bytes / self.measured_bytes - 1
 
 
-@cache
+@remembered(1)
 def judged_peaks() -> tuple[JudgedPeak, ...]:
     """Every run that prints a peak, in the order of the catalog."""
     sides, found = run_sides(), []
     for run in (*measured_runs(), *shown_runs()):
         if run.peak_memory_bytes is None:
             continue
-        held = memory(run_setup(run), capacity_bytes=run.accelerator.capacity_bytes)
-        tested, fits = sides[run.name] == TEST, bool(held.fits)
-        found.append(JudgedPeak(run, run.peak_memory_bytes, held.printed_bytes, tested, fits))
+        printed_bytes, fits = _modelled(run_setup(run), run.accelerator.capacity_bytes)
+        tested = sides[run.name] == TEST
+        found.append(JudgedPeak(run, run.peak_memory_bytes, printed_bytes, tested, fits))
     return tuple(found)
 
 
-@cache
+@remembered(1)
 def failed_verdicts() -> tuple[bool, ...]:
     """Whether each layout of nanotron's sweep that failed is said to fit.
 
@@ -71,9 +72,17 @@ def failed_verdicts() -> tuple[bool, ...]:
         }  # fmt: skip
         try:
             run = described_run(record)
-            found = memory(run_setup(run), capacity_bytes=run.accelerator.capacity_bytes)
+            _, fits = _modelled(run_setup(run), run.accelerator.capacity_bytes)
         except InputError:
             verdicts.append(False)
         else:
-            verdicts.append(bool(found.fits))
+            verdicts.append(fits)
     return tuple(verdicts)
+
+
+# Most of what a changed chip concerns is as large as it was.
+@remembered(4096)
+def _modelled(setup: TrainingSetup, capacity_bytes: float) -> tuple[float, bool]:
+    """What a log would print and whether the run fits."""
+    held = memory(setup, capacity_bytes=capacity_bytes)
+    return held.printed_bytes, bool(held.fits)

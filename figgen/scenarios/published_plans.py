@@ -21,9 +21,11 @@ from figgen.scenarios.predicted import described, job_of
 from figgen.scenarios.resolve import TrainingStep, resolve
 from figgen.scenarios.scenario import Scenario, scenario
 
-PRESETS = tuple(
-    name for name, found in catalog.PRESETS.items() if isinstance(found, catalog.TrainingPreset)
-)
+
+def training_presets() -> tuple[str, ...]:
+    """The presets of published runs, by name."""
+    found = catalog.PRESETS.items()
+    return tuple(name for name, preset in found if isinstance(preset, catalog.TrainingPreset))
 
 
 @dataclass(frozen=True, slots=True)

@@ -117,7 +117,7 @@ class TrainingStep:
 
 
 # A page shows a setup in several figures, and a build has a page for every preset.
-@remembered(64)
+@remembered(256)
 def _estimate(setup: TrainingSetup, cluster: Cluster, efficiency: float) -> StepEstimate:
     return step(setup, cluster, compute_efficiency=efficiency)
 
@@ -127,7 +127,7 @@ def _share(setup: TrainingSetup, cluster: Cluster, seconds: float) -> float:
     return share_for(setup, cluster, seconds)
 
 
-@remembered(64)
+@remembered(256)
 def _memory(setup: TrainingSetup, capacity_bytes: float, reserve_bytes: float) -> MemoryEstimate:
     return memory(setup, capacity_bytes=capacity_bytes, reserve_bytes=reserve_bytes)
 
@@ -146,7 +146,7 @@ def parallel_layout(
     return resolve_layout(scenario(preset=preset, run=run, **chosen))
 
 
-@remembered(64)
+@remembered(256)
 def resolve(asked: Scenario) -> TrainingStep:
     """The training step that is meant. Raises InputError for anything missing or unfit."""
     base = base_of(asked)
@@ -179,7 +179,7 @@ def resolve(asked: Scenario) -> TrainingStep:
     )
 
 
-@remembered(64)
+@remembered(256)
 def resolve_layout(asked: Scenario) -> ParallelLayout:
     """The layout alone, for which neither a model nor a network need be known."""
     return layout_of(completed(base_of(asked).values | dict(asked.chosen), "layout"))

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import json
 from dataclasses import asdict, fields
-from functools import cache
 from typing import Any, TypedDict
 
 from figgen import catalog
 from figgen.catalog.hardware import DTYPES
+from figgen.catalog.lookups import remembered
 from figgen.catalog.residuals import residuals as class_residuals
 from figgen.errors import InputError
 from figgen.models.collectives.closed_forms import BUS_BANDWIDTHS
@@ -31,7 +31,7 @@ _PARTS = {"model": "models", "accelerator": "accelerators"}
 """Options whose choices stand in the catalog with their titles."""
 
 
-@cache
+@remembered(1)
 def configurations_json() -> str:
     """`configurations` as the file that the tools load."""
     return json.dumps(configurations(), ensure_ascii=False, separators=(",", ":")) + "\n"

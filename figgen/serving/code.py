@@ -91,6 +91,12 @@ class Code:
             self._fingerprints[module] = digest("\0".join(parts))
         return self._fingerprints[module]
 
+    def entries(self) -> set[str]:
+        """The data files that are followed entry by entry, and that nothing else names."""
+        beside = self._texts.keys() - self.closure(ENTRIES)
+        others = {need for name in beside for need in self._needs(name)}
+        return {name for name in self._needs(ENTRIES) if name.endswith(DATA)} - others
+
     def everything(self) -> str:
         """Changes when any source or data file does."""
         return digest("\0".join(f"{name}\0{self._texts[name]}" for name in sorted(self._texts)))

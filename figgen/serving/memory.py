@@ -15,7 +15,8 @@ from itertools import count
 from typing import Any, Generic, TypeVar
 
 from figgen.cache import digest
-from figgen.catalog.lookups import Lookup, watched
+from figgen.catalog.lookups import NAMES, WHOLE, Lookup, renew, watched
+from figgen.errors import InputError
 from figgen.serving.code import Code, reload
 
 Thing = TypeVar("Thing")
@@ -58,7 +59,8 @@ class Memory:
         changed = self.code.look()
         if changed and not first:
             self._entries.clear()
-            reload(self.code.dependents(changed))
+            if not (changed <= self.code.entries() and _read_anew()):
+                reload(self.code.dependents(changed))
         return bool(changed)
 
     def figure(self, request: str, module: str, make: Callable[[], Thing]) -> Thing:
@@ -126,6 +128,18 @@ class Memory:
         if lookup not in self._entries:
             table, name = lookup
             entries = getattr(import_module("figgen.catalog.load"), table)()
-            found = entries if name == "*" else entries.get(name)
+            if name == NAMES:
+                found = tuple(entries)
+            else:
+                found = entries if name == WHOLE else entries.get(name)
             self._entries[lookup] = digest(repr(found))
         return self._entries[lookup]
+
+
+def _read_anew() -> bool:
+    """Whether the tables of the catalog could be; otherwise whoever asks for them is to be told."""
+    try:
+        renew()
+    except InputError:
+        return False
+    return True

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from figgen.catalog import RUNS
+from figgen import catalog
 from figgen.catalog import run as catalog_run
 from figgen.charts import Axis, Bars, Column, Curves, Named, Scalar, Series, Table
 from figgen.errors import InputError
@@ -194,9 +194,10 @@ def mfu_by_gpus() -> Curves:
 
     As printed, or derived from the printed throughput and the model's shape; nothing is assumed.
     """
+    runs = catalog.RUNS
     points: dict[str, list[tuple[float, float]]] = {}
     shares: dict[str, float] = {}
-    for name, found in sorted(RUNS.items(), key=lambda item: item[1].mfu_dtype):
+    for name, found in sorted(runs.items(), key=lambda item: item[1].mfu_dtype):
         if not found.gpus or (found.mfu is None and found.tokens_per_s_per_gpu is None):
             continue
         share = found.mfu.value if found.mfu else found.model_flops_utilisation()
@@ -204,7 +205,7 @@ def mfu_by_gpus() -> Curves:
         label = f"of the {PEAKS[found.mfu_dtype]}, {known}"
         points.setdefault(label, []).append((float(found.gpus), share))
         shares[name] = share
-    large = [share for name, share in shares.items() if (RUNS[name].gpus or 0) >= 1000]
+    large = [share for name, share in shares.items() if (runs[name].gpus or 0) >= 1000]
     lengths = {label: len(found) for label, found in points.items()}
     return Curves(
         x=Axis(label="accelerators", scale="log2", spec=","),
@@ -219,7 +220,7 @@ def mfu_by_gpus() -> Curves:
             "narrow": Named(sum(n for label, n in lengths.items() if "16-bit" not in label)),
             "least": Named(min(shares.values())),
             "most": Named(max(shares.values())),
-            "lowest": Named(RUNS[min(shares, key=shares.__getitem__)].title),
+            "lowest": Named(runs[min(shares, key=shares.__getitem__)].title),
             "large": Named(len(large)),
             "large_least": Named(min(large)),
             "large_most": Named(max(large)),

@@ -13,6 +13,7 @@ from functools import cache
 
 from figgen.catalog import load
 from figgen.catalog.hardware import Accelerator, Link
+from figgen.catalog.lookups import remembered
 from figgen.catalog.models import Model
 from figgen.errors import InputError, unknown
 
@@ -96,20 +97,21 @@ def first_match(table: tuple[tuple[str, str], ...], text: str) -> str | None:
 
 def accelerator_of(words: str) -> Accelerator:
     """The chip that `words` describe. Raises InputError for one that the catalog lacks."""
-    known = load.accelerators()
+    known = load.accelerators.names()
     name = words if words in known else first_match(CHIPS, words)
     if name is None:
         raise unknown("hardware", words, known)
-    return known[name]
+    return load.accelerators.only(name)[name]
 
 
 def network_of(words: str, chip: Accelerator) -> Link:
     """The network link of each GPU: as `words` say, or what is usual for the chip."""
-    known = load.links()
-    if words in known:
-        return known[words]
-    found = first_match(NETWORKS, words)
-    return known[found or networks_of_chips().get(chip.name, USUAL_NETWORK)]
+    if words in load.links.names():
+        found = words
+    else:
+        usual = networks_of_chips().get(chip.name, USUAL_NETWORK)
+        found = first_match(NETWORKS, words) or usual
+    return load.links.only(found)[found]
 
 
 @cache
@@ -142,8 +144,12 @@ ALIASES = {"gpt2xl": "gpt-2-xl", "qwen3a22b": "qwen-3-235b-a22b", "llama31405b":
 
 def model_of(name: str) -> Model | None:
     """The catalog's model of that name, spelled as sources do; None where it has none."""
-    by_name: Mapping[str, Model] = {plain(key): model for key, model in load.models().items()}
-    wanted = plain(name)
-    if wanted in ALIASES:
-        return load.models()[ALIASES[wanted]]
-    return by_name.get(wanted) or by_name.get(wanted.replace("llama31", "llama3"))
+    known, wanted = _plain_names(), plain(name)
+    other = known.get(wanted.replace("llama31", "llama3"))
+    found = ALIASES.get(wanted) or known.get(wanted) or other
+    return load.models.only(found)[found] if found else None
+
+
+@remembered(1)
+def _plain_names() -> Mapping[str, str]:
+    return {plain(name): name for name in load.models.names()}

@@ -79,7 +79,7 @@ def era_of(run: DescribedRun) -> str:
 def _measured_share(chip: Accelerator, dtype: str) -> float:
     """Measured matmul rate of the generation's reference chip over its peak."""
     reference = REFERENCES.get(generation_of(chip))
-    source = load.accelerators()[reference] if reference else chip
+    source = load.accelerators.only(reference)[reference] if reference else chip
     wide = source.measured_bf16 if dtype in ("bf16", "fp16", "tf32") else source.measured_fp8
     if wide is None:
         return UNMEASURED

@@ -24,7 +24,7 @@ def shape_of(record: Mapping[str, Any], sequence: int) -> ModelShape:
     if isinstance(given, Mapping):
         return _given_shape(given, sequence, known.shape if known else None)
     if known is None:
-        raise unknown("model_shape_ref (or give a shape)", str(named), load.models())
+        raise unknown("model_shape_ref (or give a shape)", str(named), load.models.names())
     return replace(known.shape, sequence=sequence)
 
 
