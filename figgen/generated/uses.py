@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping
-from functools import cache
+from functools import lru_cache
 from types import CodeType, FunctionType
 from typing import Any
 
@@ -34,13 +34,18 @@ def _used(source: str) -> set[str]:
     return names.union(*(formulas_of_figure(name) for name in shown))
 
 
-@cache
 def formulas_of_figure(name: str) -> frozenset[str]:
     """Formulas that the figure's functions call, themselves or by way of functions beside them."""
     if name not in all_figures():
         return frozenset()
-    figure, seen = all_figures()[name], set[object]()
-    functions = (figure.function, getattr(figure.about, "__wrapped__", figure.about))
+    figure = all_figures()[name]
+    return _formulas_of(figure.function, getattr(figure.about, "__wrapped__", figure.about))
+
+
+# By the functions and not by the name: a server loads them anew.
+@lru_cache(maxsize=1024)
+def _formulas_of(*functions: object) -> frozenset[str]:
+    seen = set[object]()
     return frozenset(formula for each in functions for formula in _reached(each, seen))
 
 
