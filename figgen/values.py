@@ -11,10 +11,10 @@ import ast
 import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
-from functools import lru_cache
 from inspect import signature
 from typing import Any, TypeAlias
 
+from figgen.catalog.lookups import remembered
 from figgen.charts import Named, Scalar
 from figgen.errors import InputError, unknown
 from figgen.formulas import FORMULAS
@@ -86,8 +86,13 @@ def compute(text: str, named: Mapping[str, Named] | None = None) -> tuple[Comput
             raise unknown("value of this figure", source, named)
         found = named[source]
         return Computed(found.value, found.unit, "", source), spec
-    computed = resolve(parse(source), source)
-    return computed, spec
+    return _resolved(source), spec
+
+
+# A page's numbers are asked for when it is looked at, when it is converted and when it is listed.
+@remembered(8192)
+def _resolved(source: str) -> Computed:
+    return resolve(parse(source), source)
 
 
 def split_spec(text: str) -> tuple[str, str]:
@@ -108,7 +113,6 @@ def split_spec(text: str) -> tuple[str, str]:
     return text.strip(), ""
 
 
-@lru_cache(maxsize=4096)
 def parse(text: str) -> Call:
     """The call that `text` writes.  Raises InputError, and nothing else, on any other text."""
     if len(text) > LONGEST:

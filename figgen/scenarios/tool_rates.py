@@ -10,6 +10,7 @@ from typing import Any
 
 from figgen import catalog
 from figgen.catalog.hardware import DTYPES
+from figgen.catalog.lookups import remembered
 from figgen.catalog.rates import constants
 from figgen.errors import InputError
 from figgen.formulas.functions_javascript import printed_module
@@ -41,7 +42,7 @@ def timed_step_module() -> str:
     return printed_module((layer_time, timed_step), ("timed_step",))
 
 
-Rows = dict[str, dict[str, dict[str, Any]]]
+Rows = dict[str, dict[str, Mapping[str, Any]]]
 """By chip and number format: what is attained, by name."""
 
 
@@ -70,7 +71,7 @@ def _all_rows(software: str) -> Rows:
     for chip in (*catalog.ACCELERATORS.values(), _own_chip()):
         for dtype in DTYPES:
             if getattr(chip, dtype) is not None:
-                row: dict[str, Any] = {}
+                row: Mapping[str, Any] = {}
                 with suppress(InputError):  # FP8 on a chip without
                     row = _row(software, chip, dtype)
                 found.setdefault(chip.name, {})[dtype] = row
@@ -97,7 +98,8 @@ def _differences(row: Mapping[str, Any], base: Mapping[str, Any]) -> dict[str, A
     return {key: value for key, value in row.items() if base[key] != value}
 
 
-def _row(software: str, chip: catalog.Accelerator, dtype: str) -> dict[str, Any]:
+@remembered(1024)
+def _row(software: str, chip: catalog.Accelerator, dtype: str) -> Mapping[str, Any]:
     run = _stub(software, chip, dtype)
     unit = chip.peak_flops_per_s(dtype) if chip.name == OWN else 1.0
     values = {name: constant.value for name, constant in constants().items()}
