@@ -10,6 +10,7 @@ import random
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from threading import Event, Timer
 
 import pytest
 
@@ -279,3 +280,18 @@ def test_a_figure_is_computed_again_only_when_an_entry_that_it_looked_up_changed
     ask()
     assert len(made) == 2
     note("links")  # nobody watches
+
+
+def test_the_next_build_waits_for_what_was_left_for_later() -> None:
+    memory, begun, done = Memory(), Event(), list[str]()
+
+    def work() -> None:
+        begun.wait()
+        done.append("written")
+        raise FileNotFoundError("the folder of a server that ends")
+
+    memory.later(work)
+    assert done == []
+    Timer(0.05, begun.set).start()
+    memory.refresh()
+    assert done == ["written"]

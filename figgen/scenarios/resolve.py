@@ -117,17 +117,17 @@ class TrainingStep:
 
 
 # A page shows a setup in several figures, and a build has a page for every preset.
-@remembered(256)
+@remembered(512)
 def _estimate(setup: TrainingSetup, cluster: Cluster, efficiency: float) -> StepEstimate:
     return step(setup, cluster, compute_efficiency=efficiency)
 
 
-@remembered(256)
+@remembered(512)
 def _share(setup: TrainingSetup, cluster: Cluster, seconds: float) -> float:
     return share_for(setup, cluster, seconds)
 
 
-@remembered(256)
+@remembered(512)
 def _memory(setup: TrainingSetup, capacity_bytes: float, reserve_bytes: float) -> MemoryEstimate:
     return memory(setup, capacity_bytes=capacity_bytes, reserve_bytes=reserve_bytes)
 
