@@ -57,7 +57,8 @@ def snapshot(folder: Path, only: Collection[str] = ()) -> Path:
     # The pages of formulas take their examples from the frozen points.
     for name in ("figgen", "hooks", "docs", "tests/benchmarks", "tests/oracles"):
         shutil.copytree(ROOT / name, folder / name, ignore=ignore)
-    shutil.copy(ROOT / "mkdocs.yml", folder)
+    for name in ("mkdocs.yml", "CHANGELOG.md"):
+        shutil.copy(ROOT / name, folder)
     (folder / "tests" / "__init__.py").touch()
     if only:
         keep_pages(folder, only)
