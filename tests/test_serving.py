@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import os
 import random
+import subprocess
+import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
@@ -256,7 +258,7 @@ def test_the_catalog_is_asked_for_when_it_is_needed_and_answers_are_kept_where_t
     )
     read, *kept = done.stdout.split("\n")[:-1]
     assert read == "", "a table is read while a module is imported"
-    assert set(kept) == LOOK_NOTHING_UP, "use `remembered` for what looks something up"
+    assert set(kept) <= LOOK_NOTHING_UP, "use `remembered` for what looks something up"
 
 
 def test_a_figure_is_computed_again_only_when_an_entry_that_it_looked_up_changed() -> None:

@@ -5,10 +5,10 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 
 from figgen.catalog import load
 from figgen.catalog.hardware import Accelerator
+from figgen.catalog.lookups import remembered
 from figgen.errors import unknown
 
 FILE = "attention-tables.json"
@@ -47,7 +47,7 @@ class AttentionTable:
     passes: tuple[AttentionPass, ...]
 
 
-@cache
+@remembered(1)
 def attention_tables() -> Mapping[str, AttentionTable]:
     """The tables by the catalog's name of their chip."""
     held = json.loads(load.content(FILE))

@@ -4,12 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import cache
 from math import prod
 
 from figgen.catalog import load
 from figgen.catalog.entry import Place
 from figgen.catalog.hardware import Accelerator
+from figgen.catalog.lookups import remembered
 from figgen.catalog.measured_file import FORMATS
 from figgen.catalog.read import amount, parse_file, read_entry
 from figgen.catalog.schema import choice, quantity, text
@@ -55,7 +55,7 @@ class ProductTable:
     note: str
 
 
-@cache
+@remembered(1)
 def product_tables() -> Mapping[str, ProductTable]:
     """The tables by name."""
     return read_product_tables(load.content(FILE), load.sources(), load.accelerators())
