@@ -208,9 +208,12 @@ def _shuffle_s(job: Job, attained: Attained, routed: Number) -> Number:
 
 
 def _host_s(job: Job, attained: Attained, layer_s: Number) -> Number:
-    """Seconds that the host takes for a layer; what is repeated is launched again."""
+    """Seconds that the host takes for a layer; what is repeated is launched again.
+
+    One thread launches kernels or waits for those of other nodes, and then waits for stages.
+    """
     several = where(job.tp > 1, 1.0, 0.0)
     far = where(job.tp > job.gpus_per_node, job.tp, 0.0) * attained.host_crossing_s
     chained = where((job.pp > 1) & (job.gpus > job.gpus_per_node), 1.0, 0.0)
     waiting = chained * several * attained.host_chained_s * job.tp
-    return maximum(layer_s * (1 + 0.4 * job.repeats_layer), maximum(far, waiting))
+    return maximum(layer_s * (1 + 0.4 * job.repeats_layer), far) + waiting

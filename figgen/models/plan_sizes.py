@@ -24,6 +24,7 @@ from figgen.models.rank_parameters import ROUTED, layer_parameters, table_held
 from figgen.models.recomputation import NAMED
 from figgen.models.stage_layers import (
     StageShare,
+    fullest_and_beside_head,
     layers_by_cost,
     stage_shares,
 )
@@ -116,12 +117,9 @@ class StageNumbers:
 def stage_numbers(setup: TrainingSetup, pp: int, chunks: int, pipes: int) -> StageNumbers:
     """The stages that `pp` ranks of `chunks` each are cut into, as `setup`'s framework cuts."""
     shape, balanced = setup.shape, setup.framework_memory.balanced
-    given = layers_by_cost(shape, pp * chunks) if balanced else ()
-    shares = stage_shares(shape, pp * chunks, given)
-    held = [sum(share.layers for share in shares[rank::pp]) for rank in range(pp)]
-    if balanced:
-        return StageNumbers(shares * pipes, max(held[:-1] or held), held[-1])
-    return StageNumbers(shares * pipes, max(held), shape.layers / pp)
+    cut = layers_by_cost(shape, pp * chunks) if balanced else ()
+    shares = stage_shares(shape, pp * chunks, *cut)
+    return StageNumbers(shares * pipes, *fullest_and_beside_head(shares, pp, cut=balanced))
 
 
 def repeated(

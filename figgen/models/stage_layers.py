@@ -7,6 +7,7 @@ Llama 3 405B and BLOOM were trained so. A setup may say otherwise.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 
@@ -44,31 +45,36 @@ def layers_of_stages(layers: int, stages: int) -> tuple[int, ...]:
 
 
 @lru_cache(maxsize=1024)
-def layers_by_cost(shape: ModelShape, stages: int) -> tuple[int, ...]:
-    """Layers of each stage where blocks are dealt until a stage passes its share of the cost.
+def layers_by_cost(shape: ModelShape, stages: int) -> tuple[tuple[int, ...], int]:
+    """Layers of each stage, and the head's stage, where blocks are dealt by their cost.
 
     A layer costs its matrices without regard to grouped queries, the head its table, the rest
-    nothing; a stage takes the block with which it passes its share.
+    nothing; a stage takes the block with which it passes its share, and the next begins. So
+    stages behind the head may stay empty.
     Source: huggingface/nanotron@67c5ebb6, models/base.py, build_model.
     """
     width = shape.heads * shape.head_dim
     layer = 4 * width * shape.hidden + FFN_MATRICES[shape.ffn] * shape.ffn_hidden * shape.hidden
     whole = shape.layers * layer + shape.vocab * shape.hidden
+
+    def passed(blocks: int, stage: int) -> int:
+        return stage + (blocks * layer * stages > whole * (stage + 1) and stage < stages - 1)
+
     dealt, stage = [0] * stages, 0
     for index in range(shape.layers):
         dealt[stage] += 1
-        if (index + 1) * layer * stages > whole * (stage + 1) and stage < stages - 1:
-            stage += 1
-    return tuple(dealt)
+        stage = passed(index + 1, stage)
+    # The last norm costs nothing, but after a layer of several shares it may begin another stage.
+    return tuple(dealt), passed(shape.layers, stage)
 
 
 @lru_cache(maxsize=1024)
 def stage_shares(
-    shape: ModelShape, stages: int, given: tuple[int, ...] = ()
+    shape: ModelShape, stages: int, given: tuple[int, ...] = (), head: int = -1
 ) -> tuple[StageShare, ...]:
     """The share of each of `stages` stages, in the order in which a microbatch meets them.
 
-    `given` layers of each, or as even as they go.
+    `given` layers of each, or as even as they go; the `head` on one of them, the last (-1) usually.
     """
     shares = []
     first = 0
@@ -76,18 +82,33 @@ def stage_shares(
         after = first + layers
         expert_layers = after - max(first, shape.dense_layers) if shape.experts else 0
         windowed = shape.windowed_layers(first, layers)
-        ends = stage == 0, stage == stages - 1
+        ends = stage == 0, stage == head % stages
         shares.append(StageShare(first, layers, max(0, expert_layers), *ends, windowed))
         first = after
     return tuple(shares)
 
 
+def fullest_and_beside_head(
+    shares: Sequence[StageShare], ranks: int, *, cut: bool
+) -> tuple[int, float]:
+    """Most layers of a pipeline rank, and the layers beside the head.
+
+    Where somebody `cut` the stages, the head's rank counts apart from the others.
+    Where nobody did, the head is taken to have the share of any stage beside it.
+    """
+    held = [sum(share.layers for share in shares[rank::ranks]) for rank in range(ranks)]
+    if not cut or ranks == 1:
+        return max(held), sum(held) / ranks
+    rank = next(stage for stage, share in enumerate(shares) if share.head) % ranks
+    return max(held[:rank] + held[rank + 1 :]), held[rank]
+
+
 def virtual_stage_shares(setup: TrainingSetup) -> tuple[StageShare, ...]:
     """The share of every virtual stage of the schedule; a second pipe holds a second copy."""
-    placement, given = setup.placement, setup.layers_per_stage
+    placement, given, head = setup.placement, setup.layers_per_stage, -1
     if not given and setup.framework_memory.balanced:
-        given = layers_by_cost(setup.shape, placement.depth)
-    shares = stage_shares(setup.shape, placement.depth, given)
+        given, head = layers_by_cost(setup.shape, placement.depth)
+    shares = stage_shares(setup.shape, placement.depth, given, head)
     return shares * placement.pipes
 
 

@@ -1,13 +1,14 @@
 """Seconds of a whole step in closed form, for one job or for arrays of jobs.
 
-    total = M · slowest stage + filling · mean stage + what sharding adds to them
+    total = M · slowest stage + filling · mean of the other stages + what sharding adds to them
             + messages between stages + gradients that do not hide + the update
             + what every step costs
 
 The filling of a pipeline is (P − 1)/V microbatches of 1F1B with V chunks a rank, and what the
-simulator finds for other schedules. Where ZeRO scatters gradients in every microbatch, each
-backward lasts at least as long as that; where it gathers weights too, forward and backward do.
-Unless it does both, gradients are summed once a step too, behind the last backward.
+simulator finds for other schedules; the slowest stage waits for the other ones only. Where ZeRO
+scatters gradients in every microbatch, each backward lasts at least as long as that; where it
+gathers weights too, forward and backward do. Unless it does both, gradients are summed once a
+step too, behind the last backward.
 """
 
 from __future__ import annotations
@@ -67,9 +68,10 @@ def timed_step(job: Job, attained: Attained) -> StepSeconds:
     layer = (1 - share) * dense.total_s + share * expert.total_s
     head = head_s(job, attained)
     slowest = maximum(job.fullest_layers * layer, job.head_layers * layer + head)
-    mean = (job.layers * layer + head) / job.pp
+    whole = job.layers * layer + head
+    mean, others = whole / job.pp, (whole - slowest) / maximum(1, job.pp - 1)
     hop = _hop_s(job, attained)
-    work, idle = job.microbatches * slowest, job.filling * mean
+    work, idle = job.microbatches * slowest, job.filling * others
     # Where only gradients are scattered, the last backward's are those of a step without that.
     waiting = job.microbatches - where(job.gathers > 0, 0, job.scatters)
     sharding = waiting * _sharding_s(job, attained, slowest)

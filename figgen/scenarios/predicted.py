@@ -8,7 +8,7 @@ from figgen import catalog
 from figgen.catalog.lookups import remembered
 from figgen.models.job import Job
 from figgen.models.recomputation import NAMED
-from figgen.models.stage_layers import virtual_stage_shares
+from figgen.models.stage_layers import fullest_and_beside_head, virtual_stage_shares
 from figgen.models.stage_work import stage_work
 from figgen.models.training_setup import TrainingSetup, sharding_of
 from figgen.scenarios.measured_rates import read_rates
@@ -95,16 +95,10 @@ def job_of(setup: TrainingSetup, run: DescribedRun) -> Job:
 
 
 def stages_of(setup: TrainingSetup) -> tuple[int, float]:
-    """Most layers of a pipeline rank without the head, and the layers beside the head.
-
-    Where nobody cut the stages, the head is taken to have the share of any stage beside it.
-    """
-    pp, depth = setup.parallel.pp, setup.placement.depth
-    layers = [share.layers for share in virtual_stage_shares(setup)[:depth]]
-    held = [sum(layers[rank::pp]) for rank in range(pp)]
-    if setup.layers_per_stage or setup.framework_memory.balanced:
-        return max([0, *held[:-1]]), held[-1]
-    return max(held), setup.shape.layers / pp
+    """Most layers of a pipeline rank, and the layers beside the head."""
+    shares = virtual_stage_shares(setup)[: setup.placement.depth]
+    cut = bool(setup.layers_per_stage) or setup.framework_memory.balanced
+    return fullest_and_beside_head(shares, setup.parallel.pp, cut=cut)
 
 
 def repeated_share(setup: TrainingSetup) -> float:

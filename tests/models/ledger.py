@@ -110,12 +110,11 @@ def shuffle_s(job: Job, at: Attained) -> float:
 
 
 def host_s(job: Job, at: Attained, layer_s: float) -> float:
-    waits = [layer_s * (1.4 if job.repeats_layer else 1)]
+    launched = [layer_s * (1.4 if job.repeats_layer else 1)]
     if job.tp > job.gpus_per_node:
-        waits.append(at.host_crossing_s * job.tp)
-    if job.tp > 1 and job.pp > 1 and job.gpus > job.gpus_per_node:
-        waits.append(at.host_chained_s * job.tp)
-    return max(waits)
+        launched.append(at.host_crossing_s * job.tp)
+    chained = job.tp > 1 and job.pp > 1 and job.gpus > job.gpus_per_node
+    return max(launched) + (at.host_chained_s * job.tp if chained else 0)
 
 
 def layer(job: Job, at: Attained, *, experts: bool) -> dict[str, float]:
@@ -275,7 +274,7 @@ def step_parts(job: Job, at: Attained) -> dict[str, float]:
     waits.append(job.filling * (sharded_s(job, at, mean) - mean))
     parts = {
         "work_s": fsum(slowest for _ in range(job.microbatches)),
-        "idle_s": job.filling * mean,
+        "idle_s": job.filling * (layers + last - slowest) / max(1, job.pp - 1),
         "sharding_s": fsum(waits),
         "stage_messages_s": (job.microbatches + job.filling) * stage_hop_s(job, at),
         "gradients_s": 0.0 if job.gathers else gradients_s(job, at),

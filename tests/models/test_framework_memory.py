@@ -17,7 +17,12 @@ from figgen.models.memory_fixes import heavier_recomputation, reason, what_fits
 from figgen.models.memory_lines import LASTING, PARTS
 from figgen.models.model_shape import ModelShape
 from figgen.models.recipes import recipe
-from figgen.models.stage_layers import layers_by_cost
+from figgen.models.stage_layers import (
+    fullest_and_beside_head,
+    layers_by_cost,
+    stage_shares,
+    virtual_stage_shares,
+)
 from figgen.models.training_setup import TrainingSetup
 
 ONE_B = ModelShape(16, 2048, 32, 32, 64, 8192, 131072, 4096, tied_embeddings=True)
@@ -36,16 +41,21 @@ def nanotron(dp: int, microbatches: int, zero_stage: int = 0, **sizes: int) -> T
     )
 
 
-def dealt(layers: int, layer: int, head: int, stages: int) -> tuple[int, ...]:
-    """nanotron's build_model: blocks go to a rank until their running cost passes its threshold."""
-    costs = [0, *[layer] * layers, 0, head, 0, 0]
-    found, rank = [0] * stages, 0
-    for index, cumulative in enumerate(accumulate(costs)):
-        if 1 <= index <= layers:
-            found[rank] += 1
-        if rank < stages - 1 and cumulative > sum(costs) * ((rank + 1) / stages):
+def dealt(layers: int, layer: int, head: int, stages: int) -> tuple[tuple[int, ...], int]:
+    """nanotron's build_model: blocks go to a rank until their running cost passes its threshold.
+
+    Embedding, layers, norm, head, cast and loss; the layers of every rank, and the head's rank.
+    """
+    blocks = ["embedding", *["layer"] * layers, "norm", "head", "cast", "loss"]
+    costs = {"layer": layer, "head": head}
+    ranks: list[list[str]] = [[] for _ in range(stages)]
+    whole, rank = layers * layer + head, 0
+    for block, cumulative in zip(blocks, accumulate(costs.get(b, 0) for b in blocks), strict=True):
+        ranks[rank].append(block)
+        if cumulative > whole * ((rank + 1) / stages):
             rank += 1
-    return tuple(found)
+    counts = tuple(held.count("layer") for held in ranks)
+    return counts, next(rank for rank, held in enumerate(ranks) if "head" in held)
 
 
 @pytest.mark.parametrize("stages", [1, 2, 4, 8, 16, 32])
@@ -55,12 +65,27 @@ def test_stages_by_cost_are_those_that_nanotron_builds(stages: int) -> None:
         layer, head = 4 * h * h + 3 * f * h, shape.vocab * h
         found = layers_by_cost(shape, stages)
         assert found == dealt(shape.layers, layer, head, stages)
-        assert sum(found) == shape.layers
+        assert sum(found[0]) == shape.layers
 
 
 def test_the_head_takes_the_place_of_four_layers() -> None:
-    assert layers_by_cost(ONE_B, 2) == (11, 5)
-    assert layers_by_cost(ONE_B, 4) == (6, 5, 5, 0)
+    # A layer costs 2048²·16, the head 131072·2048, four times as much: 20 together.
+    assert layers_by_cost(ONE_B, 2) == ((11, 5), 1)
+    assert layers_by_cost(ONE_B, 4) == ((6, 5, 5, 0), 3)
+    # Shares of 2.5 end after 3, 5 (as it is not more than 5), 6, … blocks; the head begins at 16,
+    # within the seventh share, and the eighth stage has the loss alone.
+    assert layers_by_cost(ONE_B, 8) == ((3, 3, 2, 3, 2, 3, 0, 0), 6)
+
+
+def test_stages_behind_the_head_hold_nothing() -> None:
+    shares = virtual_stage_shares(nanotron(1, 8, pp=8))
+    assert [share.layers for share in shares] == [3, 3, 2, 3, 2, 3, 0, 0]
+    assert [share.head for share in shares] == [False] * 6 + [True, False]
+    assert fullest_and_beside_head(shares, 8, cut=True) == (3, 0)
+    # Two chunks on each of two ranks: 1 + 6 layers, and 5 + 4 beside the head.
+    chunked = stage_shares(ONE_B, 4, (1, 5, 6, 4))
+    assert fullest_and_beside_head(chunked, 2, cut=True) == (7, 9)
+    assert fullest_and_beside_head(chunked, 2, cut=False) == (9, 8)
 
 
 def test_nanotron_keeps_what_its_sources_say() -> None:

@@ -29,7 +29,7 @@ from figgen.models.timed_step import (
     timed_step,
 )
 from figgen.models.training_setup import sharding_of
-from figgen.scenarios.runs.job import by_cost, run_job
+from figgen.scenarios.runs.job import run_job, stages_of
 from figgen.scenarios.runs.measured import measured_runs
 from figgen.scenarios.runs.rates import attained
 from figgen.scenarios.runs.setup import run_cluster, run_setup
@@ -121,11 +121,38 @@ def test_a_layer_without_work_waits_for_the_host() -> None:
     assert dense_layer(tiny, attained(run)).total_s == pytest.approx(1.5e-3, rel=0.2)
 
 
-def test_nanotron_gives_the_head_its_share_of_a_pipeline() -> None:
-    run = next(run for run in RUNS.values() if run.name.startswith("ultrascale-1b") and run.pp == 8)
-    others, beside_head = by_cost(run)
-    assert beside_head < others
-    assert (run.pp - 1) * others + beside_head >= run.shape.layers
+@pytest.mark.parametrize(("model", "pp", "cut"), [("1b", 8, (3, 0)), ("8b", 16, (3, 2))])
+def test_runs_of_nanotron_are_cut_as_it_cuts(model: str, pp: int, cut: tuple[int, int]) -> None:
+    # 8B: a share of 16 ends at 2.14 layers, the 32nd at 32.06, so the head begins beside two. The
+    # six runs on 16 stages with narrow TP are 1.4 times as fast as that, as if it were alone.
+    found = {
+        stages_of(run)
+        for run in RUNS.values()
+        if run.name.startswith(f"ultrascale-{model}") and run.pp == pp
+    }
+    assert found == {cut}
+    run = next(run for run in RUNS.values() if run.name.startswith(f"ultrascale-{model}"))
+    assert stages_of(replace(run, pp=1)) == (run.shape.layers, run.shape.layers)
+
+
+@pytest.mark.parametrize(("name", "exact"), [("gpipe", True), ("1f1b", False)])
+def test_stages_that_differ_idle_as_the_simulator_says(name: str, exact: bool) -> None:
+    # The last stage the slowest, as with a head: exact. Another one the slowest: GPipe only.
+    for last in (1.4, 0.5):
+        forward = (1.0, 1.0, 1.0, last)
+        trace = simulate(build(name, stages=4, microbatches=8), Durations(*[forward] * 3))
+        closed = 8 * 3 * max(forward) + 3 * (sum(forward) - max(forward))
+        assert trace.makespan <= closed * (1 + 1e-12)
+        if exact or last > 1:
+            assert trace.makespan == pytest.approx(closed)
+    run = RUNS[DENSE]
+    job = replace(
+        run_job(run), pp=4, microbatches=8, chunks=1, layers=32, fullest_layers=8, head_layers=8,
+        filling=filling(name, 4, 8), gpus=128,
+    )  # fmt: skip
+    found = timed_step(job, attained(run))
+    last_s, other_s = 8 * found.dense.total_s + found.head_s, 8 * found.dense.total_s
+    assert found.work_s + found.idle_s == pytest.approx(8 * last_s + 3 * other_s)
 
 
 def test_a_fit_finds_constants_that_made_the_data() -> None:

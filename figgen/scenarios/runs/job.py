@@ -5,9 +5,8 @@ from __future__ import annotations
 from figgen.models.framework_memory import framework_memory
 from figgen.models.job import Job, shape_numbers
 from figgen.models.pipeline_filling import filling
-from figgen.models.stage_layers import layers_of_stages
+from figgen.models.stage_layers import fullest_and_beside_head, layers_by_cost, stage_shares
 from figgen.models.training_setup import sharded_calls
-from figgen.models.transformer import attention_weights, ffn_weights
 from figgen.scenarios.runs.described import DescribedRun
 from figgen.scenarios.runs.setup import memory_framework
 
@@ -63,31 +62,10 @@ def scattered_bytes(framework: str) -> int:
 
 
 def stages_of(run: DescribedRun) -> tuple[int, float]:
-    """Most layers of a rank without the head, and the layers beside the head."""
-    if run.layers_per_stage:
-        held = [sum(run.layers_per_stage[rank :: run.pp]) for rank in range(run.pp)]
-        return max(held), held[-1]
-    if run.framework == "nanotron":
-        return by_cost(run)
-    spread = layers_of_stages(run.shape.layers, run.pp * (run.virtual_stages if run.pp > 1 else 1))
-    held = [sum(spread[rank :: run.pp]) for rank in range(run.pp)]
-    return max(held), run.shape.layers / run.pp
-
-
-def by_cost(run: DescribedRun) -> tuple[int, int]:
-    """Stages as nanotron cuts them: blocks in order, a new stage where the cost passes its share.
-
-    Source: huggingface/nanotron, src/nanotron/models/base.py, build_model.
-    """
-    shape, pp = run.shape, run.pp
-    layer = attention_weights(shape) + ffn_weights(shape, shape.ffn_hidden)
-    head = shape.vocab * shape.hidden
-    total = layer * shape.layers + head
-    stage = spent = 0
-    held = [0] * pp
-    for cost in [*[layer] * shape.layers, head]:
-        spent += cost
-        while stage < pp - 1 and spent > total * (stage + 1) / pp * (1 + 1e-12):
-            stage += 1
-        held[stage] += cost == layer
-    return max([0, *(held[:stage] + held[stage + 1 :])]), held[stage]
+    """Most layers of a pipeline rank, and the layers beside the head."""
+    stages = run.pp * (run.virtual_stages if run.pp > 1 else 1)
+    balanced = framework_memory(memory_framework(run.framework, run.version)).balanced
+    given = run.layers_per_stage
+    cut = (given,) if given or not balanced else layers_by_cost(run.shape, stages)
+    shares = stage_shares(run.shape, stages, *cut)
+    return fullest_and_beside_head(shares, run.pp, cut=bool(given) or balanced)

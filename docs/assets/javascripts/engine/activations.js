@@ -1,7 +1,7 @@
 // Activations that a GPU keeps for backward: which tensors, how many bytes, how many at once;
 // mirrors figgen.models.activations.
 
-import { F, I } from "./orders.js";
+import { F, I, sum } from "./orders.js";
 import { keptInputs, wholeLayers } from "./recomputation.js";
 import { FFN_MATRICES } from "./transformer.js";
 
@@ -9,7 +9,6 @@ export const ACTIVATION_BYTES = 2;
 const SECOND = "every_second_product";
 const GATED = 3; // matrices of a feed-forward block with a gate
 
-const sum = (values) => values.reduce((total, value) => total + value, 0);
 
 /** Bytes of the input of a layer, all that full recomputation keeps of it. */
 export const layerInputBytes = ({ split_tokens, shape }) =>

@@ -1,10 +1,9 @@
 // Parameters that one GPU holds for a virtual stage; mirrors figgen.models.rank_parameters.
 
+import { sum } from "./orders.js";
 import {
   FFN_MATRICES, attentionBiases, finalNorm, layerNorms,
 } from "./transformer.js";
-
-const sum = (values) => values.reduce((total, value) => total + value, 0);
 
 /** Parameters of the embedding, or of the head, on a tensor-parallel rank. */
 export const tableHeld = ({ shape, parallel }) =>

@@ -7,9 +7,8 @@ import {
   recomputedBytes,
 } from "./activations.js";
 import { layerHeld, rankHeld, stagesHeld, tableHeld } from "./held.js";
-import { peakInFlight } from "./orders.js";
+import { peakInFlight, sum } from "./orders.js";
 
-const sum = (values) => values.reduce((total, value) => total + value, 0);
 
 /** Parts of memory, in order; "working" is what the loss or one layer's backward needs. */
 const PARTS = [

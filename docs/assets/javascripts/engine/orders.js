@@ -32,6 +32,7 @@ export function placement(name, rank_of_stage, pipes = 1) {
   return Object.freeze({ name, rank_of_stage, pipes, ranks, stages, depth, chunks: depth / ranks });
 }
 
+export const sum = (values) => values.reduce((total, value) => total + value, 0);
 export const range = (count) => Array.from({ length: count }, (_, index) => index);
 
 /** One stage per rank, in rank order. */

@@ -10,7 +10,7 @@ import { keyValueWidth } from "./memory.js";
 import { attainedOf, filling, ratesOf, shapeNumbers } from "./predicted.js";
 import { alike, divisors, meshes, pipelines, rankLoads, schedules, sharding } from "./plan_space.js";
 import { recomputation } from "./recomputation.js";
-import { layersByCost, shardingOf, untimedSetup, virtualStageShares } from "./setup.js";
+import { fullestAndBesideHead, layersByCost, shardingOf, untimedSetup, virtualStageShares } from "./setup.js";
 import { stageWork } from "./stage_time.js";
 import { finalNorm } from "./transformer.js";
 
@@ -133,15 +133,11 @@ function layerSizes(job, tp, etp, recompute) {
 }
 
 function stageNumbers({ setup: { shape, framework_memory: { balanced } } }, pp, chunks, pipes) {
-  const given = balanced ? layersByCost(shape, pp * chunks) : null;
-  const all = virtualStageShares(shape, { depth: pp * chunks, pipes }, given);
-  const held = new Array(pp).fill(0);
-  for (let stage = 0; stage < pp * chunks; stage++) held[stage % pp] += all[stage].layers;
-  return {
-    shares: all,
-    fullest_layers: Math.max(...(balanced && pp > 1 ? held.slice(0, -1) : held)),
-    head_layers: balanced ? held[pp - 1] : shape.layers / pp,
-  };
+  const given = balanced ? layersByCost(shape, pp * chunks) : [null];
+  const shares = virtualStageShares(shape, { depth: pp * chunks, pipes }, given);
+  const one = shares.slice(0, pp * chunks);
+  const [fullest_layers, head_layers] = fullestAndBesideHead(one, pp, balanced);
+  return { shares, fullest_layers, head_layers };
 }
 
 function repeated({ setup, selective }, shares, recompute) {

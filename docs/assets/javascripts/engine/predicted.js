@@ -5,7 +5,7 @@
 import { timed_step } from "../timed-step.js";
 import { asMeasured } from "./measured.js";
 import { build } from "./schedule.js";
-import { checkPeak, untimedSetup } from "./setup.js";
+import { checkPeak, fullestAndBesideHead, untimedSetup } from "./setup.js";
 import { simulate } from "./simulate.js";
 import { stageWork } from "./stage_time.js";
 import { durations } from "./trace.js";
@@ -81,7 +81,8 @@ function jobOf(setup, { framework, quantized }) {
   const { parallel, shape, placement, microbatches } = setup;
   const { tp, cp, pp, dp, gpus_per_node, world_size: gpus } = parallel;
   const chunks = pp > 1 ? placement.depth / pp : 1;
-  const [fullest_layers, head_layers] = stagesOf(setup);
+  const cut = setup.layers_per_stage !== null || setup.framework_memory.balanced;
+  const [fullest_layers, head_layers] = fullestAndBesideHead(setup.shares.slice(0, placement.depth), pp, cut);
   const [repeats_layer, repeats_core] = repeated(setup, framework);
   const ep = Math.min(parallel.ep, gpus / pp);
   return {
@@ -111,14 +112,6 @@ export function shapeNumbers(shape) {
     key_value_width: mla ? Math.floor((heads * (key + mla.value_head_dim)) / 2) : kv_heads * head_dim,
     dense_parameters: total - routed, routed_parameters: routed,
   };
-}
-
-// Most layers of a rank without the head, and the layers beside the head.
-function stagesOf({ shape, parallel: { pp }, placement, shares, layers_per_stage, framework_memory }) {
-  const held = new Array(pp).fill(0);
-  for (let stage = 0; stage < placement.depth; stage++) held[stage % pp] += shares[stage].layers;
-  const cut = layers_per_stage !== null || framework_memory.balanced;
-  return cut ? [Math.max(0, ...held.slice(0, -1)), held[pp - 1]] : [Math.max(...held), shape.layers / pp];
 }
 
 function repeated(setup, framework) {

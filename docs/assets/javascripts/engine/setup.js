@@ -5,7 +5,7 @@ import { InputError, checkMost, product, unknown } from "./errors.js";
 import { MOST_RANKS, layout } from "./layout.js";
 import { linksOf, readRates } from "./measured.js";
 import { checkSize } from "./mesh.js";
-import { range } from "./orders.js";
+import { range, sum } from "./orders.js";
 import { activationFormat, recomputation } from "./recomputation.js";
 import { build } from "./schedule.js";
 import { FFN_MATRICES, modelShape, windowedLayers } from "./transformer.js";
@@ -213,33 +213,43 @@ function checkStages(layers, given, depth) {
   }
   const whole = Array.isArray(given) && given.length === depth
     && given.every((count) => Number.isInteger(count) && count >= 0);
-  if (!whole || given.reduce((all, count) => all + count) !== layers) {
+  if (!whole || sum(given) !== layers) {
     const expected = `${depth} counts, together ${layers}`;
     throw new InputError("layers_per_stage", { expected, got: given });
   }
 }
 
 function layersGiven({ layers_per_stage }, shape, { depth }, { balanced }) {
-  return layers_per_stage ?? (balanced ? layersByCost(shape, depth) : null);
+  if (layers_per_stage !== null) return [layers_per_stage];
+  return balanced ? layersByCost(shape, depth) : [null];
 }
 
-// Blocks dealt until a stage passes its share of the cost, which the head has a part in.
+// Layers of stages, and the head's stage: blocks dealt until a stage passes its share of the cost.
 export function layersByCost(shape, stages) {
   const width = shape.heads * shape.head_dim;
   const layer = 4 * width * shape.hidden + FFN_MATRICES[shape.ffn] * shape.ffn_hidden * shape.hidden;
   const whole = shape.layers * layer + shape.vocab * shape.hidden;
+  const passed = (blocks, stage) => stage + (blocks * layer * stages > whole * (stage + 1) && stage < stages - 1);
   const dealt = Array(stages).fill(0);
   let stage = 0;
   for (let index = 0; index < shape.layers; index++) {
     dealt[stage]++;
-    if ((index + 1) * layer * stages > whole * (stage + 1) && stage < stages - 1) stage++;
+    stage = passed(index + 1, stage);
   }
-  return dealt;
+  return [dealt, passed(shape.layers, stage)];
+}
+
+// Most layers of a pipeline rank and the layers beside the head, whose rank counts apart where stages are cut.
+export function fullestAndBesideHead(shares, ranks, cut) {
+  const held = range(ranks).map((rank) => sum(shares.filter((_, stage) => stage % ranks === rank).map((share) => share.layers)));
+  if (!cut || ranks < 2) return [Math.max(...held), sum(held) / ranks];
+  const [beside] = held.splice(shares.findIndex((share) => share.head) % ranks, 1);
+  return [Math.max(...held), beside];
 }
 
 // Layers as said, or as even as they go; what does not divide goes to stages inside the pipeline
 // first.
-export function virtualStageShares(shape, { depth, pipes }, given) {
+export function virtualStageShares(shape, { depth, pipes }, [given, last = depth - 1]) {
   const least = Math.floor(shape.layers / depth);
   const inner = range(depth).filter((stage) => stage > 0 && stage < depth - 1);
   const ends = range(depth).filter((stage) => stage === 0 || stage === depth - 1);
@@ -253,7 +263,7 @@ export function virtualStageShares(shape, { depth, pipes }, given) {
     const [first_layer, windowed_layers] = [first, windowedLayers(shape, first, layers)];
     first = after;
     const dense_layers = layers - expert_layers;
-    return { first_layer, windowed_layers, layers, expert_layers, dense_layers, embedding: stage === 0, head: stage === depth - 1 };
+    return { first_layer, windowed_layers, layers, expert_layers, dense_layers, embedding: stage === 0, head: stage === last };
   });
   return range(pipes).flatMap(() => shares);
 }

@@ -3,6 +3,7 @@
 
 import { exposed_communication_time, prefetched_gather_time } from "../step-formulas.js";
 import { callTime, groupLink } from "./links.js";
+import { sum } from "./orders.js";
 import { partsOf, repeatedParts } from "./recomputation.js";
 import {
   AGAIN, BACKWARD, BOUNDARY, FORWARD, GRADIENTS, HEAD_AGAIN, KEYS, WEIGHTS, stageTraffic,
@@ -54,7 +55,7 @@ export function repeatedFlops(setup) {
   const { shares, placement, tokens, parallel: { tp } } = setup;
   const halved = (share) => (setup.flash_attention ? coreFlops(setup, repeatedParts(setup, share)) : 0);
   const again = (share) => stageWork(setup, share).recomputed + halved(share);
-  return (shares.slice(0, placement.depth).reduce((sum, share) => sum + again(share), 0) * tp) / tokens;
+  return (sum(shares.slice(0, placement.depth).map(again)) * tp) / tokens;
 }
 
 // Products that "every_second_product" runs again: keys and outputs, what a gate multiplies.
@@ -113,7 +114,7 @@ function exposedOf(setup, { purpose, per_microbatch, time_s, calls, call }, prod
 function shareOut(setup, traffic, phase, compute_s) {
   const sharded = traffic.filter(
     (entry) => entry.phase === phase && (entry.purpose === GRADIENTS || entry.purpose === WEIGHTS));
-  const total = sharded.reduce((time, entry) => time + entry.time_s, 0);
+  const total = sum(sharded.map((entry) => entry.time_s));
   if (!total) return;
   const exposed = shardedExposed(setup, sharded, phase, compute_s, total);
   for (const entry of sharded) entry.exposed_s = (exposed * entry.time_s) / total;

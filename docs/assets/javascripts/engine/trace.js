@@ -1,7 +1,7 @@
 // How long actions take, and what follows from when they ran; mirrors figgen.models.trace.
 
 import { InputError } from "./errors.js";
-import { F, peakInFlight } from "./orders.js";
+import { F, peakInFlight, sum } from "./orders.js";
 
 /**
  * How long one stage works on one microbatch, in any one unit of time: one number for all virtual
@@ -25,7 +25,6 @@ export function durations({
   return Object.freeze({ forward, backward_input, backward_weight, latency, overlapped_pair });
 }
 
-const sum = (values) => values.reduce((total, value) => total + value, 0);
 
 /**
  * A trace with its measures. The wall is [0, makespan] on every rank: bubble_fraction is the idle

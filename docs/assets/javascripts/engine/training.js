@@ -8,6 +8,7 @@ import {
 import { stagesHeld } from "./held.js";
 import { NETWORK, SCALE_UP, groupLink, portBytes } from "./links.js";
 import { memoryOf } from "./memory.js";
+import { sum } from "./orders.js";
 import { simulate } from "./simulate.js";
 import { bucketedExposed, repeatedFlops, stageTime } from "./stage_time.js";
 import { durations } from "./trace.js";
@@ -19,7 +20,6 @@ export { usualOf } from "./setup.js";
 export const FAMILIES = { "dp-cp": "dp", edp: "dp", embedding: "dp" };
 const MOST_BUCKETS = 1024;
 
-const sum = (values) => values.reduce((total, value) => total + value, 0);
 const most = (values) => Math.max(...values);
 
 /** What every pipeline rank needs, part by part, and whether it fits. */

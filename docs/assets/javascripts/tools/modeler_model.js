@@ -2,6 +2,7 @@
 // Nothing here touches the document.
 
 import { InputError } from "../engine/errors.js";
+import { sum } from "../engine/orders.js";
 import { build } from "../engine/schedule.js";
 import { simulate } from "../engine/simulate.js";
 import { kv_ring_buffer_bytes } from "../step-formulas.js";
@@ -88,7 +89,7 @@ export function operationsOf({ order: { orders } }) {
   const counts = [0, 0, 0, 0];
   for (const actions of orders) for (const code of actions) counts[code & 3]++;
   const parts = ACTIONS.map((name, kind) => [name, counts[kind]]).filter(([, count]) => count);
-  return { parts, total: counts.reduce((sum, count) => sum + count, 0) };
+  return { parts, total: sum(counts) };
 }
 
 /** Where the step's time goes: { key, label, role, seconds }, adding up to the step. */
@@ -161,9 +162,9 @@ export const basisOf = ({ setup }) => (setup.flash_attention ? "causal" : "6nd+a
 /** The headline MFU. */
 export const mfuOf = (found) => found.step.utilisation[basisOf(found)];
 
-export const sentBytes = ({ step }) => step.communication.reduce((sum, row) => sum + row.sent_bytes, 0);
+export const sentBytes = ({ step }) => sum(step.communication.map((row) => row.sent_bytes));
 
-const totalExposed = ({ step }) => Object.values(step.exposed_s).reduce((sum, seconds) => sum + seconds, 0);
+const totalExposed = ({ step }) => sum(Object.values(step.exposed_s));
 
 /**
  * What configurations are held against each other by: [label, unit, value of a configuration,

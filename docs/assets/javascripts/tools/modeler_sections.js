@@ -8,6 +8,7 @@ import { PARTS, fullestOf, operationsOf } from "./modeler_model.js";
 import { note, num, swatch, table } from "./modeler_table.js";
 import { kindsOf, lanesOf, timelinePicture } from "./modeler_timeline.js";
 import { bytes, percent, plainNumber, quantity, seconds } from "./quantities.js";
+import { sum } from "../engine/orders.js";
 import { timeline } from "../engine/training.js";
 import { COUNTED } from "../engine/rules.js";
 
@@ -61,7 +62,7 @@ export function pipelineSection(found, at, width) {
 
 // Why the idle share of the step is not that of its schedule.
 function whyNot({ step }, at) {
-  const waits = Object.values(step.exposed_s).reduce((sum, s) => sum + s, 0);
+  const waits = sum(Object.values(step.exposed_s));
   return note(
     "The schedule alone has equal stages and free messages, and idles as the closed form says. This step counts the idle time of the GPU that works longest, whose stage is the slowest",
     waits > 0

@@ -1,5 +1,6 @@
 // The pipeline as it runs with this configuration: one lane a rank, from the engine's simulation.
 
+import { sum } from "../engine/orders.js";
 import { svgEl } from "./dom.js";
 import { axis, box, label, picture, round, textWidth } from "./drawing.js";
 import { secondsTo } from "./modeler_bars.js";
@@ -27,7 +28,7 @@ export function timelinePicture({ trace, before_s, after_s }, width) {
   const height = lanes.length > 12 ? 14 : 22;
   const scale = (at) => left + (at / total) * (width - left - 1);
   const bottom = lanes.length * (height + 3) + 4;
-  const count = lanes.reduce((sum, rank) => sum + schedule.orders[rank].length, 0);
+  const count = sum(lanes.map((rank) => schedule.orders[rank].length));
   const children = lanes.flatMap((rank, lane) => {
     const y = lane * (height + 3) + 2;
     const gap = lane > 0 && rank !== lanes[lane - 1] + 1;

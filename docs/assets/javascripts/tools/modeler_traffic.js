@@ -1,5 +1,6 @@
 // What a GPU sends, on which links, and what the links would need: section(found, at, width).
 
+import { sum } from "../engine/orders.js";
 import { ruleOf } from "../engine/rules.js";
 import { el } from "./dom.js";
 import { value } from "./modeler_answer.js";
@@ -27,7 +28,7 @@ export function trafficSection(found, at) {
       num(value(seconds(one.exposed_s), `waiting:${key}`, at)),
     );
   });
-  const total = groups.reduce((sum, one) => sum + one.bytes, 0);
+  const total = sum(groups.map((one) => one.bytes));
   sums.push(
     el(
       "tr",
@@ -37,7 +38,7 @@ export function trafficSection(found, at) {
       el("td", { class: "modeler-effect" }),
       num(value(bytes(total), "sent", at)),
       el("td"),
-      num(value(seconds(groups.reduce((sum, one) => sum + one.exposed_s, 0)), "exposed", at)),
+      num(value(seconds(sum(groups.map((one) => one.exposed_s))), "exposed", at)),
     ),
   );
   return [
