@@ -121,9 +121,11 @@ def _layer(
     """A layer from its forward parts; `blocks` exchange tensor-parallel halves."""
     core = _core_s(job, attained)
     accumulated = attained.accumulate_bytes * weights / attained.memory_bytes_per_s
-    call_s = _tensor_call_s(job, attained) * attained.exposed_tensor
-    messages = 5 * blocks * call_s + _context_s(job, attained) + 2 * shuffle_s
-    forward = products + core + elementwise + 2 * blocks * call_s + shuffle_s
+    calls_s, exposed = 2 * blocks * _tensor_call_s(job, attained), attained.exposed_tensor
+    ahead = _waiting_s(calls_s, products, exposed)
+    behind = _waiting_s(1.5 * calls_s, 2 * products, exposed)
+    messages = ahead + behind + _context_s(job, attained) + 2 * shuffle_s
+    forward = products + core + elementwise + ahead + shuffle_s
     repeated = job.repeats_layer * forward + job.repeats_core * core
     return LayerSeconds(
         products_s=3 * products,
@@ -180,6 +182,11 @@ def _tensor_call_s(job: Job, attained: Attained) -> Number:
     alpha = where(crosses, attained.latency_s, attained.near_latency_s)
     sent = job.tokens * job.hidden * ACTIVATION_BYTES * (job.tp - 1) / job.tp
     return sent / rate + (job.tp - 1) * alpha
+
+
+def _waiting_s(calls_s: Number, products_s: Number, exposed: Number) -> Number:
+    """What is seen of messages: a share, and what is longer than all that it can hide behind."""
+    return maximum(exposed * calls_s, calls_s - products_s)
 
 
 def _context_s(job: Job, attained: Attained) -> Number:

@@ -2,7 +2,8 @@
 
 A communicator any of whose groups leaves its node runs at the speed of the network, each GPU
 with an adapter of its own. A ring enters and leaves a node once, so the ranks that a group has on
-a node lend each other their adapters; an all-to-all uses each rank's own, and both links at once.
+a node lend each other their adapters, and all its other hops stay inside; an all-to-all uses each
+rank's own adapter, and both links at once.
 Different communicators are taken to run one after the other, never to slow each other down.
 """
 
@@ -65,7 +66,8 @@ class CallTime:
 def call_time(traffic: Traffic, link: GroupLink, cluster: Cluster) -> CallTime:
     """α–β time of one call: rings, pairwise all-to-all, single messages.
 
-    Source: the formulas of `figgen.formulas.collectives`.
+    Sources: the formulas of `figgen.formulas.collectives`; NCCL, src/graph/tuning.cc, in which of a
+    ring's steps as many have the network's latency as there are nodes, less one.
     """
     fast = cluster.scale_up_bandwidth_bytes_per_s
     crosses = link.level == NETWORK
@@ -82,4 +84,6 @@ def call_time(traffic: Traffic, link: GroupLink, cluster: Cluster) -> CallTime:
         return CallTime(max(outside / slow, inside / fast), steps * alpha)
     if crosses:
         fast = group_bandwidth_bytes_per_s(fast, slow, link.members_per_node)
-    return CallTime(traffic.sent_bytes / fast, PASSES[traffic.collective] * steps * alpha)
+    across = -(-traffic.size // link.members_per_node) - 1
+    hops_s = across * alpha + (steps - across) * cluster.scale_up_latency_s
+    return CallTime(traffic.sent_bytes / fast, PASSES[traffic.collective] * hops_s)

@@ -44,6 +44,13 @@ def found(tried: Tried) -> list[tuple[int, int]]:
     return [(int(str(each["tp"])), int(str(each["pp"]))) for each in chosen]
 
 
+def test_parts_of_every_layout_of_the_search_add_up_to_its_prediction() -> None:
+    """Rings of 512 that pay for the network at each of 511 hops would not."""
+    for entry in search("llama-3-8b", 64)[1]:
+        assert entry.found.estimate.step_time_s == pytest.approx(entry.step_s, rel=1e-9)
+        assert 0.3 < entry.found.compute_efficiency < 0.8
+
+
 def test_the_page_says_of_the_search_what_it_finds() -> None:
     page = (Path(__file__).parents[2] / "docs/guide/choosing.md").read_text("utf-8")
     tried = search("llama-3-70b", 8)

@@ -146,17 +146,26 @@ def layer(job: Job, at: Attained, *, experts: bool) -> dict[str, float]:
         kernels += kernels_s(at, tokens, gate(job, job.ffn_hidden))
         casts += cast_s(job, at, tokens, block_ends(job, job.ffn_hidden))
     blocks = ["attention"] if experts else ["attention", "feed-forward"]
-    call = tensor_call_s(job, at) * at.exposed_tensor
+    call = tensor_call_s(job, at)
     forward_calls = [call for _ in blocks for _ in ("gather", "scatter")]
     backward_calls = [call for _ in blocks for _ in ("gather", "scatter", "inputs again")]
-    core, calls = core_s(job, at, 2), fsum(forward_calls)
+    # At most as much hides as there are products to hide behind.
+    hides = [
+        min(fsum(each) * (1 - at.exposed_tensor), behind)
+        for each, behind in ((forward_calls, products / 3), (backward_calls, products * 2 / 3))
+    ]
+    core, calls = core_s(job, at, 2), fsum(forward_calls) - hides[0]
     forward = products / 3 + core + kernels + calls + there_and_back
     least = at.host_expert_layer_s if experts else at.host_layer_s
     return {
         "products_s": products,
         "attention_s": core_s(job, at, 2 + 5),
         "memory_s": kernels * (1 + 2) + casts + held * at.accumulate_bytes / at.memory_bytes_per_s,
-        "messages_s": calls + fsum(backward_calls) + context_s(job, at) + 2 * there_and_back,
+        "messages_s": calls
+        + fsum(backward_calls)
+        - hides[1]
+        + context_s(job, at)
+        + 2 * there_and_back,
         "repeated_s": job.repeats_layer * forward + job.repeats_core * core,
         "host_s": host_s(job, at, least),
     }

@@ -51,13 +51,14 @@ def plain_all_reduce_s(ranks: list[int], size: float) -> float:
     n, nodes = len(ranks), {rank // WIDTH for rank in ranks}
     if n == 1:
         return 0.0
-    if len(nodes) == 1:
-        latency, bandwidth = H100.scale_up_latency_s, H100.scale_up_bandwidth_bytes_per_s
-    else:
-        latency = H100.network_latency_s
+    latency_s = (len(nodes) - 1) * H100.network_latency_s + (
+        n - len(nodes)
+    ) * H100.scale_up_latency_s
+    bandwidth = H100.scale_up_bandwidth_bytes_per_s
+    if len(nodes) > 1:
         adapters = (n // len(nodes)) * H100.network_bandwidth_bytes_per_s
-        bandwidth = min(H100.scale_up_bandwidth_bytes_per_s, adapters)
-    return 2 * (n - 1) * latency + 2 * (n - 1) / n * size / bandwidth
+        bandwidth = min(bandwidth, adapters)
+    return 2 * latency_s + 2 * (n - 1) / n * size / bandwidth
 
 
 def plain_layers(shape: ModelShape, pp: int) -> list[int]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from dataclasses import replace
 
 import pytest
 
@@ -15,8 +16,11 @@ from figgen.formulas.collectives import (
 from figgen.models.cluster import Cluster
 from figgen.models.layout import layout, mesh_of
 from figgen.models.mesh import groups
+from figgen.models.nccl_group import Group
+from figgen.models.nccl_tuning import latency_s
 from figgen.models.step_links import NETWORK, SCALE_UP, GroupLink, call_time, group_link
 from figgen.models.step_traffic import SEND, Traffic
+from tests.models.test_nccl_tuning import CONSTANTS
 
 CLUSTER = Cluster(1e15, 450e9, 50e9, 3.4e-6, 14e-6)
 AXES = ("tp", "cp", "dp", "pp", "dp-cp", "ep", "etp", "edp")
@@ -70,8 +74,29 @@ def test_calls_inside_a_node_take_the_time_of_the_formulas(size: int) -> None:
 @pytest.mark.parametrize(("members", "bandwidth"), [(1, 50e9), (2, 100e9), (8, 400e9), (16, 450e9)])
 def test_ranks_on_a_node_lend_each_other_their_adapters(members: int, bandwidth: float) -> None:
     link = GroupLink(NETWORK, 16, members)
-    expected = ring_all_reduce_time(16, 1e9, 14e-6, bandwidth)
+    # Hops between nodes are as many as the nodes, less one; the others stay inside.
+    across = 16 // members - 1
+    hop_s = (across * 14e-6 + (15 - across) * 3.4e-6) / 15
+    expected = ring_all_reduce_time(16, 1e9, hop_s, bandwidth)
     assert call_time(call("all-reduce", 16), link, CLUSTER).total_s == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(("ranks", "nodes"), [(16, 2), (512, 64), (8, 8)])
+@pytest.mark.parametrize("collective", ["all-reduce", "all-gather", "reduce-scatter"])
+def test_as_many_hops_of_a_ring_are_between_nodes_as_nccl_reckons(
+    collective: str, ranks: int, nodes: int
+) -> None:
+    """A millisecond more on the network: by how many both models grow."""
+    late_s, near = 1e-3, ranks // nodes
+    known = CONSTANTS.step_latency_s | {
+        "net": {name: s + late_s for name, s in CONSTANTS.step_latency_s["net"].items()}
+    }
+    group = Group(ranks, 12, 30e9, network_bytes_per_s=50e9, nodes=nodes)
+    way = (group, collective, "ring", "simple")
+    more = latency_s(replace(CONSTANTS, step_latency_s=known), *way) - latency_s(CONSTANTS, *way)
+    link, slow = GroupLink(NETWORK, ranks, near), replace(CLUSTER, network_latency_s=14e-6 + late_s)
+    one, other = (call_time(call(collective, ranks), link, on).latency_s for on in (CLUSTER, slow))
+    assert other - one == pytest.approx(more)
 
 
 def test_an_all_to_all_uses_both_links_and_waits_for_the_slower_one() -> None:

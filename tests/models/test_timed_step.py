@@ -9,9 +9,10 @@ import pytest
 
 from figgen.models.attained import Attained
 from figgen.models.calibration import fitted, spearman
+from figgen.models.cluster import Cluster
 from figgen.models.data_traffic import data_traffic
 from figgen.models.job import Job, stacked
-from figgen.models.layer_time import dense_layer, expert_layer, head_s, longer
+from figgen.models.layer_time import _shuffle_s, dense_layer, expert_layer, head_s, longer
 from figgen.models.layout import layout
 from figgen.models.pipeline_filling import filling
 from figgen.models.schedules import build
@@ -20,7 +21,9 @@ from figgen.models.simulate import Durations, simulate
 from figgen.models.stage_layers import StageShare
 from figgen.models.stage_work import stage_work
 from figgen.models.step import step
+from figgen.models.step_links import NETWORK, GroupLink, call_time
 from figgen.models.step_share import share_for
+from figgen.models.step_traffic import FORWARD, Traffic
 from figgen.models.timed_step import (
     UPDATE_BYTES,
     _gradients_s,
@@ -107,6 +110,34 @@ def test_more_of_anything_takes_longer() -> None:
     slower = replace(rates, product_flops_per_s=rates.product_flops_per_s / 2)
     assert timed_step(job, slower).total_s > usual
     assert head_s(replace(job, vocab=2 * job.vocab), rates) == 2 * head_s(job, rates)
+
+
+def test_a_ledger_sends_every_copy_of_a_token_and_the_model_of_time_one_to_a_node() -> None:
+    """EP 32 on nodes of eight: six of eight copies leave, to 2.7 nodes on average."""
+    run = RUNS[MIXED]
+    job = replace(run_job(run), ep=32, tp=1, etp=1, gpus_per_node=8, top_k=8)
+    rates = replace(attained(run), exposed_experts=1.0, scale_up_bytes_per_s=1e30)
+    each, once = (
+        _shuffle_s(job, replace(rates, once_per_node=said), job.tokens * job.top_k)
+        for said in (0.0, 1.0)
+    )
+    call = Traffic("ep", "tokens", "all-to-all", FORWARD, 1, job.tokens * 8 * job.hidden * 2, 32)
+    network = Cluster(1e15, 1e30, float(rates.shuffle_bytes_per_s))
+    assert each == pytest.approx(2 * call_time(call, GroupLink(NETWORK, 32, 8), network).bytes_s)
+    assert each / once == pytest.approx(6 / (3 * (1 - (3 / 4) ** 8)))
+
+
+def test_messages_hide_behind_no_more_than_the_products_beside_them() -> None:
+    run = RUNS[DENSE]
+    job, rates = run_job(run), attained(run)
+    assert job.tp == 4
+    assert rates.exposed_tensor < 0.3
+    for slower, all_hidden in ((1, True), (300, False)):
+        at = replace(rates, scale_up_bytes_per_s=rates.scale_up_bytes_per_s / slower)
+        shown = replace(at, exposed_tensor=1.0)
+        found, calls_s = dense_layer(job, at), dense_layer(job, shown).messages_s
+        least = calls_s * at.exposed_tensor if all_hidden else calls_s - found.products_s
+        assert found.messages_s == pytest.approx(least)
 
 
 def test_the_longer_of_two_times_is_hardly_longer_than_either() -> None:

@@ -55,7 +55,8 @@ function parts({ collective, sent_bytes, buffer_bytes, size }, { level, near }, 
     return [Math.max(outside / slow, inside / fast), steps * alpha];
   }
   const bandwidth = crosses ? Math.min(fast, near * slow) : fast;
-  return [sent_bytes / bandwidth, PASSES[collective] * steps * alpha];
+  const across = Math.ceil(size / near) - 1;
+  return [sent_bytes / bandwidth, PASSES[collective] * (across * alpha + (steps - across) * cluster.scale_up_latency_s)];
 }
 
 /** Bytes of one call that go out of the GPU's own link of each level: [scale-up, network]. */

@@ -78,36 +78,37 @@ export function attainedOf({ accelerator, cluster, shape, dtype, measured, memor
 }
 
 function jobOf(setup, { framework, quantized }) {
-  const { parallel, shape, placement, microbatches } = setup;
-  const { tp, cp, pp, dp, gpus_per_node, world_size: gpus } = parallel;
+  const {
+    parallel, shape, placement, microbatches, microbatch_size: microbatch, sequence, tokens, zero_stage,
+  } = setup;
+  const { tp, cp, pp, dp, etp, gpus_per_node, world_size: gpus } = parallel;
   const chunks = pp > 1 ? placement.depth / pp : 1;
   const cut = setup.layers_per_stage !== null || setup.framework_memory.balanced;
   const [fullest_layers, head_layers] = fullestAndBesideHead(setup.shares.slice(0, placement.depth), pp, cut);
   const [repeats_layer, repeats_core] = repeated(setup, framework);
   const ep = Math.min(parallel.ep, gpus / pp);
   return {
-    ...shapeNumbers(shape), tp, cp, pp, dp, ep, etp: parallel.etp, gpus, gpus_per_node, chunks,
+    ...shapeNumbers(shape), tp, cp, pp, dp, ep, etp, gpus, gpus_per_node, chunks,
     filling: filling(setup.schedule, pp, microbatches, chunks), fullest_layers, head_layers,
-    microbatch: setup.microbatch_size, microbatches, sequence: setup.sequence,
-    tokens: (setup.microbatch_size * setup.sequence) / cp,
-    zero_stage: setup.zero_stage, repeats_layer, repeats_core, quantized,
+    microbatch, microbatches, sequence, tokens, zero_stage, repeats_layer, repeats_core, quantized,
     ...setup.sharded, scattered_bytes: setup.recipe.gradient_bytes, per_tensor: framework === "nanotron" ? 1 : 0,
   };
 }
 
 export function shapeNumbers(shape) {
-  const { experts, latent: mla, heads, kv_heads, head_dim } = shape;
+  const {
+    layers, expert_layers, hidden, vocab, ffn_hidden, attention_width, experts, latent: mla, heads, kv_heads, head_dim,
+  } = shape;
   const routed = routedParameters(shape);
   const { total } = parameterCounts(shape);
   const key = mla && mla.nope_head_dim + mla.rope_head_dim;
   return {
-    layers: shape.layers, expert_layers: shape.expert_layers, hidden: shape.hidden, vocab: shape.vocab,
-    attention_weights: attentionWeights(shape), dense_weights: ffnWeights(shape, shape.ffn_hidden),
+    layers, expert_layers, hidden, vocab, ffn_hidden, attention_width,
+    attention_weights: attentionWeights(shape), dense_weights: ffnWeights(shape, ffn_hidden),
     expert_weights: experts ? ffnWeights(shape, experts.ffn_hidden) : 0,
     experts: experts?.count ?? 1, top_k: experts?.top_k ?? 0, shared: experts?.shared ?? 0,
-    ffn_hidden: shape.ffn_hidden, expert_ffn: experts?.ffn_hidden ?? 0,
-    ffn_matrices: FFN_MATRICES[shape.ffn], attention_width: shape.attention_width,
-    window: shape.window, windowed_share: windowedLayers(shape, 0, shape.layers) / shape.layers,
+    expert_ffn: experts?.ffn_hidden ?? 0, ffn_matrices: FFN_MATRICES[shape.ffn],
+    window: shape.window, windowed_share: windowedLayers(shape, 0, layers) / layers,
     projected_width: mla ? heads * (2 * key + mla.value_head_dim) : (heads + 2 * kv_heads) * head_dim,
     key_value_width: mla ? Math.floor((heads * (key + mla.value_head_dim)) / 2) : kv_heads * head_dim,
     dense_parameters: total - routed, routed_parameters: routed,

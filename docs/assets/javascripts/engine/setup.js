@@ -111,7 +111,8 @@ function positive(what, got, { zero = false, least = 0 } = {}) {
 
 function trainingSetup(given, shape, parallel, { software, frameworks, recipes }) {
   const { schedule, chunks, recompute, zero_stage, context_exchange } = given;
-  const { microbatch_size, sequence_parallel, flash_attention, buckets } = given;
+  const { microbatch_size, sequence_parallel, flash_attention, buckets, layers_per_stage, dropout } = given;
+  const { overlap_data_parallel, double_buffering, activations } = given;
   const sequence = given.sequence ?? shape.sequence;
   const microbatches = microbatchesOf(given, parallel);
   for (const [name, size] of Object.entries({ microbatches, sequence, microbatch_size })) {
@@ -127,20 +128,18 @@ function trainingSetup(given, shape, parallel, { software, frameworks, recipes }
     if (!known.includes(got)) throw new InputError(name, { expected: known.join(" or "), got });
   }
   const recomputed = recomputation(recompute);
-  const format = activationFormat(given.activations);
+  const format = activationFormat(activations);
   const [framework, framework_memory] = named("framework", named("software", given.software, software)[1], frameworks);
   checkDivision(shape, parallel, sequence, sequence_parallel);
   const order = keptSchedule(schedule, parallel.pp, microbatches, chunks);
   const { placement } = order;
-  checkStages(shape.layers, given.layers_per_stage, placement.depth);
+  checkStages(shape.layers, layers_per_stage, placement.depth);
   const { tp, cp, dp, pp } = parallel;
   const tokens = (microbatch_size * sequence) / cp;
   return {
     shape, parallel, microbatches, sequence, microbatch_size, schedule, recipe: used, zero_stage,
-    recompute, recomputed, activations: given.activations, format,
-    sequence_parallel, flash_attention, dropout: given.dropout, context_exchange,
-    buckets, overlap_data_parallel: given.overlap_data_parallel,
-    double_buffering: given.double_buffering, layers_per_stage: given.layers_per_stage,
+    recompute, recomputed, activations, format, sequence_parallel, flash_attention, dropout, context_exchange,
+    buckets, overlap_data_parallel, double_buffering, layers_per_stage,
     framework, framework_memory, order, placement, tokens,
     split_tokens: sequence_parallel ? tokens / tp : tokens,
     global_batch: microbatches * microbatch_size * dp,
@@ -149,8 +148,8 @@ function trainingSetup(given, shape, parallel, { software, frameworks, recipes }
     dense_shards: dp * cp,
     sharded: shardingOf(given, framework_memory, zero_stage, pp),
     kv_heads_per_rank: Math.max(1, Math.floor(shape.kv_heads / tp)),
-    shares: virtualStageShares(shape, placement, layersGiven(given, shape, placement, framework_memory)),
-    stagesOf: range(parallel.pp).map((rank) =>
+    shares: virtualStageShares(shape, placement, layersGiven(layers_per_stage, shape, placement, framework_memory)),
+    stagesOf: range(pp).map((rank) =>
       range(placement.stages).filter((stage) => placement.rank_of_stage[stage] === rank)),
     passing: Math.floor(microbatches / placement.pipes),
   };
@@ -219,7 +218,7 @@ function checkStages(layers, given, depth) {
   }
 }
 
-function layersGiven({ layers_per_stage }, shape, { depth }, { balanced }) {
+function layersGiven(layers_per_stage, shape, { depth }, { balanced }) {
   if (layers_per_stage !== null) return [layers_per_stage];
   return balanced ? layersByCost(shape, depth) : [null];
 }

@@ -2,6 +2,7 @@
 
 import { axis, box, label, picture, round, textWidth } from "./drawing.js";
 import { percent, plainNumber, seconds } from "./quantities.js";
+import { sum } from "../engine/orders.js";
 import { hiddenOf, partsOf } from "./modeler_model.js";
 
 /** How an axis writes seconds: all in seconds, or all under one prefix. */
@@ -15,7 +16,7 @@ export function breakdown(configurations, width) {
   const named = configurations.length > 1;
   const left = named ? 18 : 0;
   const total = Math.max(...configurations.map(({ step }) => step.step_time_s));
-  const hiddenEnd = Math.max(...configurations.map((found) => hiddenOf(found).reduce((t, { seconds: s }) => t + s, 0)));
+  const hiddenEnd = Math.max(...configurations.map((found) => sum(hiddenOf(found).map((part) => part.seconds))));
   const high = Math.max(total, hiddenEnd);
   const scale = (value) => left + (value / high) * (width - left - 1) + 0.5;
   const children = [];

@@ -36,7 +36,7 @@ export function ownFrom({ shape, cluster, capacity_bytes, compute_efficiency }, 
   if (changes.chip === OWN) {
     own.peak = cluster.peak_flops_per_s / SCALES.peak;
     own.up = cluster.scale_up_bandwidth_bytes_per_s / SCALES.up;
-    own.efficiency = Number(compute_efficiency.toPrecision(6)); // nobody timed the reader's chip
+    own.efficiency = Number(compute_efficiency.toPrecision(6)); // a chip that nobody timed
     if (capacity_bytes) own.hbm = capacity_bytes / SCALES.hbm;
   }
   if (changes.nic === OWN) own.net = cluster.network_bandwidth_bytes_per_s / SCALES.net;

@@ -160,9 +160,12 @@ function linkOf({ setup: { cluster, parallel } }, row) {
   const { level, near } = groupLink(parallel, row.axis);
   if (level === "scale-up")
     return { bandwidth_bytes_per_s: cluster.scale_up_bandwidth_bytes_per_s, latency_s: cluster.scale_up_latency_s };
-  const ports = ["send", "all-to-all"].includes(row.collective) ? 1 : near;
-  const shared = Math.min(cluster.scale_up_bandwidth_bytes_per_s, ports * cluster.network_bandwidth_bytes_per_s);
-  return { bandwidth_bytes_per_s: shared, latency_s: cluster.network_latency_s, near };
+  const ring = !["send", "all-to-all"].includes(row.collective);
+  const shared = Math.min(cluster.scale_up_bandwidth_bytes_per_s, (ring ? near : 1) * cluster.network_bandwidth_bytes_per_s);
+  // A ring's hops between nodes are as many as the nodes, less one; this is the mean of all.
+  const far = ring ? (Math.ceil(row.size / near) - 1) / (row.size - 1) : 1;
+  const latency_s = far * cluster.network_latency_s + (1 - far) * cluster.scale_up_latency_s;
+  return { bandwidth_bytes_per_s: shared, latency_s, near };
 }
 
 function callLines(found, notes, row) {
