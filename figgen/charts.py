@@ -14,7 +14,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache
-from typing import Literal, NamedTuple, TypeAlias
+from typing import Literal, NamedTuple, Protocol, TypeAlias
 
 Scalar: TypeAlias = float | int | str
 
@@ -32,9 +32,30 @@ PREDICTED = "predicted_of"
 """A value of every chart that shows predicted times; its caption ends with their interval."""
 
 
-def interval_values(kind: str, low: float, high: float) -> dict[str, Named]:
-    """Values of a prediction: eight of ten runs of its `kind` took `low` to `high` times theirs."""
-    return {PREDICTED: Named(kind), "predicted_low": Named(low), "predicted_high": Named(high)}
+class Interval(Protocol):
+    """How a class of runs was measured over predicted: eight of ten between `low` and `high`."""
+
+    @property
+    def name(self) -> str: ...
+    @property
+    def low(self) -> float: ...
+    @property
+    def high(self) -> float: ...
+
+
+def interval_values(*classes: Interval) -> dict[str, Named]:
+    """Values of predictions: in what eight of ten runs of each of their `classes` lie.
+
+    The widest where there are several, and nothing where there are none.
+    """
+    if not classes:
+        return {}
+    *others, last = dict.fromkeys(each.name for each in classes)
+    return {
+        PREDICTED: Named(f"{', '.join(others)} and {last}" if others else last),
+        "predicted_low": Named(min(each.low for each in classes)),
+        "predicted_high": Named(max(each.high for each in classes)),
+    }
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

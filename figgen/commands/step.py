@@ -14,6 +14,8 @@ from figgen.commands.training import (
     aligned,
     chosen_of,
     described,
+    interval_data,
+    interval_lines,
     scenario_of,
     setup_data,
 )
@@ -52,41 +54,23 @@ def _step(options: argparse.Namespace) -> Answer:
         return predicted_runs(options.run_name, chosen_of(options).get("compute_efficiency"))
     asked = resolve(scenario_of(options))
     found, setup = asked.estimate, asked.setup
-    predicted = asked.chosen_efficiency is None
     data = setup_data(asked.model.name, setup) | {
         "accelerator": asked.accelerator.name,
         "nic": asked.nic.name,
         "compute_efficiency": asked.compute_efficiency,
         "software": asked.software,
         **({"assumed": sorted(asked.assumed)} if asked.run else {}),
-        **(_interval_data(asked) if predicted else {}),
+        **interval_data(asked),
         **step_data(found, asked.cluster, asked.compute_efficiency),
     }
     lines = [
         described(asked.model.name, setup),
-        *([_interval(asked)] if predicted else []),
+        *interval_lines(asked),
         *_table(found),
         *_summary(found, asked),
     ]
     lines += [f"assumed, not published: {', '.join(sorted(asked.assumed))}"] if asked.run else []
     return Answer(data, "\n".join(lines))
-
-
-def _interval_data(found: TrainingStep) -> dict[str, object]:
-    return {
-        "step_time_interval_s": list(found.interval_s),
-        "interval_of": found.predicted.residuals.name,
-    }
-
-
-def _interval(found: TrainingStep) -> str:
-    low, high = (format_quantity(s, "s", "time") for s in found.interval_s)
-    name = found.predicted.residuals.name
-    software = f"{found.software}{' on what was measured' if found.measured else ''}"
-    return (
-        f"as predicted for {software}; eight of ten runs of the class {name!r} "
-        f"lie within {low} to {high}"
-    )
 
 
 def step_data(

@@ -9,7 +9,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from figgen.commands import Answer, add_verb
-from figgen.commands.training import add_options, described, scenario_of
+from figgen.commands.training import (
+    add_options,
+    described,
+    interval_data,
+    interval_lines,
+    scenario_of,
+)
 from figgen.errors import InputError
 from figgen.models.chrome_trace import Event, trace_events, written
 from figgen.models.data_traffic import step_calls
@@ -62,12 +68,14 @@ def _export(options: argparse.Namespace) -> Answer:
         "events": count,
         "processes": setup.parallel.pp,
         "step_time_s": timeline.step_time_s,
+        **interval_data(asked),
     }
     lines = [
         described(asked.model.name, setup),
         f"{options.file}: {count:,} events of a step of "
         f"{format_quantity(timeline.step_time_s, 's', 'time')}, "
         "to open in ui.perfetto.dev beside your own",
+        *interval_lines(asked),
     ]
     return Answer(data, "\n".join(lines))
 

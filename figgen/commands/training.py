@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from figgen.errors import unknown
 from figgen.models.training_setup import TrainingSetup
 from figgen.scenarios.option import Choices, Option
+from figgen.scenarios.resolve import TrainingStep
 from figgen.scenarios.scenario import Scenario, scenario
 from figgen.scenarios.schema import OPTIONS, asked_by
 from figgen.units import format_quantity
@@ -87,6 +88,28 @@ def described(name: str, setup: TrainingSetup) -> str:
         f"{setup.microbatches} microbatches of {setup.microbatch_size} × {setup.sequence:,} tokens "
         f"per replica, {format_quantity(setup.tokens_per_step, '1', 'si')} tokens per step"
     )
+
+
+def interval_data(found: TrainingStep) -> dict[str, object]:
+    """The interval of a predicted step for JSON; nothing where a share of the peak was chosen."""
+    if found.chosen_efficiency is not None:
+        return {}
+    return {
+        "step_time_interval_s": list(found.interval_s),
+        "interval_of": found.predicted.residuals.name,
+    }
+
+
+def interval_lines(found: TrainingStep) -> list[str]:
+    """The same for people, a line or none."""
+    if found.chosen_efficiency is not None:
+        return []
+    low, high = (format_quantity(s, "s", "time") for s in found.interval_s)
+    software = f"{found.software}{' on what was measured' if found.measured else ''}"
+    return [
+        f"as predicted for {software}; eight of ten runs of the class "
+        f"{found.predicted.residuals.name!r} lie within {low} to {high}"
+    ]
 
 
 def setup_data(name: str, setup: TrainingSetup) -> dict[str, object]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from figgen.charts import Axis, Bars, Column, Named, Rule, Scalar, Segment, Table
+from figgen.charts import Axis, Bars, Column, Named, Rule, Scalar, Segment, Table, interval_values
 from figgen.errors import InputError, check_between
 from figgen.plotting.series import segments
 from figgen.registry import figure
@@ -154,6 +154,7 @@ def journey_layouts(*, jobs: tuple[str, ...]) -> Bars:
             f"mfu_{at}": Named(one.mfu),
             f"rate_{at}": Named(one.tokens_per_second_and_gpu),
         }
+    values |= interval_values(*(step.residuals for step in steps))
     return Bars(
         labels=tuple(label for label, _ in shown),
         segments=tuple(

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import fsum
 
-from figgen.charts import Column, Named, Scalar, Table
+from figgen.charts import Column, Named, Scalar, Table, interval_values
 from figgen.models.level_loads import port_bytes
 from figgen.models.step import FAMILIES, StepEstimate
 from figgen.models.step_links import NETWORK, SCALE_UP, group_link
@@ -180,5 +180,6 @@ def journey_subtract(*, page: int = 10) -> Table:
             "bandwidth": Named(link_bandwidth(good, "tp"), "B/s"),
             "slow_bandwidth": Named(link_bandwidth(bad, "tp"), "B/s"),
             "factor": Named(SLOWED),
+            **interval_values(found.predicted.residuals),
         },
     )

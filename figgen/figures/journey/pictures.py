@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from figgen.catalog import hardware_preset
 from figgen.catalog import model as catalog_model
-from figgen.charts import Axis, Box, Curves, Diagram, Link, Mark, Named, Series
+from figgen.charts import Axis, Box, Curves, Diagram, Link, Mark, Named, Series, interval_values
 from figgen.errors import check_between
 from figgen.models.transformer import dense_layer_weights
 from figgen.plotting.series import line, logarithmic
@@ -153,20 +153,22 @@ def journey_tokens_decide(
 ) -> Curves:
     """Predicted MFU of full sharding over the tokens of a GPU in a microbatch, by nodes."""
     lengths = tuple(512 * 2**power for power in range(6))
-    found = {
+    options = f"microbatches={microbatches} zero_stage=3"
+    steps = {
         count: [
-            job(model, f"nodes={count} gpus_per_node=8",
-                f"sequence={length} microbatches={microbatches} zero_stage=3")
-            .predicted.model_flops_utilisation
+            job(model, f"nodes={count} gpus_per_node=8", f"sequence={length} {options}").predicted
             for length in lengths
         ]
         for count in nodes
-    }  # fmt: skip
+    }
+    found = {
+        count: [step.model_flops_utilisation for step in each] for count, each in steps.items()
+    }
     values = {
         f"mfu_{count}_{length}": Named(mfu)
         for count, each in found.items()
         for length, mfu in zip(lengths, each, strict=True)
-    }
+    } | interval_values(*(step.residuals for each in steps.values() for step in each))
     return Curves(
         x=Axis(label="tokens of one GPU in a microbatch", scale="log2", spec=",.0f"),
         y=Axis(label="predicted MFU", low=0.0, spec=".0%"),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from figgen import catalog
 from figgen.charts import Column, Named, Scalar, Table
 from figgen.errors import InputError
-from figgen.figures.training.step import LEVELS
+from figgen.figures.training.step import LEVELS, step_interval
 from figgen.figures.training.summary import settings
 from figgen.models.level_loads import level_loads
 from figgen.registry import figure
@@ -55,10 +55,11 @@ def setup_changes(*, model: str, sizes: str, options: str = "", changes: tuple[s
         raise InputError("changes", expected="at least one change", got=())
     asked = written_scenario(model=model, sizes=sizes, options=options)
     base = resolve(asked)
-    rows, gains = [_row("as it is", base, base)], []
+    rows, gains, shown = [_row("as it is", base, base)], [], [base]
     for change in changes:
         other = resolve(asked.but(**written_words(change, "changes", OPTIONS)))
         rows.append(_row(change, base, other))
+        shown.append(other)
         gains.append(float(rows[-1][2]))
     columns = (
         Column(label="changed"),
@@ -72,7 +73,7 @@ def setup_changes(*, model: str, sizes: str, options: str = "", changes: tuple[s
     )
     values = {"changes": Named(len(changes)), "best": Named(max(gains))}
     values["best_change"] = Named(changes[gains.index(max(gains))])
-    return Table(columns=columns, rows=tuple(rows), values=values)
+    return Table(columns=columns, rows=tuple(rows), values=values | step_interval(*shown))
 
 
 def _row(label: str, base: TrainingStep, found: TrainingStep) -> tuple[Scalar, ...]:

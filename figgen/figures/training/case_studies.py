@@ -5,7 +5,7 @@ from __future__ import annotations
 from figgen.catalog import accelerator, model
 from figgen.charts import Column, Named, Scalar, Table
 from figgen.errors import InputError, check_between
-from figgen.figures.training.step import in_words
+from figgen.figures.training.step import in_words, step_interval
 from figgen.figures.training.summary import overfull_mark
 from figgen.formulas.compute_and_roofline import model_flops_utilization, training_time
 from figgen.models.compute import training_flops_per_token
@@ -63,8 +63,10 @@ def published_readings(*, runs: tuple[str, ...]) -> Table:
     models are off by when gradients are reduced every microbatch and once a step."""
     rows: list[tuple[Scalar, ...]] = []
     values: dict[str, Named] = {}
+    shown: list[TrainingStep] = []
     for name in runs:
         once = training_step(preset=name, zero_stage=1)
+        shown.append(once)
         found = training_step(preset=name, zero_stage=2, compute_efficiency=once.compute_efficiency)
         run = found.run
         if run is None or run.flops_rate is None or not run.tokens_per_step or not run.gpus:
@@ -89,7 +91,7 @@ def published_readings(*, runs: tuple[str, ...]) -> Table:
         Column(label="computed, a reduction per microbatch", spec="+.0%"),
         Column(label="computed, one reduction", spec="+.0%"),
     )
-    return Table(columns=columns, rows=tuple(rows), values=values)
+    return Table(columns=columns, rows=tuple(rows), values=values | step_interval(*shown))
 
 
 def _layout(found: TrainingStep) -> str:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from figgen.catalog import hardware_preset
+from figgen.catalog import Residuals, hardware_preset
 from figgen.catalog import model as catalog_model
 from figgen.catalog.lookups import remembered
-from figgen.charts import Column, Named, Scalar, Table
+from figgen.charts import Column, Named, Scalar, Table, interval_values
 from figgen.errors import InputError, check_between
 from figgen.figures.training.step import step_interval
 from figgen.formulas.compute_and_roofline import critical_tokens, ridge_point
@@ -145,6 +145,7 @@ def best_layouts() -> Table:
     rows: list[tuple[Scalar, ...]] = []
     values: dict[str, Named] = {}
     total = 0
+    shown: list[Residuals] = []
     for name, sizes in GRID.items():
         for count in sizes:
             tried = search(name, count)
@@ -156,6 +157,7 @@ def best_layouts() -> Table:
                 values[key] = Named("none fits")
                 continue
             best = tried.row(0)
+            shown.append(tried.plans[0].question.residuals)
             label, mfu = mesh_label(best), best.model_flops_utilisation
             rows.append((title, 8 * count, label, mfu, _share(tried, best)))
             values |= {key: Named(label), f"{key}_mfu": Named(mfu)}
@@ -170,7 +172,7 @@ def best_layouts() -> Table:
             Column(label="memory used", spec=".0%"),
         ),
         rows=tuple(rows),
-        values=values,
+        values=values | interval_values(*shown),
     )
 
 

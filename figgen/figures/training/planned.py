@@ -54,7 +54,7 @@ def planned_layouts(
 
 
 def _values(found: Plan) -> dict[str, Named]:
-    best, known = plan_rows(found, [0])[0], found.question.residuals
+    best = plan_rows(found, [0])[0]
     return {
         "tried": Named(found.layouts),
         "fitting": Named(found.fitting),
@@ -64,7 +64,7 @@ def _values(found: Plan) -> dict[str, Named]:
         "best_step": Named(best.step_s, "s"),
         "best_mfu": Named(best.model_flops_utilisation),
         "best_memory": Named(best.memory_bytes, "B"),
-        **interval_values(known.name, known.low, known.high),
+        **interval_values(found.question.residuals),
     }
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from figgen import catalog
 from figgen.charts import Column, Named, Scalar, Table
+from figgen.figures.training.step import step_interval
 from figgen.registry import figure
 from figgen.scenarios.plan_rows import TERMS, layout_words
 from figgen.scenarios.published_plans import PublishedPlan, published_plan, training_presets
@@ -36,6 +37,7 @@ def planned_presets() -> Table:
             "most": Named(far.behind), "farthest": Named(_title(far)),
             "recomputing": Named(sum(one.loses_by[0] == "repeated" for one in found)),
             "sharded": Named(sum(one.best.setup.gathers > 0 for one in found)),
+            **step_interval(*(one.published for one in found)),
         },
     )  # fmt: skip
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from figgen.charts import Column, Named, Scalar, Table
 from figgen.errors import InputError
+from figgen.figures.training.step import step_interval
 from figgen.models.chrome_trace import trace_events
 from figgen.models.profile import RankProfile, profiles
 from figgen.models.step_timeline import step_timeline
@@ -37,7 +38,7 @@ def profile_signatures(
     labels = [" ".join(f"{sizes} {own}".split()) for sizes, _, own in split]
     read = [max(_read(found), key=lambda rank: rank.computing_s) for found in steps]
     shown = [axis for axis in AXES if any(axis in dict(rank.exposed_by_axis) for rank in read)]
-    values: dict[str, Named] = {"layouts": Named(len(layouts))}
+    values: dict[str, Named] = {"layouts": Named(len(layouts))} | step_interval(*steps)
     for label, rank in zip(labels, read, strict=True):
         exposed = dict(rank.exposed_by_axis)
         shares = [exposed.get(axis, 0.0) / rank.wall_s for axis in shown]

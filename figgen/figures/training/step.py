@@ -68,12 +68,11 @@ def step_breakdown(found: TrainingStep) -> Bars:
     )
 
 
-def step_interval(found: TrainingStep) -> dict[str, Named]:
-    """The interval of a predicted step; nothing where a share of the peak was chosen for it."""
-    if found.chosen_efficiency is not None:
-        return {}
-    known = found.predicted.residuals
-    return interval_values(known.name, known.low, known.high)
+def step_interval(*steps: TrainingStep) -> dict[str, Named]:
+    """The interval of predicted steps; nothing where a share of the peak was chosen for them."""
+    return interval_values(
+        *(found.predicted.residuals for found in steps if found.chosen_efficiency is None)
+    )
 
 
 def step_values(found: TrainingStep) -> dict[str, Named]:

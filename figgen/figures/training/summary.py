@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from figgen.charts import Column, Named, Scalar, Table
 from figgen.errors import InputError
-from figgen.figures.training.step import LEVELS
+from figgen.figures.training.step import LEVELS, step_interval
 from figgen.formulas.compute_and_roofline import ridge_point
 from figgen.models.level_loads import axis_level_bytes
 from figgen.plotting.words import identifier, label_of
@@ -167,9 +167,11 @@ def published_and_computed(*, runs: tuple[str, ...]) -> Table:
     rows: list[tuple[Scalar, ...]] = []
     values: dict[str, Named] = {}
     overfull = 0
+    shown: list[TrainingStep] = []
     for entry in runs:
         name, _, options = entry.partition(" ")
         found = training_step(preset=name, **written_options(options))
+        shown.append(found)
         if found.run is None:
             raise InputError(f"preset {name!r}", expected="a published run")
         computed, published = found.estimate.step_time_s, published_step_s(found.run)
@@ -209,6 +211,7 @@ def published_and_computed(*, runs: tuple[str, ...]) -> Table:
         "shorter": Named(sum(each < 0 for each in differences)),
         "derived": Named(sum(str(row[4]).startswith("from") for row in rows)),
         "overfull": Named(overfull),
+        **step_interval(*shown),
     }
     return Table(columns=columns, rows=tuple(rows), values=values)
 

@@ -1,0 +1,104 @@
+"""Every figure that shows a predicted time says in what interval runs of its class were."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from figgen.catalog.residuals import residuals
+from figgen.charts import PREDICTED, interval_values
+from figgen.errors import InputError
+from figgen.generated.site_pages import site_pages
+from figgen.markdown.conversion import fences
+from figgen.markdown.directive import parse
+from figgen.registry import build
+from figgen.scenarios import plan_rows
+from figgen.scenarios.resolve import TrainingStep, training_step
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+WITHOUT = {
+    "axis-bandwidth": "what messages may take and need; no step",
+    "journey-ledger": "bytes of a step; times of messages are bytes over bandwidths",
+    "journey-scoreboard": "its rows hold the interval, and each page's caption",
+    "link-loads": "bandwidths that a step needs",
+    "moe-step": "bytes and work of a step",
+    "runs-held-and-sent": "shares of the step, and bytes",
+    "scaling-breaks": "its rows hold the interval",
+    "scaling": "speeds as shares of each other's; the steps are in scaling-breaks",
+    "setup-choices": "settings",
+    "setup-roofline": "work over bytes",
+    "setup-summary": "settings",
+    "step-communication": "bytes and times of messages; step-breakdown above it has the step",
+    "strategy-exchanges": "messages over computing",
+    "wall-shares": "shares of the step",
+}
+"""Figures that ask for a prediction and show no step's time, or show its interval themselves."""
+
+
+def shown() -> Iterator[tuple[str, dict[str, Any]]]:
+    """Every figure of the site's pages with its arguments; of figures in tabs, the first."""
+    written = {p.relative_to(DOCS).as_posix(): p.read_text("utf-8") for p in DOCS.rglob("*.md")}
+    for source in (site_pages(DOCS, {}) | written).values():
+        for fence in fences(source):
+            try:
+                directive = parse(fence.body)
+            except InputError:
+                continue  # an example of a mistake
+            yield directive.figure, directive.variants()[0][2]
+
+
+def test_what_shows_a_predicted_step_has_its_interval(monkeypatch: pytest.MonkeyPatch) -> None:
+    asked: list[str] = []
+    predicted, timed = TrainingStep.predicted.fget, plan_rows.timed_step
+    assert predicted
+
+    def noted(found: TrainingStep) -> object:
+        asked.append(found.title)
+        return predicted(found)
+
+    def noted_rows(*given: Any) -> object:
+        asked.append("layouts")
+        return timed(*given)
+
+    monkeypatch.setattr(TrainingStep, "predicted", property(noted))
+    monkeypatch.setattr(plan_rows, "timed_step", noted_rows)
+    silent, predicting = set[str](), set[str]()
+    times = Counter[str]()
+    for name, given in shown():
+        times[name] += 1
+        if name in silent | predicting or times[name] > 3:
+            continue
+        asked.clear()
+        if PREDICTED in build(name, given).values:
+            predicting.add(name)
+        elif asked:
+            silent.add(name)
+    assert silent <= WITHOUT.keys(), "add `step_interval` to its values, or a reason here"
+    assert not predicting & WITHOUT.keys()
+    assert {"step-breakdown", "layout-search", "planned-layouts", "best-layouts"} <= predicting
+
+
+def test_the_interval_of_several_classes_is_the_widest() -> None:
+    names = ("dense on hopper", "torchtitan", "mixtures of experts")
+    known = [residuals()[name] for name in names]
+    found = interval_values(*known, known[0])
+    assert found[PREDICTED].value == "dense on hopper, torchtitan and mixtures of experts"
+    assert found["predicted_low"].value == min(each.low for each in known)
+    assert found["predicted_high"].value == max(each.high for each in known)
+    assert interval_values(known[0], known[0])[PREDICTED].value == "dense on hopper"
+    assert interval_values() == {}
+
+
+def test_a_share_that_somebody_chose_has_no_interval() -> None:
+    def values(**given: Any) -> set[str]:
+        sizes = "nodes=1 gpus_per_node=8 tp=2"
+        return set(build("step-breakdown", {"model": "llama-3-8b", "sizes": sizes, **given}).values)
+
+    assert PREDICTED in values()
+    assert PREDICTED not in values(options="compute_efficiency=0.5")
+    assert training_step(preset="bloom-176b").chosen_efficiency is None
