@@ -51,6 +51,25 @@ def test_the_sweep_is_predicted_in_the_middle_and_its_layouts_are_ranked() -> No
     assert np.median(ranked) >= 0.88
 
 
+@pytest.mark.parametrize(
+    ("stages", "low_s", "high_s", "least"), [((2,), 0.4, 0.8, 10), ((4, 8), 0.85, 1.4, 10)]
+)
+def test_runs_of_the_sweep_stall_by_the_number_of_their_stages(
+    stages: tuple[int, ...], low_s: float, high_s: float, least: int
+) -> None:
+    """Seconds a microbatch, as the page on validation says, or hardly any; 256 GPUs and more."""
+    swept = [run for run in RUNS if run.framework == "nanotron" and run.gpus >= 256]
+    found = [run for run in swept if run.pp in stages]
+    late_s = [
+        ((run.step_time_s or 0.0) - seconds) * run.dp * run.microbatch / run.global_batch
+        for run, seconds in zip(found, Predictor(found, ())(np.zeros(0)), strict=True)
+    ]
+    stalled = [seconds for seconds in late_s if low_s <= seconds <= high_s]
+    prompt = [seconds for seconds in late_s if abs(seconds) < low_s / 2]
+    assert len(stalled) >= least
+    assert len(stalled) + len(prompt) >= 0.8 * len(found)
+
+
 def test_the_constants_of_the_catalog_are_those_of_the_fit() -> None:
     known = constants()
     for name, value in calibrated().items():
