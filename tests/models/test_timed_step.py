@@ -32,6 +32,7 @@ from figgen.models.timed_step import (
     timed_step,
 )
 from figgen.models.training_setup import sharding_of
+from figgen.scenarios.resolve import training_step
 from figgen.scenarios.runs.job import run_job, stages_of
 from figgen.scenarios.runs.measured import measured_runs
 from figgen.scenarios.runs.rates import attained
@@ -125,6 +126,17 @@ def test_a_ledger_sends_every_copy_of_a_token_and_the_model_of_time_one_to_a_nod
     network = Cluster(1e15, 1e30, float(rates.shuffle_bytes_per_s))
     assert each == pytest.approx(2 * call_time(call, GroupLink(NETWORK, 32, 8), network).bytes_s)
     assert each / once == pytest.approx(6 / (3 * (1 - (3 / 4) ** 8)))
+
+
+def test_a_rank_order_moves_the_parts_of_a_step_and_not_its_prediction() -> None:
+    usual, other = (
+        training_step(
+            model="llama-3-70b", nodes=8, gpus_per_node=8, tp=4, pp=4, microbatches=8, order=order
+        )
+        for order in ("megatron", "megatron-tp-pp-dp")
+    )
+    assert usual.predicted.step_time_s == other.predicted.step_time_s
+    assert usual.estimate.exposed != other.estimate.exposed
 
 
 def test_messages_hide_behind_no_more_than_the_products_beside_them() -> None:
