@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from figgen.catalog import Residuals, hardware_preset
+from figgen.catalog import hardware_preset
 from figgen.catalog import model as catalog_model
 from figgen.catalog.lookups import remembered
+from figgen.catalog.residuals import Residuals
 from figgen.charts import Column, Named, Scalar, Table, interval_values
 from figgen.errors import InputError, check_between
 from figgen.figures.training.step import step_interval
