@@ -7,6 +7,7 @@ from statistics import fmean
 from figgen.catalog.product_tables import Product, product_table
 from figgen.charts import Axis, Column, Curves, Named, Scalar, Series, Table
 from figgen.errors import InputError
+from figgen.plotting.series import logarithmic
 from figgen.plotting.words import identifier
 from figgen.registry import figure
 from figgen.scenarios.measured_rates import fitted_line
@@ -65,7 +66,8 @@ def products_by_size(*, table: str = "deepgemm-dense") -> Curves:
         raise InputError("table", expected="products of several sizes", got=table)
     rate, start_s = line
     sizes = tuple(float(one.flops) for one in points)
-    said = tuple(size / (start_s + size / rate) for size in sizes)
+    curve = logarithmic(sizes[0], sizes[-1])
+    said = tuple(size / (start_s + size / rate) for size in curve)
     return Curves(
         x=Axis(label="work of a product", unit="FLOP", scale="log10"),
         y=Axis(label="rate", unit="FLOP/s", spec="flops", low=0.0),
@@ -74,7 +76,7 @@ def products_by_size(*, table: str = "deepgemm-dense") -> Curves:
                 name="measured", x=sizes, y=tuple(one.flops_per_s for one in points),
                 role="series-2", style="points",
             ),
-            Series(name="a start and a rate", x=sizes, y=said, role="series-1"),
+            Series(name="a start and a rate", x=curve, y=said, role="series-1"),
         ),
         values={
             "products": Named(len(points)),
