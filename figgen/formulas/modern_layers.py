@@ -7,6 +7,7 @@ from figgen.formulas.ops import Number, ceil
 
 LLAMA = "Touvron et al. 2023, arXiv:2302.13971, section 2.2; its code rounds up to a multiple"
 DEEPSEEK = "DeepSeek-V2, arXiv:2405.04434, section 2.1"
+MAMBA = "Dao and Gu 2024 (Mamba-2), arXiv:2405.21060"
 
 
 @formula(symbol=r"f", unit="1", source=LLAMA)
@@ -42,6 +43,61 @@ def latent_attention_parameters(
     queries = query_width * heads * (head_width + rotary_width)
     keys_and_values = latent_width * heads * (head_width + value_width)
     return down + queries + keys_and_values + heads * value_width * hidden
+
+
+@formula(
+    symbol=r"N_\text{ssm}", unit="param", source=f"{MAMBA}, section 7; state-spaces/mamba, Mamba2"
+)
+def state_space_parameters(
+    hidden: Number,
+    inner_width: Number,
+    state_width: Number,
+    state_groups: Number,
+    mixer_heads: Number,
+    convolution: Number,
+) -> Number:
+    """Parameters of a Mamba-2 mixer: ways in and out, convolution with bias, gated norm, heads.
+
+    Each head has a decay, a step bias and a skip.
+    """
+    convolved = inner_width + 2 * state_groups * state_width
+    ways = hidden * (inner_width + convolved + mixer_heads) + inner_width * hidden
+    return ways + convolved * (convolution + 1) + inner_width + 3 * mixer_heads
+
+
+@formula(symbol=r"S_\text{ssm}", unit="B", source=f"{MAMBA}: what the recurrence keeps")
+def state_space_cache_bytes(
+    layers: Number,
+    inner_width: Number,
+    state_width: Number,
+    state_groups: Number,
+    convolution: Number,
+    bytes_per_element: Number,
+) -> Number:
+    """What state-space layers keep of one sequence of any length: states, last convolved inputs."""
+    last = (convolution - 1) * (inner_width + 2 * state_groups * state_width)
+    return layers * bytes_per_element * (inner_width * state_width + last)
+
+
+@formula(symbol=r"W_\text{ssd}", unit="FLOP", source=f"{MAMBA}, section 6: blocks of the matrix")
+def state_space_work(
+    inner_width: Number, state_width: Number, state_groups: Number, chunk_tokens: Number
+) -> Number:
+    """Forward work of a token in a mixer's core: within its chunk, into the state and out of it.
+
+    The masked half of a chunk is multiplied too; passing states from chunk to chunk is left out.
+    """
+    within = 2 * chunk_tokens * (state_groups * state_width + inner_width)
+    return within + 4 * state_width * inner_width
+
+
+@formula(
+    symbol=r"N_\text{mtp}", unit="param",
+    source="DeepSeek-V3, arXiv:2412.19437, section 2.2: embedding and head are shared",
+)  # fmt: skip
+def prediction_module_parameters(layer_parameters: Number, hidden: Number) -> Number:
+    """Parameters of a module that predicts one token more: a layer, a projection, three norms."""
+    return layer_parameters + 2 * hidden * hidden + 3 * hidden
 
 
 @formula(

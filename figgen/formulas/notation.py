@@ -209,6 +209,13 @@ _ARGUMENTS = (
     _positive("gpu_power_w", r"P_\text{GPU}", "W", "power of a GPU with its share of the node"),
     Argument("power_overhead", r"\text{PUE}", "1", "power at the plug over that of the machines",
              "{} >= 1"),
+    _count("inner_width", r"d_\text{in}", "1", "width of a state-space mixer, all heads"),
+    _count("state_width", r"d_\text{st}", "1", "numbers of a channel's state"),
+    _count("state_groups", r"n_\text{grp}", "1", "groups of heads that share their maps"),
+    _count("mixer_heads", r"a_\text{ssm}", "1", "heads of a state-space mixer"),
+    _count("convolution", r"k_\text{conv}", "token", "tokens under the convolution"),
+    _count("chunk_tokens", r"\tau_\text{ch}", "token", "tokens of a chunk of the scan"),
+    _count("layer_parameters", r"N_\text{layer}", "param", "parameters of one layer"),
     # Fine-tuning.
     _positive("trained_parameters", r"N_\text{tr}", "param", "parameters that are trained"),
     _positive("value_bits", r"q_\text{v}", "1", "bits of a value"),

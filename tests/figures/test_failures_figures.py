@@ -22,7 +22,7 @@ from figgen.scenarios.scaling import FAILURES, lost, scaled
 
 FIGURES = (
     "interruptions-published", "goodput-by-interval", "goodput-by-size", "goodput-lost",
-    "checkpoint-intervals", "scaling", "scaling-breaks",
+    "checkpoint-intervals", "scaling", "scaling-breaks", "reading-rates",
 )  # fmt: skip
 
 
@@ -102,3 +102,14 @@ def test_no_faster_layout_that_is_tried_fits(gpus: int) -> None:
             capacity = run.accelerator.capacity_bytes
             assert not memory(run_setup(run), capacity_bytes=capacity).fits, ours.layout
     assert faster or gpus > 512
+
+
+def test_an_epoch_of_imagenet_is_read_in_its_batches() -> None:
+    """MLPerf Storage: 1,024 files of 1,251 images are ImageNet, 400 in 0.224 s."""
+    images, samples, seconds = 1024 * 1251, 400, 0.224
+    assert images == pytest.approx(1_281_167, rel=2e-4)
+    rate = build("reading-rates", {}).values["resnet_rate"].value
+    epoch_s = images / samples * seconds
+    assert rate * epoch_s == pytest.approx(images * 114_660.07)
+    fed = build("reading-rates", {}).values["resnet_fed"].value
+    assert fed * rate == pytest.approx(2e12)

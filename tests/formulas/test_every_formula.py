@@ -170,7 +170,9 @@ CONSTANTS = {
     ),
     "training_time": "s/GPU-h",
     "lanes_bandwidth": "B",
-    **dict.fromkeys(("prefill_time", "newton_schulz_flops", "product_intensity"), "FLOP"),
+    **dict.fromkeys(
+        ("prefill_time", "newton_schulz_flops", "product_intensity", "state_space_work"), "FLOP"
+    ),
     "critical_decode_sequences": "1/FLOP",
     "price_per_token": "GPU-h/s",
     "energy_per_token": "J/W/s",

@@ -1,0 +1,101 @@
+"""State-space layers: parameters of released models, what they keep of a sequence, their work."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from figgen.charts import Column, Named, Scalar, Table
+from figgen.errors import check_between
+from figgen.formulas.modern_layers import (
+    state_space_cache_bytes,
+    state_space_parameters,
+    state_space_work,
+)
+from figgen.formulas.serving import cache_bytes_per_token
+from figgen.registry import figure
+
+
+@dataclass(frozen=True, slots=True)
+class MixerModel:
+    """A released model of state-space layers, some of its layers attention.
+
+    `block` are the parameters of what a layer has besides its mixer or attention, norms included;
+    `table` those of its shared embedding and head. `keys` is the width of the keys of an attention
+    layer. `printed` is what its authors say that it has.
+    """
+
+    title: str
+    mixers: int
+    hidden: int
+    inner: int
+    state: int
+    heads: int
+    block: int
+    table: int
+    attention: int
+    queries: int
+    keys: int
+    printed: float
+    source: str
+
+    @property
+    def parameters(self) -> int:
+        """All parameters, counted matrix by matrix."""
+        mixer = int(
+            state_space_parameters(self.hidden, self.inner, self.state, 1, self.heads, CONVOLUTION)
+        )
+        attention = 2 * self.hidden * (self.queries + self.keys)
+        layers = (self.mixers + self.attention) * self.block
+        return self.mixers * mixer + self.attention * attention + layers + self.table + self.hidden
+
+
+CONVOLUTION = 4
+CHUNK = 256
+GRANITE_BLOCK = 72 * 3 * 4096 * 768 + 3 * 4096 * 1536 + 72 * 4096 + 2 * 4096
+"""72 experts and a shared one, the router, two norms."""
+
+MODELS = {
+    "mamba_2": MixerModel(
+        "Mamba-2 2.7B", 64, 2560, 5120, 128, 80, 2560, 50288 * 2560, 0, 0, 0, 2.7e9,
+        "state-spaces/mamba2-2.7b, config.json",
+    ),
+    "granite": MixerModel(
+        "Granite 4.0 H Small", 36, 4096, 8192, 128, 128, GRANITE_BLOCK, 100352 * 4096, 4, 4096,
+        1024, 32e9, "granite-4.0-h-small, metadata of its file",
+    ),
+}  # fmt: skip
+
+
+@figure("state-space-models")
+def state_space_models(*, context: int = 131072) -> Table:
+    """Parameters, what is kept of a sequence, and work of a mixer's core against attention's."""
+    check_between("context", context, 1, 10**9)
+    rows: list[tuple[Scalar, ...]] = []
+    values: dict[str, Named] = {"context": Named(context, "token"), "chunk": Named(CHUNK)}
+    for key, found in MODELS.items():
+        states = float(
+            state_space_cache_bytes(found.mixers, found.inner, found.state, 1, CONVOLUTION, 2)
+        )
+        cache = float(context * cache_bytes_per_token(found.attention, found.keys, 2))
+        core = float(state_space_work(found.inner, found.state, 1, CHUNK))
+        # Causal attention as wide as the mixer: scores and values, half of the square.
+        attention = 2.0 * context * found.inner
+        rows.append((
+            found.title, f"{found.mixers} + {found.attention}", found.parameters, found.printed,
+            states, cache, core, attention / core,
+        ))  # fmt: skip
+        values |= {
+            f"{key}_parameters": Named(found.parameters), f"{key}_states": Named(states, "B"),
+            f"{key}_cache": Named(cache, "B"), f"{key}_less": Named(attention / core),
+        }  # fmt: skip
+    columns = (
+        Column(label="model"),
+        Column(label="mixers + attention"),
+        Column(label="parameters, counted", spec=","),
+        Column(label="printed", spec="si"),
+        Column(label="states", unit="B", spec="bytes"),
+        Column(label=f"cache of {context:,}", unit="B", spec="bytes"),
+        Column(label="core, per token", unit="FLOP", spec="flops"),
+        Column(label=f"attention over it at {context:,}", spec=",.0f"),
+    )
+    return Table(columns=columns, rows=tuple(rows), values=values)
