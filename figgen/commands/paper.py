@@ -7,7 +7,7 @@ import http.server
 import io
 import os
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from functools import partial
 from html.parser import HTMLParser
@@ -19,6 +19,8 @@ from figgen.commands.epub import write_book
 from figgen.errors import InputError
 
 if TYPE_CHECKING:
+    from pypdf import PdfWriter
+
     from figgen.commands import Verbs
 
 PARTS = ("journey/", "guide/")
@@ -91,19 +93,20 @@ def _paper(options: argparse.Namespace) -> Answer:
         if not (options.site / page / "index.html").is_file():
             raise InputError("--only", expected="a page's folder, guide/memory/", got=page)
     told = f"{options.file}: {len(pages)} chapters"
+    name = _read(text).name or "The guide"
     if options.file.suffix == ".epub":
-        write_book(options.site, pages, _read(text).name or "The guide", options.file)
+        write_book(options.site, pages, name, options.file)
         return Answer({"chapters": len(pages)}, told)
     if options.file.suffix != ".pdf":
         raise InputError(
             "file", expected="a name that ends in .pdf or .epub", got=str(options.file)
         )
     with _served(options.site) as address:
-        count = _print(address, pages, options.file)
+        count = _print(address, pages, name, options.file)
     return Answer({"pages": count}, f"{told}, {count} pages")
 
 
-def _print(address: str, pages: list[str], to: Path) -> int:
+def _print(address: str, pages: list[str], name: str, to: Path) -> int:
     """Print every page and join them, with an outline; returns how many sheets there are."""
     try:
         from playwright.sync_api import sync_playwright
@@ -111,6 +114,9 @@ def _print(address: str, pages: list[str], to: Path) -> int:
     except ImportError as error:
         raise InputError(f"{error.name} is not installed", expected="make setup") from None
     whole = PdfWriter()
+    whole.add_metadata({"/Title": name})
+    begins: dict[str, int] = {}
+    published = ""
     with sync_playwright() as driver:
         root = getattr(os, "geteuid", lambda: 1)() == 0
         browser = driver.chromium.launch(
@@ -120,9 +126,39 @@ def _print(address: str, pages: list[str], to: Path) -> int:
         tab = browser.new_page()
         for page in pages:
             tab.goto(address + page)
+            own = tab.locator("link[rel=canonical]").get_attribute("href") or ""
+            published = own.removesuffix(page) if own.startswith("https:") else ""
             sheets = PdfReader(io.BytesIO(tab.pdf(format="A4", scale=0.8, print_background=True)))
+            begins[page] = len(whole.pages)
             whole.append(sheets, outline_item=tab.title().partition(" - ")[0])
         browser.close()
+    _lead_on(whole, address, begins, published)
     with to.open("wb") as file:
         whole.write(file)
     return len(whole.pages)
+
+
+def _lead_on(whole: PdfWriter, address: str, begins: Mapping[str, int], published: str) -> None:
+    """Let links lead to the sheet where a chapter begins, else to the published site.
+
+    They were printed with the address of a server that is gone; without a published site they
+    lead nowhere.
+    """
+    from pypdf.generic import ArrayObject, DictionaryObject, NameObject, TextStringObject
+
+    for sheet in whole.pages:
+        for link in sheet.annotations or ():
+            action = link.get_object().get("/A", {})
+            uri = str(action.get("/URI", ""))
+            if not uri.startswith(address):
+                continue
+            path = uri.removeprefix(address)
+            chapter = begins.get(path.partition("#")[0])
+            if chapter is not None:
+                goal = ArrayObject([whole.pages[chapter].indirect_reference, NameObject("/Fit")])
+                go = {NameObject("/S"): NameObject("/GoTo"), NameObject("/D"): goal}
+                link.get_object()[NameObject("/A")] = DictionaryObject(go)
+            elif published:
+                action[NameObject("/URI")] = TextStringObject(published + path)
+            else:
+                del link.get_object()["/A"]

@@ -85,10 +85,11 @@ def test_chapters_are_printed_in_reading_order(site_folder: Path) -> None:
     assert all((site_folder / page / "index.html").is_file() for page in found)
 
 
-def test_a_chapter_becomes_a_pdf(chromium: Browser, site_folder: Path, tmp_path: Path) -> None:
+def test_chapters_become_a_pdf(chromium: Browser, site_folder: Path, tmp_path: Path) -> None:
     from pypdf import PdfReader
 
-    words = ["paper", str(site_folder), str(tmp_path / "g.pdf"), "--only", "about/wrong-number/"]
+    words = ["paper", str(site_folder), str(tmp_path / "g.pdf"), "--only", "about/wrong-number/",
+             "--only", "reference/conventions/"]  # fmt: skip
     code, said = built.listened_to(
         [sys.executable, "-m", "figgen", *words],
         env={**os.environ, "CHROME_PATH": str(finder.find())},
@@ -96,8 +97,18 @@ def test_a_chapter_becomes_a_pdf(chromium: Browser, site_folder: Path, tmp_path:
     assert code == 0, said
     reader = PdfReader(tmp_path / "g.pdf")
     assert "Report a wrong number" in reader.pages[0].extract_text()
-    assert [item.title for item in reader.outline] == ["Report a wrong number"]
-    assert said.endswith(f"1 chapters, {len(reader.pages)} pages\n")
+    assert [item.title for item in reader.outline] == ["Report a wrong number", "Conventions"]
+    assert said.endswith(f"2 chapters, {len(reader.pages)} pages\n")
+    assert reader.metadata
+    assert reader.metadata.title == "Parallelism, Computed"
+    # A link to the other chapter leads to its first sheet, and none to the server that is gone.
+    begin = reader.outline[1].page.idnum
+    links = [link.get_object() for sheet in reader.pages for link in sheet.annotations or ()]
+    actions = [link.get("/A", {}) for link in links]
+    goals = [action["/D"][0].idnum for action in actions if action.get("/S") == "/GoTo"
+             and not isinstance(action["/D"], str)]  # fmt: skip
+    assert begin in goals
+    assert not [action for action in actions if "127.0.0.1" in str(action.get("/URI"))]
 
 
 def test_the_guide_is_one_book_that_needs_neither_script_nor_network(

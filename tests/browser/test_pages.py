@@ -96,7 +96,7 @@ SIDEWAYS = "document.documentElement.scrollWidth - document.documentElement.clie
 ORDINARY = ("/guide/", "/journey/", "/reference/")
 IN_ALL = {path for at, path in enumerate(PATHS) if at % 3 == 0 or not path.startswith(ORDINARY)}
 
-OFF_PAPER = ".fig-tools, .fig-controls, .fig-tabs, .fig-how, .md-header"
+OFF_PAPER = ".fig-tools, .fig-controls, .fig-tabs, .fig-how, .md-header, .md-code__nav"
 
 # Rules that look at colours; the other rules see the same elements in both palettes.
 OF_COLOUR = ("color-contrast", "link-in-text-block")
