@@ -7,7 +7,8 @@ import { FFN_MATRICES } from "./transformer.js";
 
 export const ACTIVATION_BYTES = 2;
 const SECOND = "every_second_product";
-const GATED = 3; // matrices of a feed-forward block with a gate
+// Matrices of a feed-forward block with a gate.
+const GATED = 3;
 
 
 /** Bytes of the input of a layer, all that full recomputation keeps of it. */

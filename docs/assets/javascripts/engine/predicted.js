@@ -16,7 +16,8 @@ import {
 
 const KINDS = ["product", "plain", "expert", "attention"];
 const NARROW_HEADS = 1 / 3;
-const USUAL_MEMORY = 3.35e12; // B/s of a chip of the reader's own that does not say it
+// B/s of a chip of the reader's own that does not say it.
+const USUAL_MEMORY = 3.35e12;
 const CLOSED = ["1f1b", "gpipe", "interleaved-1f1b"];
 const REPEATED = { none: [0, 0], selective: [0, 1], full: [1, 0] };
 
@@ -61,7 +62,8 @@ export function attainedOf({ accelerator, cluster, shape, dtype, measured, memor
   const network = cluster.network_bandwidth_bytes_per_s;
   const share = nic.startsWith("efa") ? rates.efa_share : rates.network_share;
   const heads = headShare(shape.head_dim);
-  const own = accelerator === "own"; // whose rows are shares of its numbers
+  // Whose rows are shares of its numbers.
+  const own = accelerator === "own";
   const of = (kind) => (own ? cluster.peak_flops_per_s : 1) * rates[`${kind}_flops_per_s`] * (kind === "attention" ? heads : 1) * rates[`${kind}_share`];
   const attained = KINDS.map((kind) => [`${kind}_flops_per_s`, of(kind)]);
   const near = rates.scale_up_bytes_per_s * (own ? cluster.scale_up_bandwidth_bytes_per_s : 1);

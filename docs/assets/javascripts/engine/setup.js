@@ -15,9 +15,11 @@ export const CONTEXT_EXCHANGES = ["p2p", "all-gather"];
 const MOST_TOKENS = 2 ** 40;
 /** Share of the peak on hardware that nobody timed. */
 export const UNTIMED = 0.5;
-const MOST = 1e24; // beyond it no quantity of this field is meant
+// Beyond it no quantity of this field is meant.
+const MOST = 1e24;
 
-const usual = new WeakMap(); // catalog → defaults
+// Catalog → defaults.
+const usual = new WeakMap();
 /** What is taken where an option is left out, by name; null follows from other options. */
 export function usualOf(catalog) {
   if (!usual.has(catalog)) {

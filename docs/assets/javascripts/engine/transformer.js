@@ -15,7 +15,8 @@ const USUAL = {
 };
 const SIZES = ["layers", "hidden", "heads", "kv_heads", "head_dim", "vocab", "sequence"];
 const WINDOWS = ["window", "full_every"];
-const LARGEST = 2 ** 40; // what is beyond it is a slip of the pen
+// What is beyond it is a slip of the pen.
+const LARGEST = 2 ** 40;
 
 /**
  * A shape from what differs from the usual. `experts` is { count, top_k, ffn_hidden, shared,

@@ -22,7 +22,8 @@ async function build(root, signal, catalog) {
   let { a, b, problems } = fromQuery(schema, catalog, location.search);
   // What an address says and nobody can compute is refused, with what would work, for the defaults;
   // beside a first configuration that can be, a second one is left to be mended in the form.
-  const known = new WeakMap(); // a state is never changed, only replaced
+  // A state is never changed, only replaced.
+  const known = new WeakMap();
   const computed = (state) => known.get(state) ?? known.set(state, evaluate(catalog, state)).get(state);
   const isBad = (state) => Boolean(state && computed(state).error);
   await pause(signal);
@@ -85,7 +86,8 @@ async function build(root, signal, catalog) {
     }
     showMessages();
   };
-  let held = null; // a global batch that stays while the layout changes
+  // A global batch that stays while the layout changes.
+  let held = null;
   const shareOf = ({ nodes, gpus, tp, cp, pp, microbatch_size }) =>
     ((nodes * gpus) / (tp * cp * pp)) * microbatch_size;
   const changeBatch = (typed) => {

@@ -73,7 +73,8 @@ function fieldOf(option, catalog) {
   if (choices) {
     const options = name === "nic" ? choices.map(([link, words]) => [link, rated(words, catalog.links[link])]) : choices;
     const last = LAST[name] ? [[OWN, LAST[name]]] : [];
-    if (LAST[name]) about.hint = null; // the command line's, which reads files
+    // The command line's, which reads files.
+    if (LAST[name]) about.hint = null;
     return { ...about, kind: "select", options: [...options, ...last], wide: true, ...more };
   }
   if (kind === "whole") return { ...about, kind: (required || usual === low) ? "size" : "whole", ...more };

@@ -36,7 +36,8 @@ export function ownFrom({ shape, cluster, capacity_bytes, compute_efficiency }, 
   if (changes.chip === OWN) {
     own.peak = cluster.peak_flops_per_s / SCALES.peak;
     own.up = cluster.scale_up_bandwidth_bytes_per_s / SCALES.up;
-    own.efficiency = Number(compute_efficiency.toPrecision(6)); // a chip that nobody timed
+    // A chip that nobody timed.
+    own.efficiency = Number(compute_efficiency.toPrecision(6));
     if (capacity_bytes) own.hbm = capacity_bytes / SCALES.hbm;
   }
   if (changes.nic === OWN) own.net = cluster.network_bandwidth_bytes_per_s / SCALES.net;

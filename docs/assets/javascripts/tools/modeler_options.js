@@ -30,7 +30,8 @@ export function allOptions(catalog) {
   }
   return known.get(catalog);
 }
-const known = new WeakMap(); // a catalog → its options
+// A catalog → its options.
+const known = new WeakMap();
 
 /** The options that a state of the modeler keeps. */
 export const optionsOf = (catalog) => allOptions(catalog).filter(({ name }) => !DERIVED.includes(name));
@@ -92,7 +93,8 @@ export function stateValue({ kind, scale, choices }, value) {
   return kind === "quantity" ? value / scale : value;
 }
 
-let words = new Map(); // key → { label, choices: Map }
+// Key → { label, choices: Map }.
+let words = new Map();
 /** Makes the table's words those of `labelOf` and `wordOf`. */
 export function learn(catalog) {
   words = new Map(

@@ -2,7 +2,8 @@
 
 import { el } from "./dom.js";
 
-let loaded = null; // what explains numbers, with the first one that is opened
+// What explains numbers, with the first one that is opened.
+let loaded = null;
 
 /** Listens in `root`; `foundAt(name)` is the configuration or variant that a number belongs to. */
 export function workedLines(root, foundAt, signal) {

@@ -4,7 +4,8 @@ import { el } from "./dom.js";
 import { answer } from "./modeler_answer.js";
 import { timeSection } from "./modeler_time.js";
 
-let later = null; // what is drawn below the screen, and what is computed when there is time
+// What is drawn below the screen, and what is computed when there is time.
+let later = null;
 const loaded = () => (later ??= import("./modeler_below.js"));
 
 /**
@@ -35,8 +36,10 @@ export function results({ signal, say, apply, choose, evaluate, catalog, mapQuer
   const alike = [change, pipeline, memory, traffic, links, units, utilisation, away];
 
   let [width, shown, last, take, taken, alone] = [0, null, null, null, null, false];
-  let extras = {}; // what variants of the configuration add to its sections
-  let variants = {}; // what numbers of recommendations and sensitivities are about, by name
+  // What variants of the configuration add to its sections.
+  let extras = {};
+  // What numbers of recommendations and sensitivities are about, by name.
+  let variants = {};
   // What is below the screen follows once the answer has been painted, a section at a time.
   let drawing = 0;
   const draw = () => {
@@ -102,7 +105,8 @@ export function results({ signal, say, apply, choose, evaluate, catalog, mapQuer
 
   const watcher = new ResizeObserver(([entry]) => {
     const next = Math.floor(entry.contentRect.width);
-    if (next < 100 || Math.abs(next - width) < 2) return; // 0 while it is not shown
+    // 0 while it is not shown.
+    if (next < 100 || Math.abs(next - width) < 2) return;
     width = next;
     if (shown) draw();
   });
