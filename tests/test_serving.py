@@ -17,7 +17,7 @@ from threading import Event, Timer
 import pytest
 
 from figgen.catalog import accelerator, hardware_preset, load
-from figgen.catalog.lookups import NAMES, WHOLE, note, remembered, renew, watched
+from figgen.catalog.lookups import NAMES, WHOLE, forget, note, remembered, renew, watched
 from figgen.serving.code import Code
 from figgen.serving.memory import Memory
 from tests.browser.site import copy_of_the_project, few_pages
@@ -198,6 +198,8 @@ def test_of_a_changed_table_only_what_looked_up_what_changed_is_forgotten(
         assert ask() == ["h100-sxm-80gb"]
     assert renew() == found
     assert ask() == ["h100-sxm-80gb"]
+    forget()
+    assert ask() == ["h100-sxm-80gb", "a100-sxm-80gb", "count"]
 
 
 def test_entries_of_the_catalog_are_read_by_nobody_else() -> None:

@@ -104,6 +104,12 @@ def remembered(maxsize: int) -> Callable[[Callable[Given, Found]], Callable[Give
     return decorate
 
 
+def forget() -> None:
+    """Keep no answer, for somebody who changes the code itself."""
+    for kept in _remembered.values():
+        kept.clear()
+
+
 def renew() -> set[Lookup]:
     """Read anew the tables that were read; the lookups that find something else now.
 

@@ -11,6 +11,7 @@ import functools
 import gc
 import json
 import os
+import sys
 import types
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -109,6 +110,8 @@ class Session(Chosen):
                 function.__code__ = code
             for cache in caches:
                 cache.cache_clear()
+            if lookups := sys.modules.get("figgen.catalog.lookups"):
+                lookups.forget()
             items = verdict.in_order(session.items, question.tests)
             items = items or session.items
             items.sort(key=lambda item: item.nodeid in self.golden)
