@@ -29,7 +29,7 @@ def test_bad_input_is_refused_in_words_with_buttons_that_mend_it(
     expect(said.first).to_contain_text("cannot be read")
     assert page.locator("#modeler img").count() == 0
     expect(said.nth(1)).to_contain_text("cannot be computed")
-    assert card(page, 0).startswith("Step time 2.46 s"), "the defaults are shown"
+    assert card(page, 0).startswith("Step time 2.44 s"), "the defaults are shown"
     said.nth(1).get_by_role("button").first.click()
     expect(said).to_have_count(0)
 
