@@ -224,7 +224,7 @@ def test_keyboard_alone_reaches_and_changes_everything(open_modeler: Callable[[s
             page.keyboard.press("Enter")
         if name == "tp":
             break
-    assert {"Compare two", "2.46\u00a0s", "model", "nodes", "chip"} <= {*seen}
+    assert {"Compare two", "2.44\u00a0s", "model", "nodes", "chip"} <= {*seen}
     page.keyboard.press("ArrowUp")
     assert page.locator("[name=tp]").input_value() == "9"
     page.locator("#modeler .tool-message").wait_for()
