@@ -160,17 +160,25 @@ def _labels(made: Plan) -> str:
 
 
 def _values(chart: Bars, made: Plan) -> str:
-    """Numbers just past the ends of the bars, moved past a rule that runs there."""
+    """Numbers just past the ends of the bars; where a rule runs there, ending before it.
+
+    A bar that falls short of a limit has its number on the same side as its end.
+    """
     lines = sorted(flag.at for flag in made.flags)
     drawn = []
     for end, value, (bar, down) in ends(chart):
         text = value_text(chart.axis, value)
         at = (made.pixel(end) if math.isfinite(end) else made.box.left) + 5
+        wide = text_width(text)
         for line in lines:
-            if at - 4 <= line <= at + text_width(text) + 2:
-                at = line + 5
+            if at - 4 <= line <= at + wide + 2:
+                before = line - 5 - wide
+                at = before if before >= made.box.left + 5 else line + 5
         drawn.append(words(at, made.tops[bar] + down + 0.35 * TEXT, text))
-    return element("g", "".join(drawn), class_="values")
+    return element(
+        "g", "".join(drawn), class_="values",
+        paint_order="stroke", stroke=colour("paper"), stroke_width=4, stroke_linejoin="round",
+    )  # fmt: skip
 
 
 def _draw_key(chart: Bars, made: Plan, figure_id: str) -> str:

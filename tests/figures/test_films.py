@@ -183,7 +183,7 @@ def test_every_entry_of_the_split_pair_is_that_of_numpy():
 @pytest.mark.parametrize("name", ["bucket-film", "bucket-film-node"])
 def test_no_gradient_travels_before_it_is_final_and_the_network_sends_one_bucket_at_a_time(name):
     chart = film(name)
-    order = ("idle", "backward", "hidden", "dp")
+    order = ("idle", "backward-weight", "hidden", "dp")
     states: dict[str, list[str]] = {}
     for scene in chart.scenes:
         for thing in scene.things:

@@ -120,7 +120,11 @@ def _last(share: float) -> Question:
 def _key() -> list[Thing]:
     """What the colours of layers mean."""
     things = []
-    words = (("backward", "final", 40), ("hidden", "on its way", 76), ("dp", "everywhere", 80))
+    words = (
+        ("backward-weight", "final", 40),
+        ("hidden", "on its way", 76),
+        ("dp", "everywhere", 80),
+    )
     x = LEFT
     for role, text, width in words:
         things.append(Thing(name=f"key {role}", role=role, x=x, y=2, width=10, height=10))
@@ -179,7 +183,7 @@ class _Picture:
             elif bucket.start_s <= now:
                 role = "hidden"
             elif self.final[layer] <= now:
-                role = "backward"
+                role = "backward-weight"
             found.append(Thing(
                 name=f"layer {layer}", role=role, x=LEFT + place * step, y=LAYERS,
                 width=step - 2, height=HIGH, strong=strong,

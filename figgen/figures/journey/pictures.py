@@ -26,10 +26,11 @@ def journey_one_step() -> Diagram:
         "forward": (("forward",), "forward", 2.6, 1.5),
         "backward": (("backward",), "backward", 5.2, 1.5),
         "update": (("update",), "backward-weight", 7.8, 1.5),
-        "weights": (("weights", _bytes(found.weights_bytes)), "dp", 2.6, 0.0),
-        "activations": (("activations", _bytes(found.activations_bytes)), "cp", 2.6, 3.0),
-        "gradients": (("gradients", _bytes(found.gradients_bytes)), "tp", 5.2, 3.0),
-        "optimizer": (("optimizer", _bytes(found.optimizer_bytes)), "pp", 7.8, 3.0),
+        "weights": (("weights", _bytes(found.weights_bytes)), "dp", 3.9, 0.0),
+        "new weights": (("new weights", "in place of the old"), "dp", 7.8, 0.0),
+        "activations": (("activations", _bytes(found.activations_bytes)), "cp", 3.9, 3.0),
+        "gradients": (("gradients", _bytes(found.gradients_bytes)), "tp", 6.5, 3.0),
+        "optimizer": (("optimizer", _bytes(found.optimizer_bytes)), "pp", 8.7, 3.0),
     }
     boxes = tuple(
         Box(name=name, lines=lines, x=x, y=y, width=2.0, height=0.9, role=role)
@@ -38,12 +39,13 @@ def journey_one_step() -> Diagram:
     arrows = (
         ("tokens", "forward"), ("weights", "forward"), ("forward", "backward"),
         ("forward", "activations"), ("activations", "backward"), ("backward", "gradients"),
-        ("gradients", "update"), ("optimizer", "update"), ("update", "weights"),
+        ("gradients", "update"), ("optimizer", "update"), ("update", "new weights"),
+        ("weights", "backward"),
     )  # fmt: skip
     return Diagram(
         boxes=boxes,
         links=tuple(Link(source=a, target=b) for a, b in arrows),
-        width=9.8,
+        width=10.7,
         height=3.9,
         values={
             "weights": Named(found.weights_bytes, "B"),
@@ -57,41 +59,47 @@ def journey_one_step() -> Diagram:
 
 @figure("journey-gather")
 def journey_gather(*, model: str = "llama-3-8b", gpus: int = 4) -> Diagram:
-    """Weights of one layer on every GPU before, during and after the layer is computed."""
+    """Weights of one layer on every GPU before, during and after the layer is computed.
+
+    A colour is the GPU that owns a part; all of them meet on every GPU.
+    """
     check_between("gpus", gpus, 2, 8)
     layer = dense_layer_weights(catalog_model(model).shape) * 2
-    moments = (
-        ("kept", "its own part", layer / gpus),
-        ("gathered", "the whole layer", layer),
-        ("freed", "its own part", layer / gpus),
-    )
     pitch, width = 2.1, 1.8
-    boxes, links = [], []
-    for row, (moment, words, size) in enumerate(moments):
-        for gpu in range(gpus):
-            name = f"{moment} {gpu}"
-            head = f"GPU {gpu}" if row == 0 else moment
-            boxes.append(
-                Box(
-                    name=name,
-                    lines=(head, words, _bytes(size)),
-                    x=gpu * pitch,
-                    y=row * 1.9,
-                    width=width,
-                    height=1.15,
-                    role="forward" if moment == "gathered" else f"rank-{gpu}",
-                )
-            )
-            if row:
-                links.append(Link(source=f"{moments[row - 1][0]} {gpu}", target=name,
-                                  label="all-gather" if row == 1 else "free",
-                                  role="dp" if row == 1 else "neutral"))  # fmt: skip
+    cell, across = width / gpus, gpus * pitch - (pitch - width)
+    gathered, freed = 3.1, 4.7
+    kept = _bytes(layer / gpus)
+    boxes = [
+        Box(name="all-gather", x=0.0, y=1.7, width=across, height=0.85, role="exposed",
+            lines=("all-gather", f"each GPU sends its part to the {gpus - 1} others")),
+    ]  # fmt: skip
+    links = []
+    for gpu in range(gpus):
+        x, role = gpu * pitch, f"rank-{gpu}"
+        boxes.append(_part(f"kept {gpu}", (f"GPU {gpu}", kept), x, 0.0, width, gpu))
+        boxes += [
+            _part(f"whole {gpu} {owner}", (f"{owner}",), x + owner * cell, gathered, cell, owner)
+            for owner in range(gpus)
+        ]
+        boxes.append(_part(f"freed {gpu}", ("keeps", kept), x, freed, width, gpu))
+        links.append(Link(source=f"kept {gpu}", target="all-gather", role=role))
+        links += [
+            Link(source="all-gather", target=f"whole {gpu} {owner}", role=f"rank-{owner}")
+            for owner in range(gpus)
+        ]
+        links.append(Link(source=f"whole {gpu} {gpu}", target=f"freed {gpu}", role=role))
     return Diagram(
-        boxes=tuple(boxes), links=tuple(links), width=gpus * pitch - (pitch - width),
-        height=2 * 1.9 + 1.15,
+        boxes=tuple(boxes), links=tuple(links), width=across, height=freed + HIGH,
         values={"layer": Named(layer, "B"), "part": Named(layer / gpus, "B"),
                 "gpus": Named(gpus), "layers": Named(catalog_model(model).shape.layers)},
     )  # fmt: skip
+
+
+HIGH = 0.85
+
+
+def _part(name: str, lines: tuple[str, ...], x: float, y: float, width: float, gpu: int) -> Box:
+    return Box(name=name, lines=lines, x=x, y=y, width=width, height=HIGH, role=f"rank-{gpu}")
 
 
 SHARDED_BYTES = 2.0 * 2 + 4
@@ -120,7 +128,7 @@ def journey_two_clocks(
         role="forward",
     )  # fmt: skip
     times = {name: SHARDED_BYTES * parameters / bandwidth for name, bandwidth in links.items()}
-    roles = ("exposed", "dp", "tp")
+    roles = ("exposed", "dp", "cp")
     lines = tuple(
         Series(name=name, x=(float(least), float(most)), y=(time, time), role=role)
         for (name, time), role in zip(times.items(), roles, strict=True)

@@ -120,6 +120,8 @@ def tp_link_ratio(
     series: list[Series] = []
     values = {"tokens": Named(tokens, "token")}
     for name, title, role, points in places:
+        if not points:  # no group is larger than a node
+            continue
         x = tuple(float(point[0]) for point in points)
         y = tuple(ratio(*point) for point in points)
         style: Style = "dashed" if name == "single" else "line"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,7 +40,11 @@ def split_film() -> Film:
     held: list[dict[str, Matrix]] = [{"X": X, "A": A[:, half], "B": B[half]} for half in halves]
     entry, corners = int(hidden[0][0, 0]), [int(part[0, 0]) for part in parts]
     scenes = [
-        Scene(says="One GPU would compute Y = ReLU(X A) B.", things=_whole()),
+        Scene(
+            says="One GPU would compute Y = ReLU(X A) B. Colours are where two will cut: A by "
+            "columns, B by rows.",
+            things=_whole(),
+        ),
         Scene(
             says="Two GPUs get half of the columns of A each, the matching rows of B, and all of "
             "X.",
@@ -187,11 +192,13 @@ B_LEFT = LEFT + 6 * CELL + 2 * GAP
 
 def _whole() -> tuple[Thing, ...]:
     heads = (("X", _x("X")), ("A", _x("A")), ("B", B_LEFT))
+    by_column = _cells("all A", A, "", _x("A"), TOP)
+    by_row = _cells("all B", B, "", B_LEFT, TOP)
     return (
         *(Thing(name=f"head {t}", text=t, x=x, y=0, width=2 * CELL, height=16) for t, x in heads),
         *_cells("all X", X, "neutral", _x("X"), TOP),
-        *_cells("all A", A, "neutral", _x("A"), TOP),
-        *_cells("all B", B, "neutral", B_LEFT, TOP),
+        *(replace(cell, role=f"rank-{at % 4 // 2}") for at, cell in enumerate(by_column)),
+        *(replace(cell, role=f"rank-{at // 4}") for at, cell in enumerate(by_row)),
     )
 
 
