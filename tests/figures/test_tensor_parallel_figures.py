@@ -82,6 +82,11 @@ def test_step_bytes_are_the_frozen_ones() -> None:
     assert value(chart, "dp_bytes") == pytest.approx(2 * 15 / 16 * 174.6e9 / 64 * 2, rel=1e-3)
 
 
+def test_groups_of_at_most_a_node_have_no_line_of_whole_nodes() -> None:
+    named = [line.name for line in build("tp-link-ratio", {"most": 8}).series]
+    assert named == ["NVLink 4", "one rank per node"]
+
+
 def test_link_ratio_without_latency_is_ridge_over_ccr() -> None:
     chart = build("tp-link-ratio", {"microbatch_size": 4096})
     node, shape = preset("h100-ndr"), model("llama-3-70b").shape

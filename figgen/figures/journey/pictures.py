@@ -21,20 +21,21 @@ def _bytes(size: float) -> str:
 def journey_one_step() -> Diagram:
     """One step on one GPU: what forward, backward and update read and leave behind, in bytes."""
     found = rung(1)
+    left, middle, right = 0.0, 1.85, 3.7
     texts = {
-        "tokens": (("tokens", f"{found.tokens_per_step:,}"), "neutral", 0.0, 1.5),
-        "forward": (("forward",), "forward", 2.6, 1.5),
-        "backward": (("backward",), "backward", 5.2, 1.5),
-        "update": (("update",), "backward-weight", 7.8, 1.5),
-        "weights": (("weights", _bytes(found.weights_bytes)), "dp", 3.9, 0.0),
-        "new weights": (("new weights", "in place of the old"), "dp", 7.8, 0.0),
-        "activations": (("activations", _bytes(found.activations_bytes)), "cp", 3.9, 3.0),
-        "gradients": (("gradients", _bytes(found.gradients_bytes)), "tp", 6.5, 3.0),
-        "optimizer": (("optimizer", _bytes(found.optimizer_bytes)), "pp", 8.7, 3.0),
-    }
+        "tokens": (("tokens", f"{found.tokens_per_step:,}"), "neutral", middle, 0.0, 0.85),
+        "forward": (("forward",), "forward", middle, 1.25, 0.85),
+        "backward": (("backward",), "backward", middle, 2.6, 0.85),
+        "update": (("update",), "backward-weight", middle, 3.95, 0.85),
+        "weights": (("weights", _bytes(found.weights_bytes)), "dp", left, 1.25, 2.2),
+        "new weights": (("new weights", "for next step"), "dp", left, 3.95, 0.85),
+        "activations": (("activations", _bytes(found.activations_bytes)), "cp", right, 1.25, 1.65),
+        "gradients": (("gradients", _bytes(found.gradients_bytes)), "tp", right, 3.0, 1.25),
+        "optimizer": (("optimizer", _bytes(found.optimizer_bytes)), "pp", right, 4.35, 0.85),
+    }  # a box beside two others is made by the upper one, or read by both
     boxes = tuple(
-        Box(name=name, lines=lines, x=x, y=y, width=2.0, height=0.9, role=role)
-        for name, (lines, role, x, y) in texts.items()
+        Box(name=name, lines=lines, x=x, y=y, width=1.4, height=height, role=role)
+        for name, (lines, role, x, y, height) in texts.items()
     )
     arrows = (
         ("tokens", "forward"), ("weights", "forward"), ("forward", "backward"),
@@ -45,8 +46,8 @@ def journey_one_step() -> Diagram:
     return Diagram(
         boxes=boxes,
         links=tuple(Link(source=a, target=b) for a, b in arrows),
-        width=10.7,
-        height=3.9,
+        width=5.1,
+        height=5.2,
         values={
             "weights": Named(found.weights_bytes, "B"),
             "gradients": Named(found.gradients_bytes, "B"),
@@ -65,13 +66,13 @@ def journey_gather(*, model: str = "llama-3-8b", gpus: int = 4) -> Diagram:
     """
     check_between("gpus", gpus, 2, 8)
     layer = dense_layer_weights(catalog_model(model).shape) * 2
-    pitch, width = 2.1, 1.8
+    pitch, width = 1.3, 1.2
     cell, across = width / gpus, gpus * pitch - (pitch - width)
     gathered, freed = 3.1, 4.7
     kept = _bytes(layer / gpus)
     boxes = [
         Box(name="all-gather", x=0.0, y=1.7, width=across, height=0.85, role="exposed",
-            lines=("all-gather", f"each GPU sends its part to the {gpus - 1} others")),
+            lines=("all-gather", f"each sends its part to the {gpus - 1} others")),
     ]  # fmt: skip
     links = []
     for gpu in range(gpus):
