@@ -78,7 +78,7 @@ def test_what_must_recompute_does_not_fit_otherwise() -> None:
 
 def test_idle_of_a_searched_layout_is_that_of_its_slowest_rank_not_of_the_schedule() -> None:
     table = layout_search(model="llama-3-70b", nodes=8)
-    assert "idle, slowest rank" in [column.label for column in table.columns]
+    assert "idle" in [column.label for column in table.columns]
     tried = search("llama-3-70b", 8)
     for place in range(6):
         asked = tried.plans[0].question.asked.but(**tried.row(place).choices)

@@ -110,7 +110,7 @@ def layout_search(*, model: str = "llama-3-70b", nodes: int = 8, most: int = 6) 
             Column(label="layout"),
             Column(label="step", unit="s", spec="time"),
             Column(label="MFU", spec=".1%"),
-            Column(label="idle, slowest rank", spec=".1%"),
+            Column(label="idle", spec=".1%"),
             Column(label="exposed", spec=".1%"),
             Column(label="memory used", spec=".0%"),
         ),

@@ -39,12 +39,14 @@ def profile_signatures(
     read = [max(_read(found), key=lambda rank: rank.computing_s) for found in steps]
     shown = [axis for axis in AXES if any(axis in dict(rank.exposed_by_axis) for rank in read)]
     values: dict[str, Named] = {"layouts": Named(len(layouts))} | step_interval(*steps)
-    for label, rank in zip(labels, read, strict=True):
+    used = [found.memory.fullest.total_bytes / found.accelerator.capacity_bytes for found in steps]
+    values["most_memory"] = Named(max(used))
+    for label, rank, memory in zip(labels, read, used, strict=True):
         exposed = dict(rank.exposed_by_axis)
         shares = [exposed.get(axis, 0.0) / rank.wall_s for axis in shown]
         idle = (rank.idle_s + rank.launch_s) / rank.wall_s
         computing, hidden = rank.computing_s / rank.wall_s, rank.hidden_s / rank.wall_s
-        rows.append((label, rank.wall_s, computing, *shares, idle, hidden))
+        rows.append((label, rank.wall_s, computing, *shares, idle, hidden, memory))
         key = identifier(label.replace("=", "_").replace(" ", "_"))
         values |= {
             f"{key}_step": Named(rank.wall_s, "s"),
@@ -60,6 +62,7 @@ def profile_signatures(
         *(Column(label=f"exposed {axis.upper()}", spec=".1%") for axis in shown),
         Column(label="idle", spec=".1%"),
         Column(label="hidden", spec=".1%"),
+        Column(label="memory used", spec=".0%"),
     )
     return Table(columns=columns, rows=tuple(rows), values=values)
 
