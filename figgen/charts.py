@@ -325,12 +325,16 @@ class Scene:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Film:
-    """Scenes that a reader plays or steps through; on paper the `stills` among them."""
+    """Scenes that a reader plays or steps through; on paper the `stills` among them.
+
+    The player shows scene `opens` until it is used, and then begins with the first.
+    """
 
     width: float
     height: float
     scenes: tuple[Scene, ...]
     stills: tuple[int, ...]
+    opens: int = 0
     values: Values = field(default_factory=dict)
 
 

@@ -8,7 +8,7 @@ from figgen.charts import Film, Scene, Thing
 
 
 def film_json(chart: Film) -> str:
-    """Size, then scenes: words, question, what is new or changed, what is gone.
+    """Size, opening scene, scenes: words, question, what is new or changed, what is gone.
 
     A thing is [name, x, y, width, height, text, role, strong, origin x, origin y]; without an
     origin the last two are left out.
@@ -22,7 +22,7 @@ def film_json(chart: Film) -> str:
         gone = [name for name in before if name not in now]
         scenes.append(_scene(scene, new, gone))
         before = now
-    film = {"width": chart.width, "height": chart.height, "scenes": scenes}
+    film = {"width": chart.width, "height": chart.height, "opens": chart.opens, "scenes": scenes}
     return json.dumps(film, ensure_ascii=False, separators=(",", ":")) + "\n"
 
 

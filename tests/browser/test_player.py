@@ -92,3 +92,20 @@ def test_a_film_is_light_and_has_its_stills_without_a_script(
     stills = unscripted.locator("#fig-ring-numbers .still")
     assert stills.count() == 4
     expect(stills.last).to_contain_text("Every rank has every sum")
+
+
+def test_a_film_opens_with_a_scene_that_tells_and_begins_with_the_first(
+    page: Page, site: str
+) -> None:
+    page.emulate_media(reduced_motion="reduce")
+    page.goto(f"{site}/journey/all-at-once/")
+    figure = page.locator("#fig-room-film")
+    figure.scroll_into_view_if_needed()
+    says = figure.locator(".film-says")
+    expect(says).to_contain_text("PP 2: the stages of the pipeline.")
+    expect(figure.locator("svg").first).to_contain_text("127")
+    figure.locator(".film").focus()
+    page.keyboard.press("ArrowRight")
+    expect(says).to_contain_text("16 nodes of 8 GPUs.")
+    page.keyboard.press("ArrowRight")
+    expect(says).to_contain_text("TP 8")

@@ -31,8 +31,9 @@ export async function mount(picture) {
   stills.hidden = true;
 }
 
-function build({ width, height, scenes }, stills) {
+function build({ width, height, opens, scenes }, stills) {
   let [at, timer] = [0, 0];
+  let poster = false; // a telling scene, until the reader begins with the first
   const asked = new Set(); // scenes whose question has been answered, or passed over
   const things = new Map(); // name → its group
   const svg = draw("svg", {
@@ -91,6 +92,11 @@ function build({ width, height, scenes }, stills) {
   // Goes on to a scene, or to the first question on the way.
   function on(to = at + 1, playing = false) {
     if (!playing) stop();
+    if (poster) {
+      const next = to === at + 1;
+      go(0);
+      if (next) return;
+    }
     to = Math.min(to, scenes.length - 1);
     for (let scene = at + 1; scene <= to; scene++) {
       if (scenes[scene].asks && !asked.has(scene)) {
@@ -119,6 +125,7 @@ function build({ width, height, scenes }, stills) {
   }
 
   function go(to) {
+    poster = false;
     // Scenes are kept as changes: going back begins anew.
     const forward = to === at + 1;
     if (to < at || at === 0) {
@@ -164,6 +171,7 @@ function build({ width, height, scenes }, stills) {
     }
   }
   at = 0;
-  go(0);
+  go(opens);
+  poster = opens > 0;
   return player;
 }

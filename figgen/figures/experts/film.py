@@ -47,7 +47,7 @@ def moe_film() -> Film:
     width = AWAY + max(loads) * (CHIP + 3) + 8
     return Film(
         width=width, height=TOP + RANKS * ROW, scenes=scenes, stills=(1, 2, 3, 5),
-        values=values_of(routing),
+        opens=3, values=values_of(routing),
     )  # fmt: skip
 
 

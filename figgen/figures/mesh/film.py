@@ -77,7 +77,7 @@ def room_film(parallel: ParallelLayout) -> Film:
     values |= {f"{name}_stride": Named(axis_stride(mesh, name)) for name, _ in axes}
     return Film(
         width=room.width, height=room.height, scenes=tuple(scenes),
-        stills=(full,), values=values,
+        stills=(full,), opens=full, values=values,
     )  # fmt: skip
 
 

@@ -47,7 +47,7 @@ def pipeline_film(*, schedule: str = "1f1b", stages: int = 4, microbatches: int 
     }
     return Film(
         width=LEFT + WIDE + GAP + BAR, height=TOP + stages * (HIGH + 6) + 2, scenes=tuple(scenes),
-        stills=(stages - 1, turn + 1, last - stages, last), values=values,
+        stills=(stages - 1, turn + 1, last - stages, last), opens=last, values=values,
     )  # fmt: skip
 
 
