@@ -238,6 +238,12 @@ class Job:
         return (whole - training_flops_per_token(shape, "causal", sequence=sequence)) / 1e9
 
     @property
+    def attention_at_peak_s(self) -> float:
+        """Seconds of the attention core on a GPU in a step, at the dense peak."""
+        flops = self.attention_gflops * 1e9 * self.tokens_per_step / self.gpus
+        return flops / self.found.cluster.peak_flops_per_s
+
+    @property
     def products_gflops(self) -> float:
         """Operations of all products with weights for a token, in 1e9."""
         shape, sequence = self.found.model.shape, self.found.setup.sequence

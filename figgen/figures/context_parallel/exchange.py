@@ -136,7 +136,7 @@ def ring_attention_timeline(
         lanes=tuple(f"rank {rank}" for rank in range(cp)),
         slots=slots,
         end=end,
-        time_label="time, in steps of an even share",
+        time_label="time; 1 is one step with the work shared evenly",
         values=values,
     )
 
