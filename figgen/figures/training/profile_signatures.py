@@ -15,6 +15,8 @@ from figgen.scenarios.resolve import TrainingStep
 from figgen.scenarios.written import written_step
 
 AXES = ("dp", "tp", "cp", "ep", "pp")
+LEAST = 0.0005
+"""Of the step: what an axis is exposed for, to have a column; less is printed as 0.0%."""
 HEADER = {"otherData": {"made by": MADE_BY}}
 
 
@@ -37,7 +39,11 @@ def profile_signatures(
     ]
     labels = [" ".join(f"{sizes} {own}".split()) for sizes, _, own in split]
     read = [max(_read(found), key=lambda rank: rank.computing_s) for found in steps]
-    shown = [axis for axis in AXES if any(axis in dict(rank.exposed_by_axis) for rank in read)]
+    shown = [
+        axis
+        for axis in AXES
+        if any(dict(rank.exposed_by_axis).get(axis, 0.0) >= LEAST * rank.wall_s for rank in read)
+    ]
     values: dict[str, Named] = {"layouts": Named(len(layouts))} | step_interval(*steps)
     used = [found.memory.fullest.total_bytes / found.accelerator.capacity_bytes for found in steps]
     values["most_memory"] = Named(max(used))
