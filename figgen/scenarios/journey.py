@@ -180,11 +180,6 @@ class Job:
         return float(self.predicted.parts.idle_s) / self.step_time_s
 
     @property
-    def simulated_idle_share(self) -> float:
-        """The same of the simulated step, on the pipeline rank that works longest."""
-        return self.found.estimate.bubble_fraction
-
-    @property
     def expert_memory_s(self) -> float:
         """What a layer of experts moves in its own memory, forward and backward of a microbatch."""
         return float(self.predicted.parts.expert.memory_s)
