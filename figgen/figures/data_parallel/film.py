@@ -75,7 +75,7 @@ def bucket_film(
     over = 1 + events.index(backward)
     return Film(
         width=LEFT + WIDE, height=AFTER + HIGH, scenes=tuple(scenes),
-        stills=(1, over // 2, over, len(scenes) - 1), values=values,
+        stills=(1, over // 2, over, len(scenes) - 1), opens=over // 2, values=values,
     )  # fmt: skip
 
 

@@ -111,7 +111,7 @@ def split_film() -> Film:
     }
     return Film(
         width=_x("other") + 2 * CELL + 2, height=TOP + GPUS * ROW - GAP, scenes=tuple(scenes),
-        stills=(1, 3, 5, 7), values=values,
+        stills=(1, 3, 5, 7), opens=5, values=values,
     )  # fmt: skip
 
 

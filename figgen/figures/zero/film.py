@@ -54,7 +54,7 @@ def sharded_film(*, ranks: int = 4, layers: int = 3) -> Film:
     width = LEFT + (layers + ranks + layers) * PART + 4 * GAP + 20
     return Film(
         width=width, height=TOP + ranks * ROW, scenes=tuple(scenes),
-        stills=(0, 1, scatter, len(scenes) - 1), values=values,
+        stills=(0, 1, scatter, len(scenes) - 1), opens=2, values=values,
     )  # fmt: skip
 
 
