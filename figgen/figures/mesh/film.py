@@ -11,7 +11,7 @@ from figgen.models.mesh import RankMesh, axis_stride, groups
 from figgen.registry import figure
 from figgen.scenarios.written import written_layout
 
-CELL, HIGH, TOP, NODE, GAP = 21.0, 18.0, 18.0, 24.0, 8.0
+CELL, HIGH, TOP, NODE, GAP = 25.0, 18.0, 18.0, 24.0, 8.0
 NODES_HIGH, MOST_NODES = 8, 16
 WORDS = {
     "tp": "the parts of a layer",
