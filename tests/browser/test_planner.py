@@ -25,6 +25,7 @@ from figgen.scenarios.planner import plan
 from figgen.scenarios.saving import WAYS
 from figgen.scenarios.scenario import scenario
 from tests.browser.engine import Ask
+from tests.scenarios.test_own_hardware import MINE
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -124,18 +125,7 @@ def test_the_browser_finds_what_python_finds(ask: Ask) -> None:
 
 def test_own_hardware_is_that_of_a_file_on_the_command_line(ask: Ask, tmp_path: Path) -> None:
     mine = tmp_path / "mine.toml"
-    mine.write_text("""
-[my-gpu]
-hbm_capacity = "96 GB"
-hbm_bandwidth = "4 TB/s"
-bf16 = "800 TFLOP/s"
-scale_up = "600 GB/s"
-scale_up_domain = 8
-
-[my-network]
-bandwidth = "25 GB/s"
-per = "GPU"
-""")
+    mine.write_text(MINE)
     said = {
         "accelerator": {
             "peak_flops_per_s": 800e12, "memory_bytes": 96e9,

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from figgen.catalog import hardware_preset
-from figgen.charts import Film, Named, Question, Scene, Thing
+from figgen.charts import Film, Question, Scene, Thing
 from figgen.errors import check_between
-from figgen.figures.data_parallel.overlap import GRADIENT_BYTES, filled_buckets
+from figgen.figures.data_parallel.overlap import filled_buckets, overlap, overlap_values
 from figgen.figures.data_parallel.replicas import job
-from figgen.models.gradient_overlap import MIB, ReducedBucket, exposed_s
+from figgen.models.gradient_overlap import MIB, ReducedBucket
 from figgen.registry import figure
 from figgen.units import format_quantity
 
@@ -40,16 +40,14 @@ def bucket_film(
                 ranks_per_node=ranks_per_node, tokens=tokens, utilization=utilization)  # fmt: skip
     buckets = filled_buckets(model, found, first_bucket_mib * MIB, bucket_mib * MIB)
     check_between("buckets", len(buckets), 2, 12)
-    naive = found.bucket_overhead_s + GRADIENT_BYTES * found.parameters * found.seconds_per_byte
-    backward, end = found.backward_s, found.backward_s + naive
-    left = exposed_s(buckets, backward)
-    last = buckets[-1].end_s
+    times = overlap(found, buckets)
+    backward, end, last = times.backward_s, times.naive_s, buckets[-1].end_s
     picture = _Picture(buckets, backward, end)
     scenes = [Scene(
         says="Backward begins with the last layer. No gradient is final, nothing can be sent.",
         things=picture.at(0.0),
     )]  # fmt: skip
-    asks = {buckets[0].ready_s: _first(buckets), backward: _last(left / naive)}
+    asks = {buckets[0].ready_s: _first(buckets), backward: _last(1 - times.hidden)}
     events = sorted({time for b in buckets for time in (b.ready_s, b.end_s)})
     for now in events[:-1]:
         says = _said(buckets, now, backward, ranks)
@@ -59,23 +57,11 @@ def bucket_film(
         f"backward would have ended after {_time(end)}.",
         things=(*picture.at(last), *picture.after()),
     ))  # fmt: skip
-    values = {
-        "backward_s": Named(backward, "s"),
-        "naive_s": Named(end, "s"),
-        "bucketed_s": Named(last, "s"),
-        "all_reduce_s": Named(naive, "s"),
-        "exposed_s": Named(left, "s"),
-        "hidden": Named(1 - left / naive),
-        "buckets": Named(len(buckets), "bucket"),
-        "first_bytes": Named(buckets[0].bytes, "B"),
-        "last_bytes": Named(buckets[-1].bytes, "B"),
-        "tokens": Named(tokens, "token"),
-        "ranks": Named(ranks),
-    }
     over = 1 + events.index(backward)
     return Film(
         width=LEFT + WIDE, height=AFTER + HIGH, scenes=tuple(scenes),
-        stills=(1, over // 2, over, len(scenes) - 1), opens=over // 2, values=values,
+        stills=(1, over // 2, over, len(scenes) - 1), opens=over // 2,
+        values=overlap_values(times, buckets, ranks=ranks, tokens=tokens),
     )  # fmt: skip
 
 

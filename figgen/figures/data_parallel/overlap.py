@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from figgen.catalog import hardware_preset
 from figgen.catalog import model as catalog_model
 from figgen.charts import Axis, Column, Curves, Named, Rule, Scalar, Series, Slot, Table, Timeline
@@ -43,6 +45,56 @@ def filled_buckets(model: str, found: Job, first: float, cap: float) -> tuple[Re
         first_bucket_bytes=first,
         bucket_bytes=cap,
     )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Overlap:
+    """Seconds of one backward over its buckets, and of one all-reduce after it."""
+
+    backward_s: float
+    all_reduce_s: float
+    exposed_s: float
+
+    @property
+    def naive_s(self) -> float:
+        return self.backward_s + self.all_reduce_s
+
+    @property
+    def bucketed_s(self) -> float:
+        return self.backward_s + self.exposed_s
+
+    @property
+    def hidden(self) -> float:
+        """Share of the all-reduce that backward hides."""
+        return 1 - self.exposed_s / self.all_reduce_s
+
+
+def overlap(found: Job, buckets: tuple[ReducedBucket, ...]) -> Overlap:
+    return Overlap(
+        backward_s=found.backward_s,
+        all_reduce_s=found.bucket_overhead_s
+        + GRADIENT_BYTES * found.parameters * found.seconds_per_byte,
+        exposed_s=exposed_s(buckets, found.backward_s),
+    )
+
+
+def overlap_values(
+    found: Overlap, buckets: tuple[ReducedBucket, ...], *, ranks: int, tokens: int
+) -> dict[str, Named]:
+    """What captions may quote of it."""
+    return {
+        "backward_s": Named(found.backward_s, "s"),
+        "naive_s": Named(found.naive_s, "s"),
+        "bucketed_s": Named(found.bucketed_s, "s"),
+        "all_reduce_s": Named(found.all_reduce_s, "s"),
+        "exposed_s": Named(found.exposed_s, "s"),
+        "hidden": Named(found.hidden),
+        "buckets": Named(len(buckets), "bucket"),
+        "first_bytes": Named(buckets[0].bytes, "B"),
+        "last_bytes": Named(buckets[-1].bytes, "B"),
+        "tokens": Named(tokens, "token"),
+        "ranks": Named(ranks),
+    }
 
 
 def _slots(
@@ -87,34 +139,21 @@ def ddp_buckets(
     found = job(model=model, node=node, ranks=ranks, ranks_per_node=ranks_per_node, tokens=tokens,
                 utilization=utilization)  # fmt: skip
     buckets = filled_buckets(model, found, first_bucket_mib * MIB, bucket_mib * MIB)
-    size = GRADIENT_BYTES * found.parameters
-    naive = found.bucket_overhead_s + size * found.seconds_per_byte
-    end = max(found.backward_s + naive, buckets[-1].end_s)
+    times = overlap(found, buckets)
+    end = max(times.naive_s, buckets[-1].end_s)
     slots = [
         Slot(lane=0, start=0, end=found.backward_s, role="backward", label="whole backward"),
-        Slot(lane=1, start=found.backward_s, end=found.backward_s + naive, role="exposed",
+        Slot(lane=1, start=found.backward_s, end=times.naive_s, role="exposed",
              label="one all-reduce"),
         *_slots(2, buckets, found.backward_s, end),
     ]  # fmt: skip
     default = filled_buckets(model, found, FIRST_BUCKET_BYTES, BUCKET_BYTES)
-    left, left_default = exposed_s(buckets, found.backward_s), exposed_s(default, found.backward_s)
-    values = {
-        "backward_s": Named(found.backward_s, "s"),
-        "naive_s": Named(found.backward_s + naive, "s"),
-        "bucketed_s": Named(found.backward_s + left, "s"),
-        "all_reduce_s": Named(naive, "s"),
-        "exposed_s": Named(left, "s"),
-        "saved": Named(1 - (found.backward_s + left) / (found.backward_s + naive)),
-        "hidden": Named(1 - left / naive),
-        "buckets": Named(len(buckets), "bucket"),
+    values = overlap_values(times, buckets, ranks=ranks, tokens=tokens) | {
+        "saved": Named(1 - times.bucketed_s / times.naive_s),
         "largest_bytes": Named(max(bucket.bytes for bucket in buckets), "B"),
-        "last_bytes": Named(buckets[-1].bytes, "B"),
-        "first_bytes": Named(buckets[0].bytes, "B"),
         "overhead_s": Named(found.bucket_overhead_s, "s"),
         "default_buckets": Named(len(default), "bucket"),
-        "default_exposed_s": Named(left_default, "s"),
-        "tokens": Named(tokens, "token"),
-        "ranks": Named(ranks),
+        "default_exposed_s": Named(exposed_s(default, found.backward_s), "s"),
     }
     return Timeline(
         lanes=("backward", "network", "backward", "network"),
