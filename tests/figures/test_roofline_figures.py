@@ -49,7 +49,6 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "ccr-of-models": {},
     "ccr-changes": {},
     "tensor-parallel-ccr": {},
-    "efficiency-by-ccr": {},
     "strong-scaling": {},
     "measured-strong-scaling": MEASURED,
 }
@@ -109,7 +108,7 @@ def test_every_slope_ends_where_its_link_feeds_the_whole_peak(preset: str) -> No
     peak = value(chart, "peak")
     found = next(row for row in table("link-levels").rows if row[0] == preset[:4].upper())
     *slopes, roof = chart.series
-    for slope, bandwidth in zip(slopes, found[1:], strict=True):
+    for slope, bandwidth in zip(slopes, found[1:4], strict=True):
         assert slope.y[0] == float(bandwidth) * slope.x[0]
         assert slope.y[1] == pytest.approx(peak)
     assert set(roof.y) == {peak}
@@ -126,13 +125,23 @@ def test_roof_at_the_catalogues_points() -> None:
 
 
 @pytest.mark.parametrize("preset", PRESETS)
-def test_marks_of_full_sharding_lie_on_the_slope_of_the_nic_or_on_the_roof(preset: str) -> None:
-    chart = curves("communication-roofline", preset=preset, nodes=10**9)
-    nic, peak = chart.series[2], value(chart, "peak")
-    slope = nic.y[0] / nic.x[0]
-    for mark, tokens in zip(chart.marks, (1024, 8192, 8 * 8192), strict=True):
-        assert mark.x == pytest.approx(tokens)  # 16-bit messages: operations per byte are tokens
-        assert mark.y == pytest.approx(min(peak, slope * mark.x))
+def test_marks_lie_on_the_slope_of_their_link_or_on_the_roof(preset: str) -> None:
+    chart = curves("communication-roofline", preset=preset)
+    peak = value(chart, "peak")
+    hbm, _, port = (slope.y[0] / slope.x[0] for slope in chart.series[:3])
+    marks = zip(chart.marks, (16, 8192, 8 * 8192), (hbm, port, port), strict=True)
+    for mark, ccr, bandwidth in marks:
+        assert mark.x == ccr  # 16-bit messages: operations per byte are tokens
+        assert mark.y == pytest.approx(min(peak, bandwidth * ccr))
+
+
+def test_marks_of_the_roofline_are_the_times_of_its_pages_other_figures() -> None:
+    chart, product = curves("communication-roofline", preset="h100-ndr"), bars("product-times")
+    sharded = bars("two-times")
+    assert value(chart, "alone_share") == pytest.approx(value(sharded, "share_8192"))
+    # Weights alone against the loading of the weights and of the few tokens' own numbers.
+    share = value(product, "few_computing") / value(product, "few_slowest")
+    assert value(chart, "few_share") == pytest.approx(share, rel=0.01)
 
 
 def test_what_hides_decides_the_curve_of_a_strategy() -> None:
@@ -159,14 +168,12 @@ def test_ddp_loses_the_forward_pass_that_hides_nothing() -> None:
 def test_the_longer_of_two_times_is_the_step() -> None:
     found = bars("two-times")
     rows = zip(found.labels, *(segment.lengths for segment in found.segments), strict=True)
-    for label, work, alone, whole in rows:
+    for label, work, sending in rows:
         tokens = int(label.removesuffix(" tokens").replace(",", ""))
         assert work == pytest.approx(6 * 8030261248 * tokens / 989.4e12)
-        assert alone == pytest.approx(6 * 8030261248 / 50e9)
-        assert whole == pytest.approx(alone / 8)
-        # One operation per byte and token, against F / B of the port and of eight of them.
-        assert value(found, f"alone_{tokens}") == pytest.approx(min(1, tokens / 19788))
-        assert value(found, f"whole_{tokens}") == pytest.approx(min(1, tokens / 2473.5))
+        assert sending == pytest.approx(6 * 8030261248 / 50e9)
+        # One operation per byte and token, against F / B of the port.
+        assert value(found, f"share_{tokens}") == pytest.approx(min(1, tokens / 19788))
 
 
 def test_a_product_is_counted_entry_by_entry_and_its_sum_by_a_ring() -> None:

@@ -23,7 +23,7 @@ CHARTS: dict[str, Chart] = {
     "curves": CURVES,
     "stacked": STACKED,
     "grouped": GROUPED,
-    "efficiency": build("efficiency-by-ccr", {}),
+    "efficiency": build("strategies-roofline", {"preset": "h100-ndr"}),
     "in-flight": build("in-flight-over-time", {}),
     "bubble": build("bubble-curves", {"stages": [4, 8, 16, 64]}),
     "grid-128": build("rank-grid", {"preset": "map-128"}),

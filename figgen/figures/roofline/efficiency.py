@@ -1,17 +1,15 @@
-"""What is left of the peak: with and without overlap, and as a fixed batch is spread thinner."""
+"""What is left of the peak as a fixed batch is spread thinner, computed and measured."""
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 from figgen.catalog import hardware_preset
-from figgen.charts import Axis, Column, Curves, Mark, Named, Rule, Style, Table
-from figgen.errors import InputError, check_between, check_equal_lengths
+from figgen.charts import Axis, Column, Curves, Named, Rule, Style, Table
+from figgen.errors import InputError, check_equal_lengths
 from figgen.figures.roofline.levels import BYTES
 from figgen.formulas.compute_and_roofline import (
     data_parallel_ccr,
-    efficiency_with_overlap,
     efficiency_with_partial_overlap,
     efficiency_without_overlap,
     fsdp_ccr,
@@ -23,42 +21,10 @@ from figgen.registry import figure
 
 # Every forward computed twice: 8 FLOP per parameter and token instead of 6.
 RECOMPUTE = 8 / 6
-RULES: dict[str, tuple[str, Callable[..., float], Style]] = {
-    "overlapped": ("with overlap", efficiency_with_overlap, "line"),
-    "blocking": ("no overlap", efficiency_without_overlap, "dashed"),
+STYLES: dict[str, tuple[str, Style]] = {
+    "overlapped": ("with overlap", "line"),
+    "blocking": ("no overlap", "dashed"),
 }
-
-
-@figure("efficiency-by-ccr", explorable=True)
-def efficiency_by_ccr(*, decades: int = 2, per_decade: int = 10) -> Curves:
-    """Share of the peak over CCR/CCR*, when everything overlaps and when nothing does."""
-    check_between("decades", decades, 1, 12)
-    check_between("per_decade", per_decade, 1, 100)
-    x = tuple(
-        10 ** (k / per_decade) for k in range(-decades * per_decade, decades * per_decade + 1)
-    )
-    series = tuple(
-        line(name, x, (rule(ratio, 1) for ratio in x), index, style)
-        for index, (name, rule, style) in enumerate(RULES.values())
-    )
-    at_ridge, at_nine = (efficiency_without_overlap(ratio, 1) for ratio in (1, 9))
-    return Curves(
-        x=Axis(label="CCR over the ridge CCR*", scale="log10", spec=".3g"),
-        y=Axis(label="share of the peak", low=0.0, high=1.05, spec=".0%"),
-        series=series,
-        marks=(
-            Mark(x=1.0, y=at_ridge, label=f"{at_ridge:.0%} at the ridge", role="ink"),
-            Mark(x=9.0, y=at_nine, label=f"{at_nine:.0%} at 9 CCR*", role="ink"),
-        ),
-        values={
-            "ridge_overlapped": Named(efficiency_with_overlap(1, 1)),
-            "ridge_blocking": Named(at_ridge),
-            "nine_blocking": Named(at_nine),
-            "nine": Named(9),
-            "tenth_overlapped": Named(efficiency_with_overlap(0.1, 1)),
-            "tenth_blocking": Named(efficiency_without_overlap(0.1, 1)),
-        },
-    )
 
 
 def _whole_nodes(gpus_per_node: int, most_gpus: int) -> tuple[int, ...]:
@@ -98,7 +64,7 @@ def strong_scaling(
     values = {"ridge": Named(ridge, "FLOP/B"), "bandwidth": Named(bandwidth, "B/s")}
     for index, (kind, (ratio, most)) in enumerate(kinds.items()):
         ccr = tuple(ratio(global_batch_tokens / n, BYTES, n) for n in gpus)
-        for how, (words, _, style) in RULES.items():
+        for how, (words, style) in STYLES.items():
             overlap = most if how == "overlapped" else 0
             y = tuple(efficiency_with_partial_overlap(c, ridge, overlap) for c in ccr)
             series.append(line(f"{kind}, {words}", map(float, gpus), y, index, style))

@@ -7,10 +7,9 @@ from dataclasses import dataclass
 
 from figgen.catalog import HardwarePreset, accelerator, hardware_preset, link
 from figgen.charts import Axis, Column, Curves, Mark, Named, Rule, Scalar, Series, Table
-from figgen.errors import InputError
+from figgen.errors import InputError, check_between
 from figgen.formulas.compute_and_roofline import (
     attainable_flops_over_network,
-    fsdp_ccr,
     ridge_point,
 )
 from figgen.plotting.series import line, series_role
@@ -19,7 +18,7 @@ from figgen.registry import figure
 
 PRESETS = ("a100-hdr", "h100-ndr", "h200-ndr", "b200-ndr")
 BYTES = 2  # BF16 weights, gradients and activations
-LOWEST_CCR, HIGHEST_CCR = 100.0, 5e5
+LOWEST_CCR, HIGHEST_CCR = 8.0, 2e5
 LEVELS = ("hbm", "scale_up", "nic", "oversubscribed")
 
 
@@ -96,52 +95,54 @@ def communication_roofline(
     *,
     preset: str,
     dtype: str = "bf16",
-    tokens: tuple[int, ...] = (1024, 8192),
-    nodes: int = 16,
-    oversubscription: float = 7.0,
+    few: int = 16,
+    tokens: int = 8192,
 ) -> Curves:
     """Attainable FLOP/s of one GPU over its work per byte: a slope for each link, one roof.
 
-    Marks are full sharding with 16-bit messages over `nodes`, for so many `tokens` of a GPU in a
-    microbatch: one GPU of each node alone with its port, and the last with all GPUs of the nodes.
+    Marks, with 16-bit numbers: a product whose weights are loaded for `few` tokens, and full
+    sharding in large groups with `tokens` of a GPU in a microbatch, alone on its port and with all
+    GPUs of its node.
     """
+    for name, size in (("few", few), ("tokens", tokens)):
+        check_between(name, size, 1, 2**24)
     node = hardware_preset(preset)
     peak = node.accelerator.peak_flops_per_s(dtype)
-    wires = levels(node, oversubscription)
+    wires = levels(node, 1)[:3]
     ridges = {wire.key: ridge_point(peak, wire.bandwidth_bytes_per_s) for wire in wires}
-    nic = wires[2].bandwidth_bytes_per_s
+    hbm, _, port = (wire.bandwidth_bytes_per_s for wire in wires)
     per_node = node.gpus_per_node
-    jobs = [(f"{one:,} tokens", fsdp_ccr(one, BYTES, nodes)) for one in tokens]
-    together = per_node * fsdp_ccr(tokens[-1], BYTES, nodes * per_node)
-    jobs.append((f"{tokens[-1]:,}, whole nodes", together))
-    marks = tuple(
-        Mark(x=float(ccr), y=float(attainable_flops_over_network(peak, nic, ccr)), label=label,
-             role="dp")
-        for label, ccr in jobs
-    )  # fmt: skip
+    # 2Nt operations beside 2N bytes loaded, 6Nt beside 6N bytes sent: the tokens, either way.
+    jobs = {
+        "few": (f"{few:,} tokens", float(few), hbm),
+        "alone": ("own port", float(tokens), port),
+        "together": (f"{per_node} ports", float(per_node * tokens), port),
+    }
+    marks = {
+        key: Mark(x=ccr, y=float(attainable_flops_over_network(peak, bandwidth, ccr)),
+                  label=label, role="dp")
+        for key, (label, ccr, bandwidth) in jobs.items()
+    }  # fmt: skip
     values = {
         "peak": Named(peak, "FLOP/s"),
-        "nodes": Named(nodes, "node"),
-        "fewest": Named(tokens[0], "token"),
-        "most": Named(tokens[-1], "token"),
-        "fewest_share": Named(marks[0].y / peak),
-        "most_share": Named(marks[-2].y / peak),
-        "together_share": Named(marks[-1].y / peak),
+        "few": Named(few, "token"),
+        "tokens": Named(tokens, "token"),
+        **{f"{key}_ccr": Named(mark.x, "FLOP/B") for key, mark in marks.items()},
+        **{f"{key}_share": Named(mark.y / peak) for key, mark in marks.items()},
         **{f"ridge_{key}": Named(ridge, "FLOP/B") for key, ridge in ridges.items()},
     }
     return Curves(
         x=Axis(label="FLOP per byte over the link", unit="FLOP/B", scale="log10",
                low=LOWEST_CCR, high=HIGHEST_CCR, spec="unit"),
         y=Axis(label="attainable FLOP/s per GPU", unit="FLOP/s", scale="log10",
-               low=0.9 * LOWEST_CCR * wires[-1].bandwidth_bytes_per_s, high=3 * peak,
-               spec="flops"),
-        series=(*_slopes(wires, peak), line("peak", (ridges["hbm"], HIGHEST_CCR), (peak, peak), 4)),
+               low=0.9 * LOWEST_CCR * port, high=3 * peak, spec="flops"),
+        series=(*_slopes(wires, peak), line("peak", (ridges["hbm"], HIGHEST_CCR), (peak, peak), 3)),
         rules=tuple(
-            Rule(axis="x", at=ridges[wire.key], label=f"{wire.name} {ridges[wire.key]:,.0f}",
+            Rule(axis="x", at=ridges[wire.key], label=f"{ridges[wire.key]:,.0f}",
                  role=series_role(index))
             for index, wire in enumerate(wires)
         ),
-        marks=marks,
+        marks=tuple(marks.values()),
         values=values,
     )  # fmt: skip
 

@@ -19,7 +19,7 @@ def product_times(
     inputs: int = 14_336,
     outputs: int = 4096,
     few: int = 16,
-    tokens: int = 4096,
+    tokens: int = 8192,
 ) -> Bars:
     """Tokens × inputs times inputs × outputs on one GPU, and with the inputs split over two.
 

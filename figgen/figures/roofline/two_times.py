@@ -21,35 +21,30 @@ def two_times(
 ) -> Bars:
     """Seconds of computing and of sending for a fully sharded microbatch, by a GPU's tokens.
 
-    At the dense peak and the links' full bandwidth, in a group so large that a GPU sends all.
+    At the dense peak, through a network port of its own at full bandwidth, in a group so large
+    that a GPU sends all.
     """
     for one in tokens:
         check_between("tokens", one, 1, 10**9)
     node, parameters = hardware_preset(preset), catalog_model(model).parameters
     peak = node.accelerator.peak_flops_per_s("bf16")
     sent = PASSES * BYTES * parameters
-    alone = sent / node.network_bandwidth_bytes_per_s
-    whole = sent / node.node_bandwidth_bytes_per_s
+    sent_s = sent / node.network_bandwidth_bytes_per_s
     flops = {one: float(training_flops(parameters, one)) for one in tokens}
-    values = {
-        "sent": Named(sent, "B"), "alone": Named(alone, "s"), "whole": Named(whole, "s"),
-    }  # fmt: skip
+    values = {"sent": Named(sent, "B"), "sending": Named(sent_s, "s")}
     for one in tokens:
         work = flops[one] / peak
         values |= {
             f"work_{one}": Named(work, "s"),
             f"flops_{one}": Named(flops[one], "FLOP"),
-            f"alone_{one}": Named(work / max(work, alone)),
-            f"whole_{one}": Named(work / max(work, whole)),
+            f"share_{one}": Named(work / max(work, sent_s)),
         }
     return Bars(
         labels=tuple(f"{one:,} tokens" for one in tokens),
         segments=(
             Segment(name="computing", role="forward",
                     lengths=tuple(flops[one] / peak for one in tokens)),
-            Segment(name="sending, alone on a port", role="exposed",
-                    lengths=(alone,) * len(tokens)),
-            Segment(name="sending, whole nodes", role="hidden", lengths=(whole,) * len(tokens)),
+            Segment(name="sending", role="exposed", lengths=(sent_s,) * len(tokens)),
         ),
         axis=Axis(label="time of a microbatch", unit="s", low=0.0, spec="time"),
         stacked=False,
