@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from figgen.catalog import HardwarePreset, hardware_preset
 from figgen.catalog import model as catalog_model
 from figgen.charts import Axis, Bars, Column, Curves, Named, Rule, Scalar, Segment, Table
@@ -194,6 +196,55 @@ def tensor_parallel_ccr_curves(
     )
 
 
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A case of `ccr-changes`: FLOP per byte of DDP and FSDP, and those that the NIC asks for."""
+
+    words: str
+    ddp: float
+    fsdp: float
+    ridge: float
+    microbatches: int = 1
+
+    @property
+    def shares(self) -> tuple[float, float]:
+        """Shares of the peak of DDP, behind its last backward, and FSDP, behind every pass."""
+        behind = BACKWARD_SHARE / self.microbatches
+        ddp = efficiency_with_partial_overlap(self.ddp, self.ridge, behind)
+        return float(ddp), float(efficiency_with_overlap(self.fsdp, self.ridge))
+
+
+def changes(node: HardwarePreset, tokens: int, dp: int) -> dict[str, Change]:
+    """One change at a time to `tokens` in a microbatch of each of `dp` ranks, alone on a NIC."""
+    bf16, fp8 = (
+        float(ridge_point(node.accelerator.peak_flops_per_s(dtype),
+                          node.network_bandwidth_bytes_per_s))
+        for dtype in ("bf16", "fp8")
+    )  # fmt: skip
+
+    def with_(
+        words: str, *, each: int = tokens, ranks: int = dp, ridge: float = bf16,
+        gather: int = BYTES, reduce: int = BYTES, accumulated: int = 1,
+    ) -> Change:  # fmt: skip
+        ddp = accumulated * float(data_parallel_ccr(each, reduce, ranks))
+        fsdp = mixed_fsdp_ccr(
+            each, gather_bytes_per_param=gather, reduce_bytes_per_param=reduce, dp=ranks
+        )
+        return Change(words, ddp, fsdp, ridge, accumulated)
+
+    return {
+        "base": with_("no change"),
+        "pair": with_("2 ranks", ranks=2),
+        "wide": with_(f"{16 * dp:,} ranks, same tokens per rank", ranks=16 * dp),
+        "halved": with_(f"{2 * dp:,} ranks, same global batch", each=tokens // 2, ranks=2 * dp),
+        "larger": with_("microbatch twice as large", each=2 * tokens),
+        "accumulated": with_(f"{ACCUMULATED} microbatches accumulated", accumulated=ACCUMULATED),
+        "fp32": with_("gradients in FP32", reduce=FP32_BYTES),
+        "fp8": with_("FP8 compute, messages in BF16", ridge=fp8),
+        "fp8_gather": with_("FP8 compute, weights gathered in FP8", ridge=fp8, gather=FP8_BYTES),
+    }
+
+
 @figure("ccr-changes")
 def ccr_changes(*, preset: str = "h100-ndr", tokens: int = 8192, dp: int = 64) -> Bars:
     """One change at a time: what one NIC leaves of the peak, for DDP and for FSDP.
@@ -201,62 +252,24 @@ def ccr_changes(*, preset: str = "h100-ndr", tokens: int = 8192, dp: int = 64) -
     `tokens` are those of one microbatch on one rank; FSDP exchanges behind every pass, DDP once
     per step, behind the backward of the last microbatch.
     """
-    node = hardware_preset(preset)
-    nic = node.network_bandwidth_bytes_per_s
-    bf16 = ridge_point(node.accelerator.peak_flops_per_s("bf16"), nic)
-    fp8 = ridge_point(node.accelerator.peak_flops_per_s("fp8"), nic)
-    ddp, fsdp = data_parallel_ccr(tokens, BYTES, dp), fsdp_ccr(tokens, BYTES, dp)
-    fp32_reduce = mixed_fsdp_ccr(
-        tokens, gather_bytes_per_param=BYTES, reduce_bytes_per_param=FP32_BYTES, dp=dp
-    )
-    fp8_gather = mixed_fsdp_ccr(
-        tokens, gather_bytes_per_param=FP8_BYTES, reduce_bytes_per_param=BYTES, dp=dp
-    )
-    half = tokens // 2
-    cases = {
-        "base": ("no change", ddp, fsdp, bf16),
-        "pair": ("2 ranks", data_parallel_ccr(tokens, BYTES, 2), fsdp_ccr(tokens, BYTES, 2), bf16),
-        "wide": (
-            f"{16 * dp:,} ranks, same tokens per rank",
-            data_parallel_ccr(tokens, BYTES, 16 * dp), fsdp_ccr(tokens, BYTES, 16 * dp), bf16,
-        ),
-        "halved": (
-            f"{2 * dp:,} ranks, same global batch",
-            data_parallel_ccr(half, BYTES, 2 * dp), fsdp_ccr(half, BYTES, 2 * dp), bf16,
-        ),
-        "larger": ("microbatch twice as large", 2 * ddp, 2 * fsdp, bf16),
-        "accumulated": (f"{ACCUMULATED} microbatches accumulated", ACCUMULATED * ddp, fsdp, bf16),
-        "fp32": (
-            "gradients in FP32", data_parallel_ccr(tokens, FP32_BYTES, dp), fp32_reduce, bf16,
-        ),
-        "fp8": ("FP8 compute, messages in BF16", ddp, fsdp, fp8),
-        "fp8_gather": ("FP8 compute, weights gathered in FP8", ddp, fp8_gather, fp8),
-    }  # fmt: skip
-    shares = {
-        key: (
-            efficiency_with_partial_overlap(
-                by_ddp, ridge, BACKWARD_SHARE / (ACCUMULATED if key == "accumulated" else 1)
-            ),
-            efficiency_with_overlap(by_fsdp, ridge),
-        )
-        for key, (_, by_ddp, by_fsdp, ridge) in cases.items()
-    }
+    cases = changes(hardware_preset(preset), tokens, dp)
     values = {
         "tokens": Named(tokens, "token"),
         "dp": Named(dp, "rank"),
         "wide": Named(16 * dp, "rank"),
     }
-    for key, (_, by_ddp, by_fsdp, ridge) in cases.items():
-        values |= {f"{key}_ddp": Named(shares[key][0]), f"{key}_fsdp": Named(shares[key][1])}
+    for key, case in cases.items():
+        ddp, fsdp = case.shares
+        values |= {f"{key}_ddp": Named(ddp), f"{key}_fsdp": Named(fsdp)}
         values |= {
-            f"{key}_ddp_over_ridge": Named(by_ddp / ridge),
-            f"{key}_fsdp_over_ridge": Named(by_fsdp / ridge),
+            f"{key}_ddp_over_ridge": Named(case.ddp / case.ridge),
+            f"{key}_fsdp_over_ridge": Named(case.fsdp / case.ridge),
         }
     return Bars(
-        labels=tuple(words for words, *_ in cases.values()),
+        labels=tuple(case.words for case in cases.values()),
         segments=tuple(
             Segment(name=name, role=f"series-{at + 1}",
-                    lengths=tuple(float(pair[at]) for pair in shares.values()))
+                    lengths=tuple(case.shares[at] for case in cases.values()))
             for at, name in enumerate(("DDP", "FSDP"))
         ),
         axis=Axis(label="share of the peak", low=0.0, high=1.0, spec=".0%"),
