@@ -145,14 +145,19 @@ def test_limit_of_strong_scaling_is_where_the_overlapped_line_leaves_the_top(pre
 
 
 def test_published_zero3_run_lies_on_the_slope_from_768_gpus_on() -> None:
-    found = table("measured-strong-scaling", **MEASURED)
-    assert [row[0] for row in found.rows] == [384, 768, 1536]
-    assert [row[2] for row in found.rows] == [144e12, 88e12, 44e12]
-    implied = [float(row[-1]) for row in found.rows]
+    chart = curves("measured-strong-scaling", **MEASURED)
+    runs = (384, 768, 1536)
+    assert [mark.label for mark in chart.marks] == ["384 GPUs", "768 GPUs", "1,536 GPUs"]
+    assert [mark.y for mark in chart.marks] == [144e12, 88e12, 44e12]
+    implied = [mark.y / mark.x for mark in chart.marks]
     assert implied[1] == pytest.approx(implied[2], rel=0.01)
-    assert implied[0] < implied[1]
+    assert implied[0] < implied[1] < 25e9
     # 8Nτ of work and 3·2N·(D − 1)/D bytes in the time that the rate implies
-    for gpus, tokens, rate, *_, bandwidth in found.rows:
-        seconds = 8 * 174.6e9 * float(tokens) / float(rate)
-        sent = 6 * 174.6e9 * (float(gpus) - 1) / float(gpus)
-        assert float(bandwidth) == pytest.approx(sent / seconds)
+    for gpus, mark, bandwidth in zip(runs, chart.marks, implied, strict=True):
+        seconds = 8 * 174.6e9 * 1536 * 2048 / gpus / mark.y
+        sent = 6 * 174.6e9 * (gpus - 1) / gpus
+        assert bandwidth == pytest.approx(sent / seconds)
+    port, slope, roof = chart.series
+    assert port.y[0] / port.x[0] == pytest.approx(25e9)
+    assert slope.y[0] / slope.x[0] == pytest.approx(implied[2])
+    assert port.y[1] == slope.y[1] == pytest.approx(roof.y[0])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from figgen.catalog import hardware_preset
-from figgen.charts import Axis, Column, Curves, Named, Rule, Style, Table
+from figgen.charts import Axis, Curves, Mark, Named, Rule, Style
 from figgen.errors import InputError, check_equal_lengths
 from figgen.figures.roofline.levels import BYTES
 from figgen.formulas.compute_and_roofline import (
@@ -90,7 +90,7 @@ def strong_scaling(
     )
 
 
-@figure("measured-strong-scaling")
+@figure("measured-strong-scaling", explorable=True)
 def measured_strong_scaling(
     *,
     gpus: tuple[int, ...],
@@ -98,34 +98,48 @@ def measured_strong_scaling(
     global_batch: int,
     sequence_length: int,
     preset: str = "a100-hdr",
-) -> Table:
-    """Published FLOP/s per GPU of fully sharded training, and the bandwidth that they imply.
+) -> Curves:
+    """Published FLOP/s per GPU of fully sharded training over their work per byte.
 
     `measured_flops_per_s` counts recomputation, so that the ratio is (8/6)·CCR_FSDP; on the
-    slanted roof FLOP/s is bandwidth times ratio, hence the quotient is the bandwidth.
+    slanted roof FLOP/s is bandwidth times ratio, hence the quotient is the bandwidth. The lower
+    slope is that of the last run, the upper one that of one NIC.
     """
     check_equal_lengths(gpus=gpus, measured_flops_per_s=measured_flops_per_s)
     node = hardware_preset(preset)
     peak = node.accelerator.peak_flops_per_s()
-    rows = []
-    for count, rate in zip(gpus, measured_flops_per_s, strict=True):
-        tokens = global_batch * sequence_length / count
-        ccr = RECOMPUTE * fsdp_ccr(tokens, BYTES, count)
-        rows.append((count, tokens, rate, rate / peak, ccr, rate / ccr))
-    columns = (
-        Column(label="GPUs", spec=","),
-        Column(label="tokens per GPU", spec=",.0f"),
-        Column(label="measured per GPU", unit="FLOP/s", spec="flops"),
-        Column(label="of peak", spec=".0%"),
-        Column(label="CCR", unit="FLOP/B", spec=",.0f"),
-        Column(label="implied bandwidth", unit="B/s", spec="si"),
+    ratios = [
+        RECOMPUTE * float(fsdp_ccr(global_batch * sequence_length / count, BYTES, count))
+        for count in gpus
+    ]
+    implied = [rate / ccr for rate, ccr in zip(measured_flops_per_s, ratios, strict=True)]
+    first, last = min(ratios) / 2, max(ratios) * 4
+    slopes = (
+        (f"one {node.nic.short_title} port", node.network_bandwidth_bytes_per_s),
+        (f"slope of {gpus[-1]:,} GPUs", implied[-1]),
     )
-    values = {
-        "first_rate": Named(rows[0][2], "FLOP/s"),
-        "last_rate": Named(rows[-1][2], "FLOP/s"),
-        "before_last_bandwidth": Named(rows[-2][-1], "B/s"),
-        "last_bandwidth": Named(rows[-1][-1], "B/s"),
-        "first_share": Named(rows[0][3]),
-        "last_share": Named(rows[-1][3]),
-    }
-    return Table(columns=columns, rows=tuple(rows), values=values)
+    return Curves(
+        x=Axis(label="FLOP per byte sent", unit="FLOP/B", scale="log10",
+               low=first, high=last, spec="unit"),
+        y=Axis(label="FLOP/s per GPU", unit="FLOP/s", scale="log10",
+               low=0.9 * implied[-1] * first, high=1.5 * peak, spec="flops"),
+        series=(
+            *(
+                line(name, (first, peak / bandwidth), (bandwidth * first, peak), at)
+                for at, (name, bandwidth) in enumerate(slopes)
+            ),
+            line("peak", (peak / slopes[0][1], last), (peak, peak), 2),
+        ),
+        marks=tuple(
+            Mark(x=ccr, y=rate, label=f"{count:,} GPUs", role="dp")
+            for count, ccr, rate in zip(gpus, ratios, measured_flops_per_s, strict=True)
+        ),
+        values={
+            "first_rate": Named(measured_flops_per_s[0], "FLOP/s"),
+            "last_rate": Named(measured_flops_per_s[-1], "FLOP/s"),
+            "before_last_bandwidth": Named(implied[-2], "B/s"),
+            "last_bandwidth": Named(implied[-1], "B/s"),
+            "first_share": Named(measured_flops_per_s[0] / peak),
+            "last_share": Named(measured_flops_per_s[-1] / peak),
+        },
+    )  # fmt: skip
