@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from tests.canary import compared
+from tests.canary import compared, kept, kinds
 
 
 def site(folder: Path, files: dict[str, str]) -> Path:
@@ -15,10 +15,12 @@ def site(folder: Path, files: dict[str, str]) -> Path:
 
 
 def test_each_difference_is_of_its_kind(tmp_path: Path) -> None:
-    one = {"same.html": "<p>a</p>", "said.html": "<p>idle 27 %</p>", "marked.html": "<p>a b</p>",
-           "data.csv": "1\n", "gone.svg": "x"}  # fmt: skip
-    other = one | {"said.html": "<p>idle 28 %</p>", "marked.html": "<div>a\n<b>b</b></div>",
-                   "data.csv": "2\n", "new.css": ""}  # fmt: skip
+    builder = '<meta name="generator" content="{}"><p>a</p>'
+    one = {"same.html": builder.format("one"), "said.html": "<p>idle 27 %</p>",
+           "marked.html": "<p>a b</p>", "data.csv": "1\n", "gone.svg": "x"}  # fmt: skip
+    other = one | {"same.html": builder.format("other 2"), "said.html": "<p>idle 28 %</p>",
+                   "marked.html": "<div>a\n<b>b</b></div>", "data.csv": "2\n",
+                   "new.css": ""}  # fmt: skip
     del other["gone.svg"]
 
     assert compared(site(tmp_path / "one", one), site(tmp_path / "other", other)) == {
@@ -27,3 +29,11 @@ def test_each_difference_is_of_its_kind(tmp_path: Path) -> None:
         "pages that say something else": ["said.html"],
         "other files and markup": ["data.csv", "marked.html"],
     }
+
+
+def test_a_report_counts_by_kind_and_says_how_much_of_a_page_is_left(tmp_path: Path) -> None:
+    one = site(tmp_path / "one", {"a.html": "<p>one two three four</p>", "b.html": "<p>x y</p>"})
+    other = site(tmp_path / "other", {"a.html": "<p>four one two nine</p>", "b.html": "<p>y</p>"})
+    assert kept(one, other, ["a.html", "b.html"]) == "with 62% of the words, b.html with 50%"
+    names = ["assets/figures/a/x.svg", "assets/figures/b/y/z.svg", "guide/a/index.md", "top.xml"]
+    assert kinds(names) == "2 assets/figures/*.svg, 1 guide/*.md, 1 *.xml"
