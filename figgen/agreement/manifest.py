@@ -10,14 +10,16 @@ from figgen.agreement.asked import Same
 from figgen.agreement.numbers import Kind, Number
 from figgen.agreement.ways import Quantity, Way, quantities
 from figgen.charts import Scalar
-from figgen.formulas import FORMULAS
+from figgen.formulas import FORMULAS, Formula
+from figgen.formulas.syntax import expression
+from figgen.formulas.text import text
 
 Entry = dict[str, Any]
 
 
 def with_quantities(entries: Iterable[Entry]) -> list[Entry]:
-    """The entries of a build, with the convention of each number in a sentence, and for each value
-    of a figure what it is; a value that only its figure knows is what its name says, there.
+    """The entries of a build, with the convention of each number in a sentence and its formula, and
+    for each value of a figure what it is; one that only its figure knows is what its name says.
     """
     return [_sentence(entry) if "call" in entry else _figure(entry) for entry in entries]
 
@@ -30,7 +32,16 @@ def _sentence(entry: Entry) -> Entry:
     ))  # fmt: skip
     formula = FORMULAS.get(entry["quantity"])
     convention = found["convention"] if found else formula.doc if formula else "as its source says"
-    return {**entry, "convention": convention}
+    return {
+        **entry,
+        "convention": convention,
+        **({"formula": _written(formula)} if formula else {}),
+    }
+
+
+@cache
+def _written(formula: Formula) -> str:
+    return text(expression(formula))
 
 
 def _figure(entry: Entry) -> Entry:

@@ -28,7 +28,10 @@ KEPT_BUILDS = 4
 
 @dataclass(frozen=True, slots=True)
 class Number:
-    """One number as readers see it; `name` is its call, or the name of a figure's value."""
+    """One number as readers see it; `name` is its call, or the name of a figure's value.
+
+    `formula` is what is computed, in symbols, where it is one of the formulas.
+    """
 
     page: str
     line: int
@@ -36,6 +39,7 @@ class Number:
     shown: str
     value: float | str
     unit: str
+    formula: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +120,7 @@ def _numbers(entries: list[dict[str, Any]]) -> dict[str, Number]:
             seen[key] = seen.get(key, 0) + 1
             found[f"{key} {seen[key]}"] = Number(
                 page, line, name, _text(entry.get("shown")), _value(entry.get("value")),
-                _text(entry.get("unit")),
+                _text(entry.get("unit")), _text(entry.get("formula")),
             )  # fmt: skip
             continue
         values = entry.get("values")
@@ -146,12 +150,12 @@ def _figures(entries: list[dict[str, Any]], folder: Path | None) -> Iterator[Fig
             continue
         (page, line), name = _place(entry), _text(entry.get("id"))
         file = _picture_file(page, name)
-        picture = ""
-        if folder and file and (folder / file).is_file():
+        picture, there = _text(entry.get("picture_sha256")), False
+        if folder and file and (there := (folder / file).is_file()):
             picture = digest((folder / file).read_text(encoding="utf-8", errors="replace"))
         yield Figure(
             page, line, name, _text(entry.get("number")), _text(entry.get("figure")),
-            _text(entry.get("data_sha256")), picture, file if picture else "",
+            _text(entry.get("data_sha256")), picture, file if there else "",
         )  # fmt: skip
 
 

@@ -170,13 +170,19 @@ def _numbers(rows: Sequence[Moved], exact: bool = False) -> str:
     told: Callable[[Number], str] = lambda n: escape(f"{n.value} {n.unit}" if exact else n.shown)  # noqa: E731
     head = ("Number", "Before", "After", "By", "Where")
     body = "".join(
-        f"<tr><td><code>{escape(m.after.name)}</code></td><td class=n>{told(m.before)}</td>"
+        f"<tr><td>{_named(m.after)}</td><td class=n>{told(m.before)}</td>"
         f"<td class=n>{told(m.after)}</td><td class=n>{_percent(m)}</td>"
         f"<td>{escape(m.after.page)}:{m.after.line}</td></tr>"
         for m in rows
     )
     heads = "".join(f'<th scope="col">{name}</th>' for name in head)
     return f'<div class="wide"><table><thead><tr>{heads}</tr></thead>{body}</table></div>'
+
+
+def _named(number: Number) -> str:
+    """A number's call, and below it the formula."""
+    formula = f"<br>= <code>{escape(number.formula)}</code>" if number.formula else ""
+    return f"<code>{escape(number.name)}</code>{formula}"
 
 
 def _pictures(base: Build, head: Build, pairs: Sequence[tuple[Figure, Figure]]) -> Iterable[str]:

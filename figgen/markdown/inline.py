@@ -89,6 +89,7 @@ class ValueInline(InlineProcessor):
                     "value": computed.value,
                     "unit": computed.unit,
                     "shown": shown,
+                    "source": computed.source,
                     "quantity": computed.quantity,
                     "inputs": dict(computed.inputs),
                 }

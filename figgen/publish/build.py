@@ -211,7 +211,14 @@ class SiteBuild:
         """A page's part of the manifest, by line."""
 
         def listed() -> str:
+            drawn = {
+                Path(path).stem: digest(str(self._made[path]))
+                for path in page.assets if path.endswith(".svg") and path in self._made
+            }  # fmt: skip
             entries = sorted(with_quantities(page.entries), key=lambda entry: str(entry["where"]))
+            for entry in entries:
+                if picture := drawn.get(str(entry.get("id"))):
+                    entry["picture_sha256"] = picture
             return json.dumps(entries, indent=1, ensure_ascii=False, sort_keys=True)[1:-2]
 
         kept = self.memory.pages.get(page.path) if self.memory else None

@@ -138,6 +138,22 @@ def test_data_and_looks_are_told_apart(tmp_path: Path) -> None:
     )
 
 
+def test_manifests_alone_tell_data_from_looks_and_name_the_formula(tmp_path: Path) -> None:
+    def manifest(name: str, entries: list[dict[str, Any]]) -> Path:
+        (tmp_path / name).write_text(json.dumps(entries))
+        return tmp_path / name
+
+    drawn = {**figure("d", rows=3), "picture_sha256": "1"}
+    old = [number("f(n=1)", 1, formula="n² / 2"), drawn]
+    new = [number("f(n=1)", 2, formula="n² · <b>"), {**drawn, "picture_sha256": "2"}]
+    base, head = (read_build(manifest(*one)) for one in (("old.json", old), ("new.json", new)))
+    changes = compare(base, head)
+    assert (changes.counts["pictures"], changes.counts["figures"]) == (1, 0)
+    page = report.html(base, head, changes, causes(changes, None, "base", "head"))
+    assert "<code>f(n=1)</code><br>= <code>n² · &lt;b&gt;</code>" in page
+    assert "One of the builds is a manifest without its pictures." in page
+
+
 def test_a_new_figure_is_told_once_without_its_values(tmp_path: Path) -> None:
     base, head = build(tmp_path, "base", []), build(tmp_path, "head", [figure("d", rows=3)])
     assert compare(base, head).counts["added"] == 1

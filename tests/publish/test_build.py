@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import json
 import re
 from pathlib import Path
 
 import pytest
 from markdown import Markdown
 
+from figgen.cache import digest
 from figgen.formulas import FORMULAS, module
 from figgen.publish.build import SiteBuild, begin_build
 
@@ -31,12 +33,12 @@ alt: A table.
 """
 
 
-def built(folder: Path) -> tuple[SiteBuild, str]:
+def built(folder: Path, source: str = PAGE) -> tuple[SiteBuild, str]:
     """The building of a site that is this page, closed, and what it says of itself."""
     building = begin_build(folder, folder / "cache", "Site", "http://127.0.0.1/", lambda _: None)
-    building.scan([("page.md", "1", PAGE)])
-    options = {"site": building.site, "page": building.page("page.md", "page/", PAGE)}
-    Markdown(extensions=["figgen"], extension_configs={"figgen": options}).convert(PAGE)
+    building.scan([("page.md", "1", source)])
+    options = {"site": building.site, "page": building.page("page.md", "page/", source)}
+    Markdown(extensions=["figgen"], extension_configs={"figgen": options}).convert(source)
     return building, building.close()
 
 
@@ -66,6 +68,21 @@ def test_every_figure_can_be_downloaded_and_the_math_font_is_there(tmp_path: Pat
         "assets/stylesheets/roles.css",
     }  # fmt: skip
     assert set(building.records()) == {"figures.json", "sources.json"}
+
+
+def test_the_manifest_has_what_a_report_of_changes_needs(tmp_path: Path) -> None:
+    idle = "\n{{ bubble_fraction(stages=2, microbatches=3):.0%}}\n"
+    building, _ = built(tmp_path, PAGE + idle)
+    entries = json.loads(building.records()["figures.json"])
+    number, curves, table = sorted(entries, key=lambda entry: "call" not in entry)
+    assert number["formula"] == "(stages − 1) / (microbatches + stages − 1)"
+    assert number["source"] == "Huang et al. 2019 (GPipe), §2.3"
+    assert number["inputs"] == {"stages": 2, "microbatches": 3}
+    assert (number["value"], number["shown"], number["unit"]) == (0.25, "25%", "1")
+    for figure in (curves, table):
+        drawn = str(building.files()[f"assets/figures/page/{figure['id']}.svg"])
+        assert figure["picture_sha256"] == digest(drawn)
+    assert curves["data_sha256"] != table["data_sha256"]
 
 
 @pytest.mark.parametrize(
