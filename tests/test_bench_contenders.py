@@ -24,7 +24,7 @@ from tests.benchmarks.weight import pictures
 
 BLOCK = r'^```python exec="1" html="1"\n(.*?)^```'
 ONLY = ("index.md", "guide/efficiency.md")
-INSTALLED = contenders.ROOT / ".cache" / "bench" / "bin" / "python"
+INSTALLED = contenders.ROOT / ".cache" / "benchmarks" / "bin" / "python"
 
 
 class Two(NamedTuple):

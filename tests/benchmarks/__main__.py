@@ -11,6 +11,8 @@ asserted: a clock is not a test.
   so they compute nothing; they have no data tables, downloads or interactive figures either.
 - this site with matplotlib: this site with `drawing.py` in place of its own renderers.
 
+A peer that fails to build is left out from then on, and the report says why.
+
 Cold has no caches and no output; warm is the same build again; an edit changes one constant of the
 catalog after a warm build.
 """
@@ -22,7 +24,7 @@ import os
 import re
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from tests.benchmarks import contenders, measure, report
@@ -35,6 +37,8 @@ from tests.benchmarks.weight import pictures, weigh
 EDITED = "figgen/catalog/links.toml"
 ENTRY = '[nvlink4]\ntitle = "NVLink 4 (H100/H200)"\nkind = "scale-up"\nbandwidth = "{} GB/s"'
 VALUE = 450
+OURS = ("this site", "floor")
+"""How the names begin without which there is nothing to compare."""
 
 
 def main() -> None:
@@ -50,8 +54,7 @@ def main() -> None:
             before = _figures(ours)
             edited = _edited(root, work, VALUE - number)
             for result in results:
-                _say(f"edit {number} of {rounds}: {result.contender.name}")
-                _rebuild(result)
+                _measure(result, f"edit {number} of {rounds}", _rebuild)
         _say("")
         after = _figures(ours)
     moved = (_differences(_data(pages), _data(edited)), _differences(before, after), len(after))
@@ -72,11 +75,27 @@ def _contenders(pages: list[Content], root: Path, work: Path) -> Iterator[Conten
 
 def _round(results: list[Result], what: str) -> None:
     for result in results:
-        _say(f"{what}: {result.contender.name}")
-        result.contender.forget()
-        result.cold.add(measure.build(result.contender))
-        result.warm.add(measure.build(result.contender))
-        result.weight = result.weight or weigh(result.contender.site)
+        _measure(result, what, _both)
+
+
+def _measure(result: Result, what: str, measured: Callable[[Result], None]) -> None:
+    """Measure one contender; a peer that cannot be built is not asked again."""
+    if result.fault:
+        return
+    _say(f"{what}: {result.contender.name}")
+    try:
+        measured(result)
+    except measure.Failed as fault:
+        if result.contender.name.startswith(OURS):
+            sys.exit(f"{result.contender.name} failed:\n{fault}")
+        result.fault = str(fault)
+
+
+def _both(result: Result) -> None:
+    result.contender.forget()
+    result.cold.add(measure.build(result.contender))
+    result.warm.add(measure.build(result.contender))
+    result.weight = result.weight or weigh(result.contender.site)
 
 
 def _edited(root: Path, work: Path, value: int) -> list[Content]:

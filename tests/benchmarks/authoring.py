@@ -19,7 +19,7 @@ from statistics import median
 
 from tests.benchmarks import contenders, measure, scale
 from tests.benchmarks.contenders import Contender
-from tests.benchmarks.content import parse
+from tests.benchmarks.content import Content, parse
 from tests.browser.site import processor_s
 from tests.sessions import Session, session
 
@@ -68,9 +68,9 @@ def begun(contender: Contender) -> AbstractContextManager[Session]:
     return session(*where, dict(contender.environment))
 
 
-def medians(running: Session, edit: Edit) -> tuple[float, float]:
+def medians(running: Session, edit: Edit, times: int = TIMES) -> tuple[float, float]:
     walls, processors = zip(
-        *(edited(running, edit, there=number % 2 == 0) for number in range(TIMES)), strict=True
+        *(edited(running, edit, there=number % 2 == 0) for number in range(times)), strict=True
     )
     return median(walls), median(processors)
 
@@ -92,30 +92,88 @@ def seconds(work: Path) -> None:
             print(f"{contender.name}: {memory_mb(running):.0f} MB after {TIMES * len(edits)} edits")
 
 
+@dataclass(frozen=True, slots=True)
+class Scaled:
+    """What one contender takes with so many figures; times by the clock and of processors."""
+
+    figures: int
+    cold_s: float
+    cold_cpu_s: float
+    warm_s: float
+    warm_cpu_s: float
+    build_mb: float
+    edit_s: float
+    edit_cpu_s: float
+    serve_mb: float
+
+    def row(self, name: str) -> str:
+        times = (self.cold_s, self.cold_cpu_s, self.warm_s, self.warm_cpu_s)
+        edits = (self.edit_s, self.edit_cpu_s)
+        cells = [f"{name:>26} {self.figures:7}", *(f"{one:7.1f}" for one in times)]
+        cells += [f"{self.build_mb:6.0f}", *(f"{one:6.2f}" for one in edits)]
+        return " ".join(cells) + f" {self.serve_mb:6.0f}"
+
+    def growth(self, smaller: Scaled) -> str:
+        """By how much a further figure makes each larger: ms of processors, and MB."""
+        more = self.figures - smaller.figures
+        times = [
+            1000 * (mine - its) / more
+            for mine, its in (
+                (self.cold_cpu_s, smaller.cold_cpu_s),
+                (self.warm_cpu_s, smaller.warm_cpu_s),
+                (self.edit_cpu_s, smaller.edit_cpu_s),
+            )
+        ]
+        held = [
+            (self.build_mb - smaller.build_mb) / more,
+            (self.serve_mb - smaller.serve_mb) / more,
+        ]
+        return " ".join([*(f"{ms:8.1f}" for ms in times), *(f"{mb:8.2f}" for mb in held)])
+
+
 def scaled(work: Path, sizes: list[int]) -> None:
-    """Cold and warm builds, memory and an edit with so many figures, beside the other tools."""
-    print(f"{'':>26} figures  cold s    CPU  warm s    CPU  edit s    CPU      MB")
+    """Builds, memory and an edit of a sentence with so many figures, beside the other tools."""
+    taken: dict[str, list[Scaled]] = {}
+    print(f"{'':>26} figures  cold s     CPU  warm s     CPU     MB edit s    CPU  MB serving")
     for figures in sizes:
         folder = work / str(figures)
         root = contenders.snapshot(folder / "site")
         scale.rewrite(root, figures)
-        own = contenders.own("this site", root, folder)
         pages = parse(measure.contents(root, folder / "content-cache"))
-        everyone = [own, contenders.literal_floor(folder / "floor", root, pages)]
-        if figures == sizes[-1]:
-            everyone += _peers(folder, root, pages)
-        for contender in everyone:
-            cold, warm = measure.build(contender), measure.build(contender)
-            row = f"{contender.name:>26} {figures:7}"
-            row += "".join(f"  {one.wall_s:6.1f} {one.cpu_s:6.1f}" for one in (cold, warm))
-            if contender in everyone[:2]:
-                with begun(contender) as running:
-                    wall, processor = medians(running, SCALED[0])
-                    row += f"  {wall:6.2f} {processor:6.2f}  {memory_mb(running):6.0f}"
-            print(row, flush=True)
+        own = contenders.own("this site", root, folder)
+        floor = contenders.literal_floor(folder / "floor", root, pages)
+        for contender in (own, floor, *_peers(folder, root, pages)):
+            try:
+                found = _scaled(contender, figures, TIMES if contender is own else 1)
+            except (measure.Failed, RuntimeError) as fault:
+                print(f"{contender.name:>26} {figures:7}  failed:\n{fault}", flush=True)
+                continue
+            taken.setdefault(contender.name, []).append(found)
+            print(found.row(contender.name), flush=True)
+    print("\nA further figure, CPU ms:  cold     warm     edit; MB: build  serving")
+    for name, found_of in taken.items():
+        if found_of[1:]:
+            print(f"{name:>26} {found_of[-1].growth(found_of[0])}")
 
 
-def _peers(folder: Path, root: Path, pages: list[contenders.Content]) -> list[Contender]:
+def _scaled(contender: Contender, figures: int, times: int) -> Scaled:
+    """Cold, warm, then edits: under serve, or as a further build where there is no server."""
+    cold, warm = measure.build(contender), measure.build(contender)
+    if "sphinx" in contender.command:
+        page = contender.folder / "source" / "index.rst"
+        page.write_text(page.read_text("utf-8").replace("A sentence.", "A sentence more."), "utf-8")
+        again = measure.build(contender)
+        edit, serve_mb = (again.wall_s, again.cpu_s), again.peak_mb
+    else:
+        with begun(contender) as running:
+            edit, serve_mb = medians(running, SCALED[0], times), memory_mb(running)
+    return Scaled(
+        figures, cold.wall_s, cold.cpu_s, warm.wall_s, warm.cpu_s, max(cold.peak_mb, warm.peak_mb),
+        *edit, serve_mb,
+    )  # fmt: skip
+
+
+def _peers(folder: Path, root: Path, pages: list[Content]) -> list[Contender]:
     """Where the tools that the site is compared with are installed: `make bench` does that."""
     try:
         import markdown_exec  # noqa: F401  # type: ignore[import-not-found]

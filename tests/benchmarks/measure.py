@@ -14,13 +14,21 @@ from pathlib import Path
 from tests.benchmarks.contenders import Contender
 
 
+class Failed(Exception):
+    """A build that ended with an error, with the last of what it said."""
+
+
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """Wall time and processor time of one build, its worker processes included."""
+    """Wall time and processor time of one build, its worker processes included.
+
+    `peak_mb` is what the largest of its processes held at most.
+    """
 
     wall_s: float
     cpu_s: float
     log: str
+    peak_mb: float
 
 
 @dataclass
@@ -38,7 +46,7 @@ class Best:
 
 
 def build(contender: Contender) -> Taken:
-    """One build in a process of its own, the interpreter's start included."""
+    """One build in a process of its own, the interpreter's start included.  Raises Failed."""
     environment = os.environ | dict(contender.environment) | {"NO_MKDOCS_2_WARNING": "1"}
     with tempfile.TemporaryFile() as output:
         started = time.perf_counter()
@@ -51,8 +59,9 @@ def build(contender: Contender) -> Taken:
         output.seek(0)
         log = output.read().decode(errors="replace")
     if process.returncode:
-        sys.exit(f"{contender.name} failed:\n{log[-3000:]}")
-    return Taken(wall_s, usage.ru_utime + usage.ru_stime, log)
+        raise Failed(log[-3000:])
+    largest = usage.ru_maxrss / (1e6 if sys.platform == "darwin" else 1e3)
+    return Taken(wall_s, usage.ru_utime + usage.ru_stime, log, largest)
 
 
 def drawn_and_cached(log: str) -> tuple[int, int]:

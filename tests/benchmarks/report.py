@@ -7,6 +7,7 @@ import platform
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from importlib import metadata
+from math import isfinite
 
 from tests.benchmarks.contenders import Contender
 from tests.benchmarks.content import Content
@@ -21,7 +22,10 @@ SIZES = ("kB as sent", "largest picture", "median", "heaviest page", "median")
 
 @dataclass
 class Result:
-    """What was measured of one contender; `redrawn` counts pictures after an edit."""
+    """What was measured of one contender; `redrawn` counts pictures after an edit.
+
+    With a `fault` it failed to build, and what it was to be compared with is not measured.
+    """
 
     contender: Contender
     cold: Best = field(default_factory=Best)
@@ -29,6 +33,7 @@ class Result:
     edit: Best = field(default_factory=Best)
     redrawn: int = 0
     weight: Weight | None = None
+    fault: str = ""
 
 
 def text(
@@ -53,12 +58,15 @@ def text(
         "median one of those with pictures, with all that a browser fetches before a reader acts.",
         "",
         *_reached(results),
+        *(f"\n{found.contender.name} failed:\n{found.fault}" for found in results if found.fault),
     ]
     return "\n".join(lines)
 
 
 def _times(result: Result, results: list[Result]) -> tuple[str, ...]:
     ours, floor = results[0], results[2]
+    if result.fault:
+        return (result.contender.name, "failed", *[""] * (len(COLUMNS) - 2))
     edit = ("", "", "", "")
     if result.edit.log:
         edit = (
@@ -108,7 +116,7 @@ def _reached(results: list[Result]) -> list[str]:
             over(executed.cold) / over(ours.cold),
             best / over(ours.cold),
         )
-        return [f"{value:.2f}" for value in values]
+        return [f"{value:.2f}" if isfinite(value) else "not measured" for value in values]
 
     names = ["warm / floor", "warm / floor with literal figures", "markdown-exec / cold",
              "best gallery / cold"]  # fmt: skip
