@@ -109,11 +109,7 @@ class _Reader:
             return
         if closing:
             self._close(tag)
-        elif (
-            tag in _SILENT
-            or (tag == "thead" and self.formulas)
-            or (_SKIPPED.search(attributes) and not re.match(r"h\d", tag))
-        ):
+        elif self._silent(tag, attributes):
             if tag not in _VOID:
                 self.skipped, self.depth = tag, 1
         else:
