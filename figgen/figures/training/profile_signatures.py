@@ -50,7 +50,8 @@ def profile_signatures(
     for label, rank, memory in zip(labels, read, used, strict=True):
         exposed = dict(rank.exposed_by_axis)
         shares = [exposed.get(axis, 0.0) / rank.wall_s for axis in shown]
-        idle = (rank.idle_s + rank.launch_s) / rank.wall_s
+        # A gap between two events that is a rounding wide is none.
+        idle = round((rank.idle_s + rank.launch_s) / rank.wall_s, 9)
         computing, hidden = rank.computing_s / rank.wall_s, rank.hidden_s / rank.wall_s
         rows.append((label, rank.wall_s, computing, *shares, idle, hidden, memory))
         key = identifier(label.replace("=", "_").replace(" ", "_"))
