@@ -24,6 +24,7 @@ MANIFEST, SOURCES = "figures.json", "sources.json"
 LONGEST = 400
 MOST_BYTES = 64 * 2**20
 KEPT_BUILDS = 4
+LOCK = "requirements.txt"
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,30 +200,60 @@ def checkout(root: Path, revision: str) -> Iterator[Path]:
             git(root, "worktree", "remove", "--force", str(tree))
 
 
-def make_site(tree: Path, to: Path, cache: Path) -> None:
-    """Build the site of a work tree.  Raises InputError with the build's last lines."""
-    words = [sys.executable, "-m", "mkdocs", "build", "--strict", "--site-dir", str(to)]
+def make_site(root: Path, tree: Path, to: Path) -> None:
+    """Build the site of a work tree of `root`.  Raises InputError with the build's last lines."""
+    cache, python = root / ".cache/figgen", interpreter(root, tree)
+    words = [python, "-m", "mkdocs", "build", "--strict", "--site-dir", str(to)]
     environment = {**os.environ, "FIGGEN_CACHE": str(cache), "NO_MKDOCS_2_WARNING": "1"}
-    ran = subprocess.run(words, cwd=tree, capture_output=True, text=True, env=environment)
+    _run(f"the build of {to.name}", words, tree, environment)
+
+
+def interpreter(root: Path, tree: Path) -> str:
+    """The Python that builds a work tree: this one, or one with the versions that its lock names.
+
+    A change of the lock moves numbers too, and both builds with the same libraries would hide that.
+    Raises InputError with the last lines of a set-up that failed.
+    """
+    ours, its = (folder / LOCK for folder in (root, tree))
+    if not its.is_file() or (ours.is_file() and ours.read_bytes() == its.read_bytes()):
+        return sys.executable
+    place = root / ".cache/environments" / digest(its.read_text(encoding="utf-8"))[:16]
+    python, ready = str(place / "bin/python"), place / "ready"
+    if not ready.is_file():
+        install = [python, "-m", "pip", "install", "--quiet"]
+        for words in (
+            [sys.executable, "-m", "venv", "--clear", str(place)],
+            [*install, "--require-hashes", "-r", str(its)],
+            [*install, "--no-deps", "--no-build-isolation", "-e", str(root)],
+        ):
+            _run(f"setting up what {LOCK} of the other revision locks", words, tree)
+        ready.touch()
+    return python
+
+
+def _run(
+    what: str, words: list[str], where: Path, environment: Mapping[str, str] | None = None
+) -> None:
+    ran = subprocess.run(words, cwd=where, capture_output=True, text=True, env=environment)
     if ran.returncode:
         last = " | ".join(ran.stderr.strip().splitlines()[-3:])
-        raise InputError(f"the build of {to.name} failed", got=last)
+        raise InputError(f"{what} failed", got=last)
 
 
 def build_of(root: Path, revision: str) -> Build:
     """The build of a revision, kept under `.cache/diff` by its tree; "." is the work tree."""
-    kept, cache = root / ".cache/diff", root / ".cache/figgen"
+    kept = root / ".cache/diff"
     kept.mkdir(parents=True, exist_ok=True)
     if revision == ".":
         shutil.rmtree(kept / "worktree", ignore_errors=True)
-        make_site(root, kept / "worktree", cache)
+        make_site(root, root, kept / "worktree")
         return read_build(kept / "worktree", "the work tree")
     commit = git(root, "rev-parse", "--verify", "--end-of-options", f"{revision}^{{commit}}")
     site = kept / git(root, "rev-parse", f"{commit}^{{tree}}")
     if not (site / MANIFEST).is_file():
         with checkout(root, commit) as tree:
             unfinished = site.with_suffix(f".{os.getpid()}")
-            make_site(tree, unfinished, cache)
+            make_site(root, tree, unfinished)
         shutil.rmtree(site, ignore_errors=True)
         unfinished.rename(site)
     os.utime(site)

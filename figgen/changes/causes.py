@@ -86,11 +86,10 @@ def _moved_by(root: Path, base: str, head: str, entry: tuple[str, str]) -> froze
     file, name = entry
     path = f"{CATALOG}/{file}"
     new = (root / path).read_text("utf-8") if head == "." else git(root, "show", f"{head}:{path}")
-    cache = root / ".cache/figgen"
     with checkout(root, base) as tree, tempfile.TemporaryDirectory() as folder:
         old = tree / path
         old.write_text(_with_entry(old.read_text("utf-8"), new + "\n", name), encoding="utf-8")
-        make_site(tree, Path(folder) / "trial", cache)
+        make_site(root, tree, Path(folder) / "trial")
         found = moved(build_of(root, base), read_build(Path(folder) / "trial"))
         return frozenset(number.key for number in found)
 

@@ -14,7 +14,11 @@ from figgen.cache import digest
 
 PACKAGE = Path(__file__).parents[1]
 CATALOG = PACKAGE / "catalog"
-LIBRARIES = ("matplotlib", "mkdocs", "mkdocs-material", "numpy", "plotly", "pymdown-extensions")
+LIBRARIES = (
+    "fonttools", "latex2mathml", "markdown", "matplotlib", "mkdocs", "mkdocs-material", "numpy",
+    "plotly", "pygments", "pymdown-extensions", "pyyaml", "resvg-py", "snowballstemmer", "ziamath",
+)  # fmt: skip
+"""Those that a build computes, draws or writes with."""
 
 
 def sources(pages: Mapping[str, str]) -> str:

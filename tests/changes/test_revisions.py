@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 
+from figgen.changes.builds import interpreter
+from figgen.errors import InputError
 from tests.browser import site as built
 
 ROOT = Path(__file__).parents[2]
@@ -156,6 +158,22 @@ def test_two_constants_move_exactly_the_numbers_that_follow_from_each(guide: Pat
     assert "<del>A quarter is #.</del>" in page
     assert "<ins>One part in four is #.</ins>" in page
     assert "<script" not in page
+
+
+def test_a_revision_is_built_with_the_versions_of_its_own_lock(tmp_path: Path) -> None:
+    """Else an upgrade would be built twice with the new versions, and seem to move nothing."""
+    root, tree = tmp_path / "root", tmp_path / "tree"
+    for folder, lock in ((root, "# new\n"), (tree, "# new\n")):
+        folder.mkdir()
+        (folder / "requirements.txt").write_text(lock)
+    assert interpreter(root, tree) == sys.executable
+    (tree / "requirements.txt").write_text("./a-wheel-that-is-not-there.whl\n")
+    with pytest.raises(InputError, match=r"requirements\.txt of the other revision locks failed"):
+        interpreter(root, tree)
+    (made,) = (root / ".cache/environments").iterdir()
+    (made / "ready").touch()
+    assert interpreter(root, tree) == str(made / "bin/python")
+    assert Path(interpreter(root, tree)).exists()
 
 
 def test_a_revision_that_does_not_exist_is_one_line(guide: Path) -> None:
