@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+from datetime import date
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -11,8 +12,10 @@ from figgen.changes import report
 from figgen.changes.builds import Build, build_of, git, read_build
 from figgen.changes.causes import causes
 from figgen.changes.compare import compare
+from figgen.changes.feed import with_moved
 from figgen.commands import Answer, add_verb
 from figgen.errors import InputError
+from figgen.generated.changelog import FEED
 
 if TYPE_CHECKING:
     from figgen.commands import Verbs
@@ -22,11 +25,12 @@ def add(verbs: Verbs) -> None:
     """Register the verb of this module."""
     parser = add_verb(
         verbs, "diff", _diff, "what changed between two builds: numbers, figures, pictures, text",
-        "main", "main . --report changes", "v1.0 v1.1 --exit-code", "old-site new-site",
+        "main", "main . --report changes", "v1.0 v1.1 --exit-code", "old-site new-site --feed",
     )  # fmt: skip
     parser.add_argument("base", help="a revision, a site's folder, or a figures.json")
     parser.add_argument("head", nargs="?", default=".", help="the same; the work tree if left out")
     parser.add_argument("--report", type=Path, help="a folder for the report and its summary")
+    parser.add_argument("--feed", action="store_true", help="add what moved to head's changes.xml")
     parser.add_argument("--exit-code", action="store_true", help="status 1 when something changed")
 
 
@@ -43,6 +47,14 @@ def _diff(options: argparse.Namespace) -> Answer:
             "changes.json": report.as_json(changes, found),
         }.items():
             (options.report / name).write_text(content, encoding="utf-8")
+    if options.feed:
+        if head.folder is None or not (head.folder / FEED).is_file():
+            raise InputError("head", expected=f"the folder of a site with {FEED}", got=options.head)
+        before = Path(options.base, FEED) if base.folder else Path(options.base).with_name(FEED)
+        said = before.read_text(encoding="utf-8") if before.is_file() else ""
+        mine, today = (head.folder / FEED).read_text(encoding="utf-8"), str(date.today())
+        added = with_moved(mine, said, changes, found, today)
+        (head.folder / FEED).write_text(added, encoding="utf-8")
     status = int(options.exit_code and any(changes.counts.values()))
     data = json.loads(report.as_json(changes, found))
     return Answer(data, report.summary(changes, found).rstrip("\n"), status)

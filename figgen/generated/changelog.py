@@ -33,7 +33,8 @@ def changelog_page(changelog: str) -> str:
     return (
         "---\ndescription: What changed on this site, and every number that moved, with the "
         f"reason.\n---\n\n{changelog.rstrip()}\n\n"
-        f'Readers of feeds can follow these changes at <a href="../../{FEED}">{FEED}</a>.\n'
+        "Readers of feeds can follow these changes, and the numbers that each publication moves, "
+        f'at <a href="../../{FEED}">{FEED}</a>.\n'
     )
 
 
