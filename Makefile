@@ -18,13 +18,14 @@ MUTANTS := .cache/mutants
 RIVALS := .cache/rivals
 CALCULON := caa4b11f8fe1fee3ba57adaacb7590d7deabd053
 CANARY := .cache/canary
+AUDIT := .cache/audit
 GATE_TOOLS := .cache/gate
 
 export NO_MKDOCS_2_WARNING := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
 
 .DEFAULT_GOAL := help
-.PHONY: help setup serve build test check site-check diff paper validate rivals golden bench authoring canary upgrade mutants stats clean lock
+.PHONY: help setup serve build test check site-check diff paper validate rivals golden bench authoring canary audit upgrade mutants stats clean lock
 
 help:
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -94,6 +95,13 @@ stats: $(READY) ## Count words, figures, computed numbers and worked problems of
 
 canary: $(READY) $(CANARY)/ready ## Build with ProperDocs and Zensical too; tell what differs
 	$(RUN) tests.canary $(CANARY)/bin .cache/canary-sites
+
+audit: $(READY) ## Ask public databases for known faults of every locked version
+	@.venv/bin/python -m venv $(AUDIT) && $(AUDIT)/bin/python -m pip install --quiet --upgrade pip-audit
+	@status=0; for lock in requirements.txt $$(git ls-files 'tests/**/requirements.txt'); do echo "$$lock:"; \
+		$(AUDIT)/bin/pip-audit --progress-spinner off --disable-pip --require-hashes -r "$$lock" || status=1; \
+	done; \
+	if command -v npm >/dev/null; then (cd tests/browser/gate && npm audit) || status=1; fi; exit $$status
 
 upgrade: build ## Resolve newer versions of every lock (needs uv), run all, tell what moved
 	rm -rf .cache/before && cp -r site .cache/before

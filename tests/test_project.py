@@ -43,6 +43,7 @@ TARGETS = (
     "mutants",
     "stats",
     "canary",
+    "audit",
     "upgrade",
     "clean",
 )
