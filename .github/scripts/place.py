@@ -70,13 +70,17 @@ def _passed(repository: str, commit: str) -> str:
     return str(int(runs[0]["id"])) if runs else ""
 
 
-def comment(archive: Path, folder: str, address: str, commit: str) -> str:
-    """What the pull request is told: the address, and how many things changed."""
+def comment(archive: Path, folder: str, address: str, commit: str, run: str) -> str:
+    """What the pull request is told: the address, and how many things changed.
+
+    `run` is the address of the run, which keeps the site as an archive for a week.
+    """
     counts = _counts(archive)
     said = [f"{counts[what]} {what}" for what in COUNTED if type(counts.get(what)) is int]
     where = f"{address.rstrip('/')}/{folder}/"
     changed = f"\n\nChanged: {', '.join(said)}. Report: {where}changes/" if said else ""
-    return f"{MARK}\nPreview of {commit}: {where}{changed}\n"
+    offline = f"To read it without a network: {run}#artifacts, served by `python3 -m http.server`"
+    return f"{MARK}\nPreview of {commit}: {where}{changed}\n\n{offline}\n"
 
 
 def _counts(archive: Path) -> Mapping[str, object]:
@@ -115,7 +119,7 @@ def main(words: list[str] | None = None) -> int:
     verbs.add_parser("where").add_argument("event", type=Path)
     options = verbs.add_parser("tell")
     options.add_argument("archive", type=Path)
-    for name in ("repository", "folder", "commit", "address"):
+    for name in ("repository", "folder", "commit", "address", "run"):
         options.add_argument(f"--{name}", required=True)
     asked = parser.parse_args(words)
     if asked.verb == "where":
@@ -123,7 +127,7 @@ def main(words: list[str] | None = None) -> int:
         for name, said in place(event).items():
             print(f"{name}={said}")
     else:
-        body = comment(asked.archive, asked.folder, asked.address, asked.commit)
+        body = comment(asked.archive, asked.folder, asked.address, asked.commit, asked.run)
         tell(asked.repository, int(asked.folder.removeprefix("pr-")), body)
     return 0
 

@@ -15,6 +15,10 @@ import pytest
 from tests.workflows.scripts import SCRIPTS
 
 HEAD, NEWER = "a" * 40, "b" * 40
+OFFLINE = (
+    "\nTo read it without a network: https://x/runs/9#artifacts, served by "
+    "`python3 -m http.server`\n"
+)
 GH = """#!{python}
 import json, os, sys
 answers = json.load(open(os.environ["ANSWERS"]))
@@ -142,7 +146,8 @@ def told(desk: Path, changes: str | None, comments: list[Any]) -> list[str]:
         "repos/us/guide/issues/comments/5": {},
     }  # fmt: skip
     words = ("--folder", "pr-7", "--repository", "us/guide", "--commit", HEAD)
-    run(desk, answers, "tell", str(desk / "site.zip"), *words, "--address", "https://us.x/guide/")
+    places = ("--address", "https://us.x/guide/", "--run", "https://x/runs/9")
+    run(desk, answers, "tell", str(desk / "site.zip"), *words, *places)
     asked: list[str] = json.loads((desk / "answers.asked").read_text().splitlines()[-1])
     return asked
 
@@ -164,7 +169,7 @@ def test_the_comment_counts_what_changed(desk: Path) -> None:
     body = told(desk, json.dumps({"counts": {"numbers": 12, "figures": 3}}), [])[-1]
     assert body == (
         f"body=<!-- preview -->\nPreview of {HEAD}: https://us.x/guide/pr-7/\n\n"
-        "Changed: 12 numbers, 3 figures. Report: https://us.x/guide/pr-7/changes/\n"
+        f"Changed: 12 numbers, 3 figures. Report: https://us.x/guide/pr-7/changes/\n{OFFLINE}"
     )
 
 
@@ -177,4 +182,4 @@ def test_the_comment_counts_what_changed(desk: Path) -> None:
 )  # fmt: skip
 def test_words_of_the_build_never_reach_the_comment(changes: str, desk: Path) -> None:
     body = told(desk, changes, [])[-1]
-    assert body == f"body=<!-- preview -->\nPreview of {HEAD}: https://us.x/guide/pr-7/\n"
+    assert body == f"body=<!-- preview -->\nPreview of {HEAD}: https://us.x/guide/pr-7/\n{OFFLINE}"
