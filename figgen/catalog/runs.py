@@ -25,6 +25,7 @@ RUN_KEYS = {
     **{axis: count(1, 100_000) for axis in AXES},
     "ep": count(1, 4096),
     "virtual_stages": count(1, 64),
+    "mtp_layers": count(1, 16),
     "microbatch": count(1, 1024),
     "global_batch": count(1, 1_000_000, unit="sequence"),
     "sequence": count(128, 10_000_000, required=True),
@@ -69,6 +70,7 @@ class Run:
     dp: int | None
     ep: int
     virtual_stages: int
+    mtp_layers: int
     microbatch: int | None
     global_batch: int | None
     sequence: int
@@ -155,6 +157,7 @@ def _run(entry: Entry, models: Mapping[str, Model], accelerators: Mapping[str, A
         accelerator=referred(entry, "accelerator", accelerators, "accelerators.toml"),
         ep=entry.whole("ep", 1),
         virtual_stages=entry.whole("virtual_stages", 1),
+        mtp_layers=entry.whole("mtp_layers"),
         precision=words.get("precision", words["dtype"]),
         mfu_dtype=words.get("mfu_dtype", words["dtype"]),
         attention=words.get("attention", "full"),

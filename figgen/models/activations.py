@@ -122,9 +122,24 @@ def stage_bytes(setup: TrainingSetup, share: StageShare) -> float:
     if share.head:
         read = _read(setup, "head input", setup.shape.hidden).bytes
         found += setup.shape.final_norm * layer_input_bytes(setup) + read + logit_bytes(setup)
+        found += share.mtp_layers * (_projection_bytes(setup) + read + logit_bytes(setup))
     elif setup.framework_memory.keeps_outputs:
         found += layer_input_bytes(setup)
     return found
+
+
+def _projection_bytes(setup: TrainingSetup) -> float:
+    """What a module of multi-token prediction keeps besides its layer, its head and its logits.
+
+    Its tokens, their embedding and, unless the module is recomputed, the projection's input with
+    both hidden states and what the last norm reads; the head keeps the hidden state itself.
+    """
+    embedded = setup.tokens * TOKEN_ID_BYTES + layer_input_bytes(setup)
+    if setup.recomputation.method == "uniform":
+        return embedded
+    size = setup.activation_format.linear_bytes
+    both = _read(setup, "projection input", 2 * setup.shape.hidden, size=size).bytes
+    return embedded + both + layer_input_bytes(setup)
 
 
 def logit_bytes(setup: TrainingSetup) -> float:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from figgen.formulas.context_parallel import kv_ring_buffer_bytes
 from figgen.models.activations import layer_input_bytes
-from figgen.models.rank_parameters import layer_parameters, table_held
+from figgen.models.rank_parameters import layer_parameters, projection_held, table_held
 from figgen.models.stage_layers import StageShare, shares_of_rank
 from figgen.models.training_setup import ACTIVATION_BYTES, TrainingSetup
 
@@ -76,6 +76,7 @@ def _sharded_state(setup: TrainingSetup, shares: tuple[StageShare, ...]) -> dict
         for layers, experts in ((share.dense_layers, False), (share.expert_layers, True))
         if layers
     ]
+    units += [(share.mtp_layers, projection_held(setup)) for share in shares]
     largest = max((size for count, size in units if count), default=0)
     # This layer's weights, and the next one's on their way.
     weights = (2 if setup.double_buffering else 1) * largest

@@ -13,7 +13,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from figgen.models.layer_traffic import microbatch_traffic
-from figgen.models.rank_parameters import parameters_of, stage_parameters, table_held
+from figgen.models.rank_parameters import (
+    copies_embedding,
+    parameters_of,
+    stage_parameters,
+    table_held,
+)
 from figgen.models.stage_layers import shares_of_rank, virtual_stage_shares
 from figgen.models.step_traffic import BACKWARD, END, FORWARD, START, Traffic, merged
 from figgen.models.training_setup import TrainingSetup
@@ -40,7 +45,7 @@ def data_traffic(setup: TrainingSetup, stage: int) -> tuple[Traffic, ...]:
     share, held = virtual_stage_shares(setup)[stage], stage_parameters(setup, stage)
     dense = parameters_of(held, routed=False)
     routed = parameters_of(held, routed=True)
-    units = share.layers + share.embedding + share.head
+    units = share.layers + share.embedding + share.head + copies_embedding(setup, stage)
     found = list(_group(setup, setup.dense_data_axis, setup.dense_shards, dense, units))
     if routed:
         edp = setup.parallel.edp
@@ -76,9 +81,10 @@ def _group(
 
 
 def _copies_table(setup: TrainingSetup, stage: int) -> bool:
-    """Whether this stage holds one of two copies of a tied table."""
+    """Whether this stage holds one of two copies of a table: of a tied one, or for MTP modules."""
     share = virtual_stage_shares(setup)[stage]
-    if not setup.shape.tied_embeddings or not (share.embedding or share.head):
+    twice = setup.shape.tied_embeddings or setup.mtp_layers
+    if not twice or not (share.embedding or share.head):
         return False
     rank = setup.placement.rank_of_stage[stage]
     ends = shares_of_rank(setup, rank)

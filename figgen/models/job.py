@@ -12,6 +12,7 @@ from figgen.models.model_shape import FFN_MATRICES, ModelShape
 from figgen.models.transformer import (
     attention_weights,
     ffn_weights,
+    module_parameters,
     parameter_counts,
 )
 
@@ -28,11 +29,13 @@ class Job:
     the attention core again, `quantized` where products are of 8 bits or fewer. ZeRO `gathers`
     weights so often in every microbatch and `scatters` gradients of `scattered_bytes`;
     `overlapped` is 1 where it does so behind computing, `per_tensor` where shards are sent tensor
-    by tensor.
+    by tensor. `mtp_layers` modules of multi-token prediction stand beside the head, not among the
+    layers; the parameters are with theirs.
     """
 
     layers: Number
     expert_layers: Number
+    mtp_layers: Number
     hidden: Number
     vocab: Number
     attention_weights: Number
@@ -86,8 +89,8 @@ class Job:
         return self.microbatch * self.sequence / self.cp
 
 
-def shape_numbers(shape: ModelShape) -> dict[str, float]:
-    """The fields of a `Job` that the model alone decides."""
+def shape_numbers(shape: ModelShape, mtp_layers: int = 0) -> dict[str, float]:
+    """The fields of a `Job` that the model alone decides, and modules that predict more tokens."""
     counts, experts = parameter_counts(shape), shape.experts
     if shape.latent is None:
         projected = (shape.heads + 2 * shape.kv_heads) * shape.head_dim
@@ -97,9 +100,11 @@ def shape_numbers(shape: ModelShape) -> dict[str, float]:
         key = mla.nope_head_dim + mla.rope_head_dim
         projected = shape.heads * (2 * key + mla.value_head_dim)
         key_value = shape.heads * (key + mla.value_head_dim) // 2
+    dense, routed = module_parameters(shape)
     return {
         "layers": shape.layers,
         "expert_layers": shape.expert_layers,
+        "mtp_layers": mtp_layers,
         "hidden": shape.hidden,
         "vocab": shape.vocab,
         "attention_weights": attention_weights(shape),
@@ -116,8 +121,8 @@ def shape_numbers(shape: ModelShape) -> dict[str, float]:
         "windowed_share": shape.windowed_layers(0, shape.layers) / shape.layers,
         "projected_width": projected,
         "key_value_width": key_value,
-        "dense_parameters": counts.total - counts.routed_experts,
-        "routed_parameters": counts.routed_experts,
+        "dense_parameters": counts.total - counts.routed_experts + mtp_layers * dense,
+        "routed_parameters": counts.routed_experts + mtp_layers * routed,
     }
 
 

@@ -14,7 +14,8 @@ class LayerParts:
 
     `attention` are its projections, `up_projections` only those that latent attention makes from
     latents; `routed` stands for router, routed experts and their all-to-alls. Of those that run
-    the attention core, `windowed` see a window only.
+    the attention core, `windowed` see a window only. `projections` are those of modules of
+    multi-token prediction, from a hidden state and an embedding to one hidden state.
     """
 
     attention: int
@@ -24,14 +25,16 @@ class LayerParts:
     dense: int
     routed: int
     shared: int
+    projections: int = 0
 
 
 def parts_of(share: StageShare) -> LayerParts:
     """What the layers run in forward."""
     experts = share.expert_layers
     return LayerParts(
-        share.layers, 0, share.layers, share.windowed_layers, share.dense_layers, experts, experts
-    )
+        share.layers, 0, share.layers, share.windowed_layers, share.dense_layers, experts, experts,
+        share.mtp_layers,
+    )  # fmt: skip
 
 
 def repeated_parts(setup: TrainingSetup, share: StageShare) -> LayerParts:
@@ -55,8 +58,11 @@ def repeated_parts(setup: TrainingSetup, share: StageShare) -> LayerParts:
         attention=whole,
         up_projections=up,
         core=whole + core,
-        windowed=setup.shape.windowed_layers(share.first_layer, whole),
+        windowed=setup.shape.windowed_layers(
+            share.first_layer, min(whole, share.layers - share.mtp_layers)
+        ),
         dense=dense + rest(share.dense_layers - dense, "mlp"),
         routed=experts + rest(mixtures, "moe"),
         shared=experts + rest(mixtures, "moe", "shared_experts"),
+        projections=max(0, whole + share.mtp_layers - share.layers),
     )

@@ -145,6 +145,12 @@ def head_s(job: Job, attained: Attained) -> Number:
     return products + tokens * width * attained.loss_bytes / attained.memory_bytes_per_s
 
 
+def projection_s(job: Job, attained: Attained) -> Number:
+    """Two hidden states to one, in a module that predicts one token more, forward and backward."""
+    work = (3 + job.repeats_layer) * 4 * job.tokens * job.hidden**2 / job.tp
+    return work / attained.product_flops_per_s + 3 * attained.product_start_s
+
+
 def _core_s(job: Job, attained: Attained) -> Number:
     """The attention core of a layer forward, a mean one; the masked half is skipped.
 

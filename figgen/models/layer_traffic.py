@@ -33,6 +33,7 @@ def microbatch_traffic(setup: TrainingSetup, stage: int) -> tuple[Traffic, ...]:
     return merged(
         (
             *_tensor(setup, share),
+            *_projections(setup, share),
             *_tables(setup, share),
             *_context(setup, share),
             *_experts(setup, share),
@@ -80,23 +81,44 @@ def _tensor(setup: TrainingSetup, share: StageShare) -> Iterator[Traffic]:
             yield Traffic("tp", LAYERS, REDUCE, BACKWARD, blocks, inward, tp)
 
 
+def _projections(setup: TrainingSetup, share: StageShare) -> Iterator[Traffic]:
+    """A module of multi-token prediction projects two hidden states to one, which is put together.
+
+    Source: Megatron-LM core, transformer/multi_token_prediction.py, _concat_embeddings.
+    """
+    tp, split = setup.parallel.tp, setup.sequence_parallel
+    one = setup.tokens * setup.shape.hidden * ACTIVATION_BYTES
+    times, again = share.mtp_layers, repeated_parts(setup, share).projections
+    for phase, calls in ((FORWARD, times), (BACKWARD, again)):
+        if split:
+            yield Traffic("tp", LAYERS, GATHER, phase, calls, 2 * one, tp)
+        yield Traffic("tp", LAYERS, GATHER, phase, calls, one, tp)
+    if split:
+        yield Traffic("tp", LAYERS, GATHER, BACKWARD, times, one, tp)
+        yield Traffic("tp", LAYERS, SCATTER, BACKWARD, times, 2 * one, tp)
+        yield Traffic("tp", AGAIN, GATHER, BACKWARD, times, 2 * one, tp)
+    else:
+        yield Traffic("tp", LAYERS, REDUCE, BACKWARD, times, 2 * one, tp)
+
+
 def _tables(setup: TrainingSetup, share: StageShare) -> Iterator[Traffic]:
-    """The embedding ends in a sum over its shards, the head begins with a gather."""
+    """The embedding ends in a sum over its shards, the head begins with a gather.
+
+    Modules of multi-token prediction go through both once more.
+    """
     tp = setup.parallel.tp
     whole = setup.tokens * setup.shape.hidden * ACTIVATION_BYTES
+    embeddings = share.embedding + share.mtp_layers
+    heads = share.head * (1 + share.mtp_layers)
     if setup.sequence_parallel:
-        if share.embedding:
-            yield Traffic("tp", TABLES, SCATTER, FORWARD, 1, whole, tp)
-            yield Traffic("tp", TABLES, GATHER, BACKWARD, 1, whole, tp)
-        if share.head:
-            yield Traffic("tp", TABLES, GATHER, FORWARD, 1, whole, tp)
-            yield Traffic("tp", TABLES, SCATTER, BACKWARD, 1, whole, tp)
-            yield Traffic("tp", HEAD_AGAIN, GATHER, BACKWARD, 1, whole, tp)
+        yield Traffic("tp", TABLES, SCATTER, FORWARD, embeddings, whole, tp)
+        yield Traffic("tp", TABLES, GATHER, BACKWARD, embeddings, whole, tp)
+        yield Traffic("tp", TABLES, GATHER, FORWARD, heads, whole, tp)
+        yield Traffic("tp", TABLES, SCATTER, BACKWARD, heads, whole, tp)
+        yield Traffic("tp", HEAD_AGAIN, GATHER, BACKWARD, heads, whole, tp)
         return
-    if share.embedding:
-        yield Traffic("tp", TABLES, REDUCE, FORWARD, 1, whole, tp)
-    if share.head:
-        yield Traffic("tp", TABLES, REDUCE, BACKWARD, 1, whole, tp)
+    yield Traffic("tp", TABLES, REDUCE, FORWARD, embeddings, whole, tp)
+    yield Traffic("tp", TABLES, REDUCE, BACKWARD, heads, whole, tp)
 
 
 def _context(setup: TrainingSetup, share: StageShare) -> Iterator[Traffic]:

@@ -241,7 +241,7 @@ def timed(found: Pipeline) -> StepSeconds:
     ])  # fmt: skip
     return timed_step(
         Job(
-            **shape_numbers(setup.shape),
+            **shape_numbers(setup.shape, setup.mtp_layers),
             tp=_column(mesh.tp), cp=_column(mesh.cp), pp=found.pp, ep=_column(mesh.ep),
             etp=_column(mesh.etp), gpus=job.world_size,
             gpus_per_node=setup.parallel.gpus_per_node, chunks=found.chunks,

@@ -150,12 +150,14 @@ def _static(held: list[StageShare], tied: bool) -> tuple[list[int], list[int]]:
     """What a rank holds all the time, and of which kinds its stages are."""
     embeddings, heads = sum(s.embedding for s in held), sum(s.head for s in held)
     kinds = {(share.dense_layers > 0, share.expert_layers > 0) for share in held}
+    # Modules of multi-token prediction look their tokens up in a tied head, or in a copy.
+    tables = heads + (not tied and any(share.mtp_layers for share in held))
     return [
         sum(share.dense_layers for share in held),
         sum(share.expert_layers for share in held),
         embeddings,
         heads,
-        embeddings + (0 if tied and embeddings else heads),
+        embeddings + ((0 if tied else heads) if embeddings else tables),
     ], [(True, False) in kinds, (False, True) in kinds, (True, True) in kinds]
 
 

@@ -20,7 +20,12 @@ from figgen.models.communication_buffers import key_value_width
 from figgen.models.layout import layout
 from figgen.models.model_shape import NORM_VECTORS
 from figgen.models.plan_memory import ACTIVATION_BYTES
-from figgen.models.rank_parameters import ROUTED, layer_parameters, table_held
+from figgen.models.rank_parameters import (
+    ROUTED,
+    layer_parameters,
+    projection_held,
+    table_held,
+)
 from figgen.models.recomputation import NAMED
 from figgen.models.stage_layers import (
     StageShare,
@@ -35,7 +40,6 @@ _DENSE = StageShare(0, 1, 0, embedding=False, head=False)
 _EXPERTS = StageShare(0, 1, 1, embedding=False, head=False)
 _INNER = StageShare(0, 0, 0, embedding=False, head=False)
 _FIRST = StageShare(0, 0, 0, embedding=True, head=False)
-_LAST = StageShare(0, 0, 0, embedding=False, head=True)
 
 
 @lru_cache(maxsize=4096)
@@ -59,7 +63,7 @@ def layer_sizes(setup: TrainingSetup, tp: int, etp: int, recompute: str) -> dict
     output = stage_bytes(one, _INNER)
     found |= {
         "kept_embedding": stage_bytes(one, _FIRST) - output,
-        "kept_head": stage_bytes(one, _LAST),
+        "kept_head": stage_bytes(one, replace(_INNER, head=True, mtp_layers=setup.mtp_layers)),
         "kept_output": output,
         "loss": loss_bytes(one),
     }
@@ -68,7 +72,9 @@ def layer_sizes(setup: TrainingSetup, tp: int, etp: int, recompute: str) -> dict
     routed = experts_.pop(ROUTED, 0)
     top_k = shape.experts.top_k if shape.experts else 0
     each = setup.activation_format.dispatch_bytes + ACTIVATION_BYTES
+    final = NORM_VECTORS[shape.norm] * shape.hidden if shape.final_norm else 0
     return found | {
+        "with_head": final + setup.mtp_layers * projection_held(one),
         "dense_layer": sum(dense.values()),
         "expert_layer": sum(experts_.values()),
         "routed_layer": routed,
@@ -82,11 +88,9 @@ def job_sizes(setup: TrainingSetup) -> dict[str, float]:
     """Those fields of `HeldSizes` that are the same for all layouts of a job."""
     shape, framework, recipe = setup.shape, setup.framework_memory, setup.recipe
     blocks = {"p2p": 2 if setup.double_buffering else 1, "all-gather": 0}
-    final = NORM_VECTORS[shape.norm] * shape.hidden if shape.final_norm else 0
     positions = shape.sequence * shape.hidden if shape.learned_positions else 0
     return {
         "with_embedding": positions + shape.extra,
-        "with_head": final,
         "hidden": shape.hidden,
         "sequence_parallel": float(setup.sequence_parallel),
         "key_value_blocks": blocks[setup.context_exchange],
@@ -117,9 +121,10 @@ class StageNumbers:
 def stage_numbers(setup: TrainingSetup, pp: int, chunks: int, pipes: int) -> StageNumbers:
     """The stages that `pp` ranks of `chunks` each are cut into, as `setup`'s framework cuts."""
     shape, balanced = setup.shape, setup.framework_memory.balanced
-    cut = layers_by_cost(shape, pp * chunks) if balanced else ()
-    shares = stage_shares(shape, pp * chunks, *cut)
-    return StageNumbers(shares * pipes, *fullest_and_beside_head(shares, pp, cut=balanced))
+    dealt = layers_by_cost(shape, pp * chunks) if balanced else ((), -1)
+    shares = stage_shares(shape, pp * chunks, *dealt, setup.mtp_layers)
+    cut = balanced or setup.mtp_layers > 0
+    return StageNumbers(shares * pipes, *fullest_and_beside_head(shares, pp, cut=cut))
 
 
 def repeated(

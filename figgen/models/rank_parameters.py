@@ -42,14 +42,27 @@ def stage_parameters(setup: TrainingSetup, stage: int) -> tuple[HeldParameters, 
     """What any GPU of virtual stage `stage` holds for it, parts with nothing left out.
 
     The tables are padded to a multiple of TP. A tied head is one more copy of the table, unless
-    its rank holds the embedding too.
+    its rank holds the embedding too; so is the embedding that modules of multi-token prediction
+    look their tokens up in, where the head is a table of its own.
     """
-    totals = _share(setup, virtual_stage_shares(setup)[stage])
-    if "head" in totals and setup.shape.tied_embeddings:
-        rank = setup.placement.rank_of_stage[stage]
-        if any(share.embedding for share in shares_of_rank(setup, rank)):
-            totals["head"] = 0
+    share = virtual_stage_shares(setup)[stage]
+    totals = _share(setup, share)
+    if share.head and setup.shape.tied_embeddings and _beside_embedding(setup, stage):
+        totals["head"] = 0
+    if copies_embedding(setup, stage):
+        totals["embedding"] = table_held(setup)
     return tuple(HeldParameters(part, count) for part, count in totals.items() if count)
+
+
+def copies_embedding(setup: TrainingSetup, stage: int) -> bool:
+    """Whether modules of multi-token prediction need a copy of the embedding on this stage."""
+    share, tied = virtual_stage_shares(setup)[stage], setup.shape.tied_embeddings
+    return bool(share.mtp_layers) and not (tied or _beside_embedding(setup, stage))
+
+
+def _beside_embedding(setup: TrainingSetup, stage: int) -> bool:
+    ends = shares_of_rank(setup, setup.placement.rank_of_stage[stage])
+    return any(end.embedding for end in ends)
 
 
 def rank_parameters(setup: TrainingSetup, pipeline_rank: int) -> tuple[HeldParameters, ...]:
@@ -96,6 +109,13 @@ def attention_held(setup: TrainingSetup) -> int:
     return down + up_query + up_key_value + out + attention_biases(shape)
 
 
+def projection_held(setup: TrainingSetup) -> int:
+    """Parameters of a module of multi-token prediction besides its layer: projection, 3 norms."""
+    hidden = setup.shape.hidden
+    norms = 3 * NORM_VECTORS[setup.shape.norm] * hidden
+    return 2 * hidden * hidden // setup.parallel.tp + norms
+
+
 def table_held(setup: TrainingSetup) -> int:
     """Parameters of the embedding, or of the head, on a tensor-parallel rank."""
     return -(-setup.shape.vocab // setup.parallel.tp) * setup.shape.hidden
@@ -116,6 +136,7 @@ def _share(setup: TrainingSetup, share: StageShare) -> dict[str, int]:
     if share.head:
         found["head"] = table_held(setup)
         found["norms"] = found.get("norms", 0) + _final_norm(shape)
+        found["projections"] = share.mtp_layers * projection_held(setup)
     return found
 
 

@@ -2,7 +2,8 @@
 
 Layers are spread as evenly as they go. What does not divide goes to stages inside the pipeline
 first, so that the two ends, which also hold a table, have no more layers than any other stage:
-Llama 3 405B and BLOOM were trained so. A setup may say otherwise.
+Llama 3 405B and BLOOM were trained so. Beside modules of multi-token prediction there are fewer
+(`layers_beside_mtp`). A setup may say otherwise.
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ class StageShare:
     """What one virtual stage holds: a run of layers, and maybe the embedding or the head.
 
     `first_layer` counts from 0. `expert_layers` of the `layers` are mixtures of experts,
-    `windowed_layers` see a window only.
+    `windowed_layers` see a window only. The last `mtp_layers` of them belong to modules of
+    multi-token prediction, which are like the model's last layer and see all tokens.
     """
 
     first_layer: int
@@ -29,6 +31,7 @@ class StageShare:
     embedding: bool
     head: bool
     windowed_layers: int = 0
+    mtp_layers: int = 0
 
     @property
     def dense_layers(self) -> int:
@@ -42,6 +45,19 @@ def layers_of_stages(layers: int, stages: int) -> tuple[int, ...]:
     inner_first = sorted(range(stages), key=lambda stage: stage in (0, stages - 1))
     fuller = set(inner_first[:spare])
     return tuple(least + (stage in fuller) for stage in range(stages))
+
+
+def layers_beside_mtp(layers: int, stages: int) -> tuple[int, ...]:
+    """Layers of each stage where modules of multi-token prediction stand beside the head.
+
+    Its stage has what is left where all others have as many as the fullest of an even cut.
+    Source: NVIDIA-NeMo/Megatron-Bridge, recipes/deepseek/deepseek_v3.py, whose layouts of 61 layers
+    on 4, 8 and 16 stages these are.
+    """
+    last = max(0, layers - -(-layers // stages) * (stages - 1))
+    if stages == 1:
+        return (layers,)
+    return (*layers_of_stages(layers - last, stages - 1), last)
 
 
 @lru_cache(maxsize=1024)
@@ -70,20 +86,28 @@ def layers_by_cost(shape: ModelShape, stages: int) -> tuple[tuple[int, ...], int
 
 @lru_cache(maxsize=1024)
 def stage_shares(
-    shape: ModelShape, stages: int, given: tuple[int, ...] = (), head: int = -1
+    shape: ModelShape,
+    stages: int,
+    given: tuple[int, ...] = (),
+    head: int = -1,
+    mtp_layers: int = 0,
 ) -> tuple[StageShare, ...]:
     """The share of each of `stages` stages, in the order in which a microbatch meets them.
 
-    `given` layers of each, or as even as they go; the `head` on one of them, the last (-1) usually.
+    `given` layers of each, or as even as they go; the `head` on one of them, the last (-1) usually,
+    and the modules that predict more tokens beside it, where Megatron-LM has them too.
     """
     shares = []
     first = 0
-    for stage, layers in enumerate(given or layers_of_stages(shape.layers, stages)):
+    usual = layers_beside_mtp if mtp_layers else layers_of_stages
+    for stage, layers in enumerate(given or usual(shape.layers, stages)):
         after = first + layers
         expert_layers = after - max(first, shape.dense_layers) if shape.experts else 0
         windowed = shape.windowed_layers(first, layers)
         ends = stage == 0, stage == head % stages
-        shares.append(StageShare(first, layers, max(0, expert_layers), *ends, windowed))
+        more = mtp_layers if ends[1] else 0
+        expert_layers = max(0, expert_layers) + (more if shape.experts else 0)
+        shares.append(StageShare(first, layers + more, expert_layers, *ends, windowed, more))
         first = after
     return tuple(shares)
 
@@ -91,12 +115,13 @@ def stage_shares(
 def fullest_and_beside_head(
     shares: Sequence[StageShare], ranks: int, *, cut: bool
 ) -> tuple[int, float]:
-    """Most layers of a pipeline rank, and the layers beside the head.
+    """Most layers of a pipeline rank, and the layers beside the head, none of them of MTP modules.
 
     Where somebody `cut` the stages, the head's rank counts apart from the others.
     Where nobody did, the head is taken to have the share of any stage beside it.
     """
-    held = [sum(share.layers for share in shares[rank::ranks]) for rank in range(ranks)]
+    counts = [share.layers - share.mtp_layers for share in shares]
+    held = [sum(counts[rank::ranks]) for rank in range(ranks)]
     if not cut or ranks == 1:
         return max(held), sum(held) / ranks
     rank = next(stage for stage, share in enumerate(shares) if share.head) % ranks
@@ -108,7 +133,7 @@ def virtual_stage_shares(setup: TrainingSetup) -> tuple[StageShare, ...]:
     placement, given, head = setup.placement, setup.layers_per_stage, -1
     if not given and setup.framework_memory.balanced:
         given, head = layers_by_cost(setup.shape, placement.depth)
-    shares = stage_shares(setup.shape, placement.depth, given, head)
+    shares = stage_shares(setup.shape, placement.depth, given, head, setup.mtp_layers)
     return shares * placement.pipes
 
 

@@ -50,9 +50,10 @@ def stage_work(setup: TrainingSetup, share: StageShare) -> StageWork:
     shape, forward, again = setup.shape, parts_of(share), repeated_parts(setup, share)
     layers = _product_flops(setup, forward)
     head = 2 * shape.vocab * shape.hidden * setup.tokens / setup.parallel.tp if share.head else 0
+    heads = head * (1 + share.mtp_layers)
     recomputed = _product_flops(setup, again) + _core_flops(setup, again)
     recomputed += _second_flops(setup, share)
-    return StageWork(layers + head, _core_flops(setup, forward), recomputed)
+    return StageWork(layers + heads, _core_flops(setup, forward), recomputed)
 
 
 def repeated_flops_per_token(setup: TrainingSetup) -> float:

@@ -25,6 +25,7 @@ from figgen.models.layer_time import (
     expert_layer,
     head_s,
     longer,
+    projection_s,
 )
 
 UPDATE_BYTES = 36
@@ -38,7 +39,10 @@ SUMMED_BYTES = 4
 
 @dataclass(frozen=True, slots=True)
 class StepSeconds:
-    """Parts of a step that add up to `total_s`; `dense` and `expert` are of one layer."""
+    """Parts of a step that add up to `total_s`; `dense` and `expert` are of one layer.
+
+    `head_s` has what modules of multi-token prediction add beside the head.
+    """
 
     dense: LayerSeconds
     expert: LayerSeconds
@@ -66,7 +70,10 @@ def timed_step(job: Job, attained: Attained) -> StepSeconds:
     dense, expert = dense_layer(job, attained), expert_layer(job, attained)
     share = job.expert_layers / job.layers
     layer = (1 - share) * dense.total_s + share * expert.total_s
-    head = head_s(job, attained)
+    one_more = where(job.expert_layers > 0, expert.total_s, dense.total_s)
+    one_more = one_more + projection_s(job, attained)
+    once = head_s(job, attained)
+    head = once + job.mtp_layers * (once + one_more)
     slowest = maximum(job.fullest_layers * layer, job.head_layers * layer + head)
     whole = job.layers * layer + head
     mean, others = whole / job.pp, (whole - slowest) / maximum(1, job.pp - 1)

@@ -23,6 +23,8 @@ ACTIVATION_BYTES = 2
 ZERO_STAGES = (0, 1, 2, 3)
 CONTEXT_EXCHANGES = ("p2p", "all-gather")
 
+MOST_MTP_LAYERS = 16
+
 MOST_TOKENS = 2**40
 """Tokens of a microbatch beyond which a size is a slip of the pen."""
 
@@ -43,7 +45,8 @@ class TrainingSetup:
     `double_buffering` has a second buffer for the next block of keys and values of a ring and for
     the next layer's weights under ZeRO-3; without it they wait until the first one is free.
     `layers_per_stage` says how many layers each virtual stage has, in the order in which a
-    microbatch meets them, none too; they are spread evenly when it is empty.
+    microbatch meets them, none too; they are spread evenly when it is empty. `mtp_layers` modules
+    of multi-token prediction follow the last layer, on the stage of the head.
     `framework` names whose habits fill the memory, see `figgen.models.framework_memory`.
 
     Raises InputError for sizes that do not divide and for combinations without an implementation.
@@ -68,6 +71,7 @@ class TrainingSetup:
     overlap_data_parallel: bool = True
     double_buffering: bool = True
     layers_per_stage: tuple[int, ...] = ()
+    mtp_layers: int = 0
     framework: str = "megatron"
 
     def __post_init__(self) -> None:
@@ -90,6 +94,8 @@ class TrainingSetup:
             if getattr(self, name) not in known:
                 expected = " or ".join(map(str, known))
                 raise InputError(name, expected=expected, got=getattr(self, name))
+        if not 0 <= self.mtp_layers <= MOST_MTP_LAYERS:
+            raise InputError("mtp_layers", expected=f"0 to {MOST_MTP_LAYERS}", got=self.mtp_layers)
         recomputation(self.recompute)
         activation_format(self.activations)
         framework_memory(self.framework)

@@ -6,7 +6,7 @@ they serve a published model and one that a reader makes up in the same way.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from figgen.errors import InputError
 from figgen.models.model_shape import FFN_MATRICES, NORM_VECTORS, ModelShape
@@ -140,6 +140,23 @@ def parameter_counts(shape: ModelShape) -> ParameterCounts:
     )
 
 
+def module_parameters(shape: ModelShape) -> tuple[int, int]:
+    """Parameters of a module that predicts one token more, and of its routed experts apart.
+
+    A layer like the model's last one, a projection of two hidden states to one, three norms;
+    embedding and head are the model's. Source: DeepSeek-V3, arXiv:2412.19437, section 2.2.
+    """
+    experts = shape.experts
+    one = replace(
+        shape, layers=1, final_norm=False, learned_positions=False, extra=0,
+        experts=replace(experts, dense_layers=0) if experts else None,
+    )  # fmt: skip
+    counts = parameter_counts(one)
+    layer = counts.total - counts.routed_experts - counts.embedding - counts.head
+    more = 2 * shape.hidden**2 + 3 * NORM_VECTORS[shape.norm] * shape.hidden
+    return layer + more, counts.routed_experts
+
+
 def matmul_parameters(shape: ModelShape) -> int:
     """Weights that one token is multiplied with: no lookup table, norm or bias; with LM head."""
     layers = weights_met(shape, shape.dense_layers, shape.expert_layers)
@@ -157,7 +174,8 @@ def part_weights(shape: ModelShape) -> dict[str, int]:
     """Weights that one token is multiplied with in each part of a layer.
 
     "up_projections" are among those of "attention"; "routed" are the router and of the routed
-    experts only the `top_k` that the token visits.
+    experts only the `top_k` that the token visits; "projections" are a module's that predicts one
+    token more.
     """
     found = {
         "attention": attention_weights(shape),
@@ -165,6 +183,7 @@ def part_weights(shape: ModelShape) -> dict[str, int]:
         "dense": ffn_weights(shape, shape.ffn_hidden),
         "routed": 0,
         "shared": 0,
+        "projections": 2 * shape.hidden**2,
     }
     experts = shape.experts
     if experts is not None:

@@ -152,6 +152,8 @@ def _stated(run: catalog.Run) -> tuple[dict[str, Value], set[str]]:
         values["microbatch_size"] = run.microbatch
     if run.zero_stage is not None:
         values["zero_stage"] = run.zero_stage
+    if run.mtp_layers:
+        values["mtp_layers"] = run.mtp_layers
     if run.recompute in NAMED:
         values["recompute"] = run.recompute
     if chunks > 1:

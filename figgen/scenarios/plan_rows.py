@@ -195,7 +195,7 @@ def _job(job: PlannedJob, rows: dict[str, np.ndarray]) -> Job:
             *repeated(setup, stages.shares, mode, job.selective),
         )  # fmt: skip
     return Job(
-        **shape_numbers(setup.shape),
+        **shape_numbers(setup.shape, setup.mtp_layers),
         **{name: rows[name].astype(float) for name in ("tp", "cp", "pp", "ep", "etp", "chunks")},
         gpus=job.world_size, gpus_per_node=setup.parallel.gpus_per_node,
         filling=numbers[0], fullest_layers=numbers[1], head_layers=numbers[2],

@@ -54,6 +54,7 @@ def described(
         release="",
         version=version,
         layers_per_stage=tuple(setup.layers_per_stage),
+        mtp_layers=setup.mtp_layers,
         step_time_s=None,
         peak_memory_bytes=None,
         suspect=False,
@@ -97,7 +98,8 @@ def job_of(setup: TrainingSetup, run: DescribedRun) -> Job:
 def stages_of(setup: TrainingSetup) -> tuple[int, float]:
     """Most layers of a pipeline rank, and the layers beside the head."""
     shares = virtual_stage_shares(setup)[: setup.placement.depth]
-    cut = bool(setup.layers_per_stage) or setup.framework_memory.balanced
+    said = setup.layers_per_stage or setup.mtp_layers
+    cut = bool(said) or setup.framework_memory.balanced
     return fullest_and_beside_head(shares, setup.parallel.pp, cut=cut)
 
 

@@ -22,7 +22,7 @@ from figgen.models.memory import RESERVE_BYTES
 from figgen.models.recipes import RECIPES, recipe
 from figgen.models.recomputation import recomputation
 from figgen.models.schedules import SCHEDULES
-from figgen.models.training_setup import ZERO_STAGES, TrainingSetup
+from figgen.models.training_setup import MOST_MTP_LAYERS, ZERO_STAGES, TrainingSetup
 from figgen.scenarios.config_json import named_model
 from figgen.scenarios.measured_rates import read_rates
 from figgen.scenarios.option import QUESTIONS, Option, Value
@@ -172,6 +172,11 @@ _ALL = (
         "layers_per_stage", "counts", "batch", "Layers per stage", _SETUP,
         _usual("layers_per_stage"),
         "of each virtual stage, as 8,9,9,6; none is 0; spread evenly if left out",
+    ),
+    Option(
+        "mtp_layers", "whole", "batch", "MTP layers", _SETUP, _usual("mtp_layers"),
+        "modules beside the head that predict one token more each",
+        low=0, high=MOST_MTP_LAYERS, key="mtp",
     ),
     Option(
         "zero_stage", "whole", "state", "ZeRO stage", _SETUP, _usual("zero_stage"),

@@ -3,10 +3,12 @@
 import { InputError } from "./engine/errors.js";
 import { CONVENTIONS, convention } from "./engine/frameworks.js";
 import { MOST_RANKS, layout, meshOf } from "./engine/layout.js";
+import { fewestOnANode } from "./engine/links.js";
 import * as meshes from "./engine/mesh.js";
 import { problem } from "./engine/nearest.js";
 import * as orders from "./engine/orders.js";
 import * as placement from "./engine/placement.js";
+import * as ranksOf from "./engine/ranks.js";
 import { MOST_STAGES, MOST_VISITS, SCHEDULES, build } from "./engine/schedule.js";
 import { simulate } from "./engine/simulate.js";
 import { durations } from "./engine/trace.js";
@@ -33,12 +35,12 @@ function describedMesh([sizes, subsets]) {
   const ranks = orders.range(mesh.world_size);
   return {
     world_size: mesh.world_size,
-    coordinates: [...meshes.coordinateArray(mesh)],
-    by_name: ranks.map((rank) => meshes.coordinatesOf(mesh, rank)),
-    back: ranks.map((rank) => meshes.rankOf(mesh, meshes.coordinatesOf(mesh, rank))),
+    coordinates: [...ranksOf.coordinateArray(mesh)],
+    by_name: ranks.map((rank) => ranksOf.coordinatesOf(mesh, rank)),
+    back: ranks.map((rank) => ranksOf.rankOf(mesh, ranksOf.coordinatesOf(mesh, rank))),
     strides: mesh.names.map((axis) => [meshes.axisSize(mesh, axis), meshes.axisStride(mesh, axis)]),
-    groups: subsets.map((axes) => meshes.groups(mesh, axes)),
-    index: subsets.map((axes) => [...meshes.groupIndex(meshes.groupArray(mesh, axes))]),
+    groups: subsets.map((axes) => ranksOf.groups(mesh, axes)),
+    index: subsets.map((axes) => [...ranksOf.groupIndex(meshes.groupArray(mesh, axes))]),
   };
 }
 
@@ -49,7 +51,7 @@ function describedLayout(given) {
     const rows = meshes.groupArray(meshOf(found, axes), axes);
     const touched = [...placement.nodesTouched(rows, found.gpus_per_node)];
     const links = [...placement.interNodeLinks(rows, found.gpus_per_node)];
-    return [touched, links, placement.fewestOnANode(rows, found.gpus_per_node)];
+    return [touched, links, fewestOnANode(rows, found.gpus_per_node)];
   }));
   return {
     sizes: { tp, cp, dp, pp, ep, etp, edp, order, world_size, has_experts },
@@ -95,7 +97,7 @@ async function megatronCase({ world, dp, edp, order, dense, expert, ...sizes }) 
   const found = layout({ nodes: world / 8, gpus_per_node: 8, dp, order, ...sizes });
   const names = { tp: "etp", dp: "edp", "tp-ep": "etp-ep" };
   const rows = async (mesh, axes, frozen) => {
-    const got = meshes.groups(mesh, axes);
+    const got = ranksOf.groups(mesh, axes);
     if (Array.isArray(frozen)) return got;
     const written = JSON.stringify(got).replaceAll(",", ", ");
     const digest = await sha256OfText(written);
@@ -156,8 +158,8 @@ const messages = {
   mesh_of: ([given, axes]) => void meshOf(layout(given), axes),
   rank_mesh: (axes) => void meshes.rankMesh(axes),
   group_array: (axes) => void meshes.groupArray(square(), axes),
-  rank_of: (coordinates) => void meshes.rankOf(square(), coordinates),
-  coordinates_of: (rank) => void meshes.coordinatesOf(square(), rank),
+  rank_of: (coordinates) => void ranksOf.rankOf(square(), coordinates),
+  coordinates_of: (rank) => void ranksOf.coordinatesOf(square(), rank),
   schedule: ([name, sizes]) => void build(name, sizes),
   simulate: ([name, sizes, times]) => void simulate(build(name, sizes), durations(times)),
 };

@@ -185,6 +185,8 @@ def _options(rng: random.Random) -> Choices:
     choices["dropout"] = rng.random() < 0.2
     if rng.random() < 0.2:
         choices["buckets"] = rng.randint(1, 40)
+    if rng.random() < 0.3:
+        choices["mtp_layers"] = rng.randint(0, 3)
     return choices
 
 

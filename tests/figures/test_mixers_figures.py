@@ -10,13 +10,26 @@ import pytest
 from figgen.catalog import model
 from figgen.figures.serving.mixers import MODELS
 from figgen.formulas.modern_layers import prediction_module_parameters, state_space_work
-from figgen.models.transformer import attention_weights, ffn_weights
+from figgen.models.transformer import attention_weights, ffn_weights, weights_met
 from figgen.registry import build
 from figgen.renderers.text import render
 
 
-def test_state_space_models_as_text(golden: Callable[[str, str], None]) -> None:
-    golden("state-space-models", render(build("state-space-models", {})))
+@pytest.mark.parametrize("name", ["state-space-models", "mtp-stages"])
+def test_figure_as_text(name: str, golden: Callable[[str, str], None]) -> None:
+    golden(name, render(build(name, {})))
+
+
+def test_a_module_is_worth_a_layer_of_experts_and_a_head_on_the_last_stage() -> None:
+    """Of 37B parameters that a token meets 0.6B are a layer of DeepSeek-V3, 0.9B its head."""
+    found = build("mtp-stages", {}).values
+    shape = model("deepseek-v3").shape
+    layer = weights_met(shape, 0, 1) * 2 * 4096
+    core = 4096 * 4096 * shape.attention_width * 2
+    head = 2 * 4096 * shape.vocab * shape.hidden
+    added = float(found["work_1"].value) - float(found["work_0"].value)
+    assert added == pytest.approx(layer + core + head + 4 * 4096 * shape.hidden**2)
+    assert float(found["work_2"].value) > float(found["other_2"].value)
 
 
 @pytest.mark.parametrize("name", MODELS)

@@ -130,4 +130,5 @@ def test_computing_is_the_same_under_every_schedule_and_pairs_hide_expert_traffi
     # What pairs hide is at most what is sent and what they compute, and most of the less.
     exposed = [float(chart.values[f"{name}_ep"].value) for name in ("one_f_one_b", "dualpipe")]
     least = min(exposed[0], computing.lengths[0])
-    assert 0.7 < (exposed[0] - exposed[1]) / least <= 1
+    # The stage with two heads is longer than the others and has no more to hide behind.
+    assert 0.6 < (exposed[0] - exposed[1]) / least <= 1

@@ -41,13 +41,17 @@ NARROW_EXPERTS = replace(SMALL_EXPERTS, experts=ExpertShape(4, 2, 16, shared=1, 
 
 
 def small_job(
-    shape: Any, gpus: int, sequence_parallel: bool = True, order: str = "megatron"
+    shape: Any,
+    gpus: int,
+    sequence_parallel: bool = True,
+    order: str = "megatron",
+    mtp_layers: int = 0,
 ) -> PlannedJob:
     question = plan_question(scenario(model="gpt-2-xl", nodes=1, gpus_per_node=gpus))
     parallel = layout(nodes=1, gpus_per_node=gpus, order=order)
     setup = TrainingSetup(
         shape=shape, parallel=parallel, microbatches=1, sequence=64,
-        sequence_parallel=sequence_parallel,
+        sequence_parallel=sequence_parallel, mtp_layers=mtp_layers,
     )  # fmt: skip
     return replace(
         question.job, setup=setup, global_batch=4, reserve_bytes=5e4,
@@ -77,6 +81,7 @@ def by_hand(job: PlannedJob) -> Iterator[tuple[Any, ...]]:
                         shape=shape, parallel=parallel, microbatches=number, sequence=64,
                         microbatch_size=size, schedule=schedule, chunks=chunks,
                         sequence_parallel=job.setup.sequence_parallel,
+                        mtp_layers=job.setup.mtp_layers,
                     )  # fmt: skip
                     one.order  # noqa: B018
                 except InputError:
@@ -102,17 +107,17 @@ def up_to_each_reason(rank: RankMemory, job: PlannedJob) -> list[float]:
 
 
 @pytest.mark.parametrize(
-    ("shape", "gpus", "sequence_parallel", "order"),
+    ("shape", "gpus", "sequence_parallel", "order", "mtp_layers"),
     [
-        (SMALL_DENSE, 4, True, "megatron"), (SMALL_EXPERTS, 4, True, "megatron"),
-        (SMALL_EXPERTS, 2, False, "megatron"), (SMALL_DENSE, 2, True, "tp-dp-pp"),
-        (NARROW_EXPERTS, 2, True, "tp-ep-dp-pp"),
+        (SMALL_DENSE, 4, True, "megatron", 0), (SMALL_EXPERTS, 4, True, "megatron", 1),
+        (SMALL_EXPERTS, 2, False, "megatron", 0), (SMALL_DENSE, 2, True, "tp-dp-pp", 2),
+        (NARROW_EXPERTS, 2, True, "tp-ep-dp-pp", 0),
     ],
 )  # fmt: skip
 def test_every_layout_is_tried_and_no_other(
-    shape: Any, gpus: int, sequence_parallel: bool, order: str
+    shape: Any, gpus: int, sequence_parallel: bool, order: str, mtp_layers: int
 ) -> None:
-    job = small_job(shape, gpus, sequence_parallel, order)
+    job = small_job(shape, gpus, sequence_parallel, order, mtp_layers)
     expected = dict(by_hand(job))
     assert len(expected) > (400 if gpus == 4 else 10)
     capacity = 1.001 * float(np.median([sums[-1] for sums in expected.values()]))

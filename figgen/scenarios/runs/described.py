@@ -16,7 +16,8 @@ class DescribedRun:
 
     `gpus_per_node` are those of a scale-up domain that the run fills. `number_format` is the
     recipe ("bf16", "fp8", "mxfp8" …), `dtype` the type whose peak its products have.
-    `layers_per_stage` is empty where layers are spread evenly. `step_time_s` and
+    `layers_per_stage` is empty where layers are spread evenly; `mtp_layers` modules of multi-token
+    prediction stand beside the head. `step_time_s` and
     `peak_memory_bytes` are measured, None where the source is silent.
     """
 
@@ -43,6 +44,7 @@ class DescribedRun:
     release: str
     version: float | None
     layers_per_stage: tuple[int, ...]
+    mtp_layers: int
     step_time_s: float | None
     peak_memory_bytes: float | None
     suspect: bool

@@ -36,7 +36,7 @@ def run_job(run: DescribedRun) -> Job:
     gathers, scatters = sharded_calls(run.zero_stage, memory.whole_in_pipeline and run.pp > 1)
     etp = run.etp if run.etp is not None else (run.tp if ep > 1 else 1)
     return Job(
-        **shape_numbers(run.shape),
+        **shape_numbers(run.shape, run.mtp_layers),
         tp=run.tp, cp=run.cp, pp=run.pp, ep=ep, etp=etp if ep > 1 or run.etp else 1,
         gpus=run.gpus, gpus_per_node=run.gpus_per_node,
         chunks=run.virtual_stages if run.pp > 1 else 1,
@@ -66,6 +66,7 @@ def stages_of(run: DescribedRun) -> tuple[int, float]:
     stages = run.pp * (run.virtual_stages if run.pp > 1 else 1)
     balanced = framework_memory(memory_framework(run.framework, run.version)).balanced
     given = run.layers_per_stage
-    cut = (given,) if given or not balanced else layers_by_cost(run.shape, stages)
-    shares = stage_shares(run.shape, stages, *cut)
-    return fullest_and_beside_head(shares, run.pp, cut=bool(given) or balanced)
+    dealt = (given, -1) if given or not balanced else layers_by_cost(run.shape, stages)
+    shares = stage_shares(run.shape, stages, *dealt, run.mtp_layers)
+    cut = bool(given or run.mtp_layers) or balanced
+    return fullest_and_beside_head(shares, run.pp, cut=cut)

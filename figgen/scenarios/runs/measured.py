@@ -50,6 +50,7 @@ def record_of(run: Run) -> dict[str, Any]:
         "num_accelerators": run.gpus,
         "tp": run.tp, "cp": run.cp, "pp": run.pp, "ep": run.ep,
         "vpp": run.virtual_stages if run.virtual_stages > 1 else None,
+        "mtp_layers": run.mtp_layers or None,
         "micro_batch": run.microbatch,
         "global_batch_sequences": run.global_batch,
         "seq_length": run.sequence,

@@ -94,6 +94,7 @@ def described_run(record: Record) -> DescribedRun:
         release=str(record.get("release") or ""),
         version=version_of(record),
         layers_per_stage=tuple(record.get("layers_per_stage") or ()),
+        mtp_layers=whole_of(record, "mtp_layers", 0, least=0),
         step_time_s=measured_s(record, shape, tokens, sizes["gpus"]),
         peak_memory_bytes=_gibibytes(record.get("peak_memory_gib")),
         suspect=bool(record.get("suspect")),

@@ -48,6 +48,7 @@ def run_setup(run: DescribedRun) -> TrainingSetup:
         flash_attention=not early,
         sequence_parallel=run.tp > 1 and run.framework != "megatron-deepspeed",
         layers_per_stage=run.layers_per_stage,
+        mtp_layers=run.mtp_layers,
         framework=framework.name,
     )
 

@@ -139,8 +139,12 @@ export function stageBytes(setup, share) {
   const { keeps_gathered, keeps_outputs, kept_logit_bytes } = setup.framework_memory;
   if (share.head) {
     found += (shape.final_norm ? 1 : 0) * layerInputBytes(setup);
-    found += (keeps_gathered ? tokens : split_tokens) * shape.hidden * ACTIVATION_BYTES;
-    found += logits(setup) * kept_logit_bytes;
+    const read = (keeps_gathered ? tokens : split_tokens) * shape.hidden;
+    const ends = read * ACTIVATION_BYTES + logits(setup) * kept_logit_bytes;
+    // A module that predicts one token more: its tokens, their embedding, the projection's input.
+    let more = tokens * 8 + layerInputBytes(setup);
+    if (setup.recomputed.method !== "uniform") more += 2 * read * setup.format.linear + layerInputBytes(setup);
+    found += ends + share.mtp_layers * (more + ends);
   } else if (keeps_outputs) found += layerInputBytes(setup);
   return found;
 }

@@ -2,7 +2,7 @@
 
 import { sum } from "./orders.js";
 import {
-  FFN_MATRICES, attentionBiases, finalNorm, layerNorms,
+  FFN_MATRICES, NORM_VECTORS, attentionBiases, finalNorm, layerNorms,
 } from "./transformer.js";
 
 /** Parameters of the embedding, or of the head, on a tensor-parallel rank. */
@@ -21,22 +21,32 @@ export function layerHeld(setup, experts) {
   return { dense, routed };
 }
 
+/** Parameters of a module that predicts one token more besides its layer: projection, 3 norms. */
+export const projectionHeld = ({ shape: { hidden, norm }, parallel }) =>
+  (2 * hidden * hidden) / parallel.tp + 3 * NORM_VECTORS[norm] * hidden;
+
+const besideEmbedding = ({ shares, stagesOf, placement }, stage) =>
+  stagesOf[placement.rank_of_stage[stage]].some((one) => shares[one].embedding);
+
+/** Whether such modules need a copy of the embedding on this stage. */
+export const copiesEmbedding = (setup, stage) =>
+  +(setup.shares[stage].mtp_layers > 0 && !setup.shape.tied_embeddings && !besideEmbedding(setup, stage));
+
 /** What any GPU of each virtual stage holds, { dense, routed }, and the tables among it. */
 export function stagesHeld(setup) {
-  const { shape, shares, stagesOf, placement } = setup;
+  const { shape, shares } = setup;
   const [plain, mixed] = [layerHeld(setup, false), layerHeld(setup, true)];
   return shares.map((share, stage) => {
     let dense = share.dense_layers * plain.dense + share.expert_layers * mixed.dense;
-    let tables = share.embedding * tableHeld(setup);
+    let tables = (share.embedding + copiesEmbedding(setup, stage)) * tableHeld(setup);
     if (share.embedding) {
       dense += shape.extra;
       if (shape.learned_positions) dense += shape.sequence * shape.hidden;
     }
     if (share.head) {
       // A tied head is one more copy of the table, unless its rank holds the embedding too.
-      const beside = stagesOf[placement.rank_of_stage[stage]].some((one) => shares[one].embedding);
-      dense += finalNorm(shape);
-      if (!shape.tied_embeddings || !beside) tables += tableHeld(setup);
+      dense += finalNorm(shape) + share.mtp_layers * projectionHeld(setup);
+      if (!shape.tied_embeddings || !besideEmbedding(setup, stage)) tables += tableHeld(setup);
     }
     return { dense: dense + tables, tables, routed: share.expert_layers * mixed.routed };
   });

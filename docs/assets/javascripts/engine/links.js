@@ -3,13 +3,29 @@
 
 import { meshOf } from "./layout.js";
 import { groupArray } from "./mesh.js";
-import { fewestOnANode } from "./placement.js";
 import { ALL_TO_ALL, PASSES, SEND } from "./traffic.js";
 
 const [SCALE_UP, NETWORK] = ["scale-up", "network"];
 export { SCALE_UP, NETWORK };
 
 const known = new WeakMap();
+
+/** The fewest ranks that any group of a `groupArray` has on a node that it touches. */
+export function fewestOnANode({ count, size, ranks }, gpus_per_node) {
+  let fewest = size;
+  for (let start = 0; start < count * size; start += size) {
+    let members = 0;
+    for (let at = start; at < start + size; at++) {
+      members++;
+      const node = Math.floor(ranks[at] / gpus_per_node);
+      const last = at + 1 === start + size || node !== Math.floor(ranks[at + 1] / gpus_per_node);
+      if (!last) continue;
+      if (members < fewest) fewest = members;
+      members = 0;
+    }
+  }
+  return fewest;
+}
 
 /** The level of a communicator's link and the fewest ranks that a group has on a node it touches. */
 export function groupLink(parallel, axis) {

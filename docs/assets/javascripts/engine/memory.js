@@ -6,7 +6,7 @@ import {
   ACTIVATION_BYTES, layerGradientBytes, layerInputBytes, lossBytes, peakActivationBytes,
   recomputedBytes,
 } from "./activations.js";
-import { layerHeld, rankHeld, stagesHeld, tableHeld } from "./held.js";
+import { layerHeld, projectionHeld, rankHeld, stagesHeld, tableHeld } from "./held.js";
 import { peakInFlight, sum } from "./orders.js";
 
 
@@ -142,7 +142,8 @@ export function keyValueBytes(setup) {
 // Whole weights and gradients where ZeRO keeps only shards: of a layer, or of a whole stage.
 function shardedBytes(setup, mine) {
   if (setup.zero_stage < 2 || setup.dense_shards === 1) return [];
-  const units = mine.map(({ embedding, head }) => [embedding + head, tableHeld(setup)]);
+  const units = mine.flatMap(({ embedding, head, mtp_layers }) =>
+    [[embedding + head, tableHeld(setup)], [mtp_layers, projectionHeld(setup)]]);
   for (const { dense_layers, expert_layers } of mine) {
     for (const [layers, experts] of [[dense_layers, false], [expert_layers, true]]) {
       if (!layers) continue;

@@ -35,23 +35,6 @@ export function nodesTouched({ count, size, ranks }, gpus_per_node) {
   return touched;
 }
 
-/** The fewest ranks that any group of a `groupArray` has on a node that it touches. */
-export function fewestOnANode({ count, size, ranks }, gpus_per_node) {
-  let fewest = size;
-  for (let start = 0; start < count * size; start += size) {
-    let members = 0;
-    for (let at = start; at < start + size; at++) {
-      members++;
-      const node = Math.floor(ranks[at] / gpus_per_node);
-      const last = at + 1 === start + size || node !== Math.floor(ranks[at + 1] / gpus_per_node);
-      if (!last) continue;
-      if (members < fewest) fewest = members;
-      members = 0;
-    }
-  }
-  return fewest;
-}
-
 /** Directed ring links of each group whose two ends are on different nodes. */
 export function interNodeLinks(rows, gpus_per_node) {
   // An ascending ring that visits several nodes enters each of them once.

@@ -5,7 +5,7 @@ import { TABLES, rank_bytes } from "../plan-memory.js";
 import { timed_step } from "../timed-step.js";
 import { layerGradientBytes, lossBytes, recomputedBytes, stageBytes } from "./activations.js";
 import { InputError } from "./errors.js";
-import { layerHeld, tableHeld } from "./held.js";
+import { layerHeld, projectionHeld, tableHeld } from "./held.js";
 import { keyValueWidth } from "./memory.js";
 import { attainedOf, filling, ratesOf, shapeNumbers } from "./predicted.js";
 import { alike, divisors, meshes, pipelines, rankLoads, schedules, sharding } from "./plan_space.js";
@@ -69,8 +69,8 @@ function recomputations({ recompute }, { shape, flash_attention, framework_memor
 }
 
 // What time is asked with, each field at its place, as yet without a layout.
-const askedOf = ({ shape, sequence, parallel, recipe }, more) => ({
-  ...shapeNumbers(shape), tp: 1, cp: 1, pp: 1, dp: 1, ep: 1, etp: 1, gpus: parallel.world_size,
+const askedOf = ({ shape, sequence, parallel, recipe, mtp_layers }, more) => ({
+  ...shapeNumbers(shape, mtp_layers), tp: 1, cp: 1, pp: 1, dp: 1, ep: 1, etp: 1, gpus: parallel.world_size,
   gpus_per_node: parallel.gpus_per_node, chunks: 1, filling: 0, fullest_layers: 0, head_layers: 0, microbatch: 1,
   microbatches: 1, sequence, tokens: 0, zero_stage: 0, repeats_layer: 0, repeats_core: 0, gathers: 0, scatters: 0,
   scattered_bytes: recipe.gradient_bytes, overlapped: 1, ...more,
@@ -82,7 +82,7 @@ function heldOf(setup) {
   return {
     dense_layer: 0, expert_layer: 0, routed_layer: 0, table: 0,
     with_embedding: (shape.learned_positions ? shape.sequence * shape.hidden : 0) + shape.extra,
-    with_head: finalNorm(shape), kept_dense: 0, kept_experts: 0, anew_dense: 0, anew_experts: 0,
+    with_head: 0, kept_dense: 0, kept_experts: 0, anew_dense: 0, anew_experts: 0,
     gradient_dense: 0, gradient_experts: 0, kept_embedding: 0, kept_head: 0, kept_output: 0, loss: 0,
     hidden: shape.hidden, key_value_width: 0, dispatched: 0, tokens: 0, split_tokens: 0, tp: 1, cp: 1, pp: 1,
     expert_ways: 1, shards: 1, expert_shards: 1, zero_stage: 0, sequence_parallel: setup.sequence_parallel ? 1 : 0,
@@ -95,8 +95,8 @@ function heldOf(setup) {
   };
 }
 
-const share = (layers, experts, embedding = false, head = false) => ({
-  layers, expert_layers: layers * experts, dense_layers: layers * (1 - experts), embedding, head,
+const share = (layers, experts, embedding = false, head = false, mtp_layers = 0) => ({
+  layers, expert_layers: layers * experts, dense_layers: layers * (1 - experts), embedding, head, mtp_layers,
 });
 
 // What TP, ETP and recomputation decide, for EP of 1; bytes that grow with tokens are for one.
@@ -118,25 +118,25 @@ function layerSizes(job, tp, etp, recompute) {
     bytes[`gradient_${name}`] = there ? layerGradientBytes(one, share(1, experts)) : 0;
   }
   bytes.kept_embedding = stageBytes(one, share(0, 0, true)) - inner;
-  bytes.kept_head = stageBytes(one, share(0, 0, false, true));
+  bytes.kept_head = stageBytes(one, share(0, 0, false, true, one.mtp_layers));
   bytes.kept_output = inner;
   bytes.loss = lossBytes(one);
   for (const name in bytes) bytes[name] /= sequence;
   const [plain, mixed] = [layerHeld(one, false), layerHeld(one, true)];
   const found = {
     ...bytes, dense_layer: plain.dense, expert_layer: mixed.dense, routed_layer: shape.experts ? mixed.routed : 0,
-    table: tableHeld(one), key_value_width: keyValueWidth(one),
+    with_head: finalNorm(shape) + one.mtp_layers * projectionHeld(one), table: tableHeld(one), key_value_width: keyValueWidth(one),
     dispatched: (shape.experts?.top_k ?? 0) * etp * (format.dispatch + 2),
   };
   job.sizes.set(key, found);
   return found;
 }
 
-function stageNumbers({ setup: { shape, framework_memory: { balanced } } }, pp, chunks, pipes) {
+function stageNumbers({ setup: { shape, mtp_layers, framework_memory: { balanced } } }, pp, chunks, pipes) {
   const given = balanced ? layersByCost(shape, pp * chunks) : [null];
-  const shares = virtualStageShares(shape, { depth: pp * chunks, pipes }, given);
+  const shares = virtualStageShares(shape, { depth: pp * chunks, pipes }, given, mtp_layers);
   const one = shares.slice(0, pp * chunks);
-  const [fullest_layers, head_layers] = fullestAndBesideHead(one, pp, balanced);
+  const [fullest_layers, head_layers] = fullestAndBesideHead(one, pp, balanced || mtp_layers > 0);
   return { shares, fullest_layers, head_layers };
 }
 

@@ -166,9 +166,10 @@ function keptOf(share, again) {
 function lasting(held, tied) {
   const total = (of) => held.reduce((sum, share) => sum + of(share), 0);
   const [embeddings, heads] = [total((s) => +s.embedding), total((s) => +s.head)];
+  const tables = heads + (!tied && held.some((s) => s.mtp_layers) ? 1 : 0);
   const kind = (dense, experts) => +held.some((s) => s.dense_layers > 0 === dense && s.expert_layers > 0 === experts);
   return [
-    [total((s) => s.dense_layers), total((s) => s.expert_layers), embeddings, heads, embeddings + (tied && embeddings ? 0 : heads)],
+    [total((s) => s.dense_layers), total((s) => s.expert_layers), embeddings, heads, embeddings + (embeddings ? (tied ? 0 : heads) : tables)],
     [kind(true, false), kind(false, true), kind(true, true)],
   ];
 }

@@ -11,7 +11,7 @@ import { stageWork } from "./stage_time.js";
 import { durations } from "./trace.js";
 import { timeline } from "./training.js";
 import {
-  FFN_MATRICES, attentionWeights, ffnWeights, parameterCounts, routedParameters, windowedLayers,
+  FFN_MATRICES, attentionWeights, ffnWeights, parametersApart, windowedLayers,
 } from "./transformer.js";
 
 const KINDS = ["product", "plain", "expert", "attention"];
@@ -85,27 +85,26 @@ function jobOf(setup, { framework, quantized }) {
   } = setup;
   const { tp, cp, pp, dp, etp, gpus_per_node, world_size: gpus } = parallel;
   const chunks = pp > 1 ? placement.depth / pp : 1;
-  const cut = setup.layers_per_stage !== null || setup.framework_memory.balanced;
+  const cut = setup.layers_per_stage !== null || setup.mtp_layers > 0 || setup.framework_memory.balanced;
   const [fullest_layers, head_layers] = fullestAndBesideHead(setup.shares.slice(0, placement.depth), pp, cut);
   const [repeats_layer, repeats_core] = repeated(setup, framework);
   const ep = Math.min(parallel.ep, gpus / pp);
   return {
-    ...shapeNumbers(shape), tp, cp, pp, dp, ep, etp, gpus, gpus_per_node, chunks,
+    ...shapeNumbers(shape, setup.mtp_layers), tp, cp, pp, dp, ep, etp, gpus, gpus_per_node, chunks,
     filling: filling(setup.schedule, pp, microbatches, chunks), fullest_layers, head_layers,
     microbatch, microbatches, sequence, tokens, zero_stage, repeats_layer, repeats_core, quantized,
     ...setup.sharded, scattered_bytes: setup.recipe.gradient_bytes, per_tensor: framework === "nanotron" ? 1 : 0,
   };
 }
 
-export function shapeNumbers(shape) {
+export function shapeNumbers(shape, mtp_layers) {
   const {
     layers, expert_layers, hidden, vocab, ffn_hidden, attention_width, experts, latent: mla, heads, kv_heads, head_dim,
   } = shape;
-  const routed = routedParameters(shape);
-  const { total } = parameterCounts(shape);
+  const [dense, routed] = parametersApart(shape, mtp_layers);
   const key = mla && mla.nope_head_dim + mla.rope_head_dim;
   return {
-    layers, expert_layers, hidden, vocab, ffn_hidden, attention_width,
+    layers, expert_layers, mtp_layers, hidden, vocab, ffn_hidden, attention_width,
     attention_weights: attentionWeights(shape), dense_weights: ffnWeights(shape, ffn_hidden),
     expert_weights: experts ? ffnWeights(shape, experts.ffn_hidden) : 0,
     experts: experts?.count ?? 1, top_k: experts?.top_k ?? 0, shared: experts?.shared ?? 0,
@@ -113,7 +112,7 @@ export function shapeNumbers(shape) {
     window: shape.window, windowed_share: windowedLayers(shape, 0, layers) / layers,
     projected_width: mla ? heads * (2 * key + mla.value_head_dim) : (heads + 2 * kv_heads) * head_dim,
     key_value_width: mla ? Math.floor((heads * (key + mla.value_head_dim)) / 2) : kv_heads * head_dim,
-    dense_parameters: total - routed, routed_parameters: routed,
+    dense_parameters: dense, routed_parameters: routed,
   };
 }
 

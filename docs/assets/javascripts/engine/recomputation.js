@@ -47,8 +47,8 @@ export function keptInputs(again, layers) {
 }
 
 /** Numbers of layers by what they run in forward. */
-export const partsOf = ({ layers, dense_layers: dense, expert_layers: experts, windowed_layers: windowed }) =>
-  ({ attention: layers, up_projections: 0, core: layers, windowed, dense, routed: experts, shared: experts });
+export const partsOf = ({ layers, dense_layers: dense, expert_layers: experts, windowed_layers: windowed, mtp_layers }) =>
+  ({ attention: layers, up_projections: 0, core: layers, windowed, dense, routed: experts, shared: experts, projections: mtp_layers });
 
 /** Numbers of layers by what they run once more in backward. */
 export function repeatedParts({ recomputed: again, shape, flash_attention }, share) {
@@ -60,11 +60,12 @@ export function repeatedParts({ recomputed: again, shape, flash_attention }, sha
   return {
     attention: whole,
     up_projections: shape.latent ? rest(share.layers - whole, "mla_up_proj") : 0,
-    windowed: windowedLayers(shape, share.first_layer, whole),
+    windowed: windowedLayers(shape, share.first_layer, Math.min(whole, share.layers - share.mtp_layers)),
     core: whole + (flash_attention ? 0 : rest(share.layers - whole, "core_attn")),
     dense: dense + rest(share.dense_layers - dense, "mlp"),
     routed: experts + rest(mixtures, "moe"),
     shared: experts + rest(mixtures, "moe", "shared_experts"),
+    projections: Math.max(0, whole + share.mtp_layers - share.layers),
   };
 }
 

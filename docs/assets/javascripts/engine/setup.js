@@ -12,6 +12,7 @@ import { FFN_MATRICES, modelShape, windowedLayers } from "./transformer.js";
 
 export const ZERO_STAGES = [0, 1, 2, 3];
 export const CONTEXT_EXCHANGES = ["p2p", "all-gather"];
+const MOST_MTP_LAYERS = 16;
 const MOST_TOKENS = 2 ** 40;
 /** Share of the peak on hardware that nobody timed. */
 export const UNTIMED = 0.5;
@@ -114,7 +115,7 @@ function positive(what, got, { zero = false, least = 0 } = {}) {
 function trainingSetup(given, shape, parallel, { software, frameworks, recipes }) {
   const { schedule, chunks, recompute, zero_stage, context_exchange } = given;
   const { microbatch_size, sequence_parallel, flash_attention, buckets, layers_per_stage, dropout } = given;
-  const { overlap_data_parallel, double_buffering, activations } = given;
+  const { overlap_data_parallel, double_buffering, activations, mtp_layers } = given;
   const sequence = given.sequence ?? shape.sequence;
   const microbatches = microbatchesOf(given, parallel);
   for (const [name, size] of Object.entries({ microbatches, sequence, microbatch_size })) {
@@ -129,6 +130,9 @@ function trainingSetup(given, shape, parallel, { software, frameworks, recipes }
   ]) {
     if (!known.includes(got)) throw new InputError(name, { expected: known.join(" or "), got });
   }
+  if (!(Number.isInteger(mtp_layers) && mtp_layers >= 0 && mtp_layers <= MOST_MTP_LAYERS)) {
+    throw new InputError("mtp_layers", { expected: `0 to ${MOST_MTP_LAYERS}`, got: mtp_layers });
+  }
   const recomputed = recomputation(recompute);
   const format = activationFormat(activations);
   const [framework, framework_memory] = named("framework", named("software", given.software, software)[1], frameworks);
@@ -141,7 +145,7 @@ function trainingSetup(given, shape, parallel, { software, frameworks, recipes }
   return {
     shape, parallel, microbatches, sequence, microbatch_size, schedule, recipe: used, zero_stage,
     recompute, recomputed, activations, format, sequence_parallel, flash_attention, dropout, context_exchange,
-    buckets, overlap_data_parallel, double_buffering, layers_per_stage,
+    buckets, overlap_data_parallel, double_buffering, layers_per_stage, mtp_layers,
     framework, framework_memory, order, placement, tokens,
     split_tokens: sequence_parallel ? tokens / tp : tokens,
     global_batch: microbatches * microbatch_size * dp,
@@ -150,7 +154,7 @@ function trainingSetup(given, shape, parallel, { software, frameworks, recipes }
     dense_shards: dp * cp,
     sharded: shardingOf(given, framework_memory, zero_stage, pp),
     kv_heads_per_rank: Math.max(1, Math.floor(shape.kv_heads / tp)),
-    shares: virtualStageShares(shape, placement, layersGiven(layers_per_stage, shape, placement, framework_memory)),
+    shares: virtualStageShares(shape, placement, layersGiven(layers_per_stage, shape, placement, framework_memory), mtp_layers),
     stagesOf: range(pp).map((rank) =>
       range(placement.stages).filter((stage) => placement.rank_of_stage[stage] === rank)),
     passing: Math.floor(microbatches / placement.pipes),
@@ -242,29 +246,42 @@ export function layersByCost(shape, stages) {
 
 // Most layers of a pipeline rank and the layers beside the head, whose rank counts apart where stages are cut.
 export function fullestAndBesideHead(shares, ranks, cut) {
-  const held = range(ranks).map((rank) => sum(shares.filter((_, stage) => stage % ranks === rank).map((share) => share.layers)));
+  const held = range(ranks).map((rank) =>
+    sum(shares.filter((_, stage) => stage % ranks === rank).map((share) => share.layers - share.mtp_layers)));
   if (!cut || ranks < 2) return [Math.max(...held), sum(held) / ranks];
   const [beside] = held.splice(shares.findIndex((share) => share.head) % ranks, 1);
   return [Math.max(...held), beside];
 }
 
-// Layers as said, or as even as they go; what does not divide goes to stages inside the pipeline
-// first.
-export function virtualStageShares(shape, { depth, pipes }, [given, last = depth - 1]) {
-  const least = Math.floor(shape.layers / depth);
+// Layers of stages as even as they go; what does not divide goes to stages inside the pipeline first.
+function layersOfStages(layers, depth) {
   const inner = range(depth).filter((stage) => stage > 0 && stage < depth - 1);
-  const ends = range(depth).filter((stage) => stage === 0 || stage === depth - 1);
-  const fuller = new Set([...inner, ...ends].slice(0, shape.layers % depth));
+  const fuller = [...inner, 0, depth - 1].slice(0, layers % depth);
+  return range(depth).map((stage) => Math.floor(layers / depth) + fuller.includes(stage));
+}
+
+// Beside modules that predict more tokens is what is left where all others have the most of an even cut.
+function layersBesideMtp(layers, depth) {
+  if (depth === 1) return [layers];
+  const last = Math.max(0, layers - Math.ceil(layers / depth) * (depth - 1));
+  return [...layersOfStages(layers - last, depth - 1), last];
+}
+
+// Shares of stages, with layers as said or as is usual.
+export function virtualStageShares(shape, { depth, pipes }, [given, last = depth - 1], mtp = 0) {
+  const counts = given ?? (mtp ? layersBesideMtp : layersOfStages)(shape.layers, depth);
   let first = 0;
-  const shares = range(depth).map((stage) => {
-    const layers = given !== null ? given[stage] : least + (fuller.has(stage) ? 1 : 0);
-    const after = first + layers;
+  const shares = counts.map((own, stage) => {
+    const head = stage === last;
+    const mtp_layers = head ? mtp : 0;
+    const after = first + own;
     const expert_layers = shape.experts
-      ? Math.max(0, after - Math.max(first, shape.dense_layers)) : 0;
-    const [first_layer, windowed_layers] = [first, windowedLayers(shape, first, layers)];
+      ? Math.max(0, after - Math.max(first, shape.dense_layers)) + mtp_layers : 0;
+    const [first_layer, windowed_layers] = [first, windowedLayers(shape, first, own)];
     first = after;
+    const layers = own + mtp_layers;
     const dense_layers = layers - expert_layers;
-    return { first_layer, windowed_layers, layers, expert_layers, dense_layers, embedding: stage === 0, head: stage === last };
+    return { first_layer, windowed_layers, layers, expert_layers, dense_layers, mtp_layers, embedding: stage === 0, head };
   });
   return range(pipes).flatMap(() => shares);
 }

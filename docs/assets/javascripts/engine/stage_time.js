@@ -44,7 +44,7 @@ export function stageWork(setup, share) {
   const products = (parts) => (2 * weightsMet(shape, parts) * tokens) / tp;
   const head = share.head ? (2 * shape.vocab * shape.hidden * tokens) / tp : 0;
   return {
-    weights: products(forward) + head,
+    weights: products(forward) + head * (1 + share.mtp_layers),
     core: coreFlops(setup, forward),
     recomputed: products(again) + coreFlops(setup, again) + secondFlops(setup, share),
   };
@@ -90,7 +90,7 @@ function weightsMet(shape, parts) {
   const { experts } = shape;
   let met = parts.attention * attentionWeights(shape);
   met += parts.up_projections * upProjectionWeights(shape);
-  met += parts.dense * ffnWeights(shape, shape.ffn_hidden);
+  met += parts.dense * ffnWeights(shape, shape.ffn_hidden) + parts.projections * 2 * shape.hidden ** 2;
   if (!experts) return met;
   const one = ffnWeights(shape, experts.ffn_hidden);
   met += parts.shared * experts.shared * one;

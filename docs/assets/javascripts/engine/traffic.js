@@ -2,7 +2,7 @@
 // figgen.models.layer_traffic, data_traffic and step_traffic.
 
 import { pipeline_boundary_bytes } from "../step-formulas.js";
-import { tableHeld } from "./held.js";
+import { copiesEmbedding, tableHeld } from "./held.js";
 import { ACTIVATION_BYTES } from "./activations.js";
 import { keyValueWidth } from "./memory.js";
 import { partsOf, repeatedParts } from "./recomputation.js";
@@ -50,6 +50,7 @@ export function stageTraffic(setup, held, stage) {
   };
   const share = setup.shares[stage];
   tensor(setup, share, call);
+  projections(setup, share, call);
   tables(setup, share, call);
   context(setup, share, call);
   experts(setup, share, call);
@@ -87,25 +88,39 @@ function tensor(setup, share, call) {
   }
 }
 
+// A module that predicts one token more projects two hidden states to one.
+function projections(setup, share, call) {
+  const one = setup.tokens * setup.shape.hidden * ACTIVATION_BYTES;
+  const times = share.mtp_layers;
+  const each = (purpose, collective, phase, number, bytes) =>
+    call("tp", purpose, collective, phase, number, bytes, setup.parallel.tp);
+  for (const [phase, number] of [[FORWARD, times], [BACKWARD, repeatedParts(setup, share).projections]]) {
+    if (setup.sequence_parallel) each(LAYERS, GATHER, phase, number, 2 * one);
+    each(LAYERS, GATHER, phase, number, one);
+  }
+  if (setup.sequence_parallel) {
+    each(LAYERS, GATHER, BACKWARD, times, one);
+    each(LAYERS, SCATTER, BACKWARD, times, 2 * one);
+    each(AGAIN, GATHER, BACKWARD, times, 2 * one);
+  } else each(LAYERS, REDUCE, BACKWARD, times, 2 * one);
+}
+
 // The embedding ends in a sum over its shards, the head begins with a gather.
-function tables(setup, share, call) {
+function tables(setup, { embedding, head, mtp_layers }, call) {
   const { tp } = setup.parallel;
   const whole = setup.tokens * setup.shape.hidden * ACTIVATION_BYTES;
-  const one = (purpose, collective, phase) => call("tp", purpose, collective, phase, 1, whole, tp);
+  const [embeddings, heads] = [embedding + mtp_layers, head * (1 + mtp_layers)];
+  const one = (purpose, collective, phase, times) => call("tp", purpose, collective, phase, times, whole, tp);
   if (setup.sequence_parallel) {
-    if (share.embedding) {
-      one(TABLES, SCATTER, FORWARD);
-      one(TABLES, GATHER, BACKWARD);
-    }
-    if (share.head) {
-      one(TABLES, GATHER, FORWARD);
-      one(TABLES, SCATTER, BACKWARD);
-      one(HEAD_AGAIN, GATHER, BACKWARD);
-    }
+    one(TABLES, SCATTER, FORWARD, embeddings);
+    one(TABLES, GATHER, BACKWARD, embeddings);
+    one(TABLES, GATHER, FORWARD, heads);
+    one(TABLES, SCATTER, BACKWARD, heads);
+    one(HEAD_AGAIN, GATHER, BACKWARD, heads);
     return;
   }
-  if (share.embedding) one(TABLES, REDUCE, FORWARD);
-  if (share.head) one(TABLES, REDUCE, BACKWARD);
+  one(TABLES, REDUCE, FORWARD, embeddings);
+  one(TABLES, REDUCE, BACKWARD, heads);
 }
 
 // Keys and values forward, again backward, and then their gradients.
@@ -160,7 +175,7 @@ function pipeline({ placement, parallel: { pp }, shape, split_tokens }, stage, c
 // Gradients, sharded weights, a tied table.
 function data(setup, held, stage, call) {
   const share = setup.shares[stage];
-  const units = share.layers + share.embedding + share.head;
+  const units = share.layers + share.embedding + share.head + copiesEmbedding(setup, stage);
   group(setup, setup.dense_data_axis, setup.dense_shards, held.dense, units, call);
   if (held.routed) group(setup, "edp", setup.parallel.edp, held.routed, share.expert_layers, call);
   if (copiesTable(setup, stage)) {
@@ -188,10 +203,10 @@ function group({ recipe, zero_stage, sharded, buckets: asked }, axis, size, para
   call(axis, WEIGHTS, GATHER, BACKWARD, buckets, weights, size);
 }
 
-// Whether this stage holds one of two copies of a tied table.
-function copiesTable({ shape, shares, stagesOf, placement }, stage) {
+// Whether this stage holds one of two copies of a table, tied or for modules that predict more tokens.
+function copiesTable({ shape, mtp_layers, shares, stagesOf, placement }, stage) {
   const share = shares[stage];
-  if (!shape.tied_embeddings || !(share.embedding || share.head)) return false;
+  if (!(shape.tied_embeddings || mtp_layers) || !(share.embedding || share.head)) return false;
   const ends = stagesOf[placement.rank_of_stage[stage]].map((one) => shares[one]);
   return !(ends.some((end) => end.embedding) && ends.some((end) => end.head));
 }

@@ -129,12 +129,18 @@ export function parameterCounts(shape) {
   return { total: active + unvisited, active };
 }
 
-/** Parameters of all routed experts. */
-export function routedParameters(shape) {
-  const { experts } = shape;
-  if (!experts) return 0;
-  const one = ffnWeights(shape, experts.ffn_hidden) + ffnBiases(shape, experts.ffn_hidden);
-  return shape.expert_layers * experts.count * one;
+/** Parameters of all but routed experts, and theirs, with modules that predict more tokens. */
+export function parametersApart(shape, modules) {
+  const { experts, hidden } = shape;
+  const block = (width) => ffnWeights(shape, width) + ffnBiases(shape, width);
+  const one = experts ? experts.count * block(experts.ffn_hidden) : 0;
+  const routed = shape.expert_layers * one;
+  const beside = experts
+    ? hidden * experts.count + (shape.bias ? experts.count : 0) + experts.shared * block(experts.ffn_hidden)
+    : block(shape.ffn_hidden);
+  const layer = attentionWeights(shape) + attentionBiases(shape) + layerNorms(shape) + beside;
+  const more = modules * (layer + 2 * hidden ** 2 + 3 * NORM_VECTORS[shape.norm] * hidden);
+  return [parameterCounts(shape).total - routed + more, routed + modules * one];
 }
 
 /** Weights that one token is multiplied with: no lookup table, norm or bias; with LM head. */

@@ -1,7 +1,7 @@
 // Files of a layout: the JSON that `figgen ranks --json` prints, and the same memberships as CSV.
 
 import { meshOf } from "../engine/layout.js";
-import { groups } from "../engine/mesh.js";
+import { groups } from "../engine/ranks.js";
 import { communicator, interNodeLinks, LABELS, warnings } from "../engine/placement.js";
 import { groupsOf, membersOf } from "./map_groups.js";
 

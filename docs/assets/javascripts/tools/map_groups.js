@@ -4,15 +4,9 @@
 import { grouped } from "../engine/errors.js";
 import { AXES } from "../engine/frameworks.js";
 import { meshOf } from "../engine/layout.js";
-import {
-  axisNames,
-  coordinateArray,
-  coordinatesOf,
-  groupArray,
-  groupIndex,
-  rankMesh,
-} from "../engine/mesh.js";
+import { axisNames, groupArray, rankMesh } from "../engine/mesh.js";
 import { communicator, nodesTouched } from "../engine/placement.js";
+import { coordinateArray, coordinatesOf, groupIndex } from "../engine/ranks.js";
 
 /** Shades of an axis; the group's number says which one, and is written in the cell. */
 export const SHADES = 7;

@@ -3,7 +3,7 @@
 
 import { grouped } from "../engine/errors.js";
 import { meshOf } from "../engine/layout.js";
-import { groups } from "../engine/mesh.js";
+import { groups } from "../engine/ranks.js";
 import { COMPUTE, callsOf, stepTimeline } from "../engine/step_timeline.js";
 import { SEND } from "../engine/traffic.js";
 import { quantity } from "../engine/quantity.js";
