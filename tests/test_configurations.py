@@ -12,7 +12,7 @@ import pytest
 from figgen import catalog
 from figgen.__main__ import main
 from figgen.models.layout import layout
-from figgen.models.model_shape import ExpertShape, LatentAttention, ModelShape
+from figgen.models.model_shape import ExpertShape, LatentAttention, ModelShape, StateSpace
 from figgen.scenarios.resolve import training_step
 from figgen.scenarios.schema import OPTIONS
 from figgen.scenarios.tool_data import configurations, configurations_json
@@ -31,7 +31,8 @@ def test_every_shape_comes_back_from_what_differs_from_the_usual() -> None:
     assert list(FOUND["models"]) == list(catalog.MODELS)
     for name, entry in FOUND["models"].items():
         given = {key: value for key, value in entry.items() if key != "title"}
-        for key, kind in (("experts", ExpertShape), ("latent", LatentAttention)):
+        kinds = {"experts": ExpertShape, "latent": LatentAttention, "state_space": StateSpace}
+        for key, kind in kinds.items():
             if key in given:
                 given[key] = kind(**given[key])
         assert ModelShape(**given) == catalog.model(name).shape

@@ -17,6 +17,7 @@ from figgen.models.model_shape import (
     ExpertShape,
     LatentAttention,
     ModelShape,
+    StateSpace,
 )
 from figgen.models.transformer import ParameterCounts, flops_per_token, parameter_counts
 
@@ -25,6 +26,7 @@ TOLERANCE = 0.005
 
 _EXPERT_KEYS = ("experts", "top_k", "expert_ffn_hidden")
 _LATENT_KEYS = ("query_rank", "kv_rank", "nope_head_dim", "rope_head_dim", "value_head_dim")
+_STATE_SPACE_KEYS = ("mixer_heads", "mixer_head_dim", "state", "groups", "chunk")
 
 MODEL_KEYS = {
     "title": text(required=True),
@@ -42,7 +44,7 @@ MODEL_KEYS = {
     "norms_per_layer": count(1, 4),
     "final_norm": flag(),
     "qk_norm": choice(*QK_NORMS),
-    "positions": choice("rope", "learned", "alibi", required=True),
+    "positions": choice("rope", "learned", "alibi", "none", required=True),
     "bias": flag(),
     "tied_embeddings": flag(),
     "extra": count(1, 10_000_000),
@@ -53,7 +55,9 @@ MODEL_KEYS = {
     "expert_ffn_hidden": count(64, 1_000_000),
     "shared_experts": count(1, 16),
     "dense_layers": count(1, 1000),
-    **{key: count(1, 100_000) for key in _LATENT_KEYS},
+    **{key: count(1, 100_000) for key in (*_LATENT_KEYS, *_STATE_SPACE_KEYS)},
+    "attention_every": count(1, 1000),
+    "attention_first": count(0, 1000),
     "parameters": count(10**6, 10**14, unit="param", required=True),
     "active": count(10**6, 10**14, unit="param"),
     "tokens": count(10**9, 10**15, unit="token"),
@@ -192,7 +196,7 @@ def _month(entry: Entry) -> str:
 
 def _shape(entry: Entry) -> ModelShape:
     given = entry.values
-    for keys in (_EXPERT_KEYS, _LATENT_KEYS):
+    for keys in (_EXPERT_KEYS, _LATENT_KEYS, _STATE_SPACE_KEYS):
         missing = [key for key in keys if key not in given]
         if missing and len(missing) < len(keys):
             raise InputError(f"{keys[0]} needs all of {', '.join(keys)}", got=f"no {missing[0]}")
@@ -201,6 +205,7 @@ def _shape(entry: Entry) -> ModelShape:
         learned_positions=entry.words["positions"] == "learned",
         experts=_experts(entry) if "experts" in given else None,
         latent=entry.fill(LatentAttention) if "kv_rank" in given else None,
+        state_space=entry.fill(StateSpace) if "mixer_heads" in given else None,
     )
 
 

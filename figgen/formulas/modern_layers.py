@@ -92,6 +92,27 @@ def state_space_work(
 
 
 @formula(
+    symbol=r"A_\text{ssm}", unit="B",
+    source="state-spaces/mamba, ssd_combined.py, and Megatron-LM core, ssm/mamba_mixer.py",
+)  # fmt: skip
+def state_space_activation_bytes(
+    hidden: Number,
+    inner_width: Number,
+    state_width: Number,
+    state_groups: Number,
+    mixer_heads: Number,
+    bytes_per_element: Number,
+) -> Number:
+    """What a mixer keeps of a token for backward: what its projections read, made, and gave back.
+
+    Its input; gate, input, maps and steps; the scan's output before the gate, behind it and normed.
+    Convolution and states are made anew.
+    """
+    projected = 2 * inner_width + 2 * state_groups * state_width + mixer_heads
+    return bytes_per_element * (hidden + projected + 3 * inner_width)
+
+
+@formula(
     symbol=r"N_\text{mtp}", unit="param",
     source="DeepSeek-V3, arXiv:2412.19437, section 2.2: embedding and head are shared",
 )  # fmt: skip

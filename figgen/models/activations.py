@@ -41,9 +41,14 @@ class KeptTensor:
         return "core_attn" in self.modules
 
 
-def layer_tensors(setup: TrainingSetup, *, experts: bool = False) -> tuple[KeptTensor, ...]:
-    """Every tensor that one layer keeps for one microbatch when nothing is recomputed."""
-    tensors = [*_attention_tensors(setup)]
+def layer_tensors(
+    setup: TrainingSetup, *, experts: bool = False, mixer: bool = False
+) -> tuple[KeptTensor, ...]:
+    """Every tensor that one layer keeps for one microbatch when nothing is recomputed.
+
+    With a state-space `mixer` in the place of attention, or with `experts`.
+    """
+    tensors = [*(_mixer_tensors(setup) if mixer else _attention_tensors(setup))]
     tensors += _expert_tensors(setup) if experts else _dense_tensors(setup)
     norms = setup.shape.norms_per_layer * setup.shape.hidden
     tensors.append(_whole(setup, "norm inputs", norms))
@@ -64,12 +69,31 @@ def layer_bytes(setup: TrainingSetup, *, experts: bool = False) -> float:
     return kept
 
 
+def mixer_bytes(setup: TrainingSetup) -> float:
+    """Bytes that a layer keeps more with a state-space mixer than with attention; often less."""
+    if setup.shape.state_space is None:
+        return 0.0
+    kept, _ = _kept_and_made_anew(setup, False, mixer=True)
+    return kept - _kept_and_made_anew(setup, False)[0]
+
+
 def recomputed_bytes(setup: TrainingSetup, share: StageShare) -> float:
-    """Most bytes that backward makes anew at once, on top of what the virtual stage keeps."""
+    """Most bytes that backward makes anew at once, on top of what the virtual stage keeps.
+
+    Beside state-space layers each is taken for the kind that makes more.
+    """
     again = setup.recomputation
+    kinds_of_mixing = (False,) if setup.shape.state_space is None else (False, True)
     if again.modules:
         kinds = [experts for experts in (False, True) if _layers(share, experts)]
-        return max((_kept_and_made_anew(setup, experts)[1] for experts in kinds), default=0.0)
+        return max(
+            (
+                _kept_and_made_anew(setup, experts, mixer=mixer)[1]
+                for experts in kinds
+                for mixer in kinds_of_mixing
+            ),
+            default=0.0,
+        )
     whole = again.whole_layers(share.layers)
     each = again.number if again.method == "uniform" else 1
     made = [0.0]
@@ -77,7 +101,7 @@ def recomputed_bytes(setup: TrainingSetup, share: StageShare) -> float:
         layers = min(each, whole - first)
         dense = min(layers, max(0, share.dense_layers - first))
         everything = sum(
-            count * sum(_kept_and_made_anew(setup, experts))
+            count * max(sum(_kept_and_made_anew(setup, experts, mixer=m)) for m in kinds_of_mixing)
             for count, experts in ((dense, False), (layers - dense, True))
             if count
         )
@@ -89,7 +113,7 @@ def layer_gradient_bytes(setup: TrainingSetup, share: StageShare) -> float:
     """Most bytes of gradients at once while backward goes through one layer.
 
     Those of what its feed-forward block keeps, the widest of it; of the attention core where that
-    is stored.
+    is stored, and of what a state-space mixer made of its input.
     """
     most = 0.0
     for experts in (False, True):
@@ -98,7 +122,11 @@ def layer_gradient_bytes(setup: TrainingSetup, share: StageShare) -> float:
         tensors = layer_tensors(setup, experts=experts)
         block = sum(tensor.bytes for tensor in tensors if {"mlp", "moe"} & set(tensor.modules))
         core = sum(tensor.bytes for tensor in tensors if tensor.core)
-        most = max(most, block, 0.0 if setup.flash_attention else core)
+        mixers = setup.shape.state_space
+        made = (
+            setup.tokens * mixers.projected // setup.parallel.tp * ACTIVATION_BYTES if mixers else 0
+        )
+        most = max(most, block, made, 0.0 if setup.flash_attention else core)
     return most
 
 
@@ -116,6 +144,7 @@ def stage_bytes(setup: TrainingSetup, share: StageShare) -> float:
     for layers, experts in ((dense, False), (share.layers - whole - dense, True)):
         if layers:
             found += layers * layer_bytes(setup, experts=experts)
+    found += kept_mixers(setup, share) * mixer_bytes(setup)
     if share.embedding:
         found += setup.tokens * TOKEN_ID_BYTES
         found += setup.split_tokens * setup.shape.hidden * MASK_BYTES * setup.dropout
@@ -126,6 +155,15 @@ def stage_bytes(setup: TrainingSetup, share: StageShare) -> float:
     elif setup.framework_memory.keeps_outputs:
         found += layer_input_bytes(setup)
     return found
+
+
+def kept_mixers(setup: TrainingSetup, share: StageShare) -> int:
+    """Layers with a state-space mixer whose tensors a virtual stage keeps."""
+    if not share.mixer_layers:
+        return 0
+    whole = setup.recomputation.whole_layers(share.layers)
+    own = min(whole, share.layers - share.mtp_layers)
+    return share.mixer_layers - setup.shape.mixer_layers(share.first_layer, own)
 
 
 def _projection_bytes(setup: TrainingSetup) -> float:
@@ -178,14 +216,16 @@ def _layers(share: StageShare, experts: bool) -> int:
     return share.expert_layers if experts else share.dense_layers
 
 
-def _kept_and_made_anew(setup: TrainingSetup, experts: bool) -> tuple[float, float]:
+def _kept_and_made_anew(
+    setup: TrainingSetup, experts: bool, *, mixer: bool = False
+) -> tuple[float, float]:
     """Bytes of a layer that recomputing modules leaves, and those that backward makes anew.
 
     What experts return is not made anew where gates multiply before it: nothing reads it.
     """
     modules = setup.recomputation.modules
     kept = anew = 0.0
-    for tensor in layer_tensors(setup, experts=experts):
+    for tensor in layer_tensors(setup, experts=experts, mixer=mixer):
         if tensor.core and setup.flash_attention:
             continue
         if modules.isdisjoint(tensor.modules):
@@ -246,6 +286,24 @@ def _attention_tensors(setup: TrainingSetup) -> Iterator[KeptTensor]:
         yield KeptTensor("probabilities after dropout, with mask", kept, core)
     size = kept_as.attention_bytes
     yield _divided(setup, "attention output", heads * value_dim, size=size)
+
+
+def _mixer_tensors(setup: TrainingSetup) -> Iterator[KeptTensor]:
+    """What a state-space mixer keeps: its kernel makes convolution and states anew by itself.
+
+    Source: state-spaces/mamba, ops/triton/ssd_combined.py, MambaSplitConv1dScanCombinedFn (saves
+    what the projection made and its output before the gate); Megatron-LM core, ssm/mamba_mixer.py
+    (a norm after it, which keeps its input, and a projection).
+    """
+    mixers, tp = setup.shape.state_space, setup.parallel.tp
+    if mixers is None:
+        return
+    linear = setup.activation_format.linear_bytes
+    yield _read(setup, "mixer input", setup.shape.hidden, "layernorm", SECOND, size=linear)
+    yield _divided(setup, "gates, inputs, maps and steps", mixers.projected // tp)
+    yield _divided(setup, "outputs of the scan", mixers.inner // tp)
+    yield _divided(setup, "gated outputs", mixers.inner // tp)
+    yield _divided(setup, "normed outputs", mixers.inner // tp, size=linear)
 
 
 def _dense_tensors(setup: TrainingSetup) -> Iterator[KeptTensor]:

@@ -10,7 +10,13 @@ from dataclasses import dataclass
 
 from figgen.formulas.context_parallel import kv_ring_buffer_bytes
 from figgen.models.activations import layer_input_bytes
-from figgen.models.rank_parameters import layer_parameters, projection_held, table_held
+from figgen.models.rank_parameters import (
+    attention_held,
+    layer_parameters,
+    mixer_held,
+    projection_held,
+    table_held,
+)
 from figgen.models.stage_layers import StageShare, shares_of_rank
 from figgen.models.training_setup import ACTIVATION_BYTES, TrainingSetup
 
@@ -36,7 +42,7 @@ def communication_buffers(
         # Two of each: a tensor of a collective is given back only when its stream is done.
         found["gathered layer inputs"] = 2 * setup.tokens * hidden * ACTIVATION_BYTES
         found["gathered layer gradients"] = 2 * setup.tokens * hidden * ACTIVATION_BYTES
-    if parallel.cp > 1:
+    if parallel.cp > 1 and setup.shape.attention_layers:
         found["keys and values of other ranks"] = _key_value_bytes(setup)
     experts = setup.shape.experts
     if experts is not None and parallel.ep * parallel.etp > 1:
@@ -70,19 +76,23 @@ def _sharded_state(setup: TrainingSetup, shares: tuple[StageShare, ...]) -> dict
     """Whole weights and gradients where ZeRO keeps only shards: of a layer, or of a whole stage."""
     if setup.zero_stage < 2 or setup.dense_shards == 1:
         return {}
+    # A layer with a state-space mixer instead of attention holds so many parameters more.
+    mixers = mixer_held(setup) - attention_held(setup) if setup.shape.state_space else 0
     units = [(share.embedding + share.head, table_held(setup)) for share in shares] + [
         (layers, sum(layer_parameters(setup, experts=experts).values()))
         for share in shares
         for layers, experts in ((share.dense_layers, False), (share.expert_layers, True))
         if layers
     ]
+    largest_layer = max((size + max(0, mixers) for count, size in units[len(shares) :]), default=0)
     units += [(share.mtp_layers, projection_held(setup)) for share in shares]
-    largest = max((size for count, size in units if count), default=0)
+    largest = max(largest_layer, *(size if count else 0 for count, size in units))
     # This layer's weights, and the next one's on their way.
     weights = (2 if setup.double_buffering else 1) * largest
     gradients = largest
     if setup.framework_memory.whole_in_pipeline and setup.parallel.pp > 1:
         weights = gradients = sum(count * size for count, size in units)
+        weights = gradients = weights + mixers * sum(share.mixer_layers for share in shares)
     found = {"gradients before they are scattered": gradients * setup.recipe.gradient_bytes}
     if setup.zero_stage == 3:
         found["gathered weights"] = weights * setup.recipe.weight_bytes

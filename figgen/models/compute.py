@@ -17,6 +17,7 @@ from figgen.models.transformer import (
     flops_per_token,
     keys_met,
     matmul_parameters,
+    mixer_core_flops,
     parameter_counts,
 )
 
@@ -57,7 +58,8 @@ def _fully_recomputed(shape: ModelShape, sequence: int) -> float:
     """Every layer runs forward twice, the head only once."""
     head = shape.vocab * shape.hidden
     layers = matmul_parameters(shape) - head
-    return 8 * layers + 6 * head + 16 * _core_products(shape, sequence)
+    mixers = 4 * shape.mixer_layers(0, shape.layers) * mixer_core_flops(shape)
+    return 8 * layers + 6 * head + 16 * _core_products(shape, sequence) + mixers
 
 
 def _selectively_recomputed(shape: ModelShape, sequence: int) -> float:
@@ -71,7 +73,7 @@ def _selective_as_printed(shape: ModelShape, sequence: int) -> float:
 
 
 def _megatron(shape: ModelShape, sequence: int) -> float:
-    if shape.experts or shape.latent or shape.kv_heads != shape.heads:
+    if shape.experts or shape.latent or shape.state_space or shape.kv_heads != shape.heads:
         raise InputError(
             "convention 'megatron'",
             expected="a dense model with multi-head attention",

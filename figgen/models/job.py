@@ -12,6 +12,8 @@ from figgen.models.model_shape import FFN_MATRICES, ModelShape
 from figgen.models.transformer import (
     attention_weights,
     ffn_weights,
+    mixer_core_flops,
+    mixer_weights,
     module_parameters,
     parameter_counts,
 )
@@ -25,12 +27,14 @@ class Job:
     those without the head, `head_layers` those of the stage with it. `filling` is how many
     microbatches' worth of time a stage idles in a step, P − 1 without chunks. `microbatches` need
     not be whole where a batch does not divide. A `windowed_share` of the layers sees `window`
-    tokens only. `repeats_layer` and `repeats_core` are 1 where backward computes a whole layer or
-    the attention core again, `quantized` where products are of 8 bits or fewer. ZeRO `gathers`
-    weights so often in every microbatch and `scatters` gradients of `scattered_bytes`;
-    `overlapped` is 1 where it does so behind computing, `per_tensor` where shards are sent tensor
-    by tensor. `mtp_layers` modules of multi-token prediction stand beside the head, not among the
-    layers; the parameters are with theirs.
+    tokens only; a `mixer_share` has a state-space mixer with a core of `mixer_work` FLOP a token
+    instead of attention, and weights and widths of attention are means of both. `repeats_layer`
+    and `repeats_core` are 1 where backward computes a whole layer or the attention core again,
+    `quantized` where products are of 8 bits or fewer. ZeRO `gathers` weights so often in every
+    microbatch and `scatters` gradients of `scattered_bytes`; `overlapped` is 1 where it does so
+    behind computing, `per_tensor` where shards are sent tensor by tensor. `mtp_layers` modules of
+    multi-token prediction stand beside the head, not among the layers; the parameters are with
+    theirs.
     """
 
     layers: Number
@@ -50,6 +54,8 @@ class Job:
     attention_width: Number
     window: Number
     windowed_share: Number
+    mixer_share: Number
+    mixer_work: Number
     projected_width: Number
     key_value_width: Number
     dense_parameters: Number
@@ -101,13 +107,19 @@ def shape_numbers(shape: ModelShape, mtp_layers: int = 0) -> dict[str, float]:
         projected = shape.heads * (2 * key + mla.value_head_dim)
         key_value = shape.heads * (key + mla.value_head_dim) // 2
     dense, routed = module_parameters(shape)
+    mixers = shape.state_space
+    share = shape.mixer_layers(0, shape.layers) / shape.layers
+
+    def mean(attention: float, mixer: float) -> float:
+        return (1 - share) * attention + share * mixer if mixers else attention
+
     return {
         "layers": shape.layers,
         "expert_layers": shape.expert_layers,
         "mtp_layers": mtp_layers,
         "hidden": shape.hidden,
         "vocab": shape.vocab,
-        "attention_weights": attention_weights(shape),
+        "attention_weights": mean(attention_weights(shape), mixer_weights(shape)),
         "dense_weights": ffn_weights(shape, shape.ffn_hidden),
         "expert_weights": ffn_weights(shape, experts.ffn_hidden) if experts else 0,
         "experts": experts.count if experts else 1,
@@ -119,8 +131,10 @@ def shape_numbers(shape: ModelShape, mtp_layers: int = 0) -> dict[str, float]:
         "attention_width": shape.attention_width,
         "window": shape.window,
         "windowed_share": shape.windowed_layers(0, shape.layers) / shape.layers,
-        "projected_width": projected,
-        "key_value_width": key_value,
+        "mixer_share": share,
+        "mixer_work": mixer_core_flops(shape),
+        "projected_width": mean(projected, mixers.projected + 2 * mixers.inner if mixers else 0),
+        "key_value_width": mean(key_value, 0),
         "dense_parameters": counts.total - counts.routed_experts + mtp_layers * dense,
         "routed_parameters": counts.routed_experts + mtp_layers * routed,
     }

@@ -15,7 +15,8 @@ class LayerParts:
     `attention` are its projections, `up_projections` only those that latent attention makes from
     latents; `routed` stands for router, routed experts and their all-to-alls. Of those that run
     the attention core, `windowed` see a window only. `projections` are those of modules of
-    multi-token prediction, from a hidden state and an embedding to one hidden state.
+    multi-token prediction, from a hidden state and an embedding to one hidden state; `mixers` run
+    a state-space mixer instead of attention.
     """
 
     attention: int
@@ -26,14 +27,15 @@ class LayerParts:
     routed: int
     shared: int
     projections: int = 0
+    mixers: int = 0
 
 
 def parts_of(share: StageShare) -> LayerParts:
     """What the layers run in forward."""
-    experts = share.expert_layers
+    experts, attention = share.expert_layers, share.layers - share.mixer_layers
     return LayerParts(
-        share.layers, 0, share.layers, share.windowed_layers, share.dense_layers, experts, experts,
-        share.mtp_layers,
+        attention, 0, attention, share.windowed_layers, share.dense_layers, experts, experts,
+        share.mtp_layers, share.mixer_layers,
     )  # fmt: skip
 
 
@@ -52,17 +54,20 @@ def repeated_parts(setup: TrainingSetup, share: StageShare) -> LayerParts:
         return layers if again.modules.intersection(modules) else 0
 
     mixtures = share.expert_layers - experts
-    core = rest(share.layers - whole, "core_attn") if not setup.flash_attention else 0
+    own = min(whole, share.layers - share.mtp_layers)
+    mixers = setup.shape.mixer_layers(share.first_layer, own)
+    attention = whole - mixers
+    stored = share.layers - share.mixer_layers - attention
+    core = rest(stored, "core_attn") if not setup.flash_attention else 0
     up = rest(share.layers - whole, "mla_up_proj") if setup.shape.latent is not None else 0
     return LayerParts(
-        attention=whole,
+        attention=attention,
         up_projections=up,
-        core=whole + core,
-        windowed=setup.shape.windowed_layers(
-            share.first_layer, min(whole, share.layers - share.mtp_layers)
-        ),
+        core=attention + core,
+        windowed=setup.shape.windowed_layers(share.first_layer, own),
         dense=dense + rest(share.dense_layers - dense, "mlp"),
         routed=experts + rest(mixtures, "moe"),
         shared=experts + rest(mixtures, "moe", "shared_experts"),
         projections=max(0, whole + share.mtp_layers - share.layers),
+        mixers=mixers,
     )

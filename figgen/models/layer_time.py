@@ -30,6 +30,10 @@ PERMUTED_BYTES = 16
 BLOCK_PRODUCTS = 2
 """Products of attention with weights, and of a feed-forward block: one in, one out; three times
 as many with their backward."""
+SCAN_SHARE = 0.25
+"""What the scan of a state-space mixer reaches of the rate of attention: its authors found it as
+fast as FlashAttention-2 at about 2,048 tokens (arXiv:2405.21060, section 9.3), where attention as
+wide has four times the products. No run with such layers is among those that were fitted."""
 SHARPNESS = 6
 """How sharply a layer turns from bound by the GPU to bound by the host."""
 
@@ -157,9 +161,10 @@ def _core_s(job: Job, attained: Attained) -> Number:
     A window of w keeps w·(2s − w) of the s² pairs, all but (s − w)².
     """
     outside = (job.sequence - minimum(job.window, job.sequence)) ** 2 / job.sequence
-    keys = job.sequence - job.windowed_share * outside
+    keys = (1 - job.mixer_share) * job.sequence - job.windowed_share * outside
+    scanned = job.mixer_share * job.mixer_work * job.tokens / job.tp / SCAN_SHARE
     work = 2 * job.tokens * keys * job.attention_width / job.tp
-    return work / attained.attention_flops_per_s
+    return (work + scanned) / attained.attention_flops_per_s
 
 
 def _stream_s(job: Job, attained: Attained) -> Number:

@@ -20,11 +20,13 @@ AGAIN = "inputs gathered again"
 TABLES = "embedding and head"
 HEAD_AGAIN = "input of the head gathered again"
 KEYS = "keys and values"
+HEADS = "heads of mixers"
 TOKENS = "routed tokens"
 WITHIN = "routed tokens within an expert"
 BOUNDARY = "activations and gradients"
 
 GATHER, SCATTER, REDUCE = "all-gather", "reduce-scatter", "all-reduce"
+ALL_TO_ALL = "all-to-all"
 
 
 def microbatch_traffic(setup: TrainingSetup, stage: int) -> tuple[Traffic, ...]:
@@ -36,6 +38,7 @@ def microbatch_traffic(setup: TrainingSetup, stage: int) -> tuple[Traffic, ...]:
             *_projections(setup, share),
             *_tables(setup, share),
             *_context(setup, share),
+            *_heads(setup, share),
             *_experts(setup, share),
             *_pipeline(setup, stage),
         )
@@ -58,7 +61,12 @@ def _tensor(setup: TrainingSetup, share: StageShare) -> Iterator[Traffic]:
     forward, again = parts_of(share), repeated_parts(setup, share)
     whole = tokens * shape.hidden * ACTIVATION_BYTES
     for width, blocks, repeated, gathers in (
-        (attention, forward.attention, again.attention, again.up_projections),
+        (
+            attention,
+            forward.attention + forward.mixers,
+            again.attention + again.mixers,
+            again.up_projections,
+        ),
         (
             shape.hidden,
             forward.dense + shares_experts * forward.shared,
@@ -130,17 +138,35 @@ def _context(setup: TrainingSetup, share: StageShare) -> Iterator[Traffic]:
     cp = setup.parallel.cp
     if cp == 1:
         return
-    again = share.layers + repeated_parts(setup, share).core
+    layers = share.layers - share.mixer_layers
+    again = layers + repeated_parts(setup, share).core
     width = 2 * key_value_width(setup) * ACTIVATION_BYTES
     if setup.context_exchange == "p2p":
         block, sends = setup.tokens * width, cp - 1
-        yield Traffic("cp", KEYS, SEND, FORWARD, share.layers * sends, block, cp)
-        yield Traffic("cp", KEYS, SEND, BACKWARD, (again + share.layers) * sends, block, cp)
+        yield Traffic("cp", KEYS, SEND, FORWARD, layers * sends, block, cp)
+        yield Traffic("cp", KEYS, SEND, BACKWARD, (again + layers) * sends, block, cp)
         return
     whole = setup.tokens * cp * width
-    yield Traffic("cp", KEYS, GATHER, FORWARD, share.layers, whole, cp)
+    yield Traffic("cp", KEYS, GATHER, FORWARD, layers, whole, cp)
     yield Traffic("cp", KEYS, GATHER, BACKWARD, again, whole, cp)
-    yield Traffic("cp", KEYS, SCATTER, BACKWARD, share.layers, whole, cp)
+    yield Traffic("cp", KEYS, SCATTER, BACKWARD, layers, whole, cp)
+
+
+def _heads(setup: TrainingSetup, share: StageShare) -> Iterator[Traffic]:
+    """A mixer has some heads over the whole sequence: gate, input, both maps, steps, and back.
+
+    Where there are fewer groups than ranks, each rank gets a copy of its group's maps.
+    Source: Megatron-LM core, ssm/mamba_context_parallel.py.
+    """
+    mixers, cp, tp = setup.shape.state_space, setup.parallel.cp, setup.parallel.tp
+    if mixers is None or cp == 1:
+        return
+    again = share.mixer_layers + repeated_parts(setup, share).mixers
+    maps = max(mixers.groups // tp, cp) * mixers.state
+    for width, calls in ((mixers.inner // tp, 3), (maps, 2), (mixers.mixer_heads // tp, 1)):
+        size = setup.tokens * width * ACTIVATION_BYTES
+        for phase, times in ((FORWARD, share.mixer_layers), (BACKWARD, again)):
+            yield Traffic("cp", HEADS, ALL_TO_ALL, phase, times * calls, size, cp)
 
 
 def _experts(setup: TrainingSetup, share: StageShare) -> Iterator[Traffic]:
@@ -158,7 +184,7 @@ def _experts(setup: TrainingSetup, share: StageShare) -> Iterator[Traffic]:
     backward = share.expert_layers + repeated_parts(setup, share).routed
     for phase, layers in ((FORWARD, share.expert_layers), (BACKWARD, backward)):
         for routed in (dispatched, returned):
-            yield Traffic("ep", TOKENS, "all-to-all", phase, layers, routed, parallel.ep)
+            yield Traffic("ep", TOKENS, ALL_TO_ALL, phase, layers, routed, parallel.ep)
         gathered, scattered = parallel.etp * dispatched, parallel.etp * returned
         yield Traffic("etp", WITHIN, GATHER, phase, layers, gathered, parallel.etp)
         yield Traffic("etp", WITHIN, SCATTER, phase, layers, scattered, parallel.etp)

@@ -57,6 +57,43 @@ class ExpertShape:
 
 
 @dataclass(frozen=True, slots=True)
+class StateSpace:
+    """Mamba-2 mixers in the place of attention, in all layers but some.
+
+    A mixer has `mixer_heads` of `mixer_head_dim` channels, each with a state of `state` numbers;
+    `groups` of heads share the maps into and out of it. It is computed in chunks of `chunk` tokens
+    after a convolution over `convolution` of them. Every `attention_every`-th layer from number
+    `attention_first` on, counted from 0, keeps its attention; with 0 none does.
+    Source: Dao and Gu 2024, arXiv:2405.21060; NVIDIA/Megatron-LM core, ssm/mamba_mixer.py.
+    """
+
+    mixer_heads: int
+    mixer_head_dim: int
+    state: int
+    groups: int = 1
+    convolution: int = 4
+    chunk: int = 256
+    attention_every: int = 0
+    attention_first: int = 0
+
+    @property
+    def inner(self) -> int:
+        """Channels of a mixer."""
+        return self.mixer_heads * self.mixer_head_dim
+
+    @property
+    def projected(self) -> int:
+        """Width of what a mixer makes of a token: gate, input, both maps, a step of each head."""
+        return 2 * self.inner + 2 * self.groups * self.state + self.mixer_heads
+
+    def attention_before(self, layer: int) -> int:
+        """How many layers before number `layer` have attention."""
+        if not self.attention_every:
+            return 0
+        return max(0, -(-(layer - self.attention_first) // self.attention_every))
+
+
+@dataclass(frozen=True, slots=True)
 class ModelShape:
     """What decides the size of a transformer: counts and widths, no units.
 
@@ -87,6 +124,7 @@ class ModelShape:
     full_every: int = 0
     experts: ExpertShape | None = None
     latent: LatentAttention | None = None
+    state_space: StateSpace | None = None
 
     def __post_init__(self) -> None:
         """Refuse a shape that is not a transformer.
@@ -111,6 +149,8 @@ class ModelShape:
                 raise InputError(f"{name} of a model", expected=">= 0", got=getattr(self, name))
         if self.experts is not None:
             _check_experts(self.experts, self.layers)
+        if self.state_space is not None:
+            _check_state_space(self)
 
     @property
     def dense_layers(self) -> int:
@@ -127,6 +167,18 @@ class ModelShape:
         if not self.window or not self.full_every:
             return layers if self.window else 0
         return layers - (first + layers) // self.full_every + first // self.full_every
+
+    @property
+    def attention_layers(self) -> int:
+        """Layers with attention."""
+        return self.layers - self.mixer_layers(0, self.layers)
+
+    def mixer_layers(self, first: int, layers: int) -> int:
+        """How many of `layers` layers, from number `first` on, have a mixer and no attention."""
+        if self.state_space is None:
+            return 0
+        before = self.state_space.attention_before
+        return layers - before(first + layers) + before(first)
 
     @property
     def attention_width(self) -> int:
@@ -155,8 +207,22 @@ def _check_experts(experts: ExpertShape, layers: int) -> None:
         )
 
 
+def _check_state_space(shape: ModelShape) -> None:
+    mixers = shape.state_space
+    if mixers is None:
+        return
+    if mixers.mixer_heads % mixers.groups:
+        expected = f"a divisor of {mixers.mixer_heads} heads"
+        raise InputError("groups of a mixer", expected=expected, got=mixers.groups)
+    if shape.latent or shape.window or shape.qk_norm != "none":
+        raise InputError(
+            "attention beside state-space layers",
+            expected="plain: no latent vectors, windows or norms of queries and keys",
+        )
+
+
 def check_gpt_layer(shape: ModelShape) -> None:
     """Raise InputError unless a layer is the one whose activations are 34·s·b·h + 5·a·s²·b."""
-    plain = shape.ffn == "gelu" and shape.ffn_hidden == 4 * shape.hidden
+    plain = shape.ffn == "gelu" and shape.ffn_hidden == 4 * shape.hidden and not shape.state_space
     if not plain or shape.kv_heads != shape.heads or shape.experts or shape.latent:
         raise InputError("model", expected="layers of GPT's kind: full heads and a GELU MLP of 4h")

@@ -23,9 +23,10 @@ from figgen.models.stage_placement import Placement, contiguous, looping
 Counts = np.ndarray
 """Microbatches in flight of each virtual stage that a rank holds: moments × stages held."""
 
-STATIC = ("dense_layers", "expert_layers", "embeddings", "heads", "tables")
+STATIC = ("dense_layers", "expert_layers", "embeddings", "heads", "tables", "mixers")
 KEPT = (
     "kept_inputs", "kept_dense", "kept_experts", "kept_embeddings", "kept_heads", "kept_outputs",
+    "kept_mixers",
 )  # fmt: skip
 KINDS = ("only_dense", "only_experts", "both")
 LOADED = (*STATIC, *KEPT, *KINDS)
@@ -68,10 +69,10 @@ def rank_loads(
     Raises InputError where the schedule cannot have these sizes.
     """
     placement, counts = _in_flight(schedule, stages, microbatches, chunks)
-    rows, seen = [], set[tuple[tuple[int, int, bool, bool], ...]]()
+    rows, seen = [], set[tuple[tuple[int, int, bool, bool, int], ...]]()
     for rank in range(stages):
         held = [shares[stage] for stage in placement.stages_of_rank(rank)]
-        key = tuple((s.layers, s.expert_layers, s.embedding, s.head) for s in held)
+        key = tuple((s.layers, s.expert_layers, s.embedding, s.head, s.mixer_layers) for s in held)
         if schedule in WINDOWED and key in seen:
             continue
         seen.add(key)
@@ -141,7 +142,7 @@ def _in_one(held: list[StageShare], again: Recomputation) -> np.ndarray:
         dense = max(0, share.dense_layers - whole)
         rows.append((
             again.kept_inputs(share.layers), dense, share.layers - whole - dense,
-            share.embedding, share.head, not share.head,
+            share.embedding, share.head, not share.head, 0 if whole else share.mixer_layers,
         ))  # fmt: skip
     return np.array(rows, dtype=float)
 
@@ -158,13 +159,22 @@ def _static(held: list[StageShare], tied: bool) -> tuple[list[int], list[int]]:
         embeddings,
         heads,
         embeddings + ((0 if tied else heads) if embeddings else tables),
+        sum(share.mixer_layers for share in held),
     ], [(True, False) in kinds, (False, True) in kinds, (True, True) in kinds]
 
 
 def _undominated(rows: np.ndarray) -> np.ndarray:
-    """The rows that no other one has in full: bytes grow with every count."""
+    """The rows that no other one has in full: bytes grow with every count.
+
+    With those of layers that have a mixer and of layers that have none.
+    """
     counted = rows.copy()
     counted[:, -3:-1] = np.maximum(counted[:, -3:-1], counted[:, -1:])
+    column = LOADED.index
+    for whole, mixers in (("", "mixers"), ("kept_", "kept_mixers")):
+        kinds = ("dense_layers", "expert_layers") if not whole else ("kept_dense", "kept_experts")
+        layers = rows[:, column(kinds[0])] + rows[:, column(kinds[1])]
+        counted = np.column_stack((counted, layers - rows[:, column(mixers)]))
     order = np.argsort(-counted.sum(axis=1), kind="stable")
     rows, counted, found = rows[order], counted[order], []
     while len(rows):

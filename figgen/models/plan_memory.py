@@ -20,7 +20,8 @@ class RankLoad:
 
     Layers, plain and with experts; the embedding, the head, and `tables` where a tied head has
     none of its own. `kept_…` count how often each is in flight: `kept_inputs` layers of which the
-    input alone is kept, `kept_outputs` stages without the head. Of its virtual stages some may
+    input alone is kept, `kept_outputs` stages without the head. Some of the layers have state-space
+    `mixers` in the place of attention. Of its virtual stages some may
     have plain layers only, layers with experts only, or both: 1 if so.
     """
 
@@ -29,12 +30,14 @@ class RankLoad:
     embeddings: Number
     heads: Number
     tables: Number
+    mixers: Number
     kept_inputs: Number
     kept_dense: Number
     kept_experts: Number
     kept_embeddings: Number
     kept_heads: Number
     kept_outputs: Number
+    kept_mixers: Number
     only_dense: Number
     only_experts: Number
     both: Number
@@ -45,7 +48,8 @@ class HeldSizes:
     """What each thing takes on a GPU of a layout.
 
     Parameters of a plain layer, of one with experts (`expert_layer` without those routed), of a
-    table, and of what goes with the embedding and the head. Bytes of one microbatch for each
+    table, and of what goes with the embedding and the head; what a state-space mixer has, or keeps,
+    more than attention, often less. Bytes of one microbatch for each
     token that a context-parallel rank holds: kept of a layer, made anew in its backward, its
     gradients; of embedding and head; of an output that a stage holds, of the loss. Then axes,
     and habits of the framework as `figgen.models.framework_memory` has them.
@@ -55,10 +59,12 @@ class HeldSizes:
     expert_layer: Number
     routed_layer: Number
     table: Number
+    mixer: Number
     with_embedding: Number
     with_head: Number
     kept_dense: Number
     kept_experts: Number
+    kept_mixer: Number
     anew_dense: Number
     anew_experts: Number
     gradient_dense: Number
@@ -141,6 +147,7 @@ def rank_bytes(load: RankLoad, held: HeldSizes) -> RankBytes:
 def dense_parameters(load: RankLoad, held: HeldSizes) -> Number:
     """Parameters of a rank that are no routed experts."""
     layers = load.dense_layers * held.dense_layer + load.expert_layers * held.expert_layer
+    layers = layers + load.mixers * held.mixer
     ends = load.embeddings * held.with_embedding + load.heads * held.with_head
     return layers + load.tables * held.table + ends
 
@@ -153,6 +160,7 @@ def _divided(dense: Number, routed: Number, held: HeldSizes, first_stage: Number
 
 def _activations(load: RankLoad, held: HeldSizes) -> Number:
     layers = load.kept_dense * held.kept_dense + load.kept_experts * held.kept_experts
+    layers = layers + load.kept_mixers * held.kept_mixer
     ends = load.kept_embeddings * held.kept_embedding + load.kept_heads * held.kept_head
     inputs = load.kept_inputs * held.split_tokens * held.hidden * ACTIVATION_BYTES
     return inputs + held.tokens * (layers + ends + load.kept_outputs * held.kept_output)
@@ -183,12 +191,14 @@ def _messages(held: HeldSizes) -> Number:
 
 def _gathered(load: RankLoad, held: HeldSizes) -> Number:
     """Whole weights and gradients where ZeRO keeps only shards: of a layer, or of a stage."""
-    dense = where(load.dense_layers > 0, held.dense_layer, 0)
-    experts = where(load.expert_layers > 0, held.expert_layer + held.routed_layer, 0)
+    more = maximum(held.mixer, 0)
+    dense = where(load.dense_layers > 0, held.dense_layer + more, 0)
+    experts = where(load.expert_layers > 0, held.expert_layer + held.routed_layer + more, 0)
     table = where(load.embeddings + load.heads > 0, held.table, 0)
     largest = maximum(maximum(dense, experts), table)
     layers = load.dense_layers * held.dense_layer
     layers = layers + load.expert_layers * (held.expert_layer + held.routed_layer)
+    layers = layers + load.mixers * held.mixer
     stage = layers + (load.embeddings + load.heads) * held.table
     whole = (held.whole_in_pipeline > 0) & (held.pp > 1)
     gradients = where(whole, stage, largest) * held.gradient_bytes

@@ -13,6 +13,7 @@ from figgen.models.activations import (
     layer_bytes,
     layer_gradient_bytes,
     loss_bytes,
+    mixer_bytes,
     recomputed_bytes,
     stage_bytes,
 )
@@ -22,7 +23,9 @@ from figgen.models.model_shape import NORM_VECTORS
 from figgen.models.plan_memory import ACTIVATION_BYTES
 from figgen.models.rank_parameters import (
     ROUTED,
+    attention_held,
     layer_parameters,
+    mixer_held,
     projection_held,
     table_held,
 )
@@ -66,6 +69,7 @@ def layer_sizes(setup: TrainingSetup, tp: int, etp: int, recompute: str) -> dict
         "kept_head": stage_bytes(one, replace(_INNER, head=True, mtp_layers=setup.mtp_layers)),
         "kept_output": output,
         "loss": loss_bytes(one),
+        "kept_mixer": mixer_bytes(one),
     }
     found = {name: size / one.tokens for name, size in found.items()}
     dense, experts_ = (layer_parameters(one, experts=kind) for kind in (False, True))
@@ -78,8 +82,9 @@ def layer_sizes(setup: TrainingSetup, tp: int, etp: int, recompute: str) -> dict
         "dense_layer": sum(dense.values()),
         "expert_layer": sum(experts_.values()),
         "routed_layer": routed,
+        "mixer": mixer_held(one) - attention_held(one) if shape.state_space else 0,
         "table": table_held(one),
-        "key_value_width": key_value_width(one),
+        "key_value_width": key_value_width(one) if shape.attention_layers else 0,
         "dispatched": top_k * etp * each,
     }
 

@@ -114,6 +114,7 @@ def meshes(
             cp
             for cp in _allowed(divisors(parts // tp), wanted.get("cp"), sequence)
             if sequence % (cp * (tp if sequence_parallel else 1)) == 0
+            and _divides_mixers(shape, tp, cp)
             and _named(convention, cp=cp, tp=tp, pp=pp)
         ]
         mixtures: list[tuple[int, int]] = [(1, tp if convention.etp == "tp" else 1)]
@@ -158,6 +159,16 @@ def sharding(framework: str, pp: int, wanted: int | None) -> tuple[int, ...]:
     first_two = framework == "nanotron" or (framework == "megatron-deepspeed" and pp > 1)
     known = ZERO_STAGES[:2] if first_two else ZERO_STAGES
     return known if wanted is None else tuple({wanted} & set(known))
+
+
+def _divides_mixers(shape: ModelShape, tp: int, cp: int) -> bool:
+    mixers = shape.state_space
+    if mixers is None:
+        return True
+    if mixers.groups % tp or mixers.mixer_heads // tp % cp:
+        return False
+    groups = mixers.groups // tp
+    return groups % cp == 0 or cp % groups == 0
 
 
 def _divides_model(shape: ModelShape, tp: int, sequence_parallel: bool) -> bool:

@@ -14,7 +14,7 @@ from functools import lru_cache
 from figgen.models.model_shape import FFN_MATRICES, NORM_VECTORS, ModelShape
 from figgen.models.stage_layers import StageShare, shares_of_rank, virtual_stage_shares
 from figgen.models.training_setup import TrainingSetup
-from figgen.models.transformer import attention_biases, norm_parameters
+from figgen.models.transformer import attention_biases, mixer_parameters, norm_parameters
 
 ROUTED = "routed experts"
 TABLES = ("embedding", "head")
@@ -109,6 +109,11 @@ def attention_held(setup: TrainingSetup) -> int:
     return down + up_query + up_key_value + out + attention_biases(shape)
 
 
+def mixer_held(setup: TrainingSetup) -> int:
+    """Parameters of one state-space mixer on a tensor-parallel rank, which has some heads."""
+    return mixer_parameters(setup.shape) // setup.parallel.tp
+
+
 def projection_held(setup: TrainingSetup) -> int:
     """Parameters of a module of multi-token prediction besides its layer: projection, 3 norms."""
     hidden = setup.shape.hidden
@@ -129,6 +134,9 @@ def _share(setup: TrainingSetup, share: StageShare) -> dict[str, int]:
     for layers, experts in kinds:
         for part, count in layer_parameters(setup, experts=experts).items() if layers else ():
             found[part] = found.get(part, 0) + layers * count
+    if share.mixer_layers:
+        found["attention"] -= share.mixer_layers * attention_held(setup)
+        found["state-space mixers"] = share.mixer_layers * mixer_held(setup)
     if share.embedding:
         found["embedding"] = table_held(setup)
         found["positions"] = shape.sequence * shape.hidden if shape.learned_positions else 0

@@ -22,7 +22,8 @@ class StageShare:
 
     `first_layer` counts from 0. `expert_layers` of the `layers` are mixtures of experts,
     `windowed_layers` see a window only. The last `mtp_layers` of them belong to modules of
-    multi-token prediction, which are like the model's last layer and see all tokens.
+    multi-token prediction, which have attention over all tokens and the last layer's other half.
+    `mixer_layers` have a state-space mixer instead of attention.
     """
 
     first_layer: int
@@ -32,6 +33,7 @@ class StageShare:
     head: bool
     windowed_layers: int = 0
     mtp_layers: int = 0
+    mixer_layers: int = 0
 
     @property
     def dense_layers(self) -> int:
@@ -107,7 +109,10 @@ def stage_shares(
         ends = stage == 0, stage == head % stages
         more = mtp_layers if ends[1] else 0
         expert_layers = max(0, expert_layers) + (more if shape.experts else 0)
-        shares.append(StageShare(first, layers + more, expert_layers, *ends, windowed, more))
+        mixers = shape.mixer_layers(first, layers)
+        shares.append(
+            StageShare(first, layers + more, expert_layers, *ends, windowed, more, mixers)
+        )
         first = after
     return tuple(shares)
 

@@ -7,14 +7,14 @@ own backward is not counted.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from figgen.models.layer_parts import LayerParts, parts_of, repeated_parts
 from figgen.models.model_shape import FFN_MATRICES, GATED
 from figgen.models.recomputation import SECOND
 from figgen.models.stage_layers import StageShare, virtual_stage_shares
 from figgen.models.training_setup import TrainingSetup
-from figgen.models.transformer import part_weights, windowed_keys
+from figgen.models.transformer import mixer_core_flops, part_weights, windowed_keys
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,7 +65,7 @@ def repeated_flops_per_token(setup: TrainingSetup) -> float:
     for share in virtual_stage_shares(setup)[: setup.placement.depth]:
         again += stage_work(setup, share).recomputed
         if setup.flash_attention:
-            again += _core_flops(setup, repeated_parts(setup, share))
+            again += _core_flops(setup, replace(repeated_parts(setup, share), mixers=0))
     return again * setup.parallel.tp / setup.tokens
 
 
@@ -76,7 +76,7 @@ def _second_flops(setup: TrainingSetup, share: StageShare) -> float:
         return 0.0
     weights, met = part_weights(shape), 0.0
     if shape.latent is None:
-        met += share.layers * weights["attention"] / 2
+        met += (share.layers - share.mixer_layers) * weights["attention"] / 2
     if FFN_MATRICES[shape.ffn] == GATED and "mlp" not in modules:
         met += share.dense_layers * weights["dense"] / 3
     return 2 * met * setup.tokens / setup.parallel.tp
@@ -92,8 +92,9 @@ def layer_core_flops(setup: TrainingSetup, *, windowed: bool = False) -> float:
 
 
 def _core_flops(setup: TrainingSetup, parts: LayerParts) -> float:
-    """Forward FLOPs of the attention cores of these parts of layers."""
+    """Forward FLOPs of the cores, of attention and of mixers, of these parts of layers."""
     full = (parts.core - parts.windowed) * layer_core_flops(setup)
+    full += parts.mixers * mixer_core_flops(setup.shape) * setup.tokens / setup.parallel.tp
     return full + parts.windowed * layer_core_flops(setup, windowed=True)
 
 

@@ -13,7 +13,7 @@ from figgen.errors import InputError, check_size
 from figgen.models.activation_formats import ActivationFormat, activation_format
 from figgen.models.framework_memory import FrameworkMemory, framework_memory
 from figgen.models.layout import ParallelLayout
-from figgen.models.model_shape import ModelShape
+from figgen.models.model_shape import ModelShape, StateSpace
 from figgen.models.recipes import RECIPES, Recipe
 from figgen.models.recomputation import Recomputation, recomputation
 from figgen.models.schedules import Schedule, build, peak_in_flight
@@ -238,6 +238,8 @@ def _check_division(setup: TrainingSetup) -> None:
         _divides("ffn_hidden of the model", shape.ffn_hidden, "tp", tp)
     if setup.sequence_parallel:
         _divides("tokens of a context-parallel rank", setup.sequence // parallel.cp, "tp", tp)
+    if shape.state_space is not None:
+        _check_mixers(shape.state_space, parallel)
     experts = shape.experts
     if experts is None:
         if parallel.ep > 1:
@@ -256,6 +258,18 @@ def _check_division(setup: TrainingSetup) -> None:
             "experts under tensor parallelism",
             expected="sequence parallelism too",
             key="sequence_parallel",
+        )
+
+
+def _check_mixers(mixers: StateSpace, parallel: ParallelLayout) -> None:
+    """Refuse what Megatron-LM's MambaMixer and MambaContextParallel assert against."""
+    tp, cp = parallel.tp, parallel.cp
+    _divides("groups of a mixer", mixers.groups, "tp", tp)
+    _divides("heads of a mixer on a rank", mixers.mixer_heads // tp, "cp", cp)
+    groups = mixers.groups // tp
+    if groups % cp and cp % groups:
+        raise InputError(
+            "groups of a mixer on a rank", expected=f"a multiple or divisor of cp={cp}", got=groups
         )
 
 

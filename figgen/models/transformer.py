@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 from figgen.errors import InputError
+from figgen.formulas.modern_layers import state_space_parameters, state_space_work
 from figgen.models.model_shape import FFN_MATRICES, NORM_VECTORS, ModelShape
 
 
@@ -80,6 +81,33 @@ def up_projection_weights(shape: ModelShape) -> int:
     return shape.heads * (query + mla.kv_rank * (mla.nope_head_dim + mla.value_head_dim))
 
 
+def mixer_weights(shape: ModelShape) -> int:
+    """Weights of both projections of one state-space mixer; 0 where the model has none."""
+    mixers = shape.state_space
+    return shape.hidden * (mixers.projected + mixers.inner) if mixers else 0
+
+
+def mixer_parameters(shape: ModelShape) -> int:
+    """All parameters of one state-space mixer: `state_space_parameters` with its sizes."""
+    mixers = shape.state_space
+    if mixers is None:
+        return 0
+    return int(
+        state_space_parameters(
+            shape.hidden, mixers.inner, mixers.state, mixers.groups, mixers.mixer_heads,
+            mixers.convolution,
+        )
+    )  # fmt: skip
+
+
+def mixer_core_flops(shape: ModelShape) -> float:
+    """Forward FLOPs of a token in one mixer's core: `state_space_work` with its sizes."""
+    mixers = shape.state_space
+    if mixers is None:
+        return 0.0
+    return float(state_space_work(mixers.inner, mixers.state, mixers.groups, mixers.chunk))
+
+
 def attention_biases(shape: ModelShape) -> int:
     """Biases of the projections of one attention block (0 when the model has none)."""
     if not shape.bias:
@@ -125,10 +153,12 @@ def parameter_counts(shape: ModelShape) -> ParameterCounts:
         one_expert = ffn_weights(shape, experts.ffn_hidden) + ffn_biases(shape, experts.ffn_hidden)
         router = shape.hidden * experts.count + (experts.count if shape.bias else 0)
         shared, routed, active = experts.shared, experts.count, experts.top_k
+    mixers = shape.mixer_layers(0, shape.layers)
+    attention = (shape.layers - mixers) * (attention_weights(shape) + attention_biases(shape))
     return ParameterCounts(
         embedding=shape.vocab * shape.hidden,
         positions=shape.sequence * shape.hidden if shape.learned_positions else 0,
-        attention=shape.layers * (attention_weights(shape) + attention_biases(shape)),
+        attention=attention + mixers * mixer_parameters(shape),
         ffn=shape.dense_layers * dense_ffn,
         router=shape.expert_layers * router,
         shared_experts=shape.expert_layers * shared * one_expert,
@@ -148,7 +178,7 @@ def module_parameters(shape: ModelShape) -> tuple[int, int]:
     """
     experts = shape.experts
     one = replace(
-        shape, layers=1, final_norm=False, learned_positions=False, extra=0,
+        shape, state_space=None, layers=1, final_norm=False, learned_positions=False, extra=0,
         experts=replace(experts, dense_layers=0) if experts else None,
     )  # fmt: skip
     counts = parameter_counts(one)
@@ -160,6 +190,8 @@ def module_parameters(shape: ModelShape) -> tuple[int, int]:
 def matmul_parameters(shape: ModelShape) -> int:
     """Weights that one token is multiplied with: no lookup table, norm or bias; with LM head."""
     layers = weights_met(shape, shape.dense_layers, shape.expert_layers)
+    mixers = shape.mixer_layers(0, shape.layers)
+    layers += mixers * (mixer_weights(shape) - attention_weights(shape))
     return layers + shape.vocab * shape.hidden
 
 
@@ -179,6 +211,7 @@ def part_weights(shape: ModelShape) -> dict[str, int]:
     """
     found = {
         "attention": attention_weights(shape),
+        "mixers": mixer_weights(shape),
         "up_projections": up_projection_weights(shape),
         "dense": ffn_weights(shape, shape.ffn_hidden),
         "routed": 0,
@@ -216,7 +249,7 @@ def windowed_keys(sequence: float, window: int) -> float:
 def keys_met(shape: ModelShape, sequence: int) -> float:
     """Keys that a token meets in all layers together, the masked half counted too."""
     windowed = shape.windowed_layers(0, shape.layers)
-    whole = (shape.layers - windowed) * sequence
+    whole = (shape.layers - windowed - shape.mixer_layers(0, shape.layers)) * sequence
     return whole + windowed * windowed_keys(sequence, shape.window) if windowed else whole
 
 
@@ -226,8 +259,11 @@ def flops_per_token(shape: ModelShape, *, sequence: int | None = None, causal: b
     6 per weight that the token meets, plus 12·(a·d) for the attention products with every key of
     `sequence` tokens (default: the shape's own) in every layer, of a window with as many as
     `windowed_keys` says; half of that if only the unmasked half of the square is counted
-    (`causal`). Source: PaLM, arXiv:2204.02311, appendix B.
+    (`causal`). A state-space mixer's core counts whole, as it is computed in chunks.
+    Source: PaLM, arXiv:2204.02311, appendix B.
     """
     length = shape.sequence if sequence is None else sequence
     attention = int(12 * shape.attention_width * keys_met(shape, length))
-    return 6 * matmul_parameters(shape) + (attention // 2 if causal else attention)
+    cores = int(3 * shape.mixer_layers(0, shape.layers) * mixer_core_flops(shape))
+    products = 6 * matmul_parameters(shape) + cores
+    return products + (attention // 2 if causal else attention)

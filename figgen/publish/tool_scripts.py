@@ -24,6 +24,7 @@ JOINED = {
     "schedules": ("lab_trace",),
     "modeler": (
         "modeler_below",
+        "modeler_popover",
         "modeler_how",
         "modeler_compare",
         "modeler_take",

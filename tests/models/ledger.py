@@ -27,12 +27,15 @@ def products_s(weights: float, tokens: float, rate: float, starts_s: float) -> f
 
 def core_s(job: Job, at: Attained, passes: int) -> float:
     """Products over the visible pairs of queries and keys: scores and values forward. A query of
-    a layer with a window sees the keys before it, or so many of them."""
+    a layer with a window sees the keys before it, or so many of them. A mixer's scan goes at a
+    quarter of the rate."""
     window = min(job.window, job.sequence)
     within = (window**2 / 2 + window * (job.sequence - window)) / job.sequence
-    seen = (1 - job.windowed_share) * job.sequence / 2 + job.windowed_share * within
-    pairs = job.tokens * seen
-    return passes * 2 * pairs * job.attention_width / job.tp / at.attention_flops_per_s
+    whole = 1 - job.windowed_share - job.mixer_share
+    pairs = job.tokens * (whole * job.sequence / 2 + job.windowed_share * within)
+    scans = passes / 2 * job.mixer_share * job.tokens * job.mixer_work * 4
+    work = passes * 2 * pairs * job.attention_width + scans
+    return work / job.tp / at.attention_flops_per_s
 
 
 def kernels_s(at: Attained, tokens: float, kernels: list[Kernel]) -> float:
@@ -171,6 +174,15 @@ def layer(job: Job, at: Attained, *, experts: bool) -> dict[str, float]:
     }
 
 
+def projection(job: Job, at: Attained) -> float:
+    """Two hidden states to one; once more where backward repeats layers."""
+    whole = products_s(
+        2 * job.hidden**2, job.tokens / job.tp, at.product_flops_per_s, at.product_start_s
+    )
+    again = 2 * 2 * job.hidden**2 * job.tokens / job.tp / at.product_flops_per_s
+    return whole + job.repeats_layer * again
+
+
 def head(job: Job, at: Attained) -> float:
     logits = job.tokens * job.vocab / job.tp
     return (
@@ -274,6 +286,8 @@ def step_parts(job: Job, at: Attained) -> dict[str, float]:
     kind_of = [index < job.expert_layers for index in range(job.layers)]
     layers = fsum(took[kind] for kind in kind_of)
     last = head(job, at)
+    for _ in range(job.mtp_layers):
+        last += head(job, at) + took[job.expert_layers > 0] + projection(job, at)
     each = layers / job.layers
     slowest = max(job.fullest_layers * each, job.head_layers * each + last)
     mean = (layers + last) / job.pp

@@ -16,7 +16,7 @@ from figgen import catalog
 from figgen.errors import InputError
 from figgen.models.layout import layout
 from figgen.models.memory import RankMemory, memory
-from figgen.models.model_shape import ExpertShape
+from figgen.models.model_shape import ExpertShape, StateSpace
 from figgen.models.pipeline_filling import filling
 from figgen.models.plan import REASONS, PlannedJob, held_bytes, pipelines_of
 from figgen.models.plan_loads import alike, rank_loads
@@ -37,6 +37,9 @@ SMALL_EXPERTS = replace(
     ffn_hidden=96, sequence=64, vocab=1000, head_dim=16, latent=None,
     experts=ExpertShape(count=4, top_k=2, ffn_hidden=48, shared=1, dense_layers=1),
 )  # fmt: skip
+SMALL_HYBRID = replace(
+    SMALL_EXPERTS, layers=5, state_space=StateSpace(8, 16, 8, groups=2, chunk=16, attention_every=3)
+)
 NARROW_EXPERTS = replace(SMALL_EXPERTS, experts=ExpertShape(4, 2, 16, shared=1, dense_layers=1))
 
 
@@ -111,6 +114,7 @@ def up_to_each_reason(rank: RankMemory, job: PlannedJob) -> list[float]:
     [
         (SMALL_DENSE, 4, True, "megatron", 0), (SMALL_EXPERTS, 4, True, "megatron", 1),
         (SMALL_EXPERTS, 2, False, "megatron", 0), (SMALL_DENSE, 2, True, "tp-dp-pp", 2),
+        (SMALL_HYBRID, 4, True, "megatron", 1),
         (NARROW_EXPERTS, 2, True, "tp-ep-dp-pp", 0),
     ],
 )  # fmt: skip

@@ -3,7 +3,7 @@
 
 import { F, I, sum } from "./orders.js";
 import { keptInputs, wholeLayers } from "./recomputation.js";
-import { FFN_MATRICES } from "./transformer.js";
+import { FFN_MATRICES, mixerLayers } from "./transformer.js";
 
 export const ACTIVATION_BYTES = 2;
 const SECOND = "every_second_product";
@@ -20,30 +20,38 @@ export function recomputedBytes(setup, share) {
   const { recomputed: again } = setup;
   if (again.modules.size) {
     const kinds = [false, true].filter((experts) => layersOf(share, experts));
-    return Math.max(0, ...kinds.map((experts) => keptAndMadeAnew(setup, experts)[1]));
+    return Math.max(0, ...kinds.map((experts) => most(setup, experts, ([, anew]) => anew)));
   }
   const whole = wholeLayers(again, share.layers);
   const each = again.method === "uniform" ? again.number : 1;
-  let most = 0;
+  let found = 0;
   for (let first = 0; first < whole; first += each) {
     const layers = Math.min(each, whole - first);
     const dense = Math.min(layers, Math.max(0, share.dense_layers - first));
     let made = -layerInputBytes(setup);
-    if (dense) made += dense * sum(keptAndMadeAnew(setup, false));
-    if (layers > dense) made += (layers - dense) * sum(keptAndMadeAnew(setup, true));
-    most = Math.max(most, made);
+    if (dense) made += dense * most(setup, false, sum);
+    if (layers > dense) made += (layers - dense) * most(setup, true, sum);
+    found = Math.max(found, made);
   }
-  return most;
+  return found;
 }
+
+// Of a layer with attention or one with a mixer, whichever has more.
+const most = (setup, experts, of) =>
+  Math.max(...[false, ...(setup.shape.state_space ? [true] : [])].map((mixer) => of(keptAndMadeAnew(setup, experts, mixer))));
+
+/** Bytes that a layer keeps more with a mixer than with attention, often less. */
+export const mixerBytes = (setup) =>
+  (setup.shape.state_space ? keptAndMadeAnew(setup, false, true)[0] - keptAndMadeAnew(setup, false)[0] : 0);
 
 const layersOf = (share, experts) => (experts ? share.expert_layers : share.dense_layers);
 
 // Bytes of a layer that recomputing modules leaves, and those that backward makes anew; what
 // experts return is not made anew where gates multiply before it.
-function keptAndMadeAnew(setup, experts) {
+function keptAndMadeAnew(setup, experts, mixer = false) {
   const { modules } = setup.recomputed;
   let [kept, anew] = [0, 0];
-  for (const [bytes, ...by] of layerTensors(setup, experts)) {
+  for (const [bytes, ...by] of layerTensors(setup, experts, mixer)) {
     if (!by.some((name) => modules.has(name))) kept += bytes;
     else if (!modules.has("moe_gate") || !by.includes("moe_gate")) anew += bytes;
   }
@@ -51,7 +59,7 @@ function keptAndMadeAnew(setup, experts) {
 }
 
 // Every tensor of one layer and microbatch as [bytes, modules that drop it …].
-function layerTensors(setup, experts) {
+function layerTensors(setup, experts, mixer = false) {
   const { shape, tokens, split_tokens, dropout, format: { linear }, parallel: { tp } } = setup;
   const found = [];
   const put = (count) => (width, size, ...modules) => found.push([count * width * size, ...modules]);
@@ -59,8 +67,13 @@ function layerTensors(setup, experts) {
   const [whole, divided] = [put(split_tokens), put(tokens)];
   // Inputs of column-parallel products, gathered where the framework keeps them so.
   const read = setup.framework_memory.keeps_gathered ? divided : whole;
-  attention(setup, whole, divided, read);
-  if (!setup.flash_attention) {
+  const mixers = mixer && shape.state_space;
+  if (mixers) {
+    read(shape.hidden, linear, "layernorm", SECOND);
+    divided(mixers.projected / tp + 2 * (mixers.inner / tp), 2);
+    divided(mixers.inner / tp, linear);
+  } else attention(setup, whole, divided, read);
+  if (!mixers && !setup.flash_attention) {
     divided((shape.heads / tp) * setup.sequence, dropout ? 5 : 2, "core_attn");
   }
   if (experts && shape.experts) mixture(setup, whole, divided);
@@ -135,6 +148,10 @@ export function keptLayers(setup, shares) {
 export function stageBytes(setup, share) {
   const { shape, tokens, split_tokens } = setup;
   let found = sum(keptLayers(setup, [share]).map(([count, bytes]) => count * bytes));
+  if (share.mixer_layers) {
+    const own = Math.min(wholeLayers(setup.recomputed, share.layers), share.layers - share.mtp_layers);
+    found += (share.mixer_layers - mixerLayers(shape, share.first_layer, own)) * mixerBytes(setup);
+  }
   if (share.embedding) found += tokens * 8 + (setup.dropout ? split_tokens * shape.hidden : 0);
   const { keeps_gathered, keeps_outputs, kept_logit_bytes } = setup.framework_memory;
   if (share.head) {
@@ -157,7 +174,7 @@ export const lossBytes = (setup) => logits(setup) * setup.framework_memory.loss_
 /** Most bytes of gradients at once while backward goes through one layer. */
 export function layerGradientBytes(setup, share) {
   const { shape, parallel, dropout, flash_attention: flash } = setup;
-  let most = 0;
+  let found = 0;
   for (const experts of [false, true]) {
     if (!layersOf(share, experts)) continue;
     const tensors = layerTensors(setup, experts);
@@ -165,9 +182,10 @@ export function layerGradientBytes(setup, share) {
     const block = sum(tensors.filter(inBlock).map(([bytes]) => bytes));
     const core = flash ? 0
       : setup.tokens * ((shape.heads / parallel.tp) * setup.sequence) * (dropout ? 5 : 2);
-    most = Math.max(most, block, core);
+    const mixers = shape.state_space ? (setup.tokens * shape.state_space.projected * ACTIVATION_BYTES) / parallel.tp : 0;
+    found = Math.max(found, block, core, mixers);
   }
-  return most;
+  return found;
 }
 
 /** Most bytes of activations at any point of each rank's order. */

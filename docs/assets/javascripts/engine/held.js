@@ -2,7 +2,7 @@
 
 import { sum } from "./orders.js";
 import {
-  FFN_MATRICES, NORM_VECTORS, attentionBiases, finalNorm, layerNorms,
+  FFN_MATRICES, NORM_VECTORS, attentionBiases, finalNorm, layerNorms, mixerParameters,
 } from "./transformer.js";
 
 /** Parameters of the embedding, or of the head, on a tensor-parallel rank. */
@@ -25,6 +25,10 @@ export function layerHeld(setup, experts) {
 export const projectionHeld = ({ shape: { hidden, norm }, parallel }) =>
   (2 * hidden * hidden) / parallel.tp + 3 * NORM_VECTORS[norm] * hidden;
 
+/** What a layer with a mixer holds more than one with attention, often less. */
+export const mixerMore = (setup) =>
+  (setup.shape.state_space ? mixerParameters(setup.shape) / setup.parallel.tp - attentionHeld(setup) : 0);
+
 const besideEmbedding = ({ shares, stagesOf, placement }, stage) =>
   stagesOf[placement.rank_of_stage[stage]].some((one) => shares[one].embedding);
 
@@ -37,7 +41,7 @@ export function stagesHeld(setup) {
   const { shape, shares } = setup;
   const [plain, mixed] = [layerHeld(setup, false), layerHeld(setup, true)];
   return shares.map((share, stage) => {
-    let dense = share.dense_layers * plain.dense + share.expert_layers * mixed.dense;
+    let dense = share.dense_layers * plain.dense + share.expert_layers * mixed.dense + share.mixer_layers * mixerMore(setup);
     let tables = (share.embedding + copiesEmbedding(setup, stage)) * tableHeld(setup);
     if (share.embedding) {
       dense += shape.extra;

@@ -6,8 +6,9 @@ import {
   ACTIVATION_BYTES, layerGradientBytes, layerInputBytes, lossBytes, peakActivationBytes,
   recomputedBytes,
 } from "./activations.js";
-import { layerHeld, projectionHeld, rankHeld, stagesHeld, tableHeld } from "./held.js";
+import { layerHeld, mixerMore, projectionHeld, rankHeld, stagesHeld, tableHeld } from "./held.js";
 import { peakInFlight, sum } from "./orders.js";
+import { mixerLayers } from "./transformer.js";
 
 
 /** Parts of memory, in order; "working" is what the loss or one layer's backward needs. */
@@ -118,7 +119,7 @@ export function buffersOf(setup, mine) {
     found.push(["gathered layer inputs", 2 * tokens * hidden * ACTIVATION_BYTES]);
     found.push(["gathered layer gradients", 2 * tokens * hidden * ACTIVATION_BYTES]);
   }
-  if (cp > 1) found.push(["keys and values of other ranks", keyValueBytes(setup)]);
+  if (cp > 1 && mixerLayers(shape, 0, shape.layers) < shape.layers) found.push(["keys and values of other ranks", keyValueBytes(setup)]);
   if (experts && ep * etp > 1) {
     const each = setup.format.dispatch + ACTIVATION_BYTES;
     found.push(["routed tokens", split_tokens * experts.top_k * etp * hidden * each]);
@@ -148,14 +149,16 @@ function shardedBytes(setup, mine) {
     for (const [layers, experts] of [[dense_layers, false], [expert_layers, true]]) {
       if (!layers) continue;
       const { dense, routed } = layerHeld(setup, experts);
-      units.push([layers, dense + routed]);
+      units.push([layers, dense + routed, true]);
     }
   }
-  const largest = Math.max(0, ...units.filter(([count]) => count).map(([, size]) => size));
+  const more = mixerMore(setup);
+  const mixers = more * sum(mine.map((share) => share.mixer_layers));
+  const largest = Math.max(0, ...units.map(([count, size, layer]) => (count ? size + (layer ? Math.max(0, more) : 0) : 0)));
   let weights = (setup.double_buffering ? 2 : 1) * largest;
   let gradients = largest;
   if (setup.framework_memory.whole_in_pipeline && setup.parallel.pp > 1) {
-    weights = gradients = sum(units.map(([count, size]) => count * size));
+    weights = gradients = sum(units.map(([count, size]) => count * size)) + mixers;
   }
   const scattered = ["gradients before they are scattered", gradients * setup.recipe.gradient_bytes];
   if (setup.zero_stage < 3) return [scattered];

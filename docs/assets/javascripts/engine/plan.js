@@ -3,16 +3,16 @@
 
 import { TABLES, rank_bytes } from "../plan-memory.js";
 import { timed_step } from "../timed-step.js";
-import { layerGradientBytes, lossBytes, recomputedBytes, stageBytes } from "./activations.js";
+import { layerGradientBytes, lossBytes, mixerBytes, recomputedBytes, stageBytes } from "./activations.js";
 import { InputError } from "./errors.js";
-import { layerHeld, projectionHeld, tableHeld } from "./held.js";
+import { layerHeld, mixerMore, projectionHeld, tableHeld } from "./held.js";
 import { keyValueWidth } from "./memory.js";
 import { attainedOf, filling, ratesOf, shapeNumbers } from "./predicted.js";
 import { alike, divisors, meshes, pipelines, rankLoads, schedules, sharding } from "./plan_space.js";
 import { recomputation } from "./recomputation.js";
 import { fullestAndBesideHead, layersByCost, shardingOf, untimedSetup, virtualStageShares } from "./setup.js";
 import { stageWork } from "./stage_time.js";
-import { finalNorm } from "./transformer.js";
+import { finalNorm, mixerLayers } from "./transformer.js";
 
 const SIZES = ["tp", "cp", "pp", "ep", "etp", "dp", "chunks", "microbatch_size", "zero_stage"];
 const NAMED = ["none", "selective", "full"];
@@ -80,7 +80,7 @@ const askedOf = ({ shape, sequence, parallel, recipe, mtp_layers }, more) => ({
 function heldOf(setup) {
   const { shape, framework_memory: framework, recipe } = setup;
   return {
-    dense_layer: 0, expert_layer: 0, routed_layer: 0, table: 0,
+    dense_layer: 0, expert_layer: 0, routed_layer: 0, table: 0, mixer: 0, kept_mixer: 0,
     with_embedding: (shape.learned_positions ? shape.sequence * shape.hidden : 0) + shape.extra,
     with_head: 0, kept_dense: 0, kept_experts: 0, anew_dense: 0, anew_experts: 0,
     gradient_dense: 0, gradient_experts: 0, kept_embedding: 0, kept_head: 0, kept_output: 0, loss: 0,
@@ -96,7 +96,7 @@ function heldOf(setup) {
 }
 
 const share = (layers, experts, embedding = false, head = false, mtp_layers = 0) => ({
-  layers, expert_layers: layers * experts, dense_layers: layers * (1 - experts), embedding, head, mtp_layers,
+  layers, expert_layers: layers * experts, dense_layers: layers * (1 - experts), embedding, head, mtp_layers, mixer_layers: 0,
 });
 
 // What TP, ETP and recomputation decide, for EP of 1; bytes that grow with tokens are for one.
@@ -121,11 +121,13 @@ function layerSizes(job, tp, etp, recompute) {
   bytes.kept_head = stageBytes(one, share(0, 0, false, true, one.mtp_layers));
   bytes.kept_output = inner;
   bytes.loss = lossBytes(one);
+  bytes.kept_mixer = mixerBytes(one);
   for (const name in bytes) bytes[name] /= sequence;
   const [plain, mixed] = [layerHeld(one, false), layerHeld(one, true)];
   const found = {
     ...bytes, dense_layer: plain.dense, expert_layer: mixed.dense, routed_layer: shape.experts ? mixed.routed : 0,
-    with_head: finalNorm(shape) + one.mtp_layers * projectionHeld(one), table: tableHeld(one), key_value_width: keyValueWidth(one),
+    with_head: finalNorm(shape) + one.mtp_layers * projectionHeld(one), table: tableHeld(one),
+    mixer: mixerMore(one), key_value_width: mixerLayers(shape, 0, shape.layers) < shape.layers ? keyValueWidth(one) : 0,
     dispatched: (shape.experts?.top_k ?? 0) * etp * (format.dispatch + 2),
   };
   job.sizes.set(key, found);

@@ -53,13 +53,19 @@ export function meshes(job, pp) {
         && experts.ffn_hidden % etp === 0 && named("ep", ep) && [null, ep].includes(fixed.ep)
         && [null, etp].includes(fixed.etp)).map((ep) => [ep, etp])) : [[1, own]];
     for (const cp of allowed(divisors(parts / tp), fixed.cp, sequence)) {
-      if (sequence % (cp * (split ? tp : 1)) || !named("cp", cp)) continue;
+      if (sequence % (cp * (split ? tp : 1)) || !named("cp", cp) || !dividesMixers(shape, tp, cp)) continue;
       const dp = parts / (tp * cp);
       if (fixed.dp !== null && fixed.dp !== dp) continue;
       for (const [ep, etp] of mixtures) found.push({ tp, cp, ep, etp, dp });
     }
   }
   return found;
+}
+
+function dividesMixers({ state_space: mixers }, tp, cp) {
+  if (!mixers) return true;
+  const groups = mixers.groups / tp;
+  return groups % 1 === 0 && Math.floor(mixers.mixer_heads / tp) % cp === 0 && !(groups % cp && cp % groups);
 }
 
 function dividesModel({ heads, kv_heads: kv, dense_layers, ffn_hidden, experts }, tp, split) {
@@ -93,13 +99,13 @@ export function rankLoads(schedule, stages, microbatches, chunks, shares, again,
   const [rows, seen] = [[], new Set()];
   for (let rank = 0; rank < stages; rank++) {
     const held = stagesOf(rank).map((stage) => shares[stage]);
-    const key = held.map((s) => [s.layers, s.expert_layers, +s.embedding, +s.head].join()).join(";");
+    const key = held.map((s) => [s.layers, s.expert_layers, +s.embedding, +s.head, s.mixer_layers].join()).join(";");
     if (WINDOWED.includes(schedule) && seen.has(key)) continue;
     seen.add(key);
     const each = held.map((share) => keptOf(share, again));
     const [still, kinds] = lasting(held, tied);
     for (const moment of counts(rank)) {
-      const kept = range(6).map((at) => moment.reduce((sum, count, stage) => sum + count * each[stage][at], 0));
+      const kept = range(7).map((at) => moment.reduce((sum, count, stage) => sum + count * each[stage][at], 0));
       rows.push([...still, ...kept, ...kinds]);
     }
   }
@@ -160,7 +166,7 @@ function walked({ orders, microbatches }, mine, rank) {
 function keptOf(share, again) {
   const whole = wholeLayers(again, share.layers);
   const dense = Math.max(0, share.dense_layers - whole);
-  return [keptInputs(again, share.layers), dense, share.layers - whole - dense, +share.embedding, +share.head, +!share.head];
+  return [keptInputs(again, share.layers), dense, share.layers - whole - dense, +share.embedding, +share.head, +!share.head, whole ? 0 : share.mixer_layers];
 }
 
 function lasting(held, tied) {
@@ -169,13 +175,17 @@ function lasting(held, tied) {
   const tables = heads + (!tied && held.some((s) => s.mtp_layers) ? 1 : 0);
   const kind = (dense, experts) => +held.some((s) => s.dense_layers > 0 === dense && s.expert_layers > 0 === experts);
   return [
-    [total((s) => s.dense_layers), total((s) => s.expert_layers), embeddings, heads, embeddings + (embeddings ? (tied ? 0 : heads) : tables)],
+    [total((s) => s.dense_layers), total((s) => s.expert_layers), embeddings, heads, embeddings + (embeddings ? (tied ? 0 : heads) : tables), total((s) => s.mixer_layers)],
     [kind(true, false), kind(false, true), kind(true, true)],
   ];
 }
 
 function undominated(rows) {
-  const counted = (row) => [...row.slice(0, -3), Math.max(row.at(-3), row.at(-1)), Math.max(row.at(-2), row.at(-1)), row.at(-1)];
+  const at = Object.fromEntries(TABLES.loaded.map((name, place) => [name, place]));
+  const attention = (row) => [
+    row[at.dense_layers] + row[at.expert_layers] - row[at.mixers], row[at.kept_dense] + row[at.kept_experts] - row[at.kept_mixers],
+  ];
+  const counted = (row) => [...attention(row), ...row.slice(0, -3), Math.max(row.at(-3), row.at(-1)), Math.max(row.at(-2), row.at(-1)), row.at(-1)];
   const size = (row) => row.reduce((sum, count) => sum + count, 0);
   let left = rows.map((row) => ({ row, all: counted(row) })).map((one) => ({ ...one, size: size(one.all) }));
   left.sort((one, other) => other.size - one.size);

@@ -11,7 +11,7 @@ import { stageWork } from "./stage_time.js";
 import { durations } from "./trace.js";
 import { timeline } from "./training.js";
 import {
-  FFN_MATRICES, attentionWeights, ffnWeights, parametersApart, windowedLayers,
+  FFN_MATRICES, attentionWeights, ffnWeights, mixerFlops, mixerLayers, mixerWeights, parametersApart, windowedLayers,
 } from "./transformer.js";
 
 const KINDS = ["product", "plain", "expert", "attention"];
@@ -103,15 +103,19 @@ export function shapeNumbers(shape, mtp_layers) {
   } = shape;
   const [dense, routed] = parametersApart(shape, mtp_layers);
   const key = mla && mla.nope_head_dim + mla.rope_head_dim;
+  const mixers = shape.state_space;
+  const part = mixerLayers(shape, 0, layers) / layers;
+  const mean = (attention, mixer) => (mixers ? (1 - part) * attention + part * mixer : attention);
   return {
     layers, expert_layers, mtp_layers, hidden, vocab, ffn_hidden, attention_width,
-    attention_weights: attentionWeights(shape), dense_weights: ffnWeights(shape, ffn_hidden),
+    attention_weights: mean(attentionWeights(shape), mixerWeights(shape)), mixer_share: part, mixer_work: mixerFlops(shape), dense_weights: ffnWeights(shape, ffn_hidden),
     expert_weights: experts ? ffnWeights(shape, experts.ffn_hidden) : 0,
     experts: experts?.count ?? 1, top_k: experts?.top_k ?? 0, shared: experts?.shared ?? 0,
     expert_ffn: experts?.ffn_hidden ?? 0, ffn_matrices: FFN_MATRICES[shape.ffn],
     window: shape.window, windowed_share: windowedLayers(shape, 0, layers) / layers,
-    projected_width: mla ? heads * (2 * key + mla.value_head_dim) : (heads + 2 * kv_heads) * head_dim,
-    key_value_width: mla ? Math.floor((heads * (key + mla.value_head_dim)) / 2) : kv_heads * head_dim,
+    projected_width: mla ? heads * (2 * key + mla.value_head_dim)
+      : mean((heads + 2 * kv_heads) * head_dim, mixers?.projected + 2 * mixers?.inner),
+    key_value_width: mla ? Math.floor((heads * (key + mla.value_head_dim)) / 2) : mean(kv_heads * head_dim, 0),
     dense_parameters: dense, routed_parameters: routed,
   };
 }

@@ -2,7 +2,7 @@
 // figgen.models.recomputation, activation_formats and layer_parts.
 
 import { InputError, unknown } from "./errors.js";
-import { windowedLayers } from "./transformer.js";
+import { mixerLayers, windowedLayers } from "./transformer.js";
 
 export const MODULES = [
   "core_attn", "layernorm", "latent_norm", "mla_up_proj", "mlp", "moe", "moe_act", "moe_gate",
@@ -47,8 +47,8 @@ export function keptInputs(again, layers) {
 }
 
 /** Numbers of layers by what they run in forward. */
-export const partsOf = ({ layers, dense_layers: dense, expert_layers: experts, windowed_layers: windowed, mtp_layers }) =>
-  ({ attention: layers, up_projections: 0, core: layers, windowed, dense, routed: experts, shared: experts, projections: mtp_layers });
+export const partsOf = ({ layers, dense_layers: dense, expert_layers: experts, windowed_layers: windowed, mtp_layers, mixer_layers: mixers }) =>
+  ({ attention: layers - mixers, up_projections: 0, core: layers - mixers, windowed, dense, routed: experts, shared: experts, projections: mtp_layers, mixers });
 
 /** Numbers of layers by what they run once more in backward. */
 export function repeatedParts({ recomputed: again, shape, flash_attention }, share) {
@@ -57,11 +57,14 @@ export function repeatedParts({ recomputed: again, shape, flash_attention }, sha
   const experts = whole - dense;
   const rest = (layers, ...names) => (names.some((name) => again.modules.has(name)) ? layers : 0);
   const mixtures = share.expert_layers - experts;
+  const own = Math.min(whole, share.layers - share.mtp_layers);
+  const mixers = mixerLayers(shape, share.first_layer, own);
+  const attention = whole - mixers;
   return {
-    attention: whole,
+    attention, mixers,
     up_projections: shape.latent ? rest(share.layers - whole, "mla_up_proj") : 0,
-    windowed: windowedLayers(shape, share.first_layer, Math.min(whole, share.layers - share.mtp_layers)),
-    core: whole + (flash_attention ? 0 : rest(share.layers - whole, "core_attn")),
+    windowed: windowedLayers(shape, share.first_layer, own),
+    core: attention + (flash_attention ? 0 : rest(share.layers - share.mixer_layers - attention, "core_attn")),
     dense: dense + rest(share.dense_layers - dense, "mlp"),
     routed: experts + rest(mixtures, "moe"),
     shared: experts + rest(mixtures, "moe", "shared_experts"),

@@ -8,7 +8,7 @@ import { checkSize } from "./mesh.js";
 import { range, sum } from "./orders.js";
 import { activationFormat, recomputation } from "./recomputation.js";
 import { build } from "./schedule.js";
-import { FFN_MATRICES, modelShape, windowedLayers } from "./transformer.js";
+import { FFN_MATRICES, mixerLayers, modelShape, windowedLayers } from "./transformer.js";
 
 export const ZERO_STAGES = [0, 1, 2, 3];
 export const CONTEXT_EXCHANGES = ["p2p", "all-gather"];
@@ -181,7 +181,7 @@ function microbatchesOf({ microbatches, global_batch, microbatch_size }, { dp, p
 // Widths that the axes do not divide, and experts that nobody lays out.
 function checkDivision(shape, parallel, sequence, sequence_parallel) {
   const { tp, cp, ep, etp } = parallel;
-  const { experts, kv_heads: kv } = shape;
+  const { experts, kv_heads: kv, state_space: mixers } = shape;
   const divides = (what, size, axis, ways) => {
     if (size % ways) throw new InputError(what, { expected: `a multiple of ${axis}=${ways}`, got: size });
   };
@@ -193,6 +193,15 @@ function checkDivision(shape, parallel, sequence, sequence_parallel) {
   }
   if (shape.dense_layers) divides("ffn_hidden of the model", shape.ffn_hidden, "tp", tp);
   if (sequence_parallel) divides("tokens of a context-parallel rank", sequence / cp, "tp", tp);
+  if (mixers) {
+    // What Megatron-LM's mixer asserts.
+    divides("groups of a mixer", mixers.groups, "tp", tp);
+    divides("heads of a mixer on a rank", Math.floor(mixers.mixer_heads / tp), "cp", cp);
+    const got = Math.floor(mixers.groups / tp);
+    if (got % cp && cp % got) {
+      throw new InputError("groups of a mixer on a rank", { expected: `a multiple or divisor of cp=${cp}`, got });
+    }
+  }
   if (!experts) {
     if (ep > 1) throw new InputError("ep", { expected: "1, the model has no experts", got: ep });
     return;
@@ -281,7 +290,8 @@ export function virtualStageShares(shape, { depth, pipes }, [given, last = depth
     first = after;
     const layers = own + mtp_layers;
     const dense_layers = layers - expert_layers;
-    return { first_layer, windowed_layers, layers, expert_layers, dense_layers, mtp_layers, embedding: stage === 0, head };
+    const mixer_layers = mixerLayers(shape, first_layer, own);
+    return { first_layer, windowed_layers, mixer_layers, layers, expert_layers, dense_layers, mtp_layers, embedding: stage === 0, head };
   });
   return range(pipes).flatMap(() => shares);
 }

@@ -8,7 +8,7 @@ import { partsOf, repeatedParts } from "./recomputation.js";
 import {
   AGAIN, BACKWARD, BOUNDARY, FORWARD, GRADIENTS, HEAD_AGAIN, KEYS, WEIGHTS, stageTraffic,
 } from "./traffic.js";
-import { FFN_MATRICES, attentionWeights, ffnWeights, upProjectionWeights, windowedKeys } from "./transformer.js";
+import { FFN_MATRICES, attentionWeights, ffnWeights, mixerFlops, mixerWeights, upProjectionWeights, windowedKeys } from "./transformer.js";
 
 /** Seconds of one microbatch on a virtual stage, and its timed communication. */
 export function stageTime(setup, held, stage) {
@@ -53,16 +53,16 @@ export function stageWork(setup, share) {
 /** What backward computes again of a token, in all stages, attention over the whole square. */
 export function repeatedFlops(setup) {
   const { shares, placement, tokens, parallel: { tp } } = setup;
-  const halved = (share) => (setup.flash_attention ? coreFlops(setup, repeatedParts(setup, share)) : 0);
+  const halved = (share) => (setup.flash_attention ? coreFlops(setup, { ...repeatedParts(setup, share), mixers: 0 }) : 0);
   const again = (share) => stageWork(setup, share).recomputed + halved(share);
   return (sum(shares.slice(0, placement.depth).map(again)) * tp) / tokens;
 }
 
 // Products that "every_second_product" runs again: keys and outputs, what a gate multiplies.
-function secondFlops({ recomputed, shape, tokens, parallel: { tp } }, { layers, dense_layers }) {
+function secondFlops({ recomputed, shape, tokens, parallel: { tp } }, { layers, dense_layers, mixer_layers }) {
   if (!recomputed.modules.has("every_second_product")) return 0;
   let met = 0;
-  if (!shape.latent) met += (layers * attentionWeights(shape)) / 2;
+  if (!shape.latent) met += ((layers - mixer_layers) * attentionWeights(shape)) / 2;
   if (FFN_MATRICES[shape.ffn] === 3 && !recomputed.modules.has("mlp")) {
     met += (dense_layers * ffnWeights(shape, shape.ffn_hidden)) / 3;
   }
@@ -75,8 +75,9 @@ function layerCoreFlops({ tokens, sequence, shape, parallel, flash_attention }, 
   return flash_attention ? whole / 2 : whole;
 }
 
-const coreFlops = (setup, { core, windowed }) =>
-  (core - windowed) * layerCoreFlops(setup, false) + windowed * layerCoreFlops(setup, true);
+const coreFlops = (setup, { core, windowed, mixers }) =>
+  (core - windowed) * layerCoreFlops(setup, false)
+  + (mixers * mixerFlops(setup.shape) * setup.tokens) / setup.parallel.tp + windowed * layerCoreFlops(setup, true);
 
 // Shares of the layers, full and windowed, each with its attention to one block of keys.
 function ringBlocks(setup, { layers, windowed_layers }, rate) {
@@ -88,7 +89,7 @@ function ringBlocks(setup, { layers, windowed_layers }, rate) {
 // Weights that one token is multiplied with in these parts of layers.
 function weightsMet(shape, parts) {
   const { experts } = shape;
-  let met = parts.attention * attentionWeights(shape);
+  let met = parts.attention * attentionWeights(shape) + parts.mixers * mixerWeights(shape);
   met += parts.up_projections * upProjectionWeights(shape);
   met += parts.dense * ffnWeights(shape, shape.ffn_hidden) + parts.projections * 2 * shape.hidden ** 2;
   if (!experts) return met;

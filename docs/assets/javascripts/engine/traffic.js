@@ -16,8 +16,8 @@ const [LAYERS, AGAIN, TABLES, HEAD_AGAIN, KEYS] = [
   "keys and values",
 ];
 export { LAYERS, AGAIN, TABLES, HEAD_AGAIN, KEYS };
-const [TOKENS, WITHIN, BOUNDARY] =
-  ["routed tokens", "routed tokens within an expert", "activations and gradients"];
+const [HEADS, TOKENS, WITHIN, BOUNDARY] =
+  ["heads of mixers", "routed tokens", "routed tokens within an expert", "activations and gradients"];
 export { TOKENS, WITHIN, BOUNDARY };
 const [GRADIENTS, WEIGHTS, TIED] =
   ["gradients", "weights", "gradients of the tied table"];
@@ -53,6 +53,7 @@ export function stageTraffic(setup, held, stage) {
   projections(setup, share, call);
   tables(setup, share, call);
   context(setup, share, call);
+  if (share.mixer_layers) heads(setup, share.mixer_layers, repeatedParts(setup, share).mixers, call);
   experts(setup, share, call);
   pipeline(setup, stage, call);
   data(setup, held[stage], stage, call);
@@ -69,7 +70,7 @@ function tensor(setup, share, call) {
   const second = (parts) => parts.dense + shared * parts.shared;
   const whole = tokens * shape.hidden * ACTIVATION_BYTES;
   const kinds = [
-    [attention, forward.attention, again.attention, again.up_projections],
+    [attention, forward.attention + forward.mixers, again.attention + again.mixers, again.up_projections],
     [shape.hidden, second(forward), second(again), 0],
   ];
   for (const [width, blocks, repeated, gathers] of kinds) {
@@ -127,18 +128,29 @@ function tables(setup, { embedding, head, mtp_layers }, call) {
 function context(setup, share, call) {
   const { cp } = setup.parallel;
   if (cp === 1) return;
-  const again = share.layers + repeatedParts(setup, share).core;
+  const layers = share.layers - share.mixer_layers;
+  const again = layers + repeatedParts(setup, share).core;
   const width = 2 * keyValueWidth(setup) * ACTIVATION_BYTES;
   if (setup.context_exchange === "p2p") {
     const [block, sends] = [setup.tokens * width, cp - 1];
-    call("cp", KEYS, SEND, FORWARD, share.layers * sends, block, cp);
-    call("cp", KEYS, SEND, BACKWARD, (again + share.layers) * sends, block, cp);
+    call("cp", KEYS, SEND, FORWARD, layers * sends, block, cp);
+    call("cp", KEYS, SEND, BACKWARD, (again + layers) * sends, block, cp);
     return;
   }
   const whole = setup.tokens * cp * width;
-  call("cp", KEYS, GATHER, FORWARD, share.layers, whole, cp);
+  call("cp", KEYS, GATHER, FORWARD, layers, whole, cp);
   call("cp", KEYS, GATHER, BACKWARD, again, whole, cp);
-  call("cp", KEYS, SCATTER, BACKWARD, share.layers, whole, cp);
+  call("cp", KEYS, SCATTER, BACKWARD, layers, whole, cp);
+}
+
+// A mixer has some heads over the whole sequence: gate, input, both maps, steps, and back.
+function heads({ shape: { state_space: mixers }, tokens, parallel: { tp, cp } }, layers, again, call) {
+  const maps = Math.max(mixers.groups / tp, cp) * mixers.state;
+  for (const [width, calls] of [[mixers.inner / tp, 3], [maps, 2], [mixers.mixer_heads / tp, 1]]) {
+    const size = tokens * width * ACTIVATION_BYTES;
+    call("cp", HEADS, ALL_TO_ALL, FORWARD, layers * calls, size, cp);
+    call("cp", HEADS, ALL_TO_ALL, BACKWARD, (layers + again) * calls, size, cp);
+  }
 }
 
 // Tokens to their experts and back; divided experts gather the tokens of all their ranks.

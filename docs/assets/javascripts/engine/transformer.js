@@ -24,7 +24,7 @@ const LARGEST = 2 ** 40;
  * `kv_heads` is `heads` and `head_dim` hidden / heads when left out. Throws InputError.
  */
 export function modelShape(given) {
-  const shape = { ...USUAL, experts: null, latent: null, ...given };
+  const shape = { ...USUAL, experts: null, latent: null, state_space: null, ...given };
   shape.kv_heads ??= shape.heads;
   shape.head_dim ??= shape.hidden / shape.heads;
   for (const name of SIZES) {
@@ -43,6 +43,7 @@ export function modelShape(given) {
     if (shape[name] < 0) throw new InputError(`${name} of a model`, { expected: ">= 0", got: shape[name] });
   }
   if (shape.experts) shape.experts = expertShape(shape.experts, shape.layers);
+  if (shape.state_space) shape.state_space = stateSpace(shape.state_space);
   const mla = shape.latent;
   for (const name in mla) whole(`${name} of a model`, mla[name]);
   const key = mla && mla.nope_head_dim + mla.rope_head_dim;
@@ -66,6 +67,35 @@ function expertShape(given, layers) {
     throw new InputError("dense_layers of a model", { expected, got: dense_layers });
   }
   return Object.freeze(experts);
+}
+
+// Mamba-2 mixers of the catalog's models, checked there, with their widths.
+function stateSpace(mixers) {
+  const { mixer_heads, mixer_head_dim, state, groups } = mixers;
+  const inner = mixer_heads * mixer_head_dim;
+  return Object.freeze({ ...mixers, inner, projected: 2 * inner + 2 * groups * state + mixer_heads });
+}
+
+/** How many of so many layers, from number `first` on, have a mixer and no attention. */
+export function mixerLayers({ state_space: mixers }, first, layers) {
+  if (!mixers) return 0;
+  const { attention_every: every, attention_first: start } = mixers;
+  const before = (layer) => (every ? Math.max(0, Math.ceil((layer - start) / every)) : 0);
+  return layers - before(first + layers) + before(first);
+}
+
+/** Weights of a mixer's projections, all its parameters, and FLOPs of a token in its core. */
+export const mixerWeights = ({ hidden, state_space: mixers }) => (mixers ? hidden * (mixers.projected + mixers.inner) : 0);
+export function mixerParameters(shape) {
+  const mixers = shape.state_space;
+  if (!mixers) return 0;
+  const { inner, groups, state, convolution, mixer_heads } = mixers;
+  return mixerWeights(shape) + (inner + 2 * groups * state) * (convolution + 1) + inner + 3 * mixer_heads;
+}
+export function mixerFlops({ state_space: mixers }) {
+  if (!mixers) return 0;
+  const { inner, groups, state, chunk } = mixers;
+  return 2 * chunk * (groups * state + inner) + 4 * state * inner;
 }
 
 function whole(what, size) {
@@ -120,8 +150,9 @@ export function parameterCounts(shape) {
   const router = experts ? hidden * experts.count + (shape.bias ? experts.count : 0) : 0;
   const perLayer = experts ? router + (experts.shared + experts.top_k) * one : 0;
   const table = vocab * hidden;
+  const mixers = mixerLayers(shape, 0, layers);
   const active = table + (shape.learned_positions ? shape.sequence * hidden : 0)
-    + layers * (attentionWeights(shape) + attentionBiases(shape))
+    + (layers - mixers) * (attentionWeights(shape) + attentionBiases(shape)) + mixers * mixerParameters(shape)
     + shape.dense_layers * block(shape.ffn_hidden) + shape.expert_layers * perLayer
     + layers * layerNorms(shape) + finalNorm(shape)
     + (shape.tied_embeddings ? 0 : table) + shape.extra;
@@ -151,7 +182,8 @@ export function matmulParameters(shape) {
     const visited = (experts.shared + experts.top_k) * ffnWeights(shape, experts.ffn_hidden);
     ffn += shape.expert_layers * (visited + hidden * experts.count);
   }
-  return shape.layers * attentionWeights(shape) + ffn + shape.vocab * hidden;
+  const mixers = mixerLayers(shape, 0, shape.layers);
+  return (shape.layers - mixers) * attentionWeights(shape) + mixers * mixerWeights(shape) + ffn + shape.vocab * hidden;
 }
 
 /** How many of so many layers, from number `first` on, see a window only. */
@@ -168,21 +200,24 @@ export function windowedKeys(sequence, window) {
 
 function keysMet(shape, sequence) {
   const windowed = windowedLayers(shape, 0, shape.layers);
-  return (shape.layers - windowed) * sequence + windowed * windowedKeys(sequence, shape.window);
+  const mixers = mixerLayers(shape, 0, shape.layers);
+  return (shape.layers - windowed - mixers) * sequence + windowed * windowedKeys(sequence, shape.window);
 }
 
 const core = (shape, sequence) => keysMet(shape, sequence) * shape.attention_width;
 const attention = (shape, sequence) => Math.floor(12 * shape.attention_width * keysMet(shape, sequence));
-const whole6 = (shape, sequence) => 6 * matmulParameters(shape) + attention(shape, sequence);
+const mixed = (shape) => mixerLayers(shape, 0, shape.layers) * mixerFlops(shape);
+const products6 = (shape) => 6 * matmulParameters(shape) + Math.floor(3 * mixed(shape));
+const whole6 = (shape, sequence) => products6(shape) + attention(shape, sequence);
 
 function hfuFull(shape, sequence) {
   const head = shape.vocab * shape.hidden;
-  return 8 * (matmulParameters(shape) - head) + 6 * head + 16 * core(shape, sequence);
+  return 8 * (matmulParameters(shape) - head) + 6 * head + 16 * core(shape, sequence) + 4 * mixed(shape);
 }
 
 function megatron(shape, sequence) {
   const { layers, hidden } = shape;
-  if (shape.experts || shape.latent || shape.kv_heads !== shape.heads) return null;
+  if (shape.experts || shape.latent || shape.state_space || shape.kv_heads !== shape.heads) return null;
   if (FFN_MATRICES[shape.ffn] !== 2 || shape.ffn_hidden !== 4 * hidden) return null;
   const share = sequence / (6 * hidden) + shape.vocab / (16 * layers * hidden);
   return 96 * layers * (hidden * hidden) * (1 + share);
@@ -192,7 +227,7 @@ function megatron(shape, sequence) {
 export const CONVENTIONS = new Map([
   ["6nd", (shape) => 6 * parameterCounts(shape).active],
   ["6nd+attention", whole6],
-  ["causal", (shape, sequence) => 6 * matmulParameters(shape) + Math.floor(attention(shape, sequence) / 2)],
+  ["causal", (shape, sequence) => products6(shape) + Math.floor(attention(shape, sequence) / 2)],
   ["hfu-full", hfuFull],
   ["hfu-selective", (shape, sequence) => whole6(shape, sequence) + 4 * core(shape, sequence)],
   ["hfu-selective-korthikanti", (shape, sequence) => whole6(shape, sequence) + 12 * core(shape, sequence)],

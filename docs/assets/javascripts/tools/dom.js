@@ -80,43 +80,8 @@ export function perFrame(work) {
   };
 }
 
-/** The same when the next frame is on the screen: for what is not looked at first. */
-export const afterFrame = (work) => perFrame((...given) => setTimeout(work, 0, ...given));
-
 /** Lets others have a turn; what waits for it ends there when `signal` says that the reader has left. */
 export const pause = (signal) => new Promise((go) => setTimeout(() => signal.aborted || go()));
-
-/** Hands the reader a file. */
-export function download(name, content, type) {
-  const address = URL.createObjectURL(
-    content instanceof Blob ? content : new Blob([content], { type }),
-  );
-  const link = el("a", { href: address, download: name });
-  document.body.append(link);
-  link.click();
-  link.remove();
-  setTimeout(() => URL.revokeObjectURL(address), 10_000);
-}
-
-/** Puts `text` on the clipboard; false where the browser does not let it. */
-export async function copyText(text) {
-  try {
-    await navigator.clipboard.writeText(text);
-    return true;
-  } catch {
-    return false;
-  }
-}
-
-/** Calls `repaint` when light becomes dark, or the page goes to a printer, until `signal`. */
-export function onPalette(repaint, signal) {
-  const watcher = new MutationObserver(repaint);
-  watcher.observe(document.body, { attributeFilter: ["data-md-color-scheme"] });
-  signal.addEventListener("abort", () => watcher.disconnect());
-}
-
-/** The value of a colour variable as it is now, for a canvas, for example `inkOf("--fig-tp-0")`. */
-export const inkOf = (name) => getComputedStyle(document.body).getPropertyValue(name).trim();
 
 /**
  * Runs `build(root, signal, data)` on every page that has an element matching `selector`, now and

@@ -4,7 +4,8 @@
 import { InputError } from "../engine/errors.js";
 import { orderText, slotsCsv, torchListing } from "../engine/schedule_work.js";
 import { embedded } from "./lab_svg.js";
-import { button, copyText, download, el, field, selectField } from "./dom.js";
+import { button, el, field, selectField } from "./dom.js";
+import { copyText, download } from "./files.js";
 import { commandOf } from "./lab_state.js";
 
 export const FORMS = new Map([

@@ -1,7 +1,8 @@
 // The rank map as a cube: every GPU at its coordinates, TP across, CP and DP deep, PP up. It turns with
 // the pointer and the arrow keys, and what is chosen here is chosen in the flat picture too.
 
-import { button, el, onPalette, perFrame } from "./dom.js";
+import { button, el, perFrame } from "./dom.js";
+import { onPalette } from "./painting.js";
 import { SHADES, groupsOf, membersOf, rankSentence } from "./map_groups.js";
 import { inksOf } from "./map_inks.js";
 import { fitted } from "./map_paint.js";

@@ -1,7 +1,8 @@
 // The picture of the rank map in the page: an SVG or a canvas, marks above it, a small picture of
 // the whole, and a cursor that is one cell of a grid to a screen reader.
 
-import { button, el, onPalette, perFrame } from "./dom.js";
+import { button, el, perFrame } from "./dom.js";
+import { onPalette } from "./painting.js";
 import { groupsOf, membersOf, rankSentence } from "./map_groups.js";
 import { listen } from "./map_input.js";
 import { inksOf } from "./map_inks.js";

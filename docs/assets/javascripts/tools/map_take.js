@@ -1,7 +1,9 @@
 // What a reader takes away from the rank map: the link, pictures, files, and words for a launcher.
 
 import { grouped } from "../engine/errors.js";
-import { afterFrame, button, copyText, download, el, field } from "./dom.js";
+import { button, el, field } from "./dom.js";
+import { copyText, download } from "./files.js";
+import { afterFrame } from "./painting.js";
 import { LAUNCHERS, readMegatron } from "./launch.js";
 import { commandLine, groupsCsv, ranksJson } from "./map_files.js";
 import { labelOf } from "./map_groups.js";

@@ -5,7 +5,6 @@ import { el, liveRegion, mountTool, pause, perFrame } from "./dom.js";
 import { topBar } from "./modeler_bar.js";
 import { fieldProblems } from "./modeler_problems.js";
 import { modelerForm } from "./modeler_form.js";
-import { workedLines } from "./modeler_popover.js";
 import { evaluate } from "./modeler_model.js";
 import { InputError } from "../engine/errors.js";
 import { ownFrom } from "./modeler_hardware.js";
@@ -134,7 +133,18 @@ async function build(root, signal, catalog) {
     ),
     region,
   );
-  workedLines(root, shown.at, signal);
+  // How a number is computed comes with the first one that is pressed, or left by an arrow.
+  let lines = null;
+  const asked = async (event) => {
+    const number = event.target.closest?.("[data-how]");
+    const arrow = event.key?.startsWith("Arrow");
+    if (!number || (event.key && !arrow)) return;
+    if (arrow && number.closest("[data-numbers]")) event.preventDefault();
+    lines ??= import("./modeler_popover.js").then(({ workedLines }) => workedLines(root, shown.at, signal));
+    const { press, goOn } = await lines;
+    (arrow ? goOn : press)(number, event.key);
+  };
+  for (const name of ["click", "keydown"]) root.addEventListener(name, asked, { signal });
 
   function compare() {
     b = b ? null : { ...a };

@@ -5,7 +5,7 @@ import { el } from "./dom.js";
 // What explains numbers, with the first one that is opened.
 let loaded = null;
 
-/** Listens in `root`; `foundAt(name)` is the configuration or variant that a number belongs to. */
+/** { press, goOn } for the numbers in `root`; `foundAt(name)` is the configuration or variant of one. */
 export function workedLines(root, foundAt, signal) {
   const heading = el("strong");
   const content = el("div");
@@ -23,44 +23,35 @@ export function workedLines(root, foundAt, signal) {
   );
   root.append(box);
   let opened = null;
-  root.addEventListener("keydown", goOn, { signal });
-
-  root.addEventListener(
-    "click",
-    async (event) => {
-      const number = event.target.closest?.("[data-how]");
-      if (!number) return;
-      if (opened === number && box.matches(":popover-open")) {
-        box.hidePopover();
-        return;
-      }
-      const found = foundAt(number.dataset.of);
-      if (!found) return;
-      loaded ??= Promise.all([import("../formula-notes.js"), import("./modeler_how.js")]);
-      const [{ notes }, { howOf, paragraphs }] = await loaded;
-      if (signal.aborted) return;
-      heading.textContent = number.textContent;
-      content.replaceChildren(...howOf(number.dataset.how, found, notes).flatMap(paragraphs));
-      opened = number;
-      // The number becomes the popover's anchor, where the browser knows anchors.
-      if (box.matches(":popover-open")) box.hidePopover();
-      box.showPopover({ source: number });
-    },
-    { signal },
-  );
+  const press = async (number) => {
+    if (opened === number && box.matches(":popover-open")) {
+      box.hidePopover();
+      return;
+    }
+    const found = foundAt(number.dataset.of);
+    if (!found) return;
+    loaded ??= Promise.all([import("../formula-notes.js"), import("./modeler_how.js")]);
+    const [{ notes }, { howOf, paragraphs }] = await loaded;
+    if (signal.aborted) return;
+    heading.textContent = number.textContent;
+    content.replaceChildren(...howOf(number.dataset.how, found, notes).flatMap(paragraphs));
+    opened = number;
+    // The number becomes the popover's anchor, where the browser knows anchors.
+    if (box.matches(":popover-open")) box.hidePopover();
+    box.showPopover({ source: number });
+  };
+  return { press, goOn };
 }
 
 const ASIDE = { ArrowLeft: -1, ArrowRight: 1 };
 const LINES = { ArrowUp: -1, ArrowDown: 1 };
 
 // Arrows go from number to number in a table or a list, which is one stop of the Tab key.
-function goOn(event) {
-  const number = event.target.closest?.("[data-how]");
-  const box = number?.closest("[data-numbers]");
-  if (!box || !(event.key in ASIDE || event.key in LINES)) return;
+function goOn(number, key) {
+  const box = number.closest("[data-numbers]");
+  if (!box) return;
   const all = [...box.querySelectorAll("[data-how]")].filter((one) => one.offsetParent);
-  const next = event.key in ASIDE ? all[all.indexOf(number) + ASIDE[event.key]] : inLine(number, LINES[event.key], all);
-  event.preventDefault();
+  const next = key in ASIDE ? all[all.indexOf(number) + ASIDE[key]] : inLine(number, LINES[key], all);
   if (!next) return;
   number.setAttribute("tabindex", "-1");
   next.setAttribute("tabindex", "0");

@@ -1,6 +1,7 @@
 // What a reader takes away from the modeler: the link, the command line's JSON, tables, commands.
 
-import { button, copyText, download, el, field } from "./dom.js";
+import { button, el, field } from "./dom.js";
+import { copyText, download } from "./files.js";
 import { commandOf, hasOwnNumbers, traceCommand } from "./modeler_command.js";
 
 const CHAPTERS = [

@@ -2,7 +2,8 @@
 
 import { InputError } from "../engine/errors.js";
 import { modelShape } from "../engine/transformer.js";
-import { button, download, el, liveRegion, mountTool, perFrame, selectField } from "./dom.js";
+import { button, el, liveRegion, mountTool, perFrame, selectField } from "./dom.js";
+import { download } from "./files.js";
 import { modelerForm } from "./modeler_form.js";
 import { ownFrom } from "./modeler_hardware.js";
 import { ownOf } from "./modeler_own.js";

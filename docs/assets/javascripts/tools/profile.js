@@ -3,7 +3,8 @@
 // names out of a file are texts, never markup.
 
 import { slowest } from "../engine/profile.js";
-import { button, copyText, download, el, field, liveRegion, mountTool, perFrame, selectField } from "./dom.js";
+import { button, el, field, liveRegion, mountTool, perFrame, selectField } from "./dom.js";
+import { copyText, download } from "./files.js";
 import {
   besideTitle, callRows, callsTitle, kindsSentence, partRows, peakSentence, profileData, profileText, SHARES, silent, snapshotText,
   stateRows, waitRows,

@@ -1,7 +1,8 @@
 // The GPU process mapping visualizer: one state, from the address or from the form; everything that
 // is shown follows from it.
 
-import { afterFrame, liveRegion, mountTool, perFrame } from "./dom.js";
+import { liveRegion, mountTool, perFrame } from "./dom.js";
+import { afterFrame } from "./painting.js";
 import { makeForm, messagesOf } from "./map_form.js";
 import { groupsOf, labelOf, movedRanks, plural } from "./map_groups.js";
 import { makePage } from "./map_page.js";

@@ -1,0 +1,25 @@
+// What a reader takes away: files, and texts for the clipboard.
+
+import { el } from "./dom.js";
+
+/** Hands the reader a file. */
+export function download(name, content, type) {
+  const address = URL.createObjectURL(
+    content instanceof Blob ? content : new Blob([content], { type }),
+  );
+  const link = el("a", { href: address, download: name });
+  document.body.append(link);
+  link.click();
+  link.remove();
+  setTimeout(() => URL.revokeObjectURL(address), 10_000);
+}
+
+/** Puts `text` on the clipboard; false where the browser does not let it. */
+export async function copyText(text) {
+  try {
+    await navigator.clipboard.writeText(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
