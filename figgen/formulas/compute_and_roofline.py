@@ -153,3 +153,40 @@ def training_time(gpu_hours: Number, gpus: Number) -> Number:
 def training_cost(gpu_hours: Number, price_per_gpu_hour: Number) -> Number:
     """Cost of so many GPU-hours."""
     return gpu_hours * price_per_gpu_hour
+
+
+@formula(
+    symbol=r"b_\text{c}", unit="B",
+    source="NVIDIA Transformer Engine, Performance considerations: a copy by rows, one by columns",
+)  # fmt: skip
+def cast_bytes_per_element(
+    reads: Number,
+    bits_from: Number,
+    bits_to: Number,
+    scale_bits: Number,
+    elements_per_scale: Number,
+) -> Number:
+    """Bytes moved to make two narrow copies of an element, with its part of both scales.
+
+    One read where a block fits a kernel, two where a whole tensor's largest is needed first.
+    """
+    return (reads * bits_from + 2 * (bits_to + scale_bits / elements_per_scale)) / 8
+
+
+@formula(
+    symbol=r"h^*", unit="1",
+    source="derivation: casts of inputs and of gradients against three products, M·K·N each",
+    where="narrow_flops_per_s > peak_flops_per_s",
+)  # fmt: skip
+def cast_break_even_width(
+    cast_bytes: Number,
+    memory_bandwidth_bytes_per_s: Number,
+    peak_flops_per_s: Number,
+    narrow_flops_per_s: Number,
+) -> Number:
+    """Width of a square layer from which narrow products save more than their casts take.
+
+    For other layers the harmonic mean of both widths; weights, cast once for many tokens, apart.
+    """
+    saved = 1 / peak_flops_per_s - 1 / narrow_flops_per_s
+    return cast_bytes / (3 * memory_bandwidth_bytes_per_s * saved)

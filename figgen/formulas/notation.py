@@ -179,6 +179,11 @@ _ARGUMENTS = (
     _positive("layer_compute_s", r"t_\text{c}", "s", "compute time of one layer"),
     # Rates, roofline, cost.
     _positive("peak_flops_per_s", "F", "FLOP/s", "dense peak of the endpoint"),
+    _positive("narrow_flops_per_s", r"F_\text{n}", "FLOP/s", "dense peak of narrow products"),
+    _positive("reads", r"n_\text{r}", "1", "times that an element is read to be cast"),
+    _positive("scale_bits", r"\beta_\text{s}", "1", "bits of a scale"),
+    _positive("elements_per_scale", r"n_\text{s}", "1", "elements that share a scale"),
+    _positive("cast_bytes", r"b_\text{c}", "B", "bytes moved to cast one element"),
     _positive("memory_bandwidth_bytes_per_s", r"B_\text{mem}", "B/s", "memory bandwidth"),
     _positive("intensity", r"\text{AI}", "FLOP/B", "arithmetic intensity: work per byte of memory"),
     _positive("ccr", r"\text{CCR}", "FLOP/B", "computation per byte sent"),

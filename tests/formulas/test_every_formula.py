@@ -170,6 +170,8 @@ CONSTANTS = {
     ),
     "training_time": "s/GPU-h",
     "lanes_bandwidth": "B",
+    "cast_bytes_per_element": "B",
+    "cast_break_even_width": "1/FLOP",
     **dict.fromkeys(
         ("prefill_time", "newton_schulz_flops", "product_intensity", "state_space_work"), "FLOP"
     ),

@@ -1,0 +1,97 @@
+"""What it takes to cast the inputs of narrow products, beside what these save."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from figgen.catalog import accelerator
+from figgen.charts import Column, Named, Scalar, Table
+from figgen.errors import check_between
+from figgen.formulas.compute_and_roofline import cast_break_even_width, cast_bytes_per_element
+from figgen.registry import figure
+
+
+@dataclass(frozen=True, slots=True)
+class CastRecipe:
+    """How a recipe casts an element: reads, bits of it and of a scale, elements to a scale.
+
+    A scale of a whole tensor has 0 `elements`.
+    """
+
+    key: str
+    title: str
+    chip: str
+    dtype: str
+    reads: int
+    bits: int
+    scale_bits: int
+    elements: int
+    source: str
+
+
+TE = "NVIDIA/TransformerEngine, docs, features/low_precision_training"
+RECIPES = (
+    CastRecipe(
+        "delayed", "FP8, a scale per tensor, of the steps before", "h100-sxm-80gb", "fp8",
+        1, 8, 32, 0, TE,
+    ),
+    CastRecipe(
+        "current", "FP8, a scale per tensor, of its own maximum", "h100-sxm-80gb", "fp8",
+        2, 8, 32, 0, TE,
+    ),
+    CastRecipe(
+        "blocks", "FP8, 1 × 128", "h100-sxm-80gb", "fp8", 1, 8, 32, 128,
+        "DeepSeek-V3, arXiv:2412.19437, section 3.3.2",
+    ),
+    CastRecipe("mxfp8", "MXFP8, 1 × 32", "b200-sxm-hgx", "fp8", 1, 8, 8, 32, TE),
+    CastRecipe(
+        "nvfp4", "NVFP4, 1 × 16 and one per tensor", "b200-sxm-hgx", "fp4", 2, 4, 8, 16, TE
+    ),
+)  # fmt: skip
+
+
+@figure("cast-passes")
+def cast_passes(*, tokens: int = 8192, inputs: int = 4096, outputs: int = 14336) -> Table:
+    """A linear layer in training: three products, casts of its input and of its gradient.
+
+    Least times: products at the dense peak of their type, casts at the memory's bandwidth. The
+    master copy of the weights is cast once a step and left out.
+    """
+    for name, size in (("tokens", tokens), ("inputs", inputs), ("outputs", outputs)):
+        check_between(name, size, 1, 10**9)
+    work, elements = 3 * 2.0 * tokens * inputs * outputs, tokens * (inputs + outputs)
+    rows: list[tuple[Scalar, ...]] = []
+    values = {
+        "tokens": Named(tokens, "token"), "inputs": Named(inputs), "outputs": Named(outputs),
+        "mean": Named(2 * inputs * outputs / (inputs + outputs)),
+    }  # fmt: skip
+    for one in RECIPES:
+        chip = accelerator(one.chip)
+        wide, narrow = chip.peak_flops_per_s(), chip.peak_flops_per_s(one.dtype)
+        memory = chip.hbm_bandwidth_bytes_per_s
+        each = float(
+            cast_bytes_per_element(
+                one.reads, 16, one.bits, one.scale_bits, one.elements or tokens * inputs
+            )
+        )
+        casts, saved = each * elements / memory, work / wide - work / narrow
+        width = float(cast_break_even_width(each, memory, wide, narrow))
+        rows.append((
+            one.title, chip.title, each, work / wide, work / narrow, casts, casts / saved, width,
+        ))  # fmt: skip
+        values |= {
+            f"{one.key}_bytes": Named(each, "B"), f"{one.key}_casts": Named(casts, "s"),
+            f"{one.key}_share": Named(casts / saved), f"{one.key}_width": Named(width),
+            f"{one.key}_speedup": Named(work / wide / (work / narrow + casts)),
+        }  # fmt: skip
+    columns = (
+        Column(label="recipe"),
+        Column(label="on"),
+        Column(label="bytes to cast an element", spec=".3g"),
+        Column(label="products in BF16", unit="s", spec="time"),
+        Column(label="narrow", unit="s", spec="time"),
+        Column(label="casts", unit="s", spec="time"),
+        Column(label="casts over what is saved", spec=".0%"),
+        Column(label="pays from a width of", spec=",.0f"),
+    )
+    return Table(columns=columns, rows=tuple(rows), values=values)
