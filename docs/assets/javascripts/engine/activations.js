@@ -131,16 +131,17 @@ function mixture({ shape, format: { linear, gated }, parallel: { tp, etp } }, wh
 /** What virtual stages keep of their layers, as [how many, bytes of each, of what]. */
 export function keptLayers(setup, shares) {
   const { recomputed: again } = setup;
-  const counts = [0, 0, 0];
-  for (const { layers, dense_layers } of shares) {
+  const counts = [0, 0, 0, 0];
+  for (const { layers, dense_layers, first_layer, mixer_layers, mtp_layers } of shares) {
     const whole = wholeLayers(again, layers);
     const dense = Math.max(0, dense_layers - whole);
-    [keptInputs(again, layers), dense, layers - whole - dense].forEach((count, kind) => {
+    const mixers = mixer_layers && mixer_layers - mixerLayers(setup.shape, first_layer, Math.min(whole, layers - mtp_layers));
+    [keptInputs(again, layers), dense, layers - whole - dense, mixers].forEach((count, kind) => {
       counts[kind] += count;
     });
   }
-  const each = (kind) => (kind ? keptAndMadeAnew(setup, kind === 2)[0] : layerInputBytes(setup));
-  return ["inputs of layers", "layers", "layers with experts"].flatMap((name, kind) =>
+  const each = (kind) => (kind > 2 ? mixerBytes(setup) : kind ? keptAndMadeAnew(setup, kind === 2)[0] : layerInputBytes(setup));
+  return ["inputs of layers", "layers", "layers with experts", "mixers for attention"].flatMap((name, kind) =>
     counts[kind] ? [[counts[kind], each(kind), name]] : []);
 }
 
@@ -148,10 +149,6 @@ export function keptLayers(setup, shares) {
 export function stageBytes(setup, share) {
   const { shape, tokens, split_tokens } = setup;
   let found = sum(keptLayers(setup, [share]).map(([count, bytes]) => count * bytes));
-  if (share.mixer_layers) {
-    const own = Math.min(wholeLayers(setup.recomputed, share.layers), share.layers - share.mtp_layers);
-    found += (share.mixer_layers - mixerLayers(shape, share.first_layer, own)) * mixerBytes(setup);
-  }
   if (share.embedding) found += tokens * 8 + (setup.dropout ? split_tokens * shape.hidden : 0);
   const { keeps_gathered, keeps_outputs, kept_logit_bytes } = setup.framework_memory;
   if (share.head) {

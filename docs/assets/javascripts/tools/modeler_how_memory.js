@@ -1,7 +1,7 @@
 // Lines behind the memory of a pipeline rank, part by part. Pure.
 
 import { keptLayers, stageBytes } from "../engine/activations.js";
-import { layerHeld, rankHeld, stagesHeld, tableHeld } from "../engine/held.js";
+import { layerHeld, mixerMore, rankHeld, stagesHeld, tableHeld } from "../engine/held.js";
 import { PARTS } from "./modeler_model.js";
 import { bytes, percent, plainNumber, quantity } from "./quantities.js";
 import { plainLine, sumLine } from "./worked.js";
@@ -101,7 +101,7 @@ export function layersLines(found, rank) {
   const mine = sharesOf(found, rank).map(({ layers }) => plainNumber(layers));
   return [
     plainLine(
-      `${plainNumber(setup.shape.layers)} layers over ${plainNumber(setup.placement.depth)} stages, as even as they go; the stages of this rank:`,
+      `${plainNumber(setup.shape.layers)} layers over ${plainNumber(setup.placement.depth)} stages, ${setup.mtp_layers ? "those of MTP beside the head" : "as even as they go"}; the stages of this rank:`,
       "layers of its stages",
       mine.length > 1 ? `${mine.join(" + ")} = ${plainNumber(found.memory.ranks[rank].layers)}` : mine[0],
     ),
@@ -118,6 +118,8 @@ export function parameterLines(found, rank) {
     const { dense, routed } = layerHeld(setup, experts);
     return [[`${plainNumber(count)} layers${experts ? " with experts" : ""}`, count * (dense + routed)]];
   });
+  const mixers = sum(shares.map((share) => share.mixer_layers));
+  if (mixers) terms.push([`${plainNumber(mixers)} mixers for attention`, mixers * mixerMore(setup)]);
   const embedding = shares.some((share) => share.embedding) ? tableHeld(setup) : 0;
   const total = found.memory.ranks[rank].parameters;
   const rest = total - embedding - sum(terms.map(([, count]) => count));
