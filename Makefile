@@ -23,6 +23,9 @@ GATE_TOOLS := .cache/gate
 
 export NO_MKDOCS_2_WARNING := 1
 export PIP_DISABLE_PIP_VERSION_CHECK := 1
+# What is imported is compiled once, by the first of a hundred processes; most of what is installed
+# never is, so pip need not compile it.
+export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
 .PHONY: help setup serve build test check site-check diff paper validate rivals golden bench authoring canary audit upgrade mutants stats clean lock
@@ -40,8 +43,6 @@ build: $(READY) ## Build the site into site/; any warning fails
 	@new=.cache/site-$$$$; trap "rm -rf $$new" EXIT INT TERM; \
 	$(RUN) mkdocs build --strict --site-dir $$new && $(RUN) figgen.publish.place $$new site
 
-# Of the hundred processes that tests begin, one compiles the package and the others read that.
-test: export PYTHONDONTWRITEBYTECODE :=
 test: $(READY) ## Run every test, Chromium included (ARGS='-k name' is passed on)
 	@CHROME_PATH="$$($(RUN) tests.browser.chromium)"; export CHROME_PATH; \
 	$(RUN) pytest -n $(WORKERS) --dist worksteal --require-browser $(ARGS)
@@ -124,7 +125,7 @@ $(READY): requirements.txt pyproject.toml
 		"$(PYTHON)" -m venv --clear .venv; \
 	fi
 	@rm -f $@
-	$(RUN) pip install --quiet --require-hashes -r requirements.txt
+	$(RUN) pip install --quiet --no-compile --require-hashes -r requirements.txt
 	$(RUN) pip install --quiet --no-deps --no-build-isolation -e .
 	@touch $@
 

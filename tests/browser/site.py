@@ -44,9 +44,12 @@ validation:
 
 
 def copy_of_the_project(folder: Path) -> Path:
-    """What the site is made from, in a folder where it can be edited."""
+    """What the site is made from, in a folder where it can be edited.
+
+    With the modules as they are compiled: a copied file keeps its date, by which Python knows them.
+    """
     for name in ("docs", "figgen", "hooks", "tests/oracles"):
-        shutil.copytree(ROOT / name, folder / name, ignore=shutil.ignore_patterns("__pycache__"))
+        shutil.copytree(ROOT / name, folder / name)
     for name in ("mkdocs.yml", "CHANGELOG.md"):
         shutil.copy(ROOT / name, folder)
     return folder
