@@ -115,12 +115,15 @@ def ask(
 
 
 @pytest.fixture
-def open_modeler(page: Page, site: str) -> Callable[[str], Page]:
-    """`open_modeler(query)`: the modeler's page with that query, when it has settled."""
+def open_modeler(page: Page, site: str) -> Callable[..., Page]:
+    """`open_modeler(query)`: the modeler's page with that query, when it has settled.
 
-    def open_page(query: str = "") -> Page:
+    `open_modeler(query, answered)`: as soon as its answer stands, for who asks nothing below it.
+    """
+
+    def open_page(query: str = "", wait: Callable[[Page], None] = settled) -> Page:
         page.goto(f"{site}{MODELER}{query}")
-        settled(page)
+        wait(page)
         return page
 
     page.set_viewport_size({"width": 1366, "height": 900})

@@ -29,9 +29,14 @@ COME_NEAR = """async () => {
 QUIET = "() => !document.querySelector('#modeler [aria-busy=true]')"
 
 
+def answered(page: Page) -> None:
+    """Wait until the answer stands.  Later ones do so before the address has what they are of."""
+    page.locator("#modeler .modeler-card").first.wait_for()
+
+
 def settled(page: Page) -> None:
     """Wait until the answer stands, all below it is there, and nothing more is being computed."""
-    page.locator("#modeler .modeler-card").first.wait_for()
+    answered(page)
     # What is not on the screen waits until a reader comes near it.
     page.evaluate(COME_NEAR)
     page.wait_for_function(QUIET)

@@ -1,0 +1,168 @@
+"""The modeler's form in a reader's hands: input good and bad, two configurations, the keyboard."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from playwright.sync_api import expect
+
+from tests.browser.modeler import answered, card, choose, section, settled
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+
+def test_bad_input_is_refused_in_words_with_buttons_that_mend_it(
+    open_modeler: Callable[..., Page],
+) -> None:
+    page = open_modeler("?tp=<img src=x>&nodes=4&pp=3&model=constructor&b.zero=9", answered)
+    said = page.locator("#modeler .tool-message")
+    expect(said).to_have_count(2)
+    expect(said.first).to_contain_text("cannot be read")
+    assert page.locator("#modeler img").count() == 0
+    expect(said.nth(1)).to_contain_text("cannot be computed")
+    assert card(page, 0).startswith("Step time 2.44 s"), "the defaults are shown"
+    said.nth(1).get_by_role("button").first.click()
+    expect(said).to_have_count(0)
+
+    choose(page, "tp", "7")
+    expect(said.first).to_contain_text("expected a divisor")
+    expect(page.locator(".modeler-answer.is-stale")).to_have_count(1)
+    said.first.get_by_role("button").first.click()
+    said.first.wait_for(state="detached")
+    choose(page, "tp", "eight")
+    expect(said.first).to_contain_text("expected a whole number")
+    expect(page.locator("[name=tp]")).to_have_attribute("aria-invalid", "true")
+    choose(page, "tp", "8")
+    said.first.wait_for(state="detached")
+    choose(page, "efficiency", "55%")
+    said.get_by_role("button", name="0.55").click()
+    said.first.wait_for(state="detached")
+    assert page.locator("[name=efficiency]").input_value() == "0.55"
+    choose(page, "gpus", "72")
+    said.get_by_role("button", name="GPUs per node 72 → 8").wait_for()
+    page = open_modeler("", answered)
+    choose(page, "global_batch", "25")
+    offers = said.first.get_by_role("button")
+    offers.first.click()
+    said.first.wait_for(state="detached")
+    settled(page)
+    batch = int(page.locator("[name=global_batch]").input_value())
+    replicas = int(page.locator("output[name=dp]").text_content() or "")
+    assert batch % replicas == 0
+
+
+def test_a_second_configuration_that_is_wrong_leaves_the_first(
+    open_modeler: Callable[..., Page],
+) -> None:
+    page = open_modeler("?preset=deepseek-v3", answered)
+    alone = [card(page, at) for at in range(4)]
+    page = open_modeler("?preset=deepseek-v3&compare=1&b.model=llama-3-8b", answered)
+    said = page.locator("#modeler .tool-message")
+    expect(said).to_have_count(1)
+    expect(said).to_contain_text("B: ep: expected 1, the model has no experts, got 64")
+    expect(said).to_contain_text("those of A")
+    assert [card(page, at) for at in range(4)] == alone
+    assert page.locator("[name=model]").input_value() == "llama-3-8b", "B is what is mended"
+    said.get_by_role("button", name="EP 64 → 1").first.click()
+    expect(said).to_have_count(0)
+    settled(page)
+    assert "B " in card(page, 0)
+    page.get_by_role("button", name="Edit A").click()
+    page.wait_for_function("() => document.querySelector('[name=model]').value === 'deepseek-v3'")
+
+
+def test_a_held_batch_stays_while_the_layout_changes(open_modeler: Callable[..., Page]) -> None:
+    page = open_modeler("?nodes=8&tp=8&pp=2&microbatches=8", answered)
+    batch, microbatches = page.locator("[name=global_batch]"), page.locator("[name=microbatches]")
+    assert batch.input_value() == "32"
+    page.locator("[name=hold]").check()
+    for name, value, follows in (("pp", "4", "16"), ("nodes", "16", "8"), ("tp", "4", "4")):
+        choose(page, name, value)
+        page.wait_for_function(f"() => location.search.includes('microbatches={follows}')")
+        assert batch.input_value() == "32"
+        assert microbatches.input_value() == follows
+    choose(page, "microbatch_size", "3")
+    said = page.locator("#modeler .tool-message")
+    said.get_by_role("button", name="global batch 24").click()
+    page.wait_for_function("() => location.search.includes('microbatches=1&')")
+    assert batch.input_value() == "24"
+    page.locator("[name=hold]").uncheck()
+    choose(page, "microbatch_size", "1")
+    page.wait_for_function("() => !location.search.includes('microbatch_size')")
+    assert batch.input_value() == "8"
+
+
+def test_keyboard_alone_reaches_and_changes_everything(open_modeler: Callable[..., Page]) -> None:
+    page = open_modeler("")
+    page.locator("#modeler-preset").focus()
+    seen = []
+    for _ in range(60):
+        page.keyboard.press("Tab")
+        name = page.evaluate("document.activeElement.name || document.activeElement.textContent")
+        seen.append(name)
+        if name == "All settings":
+            page.keyboard.press("Enter")
+        if name == "tp":
+            break
+    assert {"Compare two", "2.44\u00a0s", "model", "nodes", "chip"} <= {*seen}
+    page.keyboard.press("ArrowUp")
+    assert page.locator("[name=tp]").input_value() == "9"
+    page.locator("#modeler .tool-message").wait_for()
+    page.keyboard.press("ArrowDown")
+    page.locator("#modeler .tool-message").wait_for(state="detached")
+    assert page.evaluate("document.activeElement.name") == "tp", "the field keeps the focus"
+    page.locator("summary", has_text="State and activations").focus()
+    page.keyboard.press("Enter")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.name") == "zero"
+    page.keyboard.press("ArrowDown")
+    page.wait_for_function("() => location.search.includes('zero=2')")
+    # A table is one stop, and arrows go from number to number in it.
+    stops = """(boxes) => boxes.map(
+      (box) => box.querySelectorAll("[data-how]:not([tabindex='-1'])").length)"""
+    assert set(page.locator("[data-numbers]:visible").evaluate_all(stops)) == {1}
+    memory = section(page, "Memory").locator("tbody tr")
+    memory.nth(0).locator("[data-how]").first.focus()
+    for key in ("ArrowRight", "ArrowDown", "ArrowDown", "ArrowLeft", "ArrowUp"):
+        page.keyboard.press(key)
+    here = "document.activeElement === document.querySelector('[data-how=\"layers:1\"]')"
+    assert page.evaluate(here)
+    page.locator("[data-how=step]").first.focus()
+    page.keyboard.press("Enter")
+    page.locator("#modeler-how").wait_for()
+    page.keyboard.press("Escape")
+    expect(page.locator("[data-how=step]").first).to_be_focused()
+
+
+VISIBLE = """() => [...document.querySelectorAll("#modeler form [name]")]
+  .filter((one) => one.checkVisibility()).map(({ name }) => name)"""
+
+
+def test_form_begins_with_the_job_in_short_and_has_all_settings_behind_it(
+    open_modeler: Callable[..., Page], axe: Callable[..., list[str]]
+) -> None:
+    page = open_modeler("")
+    short = ["model", "nodes", "gpus", "chip", "global_batch", "sequence"]
+    assert page.evaluate(VISIBLE) == short
+    assert axe(page, within="article", without=("color-contrast",)) == []
+    page.get_by_label("Model", exact=True).select_option("llama-3-8b")
+    page.get_by_label("Nodes", exact=True).fill("4")
+    page.wait_for_function("() => location.search.includes('model=llama-3-8b')")
+    shown = card(page, 0)
+    everything = page.locator("summary", has_text="All settings")
+    everything.focus()
+    page.keyboard.press("Enter")
+    assert {"tp", "pp", "microbatches", "nic"} <= set(page.evaluate(VISIBLE))
+    every = page.locator("#modeler form [name]")
+    names = every.evaluate_all("(all) => all.map(({ name }) => name)")
+    assert len(names) == len(set(names)), "each field stands once"
+    # The same address brings the same answer, with everything that it says in sight.
+    page = open_modeler(page.evaluate("location.search"), answered)
+    assert card(page, 0) == shown
+    assert set(short) | {"tp", "microbatches"} <= set(page.evaluate(VISIBLE))
+    page.set_viewport_size({"width": 390, "height": 844})
+    page = open_modeler("")
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+    assert page.evaluate(VISIBLE) == short

@@ -1,0 +1,78 @@
+"""The modeler's page, reached from others and left for them, in both palettes and narrow."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from tests.browser.modeler import PATH, answered, card, choose, settled, takeaway
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+
+def test_page_is_reached_from_the_rank_map_with_its_layout(page: Page, site: str) -> None:
+    """Without a new page: what one tool loads must not be missing from the other."""
+    page.goto(f"{site}/tools/rank-map/?nodes=4&tp=4&pp=2")
+    page.locator("#rank-map a[href*=modeler]").click()
+    page.wait_for_function(f"() => location.pathname.endsWith('{PATH}')")
+    answered(page)
+    sizes = {name: page.locator(f"[name={name}]").input_value() for name in ("nodes", "tp", "pp")}
+    assert sizes == {"nodes": "4", "tp": "4", "pp": "2"}
+    columns = page.locator(".modeler-columns")
+    assert columns.evaluate("(box) => getComputedStyle(box).display") == "grid"
+    choose(page, "model", "llama-3-8b")
+    choose(page, "zero", "2")
+    page.wait_for_function("() => location.search.includes('zero=2')")
+    answered(page)
+    takeaway(page).locator("a[href*='rank-map/']").click()
+    page.wait_for_function("() => location.pathname.endsWith('/tools/rank-map/')")
+    tp = page.locator("#rank-map [name=tp]")
+    tp.wait_for()
+    assert tp.input_value() == "4"
+    tp.fill("2")
+    # By key: what is made as it comes near moves the link away under a pointer.
+    page.locator("#rank-map a[href*='modeler'][href*='tp=2']").press("Enter")
+    page.wait_for_function(f"() => location.pathname.endsWith('{PATH}')")
+    answered(page)
+    names = ("nodes", "tp", "pp", "model", "zero")
+    back = {name: page.locator(f"[name={name}]").input_value() for name in names}
+    assert back == {"nodes": "4", "tp": "2", "pp": "2", "model": "llama-3-8b", "zero": "2"}
+
+
+def test_page_survives_navigation_palette_and_a_narrow_window(
+    open_modeler: Callable[..., Page],
+) -> None:
+    page = open_modeler("?preset=llama-3-405b-8k-16384", answered)
+    before = card(page, 0)
+    page.locator(".md-footer__link--prev, .md-footer__link").first.click()
+    page.wait_for_function(f"() => !location.pathname.endsWith('{PATH}')")
+    page.locator("#modeler").wait_for(state="detached")
+    page.go_back()
+    answered(page)
+    assert card(page, 0) == before
+    assert page.locator("#modeler .tool-form").count() == 1
+    page.locator("[data-md-component=palette] label:visible").click()
+    page.locator("body[data-md-color-scheme=slate]").wait_for()
+    assert (
+        page.locator("#modeler svg").first.evaluate(
+            "(svg) => getComputedStyle(svg.querySelector('text')).fill"
+        )
+        != "rgb(31, 37, 41)"
+    )
+    page.set_viewport_size({"width": 390, "height": 844})
+    page.wait_for_function(
+        "() => document.querySelector('#modeler .modeler-svg').viewBox.baseVal.width < 390"
+    )
+    settled(page)
+    assert page.evaluate("document.documentElement.scrollWidth") == 390
+    sizes = page.locator("#modeler .modeler-svg text").evaluate_all(
+        "(texts) => texts.map((text) => parseFloat(getComputedStyle(text).fontSize)"
+        " * text.getScreenCTM().a)"
+    )
+    assert min(sizes) >= 11
+    small = page.locator("#modeler :is(button, select, input, summary):visible").evaluate_all(
+        "(all) => all.map((one) => one.type === 'checkbox' ? one.closest('label') : one)"
+        ".filter((one) => one.getBoundingClientRect().height < 23.5).map((one) => one.outerHTML)"
+    )
+    assert small == []

@@ -1,0 +1,127 @@
+"""A reader's own model, hardware and measured rates in the modeler."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import TYPE_CHECKING
+from urllib.parse import parse_qs, urlsplit
+
+from playwright.sync_api import expect
+
+from figgen.catalog.measured_file import FORMAT, read_measured
+from figgen.scenarios.measured_rates import rates_of
+from figgen.scenarios.resolve import training_step
+from tests.browser.modeler import PATH, answered, card, choose, section, settled, takeaway
+from tests.browser.site import ROOT
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+
+def test_own_numbers_stand_for_any_model_and_hardware(open_modeler: Callable[..., Page]) -> None:
+    asked = "?nodes=8&tp=8&pp=2&model=llama-3-405b&chip=a100-sxm-80gb&nic=ib-hdr&sequence=8192"
+    page = open_modeler(asked, answered)
+    before = card(page, 0)
+    for name in ("model", "chip", "nic"):
+        choose(page, name, "own")
+    page.locator("[name=net]").wait_for()
+    assert page.locator("[name=layers]").input_value() == "126"
+    assert page.locator("[name=peak]").input_value() == "312"
+    began = card(page, 0).split()[:4]
+    assert began == before.split()[:4], "one begins with what one had"
+    for name, value in {
+        "layers": "40",
+        "peak": "2250",
+        "hbm": "180",
+        "up": "900",
+        "net": "100",
+    }.items():
+        choose(page, name, value)
+    page.wait_for_function("() => location.search.includes('net=100')")
+    assert card(page, 0) != before
+    assert "180 GB" in card(page, 2)
+    assert "no name" in takeaway(page).locator(".tool-code").inner_text()
+    choose(page, "experts", "8")
+    choose(page, "ep", "8")
+    page.wait_for_function("() => location.search.includes('ep=8')")
+    settled(page)
+    sent = section(page, "What a GPU sends").get_by_role("table").first.inner_text()
+    assert "ETP\tinside" in sent.replace("\n", "")
+
+
+def test_a_pasted_config_json_becomes_the_reader_s_own_model(
+    open_modeler: Callable[..., Page],
+) -> None:
+    cases = json.loads((ROOT / "tests/oracles/config_json.json").read_text("utf-8"))["cases"]
+    config = next(case["config"] for case in cases if case["catalog"] == "deepseek-v3")
+    page = open_modeler("?preset=deepseek-v3", answered)
+    before = [card(page, at) for at in (0, 2)]
+    choose(page, "model", "own")
+    page.locator("[name=layers]").wait_for(state="attached")
+    assert [card(page, at) for at in (0, 2)] == before, "all of a shape is one's own at first"
+    choose(page, "layers", "40")
+    page.wait_for_function("() => location.search.includes('layers=40')")
+    assert [card(page, at) for at in (0, 2)] != before
+    paste = page.get_by_label("Paste a Hugging Face config.json")
+    paste.fill("{")
+    said = page.locator("#modeler .tool-message")
+    expect(said).to_contain_text("config.json: the text: expected a config.json")
+    paste.fill(json.dumps(config))
+    choose(page, "sequence", "4096")
+    page.wait_for_function("() => !location.search.includes('layers=40')")
+    expect(said).to_have_count(0)
+    wanted = {
+        "layers": "61", "experts": "256", "shared": "1", "dense_layers": "3", "kv_rank": "512",
+        "value_head_dim": "128",
+    }  # fmt: skip
+    assert {name: page.locator(f"[name={name}]").input_value() for name in wanted} == wanted
+    assert [card(page, at) for at in (0, 2)] == before
+    address = page.url.partition(PATH)[2]
+    assert [card(open_modeler(address), at) for at in (0, 2)] == before, "the address has it all"
+
+
+def test_measured_rates_stand_in_the_place_of_datasheets(
+    open_modeler: Callable[..., Page], tmp_path: Path
+) -> None:
+    rows = {
+        "products": [
+            {"format": "bf16", "m": n, "n": n, "k": n, "seconds": 4e-6 + 2 * n**3 / 4e14}
+            for n in (1024, 8192)
+        ],
+        "kernels": [{"kernel": "copy", "bytes": 2**30, "seconds": 4e-4}],
+        "collectives": [
+            {"collective": "all_reduce", "ranks": 8, "nodes": 1, "message_bytes": size,
+             "seconds": 1e-5 + size / 2e11}
+            for size in (2**20, 2**28, 2**30)
+        ],
+    }  # fmt: skip
+    machine = {"device": "NVIDIA H100 80GB HBM3", "kind": "cuda", "memory_bytes": 85_520_809_984,
+               "ranks": 8, "nodes": 1, "torch": "2.9", "runtime": "", "date": ""}  # fmt: skip
+    text = json.dumps({"format": FORMAT, "version": 1, "machine": machine, **rows})
+    rates = rates_of(read_measured(text)).text
+    good, bad = tmp_path / "measured.json", tmp_path / "other.json"
+    good.write_text(text)
+    bad.write_text('{"format": "another"}')
+    page = open_modeler("?chip=h100-sxm-80gb&nodes=12&tp=8&pp=4&microbatches=8", answered)
+    before = card(page, 0)
+    load = page.get_by_label("Rates that measure.py measured")
+    load.set_input_files(bad)
+    expect(page.locator("#modeler .tool-message")).to_contain_text("what measure.py writes")
+    expect(page.get_by_role("button", name="Forget it")).to_be_hidden()
+    load.set_input_files(good)
+    page.wait_for_function("() => location.search.includes('measured=bf16-')")
+    settled(page)
+    expect(page.locator("#modeler .tool-message")).to_have_count(0)
+    assert parse_qs(urlsplit(page.url).query)["measured"] == [rates]
+    assert card(page, 0) != before
+    step = training_step(
+        model="llama-3-70b", nodes=12, gpus_per_node=8, tp=8, pp=4, microbatches=8, measured=rates
+    )
+    assert f"{step.predicted.step_time_s:.3g}" in " ".join(
+        page.locator(".modeler-answer").inner_text().split()
+    )
+    page.get_by_role("button", name="Forget it").click()
+    page.wait_for_function("() => !location.search.includes('measured')")
+    assert card(page, 0) == before
