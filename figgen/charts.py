@@ -1,4 +1,4 @@
-"""The eight kinds of picture, as data.
+"""The nine kinds of picture, as data.
 
 A chart holds everything a renderer needs in absolute data coordinates: a renderer scales to
 the page and does no other arithmetic, so that SVG, Plotly and text cannot disagree.
@@ -338,8 +338,25 @@ class Film:
     values: Values = field(default_factory=dict)
 
 
-Chart: TypeAlias = RankGrid | Timeline | Steps | Curves | Bars | Diagram | Table | Film
-KINDS: tuple[type, ...] = (RankGrid, Timeline, Steps, Curves, Bars, Diagram, Table, Film)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Overview:
+    """A whole job at a glance: all its ranks in their nodes, and the step of some of them.
+
+    Lane i of `step` is what the ranks `marked[i]` do, which share a node; `stage_of_cell` says to
+    which lane a cell of `room` belongs.  Cells are coloured along the first axis of `room`.
+    """
+
+    room: RankGrid
+    step: Timeline
+    stage_of_cell: tuple[int, ...]
+    marked: tuple[tuple[int, ...], ...]
+    values: Values = field(default_factory=dict)
+
+
+Chart: TypeAlias = RankGrid | Timeline | Steps | Curves | Bars | Diagram | Table | Film | Overview
+KINDS: tuple[type, ...] = (
+    RankGrid, Timeline, Steps, Curves, Bars, Diagram, Table, Film, Overview,
+)  # fmt: skip
 
 
 def payload(chart: Chart) -> dict[str, object]:

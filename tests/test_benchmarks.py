@@ -148,15 +148,17 @@ SCENES = tuple(
     )
     for at, says in enumerate(("first", "then"))
 )
+GRID = charts.RankGrid(
+    axes=("tp",), cells=CELLS, communicators=(VIEW,) * 2, gpus_per_node=2, world_size=2
+)
+LANES = charts.Timeline(lanes=("rank 0", "rank 1"), slots=(SLOT,), end=2, time_label="time")
 SHOWN = [
     (
-        charts.RankGrid(
-            axes=("tp",), cells=CELLS, communicators=(VIEW,) * 2, gpus_per_node=2, world_size=2
-        ),
+        GRID,
         ["0", "0", "1", "1", "tensor: 1 groups", "tensor: 1 groups"],
     ),
     (
-        charts.Timeline(lanes=("rank 0", "rank 1"), slots=(SLOT,), end=2, time_label="time"),
+        LANES,
         ["F7", "rank 0", "rank 1", "forward", "time"],
     ),
     (charts.Steps(ranks=2, chunk_count=1, frames=(FRAME,)), ["0+1", "1", "step 1"]),
@@ -189,6 +191,10 @@ SHOWN = [
     (
         charts.Film(width=100, height=20, scenes=SCENES, stills=(0, 1)),
         ["0  first", "1  then", "chunk", "chunk"],
+    ),
+    (
+        charts.Overview(room=GRID, step=LANES, stage_of_cell=(0, 1), marked=((0,), (1,))),
+        ["F7", "rank 0", "rank 1", "forward", "time"],
     ),
 ]
 

@@ -12,6 +12,7 @@ from figgen.charts import (
     Curves,
     Diagram,
     Film,
+    Overview,
     RankGrid,
     Scalar,
     Steps,
@@ -42,6 +43,8 @@ def data_table(chart: Chart) -> Table:
             return _bars(chart)
         case Diagram():
             return _diagram(chart)
+        case Overview():
+            return _timeline(chart.step)
         case Film():
             rows = [(number, scene.says) for number, scene in enumerate(chart.scenes)]
             return _table(_named("scene", "what happens"), list(rows))

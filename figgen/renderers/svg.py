@@ -3,12 +3,24 @@
 from __future__ import annotations
 
 from figgen import theme
-from figgen.charts import Bars, Chart, Curves, Diagram, Film, RankGrid, Steps, Table, Timeline
+from figgen.charts import (
+    Bars,
+    Chart,
+    Curves,
+    Diagram,
+    Film,
+    Overview,
+    RankGrid,
+    Steps,
+    Table,
+    Timeline,
+)
 from figgen.renderers import (
     svg_bars,
     svg_diagram,
     svg_film,
     svg_grid,
+    svg_overview,
     svg_steps,
     svg_table,
     svg_timeline,
@@ -39,6 +51,8 @@ def render(chart: Chart, figure_id: str) -> str:
             return svg_bars.render_bars(chart, figure_id)
         case Film():
             return svg_film.render_film(chart)
+        case Overview():
+            return svg_overview.render_overview(chart)
         case Curves():
             # Only these need matplotlib, which a build with all pictures in the cache does not.
             from figgen.renderers.svg_plot import render_curves

@@ -12,6 +12,7 @@ from figgen.charts import (
     Curves,
     Diagram,
     Film,
+    Overview,
     RankGrid,
     Series,
     Slot,
@@ -50,6 +51,8 @@ def render(chart: Chart) -> str:
             lines = _table(chart)
         case Film():
             lines = _film(chart)
+        case Overview():
+            lines = _overview(chart)
         case _:
             raise TypeError(f"no text for {type(chart).__name__}")
     return "\n".join(line.rstrip() for line in lines) + "\n"
@@ -78,6 +81,17 @@ def _grid(chart: RankGrid) -> list[str]:
         f"{chart.world_size:,} ranks, {chart.gpus_per_node} per node{one}",
         *_table(data_table(chart)),
     ]
+
+
+def _overview(chart: Overview) -> list[str]:
+    """Which ranks belong to which lane, and the lanes."""
+    lines = [f"{chart.room.world_size:,} ranks, {chart.room.gpus_per_node} per node"]
+    for lane, (name, own) in enumerate(zip(chart.step.lanes, chart.marked, strict=True)):
+        cells = zip(chart.room.cells, chart.stage_of_cell, strict=True)
+        ranks = [cell.rank for cell, stage in cells if stage == lane]
+        ends = f"{len(ranks)} ranks from {ranks[0]} to {ranks[-1]}"
+        lines.append(f"{name}: {ends}, of which {own[0]} to {own[-1]} are shown")
+    return [*lines, *_timeline(chart.step)]
 
 
 def _timeline(chart: Timeline) -> list[str]:

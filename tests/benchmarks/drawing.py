@@ -104,10 +104,10 @@ def _rank_grid(data: Data, figure: Figure) -> None:
         ax.set_ylim(1 - len(nodes), 1)
 
 
-def _timeline(data: Data, figure: Figure) -> None:
+def _timeline(data: Data, figure: Figure, above_in: float = 0.0) -> None:
     lanes, slots = data["lanes"], data["slots"]
-    figure.set_size_inches(WIDTH_IN, 0.8 + 0.3 * len(lanes))
-    ax = _axes(figure, 0.7, 0.2, 0.1, 0.5)
+    figure.set_size_inches(WIDTH_IN, 0.8 + 0.3 * len(lanes) + above_in)
+    ax = _axes(figure, 0.7, 0.2 + above_in, 0.1, 0.5)
     boxes = [(s["start"], s["lane"] - 0.45, s["end"] - s["start"], 0.9) for s in slots]
     colours = _palette([slot["role"] for slot in slots])
     _boxes(ax, boxes, [colours[slot["role"]] for slot in slots])
@@ -245,6 +245,22 @@ def _film(data: Data, figure: Figure) -> None:
     ax.set_ylim(height * len(data["stills"]), 0)
 
 
+def _overview(data: Data, figure: Figure) -> None:
+    """Eight nodes in a row of ranks, coloured along the first axis, above the lanes."""
+    cells, wide = data["room"]["cells"], data["room"]["gpus_per_node"]
+    places = [
+        (cell["node"] % 8 * (wide + 1) + cell["local_rank"], -(cell["node"] // 8), 0.95, 0.8)
+        for cell in cells
+    ]
+    lines = 1 - min(low for _, low, _, _ in places)
+    _timeline(data["step"], figure, 0.2 * lines)
+    ax = _axes(figure, 0.7, 0, 0.1, figure.get_figheight() - 0.2 * lines)
+    ax.set_axis_off()
+    _boxes(ax, places, [COLOURS[cell["coordinates"][0] % len(COLOURS)] for cell in cells])
+    ax.set_xlim(0, 8 * (wide + 1))
+    ax.set_ylim(1 - lines, 1)
+
+
 DRAWN = {
     "RankGrid": _rank_grid,
     "Timeline": _timeline,
@@ -253,4 +269,5 @@ DRAWN = {
     "Bars": _bars,
     "Diagram": _diagram,
     "Film": _film,
+    "Overview": _overview,
 }

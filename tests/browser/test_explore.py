@@ -63,11 +63,6 @@ def test_back_to_the_figure_restores_it(page: Page, site: str) -> None:
     explore(figure)
 
 
-def test_page_of_the_home_figure_keeps_its_promise(page: Page, site: str) -> None:
-    page.goto(f"{site}/")
-    explore(explorable(page))
-
-
 @pytest.fixture
 def ready(instant: Page, site: str) -> Page:
     """The page on pipeline schedules, where the theme is ready to change pages."""

@@ -4,16 +4,17 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 import pytest
 
 from figgen import catalog
-from figgen.charts import Bars, Curves, Table
+from figgen.charts import Bars, Curves, Overview, Table
 from figgen.errors import InputError
 from figgen.registry import FIGURES, build
-from figgen.renderers import text
+from figgen.renderers import svg, text
 from figgen.scenarios.journey import job, rung
 from figgen.scenarios.journey_ladder import RUNGS
 from figgen.values import compute
@@ -26,6 +27,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "journey-fit": {"jobs": [ONE]},
     "journey-layouts": {"jobs": [ONE, EIGHT]},
     "journey-ledger": {"page": 6},
+    "journey-job": {"page": 10},
     "journey-subtract": {},
     "journey-one-step": {},
     "journey-gather": {},
@@ -288,3 +290,39 @@ def test_a_gathered_layer_is_the_sum_of_its_parts() -> None:
     kv = shape.kv_heads * shape.head_dim
     matrices = 2 * 4096 * 4096 + 2 * 4096 * kv + 3 * 4096 * 14336
     assert values["layer"].value == pytest.approx(2 * matrices, rel=1e-3)
+
+
+def test_the_front_pages_job_is_the_last_rung_with_every_rank_and_every_microbatch_once() -> None:
+    found, shown = rung(10), build("journey-job", {"page": 10})
+    assert isinstance(shown, Overview)
+    # TP 8 the fastest digit, DP 32, PP 2 the slowest, as Megatron numbers them.
+    ranks = np.arange(512)
+    assert [cell.rank for cell in shown.room.cells] == ranks.tolist()
+    assert [cell.coordinates[0] for cell in shown.room.cells] == (ranks % 8).tolist()
+    assert list(shown.stage_of_cell) == (ranks // 256).tolist()
+    assert shown.marked == (tuple(range(8)), tuple(range(256, 264)))
+    assert shown.step.end == pytest.approx(found.step_time_s)
+    for lane in (0, 1):
+        own = [slot for slot in shown.step.slots if slot.lane == lane]
+        for role in ("forward", "backward"):
+            done = {(slot.chunk, int(slot.label)) for slot in own if slot.role == role}
+            assert done == {(piece, each) for piece in range(5) for each in range(16)}
+        ordered = sorted(own, key=lambda slot: slot.start)
+        assert all(a.end <= b.start + 1e-9 for a, b in pairwise(ordered))
+    with pytest.raises(InputError, match="page"):
+        build("journey-job", {"page": 3})
+
+
+def test_the_overview_draws_every_rank_and_lane_in_both_shapes_and_moves_none_out() -> None:
+    drawn = svg.render(build("journey-job", {"page": 10}), "x")
+    for shape in ("wide", "narrow"):
+        body = drawn[drawn.index(f'class="{shape}"') :].split("</svg>")[0]
+        across, tall = map(float, re.findall(r'viewBox="0 0 (\d+) (\d+)"', body)[0])
+        ranks = re.findall(r'<path d="([^"]*)" class="r-rank-', body)
+        assert sum(path.count("z") for path in ranks) == 512
+        slots = re.findall(r'<path d="([^"]*)" fill="var\(--fig-\w+-soft\)"', body)
+        assert sum(path.count("z") for path in slots) == 2 * (2 * 5 * 16 + 2)
+        for path in (*ranks, *slots):
+            for x, y, wide, high in re.findall(r"M(\S+) (\S+?)h([\d.]+)v([\d.]+)h", path):
+                assert 0 <= float(x) <= float(x) + float(wide) <= across
+                assert 0 <= float(y) <= float(y) + float(high) <= tall
