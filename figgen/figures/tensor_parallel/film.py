@@ -12,6 +12,8 @@ from figgen.charts import Film, Named, Question, Scene, Thing
 from figgen.registry import figure
 
 Matrix = NDArray[np.int64]
+Held = list[dict[str, Matrix]]
+"""What every GPU holds, by its place in the picture."""
 Spot = tuple[float, float]
 
 X: Matrix = np.array([[1, 2], [3, 1]])
@@ -20,10 +22,13 @@ B: Matrix = np.array([[1, 1], [1, 2], [2, 1], [0, 1]])
 """Small, and with an entry below 0 in each half of X A, so that the function between matters."""
 
 GPUS = 2
+HALVES = tuple(slice(gpu * 2, gpu * 2 + 2) for gpu in range(GPUS))
 CELL, ROW, TOP, LEFT, GAP = 20.0, 56.0, 20.0, 36.0, 12.0
 PLACES = ("X", "A", "XA", "B", "part", "other")
 SIGNS = {"A": "×", "XA": "=", "B": "×", "part": "=", "other": "+"}
 """What stands before a matrix."""
+ACTIVE = {"XA": "ReLU"}
+"""What the hidden layer is called once ReLU was applied."""
 
 
 @figure("split-film")
@@ -32,14 +37,34 @@ def split_film() -> Film:
 
     A colour is the GPU that holds a matrix; what both hold is grey.
     """
-    halves = [slice(gpu * 2, gpu * 2 + 2) for gpu in range(GPUS)]
-    hidden = [X @ A[:, half] for half in halves]
+    held: Held = [{"X": X, "A": A[:, half], "B": B[half]} for half in HALVES]
+    hidden = [X @ A[:, half] for half in HALVES]
     active = [np.maximum(each, 0) for each in hidden]
-    parts = [each @ B[half] for each, half in zip(active, halves, strict=True)]
+    parts = [each @ B[half] for each, half in zip(active, HALVES, strict=True)]
     whole = np.maximum(X @ A, 0) @ B
-    held: list[dict[str, Matrix]] = [{"X": X, "A": A[:, half], "B": B[half]} for half in halves]
-    entry, corners = int(hidden[0][0, 0]), [int(part[0, 0]) for part in parts]
-    scenes = [
+    return Film(
+        width=_x("other") + 2 * CELL + 2,
+        height=TOP + GPUS * ROW - GAP,
+        scenes=(
+            *_cut_in_two(held),
+            *_first_product(held, hidden),
+            *_second_product(_with(held, XA=active), parts),
+            *_all_reduce(_with(held, XA=active, part=parts), whole),
+        ),
+        stills=(1, 3, 5, 7),
+        opens=5,
+        values=_values(hidden, parts, whole),
+    )
+
+
+def _with(held: Held, **found: list[Matrix]) -> Held:
+    """What every GPU holds, and its own of each of the matrices that were found."""
+    return [mine | {name: each[gpu] for name, each in found.items()}
+            for gpu, mine in enumerate(held)]  # fmt: skip
+
+
+def _cut_in_two(held: Held) -> tuple[Scene, ...]:
+    return (
         Scene(
             says="One GPU would compute Y = ReLU(X A) B. Colours are where two will cut: A by "
             "columns, B by rows.",
@@ -48,11 +73,15 @@ def split_film() -> Film:
         Scene(
             says="Two GPUs get half of the columns of A each, the matching rows of B, and all of "
             "X.",
-            things=_things(held, origins=_cut(halves)),
+            things=_things(held, origins=_cut()),
         ),
-    ]
-    first = X[0, 0] * A[0, 0], X[0, 1] * A[1, 0]
-    scenes.append(Scene(
+    )
+
+
+def _first_product(held: Held, hidden: list[Matrix]) -> tuple[Scene, ...]:
+    """One entry of X A worked out, which is asked before, and then all of them."""
+    entry, first = int(hidden[0][0, 0]), (X[0, 0] * A[0, 0], X[0, 1] * A[1, 0])
+    one = Scene(
         says=f"The first row of X times the first column of A: {_written(X[0, 0])}·"
         f"{_written(A[0, 0])} + {_written(X[0, 1])}·({_written(A[1, 0])}) = {_written(entry)}.",
         things=_things(held, strong=("X 0 0 0", "X 0 0 1", "A 0 0 0", "A 0 1 0", "XA 0 0 0"),
@@ -62,46 +91,65 @@ def split_film() -> Film:
             choices=tuple(map(_written, (entry, first[0], first[0] - first[1]))), right=0,
             because="It has the whole row and the whole column, so the entry is final.",
         ),
-    ))  # fmt: skip
-    held = [mine | {"XA": each} for mine, each in zip(held, hidden, strict=True)]
-    scenes.append(Scene(
+    )  # fmt: skip
+    every = Scene(
         says="Each GPU has two columns of X A, complete. Nothing was sent.",
-        things=_things(held, strong=("XA",)),
-    ))  # fmt: skip
-    held = [mine | {"XA": each} for mine, each in zip(held, active, strict=True)]
-    names = {"XA": "ReLU"}
-    scenes.append(Scene(
-        says="ReLU makes a 0 of what is negative. Of a complete entry a GPU can tell by itself.",
-        things=_things(held, strong=("XA",), names=names),
-    ))  # fmt: skip
-    held = [mine | {"part": each} for mine, each in zip(held, parts, strict=True)]
-    scenes.append(Scene(
-        says="Times the rows of B: a result of full size on each GPU, but only a part of every "
-        "entry.",
-        things=_things(held, strong=("part",), names=names),
-    ))  # fmt: skip
-    scenes.append(Scene(
-        says="All-reduce: each GPU gets the part of the other.",
-        things=_things(held, extra=_exchanged(parts), names=names),
-        asks=Question(
-            text=f"The upper left entry is {corners[0]} on GPU 0 and {corners[1]} on GPU 1. "
-            "What has Y there?",
-            choices=tuple(map(_written, (max(corners), sum(corners), corners[0] * corners[1]))),
-            right=1,
-            because="A row of X A times a column of B is one long sum; each GPU has half of its "
-            "terms.",
+        things=_things(_with(held, XA=hidden), strong=("XA",)),
+    )
+    return one, every
+
+
+def _second_product(held: Held, parts: list[Matrix]) -> tuple[Scene, ...]:
+    """ReLU, of which `held` has the result, and what the GPUs find with their rows of B."""
+    return (
+        Scene(
+            says="ReLU makes a 0 of what is negative. Of a complete entry a GPU can tell by "
+            "itself.",
+            things=_things(held, strong=("XA",), names=ACTIVE),
         ),
-    ))  # fmt: skip
-    held = [mine | {"part": whole} for mine in held]
-    scenes.append(Scene(
-        says="Added up, both have Y, entry by entry what one GPU would have computed.",
-        things=_things(held, strong=("part",), names=names | {"part": "Y"}),
-    ))  # fmt: skip
+        Scene(
+            says="Times the rows of B: a result of full size on each GPU, but only a part of "
+            "every entry.",
+            things=_things(_with(held, part=parts), strong=("part",), names=ACTIVE),
+        ),
+    )
+
+
+def _all_reduce(held: Held, whole: Matrix) -> tuple[Scene, ...]:
+    """The parts change places, the sum is asked for, and both have it."""
+    parts = [mine["part"] for mine in held]
+    corners = [int(part[0, 0]) for part in parts]
+    return (
+        Scene(
+            says="All-reduce: each GPU gets the part of the other.",
+            things=_things(held, extra=_exchanged(parts), names=ACTIVE),
+            asks=Question(
+                text=f"The upper left entry is {corners[0]} on GPU 0 and {corners[1]} on GPU 1. "
+                "What has Y there?",
+                choices=tuple(
+                    map(_written, (max(corners), sum(corners), corners[0] * corners[1]))
+                ),
+                right=1,
+                because="A row of X A times a column of B is one long sum; each GPU has half of "
+                "its terms.",
+            ),
+        ),
+        Scene(
+            says="Added up, both have Y, entry by entry what one GPU would have computed.",
+            things=_things(_with(held, part=[whole] * GPUS), strong=("part",),
+                           names=ACTIVE | {"part": "Y"}),
+        ),
+    )  # fmt: skip
+
+
+def _values(hidden: list[Matrix], parts: list[Matrix], whole: Matrix) -> dict[str, Named]:
+    """The entries that caption and text name, and what cutting by rows first would give."""
+    entry = int(hidden[0][0, 0])
     rows = [int(X[0, at] * A[at, 0]) for at in range(GPUS)]
-    values = {
+    return {
         "entry": Named(entry),
-        "corner": Named(corners[0]),
-        "other": Named(corners[1]),
+        "corner": Named(int(parts[0][0, 0])),
+        "other": Named(int(parts[1][0, 0])),
         "first": Named(int(whole[0, 0])),
         # Of rows first: the two terms of X A's upper left entry, and ReLU of each added up.
         "row_0": Named(rows[0]),
@@ -109,10 +157,6 @@ def split_film() -> Film:
         "rows_first": Named(sum(max(0, term) for term in rows)),
         "columns_first": Named(max(0, entry)),
     }
-    return Film(
-        width=_x("other") + 2 * CELL + 2, height=TOP + GPUS * ROW - GAP, scenes=tuple(scenes),
-        stills=(1, 3, 5, 7), opens=5, values=values,
-    )  # fmt: skip
 
 
 def _written(entry: int | np.integer) -> str:
@@ -157,7 +201,7 @@ def _role(place: str, gpu: int) -> str:
 
 
 def _things(
-    held: list[dict[str, Matrix]], strong: tuple[str, ...] = (), extra: tuple[Thing, ...] = (),
+    held: Held, strong: tuple[str, ...] = (), extra: tuple[Thing, ...] = (),
     origins: Mapping[str, Spot] | None = None, names: Mapping[str, str] | None = None,
 ) -> tuple[Thing, ...]:  # fmt: skip
     """What every GPU holds under the names of the places, or other `names`, and `extra` things."""
@@ -202,10 +246,10 @@ def _whole() -> tuple[Thing, ...]:
     )
 
 
-def _cut(halves: list[slice]) -> dict[str, Spot]:
+def _cut() -> dict[str, Spot]:
     """Where the entries of each GPU's matrices come from in the whole ones."""
     found = {}
-    for gpu, half in enumerate(halves):
+    for gpu, half in enumerate(HALVES):
         for row, column in np.ndindex(2, 2):
             across, down = half.start + column, half.start + row
             found[f"X {gpu} {row} {column}"] = _x("X") + column * CELL, TOP + row * CELL
