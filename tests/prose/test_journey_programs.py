@@ -94,10 +94,11 @@ def levels() -> str:
 
 
 def split() -> str:
-    x, a = np.array([[1, 2], [3, 4]]), np.array([[1, 0, 2, 1], [1, 1, 0, 3]])
-    b = np.array([[1, 2], [0, 1], [1, 0], [2, 1]])
-    parts = [x @ a[:, half] @ b[half] for half in (slice(0, 2), slice(2, 4))]
-    whole = x @ a @ b
+    x, a = np.array([[1, 2], [3, 1]]), np.array([[1, 1, 0, -1], [-2, 3, 1, 1]])
+    b = np.array([[1, 1], [1, 2], [2, 1], [0, 1]])
+    halves = slice(0, 2), slice(2, 4)
+    parts = [np.maximum(x @ a[:, half], 0) @ b[half] for half in halves]
+    whole = np.maximum(x @ a, 0) @ b
     text = f"sum {sum(parts).tolist()}, whole {bool((sum(parts) == whole).all())}"
     return _ranks(2, lambda rank: f"part {parts[rank].tolist()}, {text}")
 
