@@ -16,7 +16,7 @@ from typing import Any
 from figgen.errors import InputError
 from figgen.markdown import directive
 from figgen.markdown.conversion import fences
-from figgen.prose.lines import CITED, COMPUTED, Line, figure_lines, prose_lines
+from figgen.prose.lines import CITED, COMPUTED, MATH, Line, figure_lines, prose_lines
 from figgen.prose.premises import is_premise, parameters, premises
 from figgen.prose.symbols import clashes
 
@@ -110,6 +110,7 @@ def lint(page: str, source: str, terms: Terms) -> list[Finding]:
         *_quantities(page, [*lines, *figure_lines(source)], source),
         *_sentences(page, lines),
         *_headings(page, lines),
+        *_opening(page, lines),
         *_spellings(page, lines, terms),
         *_figures(page, source),
         *_symbols(page, source),
@@ -196,6 +197,29 @@ def _headings(page: str, lines: list[Line]) -> Iterator[Finding]:
             expected = f"another text than on line {seen[key]}"
             yield Finding(page, line.number, "a heading that is there already", expected, line.text)
         seen.setdefault(key, line.number)
+
+
+_OPENING = (
+    ("a question in bold", r"\*\*.+\?\*\*"),
+    ("'In one sentence: …' without symbols", rf"In one sentence: [^{MATH}]+"),
+)
+
+
+def _opening(page: str, lines: list[Line]) -> Iterator[Finding]:
+    """A chapter begins with its question and the answer in plain words; rules follow the terms."""
+    if "/guide/" not in page:
+        return
+    heads = [at for at, line in enumerate(lines) if line.kind == "heading"]
+    first = lines[heads[0] + 1 : heads[1] if len(heads) > 1 else None] if heads else []
+    shown = [line for line in first if line.text]
+    for at, (wanted, form) in enumerate(_OPENING):
+        got = shown[at] if at < len(shown) else Line(1, "text", "", joined=False)
+        if not re.fullmatch(form, got.text):
+            yield Finding(page, got.number, "an opening", wanted, _short(got.text))
+    for line in shown:
+        if line.text.startswith("Rule of thumb"):
+            expected = "after the terms that it uses, below the first heading"
+            yield Finding(page, line.number, "a rule of thumb", expected, _short(line.text))
 
 
 def _spellings(page: str, lines: list[Line], terms: Terms) -> Iterator[Finding]:

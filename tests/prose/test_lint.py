@@ -268,3 +268,28 @@ def test_a_program_of_the_guide_is_python_that_joins_a_job_once(name: str) -> No
     alone = "torch.distributed" not in PROGRAMS[name]
     assert PROGRAMS[name].count("init_process_group(") == (0 if alone else 1)
     assert max(map(len, PROGRAMS[name].splitlines())) <= 80
+
+
+CHAPTER = (
+    "# Rings\n\n**How long?**\n\nIn one sentence: twice around.\n\n## Why\n\nRule of thumb: $2S$.\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "what"),
+    [
+        ("**How long?**\n\n", "", "3 an opening: In one sentence: twice around."),
+        ("In one sentence: twice", "Twice", "5 an opening: Twice around."),
+        ("twice around", "$2S$ of bytes", "5 an opening: In one sentence: ⟪ of bytes."),
+        ("around.\n", "around.\nRule of thumb: $2S$.\n", "6 a rule of thumb: Rule of thumb: ⟪."),
+    ],
+)
+def test_a_chapter_opens_with_question_and_answer_and_has_its_rules_later(
+    old: str, new: str, what: str
+) -> None:
+    def chapter(text: str) -> list[str]:
+        return [f"{f.line} {f.what}: {f.got}" for f in lint("docs/guide/rings.md", text, TERMS)]
+
+    assert chapter(CHAPTER) == []
+    assert what in chapter(CHAPTER.replace(old, new, 1))
+    assert found(CHAPTER.replace(old, new, 1)) == []
