@@ -84,7 +84,7 @@ def test_step_bytes_are_the_frozen_ones() -> None:
 
 def test_groups_of_at_most_a_node_have_no_line_of_whole_nodes() -> None:
     named = [line.name for line in build("tp-link-ratio", {"most": 8}).series]
-    assert named == ["NVLink 4", "one rank per node"]
+    assert named == ["NVLink 4, one node", "one rank per node"]
 
 
 def test_link_ratio_without_latency_is_ridge_over_ccr() -> None:
@@ -92,7 +92,12 @@ def test_link_ratio_without_latency_is_ridge_over_ccr() -> None:
     node, shape = preset("h100-ndr"), model("llama-3-70b").shape
     for tp in (2, 8, 32):
         ccr = tensor_parallel_ccr(shape, tp=tp)
-        assert value(chart, f"nvlink_tp{tp}") == pytest.approx(989.4e12 / 450e9 / ccr, rel=1e-3)
+        # A GB200's NVLink 5 and its peak as its data sheet has it.
+        assert value(chart, f"rack_tp{tp}") == pytest.approx(2500e12 / 900e9 / ccr, rel=2e-3)
+        if tp > 8:
+            assert f"nvlink_tp{tp}" not in chart.values
+        else:
+            assert value(chart, f"nvlink_tp{tp}") == pytest.approx(989.4e12 / 450e9 / ccr, rel=1e-3)
         assert value(chart, f"single_tp{tp}") == pytest.approx(989.4e12 / 50e9 / ccr, rel=1e-3)
     assert value(chart, "nodes_tp16") == pytest.approx(
         989.4e12 / 400e9 / tensor_parallel_ccr(shape, tp=16), rel=1e-3

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from figgen.catalog import hardware_preset
+from figgen.catalog import HardwarePreset, hardware_preset
 from figgen.catalog import model as catalog_model
 from figgen.charts import Axis, Bars, Curves, Named, Rule, Series, Style
 from figgen.errors import check_between
@@ -92,38 +92,46 @@ def tp_link_ratio(
     *,
     model: str = "llama-3-70b",
     preset: str = "h100-ndr",
+    rack: str = "gb200-ndr",
     most: int = 64,
     microbatch_size: int = 1,
 ) -> Curves:
-    """All-reduce time over computing time of one layer, by T and by where the group lies."""
-    node, shape = hardware_preset(preset), catalog_model(model)
+    """All-reduce time over computing time of one layer, by T and by where the group lies.
+
+    `rack` has larger domains; it is drawn where groups leave the nodes of `preset`.
+    """
+    node, domain, shape = hardware_preset(preset), hardware_preset(rack), catalog_model(model)
     tokens = microbatch_size * shape.shape.sequence
     message = tensor_parallel_message_bytes(microbatch_size, shape.shape.sequence, shape.hidden, 2)
     work = tokens * layer_training_flops_per_token(shape.shape)
-    peak = node.accelerator.peak_flops_per_s()
-    inner, outer = node.scale_up_latency_s, node.network_latency_s
     nvlink, nic = node.scale_up_bandwidth_bytes_per_s, node.network_bandwidth_bytes_per_s
     lent = group_bandwidth_bytes_per_s(nvlink, nic, node.gpus_per_node)
 
-    def ratio(tp: int, nodes: int, bandwidth: float) -> float:
-        latency = nccl_ring_latency(tp, nodes, 0.0, inner, outer)
+    def ratio(tp: int, nodes: int, bandwidth: float, on: HardwarePreset = node) -> float:
+        latency = nccl_ring_latency(tp, nodes, 0.0, on.scale_up_latency_s, on.network_latency_s)
         one = ring_all_reduce_time(tp, message, 0.0, bandwidth) + latency
-        return float(ALL_REDUCES * one / (work / tp / peak))
+        return float(ALL_REDUCES * one / (work / tp / on.accelerator.peak_flops_per_s()))
 
-    sizes = doublings(most)
-    width = node.gpus_per_node
-    places = (
-        ("nvlink", node.scale_up.short_title, "tp", [(t, 1, nvlink) for t in sizes]),
-        ("nodes", "whole nodes", "series-2", [(t, t // width, lent) for t in sizes if t > width]),
-        ("single", "one rank per node", "series-1", [(t, t, nic) for t in sizes]),
-    )
+    width, sizes = node.gpus_per_node, doublings(most)
+    inside = [(t, ratio(t, 1, nvlink)) for t in sizes if t <= width]
+    beyond = [(t, ratio(t, t // width, lent)) for t in sizes if t > width]
+    alone = [(t, ratio(t, t, nic)) for t in sizes]
+    places = [("nvlink", f"{node.scale_up.short_title}, one node", "tp", inside)]
+    if beyond:
+        wider = [
+            (t, ratio(t, 1, domain.scale_up_bandwidth_bytes_per_s, domain))
+            for t in sizes if t <= domain.gpus_per_node
+        ]  # fmt: skip
+        places += [
+            ("rack", f"{domain.scale_up.short_title}, {domain.gpus_per_node} GPUs",
+             "series-3", wider),
+            ("nodes", "whole nodes", "series-2", beyond),
+        ]  # fmt: skip
+    places.append(("single", "one rank per node", "series-1", alone))
     series: list[Series] = []
-    values = {"tokens": Named(tokens, "token")}
+    values = {"tokens": Named(tokens, "token"), "rack_gpus": Named(domain.gpus_per_node)}
     for name, title, role, points in places:
-        if not points:  # no group is larger than a node
-            continue
-        x = tuple(float(point[0]) for point in points)
-        y = tuple(ratio(*point) for point in points)
+        x, y = (tuple(map(float, each)) for each in zip(*points, strict=True))
         style: Style = "dashed" if name == "single" else "line"
         series.append(Series(name=title, x=x, y=y, role=role, style=style))
         values |= {f"{name}_tp{t:g}": Named(r) for t, r in zip(x, y, strict=True)}
