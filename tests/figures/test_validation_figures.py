@@ -53,6 +53,14 @@ def test_points_are_the_tests_and_the_diagonal_is_where_both_are_alike() -> None
     assert sum(len(series.x) for series in points) == sum(one.tested for one in judged_runs())
     diagonal = next(series for series in chart.series if series.name == "as measured")
     assert diagonal.x == diagonal.y
+    two = build("validation-scatter", {"apart": "nanotron"})
+    assert isinstance(two, Curves)
+    assert [s.name for s in two.series if s.style == "points"] == ["nanotron", "others"]
+    assert sum(len(s.x) for s in two.series if s.style == "points") == sum(
+        len(series.x) for series in points
+    )
+    with pytest.raises(InputError, match="nanotron"):
+        build("validation-scatter", {"apart": "nanotrons"})
 
 
 def test_rows_of_errors_hold_all_runs_however_they_are_grouped() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from figgen.charts import Axis, Column, Curves, Named, Table
+from figgen.errors import unknown
 from figgen.figures.validation.sides import diagonal, error_columns, on_side
 from figgen.plotting.series import line
 from figgen.registry import figure
@@ -24,12 +25,18 @@ LARGEST_GROUPS = 6
 
 
 @figure("validation-scatter", explorable=True)
-def validation_scatter(*, by: str = "class", side: str = "test") -> Curves:
-    """Predicted over measured seconds of every run, grouped by colour, around the diagonal."""
+def validation_scatter(*, by: str = "class", side: str = "test", apart: str = "") -> Curves:
+    """Predicted over measured seconds of every run, grouped by colour, around the diagonal.
+
+    With `apart` only that group is told from all others.
+    """
     chosen = {name: on_side(side, runs) for name, runs in grouped(by).items()}
+    if apart and apart not in chosen:
+        raise unknown("group of runs", apart, chosen)
     largest = sorted(chosen.items(), key=lambda entry: -len(entry[1]))
-    shown = dict(largest[: LARGEST_GROUPS - 1])
-    rest = [judged for _, runs in largest[LARGEST_GROUPS - 1 :] for judged in runs]
+    kept = [apart] if apart else [name for name, _ in largest[: LARGEST_GROUPS - 1]]
+    shown = {name: chosen[name] for name in kept}
+    rest = [judged for name, runs in largest if name not in kept for judged in runs]
     if rest:
         shown["others"] = rest
     everything = [judged for runs in shown.values() for judged in runs]
