@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 from typing import NamedTuple
 
 from figgen.charts import Bars, Rule
@@ -30,7 +31,10 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Plan:
-    """Where bars, labels and the key go; `above` puts a bar's label on a line over it."""
+    """Where bars, labels and the key go; `above` puts a bar's label on a line over it.
+
+    Numbers that `told` of are part of the labels, and not at the ends of the bars.
+    """
 
     width: float
     x: Scaled
@@ -40,15 +44,40 @@ class Plan:
     tops: tuple[float, ...]
     key: tuple[tuple[tuple[float, int], ...], ...]
     flags: tuple[Flag, ...]
+    told: bool = False
 
     def pixel(self, value: float) -> float:
         """Where a value of the axis lies, brought inside the plot."""
         share = self.x.share(min(max(value, self.x.low), self.x.high))
         return self.box.left + share * (self.box.right - self.box.left)
 
+    def number_at(self, end: float) -> float:
+        """Where the number of a bar begins that ends at a value."""
+        return (self.pixel(end) if math.isfinite(end) else self.box.left) + 5
+
 
 def plan(chart: Bars, width: float, *, above: bool) -> Plan:
-    """The measures of one shape."""
+    """The measures of one shape.
+
+    Where a limit leaves a number no room between the bar's end and itself, all numbers stand with
+    the labels: beyond the limit one would belie its bar, and over the bar it could not be read.
+    """
+    made = _plan(chart, width, above=above)
+    if not (chart.stacked and any(_cramped(chart, made))):
+        return made
+    told = {bar: value_text(chart.axis, value) for _, value, (bar, _) in ends(chart)}
+    labels = tuple(f"{label}, {told[bar]}" for bar, label in enumerate(chart.labels))
+    return replace(_plan(replace(chart, labels=labels), width, above=above), told=True)
+
+
+def _cramped(chart: Bars, made: Plan) -> Iterator[bool]:
+    """Of every number whether a rule crosses it that is too near to end before it."""
+    for end, value, _ in ends(chart):
+        at, wide = made.number_at(end), text_width(value_text(chart.axis, value))
+        yield any(at - 4 <= flag.at <= at + wide + 5 for flag in made.flags)
+
+
+def _plan(chart: Bars, width: float, *, above: bool) -> Plan:
     x = bar_scale(chart)
     label_px = width if above else LABEL_PX
     labels = tuple(tuple(wrapped(label, label_px)) for label in chart.labels)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 
 from figgen.charts import Bars
@@ -160,15 +159,14 @@ def _labels(made: Plan) -> str:
 
 
 def _values(chart: Bars, made: Plan) -> str:
-    """Numbers just past the ends of the bars; where a rule runs there, ending before it.
-
-    A bar that falls short of a limit has its number on the same side as its end.
-    """
+    """Numbers just past the ends of the bars; of a group, where a rule runs there, before it."""
+    if made.told:
+        return ""
     lines = sorted(flag.at for flag in made.flags)
     drawn = []
     for end, value, (bar, down) in ends(chart):
         text = value_text(chart.axis, value)
-        at = (made.pixel(end) if math.isfinite(end) else made.box.left) + 5
+        at = made.number_at(end)
         wide = text_width(text)
         for line in lines:
             if at - 4 <= line <= at + wide + 2:

@@ -13,6 +13,7 @@ from figgen.charts import Axis, Bars, Rule, Segment
 from figgen.renderers import svg
 from figgen.renderers.bar_plan import ends, parts, plan
 from figgen.renderers.markup import text_width
+from figgen.renderers.scale import bar_totals
 from tests.renderers.samples import GROUPED, STACKED
 
 
@@ -114,10 +115,17 @@ def test_bars_and_their_values_stay_on_the_picture(chart: Bars, above: bool) -> 
     assert made.box.right + text_width("50.5\xa0GB") <= made.width
 
 
-def test_a_value_keeps_off_a_rule_that_runs_past_its_bar() -> None:
-    chart = dataclasses.replace(STACKED, rules=(Rule(axis="x", at=51e9, label="limit"),))
-    made = plan(chart, 720, above=False)
-    values = next(g for g in shape(chart, "wide").iter("g") if g.get("class") == "values")
+@pytest.mark.parametrize("kind", ["wide", "narrow"])
+def test_numbers_stand_with_the_labels_where_a_limit_leaves_one_of_them_no_room(kind: str) -> None:
+    near = dataclasses.replace(STACKED, rules=(Rule(axis="x", at=51e9, label="limit"),))
+    far = dataclasses.replace(STACKED, rules=(Rule(axis="x", at=20e9, label="limit"),))
+    written = [text.text or "" for text in shape(near, kind).iter("text")]
+    joined = " ".join(written)
+    for label, total in zip(STACKED.labels, bar_totals(STACKED), strict=True):
+        assert f"{label}, {total / 1e9:.3g}\xa0GB" in joined
+    assert "values" not in {g.get("class") for g in shape(near, kind).iter("g")}
+    values = next(g for g in shape(far, kind).iter("g") if g.get("class") == "values")
+    made = plan(far, 720 if kind == "wide" else 340, above=kind == "narrow")
     for text in values:
         start = float(text.get("x", "nan"))
         assert not start - 2 < made.flags[0].at < start + text_width(text.text or "")
