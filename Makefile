@@ -40,7 +40,8 @@ serve: $(READY) ## Serve the site with live reload (ADDR=127.0.0.1:8000)
 
 build: $(READY) ## Build the site into site/; any warning fails
 	@# Whole or not at all: a build that fails or is killed, or a full disk, leaves the last site.
-	@new=.cache/site-$$$$; trap "rm -rf $$new" EXIT INT TERM; \
+	@for left in .cache/site-*; do kill -0 "$${left##*-}" 2>/dev/null || rm -rf "$$left"; done; \
+	new=.cache/site-$$$$; trap "rm -rf $$new" EXIT INT TERM; \
 	$(RUN) mkdocs build --strict --site-dir $$new && $(RUN) figgen.publish.place $$new site
 
 test: $(READY) ## Run every test, Chromium included (ARGS='-k name' is passed on)
@@ -107,8 +108,9 @@ audit: $(READY) ## Ask public databases for known faults of every locked version
 upgrade: build ## Resolve newer versions of every lock (needs uv), run all, tell what moved
 	rm -rf .cache/before && cp -r site .cache/before
 	$(MAKE) lock ARGS=--upgrade
-	$(MAKE) check test site-check $(BENCH)/ready $(MUTANTS)/ready $(RIVALS)/ready canary
+	$(MAKE) build
 	$(RUN) figgen diff .cache/before site --report changes
+	$(MAKE) --keep-going check test site-check $(BENCH)/ready $(MUTANTS)/ready $(RIVALS)/ready canary
 
 clean: ## Remove site/ and every cache (.venv stays; delete it for a fresh set-up)
 	rm -rf site changes guide.pdf guide.epub guide.zip build .cache .hypothesis .mypy_cache .pytest_cache .ruff_cache *.egg-info

@@ -14,13 +14,15 @@ from tests.browser.modeler import settled
 from tests.browser.paths import PIPELINE, RANKS, RINGS
 from tests.browser.rank_map import MAP
 from tests.browser.test_pages import DESK, PHONE
+from tests.browser.test_planner import PATH as PLANNER
+from tests.browser.test_schedule_lab import PATH as SCHEDULES
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
 WCAG = ("wcag2a", "wcag2aa", "wcag21a", "wcag21aa", "wcag22aa")
 FOLLOW = """(path) => [...document.links].find(({ pathname }) => pathname.endsWith(path)).click()"""
-OPEN_ALL = "() => document.querySelectorAll('#modeler details').forEach((d) => { d.open = true; })"
+OPEN_ALL = "() => document.querySelectorAll('article details').forEach((d) => { d.open = true; })"
 
 
 def modeler(page: Page) -> None:
@@ -46,6 +48,28 @@ def refused(page: Page) -> None:
     page.locator(".tool-message, [role=alert]").first.wait_for()
 
 
+def refused_field(page: Page) -> None:
+    page.locator("#converter .is-bad").first.wait_for()
+
+
+def planned(page: Page) -> None:
+    page.locator("#planner tbody tr").first.wait_for(timeout=60_000)
+    page.evaluate(OPEN_ALL)
+
+
+def scheduled(page: Page) -> None:
+    page.locator("#schedules .lab-svg rect").first.wait_for()
+
+
+def converted(page: Page) -> None:
+    page.locator("#converter output, #converter [role=group]").first.wait_for()
+
+
+def profiled(page: Page) -> None:
+    page.get_by_role("button", name="Read a recorded example").click()
+    page.locator(".profile-largest").wait_for()
+
+
 STATES: dict[str, tuple[str, Callable[[Page], None]]] = {
     "modeler": (MODELER, modeler),
     "modeler unfolded": (MODELER, unfolded),
@@ -56,6 +80,13 @@ STATES: dict[str, tuple[str, Callable[[Page], None]]] = {
     "map": (MAP, mapped),
     "map with experts": (f"{MAP}?preset=deepseek-v3", mapped),
     "map refused": (f"{MAP}?tp=0", refused),
+    "planner": (f"{PLANNER}?model=llama-3-8b&nodes=1", planned),
+    "planner refused": (f"{PLANNER}?nodes=0", refused),
+    "schedules": (f"{SCHEDULES}?path=1", scheduled),
+    "schedules refused": (f"{SCHEDULES}?layers=8,8", refused),
+    "converter": ("/tools/converter/", converted),
+    "converter refused": ("/tools/converter/?ranks=1e9", refused_field),
+    "profile with a file": ("/tools/profile/", profiled),
 }
 
 
