@@ -128,7 +128,7 @@ def test_keyboard_alone_reaches_and_changes_everything(open_modeler: Callable[..
     for key in ("ArrowRight", "ArrowDown", "ArrowDown", "ArrowLeft", "ArrowUp"):
         page.keyboard.press(key)
     here = "document.activeElement === document.querySelector('[data-how=\"layers:1\"]')"
-    assert page.evaluate(here)
+    page.wait_for_function(f"() => {here}")
     page.locator("[data-how=step]").first.focus()
     page.keyboard.press("Enter")
     page.locator("#modeler-how").wait_for()

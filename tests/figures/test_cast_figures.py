@@ -2,18 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-
 import numpy as np
 import pytest
 
 from figgen.formulas.compute_and_roofline import cast_break_even_width, cast_bytes_per_element
 from figgen.registry import build
-from figgen.renderers.text import render
-
-
-def test_cast_passes_as_text(golden: Callable[[str, str], None]) -> None:
-    golden("cast-passes", render(build("cast-passes", {})))
 
 
 @pytest.mark.parametrize(

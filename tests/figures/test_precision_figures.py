@@ -25,6 +25,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "bytes-by-recipe": {},
     "precision-traffic": {},
     "precision-layer-time": {},
+    "cast-passes": {},
 }
 
 

@@ -55,7 +55,7 @@ def test_each_measure_takes_deepseek_v3_closer_to_its_gpu_and_all_into_it() -> N
     keys = ("kept", "gates", "again", "eight_bit", "all")
     needed = [float(chart.values[key].value) for key in keys]
     assert needed == sorted(needed, reverse=True)
-    assert needed[2] > 80e9 > needed[-1]
+    assert needed[-2] > float(chart.values["capacity"].value) > needed[-1]
 
 
 @pytest.mark.parametrize("name", ["recompute-modules", "recompute-published", "recompute-ladder"])

@@ -58,13 +58,16 @@ export function ratesOf({ attained, accelerators }, software, chip, dtype) {
 /** What attention over heads of a width reaches of that over heads of 128. */
 export const headShare = (width) => Math.pow(Math.min(width, 128) / 128, NARROW_HEADS);
 
-export function attainedOf({ accelerator, cluster, shape, dtype, measured, memory_bandwidth_bytes_per_s }, rates, nic) {
+export function attainedOf({ accelerator, cluster, shape, dtype, software, measured, memory_bandwidth_bytes_per_s }, rates, nic) {
   const network = cluster.network_bandwidth_bytes_per_s;
   const share = nic.startsWith("efa") ? rates.efa_share : rates.network_share;
   const heads = headShare(shape.head_dim);
   // Whose rows are shares of its numbers.
   const own = accelerator === "own";
   const of = (kind) => (own ? cluster.peak_flops_per_s : 1) * rates[`${kind}_flops_per_s`] * (kind === "attention" ? heads : 1) * rates[`${kind}_share`];
+  // A run in FP8 may be held against the peak of BF16: its products are narrow all the same.
+  const narrow = software.endsWith("fp4") ? "fp4" : "fp8";
+  const read = rates.quantized && dtype === "bf16" ? narrow : dtype;
   const attained = KINDS.map((kind) => [`${kind}_flops_per_s`, of(kind)]);
   const near = rates.scale_up_bytes_per_s * (own ? cluster.scale_up_bandwidth_bytes_per_s : 1);
   return {
@@ -75,7 +78,7 @@ export function attainedOf({ accelerator, cluster, shape, dtype, measured, memor
     near_shuffle_bytes_per_s: near,
     network_bytes_per_s: network * share,
     shuffle_bytes_per_s: network * rates.shuffle_share,
-    ...(measured && asMeasured(measured, dtype, rates, heads)),
+    ...(measured && asMeasured(measured, read, rates, heads)),
   };
 }
 
