@@ -2,7 +2,7 @@
 
 import { InputError } from "../engine/errors.js";
 import { modelShape } from "../engine/transformer.js";
-import { button, el, liveRegion, mountTool, perFrame, selectField } from "./dom.js";
+import { button, el, liveRegion, mountTool, pause, perFrame, selectField } from "./dom.js";
 import { download } from "./files.js";
 import { modelerForm } from "./modeler_form.js";
 import { ownFrom } from "./modeler_hardware.js";
@@ -159,7 +159,8 @@ function build(root, signal, catalog) {
     far.textContent = `${plainNumber(layouts)} layouts tried, ${plainNumber(fitting)} fit`;
   }
 
-  function take(given) {
+  /** Shows what was found, in pieces between which a phone can answer its reader. */
+  async function take(given) {
     found = given;
     const [low, high] = found.residuals;
     const fastest = found.best[0];
@@ -174,10 +175,11 @@ function build(root, signal, catalog) {
     for (const part of results.querySelectorAll("section")) part.hidden = !found.fitting;
     tellAnswer();
     if (!found.fitting) return;
-    drawTable();
-    drawFigure();
-    front.show(found.frontRows, found);
-    goodput.show(state, found);
+    for (const draw of [drawTable, drawFigure, () => front.show(given.frontRows, given), () => goodput.show(state, given)]) {
+      draw();
+      await pause(signal);
+      if (found !== given) return;
+    }
   }
 
   function drawTable() {
