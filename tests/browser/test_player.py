@@ -30,8 +30,14 @@ def test_a_film_is_stepped_by_keys_and_asks_before_it_shows(
     player.focus()
     says, asks = player.locator(".film-says"), player.locator(".film-asks")
     expect(says).to_have_text("Every rank begins with its own numbers.")
+    below = figure.locator("figcaption")
+    before = below.bounding_box()
     page.keyboard.press("ArrowRight")
     expect(asks).to_contain_text("What will rank 0 hold there?")
+    after = below.bounding_box()
+    assert before is not None
+    assert after is not None
+    assert after["y"] == pytest.approx(before["y"], abs=0.6), "a question moves nothing"
     expect(says).to_have_text("Every rank begins with its own numbers.")
     asks.get_by_role("button", name="12", exact=True).click()
     expect(asks).to_have_text("No: 15. 3 + 12 = 15: in the first half what comes in is added.")
