@@ -173,7 +173,8 @@ def test_the_memory_of_a_hybrid_is_its_parameters_state_and_its_layers() -> None
 
 
 def test_a_hybrid_is_a_little_slower_than_attention_at_4k_and_much_faster_at_128k() -> None:
-    """Bounds only: no published seconds of training such a model were found to hold it to."""
+    """Bounds only: no published seconds of training such a model were found to hold it to, and
+    the interval is that of hardware that nobody timed."""
 
     def seconds(sequence: int, **changes: Any) -> float:
         found = training_step(
@@ -184,5 +185,7 @@ def test_a_hybrid_is_a_little_slower_than_attention_at_4k_and_much_faster_at_128
         return replace(found, setup=run).predicted.step_time_s
 
     short, long = (seconds(length, state_space=None) / seconds(length) for length in (4096, 131072))
+    found = training_step(model="mamba-2-hybrid-8b", nodes=1, gpus_per_node=8, global_batch=8)
+    assert found.predicted.residuals.name == "unmeasured hardware"
     assert 0.8 < short < 1.2
     assert 2 < long < 7

@@ -7,7 +7,7 @@ import { layerGradientBytes, lossBytes, mixerBytes, recomputedBytes, stageBytes 
 import { InputError } from "./errors.js";
 import { layerHeld, mixerMore, projectionHeld, tableHeld } from "./held.js";
 import { keyValueWidth } from "./memory.js";
-import { attainedOf, filling, ratesOf, shapeNumbers } from "./predicted.js";
+import { attainedOf, classOf, filling, ratesOf, shapeNumbers } from "./predicted.js";
 import { alike, divisors, meshes, pipelines, rankLoads, schedules, sharding } from "./plan_space.js";
 import { recomputation } from "./recomputation.js";
 import { fullestAndBesideHead, layersByCost, shardingOf, untimedSetup, virtualStageShares } from "./setup.js";
@@ -35,7 +35,7 @@ export function planJob(catalog, choices, everySchedule = false) {
   });
   const { framework, quantized, dense_class, framework_class, ...rates } = ratesOf(catalog, setup.software, setup.accelerator, setup.dtype);
   const attained = attainedOf(setup, rates, setup.nic);
-  const interval_of = framework_class ?? (setup.shape.experts ? "mixtures of experts" : dense_class);
+  const interval_of = classOf(setup.shape, { framework_class, dense_class });
   const { world_size: world } = setup.parallel;
   const said = choices.global_batch ?? null;
   const usual = 2 ** Math.max(0, Math.floor(Math.log2(Math.max(1, Math.floor(TABLES.usual_tokens / setup.sequence)))));

@@ -40,8 +40,14 @@ export function predictedTime(catalog, setup, dtype) {
   if (accelerator === "own" && !measured) return null;
   const rates = ratesOf(catalog, software, accelerator, dtype);
   const step_time_s = timed_step(jobOf(setup, rates), attainedOf(setup, rates, nic)).total_s;
-  const interval_of = rates.framework_class ?? (setup.shape.experts ? "mixtures of experts" : rates.dense_class);
+  const interval_of = classOf(setup.shape, rates);
   return { step_time_s, range: catalog.residuals[interval_of], interval_of };
+}
+
+/** The class whose residuals tell how far off a prediction may be. */
+export function classOf({ state_space, experts }, { framework_class, dense_class }) {
+  if (state_space) return "unmeasured hardware";
+  return framework_class ?? (experts ? "mixtures of experts" : dense_class);
 }
 
 // What software attains on a chip; on one of the reader's own, of its numbers. Throws an InputError
