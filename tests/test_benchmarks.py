@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import json
 import re
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -16,6 +17,7 @@ from figgen.charts import canonical_json
 from figgen.markdown import directive
 from figgen.markdown.conversion import fences
 from figgen.registry import build
+from tests.benchmarks import __main__ as bench
 from tests.benchmarks import (
     authoring,
     contenders,
@@ -23,6 +25,7 @@ from tests.benchmarks import (
     drawing,
     fetched,
     gallery,
+    report,
     scale,
     weight,
 )
@@ -276,3 +279,26 @@ def test_the_lock_of_tools_apart_has_hashes_and_names_no_index_and_no_path(folde
 
     assert all("--hash=sha256:" in entry for entry in entries)
     assert re.findall(r"^--.*|https?://|file:|^/.*| /\w+.*", lock, flags=re.M) == []
+
+
+def test_a_peer_that_fails_is_named_and_left_out_and_ours_is_not(tmp_path: Path) -> None:
+    tries = tmp_path / "tries"
+    program = f"open({str(tries)!r}, 'a').write('x'); raise SystemExit('no such tool')"
+    command = (sys.executable, "-c", program)
+    peer = report.Result(contenders.Contender("a peer", tmp_path, command, tmp_path / "site"))
+    for what in ("round 1", "edit 1"):
+        bench._measure(peer, what, bench._both)
+    assert tries.read_text() == "x"
+    assert "no such tool" in peer.fault
+    floor = report.Result(contenders.Contender("floor", tmp_path, command, tmp_path / "site"))
+    with pytest.raises(SystemExit, match="floor failed:"):
+        bench._measure(floor, "round 1", bench._both)
+    row = report._times(peer, [floor, floor, floor])
+    assert row[:2] == ("a peer", "failed")
+    assert len(row) == len(report.COLUMNS)
+
+
+def test_growth_is_what_a_further_figure_adds() -> None:
+    few = authoring.Scaled(10, 9, 2, 3, 1, 100, 0.5, 0.2, 200)
+    many = authoring.Scaled(110, 90, 12, 9, 1.5, 150, 0.9, 0.3, 220)
+    assert many.growth(few).split() == ["100.0", "5.0", "1.0", "0.50", "0.20"]
