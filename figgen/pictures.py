@@ -161,7 +161,8 @@ class Pictures:
             self._pool.shutdown()
             self._pool = None
         if self.folder and self.drawn:
-            cache.prune(self.folder, keep=self._used | set(self._pictures))
+            others = self.memory.used if isinstance(self.memory, Answers) else set()
+            cache.prune(self.folder, keep=self._used | set(self._pictures) | others)
         total, work = self.drawn + self.cached, self.spent.words()
         found = f"{total} figures: {self.drawn} drawn, {self.cached} from the cache"
         return f"{found}; {work}" if work else found

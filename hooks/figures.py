@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import os
 from pathlib import Path
 from typing import Any
@@ -9,8 +10,11 @@ from typing import Any
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.plugins import event_priority, get_plugin_logger
 from mkdocs.structure.files import File, Files
+from mkdocs.utils import CountHandler
 
 log = get_plugin_logger("figgen")
+told = CountHandler(level=logging.INFO)
+logging.getLogger("mkdocs").addHandler(told)
 build = None
 
 
@@ -35,25 +39,21 @@ def on_nav(nav: Any, config: MkDocsConfig, files: Files) -> None:
     inner = (page.file.src_uri for page in nav.pages if not page.is_homepage)
     chapters = build.chapter_numbers(inner)
     pages = files.documentation_pages()
-    others = (*files.src_uris, Path(config.config_file_path).read_text("utf-8"))
-    build.scan(((f.src_uri, chapters.get(f.src_uri, ""), f.content_string) for f in pages), others)
+    sources = ((f.src_uri, chapters.get(f.src_uri, ""), f.content_string) for f in pages)
+    build.scan(sources, build.around(config, files))
 
 
 def on_page_markdown(markdown: str, page: Any, config: MkDocsConfig, files: Files) -> None:
-    from figgen.publish.kept_pages import take
-
-    place = (page.file.src_uri, page.url, page.file.content_string)
-    kept = build.kept(*place)
-    if kept:
-        page.render = lambda _, files: take(page, kept.made, files)
-    config.mdx_configs["figgen"]["page"] = kept.page if kept else build.page(*place)
+    if kept := build.kept(page.file.src_uri):
+        page.render = lambda _, files: build.take(page, kept.made, files)
+    of = kept.page if kept else build.page(page.file.src_uri, page.url, page.file.content_string)
+    config.mdx_configs["figgen"]["page"] = of
+    told.counts.clear()
 
 
 def on_page_content(html: str, page: Any, config: MkDocsConfig, files: Files) -> None:
-    # MkDocs looks for anchors before fences are put back.
-    converted = config.mdx_configs["figgen"]["page"]
-    page.present_anchor_ids |= converted.anchors()
-    build.keep(converted, html, page)
+    # What there is to tell of a page is told by every build.
+    build.converted(config.mdx_configs["figgen"]["page"], html, page, keep=not told.counts)
 
 
 def on_env(env: Any, config: MkDocsConfig, files: Files) -> None:

@@ -31,4 +31,5 @@ def on_post_build(config: MkDocsConfig) -> None:
     if memory := serving.current():
         memory.later(lambda: publish(site, found, terms))
     else:
-        publish(site, found, terms)
+        keeper, key = config.mdx_configs["figgen"]["site"].pictures.memory, repr((found, terms))
+        publish(site, found, terms, lambda make: keeper.same("search", key, make))

@@ -1,6 +1,7 @@
 """A server's builds without its server, as a program: one at once and one for each line read.
 
-The arguments are the configuration and the folder for the site; `built` is printed after each.
+The arguments are the configuration, the folder for the site, and the command, where that is not
+`serve` but `build`; `built` is printed after each.
 """
 
 from __future__ import annotations
@@ -13,12 +14,12 @@ from mkdocs.commands.build import build
 from mkdocs.config import load_config
 
 
-def main(configuration: str, site: str) -> None:
+def main(configuration: str, site: str, command: str = "serve") -> None:
     for number, _ in enumerate(itertools.chain([""], sys.stdin)):
         config = load_config(configuration, site_dir=site)
         if number == 0:
-            config.plugins.on_startup(command="serve", dirty=False)
-        build(config, serve_url="http://127.0.0.1/")
+            config.plugins.on_startup(command=command, dirty=False)
+        build(config, serve_url="http://127.0.0.1/" if command == "serve" else None)
         for thread in threading.enumerate():
             if thread.name == "after the build":
                 thread.join()

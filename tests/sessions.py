@@ -21,12 +21,17 @@ class Session:
     """
 
     def __init__(
-        self, folder: Path, configuration: str, site: Path, environment: Mapping[str, str]
+        self,
+        folder: Path,
+        configuration: str,
+        site: Path,
+        environment: Mapping[str, str],
+        command: str = "serve",
     ) -> None:
         self.folder = folder
         shutil.copy(PROGRAM, folder)
         self.process = subprocess.Popen(
-            [sys.executable, PROGRAM.name, configuration, str(site)],
+            [sys.executable, PROGRAM.name, configuration, str(site), command],
             cwd=folder,
             env=os.environ | {"NO_MKDOCS_2_WARNING": "1"} | dict(environment),
             stdin=subprocess.PIPE,
@@ -66,10 +71,14 @@ class Session:
 
 @contextmanager
 def session(
-    folder: Path, configuration: str, site: Path, environment: Mapping[str, str]
+    folder: Path,
+    configuration: str,
+    site: Path,
+    environment: Mapping[str, str],
+    command: str = "serve",
 ) -> Iterator[Session]:
     """A session that ends with the block; see `Session`."""
-    running = Session(folder, configuration, site, environment)
+    running = Session(folder, configuration, site, environment, command)
     try:
         yield running
     finally:

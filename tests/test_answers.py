@@ -18,9 +18,7 @@ def asked(answers: Answers, made: list[str], *requests: str) -> list[str]:
         made.append(request)
         return request.upper()
 
-    found = [answers.same(request, lambda request=request: make(request)) for request in requests]
-    answers.keep()
-    return found
+    return [answers.same(name, "", lambda name=name: make(name)) for name in requests]
 
 
 def test_the_same_code_computes_each_request_once(tmp_path):
@@ -31,7 +29,7 @@ def test_the_same_code_computes_each_request_once(tmp_path):
     assert made == ["x", "y"]
 
 
-def test_other_code_computes_anew_and_one_file_is_kept(tmp_path):
+def test_other_code_computes_anew_in_the_same_file(tmp_path):
     made: list[str] = []
     for code in "aba":
         asked(Answers(tmp_path, code), made, "x")
@@ -40,12 +38,13 @@ def test_other_code_computes_anew_and_one_file_is_kept(tmp_path):
     assert len(list(tmp_path.iterdir())) == 1
 
 
-def test_what_is_not_asked_for_any_more_is_forgotten(tmp_path):
+def test_another_key_takes_the_place_of_the_one_before(tmp_path):
     made: list[str] = []
-    for requests in (("x", "y"), ("x",), ("y",)):
-        asked(Answers(tmp_path, "a"), made, *requests)
+    for key in ("1", "2", "2", "1"):
+        Answers(tmp_path, "a").same("x", key, lambda key=key: made.append(key) or key)
 
-    assert made == ["x", "y", "y"]
+    assert made == ["1", "2", "1"]
+    assert len(list(tmp_path.iterdir())) == 1
 
 
 @pytest.mark.parametrize("damage", [lambda b: b[:70], lambda b: b"", lambda b: b[::-1]])
@@ -71,8 +70,7 @@ def test_only_code_of_the_package_is_known_by_its_sources(tmp_path):
     for _ in range(2):
         answers = Answers(tmp_path, "a")
         answers.figure("theirs", "tests.somewhere", lambda: made.append("theirs"))
-        answers.figure("ours", "figgen.figures.somewhere", lambda: made.append("ours"))
-        answers.keep()
+        answers.figure("ours", "figgen.figures.somewhere", lambda: made.append("ours") or "found")
 
     assert made == ["theirs", "ours", "theirs"]
 
@@ -82,13 +80,12 @@ def test_a_figure_comes_back_as_it_was(tmp_path):
     for _ in range(2):
         answers = Answers(tmp_path, "a")
         charts.append(Pictures(memory=answers).evaluated(*FIGURE, "fig-a"))
-        answers.keep()
 
     assert charts[0] == charts[1]
     assert charts[0].chart is not charts[1].chart
 
 
-def test_the_digest_is_of_every_source_and_data_file(tmp_path):
+def test_the_digest_is_of_every_source_and_data_file_and_of_every_library(tmp_path, monkeypatch):
     (tmp_path / "one.py").write_text("a = 1\n")
     (tmp_path / "two.toml").write_text("b = 1\n")
     seen = {code_digest(Code(tmp_path))}
@@ -96,4 +93,9 @@ def test_the_digest_is_of_every_source_and_data_file(tmp_path):
         (tmp_path / name).write_text(text)
         seen.add(code_digest(Code(tmp_path)))
 
-    assert len(seen) == 4
+    for version in ("3.8", "3.9"):
+        (tmp_path / "lib" / version / f"markdown-{version}.dist-info").mkdir(parents=True)
+        monkeypatch.syspath_prepend(tmp_path / "lib" / version)
+        seen.add(code_digest(Code(tmp_path)))
+
+    assert len(seen) == 6

@@ -115,7 +115,9 @@ class Page:
     # What readers see: of inline values by their source, of figures by the line of their fence.
     shown: dict[str, str] = field(default_factory=dict)
     placed: dict[int, tuple[Any, ...]] = field(default_factory=dict)
+    # What stands for figures where there are none: words by line, the first picture as a file.
     figure_twins: dict[int, str] = field(default_factory=dict)
+    picture: str = ""
     # What the page brings along: entries of the manifest, files, characters of the math font.
     entries: list[dict[str, object]] = field(default_factory=list)
     assets: dict[str, Asset] = field(default_factory=dict)

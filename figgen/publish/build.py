@@ -10,8 +10,9 @@ import itertools
 import json
 import os
 import tomllib
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
+from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, ClassVar, TypeAlias, TypeVar
@@ -26,8 +27,9 @@ from figgen.generated.site_pages import site_pages
 from figgen.markdown import directive, math
 from figgen.markdown.conversion import Page, Problem, Site, fences, figure_numbers
 from figgen.pictures import Evaluated, Pictures
+from figgen.publish.companions import figures_in_words, first_picture
 from figgen.publish.fonts import math_font
-from figgen.publish.kept_pages import KeptPage, computed, ground, made_of
+from figgen.publish.kept_pages import KeptPage, around, computed, ground, key_of, made_of, take
 from figgen.publish.scripts import imported_names, lean_scripts
 from figgen.publish.tool_scripts import (
     STEP_FORMULAS,
@@ -57,13 +59,9 @@ JOURNEY = "journey/"
 
 @dataclass
 class SiteBuild:
-    """The state of one build.
+    """The state of one build."""
 
-    `tool_data` is what a tool's page brings along for its script, as JSON, by the name in the
-    front matter.
-    """
-
-    tool_data: ClassVar = {
+    TOOL_DATA: ClassVar = {
         "layouts": layouts_json,
         "catalog": configurations_json,
         "converter": converter_json,
@@ -71,14 +69,17 @@ class SiteBuild:
         "profile": profile_json,
     }
     RECORDS: ClassVar = (MANIFEST, SOURCES)
+    around, take = staticmethod(around), staticmethod(take)
     site: Site
     docs: Path | None = None
     terms: dict[str, dict[str, Any]] = field(default_factory=dict)
     chapters: dict[str, str] = field(default_factory=dict)
     memory: Memory | None = None
     answers: Answers | None = None
-    _ground: str = ""
     _texts: dict[str, str] = field(default_factory=dict)
+    _keys: dict[str, str] = field(default_factory=dict)
+    _kept: dict[str, KeptPage] = field(default_factory=dict)
+    _fresh: set[str] = field(default_factory=set)
     _made: dict[str, Content] = field(default_factory=dict)
 
     @property
@@ -86,17 +87,25 @@ class SiteBuild:
         """What is wrong on any page."""
         return [problem for page in self.site.pages for problem in page.problems]
 
+    @property
+    def keeper(self) -> Memory | Answers | None:
+        """What keeps between builds what need not be made again."""
+        return self.memory or self.answers
+
+    @property
+    def tool_data(self) -> Mapping[str, Callable[[], str]]:
+        """What a tool's page brings along for its script, as JSON, by the name in front matter."""
+        made = self.TOOL_DATA.items()
+        return {name: partial(self._same, f"data of {name}", make) for name, make in made}
+
     def pages(self) -> dict[str, str]:
         """Pages that are generated, as Markdown by their path."""
         with self.site.pictures.spent.on("evaluating"):
-            keeper = self.memory or self.answers
-            return site_pages(self.docs, self.terms, *([keeper.figure] if keeper else []))
+            return site_pages(self.docs, self.terms, *([self.keeper.figure] if self.keeper else []))
 
     def _same(self, request: str, make: Callable[[], Thing], key: str = "") -> Thing:
-        """What follows from the code, a request and a key alone: made once by a server."""
-        if self.memory is None:
-            return make()
-        return self.memory.same(request, f"{self.memory.code.version} {key}", make)
+        """What follows from the code, a request and a key alone."""
+        return self.keeper.same(request, key, make) if self.keeper else make()
 
     @staticmethod
     def chapter_numbers(paths: Iterable[str]) -> dict[str, str]:
@@ -112,16 +121,19 @@ class SiteBuild:
         """Look at every (path, chapter, source) first: number all figures, begin to draw plots.
 
         What is wrong is left for the conversion of the page to report.  `others` is what else of
-        the host any page may depend on.
+        the host any page may depend on.  Of a page that is kept nothing is evaluated.
         """
-        figures: list[Evaluated] = []
         for path, chapter, source in pages:
             self.chapters[path] = chapter
             self._texts[path] = source
             self.site.numbers[path] = figure_numbers(source, chapter)
-            for fence in fences(source):
-                figures += self._evaluated(fence.body)
-        self._ground = ground(self.site, others) if self.memory else ""
+        around, figures = ground(self.site, others) if self.keeper else "", list[Evaluated]()
+        for path, source in self._texts.items():
+            self._keys[path] = key_of(source, self.chapters[path], around)
+            if found := self._found(path):
+                self._kept[path] = found
+            else:
+                figures += [one for f in fences(source) for one in self._evaluated(f.body)]
         self.site.pictures.start(figures)
 
     def _evaluated(self, body: str) -> list[Evaluated]:
@@ -142,31 +154,49 @@ class SiteBuild:
         self.site.pictures.spent.begin("converting")
         return page
 
-    def kept(self, path: str, url: str, source: str) -> KeptPage | None:
+    def kept(self, path: str) -> KeptPage | None:
         """The page as an earlier build converted it, if it would be the same now."""
+        if known := self._kept.get(path):
+            self.site.pages.append(known.page)
+            self._made |= known.files
+            pictures = {(e["id"], e["data_sha256"]) for e in known.page.entries if "figure" in e}
+            self.site.pictures.cached += len(pictures)
+        return known
+
+    def _found(self, path: str) -> KeptPage | None:
+        if self.answers:
+            answer = self.answers.known(_name(path), self._keys[path])
+            return answer if isinstance(answer, KeptPage) else None
         known: KeptPage | None = self.memory.pages.get(path) if self.memory else None
         if self.memory is None or known is None or known.page.problems:
             return None
-        same = (known.page.source, known.page.url, known.page.chapter, known.ground)
-        if same != (source, url, self.chapters.get(path, ""), self._ground):
+        if known.key != self._keys[path]:
             return None
         code = self.memory.code
         if known.version != code.version:
             if known.computed != (computed(known.page, self.site, code) or None):
                 return None
             known.version = code.version
-        self.site.pages.append(known.page)
         return known
 
-    def keep(self, page: Page, html: str, host: Any) -> None:
-        """Remember a page that was converted, with what the host's page knows of it."""
-        if not page.settled:
-            self.site.pictures.spent.end()
-        if self.memory and not page.settled:
-            of = computed(page, self.site, self.memory.code)
-            version, serial = self.memory.code.version, next(self.memory.serials)
-            kept = KeptPage(page, self._ground, of, version, serial, made_of(host, html))
+    def converted(self, page: Page, html: str, host: Any, keep: bool) -> None:
+        """Tell that a page is; `keep` it with what the host knows of it, for later builds."""
+        if page.settled:
+            return
+        # The host looks for anchors before fences are put back.
+        host.present_anchor_ids |= page.anchors()
+        self.site.pictures.spent.end()
+        if not keep:
+            if self.memory:
+                self.memory.pages.pop(page.path, None)
+            return
+        kept = KeptPage(page, self._keys[page.path], made=made_of(host, html))
+        if self.memory:
+            kept.computed = computed(page, self.site, self.memory.code)
+            kept.version, kept.serial = self.memory.code.version, next(self.memory.serials)
             self.memory.pages[page.path] = kept
+        self._kept[page.path] = kept
+        self._fresh.add(page.path)
 
     def files(self) -> dict[str, Content]:
         """What pages need beside them, by its path; after `close`."""
@@ -196,6 +226,10 @@ class SiteBuild:
         def write() -> None:
             for name, content in self.records().items():
                 (folder / name).write_text(content, encoding="utf-8")
+            for path in self._fresh:
+                kept = self._kept[path]
+                if self.answers and not kept.page.problems:
+                    self.answers.put(_name(path), kept.key, kept)
 
         if self.memory:
             self.memory.later(write)
@@ -209,8 +243,8 @@ class SiteBuild:
 
     def _listed(self, page: Page) -> str:
         """A page's part of the manifest, by line."""
-
-        def listed() -> str:
+        kept = self._kept.get(page.path) or KeptPage(page, "")
+        if kept.listed is None:
             drawn = {
                 Path(path).stem: digest(str(self._made[path]))
                 for path in page.assets if path.endswith(".svg") and path in self._made
@@ -219,12 +253,8 @@ class SiteBuild:
             for entry in entries:
                 if picture := drawn.get(str(entry.get("id"))):
                     entry["picture_sha256"] = picture
-            return json.dumps(entries, indent=1, ensure_ascii=False, sort_keys=True)[1:-2]
-
-        kept = self.memory.pages.get(page.path) if self.memory else None
-        if kept is None or kept.page is not page:
-            return listed()
-        return self._same(f"manifest of {page.path}", listed, str(kept.serial))
+            kept.listed = json.dumps(entries, indent=1, ensure_ascii=False, sort_keys=True)[1:-2]
+        return kept.listed
 
     def close(self) -> str:
         """Make what is held and what can be downloaded; returns what was drawn, in words."""
@@ -239,12 +269,19 @@ class SiteBuild:
         for page in self.site.pages:
             page.finish()
         self._make(lambda path: path.endswith((".svg", ".html")))
-        if self.memory:
-            for page in self.site.pages:
-                page.settle()
-        if self.answers:
-            self.answers.keep()
+        for page in (page for page in self.site.pages if not page.settled):
+            self._settle(page)
         return self.site.pictures.finish()
+
+    def _settle(self, page: Page) -> None:
+        """Nothing of the page refers to this build any more, which will have to let go of it."""
+        page.figure_twins = figures_in_words(page)
+        files = {path: str(self._made[path]) for path in page.assets if path in self._made}
+        first = f"/{first_picture(page)}.svg"
+        page.picture = next((files[path] for path in files if path.endswith(first)), "")
+        if self.answers and page.path in self._kept:
+            self._kept[page.path].files = files
+        page.settle()
 
     def fill(self, path: str, html: str) -> str:
         """Put into a finished page what was held back from its conversion."""
@@ -292,6 +329,10 @@ def begin_build(
         late=True,
     )
     return SiteBuild(site, docs, terms, memory=memory, answers=answers)
+
+
+def _name(path: str) -> str:
+    return f"page {path}"
 
 
 def _plotly_bundle() -> bytes:

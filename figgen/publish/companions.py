@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 from figgen.charts import Table
@@ -44,16 +43,16 @@ def card_path(page: Page) -> str:
 
 def has_card(page: Page, site: Site) -> bool:
     """Only written pages with a picture, and only where links to them can be shared."""
-    return not site.address.startswith(LOCAL) and _pictured(page) is not None
+    return not site.address.startswith(LOCAL) and bool(page.picture)
 
 
-def _pictured(page: Page) -> str | None:
-    """The id of the first figure of the page that is a picture."""
+def first_picture(page: Page) -> str:
+    """The id of the first figure of the page that is a picture; of a page that is not settled."""
     for line in sorted(page.placed):
         for variant in page.placed[line]:
             if not isinstance(variant.figure.chart, Table):
                 return str(variant.figure.figure_id)
-    return None
+    return ""
 
 
 def companions(site: Site, summary: str, changed: str) -> dict[str, str | bytes]:
@@ -61,10 +60,9 @@ def companions(site: Site, summary: str, changed: str) -> dict[str, str | bytes]
     pages = [titled(page) for page in site.pages if page.path != "LICENSE.md"]
     made: dict[str, str | bytes] = {}
     for one in pages:
-        one.page.figure_twins = dict(_figures(one.page))
         made[f"{one.url}index.md"] = twin(one.page, site.numbers)
         if has_card(one.page, site):
-            made[card_path(one.page)] = _card(one, site)
+            made[card_path(one.page)] = card(site.name, one.title, one.page.picture)
     listed = sorted((f"{one.url}index.md", one.title, one.about) for one in pages)
     made["llms.txt"] = llms_txt(site.name, summary, listed, site.address)
     for one in pages:
@@ -73,24 +71,15 @@ def companions(site: Site, summary: str, changed: str) -> dict[str, str | bytes]
     return made
 
 
-def _figures(page: Page) -> Iterable[tuple[int, str]]:
+def figures_in_words(page: Page) -> dict[int, str]:
+    """The twins of a page's figures by their lines, before the page is settled."""
     numbers = {entry["where"]: str(entry["number"]) for entry in page.entries if "figure" in entry}
+    found = {}
     for line, variants in page.placed.items():
         number = numbers[f"{page.path}:{line}"]
         tabs = [v.label if len(variants) > 1 else "" for v in variants]
-        texts = [
+        found[line] = "\n\n".join(
             figure_twin(number, v.text, v.alt, v.figure.chart, tab)
             for v, tab in zip(variants, tabs, strict=True)
-        ]
-        yield line, "\n\n".join(texts)
-
-
-def _card(one: Titled, site: Site) -> bytes:
-    from figgen.renderers import svg
-
-    wanted = _pictured(one.page)
-    variant = next(
-        v for line in sorted(one.page.placed) for v in one.page.placed[line]
-        if v.figure.figure_id == wanted
-    )  # fmt: skip
-    return card(site.name, one.title, svg.standalone(site.pictures.picture(variant.figure)))
+        )
+    return found

@@ -1,10 +1,14 @@
-"""Pages that a server need not convert again: none of what they were converted from changed."""
+"""Pages that need not be converted again: none of what they were converted from changed.
+
+A server has them in its memory; other builds find them among the answers of earlier ones.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from figgen.cache import digest
@@ -19,25 +23,42 @@ from figgen.values import compute
 
 @dataclass(slots=True)
 class KeptPage:
-    """A converted page: `source` and `ground` it was made from, `made` what the host made of it.
+    """A converted page: `key` is of what it was made from, `made` what the host made of it.
 
-    `ground` is what is the same for all pages of a build; `computed` is the digest of its figures
-    and numbers, looked at only when code or catalog changed since `version`.  No two have the same
-    `serial`.
+    `computed` is the digest of its figures and numbers, which a server looks at when code or
+    catalog changed since `version`; for other builds the key knows the code.  No two of a server
+    have the same `serial`.  `files` are those beside the page, `listed` its part of the manifest.
     """
 
     page: Page
-    ground: str
-    computed: str
-    version: int
-    serial: int
+    key: str
+    computed: str = ""
+    version: int = 0
+    serial: int = 0
     made: Any = None
+    files: dict[str, str] = field(default_factory=dict)
+    listed: str | None = None
 
 
 def ground(site: Site, others: Iterable[str]) -> str:
     """What any page may depend on beside its own text; `others` is what only the host knows."""
     parts = (site.name, site.address, site.references, site.glossary, site.numbers, *others)
     return digest(repr(parts))
+
+
+def around(config: Any, files: Any) -> Iterator[str]:
+    """What any page may depend on of the host: other files, settings, and the code of its hooks."""
+    yield from files.src_uris
+    markdown = {name: given for name, given in config.mdx_configs.items() if name != "figgen"}
+    settings = config.markdown_extensions, markdown, config.use_directory_urls, config.validation
+    yield repr((*settings, list(config.plugins)))
+    for hook in config.hooks.values():
+        yield Path(hook.__file__).read_text(encoding="utf-8")
+
+
+def key_of(source: str, chapter: str, ground: str) -> str:
+    """Changes with anything that a page is made from, beside code and catalog."""
+    return digest("\0".join((source, chapter, ground)))
 
 
 def computed(page: Page, site: Site, code: Code) -> str:

@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from functools import lru_cache
 from html import escape
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, TypeAlias
 
 from figgen.search.index import FOLDER, Sheet, index, sheet
 from figgen.search.words import synonyms
+
+Files: TypeAlias = dict[str, str]
+"""The files of the index by their path."""
 
 _read = lru_cache(maxsize=1024)(sheet)
 
@@ -23,7 +26,7 @@ class Found(NamedTuple):
     meta: Mapping[str, Any] = {}
 
 
-def search_files(pages: Iterable[Found], terms: Mapping[str, Mapping[str, Any]]) -> dict[str, str]:
+def search_files(pages: Iterable[Found], terms: Mapping[str, Mapping[str, Any]]) -> Files:
     """The files of the index by their path; `terms` is the glossary.
 
     A page's front matter may say `also: [other names]`, and its description counts as its text.
@@ -36,9 +39,14 @@ def search_files(pages: Iterable[Found], terms: Mapping[str, Mapping[str, Any]])
     return index(sheets, synonyms(terms))
 
 
-def publish(site: Path, pages: Iterable[Found], terms: Mapping[str, Mapping[str, Any]]) -> None:
-    """Write the index into the folder of a built site."""
-    for path, content in search_files(pages, terms).items():
+def publish(
+    site: Path,
+    pages: Iterable[Found],
+    terms: Mapping[str, Mapping[str, Any]],
+    same: Callable[[Callable[[], Files]], Files] = lambda make: make(),
+) -> None:
+    """Write the index into the folder of a built site; `same` may know what would be made."""
+    for path, content in same(lambda: search_files(pages, terms)).items():
         file = site / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(content, encoding="utf-8")

@@ -2,7 +2,7 @@
 
 `code` knows which files changed and what depends on them, `memory` what was computed from what,
 `templates` when a page need not be written; `publish.kept_pages` when it need not be converted.
-A build without a server keeps `answers`: what it computed, for the next build by the same code.
+A build without a server keeps `answers`: what it made, pages too, for builds by the same code.
 """
 
 from __future__ import annotations

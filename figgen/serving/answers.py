@@ -1,17 +1,18 @@
-"""What a build takes over from the last one: all that the same code computed from the same words.
+"""What a build takes over from earlier ones: all that the same code made of the same words.
 
-One file holds it, under the digest of every source and data file of the package and of what it
-computes with; where any of them changed, nothing is taken over.  It is read by `pickle`, so a
-cache is as trusted as the program beside which it lies, and only its checksum is looked at.
+One file for each request holds the last answer, under a key with the digest of every source and
+data file of the package and the versions of all libraries; where any of them changed, nothing is
+taken over.  It is read by `pickle`, so a cache is as trusted as the program beside which it lies,
+and only its checksum is looked at.
 """
 
 from __future__ import annotations
 
 import pickle
 import platform
+import sys
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from importlib import metadata
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -26,52 +27,66 @@ OURS = "figgen."
 
 @dataclass
 class Answers:
-    """Figures and generated pages of the last build in `folder`, by what was asked for."""
+    """Figures and pages of the last build in `folder`, by what was asked for.
+
+    `used` are the files of what this build asked for.
+    """
 
     folder: Path
     code: str = ""
-    _known: dict[str, Any] = field(default_factory=dict)
-    _given: dict[str, Any] = field(default_factory=dict)
+    used: set[str] = field(default_factory=set)
+    _given: dict[str, tuple[str, Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         self.code = self.code or code_digest(Code())
-        self._known = _read(self.folder, self._key)
 
     def figure(self, request: str, module: str, make: Callable[[], Thing]) -> Thing:
         """What `make`, code of `module`, gives for a request; only ours is known by its digest."""
-        return self.same(request, make) if module.startswith(OURS) else make()
+        return self.same(request, "", make) if module.startswith(OURS) else make()
 
-    def same(self, request: str, make: Callable[[], Thing]) -> Thing:
-        """What `make` gives for a request."""
-        if request not in self._given:
-            self._given[request] = self._known[request] if request in self._known else make()
-        found: Thing = self._given[request]
-        return found
+    def same(self, name: str, key: str, make: Callable[[], Thing]) -> Thing:
+        """What `make` gives for this key, or gave the last time that something was so called."""
+        given = self._given.get(name)
+        if given is None or given[0] != key:
+            found = self.known(name, key)
+            if found is None:
+                found = make()
+                self.put(name, key, found)
+            self._given[name] = given = key, found
+        thing: Thing = given[1]
+        return thing
 
-    def keep(self) -> None:
-        """Write down what this build asked for, if that is more than what was there."""
-        if self._given.keys() != self._known.keys():
-            for old in self.folder.glob(f"{PREFIX}*"):
-                old.unlink(missing_ok=True)
-            cache.write(self.folder, self._key, pickle.dumps(self._given))
-        self._known = self._given
+    def known(self, name: str, key: str) -> Any:
+        """What is on disk under a name, if it was made by this code for this key, or None."""
+        file = file_of(name)
+        self.used.add(file)
+        head, _, stored = (cache.read_bytes(self.folder, file) or b"").partition(b"\n")
+        if head != self._head(key):
+            return None
+        try:
+            return pickle.loads(stored)
+        except Exception:  # whatever unpickling meets
+            return None
 
-    @property
-    def _key(self) -> str:
-        return f"{PREFIX}{self.code[:40]}"
+    def put(self, name: str, key: str, thing: object) -> None:
+        """Keep a thing under a name in place of what was there."""
+        cache.write(self.folder, file_of(name), self._head(key) + b"\n" + pickle.dumps(thing))
+
+    def _head(self, key: str) -> bytes:
+        return cache.digest(f"{self.code}\0{key}").encode()
+
+
+def file_of(name: str) -> str:
+    """The file of the answer that is so called."""
+    return f"{PREFIX}{cache.digest(name)[:40]}"
 
 
 def code_digest(sources: Code) -> str:
-    """Changes with any source or data file, and with what those compute with."""
+    """Changes with any source or data file, the interpreter, and the version of any library."""
     sources.look()
-    computing = (platform.python_version(), *map(metadata.version, ("numpy", "matplotlib")))
-    return cache.digest("\0".join((*computing, sources.everything())))
+    return cache.digest("\0".join((platform.python_version(), *_libraries(), sources.everything())))
 
 
-def _read(folder: Path, key: str) -> dict[str, Any]:
-    stored = cache.read_bytes(folder, key)
-    try:
-        found: dict[str, Any] = pickle.loads(stored) if stored else {}
-    except Exception:  # written by other versions: whatever unpickling meets
-        return {}
-    return found
+def _libraries() -> list[str]:
+    """The installed distributions with their versions, by the names of their folders."""
+    return sorted({found.name for path in sys.path for found in Path(path).glob("*.dist-info")})

@@ -77,7 +77,8 @@ class Memory:
         return made
 
     def same(self, name: str, key: str, make: Callable[[], Thing]) -> Thing:
-        """What `make` gave for this key the last time, if that was the key then."""
+        """What `make` gave for this key the last time, if code and key were the same then."""
+        key = f"{self.code.version} {key}"
         if name not in self._same or self._same[name][0] != key:
             self._same[name] = key, make()
         found: Thing = self._same[name][1]

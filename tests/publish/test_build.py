@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 from markdown import Markdown
@@ -12,6 +13,7 @@ from markdown import Markdown
 from figgen.cache import digest
 from figgen.formulas import FORMULAS, module
 from figgen.publish.build import SiteBuild, begin_build
+from figgen.serving.memory import Memory
 
 PAGE = """# Page
 
@@ -126,3 +128,16 @@ def test_formulas_are_published_as_a_module_where_there_are_tools(tmp_path: Path
 def test_the_journey_has_a_numbering_of_its_own() -> None:
     paths = ["journey/a.md", "guide/a.md", "journey/b.md", "guide/b.md"]
     assert list(SiteBuild.chapter_numbers(paths).values()) == ["J1", "1", "J2", "2"]
+
+
+def test_a_server_forgets_a_page_that_is_not_kept(tmp_path: Path) -> None:
+    building = begin_build(tmp_path, tmp_path / "cache", "Site", "http://127.0.0.1/", print)
+    building.answers, building.memory = None, Memory()
+    for keep in (True, False):
+        building.scan([("page.md", "1", "# Page\n")])
+        page = building.page("page.md", "page/", "# Page\n")
+        host = SimpleNamespace(
+            toc=[], _title_from_render="", present_anchor_ids=set(), links_to_anchors=None
+        )
+        building.converted(page, "", host, keep=keep)
+        assert ("page.md" in building.memory.pages) is keep
