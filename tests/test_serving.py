@@ -240,6 +240,7 @@ for name in sorted(code.dependents([ENTRIES])):
 LOOK_NOTHING_UP = {
     "figgen.agreement.expand._original",
     "figgen.agreement.manifest._ways_by_source",
+    "figgen.agreement.manifest._written",
     "figgen.agreement.ways._pattern",
     "figgen.agreement.ways.quantities",
     "figgen.catalog.interruptions.interruptions",
