@@ -31,7 +31,7 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
 
 def on_files(files: Files, config: MkDocsConfig) -> None:
-    for uri, source in build.pages().items():
+    for uri, source in build.pages(config.exclude_docs and config.exclude_docs.match_file).items():
         files.append(File.generated(config, uri, content=source))
 
 

@@ -40,8 +40,8 @@ class Two(NamedTuple):
 def two(tmp_path_factory: pytest.TempPathFactory) -> Two:
     work = tmp_path_factory.mktemp("bench")
     root = contenders.snapshot(work / "site", ONLY)
-    found = content.contents(root, work / "content-cache")
-    pages = [page for page in found if page.path in ONLY]
+    pages = content.contents(root, work / "content-cache", lambda path: path not in ONLY)
+    assert {page.path for page in pages} == {*ONLY}
     contenders.write_data(pages, work / "data")
     return Two(root, pages, work / "data", work)
 

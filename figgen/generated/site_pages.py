@@ -31,15 +31,22 @@ def _made(_: str, __: str, make: Callable[[], Any]) -> Any:
     return make()
 
 
+def nowhere(_: str) -> bool:
+    """No page."""
+    return False
+
+
 def site_pages(
     docs: Path | None,
     terms: Mapping[str, Mapping[str, Any]],
     keep: Callable[[str, str, Callable[[], Any]], Any] = _made,
+    excluded: Callable[[str], bool] = nowhere,
 ) -> Pages:
     """Markdown by path; `docs` are the written pages, `terms` the entries of the glossary.
 
     `keep` may answer for those pages that follow from a request, the code of a module and the
-    catalog alone.
+    catalog alone.  Of those that a site leaves out, by the path of their folder, the ones are not
+    computed that would take seconds.
     """
     written = _written(docs) if docs else {}
     titles = {path: found[1] for path, source in written.items() if (found := _H1.search(source))}
@@ -55,9 +62,9 @@ def site_pages(
         **keep(f"formulas {about}", formula_pages.__module__, lambda: formula_pages(known)),
         "reference/coverage.md": kept("coverage of formulas", coverage_page),
         "reference/notation.md": kept("notation", notation_page),
-        **preset_pages(tools, keep),
+        **({} if excluded("reference/presets/") else preset_pages(tools, keep)),
         **kept("pages of the catalog", catalog_pages),
-        **kept("pages of the validation", validation_pages),
+        **({} if excluded("validation/") else kept("pages of the validation", validation_pages)),
     }
     history = docs.parent / "CHANGELOG.md" if docs else None
     if history and history.is_file():

@@ -23,7 +23,7 @@ from figgen.cache import digest
 from figgen.changes.builds import MANIFEST, SOURCES
 from figgen.changes.sources import sources
 from figgen.errors import InputError
-from figgen.generated.site_pages import site_pages
+from figgen.generated.site_pages import nowhere, site_pages
 from figgen.markdown import directive, math
 from figgen.markdown.conversion import Page, Problem, Site, fences, figure_numbers
 from figgen.pictures import Evaluated, Pictures
@@ -98,10 +98,11 @@ class SiteBuild:
         made = self.TOOL_DATA.items()
         return {name: partial(self._same, f"data of {name}", make) for name, make in made}
 
-    def pages(self) -> dict[str, str]:
-        """Pages that are generated, as Markdown by their path."""
+    def pages(self, excluded: Callable[[str], bool] | None = None) -> dict[str, str]:
+        """Pages that are generated, as Markdown by their path; those `excluded` may be left out."""
         with self.site.pictures.spent.on("evaluating"):
-            return site_pages(self.docs, self.terms, *([self.keeper.figure] if self.keeper else []))
+            keep = {"keep": self.keeper.figure} if self.keeper else {}
+            return site_pages(self.docs, self.terms, **keep, excluded=excluded or nowhere)
 
     def _same(self, request: str, make: Callable[[], Thing], key: str = "") -> Thing:
         """What follows from the code, a request and a key alone."""

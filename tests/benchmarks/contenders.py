@@ -76,7 +76,7 @@ def keep_pages(folder: Path, only: Collection[str]) -> None:
     shutil.rmtree(docs / "assets" / "javascripts" / "tools")
     loose = {"anchors": "ignore", "not_found": "ignore", "unrecognized_links": "ignore"}
     config = _configuration(folder) | {"nav": list(only), "validation": loose}
-    config["exclude_docs"] += "/reference/\n/appendix/\n"
+    config["exclude_docs"] += "/reference/\n/appendix/\n/validation/\n"
     _write_configuration(folder, config, "mkdocs.yml")
 
 

@@ -75,15 +75,18 @@ class Content:
         return self.front + "\n".join(parts)
 
 
-def contents(root: Path, cache: Path) -> list[Content]:
-    """Every page of the site in `root`, generated ones included."""
+def contents(
+    root: Path, cache: Path, excluded: Callable[[str], bool] = lambda path: False
+) -> list[Content]:
+    """Every page of the site in `root`, generated ones included, but for `excluded` ones."""
     docs = root / "docs"
     building = begin_build(docs, cache, "Parallelism, Computed", "http://127.0.0.1:8000/", print)
     site = building.site
     site.late = False
     files = [file for file in sorted(docs.rglob("*.md")) if file.name != "LICENSE.md"]
     sources = {file.relative_to(docs).as_posix(): file.read_text("utf-8") for file in files}
-    sources |= building.pages()
+    sources |= building.pages(excluded)
+    sources = {path: source for path, source in sources.items() if not excluded(path)}
     site.numbers = {path: figure_numbers(source) for path, source in sources.items()}
     return [_content(path, source, site) for path, source in sources.items()]
 

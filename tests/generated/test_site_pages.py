@@ -1,0 +1,31 @@
+"""Generated pages that a site leaves out are not computed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+from figgen.generated.site_pages import nowhere, site_pages
+
+
+@pytest.mark.parametrize(
+    ("excluded", "left"),
+    [
+        (nowhere, set[str]()),
+        (lambda path: path.startswith("validation/"), {"validation"}),
+        (lambda path: path.startswith("reference/"), {"presets"}),
+    ],
+)
+def test_pages_that_are_excluded_are_not_asked_for(
+    excluded: Callable[[str], bool], left: set[str]
+) -> None:
+    asked = set()
+
+    def keep(what: str, module: str, make: Callable[[], Any]) -> Any:
+        asked.add(module.rpartition(".")[2])
+        return "" if what.startswith(("coverage", "notation", "page of preset", "index")) else {}
+
+    site_pages(None, {}, keep, excluded)
+    assert {"presets", "validation"} - asked == left
