@@ -24,4 +24,5 @@ def cluster(chip: Accelerator, nic: Link, dtype: str, gpus_per_node: int) -> Clu
         network_bandwidth_bytes_per_s=nic.bandwidth_bytes_per_s / sharing,
         scale_up_latency_s=nccl().scale_up_latency_s,
         network_latency_s=nccl().network_latency_s,
+        memory_bandwidth_bytes_per_s=chip.hbm_bandwidth.value,
     )

@@ -21,11 +21,11 @@ from figgen.commands.training import (
 )
 from figgen.errors import InputError
 from figgen.models.cluster import Cluster
-from figgen.models.compute import CONVENTIONS, utilisation
+from figgen.models.compute import CONVENTIONS
 from figgen.models.gradient_buckets import gradient_buckets
 from figgen.models.level_loads import level_loads
 from figgen.models.stage_time import stage_time
-from figgen.models.step import StepEstimate
+from figgen.models.step import StepEstimate, needed_utilisation
 from figgen.scenarios.resolve import TrainingStep, resolve
 from figgen.units import format_quantity
 
@@ -104,12 +104,11 @@ def step_data(
 
 def _utilisation(found: StepEstimate, cluster: Cluster, convention: str) -> float | None:
     try:
-        return utilisation(
-            found.setup.shape,
+        return needed_utilisation(
+            found.setup,
             convention,
             tokens_per_s_per_gpu=found.tokens_per_s_per_gpu,
             peak_flops_per_s=cluster.peak_flops_per_s,
-            sequence=found.setup.sequence,
         )
     except InputError:
         return None

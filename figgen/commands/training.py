@@ -6,6 +6,8 @@ import argparse
 from collections.abc import Callable, Mapping, Sequence
 
 from figgen.errors import unknown
+from figgen.models.adapters import ADAPTED
+from figgen.models.trained_state import trained_parameters
 from figgen.models.training_setup import TrainingSetup
 from figgen.scenarios.option import Choices, Option
 from figgen.scenarios.resolve import TrainingStep
@@ -81,18 +83,25 @@ def described(name: str, setup: TrainingSetup) -> str:
     parallel, experts = setup.parallel, setup.shape.experts
     axes = ("tp", "cp", "dp", "pp", *(("ep", "etp", "edp") if experts else ()))
     sizes = " ".join(f"{axis}={getattr(parallel, axis)}" for axis in axes)
+    lora = ""
+    if setup.lora_rank is not None:
+        count = trained_parameters(setup)
+        lora = (
+            f"\nLoRA of rank {setup.lora_rank} beside {ADAPTED[setup.lora_matrices]}: {count:,} "
+            f"parameters trained, the others frozen in {setup.frozen_format.label}"
+        )
     return (
         f"{name} on {parallel.world_size} GPUs: {sizes}, {setup.schedule}, "
         f"ZeRO {setup.zero_stage}, {setup.recipe.name}, recompute {setup.recompute}, "
         f"activations {setup.activations}\n"
         f"{setup.microbatches} microbatches of {setup.microbatch_size} × {setup.sequence:,} tokens "
-        f"per replica, {format_quantity(setup.tokens_per_step, '1', 'si')} tokens per step"
+        f"per replica, {format_quantity(setup.tokens_per_step, '1', 'si')} tokens per step{lora}"
     )
 
 
 def interval_data(found: TrainingStep) -> dict[str, object]:
-    """The interval of a predicted step for JSON; nothing where a share of the peak was chosen."""
-    if found.chosen_efficiency is not None:
+    """The interval of a predicted step for JSON; nothing where none was measured."""
+    if not found.has_interval:
         return {}
     return {
         "step_time_interval_s": list(found.interval_s),
@@ -102,7 +111,7 @@ def interval_data(found: TrainingStep) -> dict[str, object]:
 
 def interval_lines(found: TrainingStep) -> list[str]:
     """The same for people, a line or none."""
-    if found.chosen_efficiency is not None:
+    if not found.has_interval:
         return []
     low, high = (format_quantity(s, "s", "time") for s in found.interval_s)
     software = f"{found.software}{' on what was measured' if found.measured else ''}"
@@ -128,6 +137,19 @@ def setup_data(name: str, setup: TrainingSetup) -> dict[str, object]:
         "recipe": setup.recipe.name,
         "recompute": setup.recompute,
         "activations": setup.activations,
+        **lora_data(setup),
+    }
+
+
+def lora_data(setup: TrainingSetup) -> dict[str, object]:
+    """What is trained beside frozen weights, for JSON; nothing where all are trained."""
+    if setup.lora_rank is None:
+        return {}
+    return {
+        "lora_rank": setup.lora_rank,
+        "lora_matrices": setup.lora_matrices,
+        "frozen_weights": setup.frozen_weights,
+        "trained_parameters": trained_parameters(setup),
     }
 
 

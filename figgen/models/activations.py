@@ -11,16 +11,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from figgen.models.layer_matrices import layer_matrices
 from figgen.models.model_shape import FFN_MATRICES, GATED
 from figgen.models.pipeline_order import Schedule
 from figgen.models.recomputation import SECOND
 from figgen.models.stage_layers import StageShare, virtual_stage_shares
+from figgen.models.trained_state import adapted
 from figgen.models.training_setup import ACTIVATION_BYTES, TrainingSetup
 
 MASK_BYTES = 1
 LOGIT_BYTES = 4
 TOKEN_ID_BYTES = 8
 SHARED = ("moe", "shared_experts")
+OF_FEED_FORWARD = (
+    "ffn input", "ffn products", "router input", "routed inputs", "routed products",
+    "shared products",
+)  # fmt: skip
+"""Inputs of feed-forward matrices that nothing else reads."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +57,7 @@ def layer_tensors(
     """
     tensors = [*(_mixer_tensors(setup) if mixer else _attention_tensors(setup))]
     tensors += _expert_tensors(setup) if experts else _dense_tensors(setup)
+    tensors += _adapter_tensors(setup, experts)
     norms = setup.shape.norms_per_layer * setup.shape.hidden
     tensors.append(_whole(setup, "norm inputs", norms))
     if setup.dropout:
@@ -145,11 +153,12 @@ def stage_bytes(setup: TrainingSetup, share: StageShare) -> float:
         if layers:
             found += layers * layer_bytes(setup, experts=experts)
     found += kept_mixers(setup, share) * mixer_bytes(setup)
+    trained = setup.lora_rank is None
     if share.embedding:
-        found += setup.tokens * TOKEN_ID_BYTES
+        found += setup.tokens * TOKEN_ID_BYTES * trained
         found += setup.split_tokens * setup.shape.hidden * MASK_BYTES * setup.dropout
     if share.head:
-        read = _read(setup, "head input", setup.shape.hidden).bytes
+        read = _read(setup, "head input", setup.shape.hidden).bytes * trained
         found += setup.shape.final_norm * layer_input_bytes(setup) + read + logit_bytes(setup)
         found += share.mtp_layers * (_projection_bytes(setup) + read + logit_bytes(setup))
     elif setup.framework_memory.keeps_outputs:
@@ -223,16 +232,51 @@ def _kept_and_made_anew(
 
     What experts return is not made anew where gates multiply before it: nothing reads it.
     """
-    modules = setup.recomputation.modules
+    modules, unread = setup.recomputation.modules, unread_tensors(setup)
     kept = anew = 0.0
     for tensor in layer_tensors(setup, experts=experts, mixer=mixer):
-        if tensor.core and setup.flash_attention:
+        if tensor.name in unread or (tensor.core and setup.flash_attention):
             continue
         if modules.isdisjoint(tensor.modules):
             kept += tensor.bytes
         elif "moe_gate" not in modules or "moe_gate" not in tensor.modules:
             anew += tensor.bytes
     return kept, anew
+
+
+def unread_tensors(setup: TrainingSetup) -> frozenset[str]:
+    """Names of tensors that only gradients of frozen weights would read: autograd keeps none.
+
+    A frozen product saves its weights alone, an adapter beside it its input; a kernel that stores
+    no scores reads what attention returns. `tests/models/test_adapters.py` holds this against what
+    PyTorch saves.
+    """
+    if setup.lora_rank is None or setup.frozen_format.keeps_inputs:
+        return frozenset()
+    experts, found = setup.shape.experts, set[str]()
+    if setup.lora_matrices != "all-linear":
+        found = set(OF_FEED_FORWARD)
+    elif experts is not None and not experts.shared:
+        found = {"router input"}
+    if setup.lora_matrices == "query-value" and not setup.flash_attention:
+        found.add("attention output")
+    return frozenset(found)
+
+
+def _adapter_tensors(setup: TrainingSetup, experts: bool) -> Iterator[KeptTensor]:
+    """What lies between the two thin factors of adapters."""
+    if setup.lora_rank is None:
+        return
+    modules = {"dense": ("mlp",), "shared": SHARED, "routed": ("moe",)}
+    for one in layer_matrices(setup.shape, experts=experts):
+        if not adapted(setup, one):
+            continue
+        name, width = f"adapter of {one.part} {one.name}", setup.lora_rank
+        if one.part == "routed" and setup.shape.experts is not None:
+            ways = setup.shape.experts.top_k * setup.parallel.etp
+            yield _whole(setup, name, ways * width, "moe")
+        else:
+            yield _divided(setup, name, width, *modules.get(one.part, ()))
 
 
 def _whole(

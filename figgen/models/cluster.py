@@ -6,6 +6,9 @@ from dataclasses import dataclass
 
 from figgen.errors import InputError
 
+USUAL_MEMORY_BYTES_PER_S = 3.35e12
+"""Of a GPU whose memory nobody told: an H100's."""
+
 
 @dataclass(frozen=True, slots=True)
 class Cluster:
@@ -20,12 +23,14 @@ class Cluster:
     network_bandwidth_bytes_per_s: float
     scale_up_latency_s: float = 0.0
     network_latency_s: float = 0.0
+    memory_bandwidth_bytes_per_s: float = USUAL_MEMORY_BYTES_PER_S
 
     def __post_init__(self) -> None:
         for name in (
             "peak_flops_per_s",
             "scale_up_bandwidth_bytes_per_s",
             "network_bandwidth_bytes_per_s",
+            "memory_bandwidth_bytes_per_s",
         ):
             if getattr(self, name) <= 0:
                 raise InputError(f"{name} of a cluster", expected="> 0", got=getattr(self, name))

@@ -10,14 +10,10 @@ from dataclasses import dataclass
 
 from figgen.formulas.context_parallel import kv_ring_buffer_bytes
 from figgen.models.activations import layer_input_bytes
-from figgen.models.rank_parameters import (
-    attention_held,
-    layer_parameters,
-    mixer_held,
-    projection_held,
-    table_held,
-)
+from figgen.models.adapters import PLAIN_BYTES
+from figgen.models.rank_parameters import attention_held, mixer_held, projection_held, table_held
 from figgen.models.stage_layers import StageShare, shares_of_rank
+from figgen.models.trained_state import kept_by_layer
 from figgen.models.training_setup import ACTIVATION_BYTES, TrainingSetup
 
 
@@ -76,24 +72,51 @@ def _sharded_state(setup: TrainingSetup, shares: tuple[StageShare, ...]) -> dict
     """Whole weights and gradients where ZeRO keeps only shards: of a layer, or of a whole stage."""
     if setup.zero_stage < 2 or setup.dense_shards == 1:
         return {}
+    recipe = setup.recipe
     # A layer with a state-space mixer instead of attention holds so many parameters more.
     mixers = mixer_held(setup) - attention_held(setup) if setup.shape.state_space else 0
-    units = [(share.embedding + share.head, table_held(setup)) for share in shares] + [
-        (layers, sum(layer_parameters(setup, experts=experts).values()))
+    units = [(share.embedding + share.head, *_table_bytes(setup)) for share in shares] + [
+        (layers, *_layer_state(setup, experts))
         for share in shares
         for layers, experts in ((share.dense_layers, False), (share.expert_layers, True))
         if layers
     ]
-    largest_layer = max((size + max(0, mixers) for count, size in units[len(shares) :]), default=0)
-    units += [(share.mtp_layers, projection_held(setup)) for share in shares]
-    largest = max(largest_layer, *(size if count else 0 for count, size in units))
+    wider = max(0, mixers)
+    largest = [
+        (weights + wider * recipe.weight_bytes, gradients + wider * recipe.gradient_bytes)
+        for _, weights, gradients in units[len(shares) :]
+    ]
+    module = projection_held(setup)
+    units += [
+        (share.mtp_layers, module * recipe.weight_bytes, module * recipe.gradient_bytes)
+        for share in shares
+    ]
+    largest += [(weights, gradients) for count, weights, gradients in units if count]
     # This layer's weights, and the next one's on their way.
-    weights = (2 if setup.double_buffering else 1) * largest
-    gradients = largest
+    times = 2 if setup.double_buffering else 1
+    weights = times * max((size for size, _ in largest), default=0)
+    gradients = max((size for _, size in largest), default=0)
     if setup.framework_memory.whole_in_pipeline and setup.parallel.pp > 1:
-        weights = gradients = sum(count * size for count, size in units)
-        weights = gradients = weights + mixers * sum(share.mixer_layers for share in shares)
-    found = {"gradients before they are scattered": gradients * setup.recipe.gradient_bytes}
+        more = mixers * sum(share.mixer_layers for share in shares)
+        weights = sum(count * size for count, size, _ in units) + more * recipe.weight_bytes
+        gradients = sum(count * size for count, _, size in units) + more * recipe.gradient_bytes
+    found = {"gradients before they are scattered": gradients}
     if setup.zero_stage == 3:
-        found["gathered weights"] = weights * setup.recipe.weight_bytes
+        found["gathered weights"] = weights
     return found
+
+
+def _table_bytes(setup: TrainingSetup) -> tuple[float, float]:
+    """Bytes of weights and gradients of a table."""
+    size, recipe = table_held(setup), setup.recipe
+    if setup.lora_rank is not None:
+        return size * PLAIN_BYTES, 0.0
+    return size * recipe.weight_bytes, size * recipe.gradient_bytes
+
+
+def _layer_state(setup: TrainingSetup, experts: bool) -> tuple[float, float]:
+    """Bytes of weights and gradients of a layer."""
+    kept, recipe = kept_by_layer(setup, experts=experts), setup.recipe
+    trained = kept.trained + kept.trained_routed
+    frozen = kept.frozen_bytes + kept.frozen_routed_bytes
+    return trained * recipe.weight_bytes + frozen, trained * recipe.gradient_bytes

@@ -13,14 +13,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from figgen.models.layer_traffic import microbatch_traffic
-from figgen.models.rank_parameters import (
-    copies_embedding,
-    parameters_of,
-    stage_parameters,
-    table_held,
-)
+from figgen.models.rank_parameters import copies_embedding, table_held
 from figgen.models.stage_layers import shares_of_rank, virtual_stage_shares
 from figgen.models.step_traffic import BACKWARD, END, FORWARD, START, Traffic, merged
+from figgen.models.trained_state import kept_by_stage
 from figgen.models.training_setup import TrainingSetup
 
 GRADIENTS = "gradients"
@@ -42,14 +38,13 @@ def step_calls(setup: TrainingSetup, stage: int) -> Iterator[tuple[Traffic, int]
 
 def data_traffic(setup: TrainingSetup, stage: int) -> tuple[Traffic, ...]:
     """Calls of a rank of virtual stage `stage` for data parallelism."""
-    share, held = virtual_stage_shares(setup)[stage], stage_parameters(setup, stage)
-    dense = parameters_of(held, routed=False)
-    routed = parameters_of(held, routed=True)
+    share, kept = virtual_stage_shares(setup)[stage], kept_by_stage(setup, stage)
     units = share.layers + share.embedding + share.head + copies_embedding(setup, stage)
-    found = list(_group(setup, setup.dense_data_axis, setup.dense_shards, dense, units))
-    if routed:
-        edp = setup.parallel.edp
-        found += _group(setup, "edp", edp, routed, share.expert_layers)
+    shards, edp = setup.dense_shards, setup.parallel.edp
+    frozen = kept.frozen_bytes
+    found = list(_group(setup, setup.dense_data_axis, shards, kept.trained, frozen, units))
+    frozen = kept.frozen_routed_bytes
+    found += _group(setup, "edp", edp, kept.trained_routed, frozen, share.expert_layers)
     if _copies_table(setup, stage):
         size = table_held(setup) * setup.recipe.gradient_bytes
         found.append(Traffic("embedding", TIED, "all-reduce", END, 1, size, 2))
@@ -57,34 +52,38 @@ def data_traffic(setup: TrainingSetup, stage: int) -> tuple[Traffic, ...]:
 
 
 def _group(
-    setup: TrainingSetup, axis: str, size: int, parameters: int, units: int
+    setup: TrainingSetup, axis: str, size: int, trained: int, frozen_bytes: float, units: int
 ) -> Iterator[Traffic]:
-    """One group's share of the parameters in equal buckets, by default one per layer or table."""
-    if not parameters:
-        return
+    """One group's share of the parameters in equal buckets, by default one per layer or table.
+
+    Frozen weights move only where they are gathered.
+    """
     buckets = setup.buckets or units
-    gradients = parameters * setup.recipe.gradient_bytes / buckets
-    weights = parameters * setup.recipe.weight_bytes / buckets
+    gathered = frozen_bytes if setup.gathers else 0
+    weights = trained * setup.recipe.weight_bytes + gathered
 
-    def call(purpose: str, collective: str, phase: str, buffer: float) -> Traffic:
-        return Traffic(axis, purpose, collective, phase, buckets, buffer, size)
+    def call(purpose: str, collective: str, phase: str, whole: float) -> Iterator[Traffic]:
+        if whole:
+            yield Traffic(axis, purpose, collective, phase, buckets, whole / buckets, size)
 
+    gradients = trained * setup.recipe.gradient_bytes
     if setup.zero_stage == 0:
-        yield call(GRADIENTS, "all-reduce", END, gradients)
+        yield from call(GRADIENTS, "all-reduce", END, gradients)
         return
-    yield call(GRADIENTS, "reduce-scatter", BACKWARD if setup.scatters else END, gradients)
+    yield from call(GRADIENTS, "reduce-scatter", BACKWARD if setup.scatters else END, gradients)
     if not setup.gathers:
-        yield call(WEIGHTS, "all-gather", START, weights)
+        yield from call(WEIGHTS, "all-gather", START, weights)
         return
-    yield call(WEIGHTS, "all-gather", FORWARD, weights)
-    yield call(WEIGHTS, "all-gather", BACKWARD, weights)
+    yield from call(WEIGHTS, "all-gather", FORWARD, weights)
+    yield from call(WEIGHTS, "all-gather", BACKWARD, weights)
 
 
 def _copies_table(setup: TrainingSetup, stage: int) -> bool:
     """Whether this stage holds one of two copies of a table: of a tied one, or for MTP modules."""
     share = virtual_stage_shares(setup)[stage]
     twice = setup.shape.tied_embeddings or setup.mtp_layers
-    if not twice or not (share.embedding or share.head):
+    frozen = setup.lora_rank is not None
+    if frozen or not twice or not (share.embedding or share.head):
         return False
     rank = setup.placement.rank_of_stage[stage]
     ends = shares_of_rank(setup, rank)

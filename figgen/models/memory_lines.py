@@ -17,8 +17,9 @@ from figgen.models.activations import (
     recomputed_bytes,
 )
 from figgen.models.communication_buffers import communication_buffers
-from figgen.models.rank_parameters import TABLES, parameters_of, rank_parameters
+from figgen.models.rank_parameters import TABLES, rank_parameters
 from figgen.models.stage_layers import StageShare, shares_of_rank
+from figgen.models.trained_state import kept_by_rank
 from figgen.models.training_setup import TrainingSetup
 
 PARTS = (
@@ -75,40 +76,48 @@ def allocator_bytes(lines: tuple[MemoryLine, ...]) -> float:
 
 
 def state_bytes(setup: TrainingSetup, pipeline_rank: int) -> tuple[float, float, float]:
-    """Bytes of weights, gradients and optimizer state on a GPU, as ZeRO divides them."""
-    held, recipe = rank_parameters(setup, pipeline_rank), setup.recipe
-    groups = (
-        (parameters_of(held, routed=False), setup.dense_shards),
-        (parameters_of(held, routed=True), setup.parallel.edp),
-    )
+    """Bytes of weights, gradients and optimizer state on a GPU, as ZeRO divides them.
+
+    Frozen weights are divided as those that are trained.
+    """
+    kept, recipe = kept_by_rank(setup, pipeline_rank), setup.recipe
+    ways = (setup.dense_shards, setup.parallel.edp)
+    trained, frozen = (kept.trained, kept.trained_routed), (
+        kept.frozen_bytes, kept.frozen_routed_bytes,
+    )  # fmt: skip
     sizes = []
     # Stage 1 divides the optimizer state, 2 the gradients as well, 3 the weights too.
-    for first_stage, per_parameter in (
-        (3, recipe.weight_bytes),
-        (2, recipe.gradient_bytes),
-        (1, recipe.optimizer_bytes),
+    for first_stage, per_parameter, beside in (
+        (3, recipe.weight_bytes, frozen),
+        (2, recipe.gradient_bytes, (0, 0)),
+        (1, recipe.optimizer_bytes, (0, 0)),
     ):
         divided = setup.zero_stage >= first_stage
         sizes.append(
-            sum(count * per_parameter / (shards if divided else 1) for count, shards in groups)
+            sum(
+                (count * per_parameter + more) / (shards if divided else 1)
+                for count, more, shards in zip(trained, beside, ways, strict=True)
+            )
         )
     weights, gradients, optimizer = sizes
-    tables = sum(part.count for part in held if part.part in TABLES) * recipe.table_bytes
-    optimizer += tables / (setup.dense_shards if setup.zero_stage >= 1 else 1)
+    if setup.lora_rank is None:
+        held = rank_parameters(setup, pipeline_rank)
+        tables = sum(part.count for part in held if part.part in TABLES) * recipe.table_bytes
+        optimizer += tables / (setup.dense_shards if setup.zero_stage >= 1 else 1)
     return weights, gradients, optimizer
 
 
 def _state(setup: TrainingSetup, pipeline_rank: int) -> Iterator[MemoryLine]:
     """What lasts, and the gradients that one backward makes anew."""
-    framework = setup.framework_memory
-    parameters = sum(part.count for part in rank_parameters(setup, pipeline_rank))
+    framework, kept = setup.framework_memory, kept_by_rank(setup, pipeline_rank)
+    trained = kept.trained + kept.trained_routed
     weights, gradients, optimizer = state_bytes(setup, pipeline_rank)
     yield MemoryLine("weights", "weights", weights)
     yield MemoryLine("gradients", "accumulated gradients", gradients)
     if setup.zero_stage == 0 and setup.dense_shards > 1:
-        size = parameters * framework.bucket_bytes
+        size = trained * framework.bucket_bytes
         yield MemoryLine("gradients", "buckets of gradients", size)
-    size = parameters * framework.fresh_gradient_bytes
+    size = trained * framework.fresh_gradient_bytes
     yield MemoryLine("gradients", "fresh gradients", size)
     yield MemoryLine("optimizer", "optimizer state", optimizer)
 

@@ -17,7 +17,8 @@ class Recipe:
 
     The gradient bytes are those kept between microbatches; they are also what data
     parallelism reduces. `table_bytes` of state come on top for embedding and head, where they
-    have another optimizer than the layers. Raises InputError for a negative number.
+    have another optimizer than the layers. Matrices are made orthogonal in `iterations` before
+    they are applied, if any. Raises InputError for a negative number.
     """
 
     name: str
@@ -27,6 +28,7 @@ class Recipe:
     optimizer_bytes: float
     source: str
     table_bytes: float = 0
+    iterations: int = 0
 
     def __post_init__(self) -> None:
         for part in ("weight_bytes", "gradient_bytes", "optimizer_bytes", "table_bytes"):
@@ -45,6 +47,7 @@ FSDP = (
     "pytorch/torchtitan@b5bcd76c, training.mixed_precision_param; half of the weight's four bytes "
     "is counted with the optimizer, because messages carry the other half"
 )
+TORCHTUNE = "pytorch/torchtune@0031bfb0, recipes/configs/llama3_1/8B_lora.yaml: dtype bf16, AdamW"
 EIGHT_BITS = 1 + 4 / 2048
 """A moment in 8 bits, with a scale of 32 bits for each block of 2,048."""
 
@@ -57,6 +60,7 @@ _ALL = (
     ),
     Recipe("mcore20", "fp16 weights and gradients, the rest in fp32", 2, 2, 16, DISTRIBUTED),
     Recipe("fp32_16", "everything in fp32, no master copy", 4, 4, 8, DISTRIBUTED),
+    Recipe("bf16_8", "everything in bf16, no master copy", 2, 2, 4, TORCHTUNE),
     Recipe("fsdp16", "fp32 throughout, weights gathered in bf16", 2, 4, 10, FSDP),
     Recipe(
         "adam10", "16-bit weights and gradients, moments in 8 bits", 2, 2, 4 + 2 * EIGHT_BITS,
@@ -69,7 +73,7 @@ _ALL = (
     Recipe(
         "muon14", "bf16 weights, the rest in fp32, one momentum; tables with Adam", 2, 4, 8,
         "Jordan et al. 2024, Muon; Liu et al. 2025, arXiv:2502.16982, section 2.3",
-        table_bytes=4,
+        table_bytes=4, iterations=5,
     ),
 )  # fmt: skip
 

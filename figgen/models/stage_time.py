@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from math import fsum
 
 from figgen.formulas.data_parallel import exposed_communication_time, prefetched_gather_time
+from figgen.models.adapters import PLAIN_BYTES, UNPACKED_SHARE
 from figgen.models.cluster import Cluster
 from figgen.models.data_traffic import GRADIENTS, TIED, WEIGHTS, stage_traffic
 from figgen.models.layer_traffic import AGAIN, BOUNDARY, HEAD_AGAIN, KEYS, TOKENS, WITHIN
@@ -21,6 +22,7 @@ from figgen.models.stage_layers import StageShare, virtual_stage_shares
 from figgen.models.stage_work import layer_core_flops, stage_work
 from figgen.models.step_links import CallTime, GroupLink, call_time, group_link
 from figgen.models.step_traffic import BACKWARD, FORWARD, Traffic
+from figgen.models.trained_state import kept_by_stage
 from figgen.models.training_setup import TrainingSetup
 
 
@@ -70,10 +72,12 @@ def stage_time(setup: TrainingSetup, stage: int, cluster: Cluster, efficiency: f
     """Times of virtual stage `stage` when products reach `efficiency` of the peak."""
     share, rate = virtual_stage_shares(setup)[stage], cluster.peak_flops_per_s * efficiency
     work = stage_work(setup, share)
+    # Products cannot read what is quantized: every pass makes 16 bits of it first.
+    unpacking_s = unpacking_time_s(setup, stage, cluster)
     bare = StageTime(
-        forward_s=work.forward / rate,
-        recomputed_s=work.recomputed / rate,
-        backward_input_s=work.backward_input / rate,
+        forward_s=work.forward / rate + unpacking_s,
+        recomputed_s=work.recomputed / rate + work.repeats * unpacking_s,
+        backward_input_s=work.backward_input / rate + unpacking_s,
         backward_weight_s=work.backward_weight / rate,
         traffic=(),
     )
@@ -92,6 +96,14 @@ def stage_time(setup: TrainingSetup, stage: int, cluster: Cluster, efficiency: f
         bare.forward_s, bare.recomputed_s, bare.backward_input_s, bare.backward_weight_s,
         tuple(found),
     )  # fmt: skip
+
+
+def unpacking_time_s(setup: TrainingSetup, stage: int, cluster: Cluster) -> float:
+    """Seconds in which the frozen weights of a stage are read, and written in 16 bits."""
+    if not setup.frozen_format.quantized:
+        return 0.0
+    size = kept_by_stage(setup, stage).quantized * (setup.frozen_format.weight_bytes + PLAIN_BYTES)
+    return size / (cluster.memory_bandwidth_bytes_per_s * UNPACKED_SHARE)
 
 
 def _ring_blocks(

@@ -7,14 +7,21 @@ own backward is not counted.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 
 from figgen.models.layer_parts import LayerParts, parts_of, repeated_parts
 from figgen.models.model_shape import FFN_MATRICES, GATED
 from figgen.models.recomputation import SECOND
 from figgen.models.stage_layers import StageShare, virtual_stage_shares
+from figgen.models.trained_state import adapter_weights, adapters_met, first_inputs
 from figgen.models.training_setup import TrainingSetup
-from figgen.models.transformer import mixer_core_flops, part_weights, windowed_keys
+from figgen.models.transformer import (
+    matmul_parameters,
+    mixer_core_flops,
+    part_weights,
+    windowed_keys,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,38 +29,53 @@ class StageWork:
     """FLOPs of one microbatch on one GPU.
 
     `weights` and `core` are forward's products with weights, the head's among them, and its
-    attention core; `recomputed` is what backward runs forward once more.
+    attention core; `recomputed` is what backward runs forward once more, with the share `repeats`
+    of the products of layers. Where weights are `frozen`, `adapters` are forward's products beside
+    them, and `spared` gradients of inputs before which nothing is trained.
     """
 
     weights: float
     core: float
     recomputed: float
+    repeats: float = 0.0
+    adapters: float = 0.0
+    spared: float = 0.0
+    frozen: bool = False
 
     @property
     def forward(self) -> float:
         """Forward, once."""
-        return self.weights + self.core
+        return self.weights + self.adapters + self.core
 
     @property
     def backward_input(self) -> float:
         """Gradients of inputs; both operands of the core are activations."""
-        return self.weights + 2 * self.core
+        return self.weights + self.adapters - self.spared + 2 * self.core
 
     @property
     def backward_weight(self) -> float:
-        """Gradients of weights."""
-        return self.weights
+        """Gradients of weights, of adapters alone where the others are frozen."""
+        return self.adapters if self.frozen else self.weights
 
 
 def stage_work(setup: TrainingSetup, share: StageShare) -> StageWork:
     """Work of a virtual stage, divided over its tensor- and context-parallel ranks."""
     shape, forward, again = setup.shape, parts_of(share), repeated_parts(setup, share)
-    layers = _product_flops(setup, forward)
-    head = 2 * shape.vocab * shape.hidden * setup.tokens / setup.parallel.tp if share.head else 0
+    weights, beside = part_weights(shape), adapter_weights(setup)
+    head = _product_flops(setup, shape.vocab * shape.hidden) if share.head else 0
     heads = head * (1 + share.mtp_layers)
-    recomputed = _product_flops(setup, again) + _core_flops(setup, again)
-    recomputed += _second_flops(setup, share)
-    return StageWork(layers + heads, _core_flops(setup, forward), recomputed)
+    layers, repeated = (_product_flops(setup, _met(parts, weights)) for parts in (forward, again))
+    recomputed = repeated + _core_flops(setup, again) + _second_flops(setup, share)
+    first = share.embedding and share.layers > 0
+    return StageWork(
+        weights=layers + heads,
+        core=_core_flops(setup, forward),
+        recomputed=recomputed + _product_flops(setup, _met(again, beside)),
+        repeats=repeated / layers if layers else 0.0,
+        adapters=_product_flops(setup, _met(forward, beside)),
+        spared=_product_flops(setup, first_inputs(setup, setup.parallel.tp)) if first else 0.0,
+        frozen=setup.lora_rank is not None,
+    )
 
 
 def repeated_flops_per_token(setup: TrainingSetup) -> float:
@@ -67,6 +89,17 @@ def repeated_flops_per_token(setup: TrainingSetup) -> float:
         if setup.flash_attention:
             again += _core_flops(setup, replace(repeated_parts(setup, share), mixers=0))
     return again * setup.parallel.tp / setup.tokens
+
+
+def unneeded_flops_per_token(setup: TrainingSetup) -> float:
+    """FLOPs of a token that training the whole model takes, and adapters beside it do not.
+
+    That are the gradients of frozen weights and of the first inputs, less what adapters take.
+    """
+    if setup.lora_rank is None:
+        return 0.0
+    unneeded = matmul_parameters(setup.shape) + first_inputs(setup)
+    return 2 * unneeded - 6 * adapters_met(setup)
 
 
 def _second_flops(setup: TrainingSetup, share: StageShare) -> float:
@@ -98,7 +131,11 @@ def _core_flops(setup: TrainingSetup, parts: LayerParts) -> float:
     return full + parts.windowed * layer_core_flops(setup, windowed=True)
 
 
-def _product_flops(setup: TrainingSetup, parts: LayerParts) -> float:
-    """Forward FLOPs of the products with weights of these parts of layers."""
-    met = sum(int(getattr(parts, name)) * each for name, each in part_weights(setup.shape).items())
+def _product_flops(setup: TrainingSetup, met: int) -> float:
+    """Forward FLOPs on one GPU of products with so many weights a token."""
     return 2 * met * setup.tokens / setup.parallel.tp
+
+
+def _met(parts: LayerParts, weights: Mapping[str, int]) -> int:
+    """Weights that one token is multiplied with in these parts of layers."""
+    return sum(int(getattr(parts, name)) * each for name, each in weights.items())

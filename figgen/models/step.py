@@ -15,11 +15,11 @@ from math import fsum
 
 from figgen.errors import check_share
 from figgen.models.cluster import Cluster
-from figgen.models.compute import training_flops_per_token, utilisation_of_step
+from figgen.models.compute import training_flops_per_token, utilisation
 from figgen.models.data_traffic import TIED
 from figgen.models.simulate import Durations, Trace, simulate
 from figgen.models.stage_time import StageTime, TimedTraffic, bucketed_exposed_s, stage_time
-from figgen.models.stage_work import repeated_flops_per_token
+from figgen.models.stage_work import repeated_flops_per_token, unneeded_flops_per_token
 from figgen.models.step_rows import CommunicationRow, rank_rows, scaled, shared
 from figgen.models.step_traffic import BACKWARD, END, FORWARD, START
 from figgen.models.training_setup import TrainingSetup
@@ -66,6 +66,7 @@ class StepEstimate:
         """
         setup = self.setup
         model = training_flops_per_token(setup.shape, sequence=setup.sequence)
+        model -= unneeded_flops_per_token(setup)
         return self.model_flops_utilisation * (1 + repeated_flops_per_token(setup) / model)
 
     @property
@@ -148,14 +149,31 @@ def _within_microbatches(
 
 
 def _utilisation(setup: TrainingSetup, cluster: Cluster, step_time_s: float) -> float:
-    return utilisation_of_step(
+    rate = setup.tokens_per_step / step_time_s / setup.parallel.world_size
+    return needed_utilisation(
+        setup, tokens_per_s_per_gpu=rate, peak_flops_per_s=cluster.peak_flops_per_s
+    )
+
+
+def needed_utilisation(
+    setup: TrainingSetup,
+    convention: str = "6nd+attention",
+    *,
+    tokens_per_s_per_gpu: float,
+    peak_flops_per_s: float,
+) -> float:
+    """MFU or HFU by a convention, without gradients of frozen weights and with adapters.
+
+    Raises InputError for a convention that does not cover the model.
+    """
+    found = utilisation(
         setup.shape,
-        step_time_s=step_time_s,
-        tokens_per_step=setup.tokens_per_step,
-        gpus=setup.parallel.world_size,
-        peak_flops_per_s=cluster.peak_flops_per_s,
+        convention,
+        tokens_per_s_per_gpu=tokens_per_s_per_gpu,
+        peak_flops_per_s=peak_flops_per_s,
         sequence=setup.sequence,
     )
+    return found - tokens_per_s_per_gpu * unneeded_flops_per_token(setup) / peak_flops_per_s
 
 
 def durations(setup: TrainingSetup, stages: Sequence[StageTime], delay_s: float) -> Durations:

@@ -9,8 +9,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import lru_cache
 
-from figgen.errors import InputError, check_size
+from figgen.errors import InputError, check_size, unknown
 from figgen.models.activation_formats import ActivationFormat, activation_format
+from figgen.models.adapters import ADAPTED, FrozenFormat, frozen_format
 from figgen.models.framework_memory import FrameworkMemory, framework_memory
 from figgen.models.layout import ParallelLayout
 from figgen.models.model_shape import ModelShape, StateSpace
@@ -48,6 +49,9 @@ class TrainingSetup:
     microbatch meets them, none too; they are spread evenly when it is empty. `mtp_layers` modules
     of multi-token prediction follow the last layer, on the stage of the head.
     `framework` names whose habits fill the memory, see `figgen.models.framework_memory`.
+    With a `lora_rank` everything is frozen but adapters of that rank beside the `lora_matrices`;
+    `frozen_weights` says how the matrices of layers are kept, see `figgen.models.adapters`. Then
+    the recipe is that of the adapters.
 
     Raises InputError for sizes that do not divide and for combinations without an implementation.
     """
@@ -73,6 +77,9 @@ class TrainingSetup:
     layers_per_stage: tuple[int, ...] = ()
     mtp_layers: int = 0
     framework: str = "megatron"
+    lora_rank: int | None = None
+    lora_matrices: str = "all-linear"
+    frozen_weights: str = "16-bit"
 
     def __post_init__(self) -> None:
         for name in ("microbatches", "sequence", "microbatch_size"):
@@ -99,6 +106,7 @@ class TrainingSetup:
         recomputation(self.recompute)
         activation_format(self.activations)
         framework_memory(self.framework)
+        _check_adapters(self)
         _check_division(self)
         _check_stages(self)
 
@@ -126,6 +134,11 @@ class TrainingSetup:
     def activation_format(self) -> ActivationFormat:
         """How many bytes each activation takes."""
         return activation_format(self.activations)
+
+    @property
+    def frozen_format(self) -> FrozenFormat:
+        """How frozen matrices are kept."""
+        return frozen_format(self.frozen_weights)
 
     @property
     def framework_memory(self) -> FrameworkMemory:
@@ -222,6 +235,33 @@ def _check_stages(setup: TrainingSetup) -> None:
     if given and (len(given) != depth or sum(given) != layers or min(given) < 0):
         expected = f"{depth} counts, together {layers}"
         raise InputError("layers_per_stage", expected=expected, got=given)
+
+
+def _check_adapters(setup: TrainingSetup) -> None:
+    """Refuse adapters that nobody makes, and frozen weights where all are trained."""
+    form, which = frozen_format(setup.frozen_weights), setup.lora_matrices
+    if which not in ADAPTED:
+        raise unknown("lora_matrices", which, ADAPTED).about("lora_matrices")
+    if setup.lora_rank is None:
+        if form.quantized:
+            expected = "16-bit without lora_rank"
+            got = setup.frozen_weights
+            raise InputError("frozen_weights", expected=expected, got=got, key="frozen_weights")
+        return
+    most = setup.shape.hidden
+    if check_size("lora_rank", setup.lora_rank) > most:
+        expected = f"at most {most:,}"
+        raise InputError("lora_rank", expected=expected, got=setup.lora_rank, key="lora_rank")
+    if setup.shape.state_space is not None or setup.mtp_layers:
+        expected = "none with mixers or mtp_layers"
+        raise InputError("lora_rank", expected=expected, got=setup.lora_rank, key="lora_rank")
+    if which == "query-value" and setup.shape.latent is not None:
+        expected = "attention or all-linear, with latent attention"
+        raise InputError("lora_matrices", expected=expected, got=which, key="lora_matrices")
+    if setup.activation_format.eight_bit:
+        expected = "16-bit with lora_rank"
+        got = setup.activations
+        raise InputError("activations", expected=expected, got=got, key="activations")
 
 
 def _check_division(setup: TrainingSetup) -> None:

@@ -66,6 +66,8 @@ class MeasuredRates:
             if part in self.known:
                 rate, start_s = self.known[part]
                 found |= {f"{link}_bandwidth_bytes_per_s": rate, f"{link}_latency_s": start_s}
+        if "memory" in self.known:
+            found["memory_bandwidth_bytes_per_s"] = self.known["memory"][0]
         return found
 
 

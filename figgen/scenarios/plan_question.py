@@ -35,7 +35,7 @@ SEARCHED = (*AXES, *_COUNTS, "schedule", "recompute")
 
 NOT_PLANNED = (
     "microbatches", "layers_per_stage", "compute_efficiency", "buckets", "scale_up_latency_s",
-    "network_latency_s",
+    "network_latency_s", "lora_rank", "lora_matrices", "frozen_weights",
 )  # fmt: skip
 """Options that say something of one layout, or that the model of time does not know."""
 

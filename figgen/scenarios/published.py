@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from figgen import catalog
-from figgen.models.compute import utilisation_of_step
+from figgen.models.step import needed_utilisation
 from figgen.scenarios.resolve import TrainingStep
 from figgen.scenarios.runs.published_time import published_step_s
 
@@ -18,14 +18,11 @@ def computed_mfu(found: TrainingStep) -> float:
     """
     if found.run is None:
         return found.estimate.model_flops_utilisation
-    return utilisation_of_step(
-        found.setup.shape,
+    return needed_utilisation(
+        found.setup,
         "causal" if found.run.attention == "causal" else "6nd+attention",
-        step_time_s=found.estimate.step_time_s,
-        tokens_per_step=found.setup.tokens_per_step,
-        gpus=found.setup.parallel.world_size,
+        tokens_per_s_per_gpu=found.estimate.tokens_per_s_per_gpu,
         peak_flops_per_s=found.run.mfu_peak_flops_per_s,
-        sequence=found.setup.sequence,
     )
 
 

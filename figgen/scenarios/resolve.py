@@ -86,9 +86,12 @@ class TrainingStep:
 
     @property
     def predicted(self) -> PredictedStep:
-        """The time of the step by the validated model, and the interval of its class."""
+        """The time of the step by the validated model, and the interval of its class.
+
+        That model has seen no job with adapters: it predicts the same job without them.
+        """
         return predicted(
-            self.setup, *self.hardware, self.dtype, self.software,
+            timed_before(self.setup), *self.hardware, self.dtype, self.software,
             self.run.name if self.run else "", self.measured.text if self.measured else "",
         )  # fmt: skip
 
@@ -103,17 +106,27 @@ class TrainingStep:
         return seconds * known.low, seconds * known.high
 
     @property
+    def has_interval(self) -> bool:
+        """Whether the time is a prediction of a kind that was measured."""
+        return self.chosen_efficiency is None and self.setup.lora_rank is None
+
+    @property
     def compute_efficiency(self) -> float:
         """Share of the peak that products reach: as chosen, or what gives the predicted time."""
         if self.chosen_efficiency is not None:
             return self.chosen_efficiency
-        return _share(self.setup, self.cluster, self.predicted.step_time_s)
+        return _share(timed_before(self.setup), self.cluster, self.predicted.step_time_s)
 
     @property
     def memory(self) -> MemoryEstimate:
         """What every pipeline rank needs, against the accelerator's capacity."""
         measured = self.measured.capacity_bytes if self.measured else None
         return _memory(self.setup, measured or self.accelerator.capacity_bytes, self.reserve_bytes)
+
+
+def timed_before(setup: TrainingSetup) -> TrainingSetup:
+    """The job that is nearest to this one among those that were timed: everything trained."""
+    return replace(setup, lora_rank=None, frozen_weights="16-bit")
 
 
 # A page shows a setup in several figures, and a build has a page for every preset.

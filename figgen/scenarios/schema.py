@@ -16,6 +16,7 @@ from figgen import catalog
 from figgen.catalog.hardware import DTYPES
 from figgen.errors import InputError, unknown
 from figgen.models.activation_formats import FORMATS, activation_format
+from figgen.models.adapters import ADAPTED, FROZEN, frozen_format
 from figgen.models.frameworks import CONVENTIONS, convention
 from figgen.models.layout import MOST_RANKS, layout
 from figgen.models.memory import RESERVE_BYTES
@@ -186,6 +187,20 @@ _ALL = (
     Option(
         "recipe", "choice", "state", "Precision of the state", _SETUP, _usual("recipe"),
         choices=_recipes, check=recipe,
+    ),
+    Option(
+        "lora_rank", "whole", "state", "LoRA rank", _SETUP, _usual("lora_rank"),
+        "adapters of this rank are trained, the rest is frozen; all is trained if left out",
+        low=1, high=4096, in_tools=False,
+    ),
+    Option(
+        "lora_matrices", "choice", "state", "Matrices with adapters", _SETUP,
+        _usual("lora_matrices"), choices=lambda: ADAPTED, in_tools=False,
+    ),
+    Option(
+        "frozen_weights", "choice", "state", "Frozen weights", _SETUP, _usual("frozen_weights"),
+        "of layers, with lora_rank", check=frozen_format,
+        choices=lambda: {name: one.label for name, one in FROZEN.items()}, in_tools=False,
     ),
     Option(
         "software", "text", "state", "Software", _SETUP, SOFTWARE,

@@ -55,7 +55,7 @@ def configurations() -> dict[str, Any]:
         "residuals": {name: [entry.low, entry.high] for name, entry in class_residuals().items()},
         "presets": {name: _preset(found) for name, found in catalog.PRESETS.items()},
         "groups": dict(GROUPS),
-        "options": [_option(option) for option in OPTIONS.values()],
+        "options": [_option(option) for option in OPTIONS.values() if option.in_tools],
     }
 
 

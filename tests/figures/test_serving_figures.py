@@ -11,7 +11,7 @@ from figgen.catalog import accelerator, model
 from figgen.charts import Bars, Curves, Table
 from figgen.errors import InputError
 from figgen.figures.serving.decode import served, token_cache_bytes
-from figgen.figures.serving.fine_tuning import NF4_BYTES, adapted_parameters, layer_matrices
+from figgen.figures.serving.fine_tuning import STATE
 from figgen.formulas.fine_tuning import newton_schulz_flops
 from figgen.formulas.modern_layers import (
     gated_width,
@@ -25,7 +25,8 @@ from figgen.renderers.text import render
 
 FIGURES = (
     "cache-per-token", "decode-by-batch", "price-of-tokens", "fine-tuning-memory",
-    "optimizer-states", "llama-changes", "attention-kinds", "windowed-models",
+    "optimizer-states", "fine-tuning-step", "muon-update", "llama-changes", "attention-kinds",
+    "windowed-models",
 )  # fmt: skip
 
 
@@ -86,24 +87,6 @@ def test_gemma_3_caches_a_sixth_as_its_report_aims_at() -> None:
     assert share == pytest.approx(10 / 62 + 52 / 62 / 128)
 
 
-def test_adapters_of_llama_8b_are_the_41_943_040_that_peft_prints() -> None:
-    assert adapted_parameters(model("llama-3-8b"), 16) == 41_943_040
-
-
-def test_matrices_are_all_but_tables_and_norms() -> None:
-    found = model("llama-3-8b")
-    inner = found.layers * sum(rows * columns for rows, columns in layer_matrices(found))
-    outer = 2 * found.vocab * found.hidden + 65 * found.hidden
-    assert inner + outer == found.parameters
-
-
-def test_qlora_saves_the_three_gigabytes_that_its_authors_print() -> None:
-    """Dettmers et al. 2023: 0.373 bits per parameter, about 3 GB for 65B."""
-    saved = (4.5 / 8 - NF4_BYTES) * 65e9
-    assert saved == pytest.approx(0.373 / 8 * 65e9, rel=2e-3)
-    assert saved == pytest.approx(3e9, rel=0.02)
-
-
 def test_newton_schulz_counts_its_products() -> None:
     def multiplied(*sides: tuple[int, int, int]) -> int:
         return sum(2 * n * m * k for n, m, k in sides)
@@ -138,4 +121,28 @@ def test_a_model_that_does_not_fit_is_refused() -> None:
         build("decode-by-batch", {"gpus": 1})
     bars = build("fine-tuning-memory", {})
     assert isinstance(bars, Bars)
-    assert {sum(part.lengths[0] for part in bars.segments)} == {16.0 * 8_030_261_248}
+    state = [part.lengths[0] for part in bars.segments if part.name in STATE]
+    assert sum(state) == 16.0 * 8_030_261_248
+
+
+def test_adapters_of_the_figure_are_those_that_peft_counts() -> None:
+    bars = build("fine-tuning-memory", {})
+    assert isinstance(bars, Bars)
+    assert bars.values["trained"].value == 41_943_040
+    assert bars.values["lora"].value == 2 * 8_030_261_248 + 16 * 41_943_040
+
+
+def test_a_step_with_adapters_is_as_much_faster_as_its_work_is_less() -> None:
+    table = build("fine-tuning-step", {})
+    assert isinstance(table, Table)
+    less = table.values["adam_work"].value / table.values["lora_work"].value
+    assert table.values["lora_faster"].value == pytest.approx(less, rel=0.04)
+    assert table.values["qlora_sent"].value < table.values["lora_sent"].value / 2
+
+
+def test_muons_share_of_a_step_is_its_bound_times_the_ranks_that_repeat_it() -> None:
+    """Jordan et al. 2024: T·m/B; eight tensor-parallel ranks each do all of it."""
+    table = build("muon-update", {})
+    assert isinstance(table, Table)
+    bound = 5 * 8192 / (1024 * 4096)
+    assert 0.3 * 8 * bound < table.values["first"].value < 8 * bound

@@ -81,6 +81,7 @@ def test_recipes_cost_what_their_names_say() -> None:
         "mcore14": 14,
         "mcore20": 20,
         "fp32_16": 16,
+        "bf16_8": 8,
         "fsdp16": 16,
         "adam10": pytest.approx(10, rel=1e-3),
         "adafactor8": 8,

@@ -1,70 +1,120 @@
-"""Fine-tuning: adapters, quantized weights, and what optimizers keep."""
+"""Fine-tuning: adapters, quantized weights, and what optimizers keep and add to a step."""
 
 from __future__ import annotations
 
+from typing import Any
+
 from figgen.catalog import model
-from figgen.catalog.models import Model
 from figgen.charts import Axis, Bars, Column, Named, Scalar, Table
 from figgen.errors import check_between
-from figgen.formulas.fine_tuning import (
-    adapter_parameters,
-    block_bits,
-    doubly_quantized_bits,
-    factored_moment_numbers,
-    newton_schulz_overhead,
-)
+from figgen.formulas.fine_tuning import factored_moment_numbers, newton_schulz_overhead
+from figgen.models.adapters import FROZEN
+from figgen.models.layer_matrices import layer_matrices
+from figgen.models.memory_lines import PARTS
+from figgen.models.newton_schulz import update_flops
+from figgen.models.recipes import EIGHT_BITS
+from figgen.models.stage_work import unneeded_flops_per_token
+from figgen.models.step_rows import sent_by_axis
+from figgen.models.trained_state import trained_parameters
+from figgen.models.transformer import flops_per_token
 from figgen.plotting.series import segments
 from figgen.registry import figure
+from figgen.scenarios.option import Value
+from figgen.scenarios.resolve import TrainingStep, training_step
 
-NF4_BYTES = float(doubly_quantized_bits(4, 8, 64, 32, 256)) / 8
-ADAM8_BYTES = 2 * float(block_bits(8, 32, 2048)) / 8
-"""Two moments of eight bits, a 32-bit scale for each 2,048."""
-
-ADAM_BYTES = 16
-"""Weights and gradients in 16 bits, master weights and two moments in 32."""
+STATE = ("weights", "gradients", "optimizer")
 
 
-def layer_matrices(found: Model) -> tuple[tuple[int, int], ...]:
-    """Rows and columns of the seven matrices of a dense, gated layer."""
-    h, kv, f = found.hidden, found.kv_heads * found.head_dim, found.ffn_hidden
-    q = found.heads * found.head_dim
-    return ((h, q), (h, kv), (h, kv), (q, h), (h, f), (h, f), (f, h))
-
-
-def adapted_parameters(found: Model, low_rank: int) -> int:
-    """Parameters of adapters beside every matrix of every layer."""
-    each = sum(int(adapter_parameters(*sides, low_rank)) for sides in layer_matrices(found))
-    return found.layers * each
+def fine_tuned(model_name: str, lora_rank: int, **sizes: Value) -> dict[str, TrainingStep]:
+    """A job that trains everything with Adam, with 8-bit moments, and with adapters."""
+    check_between("lora_rank", lora_rank, 1, 4096)
+    ways: dict[str, dict[str, Any]] = {
+        "Adam, all parameters": {},
+        "8-bit Adam, all parameters": {"recipe": "adam10"},
+        f"LoRA, rank {lora_rank}": {"lora_rank": lora_rank},
+        f"QLoRA, rank {lora_rank}": {"lora_rank": lora_rank, "frozen_weights": "nf4"},
+    }
+    usual: dict[str, Any] = {"model": model_name, "recipe": "zero16", **sizes}
+    return {name: training_step(**usual | chosen) for name, chosen in ways.items()}
 
 
 @figure("fine-tuning-memory")
-def fine_tuning_memory(*, model_name: str = "llama-3-8b", low_rank: int = 16) -> Bars:
-    """State of a model that is fine-tuned whole, with smaller moments, or beside frozen weights."""
-    check_between("low_rank", low_rank, 1, 4096)
-    found = model(model_name)
-    count, extra = found.parameters, adapted_parameters(found, low_rank)
-    parts = {
-        "Adam, all parameters": (2 * count, 2 * count, 12 * count, 0),
-        "8-bit Adam, all parameters": (2 * count, 2 * count, (4 + ADAM8_BYTES) * count, 0),
-        f"LoRA, rank {low_rank}": (2 * count, 0, 0, ADAM_BYTES * extra),
-        f"QLoRA, rank {low_rank}": (NF4_BYTES * count, 0, 0, ADAM_BYTES * extra),
-    }
-    names = ("weights", "gradients", "optimizer", "adapters and their state")
-    totals = [sum(each) for each in parts.values()]
+def fine_tuning_memory(
+    *, model_name: str = "llama-3-8b", lora_rank: int = 16, sequence: int = 4096
+) -> Bars:
+    """Memory of one GPU that fine-tunes a model whole, or beside frozen weights, by part.
+
+    One sequence at a time; every layer is recomputed.
+    """
+    found = fine_tuned(
+        model_name, lora_rank, nodes=1, gpus_per_node=1, microbatches=1, sequence=sequence,
+        zero_stage=0, recompute="full",
+    )  # fmt: skip
+    ranks = [one.memory.fullest for one in found.values()]
+    keys = ("adam", "adam8", "lora", "qlora")
     values = {
-        key: Named(total, "B")
-        for key, total in zip(("adam", "adam8", "lora", "qlora"), totals, strict=True)
-    }
+        key: Named(sum(rank.bytes_of(part) for part in STATE), "B")
+        for key, rank in zip(keys, ranks, strict=True)
+    } | {f"{key}_all": Named(rank.total_bytes, "B") for key, rank in zip(keys, ranks, strict=True)}
+    setup = found[f"LoRA, rank {lora_rank}"].setup
+    trained, count = trained_parameters(setup), ranks[0].parameters
     return Bars(
-        labels=tuple(parts),
+        labels=tuple(found),
         segments=segments({
-            name: [float(each[at]) for each in parts.values()] for at, name in enumerate(names)
+            name: [rank.bytes_of(name) for rank in ranks]
+            for name in PARTS if any(rank.bytes_of(name) for rank in ranks)
         }),
-        axis=Axis(label="model state", unit="B", low=0.0, spec="bytes"),
+        axis=Axis(label="memory of a GPU", unit="B", low=0.0, spec="bytes"),
         values=values | {
-            "trained": Named(extra), "share": Named(extra / count), "bits": Named(8 * NF4_BYTES),
+            "trained": Named(trained), "share": Named(trained / count),
+            "bits": Named(8 * FROZEN["nf4"].weight_bytes),
         },
     )  # fmt: skip
+
+
+@figure("fine-tuning-step")
+def fine_tuning_step(
+    *, model_name: str = "llama-3-8b", lora_rank: int = 16, sequence: int = 4096,
+    microbatches: int = 4,
+) -> Table:  # fmt: skip
+    """A step of eight GPUs that share everything: work, messages, time, with adapters or without.
+
+    Products reach the share of the peak that they reach when everything is trained.
+    """
+    jobs = fine_tuned(
+        model_name, lora_rank, nodes=1, gpus_per_node=8, microbatches=microbatches,
+        sequence=sequence, zero_stage=3,
+    )  # fmt: skip
+    keys = dict(zip(("adam", "lora", "qlora"), [name for name in jobs if "8-bit" not in name],
+                    strict=True))  # fmt: skip
+    rows: list[tuple[Scalar, ...]] = []
+    values: dict[str, Named] = {}
+    for key, name in keys.items():
+        found = jobs[name]
+        estimate, setup = found.estimate, found.setup
+        whole = flops_per_token(setup.shape, sequence=sequence)
+        work = whole - unneeded_flops_per_token(setup)
+        sent = sum(sent_by_axis(estimate.rows).values())
+        time_s = estimate.step_time_s
+        rows.append((name, work, sent, time_s, estimate.tokens_per_s_per_gpu))
+        values |= {
+            f"{key}_work": Named(work, "FLOP"), f"{key}_sent": Named(sent, "B"),
+            f"{key}_time": Named(time_s, "s"),
+            f"{key}_rate": Named(estimate.tokens_per_s_per_gpu, "token/s"),
+        }  # fmt: skip
+    columns = (
+        Column(label="training"),
+        Column(label="FLOP a token", unit="FLOP", spec="si"),
+        Column(label="a GPU sends", unit="B", spec="bytes"),
+        Column(label="step", unit="s", spec="time"),
+        Column(label="tokens/s a GPU", spec=",.0f"),
+    )
+    whole_s = jobs[keys["adam"]].estimate.step_time_s
+    faster = {
+        f"{key}_faster": Named(whole_s / jobs[keys[key]].estimate.step_time_s)
+        for key in ("lora", "qlora")
+    }
+    return Table(columns=columns, rows=tuple(rows), values=values | faster)
 
 
 @figure("optimizer-states")
@@ -73,20 +123,20 @@ def optimizer_states(*, model_name: str = "llama-3-8b", batch_tokens: float = 4e
     check_between("batch_tokens", batch_tokens, 1, 1e12)
     found = model(model_name)
     count = found.parameters
-    matrices = [sides for sides in layer_matrices(found) for _ in range(found.layers)]
-    inner = sum(rows * columns for rows, columns in matrices)
+    matrices = list(layer_matrices(found.shape, experts=False)) * found.layers
+    inner = sum(one.weights for one in matrices)
     outer = count - inner
-    factored = sum(int(factored_moment_numbers(*sides)) for sides in matrices)
+    factored = sum(int(factored_moment_numbers(one.inputs, one.outputs)) for one in matrices)
     tables = 2 * int(factored_moment_numbers(found.vocab, found.hidden))
     vectors = outer - 2 * found.vocab * found.hidden
-    shorter = max(min(sides) for sides in matrices)
+    shorter = max(min(one.inputs, one.outputs) for one in matrices)
     share = float(newton_schulz_overhead(shorter, 5, batch_tokens))
     kept = {
         "SGD": (0.0, "nothing"),
         "SGD with momentum, Lion": (4.0 * count, "nothing"),
         "Adam, AdamW": (8.0 * count, "nothing"),
         "Adam, moments in bf16": (4.0 * count, "nothing"),
-        "8-bit Adam": (ADAM8_BYTES * count, "two conversions"),
+        "8-bit Adam": (2 * EIGHT_BITS * count, "two conversions"),
         "Adafactor, no momentum": (4.0 * (factored + tables + max(0, vectors)),
                                    "row and column sums"),
         "Muon, Adam for tables and norms": (4.0 * inner + 8.0 * outer,
@@ -104,3 +154,37 @@ def optimizer_states(*, model_name: str = "llama-3-8b", batch_tokens: float = 4e
         Column(label="more work"),
     )
     return Table(columns=columns, rows=tuple(rows), values=values | {"muon_work": Named(share)})
+
+
+@figure("muon-update")
+def muon_update(
+    *, model_name: str = "llama-3-70b", tp: int = 8, pp: int = 4, batch: int = 1024,
+    sequence: int = 4096,
+) -> Table:  # fmt: skip
+    """Muon's products in a step of one batch on ever more GPUs: matrices are dealt out whole."""
+    rows: list[tuple[Scalar, ...]] = []
+    for nodes in (4, 16, 64, 256):
+        found = training_step(
+            model=model_name, nodes=nodes, gpus_per_node=8, tp=tp, pp=pp, global_batch=batch,
+            sequence=sequence, recipe="muon14",
+        )  # fmt: skip
+        setup, rate = found.setup, found.cluster.peak_flops_per_s * found.compute_efficiency
+        work = max(update_flops(setup, rank) for rank in range(pp))
+        update_s = work / rate
+        share = update_s / (found.estimate.step_time_s + update_s)
+        rows.append((setup.parallel.world_size, setup.parallel.dp, work, update_s, share))
+    columns = (
+        Column(label="GPUs", spec=","),
+        Column(label="replicas", spec=","),
+        Column(label="products of the busiest GPU", unit="FLOP", spec="si"),
+        Column(label="time", unit="s", spec="time"),
+        Column(label="of the step", spec=".1%"),
+    )
+    setup = found.setup
+    matrices = len(layer_matrices(setup.shape, experts=False)) * setup.shape.layers // pp
+    values = {
+        "first": Named(float(str(rows[0][-1]))), "last": Named(float(str(rows[-1][-1]))),
+        "first_s": Named(float(str(rows[0][-2])), "s"),
+        "last_s": Named(float(str(rows[-1][-2])), "s"), "matrices": Named(matrices),
+    }  # fmt: skip
+    return Table(columns=columns, rows=tuple(rows), values=values)

@@ -7,11 +7,10 @@ from math import fsum
 
 from figgen.charts import Axis, Bars, Column, Named, Rule, Scalar, Segment, Table, interval_values
 from figgen.errors import check_between
-from figgen.models.compute import utilisation
 from figgen.models.level_loads import level_bytes
 from figgen.models.memory import MemoryEstimate, RankMemory
 from figgen.models.memory_lines import PARTS
-from figgen.models.step import FAMILIES
+from figgen.models.step import FAMILIES, needed_utilisation
 from figgen.models.step_links import NETWORK
 from figgen.models.step_rows import sent_by_axis
 from figgen.plotting.series import segments
@@ -70,9 +69,7 @@ def step_breakdown(found: TrainingStep) -> Bars:
 
 def step_interval(*steps: TrainingStep) -> dict[str, Named]:
     """The interval of predicted steps; nothing where a share of the peak was chosen for them."""
-    return interval_values(
-        *(found.predicted.residuals for found in steps if found.chosen_efficiency is None)
-    )
+    return interval_values(*(found.predicted.residuals for found in steps if found.has_interval))
 
 
 def step_values(found: TrainingStep) -> dict[str, Named]:
@@ -109,12 +106,11 @@ def step_values(found: TrainingStep) -> dict[str, Named]:
 def _mfu_as_computed(found: TrainingStep) -> float:
     """MFU that counts attention as it is computed: whole, or without its masked half."""
     setup = found.setup
-    return utilisation(
-        setup.shape,
+    return needed_utilisation(
+        setup,
         "causal" if setup.flash_attention else "6nd+attention",
         tokens_per_s_per_gpu=found.estimate.tokens_per_s_per_gpu,
         peak_flops_per_s=found.cluster.peak_flops_per_s,
-        sequence=setup.sequence,
     )
 
 

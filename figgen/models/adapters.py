@@ -1,0 +1,73 @@
+"""LoRA: which matrices have an adapter, and how the frozen weights beside them are kept.
+
+An adapter beside a frozen matrix of m by n is A of r by m and B of n by r; only they are trained.
+The output layer, tables, norms and routers have none and stay in 16 bits.
+Sources: Hu et al. 2021, arXiv:2106.09685, section 4; huggingface/peft@00336949,
+src/peft/utils/constants.py ("all-linear" leaves out the output layer).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from figgen.errors import unknown
+from figgen.formulas.fine_tuning import doubly_quantized_bits
+
+ADAPTED: Mapping[str, str] = MappingProxyType({
+    "query-value": "queries and values",
+    "attention": "all of attention",
+    "all-linear": "all of attention and feed-forward",
+})  # fmt: skip
+"""Which matrices of a layer have an adapter, by name; the first is LoRA's own."""
+
+PLAIN_BYTES = 2
+"""Bytes of a weight that products read."""
+
+UNPACKED_SHARE = 0.14
+"""Share of the memory's rate at which quantized weights are read and written in 16 bits: fitted to
+the one pair of runs that differ in nothing else, LoRA and QLoRA of Llama 3.1 8B on an RTX 4090,
+which process 3,083 and 2,413 tokens/s (pytorch/torchtune@0031bfb0, README.md). Looking up four bits
+keeps a GPU busier than its memory; a fused kernel would be nearer to 1."""
+
+
+@dataclass(frozen=True, slots=True)
+class FrozenFormat:
+    """How frozen matrices of layers are kept: bytes of a weight, and of a scale for each output.
+
+    `keeps_inputs` if products with them keep their input though nothing needs it.
+    """
+
+    label: str
+    weight_bytes: float = PLAIN_BYTES
+    output_bytes: float = 0
+    keeps_inputs: bool = False
+    source: str = ""
+
+    @property
+    def quantized(self) -> bool:
+        """Whether every pass makes 16 bits of them first."""
+        return self.weight_bytes < PLAIN_BYTES
+
+
+FROZEN: Mapping[str, FrozenFormat] = MappingProxyType({
+    "16-bit": FrozenFormat("16 bits"),
+    "int8": FrozenFormat(
+        "8 bits, a scale for each output", 1, 4, keeps_inputs=True,
+        source="bitsandbytes, autograd/_functions.py, MatMul8bitLt: scales of rows in FP32, and "
+        "the input is saved",
+    ),
+    "nf4": FrozenFormat(
+        "NF4, doubly quantized (QLoRA)", float(doubly_quantized_bits(4, 8, 64, 32, 256)) / 8,
+        source="Dettmers et al. 2023, arXiv:2305.14314, section 3",
+    ),
+})  # fmt: skip
+"""Formats by name."""
+
+
+def frozen_format(name: str) -> FrozenFormat:
+    """The format of that name. Raises InputError, with the nearest, for an unknown one."""
+    if name not in FROZEN:
+        raise unknown("frozen_weights", name, FROZEN)
+    return FROZEN[name]

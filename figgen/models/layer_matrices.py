@@ -1,0 +1,100 @@
+"""The matrices of a layer one by one: what adapters lie beside, and what Muon makes orthogonal."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from figgen.models.model_shape import FFN_MATRICES, GATED, ModelShape
+from figgen.models.training_setup import TrainingSetup
+
+ROUTER = "router"
+
+
+@dataclass(frozen=True, slots=True)
+class LayerMatrix:
+    """One matrix, its two widths and how many of a kind there are.
+
+    `part` is "attention", "dense", "routed" or "shared", as `figgen.models.layer_parts` has them,
+    or "router".
+    `from_layer` if it reads the layer's own input, behind a norm; `up` if it reads a latent.
+    """
+
+    name: str
+    part: str
+    inputs: int
+    outputs: int
+    copies: int = 1
+    from_layer: bool = False
+    up: bool = False
+
+    @property
+    def weights(self) -> int:
+        """Weights of all copies."""
+        return self.copies * self.inputs * self.outputs
+
+
+def layer_matrices(shape: ModelShape, *, experts: bool) -> tuple[LayerMatrix, ...]:
+    """Every matrix of a layer, whole; `experts`: of a mixture-of-experts layer."""
+    found, mixture = _attention(shape), shape.experts
+    if mixture is None or not experts:
+        return (*found, *_block(shape, "dense", shape.ffn_hidden))
+    return (
+        *found,
+        LayerMatrix(ROUTER, ROUTER, shape.hidden, mixture.count),
+        *_block(shape, "routed", mixture.ffn_hidden, mixture.count),
+        *(_block(shape, "shared", mixture.shared * mixture.ffn_hidden) if mixture.shared else ()),
+    )
+
+
+def held_matrices(setup: TrainingSetup, *, experts: bool) -> tuple[LayerMatrix, ...]:
+    """The same as one GPU holds them, tensor- and expert-parallel parts.
+
+    Down-projections of latent attention and routers stay whole.
+    """
+    shape, parallel = setup.shape, setup.parallel
+    found = []
+    for one in layer_matrices(shape, experts=experts):
+        inputs, outputs, copies = one.inputs, one.outputs, one.copies
+        ways = parallel.etp if one.part == "routed" else parallel.tp
+        if one.name in ("key", "value"):
+            outputs = setup.kv_heads_per_rank * shape.head_dim
+        elif one.name in ("output", "down"):
+            inputs //= ways
+        elif one.name not in (ROUTER, "query down", "key-value down"):
+            outputs //= ways
+        if one.part == "routed":
+            copies //= parallel.ep
+        found.append(
+            LayerMatrix(one.name, one.part, inputs, outputs, copies, one.from_layer, one.up)
+        )
+    return tuple(found)
+
+
+def _attention(shape: ModelShape) -> tuple[LayerMatrix, ...]:
+    hidden, mla, part = shape.hidden, shape.latent, "attention"
+    if mla is None:
+        query, key_value = shape.heads * shape.head_dim, shape.kv_heads * shape.head_dim
+        return (
+            LayerMatrix("query", part, hidden, query, from_layer=True),
+            LayerMatrix("key", part, hidden, key_value, from_layer=True),
+            LayerMatrix("value", part, hidden, key_value, from_layer=True),
+            LayerMatrix("output", part, query, hidden),
+        )
+    key, value = mla.nope_head_dim + mla.rope_head_dim, mla.value_head_dim
+    down = mla.kv_rank + mla.rope_head_dim
+    up = shape.heads * (mla.nope_head_dim + value)
+    return (
+        LayerMatrix("query down", part, hidden, mla.query_rank, from_layer=True),
+        LayerMatrix("key-value down", part, hidden, down, from_layer=True),
+        LayerMatrix("query up", part, mla.query_rank, shape.heads * key, up=True),
+        LayerMatrix("key-value up", part, mla.kv_rank, up, up=True),
+        LayerMatrix("output", part, shape.heads * value, hidden),
+    )
+
+
+def _block(shape: ModelShape, part: str, width: int, copies: int = 1) -> tuple[LayerMatrix, ...]:
+    first = ("gate", "up") if FFN_MATRICES[shape.ffn] == GATED else ("up",)
+    return (
+        *(LayerMatrix(name, part, shape.hidden, width, copies) for name in first),
+        LayerMatrix("down", part, width, shape.hidden, copies),
+    )
