@@ -100,6 +100,7 @@ def tp_link_ratio(
 
     `rack` has larger domains; it is drawn where groups leave the nodes of `preset`.
     """
+    check_between("most", most, 2, 2**10)
     node, domain, shape = hardware_preset(preset), hardware_preset(rack), catalog_model(model)
     tokens = microbatch_size * shape.shape.sequence
     message = tensor_parallel_message_bytes(microbatch_size, shape.shape.sequence, shape.hidden, 2)

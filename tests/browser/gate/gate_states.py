@@ -53,7 +53,7 @@ def refused_field(page: Page) -> None:
 
 
 def planned(page: Page) -> None:
-    page.locator("#planner tbody tr").first.wait_for(timeout=60_000)
+    page.locator("#planner tbody tr").first.wait_for(timeout=30_000)
     page.evaluate(OPEN_ALL)
 
 
