@@ -17,7 +17,10 @@ Floats = NDArray[np.float64]
 
 TOLERATED = 0.08
 STEP = 1e-4
-ROUNDS = 40
+ROUNDS = 200
+SETTLED = 1e-9
+"""Share of the sum of squares that a step must gain for another one. Constants that only a few
+runs tell apart lie in a long flat valley, in which single steps gain little."""
 
 
 def fitted(
@@ -53,7 +56,7 @@ def fitted(
             return point
         gained = now @ now - after @ after
         point, now, damping = point + change, after, damping / 3
-        if gained < 1e-6 * (now @ now):
+        if gained < SETTLED * (now @ now):
             break
     return point
 

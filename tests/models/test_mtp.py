@@ -144,15 +144,13 @@ def test_full_recomputation_runs_the_module_again_with_its_projection_but_not_it
     assert work.recomputed == pytest.approx(work.weights - heads + work.core, rel=1e-12)
 
 
-def test_deepseek_v3_was_trained_with_one_module_which_moves_its_predicted_step_by_a_percent() -> (
-    None
-):
+def test_deepseek_v3_was_trained_with_one_module_and_a_cut_that_makes_up_for_it() -> None:
     """The module adds a layer and a head, its usual cut takes layers away from their stage."""
     found = training_step(preset="deepseek-v3")
     assert found.setup.mtp_layers == 1
     assert "mtp_layers" not in found.assumed
     without = training_step(preset="deepseek-v3", mtp_layers=0)
     moved = found.predicted.step_time_s / without.predicted.step_time_s
-    assert moved == pytest.approx(0.99, abs=0.005)
+    assert moved == pytest.approx(1, abs=0.05)
     uneven = training_step(preset="deepseek-v3", layers_per_stage=(*[4] * 13, 3, 3, 3))
     assert uneven.predicted.step_time_s > 1.3 * found.predicted.step_time_s

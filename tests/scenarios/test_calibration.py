@@ -7,8 +7,8 @@ import pytest
 
 from figgen.catalog.rates import constants
 from figgen.catalog.residuals import residuals
-from figgen.models.calibration import spearman
-from figgen.scenarios.runs.calibrate import Predictor, calibrated, class_residuals
+from figgen.models.calibration import TOLERATED, softened, spearman
+from figgen.scenarios.runs.calibrate import Predictor, calibrated, calibrating, class_residuals
 from figgen.scenarios.runs.measured import measured_runs, run_sides
 from figgen.scenarios.runs.predicted import class_of, predicted_step
 from figgen.scenarios.runs.split import TEST
@@ -68,6 +68,30 @@ def test_runs_of_the_sweep_stall_by_the_number_of_their_stages(
     prompt = [seconds for seconds in late_s if abs(seconds) < low_s / 2]
     assert len(stalled) >= least
     assert len(stalled) + len(prompt) >= 0.8 * len(found)
+
+
+def test_no_fitted_constant_wants_to_move() -> None:
+    """No slope is left: a Newton step from the fit moves no constant by a hundredth.
+
+    A fit that stopped in a long valley once left the host's time of a layer at half of this.
+    """
+    runs, weights, free = calibrating()
+    known, predictor = constants(), Predictor(runs, free)
+    point = np.log([known[constant.name].value for constant in free])
+    spread = np.array([constant.spread for constant in free])
+    measured = np.log([run.step_time_s or 0.0 for run in runs])
+
+    def residuals(at: np.ndarray) -> np.ndarray:
+        errors = (np.log(predictor(at)) - measured) / TOLERATED
+        pulled = (at - np.log([constant.start for constant in free])) / spread
+        return np.concatenate([softened(errors) * weights, pulled])
+
+    step, now = 1e-4, residuals(point)
+    moved = np.array([residuals(point + step * unit) - now for unit in np.eye(len(free))]) / step
+    wanted = np.linalg.solve(moved @ moved.T, -moved @ now)
+    assert dict(zip([c.name for c in free], wanted, strict=True)) == pytest.approx(
+        {constant.name: 0.0 for constant in free}, abs=0.01
+    )
 
 
 def test_the_constants_of_the_catalog_are_those_of_the_fit() -> None:

@@ -43,8 +43,7 @@ class Predictor:
     """Step times of many runs as a function of the logarithms of chosen constants."""
 
     def __init__(self, runs: Sequence[DescribedRun], free: Sequence[Constant]) -> None:
-        # The constants are older than modules of multi-token prediction; a fit with them is due.
-        self.job = stacked([run_job(replace(run, mtp_layers=0)) for run in runs])
+        self.job = stacked([run_job(run) for run in runs])
         known = constants()
         places = {constant.name: place for place, constant in enumerate(free)}
         terms = [terms_of(run) for run in runs]
@@ -71,7 +70,7 @@ class Predictor:
 
 def calibrated() -> dict[str, float]:
     """The fitted value of every constant, by name."""
-    runs, weights, free = _calibration()
+    runs, weights, free = calibrating()
     start = np.log([constant.start for constant in free])
     measured = np.array([run.step_time_s for run in runs], dtype=float)
     spread = np.array([constant.spread for constant in free])
@@ -88,7 +87,7 @@ def decided_by(values: Mapping[str, float]) -> dict[str, tuple[int, float]]:
 
     The second is a standard deviation of its logarithm, with the constants at `values`.
     """
-    runs, weights, free = _calibration()
+    runs, weights, free = calibrating()
     point = np.log([values[constant.name] for constant in free])
     spread = np.array([constant.spread for constant in free])
     moved = slopes(Predictor(runs, free), point)
@@ -100,7 +99,7 @@ def decided_by(values: Mapping[str, float]) -> dict[str, tuple[int, float]]:
     }
 
 
-def _calibration() -> tuple[list[DescribedRun], Floats, list[Constant]]:
+def calibrating() -> tuple[list[DescribedRun], Floats, list[Constant]]:
     """The runs that calibrate, their weights, and the constants that are fitted."""
     sides = run_sides()
     runs = [
