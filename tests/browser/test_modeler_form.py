@@ -22,7 +22,7 @@ def test_bad_input_is_refused_in_words_with_buttons_that_mend_it(
     expect(said.first).to_contain_text("cannot be read")
     assert page.locator("#modeler img").count() == 0
     expect(said.nth(1)).to_contain_text("cannot be computed")
-    assert card(page, 0).startswith("Step time 2.44 s"), "the defaults are shown"
+    assert card(page, 0).startswith("Step time 2.45 s"), "the defaults are shown"
     said.nth(1).get_by_role("button").first.click()
     expect(said).to_have_count(0)
 
@@ -106,7 +106,7 @@ def test_keyboard_alone_reaches_and_changes_everything(open_modeler: Callable[..
             page.keyboard.press("Enter")
         if name == "tp":
             break
-    assert {"Compare two", "2.44\u00a0s", "model", "nodes", "chip"} <= {*seen}
+    assert {"Compare two", "2.45\u00a0s", "model", "nodes", "chip"} <= {*seen}
     page.keyboard.press("ArrowUp")
     assert page.locator("[name=tp]").input_value() == "9"
     page.locator("#modeler .tool-message").wait_for()

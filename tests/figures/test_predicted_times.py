@@ -23,10 +23,12 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 WITHOUT = {
     "axis-bandwidth": "what messages may take and need; no step",
+    "fine-tuning-step": "no run with adapters was measured, which its caption says",
     "journey-ledger": "bytes of a step; times of messages are bytes over bandwidths",
     "journey-scoreboard": "its rows hold the interval, and each page's caption",
     "link-loads": "bandwidths that a step needs",
     "moe-step": "bytes and work of a step",
+    "muon-update": "a part of the step and its share",
     "runs-held-and-sent": "shares of the step, and bytes",
     "scaling-breaks": "its rows hold the interval",
     "scaling": "speeds as shares of each other's; the steps are in scaling-breaks",

@@ -19,7 +19,7 @@ export function howOf(key, found, notes) {
 
 const rate = ({ setup }) => setup.cluster.peak_flops_per_s * setup.compute_efficiency;
 const rateText = ({ setup }) =>
-  `(${quantity(setup.cluster.peak_flops_per_s, "FLOP/s")} · ${percent(setup.compute_efficiency, 0)})`;
+  `(${quantity(setup.cluster.peak_flops_per_s, "FLOP/s")} · ${percent(setup.compute_efficiency)})`;
 const computing = ({ step }) => step.compute_s + step.recompute_s;
 
 const HOW = {

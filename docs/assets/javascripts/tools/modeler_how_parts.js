@@ -55,7 +55,7 @@ export function computeLines({ setup, step }) {
     plainLine(
       "At the share of the dense peak that products reach.",
       "FLOP / (peak · efficiency)",
-      `${flop(total)} / (${quantity(setup.cluster.peak_flops_per_s, "FLOP/s")} · ${percent(setup.compute_efficiency, 0)}) = ${seconds(step.compute_s)}`,
+      `${flop(total)} / (${quantity(setup.cluster.peak_flops_per_s, "FLOP/s")} · ${percent(setup.compute_efficiency)}) = ${seconds(step.compute_s)}`,
     ),
   ];
 }
