@@ -47,7 +47,9 @@ const ASIDE = { ArrowLeft: -1, ArrowRight: 1 };
 const LINES = { ArrowUp: -1, ArrowDown: 1 };
 
 // Arrows go from number to number in a table or a list, which is one stop of the Tab key.
-function goOn(number, key) {
+function goOn(pressed, key) {
+  // Keys that come while this is being loaded go on from where the one before has led.
+  const number = document.activeElement.closest("[data-how]") ?? pressed;
   const box = number.closest("[data-numbers]");
   if (!box) return;
   const all = [...box.querySelectorAll("[data-how]")].filter((one) => one.offsetParent);
