@@ -1,7 +1,8 @@
 """A server's builds without its server, as a program: one at once and one for each line read.
 
 The arguments are the configuration, the folder for the site, and the command, where that is not
-`serve` but `build`; `built` is printed after each.
+`serve` but `build`; `shown` is printed when a reader has the pages, `built` when what is left for
+later is done too.
 """
 
 from __future__ import annotations
@@ -20,6 +21,7 @@ def main(configuration: str, site: str, command: str = "serve") -> None:
         if number == 0:
             config.plugins.on_startup(command=command, dirty=False)
         build(config, serve_url="http://127.0.0.1/" if command == "serve" else None)
+        print("shown", flush=True)
         for thread in threading.enumerate():
             if thread.name == "after the build":
                 thread.join()

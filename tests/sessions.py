@@ -6,6 +6,7 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -48,19 +49,24 @@ class Session:
         assert old in text, f"{name} has changed: say what to edit there now"
         path.write_text(text.replace(old, new, 1), encoding="utf-8")
 
-    def build(self) -> None:
+    def build(self) -> float:
+        """Build again, and whatever is left for later; seconds until a reader had the pages."""
         assert self.process.stdin is not None
+        began = time.perf_counter()
         self.process.stdin.write("\n")
         self.process.stdin.flush()
-        self._wait()
+        return self._wait() - began
 
-    def _wait(self) -> None:
+    def _wait(self) -> float:
         assert self.process.stdout is not None
-        said = []
+        said, shown = [], 0.0
         for line in self.process.stdout:
-            if line == "built\n":
-                return
-            said.append(line)
+            if line == "shown\n":
+                shown = time.perf_counter()
+            elif line == "built\n":
+                return shown
+            else:
+                said.append(line)
         self.end()
         raise RuntimeError("".join(said[-40:]))
 
