@@ -150,7 +150,10 @@ def test_form_begins_with_the_job_in_short_and_has_all_settings_behind_it(
     assert axe(page, within="article", without=("color-contrast",)) == []
     page.get_by_label("Model", exact=True).select_option("llama-3-8b")
     page.get_by_label("Nodes", exact=True).fill("4")
-    page.wait_for_function("() => location.search.includes('model=llama-3-8b')")
+    # The address has the model before it has the nodes, each with its own answer.
+    page.wait_for_function(
+        "() => ['model=llama-3-8b', 'nodes=4'].every((one) => location.search.includes(one))"
+    )
     shown = card(page, 0)
     everything = page.locator("summary", has_text="All settings")
     everything.focus()
