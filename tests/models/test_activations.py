@@ -21,12 +21,12 @@ from figgen.formulas.activation_memory import (
 )
 from figgen.models.activations import (
     layer_bytes,
-    layer_tensors,
     logit_bytes,
     peak_activation_bytes,
     recomputed_bytes,
     stage_bytes,
 )
+from figgen.models.layer_tensors import layer_tensors
 from figgen.models.layout import layout
 from figgen.models.model_shape import (
     ExpertShape,

@@ -11,11 +11,11 @@ import pytest
 
 from figgen import catalog
 from figgen.errors import InputError
-from figgen.models.activations import layer_tensors, unread_tensors
 from figgen.models.adapters import FROZEN, UNPACKED_SHARE
 from figgen.models.cluster import Cluster
 from figgen.models.data_traffic import GRADIENTS, WEIGHTS, data_traffic
 from figgen.models.layer_matrices import held_matrices, layer_matrices
+from figgen.models.layer_tensors import layer_tensors, unread_tensors
 from figgen.models.layout import layout
 from figgen.models.memory import memory
 from figgen.models.model_shape import ModelShape

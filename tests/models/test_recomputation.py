@@ -17,11 +17,11 @@ from figgen.models.activation_formats import activation_format
 from figgen.models.activations import (
     layer_bytes,
     layer_input_bytes,
-    layer_tensors,
     peak_activation_bytes,
     recomputed_bytes,
     stage_bytes,
 )
+from figgen.models.layer_tensors import layer_tensors
 from figgen.models.layout import layout
 from figgen.models.memory_lines import state_bytes
 from figgen.models.model_shape import ExpertShape, LatentAttention, ModelShape

@@ -11,8 +11,9 @@ import pytest
 from figgen import catalog
 from figgen.errors import InputError
 from figgen.formulas.modern_layers import state_space_activation_bytes
-from figgen.models.activations import layer_tensors, stage_bytes
+from figgen.models.activations import stage_bytes
 from figgen.models.data_traffic import stage_traffic
+from figgen.models.layer_tensors import layer_tensors
 from figgen.models.layout import layout
 from figgen.models.memory import memory
 from figgen.models.model_shape import StateSpace

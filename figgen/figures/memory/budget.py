@@ -9,7 +9,8 @@ from figgen.catalog import model as catalog_model
 from figgen.charts import Axis, Bars, Column, Curves, Named, Rule, Scalar, Table
 from figgen.errors import InputError, check_between
 from figgen.figures.training.step import fullest_bars
-from figgen.models.activations import layer_bytes, layer_tensors
+from figgen.models.activations import layer_bytes
+from figgen.models.layer_tensors import layer_tensors
 from figgen.plotting.series import doublings, line, segments
 from figgen.plotting.words import identifier
 from figgen.registry import figure

@@ -1,5 +1,5 @@
 // Activations that a GPU keeps for backward: which tensors, how many bytes, how many at once;
-// mirrors figgen.models.activations.
+// mirrors figgen.models.activations and figgen.models.layer_tensors.
 
 import { F, I, sum } from "./orders.js";
 import { keptInputs, wholeLayers } from "./recomputation.js";
