@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
 
 from figgen.models.model_shape import FFN_MATRICES, GATED, ModelShape
+from figgen.models.stage_layers import StageShare
 from figgen.models.training_setup import TrainingSetup
 
 ROUTER = "router"
@@ -15,7 +17,7 @@ class LayerMatrix:
     """One matrix, its two widths and how many of a kind there are.
 
     `part` is "attention", "dense", "routed" or "shared", as `figgen.models.layer_parts` has them,
-    or "router".
+    "router", "mixer" of a state-space mixer, or "projection" of multi-token prediction.
     `from_layer` if it reads the layer's own input, behind a norm; `up` if it reads a latent.
     """
 
@@ -34,16 +36,21 @@ class LayerMatrix:
 
 
 def layer_matrices(shape: ModelShape, *, experts: bool) -> tuple[LayerMatrix, ...]:
-    """Every matrix of a layer, whole; `experts`: of a mixture-of-experts layer."""
-    found, mixture = _attention(shape), shape.experts
-    if mixture is None or not experts:
-        return (*found, *_block(shape, "dense", shape.ffn_hidden))
-    return (
-        *found,
-        LayerMatrix(ROUTER, ROUTER, shape.hidden, mixture.count),
-        *_block(shape, "routed", mixture.ffn_hidden, mixture.count),
-        *(_block(shape, "shared", mixture.shared * mixture.ffn_hidden) if mixture.shared else ()),
-    )
+    """Every matrix of a layer with attention, whole; `experts`: of a mixture-of-experts layer."""
+    return (*_attention(shape), *(_mixture(shape) if experts else _dense(shape)))
+
+
+def matrices_of(shape: ModelShape, share: StageShare) -> Iterator[tuple[int, LayerMatrix]]:
+    """Every matrix of a stage, whole, with how many of its layers have it; tables are left out."""
+    for layers, kind in (
+        (share.layers - share.mixer_layers, _attention),
+        (share.mixer_layers, _mixer),
+        (share.dense_layers, _dense),
+        (share.expert_layers, _mixture),
+        (share.mtp_layers, _projection),
+    ):
+        for one in kind(shape) if layers else ():
+            yield layers, one
 
 
 def held_matrices(setup: TrainingSetup, *, experts: bool) -> tuple[LayerMatrix, ...]:
@@ -64,9 +71,7 @@ def held_matrices(setup: TrainingSetup, *, experts: bool) -> tuple[LayerMatrix, 
             outputs //= ways
         if one.part == "routed":
             copies //= parallel.ep
-        found.append(
-            LayerMatrix(one.name, one.part, inputs, outputs, copies, one.from_layer, one.up)
-        )
+        found.append(replace(one, inputs=inputs, outputs=outputs, copies=copies))
     return tuple(found)
 
 
@@ -89,6 +94,36 @@ def _attention(shape: ModelShape) -> tuple[LayerMatrix, ...]:
         LayerMatrix("query up", part, mla.query_rank, shape.heads * key, up=True),
         LayerMatrix("key-value up", part, mla.kv_rank, up, up=True),
         LayerMatrix("output", part, shape.heads * value, hidden),
+    )
+
+
+def _mixer(shape: ModelShape) -> tuple[LayerMatrix, ...]:
+    """Both projections; its convolution is no matrix."""
+    mixers, part = shape.state_space, "mixer"
+    if mixers is None:
+        return ()
+    return (
+        LayerMatrix("in", part, shape.hidden, mixers.projected, from_layer=True),
+        LayerMatrix("output", part, mixers.inner, shape.hidden),
+    )
+
+
+def _projection(shape: ModelShape) -> tuple[LayerMatrix, ...]:
+    return (LayerMatrix("projection", "projection", 2 * shape.hidden, shape.hidden),)
+
+
+def _dense(shape: ModelShape) -> tuple[LayerMatrix, ...]:
+    return _block(shape, "dense", shape.ffn_hidden)
+
+
+def _mixture(shape: ModelShape) -> tuple[LayerMatrix, ...]:
+    mixture = shape.experts
+    if mixture is None:
+        return _dense(shape)
+    return (
+        LayerMatrix(ROUTER, ROUTER, shape.hidden, mixture.count),
+        *_block(shape, "routed", mixture.ffn_hidden, mixture.count),
+        *(_block(shape, "shared", mixture.shared * mixture.ffn_hidden) if mixture.shared else ()),
     )
 
 

@@ -15,8 +15,8 @@ from __future__ import annotations
 from collections import Counter
 
 from figgen.formulas.fine_tuning import newton_schulz_flops
-from figgen.models.layer_matrices import LayerMatrix, layer_matrices
-from figgen.models.stage_layers import StageShare, shares_of_rank
+from figgen.models.layer_matrices import LayerMatrix, matrices_of
+from figgen.models.stage_layers import shares_of_rank
 from figgen.models.trained_state import adapted
 from figgen.models.training_setup import TrainingSetup
 
@@ -25,20 +25,13 @@ def update_flops(setup: TrainingSetup, pipeline_rank: int) -> float:
     """FLOPs of the GPU of `pipeline_rank` that does most; 0 with other optimizers."""
     if not setup.recipe.iterations:
         return 0.0
-    shape, dense, routed = setup.shape, Counter[float](), Counter[float]()
+    dense, routed = Counter[float](), Counter[float]()
     for share in shares_of_rank(setup, pipeline_rank):
-        for layers, experts in ((share.dense_layers, False), (share.expert_layers, True)):
-            for one in layer_matrices(shape, experts=experts) if layers else ():
-                many = one.copies > 1
-                copies = one.copies // setup.parallel.ep if many else 1
-                for work in _works(setup, one) if one.part != "attention" else ():
-                    (routed if many else dense)[work] += layers * copies
-        attention = share.layers - share.mixer_layers
-        for one in layer_matrices(shape, experts=False) if attention else ():
-            for work in _works(setup, one) if one.part == "attention" else ():
-                dense[work] += attention
-        for number, sides in _beside(setup, share):
-            dense[_work(setup, *sides)] += number
+        for layers, one in matrices_of(setup.shape, share):
+            many = one.part == "routed"
+            copies = one.copies // setup.parallel.ep if many else 1
+            for work in _works(setup, one):
+                (routed if many else dense)[work] += layers * copies
     sharded = setup.zero_stage >= 1
     return most_dealt(dense, setup.dense_shards if sharded else 1) + most_dealt(
         routed, setup.parallel.edp if sharded else 1
@@ -62,19 +55,5 @@ def _works(setup: TrainingSetup, matrix: LayerMatrix) -> list[float]:
         rank = setup.lora_rank
         beside = adapted(setup, matrix)
         sides = [(matrix.inputs, rank), (rank, matrix.outputs)] if beside else []
-    return [_work(setup, *pair) for pair in sides]
-
-
-def _work(setup: TrainingSetup, one: int, other: int) -> float:
     iterations = setup.recipe.iterations
-    return float(newton_schulz_flops(max(one, other), min(one, other), iterations))
-
-
-def _beside(setup: TrainingSetup, share: StageShare) -> list[tuple[int, tuple[int, int]]]:
-    """How many state-space mixers' projections and those of MTP modules, with their sides."""
-    hidden, mixers, found = setup.shape.hidden, setup.shape.state_space, []
-    if mixers is not None and share.mixer_layers:
-        found += [(share.mixer_layers, (hidden, wide)) for wide in (mixers.projected, mixers.inner)]
-    if share.mtp_layers:
-        found.append((share.mtp_layers, (2 * hidden, hidden)))
-    return found
+    return [float(newton_schulz_flops(max(pair), min(pair), iterations)) for pair in sides]

@@ -6,19 +6,25 @@ stays whole on every rank.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from figgen.formulas.fine_tuning import adapter_parameters
 from figgen.models.adapters import PLAIN_BYTES
-from figgen.models.layer_matrices import ROUTER, LayerMatrix, held_matrices, layer_matrices
+from figgen.models.layer_matrices import (
+    ROUTER,
+    LayerMatrix,
+    held_matrices,
+    layer_matrices,
+    matrices_of,
+)
 from figgen.models.rank_parameters import (
     ROUTED,
     layer_parameters,
     parameters_of,
     stage_parameters,
 )
-from figgen.models.stage_layers import StageShare, virtual_stage_shares
+from figgen.models.stage_layers import StageShare, stage_shares, virtual_stage_shares
 from figgen.models.training_setup import TrainingSetup
 from figgen.models.transformer import parameter_counts
 
@@ -160,24 +166,24 @@ def adapter_weights(setup: TrainingSetup) -> dict[str, int]:
 
 def trained_parameters(setup: TrainingSetup) -> int:
     """Parameters of the whole model that are trained."""
-    shape, count = setup.shape, 0
     if setup.lora_rank is None:
-        return parameter_counts(shape).total
-    for layers, experts in ((shape.dense_layers, False), (shape.expert_layers, True)):
-        for one in layer_matrices(shape, experts=experts) if layers else ():
-            if adapted(setup, one):
-                count += layers * one.copies * adapter_of(setup, one)
-    return count
+        return parameter_counts(setup.shape).total
+    return sum(layers * one.copies * adapter_of(setup, one) for layers, one in _matrices(setup))
 
 
 def adapters_met(setup: TrainingSetup) -> int:
     """Weights of adapters that one token meets in the whole model."""
-    shape, met = setup.shape, 0
-    for layers, experts in ((shape.dense_layers, False), (shape.expert_layers, True)):
-        for one in layer_matrices(shape, experts=experts) if layers else ():
-            visited = shape.experts.top_k if shape.experts and one.part == "routed" else 1
-            met += layers * visited * (adapter_of(setup, one) if adapted(setup, one) else 0)
-    return met
+    top_k = setup.shape.experts.top_k if setup.shape.experts else 1
+    return sum(
+        layers * (top_k if one.part == "routed" else 1) * adapter_of(setup, one)
+        for layers, one in _matrices(setup)
+    )
+
+
+def _matrices(setup: TrainingSetup) -> Iterator[tuple[int, LayerMatrix]]:
+    """Matrices of the whole model that have an adapter, with how many layers have them."""
+    (whole,) = stage_shares(setup.shape, 1, mtp_layers=setup.mtp_layers)
+    return (found for found in matrices_of(setup.shape, whole) if adapted(setup, found[1]))
 
 
 def first_inputs(setup: TrainingSetup, ranks: int = 1) -> int:
