@@ -20,17 +20,31 @@ from urllib.parse import quote
 LABEL = "preview"
 MARK = "<!-- preview -->"
 COUNTED = ("numbers", "figures", "pictures", "pages", "added", "removed")
+MOST_COUNTED = 10**6
 MOST_BYTES = 2**20
-TAG = re.compile(r"v\d{1,4}(\.\d{1,4}){1,2}")
+MOST_BYTES_OF_A_SITE = 256 * 2**20
+TAG = re.compile(r"v[0-9]{1,4}(\.[0-9]{1,4}){1,2}")
 
 
 def place(event: Mapping[str, Any]) -> dict[str, str]:
-    """The folder, commit and run to publish, or `why` there is nothing to publish.
+    """The folder, commit, run and artifact to publish, or `why` there is nothing to publish.
 
-    `event` is the payload of `workflow_run` or `pull_request_target`.  Branches of the repository
-    itself are previewed at once, those of forks after a maintainer has set the label.
+    `event` is the payload of `workflow_run` or of a label's `pull_request_target`.
     """
-    repository = event["repository"]["full_name"]
+    found = _belongs(event["repository"]["full_name"], event)
+    if "run" in found:
+        site = _site(event["repository"]["full_name"], found["run"])
+        return found | {"artifact": site} if site else {"why": "its run has no site of usual size"}
+    return found
+
+
+def _belongs(repository: str, event: Mapping[str, Any]) -> dict[str, str]:
+    """Folder, commit and run.
+
+    Branches of the repository itself are previewed at once.  A fork's commit is when a maintainer
+    sets the label while it is the newest: a label that is still there when a later run ends vouches
+    for nothing, since what takes it away may be late, or never run.
+    """
     run = event.get("workflow_run")
     if run and run["event"] == "push" and TAG.fullmatch(str(run["head_branch"])):
         tagged = _api(f"repos/{repository}/commits/tags/{run['head_branch']}")["sha"]
@@ -43,6 +57,8 @@ def place(event: Mapping[str, Any]) -> dict[str, str]:
             return {"why": "main has a newer commit, whose run publishes it"}
         return {"folder": "", "commit": newest, "run": str(int(run["id"]))}
     if run:
+        if (run["head_repository"] or {}).get("full_name") != repository:
+            return {"why": f"a fork is previewed when a maintainer sets the label {LABEL!r}"}
         commit, number_of_run = run["head_sha"], str(int(run["id"]))
         head = quote(f"{run['head_repository']['owner']['login']}:{run['head_branch']}", safe="")
         found = _api(f"repos/{repository}/pulls?state=open&head={head}")
@@ -55,11 +71,10 @@ def place(event: Mapping[str, Any]) -> dict[str, str]:
         return {"why": "no open pull request has this branch"}
     if pull["head"]["sha"] != commit:
         return {"why": "the pull request has a newer commit, whose run publishes it"}
-    ours = (pull["head"]["repo"] or {}).get("full_name") == repository
-    if not ours and LABEL not in {label["name"] for label in pull["labels"]}:
-        return {"why": f"a fork is previewed after a maintainer has set the label {LABEL!r}"}
+    if not run and LABEL not in {label["name"] for label in pull["labels"]}:
+        return {"why": f"the label {LABEL!r} is gone again"}
     if not number_of_run:
-        return {"why": "no run of its tests has passed; the next one that does publishes it"}
+        return {"why": f"its tests have not passed; set the label {LABEL!r} again when they have"}
     return {"folder": f"pr-{int(pull['number'])}", "commit": commit, "run": number_of_run}
 
 
@@ -70,13 +85,25 @@ def _passed(repository: str, commit: str) -> str:
     return str(int(runs[0]["id"])) if runs else ""
 
 
+def _site(repository: str, run: str) -> str:
+    """The newest artifact `site` of a run, unless it is so large that it is none."""
+    found = _api(f"repos/{repository}/actions/runs/{run}/artifacts?name=site")["artifacts"]
+    newest = max(found, key=lambda artifact: int(artifact["id"]), default=None)
+    fits = newest and newest["size_in_bytes"] <= MOST_BYTES_OF_A_SITE
+    return str(int(newest["id"])) if fits else ""
+
+
 def comment(archive: Path, folder: str, address: str, commit: str, run: str) -> str:
     """What the pull request is told: the address, and how many things changed.
 
     `run` is the address of the run, which keeps the site as an archive for a week.
     """
     counts = _counts(archive)
-    said = [f"{counts[what]} {what}" for what in COUNTED if type(counts.get(what)) is int]
+    said = [
+        f"{count} {what}"
+        for what in COUNTED
+        if type(count := counts.get(what)) is int and 0 <= count < MOST_COUNTED
+    ]
     where = f"{address.rstrip('/')}/{folder}/"
     changed = f"\n\nChanged: {', '.join(said)}. Report: {where}changes/" if said else ""
     offline = f"To read it without a network: {run}#artifacts, served by `python3 -m http.server`"

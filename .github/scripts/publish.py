@@ -34,11 +34,10 @@ KEPT = {"CNAME", ".nojekyll", "robots.txt", LEDGER}
 """What stands at the root of the branch and belongs to no build."""
 
 TYPES = {
-    "css", "csv", "gz", "html", "ico", "jpg", "js", "json", "map", "md", "pagefind", "pdf",
-    "epub", "pf_filter", "pf_fragment", "pf_index", "pf_meta", "pf_sort", "png", "py", "svg",
-    "txt", "wasm", "webmanifest", "webp", "woff2", "xml", "zip",
+    "css", "csv", "gz", "html", "ico", "jpg", "js", "json", "map", "md", "pdf", "png", "py",
+    "svg", "txt", "webp", "woff2", "xml",
 }  # fmt: skip
-NAME = re.compile(r"[A-Za-z0-9_@+=~,()-][A-Za-z0-9_.@+=~,() -]*")
+NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*")
 MOST_FILES = 12_000
 MOST_BYTES_OF_A_FILE = 32 * 2**20
 MOST_BYTES = 256 * 2**20
@@ -47,10 +46,11 @@ MOST_BYTES_OF_PREVIEWS = 500 * 2**20
 MOST_VERSIONS = 12
 MOST_BYTES_OF_VERSIONS = 300 * 2**20
 TRIES = 20
-FOLDER = re.compile(r"pr-\d{1,9}|v\d{1,4}(\.\d{1,4}){1,2}")
+FOLDER = re.compile(r"pr-[0-9]{1,9}|v[0-9]{1,4}(\.[0-9]{1,4}){1,2}")
 """The folders beside the site: previews of pull requests, and versions by their tag."""
 
 HEAD = re.compile(rb"\s*(?:<!doctype html>)?\s*<html[^<>]*>\s*<head>", re.IGNORECASE)
+MOST_BYTES_BEFORE_A_HEAD = 1000
 UNLISTED = b'<meta name="robots" content="noindex">'
 ARTICLE = re.compile(rb"<article\b[^<>]*>")
 VERSIONS = "about/versions/index.html"
@@ -62,8 +62,16 @@ class Refused(Exception):
     """What must not be published, with the reason."""
 
 
+TOLD = (
+    Refused, zipfile.BadZipFile, zlib.error, EOFError, OSError, UnicodeError, NotImplementedError,
+)  # fmt: skip
+"""What is wrong with an archive, as it is noticed."""
+
+
 def members(archive: Path) -> Iterator[tuple[str, bytes]]:
     """Path and content of every file of a zip; raises Refused for anything but plain files."""
+    if archive.stat().st_size > MOST_BYTES:
+        raise Refused("the archive is too large")
     total = 0
     seen: set[str] = set()
     with zipfile.ZipFile(archive) as opened:
@@ -86,6 +94,8 @@ def members(archive: Path) -> Iterator[tuple[str, bytes]]:
 def _checked(info: zipfile.ZipInfo) -> str:
     """The path of a member, if it is one of a regular file of a known type inside the site."""
     path = info.filename
+    if info.flag_bits & 1 or info.compress_type not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise Refused(f"{path!r} is encrypted or packed in an unusual way")
     kind = stat.S_IFMT(info.external_attr >> 16)
     if kind not in (0, stat.S_IFREG):
         raise Refused(f"{path!r} is a link or a device")
@@ -98,7 +108,7 @@ def _checked(info: zipfile.ZipInfo) -> str:
 
 def unlisted(html: bytes) -> bytes:
     """A page that search engines leave out."""
-    head = HEAD.match(html)
+    head = HEAD.match(html[:MOST_BYTES_BEFORE_A_HEAD])
     end = head.end() if head else 0
     return html[:end] + UNLISTED + html[end:]
 
@@ -271,7 +281,7 @@ def publish(archive: Path, folder: str, remote: str, address: str, commit: str) 
         raise Refused("no index.html at the root of the site")
     if folder:
         preview = folder.startswith("pr-")
-        for path in [path for path in files if path.endswith(".html")]:
+        for path in [path for path in files if path.lower().endswith(".html")]:
             page = files[path]
             files[path] = unlisted(page) if preview else of_version(page, path, folder, address)
         for path in [p for p in files if p.startswith("sitemap.xml") or p == "robots.txt"]:
@@ -307,7 +317,7 @@ def main(words: list[str] | None = None) -> int:
             replace_folder(remote, folder, {}, f"Remove {folder}")
         else:
             publish(asked.archive, folder, remote, asked.address, asked.commit)
-    except (Refused, zipfile.BadZipFile, zlib.error, UnicodeError, NotImplementedError) as error:
+    except TOLD as error:
         print(f"::error::not published: {str(error)[:300]!r}", file=sys.stderr)
         return 1
     return 0

@@ -59,25 +59,45 @@ def where(desk: Path, event: dict[str, Any], answers: dict[str, Any]) -> str:
 
 
 def of_a_run(owner: str, branch: str = "topic") -> dict[str, Any]:
+    repository = {"owner": {"login": owner}, "full_name": f"{owner}/guide"} if owner else None
     return {
         "workflow_run": {
             "id": 99, "event": "pull_request", "head_sha": HEAD, "head_branch": branch,
-            "head_repository": {"owner": {"login": owner}},
+            "head_repository": repository,
         }
     }  # fmt: skip
 
 
+def of_a_label() -> dict[str, Any]:
+    return {"pull_request": {"number": 7, "head": {"sha": HEAD}}}
+
+
+def artifact(number: int, size_in_bytes: int = 10**7) -> dict[str, int]:
+    return {"id": number, "size_in_bytes": size_in_bytes}
+
+
 ASKED = "repos/us/guide/pulls?state=open&head={}%3Atopic"
-PLACED = f"folder=pr-7\ncommit={HEAD}\nrun=99\n"
+LABELLED = "repos/us/guide/pulls/7"
+RUNS = (
+    "repos/us/guide/actions/workflows/ci.yml/runs"
+    f"?event=pull_request&status=success&head_sha={HEAD}"
+)
+SITES = "repos/us/guide/actions/runs/99/artifacts?name=site"
+PASSED = {
+    RUNS: {"workflow_runs": [{"id": 99}]},
+    SITES: {"artifacts": [artifact(3), artifact(5), artifact(4)]},
+}
+PLACED = f"folder=pr-7\ncommit={HEAD}\nrun=99\nartifact=5\n"
 
 
 @pytest.mark.parametrize(
     ("owner", "found", "said"),
     [
         ("us", [pull()], PLACED),
-        ("fork", [pull(owner="fork")], "why=a fork is previewed after a maintainer has set"),
-        ("fork", [pull(owner="fork", labels=("preview",))], PLACED),
-        ("fork", [pull(owner="", labels=("bug",))], "why=a fork is previewed after"),
+        ("fork", [pull(owner="fork")], "why=a fork is previewed when a maintainer sets"),
+        # Its label may be of an older commit, and what takes it away may not have run yet.
+        ("fork", [pull(owner="fork", labels=("preview",))], "why=a fork is previewed when"),
+        ("", [pull(owner="", labels=("preview",))], "why=a fork is previewed when"),
         ("us", [pull(head=NEWER)], "why=the pull request has a newer commit"),
         ("us", [], "why=no open pull request has this branch"),
         ("us", [pull(state="closed")], "why=no open pull request has this branch"),
@@ -86,13 +106,22 @@ PLACED = f"folder=pr-7\ncommit={HEAD}\nrun=99\n"
 def test_a_run_of_a_pull_request_is_placed(
     owner: str, found: list[Any], said: str, desk: Path
 ) -> None:
-    assert where(desk, of_a_run(owner), {ASKED.format(owner): found}).startswith(said)
+    answers = {ASKED.format(owner): found, **PASSED}
+    assert where(desk, of_a_run(owner), answers).startswith(said)
+
+
+@pytest.mark.parametrize("artifacts", [[], [artifact(3), artifact(4, 2**30)]])
+def test_a_run_without_a_site_of_usual_size_is_not_published(
+    artifacts: list[dict[str, int]], desk: Path
+) -> None:
+    answers = {ASKED.format("us"): [pull()], SITES: {"artifacts": artifacts}}
+    assert where(desk, of_a_run("us"), answers).startswith("why=its run has no site")
 
 
 def test_a_branch_cannot_ask_another_question(desk: Path) -> None:
     event = of_a_run("us", "x&state=all\nrun=1")
     asked = "repos/us/guide/pulls?state=open&head=us%3Ax%26state%3Dall%0Arun%3D1"
-    assert where(desk, event, {asked: [pull()]}) == PLACED
+    assert where(desk, event, {asked: [pull()], **PASSED}) == PLACED
 
 
 @pytest.mark.parametrize(
@@ -108,7 +137,8 @@ def test_only_the_newest_commit_of_main_becomes_the_site(
 ) -> None:
     event = of_a_run("us", branch)
     event["workflow_run"]["event"] = "push"
-    assert where(desk, event, {"repos/us/guide/commits/main": {"sha": newest}}).startswith(said)
+    answers = {"repos/us/guide/commits/main": {"sha": newest}, **PASSED}
+    assert where(desk, event, answers).startswith(said)
 
 
 @pytest.mark.parametrize(
@@ -117,21 +147,29 @@ def test_only_the_newest_commit_of_main_becomes_the_site(
 def test_a_tag_becomes_a_version(newest: str, said: str, desk: Path) -> None:
     event = of_a_run("us", "v1.2")
     event["workflow_run"]["event"] = "push"
-    answers = {"repos/us/guide/commits/tags/v1.2": {"sha": newest}}
+    answers = {"repos/us/guide/commits/tags/v1.2": {"sha": newest}, **PASSED}
     assert where(desk, event, answers).startswith(said)
 
 
 @pytest.mark.parametrize(
-    ("runs", "said"), [([{"id": 99}], PLACED), ([], "why=no run of its tests has passed")]
+    ("found", "said"),
+    [
+        (pull(owner="fork", labels=("preview",)), PLACED),
+        (pull(owner="", labels=("preview",)), PLACED),
+        (pull(owner="fork", labels=("bug",)), "why=the label 'preview' is gone again"),
+        (pull(NEWER, owner="fork", labels=("preview",)), "why=the pull request has a newer commit"),
+        (pull(owner="fork", labels=("preview",), state="closed"), "why=no open pull request"),
+    ],
 )
-def test_a_label_publishes_the_run_that_passed(runs: list[Any], said: str, desk: Path) -> None:
-    event = {"pull_request": {"number": 7, "head": {"sha": HEAD}}}
-    question = f"event=pull_request&status=success&head_sha={HEAD}"
-    answers = {
-        "repos/us/guide/pulls/7": pull(owner="fork", labels=("preview",)),
-        f"repos/us/guide/actions/workflows/ci.yml/runs?{question}": {"workflow_runs": runs},
-    }
-    assert where(desk, event, answers).startswith(said)
+def test_a_label_publishes_the_commit_that_it_was_set_on(
+    found: dict[str, Any], said: str, desk: Path
+) -> None:
+    assert where(desk, of_a_label(), {LABELLED: found, **PASSED}).startswith(said)
+
+
+def test_a_label_publishes_nothing_whose_tests_have_not_passed(desk: Path) -> None:
+    answers = {LABELLED: pull(owner="fork", labels=("preview",)), RUNS: {"workflow_runs": []}}
+    assert where(desk, of_a_label(), answers).startswith("why=its tests have not passed")
 
 
 def told(desk: Path, changes: str | None, comments: list[Any]) -> list[str]:
@@ -178,6 +216,7 @@ def test_the_comment_counts_what_changed(desk: Path) -> None:
     [
         "not json", "[]", "{}", '{"counts": [1]}', "[" * 100_000,
         '{"counts": {"numbers": "<img src=x>", "figures": true, "@everyone": 3}}',
+        f'{{"counts": {{"numbers": -1, "figures": {"9" * 4000}, "pages": 1e9}}}}',
     ],
 )  # fmt: skip
 def test_words_of_the_build_never_reach_the_comment(changes: str, desk: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 import json
 import os
+import random
 import re
 import stat
 import subprocess
@@ -45,6 +46,12 @@ def zipped(to: Path, files: Mapping[str | zipfile.ZipInfo, str | bytes]) -> Path
 def link(path: str) -> zipfile.ZipInfo:
     info = zipfile.ZipInfo(path)
     info.external_attr = (stat.S_IFLNK | 0o777) << 16
+    return info
+
+
+def packed(path: str, method: int) -> zipfile.ZipInfo:
+    info = zipfile.ZipInfo(path)
+    info.compress_type = method
     return info
 
 
@@ -105,13 +112,17 @@ def test_the_site_replaces_itself_and_keeps_its_domain_and_the_previews(
 def test_a_preview_is_kept_from_search_engines_and_changes_nothing_else(
     remote: Path, tmp_path: Path
 ) -> None:
-    site = {"index.html": PAGE, "no-head.html": "x", "sitemap.xml": "<urlset/>"}
+    blank = "\n" * 10**5
+    site = {"index.html": PAGE, "no-head.html": "x", "LOUD.HTML": "y", "blank.html": blank,
+            "sitemap.xml": "<urlset/>"}  # fmt: skip
     before = published_without_links(remote)
     assert publish(remote, zipped(tmp_path / "site.zip", site), "pr-7").returncode == 0
     found = published(remote)
     noindex = '<meta name="robots" content="noindex">'
     assert found["pr-7/index.html"] == PAGE.replace("<head>", f"<head>{noindex}")
     assert found["pr-7/no-head.html"] == f"{noindex}x"
+    assert found["pr-7/LOUD.HTML"] == f"{noindex}y"
+    assert found["pr-7/blank.html"] == noindex + blank
     assert "pr-7/sitemap.xml" not in found
     assert before.items() <= found.items()
 
@@ -197,6 +208,10 @@ HOSTILE: dict[str, dict[str | zipfile.ZipInfo, str | bytes]] = {
     "a backslash": {"a\\..\\b.html": ""},
     "a line end": {"a\nM 100644 inline b.html": ""},
     "a program": {"run.sh": ""},
+    "a name that is no ASCII": {"ﬁgure.html": ""},
+    "a name that reads backwards": {"a\u202elmth.html": ""},
+    "a short name on some disks": {"git~1/config.json": ""},
+    "an unusual packing": {packed("a.html", zipfile.ZIP_LZMA): "x"},
     "a file without a type": {"CNAME": "evil.example"},
     "two names on some disks": {"a.html": "", "A.html": ""},
     "a bomb": {"zeros.html": bytes(33 * 2**20)},
@@ -235,6 +250,33 @@ def test_what_is_no_archive_is_refused(
 ) -> None:
     (tmp_path / "site.zip").write_bytes(content)
     assert refused(tmp_path / "site.zip")
+
+
+def test_what_is_encrypted_is_refused(refused: Callable[[Path], bool], tmp_path: Path) -> None:
+    archive = zipped(tmp_path / "site.zip", {"index.html": PAGE})
+    content = bytearray(archive.read_bytes())
+    content[6] |= 1
+    content[content.index(b"PK\x01\x02") + 8] |= 1
+    archive.write_bytes(content)
+    assert refused(archive)
+
+
+def test_any_damage_to_an_archive_is_refused_in_one_line(
+    script: ModuleType, tmp_path: Path
+) -> None:
+    """Nothing but what is told as a refusal comes out of what reads it."""
+    whole = zipped(tmp_path / "site.zip", {"index.html": PAGE * 9, "a/b.json": "{}"}).read_bytes()
+    chance, told = random.Random(1), 0
+    for _ in range(2000):
+        content = bytearray(whole)
+        for _ in range(chance.choice((1, 1, 2, 4))):
+            content[chance.randrange(len(content))] = chance.choice((0, 255, chance.randrange(256)))
+        (tmp_path / "site.zip").write_bytes(content[: chance.choice((None, -9, len(whole) // 2))])
+        try:
+            dict(script.members(tmp_path / "site.zip"))
+        except script.TOLD:
+            told += 1
+    assert told > 1000
 
 
 def test_a_site_without_a_home_page_is_refused(
