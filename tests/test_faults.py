@@ -18,16 +18,9 @@ from figgen.catalog.read import parse_file
 from figgen.errors import InputError
 from figgen.publish.build import SiteBuild, begin_build
 from figgen.registry import FIGURES, build
+from tests.pages import BUBBLES
 
-FIGURE = """```figure
-figure: bubble-table
-stages: [4, 8]
-microbatches: [8, 8]
-chunks: [1, 1]
-caption: Bubbles.
-alt: {alt}
-```
-"""
+FIGURE = BUBBLES.replace("A table.", "{alt}")
 
 
 def converted(folder: Path, source: str) -> tuple[SiteBuild, str]:

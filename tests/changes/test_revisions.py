@@ -15,6 +15,7 @@ import pytest
 from figgen.changes.builds import interpreter
 from figgen.errors import InputError
 from tests.browser import site as built
+from tests.pages import BUBBLES
 
 ROOT = Path(__file__).parents[2]
 
@@ -39,21 +40,13 @@ A megabyte takes {{ point_to_point_time(message_bytes="1 MB", latency_s=link("ib
 
 A quarter is {{ bubble_fraction(stages=2, microbatches=3):.0%}}.
 
-```figure
-figure: bubble-table
-stages: [4, 8]
-microbatches: [8, 8]
-chunks: [1, 1]
-caption: Bubbles.
-alt: A table.
-```
-
+<bubbles>
 ```figure
 figure: state-homes
 caption: Where state can be.
 alt: Another table.
 ```
-"""  # noqa: E501
+""".replace("<bubbles>\n", BUBBLES + "\n")  # noqa: E501
 
 
 def git(where: Path, *words: str) -> None:

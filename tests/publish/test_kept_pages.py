@@ -8,6 +8,7 @@ from pathlib import Path
 
 from figgen.serving.answers import PREFIX, file_of
 from tests.browser.site import SOURCE_DATE_EPOCH, build, copy_of_the_project, few_pages
+from tests.pages import BUBBLES
 from tests.sessions import Session, session
 from tests.test_determinism import tree
 
@@ -29,21 +30,12 @@ PAGE = """# A page
 It calls NCCL for every message of [](index.md#fig-pipeline-timeline), as in [@hockney1994].
 A link carries {{ link("nvlink4").bandwidth:si }}.
 """
-FIRST = """```figure
-figure: bubble-table
-stages: [4, 8]
-microbatches: [8, 8]
-chunks: [1, 1]
-caption: Bubbles.
-alt: A table.
-```
-"""
 PAGES = ("index.md", "a-page.md")
 HOOK = "def on_config(config: Any) -> None:\n"
 EDITS = {
     "page": ("docs/index.md", "\n```figure", "\nA sentence more.\n\n```figure"),
     "figure": ("docs/index.md", "\nmicrobatches: 8\n", "\nmicrobatches: 9\n"),
-    "numbers on another page": ("docs/index.md", "```figure\n", FIRST + "\n```figure\n"),
+    "numbers on another page": ("docs/index.md", "```figure\n", f"{BUBBLES}\n```figure\n"),
     "inline value": ("docs/index.md", "microbatches=32)", "microbatches=33)"),
     "glossary": ("docs/glossary.toml", "NVIDIA's library of collectives", "A library of NVIDIA's"),
     "reference": ("docs/references.toml", '"Hockney 1994"', '"Hockney, 1994"'),
