@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
+from typing import Any, TypeAlias
 
 from figgen import cache
 from figgen.charts import Chart, Curves, canonical_json
@@ -30,6 +31,10 @@ SLOW_KINDS = (Curves,)
 PLOTS_PER_PROCESS = 12
 
 
+Shown: TypeAlias = tuple[str, str]
+"""The id of a picture and the digest of its data."""
+
+
 @dataclass(frozen=True, slots=True)
 class Evaluated:
     """An evaluated figure, ready to be drawn: its chart, the chart as JSON, and the cache key."""
@@ -38,6 +43,11 @@ class Evaluated:
     chart: Chart
     json: str
     key: str
+
+    @property
+    def shown(self) -> Shown:
+        """What it is counted as: one picture however many pages show it."""
+        return self.figure_id, cache.digest(self.json)
 
 
 @lru_cache(maxsize=1)
@@ -80,15 +90,29 @@ class Pictures:
 
     folder: Path | None = None
     tell: Callable[[str], None] = lambda message: None
-    drawn: int = 0
-    cached: int = 0
     memory: Memory | Answers | None = None
     spent: Spent = field(default_factory=Spent)
     _evaluated: dict[str, Evaluated] = field(default_factory=dict)
     _pictures: dict[str, str] = field(default_factory=dict)
     _pending: dict[str, tuple[Evaluated, Future[str]]] = field(default_factory=dict)
     _used: set[str] = field(default_factory=set)
+    _drawn: set[Shown] = field(default_factory=set)
+    _taken: set[Shown] = field(default_factory=set)
     _pool: ProcessPoolExecutor | None = None
+
+    @property
+    def drawn(self) -> int:
+        """How many were drawn."""
+        return len(self._drawn)
+
+    @property
+    def cached(self) -> int:
+        """How many were taken from the cache."""
+        return len(self._taken - self._drawn)
+
+    def taken(self, entries: Iterable[Mapping[str, Any]]) -> None:
+        """Count the pictures of a page that is taken over, by its entries of the manifest."""
+        self._taken |= {(e["id"], e["data_sha256"]) for e in entries if "figure" in e}
 
     def evaluated(self, figure: str, arguments: Mapping[str, object], figure_id: str) -> Evaluated:
         """Evaluate a figure, once a build.  Raises InputError when it cannot be computed."""
@@ -114,7 +138,7 @@ class Pictures:
 
     def start(self, figures: Iterable[Evaluated]) -> None:
         """Begin to draw, in other processes, those slow figures that are not in the cache."""
-        missing = {p.key: p for p in figures if not self._known(p.key)}
+        missing = {p.key: p for p in figures if not self._known(p)}
         slow = [p for p in missing.values() if isinstance(p.chart, SLOW_KINDS)]
         if len(slow) < 2:
             return
@@ -132,13 +156,13 @@ class Pictures:
 
     def picture(self, p: Evaluated) -> str:
         """The SVG of a figure: from this build, from the cache, from a worker, or drawn now."""
-        if not self._known(p.key):
+        if not self._known(p):
             with self.spent.on("drawing"):
                 if p.key in self._pending:
                     picture = self._pending.pop(p.key)[1].result()
                 else:
                     picture = draw(p.chart, p.figure_id)
-                self._keep(p.key, picture)
+                self._keep(p, picture)
         return self._pictures[p.key]
 
     def derived(self, p: Evaluated, kind: str, make: Callable[[Chart], str]) -> str:
@@ -174,16 +198,16 @@ class Pictures:
             self._pool = None
             self._pending.clear()
 
-    def _known(self, key: str) -> bool:
-        if key not in self._pictures and self.folder is not None:
-            picture = cache.read(self.folder, key)
+    def _known(self, p: Evaluated) -> bool:
+        if p.key not in self._pictures and self.folder is not None:
+            picture = cache.read(self.folder, p.key)
             if picture is not None:
-                self._pictures[key] = picture
-                self.cached += 1
-        return key in self._pictures
+                self._pictures[p.key] = picture
+                self._taken.add(p.shown)
+        return p.key in self._pictures
 
-    def _keep(self, key: str, picture: str) -> None:
-        self._pictures[key] = picture
-        self.drawn += 1
+    def _keep(self, p: Evaluated, picture: str) -> None:
+        self._pictures[p.key] = picture
+        self._drawn.add(p.shown)
         if self.folder is not None:
-            cache.write(self.folder, key, picture)
+            cache.write(self.folder, p.key, picture)

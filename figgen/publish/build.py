@@ -29,7 +29,7 @@ from figgen.markdown.conversion import Page, Problem, Site, fences, figure_numbe
 from figgen.pictures import Evaluated, Pictures
 from figgen.publish.companions import figures_in_words, first_picture
 from figgen.publish.fonts import math_font
-from figgen.publish.kept_pages import KeptPage, around, computed, ground, key_of, made_of, take
+from figgen.publish.kept_pages import KeptPage, KeptPages, around, made_of, take
 from figgen.publish.scripts import imported_names, lean_scripts
 from figgen.publish.tool_scripts import (
     STEP_FORMULAS,
@@ -59,7 +59,7 @@ JOURNEY = "journey/"
 
 @dataclass
 class SiteBuild:
-    """The state of one build."""
+    """The state of one build; `keeper` has between builds what need not be made again."""
 
     TOOL_DATA: ClassVar = {
         "layouts": layouts_json,
@@ -74,23 +74,18 @@ class SiteBuild:
     docs: Path | None = None
     terms: dict[str, dict[str, Any]] = field(default_factory=dict)
     chapters: dict[str, str] = field(default_factory=dict)
-    memory: Memory | None = None
-    answers: Answers | None = None
+    keeper: Memory | Answers | None = None
     _texts: dict[str, str] = field(default_factory=dict)
-    _keys: dict[str, str] = field(default_factory=dict)
-    _kept: dict[str, KeptPage] = field(default_factory=dict)
-    _fresh: set[str] = field(default_factory=set)
+    _kept: KeptPages = field(init=False)
     _made: dict[str, Content] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._kept = KeptPages(self.site, self.keeper)
 
     @property
     def problems(self) -> list[Problem]:
         """What is wrong on any page."""
         return [problem for page in self.site.pages for problem in page.problems]
-
-    @property
-    def keeper(self) -> Memory | Answers | None:
-        """What keeps between builds what need not be made again."""
-        return self.memory or self.answers
 
     @property
     def tool_data(self) -> Mapping[str, Callable[[], str]]:
@@ -128,13 +123,9 @@ class SiteBuild:
             self.chapters[path] = chapter
             self._texts[path] = source
             self.site.numbers[path] = figure_numbers(source, chapter)
-        around, figures = ground(self.site, others) if self.keeper else "", list[Evaluated]()
-        for path, source in self._texts.items():
-            self._keys[path] = key_of(source, self.chapters[path], around)
-            if found := self._found(path):
-                self._kept[path] = found
-            else:
-                figures += [one for f in fences(source) for one in self._evaluated(f.body)]
+        told = {path: (self.chapters[path], source) for path, source in self._texts.items()}
+        others_of = (fences(self._texts[path]) for path in self._kept.look(told, others))
+        figures = [one for found in others_of for f in found for one in self._evaluated(f.body)]
         self.site.pictures.start(figures)
 
     def _evaluated(self, body: str) -> list[Evaluated]:
@@ -157,27 +148,10 @@ class SiteBuild:
 
     def kept(self, path: str) -> KeptPage | None:
         """The page as an earlier build converted it, if it would be the same now."""
-        if known := self._kept.get(path):
+        if known := self._kept.pages.get(path):
             self.site.pages.append(known.page)
             self._made |= known.files
-            pictures = {(e["id"], e["data_sha256"]) for e in known.page.entries if "figure" in e}
-            self.site.pictures.cached += len(pictures)
-        return known
-
-    def _found(self, path: str) -> KeptPage | None:
-        if self.answers:
-            answer = self.answers.known(_name(path), self._keys[path])
-            return answer if isinstance(answer, KeptPage) else None
-        known: KeptPage | None = self.memory.pages.get(path) if self.memory else None
-        if self.memory is None or known is None or known.page.problems:
-            return None
-        if known.key != self._keys[path]:
-            return None
-        code = self.memory.code
-        if known.version != code.version:
-            if known.computed != (computed(known.page, self.site, code) or None):
-                return None
-            known.version = code.version
+            self.site.pictures.taken(known.page.entries)
         return known
 
     def converted(self, page: Page, html: str, host: Any, keep: bool) -> None:
@@ -187,17 +161,7 @@ class SiteBuild:
         # The host looks for anchors before fences are put back.
         host.present_anchor_ids |= page.anchors()
         self.site.pictures.spent.end()
-        if not keep:
-            if self.memory:
-                self.memory.pages.pop(page.path, None)
-            return
-        kept = KeptPage(page, self._keys[page.path], made=made_of(host, html))
-        if self.memory:
-            kept.computed = computed(page, self.site, self.memory.code)
-            kept.version, kept.serial = self.memory.code.version, next(self.memory.serials)
-            self.memory.pages[page.path] = kept
-        self._kept[page.path] = kept
-        self._fresh.add(page.path)
+        self._kept.converted(page, made_of(host, html), keep)
 
     def files(self) -> dict[str, Content]:
         """What pages need beside them, by its path; after `close`."""
@@ -227,13 +191,10 @@ class SiteBuild:
         def write() -> None:
             for name, content in self.records().items():
                 (folder / name).write_text(content, encoding="utf-8")
-            for path in self._fresh:
-                kept = self._kept[path]
-                if self.answers and not kept.page.problems:
-                    self.answers.put(_name(path), kept.key, kept)
+            self._kept.write()
 
-        if self.memory:
-            self.memory.later(write)
+        if isinstance(self.keeper, Memory):
+            self.keeper.later(write)
         else:
             write()
 
@@ -244,7 +205,7 @@ class SiteBuild:
 
     def _listed(self, page: Page) -> str:
         """A page's part of the manifest, by line."""
-        kept = self._kept.get(page.path) or KeptPage(page, "")
+        kept = self._kept.pages.get(page.path) or KeptPage(page, "")
         if kept.listed is None:
             drawn = {
                 Path(path).stem: digest(str(self._made[path]))
@@ -280,8 +241,7 @@ class SiteBuild:
         files = {path: str(self._made[path]) for path in page.assets if path in self._made}
         first = f"/{first_picture(page)}.svg"
         page.picture = next((files[path] for path in files if path.endswith(first)), "")
-        if self.answers and page.path in self._kept:
-            self._kept[page.path].files = files
+        self._kept.settled(page, files)
         page.settle()
 
     def fill(self, path: str, html: str) -> str:
@@ -317,23 +277,18 @@ def begin_build(
     A server has a memory, and builds again only what changed; other builds take over what the same
     code has computed.
     """
-    memory = serving.current()
-    answers = None if memory else Answers(cache)
+    keeper = serving.current() or Answers(cache)
     math.recall(cache)
     terms = _toml(docs / "glossary.toml")
     site = Site(
-        pictures=Pictures(folder=cache, tell=tell, memory=memory or answers),
+        pictures=Pictures(folder=cache, tell=tell, memory=keeper),
         name=name,
         address=address,
         references=_toml(docs / "references.toml"),
         glossary={t: entry["means"] for t, entry in terms.items() if entry.get("hover", True)},
         late=True,
     )
-    return SiteBuild(site, docs, terms, memory=memory, answers=answers)
-
-
-def _name(path: str) -> str:
-    return f"page {path}"
+    return SiteBuild(site, docs, terms, keeper=keeper)
 
 
 def _plotly_bundle() -> bytes:

@@ -6,7 +6,7 @@ A server has them in its memory; other builds find them among the answers of ear
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -17,7 +17,9 @@ from figgen.formulas import FORMULAS
 from figgen.markdown import directive
 from figgen.markdown.conversion import Page, Site, fences
 from figgen.markdown.inline import PATTERN
+from figgen.serving.answers import Answers
 from figgen.serving.code import Code
+from figgen.serving.memory import Memory
 from figgen.values import compute
 
 
@@ -38,6 +40,80 @@ class KeptPage:
     made: Any = None
     files: dict[str, str] = field(default_factory=dict)
     listed: str | None = None
+
+
+@dataclass
+class KeptPages:
+    """The pages of one build that `keeper` has from earlier ones, or keeps for later ones."""
+
+    site: Site
+    keeper: Memory | Answers | None = None
+    pages: dict[str, KeptPage] = field(default_factory=dict)
+    _keys: dict[str, str] = field(default_factory=dict)
+    _fresh: set[str] = field(default_factory=set)
+
+    def look(self, sources: Mapping[str, tuple[str, str]], others: Iterable[str]) -> list[str]:
+        """Find the pages that are kept; the paths of those that are to be converted.
+
+        `sources` are (chapter, source) by path, `others` what any page may depend on of the host.
+        """
+        around = ground(self.site, others) if self.keeper else ""
+        for path, (chapter, source) in sources.items():
+            self._keys[path] = key_of(source, chapter, around)
+            if found := self._found(path):
+                self.pages[path] = found
+        return [path for path in sources if path not in self.pages]
+
+    def _found(self, path: str) -> KeptPage | None:
+        match self.keeper:
+            case Answers() as answers:
+                answer = answers.known(_name(path), self._keys[path])
+                return answer if isinstance(answer, KeptPage) else None
+            case Memory() as memory:
+                known: KeptPage | None = memory.pages.get(path)
+                if known is None or known.page.problems or known.key != self._keys[path]:
+                    return None
+                return known if self._holds(known, memory.code) else None
+        return None
+
+    def _holds(self, known: KeptPage, code: Code) -> bool:
+        """Whether what a page shows is computed to the same by the code of now."""
+        if known.version != code.version:
+            if known.computed != (computed(known.page, self.site, code) or None):
+                return False
+            known.version = code.version
+        return True
+
+    def converted(self, page: Page, made: Any, keep: bool) -> None:
+        """Keep a page that was converted, with what the host `made` of it; or forget it."""
+        memory = self.keeper if isinstance(self.keeper, Memory) else None
+        if not keep:
+            if memory:
+                memory.pages.pop(page.path, None)
+            return
+        kept = KeptPage(page, self._keys[page.path], made=made)
+        if memory:
+            kept.computed = computed(page, self.site, memory.code)
+            kept.version, kept.serial = memory.code.version, next(memory.serials)
+            memory.pages[page.path] = kept
+        self.pages[page.path] = kept
+        self._fresh.add(page.path)
+
+    def settled(self, page: Page, files: dict[str, str]) -> None:
+        """Keep the files beside a page, which a server has in its folder."""
+        if isinstance(self.keeper, Answers) and page.path in self.pages:
+            self.pages[page.path].files = files
+
+    def write(self) -> None:
+        """Write what later builds may take over, where no server remembers it."""
+        if isinstance(self.keeper, Answers):
+            for kept in map(self.pages.__getitem__, sorted(self._fresh)):
+                if not kept.page.problems:
+                    self.keeper.put(_name(kept.page.path), kept.key, kept)
+
+
+def _name(path: str) -> str:
+    return f"page {path}"
 
 
 def ground(site: Site, others: Iterable[str]) -> str:

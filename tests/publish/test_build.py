@@ -56,6 +56,17 @@ def test_the_picture_of_a_table_is_counted_with_the_others(tmp_path: Path) -> No
     assert counts(second) == [2, 0, 2]
 
 
+def test_a_picture_on_two_pages_is_one_also_where_pages_are_taken_over(tmp_path: Path) -> None:
+    entries = [
+        {"figure": "bubble-table", "id": name, "data_sha256": "0"} for name in ("a", "a", "b")
+    ]
+    building, _ = built(tmp_path)
+    for _ in range(2):
+        building.site.pictures.taken(entries)
+
+    assert counts(building.site.pictures.finish()) == [4, 2, 2]
+
+
 def test_every_figure_can_be_downloaded_and_the_math_font_is_there(tmp_path: Path) -> None:
     building, _ = built(tmp_path)
     folder = "assets/figures/page/fig-bubble"
@@ -132,7 +143,8 @@ def test_the_journey_has_a_numbering_of_its_own() -> None:
 
 def test_a_server_forgets_a_page_that_is_not_kept(tmp_path: Path) -> None:
     building = begin_build(tmp_path, tmp_path / "cache", "Site", "http://127.0.0.1/", print)
-    building.answers, building.memory = None, Memory()
+    memory = Memory()
+    building = SiteBuild(building.site, keeper=memory)
     for keep in (True, False):
         building.scan([("page.md", "1", "# Page\n")])
         page = building.page("page.md", "page/", "# Page\n")
@@ -140,4 +152,4 @@ def test_a_server_forgets_a_page_that_is_not_kept(tmp_path: Path) -> None:
             toc=[], _title_from_render="", present_anchor_ids=set(), links_to_anchors=None
         )
         building.converted(page, "", host, keep=keep)
-        assert ("page.md" in building.memory.pages) is keep
+        assert ("page.md" in memory.pages) is keep
