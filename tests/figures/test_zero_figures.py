@@ -123,7 +123,20 @@ def test_hybrid_sharding_sends_what_the_corrected_example_says() -> None:
     chart = table("hybrid-traffic", parameters=7e9, nodes=8)
     assert value(chart, "hybrid_inside") == pytest.approx(36.75e9)
     assert value(chart, "hybrid_nic") == pytest.approx(3.0625e9)
-    assert value(chart, "flat_inside") == pytest.approx(41.34e9, rel=1e-3)
+    assert value(chart, "flat_inside") + value(chart, "flat_nic") == pytest.approx(
+        41.34e9, rel=1e-3
+    )
+    # Eight rings, each of which leaves a node at another GPU: every rank's hops, one by one.
+    nodes, each = 8, 8
+    rings = [
+        [(node, (first + at) % each) for node in range(nodes) for at in range(each)]
+        for first in range(each)
+    ]
+    hops = [(ring[at - 1], one) for ring in rings for at, one in enumerate(ring)]
+    of_one = [(a, b) for a, b in hops if a == (3, 5)]
+    inside = sum(a[0] == b[0] for a, b in of_one) / len(of_one)
+    assert value(chart, "flat_inside") == pytest.approx(inside * 41.34375e9)
+    assert value(chart, "flat_nic") == pytest.approx((1 - inside) * 41.34375e9)
     assert value(chart, "flat_nic") == pytest.approx(5.17e9, rel=1e-3)
 
 

@@ -55,6 +55,8 @@ def state_by_recipe(*, parameters: float = 7e9, memory: str = "h100-sxm-80gb") -
         values={
             "parameters": Named(parameters, "param"),
             "capacity": Named(capacity, "B"),
+            "recipes": Named(len(recipes)),
+            "beyond": Named(sum(total > capacity for total in totals.values())),
             "least": Named(min(totals.values()), "B"),
             "most": Named(most, "B"),
             "weights": Named(2 * parameters, "B"),

@@ -25,7 +25,8 @@ def hybrid_traffic(*, parameters: float = 7e9, preset: str = "h100-ndr", nodes: 
     """State per GPU and what it sends per step inside its node and over each NIC.
 
     Flat rings over all ranks leave a node once per ring, one ring per NIC, so that a NIC carries
-    1/g of what a rank sends. With shards in the node a rank talks to its replicas on its own NIC.
+    1/g of what a rank sends and NVLink the rest: one of a ring's g hops from a node leaves it.
+    With shards in the node a rank talks to its replicas on its own NIC.
     """
     check_between("nodes", nodes, 2, 2**16)
     node = hardware_preset(preset)
@@ -37,8 +38,9 @@ def hybrid_traffic(*, parameters: float = 7e9, preset: str = "h100-ndr", nodes: 
     shard = hsdp_shard_bytes(parameters, BYTES, each)
     replica = hsdp_replica_bytes(parameters, BYTES, each, nodes)
     cases = {
-        "ddp": ("DDP", STATE * parameters, ddp, ddp / each),
-        "flat": (f"FSDP over all {ranks}", STATE * parameters / ranks, flat, flat / each),
+        "ddp": ("DDP", STATE * parameters, ddp - ddp / each, ddp / each),
+        "flat": (f"FSDP over all {ranks}", STATE * parameters / ranks, flat - flat / each,
+                 flat / each),
         "hybrid": (f"hybrid: shards of {each}, {nodes} replicas", STATE * parameters / each,
                    shard, replica),
     }  # fmt: skip
