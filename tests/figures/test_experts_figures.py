@@ -122,6 +122,10 @@ def test_work_per_byte_is_six_flop_per_weight_over_eight_copies() -> None:
     ):
         work, sent = 6 * 3 * hidden * width * k, 4 * k * hidden * 2 * 7 / 8
         assert value(chart, f"{name}_ccr") == pytest.approx(work / sent)
+        for where, bandwidth in (("inside", 450e9), ("outside", 50e9)):
+            computing, sending = work / 989.4e12, sent / bandwidth
+            share = computing / (computing + sending)
+            assert value(chart, f"{name}_{where}") == pytest.approx(share, rel=1e-3)
 
 
 def test_llama_reduces_its_gradient_once_a_step() -> None:

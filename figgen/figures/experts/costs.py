@@ -70,10 +70,11 @@ def moe_models(
 
 
 @figure("moe-ccr")
-def moe_ccr(
-    *, models: tuple[str, ...] = MODELS, preset: str = "h100-ndr", ep: tuple[int, int] = (8, 64)
-) -> Bars:
-    """Work of the experts per byte of their all-to-alls, and the share of the peak it leaves."""
+def moe_ccr(*, models: tuple[str, ...] = MODELS, preset: str = "h100-ndr", ep: int = 8) -> Bars:
+    """Work of the experts per byte of their all-to-alls, and the share of the peak it leaves.
+
+    A group of `ep` ranks lies in one node, or has a rank on each of `ep` nodes.
+    """
     node = hardware_preset(preset)
     peak = node.accelerator.peak_flops_per_s()
     inside = ridge_point(peak, node.scale_up_bandwidth_bytes_per_s)
@@ -83,25 +84,23 @@ def moe_ccr(
     for name in models:
         found, key = catalog_model(name), identifier(name)
         width = mixture(found).ffn_hidden
-        ratios = [float(expert_all_to_all_ccr(width, BYTES, n)) for n in ep]
-        shares = [
-            float(efficiency_without_overlap(ratio, ridge))
-            for ratio, ridge in zip(ratios, (inside, outside), strict=True)
-        ]
+        ratio = float(expert_all_to_all_ccr(width, BYTES, ep))
+        shares = [float(efficiency_without_overlap(ratio, ridge)) for ridge in (inside, outside)]
         labels.append(f"{found.title}, {width:,} wide")
         inner.append(shares[0])
         outer.append(shares[1])
         values |= {
-            f"{key}_ccr": Named(ratios[0], "FLOP/B"),
+            f"{key}_ccr": Named(ratio, "FLOP/B"),
             f"{key}_inside": Named(shares[0]),
             f"{key}_outside": Named(shares[1]),
         }
     return Bars(
         labels=tuple(labels),
         segments=(
-            Segment(name=f"EP {ep[0]} over {node.scale_up.short_title}", role="tp",
+            Segment(name=f"EP {ep} over {node.scale_up.short_title}", role="tp",
                     lengths=tuple(inner)),
-            Segment(name=f"EP {ep[1]}, one NIC each", role="exposed", lengths=tuple(outer)),
+            Segment(name=f"EP {ep}, a rank and its NIC on each node", role="exposed",
+                    lengths=tuple(outer)),
         ),
         axis=Axis(label="share of the peak without overlap", low=0.0, high=1.0, spec=".0%"),
         stacked=False,
