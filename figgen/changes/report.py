@@ -9,6 +9,7 @@ from __future__ import annotations
 import base64
 import json
 import math
+import re
 from collections.abc import Callable, Iterable, Sequence
 from html import escape
 from pathlib import Path
@@ -19,6 +20,7 @@ from figgen.changes.compare import Changes, Moved
 
 MOST_PICTURES = 100
 MOST_ROWS_OF_SUMMARY = 25
+LONGEST_CALL = 60
 
 POLICY = "default-src 'none'; img-src data:; style-src 'unsafe-inline'"
 STYLE = """
@@ -26,14 +28,20 @@ STYLE = """
 body{max-width:72rem;margin:0 auto;padding:1rem}
 table{border-collapse:collapse;width:100%}
 th,td{text-align:left;padding:.3rem .6rem;border-bottom:1px solid #8886;vertical-align:top}
-td.n{text-align:right;font-variant-numeric:tabular-nums;white-space:nowrap}
+td{font-variant-numeric:tabular-nums}
+td:first-child{width:60%}
+td small{opacity:.8}
+td b{white-space:nowrap}
+td summary{list-style-position:outside;margin-left:1em}
 code{overflow-wrap:anywhere}
 .wide{overflow-x:auto}
 .pair{display:flex;flex-wrap:wrap;gap:1rem}
 .pair figure{flex:1 1 20rem;margin:0;min-width:0}
-.over{display:grid}
-.over img{grid-area:1/1}
-.over img+img{mix-blend-mode:difference}
+.pair label{flex:0 0 100%}
+.pair:has(:checked){display:grid}
+.pair:has(:checked) figure{grid-area:2/1}
+.pair:has(:checked) figure+figure{mix-blend-mode:difference}
+.pair:has(:checked) figcaption{visibility:hidden}
 img{max-width:100%;background:#fff}
 ins{background:#2a82;text-decoration:none}
 del{background:#d332}
@@ -134,6 +142,8 @@ def html(base: Build, head: Build, changes: Changes, found: Sequence[Cause]) -> 
         '<meta name="viewport" content="width=device-width"><meta name="robots" content="noindex">',
         f"<title>What changed: {between}</title><style>{STYLE}</style>",
         f'<h1>What changed</h1><p>{between}</p><p class="verdict">{escape(verdict(changes))}</p>',
+    ]
+    sections = [
         _causes(changes, found),
         _section("Figures whose data changed", len(changes.figures),
                  _pictures(base, head, changes.figures)),
@@ -145,11 +155,14 @@ def html(base: Build, head: Build, changes: Changes, found: Sequence[Cause]) -> 
         _section("Removed", len(changes.removed), [_list(changes.removed)]),
         _inputs(changes),
     ]  # fmt: skip
-    return "\n".join(part for part in parts if part) + "\n"
+    titles = re.findall(r'<h2 id="(.*?)">(.*?)</h2>', "".join(sections))
+    links = " · ".join(f'<a href="#{place}">{title}</a>' for place, title in titles)
+    return "\n".join(part for part in (*parts, f"<nav>{links}</nav>", *sections) if part) + "\n"
 
 
 def _section(title: str, count: int, content: Iterable[str]) -> str:
-    return f"<h2>{title} ({count:,})</h2>{''.join(content)}" if count else ""
+    place = title.replace(" ", "-").lower()
+    return f'<h2 id="{place}">{title} ({count:,})</h2>{"".join(content)}' if count else ""
 
 
 def _causes(changes: Changes, found: Sequence[Cause]) -> str:
@@ -166,23 +179,54 @@ def _causes(changes: Changes, found: Sequence[Cause]) -> str:
 
 
 def _numbers(rows: Sequence[Moved], exact: bool = False) -> str:
-    """A table of numbers, as readers see them or to all their digits."""
+    """A table of numbers, as readers see them or to all their digits.
+
+    A row has one call with all its places, or all values of a figure, folded.
+    """
     told: Callable[[Number], str] = lambda n: escape(f"{n.value} {n.unit}" if exact else n.shown)  # noqa: E731
-    head = ("Number", "Before", "After", "By", "Where")
-    body = "".join(
-        f"<tr><td>{_named(m.after)}</td><td class=n>{told(m.before)}</td>"
-        f"<td class=n>{told(m.after)}</td><td class=n>{_percent(m)}</td>"
-        f"<td>{escape(m.after.page)}:{m.after.line}</td></tr>"
-        for m in rows
-    )
-    heads = "".join(f'<th scope="col">{name}</th>' for name in head)
+    alike: dict[tuple[str, ...], list[Moved]] = {}
+    for m in rows:
+        figure = _figure_of(m)
+        one = (m.after.page, figure) if figure else (m.after.name, told(m.before), told(m.after))
+        alike.setdefault(one, []).append(m)
+    body = ""
+    for same in alike.values():
+        m, places = same[0], {f"{m.after.page}:{m.after.line}": None for m in same}
+        moved = f"{told(m.before)} → {told(m.after)} "
+        if figure := _figure_of(m):
+            values = "".join(
+                f"<li><code>{escape(m.after.name.removeprefix(figure + ': '))}</code> "
+                f"{told(m.before)} → {told(m.after)} {_percent(m)}</li>"
+                for m in same
+            )
+            named = f"<code>#{escape(figure)}</code>: {_count(same)}"
+            named = _folded(named, f"<ul>{values}</ul>")
+            moved = "up to " if same[1:] else moved
+        else:
+            named = _named(m.after)
+        where = f"<small>{escape(', '.join(places))}</small>"
+        body += f"<tr><td>{named} {where}</td><td>{moved}<b>{_percent(m)}</b></td></tr>"
+    heads = "".join(f'<th scope="col">{name}</th>' for name in ("Number", "Before → after, by"))
     return f'<div class="wide"><table><thead><tr>{heads}</tr></thead>{body}</table></div>'
 
 
+def _figure_of(m: Moved) -> str:
+    """The id of the figure whose value it is; empty for an inline number."""
+    return m.after.name.partition(": ")[0] if m.key.startswith(f"{m.after.page}#") else ""
+
+
 def _named(number: Number) -> str:
-    """A number's call, and below it the formula."""
+    """A number's call, cut where it is long; when opened, the whole call and the formula."""
+    name = number.name
+    shown = name if len(name) <= LONGEST_CALL else f"{name.partition('(')[0][:LONGEST_CALL]}(…)"
     formula = f"<br>= <code>{escape(number.formula)}</code>" if number.formula else ""
-    return f"<code>{escape(number.name)}</code>{formula}"
+    if shown == name and not formula:
+        return f"<code>{escape(name)}</code>"
+    return _folded(f"<code>{escape(shown)}</code>", f"<code>{escape(name)}</code>{formula}")
+
+
+def _folded(summary: str, content: str) -> str:
+    return f"<details><summary>{summary}</summary>{content}</details>"
 
 
 def _pictures(base: Build, head: Build, pairs: Sequence[tuple[Figure, Figure]]) -> Iterable[str]:
@@ -196,10 +240,9 @@ def _pictures(base: Build, head: Build, pairs: Sequence[tuple[Figure, Figure]]) 
             yield "<p>Not shown here: the report holds no more pictures.</p>"
         else:
             yield (
-                f'<div class="pair"><figure>{before}<figcaption>Before</figcaption></figure>'
+                '<div class="pair"><label><input type="checkbox"> One over the other: what is '
+                f"equal is black</label><figure>{before}<figcaption>Before</figcaption></figure>"
                 f"<figure>{after}<figcaption>After</figcaption></figure></div>"
-                f"<details><summary>One over the other: what is equal is black</summary>"
-                f'<div class="over">{before}{after}</div></details>'
             )
 
 

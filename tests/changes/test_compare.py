@@ -150,8 +150,26 @@ def test_manifests_alone_tell_data_from_looks_and_name_the_formula(tmp_path: Pat
     changes = compare(base, head)
     assert (changes.counts["pictures"], changes.counts["figures"]) == (1, 0)
     page = report.html(base, head, changes, causes(changes, None, "base", "head"))
-    assert "<code>f(n=1)</code><br>= <code>n² · &lt;b&gt;</code>" in page
+    assert "<code>f(n=1)</code><br>= <code>n² · &lt;b&gt;</code></details>" in page
     assert "One of the builds is a manifest without its pictures." in page
+
+
+def test_a_row_has_a_call_with_all_its_places_or_all_values_of_a_figure(tmp_path: Path) -> None:
+    long = f"f(x={'1' * 80})"
+    places = ("a.md:1", "b.md:9", "b.md:12")
+    old = [*(number(long, 1, where) for where in places), figure("d", idle=1.0, busy=4)]
+    new = [*(number(long, 2, where) for where in places), figure("e", idle=1.5, busy=5)]
+    base, head = build(tmp_path, "base", old), build(tmp_path, "head", new)
+    changes = compare(base, head)
+    assert changes.counts["numbers"] == 5
+    rows = report.html(base, head, changes, causes(changes, None, "b", "h")).split("<tr><td>")[1:3]
+    assert "<summary><code>f(…)</code></summary>" in rows[0]
+    assert f"<code>{long}</code></details> <small>a.md:1, b.md:9, b.md:12</small>" in rows[0]
+    assert "<td>1 → 2 <b>+100.00%</b></td>" in rows[0]
+    assert "<code>#fig-x</code>: 2 numbers</summary>" in rows[1]
+    assert "<li><code>idle</code> 1 → 1.5 +50.00%</li>" in rows[1]
+    assert "<li><code>busy</code> 4 → 5 +25.00%</li>" in rows[1]
+    assert "<td>up to <b>+50.00%</b></td>" in rows[1]
 
 
 def test_a_new_figure_is_told_once_without_its_values(tmp_path: Path) -> None:
