@@ -33,6 +33,25 @@ def pipeline_rank_bytes(
     )
 
 
+@formula(
+    symbol=r"V_\text{PP}",
+    unit="B",
+    source="derivation: of every message tensor-parallel ranks each send their share",
+)
+def split_pipeline_rank_bytes(
+    microbatches: Number,
+    chunks: Number,
+    microbatch_size: Number,
+    sequence_length: Number,
+    hidden: Number,
+    bytes_per_element: Number,
+    tp: Number,
+) -> Number:
+    """Bytes that a GPU inside the pipeline sends per step where T of them share each message."""
+    elements = microbatch_size * sequence_length * hidden
+    return 2 * microbatches * chunks * elements * bytes_per_element / tp
+
+
 @formula(symbol=r"\rho", unit="1", source="definition, per GPU and direction")
 def bandwidth_ratio(
     intra_bandwidth_bytes_per_s: Number, inter_bandwidth_bytes_per_s: Number

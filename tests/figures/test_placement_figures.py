@@ -8,7 +8,7 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from figgen.charts import Diagram
+from figgen.charts import Diagram, Table
 from figgen.errors import InputError
 from figgen.models.fabric import PodShare, leaf_of, one_leaf_share, pod_leaving_share
 from figgen.models.layout import layout
@@ -88,6 +88,26 @@ def test_strategies_on_one_node_send_what_their_closed_forms_say() -> None:
     # Keys and values go round twice, their gradients once; 8 KV heads of 128.
     assert values["cp_8_sent"].value == pytest.approx(8 * layers * 3 * 7 / 8 * tokens * 1024 * 4)
     assert values["ep_8_sent"].value == 32 * 4 * 2 * tokens * 4096 * 2 * 7 / 8
+
+
+def test_one_time_of_computing_is_behind_the_shares_of_every_strategy() -> None:
+    """The Llama rows do the same work, so that bytes over shares give one time, 6 FLOP a weight."""
+    chart = build(*CASES["strategy-exchanges"])
+    assert isinstance(chart, Table)
+    values, nvlink, peak = chart.values, 450e9, 989.4e12
+    at = {column.label: index for index, column in enumerate(chart.columns)}
+    implied = [
+        float(row[at["sent per GPU"]]) / nvlink / float(row[at["over computing"]])
+        for row in chart.rows
+    ]
+    assert implied[:7] == pytest.approx([values["computing"].value] * 7)
+    assert implied[7] == pytest.approx(values["mixture_computing"].value)
+    rate = values["share_of_peak"].value * peak
+    # Weights that multiply, and half of the square of 8,192 tokens in 32 layers 4,096 wide.
+    llama = 6 * (8.03e9 - 128256 * 4096) + 6 * 32 * 8192 * 4096
+    assert implied[0] == pytest.approx(8192 * llama / rate, rel=0.01)
+    mixtral = 6 * (12.88e9 - 32000 * 4096) + 6 * 32 * 8192 * 4096
+    assert implied[7] == pytest.approx(8192 * mixtral / rate, rel=0.01)
 
 
 def test_oversubscription_adds_the_same_time_for_each_unit_once_nothing_more_hides() -> None:

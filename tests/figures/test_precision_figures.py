@@ -126,7 +126,7 @@ def test_traffic_is_what_a_rank_sends_counted_by_hand() -> None:
     chart = table("precision-traffic")
     # 20 layers × 16 microbatches × 4 all-reduces of 8192 × 8192 elements × 2·7/8 × 2 bytes.
     assert value(chart, "tp_bf16") == 20 * 16 * 4 * 8192 * 8192 * 1.75 * 2
-    assert value(chart, "pp_bf16") == 16 * 2 * 8192 * 8192 * 2
+    assert value(chart, "pp_bf16") == 16 * 2 * 8192 * 8192 * 2 / 8
     shard = 70_553_706_496 / 32
     assert value(chart, "grads_bf16") == pytest.approx(shard * 4 * 15 / 16)
     assert value(chart, "weights_usual") == pytest.approx(shard * 15 / 16)

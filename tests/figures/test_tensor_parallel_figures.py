@@ -78,7 +78,7 @@ def test_step_bytes_are_the_frozen_ones() -> None:
     chart = build("tp-step-bytes", {})
     assert isinstance(chart, Bars)
     assert value(chart, "tp_bytes") == frozen("tp_iter_bytes", microbatches=32)
-    assert value(chart, "pp_bytes") == 2 * 32 * 2048 * 12288 * 2
+    assert value(chart, "pp_bytes") == 2 * 32 * 2048 * 12288 * 2 / 8
     assert value(chart, "dp_bytes") == pytest.approx(2 * 15 / 16 * 174.6e9 / 64 * 2, rel=1e-3)
 
 

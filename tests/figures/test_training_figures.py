@@ -299,6 +299,20 @@ def test_a_profile_of_the_model_shows_the_shares_of_its_step() -> None:
         assert shares["exposed TP"] == pytest.approx(exposed, rel=1e-4)
 
 
+def test_a_profile_of_every_layout_sends_what_is_counted_by_hand() -> None:
+    layouts = ["| zero_stage=3", "tp=8"]
+    options = "sequence=8192 global_batch=64 recompute=full"
+    given = {"model": "llama-3-70b", "machine": "nodes=8 gpus_per_node=8", "options": options}
+    values = build("profile-signatures", {**given, "layouts": layouts}).values
+    # Weights gathered in 16 bits forward and backward, gradients scattered in 32 bits.
+    assert values["zero_stage_3_sent"].value == pytest.approx(63 / 64 * 70.55e9 * 8, rel=1e-3)
+    # Of 80 layers and 8 microbatches: two gathers and two scatters forward, again and backward,
+    # and two gathers more backward; then embedding and head, and gradients and weights of 8.
+    half = 7 / 8 * 8192 * 8192 * 2
+    once = 7 / 8 * 70.55e9 / 8 * 6
+    assert values["tp_8_sent"].value == pytest.approx(80 * 8 * 14 * half + once, rel=5e-3)
+
+
 def test_computed_mfu_counts_attention_as_the_run_does() -> None:
     """DeepSeek-V3's 38.9% leave the masked half out (Zhao et al. 2025, table 4)."""
     found = training_step(preset="deepseek-v3")

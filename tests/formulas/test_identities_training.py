@@ -33,7 +33,7 @@ from figgen.formulas.data_parallel import (
     zero_bytes_sent,
 )
 from figgen.formulas.pipeline import pipeline_boundary_bytes
-from figgen.formulas.placement import pipeline_rank_bytes
+from figgen.formulas.placement import pipeline_rank_bytes, split_pipeline_rank_bytes
 from figgen.formulas.scale_and_state import (
     growth_for_loss_ratio,
     power_law_loss,
@@ -199,3 +199,5 @@ def test_a_rank_within_the_pipeline_passes_on_every_microbatch_of_every_chunk_bo
     once = pipeline_boundary_bytes(5, 7, 11, 2)
     assert once == 5 * 7 * 11 * 2
     assert pipeline_rank_bytes(3, 2, 5, 7, 11, 2) == 2 * 3 * 2 * once
+    # What four ranks that share the messages send together is what one would send alone.
+    assert 4 * split_pipeline_rank_bytes(3, 2, 5, 7, 11, 2, 4) == 2 * 3 * 2 * once

@@ -17,7 +17,7 @@ from figgen.plotting.step_bars import step_bars, step_parts
 from figgen.plotting.words import identifier, label_of
 from figgen.registry import figure
 from figgen.scenarios.option import Choices
-from figgen.scenarios.resolve import TrainingStep, parallel_layout, training_step
+from figgen.scenarios.resolve import TrainingStep, parallel_layout, resolve, training_step
 from figgen.scenarios.written import written_layout, written_step
 
 NEEDED = (
@@ -116,18 +116,34 @@ EXCHANGED = (
 def strategy_exchanges(*, model: str, mixture: str, sequence: int = 8192) -> Table:
     """Each strategy alone on one node of eight GPUs, with eight sequences in a step.
 
-    Expert parallelism is that of the `mixture`. 16-bit weights and gradients.
+    Expert parallelism is that of the `mixture`. 16-bit weights and gradients. Times are shares of
+    one time of computing for each model, a GPU's eighth of the work of eight sequences, all at the
+    share of the peak that the prediction for plain data parallelism gives.
     """
-    rows: list[tuple[Scalar, ...]] = []
-    values: dict[str, Named] = {}
-    cases = [(model, case) for case in STRATEGIES] + [(mixture, EXPERTS)]
-    for name, (title, axis, chosen, behind) in cases:
-        found = training_step(
+
+    def alone(name: str, chosen: Choices) -> TrainingStep:
+        return training_step(
             model=name, nodes=1, gpus_per_node=8, recipe="zero16", sequence=sequence, **chosen
         )
+
+    rows: list[tuple[Scalar, ...]] = []
+    plain = alone(model, STRATEGIES[0][2])
+    share_of_peak = plain.compute_efficiency
+    mixed = alone(mixture, EXPERTS[2]).asked.but(compute_efficiency=share_of_peak)
+    computing_s = {
+        model: plain.estimate.compute_s, mixture: resolve(mixed).estimate.compute_s
+    }  # fmt: skip
+    values = {
+        "computing": Named(computing_s[model], "s"),
+        "mixture_computing": Named(computing_s[mixture], "s"),
+        "share_of_peak": Named(share_of_peak),
+    }
+    cases = [(model, case) for case in STRATEGIES] + [(mixture, EXPERTS)]
+    for name, (title, axis, chosen, behind) in cases:
+        found = alone(name, chosen)
         entry = _entry(found, axis)
         seconds = entry.sent_bytes / found.cluster.scale_up_bandwidth_bytes_per_s
-        share = seconds / found.estimate.compute_s
+        share = seconds / computing_s[name]
         rows.append((
             title, entry.collective, round(entry.operations), entry.buffer_bytes,
             entry.sent_bytes, share, behind,

@@ -10,7 +10,7 @@ from figgen.charts import Axis, Bars, Column, Named, Scalar, Table
 from figgen.errors import InputError, check_between, check_share
 from figgen.formulas.data_parallel import zero_bytes_sent
 from figgen.formulas.experts import expert_all_to_all_bytes
-from figgen.formulas.pipeline import pipeline_boundary_bytes
+from figgen.formulas.placement import split_pipeline_rank_bytes
 from figgen.formulas.tensor_parallel import tensor_parallel_layer_bytes
 from figgen.models.recipes import RECIPES, Recipe
 from figgen.models.transformer import dense_layer_weights
@@ -112,7 +112,7 @@ def _messages(model: str, tp: int, pp: int, dp: int, microbatches: int) -> tuple
     tokens, hidden = shape.sequence, shape.hidden
     layer = tensor_parallel_layer_bytes(4, tp, 1, tokens, hidden, 1)
     tensor = layer * shape.layers / pp * microbatches
-    boundary = 2 * microbatches * pipeline_boundary_bytes(1, tokens, hidden, 1)
+    boundary = float(split_pipeline_rank_bytes(microbatches, 1, 1, tokens, hidden, 1, tp))
     half = zero_bytes_sent(catalog_model(model).parameters / (tp * pp), 1, dp, 1) / 2
     sent = expert_all_to_all_bytes(
         passes=1, ep=experts.experts.count // 4, tokens=DISPATCHED_TOKENS, hidden=experts.hidden,
@@ -135,7 +135,7 @@ def precision_traffic(
     """Bytes that a rank sends per step by class of traffic: BF16, FP8 as usual, FP8 everywhere.
 
     TP, PP and DP for `model`, one sequence per microbatch; EP for a layer of DeepSeek-V3 with
-    4,096 tokens per rank over 64 ranks.
+    4,096 tokens per rank over 64 ranks. Of a pipeline's message each rank of TP sends its share.
     """
     check_between("microbatches", microbatches, 1, 10**6)
     rows: list[tuple[Scalar, ...]] = []

@@ -8,7 +8,7 @@ from figgen.charts import Axis, Bars, Curves, Named, Rule, Series, Style
 from figgen.errors import check_between
 from figgen.formulas.collectives import ring_all_reduce_time
 from figgen.formulas.hierarchical_collectives import nccl_ring_latency
-from figgen.formulas.placement import pipeline_rank_bytes, sharded_data_parallel_bytes
+from figgen.formulas.placement import sharded_data_parallel_bytes, split_pipeline_rank_bytes
 from figgen.formulas.tensor_parallel import (
     tensor_parallel_layer_bytes,
     tensor_parallel_message_bytes,
@@ -70,7 +70,7 @@ def tp_step_bytes(
             microbatches, shape.layers, pp, ALL_REDUCES, tp, 1, length, hidden, BYTES
         ),
         "dp": sharded_data_parallel_bytes(dp, shape.parameters, tp, pp, BYTES),
-        "pp": pipeline_rank_bytes(microbatches, 1, 1, length, hidden, BYTES),
+        "pp": split_pipeline_rank_bytes(microbatches, 1, 1, length, hidden, BYTES, tp),
     }  # fmt: skip
     sizes = {"tp": tp, "dp": dp, "pp": pp}
     lengths = {f"{axis.upper()} {size}": [float(sent[axis])] for axis, size in sizes.items()}

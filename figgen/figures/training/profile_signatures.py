@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from math import fsum
+
 from figgen.charts import Column, Named, Scalar, Table
 from figgen.errors import InputError
 from figgen.figures.training.step import step_interval
 from figgen.models.chrome_trace import trace_events
 from figgen.models.profile import RankProfile, profiles
+from figgen.models.step_rows import sent_by_axis
 from figgen.models.step_timeline import step_timeline
 from figgen.models.trace_kinds import MADE_BY
 from figgen.plotting.words import identifier
@@ -47,19 +50,21 @@ def profile_signatures(
     values: dict[str, Named] = {"layouts": Named(len(layouts))} | step_interval(*steps)
     used = [found.memory.fullest.total_bytes / found.accelerator.capacity_bytes for found in steps]
     values["most_memory"] = Named(max(used))
-    for label, rank, memory in zip(labels, read, used, strict=True):
+    sent = [fsum(sent_by_axis(found.estimate.rows).values()) for found in steps]
+    for label, rank, bytes_, memory in zip(labels, read, sent, used, strict=True):
         exposed = dict(rank.exposed_by_axis)
         shares = [exposed.get(axis, 0.0) / rank.wall_s for axis in shown]
         # A gap between two events that is a rounding wide is none.
         idle = round((rank.idle_s + rank.launch_s) / rank.wall_s, 9)
         computing, hidden = rank.computing_s / rank.wall_s, rank.hidden_s / rank.wall_s
-        rows.append((label, rank.wall_s, computing, *shares, idle, hidden, memory))
+        rows.append((label, rank.wall_s, computing, *shares, idle, hidden, bytes_, memory))
         key = identifier(label.replace("=", "_").replace(" ", "_"))
         values |= {
             f"{key}_step": Named(rank.wall_s, "s"),
             f"{key}_computing": Named(computing),
             f"{key}_idle": Named(idle),
             f"{key}_hidden": Named(hidden),
+            f"{key}_sent": Named(bytes_, "B"),
             **{f"{key}_{axis}": Named(s) for axis, s in zip(shown, shares, strict=True) if s},
         }
     columns = (
@@ -69,6 +74,7 @@ def profile_signatures(
         *(Column(label=f"exposed {axis.upper()}", spec=".1%") for axis in shown),
         Column(label="idle", spec=".1%"),
         Column(label="hidden", spec=".1%"),
+        Column(label="sent per GPU", unit="B", spec="si"),
         Column(label="memory used", spec=".0%"),
     )
     return Table(columns=columns, rows=tuple(rows), values=values)
