@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -14,6 +15,7 @@ import pytest
 from tests import goldens
 from tests.browser import chromium as finder
 from tests.browser import site as built
+from tests.browser import slow
 from tests.browser.gate import measured
 
 if TYPE_CHECKING:
@@ -46,6 +48,10 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     group = parser.getgroup("figgen")
     group.addoption("--update-golden", action="store_true", help="rewrite tests/golden/")
     group.addoption("--site", type=Path, help="look at this built site instead of building one")
+    races = "look for races: "
+    group.addoption("--throttle", type=float, help=f"{races}let pages run for 1/N of the time")
+    group.addoption("--late", type=float, help=f"{races}let every answer come N seconds later")
+    group.addoption("--pause", type=float, default=0, help=f"{races}rest N ms between two steps")
     group.addoption(
         "--require-browser",
         action="store_true",
@@ -114,11 +120,18 @@ def chromium(request: pytest.FixtureRequest) -> Iterator[Browser]:
     if path is None:
         pytest.skip("no Chromium found; `make test` provides one")
     expect.set_options(timeout=PATIENCE_MS)
-    with sync_playwright() as playwright:
+    with contextlib.ExitStack() as slowness, sync_playwright() as playwright:
         browser = playwright.chromium.launch(
-            executable_path=path, args=finder.flags(), chromium_sandbox=not finder.is_root()
+            executable_path=path,
+            args=finder.flags(),
+            chromium_sandbox=not finder.is_root(),
+            slow_mo=request.config.getoption("--pause"),
         )
+        for option, slower in (("--throttle", slow.throttled), ("--late", slow.late)):
+            if by := request.config.getoption(option):
+                slowness.enter_context(slower(by))
         yield browser
+        slowness.close()
         browser.close()
 
 
