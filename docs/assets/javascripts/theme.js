@@ -123,25 +123,28 @@
       if (!answer.ok || !answer.headers.get("content-type")?.includes("html")) throw new Error(answer.status);
       next = new DOMParser().parseFromString(await answer.text(), "text/html");
     } catch {
-      location.assign(url);
+      if (mine === turn) location.assign(url);
       return;
     }
     if (mine !== turn) return; // the reader has gone on
-    if (!back) {
-      scrolled.set(shown, scrollY);
-      history.pushState(null, "", url);
-    }
-    shown = location.pathname;
     const key = (element) => element.rel === "stylesheet" ? element.getAttribute("href").split("/").pop() : "";
     const old = all(SAME, document.head), fresh = all(SAME, next.head);
     const sheets = new Map(old.map((element) => [key(element), element]));
     await Promise.all(fresh.map((element) => {
       if (key(element) && sheets.has(key(element))) return sheets.delete(key(element));
       const added = document.importNode(element, true);
+      if (element.hasAttribute("href")) added.href = new URL(element.getAttribute("href"), url);
       const ready = key(element) && new Promise((done) => { added.onload = added.onerror = done; });
       document.head.append(added);
       return ready;
     }));
+    if (mine !== turn) return;
+    // The address changes with what is shown: links that still are there are relative to the old one.
+    if (!back) {
+      scrolled.set(shown, scrollY);
+      history.pushState(null, "", url);
+    }
+    shown = location.pathname;
     for (const element of old) if (!key(element) || sheets.has(key(element))) element.remove();
     document.title = next.title;
     for (const name of ["skip", "header-topic", "container"]) {
@@ -173,6 +176,7 @@
   });
   addEventListener("popstate", () => {
     if (location.pathname !== shown) go(location.href, true);
+    else turn += 1;
   });
   // The header and the icon stay, so their links must not depend on the page that they came with.
   for (const link of all(".md-header a[href], link[rel=icon]")) link.setAttribute("href", link.href);

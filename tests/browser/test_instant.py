@@ -1,0 +1,56 @@
+"""Links that do not load a page anew, in the hands of a reader who does not wait for them."""
+
+from __future__ import annotations
+
+import re
+from typing import TYPE_CHECKING
+
+from playwright.sync_api import expect
+
+from tests.browser.paths import PIPELINE, RANKS
+from tests.browser.rank_map import MAP
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page, Route
+
+SHEET = "**/rank-map.css*"
+FOLLOW = """(path) => [...document.querySelectorAll("article a, .md-nav a")]
+  .find(({ pathname }) => pathname.endsWith(path)).click()"""
+
+
+def test_who_follows_another_link_while_a_page_comes_ends_where_that_one_leads(
+    instant: Page, site: str
+) -> None:
+    """Its address was there before it, and what still was shown had links relative to it."""
+    page = instant
+    page.goto(f"{site}{RANKS}", wait_until="networkidle")
+    held: list[Route] = []
+    page.route(SHEET, lambda route: held.append(route))
+    with page.expect_request(SHEET):
+        page.evaluate(FOLLOW, MAP)
+    assert page.evaluate("location.pathname") == RANKS
+    page.evaluate(FOLLOW, PIPELINE)
+    page.wait_for_url(f"**{PIPELINE}")
+    expect(page.locator("h1")).to_have_text(re.compile("^Pipeline"))
+    held[0].continue_()
+    page.wait_for_load_state("networkidle")
+    expect(page.locator("h1")).to_have_text(re.compile("^Pipeline"))
+    assert page.locator("#rank-map").count() == 0
+    assert page.evaluate("location.pathname") == PIPELINE
+
+
+def test_back_to_the_page_that_is_shown_ends_the_way_to_another(instant: Page, site: str) -> None:
+    page = instant
+    page.goto(f"{site}{PIPELINE}", wait_until="networkidle")
+    page.evaluate(FOLLOW, RANKS)
+    page.wait_for_url(f"**{RANKS}")
+    held: list[Route] = []
+    page.route(f"**{PIPELINE}", lambda route: held.append(route))
+    with page.expect_request(f"**{PIPELINE}"):
+        page.evaluate("history.back()")
+    page.evaluate("history.forward()")
+    page.wait_for_url(f"**{RANKS}")
+    with page.expect_response(f"**{PIPELINE}"):
+        held[0].continue_()
+    page.evaluate("fetch(location.href).then((answer) => answer.text())")  # comes after it
+    assert page.locator("h1").inner_text().startswith("Rank")
