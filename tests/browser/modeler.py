@@ -11,6 +11,7 @@ import shlex
 from typing import TYPE_CHECKING, Any
 
 from figgen.__main__ import main
+from tests.browser.waits import drawn
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
@@ -35,8 +36,9 @@ def answered(page: Page) -> None:
 
 
 def settled(page: Page) -> None:
-    """Wait until the answer stands, all below it is there, and nothing more is being computed."""
+    """Wait until the answer to what was done stands, with all below it, and nothing is computed."""
     answered(page)
+    drawn(page)
     # What is not on the screen waits until a reader comes near it.
     page.evaluate(COME_NEAR)
     page.wait_for_function(QUIET)
@@ -60,13 +62,14 @@ def unfold(field: Locator) -> None:
 
 
 def choose(page: Page, name: str, value: str) -> None:
-    """Put a value into a field or a list, as a reader does."""
+    """Put a value into a field or a list, as a reader does; the answer to it stands then."""
     field = page.locator(f"#modeler [name={name}]")
     unfold(field)
     if field.evaluate("(field) => field.tagName") == "SELECT":
         field.select_option(value)
     else:
         field.fill(value)
+    drawn(page)
 
 
 def takeaway(page: Page) -> Locator:

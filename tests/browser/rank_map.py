@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from tests.browser.waits import drawn
+
 if TYPE_CHECKING:
     from playwright.sync_api import Page
 
@@ -13,7 +15,6 @@ KEEP_FILES = """() => {
   window.kept = [];
   URL.createObjectURL = (blob) => { window.kept.push(blob); return "data:,"; };
 }"""
-NEXT_FRAME = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
 # A change is drawn in the next frame; the address follows when the reader pauses.
 REWRITTEN = "() => document.querySelector('.map-share input').value === location.href"
 
@@ -21,12 +22,12 @@ REWRITTEN = "() => document.querySelector('.map-share input').value === location
 def opened(page: Page, site: str, query: str = "") -> Page:
     page.set_viewport_size({"width": 1366, "height": 900})
     page.goto(f"{site}{MAP}{query}")
-    page.locator(".map-box").wait_for()
+    page.locator(".map-table tbody tr").first.wait_for(state="attached")  # it is drawn last
     return page
 
 
 def query_of(page: Page) -> str:
     """The query of the address once it has been rewritten."""
-    page.evaluate(NEXT_FRAME)
+    drawn(page)
     page.wait_for_function(REWRITTEN)
     return str(page.evaluate("location.search"))

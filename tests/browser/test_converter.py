@@ -12,6 +12,7 @@ from figgen.formulas import evaluate, worked
 from figgen.models.collectives.closed_forms import BUS_BANDWIDTHS
 from figgen.units import format_number, format_quantity
 from tests.browser.modeler import printed
+from tests.browser.waits import addressed
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -114,7 +115,7 @@ def test_page_is_worked_by_keys_refuses_in_words_and_reads_without_a_script(
     page.keyboard.press("Control+a")
     page.keyboard.type("200 GB/s")
     expect(out).to_contain_text("187.5\u00a0GB/s")
-    page.wait_for_function("() => location.search.includes('algbw=200+GB')")
+    addressed(page, algbw="200 GB/s")
     again = opened(page, site, page.evaluate("location.search"))
     expect(again.get_by_role("group", name="Measured collective", exact=True)).to_contain_text(
         "187.5\u00a0GB/s"

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
+from playwright.sync_api import expect
 
 from tests.browser.paths import PIPELINE, RINGS, ROOT, SOURCES, address_of
 
@@ -106,9 +107,9 @@ def test_a_long_table_comes_when_it_is_opened_and_without_scripts_by_a_link(
     assert figure.locator("a.fig-late").count() == 0
     unscripted.locator(f"#{name} summary", has_text="Data").click()
     unscripted.locator(f"#{name} a.fig-late").click()
-    assert unscripted.locator("table.fig-table tbody tr").count() == rows
+    expect(unscripted.locator("table.fig-table tbody tr")).to_have_count(rows)
     unscripted.get_by_role("link", name="Back to the page").click()
-    assert unscripted.url == f"{site}{PIPELINE}"
+    expect(unscripted).to_have_url(f"{site}{PIPELINE}")
 
 
 def test_numbers_of_figures_are_unique_and_in_order(site_folder: Path) -> None:

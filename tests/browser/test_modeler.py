@@ -25,6 +25,7 @@ from tests.browser.modeler import (
     settled,
     takeaway,
 )
+from tests.browser.waits import addressed, resized
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -84,7 +85,7 @@ def test_first_example_shows_the_source_s_cases_and_each_number_its_line(
 
     before = card(page, 0)
     tip.get_by_role("button", name="Apply").click()
-    page.wait_for_function("() => location.search.includes('microbatches=16')")
+    addressed(page, microbatches=16)
     settled(page)
     assert "15.8%" in pipeline.inner_text()
     assert card(page, 0) != before
@@ -92,7 +93,7 @@ def test_first_example_shows_the_source_s_cases_and_each_number_its_line(
     small = page.get_by_role("group", name="Small pipelines").get_by_role("button")
     assert small.filter(has_text="M = 16").get_attribute("aria-pressed") == "true"
     small.filter(has_text="P = 3").click()
-    page.wait_for_function("() => location.search.includes('pp=3')")
+    addressed(page, pp=3)
     settled(page)
     assert "20.0%" in pipeline.inner_text()
     spoken = "#modeler [role=status]"
@@ -169,7 +170,7 @@ def test_memory_of_every_rank_is_in_sight_and_alike_ranks_share_a_line(
     assert memory.locator("svg.modeler-svg text").first.text_content() == "rank 0"
     cut = "(all) => all.filter((box) => box.scrollWidth > box.clientWidth).map((b) => b.ariaLabel)"
     for width in (1280, 1366, 1600, 1920):
-        page.set_viewport_size({"width": width, "height": 900})
+        resized(page, width, 900)
         settled(page)
         tables = page.locator(".modeler-details > section > div > .tool-scroll")
         assert tables.evaluate_all(cut) == []
@@ -255,14 +256,15 @@ def test_address_holds_both_configurations(open_modeler: Callable[[str], Page]) 
     page.get_by_role("button", name="Compare two").click()
     choose(page, "pp", "8")
     choose(page, "recompute", "full")
-    page.wait_for_function("() => location.search.includes('b.recompute=full')")
+    addressed(page, **{"b.pp": 8, "b.recompute": "full"})
     settled(page)
     shown = [card(page, at) for at in range(4)]
     assert "A " in shown[0]
     assert "B " in shown[0]
-    assert "B against A" in section(page, "Side by side").inner_text()
-    assert takeaway(page).get_by_role("textbox").input_value() == page.url
-    again = open_modeler(page.url.partition(PATH)[2])
+    expect(section(page, "Side by side")).to_contain_text("B against A")
+    address = str(page.evaluate("location.href"))
+    assert takeaway(page).get_by_role("textbox").input_value() == address
+    again = open_modeler(address.partition(PATH)[2])
     assert [card(again, at) for at in range(4)] == shown
     again.get_by_role("button", name="Edit B").click()
     again.wait_for_function("() => document.querySelector('[name=pp]').value === '8'")

@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from tests.browser.modeler import PATH, answered, card, choose, settled, takeaway
+from tests.browser.waits import addressed, resized
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -14,7 +15,8 @@ if TYPE_CHECKING:
 def test_page_is_reached_from_the_rank_map_with_its_layout(page: Page, site: str) -> None:
     """Without a new page: what one tool loads must not be missing from the other."""
     page.goto(f"{site}/tools/rank-map/?nodes=4&tp=4&pp=2")
-    page.locator("#rank-map a[href*=modeler]").click()
+    # By key: what is made as it comes near moves the link away under a pointer.
+    page.locator("#rank-map a[href*=modeler]").press("Enter")
     page.wait_for_function(f"() => location.pathname.endsWith('{PATH}')")
     answered(page)
     sizes = {name: page.locator(f"[name={name}]").input_value() for name in ("nodes", "tp", "pp")}
@@ -23,15 +25,13 @@ def test_page_is_reached_from_the_rank_map_with_its_layout(page: Page, site: str
     assert columns.evaluate("(box) => getComputedStyle(box).display") == "grid"
     choose(page, "model", "llama-3-8b")
     choose(page, "zero", "2")
-    page.wait_for_function("() => location.search.includes('zero=2')")
-    answered(page)
-    takeaway(page).locator("a[href*='rank-map/']").click()
+    addressed(page, model="llama-3-8b", zero=2)
+    takeaway(page).locator("a[href*='rank-map/']").press("Enter")
     page.wait_for_function("() => location.pathname.endsWith('/tools/rank-map/')")
     tp = page.locator("#rank-map [name=tp]")
     tp.wait_for()
     assert tp.input_value() == "4"
     tp.fill("2")
-    # By key: what is made as it comes near moves the link away under a pointer.
     page.locator("#rank-map a[href*='modeler'][href*='tp=2']").press("Enter")
     page.wait_for_function(f"() => location.pathname.endsWith('{PATH}')")
     answered(page)
@@ -60,7 +60,7 @@ def test_page_survives_navigation_palette_and_a_narrow_window(
         )
         != "rgb(31, 37, 41)"
     )
-    page.set_viewport_size({"width": 390, "height": 844})
+    resized(page, 390, 844)
     page.wait_for_function(
         "() => document.querySelector('#modeler .modeler-svg').viewBox.baseVal.width < 390"
     )

@@ -6,15 +6,15 @@ import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
-from urllib.parse import parse_qs, urlsplit
 
 from playwright.sync_api import expect
 
 from figgen.catalog.measured_file import FORMAT, read_measured
 from figgen.scenarios.measured_rates import rates_of
 from figgen.scenarios.resolve import training_step
-from tests.browser.modeler import PATH, answered, card, choose, section, settled, takeaway
+from tests.browser.modeler import answered, card, choose, section, settled, takeaway
 from tests.browser.site import ROOT
+from tests.browser.waits import addressed
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -39,13 +39,13 @@ def test_own_numbers_stand_for_any_model_and_hardware(open_modeler: Callable[...
         "net": "100",
     }.items():
         choose(page, name, value)
-    page.wait_for_function("() => location.search.includes('net=100')")
+    addressed(page, layers=40, net=100)
     assert card(page, 0) != before
     assert "180 GB" in card(page, 2)
     assert "no name" in takeaway(page).locator(".tool-code").inner_text()
     choose(page, "experts", "8")
     choose(page, "ep", "8")
-    page.wait_for_function("() => location.search.includes('ep=8')")
+    addressed(page, ep=8)
     settled(page)
     sent = section(page, "What a GPU sends").get_by_role("table").first.inner_text()
     assert "ETP\tinside" in sent.replace("\n", "")
@@ -59,18 +59,20 @@ def test_a_pasted_config_json_becomes_the_reader_s_own_model(
     page = open_modeler("?preset=deepseek-v3", answered)
     before = [card(page, at) for at in (0, 2)]
     choose(page, "model", "own")
-    page.locator("[name=layers]").wait_for(state="attached")
+    page.locator("[name=layers]").wait_for()
     assert [card(page, at) for at in (0, 2)] == before, "all of a shape is one's own at first"
     choose(page, "layers", "40")
-    page.wait_for_function("() => location.search.includes('layers=40')")
+    addressed(page, layers=40)
     assert [card(page, at) for at in (0, 2)] != before
     paste = page.get_by_label("Paste a Hugging Face config.json")
     paste.fill("{")
     said = page.locator("#modeler .tool-message")
     expect(said).to_contain_text("config.json: the text: expected a config.json")
     paste.fill(json.dumps(config))
+    # It says how long a sequence may be at most, a moment after it was pasted.
+    expect(page.locator("[name=layers]")).to_have_value("61")
     choose(page, "sequence", "4096")
-    page.wait_for_function("() => !location.search.includes('layers=40')")
+    addressed(page, layers=61, sequence=None)  # as in the preset
     expect(said).to_have_count(0)
     wanted = {
         "layers": "61", "experts": "256", "shared": "1", "dense_layers": "3", "kv_rank": "512",
@@ -78,7 +80,7 @@ def test_a_pasted_config_json_becomes_the_reader_s_own_model(
     }  # fmt: skip
     assert {name: page.locator(f"[name={name}]").input_value() for name in wanted} == wanted
     assert [card(page, at) for at in (0, 2)] == before
-    address = page.url.partition(PATH)[2]
+    address = str(page.evaluate("location.search"))
     assert [card(open_modeler(address), at) for at in (0, 2)] == before, "the address has it all"
 
 
@@ -111,10 +113,9 @@ def test_measured_rates_stand_in_the_place_of_datasheets(
     expect(page.locator("#modeler .tool-message")).to_contain_text("what measure.py writes")
     expect(page.get_by_role("button", name="Forget it")).to_be_hidden()
     load.set_input_files(good)
-    page.wait_for_function("() => location.search.includes('measured=bf16-')")
+    addressed(page, measured=rates)
     settled(page)
     expect(page.locator("#modeler .tool-message")).to_have_count(0)
-    assert parse_qs(urlsplit(page.url).query)["measured"] == [rates]
     assert card(page, 0) != before
     step = training_step(
         model="llama-3-70b", nodes=12, gpus_per_node=8, tp=8, pp=4, microbatches=8, measured=rates
@@ -123,5 +124,5 @@ def test_measured_rates_stand_in_the_place_of_datasheets(
         page.locator(".modeler-answer").inner_text().split()
     )
     page.get_by_role("button", name="Forget it").click()
-    page.wait_for_function("() => !location.search.includes('measured')")
+    addressed(page, measured=None)
     assert card(page, 0) == before

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from tests.browser.paths import PIPELINE
+from tests.browser.waits import drawn
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
@@ -85,6 +86,7 @@ def test_derivation_opens_at_its_number_and_inside_the_window(
         number.scroll_into_view_if_needed()
         number.focus()
         page.keyboard.press("Enter")
+        drawn(page)
         box, place = number.evaluate(RECTANGLES)
         assert 0 <= box["left"] < box["right"] <= width
         assert 0 <= box["top"] < box["bottom"] <= height

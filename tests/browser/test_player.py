@@ -11,6 +11,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.paths import RINGS
+from tests.browser.waits import drawn
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -31,6 +32,7 @@ def test_a_film_is_stepped_by_keys_and_asks_before_it_shows(
     says, asks = player.locator(".film-says"), player.locator(".film-asks")
     expect(says).to_have_text("Every rank begins with its own numbers.")
     below = figure.locator("figcaption")
+    drawn(page)
     before = below.bounding_box()
     page.keyboard.press("ArrowRight")
     expect(asks).to_contain_text("What will rank 0 hold there?")

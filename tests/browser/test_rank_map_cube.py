@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+from playwright.sync_api import expect
+
 from figgen.models.mesh import coordinates_of
 from tests.browser.engine import Ask
 from tests.browser.rank_map import opened, query_of
 from tests.browser.rank_map_cases import expected, laid_out, random_states
+from tests.browser.waits import drawn
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -51,14 +54,14 @@ def test_cube_turns_by_key_and_both_pictures_show_the_same_choice(
     cube = page.locator(".map-cube")
     cube.wait_for()
     assert "TP 4 across, CP 1 times DP 4 deep, PP 2 up" in str(cube.get_attribute("aria-label"))
-    before = cube.evaluate(DRAWN)
     cube.focus()
+    drawn(page)
+    seen = [cube.evaluate(DRAWN)]
     for key in ("ArrowLeft", "ArrowUp"):
         page.keyboard.press(key)
-        page.wait_for_function(
-            "(before) => document.querySelector('.map-cube').toDataURL() !== before", arg=before
-        )
-        before = cube.evaluate(DRAWN)
+        drawn(page)
+        seen.append(cube.evaluate(DRAWN))
+    assert len(set(seen)) == 3
     found = cube.evaluate(HIT)
     assert found
     x, y, rank = found
@@ -73,5 +76,5 @@ def test_cube_turns_by_key_and_both_pictures_show_the_same_choice(
     legend = page.get_by_role("region", name="Groups", exact=True)
     page.locator("[name=tp]").fill("2")
     page.get_by_role("button", name="All 16").click()
-    assert legend.get_by_role("listitem").filter(visible=True).count() == 16
+    expect(legend.get_by_role("listitem").filter(visible=True)).to_have_count(16)
     assert axe(page, without=("color-contrast",)) == []

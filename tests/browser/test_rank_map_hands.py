@@ -11,7 +11,8 @@ from playwright.sync_api import expect
 
 from figgen.models.layout import layout, mesh_of
 from figgen.models.mesh import groups
-from tests.browser.rank_map import MAP, NEXT_FRAME, opened, query_of
+from tests.browser.rank_map import MAP, opened, query_of
+from tests.browser.waits import drawn
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -69,21 +70,22 @@ def test_pointing_at_a_gpu_frames_its_groups_and_lists_them(page: Page, site: st
         return dot.data[3] ? [rank] : [];
       });
     }"""
-    page.evaluate(NEXT_FRAME)
+    drawn(page)
     names = ("tp", "dp", "pp", "etp", "edp")
     all_groups = [group for name in names for group in groups(mesh_of(parallel, name), name)]
     around = {rank for group in all_groups if 13 in group for rank in group}
     assert set(page.evaluate(framed)) == around
     tip = page.locator(".map-tip")
-    assert tip.inner_text().startswith("Rank 13")
+    expect(tip).to_have_text(re.compile("^Rank 13"))
     page.keyboard.press("Escape")
     page.mouse.move(2, 2)
     page.locator(".map-details h2", has_text="No GPU chosen").wait_for()
-    assert not tip.is_visible()
+    expect(tip).to_be_hidden()
     page.locator(".map-box").focus()
     page.keyboard.press("ArrowRight")
     tip.wait_for()
     page.keyboard.press("Escape")
+    drawn(page)
     assert not tip.is_visible()
 
 
@@ -102,7 +104,7 @@ def test_large_cluster_is_a_canvas_that_zooms_pans_and_follows_the_palette(
     expect(page.locator(".map-overview")).to_be_hidden()
     for _ in range(4):
         page.get_by_role("button", name="Zoom in").click()
-    page.evaluate(NEXT_FRAME)
+    drawn(page)
     expect(page.locator(".map-overview")).to_be_visible()
     near = page.evaluate(corner)
     assert near != whole
@@ -112,13 +114,13 @@ def test_large_cluster_is_a_canvas_that_zooms_pans_and_follows_the_palette(
     page.mouse.down()
     page.mouse.move(edge["x"] + 200, edge["y"] + 250, steps=3)
     page.mouse.up()
-    page.evaluate(NEXT_FRAME)
+    drawn(page)
     panned = page.evaluate(corner)
     assert panned != near
-    assert page.locator(".map-details h2").inner_text() != "Rank 0", "a drag chooses nothing"
+    expect(page.locator(".map-details h2")).not_to_have_text("Rank 0")  # a drag chooses nothing
     page.locator("[data-md-component=palette] label:visible").click()
     page.locator("body[data-md-color-scheme=slate]").wait_for()
-    page.evaluate(NEXT_FRAME)
+    drawn(page)
     assert page.evaluate(corner) != panned
     page.get_by_role("button", name="Show the whole cluster").click()
     expect(page.locator(".map-overview")).to_be_hidden()
@@ -139,6 +141,7 @@ def test_on_a_phone_a_tap_chooses_and_nothing_goes_sideways(chromium: Browser, s
     page.locator(".map-svg [data-rank='75']").tap()
     page.locator(".map-details h2", has_text="Rank 75").wait_for()
     answer = page.locator(".map-tip")
+    answer.wait_for()
     told = answer.inner_text()
     assert told.startswith("Rank 75")
     assert re.search(r"PP 11\s+11, 43, 75, 107", told), "all its groups, at the finger"

@@ -1,0 +1,40 @@
+"""What the tests wait for after what they do: the frame, the size, the address of exactly that."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from playwright.sync_api import Page
+
+NEXT_FRAME = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
+OF_SIZE = "([width, height]) => innerWidth === width && innerHeight === height"
+SAYS = """(keys) => {
+  const query = new URLSearchParams(location.search);
+  return Object.entries(keys).every(([key, value]) => query.get(key) === value);
+}"""
+
+
+def drawn(page: Page) -> None:
+    """Wait until a frame has what was done so far, and what observers of its sizes made of it.
+
+    The tools draw once a frame, so that until then the answer to an earlier edit stands.
+    """
+    page.evaluate(NEXT_FRAME)
+
+
+def resized(page: Page, width: int, height: int) -> None:
+    """Give the window a size, and wait until the page has followed."""
+    page.set_viewport_size({"width": width, "height": height})
+    page.wait_for_function(OF_SIZE, arg=[width, height])
+    drawn(page)
+
+
+def addressed(page: Page, **keys: object) -> None:
+    """Wait until the address says this of these keys, None for one that it must not have.
+
+    It follows when the reader rests, a whole answer after the edit: one that has the last of
+    several edits has all of them, one that has the first may lack the others.
+    """
+    wanted = {key: None if value is None else str(value) for key, value in keys.items()}
+    page.wait_for_function(SAYS, arg=wanted)
