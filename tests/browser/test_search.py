@@ -13,12 +13,14 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 
 import pytest
+from playwright.sync_api import expect
 
 from figgen.search.words import stem, words
 from tests.browser.paths import PIPELINE, RANKS, ROOT
+from tests.browser.waits import addressed
 
 if TYPE_CHECKING:
-    from playwright.sync_api import BrowserContext, Page, Request
+    from playwright.sync_api import BrowserContext, Page, Request, Route
 
 TABLE: dict[str, list[str]] = tomllib.loads(
     (Path(__file__).parent / "search_queries.toml").read_text(encoding="utf-8")
@@ -133,12 +135,32 @@ def test_search_is_worked_by_keyboard_alone(page: Page, site: str) -> None:
     links.first.wait_for()
     page.locator(".find-told", has_text="pipeline schedules").wait_for()
     page.keyboard.press("ArrowDown")
-    assert page.evaluate("document.activeElement === document.querySelector('.find-list a')")
+    expect(links.first).to_be_focused()
     page.keyboard.press("ArrowUp")
-    assert page.evaluate("document.activeElement.name") == "q"
+    expect(field).to_be_focused()
     page.keyboard.press("Enter")
     page.wait_for_url(re.compile(f"{PIPELINE}(#.*)?$"))
-    assert not field.is_visible()
+    expect(field).to_be_hidden()
+
+
+PIECES = "**/search/words-*.json"
+
+
+def test_enter_waits_for_the_results_of_what_was_typed_last(page: Page, site: str) -> None:
+    """It went to the first result of the query before."""
+    page.goto(f"{site}{RANKS}")
+    page.keyboard.press("/")
+    page.keyboard.type("ring all-reduce")
+    page.locator(".find-text:has(mark)").first.wait_for()
+    held: list[Route] = []
+    page.route(PIECES, lambda route: held.append(route))
+    with page.expect_request(PIECES):
+        page.locator("dialog.find input").fill("pipeline schedules")
+    page.keyboard.press("Enter")
+    page.route(PIECES, lambda route: route.continue_())
+    for route in held:
+        route.continue_()
+    page.wait_for_url(re.compile(f"{PIPELINE}(#.*)?$"))
 
 
 CLOSED_AND_PRESSED = """() => {
@@ -161,10 +183,10 @@ def test_a_key_right_after_closing_opens_the_search_again(page: Page, site: str)
 def test_shared_search_is_answered_on_a_page_of_its_own(page: Page, site: str) -> None:
     page.goto(f"{site}/search/?q=bubble+fraction")
     page.locator(f".find-here .find-item a[href*='{PIPELINE}']").first.wait_for()
-    assert page.locator("h2", has_text="Formulas").is_hidden()
+    expect(page.locator("h2", has_text="Formulas")).to_be_hidden()
     page.locator(".find-here input").fill("")
     page.locator("h2", has_text="Formulas").wait_for()
-    assert "q=" not in page.url
+    addressed(page, q=None)
 
 
 def test_without_scripts_the_search_is_a_register(unscripted: Page, site: str) -> None:

@@ -37,29 +37,33 @@ function parts(query) {
 
 // Follows what is typed; `changed` hears of each query that is shown.
 function follow(view, changed = () => {}) {
-  let asked;
-  async function show() {
+  let asked, shown; // a query, and the promise that its results stand
+  function show() {
     const query = view.input.value.trim();
-    if (query === asked) return;
-    asked = query;
+    if (query !== asked) {
+      asked = query;
+      shown = showAnswer(query).catch((error) => failed(query, error));
+    }
+    return shown;
+  }
+  async function showAnswer(query) {
     if (!query) {
       view.list.replaceChildren();
       view.told.textContent = "";
       changed(query);
       return;
     }
-    try {
-      const answer = await find(view.input.value);
-      if (query !== asked) return; // the reader typed on
-      draw(view, query, answer);
-      changed(query);
-      await resting();
-      if (query === asked) await excerpts(view, query, answer);
-    } catch (error) {
-      asked = undefined;
-      view.told.textContent = "The search could not be loaded; try again.";
-      console.warn(error);
-    }
+    const answer = await find(view.input.value);
+    if (query !== asked) return; // the reader typed on
+    draw(view, query, answer);
+    changed(query);
+    resting().then(() => query === asked && excerpts(view, query, answer)).catch((error) => failed(query, error));
+  }
+  function failed(query, error) {
+    if (query !== asked) return;
+    asked = undefined;
+    view.told.textContent = "The search could not be loaded; try again.";
+    console.warn(error);
   }
   view.input.addEventListener("input", show);
   view.form.addEventListener("submit", async (event) => {
