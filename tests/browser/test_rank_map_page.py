@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 from playwright.sync_api import expect
 
-from tests.browser.rank_map import MAP, NEXT_FRAME, opened, query_of
+from tests.browser.rank_map import MAP, opened, query_of
+from tests.browser.waits import drawn
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page, Request
@@ -59,6 +60,27 @@ def test_what_does_not_fit_is_said_in_words_with_ways_out(page: Page, site: str)
     page.get_by_role("button", name="nodes 2 → 4").click()
     expect(told).to_have_count(0)
     expect(page.locator("[name=nodes]")).to_have_value("4")
+
+
+TYPED = """() => {
+  const field = document.querySelector("[name=tp]");
+  field.focus();
+  for (const value of ["1", ""]) {
+    field.value = value;
+    field.dispatchEvent(new Event("input"));
+  }
+}"""
+
+
+def test_a_key_that_comes_before_the_frame_of_the_last_one_is_kept(page: Page, site: str) -> None:
+    opened(page, site)
+    page.evaluate(TYPED)
+    drawn(page)
+    field = page.locator("[name=tp]")
+    assert field.input_value() == ""
+    page.keyboard.type("4")
+    expect(field).to_have_attribute("aria-invalid", "false")
+    assert query_of(page) == "?nodes=16&tp=4&cp=2&pp=4"
 
 
 def test_tensor_groups_that_leave_their_node_are_warned_of(page: Page, site: str) -> None:
@@ -153,7 +175,7 @@ def test_leaving_and_coming_back_without_a_page_load(instant: Page, site: str) -
     page = opened(instant, site, "?preset=map-64&show=dp")
     page.wait_for_load_state("networkidle")  # the theme has its site map
     page.evaluate("window.stays = true")
-    page.locator(".map-note a", has_text="chapter").click()
+    page.locator(".map-note a", has_text="chapter").press("Enter")  # what comes near moves it
     page.wait_for_url("**/guide/rank-mapping/**")
     page.locator("#rank-map").wait_for(state="detached")
     page.wait_for_load_state("networkidle")
@@ -164,7 +186,7 @@ def test_leaving_and_coming_back_without_a_page_load(instant: Page, site: str) -
     page.locator(".map-svg [data-rank]").nth(63).wait_for()
     assert page.evaluate("window.stays") is True
     page.locator("[data-show=tp]").click()
-    page.evaluate(NEXT_FRAME)
+    drawn(page)
     assert page.evaluate(PICTURE)["9"] == 1
     assert query_of(page) == "?preset=map-64"
     assert page.evaluate(STYLES_ASKED) == 1

@@ -28,11 +28,11 @@ export function makeForm(layouts, change) {
 
   const typed = (key, input) => {
     const text = input.value.trim();
-    if (text === "" && (key === "dp" || key === "etp")) return change({ [key]: null });
+    const none = text === "" && (key === "dp" || key === "etp");
     const size = /^\d{1,9}$/.test(text) ? Number(text) : NaN;
-    const fits = size >= 1 && size <= MOST_RANKS;
+    const fits = none || (size >= 1 && size <= MOST_RANKS);
     input.setAttribute("aria-invalid", String(!fits));
-    if (fits) change({ [key]: size });
+    if (fits) change({ [key]: none ? null : size });
   };
   const size = (key, label) => {
     const input = el("input", {
@@ -159,9 +159,10 @@ export function makeForm(layouts, change) {
   function update(state, { parallel, moved }) {
     for (const [key, input] of inputs) {
       const value = key === "dp" ? (state.dp ?? "") : (state[key] ?? "");
-      // A field that is being typed in keeps what is typed.
-      if (input !== document.activeElement || Number(input.value) !== Number(value))
-        input.value = value;
+      // A field that is being typed in keeps what is typed, and a key that comes before its frame.
+      const typing = input === document.activeElement;
+      if (typing && (input.ariaInvalid === "true" || Number(input.value) === Number(value))) continue;
+      input.value = value;
       input.setAttribute("aria-invalid", "false");
     }
     if (parallel) {
