@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 from playwright.sync_api import expect
 
 from tests.browser.modeler import answered, card, choose, section, settled
+from tests.browser.waits import addressed, drawn, resized
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import Page, Route
 
 
 def test_bad_input_is_refused_in_words_with_buttons_that_mend_it(
@@ -80,18 +81,60 @@ def test_a_held_batch_stays_while_the_layout_changes(open_modeler: Callable[...,
     page.locator("[name=hold]").check()
     for name, value, follows in (("pp", "4", "16"), ("nodes", "16", "8"), ("tp", "4", "4")):
         choose(page, name, value)
-        page.wait_for_function(f"() => location.search.includes('microbatches={follows}')")
+        addressed(page, **{name: value, "microbatches": follows})
         assert batch.input_value() == "32"
         assert microbatches.input_value() == follows
     choose(page, "microbatch_size", "3")
     said = page.locator("#modeler .tool-message")
     said.get_by_role("button", name="global batch 24").click()
-    page.wait_for_function("() => location.search.includes('microbatches=1&')")
+    addressed(page, microbatch_size=3, microbatches=1)
     assert batch.input_value() == "24"
     page.locator("[name=hold]").uncheck()
     choose(page, "microbatch_size", "1")
-    page.wait_for_function("() => !location.search.includes('microbatch_size')")
+    addressed(page, microbatch_size=None)
     assert batch.input_value() == "8"
+
+
+RETURNS = """async () => {
+  const field = document.querySelector("#modeler [name=microbatches]");
+  const before = field.value;
+  for (const value of ["16", before]) {
+    field.value = value;
+    field.dispatchEvent(new Event("input"));
+    await new Promise(requestAnimationFrame);
+  }
+}"""
+
+
+def test_what_variants_add_is_there_again_after_an_edit_and_its_undoing(
+    open_modeler: Callable[..., Page],
+) -> None:
+    """Within two frames, before the sections of the first edit are drawn."""
+    page = open_modeler("?nodes=8&tp=8&pp=4&microbatches=8")
+    tried = section(page, "Pipeline").locator("summary", has_text="Every number of chunks")
+    expect(tried).to_have_count(1)
+    page.evaluate(RETURNS)
+    settled(page)
+    assert tried.count() == 1
+
+
+def test_a_pasted_text_is_forgotten_when_it_is_taken_away_before_it_is_read(
+    open_modeler: Callable[..., Page],
+) -> None:
+    page = open_modeler("?preset=llama-3-8b-fsdp", answered)
+    choose(page, "model", "own")
+    held: list[Route] = []
+    page.route("**/config_json.js", lambda route: held.append(route))
+    paste = page.get_by_label("Paste a Hugging Face config.json")
+    with page.expect_request("**/config_json.js"):
+        paste.fill("{")
+    paste.fill("")
+    with page.expect_response("**/config_json.js"):
+        held[0].continue_()
+    # What comes after the file in the page's own order.
+    page.evaluate("async () => { await import('/assets/javascripts/tools/config_json.js'); }")
+    drawn(page)
+    assert page.locator("#modeler .tool-message").count() == 0
 
 
 def test_keyboard_alone_reaches_and_changes_everything(open_modeler: Callable[..., Page]) -> None:
@@ -118,7 +161,7 @@ def test_keyboard_alone_reaches_and_changes_everything(open_modeler: Callable[..
     page.keyboard.press("Tab")
     assert page.evaluate("document.activeElement.name") == "zero"
     page.keyboard.press("ArrowDown")
-    page.wait_for_function("() => location.search.includes('zero=2')")
+    addressed(page, zero=2)
     settled(page)  # a table that is drawn again takes the focus with it
     # A table is one stop, and arrows go from number to number in it.
     stops = """(boxes) => boxes.map(
@@ -150,10 +193,7 @@ def test_form_begins_with_the_job_in_short_and_has_all_settings_behind_it(
     assert axe(page, within="article", without=("color-contrast",)) == []
     page.get_by_label("Model", exact=True).select_option("llama-3-8b")
     page.get_by_label("Nodes", exact=True).fill("4")
-    # The address has the model before it has the nodes, each with its own answer.
-    page.wait_for_function(
-        "() => ['model=llama-3-8b', 'nodes=4'].every((one) => location.search.includes(one))"
-    )
+    addressed(page, model="llama-3-8b", nodes=4)
     shown = card(page, 0)
     everything = page.locator("summary", has_text="All settings")
     everything.focus()
@@ -166,7 +206,7 @@ def test_form_begins_with_the_job_in_short_and_has_all_settings_behind_it(
     page = open_modeler(page.evaluate("location.search"), answered)
     assert card(page, 0) == shown
     assert set(short) | {"tp", "microbatches"} <= set(page.evaluate(VISIBLE))
-    page.set_viewport_size({"width": 390, "height": 844})
+    resized(page, 390, 844)
     page = open_modeler("")
     assert page.evaluate("document.documentElement.scrollWidth") == 390
     assert page.evaluate(VISIBLE) == short

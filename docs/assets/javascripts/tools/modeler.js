@@ -75,13 +75,17 @@ async function build(root, signal, catalog) {
     config: async (text) => (await import("./config_json.js")).configChanges(text),
     measured: async (text) => (await import("./measured_file.js")).measuredChanges(text),
   };
+  let given = null; // the last of these texts: an earlier one may be read later
   const reading = async (key, text) => {
-    bad.set(key, null);
+    given = text;
     try {
-      if (text.trim() || key === "measured") change(await READ[key](text));
+      const changes = (text.trim() || key === "measured") && (await READ[key](text));
+      if (given !== text) return;
+      bad.set(key, null);
+      if (changes) change(changes);
     } catch (error) {
       if (!(error instanceof InputError)) throw error;
-      bad.set(key, `${key}.json: ${error.message}.`, []);
+      if (given === text) bad.set(key, `${key}.json: ${error.message}.`, []);
     }
     showMessages();
   };

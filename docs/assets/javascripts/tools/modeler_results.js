@@ -52,7 +52,6 @@ export function results({ signal, say, apply, choose, evaluate, catalog, mapQuer
       which.hidden = all.length < 2;
       which.textContent = `Configuration ${"AB"[at]}`;
     }
-    if (keyOf(all[at], at) !== last) extras = {};
     if (!near) return;
     details.setAttribute("aria-busy", "true");
     const mine = ++drawing;
@@ -71,7 +70,7 @@ export function results({ signal, say, apply, choose, evaluate, catalog, mapQuer
   const drawRest = (mine, [[where, what], ...others]) => {
     if (mine !== drawing || signal.aborted) return;
     const [all, at] = shown;
-    fill(where, what({ ...all[at], ...extras }, at, width));
+    fill(where, what({ ...all[at], ...(keyNow() === last && extras) }, at, width));
     if (others.length) setTimeout(drawRest, 0, mine, others);
     else {
       details.removeAttribute("aria-busy");
@@ -80,14 +79,17 @@ export function results({ signal, say, apply, choose, evaluate, catalog, mapQuer
     }
   };
 
+  const keyNow = () => shown[1] + JSON.stringify(shown[0][shown[1]].state);
   // Variants are evaluated last, in idle time.
   let explore = null;
   const tryOut = (now, at) => {
-    if (keyOf(now, at) === last) return;
-    last = keyOf(now, at);
+    if (keyNow() === last) return;
+    [last, extras] = [keyNow(), {}];
     for (const { body } of [change, units]) body.setAttribute("aria-busy", "true");
     explore(now, at, async ({ advice, effects, other, chunked, variants: tried }) => {
       const below = await loaded();
+      // The reader has gone on: these are tried again should that configuration come back.
+      if (keyNow() !== last) return void (last = null);
       variants = Object.fromEntries(Object.entries(tried).map(([name, one]) => [name, { ...one, before: now }]));
       fill(change, advice);
       fill(units, effects);
@@ -162,7 +164,6 @@ export function results({ signal, say, apply, choose, evaluate, catalog, mapQuer
   };
 }
 
-const keyOf = ({ state }, at) => at + JSON.stringify(state);
 const waiting = () => el("p", { class: "modeler-note" }, "Variants of the configuration are being evaluated …");
 const fill = ({ body }, children) => body.replaceChildren(...children.filter(Boolean));
 

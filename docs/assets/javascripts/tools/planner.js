@@ -97,13 +97,17 @@ function build(root, signal, catalog) {
     return chip && changes.chip === OWN ? { bw: chip.memory_bandwidth_bytes_per_s / 1e9, ...numbers } : numbers;
   }
 
+  let given = null; // the last of these texts: an earlier one may be read later
   const load = async (key, text) => {
-    tell(key, null);
+    given = text;
     try {
-      if (text.trim() || key === "measured") change(await LOADED[key](text));
+      const changes = (text.trim() || key === "measured") && (await LOADED[key](text));
+      if (given !== text) return;
+      tell(key, null);
+      if (changes) change(changes);
     } catch (error) {
       if (!(error instanceof InputError)) throw error;
-      tell(key, `${key}.json: ${error.message}`);
+      if (given === text) tell(key, `${key}.json: ${error.message}`);
     }
     tellProblems();
   };

@@ -34,8 +34,8 @@ export function goodputPanel(onChange) {
   });
   const layout = selectField("Layout", { name: "layout", value: "", options: [], onChange: (place) => { at = Number(place); draw(); } });
   const answer = el("div");
-  const element = el("div", { class: "plan-goodput" },
-    el("div", { class: "tool-fields" }, layout.box, field("Tokens of the training, billions", tokens), failures.box), answer);
+  const fields = el("div", { class: "tool-fields" }, layout.box, field("Tokens of the training, billions", tokens), failures.box);
+  const element = el("div", { class: "plan-goodput" });
 
   function draw() {
     const row = found.best[at];
@@ -60,6 +60,7 @@ export function goodputPanel(onChange) {
       failures.select.value = state.failures;
       layout.select.replaceChildren(...found.best.slice(0, CHOICES).map((row, place) => el("option", { value: place }, nameOf(row))));
       draw();
+      if (!element.firstChild) element.append(fields, answer); // nothing can be asked of it before
     },
   };
 }
