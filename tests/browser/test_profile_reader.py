@@ -22,6 +22,7 @@ from figgen.scenarios.tool_profile import TITLES, profile_json
 from tests.browser.engine import Ask
 from tests.browser.modeler import same
 from tests.browser.site import ROOT
+from tests.browser.waits import drawn
 from tests.test_memory_snapshot import (
     FRAMES,
     SNAPSHOT,
@@ -34,7 +35,7 @@ from tests.test_memory_snapshot import (
 from tests.test_profile import FILES, NCCL, REFUSED, SIZES, kernel
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import Page, Route
 
 SUITES = "profile_suites.js"
 PATH = "/tools/profile/"
@@ -265,6 +266,7 @@ def test_page_reads_files_and_says_what_it_cannot_read(
     expect(page.locator(".profile-largest")).to_contain_text("On rank 1, which computes longest")
     asked = page.get_by_label("Traces of one or several ranks")
     asked.set_input_files([str(path) for path in FILES[:2]])
+    expect(page.locator("#profile[aria-busy]")).to_have_count(0)  # until then the example stands
     expect(page.get_by_role("link", name="ZeRO and FSDP")).to_be_visible()
     assert axe(page, within="article") == []
     for name in ("profile.txt", "profile.json"):
@@ -298,6 +300,26 @@ def test_page_reads_files_and_says_what_it_cannot_read(
     assert axe(page, within="article") == []
 
 
+def test_files_that_were_chosen_while_the_example_loads_are_what_is_read(
+    page: Page, site: str
+) -> None:
+    opened(page, site)
+    held: list[Route] = []
+    page.route("**/examples/*", lambda route: held.append(route))
+    with page.expect_request("**/examples/*rank1*"):
+        page.get_by_role("button", name="Read a recorded example").click()
+    page.get_by_label("Traces of one or several ranks").set_input_files(
+        [{"name": "s.pickle", "mimeType": "", "buffer": pickle.dumps(SNAPSHOT)}]
+    )
+    expect(page.get_by_label("Parts of what is reserved")).to_contain_text("free segments")
+    with page.expect_response("**/examples/*rank1*"):
+        for route in held:
+            route.continue_()
+    drawn(page)
+    expect(page.locator("#profile[aria-busy]")).to_have_count(0)
+    assert page.get_by_label("Parts of what is reserved").count() == 1
+
+
 def test_a_large_file_is_refused_and_one_that_takes_long_keeps_nothing_waiting(
     page: Page, site: str, tmp_path: Path
 ) -> None:
@@ -306,14 +328,12 @@ def test_a_large_file_is_refused_and_one_that_takes_long_keeps_nothing_waiting(
     trace = tmp_path / "long.json.gz"
     trace.write_bytes(gzip.compress(f"[{many}]".encode(), 1))
     asked = page.get_by_label("Traces of one or several ranks")
-    page.evaluate("""() => { window.frames_ = []; let last = performance.now();
-      const frame = (now) => {
-        frames_.push(now - last); last = now; requestAnimationFrame(frame);
-      };
+    page.evaluate("""() => { window.frames_ = 0;
+      const frame = () => { frames_ += 1; requestAnimationFrame(frame); };
       requestAnimationFrame(frame); }""")
     asked.set_input_files(str(trace))
     expect(page.locator(".profile-largest")).to_contain_text("50.0%")
-    assert page.evaluate("Math.max(...frames_)") < 1000
+    assert page.evaluate("frames_") > 10, "a machine that reads slowly has more of them"
     page.evaluate("""() => { window.Worker = class extends EventTarget {
       postMessage() {} terminate() { window.ended = true; } } }""")
     asked.set_input_files([str(path) for path in FILES])

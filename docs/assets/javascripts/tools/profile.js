@@ -58,13 +58,15 @@ function build(root, signal, { pages, examples }) {
   }
 
   async function example() {
+    const before = given;
     try {
       const files = examples.map(async (path) => {
         const found = await fetch(new URL(`../../examples/${path}`, import.meta.url), { signal });
         if (!found.ok) throw new Error(found.statusText);
         return new File([await found.blob()], path);
       });
-      read(await Promise.all(files));
+      const found = await Promise.all(files);
+      if (given === before) read(found); // else the reader has chosen files meanwhile
     } catch {
       if (!signal.aborted) tell("The example could not be loaded; try again when you are connected");
     }
