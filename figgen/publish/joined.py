@@ -13,10 +13,10 @@ from functools import lru_cache
 
 from figgen.errors import InputError
 
-_IMPORT = re.compile(r'^import ?(?:\* ?as (\w+)|\{([^}]*)\}) ?from ?"(\.[^"]+)";?\n', re.M)
-_AGAIN = re.compile(r'^export ?\{([^}]*)\} ?from ?"(\.[^"]+)";?\n', re.M)
-_LISTED = re.compile(r"^export ?\{([^}]*)\};?\n", re.M)
-_DECLARED = re.compile(r"^export ((?:async )?function(?:\*| ) ?|class |const |let )(\w+)", re.M)
+_IMPORT = re.compile(r'^import (?:\* as (\w+)|\{([^}]*)\}) from "(\.[^"]+)";?\n', re.M)
+_AGAIN = re.compile(r'^export \{([^}]*)\} from "(\.[^"]+)";?\n', re.M)
+_LISTED = re.compile(r"^export \{([^}]*)\};?\n", re.M)
+_DECLARED = re.compile(r"^export ((?:async )?function\*? |class |const |let )(\w+)", re.M)
 _LATER = re.compile(r'\bimport\("(\.[^"]+)"\)')
 _LEFT = re.compile(r"^(?:import|export)\b.*|\bimport\(.*", re.M)
 
@@ -36,7 +36,7 @@ def joined(scripts: Mapping[str, str], entry: str, beside: str = "") -> str:
     known = [names[path] for path in order if path in names]
     parts = []
     if known:
-        parts.append(f'import{{{",".join(known)}}}from"./{posixpath.basename(beside)}";\n')
+        parts.append(f'import {{ {", ".join(known)} }} from "./{posixpath.basename(beside)}";\n')
     own = [path for path in order if path not in names]
     names |= {path: f"$m{len(shared) + number}" for number, path in enumerate(own)}
     parts += [_module(scripts[path], path, names) for path in own[:-1]]
@@ -47,8 +47,8 @@ def joined(scripts: Mapping[str, str], entry: str, beside: str = "") -> str:
         body += f"const $again{number} = {value};\n"
         exported[name] = f"$again{number}"
     exported |= {names[path]: names[path] for path in own[:-1]}
-    told = ",".join(_renamed(value, name, " as ") for name, value in exported.items())
-    return "".join([*parts, body, f"export{{{told}}};\n" if told else ""])
+    told = ", ".join(_renamed(value, name, " as ") for name, value in exported.items())
+    return "".join([*parts, body, f"export {{ {told} }};\n" if told else ""])
 
 
 def _order(scripts: Mapping[str, str], entry: str) -> list[str]:
@@ -93,8 +93,8 @@ def _module(source: str, path: str, names: Mapping[str, str]) -> str:
     if "import.meta" in source:
         raise InputError(path, expected="import.meta only in an entry, whose address is kept")
     body, exported = _body(source, path, names)
-    told = ",".join(_renamed(name, value, ":") for name, value in exported.items())
-    return f"const {names[path]}=(()=>{{\n{body}return{{{told}}};}})();\n"
+    told = ", ".join(_renamed(name, value, ": ") for name, value in exported.items())
+    return f"const {names[path]} = (() => {{\n{body}return {{ {told} }};\n}})();\n"
 
 
 def _body(source: str, path: str, names: Mapping[str, str]) -> tuple[str, dict[str, str]]:
@@ -115,9 +115,9 @@ def _converted(
         whole, wanted, relative = match.groups()
         module = names[_target(path, relative)]
         if whole:
-            return f"const {whole}={module};\n"
-        pairs = ",".join(_renamed(name, own, ":") for name, own in _pairs(wanted))
-        return f"const{{{pairs}}}={module};\n"
+            return f"const {whole} = {module};\n"
+        pairs = ", ".join(_renamed(name, own, ": ") for name, own in _pairs(wanted))
+        return f"const {{ {pairs} }} = {module};\n"
 
     def passed_on(match: re.Match[str]) -> str:
         module = names[_target(path, match[2])]
