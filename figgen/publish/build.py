@@ -30,7 +30,7 @@ from figgen.pictures import Evaluated, Pictures
 from figgen.publish.companions import figures_in_words, first_picture
 from figgen.publish.fonts import math_font
 from figgen.publish.kept_pages import KeptPage, KeptPages, around, made_of, take
-from figgen.publish.scripts import imported_names, lean_scripts
+from figgen.publish.scripts import imported_names, lean, plain_scripts
 from figgen.publish.tool_scripts import (
     STEP_FORMULAS,
     imported_modules,
@@ -171,8 +171,8 @@ class SiteBuild:
             used = tuple(imported_names(self.docs, STEP_FORMULAS)) if self.docs else ()
             made |= self._same("modules of the tools", lambda: printed_modules(used), str(used))
         if self.docs:
-            scripts = lean_scripts(self.docs)
-            made |= scripts
+            scripts = plain_scripts(self.docs)
+            made |= {path: lean(source) for path, source in scripts.items()}
             parts = {**scripts, **imported_modules(made)}
             made |= self._same("joined", lambda: joined_tools(parts), digest(repr(parts)))
         if any(path.endswith(".plotly.json") for page in self.site.pages for path in page.assets):

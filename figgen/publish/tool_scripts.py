@@ -8,7 +8,7 @@ from figgen.formulas import FORMULAS, module
 from figgen.formulas.javascript import functions_module
 from figgen.formulas.notes import notes_module
 from figgen.publish.joined import joined
-from figgen.publish.scripts import lean
+from figgen.publish.scripts import lean, plain
 from figgen.scenarios.tool_data import config_tables_json, configurations_json
 from figgen.scenarios.tool_plan import plan_module
 from figgen.scenarios.tool_profile import profile_tables_module
@@ -96,7 +96,7 @@ def imported_modules(made: Mapping[str, str | bytes]) -> dict[str, str]:
     """The generated modules that scripts import by name; notes of formulas come by themselves."""
     printed = (STEP_FORMULAS, TIMED_STEP, PLAN_MEMORY)
     return {
-        path: lean(str(content)) if path.endswith(printed) else str(content)
+        path: plain(str(content)) if path.endswith(printed) else str(content)
         for path, content in made.items()
         if path.endswith(_IMPORTED)
     }
@@ -114,4 +114,4 @@ def joined_tools(scripts: Mapping[str, str]) -> dict[str, str]:
         made[entry] = joined(first, entry)
         for path in later:
             made[path] = joined(first | {path: scripts[path]}, path, beside=entry)
-    return made
+    return {path: lean(script) for path, script in made.items()}

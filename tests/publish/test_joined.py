@@ -13,7 +13,7 @@ import pytest
 
 from figgen.errors import InputError
 from figgen.publish.joined import joined
-from figgen.publish.scripts import lean_scripts
+from figgen.publish.scripts import plain_scripts
 from figgen.publish.tool_scripts import JOINED
 
 DOCS = Path(__file__).parents[2] / "docs"
@@ -112,7 +112,7 @@ def test_a_later_part_takes_what_the_first_has_from_there() -> None:
 
 def test_rank_map_is_one_file_but_for_what_it_loads_later() -> None:
     later = {f"{posixpath.dirname(MAP)}/{name}.js" for name in JOINED["rank-map"]}
-    scripts = {path: text for path, text in lean_scripts(DOCS).items() if path not in later}
+    scripts = {path: text for path, text in plain_scripts(DOCS).items() if path not in later}
     text = joined(scripts, MAP)
     assert not re.search(r"^import ", text, re.M), "one request, and everything is there"
     asked = set(re.findall(r'\bimport\("\./([\w.]+)"\)', text))
