@@ -20,8 +20,10 @@ from figgen.formulas.modern_layers import (
     windowed_pairs,
 )
 from figgen.formulas.serving import windowed_cache_bytes
+from figgen.models.layer_tensors import layer_tensors
 from figgen.registry import build
 from figgen.renderers.text import render
+from figgen.scenarios.resolve import training_step
 
 FIGURES = (
     "cache-per-token", "decode-by-batch", "price-of-tokens", "fine-tuning-memory",
@@ -46,6 +48,22 @@ def test_a_token_leaves_what_is_printed(name: str, kilobytes: float) -> None:
 @pytest.mark.parametrize("name", ["llama-1-7b", "llama-1-13b", "llama-1-33b", "llama-1-65b"])
 def test_gated_widths_are_those_of_the_released_models(name: str) -> None:
     assert gated_width(model(name).hidden, 256) == model(name).ffn_hidden
+
+
+@pytest.mark.parametrize(
+    ("software", "value"), [("megatron-bridge 26.04", "more_kept"), ("nanotron", "more_kept_apart")]
+)
+def test_a_gated_block_keeps_what_the_memory_of_its_framework_counts(
+    software: str, value: str
+) -> None:
+    """Beside 18 bytes a channel of GPT's: its input, and four times as wide two tensors."""
+    found = training_step(
+        model="llama-1-65b", nodes=1, gpus_per_node=1, microbatches=1, sequence=2048,
+        software=software,
+    )  # fmt: skip
+    kept = [t.bytes for t in layer_tensors(found.setup) if t.name.startswith("ffn ")]
+    more = sum(kept) / (18 * 2048 * 8192) - 1
+    assert float(build("llama-changes", {}).values[value].value) == pytest.approx(more)
 
 
 @pytest.mark.parametrize(("name", "vectors"), [("llama-1-65b", 1), ("gpt-3-175b", 2)])

@@ -54,8 +54,8 @@ RECIPES = (
 def cast_passes(*, tokens: int = 8192, inputs: int = 4096, outputs: int = 14336) -> Table:
     """A linear layer in training: three products, casts of its input and of its gradient.
 
-    Least times: products at the dense peak of their type, casts at the memory's bandwidth. The
-    master copy of the weights is cast once a step and left out.
+    Least times: products at the dense peak of their type, casts at the memory's bandwidth. Weights
+    are cast once a step for all of its microbatches and left out of the columns.
     """
     for name, size in (("tokens", tokens), ("inputs", inputs), ("outputs", outputs)):
         check_between(name, size, 1, 10**9)
@@ -75,6 +75,7 @@ def cast_passes(*, tokens: int = 8192, inputs: int = 4096, outputs: int = 14336)
             )
         )
         casts, saved = each * elements / memory, work / wide - work / narrow
+        weights = each * inputs * outputs / memory
         width = float(cast_break_even_width(each, memory, wide, narrow))
         rows.append((
             one.title, chip.title, each, work / wide, work / narrow, casts, casts / saved, width,
@@ -83,6 +84,8 @@ def cast_passes(*, tokens: int = 8192, inputs: int = 4096, outputs: int = 14336)
             f"{one.key}_bytes": Named(each, "B"), f"{one.key}_casts": Named(casts, "s"),
             f"{one.key}_share": Named(casts / saved), f"{one.key}_width": Named(width),
             f"{one.key}_speedup": Named(work / wide / (work / narrow + casts)),
+            f"{one.key}_weights": Named(weights, "s"),
+            f"{one.key}_share_alone": Named((casts + weights) / saved),
         }  # fmt: skip
     columns = (
         Column(label="recipe"),

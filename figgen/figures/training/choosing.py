@@ -12,7 +12,7 @@ from figgen.charts import Column, Named, Scalar, Table, interval_values
 from figgen.errors import InputError, check_between
 from figgen.figures.training.step import step_interval
 from figgen.formulas.compute_and_roofline import critical_tokens, ridge_point
-from figgen.formulas.context_parallel import ring_attention_min_tokens
+from figgen.formulas.context_parallel import causal_ring_attention_min_tokens
 from figgen.formulas.pipeline import microbatches_for_efficiency
 from figgen.formulas.scale_and_state import largest_replicated_model
 from figgen.formulas.tensor_parallel import tensor_parallel_layer_ccr
@@ -28,8 +28,6 @@ from figgen.scenarios.scenario import scenario
 
 TOKENS_PER_STEP = 4_194_304
 """A batch of four million tokens, as in published runs of this size."""
-
-USABLE = 0.8
 
 PLAIN: Choices = {"cp": 1, "microbatch_size": 1, "schedule": "1f1b"}
 """What is held of a layout, so that meshes are compared and nothing else."""
@@ -178,27 +176,33 @@ def best_layouts() -> Table:
 
 
 @figure("strategy-limits")
-def strategy_limits(*, preset: str = "h100-ndr", recipe: str = "mcore18") -> Table:
-    """For each strategy the number beyond which it stops working on one kind of node."""
+def strategy_limits(
+    *, preset: str = "h100-ndr", recipe: str = "mcore18", heads: int = 64, kv_heads: int = 8
+) -> Table:
+    """For each strategy the number beyond which it stops working on one kind of node.
+
+    State may fill all of a GPU's memory; rings pass keys and values of causal attention, of
+    `kv_heads` for as many query `heads`.
+    """
     node, per_param = hardware_preset(preset), named_recipe(recipe).total_bytes
-    peak, hbm = node.accelerator.peak_flops_per_s("bf16"), node.accelerator.hbm_bytes
+    peak, hbm = node.accelerator.peak_flops_per_s("bf16"), node.accelerator.capacity_bytes
     network = node.network_bandwidth_bytes_per_s
     inside = node.scale_up_bandwidth_bytes_per_s
     whole = node.node_bandwidth_bytes_per_s
     per_width = float(tensor_parallel_layer_ccr(1, 0, 2, 8))
     limits = {
-        "ddp": float(largest_replicated_model(hbm, USABLE, per_param)),
+        "ddp": float(largest_replicated_model(hbm, 1, per_param)),
         "tokens": float(critical_tokens(peak, whole, 2)),
         "alone": float(critical_tokens(peak, network, 2)),
         "tp_inside": float(ridge_point(peak, inside)) / per_width,
         "tp_outside": float(ridge_point(peak, network)) / per_width,
         "microbatches": float(microbatches_for_efficiency(8, 1, 0.9)),
         "chunked": float(microbatches_for_efficiency(8, 2, 0.9)),
-        "cp_inside": float(ring_attention_min_tokens(peak, inside, 2, 8, 8)),
-        "cp_outside": float(ring_attention_min_tokens(peak, network, 2, 8, 8)),
+        "cp_inside": float(causal_ring_attention_min_tokens(peak, inside, 2, heads, kv_heads)),
+        "cp_outside": float(causal_ring_attention_min_tokens(peak, network, 2, heads, kv_heads)),
     }
     rows: tuple[tuple[Scalar, ...], ...] = (
-        ("data parallelism", "largest model, nothing sharded",
+        ("data parallelism", "largest model whose state fills a GPU",
          f"{limits['ddp'] / 1e9:.1f}B parameters"),
         ("DDP, ZeRO, FSDP", "tokens per rank and microbatch to hide gradients or weights",
          f"{limits['tokens']:,.0f} on whole nodes, {limits['alone']:,.0f} alone on a port"),
@@ -206,7 +210,7 @@ def strategy_limits(*, preset: str = "h100-ndr", recipe: str = "mcore18") -> Tab
          f"{limits['tp_inside']:,.0f} inside, {limits['tp_outside']:,.0f} between nodes"),
         ("pipeline of 8 stages", "microbatches for 90% of the wall",
          f"{limits['microbatches']:.0f}, or {limits['chunked']:.0f} with two chunks"),
-        ("context parallelism", "tokens per rank to hide the ring, KV heads not shared",
+        ("context parallelism", f"tokens per rank to hide a causal ring, {heads} on {kv_heads} KV heads",
          f"{limits['cp_inside']:,.0f} inside, {limits['cp_outside']:,.0f} between nodes"),
     )  # fmt: skip
     units = {"ddp": "param"}

@@ -6,7 +6,6 @@ from itertools import pairwise
 
 from figgen.catalog import hardware_preset
 from figgen.charts import Box, Diagram, Link, Named
-from figgen.figures.training.choosing import USABLE
 from figgen.formulas.scale_and_state import largest_replicated_model
 from figgen.models.recipes import recipe as named_recipe
 from figgen.registry import figure
@@ -56,7 +55,7 @@ def decision_tree() -> Diagram:
     ]
     gpu = hardware_preset("h100-ndr")
     per_param = named_recipe("mcore18").total_bytes
-    one = float(largest_replicated_model(gpu.accelerator.hbm_bytes, USABLE, per_param))
+    one = float(largest_replicated_model(gpu.accelerator.capacity_bytes, 1, per_param))
     return Diagram(
         boxes=tuple(boxes),
         links=tuple(links),
@@ -64,6 +63,8 @@ def decision_tree() -> Diagram:
         height=below[-1] + HEIGHT,
         values={
             "questions": Named(len(IN_TURN) + len(OF_EVERY)),
+            "capacity": Named(gpu.accelerator.capacity_bytes, "B"),
+            "per_param": Named(per_param, "B"),
             "one_gpu": Named(one, "param"),
             "one_node": Named(gpu.gpus_per_node * one, "param"),
         },
