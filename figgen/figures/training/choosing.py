@@ -210,7 +210,8 @@ def strategy_limits(
          f"{limits['tp_inside']:,.0f} inside, {limits['tp_outside']:,.0f} between nodes"),
         ("pipeline of 8 stages", "microbatches for 90% of the wall",
          f"{limits['microbatches']:.0f}, or {limits['chunked']:.0f} with two chunks"),
-        ("context parallelism", f"tokens per rank to hide a causal ring, {heads} on {kv_heads} KV heads",
+        ("context parallelism",
+         f"tokens per rank to hide a causal ring, {heads} heads on {kv_heads} KV heads",
          f"{limits['cp_inside']:,.0f} inside, {limits['cp_outside']:,.0f} between nodes"),
     )  # fmt: skip
     units = {"ddp": "param"}
