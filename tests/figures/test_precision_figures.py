@@ -26,6 +26,7 @@ ARGUMENTS: dict[str, dict[str, Any]] = {
     "precision-traffic": {},
     "precision-layer-time": {},
     "cast-passes": {},
+    "layout-drift": {"steps": 100},
 }
 
 
@@ -157,3 +158,15 @@ def test_faster_products_leave_the_messages_a_larger_share() -> None:
 def test_what_cannot_be_is_refused(name: str, arguments: dict[str, object]) -> None:
     with pytest.raises(InputError):
         build(name, arguments)
+
+
+def test_a_layouts_rounding_grows_and_a_forgotten_rank_is_there_at_once() -> None:
+    chart = build("layout-drift", {"steps": 100})
+    assert isinstance(chart, Curves)
+    assert all(each.x[0] == 1 and each.x[-1] == 100 for each in chart.series)
+    first = {name: value(chart, f"{name}_first") for name in ("fp32", "bf16", "bug", "seed")}
+    last = {name: value(chart, f"{name}_last") for name in first}
+    # BF16 keeps 16 bits less than FP32: a rounding is 2¹⁶ times as large.
+    assert 2**12 < first["bf16"] / first["fp32"] < 2**18
+    assert first["fp32"] < 2**-24 < last["fp32"] < 1e-5 * last["bug"]
+    assert last["bug"] / last["seed"] == pytest.approx(1, abs=0.9)

@@ -1,0 +1,105 @@
+"""A small network, trained: what another order of its sums, another seed and a bug do to it.
+
+Two layers with a ReLU learn what such a network with other weights says, by plain gradient descent
+on batches that are never seen again. Sums over the samples of a batch are made as a layout makes
+them: each rank adds those of its own, then the ranks' sums are added. Multiplications, additions
+and maxima are all that is used, element by element, so that every machine finds the same bits.
+"""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+
+from figgen.errors import InputError, check_between
+
+Array = npt.NDArray[np.float32]
+INPUTS, WIDTH = 8, 16
+RATE = 0.1
+
+
+@dataclass(frozen=True, slots=True)
+class DriftRun:
+    """How a run sums its gradients and which samples it sees.
+
+    `samples` a batch over `ranks`, added in FP32 or, with `narrow`, in BF16; `seed` draws the
+    batches, and the rank `left_out` has no part in the sum, though the mean still counts it.
+    """
+
+    samples: int = 64
+    ranks: int = 1
+    narrow: bool = False
+    seed: int = 5
+    left_out: int | None = None
+
+    def __post_init__(self) -> None:
+        check_between("ranks", self.ranks, 1, self.samples)
+        if self.samples % self.ranks:
+            raise InputError("ranks", expected=f"a divisor of {self.samples}", got=self.ranks)
+
+
+def trained(run: DriftRun, steps: int) -> Iterator[Array]:
+    """All weights after each step, as one vector."""
+    half = np.float32(0.5)
+    first, second = half * _drawn(1, INPUTS, WIDTH), half * _drawn(2, WIDTH)
+    teacher = _drawn(3, INPUTS, WIDTH), _drawn(4, WIDTH)
+    batches = random.Random(run.seed)
+    scale = np.float32(RATE / run.samples)
+    for _ in range(steps):
+        x = _drawn(batches.randrange(2**30), run.samples, INPUTS)
+        for_first, for_second = gradients(x, said(x, *teacher)[1], first, second)
+        first = first - scale * summed(for_first, run)
+        second = second - scale * summed(for_second, run)
+        yield np.concatenate([first.ravel(), second])
+
+
+def said(x: Array, first: Array, second: Array) -> tuple[Array, Array]:
+    """Hidden values (samples × width) and what the network says of every sample."""
+    before = np.zeros((len(x), len(second)), np.float32)
+    for k, row in enumerate(first):
+        before = before + x[:, k, None] * row
+    hidden = np.maximum(before, np.float32(0))
+    out = np.zeros(len(x), np.float32)
+    for k, weight in enumerate(second):
+        out = out + hidden[:, k] * weight
+    return hidden, out
+
+
+def gradients(x: Array, y: Array, first: Array, second: Array) -> tuple[Array, Array]:
+    """Every sample's gradient of (said − y)²/2 for both layers, samples first."""
+    hidden, out = said(x, first, second)
+    error = out - y
+    back = error[:, None] * second * (hidden > 0)
+    return x[:, :, None] * back[:, None, :], error[:, None] * hidden
+
+
+def summed(parts: Array, run: DriftRun) -> Array:
+    """Samples' gradients added up rank by rank, every sum rounded to the format of the run."""
+    shards = np.split(parts, run.ranks)
+    kept = [added(shard, run.narrow) for r, shard in enumerate(shards) if r != run.left_out]
+    return added(kept, run.narrow)
+
+
+def added(parts: Sequence[Array] | Array, narrow: bool) -> Array:
+    """The parts one after the other in FP32, or each sum rounded to BF16."""
+    total = np.zeros_like(parts[0])
+    for part in parts:
+        total = bf16(total + part) if narrow else total + part
+    return total
+
+
+def bf16(numbers: Array) -> Array:
+    """The nearest BF16 numbers, ties to even: the upper half of the bits of FP32."""
+    bits = numbers.view(np.uint32)
+    return ((bits + 0x7FFF + (bits >> 16 & 1)) & 0xFFFF0000).astype(np.uint32).view(np.float32)
+
+
+def _drawn(seed: int, *shape: int) -> Array:
+    """Numbers between −1 and 1, of Python's own generator, which is the same everywhere."""
+    draw = random.Random(seed).random
+    count = int(np.prod(shape))
+    return np.array([2 * draw() - 1 for _ in range(count)], np.float32).reshape(shape)

@@ -1,0 +1,88 @@
+"""The network that drifts: its gradients by differences, its roundings by the format's own."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+import numpy as np
+import pytest
+
+from figgen.errors import InputError
+from figgen.models.layout_drift import (
+    INPUTS,
+    RATE,
+    WIDTH,
+    DriftRun,
+    bf16,
+    gradients,
+    said,
+    summed,
+    trained,
+)
+from figgen.models.number_formats import float_format
+
+DRAW = np.random.default_rng(3)
+
+
+def small(*shape: int) -> np.ndarray:
+    return DRAW.uniform(-1, 1, shape).astype(np.float32)
+
+
+def test_gradients_are_the_slopes_of_the_loss() -> None:
+    x, y, first, second = small(4, INPUTS), small(4), small(INPUTS, WIDTH), small(WIDTH)
+
+    def losses(one: np.ndarray, two: np.ndarray) -> np.ndarray:
+        exact = np.maximum(x.astype(float) @ one, 0) @ two
+        return np.asarray((exact - y) ** 2 / 2)
+
+    for_first, for_second = gradients(x, y, first, second)
+    step = 1e-6
+    for at in ((0, 0), (3, 5), (INPUTS - 1, WIDTH - 1)):
+        moved = first.astype(float)
+        moved[at] += step
+        slope = (losses(moved, second) - losses(first.astype(float), second)) / step
+        assert for_first[(slice(None), *at)] == pytest.approx(slope, abs=1e-4)
+    hidden, _ = said(x, first, second)
+    assert for_second == pytest.approx((said(x, first, second)[1] - y)[:, None] * hidden)
+
+
+def test_rounding_is_that_of_the_format() -> None:
+    numbers = (small(4096) * np.float32(10) ** DRAW.integers(-6, 6, 4096)).astype(np.float32)
+    ties = np.array([1 + 2**-8, 1 + 3 * 2**-8, -(1 + 2**-8)], np.float32)
+    every = np.concatenate([numbers, ties])
+    assert (bf16(every) == float_format("BF16").rounded(every.astype(float))).all()
+
+
+@pytest.mark.parametrize("ranks", [1, 2, 8, 64])
+def test_every_layout_adds_the_same_terms(ranks: int) -> None:
+    whole = DRAW.integers(-99, 99, (64, 3, 2)).astype(np.float32)  # sums of integers are exact
+    assert (summed(whole, DriftRun(ranks=ranks)) == whole.sum(axis=0)).all()
+    left = summed(whole, DriftRun(ranks=ranks, left_out=0)) if ranks > 1 else None
+    assert left is None or (left == whole[64 // ranks :].sum(axis=0)).all()
+
+
+def test_a_sum_in_bf16_loses_what_is_small() -> None:
+    terms = np.array([[256.0], *([1.0],) * 63], np.float32)
+    assert summed(terms, DriftRun(narrow=True)) == 256
+    assert summed(terms, DriftRun()) == 319
+
+
+def test_layouts_differ_by_roundings_and_a_forgotten_rank_does_not() -> None:
+    def after(run: DriftRun, steps: int) -> np.ndarray:
+        return list(islice(trained(run, steps), steps))[-1].astype(float)
+
+    def apart(run: DriftRun, steps: int) -> float:
+        one = after(DriftRun(), steps)
+        return float(np.linalg.norm(after(run, steps) - one) / np.linalg.norm(one))
+
+    assert (after(DriftRun(), 3) == after(DriftRun(), 3)).all()
+    # A sum of 64 terms is off by less than 64 roundings of 2⁻²⁴, and the step takes RATE of it.
+    assert 0 < apart(DriftRun(ranks=8), 1) < 64 * 2**-24 * RATE
+    assert apart(DriftRun(ranks=8, left_out=7), 1) > 1e4 * apart(DriftRun(ranks=8), 1)
+    assert apart(DriftRun(ranks=8), 200) > apart(DriftRun(ranks=8), 1)
+    assert apart(DriftRun(ranks=8), 200) < 1e-3 * apart(DriftRun(seed=6), 200)
+
+
+def test_ranks_that_do_not_divide_the_batch_are_refused() -> None:
+    with pytest.raises(InputError, match="divisor"):
+        DriftRun(ranks=7)
