@@ -1,0 +1,82 @@
+"""Which piece of every tensor a GPU holds, and where a product needs a message."""
+
+from __future__ import annotations
+
+from figgen.charts import Box, Diagram, Link, Named
+from figgen.errors import check_between
+from figgen.figures.tensor_parallel.layers import ACROSS, HIGH, sub
+from figgen.formulas.collectives import all_reduce_bytes_sent
+from figgen.registry import figure
+
+NAMES = 1.5
+"""Width of the column of names, in grid units."""
+
+NEXT, APART = 0.87, 1.15
+"""From one line of boxes to the next, without and with arrows between them, in grid units."""
+
+
+@figure("sharded-product")
+def sharded_product(
+    *, dp: int = 2, tp: int = 2, tokens: int = 8192, hidden: int = 4096,
+    bytes_per_element: float = 2,
+) -> Diagram:  # fmt: skip
+    """x·A·B on a mesh of `dp` × `tp` GPUs: the piece that each holds, and the one sum.
+
+    Pieces of one colour are cut by one axis, and two that are shaded alike are the same.
+    """
+    check_between("dp", dp, 1, 3)
+    check_between("tp", tp, 2, 3)
+    check_between("GPUs", dp * tp, 2, 4)
+    gpus = [(d, t) for d in range(dp) for t in range(tp)]
+    width = (ACROSS - NAMES + 0.06) / len(gpus)
+    boxes: list[Box] = []
+    pieces: dict[str, tuple[tuple[str, ...], list[tuple[str, ...]]]] = {
+        "mesh": (("GPU", "dp, tp"), [(f"{at}", f"{d}, {t}") for at, (d, t) in enumerate(gpus)]),
+        "x": (("x", 'P("dp", None)'), [(sub("x", d),) for d, _ in gpus]),
+        "A": (("A", 'P(None, "tp")'), [(sub("A", t),) for _, t in gpus]),
+        "h": (("x·A", 'P("dp", "tp")'), [(sub("x", d) + sub("A", t),) for d, t in gpus]),
+        "B": (("B", 'P("tp", None)'), [(sub("B", t),) for _, t in gpus]),
+        "part": (("x·A·B", "partial over tp"),
+                 [(sub("x", d) + sub("A", t) + sub("B", t),) for d, t in gpus]),
+        "y": (("y", 'P("dp", None)'), [(sub("y", d),) for d, _ in gpus]),
+    }  # fmt: skip
+    cut = {"x": "dp", "A": "tp", "B": "tp", "y": "dp"}
+    y = 0.0
+    for name, (says, texts) in pieces.items():
+        y += 2 * (APART - NEXT) + NEXT if name == "y" else 0.0
+        boxes.append(Box(name=name, lines=says, x=0, y=y, width=NAMES - 0.1, height=HIGH))
+        boxes += [
+            Box(name=f"{name}{at}", lines=lines, x=NAMES + at * width, y=y, width=width - 0.06,
+                height=HIGH, role=_role(cut.get(name, ""), *gpus[at]))
+            for at, lines in enumerate(texts)
+        ]  # fmt: skip
+        y += NEXT
+    height = y - NEXT + HIGH
+    summed = next(box.y for box in boxes if box.name == "part") + APART
+    boxes += [
+        Box(name=f"sum{d}", lines=("all-reduce over tp",), x=NAMES + d * tp * width, y=summed,
+            width=tp * width - 0.06, height=HIGH, role="exposed")
+        for d in range(dp)
+    ]  # fmt: skip
+    links = [
+        link
+        for at, (d, _) in enumerate(gpus)
+        for link in (
+            Link(source=f"part{at}", target=f"sum{d}", role="exposed"),
+            Link(source=f"sum{d}", target=f"y{at}", role="exposed"),
+        )
+    ]
+    size = tokens / dp * hidden * bytes_per_element
+    values = {
+        "gpus": Named(len(gpus)),
+        "tokens": Named(tokens, "token"),
+        "result": Named(size, "B"),
+        "sent": Named(float(all_reduce_bytes_sent(tp, size)), "B"),
+    }
+    return Diagram(
+        boxes=tuple(boxes), links=tuple(links), width=ACROSS, height=height, values=values
+    )
+
+
+def _role(axis: str, d: int, t: int) -> str:
+    return f"{axis}-{d if axis == 'dp' else t}" if axis else "neutral"
