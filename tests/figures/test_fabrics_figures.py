@@ -31,8 +31,9 @@ Graph = dict[object, set[object]]
 
 @pytest.mark.parametrize(
     "name",
-    ["pcie-generations", "host-copies", "fabrics-compared", "all-to-all-by-fabric",
-     "site-exchanges", "fat-tree-wiring", "torus-wiring", "dragonfly-wiring"],
+    ["pcie-generations", "host-copies", "fabrics-compared", "fabric-collectives",
+     "all-to-all-by-fabric", "site-exchanges", "fat-tree-wiring", "torus-wiring",
+     "dragonfly-wiring"],
 )  # fmt: skip
 def test_figure_as_text(name: str, golden: Callable[[str, str], None]) -> None:
     golden(name, render(build(name, {})))
@@ -174,5 +175,9 @@ def test_fabrics_are_ordered_as_their_links_say() -> None:
     bars = build("host-copies", {})
     assert isinstance(bars, Bars)
     assert list(bars.segments[0].lengths) == sorted(bars.segments[0].lengths)
+    both = build("fabric-collectives", {})
+    assert isinstance(both, Bars)
+    drawn = list(zip(*(each.lengths for each in both.segments), strict=True))
+    assert drawn == [row[-2:] for row in table.rows]
     wires = build("torus-wiring", {})
     assert isinstance(wires, Diagram)

@@ -6,13 +6,30 @@ from collections.abc import Callable
 
 import pytest
 
-from figgen.charts import Table
+from figgen.charts import Bars, Table
 from figgen.registry import build
 from figgen.renderers.text import render
 
 
-def test_figure_as_text(golden: Callable[[str, str], None]) -> None:
-    golden("memory-measures", render(build("memory-measures", {})))
+@pytest.mark.parametrize("name", ["memory-measures", "measures-by-kind"])
+def test_figure_as_text(name: str, golden: Callable[[str, str], None]) -> None:
+    golden(name, render(build(name, {})))
+
+
+def test_a_measure_takes_what_it_says_and_nothing_else() -> None:
+    chart = build("measures-by-kind", {})
+    assert isinstance(chart, Bars)
+    kinds = {
+        each.name: dict(zip(chart.labels, each.lengths, strict=True)) for each in chart.segments
+    }
+    sharded = {"ZeRO-1": ("optimizer",), "ZeRO-3": ("weights", "gradients", "optimizer")}
+    for label, parts in sharded.items():
+        for kind in ("weights", "gradients", "optimizer", "activations"):
+            shrinks = kind in parts
+            assert (kinds[kind][label] < kinds[kind]["as it is"]) == shrinks
+    for label in ("recompute everything", "sequence parallelism", "half the microbatch"):
+        assert kinds["activations"][label] < kinds["activations"]["as it is"]
+        assert kinds["optimizer"][label] == kinds["optimizer"]["as it is"]
 
 
 def test_savings_are_the_tensors_that_go() -> None:

@@ -26,7 +26,7 @@ from figgen.renderers.text import render
 from figgen.scenarios.resolve import training_step
 
 FIGURES = (
-    "cache-per-token", "decode-by-batch", "price-of-tokens", "fine-tuning-memory",
+    "cache-per-token", "decode-by-batch", "price-by-batch", "price-of-tokens", "fine-tuning-memory",
     "optimizer-states", "fine-tuning-step", "muon-update", "llama-changes", "attention-kinds",
     "windowed-models",
 )  # fmt: skip
@@ -132,6 +132,23 @@ def test_a_million_tokens_cost_what_their_gpu_seconds_cost() -> None:
     for _, _, rate, price, energy in table.rows:
         assert price == pytest.approx(1e6 / float(rate) * 0.001)
         assert energy == pytest.approx(1250 / float(rate))
+
+
+def test_a_written_token_costs_what_a_read_one_does_where_arithmetic_is_the_limit() -> None:
+    """2 FLOPs per parameter at the peak of eight GPUs, which cost 1e-3 USD a second each."""
+    chart = build("price-by-batch", {"price_per_gpu_hour": 3.6})
+    assert isinstance(chart, Curves)
+    peak = accelerator("h100-sxm-80gb").peak_flops_per_s()
+    read = 1e6 * 2 * model("llama-3-70b").parameters / peak * 1e-3
+    assert chart.rules[0].at == pytest.approx(read)
+    for line in chart.series:
+        assert list(line.y) == sorted(line.y, reverse=True)
+        assert min(line.y) >= read * (1 - 1e-12)
+    assert chart.series[0].y[-1] == pytest.approx(read)
+    # One sequence reads all weights and its cache for its token, at the memory's rate.
+    cache = 1024 * token_cache_bytes(model("llama-3-70b"))
+    held = 2 * model("llama-3-70b").parameters + cache
+    assert chart.series[0].y[0] == pytest.approx(1e6 * held / 3.35e12 * 1e-3)
 
 
 def test_a_model_that_does_not_fit_is_refused() -> None:

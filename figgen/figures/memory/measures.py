@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from figgen.charts import Column, Named, Scalar, Table
+from figgen.charts import Bars, Column, Named, Scalar, Table
+from figgen.figures.training.step import fullest_bars
+from figgen.models.memory import MemoryEstimate
 from figgen.registry import figure
 from figgen.scenarios.option import Choices
 from figgen.scenarios.resolve import training_step
@@ -28,25 +30,41 @@ MEASURES: Mapping[str, tuple[str, Choices, str]] = {
 }  # fmt: skip
 
 
+FREE: Choices = {"flash_attention": True, "sequence_parallel": True, "zero_stage": 1}
+"""The three that cost nothing, together."""
+
+AS_IT_IS, TOGETHER = "as it is", "kernel, sequence parallelism and ZeRO-1"
+
+
+def _memories(model: str, nodes: int, sequence: int) -> dict[str, MemoryEstimate]:
+    """Memory as it is, by each measure alone, the one that saves most first, and by the free."""
+
+    def held(choices: Choices) -> MemoryEstimate:
+        asked = {**START, **choices, "sequence": sequence}
+        return training_step(model=model, nodes=nodes, gpus_per_node=8, **asked).memory
+
+    alone = {key: held(choices) for key, (_, choices, _) in MEASURES.items()}
+    ordered = sorted(alone.items(), key=lambda item: item[1].fullest.total_bytes)
+    return {"start": held({}), **dict(ordered), "free": held(FREE)}
+
+
+@figure("measures-by-kind")
+def measures_by_kind(*, model: str = "llama-3-70b", nodes: int = 8, sequence: int = 8192) -> Bars:
+    """What the fullest GPU holds, kind by kind, by each measure alone, beside its capacity."""
+    found = _memories(model, nodes, sequence)
+    titles = {"start": AS_IT_IS, "free": TOGETHER} | {key: m[0] for key, m in MEASURES.items()}
+    return fullest_bars({titles[key]: each for key, each in found.items()}, tuple(found))
+
+
 @figure("memory-measures")
 def memory_measures(*, model: str = "llama-3-70b", nodes: int = 8, sequence: int = 8192) -> Table:
     """Each measure alone from one careless layout, the one that saves most first."""
-
-    def held(choices: Choices) -> float:
-        asked = {**START, **choices, "sequence": sequence}
-        found = training_step(model=model, nodes=nodes, gpus_per_node=8, **asked)
-        return found.memory.fullest.total_bytes
-
-    start = held({})
-    kept = {key: held(choices) for key, (_, choices, _) in MEASURES.items()}
-    # The three that cost nothing, together.
-    free = held({"flash_attention": True, "sequence_parallel": True, "zero_stage": 1})
-    rows: list[tuple[Scalar, ...]] = [("as it is", start, 0.0, "")]
-    rows += [
-        (MEASURES[key][0], size, start - size, MEASURES[key][2])
-        for key, size in sorted(kept.items(), key=lambda item: item[1])
-    ]
-    rows.append(("kernel, sequence parallelism and ZeRO-1", free, start - free, "nothing"))
+    found = _memories(model, nodes, sequence)
+    kept = {key: each.fullest.total_bytes for key, each in found.items()}
+    start, free = kept.pop("start"), kept.pop("free")
+    rows: list[tuple[Scalar, ...]] = [(AS_IT_IS, start, 0.0, "")]
+    rows += [(MEASURES[key][0], size, start - size, MEASURES[key][2]) for key, size in kept.items()]
+    rows.append((TOGETHER, free, start - free, "nothing"))
     columns = (
         Column(label="measure"),
         Column(label="fullest GPU", unit="B", spec="bytes"),

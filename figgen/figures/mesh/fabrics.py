@@ -154,20 +154,48 @@ def torus(side: int, dimensions: int, rate: float, latency_s: float) -> Fabric:
     )  # fmt: skip
 
 
+def _fabrics(message_bytes: float, rate: float, latency_s: float) -> Mapping[str, Fabric]:
+    """Fabrics of about a thousand and about two thousand endpoints whose links have one rate."""
+    check_between("rate", rate, 1e6, 1e15)
+    check_between("message_bytes", message_bytes, 1, 1e15)
+    return {
+        "tree": fat_tree(2, 64, rate, latency_s), "thin": fat_tree(2, 64, rate, latency_s, 4),
+        "fly": dragonfly(4, rate, latency_s), "flat": torus(32, 2, rate, latency_s),
+        "cube": torus(10, 3, rate, latency_s),
+    }  # fmt: skip
+
+
+@figure("fabric-collectives")
+def fabric_collectives(
+    *, message_bytes: float = 1e9, rate: float = 50e9, latency_s: float = 6e-6
+) -> Bars:
+    """The same all-reduce and the same all-to-all on fabrics whose links have one rate."""
+    found = _fabrics(message_bytes, rate, latency_s)
+    reduced = [fabric.all_reduce_s(message_bytes) for fabric in found.values()]
+    exchanged = [fabric.all_to_all_s(message_bytes, rate) for fabric in found.values()]
+    values = {"message": Named(message_bytes, "B"), "rate": Named(rate, "B/s")}
+    for key, reduce_s, exchange_s in zip(found, reduced, exchanged, strict=True):
+        values |= {
+            f"{key}_all_reduce": Named(reduce_s, "s"),
+            f"{key}_all_to_all": Named(exchange_s, "s"),
+        }
+    return Bars(
+        labels=tuple(fabric.name for fabric in found.values()),
+        segments=segments({"all-reduce": reduced, "all-to-all, at least": exchanged}),
+        axis=Axis(label="time of the collective", unit="s", low=0.0, spec="time"),
+        stacked=False,
+        values=values,
+    )
+
+
 @figure("fabrics-compared")
 def fabrics_compared(
     *, message_bytes: float = 1e9, rate: float = 50e9, latency_s: float = 6e-6
 ) -> Table:
-    """Fabrics of about a thousand and about four thousand endpoints whose links have one rate."""
-    check_between("rate", rate, 1e6, 1e15)
-    check_between("message_bytes", message_bytes, 1, 1e15)
-    found = (
-        fat_tree(2, 64, rate, latency_s), fat_tree(2, 64, rate, latency_s, 4),
-        dragonfly(4, rate, latency_s), torus(32, 2, rate, latency_s), torus(10, 3, rate, latency_s),
-    )  # fmt: skip
+    """Fabrics side by side: what they take, how wide they are, and two collectives on each."""
     values: dict[str, Named] = {"message": Named(message_bytes, "B"), "rate": Named(rate, "B/s")}
     rows: list[tuple[Scalar, ...]] = []
-    for key, fabric in zip(("tree", "thin", "fly", "flat", "cube"), found, strict=True):
+    for key, fabric in _fabrics(message_bytes, rate, latency_s).items():
         share = fabric.bisection_links / (fabric.endpoints / 2)
         reduce_s = fabric.all_reduce_s(message_bytes)
         exchange_s = fabric.all_to_all_s(message_bytes, rate)

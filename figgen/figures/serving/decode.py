@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from figgen.catalog import accelerator, model
 from figgen.catalog.models import Model
-from figgen.charts import Axis, Column, Curves, Mark, Named, Scalar, Table
+from figgen.charts import Axis, Column, Curves, Mark, Named, Rule, Scalar, Table
 from figgen.errors import check_between
 from figgen.formulas.serving import (
     cache_bytes_per_token,
@@ -105,6 +105,12 @@ def served(name: str, chip: str, gpus: int, context: int) -> Served:
     )  # fmt: skip
 
 
+def batches(job: Served) -> list[int]:
+    """Powers of two of sequences that fit, and the most. Raises InputError where none fits."""
+    check_between("sequences that fit", job.most, 1, 10**7)
+    return sorted({2**k for k in range(job.most.bit_length())} | {job.most})
+
+
 @figure("decode-by-batch", explorable=True)
 def decode_by_batch(
     *,
@@ -118,8 +124,7 @@ def decode_by_batch(
     values: dict[str, Named] = {"gpus": Named(gpus)}
     for index, context in enumerate(contexts):
         job = served(model_name, chip, gpus, context)
-        check_between("sequences that fit", job.most, 1, 10**7)
-        counts = sorted({2**k for k in range(job.most.bit_length())} | {job.most})
+        counts = batches(job)
         rates = [n / job.step_s(n) / gpus for n in counts]
         lines.append(line(f"{context:,} tokens", map(float, counts), rates, index))
         marks.append(Mark(x=float(job.most), y=rates[-1], label=f"{job.most:,}",
@@ -143,6 +148,50 @@ def decode_by_batch(
         series=tuple(lines),
         marks=tuple(marks),
         values=values,
+    )
+
+
+@figure("price-by-batch")
+def price_by_batch(
+    *,
+    model_name: str = "llama-3-70b",
+    chip: str = "h100-sxm-80gb",
+    gpus: int = 8,
+    contexts: tuple[int, ...] = (1024, 8192, 32768),
+    price_per_gpu_hour: float = 2.0,
+) -> Curves:
+    """Least price of a token that is written, over the sequences that share a reading of weights.
+
+    Every curve ends where the memory is full; a rule is the price of a token that is read.
+    """
+    check_between("price_per_gpu_hour", price_per_gpu_hour, 1e-3, 1e4)
+
+    def million(tokens_per_gpu_s: float) -> float:
+        return 1e6 * float(price_per_token(price_per_gpu_hour, tokens_per_gpu_s))
+
+    lines, marks = [], []
+    values: dict[str, Named] = {"gpus": Named(gpus), "price": Named(price_per_gpu_hour)}
+    for index, context in enumerate(contexts):
+        job = served(model_name, chip, gpus, context)
+        counts = batches(job)
+        prices = [million(n / job.step_s(n) / gpus) for n in counts]
+        lines.append(line(f"{context:,} tokens", map(float, counts), prices, index))
+        marks.append(Mark(x=float(job.most), y=prices[-1], label=f"{job.most:,}",
+                          role=f"series-{index + 1}"))  # fmt: skip
+        values |= {
+            f"most_{context}": Named(job.most),
+            f"one_{context}": Named(prices[0]),
+            f"full_{context}": Named(prices[-1]),
+        }
+    job = served(model_name, chip, gpus, contexts[0])
+    read = million(1 / float(prefill_time(job.active, 1, job.flops_per_s)) / gpus)
+    return Curves(
+        x=Axis(label="sequences decoded together", scale="log2", spec=",.0f"),
+        y=Axis(label="USD per million tokens, at least", scale="log10", spec="g"),
+        series=tuple(lines),
+        marks=tuple(marks),
+        rules=(Rule(axis="y", at=read, label="a token read"),),
+        values=values | {"read": Named(read)},
     )
 
 
