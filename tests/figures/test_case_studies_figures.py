@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from figgen.catalog import model, run
+from figgen.charts import Curves
 from figgen.errors import InputError
 from figgen.figures.training.case_studies import (
     published_readings,
@@ -47,6 +48,23 @@ def test_configuration_of_a_run_is_the_published_one(preset: str) -> None:
 
 PAGE = (Path(__file__).parents[2] / "docs/guide/case-studies.md").read_text("utf-8")
 LLAMA = ("llama-3-405b-8k-16384", "llama-3-405b-131k")
+
+
+def test_the_opening_compares_runs_with_what_was_printed() -> None:
+    names = ("gpt-3-175b", "llama-3-405b-mlperf-512")
+    chart = build("computed-over-published", {"runs": names, "named": names[:1]})
+    assert isinstance(chart, Curves)
+    assert {each.name: each.x for each in chart.series} == {"Ampere": (384.0,), "Hopper": (512.0,)}
+    # Narayanan et al. 2021: table 2 has 1,536 sequences at 153 TFLOP/s on each of 384 GPUs, and
+    # appendix A the work of a step, every layer computed twice.
+    b, s, layers, h, v = 1536, 2048, 96, 12288, 51200
+    work = 96 * b * s * layers * h**2 * (1 + s / (6 * h) + v / (16 * layers * h))
+    step_s = training_step(preset="gpt-3-175b").estimate.step_time_s
+    printed = step_s / (work / 384 / 153e12) - 1
+    assert chart.values["gpt_3_175b_difference"].value == pytest.approx(printed, abs=1e-3)
+    assert [mark.y for mark in chart.marks] == [pytest.approx(printed, abs=1e-3)]
+    with pytest.raises(InputError, match="a run with a step time"):
+        build("computed-over-published", {"runs": ("opt-175b",)})
 
 
 def test_what_a_run_sends_is_the_sum_of_its_calls() -> None:

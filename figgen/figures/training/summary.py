@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from figgen.charts import Column, Named, Scalar, Table
+from figgen.charts import Axis, Column, Curves, Mark, Named, Rule, Scalar, Table
 from figgen.errors import InputError
 from figgen.figures.training.step import LEVELS, step_interval
 from figgen.formulas.compute_and_roofline import ridge_point
 from figgen.models.level_loads import axis_level_bytes
+from figgen.plotting.series import line
 from figgen.plotting.words import identifier, label_of
 from figgen.registry import figure
 from figgen.scenarios.published import computed_mfu, how_published, published_step_s
 from figgen.scenarios.resolve import TrainingStep, training_step
+from figgen.scenarios.runs.rates import generation_of
 from figgen.scenarios.written import written_options, written_step
 from figgen.units import format_quantity
 
@@ -154,6 +156,47 @@ OVERFULL = " †"
 def overfull_mark(found: TrainingStep) -> str:
     """The mark of a setup that by the models' count does not fit its GPUs, or nothing."""
     return OVERFULL if found.memory.fits is False else ""
+
+
+@figure("computed-over-published")
+def computed_over_published(*, runs: tuple[str, ...], named: tuple[str, ...] = ()) -> Curves:
+    """The computed step time of training presets over the published one, by GPUs of the job.
+
+    The runs that are `named` have their titles beside them.
+    Raises InputError for a preset whose run has no published time, printed or from a rate.
+    """
+    points: dict[str, list[tuple[float, float]]] = {}
+    marks, shown = [], []
+    ratios: dict[str, float] = {}
+    for name in runs:
+        found = training_step(preset=name)
+        published = None if found.run is None else published_step_s(found.run)
+        if published is None:
+            raise InputError(f"preset {name!r}", expected="a run with a step time", key="runs")
+        shown.append(found)
+        gpus, off = found.setup.parallel.world_size, found.estimate.step_time_s / published - 1
+        ratios[f"{identifier(name)}_difference"] = off
+        points.setdefault(generation_of(found.accelerator).title(), []).append((float(gpus), off))
+        if name in named:
+            marks.append(Mark(x=float(gpus), y=off, label=found.model.title, role="ink"))
+    return Curves(
+        x=Axis(label="GPUs of the job", scale="log10", spec=",.0f"),
+        y=Axis(label="step, computed over published, less one", spec="+.0%"),
+        series=tuple(
+            line(name, [x for x, _ in each], [y for _, y in each], index, "points")
+            for index, (name, each) in enumerate(points.items())
+        ),
+        marks=tuple(marks),
+        rules=(Rule(axis="y", at=0.0, label="as published"),),
+        values={
+            "compared": Named(len(ratios)),
+            "within": Named(sum(abs(each) <= 0.1 for each in ratios.values())),
+            "least": Named(min(ratios.values())),
+            "most": Named(max(ratios.values())),
+            **{key: Named(each) for key, each in ratios.items()},
+            **step_interval(*shown),
+        },
+    )
 
 
 @figure("published-and-computed")
