@@ -26,9 +26,9 @@ from figgen.renderers.text import render
 from figgen.scenarios.resolve import training_step
 
 FIGURES = (
-    "cache-per-token", "decode-by-batch", "price-by-batch", "price-of-tokens", "fine-tuning-memory",
-    "optimizer-states", "fine-tuning-step", "muon-update", "llama-changes", "attention-kinds",
-    "windowed-models",
+    "cache-by-model", "cache-per-token", "decode-by-batch", "price-by-batch", "price-of-tokens",
+    "fine-tuning-memory", "optimizer-states", "fine-tuning-step", "muon-update", "llama-changes",
+    "attention-kinds", "windowed-models",
 )  # fmt: skip
 
 
@@ -43,6 +43,14 @@ def test_figure_as_text(name: str, golden: Callable[[str, str], None]) -> None:
 def test_a_token_leaves_what_is_printed(name: str, kilobytes: float) -> None:
     """Zhao et al. 2025, arXiv:2505.09343, Table 1."""
     assert token_cache_bytes(model(name)) == pytest.approx(1e3 * kilobytes, rel=1e-12)
+
+
+def test_full_heads_keep_two_vectors_of_the_width_in_every_layer() -> None:
+    """Brown et al. 2020, table 2.1: 96 layers of 12,288; every head has keys and values."""
+    values = build("cache-by-model", {}).values
+    assert values["gpt_3_175b_token"].value == values["gpt_3_175b_full"].value
+    assert values["gpt_3_175b_token"].value == 2 * 96 * 12288 * 2
+    assert values["llama_3_70b_full"].value == 8 * values["llama_3_70b_token"].value
 
 
 @pytest.mark.parametrize("name", ["llama-1-7b", "llama-1-13b", "llama-1-33b", "llama-1-65b"])

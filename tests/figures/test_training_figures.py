@@ -275,6 +275,12 @@ GOLDEN: dict[str, dict[str, object]] = {
         "options": "microbatches=4",
         "layouts": ["| zero_stage=3", "tp=8", "tp=2 pp=2"],
     },
+    "profile-shares": {
+        "model": "llama-3-8b",
+        "machine": "nodes=2 gpus_per_node=8",
+        "options": "microbatches=4",
+        "layouts": ["| zero_stage=3", "tp=8", "tp=2 pp=2"],
+    },
     "published-and-computed": {"runs": ["bloom-176b", "opt-175b", "nemotron-4-340b"]},
     "planned-presets": {},
 }
@@ -311,6 +317,20 @@ def test_a_profile_of_every_layout_sends_what_is_counted_by_hand() -> None:
     half = 7 / 8 * 8192 * 8192 * 2
     once = 7 / 8 * 70.55e9 / 8 * 6
     assert values["tp_8_sent"].value == pytest.approx(80 * 8 * 14 * half + once, rel=5e-3)
+
+
+def test_the_shares_of_a_profile_are_the_whole_step() -> None:
+    bars = build("profile-shares", GOLDEN["profile-shares"])
+    table = build("profile-signatures", GOLDEN["profile-signatures"])
+    columns = [column.label for column in table.columns]
+    for at, row in enumerate(table.rows):
+        lengths = {each.name: each.lengths[at] for each in bars.segments}
+        assert sum(lengths.values()) == pytest.approx(1)
+        shares = dict(zip(columns, row, strict=True))
+        assert lengths["computing"] == shares["computing"]
+        assert lengths["idle"] == shares["idle"]
+        # Calls at the same moment count in both columns and have a part each in the bars.
+        assert all(lengths[axis] <= shares[f"exposed {axis}"] + 1e-9 for axis in ("DP", "TP"))
 
 
 def test_computed_mfu_counts_attention_as_the_run_does() -> None:

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from figgen.catalog import accelerator, model
 from figgen.catalog.models import Model
-from figgen.charts import Axis, Column, Curves, Mark, Named, Rule, Scalar, Table
+from figgen.charts import Axis, Bars, Column, Curves, Mark, Named, Rule, Scalar, Table
 from figgen.errors import check_between
 from figgen.formulas.serving import (
     cache_bytes_per_token,
@@ -18,7 +18,7 @@ from figgen.formulas.serving import (
     price_per_token,
     sequences_that_fit,
 )
-from figgen.plotting.series import line
+from figgen.plotting.series import line, segments
 from figgen.plotting.words import identifier
 from figgen.registry import figure
 
@@ -41,6 +41,30 @@ def token_cache_bytes(found: Model, bytes_per_element: float = 2.0) -> float:
     return float(cache_bytes_per_token(shape.layers, width, bytes_per_element))
 
 
+def full_cache_bytes(found: Model) -> float:
+    """What one token would leave if every head had keys and values of its own, in 16 bits."""
+    return float(cache_bytes_per_token(found.layers, found.shape.attention_width, 2))
+
+
+@figure("cache-by-model")
+def cache_by_model(*, models: tuple[str, ...] = CACHED) -> Bars:
+    """Keys and values that one token leaves in 16 bits, beside those of full heads."""
+    found = {name: model(name) for name in models}
+    kept = {name: token_cache_bytes(each) for name, each in found.items()}
+    full = {name: full_cache_bytes(each) for name, each in found.items()}
+    return Bars(
+        labels=tuple(each.title for each in found.values()),
+        segments=segments({"kept": kept.values(), "with full heads": full.values()}),
+        axis=Axis(label="keys and values of one token", unit="B", low=0.0, spec="bytes"),
+        stacked=False,
+        values={
+            f"{identifier(name)}_{key}": Named(size, "B")
+            for key, sizes in (("token", kept), ("full", full))
+            for name, size in sizes.items()
+        },
+    )
+
+
 @figure("cache-per-token")
 def cache_per_token(*, models: tuple[str, ...] = CACHED, context: int = 32768) -> Table:
     """Keys and values of one token and of one sequence, and what full heads would keep."""
@@ -50,7 +74,7 @@ def cache_per_token(*, models: tuple[str, ...] = CACHED, context: int = 32768) -
     for name in models:
         found = model(name)
         size = token_cache_bytes(found)
-        full = float(cache_bytes_per_token(found.layers, found.shape.attention_width, 2))
+        full = full_cache_bytes(found)
         if found.shape.latent:
             kind = f"latent, {found.shape.latent.kv_rank} wide"
         else:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from math import fsum
 
-from figgen.charts import Column, Named, Scalar, Table
+from figgen.charts import Axis, Bars, Column, Named, Scalar, Segment, Table
 from figgen.errors import InputError
 from figgen.figures.training.step import step_interval
 from figgen.models.chrome_trace import trace_events
@@ -23,55 +24,131 @@ LEAST = 0.0005
 HEADER = {"otherData": {"made by": MADE_BY}}
 
 
-@figure("profile-signatures")
-def profile_signatures(
+@dataclass(frozen=True, slots=True)
+class Read:
+    """One layout's step as its longest computing rank would be read; shares are of its wall time.
+
+    `exposed` has every axis that any of the layouts compared is exposed for.
+    """
+
+    label: str
+    wall_s: float
+    computing: float
+    exposed: dict[str, float]
+    idle: float
+    hidden: float
+    sent_bytes: float
+    memory: float
+
+    def values(self) -> dict[str, Named]:
+        key = identifier(self.label.replace("=", "_").replace(" ", "_"))
+        return {
+            f"{key}_step": Named(self.wall_s, "s"),
+            f"{key}_computing": Named(self.computing),
+            f"{key}_idle": Named(self.idle),
+            f"{key}_hidden": Named(self.hidden),
+            f"{key}_sent": Named(self.sent_bytes, "B"),
+            **{f"{key}_{axis}": Named(share) for axis, share in self.exposed.items() if share},
+        }
+
+
+def read_layouts(
     *, model: str, machine: str, options: str = "", layouts: tuple[str, ...]
-) -> Table:
-    """Shares of the step on the pipeline rank that computes longest, one row for each layout.
+) -> tuple[tuple[Read, ...], dict[str, Named]]:
+    """Every layout as a profile would show it, and the values of all of them together.
 
     A layout is written as "tp=8 pp=4", with options of its own behind a bar: "| zero_stage=3".
     Raises InputError for no layouts.
     """
     if not layouts:
         raise InputError("layouts", expected="at least one layout", got=())
-    rows: list[tuple[Scalar, ...]] = []
     split = [layout.partition("|") for layout in layouts]
     steps = [
         written_step(model=model, sizes=f"{machine} {sizes}", options=f"{options} {own}")
         for sizes, _, own in split
     ]
-    labels = [" ".join(f"{sizes} {own}".split()) for sizes, _, own in split]
     read = [max(_read(found), key=lambda rank: rank.computing_s) for found in steps]
     shown = [
         axis
         for axis in AXES
         if any(dict(rank.exposed_by_axis).get(axis, 0.0) >= LEAST * rank.wall_s for rank in read)
     ]
-    values: dict[str, Named] = {"layouts": Named(len(layouts))} | step_interval(*steps)
     used = [found.memory.fullest.total_bytes / found.accelerator.capacity_bytes for found in steps]
+    bytes_ = [fsum(sent_by_axis(found.estimate.rows).values()) for found in steps]
+    parts = tuple(
+        Read(
+            label=" ".join(f"{sizes} {own}".split()),
+            wall_s=rank.wall_s,
+            computing=rank.computing_s / rank.wall_s,
+            exposed={a: dict(rank.exposed_by_axis).get(a, 0.0) / rank.wall_s for a in shown},
+            # A gap between two events that is a rounding wide is none.
+            idle=round((rank.idle_s + rank.launch_s) / rank.wall_s, 9),
+            hidden=rank.hidden_s / rank.wall_s,
+            sent_bytes=sent,
+            memory=memory,
+        )
+        for (sizes, _, own), rank, sent, memory in zip(split, read, bytes_, used, strict=True)
+    )
+    values = {"layouts": Named(len(layouts))} | step_interval(*steps)
     values["most_memory"] = Named(max(used))
-    sent = [fsum(sent_by_axis(found.estimate.rows).values()) for found in steps]
-    for label, rank, bytes_, memory in zip(labels, read, sent, used, strict=True):
-        exposed = dict(rank.exposed_by_axis)
-        shares = [exposed.get(axis, 0.0) / rank.wall_s for axis in shown]
-        # A gap between two events that is a rounding wide is none.
-        idle = round((rank.idle_s + rank.launch_s) / rank.wall_s, 9)
-        computing, hidden = rank.computing_s / rank.wall_s, rank.hidden_s / rank.wall_s
-        rows.append((label, rank.wall_s, computing, *shares, idle, hidden, bytes_, memory))
-        key = identifier(label.replace("=", "_").replace(" ", "_"))
-        values |= {
-            f"{key}_step": Named(rank.wall_s, "s"),
-            f"{key}_computing": Named(computing),
-            f"{key}_idle": Named(idle),
-            f"{key}_hidden": Named(hidden),
-            f"{key}_sent": Named(bytes_, "B"),
-            **{f"{key}_{axis}": Named(s) for axis, s in zip(shown, shares, strict=True) if s},
-        }
+    for each in parts:
+        values |= each.values()
+    return parts, values
+
+
+@figure("profile-shares", about=read_layouts)
+def profile_shares(found: tuple[tuple[Read, ...], dict[str, Named]]) -> Bars:
+    """What a step of each layout goes to, in shares of its time.
+
+    Of calls that are exposed at the same moment each has its part of what is neither computing
+    nor idle.
+    """
+    read, values = found
+    exposed = [1 - each.computing - each.idle for each in read]
+    sums = [fsum(each.exposed.values()) or 1.0 for each in read]
+    return Bars(
+        labels=tuple(each.label for each in read),
+        segments=(
+            Segment(name="computing", role="series-2", lengths=tuple(r.computing for r in read)),
+            *(
+                Segment(
+                    name=axis.upper(), role=axis,
+                    lengths=tuple(
+                        whole * each.exposed[axis] / total
+                        for each, whole, total in zip(read, exposed, sums, strict=True)
+                    ),
+                )
+                for axis in read[0].exposed
+            ),
+            Segment(name="idle", role="idle", lengths=tuple(each.idle for each in read)),
+        ),
+        axis=Axis(label="share of the step", low=0.0, high=1.0, spec=".0%"),
+        values=values,
+    )  # fmt: skip
+
+
+@figure("profile-signatures", about=read_layouts)
+def profile_signatures(found: tuple[tuple[Read, ...], dict[str, Named]]) -> Table:
+    """Shares of the step on the pipeline rank that computes longest, one row for each layout."""
+    read, values = found
+    rows: list[tuple[Scalar, ...]] = [
+        (
+            r.label,
+            r.wall_s,
+            r.computing,
+            *r.exposed.values(),
+            r.idle,
+            r.hidden,
+            r.sent_bytes,
+            r.memory,
+        )
+        for r in read
+    ]
     columns = (
         Column(label="layout"),
         Column(label="step", unit="s", spec="time"),
         Column(label="computing", spec=".1%"),
-        *(Column(label=f"exposed {axis.upper()}", spec=".1%") for axis in shown),
+        *(Column(label=f"exposed {axis.upper()}", spec=".1%") for axis in read[0].exposed),
         Column(label="idle", spec=".1%"),
         Column(label="hidden", spec=".1%"),
         Column(label="sent per GPU", unit="B", spec="si"),
