@@ -11,14 +11,16 @@ import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, get_type_hints
 
+from figgen.charts import Table
 from figgen.errors import InputError
 from figgen.markdown import directive
 from figgen.markdown.conversion import fences
 from figgen.prose.lines import CITED, COMPUTED, MATH, Line, figure_lines, prose_lines
 from figgen.prose.premises import is_premise, parameters, premises
 from figgen.prose.symbols import clashes
+from figgen.registry import all_figures, figure_named
 
 Terms = Mapping[str, Mapping[str, Any]]
 
@@ -111,6 +113,7 @@ def lint(page: str, source: str, terms: Terms) -> list[Finding]:
         *_sentences(page, lines),
         *_headings(page, lines),
         *_opening(page, lines),
+        *_pictured(page, source, lines),
         *_spellings(page, lines, terms),
         *_figures(page, source),
         *_symbols(page, source),
@@ -222,6 +225,32 @@ def _opening(page: str, lines: list[Line]) -> Iterator[Finding]:
             yield Finding(page, line.number, "a rule of thumb", expected, _short(line.text))
 
 
+def _pictured(page: str, source: str, lines: list[Line]) -> Iterator[Finding]:
+    """The first thing in a chapter that is no text is a picture: no table, no program, no list."""
+    if "/guide/" not in page:
+        return
+    figures = {fence.line for fence in fences(source)}
+    blocks = [line.number for line in lines if line.kind == "row"]
+    blocks += [n for n, text in enumerate(source.split("\n"), 1) if text.startswith("```")]
+    first = min(blocks, default=1)
+    if first not in figures:
+        yield Finding(page, first, "a first picture", "a figure", source.split("\n")[first - 1])
+        return
+    (name,) = (_named(fence.body) for fence in fences(source) if fence.line == first)
+    if name in all_figures() and _kind(name) is Table:
+        yield Finding(page, first, "a first picture", "a figure that is no table", name)
+
+
+def _named(body: str) -> str:
+    found = re.search(r"^\s*figure:\s*(\S+)", body, re.M)
+    return found[1].strip('"') if found else ""
+
+
+def _kind(name: str) -> object:
+    """The kind of chart that a figure draws."""
+    return get_type_hints(figure_named(name).function)["return"]
+
+
 def _spellings(page: str, lines: list[Line], terms: Terms) -> Iterator[Finding]:
     wrong = {other: term for term, entry in terms.items() for other in entry.get("never", ())}
     if not wrong:
@@ -236,11 +265,10 @@ def _spellings(page: str, lines: list[Line], terms: Terms) -> Iterator[Finding]:
 def _figures(page: str, source: str) -> Iterator[Finding]:
     for fence in fences(source):
         named = re.search(r"^\s*id:\s*(\S+)", fence.body, re.M)
-        called = re.search(r"^\s*figure:\s*(\S+)", fence.body, re.M)
-        found = named or called
-        if found and f"](#fig-{found[1].strip(chr(34))})" not in source:
-            expected = f"[](#fig-{found[1]}) in the text"
-            yield Finding(page, fence.line, "a figure that no text refers to", expected, found[1])
+        found = named[1].strip('"') if named else _named(fence.body)
+        if found and f"](#fig-{found})" not in source:
+            expected = f"[](#fig-{found}) in the text"
+            yield Finding(page, fence.line, "a figure that no text refers to", expected, found)
 
 
 def _short(text: str, *, end: bool = False) -> str:
