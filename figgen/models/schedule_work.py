@@ -65,13 +65,12 @@ def carried_out(
         times = time if isinstance(time, tuple) else (time,) * len(shares)
         return tuple(t * share for t, share in zip(times, shares, strict=True))
 
-    pair = durations.overlapped_pair
     times = Durations(
         forward=cut(durations.forward),
         backward_input=cut(durations.backward_input),
         backward_weight=cut(durations.backward_weight),
         latency=durations.latency,
-        overlapped_pair=None if pair is None else pair / schedule.placement.chunks,
+        overlapped_pair=durations.per_chunk(schedule.placement.chunks).overlapped_pair,
     )
     return simulate(schedule, times)
 

@@ -37,7 +37,7 @@ def simulate(schedule: Schedule, durations: Durations | None = None) -> Trace:
 def _carried_out(schedule: Schedule, durations: Durations) -> tuple[Lanes, Lanes]:
     """When each block of each rank starts and ends."""
     plan = schedule.plan
-    times = _times(durations, schedule.placement.stages)
+    times, pairs = _times(durations, schedule.placement.stages)
     hops = (0, durations.latency)
     there: list[float] = [0] * plan.outputs
     free: list[float] = [0] * schedule.placement.ranks
@@ -51,9 +51,13 @@ def _carried_out(schedule: Schedule, durations: Durations) -> tuple[Lanes, Lanes
         if arrival > start:
             start = arrival
         if partner:
+            stage = time  # The first half is a forward, and their times are numbered first.
             time, own, sent, changes_rank, second = partner
             start = max(start, there[own], there[sent] + hops[changes_rank])
-            took = _pair_time(schedule, durations, took, times[time], rank, len(ends[rank]))
+            pair = pairs[stage] if pairs else took + times[time]
+            if pair < max(took, times[time]):
+                raise _too_short(schedule, pair, max(took, times[time]), rank, len(ends[rank]))
+            took = pair
             there[second] = start + took
         there[made] = free[rank] = end = start + took
         starts[rank].append(start)
@@ -61,25 +65,18 @@ def _carried_out(schedule: Schedule, durations: Durations) -> tuple[Lanes, Lanes
     return tuple(map(tuple, starts)), tuple(map(tuple, ends))
 
 
-def _pair_time(
-    schedule: Schedule, durations: Durations, one: float, other: float, rank: int, block: int
-) -> float:
-    """Time of an overlapped pair, given those of its halves."""
-    pair = durations.overlapped_pair
-    if pair is None:
-        return one + other
-    if pair < max(one, other):
-        first, second = schedule.blocks(rank)[block]
-        raise InputError(
-            f"overlapped_pair is shorter than one half of {first} & {second}",
-            expected=f"at least {max(one, other)}",
-            got=pair,
-        )
-    return pair
+def _too_short(schedule: Schedule, pair: float, longer: float, rank: int, block: int) -> InputError:
+    """The error for an overlapped pair that ends before the longer of its halves would."""
+    first, second = schedule.blocks(rank)[block]
+    return InputError(
+        f"overlapped_pair is shorter than one half of {first} & {second}",
+        expected=f"at least {longer}",
+        got=pair,
+    )
 
 
-def _times(durations: Durations, stages: int) -> tuple[float, ...]:
-    """Time of each kind of action on each stage, as plans number them."""
+def _times(durations: Durations, stages: int) -> tuple[tuple[float, ...], tuple[float, ...] | None]:
+    """Time of each kind of action on each stage, as plans number them, and of pairs if given."""
 
     def per_stage(name: str, value: PerStage) -> tuple[float, ...]:
         if not isinstance(value, tuple):
@@ -98,4 +95,8 @@ def _times(durations: Durations, stages: int) -> tuple[float, ...]:
         "I": inputs,
         "W": weights,
     }
-    return tuple(time for kind in KIND_ORDER for time in by_kind[kind])
+    pair = durations.overlapped_pair
+    return (
+        tuple(time for kind in KIND_ORDER for time in by_kind[kind]),
+        None if pair is None else per_stage("overlapped_pair", pair),
+    )

@@ -36,10 +36,9 @@ class StepEstimate:
     """A step in seconds, divided so that the parts add up to it.
 
     `bottleneck` is the pipeline rank that works longest; `compute_s`, `recompute_s` and `rows`
-    are its own. `bubble_s` is what it idles when messages take no time, waiting within unequal
-    pairs of DualPipe included. `exposed` is, by axis, what communication adds: to the bottleneck's
-    microbatches, to the schedule by messages between stages, and before and after the schedule.
-    `rows` say which calls it is.
+    are its own. `bubble_s` is what it idles when messages take no time. `exposed` is, by axis,
+    what communication adds: to the bottleneck's microbatches, to the schedule by messages between
+    stages, and before and after the schedule. `rows` say which calls it is.
     """
 
     setup: TrainingSetup
@@ -144,7 +143,7 @@ def _within_microbatches(
     rows = rank_rows(setup, stages, rank)
     nominal = fsum(row.exposed_s for row in rows)
     if setup.order.overlapped and nominal:
-        return scaled(rows, min(1.0, added_s / nominal))
+        return scaled(rows, added_s / nominal)
     return rows
 
 
@@ -185,21 +184,23 @@ def durations(setup: TrainingSetup, stages: Sequence[StageTime], delay_s: float)
     weights = tuple(stage.backward_weight_s for stage in stages)
     if not setup.order.overlapped:
         return Durations(forward, inputs, weights, delay_s)
-    # Added as the simulator adds, so that rounding leaves no pair shorter than its half.
-    backward = (i + w for i, w in zip(inputs, weights, strict=True))
-    pair_s = max(*forward, *backward, *_pair_s(stages))
-    return Durations(forward, inputs, weights, delay_s, pair_s)
+    held = (setup.placement.stages_of_rank(rank) for rank in setup.placement.rank_of_stage)
+    pairs = []
+    for stage, (one, other) in enumerate(held):
+        behind = other if stage == one else one
+        # Added as the simulator adds, so that rounding leaves no pair shorter than its half.
+        halves = forward[stage], inputs[behind] + weights[behind]
+        pairs.append(max(*halves, *_pair_s(stages[stage], stages[behind])))
+    return Durations(forward, inputs, weights, delay_s, tuple(pairs))
 
 
-def _pair_s(stages: Sequence[StageTime]) -> tuple[float, float]:
-    """What a forward and a backward that overlap compute, and what they expose.
+def _pair_s(forward: StageTime, backward: StageTime) -> tuple[float, float]:
+    """What a forward and a backward that overlap compute, and what they send.
 
-    Either computes while the other sends. Taken for the slowest stages, since the simulator
-    knows one time for all pairs.
+    Either computes while the other sends.
     """
-    compute = max(s.forward_s for s in stages) + max(s.backward_s for s in stages)
-    sent = (max(stage.exposed_s(phase) for stage in stages) for phase in (FORWARD, BACKWARD))
-    return compute, fsum(sent)
+    compute = forward.forward_s + backward.backward_s
+    return compute, forward.exposed_s(FORWARD) + backward.exposed_s(BACKWARD)
 
 
 def hop_s(stages: Sequence[StageTime]) -> float:

@@ -19,7 +19,8 @@ class Durations:
     `forward`, `backward_input`, `backward_weight`: one number for all virtual stages, or a
     tuple with one per stage (unequal stages). A full backward takes both backward parts.
     `latency` delays an activation or gradient that changes rank. `overlapped_pair` is the time
-    of an F&B pair in schedules that have them; without it a pair hides nothing and takes the sum.
+    of an F&B pair in schedules that have them, by the stage of its forward: the backward is of
+    the rank's other stage. Without it a pair hides nothing and takes the sum.
     The default makes a backward twice a forward.
     """
 
@@ -27,11 +28,13 @@ class Durations:
     backward_input: PerStage = 1.0
     backward_weight: PerStage = 1.0
     latency: float = 0.0
-    overlapped_pair: float | None = None
+    overlapped_pair: PerStage | None = None
 
     def __post_init__(self) -> None:
-        for name in ("forward", "backward_input", "backward_weight", "latency"):
+        for name in ("forward", "backward_input", "backward_weight", "latency", "overlapped_pair"):
             value = getattr(self, name)
+            if value is None:
+                continue
             times = value if isinstance(value, tuple) else (value,)
             if not all(0 <= time < math.inf for time in times):
                 raise InputError(f"duration {name}", expected="finite times ≥ 0", got=value)
@@ -51,7 +54,7 @@ class Durations:
             forward=cut(self.forward),
             backward_input=cut(self.backward_input),
             backward_weight=cut(self.backward_weight),
-            overlapped_pair=None if pair is None else pair / chunks,
+            overlapped_pair=None if pair is None else cut(pair),
         )
 
 

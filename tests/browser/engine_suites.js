@@ -122,7 +122,7 @@ function perChunk(given, chunks) {
     backward_input: cut(given.backward_input),
     backward_weight: cut(given.backward_weight),
     latency: given.latency,
-    overlapped_pair: given.overlapped_pair === null ? null : given.overlapped_pair / chunks,
+    overlapped_pair: given.overlapped_pair === null ? null : cut(given.overlapped_pair),
   });
 }
 

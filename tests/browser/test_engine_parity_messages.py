@@ -60,6 +60,8 @@ def messages() -> Iterator[tuple[str, Any]]:
         yield "simulate", ["1f1b", {"stages": 2, "microbatches": 4}, times]
     short = {"forward": 1, "backward_input": 1, "backward_weight": 1, "overlapped_pair": 1}
     yield "simulate", ["dualpipe", {"stages": 2, "microbatches": 4}, short]
+    few = {"overlapped_pair": [3, 3]}
+    yield "simulate", ["dualpipe", {"stages": 2, "microbatches": 4}, few]
 
 
 def message_of(kind: str, given: Any) -> None:

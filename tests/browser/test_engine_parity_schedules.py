@@ -81,6 +81,9 @@ def test_unequal_stages_and_odd_durations_run_the_same(ask: Ask) -> None:
         cases += [(name, sizes, INEXACT, False), (name, sizes, unequal, False)]
     sizes = {"stages": 16, "microbatches": 64, "chunks": 3}
     cases.append(("interleaved-1f1b", sizes, INEXACT, True))
+    for name, cut in itertools.product(("dualpipe", "dualpipev"), (False, True)):
+        pairs = {"overlapped_pair": (2 + rng.random(8)).tolist()}
+        cases.append((name, {"stages": 4, "microbatches": 10}, INEXACT | pairs, cut))
     shown = ask("schedules", cases)
     expected = json.loads(json.dumps([described_trace(*case) for case in cases]))
     # Python adds floats up with or without compensation, by its version.

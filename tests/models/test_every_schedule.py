@@ -17,6 +17,7 @@ from figgen.errors import InputError
 from figgen.formulas import evaluate
 from figgen.models.schedules import SCHEDULES, Schedule, build
 from figgen.models.simulate import Durations, PlacedAction, Trace, critical_path, simulate
+from figgen.models.trace import PerStage
 
 Sizes = tuple[int, int, int]
 DOMAIN = list(itertools.product(range(1, 9), range(1, 17), range(1, 5)))
@@ -60,7 +61,7 @@ def test_a_schedule_is_refused_exactly_where_it_is_not_defined(name: str) -> Non
     assert refused < len(DOMAIN)
 
 
-def times(schedule: Schedule, pair: float | None) -> Durations:
+def times(schedule: Schedule, pair: PerStage | None) -> Durations:
     """Times that differ from stage to stage, exact in binary."""
     stages = range(schedule.placement.stages)
     return Durations(
@@ -127,6 +128,8 @@ def check_times(trace: Trace) -> None:
                 ready = max(ready, source.end + hop)
             assert start == ready
             assert len(block) <= 1 + block[0].overlapped
+            if len(block) > 1 and isinstance(pairs := trace.durations.overlapped_pair, tuple):
+                assert block[0].end - start == pairs[block[0].action.stage]
             free = block[0].end
 
 
@@ -134,7 +137,8 @@ def check_times(trace: Trace) -> None:
 def test_every_action_runs_once_and_starts_when_its_rank_and_inputs_allow(name: str) -> None:
     for sizes, schedule in all_of(name):
         check_every_action_once(sizes, schedule)
-        trace = simulate(schedule, times(schedule, 6.5 if schedule.overlapped else None))
+        pairs = tuple(6.5 + stage % 3 / 4 for stage in range(schedule.placement.stages))
+        trace = simulate(schedule, times(schedule, pairs if schedule.overlapped else None))
         check_times(trace)
         path = critical_path(trace)
         hops = sum(before.rank != after.rank for before, after in itertools.pairwise(path))

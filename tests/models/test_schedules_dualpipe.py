@@ -143,3 +143,4 @@ def test_chunks_together_take_what_the_whole_took() -> None:
     assert (each.forward, each.backward_input, each.backward_weight) == (1.5, (0.5, 2), 1)
     assert (each.latency, each.overlapped_pair) == (0.5, 3.5)
     assert Durations().per_chunk(2).overlapped_pair is None
+    assert Durations(overlapped_pair=(7, 8)).per_chunk(2).overlapped_pair == (3.5, 4)

@@ -62,6 +62,8 @@ def test_an_overlap_without_a_backward_after_it_is_refused(pair):
         {"latency": float("inf")},
         {"forward": 0},
         {"forward": float("nan")},
+        {"overlapped_pair": float("inf")},
+        {"overlapped_pair": (3, -1)},
     ],
 )
 def test_impossible_durations_are_refused(durations):
@@ -75,6 +77,8 @@ def test_a_pair_shorter_than_its_longer_half_is_refused():
         InputError, match=r"shorter than one half of 0F1 & 0B0: expected at least 2"
     ):
         simulate(schedule, Durations(1, 1, 1, overlapped_pair=1.5))
+    with pytest.raises(InputError, match="duration overlapped_pair: expected one time per virtual"):
+        simulate(schedule, Durations(1, 1, 1, overlapped_pair=(3.0, 3.0)))
 
 
 def test_durations_for_another_number_of_stages_are_refused():

@@ -7,6 +7,8 @@ import { InputError } from "./errors.js";
 import { F, W, action, word } from "./orders.js";
 import { durations as given, measures } from "./trace.js";
 
+const PAIR = 4;
+
 /**
  * The schedule carried out: `start[rank]` and `end[rank]` in the order of `orders[rank]`, `paired`
  * where an action shares its time with a partner, and everything in `measures`.
@@ -97,12 +99,12 @@ function run(board, rank) {
   return woken;
 }
 
-function blockTime({ times, microbatches, durations, schedule }, order, at, block) {
-  const time = (code) => times[code & 3][Math.floor((code >> 2) / microbatches)];
+function blockTime({ times, microbatches, schedule }, order, at, block) {
+  const time = (code, of = code & 3) => times[of][Math.floor((code >> 2) / microbatches)];
   if (block === 1) return time(order[at]);
   const [first, second] = [order[at], order[at + 1]];
-  const pair = durations.overlapped_pair;
-  if (pair === null) return time(first) + time(second);
+  if (!times[PAIR]) return time(first) + time(second);
+  const pair = time(first, PAIR);
   const longer = Math.max(time(first), time(second));
   if (pair < longer) {
     const halves = `${word(schedule, first)} & ${word(schedule, second)}`;
@@ -121,8 +123,8 @@ function finish({ made, waiting, slots }, code, end, woken) {
   waiting[index] = -1;
 }
 
-// Time of each kind of action, by number, on each stage.
-function timesByKind({ forward, backward_input, backward_weight }, stages) {
+// Time of each kind of action, by number, on each stage; and of pairs, null where none is given.
+function timesByKind({ forward, backward_input, backward_weight, overlapped_pair }, stages) {
   const perStage = (name, value) => {
     if (!Array.isArray(value)) return new Float64Array(stages).fill(value);
     if (value.length === stages) return Float64Array.from(value);
@@ -132,5 +134,6 @@ function timesByKind({ forward, backward_input, backward_weight }, stages) {
   const forwards = perStage("forward", forward);
   const inputs = perStage("backward_input", backward_input);
   const weights = perStage("backward_weight", backward_weight);
-  return [forwards, inputs.map((time, stage) => time + weights[stage]), inputs, weights];
+  const pairs = overlapped_pair === null ? null : perStage("overlapped_pair", overlapped_pair);
+  return [forwards, inputs.map((time, stage) => time + weights[stage]), inputs, weights, pairs];
 }

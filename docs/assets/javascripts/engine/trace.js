@@ -6,13 +6,15 @@ import { F, peakInFlight, sum } from "./orders.js";
 /**
  * How long one stage works on one microbatch, in any one unit of time: one number for all virtual
  * stages or a list with one per stage. The default makes a backward twice a forward. `latency`
- * delays what changes rank; `overlapped_pair` is the time of an F&B pair (without it, their sum).
+ * delays what changes rank; `overlapped_pair` is the time of an F&B pair by the stage of its
+ * forward (without it, their sum).
  */
 export function durations({
   forward = 1, backward_input = 1, backward_weight = 1, latency = 0, overlapped_pair = null,
 } = {}) {
-  const checked = { forward, backward_input, backward_weight, latency };
+  const checked = { forward, backward_input, backward_weight, latency, overlapped_pair };
   for (const [name, value] of Object.entries(checked)) {
+    if (value === null) continue;
     const times = Array.isArray(value) ? value : [value];
     if (!times.every((time) => typeof time === "number" && time >= 0 && time < Infinity)) {
       throw new InputError(`duration ${name}`, { expected: "finite times ≥ 0", got: value });
@@ -22,7 +24,7 @@ export function durations({
       throw new InputError("duration forward", { expected: "times > 0", got: value });
     }
   }
-  return Object.freeze({ forward, backward_input, backward_weight, latency, overlapped_pair });
+  return Object.freeze(checked);
 }
 
 

@@ -121,11 +121,17 @@ function timesOf(setup, stages, latency) {
   const times = { forward, backward_input, backward_weight, latency };
   if (!setup.order.overlapped.size) return durations(times);
   // What a pair computes, and what it exposes: either half computes while the other sends.
-  const both = backward_input.map((inputs, stage) => inputs + backward_weight[stage]);
-  const of = (value) => most(stages.map(value));
-  const compute = of((s) => s.forward_s) + of((s) => s.backward_s);
-  const sent = of((s) => s.exposed[FORWARD]) + of((s) => s.exposed[BACKWARD]);
-  return durations({ ...times, overlapped_pair: most([...forward, ...both, compute, sent]) });
+  const overlapped_pair = [];
+  for (const [one, other] of setup.stagesOf) {
+    for (const [f, b] of [[one, other], [other, one]]) {
+      const [first, second] = [stages[f], stages[b]];
+      overlapped_pair[f] = most([
+        forward[f], backward_input[b] + backward_weight[b], first.forward_s + second.backward_s,
+        first.exposed[FORWARD] + second.exposed[BACKWARD],
+      ]);
+    }
+  }
+  return durations({ ...times, overlapped_pair });
 }
 
 // Delay of a message between pipeline ranks.
@@ -150,8 +156,7 @@ function withinMicrobatches(setup, stages, rank, added_s) {
   const rows = rankRows(setup, stages, rank);
   const nominal = sum(rows.map((row) => row.exposed_s));
   if (setup.order.overlapped.size && nominal) {
-    const factor = Math.min(1, added_s / nominal);
-    for (const row of rows) row.exposed_s *= factor;
+    for (const row of rows) row.exposed_s *= added_s / nominal;
   }
   return rows;
 }

@@ -1,0 +1,164 @@
+"""Pairs of DualPipe in the step: as long as their own two stages say, and what they leave exposed.
+
+The times are held against a simulation that knows nothing but a clock: at every tick each rank
+that is free looks whether what its next actions need is there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from figgen import catalog
+from figgen.models.cluster import Cluster
+from figgen.models.layout import layout
+from figgen.models.schedules import Action, Schedule
+from figgen.models.simulate import simulate
+from figgen.models.stage_time import StageTime, stage_time
+from figgen.models.step import durations, step
+from figgen.models.step_traffic import BACKWARD, FORWARD
+from figgen.models.training_setup import TrainingSetup
+
+H100 = Cluster(989.4e12, 450e9, 50e9, 3.4e-6, 14e-6)
+V3 = catalog.model("deepseek-v3").shape
+EQUAL = replace(V3, layers=16, vocab=64, experts=replace(V3.experts, dense_layers=0))
+"""Sixteen layers that are all alike, and tables that take no time."""
+
+BOTH = pytest.mark.parametrize(
+    ("name", "ranks", "microbatches"),
+    [("dualpipe", 2, 6), ("dualpipe", 4, 10), ("dualpipev", 2, 5), ("dualpipev", 4, 8)],
+)
+
+
+def run_of(schedule: str, ranks: int, microbatches: int) -> TrainingSetup:
+    parallel = layout(nodes=4 * ranks, gpus_per_node=8, pp=ranks, ep=32)
+    return TrainingSetup(
+        EQUAL, parallel, microbatches=microbatches, sequence=4096, schedule=schedule
+    )
+
+
+def staged(run: TrainingSetup, parts: Sequence[Sequence[int]]) -> tuple[StageTime, ...]:
+    """Stages of (forward, again, inputs, weights, sent forward, sent back), whole seconds."""
+    known = {entry.traffic.phase: entry for entry in stage_time(run, 1, H100, 0.5).traffic}
+    return tuple(
+        StageTime(*times, (
+            replace(known[FORWARD], exposed_s=float(on)),
+            replace(known[BACKWARD], exposed_s=float(back)),
+        ))
+        for *times, on, back in parts
+    )  # fmt: skip
+
+
+def drawn(run: TrainingSetup, seed: int) -> list[list[int]]:
+    """Parts of every stage that all differ, one stage being much slower than the others."""
+    rng = np.random.default_rng(seed)
+    parts = rng.integers(1, 9, (run.placement.stages, 6))
+    parts[rng.integers(run.placement.stages)] *= 5
+    return [list(map(int, row)) for row in parts]
+
+
+def length_of(parts: Sequence[Sequence[int]]) -> Callable[[tuple[Action, ...]], int]:
+    """How long an action takes, or a pair: either half computes while the other one sends."""
+
+    def halves(action: Action) -> tuple[int, int]:
+        forward, again, inputs, weights, on, back = parts[action.stage]
+        return {
+            "F": (forward, on),
+            "B": (again + inputs + weights, back),
+            "I": (again + inputs, back),
+            "W": (weights, 0),
+        }[action.kind]
+
+    def length(block: tuple[Action, ...]) -> int:
+        both = [halves(action) for action in block]
+        computed, sent = (sum(part) for part in zip(*both, strict=True))
+        if len(block) == 1:
+            return computed + sent
+        return max(computed, sent, *map(sum, both))
+
+    return length
+
+
+def needed(action: Action, depth: int) -> set[tuple[str, int, int]]:
+    stage, kind, microbatch = action
+    if kind == "F":
+        return {("F", stage - 1, microbatch)} if stage % depth else set()
+    if kind == "W":
+        return {("I", stage, microbatch)}
+    behind = {("I", stage + 1, microbatch)} if (stage + 1) % depth else set()
+    return {("F", stage, microbatch)} | behind
+
+
+def ticked(schedule: Schedule, length: Callable[[tuple[Action, ...]], int]) -> list[list[int]]:
+    """When each block of each rank starts, found second by second."""
+    depth, ranks = schedule.placement.depth, range(schedule.placement.ranks)
+    left = [list(schedule.blocks(rank)) for rank in ranks]
+    there: dict[tuple[str, int, int], int] = {}
+    free, starts, now = [0 for _ in ranks], [[] for _ in ranks], 0
+    while any(left):
+        for rank in ranks:
+            if not left[rank] or free[rank] > now:
+                continue
+            block = left[rank][0]
+            wanted = set().union(*(needed(action, depth) for action in block))
+            if any(there.get(key, now + 1) > now for key in wanted):
+                continue
+            starts[rank].append(now)
+            free[rank] = now + length(left[rank].pop(0))
+            for stage, kind, microbatch in block:
+                there["I" if kind == "B" else kind, stage, microbatch] = free[rank]
+        now += 1
+    return starts
+
+
+@BOTH
+@pytest.mark.parametrize("seed", range(3))
+def test_pairs_of_unequal_stages_run_as_a_clock_says(
+    name: str, ranks: int, microbatches: int, seed: int
+) -> None:
+    run = run_of(name, ranks, microbatches)
+    parts = drawn(run, seed)
+    trace = simulate(run.order, durations(run, staged(run, parts), 0.0))
+    assert list(map(list, trace.starts)) == ticked(run.order, length_of(parts))
+
+
+@BOTH
+def test_a_slow_stage_lengthens_no_pair_of_another_rank(
+    name: str, ranks: int, microbatches: int
+) -> None:
+    run = run_of(name, ranks, microbatches)
+    alike = [[2, 0, 2, 2, 3, 3]] * run.placement.stages
+    pairs = []
+    for parts in (alike, [*alike[:-1], [9, 0, 9, 9, 3, 3]]):
+        found = durations(run, staged(run, parts), 0.0).overlapped_pair
+        assert isinstance(found, tuple)
+        pairs.append(found)
+    # Both compute: 2 + 4 s. A slow forward beside a backward, and a forward beside a slow backward.
+    last, other = run.placement.stages - 1, run.placement.stages_of_rank(0)[0]
+    assert run.placement.rank_of_stage[last] == 0
+    assert set(pairs[0]) == {7}
+    assert (pairs[1][last], pairs[1][other]) == (9 + 4, 18 + 3)
+    assert [p for s, p in enumerate(pairs[1]) if s not in (last, other)] == [7] * (last - 1)
+
+
+@BOTH
+def test_idle_time_of_equal_stages_is_deepseeks(name: str, ranks: int, microbatches: int) -> None:
+    run = run_of(name, ranks, microbatches)
+    # F = I as in the table: 4 s computed and 2 s sent, which a pair hides.
+    parts = [[4, 0, 4, 2, 2, 2]] * run.placement.stages
+    pair, backward, weights = 4 + 6, 6 + 2, 2
+    trace = simulate(run.order, durations(run, staged(run, parts), 0.0))
+    idle = max(trace.makespan - busy for busy in trace.busy)
+    # (PP/2 − 1)(F&B + B − 3W), deepseek-ai/DualPipe, README.
+    assert idle == (run.placement.depth // 2 - 1) * (pair + backward - 3 * weights)
+
+
+def test_dualpipev_of_equal_stages_exposes_what_dualpipe_does() -> None:
+    names = ("1f1b", "dualpipe", "dualpipev")
+    found = {name: step(run_of(name, 4, 40), H100) for name in names}
+    exposed = {name: dict(estimate.exposed)["ep"] for name, estimate in found.items()}
+    assert exposed["dualpipev"] == pytest.approx(exposed["dualpipe"], abs=0.02 * exposed["1f1b"])
+    assert exposed["dualpipe"] < exposed["1f1b"] / 3
