@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from functools import lru_cache
+from typing import Any
 
 from figgen.catalog import model as catalog_model
 from figgen.charts import Axis, Bars, Column, Curves, Named, Scalar, Table
@@ -193,22 +194,34 @@ def idle_by_sequence(
 
 
 @figure("schedule-steps", explorable=True)
-def schedule_steps(*, run: str, schedules: tuple[str, ...]) -> Bars:
-    """The step of a published run under other schedules: computing, idle, exposed messages."""
+def schedule_steps(
+    *, run: str, schedules: tuple[str, ...], layers_per_stage: tuple[int, ...] = ()
+) -> Bars:
+    """The step of a published run under other schedules: computing, idle, exposed messages.
+
+    `layers_per_stage` shows the last schedule once more, with its layers cut so.
+    """
     steps: list[dict[str, float]] = []
     usual = training_step(run=run)
     share = usual.compute_efficiency
     values = step_interval(usual)
-    for name in schedules:
-        found = training_step(run=run, schedule=name, compute_efficiency=share)
+    shown: list[tuple[str, str, dict[str, Any]]] = [
+        (TITLES[name], _key(name), {"schedule": name}) for name in schedules
+    ]
+    if layers_per_stage:
+        title, key, last = shown[-1]
+        recut = last | {"layers_per_stage": layers_per_stage}
+        shown.append((f"{title}, recut", f"{key}_recut", recut))
+    for _, key, options in shown:
+        found = training_step(run=run, compute_efficiency=share, **options)
         estimate = found.estimate
         named = step_parts(estimate)
         steps.append(named)
         values |= {
-            f"{_key(name)}_step": Named(estimate.step_time_s, "s"),
-            f"{_key(name)}_bubble": Named(estimate.bubble_s, "s"),
-            f"{_key(name)}_ep": Named(named["ep"], "s"),
+            f"{key}_step": Named(estimate.step_time_s, "s"),
+            f"{key}_bubble": Named(estimate.bubble_s, "s"),
+            f"{key}_ep": Named(named["ep"], "s"),
+            f"{key}_computing": Named(named["computing"], "s"),
         }
-        values["computing"] = Named(named["computing"], "s")
         values["microbatches"] = Named(found.setup.microbatches)
-    return step_bars(tuple(TITLES[name] for name in schedules), steps, values)
+    return step_bars(tuple(title for title, *_ in shown), steps, values)
