@@ -29,17 +29,26 @@ def fitted(
     weights: Floats,
     start: Floats,
     spread: Floats,
+    first: Sequence[Floats] = (),
 ) -> Floats:
     """Logarithms of the constants that predict `measured` best.
 
-    `predicted` takes logarithms of constants, `start` and `spread` are of those.
+    `predicted` takes logarithms of constants, `start` and `spread` are of those. The search begins
+    at `start` and at each of `first`, since it may end in a valley that is not the deepest.
     """
-    wanted, point, damping = np.log(measured), start.copy(), 1e-2
+    wanted = np.log(measured)
 
     def residuals(at: Floats) -> Floats:
         errors = (np.log(predicted(at)) - wanted) / TOLERATED
         return np.concatenate([softened(errors) * weights, (at - start) / spread])
 
+    found = [_settled(residuals, point) for point in (start, *first)]
+    return min(found, key=lambda point: float(np.sum(residuals(point) ** 2)))
+
+
+def _settled(residuals: Callable[[Floats], Floats], first: Floats) -> Floats:
+    """Where the sum of squares is least downhill of `first`."""
+    point, damping = first.copy(), 1e-2
     now = residuals(point)
     for _ in range(ROUNDS):
         slopes = np.stack(

@@ -18,10 +18,11 @@ from figgen.models.job import Job, shape_numbers
 from figgen.models.pipeline_filling import filling
 from figgen.models.plan_loads import LOADED, alike, rank_loads
 from figgen.models.plan_memory import HeldSizes, RankBytes, RankLoad, rank_bytes
-from figgen.models.plan_sizes import StageNumbers, job_sizes, layer_sizes, repeated, stage_numbers
+from figgen.models.plan_sizes import StageNumbers, job_sizes, layer_sizes, stage_numbers
 from figgen.models.plan_space import Meshes, batches, meshes, pipelines, schedules, sharding
 from figgen.models.recomputation import recomputation
 from figgen.models.schedules import MOST_VISITS
+from figgen.models.stage_work import repeated
 from figgen.models.timed_step import StepSeconds, timed_step
 from figgen.models.training_setup import TrainingSetup, sharding_of
 
@@ -39,7 +40,6 @@ class PlannedJob:
 
     `setup` is any layout of the job: its shape, sequence, recipe, formats and framework count.
     `fixed` are sizes of axes, chunks, microbatch or ZeRO that were said, None or absent if not.
-    `selective` is what that recomputation repeats: shares of a layer and of its attention core.
     """
 
     setup: TrainingSetup
@@ -52,7 +52,6 @@ class PlannedJob:
     fixed: Mapping[str, int | None]
     quantized: float = 0.0
     per_tensor: float = 0.0
-    selective: tuple[float, float] = (0.0, 1.0)
 
     @property
     def world_size(self) -> int:
@@ -236,9 +235,7 @@ def timed(found: Pipeline) -> StepSeconds:
     setup = job.setup
     zero = np.array(found.zero)[None, :, None]
     sharded = job.sharded(found.zero, found.pp)
-    again = np.array([
-        repeated(setup, stages.shares, text, job.selective) for text in job.recompute
-    ])  # fmt: skip
+    again = np.array([repeated(setup, stages.shares, text) for text in job.recompute])
     return timed_step(
         Job(
             **shape_numbers(setup.shape, setup.mtp_layers),

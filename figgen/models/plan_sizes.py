@@ -29,14 +29,12 @@ from figgen.models.rank_parameters import (
     projection_held,
     table_held,
 )
-from figgen.models.recomputation import NAMED
 from figgen.models.stage_layers import (
     StageShare,
     fullest_and_beside_head,
     layers_by_cost,
     stage_shares,
 )
-from figgen.models.stage_work import stage_work
 from figgen.models.training_setup import TrainingSetup
 
 _DENSE = StageShare(0, 1, 0, embedding=False, head=False)
@@ -130,22 +128,3 @@ def stage_numbers(setup: TrainingSetup, pp: int, chunks: int, pipes: int) -> Sta
     shares = stage_shares(shape, pp * chunks, *dealt, setup.mtp_layers)
     cut = balanced or setup.mtp_layers > 0
     return StageNumbers(shares * pipes, *fullest_and_beside_head(shares, pp, cut=cut))
-
-
-def repeated(
-    setup: TrainingSetup,
-    shares: tuple[StageShare, ...],
-    recompute: str,
-    selective: tuple[float, float],
-) -> tuple[float, float]:
-    """Shares of a layer and of its attention core that backward computes again."""
-    if recompute in NAMED:
-        return {"none": (0.0, 0.0), "full": (1.0, 0.0), "selective": selective}[recompute]
-    fullest = max(shares, key=lambda share: share.layers)
-    return _repeated_share(setup, recompute, replace(fullest, embedding=False, head=False)), 0.0
-
-
-@lru_cache(maxsize=1024)
-def _repeated_share(setup: TrainingSetup, recompute: str, share: StageShare) -> float:
-    work = stage_work(replace(setup, recompute=recompute), share)
-    return work.recomputed / work.forward if work.forward else 0.0

@@ -7,8 +7,10 @@ own backward is not counted.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import lru_cache
+from types import MappingProxyType
 
 from figgen.models.layer_parts import LayerParts, parts_of, repeated_parts
 from figgen.models.model_shape import FFN_MATRICES, GATED
@@ -76,6 +78,32 @@ def stage_work(setup: TrainingSetup, share: StageShare) -> StageWork:
         spared=_product_flops(setup, first_inputs(setup, setup.parallel.tp)) if first else 0.0,
         frozen=setup.lora_rank is not None,
     )
+
+
+REPEATED: Mapping[str, tuple[float, float]] = MappingProxyType({
+    "none": (0.0, 0.0), "full": (1.0, 0.0), "selective": (0.0, 1.0),
+})  # fmt: skip
+"""Shares of a layer, and of its attention core besides, that backward computes again."""
+
+
+def repeated(
+    setup: TrainingSetup, shares: Sequence[StageShare], recompute: str
+) -> tuple[float, float]:
+    """Shares of a layer's forward and of its attention core that `recompute` makes again.
+
+    Of named modules it is their work over that of all layers, in the fullest of the stages; a
+    framework that checkpoints the attention core runs it again whatever its kernel stores.
+    """
+    if recompute in REPEATED:
+        return REPEATED[recompute]
+    fullest = max(shares, key=lambda share: share.layers)
+    return _repeated_share(setup, recompute, replace(fullest, embedding=False, head=False)), 0.0
+
+
+@lru_cache(maxsize=1024)
+def _repeated_share(setup: TrainingSetup, recompute: str, share: StageShare) -> float:
+    work = stage_work(replace(setup, recompute=recompute), share)
+    return work.recomputed / work.forward if work.forward else 0.0
 
 
 def repeated_flops_per_token(setup: TrainingSetup) -> float:

@@ -19,6 +19,7 @@ from figgen.catalog.schema import choice
 from figgen.errors import InputError
 from figgen.models.recomputation import NAMED
 from figgen.scenarios.option import Value
+from figgen.scenarios.runs.names import recompute_of
 from figgen.scenarios.schema import OPTIONS, unknown_option
 from figgen.scenarios.software import software_of
 
@@ -154,8 +155,9 @@ def _stated(run: catalog.Run) -> tuple[dict[str, Value], set[str]]:
         values["zero_stage"] = run.zero_stage
     if run.mtp_layers:
         values["mtp_layers"] = run.mtp_layers
-    if run.recompute in NAMED:
-        values["recompute"] = run.recompute
+    recompute = recompute_of(run.recompute)
+    if run.recompute in NAMED or recompute not in ("", *NAMED):
+        values["recompute"] = recompute
     if chunks > 1:
         values |= {"schedule": "interleaved-1f1b", "chunks": chunks}
     elif run.pp == 1:

@@ -22,7 +22,6 @@ from figgen.scenarios.own_hardware import named_accelerator, named_link
 from figgen.scenarios.predicted import described
 from figgen.scenarios.resolve import base_of, completed, resolve, setup_of
 from figgen.scenarios.runs.described import DescribedRun
-from figgen.scenarios.runs.job import REPEATED, REPEATED_PER_OPERATION
 from figgen.scenarios.runs.predicted import class_of
 from figgen.scenarios.runs.rates import attained
 from figgen.scenarios.scenario import Scenario
@@ -93,9 +92,6 @@ def plan_question(asked: Scenario, every_schedule: bool = False) -> PlanQuestion
         fixed={name: _whole(fixed.get(name)) for name in (*AXES, *_COUNTS)},
         quantized=float(run.dtype in ("fp8", "fp4")),
         per_tensor=float(run.framework == "nanotron"),
-        selective=(
-            REPEATED_PER_OPERATION if run.framework == "torchtitan" else REPEATED["selective"]
-        ),
     )
     return PlanQuestion(asked, model, chip, nic, measured, values, fixed, assumed, run, job)
 

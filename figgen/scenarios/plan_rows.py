@@ -12,7 +12,8 @@ from figgen.models.compute import utilisation_of_step
 from figgen.models.job import Job, shape_numbers
 from figgen.models.pipeline_filling import filling
 from figgen.models.plan import PlannedJob
-from figgen.models.plan_sizes import repeated, stage_numbers
+from figgen.models.plan_sizes import stage_numbers
+from figgen.models.stage_work import repeated
 from figgen.models.timed_step import StepSeconds, timed_step
 from figgen.models.training_setup import TrainingSetup
 from figgen.scenarios.option import Choices
@@ -192,7 +193,7 @@ def _job(job: PlannedJob, rows: dict[str, np.ndarray]) -> Job:
         numbers[:, row] = (
             filling(schedule, pp, int(rows["microbatches"][row]), chunks),
             stages.fullest_layers, stages.head_layers,
-            *repeated(setup, stages.shares, mode, job.selective),
+            *repeated(setup, stages.shares, mode),
         )  # fmt: skip
     return Job(
         **shape_numbers(setup.shape, setup.mtp_layers),

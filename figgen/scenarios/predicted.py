@@ -7,9 +7,8 @@ from dataclasses import replace
 from figgen import catalog
 from figgen.catalog.lookups import remembered
 from figgen.models.job import Job
-from figgen.models.recomputation import NAMED
 from figgen.models.stage_layers import fullest_and_beside_head, virtual_stage_shares
-from figgen.models.stage_work import stage_work
+from figgen.models.stage_work import repeated
 from figgen.models.training_setup import TrainingSetup, sharding_of
 from figgen.scenarios.measured_rates import read_rates
 from figgen.scenarios.own_hardware import named_accelerator, named_link
@@ -85,14 +84,12 @@ def job_of(setup: TrainingSetup, run: DescribedRun) -> Job:
     """The numbers of a step, as it is cut into stages and recomputes; `run` describes it."""
     fullest, beside_head = stages_of(setup)
     gathers, scatters, overlapped = sharding_of(setup, setup.zero_stage, setup.parallel.pp)
-    job = replace(
+    layer, core = repeated(setup, virtual_stage_shares(setup), setup.recompute)
+    return replace(
         run_job(run), fullest_layers=fullest, head_layers=beside_head,
         gathers=gathers, scatters=scatters, scattered_bytes=setup.recipe.gradient_bytes,
-        overlapped=float(overlapped),
+        overlapped=float(overlapped), repeats_layer=layer, repeats_core=core,
     )  # fmt: skip
-    if setup.recompute not in NAMED:
-        job = replace(job, repeats_layer=repeated_share(setup), repeats_core=0.0)
-    return job
 
 
 def stages_of(setup: TrainingSetup) -> tuple[int, float]:
@@ -101,11 +98,3 @@ def stages_of(setup: TrainingSetup) -> tuple[int, float]:
     said = setup.layers_per_stage or setup.mtp_layers
     cut = bool(said) or setup.framework_memory.balanced
     return fullest_and_beside_head(shares, setup.parallel.pp, cut=cut)
-
-
-def repeated_share(setup: TrainingSetup) -> float:
-    """Work that backward repeats over that of forward, in the fullest stage without the head."""
-    shares = [replace(share, head=False) for share in virtual_stage_shares(setup)]
-    fullest = max(shares, key=lambda share: share.layers)
-    work = stage_work(setup, fullest)
-    return work.recomputed / work.forward if work.forward else 0.0

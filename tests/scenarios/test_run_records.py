@@ -12,18 +12,23 @@ import pytest
 
 from figgen import catalog
 from figgen.__main__ import main
+from figgen.catalog import load
+from figgen.catalog.runs import Run
 from figgen.errors import InputError
 from figgen.models.compute import training_flops_per_token
-from figgen.scenarios.resolve import training_step
+from figgen.scenarios.resolve import resolve, training_step
 from figgen.scenarios.runs.described import domain_width
 from figgen.scenarios.runs.job import run_job, stages_of
-from figgen.scenarios.runs.measured import record_of, shown_runs
-from figgen.scenarios.runs.names import accelerator_of, format_of, network_of
+from figgen.scenarios.runs.measured import completed_record, shown_runs
+from figgen.scenarios.runs.names import accelerator_of, format_of, network_of, recompute_of
+from figgen.scenarios.runs.predicted import predicted_step
+from figgen.scenarios.runs.published_record import record_of
 from figgen.scenarios.runs.published_time import published_step_s
 from figgen.scenarios.runs.record import described_run, read_run_file
 from figgen.scenarios.runs.setup import run_setup
 from figgen.scenarios.runs.split import CALIBRATION, TEST, side_of_key
 from figgen.scenarios.runs.usual import usual_chunks
+from figgen.scenarios.scenario import scenario
 from tests.models.plain_step import plain_layers
 
 RUN: dict[str, Any] = {
@@ -31,6 +36,13 @@ RUN: dict[str, Any] = {
     "global_batch_sequences": 64, "seq_length": 4096, "model_shape_ref": "llama3-70b",
     "precision": "FP8", "step_time_s": 5.0, "whatever": "ignored",
 }  # fmt: skip
+
+PRESET_RUNS = [
+    preset.run
+    for preset in catalog.PRESETS.values()
+    if isinstance(preset, catalog.TrainingPreset) and preset.run.name != "opt-175b"
+]
+"""Without OPT, whose batch is known by its microbatches alone: no record of a run file says so."""
 
 
 def test_a_run_says_little_and_the_rest_has_defaults() -> None:
@@ -268,3 +280,64 @@ def test_the_fullest_rank_has_what_dealing_leaves_it(layers: int, pp: int, chunk
     dealt = plain_layers(run.shape, pp * chunks)
     ranks = [sum(dealt[stage] for stage in range(rank, pp * chunks, pp)) for rank in range(pp)]
     assert stages_of(run) == (max(ranks), layers / pp)
+
+
+@pytest.mark.parametrize("run", load.runs().values(), ids=lambda run: run.name)
+def test_a_published_run_takes_as_long_by_its_record_as_on_its_page(run: Run) -> None:
+    """What is shown of a run, what calibrates on it and what a preset page says is one number."""
+    try:
+        described, page = described_run(completed_record(run)), resolve(scenario(run=run.name))
+    except InputError:
+        assert run not in PRESET_RUNS
+        return
+    assert predicted_step(described).step_time_s == pytest.approx(page.predicted.step_time_s)
+    assert described.recompute in ("", page.setup.recompute)
+
+
+@pytest.mark.parametrize(
+    ("words", "found"),
+    [
+        ("", ""),
+        ("none", "none"),
+        ("Full (every layer)", "full"),
+        ("selective (per op)", "selective"),
+        ("uniform:2", "uniform:2"),
+        ("mlp,core_attn", "mlp,core_attn"),
+        ("mlp, layernorm", "mlp,layernorm"),
+        # DeepSeek-V3, arXiv:2412.19437, section 3.2.3; Kimi K2, arXiv:2507.20534, 2.4.3.
+        ("RMSNorm, MLA up-projection, SwiGLU", "layernorm,latent_norm,mla_up_proj,moe_act"),
+        ("LayerNorm, SwiGLU, MLA up-projection", "layernorm,latent_norm,mla_up_proj,moe_act"),
+        ("a portion of the operators", "selective"),
+    ],
+)
+def test_what_reports_recompute_is_read_as_modules(words: str, found: str) -> None:
+    assert recompute_of(words) == found
+
+
+def test_recomputing_named_modules_costs_their_products_and_no_attention_core() -> None:
+    """DeepSeek-V3's up-projections of queries, keys and values: 72.4M of a layer's weights."""
+    one = {
+        "hardware": "h800-sxm-80gb", "model_shape_ref": "deepseek-v3", "tp": 1, "pp": 16, "ep": 64,
+        "num_accelerators": 2048, "global_batch_sequences": 15360, "seq_length": 4096, "vpp": None,
+        "recompute": "RMSNorm, MLA up-projection, SwiGLU",
+    }  # fmt: skip
+    job = run_job(described_run(RUN | one))
+    up = 1536 * 128 * 192 + 512 * 128 * 256
+    rest = 7168 * (1536 + 512 + 64) + 128 * 128 * 7168
+    experts = 9 * 3 * 7168 * 2048 + 7168 * 256
+    core = 4096 / 2 * 2 * 128 * (192 + 128) / 2  # weights' worth of half a square
+    met = up + rest + experts + core
+    assert job.repeats_layer == pytest.approx(up / met, rel=1e-6)
+    assert job.repeats_core == 0
+
+
+def test_torchtitan_cuts_a_batch_into_as_many_microbatches_as_stages() -> None:
+    """Its 405B on 512 GPUs: 32 sequences of a replica in 8 microbatches of 4, not in 32 of 1."""
+    run = described_run(completed_record(catalog.run("torchtitan-405b-fsdp8-tp8-pp8-1f1b")))
+    assert (run.microbatch, run.microbatches) == (4, 8)
+    assert predicted_step(run).step_time_s == pytest.approx(run.step_time_s, rel=0.05)
+    record = {
+        "framework": "torchtitan", "tp": 8, "pp": 8, "num_accelerators": 512,
+        "global_batch_sequences": 256, "vpp": None, "seq_length": 8192,
+    }  # fmt: skip
+    assert described_run(RUN | record).microbatch == 4

@@ -4,17 +4,18 @@ from __future__ import annotations
 
 from figgen.models.framework_memory import framework_memory
 from figgen.models.job import Job, shape_numbers
+from figgen.models.layout import layout
 from figgen.models.pipeline_filling import filling
-from figgen.models.stage_layers import fullest_and_beside_head, layers_by_cost, stage_shares
-from figgen.models.training_setup import sharded_calls
+from figgen.models.stage_layers import (
+    StageShare,
+    fullest_and_beside_head,
+    layers_by_cost,
+    stage_shares,
+)
+from figgen.models.stage_work import repeated
+from figgen.models.training_setup import TrainingSetup, sharded_calls
 from figgen.scenarios.runs.described import DescribedRun
 from figgen.scenarios.runs.setup import memory_framework
-
-REPEATED = {"full": (1.0, 0.0), "selective": (0.0, 1.0)}
-"""Shares of a layer, and of its attention core besides, that backward computes again."""
-
-REPEATED_PER_OPERATION = (0.5, 0.0)
-"""torchtitan's selective mode keeps attention and every second product."""
 
 SUMS_IN_FP32 = ("torchtitan",)
 """Who scatters gradients of every microbatch in FP32 (its mixed_precision_reduce). Others
@@ -25,11 +26,7 @@ guide of Megatron-FSDP recommends (--grad-reduce-in-bf16)."""
 def run_job(run: DescribedRun) -> Job:
     """The job of a run."""
     fullest, with_head = stages_of(run)
-    early = run.dtype == "fp16" or run.framework == "megatron-deepspeed"
-    usual = "selective" if early else "none"
-    layer, core = REPEATED.get(run.recompute or usual, (0.0, 0.0))
-    if run.framework == "torchtitan" and run.recompute == "selective":
-        layer, core = REPEATED_PER_OPERATION
+    layer, core = repeats_of(run)
     parts = run.gpus // run.pp
     ep = min(run.ep, parts)
     memory = framework_memory(memory_framework(run.framework, run.version))
@@ -56,6 +53,18 @@ def run_job(run: DescribedRun) -> Job:
     )  # fmt: skip
 
 
+def repeats_of(run: DescribedRun) -> tuple[float, float]:
+    """Shares of a layer and of its attention core that backward computes again."""
+    early = run.dtype == "fp16" or run.framework == "megatron-deepspeed"
+    recompute = run.recompute or ("selective" if early else "none")
+    # How it is laid out decides no share.
+    alone = TrainingSetup(
+        run.shape, layout(nodes=1, gpus_per_node=1), 1, run.sequence, recompute=recompute,
+        mtp_layers=run.mtp_layers, flash_attention=run.dtype != "fp16",
+    )  # fmt: skip
+    return repeated(alone, shares_of(run)[0], recompute)
+
+
 def scattered_bytes(framework: str) -> int:
     """Bytes of a gradient that is scattered in every microbatch."""
     return 4 if framework in SUMS_IN_FP32 else 2
@@ -63,10 +72,15 @@ def scattered_bytes(framework: str) -> int:
 
 def stages_of(run: DescribedRun) -> tuple[int, float]:
     """Most layers of a pipeline rank, and the layers beside the head."""
+    shares, cut = shares_of(run)
+    return fullest_and_beside_head(shares, run.pp, cut=cut)
+
+
+def shares_of(run: DescribedRun) -> tuple[tuple[StageShare, ...], bool]:
+    """The share of every stage, and whether somebody cut them."""
     stages = run.pp * (run.virtual_stages if run.pp > 1 else 1)
     balanced = framework_memory(memory_framework(run.framework, run.version)).balanced
     given = run.layers_per_stage
     dealt = (given, -1) if given or not balanced else layers_by_cost(run.shape, stages)
-    shares = stage_shares(run.shape, stages, *dealt, run.mtp_layers)
     cut = bool(given or run.mtp_layers) or balanced
-    return fullest_and_beside_head(shares, run.pp, cut=cut)
+    return stage_shares(run.shape, stages, *dealt, run.mtp_layers), cut

@@ -9,10 +9,17 @@ from figgen.catalog.lookups import remembered
 from figgen.catalog.measured import measured_records
 from figgen.catalog.runs import Run
 from figgen.errors import InputError
+from figgen.scenarios.assumptions import known_of
 from figgen.scenarios.runs.described import DescribedRun
-from figgen.scenarios.runs.published_time import published_step_s
+from figgen.scenarios.runs.published_record import record_of
 from figgen.scenarios.runs.record import described_run
 from figgen.scenarios.runs.split import sides
+
+FIELDS = {
+    "chunks": "vpp", "microbatch_size": "micro_batch", "zero_stage": "zero_stage",
+    "recompute": "recompute", "nic": "network",
+}  # fmt: skip
+"""Fields of a record by the options that say the same."""
 
 
 @remembered(1)
@@ -27,7 +34,7 @@ def shown_runs() -> tuple[DescribedRun, ...]:
     found = []
     for run in load.runs().values():
         try:
-            described = described_run(record_of(run))
+            described = described_run(completed_record(run))
         except InputError:
             continue
         if described.step_time_s is not None:
@@ -35,31 +42,14 @@ def shown_runs() -> tuple[DescribedRun, ...]:
     return tuple(found)
 
 
+def completed_record(run: Run) -> dict[str, Any]:
+    """A run of the catalog as a record, with what is assumed where its source is silent."""
+    values, _ = known_of(run)
+    known = {field: values[option] for option, field in FIELDS.items() if option in values}
+    return record_of(run) | known
+
+
 @remembered(1)
 def run_sides() -> dict[str, str]:
     """ "calibration" or "test" for every run by name."""
     return sides(measured_runs(), shown_runs())
-
-
-def record_of(run: Run) -> dict[str, Any]:
-    """A run of the catalog as a record of a run file."""
-    memory = run.peak_memory
-    return {
-        "id": run.name,
-        "hardware": run.accelerator.name,
-        "num_accelerators": run.gpus,
-        "tp": run.tp, "cp": run.cp, "pp": run.pp, "ep": run.ep,
-        "vpp": run.virtual_stages if run.virtual_stages > 1 else None,
-        "mtp_layers": run.mtp_layers or None,
-        "micro_batch": run.microbatch,
-        "global_batch_sequences": run.global_batch,
-        "seq_length": run.sequence,
-        "zero_stage": run.zero_stage,
-        "precision": run.precision,
-        "recompute": run.recompute or None,
-        "model_shape_ref": run.model.name,
-        "step_time_s": published_step_s(run),
-        "peak_memory_gib": memory.value / 2**30 if memory else None,
-        "source": run.source,
-        "source_group": "catalog",
-    }  # fmt: skip

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 import tomllib
 from collections.abc import Mapping
+from contextlib import suppress
 from functools import cache
 
 from figgen.catalog import load
@@ -16,6 +17,7 @@ from figgen.catalog.hardware import Accelerator, Link
 from figgen.catalog.lookups import remembered
 from figgen.catalog.models import Model
 from figgen.errors import InputError, unknown
+from figgen.models.recomputation import NAMED, recomputation
 
 CHIPS = (
     (r"h100.*(96 ?gb|hbm2e)", "h100-hbm2e-96gb"),
@@ -87,6 +89,28 @@ FRAMEWORKS = (
     (r"mlperf", "nemo"),
     (r"fsdp|metaseq|fairscale|2407\.21783|^llama-3: table", "fsdp"),
 )
+
+
+RECOMPUTED = (
+    (r"norm", ("layernorm", "latent_norm")),
+    (r"mla[ _-]up", ("mla_up_proj",)),
+    (r"swiglu", ("moe_act",)),
+)
+"""Modules of `figgen.models.recomputation` by what reports call them."""
+
+
+def recompute_of(words: str) -> str:
+    """What is recomputed as `figgen.models.recomputation` reads it; "" where nothing is said.
+
+    Words that name neither layers nor modules ("a portion of the operators") are "selective".
+    """
+    low = words.strip().lower()
+    with suppress(InputError):
+        recomputation(written := low.replace(" ", ""))
+        return written
+    named = next((name for name in NAMED if low.startswith(name)), "")
+    modules = [name for words, names in RECOMPUTED if re.search(words, low) for name in names]
+    return named or ",".join(modules) or ("selective" if low else "")
 
 
 def first_match(table: tuple[tuple[str, str], ...], text: str) -> str | None:

@@ -13,6 +13,8 @@ from collections.abc import Mapping
 
 from figgen.catalog.hardware import Accelerator
 from figgen.errors import InputError
+from figgen.models.framework_memory import framework_memory
+from figgen.models.model_shape import ModelShape
 from figgen.scenarios.runs.described import DescribedRun, domain_width
 from figgen.scenarios.runs.fields import Record, text_of, whole_of
 from figgen.scenarios.runs.names import (
@@ -22,7 +24,9 @@ from figgen.scenarios.runs.names import (
     first_match,
     format_of,
     network_of,
+    recompute_of,
 )
+from figgen.scenarios.runs.setup import memory_framework
 from figgen.scenarios.runs.shape import shape_of
 from figgen.scenarios.runs.speed import measured_s
 from figgen.scenarios.runs.usual import (
@@ -69,7 +73,8 @@ def described_run(record: Record) -> DescribedRun:
     if zero_stage == 2 and sizes["pp"] > 1:
         # Pipelines called ZeRO-2 (MegaScale, Llama 3) reduce once a step, as stage 1 does here.
         zero_stage = 1
-    microbatch = whole_of(record, "micro_batch", usual_microbatch(zero_stage, sizes, batch))
+    usual = usual_microbatch(framework, zero_stage, sizes, batch)
+    microbatch = whole_of(record, "micro_batch", usual)
     chunks = whole_of(record, "vpp", usual_chunks(framework, shape, sizes["pp"]))
     number_format = format_of(str(record.get("precision") or "bf16"))
     _check_peak(chip, number_format)
@@ -89,7 +94,7 @@ def described_run(record: Record) -> DescribedRun:
         sequence=sequence,
         zero_stage=zero_stage,
         number_format=number_format,
-        recompute=_recompute(record) or usual_recompute(framework, shape),
+        recompute=_recompute(record, framework, shape),
         framework=framework,
         release=str(record.get("release") or ""),
         version=version_of(record),
@@ -154,13 +159,11 @@ def _batch(record: Record, sequence: int) -> int:
     return whole_of(record, "global_batch_sequences")
 
 
-def _recompute(record: Record) -> str:
-    """ "none", "selective" or "full", from what sources print."""
-    words = str(record.get("recompute") or "").lower()
-    found = next((name for name in ("none", "full", "selective") if words.startswith(name)), None)
-    if found is None and words:
-        return "selective"
-    return found or ""
+def _recompute(record: Record, framework: str, shape: ModelShape) -> str:
+    """As `figgen.models.recomputation` reads it, "selective" as the framework means it."""
+    found = recompute_of(str(record.get("recompute") or "")) or usual_recompute(framework, shape)
+    memory = framework_memory(memory_framework(framework, version_of(record)))
+    return memory.selective if found == "selective" else found
 
 
 def _gibibytes(value: object) -> float | None:

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from math import ceil
-
 from figgen.catalog.clusters import cluster
 from figgen.models.cluster import Cluster
 from figgen.models.framework_memory import framework_memory
@@ -31,19 +29,18 @@ def run_setup(run: DescribedRun) -> TrainingSetup:
         order=ORDERS.get(run.framework, "megatron") if run.ep == 1 else "megatron",
     )  # fmt: skip
     early = run.dtype == "fp16"
-    microbatch = max(run.microbatch, _whole_microbatch(run))
     framework = framework_memory(memory_framework(run.framework, run.version))
     return TrainingSetup(
         shape=run.shape,
         parallel=parallel,
-        microbatches=ceil(run.global_batch / (run.dp * microbatch)),
+        microbatches=run.microbatches,
         sequence=run.sequence,
-        microbatch_size=microbatch,
+        microbatch_size=run.microbatch,
         schedule="interleaved-1f1b" if interleaved else "1f1b",
         chunks=run.virtual_stages if interleaved else None,
         recipe=RECIPES["mcore20" if early else framework.recipe],
         zero_stage=run.zero_stage,
-        recompute=framework.selective if run.recompute == "selective" else run.recompute or "none",
+        recompute=run.recompute or "none",
         activations="fp8" if run.dtype == "fp8" else "16-bit",
         flash_attention=not early,
         sequence_parallel=run.tp > 1 and run.framework != "megatron-deepspeed",
@@ -61,12 +58,6 @@ def memory_framework(framework: str, version: float | None) -> str:
     if framework == "torchtitan" and version is not None and version <= DECEMBER_2024:
         return "torchtitan-2024"
     return MEMORY_OF.get(framework, "megatron")
-
-
-def _whole_microbatch(run: DescribedRun) -> int:
-    """Sequences of a microbatch of torchtitan, which cuts a batch into as many as it has stages."""
-    piped = run.framework == "torchtitan" and run.pp > 1
-    return run.global_batch // (run.dp * run.pp) if piped else 1
 
 
 def run_cluster(run: DescribedRun) -> Cluster:

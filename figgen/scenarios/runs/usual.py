@@ -17,8 +17,13 @@ def usual_chunks(framework: str, shape: ModelShape, pp: int) -> int:
     return max(1, min(6, shape.layers // pp))
 
 
-def usual_microbatch(zero_stage: int, sizes: Mapping[str, int], batch: int) -> int:
-    """One sequence; under ZeRO-3 without a pipeline the batch at once, at most 16 sequences."""
+def usual_microbatch(framework: str, zero_stage: int, sizes: Mapping[str, int], batch: int) -> int:
+    """One sequence; under ZeRO-3 without a pipeline the batch at once, at most 16 sequences.
+
+    torchtitan cuts a replica's batch into as many microbatches as it has stages.
+    """
+    if framework == "torchtitan" and sizes["pp"] > 1:
+        return max(1, batch // sizes["dp"] // sizes["pp"])
     if zero_stage < 3 or sizes["pp"] > 1:
         return 1
     return max(1, min(16, batch // sizes["dp"]))

@@ -38,7 +38,7 @@ export function planJob(catalog, choices, everySchedule = false) {
     schedules: fixed.schedule !== null ? [fixed.schedule] : everySchedule ? Object.keys(TABLES.chunks)
       : TABLES.schedules_of[framework] ?? TABLES.schedules_of.megatron,
     recompute: recomputations(fixed, setup),
-    selective: framework === "torchtitan" ? [0.5, 0] : [0, 1], sizes: new Map(),
+    sizes: new Map(),
   };
 }
 

@@ -5,10 +5,9 @@ import { InputError } from "./errors.js";
 import { layerHeld, mixerMore, projectionHeld, tableHeld } from "./held.js";
 import { keyValueWidth } from "./memory.js";
 import { rankLoads } from "./plan_space.js";
-import { filling } from "./predicted.js";
+import { filling, repeated } from "./predicted.js";
 import { recomputation } from "./recomputation.js";
 import { fullestAndBesideHead, layersByCost, shardingOf, virtualStageShares } from "./setup.js";
-import { stageWork } from "./stage_time.js";
 import { finalNorm, mixerLayers } from "./transformer.js";
 
 const share = (layers, experts, embedding = false, head = false, mtp_layers = 0) => ({
@@ -58,16 +57,6 @@ function stageNumbers({ setup: { shape, mtp_layers, framework_memory: { balanced
   return { shares, fullest_layers, head_layers };
 }
 
-function repeated({ setup, selective }, shares, recompute) {
-  if (recompute === "none") return [0, 0];
-  if (recompute === "full") return [1, 0];
-  if (recompute === "selective") return selective;
-  const fullest = shares.reduce((most, one) => (one.layers > most.layers ? one : most));
-  const one = { ...setup, recompute, recomputed: recomputation(recompute) };
-  const { weights, core, recomputed } = stageWork(one, { ...fullest, embedding: false, head: false });
-  return [weights + core ? recomputed / (weights + core) : 0, 0];
-}
-
 const knownOf = new WeakMap(); // job → what many layouts share
 /** What `make` gives, once for a job and a key. */
 export function kept(job, key, make) {
@@ -81,7 +70,7 @@ export function kept(job, key, make) {
 export const pipelineOf = (job, { pp, schedule, chunks }) => kept(job, `${schedule} ${pp} ${chunks}`, () => {
   const stages = stageNumbers(job, pp, chunks, schedule === "dualpipe" ? 2 : 1);
   const sharded = [0, 1, 2, 3].map((zero) => shardingOf(job.setup, job.setup.framework_memory, zero, pp));
-  return { stages, sharded, again: job.recompute.map((mode) => repeated(job, stages.shares, mode)), full: new Map() };
+  return { stages, sharded, again: job.recompute.map((mode) => repeated(job.setup, stages.shares, mode)), full: new Map() };
 });
 
 /** What ranks hold when they are fullest, and how long they wait, by microbatches that are alike. */

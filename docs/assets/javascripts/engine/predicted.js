@@ -4,6 +4,7 @@
 
 import { timed_step } from "../timed-step.js";
 import { asMeasured } from "./measured.js";
+import { recomputation } from "./recomputation.js";
 import { build } from "./schedule.js";
 import { checkPeak, fullestAndBesideHead, untimedSetup } from "./setup.js";
 import { simulate } from "./simulate.js";
@@ -96,7 +97,7 @@ function jobOf(setup, { framework, quantized }) {
   const chunks = pp > 1 ? placement.depth / pp : 1;
   const cut = setup.layers_per_stage !== null || setup.mtp_layers > 0 || setup.framework_memory.balanced;
   const [fullest_layers, head_layers] = fullestAndBesideHead(setup.shares.slice(0, placement.depth), pp, cut);
-  const [repeats_layer, repeats_core] = repeated(setup, framework);
+  const [repeats_layer, repeats_core] = repeated(setup, setup.shares, setup.recompute);
   const ep = Math.min(parallel.ep, gpus / pp);
   return {
     ...shapeNumbers(shape, setup.mtp_layers), tp, cp, pp, dp, ep, etp, gpus, gpus_per_node, chunks,
@@ -129,12 +130,12 @@ export function shapeNumbers(shape, mtp_layers) {
   };
 }
 
-function repeated(setup, framework) {
-  const { recompute } = setup;
-  if (framework === "torchtitan" && recompute === "selective") return [0.5, 0];
+/** Shares of a layer's forward and of its attention core that `recompute` makes again. */
+export function repeated(setup, shares, recompute) {
   if (REPEATED[recompute]) return REPEATED[recompute];
-  const fullest = setup.shares.reduce((most, share) => (share.layers > most.layers ? share : most));
-  const { weights, core, recomputed } = stageWork(setup, { ...fullest, head: false });
+  const fullest = shares.reduce((most, share) => (share.layers > most.layers ? share : most));
+  const one = { ...setup, recompute, recomputed: recomputation(recompute) };
+  const { weights, core, recomputed } = stageWork(one, { ...fullest, embedding: false, head: false });
   return [weights + core ? recomputed / (weights + core) : 0, 0];
 }
 
