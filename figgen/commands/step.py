@@ -24,6 +24,7 @@ from figgen.models.cluster import Cluster
 from figgen.models.compute import CONVENTIONS
 from figgen.models.gradient_buckets import gradient_buckets
 from figgen.models.level_loads import level_loads
+from figgen.models.newton_schulz import busiest_flops
 from figgen.models.stage_time import stage_time
 from figgen.models.step import StepEstimate, needed_utilisation
 from figgen.scenarios.resolve import TrainingStep, resolve
@@ -62,12 +63,14 @@ def _step(options: argparse.Namespace) -> Answer:
         **({"assumed": sorted(asked.assumed)} if asked.run else {}),
         **interval_data(asked),
         **step_data(found, asked.cluster, asked.compute_efficiency),
+        **_muon_data(asked),
     }
     lines = [
         described(asked.model.name, setup),
         *interval_lines(asked),
         *_table(found),
         *_summary(found, asked),
+        *_muon_lines(asked),
     ]
     lines += [f"assumed, not published: {', '.join(sorted(asked.assumed))}"] if asked.run else []
     return Answer(data, "\n".join(lines))
@@ -100,6 +103,30 @@ def step_data(
         "gradient_buckets": None if buckets is None else asdict(buckets),
         "communication": [asdict(row) | {"sent_bytes": row.sent_bytes} for row in found.rows],
     }
+
+
+def _muon_data(asked: TrainingStep) -> dict[str, float]:
+    """What making matrices orthogonal adds to the step, for JSON; empty with other optimizers."""
+    added_s = asked.orthogonalising_s
+    if not added_s:
+        return {}
+    return {
+        "orthogonalising_flops": busiest_flops(asked.setup),
+        "orthogonalising_s": added_s,
+        "step_and_orthogonalising_s": asked.estimate.step_time_s + added_s,
+    }
+
+
+def _muon_lines(asked: TrainingStep) -> list[str]:
+    found = _muon_data(asked)
+    if not found:
+        return []
+    work, added_s, whole_s = found.values()
+    return [
+        f"Muon's products come on top: {format_quantity(work, 'FLOP')} on the busiest GPU, "
+        f"{format_quantity(added_s, 's', 'time')}, {added_s / whole_s:.1%} of "
+        f"{format_quantity(whole_s, 's', 'time')} in all"
+    ]
 
 
 def _utilisation(found: StepEstimate, cluster: Cluster, convention: str) -> float | None:

@@ -38,6 +38,11 @@ def update_flops(setup: TrainingSetup, pipeline_rank: int) -> float:
     )
 
 
+def busiest_flops(setup: TrainingSetup) -> float:
+    """FLOPs of the GPU that does most of all; 0 with other optimizers."""
+    return max(update_flops(setup, rank) for rank in range(setup.parallel.pp))
+
+
 def most_dealt(works: Counter[float], ranks: int) -> float:
     """Work of the first of `ranks` to which pieces, so many of each, are dealt in turn."""
     first, total = 0, 0.0

@@ -13,6 +13,7 @@ from figgen.models.cluster import Cluster
 from figgen.models.layout import ParallelLayout, layout
 from figgen.models.memory import MemoryEstimate, memory
 from figgen.models.model_shape import ModelShape
+from figgen.models.newton_schulz import busiest_flops
 from figgen.models.recipes import recipe
 from figgen.models.step import StepEstimate, step
 from figgen.models.step_share import share_for
@@ -94,6 +95,17 @@ class TrainingStep:
             timed_before(self.setup), *self.hardware, self.dtype, self.software,
             self.run.name if self.run else "", self.measured.text if self.measured else "",
         )  # fmt: skip
+
+    @property
+    def orthogonalising_s(self) -> float:
+        """What Muon's products take in 16 bits behind the step, which nothing hides; 0 without.
+
+        The step's own time has what any optimizer reads and writes, and no products.
+        """
+        work = busiest_flops(self.setup)
+        wide = self.dtype if self.dtype not in ("fp8", "fp4") else "bf16"
+        peak = self.accelerator.peak_flops_per_s(wide)
+        return work / (peak * self.compute_efficiency) if work else 0.0
 
     @property
     def interval_s(self) -> tuple[float, float]:
