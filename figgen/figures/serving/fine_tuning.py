@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from figgen.catalog import model
+from figgen import catalog
 from figgen.charts import Axis, Bars, Column, Named, Scalar, Table
 from figgen.errors import check_between
 from figgen.formulas.fine_tuning import factored_moment_numbers, newton_schulz_overhead
 from figgen.models.adapters import FROZEN
 from figgen.models.layer_matrices import layer_matrices
 from figgen.models.memory_lines import PARTS
-from figgen.models.newton_schulz import update_flops
+from figgen.models.newton_schulz import busiest_flops
 from figgen.models.recipes import EIGHT_BITS
 from figgen.models.stage_work import unneeded_flops_per_token
 from figgen.models.step_rows import sent_by_axis
@@ -25,7 +25,7 @@ from figgen.scenarios.resolve import TrainingStep, training_step
 STATE = ("weights", "gradients", "optimizer")
 
 
-def fine_tuned(model_name: str, lora_rank: int, **sizes: Value) -> dict[str, TrainingStep]:
+def fine_tuned(model: str, lora_rank: int, **sizes: Value) -> dict[str, TrainingStep]:
     """A job that trains everything with Adam, with 8-bit moments, and with adapters."""
     check_between("lora_rank", lora_rank, 1, 4096)
     ways: dict[str, dict[str, Any]] = {
@@ -34,20 +34,20 @@ def fine_tuned(model_name: str, lora_rank: int, **sizes: Value) -> dict[str, Tra
         f"LoRA, rank {lora_rank}": {"lora_rank": lora_rank},
         f"QLoRA, rank {lora_rank}": {"lora_rank": lora_rank, "frozen_weights": "nf4"},
     }
-    usual: dict[str, Any] = {"model": model_name, "recipe": "zero16", **sizes}
+    usual: dict[str, Any] = {"model": model, "recipe": "zero16", **sizes}
     return {name: training_step(**usual | chosen) for name, chosen in ways.items()}
 
 
 @figure("fine-tuning-memory")
 def fine_tuning_memory(
-    *, model_name: str = "llama-3-8b", lora_rank: int = 16, sequence: int = 4096
+    *, model: str = "llama-3-8b", lora_rank: int = 16, sequence: int = 4096
 ) -> Bars:
     """Memory of one GPU that fine-tunes a model whole, or beside frozen weights, by part.
 
     One sequence at a time; every layer is recomputed.
     """
     found = fine_tuned(
-        model_name, lora_rank, nodes=1, gpus_per_node=1, microbatches=1, sequence=sequence,
+        model, lora_rank, nodes=1, gpus_per_node=1, microbatches=1, sequence=sequence,
         zero_stage=0, recompute="full",
     )  # fmt: skip
     ranks = [one.memory.fullest for one in found.values()]
@@ -74,7 +74,7 @@ def fine_tuning_memory(
 
 @figure("fine-tuning-step")
 def fine_tuning_step(
-    *, model_name: str = "llama-3-8b", lora_rank: int = 16, sequence: int = 4096,
+    *, model: str = "llama-3-8b", lora_rank: int = 16, sequence: int = 4096,
     microbatches: int = 4,
 ) -> Table:  # fmt: skip
     """A step of eight GPUs that share everything: work, messages, time, with adapters or without.
@@ -82,7 +82,7 @@ def fine_tuning_step(
     Products reach the share of the peak that they reach when everything is trained.
     """
     jobs = fine_tuned(
-        model_name, lora_rank, nodes=1, gpus_per_node=8, microbatches=microbatches,
+        model, lora_rank, nodes=1, gpus_per_node=8, microbatches=microbatches,
         sequence=sequence, zero_stage=3,
     )  # fmt: skip
     keys = dict(zip(("adam", "lora", "qlora"), [name for name in jobs if "8-bit" not in name],
@@ -118,10 +118,10 @@ def fine_tuning_step(
 
 
 @figure("optimizer-states")
-def optimizer_states(*, model_name: str = "llama-3-8b", batch_tokens: float = 4e6) -> Table:
+def optimizer_states(*, model: str = "llama-3-8b", batch_tokens: float = 4e6) -> Table:
     """What each optimizer keeps of one model beside the weights, in 32 bits unless it says so."""
     check_between("batch_tokens", batch_tokens, 1, 1e12)
-    found = model(model_name)
+    found = catalog.model(model)
     count = found.parameters
     matrices = list(layer_matrices(found.shape, experts=False)) * found.layers
     inner = sum(one.weights for one in matrices)
@@ -158,20 +158,19 @@ def optimizer_states(*, model_name: str = "llama-3-8b", batch_tokens: float = 4e
 
 @figure("muon-update")
 def muon_update(
-    *, model_name: str = "llama-3-70b", tp: int = 8, pp: int = 4, batch: int = 1024,
+    *, model: str = "llama-3-70b", tp: int = 8, pp: int = 4, batch: int = 1024,
     sequence: int = 4096,
 ) -> Table:  # fmt: skip
     """Muon's products in a step of one batch on ever more GPUs: matrices are dealt out whole."""
     rows: list[tuple[Scalar, ...]] = []
     for nodes in (4, 16, 64, 256):
         found = training_step(
-            model=model_name, nodes=nodes, gpus_per_node=8, tp=tp, pp=pp, global_batch=batch,
+            model=model, nodes=nodes, gpus_per_node=8, tp=tp, pp=pp, global_batch=batch,
             sequence=sequence, recipe="muon14",
         )  # fmt: skip
-        setup, rate = found.setup, found.cluster.peak_flops_per_s * found.compute_efficiency
-        work = max(update_flops(setup, rank) for rank in range(pp))
-        update_s = work / rate
+        setup, update_s = found.setup, found.orthogonalising_s
         share = update_s / (found.estimate.step_time_s + update_s)
+        work = busiest_flops(setup)
         rows.append((setup.parallel.world_size, setup.parallel.dp, work, update_s, share))
     columns = (
         Column(label="GPUs", spec=","),
