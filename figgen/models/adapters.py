@@ -22,6 +22,18 @@ ADAPTED: Mapping[str, str] = MappingProxyType({
 })  # fmt: skip
 """Which matrices of a layer have an adapter, by name; the first is LoRA's own."""
 
+NOT_ADAPTED: Mapping[str, str] = MappingProxyType({
+    "mixers": "none beside state-space mixers: their fused kernel passes by an adapter of the "
+    "output projection, so PEFT refuses it, and frameworks differ in what else they adapt",
+    "mtp_layers": "none with mtp_layers: what loads a model to fine-tune leaves such modules out",
+})  # fmt: skip
+"""Parts of a job for which adapters have no published convention, with the reason.
+
+Sources: huggingface/peft@0.19.1, tuners/tuners_utils.py, _check_lora_target_modules_mamba;
+huggingface/transformers, models/deepseek_v3/modeling_deepseek_v3.py,
+_keys_to_ignore_on_load_unexpected.
+"""
+
 PLAIN_BYTES = 2
 """Bytes of a weight that products read."""
 

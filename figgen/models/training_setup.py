@@ -11,7 +11,7 @@ from functools import lru_cache
 
 from figgen.errors import InputError, check_size, unknown
 from figgen.models.activation_formats import ActivationFormat, activation_format
-from figgen.models.adapters import ADAPTED, FrozenFormat, frozen_format
+from figgen.models.adapters import ADAPTED, NOT_ADAPTED, FrozenFormat, frozen_format
 from figgen.models.framework_memory import FrameworkMemory, framework_memory
 from figgen.models.layout import ParallelLayout
 from figgen.models.model_shape import ModelShape, StateSpace
@@ -252,9 +252,10 @@ def _check_adapters(setup: TrainingSetup) -> None:
     if check_size("lora_rank", setup.lora_rank) > most:
         expected = f"at most {most:,}"
         raise InputError("lora_rank", expected=expected, got=setup.lora_rank, key="lora_rank")
-    if setup.shape.state_space is not None or setup.mtp_layers:
-        expected = "none with mixers or mtp_layers"
-        raise InputError("lora_rank", expected=expected, got=setup.lora_rank, key="lora_rank")
+    has = {"mixers": setup.shape.state_space is not None, "mtp_layers": setup.mtp_layers > 0}
+    for part, why in NOT_ADAPTED.items():
+        if has[part]:
+            raise InputError("lora_rank", expected=why, got=setup.lora_rank, key="lora_rank")
     if which == "query-value" and setup.shape.latent is not None:
         expected = "attention or all-linear, with latent attention"
         raise InputError("lora_matrices", expected=expected, got=which, key="lora_matrices")

@@ -245,7 +245,8 @@ def test_utilisation_counts_what_is_needed() -> None:
         ("llama-3-8b", {"lora_rank": 8, "frozen_weights": "nf3"}, "unknown frozen_weights 'nf3'"),
         ("llama-3-8b", {"lora_rank": 8, "lora_matrices": "all"}, "unknown lora_matrices 'all'"),
         ("llama-3-8b", {"lora_rank": 8, "activations": "fp8"}, "activations: expected 16-bit with"),
-        ("deepseek-v3", {"lora_rank": 8, "mtp_layers": 1}, "lora_rank: expected none with mixers"),
+        ("deepseek-v3", {"lora_rank": 8, "mtp_layers": 1}, "lora_rank: expected none with mtp_lay"),
+        ("mamba-2-hybrid-8b", {"lora_rank": 8}, "lora_rank: expected none beside state-space mix"),
         ("deepseek-v3", {"lora_rank": 8, "lora_matrices": "query-value"}, "lora_matrices: expect"),
     ],
 )  # fmt: skip
