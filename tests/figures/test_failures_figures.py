@@ -68,6 +68,13 @@ def test_a_way_that_nobody_knows_is_named() -> None:
     assert SIZES[-1] == 131072
 
 
+def test_weak_scaling_ends_at_twice_the_largest_published_batch() -> None:
+    """DeepSeek-V3, arXiv:2412.19437, section 4.2: 15,360 sequences of 4,096 tokens."""
+    values = build("scaling", {"kind": "weak"}).values
+    assert values["tokens"].value == 2048 * 8 * 8192
+    assert values["of_published"].value == 2048 * 8 * 8192 / (15_360 * 4096)
+
+
 @pytest.mark.parametrize("weak", [False, True])
 def test_a_size_is_its_run_and_losses_are_the_speed_that_is_missing(weak: bool) -> None:
     found = scaled("llama-3-405b", "h100-sxm-80gb", "bf16", 2048, weak)
