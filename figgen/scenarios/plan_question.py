@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from types import MappingProxyType
 
 from figgen import catalog
 from figgen.catalog.residuals import Residuals
@@ -32,11 +33,18 @@ _COUNTS = ("chunks", "microbatch_size", "zero_stage")
 SEARCHED = (*AXES, *_COUNTS, "schedule", "recompute")
 """Options that the planner chooses unless they are said."""
 
-NOT_PLANNED = (
-    "microbatches", "layers_per_stage", "compute_efficiency", "buckets", "scale_up_latency_s",
-    "network_latency_s", "lora_rank", "lora_matrices", "frozen_weights",
-)  # fmt: skip
-"""Options that say something of one layout, or that the model of time does not know."""
+NOT_PLANNED: Mapping[str, str] = MappingProxyType({
+    **dict.fromkeys(
+        ("microbatches", "layers_per_stage", "compute_efficiency", "buckets",
+         "scale_up_latency_s", "network_latency_s"),
+        "no value: a search has no use for it",
+    ),
+    **dict.fromkeys(
+        ("lora_rank", "lora_matrices", "frozen_weights"),
+        "no value: no run with adapters was timed, so layouts of one cannot be ranked",
+    ),
+})  # fmt: skip
+"""Options that say something of one layout, or that the model of time does not know, with why."""
 
 USUAL_TOKENS = 2**22
 """Tokens of a step where no batch is said: four million, as published runs have."""
@@ -69,10 +77,9 @@ def plan_question(asked: Scenario, every_schedule: bool = False) -> PlanQuestion
     Raises InputError for an option that means nothing to a search, and for what `resolve` would.
     """
     chosen = dict(asked.chosen)
-    for name in NOT_PLANNED:
+    for name, why in NOT_PLANNED.items():
         if name in chosen:
-            expected = "no value: a search has no use for it"
-            raise InputError(name, expected=expected, got=chosen[name])
+            raise InputError(name, expected=why, got=chosen[name])
     values, fixed = _without_layout(asked), {n: chosen[n] for n in SEARCHED if n in chosen}
     model = named_model(str(values["model"]))
     chip = named_accelerator(str(values["accelerator"]))
