@@ -142,6 +142,10 @@ def test_faster_products_leave_the_messages_a_larger_share() -> None:
     chart = build("precision-layer-time", {})
     assert value(chart, "bf16_sent") < value(chart, "fp8_sent") < value(chart, "fp4_sent")
     assert 1 < value(chart, "fp8_faster") < value(chart, "fp8_both_faster") < 2
+    attention = chart.segments[1].lengths[0]
+    # Two products forward and five backward (FlashAttention-2, section 3.1), each of 2·s²·a·d and
+    # half masked, over eight ranks at three fifths of 2,250 TFLOP/s.
+    assert attention == pytest.approx((2 + 5) * 8192**2 * 8192 / 8 / (0.6 * 2250e12))
     h100 = build("precision-layer-time", {"preset": "h100-ndr"})
     assert "fp4_s" not in h100.values
 

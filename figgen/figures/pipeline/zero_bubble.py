@@ -10,6 +10,7 @@ from figgen.charts import Axis, Bars, Column, Curves, Named, Scalar, Table
 from figgen.errors import check_between
 from figgen.figures.pipeline.timelines import MOST_DRAWN
 from figgen.figures.training.step import step_interval
+from figgen.models.layer_time import CORE_BACKWARD
 from figgen.models.model_shape import ModelShape
 from figgen.models.schedules import SCHEDULES, TITLES, Schedule, build
 from figgen.models.simulate import Durations, Trace, simulate
@@ -126,10 +127,6 @@ def schedule_frontier(*, stages: int = 8, microbatches: int = 32) -> Bars:
         stacked=False,
         values=values,
     )
-
-
-CORE_BACKWARD = 5 / 2
-"""Backward over forward of fused attention: five products for two, the scores among them again."""
 
 
 def layer_parts(shape: ModelShape, sequence: int) -> tuple[float, float, float]:

@@ -12,6 +12,7 @@ from figgen.formulas.data_parallel import zero_bytes_sent
 from figgen.formulas.experts import expert_all_to_all_bytes
 from figgen.formulas.placement import split_pipeline_rank_bytes
 from figgen.formulas.tensor_parallel import tensor_parallel_layer_bytes
+from figgen.models.layer_time import CORE_BACKWARD
 from figgen.models.recipes import RECIPES, Recipe
 from figgen.models.transformer import dense_layer_weights
 from figgen.plotting.series import segments
@@ -182,8 +183,8 @@ def precision_layer_time(
     shape, node = catalog_model(model).shape, hardware_preset(preset)
     tokens = shape.sequence
     products = 6 * dense_layer_weights(shape) * tokens / tp
-    # 4·s²·a·d forward, half of it under the causal mask, three times that with the backward.
-    core = 3 * 4 * tokens**2 * shape.attention_width / 2 / tp
+    # 4·s²·a·d forward, half of it under the causal mask.
+    core = (1 + CORE_BACKWARD) * 4 * tokens**2 * shape.attention_width / 2 / tp
     offered = [kind for kind in TYPES[1:] if getattr(node.accelerator, kind) is not None]
     rate = {kind: utilization * node.accelerator.peak_flops_per_s(kind) for kind in offered}
     link = node.scale_up_bandwidth_bytes_per_s
