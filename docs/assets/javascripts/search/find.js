@@ -44,6 +44,8 @@ async function near(head, typed) {
   const known = pieces.flatMap((piece) => Object.keys(piece));
   const longer = known.filter((word) => word.startsWith(typed)).sort((a, b) => a.length - b.length);
   const close = longer.length || typed.length < 4 ? longer : known.filter((word) => slips(word, stem(typed)));
+  // A slip within an ending, recomputaton, keeps the ending: then the longest word that it begins with.
+  if (!close.length) close.push(...known.filter((word) => word.length > 4 && typed.startsWith(word)).slice(-1));
   return close.slice(0, MOST_NEAR).map((word) => pieces.find((piece) => word in piece)[word]);
 }
 
