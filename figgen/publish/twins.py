@@ -13,7 +13,7 @@ from figgen.charts import Chart, Table
 from figgen.markdown.conversion import Page, fences
 from figgen.markdown.inline import PATTERN
 
-MOST_ROWS = 60
+MOST_ROWS = 100
 _FRONT_MATTER = re.compile(r"\A---\n.*?\n---\n", re.S)
 _FIGURE_LINK = re.compile(r"\[\]\(([^)\s]*)#fig-([^)\s]+)\)")
 
@@ -31,7 +31,9 @@ def _rows(chart: Table) -> str:
     shown = table.shown(chart)
     rules = ["---:" if right else "---" for right in shown.right]
     lines = [shown.headings, rules, *shown.rows[:MOST_ROWS]]
-    return "\n".join(f"| {' | '.join(cell.replace('|', '¦') for cell in line)} |" for line in lines)
+    rows = "\n".join(f"| {' | '.join(cell.replace('|', '¦') for cell in line)} |" for line in lines)
+    left = len(shown.rows) - MOST_ROWS
+    return f"{rows}\n\n({left:,} more rows are on the page.)" if left > 0 else rows
 
 
 def twin(page: Page, numbers: Mapping[str, Mapping[str, str]]) -> str:

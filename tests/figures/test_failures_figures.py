@@ -31,6 +31,20 @@ def test_figure_as_text(name: str, golden: Callable[[str, str], None]) -> None:
     golden(name, render(build(name, {})))
 
 
+def test_clusters_of_one_paper_are_one_source() -> None:
+    """Kokolis et al. 2024 count RSC-1 and RSC-2."""
+    values = build("interruptions-published", {}).values
+    assert (values["count"].value, values["sources"].value) == (5, 4)
+
+
+@pytest.mark.parametrize("kind", ["strong", "weak"])
+def test_what_steps_lose_of_the_time_that_trains_is_what_the_mfu_falls_by(kind: str) -> None:
+    values = build("scaling-breaks", {"kind": kind}).values
+    fallen = 1 - values["last_mfu"].value / values["first_mfu"].value
+    assert values["trained_share"].value == pytest.approx(fallen, abs=0.005)
+    assert values["stepping_share"].value < values["trained_share"].value
+
+
 def test_marks_are_the_tops_of_their_curves() -> None:
     chart = build("goodput-by-interval", {})
     assert isinstance(chart, Curves)

@@ -10,6 +10,7 @@ import pytest
 
 from figgen import catalog
 from figgen.catalog import TrainingPreset
+from figgen.catalog.rates import constants
 from figgen.charts import Bars, Table
 from figgen.errors import InputError
 from figgen.registry import build
@@ -303,6 +304,20 @@ def test_a_profile_of_the_model_shows_the_shares_of_its_step() -> None:
         assert shares["computing"] == pytest.approx(step.compute_s / step.step_time_s, rel=1e-6)
         exposed = dict(step.exposed)["tp"] / step.step_time_s
         assert shares["exposed TP"] == pytest.approx(exposed, rel=1e-4)
+
+
+def test_the_fitted_time_holds_a_seventh_of_the_messages_that_the_bars_show() -> None:
+    """Nemotron-4 340B, by hand: two blocks of a gather and a scatter each, 2.5 times with backward.
+
+    96 layers on 12 stages, TP 8 over 0.8 of NVLink with seven latencies; what the fit has for seen of them.
+    """
+    values = build("step-breakdown", {"preset": "nemotron-4-340b"}).values
+    setup = training_step(preset="nemotron-4-340b").setup
+    call_s = 4096 * 18432 * 2 * 7 / 8 / (0.8 * 450e9) + 7 * 3.9e-6
+    seen = constants()["exposed_tensor.megatron"].value
+    held = seen * setup.microbatches * 96 / 12 * 4 * 2.5 * call_s
+    assert values["layer_messages"].value == pytest.approx(held, rel=0.01)
+    assert values["layer_messages"].value < 0.25 * values["exposed_tp"].value
 
 
 def test_a_profile_of_every_layout_sends_what_is_counted_by_hand() -> None:

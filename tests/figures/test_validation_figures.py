@@ -16,6 +16,7 @@ from figgen.renderers.text import render
 from figgen.scenarios.peaks import judged_peaks
 from figgen.scenarios.runs.measured import measured_runs, run_sides, shown_runs
 from figgen.scenarios.runs.predicted import predicted_step
+from figgen.scenarios.runs.rates import generation_of
 from figgen.scenarios.validation import (
     JudgedRun,
     errors_of,
@@ -35,6 +36,26 @@ TABLES = {
 @pytest.mark.parametrize("name", TABLES)
 def test_table_as_text(name: str, golden: Callable[[str, str], None]) -> None:
     golden(name, render(build(name, TABLES[name])))
+
+
+def test_the_tests_that_a_row_by_chip_lacks_are_those_of_classes_of_their_own() -> None:
+    """Ampere's row of classes has no tests; by generation it has llm-foundry's."""
+    judged = [
+        one
+        for one in judged_runs()
+        if one.tested and generation_of(one.run.accelerator) == "ampere"
+    ]
+    assert {one.run.framework for one in judged} == {"llm-foundry"}
+
+
+def test_one_constant_is_fitted_to_a_single_run_which_is_deepseek_s() -> None:
+    values = build("validation-constants", {}).values
+    assert values["alone"].value == 1
+    assert values["alone_names"].value == "expert_era.deepseek"
+    fitted = [r for r in measured_runs() + shown_runs() if run_sides()[r.name] != "test"]
+    assert [r.name for r in fitted if r.framework == "deepseek" and r.step_time_s] == [
+        "deepseek-v3"
+    ]
 
 
 def test_every_run_with_a_time_is_judged_once_and_as_alone() -> None:

@@ -13,11 +13,26 @@ from pathlib import Path
 import pytest
 from markdown import Markdown
 
+from figgen.charts import Column, Table
 from figgen.generated.changelog import changelog_page, feed, releases
 from figgen.publish.about import about, reading_minutes
 from figgen.publish.build import begin_build
 from figgen.publish.companions import companions
 from figgen.publish.history import last_changes
+from figgen.publish.twins import MOST_ROWS, figure_twin
+from figgen.registry import build
+
+
+def test_a_twin_says_how_many_rows_it_leaves_out() -> None:
+    rows = tuple((at,) for at in range(MOST_ROWS + 3))
+    columns = (Column(label="row"),)
+    cut = figure_twin("Figure 1", "Rows.", "", Table(columns=columns, rows=rows, values={}))
+    assert cut.endswith(f"| {MOST_ROWS - 1} |\n\n(3 more rows are on the page.)")
+    whole = figure_twin("Figure 1", "Rows.", "", Table(columns=columns, rows=rows[:-3], values={}))
+    assert whole.endswith(f"| {MOST_ROWS - 1} |")
+    # The table of constants, of which captions count the rows, is whole.
+    assert len(build("validation-constants", {}).rows) <= MOST_ROWS
+
 
 PAGE = """---
 description: "How much idles."

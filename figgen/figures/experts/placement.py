@@ -100,9 +100,9 @@ def moe_placement(
             f"ep{ep}_inside_s": Named(inside, "s"),
             f"ep{ep}_outside_s": Named(outside, "s"),
         }
-    width = experts.ffn_hidden * (experts.top_k + experts.shared)
-    work = 6 * 3 * found.hidden * width * tokens / node.accelerator.peak_flops_per_s()
-    values["work_s"] = Named(work, "s")
+    each = 6 * 3 * found.hidden * experts.ffn_hidden * tokens / node.accelerator.peak_flops_per_s()
+    values["work_s"] = Named(each * (experts.top_k + experts.shared), "s")
+    values["routed_s"] = Named(each * experts.top_k, "s")
     columns = (
         Column(label="EP"),
         Column(label="nodes"),

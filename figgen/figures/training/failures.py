@@ -53,6 +53,7 @@ def interruptions_published(*, gpus: int = 16384) -> Table:
         ),
         values={
             "count": Named(len(found)),
+            "sources": Named(len({entry.source for entry in found})),
             "shortest": Named(min(job_mtbf(gpus, e.gpu_mtbf_s) for e in found), "s"),
             "longest": Named(max(job_mtbf(gpus, e.gpu_mtbf_s) for e in found), "s"),
             "spread": Named(max(e.gpu_mtbf_s for e in found) / min(e.gpu_mtbf_s for e in found)),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import fsum
 
 from figgen.catalog import accelerator, model
 from figgen.catalog.load import runs
@@ -79,6 +80,7 @@ def scaling_breaks(
             each.step.model_flops_utilisation, *(reasons[words] for words in REASONS), most,
         ))  # fmt: skip
     ends = {words: losses[-1][words] for words in REASONS}
+    stepping = fsum(share for words, share in ends.items() if words != FAILURES)
     order = sorted(ends, key=lambda words: -ends[words])
     middle = losses[_place(found, batch)]
     return Table(
@@ -104,6 +106,8 @@ def scaling_breaks(
             "worst_share": Named(ends[order[0]]),
             "second": Named(order[1]),
             "second_share": Named(ends[order[1]]),
+            "stepping_share": Named(stepping),
+            "trained_share": Named(stepping / (1 - ends[FAILURES])),
             "middle": Named(max(middle, key=middle.__getitem__)),
             "middle_share": Named(max(middle.values())),
         },

@@ -95,12 +95,21 @@ def step_values(found: TrainingStep) -> dict[str, Named]:
         values[f"exposed_{axis}"] = Named(seconds, "s")
         values[f"hidden_{axis}"] = Named(hidden[axis], "s")
     values |= step_interval(found)
+    if found.has_interval and found.setup.shape.experts is None:
+        values["layer_messages"] = Named(_layer_messages_s(found), "s")
     published = published_step_s(found.run) if found.run else None
     if published is not None:
         values["published"] = Named(published, "s")
         values["difference"] = Named(total / published - 1)
         values["compared"] = Named(in_words(total / published - 1))
     return values
+
+
+def _layer_messages_s(found: TrainingStep) -> float:
+    """Seconds of messages within dense layers that the fitted time holds, on a mean stage."""
+    setup = found.setup
+    passed = setup.microbatches * setup.shape.layers / setup.parallel.pp
+    return float(passed * found.predicted.parts.dense.messages_s)
 
 
 def _mfu_as_computed(found: TrainingStep) -> float:

@@ -110,6 +110,8 @@ def validation_constants() -> Table:
          entry.start, entry.spread or "not fitted", entry.source, entry.about)
         for entry in constants().values()
     )  # fmt: skip
+    alone = [entry for entry in constants().values() if entry.spread and entry.runs == 1]
+    few = [entry for entry in constants().values() if entry.spread and 1 < entry.runs < 5]
     by_runs = [entry for entry in constants().values() if entry.decided == "runs"]
     return Table(
         columns=(
@@ -128,6 +130,9 @@ def validation_constants() -> Table:
             "count": Named(len(rows)),
             "fitted": Named(sum(entry.spread > 0 for entry in constants().values())),
             "decided": Named(len(by_runs)),
+            "alone": Named(len(alone)),
+            "alone_names": Named(" and ".join(entry.name for entry in alone)),
+            "few": Named(len(few)),
             "published": Named(sum(e.source != JUDGEMENT for e in constants().values())),
         },
     )

@@ -177,5 +177,6 @@ def validation_releases(*, most: int = 12) -> Table:
             "shown": Named(len(rows)),
             "median": Named(float(np.median([entry.spread for entry in spreads]))),
             "most": Named(spreads[0].spread),
+            "next": Named(spreads[1].spread),
         },
     )
