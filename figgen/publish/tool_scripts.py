@@ -94,7 +94,7 @@ def printed_modules(used: Iterable[str]) -> dict[str, str]:
 
 def imported_modules(made: Mapping[str, str | bytes]) -> dict[str, str]:
     """The generated modules that scripts import by name; notes of formulas come by themselves."""
-    printed = (STEP_FORMULAS, TIMED_STEP, PLAN_MEMORY)
+    printed = (STEP_FORMULAS, TIMED_STEP, PLAN_MEMORY, "formulas.js")
     return {
         path: plain(str(content)) if path.endswith(printed) else str(content)
         for path, content in made.items()

@@ -33,7 +33,6 @@ class Option:
     words; "choice" takes no other, "text" whatever `check` lets pass. `key` is its name in
     addresses, `flag` on the command line, which has the opposite of a switch that is usually on.
     `former` are options that it has taken in: what their values, by name, are called now.
-    The live tools know it unless `in_tools` is false.
     """
 
     name: str
@@ -54,7 +53,6 @@ class Option:
     key: str = ""
     flag: str = ""
     former: Mapping[str, Mapping[str, str]] = field(default_factory=dict)
-    in_tools: bool = True
 
     @property
     def address_key(self) -> str:

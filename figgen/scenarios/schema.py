@@ -40,6 +40,7 @@ GROUPS = MappingProxyType({
     "parallelism": "Parallelism",
     "batch": "Batch and schedule",
     "state": "State and activations",
+    "tuning": "Fine-tuning",
     "overlap": "Overlap and efficiency",
 })  # fmt: skip
 """Groups of options by name, in the order of a form, with their titles."""
@@ -189,18 +190,18 @@ _ALL = (
         choices=_recipes, check=recipe,
     ),
     Option(
-        "lora_rank", "whole", "state", "LoRA rank", _SETUP, _usual("lora_rank"),
+        "lora_rank", "whole", "tuning", "LoRA rank", _SETUP, _usual("lora_rank"),
         "adapters of this rank are trained, the rest is frozen; all is trained if left out",
-        low=1, high=4096, in_tools=False,
+        low=1, high=4096,
     ),
     Option(
-        "lora_matrices", "choice", "state", "Matrices with adapters", _SETUP,
-        _usual("lora_matrices"), choices=lambda: ADAPTED, in_tools=False,
+        "lora_matrices", "choice", "tuning", "Matrices with adapters", _SETUP,
+        _usual("lora_matrices"), choices=lambda: ADAPTED,
     ),
     Option(
-        "frozen_weights", "choice", "state", "Frozen weights", _SETUP, _usual("frozen_weights"),
-        "of layers, with lora_rank", check=frozen_format,
-        choices=lambda: {name: one.label for name, one in FROZEN.items()}, in_tools=False,
+        "frozen_weights", "choice", "tuning", "Frozen weights", _SETUP, _usual("frozen_weights"),
+        "of layers, beside adapters", check=frozen_format,
+        choices=lambda: {name: one.label for name, one in FROZEN.items()},
     ),
     Option(
         "software", "text", "state", "Software", _SETUP, SOFTWARE,

@@ -14,6 +14,7 @@ from figgen.catalog.hardware import DTYPES
 from figgen.catalog.lookups import remembered
 from figgen.catalog.residuals import residuals as class_residuals
 from figgen.errors import InputError
+from figgen.models.adapters import ADAPTED, FROZEN, NOT_ADAPTED, FrozenFormat
 from figgen.models.collectives.closed_forms import BUS_BANDWIDTHS
 from figgen.models.framework_memory import FRAMEWORKS, FrameworkMemory
 from figgen.models.layout import ParallelLayout
@@ -25,6 +26,7 @@ from figgen.scenarios.option import Choices, Option
 from figgen.scenarios.resolve import TrainingStep, parallel_layout, training_step
 from figgen.scenarios.schema import GROUPS, OPTIONS
 from figgen.scenarios.software import SOFTWARE, known_software, memory_of
+from figgen.scenarios.tool_own import own_shape
 from figgen.scenarios.tool_rates import attained_rows
 
 _PARTS = {"model": "models", "accelerator": "accelerators"}
@@ -49,17 +51,23 @@ def configurations() -> dict[str, Any]:
             "network_s": nccl.network_latency_s,
         },
         "frameworks": {name: _facts(found) for name, found in FRAMEWORKS.items()},
+        "own_shape": own_shape(),
+        "frozen": {
+            "formats": {name: _facts(found) for name, found in FROZEN.items()},
+            "matrices": list(ADAPTED),
+            "not_adapted": dict(NOT_ADAPTED),
+        },
         "recipes": {name: _facts(found) | {"name": name} for name, found in RECIPES.items()},
         "attained": attained_rows(),
         "software": {name: memory_of(name) for name in known_software()},
         "residuals": {name: [entry.low, entry.high] for name, entry in class_residuals().items()},
         "presets": {name: _preset(found) for name, found in catalog.PRESETS.items()},
         "groups": dict(GROUPS),
-        "options": [_option(option) for option in OPTIONS.values() if option.in_tools],
+        "options": [_option(option) for option in OPTIONS.values()],
     }
 
 
-def _facts(found: FrameworkMemory | Recipe) -> dict[str, Any]:
+def _facts(found: FrameworkMemory | FrozenFormat | Recipe) -> dict[str, Any]:
     facts = asdict(found)
     return {key: value for key, value in facts.items() if key not in ("name", "source")}
 

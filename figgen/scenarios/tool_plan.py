@@ -13,7 +13,7 @@ from figgen.models.plan import REASONS
 from figgen.models.plan_loads import LOADED
 from figgen.models.plan_space import CHUNKS, SCHEDULES_OF
 from figgen.models.schedules import MOST_VISITS
-from figgen.scenarios.plan_question import USUAL_TOKENS
+from figgen.scenarios.plan_question import NOT_PLANNED, USUAL_TOKENS
 from figgen.scenarios.plan_rows import TERMS
 from figgen.scenarios.saving import (
     CONFIDENCE,
@@ -42,6 +42,7 @@ def plan_module() -> str:
         "small": SMALL,
         "most_visits": MOST_VISITS,
         "usual_tokens": USUAL_TOKENS,
+        "no_adapters": NOT_PLANNED["lora_rank"],
         "failures": {name: [one.title, one.gpu_mtbf_s] for name, one in interruptions().items()},
         "saving": {
             "ways": dict(WAYS),

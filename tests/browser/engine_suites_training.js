@@ -2,6 +2,7 @@
 
 import { InputError } from "./engine/errors.js";
 import { FORMATS, MODULES } from "./engine/recomputation.js";
+import { updateFlops } from "./engine/newton_schulz.js";
 import { COUNTED, inWords } from "./engine/rules.js";
 import { workedLine } from "./engine/worked.js";
 import { setupFrom } from "./engine/predicted.js";
@@ -78,6 +79,10 @@ export const training = {
   training_timeline: each(drawn),
   training_hostile: each((catalog, base) =>
     hostile(catalog, { base, names: Object.keys(usualOf(catalog)) })),
+  training_update: each((catalog, choices) => {
+    const setup = setupFrom(catalog, choices);
+    return setup.stagesOf.map((_, rank) => updateFlops(setup, rank));
+  }),
   training_speed: each(evaluationTime),
   worked: async (given) => {
     const { notes } = await import("./formula-notes.js");

@@ -11,6 +11,8 @@ import shlex
 from typing import TYPE_CHECKING, Any
 
 from figgen.__main__ import main
+from figgen.models.adapters import ADAPTED, FROZEN
+from figgen.models.recipes import RECIPES
 from tests.browser.waits import drawn
 
 if TYPE_CHECKING:
@@ -104,6 +106,15 @@ def same(one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
+TUNED = (
+    "model=llama-3-8b&nodes=1&zero=3&microbatches=4&lora_rank=16&frozen_weights=nf4",
+    "model=mixtral-8x7b&nodes=4&tp=2&ep=4&etp=1&lora_rank=8&lora_matrices=attention&zero=3",
+    "model=llama-3-70b&nodes=4&tp=8&pp=2&microbatches=8&recipe=muon14",
+    "model=deepseek-v3&nodes=16&pp=4&ep=32&etp=1&lora_rank=32&recipe=muon14&efficiency=0.4",
+)
+"""Adapters beside frozen weights, products of the optimizer, and both."""
+
+
 def random_query(rng: random.Random) -> str:
     """Any choices side by side; about half of them do not fit together."""
     given: dict[str, object] = {
@@ -123,5 +134,10 @@ def random_query(rng: random.Random) -> str:
     }  # fmt: skip
     if given["model"] == "mixtral-8x7b":
         given["ep"] = rng.choice((1, 2, 4, 8))
+    if rng.random() < 0.4:
+        given["lora_rank"] = rng.choice((1, 16, 64))
+        given["lora_matrices"] = rng.choice(list(ADAPTED))
+        given["frozen_weights"] = rng.choice(list(FROZEN))
+    given["recipe"] = rng.choice(list(RECIPES))
     kept = rng.sample(sorted(given), rng.randint(3, len(given)))
     return "&".join(f"{key}={given[key]}" for key in sorted({*kept, "nodes"}))

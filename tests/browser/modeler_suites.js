@@ -9,7 +9,8 @@ import { modelShape, parameterCounts } from "./engine/transformer.js";
 import { changesText } from "./tools/changes.js";
 import { nearestValid } from "./tools/fixes.js";
 import { communicationCsv, memoryCsv } from "./tools/modeler_files.js";
-import { MEASURES, evaluate, mfuOf, partsOf } from "./tools/modeler_model.js";
+import { MEASURES } from "./tools/modeler_measures.js";
+import { evaluate, mfuOf, partsOf } from "./tools/modeler_model.js";
 import { howOf } from "./tools/modeler_how.js";
 import { commandOf, hasOwnNumbers } from "./tools/modeler_command.js";
 import { fromQuery, mapQuery, presetsOf, queryOf, schemaOf } from "./tools/modeler_state.js";
@@ -99,6 +100,7 @@ async function worked(queries) {
       ...each(["needed", "waits", "ridge", "ccr", "attainable", "load", "bandwidth"], step.levels.map(({ level }) => level)),
       ...each(["memory", "layers", "parameters", "inflight"], ranks),
       ...memory.ranks.flatMap(({ pipeline_rank: rank, bytes }) => Object.keys(bytes).map((part) => `memory:${rank}:${part}`)),
+      ...(found.setup.recipe.iterations ? ["update", "updateshare"] : []),
       ...(step.gradient_buckets ? ["buckets", "bestbuckets"] : []), ...(found.setup.shape.latent ? [] : ["keys"]),
       ...each(["change"], Object.keys(MEASURES))];
     found.before = run({ ...found.state, efficiency: 0.8 * found.setup.compute_efficiency });

@@ -16,7 +16,9 @@ import pytest
 
 from figgen import catalog
 from figgen.models.activation_formats import FORMATS
+from figgen.models.adapters import ADAPTED, FROZEN
 from figgen.models.compute import CONVENTIONS
+from figgen.models.newton_schulz import update_flops
 from figgen.models.recomputation import MODULES
 from figgen.scenarios.tool_data import configurations
 from tests.browser.engine import Ask
@@ -24,6 +26,7 @@ from tests.browser.site import ROOT
 from tests.browser.training_cases import (
     Choices,
     answered,
+    asked_setup,
     own_choices,
     random_choices,
 )
@@ -89,10 +92,29 @@ def test_random_steps_and_their_messages_are_the_same(ask: Ask) -> None:
         ("recompute", 20),
         ("recipe", 5),
         ("activations", 3),
+        ("lora_rank", 4),
     ):
         assert len({case[key] for case in valid}) >= least
+    tuned = [case for case in valid if case["lora_rank"] is not None]
+    assert {case["lora_matrices"] for case in tuned} == set(ADAPTED)
+    assert {case["frozen_weights"] for case in tuned} == set(FROZEN)
     messages = {answer["error"].split(":")[0] for answer in expected if "error" in answer}
     assert len(messages) >= 8
+
+
+def test_products_of_muons_update_are_the_same(ask: Ask) -> None:
+    rng = random.Random(14)
+    cases = [case | {"recipe": "muon14"} for case in (random_choices(rng) for _ in range(300))]
+    cases = [case for case in cases if "error" not in answered(case)]
+    assert len(cases) >= 150
+    assert sum(case["lora_rank"] is not None for case in cases) >= 30
+    expected = []
+    for case in cases:
+        setup = asked_setup(case)
+        expected.append([update_flops(setup, rank) for rank in range(setup.parallel.pp)])
+    for case, got, want in zip(cases, ask("training_update", cases), expected, strict=True):
+        assert got == pytest.approx(want, rel=1e-12), case
+    assert all(any(works) for works in expected)
 
 
 def test_own_models_and_own_hardware_are_the_same(ask: Ask) -> None:
@@ -117,6 +139,10 @@ WRONG: list[Choices] = [
     {"sequence": -1}, {"sequence": 2**41}, {"sequence": 8191, "cp": 2}, {"sequence": 4, "tp": 8},
     {"global_batch": 63}, {"global_batch": 0}, {"zero_stage": 4}, {"recompute": "some"},
     {"recompute": "mlp,moe,"}, {"recompute": "block:0"}, {"recompute": "uniform"},
+    {"lora_rank": 0}, {"lora_rank": 2.5}, {"lora_rank": 5000}, {"lora_matrices": "all"},
+    {"frozen_weights": "nf4"}, {"lora_rank": 8, "frozen_weights": "nf8"},
+    {"lora_rank": 8, "mtp_layers": 1}, {"lora_rank": 8, "activations": "fp8"},
+    {"model": "deepseek-v3", "lora_rank": 8, "lora_matrices": "query-value"},
     {"activations": "fp9"}, {"context_exchange": "ring"},
     {"buckets": 0}, {"buckets": 1.5}, {"compute_efficiency": 1.5},
     {"compute_efficiency": 0}, {"compute_efficiency": -0.25}, {"reserve_bytes": -1},

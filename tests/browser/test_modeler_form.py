@@ -54,6 +54,27 @@ def test_bad_input_is_refused_in_words_with_buttons_that_mend_it(
     assert batch % replicas == 0
 
 
+def test_adapters_have_a_fold_of_their_own_and_mend_what_does_not_go_with_them(
+    open_modeler: Callable[..., Page], axe: Callable[..., list[str]]
+) -> None:
+    page = open_modeler("?model=llama-3-8b&nodes=1&zero=3&microbatches=4&activations=fp8", answered)
+    whole = card(page, 2)
+    fold = page.locator("#modeler summary", has_text="Fine-tuning")
+    expect(fold).to_contain_text("all weights are trained")
+    fold.press("Enter")
+    expect(page.locator("[name=frozen_weights]")).to_be_hidden()
+    choose(page, "lora_rank", "16")
+    said = page.locator("#modeler .tool-message")
+    expect(said).to_contain_text("expected 16-bit with lora_rank")
+    said.get_by_role("button").first.click()
+    said.first.wait_for(state="detached")
+    page.locator("[name=frozen_weights]").select_option("nf4")
+    expect(fold).to_contain_text("LoRA of rank 16 beside nf4 weights")
+    page.wait_for_function("() => location.search.includes('frozen_weights=nf4')")
+    assert card(page, 2) != whole
+    assert axe(page, within="article", without=("color-contrast",)) == []
+
+
 def test_a_second_configuration_that_is_wrong_leaves_the_first(
     open_modeler: Callable[..., Page],
 ) -> None:

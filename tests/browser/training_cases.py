@@ -16,9 +16,11 @@ from figgen.commands.step import step_data
 from figgen.commands.training import setup_data
 from figgen.errors import InputError
 from figgen.models.activation_formats import FORMATS
+from figgen.models.adapters import ADAPTED, FROZEN
 from figgen.models.cluster import Cluster
 from figgen.models.memory import memory
 from figgen.models.model_shape import ExpertShape, LatentAttention, ModelShape
+from figgen.models.newton_schulz import busiest_flops
 from figgen.models.recipes import RECIPES
 from figgen.models.recomputation import MODULES, NAMED
 from figgen.models.step import step
@@ -26,7 +28,7 @@ from figgen.models.step_share import share_for
 from figgen.models.training_setup import TrainingSetup
 from figgen.scenarios.measured_rates import read_rates
 from figgen.scenarios.predicted import predicted
-from figgen.scenarios.resolve import layout_of, setup_of
+from figgen.scenarios.resolve import layout_of, setup_of, timed_before
 from figgen.scenarios.runs.predicted import PredictedStep
 from figgen.scenarios.schema import OPTIONS
 from figgen.scenarios.software import known_software
@@ -43,25 +45,37 @@ def answered(choices: Choices) -> Any:
         return {"error": str(error)}
 
 
+def _values(choices: Choices) -> Choices:
+    values = {name: option.default for name, option in OPTIONS.items()} | choices
+    values["layers_per_stage"] = tuple(values["layers_per_stage"])
+    return values
+
+
+def asked_setup(choices: Choices) -> TrainingSetup:
+    """The setup of choices that name a model of the catalog."""
+    values = _values(choices)
+    return setup_of(catalog.model(values["model"]).shape, layout_of(values), values)
+
+
 def _answered(choices: Choices) -> Choices:
     own_model, own_chip = (
         isinstance(choices["model"], dict),
         isinstance(choices.get("accelerator"), dict),
     )
-    values = {name: option.default for name, option in OPTIONS.items()} | choices
-    values["layers_per_stage"] = tuple(values["layers_per_stage"])
+    values = _values(choices)
     shape = _shape(values["model"]) if own_model else catalog.model(values["model"]).shape
     name = "own" if own_model else values["model"]
     setup = setup_of(shape, layout_of(values), values)
     cluster = _own_cluster(values) if own_chip else _cluster(values)
     wanted, interval = None, Choices()
     if values["compute_efficiency"] is None:
-        wanted = _predicted(setup, values)
+        plain = timed_before(setup)
+        wanted = _predicted(plain, values)
         values["compute_efficiency"] = (
-            share_for(setup, cluster, wanted.step_time_s) if wanted else UNTIMED
+            share_for(plain, cluster, wanted.step_time_s) if wanted else UNTIMED
         )
     found = step(setup, cluster, compute_efficiency=values["compute_efficiency"])
-    if wanted is not None:
+    if wanted is not None and setup.lora_rank is None:
         known = wanted.residuals
         ends = [found.step_time_s * known.low, found.step_time_s * known.high]
         interval = {"step_time_interval_s": ends, "interval_of": known.name}
@@ -79,6 +93,16 @@ def _answered(choices: Choices) -> Choices:
         **interval,
     }
     data = step_data(found, cluster, values["compute_efficiency"])
+    if work := busiest_flops(setup):
+        narrow = values["dtype"] in ("fp8", "fp4") and not own_chip
+        peak = (
+            catalog.accelerator(chip).peak_flops_per_s("bf16")
+            if narrow
+            else cluster.peak_flops_per_s
+        )
+        added_s = work / (peak * values["compute_efficiency"])
+        data |= {"orthogonalising_flops": work, "orthogonalising_s": added_s}
+        data |= {"step_and_orthogonalising_s": found.step_time_s + added_s}
     return {"step": head | hardware | data, "memory": head | memory_data(held)}
 
 
@@ -185,8 +209,16 @@ def _options(rng: random.Random) -> Choices:
     choices["dropout"] = rng.random() < 0.2
     if rng.random() < 0.2:
         choices["buckets"] = rng.randint(1, 40)
-    if rng.random() < 0.3:
-        choices["mtp_layers"] = rng.randint(0, 3)
+    return choices | _adapters(rng)
+
+
+def _adapters(rng: random.Random) -> Choices:
+    """Half of the time none; now and then a combination that there is not."""
+    choices: Choices = {"lora_rank": rng.choice((None, None, None, None, 1, 8, 64, 5000))}
+    if choices["lora_rank"] or rng.random() < 0.03:
+        choices["lora_matrices"] = rng.choice(list(ADAPTED))
+        choices["frozen_weights"] = rng.choice(list(FROZEN))
+        choices |= {"activations": "16-bit"} if rng.random() < 0.9 else {}
     return choices
 
 

@@ -1,12 +1,15 @@
 // Activations that a GPU keeps for backward: which tensors, how many bytes, how many at once;
 // mirrors figgen.models.activations and figgen.models.layer_tensors.
 
+import { adaptedParts } from "./lora.js";
 import { F, I, sum } from "./orders.js";
 import { keptInputs, wholeLayers } from "./recomputation.js";
 import { FFN_MATRICES, mixerLayers } from "./transformer.js";
 
 export const ACTIVATION_BYTES = 2;
 const SECOND = "every_second_product";
+// Of what only gradients of frozen weights would read, which autograd does not keep.
+const UNREAD = "unread";
 // Matrices of a feed-forward block with a gate.
 const GATED = 3;
 
@@ -52,6 +55,7 @@ function keptAndMadeAnew(setup, experts, mixer = false) {
   const { modules } = setup.recomputed;
   let [kept, anew] = [0, 0];
   for (const [bytes, ...by] of layerTensors(setup, experts, mixer)) {
+    if (by.includes(UNREAD)) continue;
     if (!by.some((name) => modules.has(name))) kept += bytes;
     else if (!modules.has("moe_gate") || !by.includes("moe_gate")) anew += bytes;
   }
@@ -76,23 +80,30 @@ function layerTensors(setup, experts, mixer = false) {
   if (!mixers && !setup.flash_attention) {
     divided((shape.heads / tp) * setup.sequence, dropout ? 5 : 2, "core_attn");
   }
-  if (experts && shape.experts) mixture(setup, whole, divided);
+  const frozen = setup.lora_rank !== null && !setup.frozen_format.keeps_inputs;
+  const own = frozen && setup.lora_matrices !== "all-linear" ? [UNREAD] : [];
+  if (experts && shape.experts) mixture(setup, whole, divided, own, frozen && !shape.experts.shared ? [UNREAD] : own);
   else {
-    read(shape.hidden, linear, "layernorm", SECOND);
+    read(shape.hidden, linear, "layernorm", SECOND, ...own);
     const width = Math.floor(shape.ffn_hidden / tp);
     divided(width, 2, "mlp");
     if (FFN_MATRICES[shape.ffn] === GATED) {
       divided(width, 2, "mlp", SECOND);
       if (setup.framework_memory.keeps_gate) divided(width, 2, "mlp", SECOND);
     }
-    divided(width, linear, "mlp", SECOND);
+    divided(width, linear, "mlp", SECOND, ...own);
+  }
+  for (const part of adaptedParts(setup, experts)) {
+    if (part === "routed") whole(shape.experts.top_k * setup.parallel.etp * setup.lora_rank, 2, "moe");
+    else divided(setup.lora_rank, 2, ...(part === "dense" ? ["mlp"] : part === "shared" ? ["moe", "shared_experts"] : []));
   }
   whole(shape.norms_per_layer * shape.hidden, 2);
   if (dropout) whole(shape.hidden, 2);
   return found;
 }
 
-function attention({ shape, format, kv_heads_per_rank, parallel: { tp } }, whole, divided, read) {
+function attention(setup, whole, divided, read) {
+  const { shape, format, kv_heads_per_rank, parallel: { tp } } = setup;
   const { hidden, latent: mla, head_dim: dim } = shape;
   const { linear } = format;
   const heads = shape.heads / tp;
@@ -109,23 +120,25 @@ function attention({ shape, format, kv_heads_per_rank, parallel: { tp } }, whole
   if (shape.qk_norm !== "none") divided((heads + kvHeads) * keyDim, 2);
   divided(heads * keyDim + kvHeads * valueDim, 2, ...madeBy);
   divided(kvHeads * keyDim, 2, ...(mla ? madeBy : [SECOND]));
-  divided(heads * valueDim, format.attention);
+  const unread = setup.lora_rank !== null && setup.lora_matrices === "query-value"
+    && !setup.flash_attention && !setup.frozen_format.keeps_inputs;
+  divided(heads * valueDim, format.attention, ...(unread ? [UNREAD] : []));
 }
 
-function mixture({ shape, format: { linear, gated }, parallel: { tp, etp } }, whole, divided) {
+function mixture({ shape, format: { linear, gated }, parallel: { tp, etp } }, whole, divided, own, routers) {
   const { hidden, ffn, experts: { count, top_k, ffn_hidden, shared } } = shape;
   const before = FFN_MATRICES[ffn] - 1;
   const modules = ["moe", "shared_experts"];
-  whole(hidden, 2, "layernorm");
+  whole(hidden, 2, "layernorm", ...routers);
   whole(count, 4, "moe");
-  whole(top_k * etp * hidden, linear, "moe");
+  whole(top_k * etp * hidden, linear, "moe", ...own);
   whole(before * top_k * ffn_hidden, gated, "moe");
-  whole(top_k * ffn_hidden, linear, "moe", "moe_act");
+  whole(top_k * ffn_hidden, linear, "moe", "moe_act", ...own);
   whole(top_k * etp * hidden, 2, "moe", "moe_gate");
   if (shared && linear < 2) whole(hidden, linear, "layernorm", ...modules);
   const width = Math.floor((shared * ffn_hidden) / tp);
   divided(before * width, gated, ...modules);
-  divided(width, linear, ...modules);
+  divided(width, linear, ...modules, ...own);
 }
 
 /** What virtual stages keep of their layers, as [how many, bytes of each, of what]. */
@@ -149,12 +162,13 @@ export function keptLayers(setup, shares) {
 export function stageBytes(setup, share) {
   const { shape, tokens, split_tokens } = setup;
   let found = sum(keptLayers(setup, [share]).map(([count, bytes]) => count * bytes));
-  if (share.embedding) found += tokens * 8 + (setup.dropout ? split_tokens * shape.hidden : 0);
+  const trained = setup.lora_rank === null;
+  if (share.embedding) found += (trained ? tokens * 8 : 0) + (setup.dropout ? split_tokens * shape.hidden : 0);
   const { keeps_gathered, keeps_outputs, kept_logit_bytes } = setup.framework_memory;
   if (share.head) {
     found += (shape.final_norm ? 1 : 0) * layerInputBytes(setup);
     const read = (keeps_gathered ? tokens : split_tokens) * shape.hidden;
-    const ends = read * ACTIVATION_BYTES + logits(setup) * kept_logit_bytes;
+    const ends = (trained ? read * ACTIVATION_BYTES : 0) + logits(setup) * kept_logit_bytes;
     // A module that predicts one token more: its tokens, their embedding, the projection's input.
     let more = tokens * 8 + layerInputBytes(setup);
     if (setup.recomputed.method !== "uniform") more += 2 * read * setup.format.linear + layerInputBytes(setup);

@@ -29,9 +29,10 @@ export function readRates(text) {
 }
 
 /** What of a cluster was measured. */
-export const linksOf = ({ near, far }) => ({
+export const linksOf = ({ near, far, memory }) => ({
   ...(near && { scale_up_bandwidth_bytes_per_s: near[0], scale_up_latency_s: near[1] }),
   ...(far && { network_bandwidth_bytes_per_s: far[0], network_latency_s: far[1] }),
+  ...(memory && { memory_bandwidth_bytes_per_s: memory[0] }),
 });
 
 /** What measurements replace of what software attains; `rates` have its shares of products, `heads` that of narrow heads. */

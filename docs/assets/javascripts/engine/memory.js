@@ -55,14 +55,14 @@ export function memoryOf(setup) {
 // [part, name, bytes] of all that is not empty, in the order of figgen.models.memory_lines.
 function rankLines(setup, mine, total, activationBytes) {
   const { framework_memory: framework } = setup;
-  const parameters = total.dense + total.routed;
+  const trained = sum(total.kept.trained);
   const { weights, gradients, optimizer } = stateBytes(setup, total);
   const replicated = setup.zero_stage === 0 && setup.dense_shards > 1;
   const lines = [
     ["weights", "weights", weights],
     ["gradients", "accumulated gradients", gradients],
-    ["gradients", "buckets of gradients", replicated ? parameters * framework.bucket_bytes : 0],
-    ["gradients", "fresh gradients", parameters * framework.fresh_gradient_bytes],
+    ["gradients", "buckets of gradients", replicated ? trained * framework.bucket_bytes : 0],
+    ["gradients", "fresh gradients", trained * framework.fresh_gradient_bytes],
     ["optimizer", "optimizer state", optimizer],
     ["activations", "activations in flight", activationBytes],
     ...working(setup, mine),
@@ -86,17 +86,17 @@ function working(setup, mine) {
 }
 
 // Stage 1 divides the optimizer state, 2 the gradients as well, 3 the weights too.
-function stateBytes({ recipe, zero_stage, dense_shards, parallel }, { dense, tables, routed }) {
-  const part = (perParameter, firstStage) => {
+function stateBytes({ recipe, zero_stage, dense_shards, parallel, lora_rank }, { tables, kept }) {
+  const part = (perParameter, firstStage, [dense, routed] = [0, 0]) => {
     const divided = zero_stage >= firstStage;
-    return (dense * perParameter) / (divided ? dense_shards : 1)
-      + (routed * perParameter) / (divided ? parallel.edp : 1);
+    return (kept.trained[0] * perParameter + dense) / (divided ? dense_shards : 1)
+      + (kept.trained[1] * perParameter + routed) / (divided ? parallel.edp : 1);
   };
+  const adams = lora_rank === null ? tables * recipe.table_bytes : 0;
   return {
-    weights: part(recipe.weight_bytes, 3),
+    weights: part(recipe.weight_bytes, 3, kept.frozen),
     gradients: part(recipe.gradient_bytes, 2),
-    optimizer: part(recipe.optimizer_bytes, 1)
-      + (tables * recipe.table_bytes) / (zero_stage >= 1 ? dense_shards : 1),
+    optimizer: part(recipe.optimizer_bytes, 1) + adams / (zero_stage >= 1 ? dense_shards : 1),
   };
 }
 
@@ -142,25 +142,31 @@ export function keyValueBytes(setup) {
 
 // Whole weights and gradients where ZeRO keeps only shards: of a layer, or of a whole stage.
 function shardedBytes(setup, mine) {
-  if (setup.zero_stage < 2 || setup.dense_shards === 1) return [];
-  const units = mine.flatMap(({ embedding, head, mtp_layers }) =>
-    [[embedding + head, tableHeld(setup)], [mtp_layers, projectionHeld(setup)]]);
+  const { recipe: { weight_bytes, gradient_bytes }, zero_stage, lora_rank } = setup;
+  if (zero_stage < 2 || setup.dense_shards === 1) return [];
+  const both = (size) => [size * weight_bytes, size * gradient_bytes];
+  const size = tableHeld(setup);
+  const table = lora_rank === null ? both(size) : [size * ACTIVATION_BYTES, 0];
+  const module = both(projectionHeld(setup));
+  const units = mine.flatMap(({ embedding, head, mtp_layers }) => [[embedding + head, ...table], [mtp_layers, ...module]]);
+  const more = mixerMore(setup);
+  const wider = both(Math.max(0, more));
+  const widest = units.filter(([count]) => count).map(([, ...sizes]) => sizes);
   for (const { dense_layers, expert_layers } of mine) {
     for (const [layers, experts] of [[dense_layers, false], [expert_layers, true]]) {
       if (!layers) continue;
-      const { dense, routed } = layerHeld(setup, experts);
-      units.push([layers, dense + routed, true]);
+      const { trained, frozen } = layerHeld(setup, experts).kept;
+      const [weights, gradients] = both(sum(trained));
+      units.push([layers, weights + sum(frozen), gradients]);
+      widest.push([weights + sum(frozen) + wider[0], gradients + wider[1]]);
     }
   }
-  const more = mixerMore(setup);
-  const mixers = more * sum(mine.map((share) => share.mixer_layers));
-  const largest = Math.max(0, ...units.map(([count, size, layer]) => (count ? size + (layer ? Math.max(0, more) : 0) : 0)));
-  let weights = (setup.double_buffering ? 2 : 1) * largest;
-  let gradients = largest;
+  const largest = (at) => Math.max(0, ...widest.map((one) => one[at]));
+  let [weights, gradients] = [(setup.double_buffering ? 2 : 1) * largest(0), largest(1)];
   if (setup.framework_memory.whole_in_pipeline && setup.parallel.pp > 1) {
-    weights = gradients = sum(units.map(([count, size]) => count * size)) + mixers;
+    const mixers = both(more * sum(mine.map((share) => share.mixer_layers)));
+    [weights, gradients] = [1, 2].map((at) => sum(units.map((one) => one[0] * one[at])) + mixers[at - 1]);
   }
-  const scattered = ["gradients before they are scattered", gradients * setup.recipe.gradient_bytes];
-  if (setup.zero_stage < 3) return [scattered];
-  return [scattered, ["gathered weights", weights * setup.recipe.weight_bytes]];
+  const scattered = ["gradients before they are scattered", gradients];
+  return zero_stage < 3 ? [scattered] : [scattered, ["gathered weights", weights]];
 }

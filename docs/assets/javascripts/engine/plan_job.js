@@ -18,6 +18,8 @@ export const SEARCHED = [...SIZES, "schedule", "recompute"];
  * null; `global_batch` in it, or about four million tokens. Throws InputError as Python does.
  */
 export function planJob(catalog, choices, everySchedule = false) {
+  const rank = choices.lora_rank ?? null;
+  if (rank !== null) throw new InputError("lora_rank", { expected: TABLES.no_adapters, got: rank });
   const fixed = Object.fromEntries(SEARCHED.map((name) => [name, choices[name] ?? null]));
   const alone = Object.fromEntries(["tp", "cp", "pp", "ep"].map((name) => [name, 1]));
   const setup = untimedSetup(catalog, {

@@ -2,7 +2,6 @@
 // ranks hold when they are fullest.
 
 import { TABLES } from "../plan-memory.js";
-import { InputError } from "./errors.js";
 import { F, I, microbatchGroupSize, range } from "./orders.js";
 import { keptInputs, wholeLayers } from "./recomputation.js";
 import { build } from "./schedule.js";

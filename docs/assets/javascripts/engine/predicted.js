@@ -6,7 +6,7 @@ import { timed_step } from "../timed-step.js";
 import { asMeasured } from "./measured.js";
 import { recomputation } from "./recomputation.js";
 import { build } from "./schedule.js";
-import { checkPeak, fullestAndBesideHead, untimedSetup } from "./setup.js";
+import { USUAL_MEMORY, checkPeak, fullestAndBesideHead, untimedSetup } from "./setup.js";
 import { simulate } from "./simulate.js";
 import { stageWork } from "./stage_time.js";
 import { durations } from "./trace.js";
@@ -17,8 +17,6 @@ import {
 
 const KINDS = ["product", "plain", "expert", "attention"];
 const NARROW_HEADS = 1 / 3;
-// B/s of a chip of the reader's own that does not say it.
-const USUAL_MEMORY = 3.35e12;
 const CLOSED = ["1f1b", "gpipe", "interleaved-1f1b"];
 const REPEATED = { none: [0, 0], selective: [0, 1], full: [1, 0] };
 
@@ -29,15 +27,18 @@ const REPEATED = { none: [0, 0], selective: [0, 1], full: [1, 0] };
 export function setupFrom(catalog, choices) {
   const setup = untimedSetup(catalog, choices);
   const said = (choices.compute_efficiency ?? null) !== null;
-  const predicted = said ? null : predictedTime(catalog, setup, choices.dtype ?? "bf16");
+  // No job with adapters was timed: the share is that of the same job without them.
+  const lora = setup.lora_rank !== null;
+  const timed = lora ? untimedSetup(catalog, { ...choices, lora_rank: null, frozen_weights: "16-bit" }) : setup;
+  const predicted = said ? null : predictedTime(catalog, timed);
   const compute_efficiency = predicted
-    ? shareFor(setup, predicted.step_time_s, choices.untimed) : setup.compute_efficiency;
-  return Object.freeze({ ...setup, predicted, compute_efficiency });
+    ? shareFor(timed, predicted.step_time_s, choices.untimed) : setup.compute_efficiency;
+  return Object.freeze({ ...setup, predicted: lora ? null : predicted, compute_efficiency });
 }
 
 /** { step_time_s, range, interval_of } of a setup, the ends of its interval as shares of its time, or null for a chip that nobody timed. */
-export function predictedTime(catalog, setup, dtype) {
-  const { accelerator, nic, software, measured } = setup;
+export function predictedTime(catalog, setup) {
+  const { accelerator, nic, software, measured, dtype } = setup;
   if (accelerator === "own" && !measured) return null;
   const rates = ratesOf(catalog, software, accelerator, dtype);
   const step_time_s = timed_step(jobOf(setup, rates), attainedOf(setup, rates, nic)).total_s;

@@ -16,8 +16,12 @@ const MOST_MTP_LAYERS = 16;
 const MOST_TOKENS = 2 ** 40;
 /** Share of the peak on hardware that nobody timed. */
 export const UNTIMED = 0.5;
+const NARROW = ["fp8", "fp4"];
 // Beyond it no quantity of this field is meant.
 const MOST = 1e24;
+
+/** B/s of a chip of the reader's own that does not say it. */
+export const USUAL_MEMORY = 3.35e12;
 
 // Catalog → defaults.
 const usual = new WeakMap();
@@ -39,7 +43,7 @@ export function usualOf(catalog) {
 export function untimedSetup(catalog, choices) {
   const given = { ...usualOf(catalog) };
   for (const name in choices) if (choices[name] !== undefined) given[name] = choices[name];
-  for (const name of ["order", "recipe", "schedule", "dtype", "recompute", "activations", "software"]) {
+  for (const name of ["order", "recipe", "schedule", "dtype", "recompute", "activations", "software", "lora_matrices", "frozen_weights"]) {
     given[name] = String(given[name]);
   }
   const [model, shape] = named("model", given.model, catalog.models);
@@ -75,6 +79,7 @@ function hardware(catalog, given, { gpus_per_node }) {
       link.per === "node" ? link.bandwidth_bytes_per_s / gpus_per_node : link.bandwidth_bytes_per_s,
     scale_up_latency_s: catalog.latencies.scale_up_s,
     network_latency_s: catalog.latencies.network_s,
+    memory_bandwidth_bytes_per_s: chip.memory_bandwidth_bytes_per_s ?? USUAL_MEMORY,
     ...links,
   };
   for (const name of ["scale_up_latency_s", "network_latency_s"]) cluster[name] = given[name] ?? cluster[name];
@@ -91,7 +96,9 @@ function hardware(catalog, given, { gpus_per_node }) {
   positive("reserve_bytes", reserve_bytes, { zero: true });
   if (capacity_bytes !== null) positive("capacity_bytes", capacity_bytes);
   const { memory_bandwidth_bytes_per_s } = chip;
-  return { accelerator, nic, cluster, compute_efficiency, capacity_bytes, reserve_bytes, measured, dtype, memory_bandwidth_bytes_per_s };
+  // Muon's products are in 16 bits at least.
+  const wide_peak_flops_per_s = NARROW.includes(dtype) ? peaks.bf16 ?? peaks[dtype] : peaks[dtype];
+  return { accelerator, nic, cluster, wide_peak_flops_per_s, compute_efficiency, capacity_bytes, reserve_bytes, measured, dtype, memory_bandwidth_bytes_per_s };
 }
 
 /** Refuses a format that a chip with these `peaks` does not multiply. */
@@ -112,10 +119,10 @@ function positive(what, got, { zero = false, least = 0 } = {}) {
   if (got > MOST) throw new InputError(what, { expected: "at most 1e24", got });
 }
 
-function trainingSetup(given, shape, parallel, { software, frameworks, recipes }) {
+function trainingSetup(given, shape, parallel, { software, frameworks, recipes, frozen }) {
   const { schedule, chunks, recompute, zero_stage, context_exchange } = given;
   const { microbatch_size, sequence_parallel, flash_attention, buckets, layers_per_stage, dropout } = given;
-  const { overlap_data_parallel, double_buffering, activations, mtp_layers } = given;
+  const { overlap_data_parallel, double_buffering, activations, mtp_layers, lora_rank, lora_matrices, frozen_weights } = given;
   const sequence = given.sequence ?? shape.sequence;
   const microbatches = microbatchesOf(given, parallel);
   for (const [name, size] of Object.entries({ microbatches, sequence, microbatch_size })) {
@@ -136,6 +143,7 @@ function trainingSetup(given, shape, parallel, { software, frameworks, recipes }
   const recomputed = recomputation(recompute);
   const format = activationFormat(activations);
   const [framework, framework_memory] = named("framework", named("software", given.software, software)[1], frameworks);
+  const frozen_format = checkAdapters(given, shape, format, frozen);
   checkDivision(shape, parallel, sequence, sequence_parallel);
   const order = keptSchedule(schedule, parallel.pp, microbatches, chunks);
   const { placement } = order;
@@ -145,7 +153,7 @@ function trainingSetup(given, shape, parallel, { software, frameworks, recipes }
   return {
     shape, parallel, microbatches, sequence, microbatch_size, schedule, recipe: used, zero_stage,
     recompute, recomputed, activations, format, sequence_parallel, flash_attention, dropout, context_exchange,
-    buckets, overlap_data_parallel, double_buffering, layers_per_stage, mtp_layers,
+    buckets, overlap_data_parallel, double_buffering, layers_per_stage, mtp_layers, lora_rank, lora_matrices, frozen_weights, frozen_format,
     framework, framework_memory, order, placement, tokens,
     split_tokens: sequence_parallel ? tokens / tp : tokens,
     global_batch: microbatches * microbatch_size * dp,
@@ -176,6 +184,26 @@ function microbatchesOf({ microbatches, global_batch, microbatch_size }, { dp, p
     throw new InputError("global_batch", { expected, got: global_batch });
   }
   return global_batch / share;
+}
+
+// The format of frozen weights. Adapters that nobody makes, and frozen weights where all are trained.
+function checkAdapters({ lora_rank, lora_matrices: which, frozen_weights, activations, mtp_layers }, { hidden, latent, state_space }, format, { formats, matrices, not_adapted }) {
+  const [, found] = named("frozen_weights", frozen_weights, formats);
+  if (!matrices.includes(which)) throw unknown("lora_matrices", which, matrices);
+  if (lora_rank === null) {
+    const expected = "16-bit without lora_rank";
+    if (found.weight_bytes < 2) throw new InputError("frozen_weights", { expected, got: frozen_weights });
+    return found;
+  }
+  checkMost("lora_rank", checkSize("lora_rank", lora_rank), hidden);
+  const refused = state_space ? "mixers" : mtp_layers ? "mtp_layers" : null;
+  if (refused) throw new InputError("lora_rank", { expected: not_adapted[refused], got: lora_rank });
+  if (which === "query-value" && latent) {
+    const expected = "attention or all-linear, with latent attention";
+    throw new InputError("lora_matrices", { expected, got: which });
+  }
+  if (format.linear < 2) throw new InputError("activations", { expected: "16-bit with lora_rank", got: activations });
+  return found;
 }
 
 // Widths that the axes do not divide, and experts that nobody lays out.

@@ -3,6 +3,7 @@
 
 import { exposed_communication_time, prefetched_gather_time } from "../step-formulas.js";
 import { callTime, groupLink } from "./links.js";
+import { adapterWeights, firstInputs } from "./lora.js";
 import { sum } from "./orders.js";
 import { partsOf, repeatedParts } from "./recomputation.js";
 import {
@@ -10,16 +11,25 @@ import {
 } from "./traffic.js";
 import { FFN_MATRICES, attentionWeights, ffnWeights, mixerFlops, mixerWeights, upProjectionWeights, windowedKeys } from "./transformer.js";
 
+/** Share of the memory's rate at which quantized weights become 16 bits wide. */
+export const UNPACKED_SHARE = 0.14;
+
+/** Seconds in which a pass makes 16 bits of what is quantized: products cannot read it as it is. */
+export const unpackingTime = ({ cluster, frozen_format }, { kept }) =>
+  (kept.quantized * (frozen_format.weight_bytes + 2)) / (cluster.memory_bandwidth_bytes_per_s * UNPACKED_SHARE);
+
 /** Seconds of one microbatch on a virtual stage, and its timed communication. */
 export function stageTime(setup, held, stage) {
   const { cluster, parallel } = setup;
   const rate = cluster.peak_flops_per_s * setup.compute_efficiency;
   const work = stageWork(setup, setup.shares[stage]);
+  const unpacking_s = unpackingTime(setup, held[stage]);
+  const products = work.weights + work.adapters;
   const bare = {
-    forward_s: (work.weights + work.core) / rate,
-    recomputed_s: work.recomputed / rate,
-    backward_input_s: (work.weights + 2 * work.core) / rate,
-    backward_weight_s: work.weights / rate,
+    forward_s: (products + work.core) / rate + unpacking_s,
+    recomputed_s: work.recomputed / rate + work.repeats * unpacking_s,
+    backward_input_s: (products - work.spared + 2 * work.core) / rate + unpacking_s,
+    backward_weight_s: (setup.lora_rank === null ? work.weights : work.adapters) / rate,
   };
   bare.backward_s = bare.recomputed_s + bare.backward_input_s + bare.backward_weight_s;
   const blocks = ringBlocks(setup, setup.shares[stage], rate);
@@ -41,12 +51,17 @@ export function stageTime(setup, held, stage) {
 export function stageWork(setup, share) {
   const { shape, tokens, parallel: { tp } } = setup;
   const [forward, again] = [partsOf(share), repeatedParts(setup, share)];
-  const products = (parts) => (2 * weightsMet(shape, parts) * tokens) / tp;
-  const head = share.head ? (2 * shape.vocab * shape.hidden * tokens) / tp : 0;
+  const flops = (met) => (2 * met * tokens) / tp;
+  const adapters = adapterWeights(setup);
+  const beside = (parts) => flops(sum(Object.keys(adapters).map((name) => parts[name] * adapters[name])));
+  const [layers, repeated] = [forward, again].map((parts) => flops(weightsMet(shape, parts)));
   return {
-    weights: products(forward) + head * (1 + share.mtp_layers),
+    weights: layers + (share.head ? flops(shape.vocab * shape.hidden) * (1 + share.mtp_layers) : 0),
     core: coreFlops(setup, forward),
-    recomputed: products(again) + coreFlops(setup, again) + secondFlops(setup, share),
+    recomputed: repeated + coreFlops(setup, again) + secondFlops(setup, share) + beside(again),
+    repeats: layers ? repeated / layers : 0,
+    adapters: beside(forward),
+    spared: share.embedding && share.layers ? flops(firstInputs(setup, tp)) : 0,
   };
 }
 

@@ -188,37 +188,34 @@ function pipeline({ placement, parallel: { pp }, shape, split_tokens }, stage, c
 function data(setup, held, stage, call) {
   const share = setup.shares[stage];
   const units = share.layers + share.embedding + share.head + copiesEmbedding(setup, stage);
-  group(setup, setup.dense_data_axis, setup.dense_shards, held.dense, units, call);
-  if (held.routed) group(setup, "edp", setup.parallel.edp, held.routed, share.expert_layers, call);
+  const { trained, frozen } = held.kept;
+  group(setup, setup.dense_data_axis, setup.dense_shards, trained[0], frozen[0], units, call);
+  group(setup, "edp", setup.parallel.edp, trained[1], frozen[1], share.expert_layers, call);
   if (copiesTable(setup, stage)) {
     const size = tableHeld(setup) * setup.recipe.gradient_bytes;
     call("embedding", TIED, REDUCE, END, 1, size, 2);
   }
 }
 
-// One group's share of the parameters in equal buckets, by default one per layer or table.
-function group({ recipe, zero_stage, sharded, buckets: asked }, axis, size, parameters, units, call) {
-  if (!parameters) return;
+// One group's share of the parameters in equal buckets, by default one per layer or table; what is
+// frozen moves only where it is gathered.
+function group({ recipe, zero_stage, sharded, buckets: asked }, axis, size, trained, frozen, units, call) {
   const buckets = asked ?? units;
-  const gradients = (parameters * recipe.gradient_bytes) / buckets;
-  const weights = (parameters * recipe.weight_bytes) / buckets;
+  const send = (purpose, collective, phase, whole) => whole && call(axis, purpose, collective, phase, buckets, whole / buckets, size);
+  const gradients = trained * recipe.gradient_bytes;
+  const weights = trained * recipe.weight_bytes + (sharded.gathers ? frozen : 0);
   if (zero_stage === 0) {
-    call(axis, GRADIENTS, REDUCE, END, buckets, gradients, size);
+    send(GRADIENTS, REDUCE, END, gradients);
     return;
   }
-  call(axis, GRADIENTS, SCATTER, sharded.scatters ? BACKWARD : END, buckets, gradients, size);
-  if (!sharded.gathers) {
-    call(axis, WEIGHTS, GATHER, START, buckets, weights, size);
-    return;
-  }
-  call(axis, WEIGHTS, GATHER, FORWARD, buckets, weights, size);
-  call(axis, WEIGHTS, GATHER, BACKWARD, buckets, weights, size);
+  send(GRADIENTS, SCATTER, sharded.scatters ? BACKWARD : END, gradients);
+  for (const phase of sharded.gathers ? [FORWARD, BACKWARD] : [START]) send(WEIGHTS, GATHER, phase, weights);
 }
 
 // Whether this stage holds one of two copies of a table, tied or for modules that predict more tokens.
-function copiesTable({ shape, mtp_layers, shares, stagesOf, placement }, stage) {
+function copiesTable({ shape, mtp_layers, shares, stagesOf, placement, lora_rank }, stage) {
   const share = shares[stage];
-  if (!(shape.tied_embeddings || mtp_layers) || !(share.embedding || share.head)) return false;
+  if (lora_rank !== null || !(shape.tied_embeddings || mtp_layers) || !(share.embedding || share.head)) return false;
   const ends = stagesOf[placement.rank_of_stage[stage]].map((one) => shares[one]);
   return !(ends.some((end) => end.embedding) && ends.some((end) => end.head));
 }

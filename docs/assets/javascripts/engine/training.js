@@ -6,14 +6,16 @@ import {
   efficiency_with_overlap, efficiency_without_overlap, exposed_communication_time, ridge_point,
 } from "../step-formulas.js";
 import { stagesHeld } from "./held.js";
+import { adapterCounts, firstInputs } from "./lora.js";
 import { NETWORK, SCALE_UP, groupLink, portBytes } from "./links.js";
 import { memoryOf } from "./memory.js";
+import { addedTo } from "./newton_schulz.js";
 import { sum } from "./orders.js";
 import { simulate } from "./simulate.js";
 import { bucketedExposed, repeatedFlops, stageTime } from "./stage_time.js";
 import { durations } from "./trace.js";
 import { BACKWARD, END, FORWARD, GRADIENTS, START, TIED } from "./traffic.js";
-import { CONVENTIONS } from "./transformer.js";
+import { CONVENTIONS, matmulParameters } from "./transformer.js";
 
 export { usualOf } from "./setup.js";
 
@@ -36,6 +38,7 @@ export function trainingStep(setup) {
     software: setup.software,
     ...intervalOf(setup, found),
     ...found,
+    ...addedTo(setup, found.step_time_s),
   };
 }
 
@@ -59,8 +62,14 @@ function described(setup) {
     model, world_size, tp, cp, dp, pp, ep, etp, edp,
     schedule, microbatches, microbatch_size, sequence, tokens_per_step,
     zero_stage: setup.zero_stage, recipe: setup.recipe.name, recompute: setup.recompute,
-    activations: setup.activations,
+    activations: setup.activations, ...loraOf(setup),
   };
+}
+
+function loraOf(setup) {
+  const { lora_rank, lora_matrices, frozen_weights } = setup;
+  if (lora_rank === null) return {};
+  return { lora_rank, lora_matrices, frozen_weights, trained_parameters: adapterCounts(setup).trained_parameters };
 }
 
 function carriedOut(setup, onlyTrace = false) {
@@ -103,11 +112,14 @@ function carriedOut(setup, onlyTrace = false) {
   };
 }
 
-function utilisations({ shape, sequence, cluster }, rate) {
+// Without gradients of frozen weights, and with adapters.
+function utilisations(setup, rate) {
+  const { shape, sequence, cluster, lora_rank } = setup;
+  const unneeded = lora_rank === null ? 0 : 2 * (matmulParameters(shape) + firstInputs(setup)) - 6 * adapterCounts(setup).met;
   const found = {};
   for (const [name, count] of CONVENTIONS) {
     const perToken = count(shape, sequence);
-    found[name] = perToken === null ? null : (rate * perToken) / cluster.peak_flops_per_s;
+    found[name] = perToken === null ? null : (rate * (perToken - unneeded)) / cluster.peak_flops_per_s;
   }
   return found;
 }

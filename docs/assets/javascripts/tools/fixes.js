@@ -18,6 +18,10 @@ const ABOUT = [
   [/gpus.per.node/, ["gpus", "chip"]],
   [/head_dim/, ["hidden", "heads"]],
   [/peak/, ["dtype"]],
+  [/lora_rank/, ["lora_rank", "mtp", "model"]],
+  [/lora_matrices/, ["lora_matrices"]],
+  [/frozen_weights/, ["frozen_weights", "lora_rank"]],
+  [/^activations/, ["activations"]],
   [/schedule|stages|microbatches|chunks/, ["microbatches", "pp", "chunks", "schedule"]],
 ];
 const ALL = ["tp", "pp", "cp", "ep", "etp", "nodes", "gpus", "microbatches", "chunks", "sequence", "schedule", "dtype"];

@@ -193,7 +193,8 @@ async function build(root, signal, catalog) {
     say(told.join(" "));
     writeAddress(query);
     const { setup } = found[at];
-    best.hidden = !setup;
+    // The planner knows jobs that train everything.
+    best.hidden = !setup || setup.lora_rank !== null;
     if (setup) best.setAttribute("href", `../planner/?${planQuery(schema, states()[at], setup.global_batch)}`);
   }
   renderNow();

@@ -1,6 +1,6 @@
 // Two configurations side by side, in numbers and in words. Loaded when a reader compares.
 
-import { MEASURES, shownAs } from "./modeler_model.js";
+import { MEASURES, shownAs } from "./modeler_measures.js";
 import { changesText, resolvedOf } from "./changes.js";
 import { el } from "./dom.js";
 import { value } from "./modeler_answer.js";

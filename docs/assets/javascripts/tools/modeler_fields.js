@@ -10,31 +10,17 @@ const own = (key) => (state) => state[key] === OWN;
 const mixture = (state, catalog) =>
   state.model === OWN ? state.experts !== null : Boolean(catalog.models[state.model]?.experts);
 
-const whole = (key, label, more = {}) => ({ key, label, kind: "whole", ...more });
 const number = (key, label, more = {}) => ({ key, label, kind: "number", ...more });
 
-const OWN_MODEL = [
-  ...[["layers", "Layers"], ["hidden", "Hidden width"], ["heads", "Attention heads"], ["kv_heads", "KV heads"],
-    ["ffn_hidden", "FFN width"], ["vocab", "Vocabulary"]].map(([key, label]) => whole(key, label, { shows: own("model") })),
-  whole("head_dim", "Width of a head", { shows: own("model"), empty: "hidden ÷ heads" }),
-  { key: "ffn", label: "FFN", kind: "select", wide: true, shows: own("model"),
-    options: [["swiglu", "SwiGLU, three matrices"], ["geglu", "GEGLU, three matrices"], ["gelu", "GELU, two matrices"],
-      ["relu", "ReLU, two matrices"], ["squared-relu", "squared ReLU, two matrices"]] },
-  { key: "tied", label: "Tied embeddings: head and table are one", kind: "check", wide: true, shows: own("model") },
-  whole("experts", "Experts", { shows: own("model"), empty: "none" }),
-  ...[["top_k", "Experts per token"], ["expert_ffn", "FFN width of an expert"], ["shared", "Shared experts"],
-    ["dense_layers", "Leading dense layers"]].map(([key, label]) =>
-    whole(key, label, { shows: (state) => state.model === OWN && state.experts !== null })),
-  ...[["kv_rank", "Rank of keys and values (MLA)"], ["query_rank", "Rank of queries (MLA)"],
-    ["nope_head_dim", "Head without position"], ["rope_head_dim", "Head with position"],
-    ["value_head_dim", "Head of values"]].map(([key, label]) =>
-    whole(key, label, { shows: (state) => state.model === OWN && state.kv_rank !== null, empty: "none" })),
-  { key: "config", label: "Paste a Hugging Face config.json", kind: "config", wide: true, shows: own("model") },
-];
+// When the fields of the reader's own model are there, by what they are of.
+const OWN_SHAPE = {
+  model: own("model"),
+  experts: (state) => state.model === OWN && state.experts !== null,
+  kv_rank: (state) => state.model === OWN && state.kv_rank !== null,
+};
 
 // What the form adds after an option.
 const AFTER = {
-  model: OWN_MODEL,
   accelerator: [
     number("peak", "Dense peak, TFLOP/s", { shows: own("chip") }),
     number("hbm", "Memory, GB", { shows: own("chip") }),
@@ -45,6 +31,8 @@ const AFTER = {
   ],
   sequence: [{ key: "hold", label: "Hold the global batch: microbatches follow", kind: "hold", wide: true }],
 };
+
+const tuned = (state) => state.lora_rank !== null || state.frozen_weights !== "16-bit";
 
 // What the form does with an option beyond what the table says of it.
 const MORE = {
@@ -58,6 +46,9 @@ const MORE = {
   chunks: { empty: "auto", shows: ({ schedule, chunks }) => CHUNKED.includes(schedule) || chunks !== null },
   layers_per_stage: { empty: "even", wide: true, shows: ({ pp, layers_per_stage: given }) => pp > 1 || given !== null },
   buckets: { empty: "auto" },
+  lora_rank: { empty: "none", wide: true },
+  lora_matrices: { shows: tuned },
+  frozen_weights: { shows: tuned },
   compute_efficiency: { empty: "auto" },
   measured: { kind: "file", wide: true },
   context_exchange: { shows: (state) => state.cp > 1 },
@@ -100,6 +91,8 @@ const SAYS = {
       : "–",
   state: ({ zero, recipe, recompute, dtype }) =>
     `ZeRO ${zero}, ${recipe}, recompute ${wordOf("recompute", recompute) ?? recompute.replaceAll(",", ", ")}, ${dtype.toUpperCase()}`,
+  tuning: ({ lora_rank: rank, frozen_weights }) =>
+    rank === null ? "all weights are trained" : `LoRA of rank ${rank} beside ${frozen_weights} weights`,
   overlap: ({ efficiency, overlap }) => `${efficiency === null ? "as predicted" : `${plainNumber(100 * efficiency)}% of the peak`}, overlap ${overlap ? "on" : "off"}`,
 };
 
@@ -112,7 +105,8 @@ export const groupsOf = (catalog) =>
     says: (state, found) => SAYS[name]?.(state, found, catalog) ?? "",
     fields: allOptions(catalog)
       .filter(({ group }) => group === name)
-      .flatMap((option) => [fieldOf(option, catalog), ...(AFTER[option.name] ?? [])]),
+      .flatMap((option) => [fieldOf(option, catalog), ...(AFTER[option.name] ?? [])])
+      .concat(name === "model" ? catalog.own_shape.map(({ of, ...one }) => ({ ...one, shows: OWN_SHAPE[of] })) : []),
   }));
 
 // What says a job in short, beside its model.

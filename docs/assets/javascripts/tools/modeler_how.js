@@ -2,9 +2,11 @@
 
 import { changeLines } from "./modeler_how_change.js";
 import { inFlightLines, layersLines, memoryLines, parameterLines } from "./modeler_how_memory.js";
+import { UPDATE } from "./modeler_how_tuned.js";
 import { HARDWARE, computeLines, utilisationLines } from "./modeler_how_parts.js";
 import { TRAFFIC, rowSums } from "./modeler_how_traffic.js";
-import { LEVELS, basisOf, fullestOf, operationsOf, partsOf } from "./modeler_model.js";
+import { operationsOf } from "./modeler_counts.js";
+import { LEVELS, basisOf, fullestOf, partsOf } from "./modeler_model.js";
 import { bytes, percent, plainNumber, quantity, seconds } from "./quantities.js";
 import { workedLine } from "../engine/worked.js";
 import { plainLine, sumLine } from "./worked.js";
@@ -146,6 +148,7 @@ const HOW = {
 
   ...TRAFFIC,
   ...HARDWARE,
+  ...UPDATE,
   change: (found, notes, measure) => changeLines(found, notes, measure, howOf),
 
   needed: (found, _, level) => {

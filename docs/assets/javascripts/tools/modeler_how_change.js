@@ -1,6 +1,6 @@
 // Lines behind a difference between two configurations. Pure.
 
-import { MEASURES, shownAs } from "./modeler_model.js";
+import { MEASURES, shownAs } from "./modeler_measures.js";
 import { change } from "./quantities.js";
 import { plainLine } from "./worked.js";
 

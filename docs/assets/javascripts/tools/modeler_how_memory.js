@@ -2,6 +2,7 @@
 
 import { keptLayers, stageBytes } from "../engine/activations.js";
 import { layerHeld, mixerMore, rankHeld, stagesHeld, tableHeld } from "../engine/held.js";
+import { tunedState } from "./modeler_how_tuned.js";
 import { PARTS } from "./modeler_model.js";
 import { bytes, percent, plainNumber, quantity } from "./quantities.js";
 import { plainLine, sumLine } from "./worked.js";
@@ -33,12 +34,13 @@ export function memoryLines(found, notes, rank, part) {
 }
 
 function stateLine({ setup }, rank, part) {
-  const { recipe, zero_stage, dense_shards, parallel } = setup;
+  const { recipe, zero_stage, dense_shards, parallel, lora_rank } = setup;
   const [first, each] = {
     weights: [3, recipe.weight_bytes],
     gradients: [2, recipe.gradient_bytes],
     optimizer: [1, recipe.optimizer_bytes],
   }[part];
+  if (lora_rank !== null) return tunedState({ setup }, rank, part, [first, each]);
   const { dense, tables, routed } = rankHeld(setup, stagesHeld(setup), rank.pipeline_rank);
   const divided = zero_stage >= first;
   const share = (count, ways, size = each) =>

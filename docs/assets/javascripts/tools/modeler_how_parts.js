@@ -2,41 +2,36 @@
 
 import { COUNTED } from "../engine/rules.js";
 import { stageWork } from "../engine/stage_time.js";
-import { CONVENTIONS, parameterCounts } from "../engine/transformer.js";
+import { parameterCounts } from "../engine/transformer.js";
 import { workedLine } from "../engine/worked.js";
+import { tunedComputing } from "./modeler_how_tuned.js";
 import { percent, plainNumber, quantity, seconds } from "./quantities.js";
 import { plainLine } from "./worked.js";
 
 const flop = (work) => quantity(work, "FLOP");
 
 export function utilisationLines({ setup, step }, notes, convention) {
-  const [[label], count] = [COUNTED.get(convention), CONVENTIONS.get(convention)];
+  const [label] = COUNTED.get(convention);
   const value = step.utilisation[convention];
-  if (convention === "6nd") {
-    return [
-      workedLine(
-        notes,
-        "model_flops_utilization",
-        {
-          parameters: parameterCounts(setup.shape).active,
-          tokens_per_gpu_s: step.tokens_per_s_per_gpu,
-          peak_flops_per_s: setup.cluster.peak_flops_per_s,
-        },
-        ".1%",
-      ),
-    ];
+  const { tokens_per_s_per_gpu: tokens_per_gpu_s } = step;
+  const { peak_flops_per_s } = setup.cluster;
+  if (convention === "6nd" && setup.lora_rank === null) {
+    const { active } = parameterCounts(setup.shape);
+    return [workedLine(notes, "model_flops_utilization", { parameters: active, tokens_per_gpu_s, peak_flops_per_s }, ".1%")];
   }
+  const without = setup.lora_rank === null ? "" : " Without gradients of frozen weights, and with adapters.";
   return [
     plainLine(
-      `${convention}: ${label}.`,
+      `${convention}: ${label}.${without}`,
       "tokens/s per GPU · FLOP per token / dense peak",
-      `${plainNumber(step.tokens_per_s_per_gpu, 4)} · ${quantity(count(setup.shape, setup.sequence), "FLOP", "si.4")} / ${quantity(setup.cluster.peak_flops_per_s, "FLOP/s", "si.4")} = ${percent(value)}`,
+      `${plainNumber(tokens_per_gpu_s, 4)} · ${quantity((value * peak_flops_per_s) / tokens_per_gpu_s, "FLOP", "si.4")} / ${quantity(peak_flops_per_s, "FLOP/s", "si.4")} = ${percent(value)}`,
     ),
   ];
 }
 
 /** Computing of the pipeline rank that works longest, from its products. */
 export function computeLines({ setup, step }) {
+  if (setup.lora_rank !== null) return tunedComputing({ setup, step });
   const stages = setup.stagesOf[step.pipeline_rank].map((stage) => stageWork(setup, setup.shares[stage]));
   const [weights, core] = ["weights", "core"].map((key) => stages.reduce((sum, work) => sum + work[key], 0));
   const total = 3 * setup.passing * (weights + core);

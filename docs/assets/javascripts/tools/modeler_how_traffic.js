@@ -5,7 +5,9 @@ import { groupLink, portBytes } from "../engine/links.js";
 import { ruleOf } from "../engine/rules.js";
 import { PASSES, stageTraffic } from "../engine/traffic.js";
 import { workedLine } from "../engine/worked.js";
-import { axisLabel, familyOf, ringArguments } from "./modeler_model.js";
+import { ringArguments } from "./modeler_counts.js";
+import { tunedBucket } from "./modeler_how_tuned.js";
+import { axisLabel, familyOf } from "./modeler_model.js";
 import { bytes, percent, plainNumber, quantity, seconds } from "./quantities.js";
 import { plainLine, sumLine } from "./worked.js";
 
@@ -113,6 +115,7 @@ function bufferLines(found, notes, row) {
   const states = { gradients: recipe.gradient_bytes, weights: recipe.weight_bytes }[row.purpose];
   if (states) {
     const [{ calls }] = entriesOf(found, row);
+    if (row.purpose === "weights" && setup.lora_rank !== null) return [tunedBucket(found, row, calls)];
     return [
       plainLine(
         `The ${row.purpose} that a stage sends in this group, in equal buckets.`,

@@ -2,14 +2,10 @@
 // Nothing here touches the document.
 
 import { InputError } from "../engine/errors.js";
-import { sum } from "../engine/orders.js";
-import { build } from "../engine/schedule.js";
 import { simulate } from "../engine/simulate.js";
-import { kv_ring_buffer_bytes } from "../step-formulas.js";
 import { setupFrom } from "../engine/predicted.js";
 import { FAMILIES, trainingMemory, trainingStep } from "../engine/training.js";
 import { choicesOf } from "./modeler_state.js";
-import { percent, plainNumber, quantity } from "./quantities.js";
 
 /** Communicators under whose axis the breakdown counts another one; as figgen.models.step has it. */
 export const familyOf = (axis) => FAMILIES[axis] ?? axis;
@@ -62,12 +58,12 @@ const pipelines = new Map();
  * The schedule alone, with equal stages and free messages: what the closed forms are about.
  * Kept, because every variant that leaves it alone asks for it again.
  */
-export function pipelineOf({ schedule, order, parallel, microbatches }) {
+function pipelineOf({ schedule, order, parallel, microbatches }) {
   const { chunks } = order.placement;
   const key = [schedule, parallel.pp, microbatches, chunks].join(" ");
   if (!pipelines.has(key)) {
     if (pipelines.size > 64) pipelines.clear();
-    const trace = simulate(order ?? build(schedule, { stages: parallel.pp, microbatches, chunks }));
+    const trace = simulate(order);
     const { bubble_fraction, bubble_overhead } = trace;
     pipelines.set(key, {
       schedule,
@@ -80,16 +76,6 @@ export function pipelineOf({ schedule, order, parallel, microbatches }) {
     });
   }
   return pipelines.get(key);
-}
-
-const ACTIONS = ["forward", "backward", "backward for inputs", "backward for weights"];
-
-/** What all pipeline ranks of a replica carry out in a step: { parts: [[name, count], …], total }. */
-export function operationsOf({ order: { orders } }) {
-  const counts = [0, 0, 0, 0];
-  for (const actions of orders) for (const code of actions) counts[code & 3]++;
-  const parts = ACTIONS.map((name, kind) => [name, counts[kind]]).filter(([, count]) => count);
-  return { parts, total: sum(counts) };
 }
 
 /** Where the step's time goes: { key, label, role, seconds }, adding up to the step. */
@@ -138,18 +124,6 @@ export function bottleneckOf(found) {
   return worst;
 }
 
-/** What the formula of a ring's two buffers takes for a configuration. */
-export const ringArguments = ({ shape, microbatch_size, sequence, parallel: { cp }, kv_heads_per_rank }) => ({
-  microbatch_size,
-  sequence_length: sequence,
-  cp,
-  kv_width: kv_heads_per_rank * shape.head_dim,
-  bytes_per_element: 2,
-});
-
-/** Bytes of two buffers of keys and values of one layer. */
-export const ringBytes = (setup) => kv_ring_buffer_bytes(ringArguments(setup));
-
 /** The fullest pipeline rank. */
 export const fullestOf = ({ memory }) => memory.ranks[memory.fullest_rank];
 
@@ -161,31 +135,3 @@ export const basisOf = ({ setup }) => (setup.flash_attention ? "causal" : "6nd+a
 
 /** The headline MFU. */
 export const mfuOf = (found) => found.step.utilisation[basisOf(found)];
-
-export const sentBytes = ({ step }) => sum(step.communication.map((row) => row.sent_bytes));
-
-const totalExposed = ({ step }) => sum(Object.values(step.exposed_s));
-
-/**
- * What configurations are held against each other by: [label, unit, value of a configuration,
- * 1 if more of it is better and −1 if less is, the key of its worked line].
- */
-export const MEASURES = {
-  throughput: ["tokens/s per GPU", "1", ({ step }) => step.tokens_per_s_per_gpu, 1, "throughput"],
-  mfu: ["MFU, attention as computed", "%", mfuOf, 1, "mfu"],
-  step: ["step time", "s", ({ step }) => step.step_time_s, 0, "step"],
-  tokens: ["tokens per step", "token", ({ setup }) => setup.tokens_per_step, 0, "batch"],
-  computing: ["computing", "s", ({ step }) => step.compute_s + step.recompute_s, 0, "computing"],
-  bubble: ["bubble_fraction of the step", "%", ({ step }) => step.bubble_fraction, -1, "bubble"],
-  fraction: ["bubble_fraction of the schedule", "%", ({ pipeline }) => pipeline.bubble_fraction, -1, "fraction"],
-  exposed: ["exposed communication", "s", totalExposed, 0, "exposed"],
-  sent: ["sent per GPU and step", "B", sentBytes, 0, "sent"],
-  fullest: ["fullest GPU", "B", (found) => fullestOf(found).total_bytes, -1, "fullest"],
-  world: ["GPUs", "1", ({ step }) => step.world_size, 0, "world"],
-};
-
-/** A value of a measure as a reader sees it. */
-export const shownAs = (unit, value) => {
-  if (unit === "%") return percent(value);
-  return unit === "1" ? plainNumber(value) : quantity(value, unit, unit === "token" ? "si" : "");
-};

@@ -4,7 +4,8 @@ import { el } from "./dom.js";
 import { value } from "./modeler_answer.js";
 import { inkedSwatch } from "./modeler_inks.js";
 import { alikeRanks, memoryBars, nameOf, shownGroups } from "./modeler_more_bars.js";
-import { PARTS, fullestOf, operationsOf } from "./modeler_model.js";
+import { operationsOf } from "./modeler_counts.js";
+import { PARTS, fullestOf } from "./modeler_model.js";
 import { note, num, swatch, table } from "./modeler_table.js";
 import { kindsOf, lanesOf, timelinePicture } from "./modeler_timeline.js";
 import { bytes, percent, plainNumber, quantity, seconds } from "./quantities.js";
@@ -171,8 +172,22 @@ export function utilisationSection(found, at) {
     );
   return [
     table("Utilisation by convention", ["convention", "what counts per token", "#of the dense peak"], rows),
+    updateNote(found, at),
     note(
       `With what this configuration computes again, HFU is ${percent(found.step.hardware_flops_utilisation)}, attention whole; a line named hfu holds for the recomputation in its name.`,
     ),
   ];
+}
+
+// Products that an optimizer makes behind the step.
+function updateNote({ step }, at) {
+  const { orthogonalising_s: added_s, step_and_orthogonalising_s: whole_s } = step;
+  if (!added_s) return null;
+  return note(
+    "Muon's products come on top of the step: ",
+    value(seconds(added_s), "update", at),
+    " on the GPU that has most of them, ",
+    value(percent(added_s / whole_s), "updateshare", at),
+    " of both.",
+  );
 }

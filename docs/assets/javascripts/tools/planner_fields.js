@@ -5,8 +5,12 @@ import { OWN } from "./modeler_options.js";
 import { searchedKeys } from "./planner_state.js";
 
 // What one layout has and a search has no use for; and what the model of time does not know: it has
-// one order of ranks, gradients behind the last backward, and the latencies of its fit or of a file.
-const NO_USE = ["order", "microbatches", "hold", "layers_per_stage", "efficiency", "buckets", "alpha_up", "alpha_net"];
+// one order of ranks, gradients behind the last backward, the latencies of its fit or of a file, and
+// trains every weight.
+const NO_USE = [
+  "order", "microbatches", "hold", "layers_per_stage", "efficiency", "buckets", "alpha_up", "alpha_net",
+  "lora_rank", "lora_matrices", "frozen_weights",
+];
 const BANDWIDTH = { key: "bw", label: "Memory bandwidth, GB/s", kind: "number", shows: ({ chip }) => chip === OWN };
 const OPEN = ["Model", "Hardware", "Batch"];
 

@@ -1,0 +1,115 @@
+// Lines behind what is trained of a job: adapters beside frozen weights, and Muon's update. Pure.
+
+import { rankHeld, stagesHeld } from "../engine/held.js";
+import { busiest, largestSides } from "../engine/newton_schulz.js";
+import { sum } from "../engine/orders.js";
+import { UNPACKED_SHARE, stageWork, unpackingTime } from "../engine/stage_time.js";
+import { workedLine } from "../engine/worked.js";
+import { bytes, percent, plainNumber, quantity, seconds } from "./quantities.js";
+import { plainLine } from "./worked.js";
+
+const flop = (work) => quantity(work, "FLOP", "si.4");
+const parameters = (count) => quantity(count, "param", "si");
+const rateText = ({ cluster, compute_efficiency: share }, peak = cluster.peak_flops_per_s) => `(${quantity(peak, "FLOP/s")} · ${percent(share)})`;
+
+/** Computing of the pipeline rank that works longest, where adapters alone are trained. */
+export function tunedComputing({ setup, step }) {
+  const mine = setup.stagesOf[step.pipeline_rank];
+  const works = mine.map((stage) => stageWork(setup, setup.shares[stage]));
+  const [weights, adapters, core, spared] = ["weights", "adapters", "core", "spared"].map((name) => sum(works.map((work) => work[name])));
+  const held = stagesHeld(setup);
+  const forward = weights + adapters + core;
+  const backward = weights + 2 * adapters + 2 * core - spared;
+  const total = setup.passing * (forward + backward);
+  const passes = 2 * setup.passing;
+  const kept = sum(mine.map((stage) => held[stage].kept.quantized));
+  const unpacking = sum(mine.map((stage) => unpackingTime(setup, held[stage])));
+  const read = quantity(setup.cluster.memory_bandwidth_bytes_per_s, "B/s");
+  return [
+    plainLine(
+      `One forward of a microbatch on pipeline rank ${step.pipeline_rank}, divided over TP and CP.`,
+      "products with weights + those of adapters + attention core",
+      `${flop(weights)} + ${flop(adapters)} + ${flop(core)} = ${flop(forward)}`,
+    ),
+    plainLine(
+      "Backward needs gradients of inputs, but of none before the first adapters, and those of adapters; not those of frozen weights.",
+      "weights + 2 · adapters + 2 · core − first inputs",
+      `${flop(weights)} + 2 · ${flop(adapters)} + 2 · ${flop(core)} − ${flop(spared)} = ${flop(backward)}`,
+    ),
+    plainLine(
+      "All microbatches that pass this rank.",
+      "(forward + backward) · microbatches",
+      `(${flop(forward)} + ${flop(backward)}) · ${plainNumber(setup.passing)} = ${flop(total)}`,
+    ),
+    unpacking
+      ? plainLine(
+          "Every pass makes 16 bits of quantized weights first, slower than memory reads them.",
+          "weights · bytes read and written / (rate of memory · share)",
+          `${parameters(kept)} · (${bytes(setup.frozen_format.weight_bytes)} + ${bytes(2)}) / (${read} · ${percent(UNPACKED_SHARE)}) = ${seconds(unpacking)}`,
+        )
+      : null,
+    plainLine(
+      "At the share of the dense peak that products reach.",
+      `FLOP / (peak · efficiency)${unpacking ? " + passes · unpacking" : ""}`,
+      `${flop(total)} / ${rateText(setup)}${unpacking ? ` + ${plainNumber(passes)} · ${seconds(unpacking)}` : ""} = ${seconds(step.compute_s)}`,
+    ),
+  ].filter(Boolean);
+}
+
+/** Weights, gradients or state of a rank; `first` is the stage of ZeRO that divides them, `each` their bytes. */
+export function tunedState({ setup }, rank, part, [first, each]) {
+  const { recipe, zero_stage, dense_shards, parallel, frozen_weights } = setup;
+  const { kept } = rankHeld(setup, stagesHeld(setup), rank.pipeline_rank);
+  const terms = [dense_shards, parallel.edp].flatMap((ways, at) => {
+    const over = zero_stage >= first ? ` / ${plainNumber(ways)}` : "";
+    const trained = kept.trained[at] ? [`${parameters(kept.trained[at])} · ${bytes(each)}${over}`] : [];
+    return part === "weights" && kept.frozen[at] ? [...trained, `${bytes(kept.frozen[at])}${over}`] : trained;
+  });
+  const beside = part === "weights" ? ` and frozen weights, those of matrices in ${frozen_weights}` : "";
+  return plainLine(
+    `Adapters, recipe ${recipe.name}${beside}; ZeRO ${zero_stage}.`,
+    `adapters · bytes of each${beside && " + frozen"}${zero_stage >= first ? ", over the ranks that share them" : ""}`,
+    `${terms.join(" + ") || bytes(0)} = ${bytes(rank.lines.find(([of]) => of === part)?.[2] ?? 0)}`,
+  );
+}
+
+/** One message of weights that a stage gathers: frozen ones come as they are kept. */
+export function tunedBucket({ setup, step }, row, calls) {
+  const [held, at] = [stagesHeld(setup), +(row.axis === "edp")];
+  const sent = setup.stagesOf[step.pipeline_rank].map((stage) => {
+    const { trained, frozen } = held[stage].kept;
+    return [trained[at], setup.sharded.gathers ? frozen[at] : 0];
+  });
+  const size = ([trained, frozen]) => (trained * setup.recipe.weight_bytes + frozen) / calls;
+  const [trained, frozen] = sent.find((one) => Math.abs(size(one) - row.buffer_bytes) < 1);
+  return plainLine(
+    "The weights that a stage sends in this group, in equal buckets; frozen ones as they are kept.",
+    "(adapters · bytes of each + frozen) / buckets",
+    `(${parameters(trained)} · ${bytes(setup.recipe.weight_bytes)} + ${bytes(frozen)}) / ${plainNumber(calls)} = ${bytes(row.buffer_bytes)}`,
+  );
+}
+
+/** Muon's products, and their share of a step that holds them. */
+export const UPDATE = {
+  update: ({ setup, step }, notes) => {
+    const { rank, flops } = busiest(setup);
+    const sides = largestSides(setup);
+    return [
+      workedLine(notes, "newton_schulz_flops", {
+        rows: Math.max(...sides), columns: Math.min(...sides), iterations: setup.recipe.iterations,
+      }),
+      plainLine(
+        `All that the GPU with most of them makes orthogonal, on pipeline rank ${rank}: ${setup.zero_stage ? "whole matrices are dealt to the ranks that share them" : "every replica does all"}, and tensor-parallel ranks each do all of a matrix. The line above is the largest.`,
+        "FLOP / (peak · efficiency)",
+        `${flop(flops)} / ${rateText(setup, setup.wide_peak_flops_per_s)} = ${seconds(step.orthogonalising_s)}`,
+      ),
+    ];
+  },
+  updateshare: ({ step: { step_time_s, orthogonalising_s: added_s, step_and_orthogonalising_s: whole_s } }) => [
+    plainLine(
+      "Their share of a step that they end.",
+      "products / (step + products)",
+      `${seconds(added_s)} / (${seconds(step_time_s)} + ${seconds(added_s)}) = ${percent(added_s / whole_s)}`,
+    ),
+  ],
+};
