@@ -11,11 +11,13 @@ from figgen.catalog.measured import measured_records
 from figgen.errors import InputError
 from figgen.models.memory import memory
 from figgen.models.training_setup import TrainingSetup
+from figgen.scenarios.resolve import resolve
 from figgen.scenarios.runs.described import DescribedRun
 from figgen.scenarios.runs.measured import measured_runs, run_sides, shown_runs
 from figgen.scenarios.runs.record import described_run
 from figgen.scenarios.runs.setup import run_setup
 from figgen.scenarios.runs.split import TEST
+from figgen.scenarios.scenario import scenario
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +46,10 @@ def judged_peaks() -> tuple[JudgedPeak, ...]:
     for run in (*measured_runs(), *shown_runs()):
         if run.peak_memory_bytes is None:
             continue
-        printed_bytes, fits = _modelled(run_setup(run), run.accelerator.capacity_bytes)
+        # A run of the catalog is taken as on its own page.
+        own = run.name in load.runs()
+        setup = resolve(scenario(run=run.name)).setup if own else run_setup(run)
+        printed_bytes, fits = _modelled(setup, run.accelerator.capacity_bytes)
         tested = sides[run.name] == TEST
         found.append(JudgedPeak(run, run.peak_memory_bytes, printed_bytes, tested, fits))
     return tuple(found)

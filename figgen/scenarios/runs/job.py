@@ -15,7 +15,7 @@ from figgen.models.stage_layers import (
 from figgen.models.stage_work import repeated
 from figgen.models.training_setup import TrainingSetup, sharded_calls
 from figgen.scenarios.runs.described import DescribedRun
-from figgen.scenarios.runs.setup import memory_framework
+from figgen.scenarios.runs.setup import before_flash, memory_framework
 
 SUMS_IN_FP32 = ("torchtitan",)
 """Who scatters gradients of every microbatch in FP32 (its mixed_precision_reduce). Others
@@ -55,12 +55,12 @@ def run_job(run: DescribedRun) -> Job:
 
 def repeats_of(run: DescribedRun) -> tuple[float, float]:
     """Shares of a layer and of its attention core that backward computes again."""
-    early = run.dtype == "fp16" or run.framework == "megatron-deepspeed"
-    recompute = run.recompute or ("selective" if early else "none")
+    stored = before_flash(run)
+    recompute = run.recompute or ("selective" if stored else "none")
     # How it is laid out decides no share.
     alone = TrainingSetup(
         run.shape, layout(nodes=1, gpus_per_node=1), 1, run.sequence, recompute=recompute,
-        mtp_layers=run.mtp_layers, flash_attention=run.dtype != "fp16",
+        mtp_layers=run.mtp_layers, flash_attention=not stored,
     )  # fmt: skip
     return repeated(alone, shares_of(run)[0], recompute)
 

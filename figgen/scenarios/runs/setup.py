@@ -28,7 +28,6 @@ def run_setup(run: DescribedRun) -> TrainingSetup:
         tp=run.tp, cp=run.cp, pp=run.pp, ep=min(run.ep, run.gpus // run.pp), etp=run.etp,
         order=ORDERS.get(run.framework, "megatron") if run.ep == 1 else "megatron",
     )  # fmt: skip
-    early = run.dtype == "fp16"
     framework = framework_memory(memory_framework(run.framework, run.version))
     return TrainingSetup(
         shape=run.shape,
@@ -38,16 +37,21 @@ def run_setup(run: DescribedRun) -> TrainingSetup:
         microbatch_size=run.microbatch,
         schedule="interleaved-1f1b" if interleaved else "1f1b",
         chunks=run.virtual_stages if interleaved else None,
-        recipe=RECIPES["mcore20" if early else framework.recipe],
+        recipe=RECIPES["mcore20" if run.dtype == "fp16" else framework.recipe],
         zero_stage=run.zero_stage,
         recompute=run.recompute or "none",
         activations="fp8" if run.dtype == "fp8" else "16-bit",
-        flash_attention=not early,
+        flash_attention=not before_flash(run),
         sequence_parallel=run.tp > 1 and run.framework != "megatron-deepspeed",
         layers_per_stage=run.layers_per_stage,
         mtp_layers=run.mtp_layers,
         framework=framework.name,
     )
+
+
+def before_flash(run: DescribedRun) -> bool:
+    """Whether its framework is of the years before flash attention, which stored scores."""
+    return run.dtype == "fp16" or run.framework == "megatron-deepspeed"
 
 
 DECEMBER_2024 = 24 + 12 / 12
