@@ -309,7 +309,8 @@ def test_a_profile_of_the_model_shows_the_shares_of_its_step() -> None:
 def test_the_fitted_time_holds_a_seventh_of_the_messages_that_the_bars_show() -> None:
     """Nemotron-4 340B, by hand: two blocks of a gather and a scatter each, 2.5 times with backward.
 
-    96 layers on 12 stages, TP 8 over 0.8 of NVLink with seven latencies; what the fit has for seen of them.
+    96 layers on 12 stages, TP 8 over 0.8 of NVLink with seven latencies; the share that is seen is
+    the fit's.
     """
     values = build("step-breakdown", {"preset": "nemotron-4-340b"}).values
     setup = training_step(preset="nemotron-4-340b").setup
