@@ -55,13 +55,13 @@ def carried_out(
 ) -> Trace:
     """The schedule in time where `durations` are those of an average rank's whole share.
 
-    A stage takes its part of them. `latency` is that of a message whatever its stage; the time of
-    an overlapped pair is divided by the chunks of a rank.
+    A stage takes its part of them. `latency` is that of a message whatever its stage. Of the
+    shorter half of an overlapped pair the same share is added to the longer one everywhere.
     Raises InputError as `stage_shares` and `simulate` do.
     """
     shares = stage_shares(schedule.placement, layers)
 
-    def cut(time: PerStage) -> PerStage:
+    def cut(time: PerStage) -> tuple[float, ...]:
         times = time if isinstance(time, tuple) else (time,) * len(shares)
         return tuple(t * share for t, share in zip(times, shares, strict=True))
 
@@ -70,9 +70,33 @@ def carried_out(
         backward_input=cut(durations.backward_input),
         backward_weight=cut(durations.backward_weight),
         latency=durations.latency,
-        overlapped_pair=durations.per_chunk(schedule.placement.chunks).overlapped_pair,
+        overlapped_pair=_pairs(schedule, durations, shares),
     )
     return simulate(schedule, times)
+
+
+def _pairs(
+    schedule: Schedule, durations: Durations, shares: tuple[float, ...]
+) -> tuple[float, ...] | None:
+    """Times of pairs by the stage of their forward, None where there are none or none is given."""
+    if durations.overlapped_pair is None or not schedule.overlapped:
+        return None
+
+    def at(time: PerStage, stage: int) -> float:
+        return time[stage] if isinstance(time, tuple) else time
+
+    pairs = []
+    for stage, share in enumerate(shares):
+        behind = schedule.placement.beside(stage)
+        forward = at(durations.forward, stage)
+        inputs = at(durations.backward_input, behind)
+        weights = at(durations.backward_weight, behind)
+        shorter, longer = sorted((forward, inputs + weights))
+        added = (at(durations.overlapped_pair, stage) - longer) / (shorter or longer or 1)
+        # As the simulator adds them, so that rounding leaves no pair shorter than its half.
+        less, more = sorted((forward * share, inputs * shares[behind] + weights * shares[behind]))
+        pairs.append(more + added * (less if shorter else more))
+    return tuple(pairs)
 
 
 def held(trace: Trace, rank: int, shares: tuple[float, ...]) -> tuple[tuple[float, float], ...]:

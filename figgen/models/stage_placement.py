@@ -65,6 +65,11 @@ class Placement:
         """The virtual stages that `rank` holds, ascending."""
         return self.held[rank]
 
+    def beside(self, stage: int) -> int:
+        """The other of the two stages of its rank; `stage` itself where it is alone."""
+        held = self.held[self.rank_of_stage[stage]]
+        return held[0] if stage == held[-1] else held[-1]
+
 
 def contiguous(ranks: int) -> Placement:
     """One stage per rank, in rank order."""

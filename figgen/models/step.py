@@ -184,10 +184,9 @@ def durations(setup: TrainingSetup, stages: Sequence[StageTime], delay_s: float)
     weights = tuple(stage.backward_weight_s for stage in stages)
     if not setup.order.overlapped:
         return Durations(forward, inputs, weights, delay_s)
-    held = (setup.placement.stages_of_rank(rank) for rank in setup.placement.rank_of_stage)
     pairs = []
-    for stage, (one, other) in enumerate(held):
-        behind = other if stage == one else one
+    for stage in range(len(stages)):
+        behind = setup.placement.beside(stage)
         # Added as the simulator adds, so that rounding leaves no pair shorter than its half.
         halves = forward[stage], inputs[behind] + weights[behind]
         pairs.append(max(*halves, *_pair_s(stages[stage], stages[behind])))

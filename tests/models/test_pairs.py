@@ -15,8 +15,9 @@ import pytest
 from figgen import catalog
 from figgen.models.cluster import Cluster
 from figgen.models.layout import layout
-from figgen.models.schedules import Action, Schedule
-from figgen.models.simulate import simulate
+from figgen.models.schedule_work import carried_out
+from figgen.models.schedules import Action, Schedule, build
+from figgen.models.simulate import Durations, simulate
 from figgen.models.stage_time import StageTime, stage_time
 from figgen.models.step import durations, step
 from figgen.models.step_traffic import BACKWARD, FORWARD
@@ -162,3 +163,30 @@ def test_dualpipev_of_equal_stages_exposes_what_dualpipe_does() -> None:
     exposed = {name: dict(estimate.exposed)["ep"] for name, estimate in found.items()}
     assert exposed["dualpipev"] == pytest.approx(exposed["dualpipe"], abs=0.02 * exposed["1f1b"])
     assert exposed["dualpipe"] < exposed["1f1b"] / 3
+
+
+def test_one_time_of_pairs_follows_the_layers_of_their_stages() -> None:
+    schedule = build("dualpipev", stages=2, microbatches=4)
+    # Half of a forward of 1 hides behind a backward of 2; stages have 4, 2, 1 and 1 quarters of a
+    # rank's layers, 0 and 3 on one rank. Longer half, and half of the shorter one.
+    half = Durations(1, 1, 1, overlapped_pair=2.5)
+    trace = carried_out(schedule, half, (4, 2, 1, 1))
+    pairs = (1 + 0.5 / 2, 0.5 + 0.5 / 2, 1 + 0.25 / 2, 2 + 0.25 / 2)
+    assert trace.durations.overlapped_pair == pairs
+    assert carried_out(schedule, half).durations.overlapped_pair == (2.5 / 2,) * 4
+
+
+@BOTH
+def test_what_hides_nothing_takes_the_sum_and_what_hides_all_is_never_too_short(
+    name: str, ranks: int, microbatches: int
+) -> None:
+    schedule = build(name, stages=ranks, microbatches=microbatches)
+    layers = tuple(7.0 - rank % 3 for rank in range(ranks))
+    forward, inputs, weights = 0.1, 0.7, 1 / 3
+    sums = [
+        carried_out(schedule, Durations(forward, inputs, weights, overlapped_pair=pair), layers)
+        for pair in (None, forward + inputs + weights)
+    ]
+    assert sums[1].busy == pytest.approx(sums[0].busy)
+    hidden = Durations(forward, inputs, weights, overlapped_pair=inputs + weights)
+    assert carried_out(schedule, hidden, layers).makespan < sums[0].makespan

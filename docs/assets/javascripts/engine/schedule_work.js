@@ -35,14 +35,28 @@ export function stageShares(placement, layers = null) {
 export function carriedOut(schedule, times, layers = null) {
   const shares = stageShares(schedule.placement, layers);
   const cut = (time) => shares.map((share) => time * share);
-  const pair = times.overlapped_pair;
   return simulate(schedule, given({
     forward: cut(times.forward),
     backward_input: cut(times.backward_input),
     backward_weight: cut(times.backward_weight),
     latency: times.latency,
-    overlapped_pair: pair === null ? null : pair / schedule.placement.chunks,
+    overlapped_pair: pairsOf(schedule, times, shares),
   }));
+}
+
+// Of the shorter half of a pair the same share is added to the longer one everywhere.
+function pairsOf({ placement, overlapped }, times, shares) {
+  if (times.overlapped_pair === null || !overlapped.size) return null;
+  const { forward, backward_input: inputs, backward_weight: weights, overlapped_pair: pair } = times;
+  const [shorter, longer] = [forward, inputs + weights].sort((one, other) => one - other);
+  const added = (pair - longer) / (shorter || longer);
+  const { rank_of_stage: holder } = placement;
+  return shares.map((share, stage) => {
+    const behind = holder.findIndex((rank, other) => rank === holder[stage] && other !== stage);
+    const back = inputs * shares[behind] + weights * shares[behind];
+    const [less, more] = [forward * share, back].sort((one, other) => one - other);
+    return more + added * (shorter ? less : more);
+  });
 }
 
 /** What `rank` holds over time: [time, amount from then on]; `shares` is what a stage keeps. */
