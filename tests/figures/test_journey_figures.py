@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,7 @@ from figgen.scenarios.journey import job, rung
 from figgen.scenarios.journey_ladder import RUNGS
 from figgen.values import compute
 
+DOCS = Path(__file__).parents[2] / "docs"
 ONE = "one | llama-3-1b | nodes=1 gpus_per_node=8 | sequence=8192 global_batch=8 zero_stage=0"
 EIGHT = "eight | llama-3-1b | nodes=1 gpus_per_node=8 | sequence=8192 global_batch=64 zero_stage=0"
 ARGUMENTS: dict[str, dict[str, Any]] = {
@@ -45,6 +47,17 @@ def test_every_figure_of_these_modules_is_covered() -> None:
     module = "figgen.figures.journey."
     ours = {n for n, f in FIGURES.items() if f.function.__module__.startswith(module)}
     assert ours == set(ARGUMENTS)
+
+
+@pytest.mark.parametrize("page", ["hiding", "when-it-does-not"])
+def test_figures_of_the_work_of_page_1_take_as_long_as_it_does(page: str) -> None:
+    page_text = (DOCS / "journey" / f"{page}.md").read_text("utf-8")
+    written = re.findall(r"^utilization: (.+)$", page_text, re.MULTILINE)
+    found = build("bucket-film", {"utilization": float(*written)}).values
+    assert found["backward_s"].value == pytest.approx(rung(1).backward_s, rel=2e-3)
+    # What sticks out is the last bucket, 2·7/8 of it at 50 GB/s and 14 steps of 14 us.
+    last = 1.75 * found["last_bytes"].value / 50e9 + 14 * 14e-6
+    assert found["exposed_s"].value == pytest.approx(last, rel=1e-3)
 
 
 @pytest.mark.parametrize("page", range(1, len(RUNGS) + 1))

@@ -82,6 +82,15 @@ def test_step_bytes_are_the_frozen_ones() -> None:
     assert value(chart, "dp_bytes") == pytest.approx(2 * 15 / 16 * 174.6e9 / 64 * 2, rel=1e-3)
 
 
+def test_most_of_what_64_ranks_of_a_rack_wait_for_is_latency() -> None:
+    """Four sums of 134 MB around 64 ranks at 900 GB/s, over a 64th of a layer's work."""
+    values = build("tp-link-ratio", {}).values
+    work = 8192 * (6 * 855_638_016 + 6 * 2 * 8192 * 8192) / 64 / 2.5e15
+    by_bytes = 4 * 2 * 63 / 64 * 8192 * 8192 * 2 / 900e9 / work
+    assert values["rack_bytes"].value == pytest.approx(by_bytes, rel=0.03)
+    assert 2 * values["rack_bytes"].value < values["rack_tp64"].value
+
+
 def test_groups_of_at_most_a_node_have_no_line_of_whole_nodes() -> None:
     named = [line.name for line in build("tp-link-ratio", {"most": 8}).series]
     assert named == ["NVLink 4, one node", "one rank per node"]

@@ -173,6 +173,13 @@ def test_errors_of_memory_as_text(golden: Callable[[str, str], None]) -> None:
     golden("memory-errors", render(build("memory-errors", {})))
 
 
+def test_a_framework_without_tests_has_no_errors_of_memory() -> None:
+    chart = build("memory-errors", {})
+    assert isinstance(chart, Table)
+    row = next(row for row in chart.rows if row[0] == "megatron-deepspeed")
+    assert row == ("megatron-deepspeed", 1, 0, *5 * ("–",))
+
+
 @pytest.mark.parametrize("by", ["model", "zero", "pipeline", "tensor"])
 def test_rows_of_memory_errors_hold_all_peaks(by: str) -> None:
     chart = build("memory-errors", {"by": by})

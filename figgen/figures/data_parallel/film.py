@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from figgen.catalog import hardware_preset
-from figgen.charts import Film, Question, Scene, Thing
+from figgen.charts import Film, Named, Question, Scene, Thing
 from figgen.errors import check_between
 from figgen.figures.data_parallel.overlap import filled_buckets, overlap, overlap_values
 from figgen.figures.data_parallel.replicas import job
@@ -61,7 +61,8 @@ def bucket_film(
     return Film(
         width=LEFT + WIDE, height=AFTER + HIGH, scenes=tuple(scenes),
         stills=(1, over // 2, over, len(scenes) - 1), opens=over // 2,
-        values=overlap_values(times, buckets, ranks=ranks, tokens=tokens),
+        values=overlap_values(times, buckets, ranks=ranks, tokens=tokens)
+        | {"utilization": Named(utilization)},
     )  # fmt: skip
 
 

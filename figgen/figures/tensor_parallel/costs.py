@@ -108,10 +108,13 @@ def tp_link_ratio(
     nvlink, nic = node.scale_up_bandwidth_bytes_per_s, node.network_bandwidth_bytes_per_s
     lent = group_bandwidth_bytes_per_s(nvlink, nic, node.gpus_per_node)
 
+    def by_bytes(tp: int, bandwidth: float, on: HardwarePreset = node, extra: float = 0.0) -> float:
+        one = ring_all_reduce_time(tp, message, 0.0, bandwidth) + extra
+        return float(ALL_REDUCES * one / (work / tp / on.accelerator.peak_flops_per_s()))
+
     def ratio(tp: int, nodes: int, bandwidth: float, on: HardwarePreset = node) -> float:
         latency = nccl_ring_latency(tp, nodes, 0.0, on.scale_up_latency_s, on.network_latency_s)
-        one = ring_all_reduce_time(tp, message, 0.0, bandwidth) + latency
-        return float(ALL_REDUCES * one / (work / tp / on.accelerator.peak_flops_per_s()))
+        return by_bytes(tp, bandwidth, on, float(latency))
 
     width, sizes = node.gpus_per_node, doublings(most)
     inside = [(t, ratio(t, 1, nvlink)) for t in sizes if t <= width]
@@ -136,6 +139,9 @@ def tp_link_ratio(
         style: Style = "dashed" if name == "single" else "line"
         series.append(Series(name=title, x=x, y=y, role=role, style=style))
         values |= {f"{name}_tp{t:g}": Named(r) for t, r in zip(x, y, strict=True)}
+        if name == "rack":
+            last = by_bytes(points[-1][0], domain.scale_up_bandwidth_bytes_per_s, domain)
+            values["rack_bytes"] = Named(last)
     slower = ratio(width, width, nic) / ratio(width, 1, nvlink)
     values["single_over_nvlink"] = Named(slower)
     return Curves(

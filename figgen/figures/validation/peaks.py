@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from statistics import fmean, median
 
-from figgen.charts import Axis, Column, Curves, Named, Table
+from figgen.charts import Axis, Column, Curves, Named, Scalar, Table
 from figgen.errors import InputError
+from figgen.figures.validation.predictions import DASH
 from figgen.figures.validation.sides import diagonal, error_columns, on_side
 from figgen.plotting.series import line
 from figgen.registry import figure
@@ -58,18 +59,17 @@ def memory_validation(*, by: str = "model", side: str = "test") -> Curves:
 
 @figure("memory-errors")
 def memory_errors(*, by: str = "framework") -> Table:
-    """Relative errors of modelled peaks, runs that fitted a share and runs that test apart."""
+    """Relative errors of modelled peaks over the runs that test; those that fitted are counted."""
     rows = []
     for name, peaks in _grouped(by, list(judged_peaks())).items():
         fitted = [peak for peak in peaks if not peak.tested]
-        tested = [peak for peak in peaks if peak.tested] or fitted
-        errors = [peak.error for peak in tested]
+        errors = [peak.error for peak in peaks if peak.tested]
         sizes = [abs(error) for error in errors]
-        rows.append((
-            name, len(fitted), len([peak for peak in peaks if peak.tested]), median(sizes),
-            fmean(sizes), median(errors), max(errors, key=abs),
-            fmean(size <= 0.1 for size in sizes),
-        ))  # fmt: skip
+        measures: tuple[Scalar, ...] = (DASH,) * 5
+        if errors:
+            measures = (median(sizes), fmean(sizes), median(errors), max(errors, key=abs),
+                        fmean(size <= 0.1 for size in sizes))  # fmt: skip
+        rows.append((name, len(fitted), len(errors), *measures))
     return Table(
         columns=(
             Column(label="runs"),
