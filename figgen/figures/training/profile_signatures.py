@@ -151,7 +151,7 @@ def profile_signatures(found: tuple[tuple[Read, ...], dict[str, Named]]) -> Tabl
         *(Column(label=f"exposed {axis.upper()}", spec=".1%") for axis in read[0].exposed),
         Column(label="idle", spec=".1%"),
         Column(label="hidden", spec=".1%"),
-        Column(label="sent per GPU", unit="B", spec="si"),
+        Column(label="sent", unit="B", spec="si"),
         Column(label="memory used", spec=".0%"),
     )
     return Table(columns=columns, rows=tuple(rows), values=values)
