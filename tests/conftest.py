@@ -39,6 +39,12 @@ VIOLATIONS = """async ([within, options]) => {
 LONGEST = ("test_serving", "test_serve", "test_determinism", "test_published", "test_strict_build")
 IN_CI = os.environ.get("CI", "").lower() not in ("", "0", "false")
 
+# Repositories of tests are their own, also where a hook of git runs the tests, and whatever a
+# contributor has set: signed commits, hooks, other ends of lines.
+for name in [name for name in os.environ if name.startswith("GIT_")]:
+    del os.environ[name]
+os.environ |= {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
+
 hypothesis.settings.register_profile("ci", derandomize=True, deadline=None, database=None)
 hypothesis.settings.register_profile("explore", deadline=None, max_examples=1000)
 hypothesis.settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci"))
