@@ -54,6 +54,9 @@ def unbounded(path: Path) -> list[str]:
         return [f"{name}: setTimeout"] * ("setTimeout" in text)
     tree = ast.parse(text)
     found = [f"{name}: {call}" for call in sleeps(tree) if (name, call) not in ALLOWED]
+    found += [f"{name}: networkidle before load, see at_rest"] * (
+        re.search(r"wait_until=['\"]networkidle", text) is not None
+    )
     found += [f"{name}: setTimeout"] * (re.search(r"setTimeout\(", text) is not None)
     return found + [
         f"{name}: {what} = {limit:g} s"

@@ -15,6 +15,7 @@ from urllib.parse import unquote, urlsplit
 
 from tests.browser import chromium
 from tests.browser.site import serve
+from tests.browser.waits import at_rest
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser
@@ -31,7 +32,7 @@ def fetched(browser: Browser, address: str, site: Path, page: str) -> set[Path]:
     with browser.new_context(viewport={"width": 1366, "height": 900}) as profile:
         opened = profile.new_page()
         opened.on("request", lambda request: asked.add(request.url))
-        opened.goto(f"{address}/{page}", wait_until="networkidle")
+        at_rest(opened, f"{address}/{page}")
     local = {unquote(urlsplit(url).path).lstrip("/") for url in asked if url.startswith(address)}
     files = {
         site / name / "index.html" if (site / name).is_dir() else site / name for name in local

@@ -8,6 +8,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.paths import PIPELINE, RANKS
+from tests.browser.waits import at_rest
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page, Request, Route
@@ -35,7 +36,7 @@ def count(asked: list[Request]) -> int:
 def test_library_comes_only_after_the_click_and_only_once(
     page: Page, site: str, asked: list[Request]
 ) -> None:
-    page.goto(f"{site}{PIPELINE}", wait_until="networkidle")
+    at_rest(page, f"{site}{PIPELINE}")
     page.mouse.wheel(0, 20_000)
     assert count(asked) == 0
     figure = explorable(page)
@@ -66,7 +67,7 @@ def test_back_to_the_figure_restores_it(page: Page, site: str) -> None:
 @pytest.fixture
 def ready(instant: Page, site: str) -> Page:
     """The page on pipeline schedules, where the theme is ready to change pages."""
-    instant.goto(f"{site}{PIPELINE}", wait_until="networkidle")
+    at_rest(instant, f"{site}{PIPELINE}")
     instant.evaluate("window.stayed = true")
     return instant
 

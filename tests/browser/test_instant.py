@@ -9,6 +9,7 @@ from playwright.sync_api import expect
 
 from tests.browser.paths import PIPELINE, RANKS
 from tests.browser.rank_map import MAP
+from tests.browser.waits import at_rest
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page, Route
@@ -23,7 +24,7 @@ def test_who_follows_another_link_while_a_page_comes_ends_where_that_one_leads(
 ) -> None:
     """Its address was there before it, and what still was shown had links relative to it."""
     page = instant
-    page.goto(f"{site}{RANKS}", wait_until="networkidle")
+    at_rest(page, f"{site}{RANKS}")
     held: list[Route] = []
     page.route(SHEET, lambda route: held.append(route))
     with page.expect_request(SHEET):
@@ -41,7 +42,7 @@ def test_who_follows_another_link_while_a_page_comes_ends_where_that_one_leads(
 
 def test_back_to_the_page_that_is_shown_ends_the_way_to_another(instant: Page, site: str) -> None:
     page = instant
-    page.goto(f"{site}{PIPELINE}", wait_until="networkidle")
+    at_rest(page, f"{site}{PIPELINE}")
     page.evaluate(FOLLOW, RANKS)
     page.wait_for_url(f"**{RANKS}")
     held: list[Route] = []

@@ -50,7 +50,8 @@ def test_a_page_that_was_read_can_be_read_again_without_a_network(
                   "await navigator.serviceWorker.ready }")  # fmt: skip
     page.reload()
     page.wait_for_function("navigator.serviceWorker.controller !== null")
-    page.reload(wait_until="networkidle")
+    page.reload()
+    page.wait_for_load_state("networkidle")
     page.wait_for_function(KEPT)
     context.set_offline(True)
     page.reload()

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from tests.browser import site as built
 from tests.browser.paths import address_of
+from tests.browser.waits import at_rest
 from tests.workflows.scripts import load
 
 if TYPE_CHECKING:
@@ -28,7 +29,7 @@ def test_repository_is_linked_and_never_asked(
     assert built.build(folder, project, built.few_pages(project, SOURCES), **settings) == ""
     with built.serve(tmp_path) as host:
         for path in map(address_of, SOURCES):
-            page.goto(f"{host}/guide{path}", wait_until="networkidle")
+            at_rest(page, f"{host}/guide{path}")
             link = page.locator(".md-source").first
             assert link.get_attribute("href") == REPOSITORY
             assert link.get_attribute("data-md-component") is None

@@ -10,7 +10,7 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.rank_map import MAP, opened, query_of
-from tests.browser.waits import drawn
+from tests.browser.waits import at_rest, drawn
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page, Request
@@ -194,7 +194,7 @@ def test_leaving_and_coming_back_without_a_page_load(instant: Page, site: str) -
 
 def test_chapter_opens_the_tool_without_a_page_load(instant: Page, site: str) -> None:
     page = instant
-    page.goto(f"{site}/guide/rank-mapping/", wait_until="networkidle")
+    at_rest(page, f"{site}/guide/rank-mapping/")
     page.evaluate("window.stays = true")
     page.locator("article a[href*='tools/rank-map/']").first.click()
     page.locator(".map-box").wait_for()

@@ -17,7 +17,7 @@ from playwright.sync_api import expect
 
 from figgen.search.words import stem, words
 from tests.browser.paths import PIPELINE, RANKS, ROOT
-from tests.browser.waits import addressed
+from tests.browser.waits import addressed, at_rest
 
 if TYPE_CHECKING:
     from playwright.sync_api import BrowserContext, Page, Request, Route
@@ -122,7 +122,7 @@ def test_browser_and_build_cut_words_alike(home: Page, site: str, site_folder: P
 def test_nothing_is_loaded_before_somebody_searches_and_little_then(
     page: Page, asked: list[Request], site: str, site_folder: Path
 ) -> None:
-    page.goto(f"{site}{PIPELINE}", wait_until="networkidle")
+    at_rest(page, f"{site}{PIPELINE}")
     assert not any("search" in urlsplit(request.url).path for request in asked)
     asked.clear()
     page.keyboard.press("/")

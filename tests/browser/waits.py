@@ -15,6 +15,16 @@ SAYS = """(keys) => {
 }"""
 
 
+def at_rest(page: Page, address: str) -> None:
+    """Open a page and wait until it has run and asked for nothing for half a second.
+
+    To wait for that rest alone ends before a slow machine has read the page: nothing is asked for
+    meanwhile.
+    """
+    page.goto(address)
+    page.wait_for_load_state("networkidle")
+
+
 def drawn(page: Page) -> None:
     """Wait until a frame has what was done so far, and what observers of its sizes made of it.
 

@@ -96,7 +96,7 @@ class Host:
         }
         (self.folder / "temporary").mkdir(exist_ok=True)
         command = ["bash", "-e", "-c", step["run"]]
-        ran = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, timeout=60)
+        ran = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, timeout=30)
         return ran.returncode
 
     @property

@@ -12,6 +12,7 @@ import pytest
 from tests.browser.gate.measured import LIMIT_TBT_MS, NAME
 from tests.browser.site import ROOT
 from tests.browser.test_pages import DESK, PHONE, SETTLED, SHIFT_LIMIT, SHIFTS, SIDEWAYS
+from tests.browser.waits import at_rest
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -86,7 +87,7 @@ def test_page_is_quick_and_still_on_a_slow_phone(
     for _ in range(TRIES):
         page.goto("about:blank")
         chromium.start_tracing(page=page, categories=TRACED)
-        page.goto(f"{site}{path}", wait_until="networkidle")
+        at_rest(page, f"{site}{path}")
         page.evaluate(SETTLED)
         blocked = min(blocked, blocked_ms(chromium.stop_tracing()))
         if blocked <= LIMIT_TBT_MS:
