@@ -15,7 +15,7 @@ from typing import Any
 
 from figgen import catalog
 from figgen.errors import InputError, unknown
-from figgen.models.model_shape import ExpertShape, LatentAttention, ModelShape
+from figgen.models.model_shape import ExpertShape, LatentAttention, ModelShape, StateSpace
 from figgen.models.transformer import parameter_counts
 
 _GPT: dict[str, Any] = {"ffn": "gelu", "norm": "layernorm", "bias": True, "tied": True}
@@ -34,10 +34,12 @@ MODEL_TYPES: Mapping[str, Mapping[str, Any]] = MappingProxyType({
     "kimi_k2": {"router_offsets": True},
     "nemotron": {"ffn": "squared-relu", "norm": "layernorm"},
     "gpt2": _GPT | {"learned_positions": True},
+    "granitemoehybrid": {"mixers": True}, "bamba": {"mixers": True},
 })  # fmt: skip
 """Kinds of models, and what each does otherwise than Llama; as in transformers' modeling files.
 
-Kinds with `full_every` have windows: every so many-th layer sees all tokens, 0: none does.
+Kinds with `full_every` have windows: every so many-th layer sees all tokens, 0: none does. Those
+with `mixers` have Mamba-2 in the place of attention where their list of layers says so.
 """
 
 FIELDS: Mapping[str, tuple[str, ...]] = MappingProxyType({
@@ -53,7 +55,7 @@ FIELDS: Mapping[str, tuple[str, ...]] = MappingProxyType({
     "top_k": ("num_experts_per_tok",),
     "expert_hidden": ("moe_intermediate_size",),
     "shared": ("n_shared_experts",),
-    "shared_hidden": ("shared_expert_intermediate_size",),
+    "shared_hidden": ("shared_expert_intermediate_size", "shared_intermediate_size"),
     "dense_layers": ("first_k_dense_replace",),
     "sparse_step": ("decoder_sparse_step", "moe_layer_freq"),
     "query_rank": ("q_lora_rank",),
@@ -63,6 +65,12 @@ FIELDS: Mapping[str, tuple[str, ...]] = MappingProxyType({
     "value_head_dim": ("v_head_dim",),
     "window": ("sliding_window",),
     "full_every": ("sliding_window_pattern",),
+    "mixer_heads": ("mamba_n_heads",),
+    "state": ("mamba_d_state",),
+    "groups": ("mamba_n_groups",),
+    "convolution": ("mamba_d_conv",),
+    "chunk": ("mamba_chunk_size",),
+    "expand": ("mamba_expand",),
 })  # fmt: skip
 """Counts of a shape, and what a file may call them."""
 
@@ -106,8 +114,8 @@ def model_from_file(path: str) -> OwnModel:
 def shape_of_config(config: Mapping[str, Any]) -> ModelShape:
     """The shape that a configuration describes.
 
-    Raises InputError for a kind of model that is not known, for a count that is missing, and for
-    layers of experts that do not follow each other.
+    Raises InputError for a kind of model that is not known, for a count that is missing, for layers
+    of experts that do not follow each other, and for attention at no even distance.
     """
     if isinstance(config.get("text_config"), Mapping):
         config = {**config, **config["text_config"]}
@@ -120,12 +128,17 @@ def shape_of_config(config: Mapping[str, Any]) -> ModelShape:
     kv_heads = _count(config, "kv_heads", heads)
     head_dim = latent.nope_head_dim if latent else _count(config, "head_dim", hidden // heads)
     experts = _experts(config, layers)
+    mixers = _mixers(config, layers, hidden) if about.get("mixers") else None
+    # Beside routed experts a shared one is always there, and alone without them.
+    alone = about.get("mixers") and config.get("num_local_experts") == 0
+    ffn = "shared_hidden" if alone else "ffn_hidden"
     # Biases of the projections of attention where the rest of a layer has none.
     rows, extra = (heads + 2 * kv_heads) * head_dim, 0
+    attending = layers if mixers is None else mixers.attention_before(layers)
     if about.get("qkv_bias"):
         extra = layers * rows
     elif config.get("attention_bias") and not about.get("bias"):
-        extra = layers * (rows + hidden)
+        extra = attending * (rows + hidden)
     if experts is not None:
         inner = layers - experts.dense_layers
         extra += inner * (hidden if about.get("shared_gate") else 0)
@@ -134,13 +147,41 @@ def shape_of_config(config: Mapping[str, Any]) -> ModelShape:
     tied = config.get("tie_word_embeddings")
     return ModelShape(
         layers=layers, hidden=hidden, heads=heads, kv_heads=kv_heads, head_dim=head_dim,
-        ffn_hidden=_count(config, "ffn_hidden", 4 * hidden), vocab=_count(config, "vocab"),
+        ffn_hidden=_count(config, ffn, 4 * hidden), vocab=_count(config, "vocab"),
         sequence=min(_count(config, "sequence"), LONGEST), ffn=about.get("ffn", "swiglu"),
         norm=about.get("norm", "rmsnorm"), norms_per_layer=about.get("norms_per_layer", 2),
         qk_norm=about.get("qk_norm", "none"), bias=about.get("bias", False),
         tied_embeddings=about.get("tied", False) if tied is None else bool(tied),
         learned_positions=about.get("learned_positions", False), extra=extra, experts=experts,
-        latent=latent, window=window, full_every=full_every,
+        latent=latent, window=window, full_every=full_every, state_space=mixers,
+    )  # fmt: skip
+
+
+def _mixers(config: Mapping[str, Any], layers: int, hidden: int) -> StateSpace | None:
+    """The mixers of a hybrid, None where every layer has attention; transformers' defaults."""
+    attending = config.get("attn_layer_indices")
+    if attending is None:
+        kinds = config.get("layer_types") or ["mamba"] * layers
+        attending = [at for at, kind in enumerate(kinds) if kind == "attention"]
+    if not isinstance(attending, list) or any(type(at) is not int for at in attending):
+        raise InputError("layers with attention", expected="a list of numbers")
+    if len(attending) == layers:
+        return None
+    first, every = 0, 0
+    if attending:
+        first, second = [*attending, layers][:2]
+        every = second - first
+        if every < 1 or attending != list(range(first, layers, every)):
+            raise InputError("layers with attention", expected="numbers at even distances")
+    if config.get("mamba_proj_bias"):
+        raise InputError("mamba_proj_bias", expected="false", got=True)
+    heads = _count(config, "mixer_heads", 128)
+    inner = _count(config, "expand", 2) * hidden
+    if not heads or inner % heads:
+        raise InputError("mamba_n_heads", expected=f"a divisor of {inner}", got=heads)
+    return StateSpace(
+        heads, inner // heads, _count(config, "state", 256), _count(config, "groups", 1),
+        _count(config, "convolution", 4), _count(config, "chunk", 256), every, first,
     )  # fmt: skip
 
 

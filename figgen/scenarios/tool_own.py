@@ -31,13 +31,20 @@ _FIELDS: tuple[tuple[str, str, dict[str, tuple[str, ...]]], ...] = (
         "rope_head_dim": ("Head with position", "none"),
         "value_head_dim": ("Head of values", "none"),
     }),
+    ("model", "whole", {"mixer_heads": ("Heads of a mixer (Mamba-2)", "none")}),
+    ("mixer_heads", "whole", {
+        "mixer_head_dim": ("Width of its heads",), "mixer_state": ("Numbers of its state",),
+        "mixer_groups": ("Groups of its heads",), "mixer_chunk": ("Tokens of a chunk",),
+        "attention_every": ("Attention every … layers",),
+        "attention_first": ("First such layer, from 0",),
+    }),
     ("model", "config", {"config": ("Paste a Hugging Face config.json",)}),
 )  # fmt: skip
 """What each field is of, its kind, and label and empty word by its key."""
 
 
 def own_shape() -> list[dict[str, Any]]:
-    """Fields of the form, `of` the model, its experts, or its latent attention."""
+    """Fields of the form, `of` the model, its experts, its latent attention, or its mixers."""
     found: list[dict[str, Any]] = []
     for of, kind, names in _FIELDS:
         wide = {"wide": True} if kind != "whole" else {}

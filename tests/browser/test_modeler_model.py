@@ -132,7 +132,12 @@ def test_a_pasted_config_json_is_read_as_python_reads_it(ask: Ask) -> None:
     files = [case["config"] for case in cases]
     biased = files[0] | {"attention_bias": True, "tie_word_embeddings": True}
     wrong = [files[0] | {"model_type": "lama"}, files[0] | {"hidden_size": None},
-             files[11] | {"moe_layer_freq": 2}, files[11] | {"mlp_only_layers": [1]}]  # fmt: skip
+             files[11] | {"moe_layer_freq": 2}, files[11] | {"mlp_only_layers": [1]},
+             files[-1] | {"attn_layer_indices": [9, 18]}, files[-1] | {"mamba_n_groups": 3},
+             files[-1] | {"mamba_n_heads": 100}, files[-1] | {"mamba_proj_bias": True},
+             files[-1] | {"attn_layer_indices": "9"}]  # fmt: skip
+    files += [files[-2] | {"num_local_experts": 0, "shared_intermediate_size": 8192}]
+    files += [files[19] | {"attn_layer_indices": [20], "attention_bias": True}]
     files += [files[0] | {"model_type": "gemma3_text", "sliding_window": 1024}]
     files += [files[0] | {"model_type": "mistral", "sliding_window": 4096}]
     texts = [json.dumps(config) for config in [*files, biased, *wrong]]

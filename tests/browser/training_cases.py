@@ -19,7 +19,7 @@ from figgen.models.activation_formats import FORMATS
 from figgen.models.adapters import ADAPTED, FROZEN
 from figgen.models.cluster import Cluster
 from figgen.models.memory import memory
-from figgen.models.model_shape import ExpertShape, LatentAttention, ModelShape
+from figgen.models.model_shape import ExpertShape, LatentAttention, ModelShape, StateSpace
 from figgen.models.newton_schulz import busiest_flops
 from figgen.models.recipes import RECIPES
 from figgen.models.recomputation import MODULES, NAMED
@@ -122,7 +122,7 @@ def _cluster(values: Choices) -> Cluster:
 
 
 def _shape(given: Choices) -> ModelShape:
-    parts = {"experts": ExpertShape, "latent": LatentAttention}
+    parts = {"experts": ExpertShape, "latent": LatentAttention, "state_space": StateSpace}
     return ModelShape(**{k: parts[k](**v) if k in parts else v for k, v in given.items()})
 
 
@@ -266,6 +266,15 @@ def own_choices(rng: random.Random) -> Choices:
         shape["latent"] = {
             "query_rank": 512, "kv_rank": 256, "nope_head_dim": 64, "rope_head_dim": 32,
             "value_head_dim": 64,
+        }  # fmt: skip
+    elif rng.random() < 0.3:
+        if rng.random() < 0.9:
+            shape |= {"window": 0, "qk_norm": "none"}
+        shape["state_space"] = {
+            "mixer_heads": rng.choice((8, 16, 24)), "mixer_head_dim": rng.choice((32, 64)),
+            "state": rng.choice((16, 128)), "groups": rng.choice((1, 4, 8, 16)),
+            "convolution": 4, "chunk": rng.choice((64, 256)),
+            "attention_every": rng.choice((0, 3, 10)), "attention_first": rng.choice((0, 2)),
         }  # fmt: skip
     return {
         "model": shape, "nodes": 4, "gpus_per_node": 8, "tp": tp, "pp": pp, "ep": ep, "etp": 1,

@@ -19,6 +19,7 @@ CASES = json.loads((Path(__file__).parents[1] / "oracles" / "config_json.json").
     "cases"
 ]
 LLAMA = CASES[0]["config"]
+HYBRIDS = {case["config"]["model_type"]: case["config"] for case in CASES[-2:]}
 MIXTURE = next(case["config"] for case in CASES if "DeepSeek-V3" in case["file"])
 
 
@@ -27,10 +28,13 @@ def test_shape_has_the_parameters_of_the_weights_and_of_the_catalog(case: dict[s
     shape = shape_of_config(case["config"])
     if case["parameters"]:
         assert parameter_counts(shape).total == case["parameters"]
+    if "published" in case:
+        count, half = case["published"]
+        assert parameter_counts(shape).total == pytest.approx(count, abs=half)
     if case["catalog"]:
         known = catalog.model(case["catalog"]).shape
         assert replace(shape, sequence=known.sequence) == known
-    assert case["parameters"] or case["catalog"]
+    assert case["parameters"] or case["catalog"] or case["published"]
 
 
 def test_kinds_of_attention_and_experts_are_among_them() -> None:
@@ -40,6 +44,44 @@ def test_kinds_of_attention_and_experts_are_among_them() -> None:
     assert any(shape.experts and shape.experts.dense_layers for shape in shapes)
     assert {shape.qk_norm for shape in shapes} == {"none", "per-head", "full-width"}
     assert len({case["config"]["model_type"] for case in CASES}) >= 10
+
+
+def test_hybrids_have_attention_where_their_file_says_so() -> None:
+    granite, bamba = (shape_of_config(HYBRIDS[name]) for name in ("granitemoehybrid", "bamba"))
+    assert [at for at in range(40) if not granite.mixer_layers(at, 1)] == [5, 15, 25, 35]
+    assert [at for at in range(32) if not bamba.mixer_layers(at, 1)] == [9, 18, 27]
+    # A count by hand: the projections, convolution and vectors of 29 mixers; what is attention.
+    mixer = 4096 * (2 * 8192 + 2 * 128 + 128) + 8448 * 5 + 3 * 128 + 8192 + 8192 * 4096
+    attention, block = 2 * 4096 * (4096 + 1024), 3 * 4096 * 14336
+    whole = 29 * mixer + 3 * attention + 32 * (block + 2 * 4096) + 4096 + 2 * 128256 * 4096
+    assert parameter_counts(bamba).total == whole
+    one = HYBRIDS["bamba"] | {"attn_layer_indices": [20]}
+    assert [at for at in range(32) if not shape_of_config(one).mixer_layers(at, 1)] == [20]
+    none = shape_of_config(HYBRIDS["bamba"] | {"attn_layer_indices": None})
+    assert none.mixer_layers(0, 32) == 32
+    # Granite 4.0 H Micro has no routed experts: its shared block is all that there is.
+    micro = {"num_local_experts": 0, "num_experts_per_tok": 0, "shared_intermediate_size": 8192}
+    dense = shape_of_config(HYBRIDS["granitemoehybrid"] | micro)
+    assert (dense.experts, dense.ffn_hidden) == (None, 8192)
+    plain = shape_of_config(HYBRIDS["granitemoehybrid"] | {"layer_types": ["attention"] * 40})
+    assert plain.state_space is None
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"attn_layer_indices": [9, 18, 28]}, "layers with attention: expected numbers at even"),
+        ({"attn_layer_indices": [9, 18]}, "layers with attention: expected numbers at even"),
+        ({"attn_layer_indices": [18, 9]}, "layers with attention: expected numbers at even"),
+        ({"attn_layer_indices": "9"}, "layers with attention: expected a list of numbers"),
+        ({"mamba_proj_bias": True}, "mamba_proj_bias: expected false"),
+        ({"mamba_n_heads": 100}, "mamba_n_heads: expected a divisor of 8192"),
+        ({"mamba_n_groups": 3}, "groups of a mixer: expected a divisor of 128 heads"),
+    ],
+)
+def test_hybrids_that_are_not_known_are_refused(change: dict[str, Any], message: str) -> None:
+    with pytest.raises(InputError, match=message):
+        shape_of_config(HYBRIDS["bamba"] | change)
 
 
 def test_variants_of_a_file_are_read_alike() -> None:

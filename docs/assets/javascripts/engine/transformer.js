@@ -43,7 +43,7 @@ export function modelShape(given) {
     if (shape[name] < 0) throw new InputError(`${name} of a model`, { expected: ">= 0", got: shape[name] });
   }
   if (shape.experts) shape.experts = expertShape(shape.experts, shape.layers);
-  if (shape.state_space) shape.state_space = stateSpace(shape.state_space);
+  if (shape.state_space) shape.state_space = stateSpace(shape.state_space, shape);
   const mla = shape.latent;
   for (const name in mla) whole(`${name} of a model`, mla[name]);
   const key = mla && mla.nope_head_dim + mla.rope_head_dim;
@@ -69,9 +69,16 @@ function expertShape(given, layers) {
   return Object.freeze(experts);
 }
 
-// Mamba-2 mixers of the catalog's models, checked there, with their widths.
-function stateSpace(mixers) {
+// Mamba-2 mixers with their widths.
+function stateSpace(mixers, { latent, window, qk_norm }) {
   const { mixer_heads, mixer_head_dim, state, groups } = mixers;
+  if (mixer_heads % groups) {
+    throw new InputError("groups of a mixer", { expected: `a divisor of ${mixer_heads} heads`, got: groups });
+  }
+  if (latent || window || qk_norm !== "none") {
+    const expected = "plain: no latent vectors, windows or norms of queries and keys";
+    throw new InputError("attention beside state-space layers", { expected });
+  }
   const inner = mixer_heads * mixer_head_dim;
   return Object.freeze({ ...mixers, inner, projected: 2 * inner + 2 * groups * state + mixer_heads });
 }

@@ -2,7 +2,7 @@
 // figgen.scenarios.config_json, whose tables of kinds and names are printed for it. Pure.
 
 import { InputError, unknown } from "../engine/errors.js";
-import { modelShape } from "../engine/transformer.js";
+import { mixerLayers, modelShape } from "../engine/transformer.js";
 import { ownOf } from "./modeler_own.js";
 import { tables } from "../config-tables.js";
 
@@ -44,22 +44,51 @@ function shapeOfConfig({ types, fields, longest }, given) {
   const kv_heads = count("kv_heads", heads);
   const head_dim = latent ? latent.nope_head_dim : count("head_dim", Math.floor(hidden / heads));
   const experts = expertsOf(config, count, layers);
+  const state_space = about.mixers ? mixersOf(config, count, layers, hidden) : null;
+  // Beside routed experts a shared one is always there, and alone without them.
+  const alone = about.mixers && config.num_local_experts === 0;
   const rows = heads + 2 * kv_heads;
   let extra = 0;
+  const attending = layers - mixerLayers({ state_space }, 0, layers);
   if (about.qkv_bias) extra = layers * rows * head_dim;
-  else if (config.attention_bias && !about.bias) extra = layers * (rows * head_dim + hidden);
+  else if (config.attention_bias && !about.bias) extra = attending * (rows * head_dim + hidden);
   if (experts) {
     const inner = layers - experts.dense_layers;
     extra += inner * ((about.shared_gate ? hidden : 0) + (about.router_offsets ? experts.count : 0));
   }
   return modelShape({
-    layers, hidden, heads, kv_heads, head_dim, ffn_hidden: count("ffn_hidden", 4 * hidden), vocab: count("vocab"),
+    layers, hidden, heads, kv_heads, head_dim, ffn_hidden: count(alone ? "shared_hidden" : "ffn_hidden", 4 * hidden), vocab: count("vocab"),
     sequence: Math.min(count("sequence"), longest), ffn: about.ffn ?? "swiglu", norm: about.norm ?? "rmsnorm",
     norms_per_layer: about.norms_per_layer ?? 2, qk_norm: about.qk_norm ?? "none", bias: about.bias ?? false,
     tied_embeddings: config.tie_word_embeddings ?? about.tied ?? false,
-    learned_positions: about.learned_positions ?? false, extra, experts, latent,
+    learned_positions: about.learned_positions ?? false, extra, experts, latent, state_space,
     ...("full_every" in about && { window: count("window", 0), full_every: count("full_every", about.full_every) }),
   });
+}
+
+// The mixers of a hybrid, null where every layer has attention.
+function mixersOf(config, count, layers, hidden) {
+  const what = "layers with attention";
+  const kinds = config.layer_types?.length ? [...config.layer_types] : Array(layers).fill("mamba");
+  const attending = config.attn_layer_indices ?? kinds.flatMap((kind, at) => (kind === "attention" ? [at] : []));
+  if (!Array.isArray(attending) || !attending.every(Number.isInteger)) throw new InputError(what, { expected: "a list of numbers" });
+  if (attending.length === layers) return null;
+  let [attention_first, attention_every] = [0, 0];
+  if (attending.length) {
+    const [first, second] = [...attending, layers];
+    [attention_first, attention_every] = [first, second - first];
+    const even = attending.every((layer, at) => layer === first + at * attention_every);
+    const last = first + attending.length * attention_every;
+    if (attention_every < 1 || !even || last < layers) throw new InputError(what, { expected: "numbers at even distances" });
+  }
+  if (config.mamba_proj_bias) throw new InputError("mamba_proj_bias", { expected: "false", got: true });
+  const mixer_heads = count("mixer_heads", 128);
+  const inner = count("expand", 2) * hidden;
+  if (!mixer_heads || inner % mixer_heads) throw new InputError("mamba_n_heads", { expected: `a divisor of ${inner}`, got: mixer_heads });
+  return {
+    mixer_heads, mixer_head_dim: inner / mixer_heads, state: count("state", 256), groups: count("groups", 1),
+    convolution: count("convolution", 4), chunk: count("chunk", 256), attention_every, attention_first,
+  };
 }
 
 function expertsOf(config, count, layers) {

@@ -5,6 +5,8 @@ import { CONVENTIONS } from "../engine/frameworks.js";
 
 // Which choices a message is about; the first pattern that fits.
 const ABOUT = [
+  [/mixer/, ["tp", "cp", "mixer_groups", "mixer_heads"]],
+  [/beside state-space/, ["mixer_heads", "qk_norm", "window"]],
   [/kv_heads|^heads/, ["tp", "heads", "kv_heads"]],
   [/^experts of|ep$|^ep\b/, ["ep", "model"]],
   [/lays out no experts|experts under/, ["order", "sp", "tp"]],

@@ -17,6 +17,7 @@ const OWN_SHAPE = {
   model: own("model"),
   experts: (state) => state.model === OWN && state.experts !== null,
   kv_rank: (state) => state.model === OWN && state.kv_rank !== null,
+  mixer_heads: (state) => state.model === OWN && state.mixer_heads !== null,
 };
 
 // What the form adds after an option.

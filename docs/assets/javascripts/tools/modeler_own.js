@@ -6,6 +6,12 @@ import { choice, flag, whole } from "./state.js";
 
 const LATENT = ["query_rank", "kv_rank", "nope_head_dim", "rope_head_dim", "value_head_dim"];
 
+// Keys of mixers in a state, and what a shape calls them.
+const MIXERS = {
+  mixer_heads: "mixer_heads", mixer_head_dim: "mixer_head_dim", mixer_state: "state", mixer_groups: "groups",
+  mixer_conv: "convolution", mixer_chunk: "chunk", attention_every: "attention_every", attention_first: "attention_first",
+};
+
 /** Keys of an own shape with their kinds; what a form does not show comes from a config.json. */
 export const ownKinds = () => ({
   layers: whole(80, 1, 1000), hidden: whole(8192, 64, 100_000), heads: whole(64, 1, 1000),
@@ -17,6 +23,9 @@ export const ownKinds = () => ({
   norm: choice("rmsnorm", Object.keys(NORM_VECTORS)), norms: whole(2, 0, 8), qk_norm: choice("none", QK_NORMS),
   bias: flag(false), positions: flag(false), extra: whole(0, 0, 2 ** 40),
   window: whole(0, 0, 10_000_000), full_every: whole(0, 0, 1000),
+  mixer_heads: optional(whole(null, 1, 100_000)), mixer_head_dim: whole(64, 1, 10_000), mixer_state: whole(128, 1, 100_000),
+  mixer_groups: whole(1, 1, 10_000), mixer_conv: whole(4, 1, 100), mixer_chunk: whole(256, 1, 100_000),
+  attention_every: whole(0, 0, 1000), attention_first: whole(0, 0, 1000),
 });
 
 /** The shape that a state describes, as `modelShape` takes it. */
@@ -29,6 +38,8 @@ export function ownShape(state) {
     ...(state.head_dim === null ? {} : { head_dim: state.head_dim }),
     sequence: state.sequence ?? 8192, norms_per_layer: state.norms, tied_embeddings: state.tied,
     learned_positions: state.positions,
+    state_space: state.mixer_heads === null ? null
+      : Object.fromEntries(Object.entries(MIXERS).map(([key, name]) => [name, state[key]])),
     experts: count === null ? null : { count, top_k, ffn_hidden: expert_ffn, shared, dense_layers },
   };
 }
@@ -36,7 +47,7 @@ export function ownShape(state) {
 /** The keys of a state that describe `shape`. */
 export function ownOf(shape) {
   const { layers, hidden, heads, kv_heads, head_dim, ffn_hidden, ffn, vocab, norm, qk_norm, bias, extra, window, full_every } = shape;
-  const { experts, latent } = shape;
+  const { experts, latent, state_space: mixers } = shape;
   const mixture = experts
     ? { experts: experts.count, top_k: experts.top_k, expert_ffn: experts.ffn_hidden, shared: experts.shared,
       dense_layers: experts.dense_layers }
@@ -46,5 +57,6 @@ export function ownOf(shape) {
     head_dim: head_dim === hidden / heads ? null : head_dim,
     norms: shape.norms_per_layer, tied: shape.tied_embeddings, positions: shape.learned_positions,
     ...Object.fromEntries(LATENT.map((key) => [key, latent?.[key] ?? null])),
+    ...(mixers ? Object.fromEntries(Object.entries(MIXERS).map(([key, name]) => [key, mixers[name]])) : { mixer_heads: null }),
   };
 }
