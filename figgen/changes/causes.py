@@ -2,7 +2,7 @@
 
 One changed catalog entry explains everything where nothing else changed. Where several did, the
 base is built again with each of them alone: what moves then is moved by it. The rest comes from
-code, texts and libraries.
+code, data files, texts and libraries.
 """
 
 from __future__ import annotations
@@ -43,9 +43,10 @@ def causes(changes: Changes, root: Path | None, base: str, head: str) -> tuple[C
     if len(entries) == 1 and not others:
         return (Cause(_described(entries[0], changes.inputs), everything),)
     if root is None or len(entries) > MOST_TRIALS:
-        what = "; ".join(_described(entry, changes.inputs) for entry in entries[:MOST_TRIALS])
-        more = f" and {len(entries) - MOST_TRIALS} more" if len(entries) > MOST_TRIALS else ""
-        return (Cause(what + more + (f"; {others}" if others else ""), everything),)
+        described = [_described(entry, changes.inputs) for entry in entries]
+        if len(entries) > MOST_TRIALS:
+            described = [_listed("catalog entry", [": ".join(entry) for entry in entries])]
+        return (Cause("; ".join([*described, *filter(None, [others])]), everything),)
     found = [
         Cause(_described(entry, changes.inputs), _moved_by(root, base, head, entry) & everything)
         for entry in entries
@@ -62,12 +63,17 @@ def _changed_entries(inputs: Mapping[str, tuple[str, str]]) -> list[tuple[str, s
 
 def _other_inputs(inputs: Mapping[str, tuple[str, str]]) -> str:
     words = []
-    for kind, singular in (("code", "file of code"), ("pages", "text"), ("libraries", "library")):
+    kinds = {"code": "file of code", "data": "data file", "pages": "text", "libraries": "library"}
+    for kind, singular in kinds.items():
         names = [n.partition(": ")[2] for n in inputs if n.startswith(f"{kind}: ")]
         if names:
-            shown = ", ".join(names[:5]) + (" …" if len(names) > 5 else "")
-            words.append(f"{len(names)} × {singular}: {shown}")
+            words.append(_listed(singular, names))
     return "; ".join(words)
+
+
+def _listed(singular: str, names: list[str]) -> str:
+    """`7 × file of code: a.py, b.py, c.py …`."""
+    return f"{len(names)} × {singular}: {', '.join(names[:3])}{' …' * (len(names) > 3)}"
 
 
 def _described(entry: tuple[str, str], inputs: Mapping[str, tuple[str, str]]) -> str:

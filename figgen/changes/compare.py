@@ -112,10 +112,13 @@ def _only(here: Build, there: Build) -> tuple[Number | Figure, ...]:
 
 
 def changed_inputs(base: Build, head: Build) -> dict[str, tuple[str, str]]:
-    """What the builds were made from and differs, `kind: name` with both values; "" is absent."""
+    """What the builds were made from and differs, `kind: name` with both values; "" is absent.
+
+    A kind that one of the builds does not note tells nothing.
+    """
     found = {}
-    for kind in sorted({*base.sources, *head.sources}):
-        old, new = base.sources.get(kind, {}), head.sources.get(kind, {})
+    for kind in sorted({*base.sources} & {*head.sources}):
+        old, new = base.sources[kind], head.sources[kind]
         for name in sorted({*old, *new}):
             if old.get(name) != new.get(name):
                 found[f"{kind}: {name}"] = (old.get(name, ""), new.get(name, ""))

@@ -1,4 +1,4 @@
-"""What a build was made from: every catalog value, every file of code and text, the libraries."""
+"""What a build was made from: catalog values, files of code, data and text, the libraries."""
 
 from __future__ import annotations
 
@@ -25,10 +25,8 @@ def sources(pages: Mapping[str, str]) -> str:
     """`sources.json`: digests and values by name; `pages` are the texts by their path."""
     found = {
         "catalog": catalog_values(CATALOG),
-        "code": {
-            path.relative_to(PACKAGE).as_posix(): digest(path.read_text(encoding="utf-8"))
-            for path in sorted(PACKAGE.rglob("*.py"))
-        },
+        "code": _digests("*.py"),
+        "data": _digests("*.json"),
         "libraries": {
             "python": platform.python_version(),
             **{name: metadata.version(name) for name in LIBRARIES},
@@ -36,6 +34,14 @@ def sources(pages: Mapping[str, str]) -> str:
         "pages": {path: digest(text) for path, text in sorted(pages.items())},
     }
     return json.dumps(found, indent=1, ensure_ascii=False, sort_keys=True) + "\n"
+
+
+def _digests(pattern: str) -> dict[str, str]:
+    """Every file of the package of one kind, by its path."""
+    return {
+        path.relative_to(PACKAGE).as_posix(): digest(path.read_text(encoding="utf-8"))
+        for path in sorted(PACKAGE.rglob(pattern))
+    }
 
 
 def catalog_values(folder: Path) -> dict[str, str]:

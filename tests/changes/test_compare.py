@@ -14,6 +14,7 @@ from figgen.changes import report
 from figgen.changes.builds import read_build
 from figgen.changes.causes import Cause, _with_entry, causes
 from figgen.changes.compare import compare, prose
+from figgen.changes.sources import sources
 from figgen.errors import InputError
 
 HOSTILE = '"><script>alert(1)</script>|`@everyone`](http://x)\n# head'
@@ -176,6 +177,33 @@ def test_a_new_figure_is_told_once_without_its_values(tmp_path: Path) -> None:
     base, head = build(tmp_path, "base", []), build(tmp_path, "head", [figure("d", rows=3)])
     assert compare(base, head).counts["added"] == 1
     assert compare(head, base).counts["removed"] == 1
+
+
+def test_measurements_are_a_cause_like_a_constant_and_many_causes_are_counted(
+    tmp_path: Path,
+) -> None:
+    """A file of measurements beside one constant: the constant alone would be a wrong answer."""
+    one, other = [number("f()", 1)], [number("f()", 2)]
+
+    def named(name: str, constants: int, measured: str) -> str:
+        catalog = {f"a.toml/entry-{n}/v": measured for n in range(constants)}
+        data = {"catalog/runs.json": measured}
+        old = build(tmp_path, f"{name}-old", one, catalog=dict.fromkeys(catalog, "1"), data=data)
+        new = build(tmp_path, name, other, catalog=catalog, data=data | {"catalog/runs.json": "3"})
+        (cause,) = causes(compare(old, new), None, "old", "new")
+        return cause.what
+
+    assert named("none", 0, "2") == "1 × data file: catalog/runs.json"
+    said = "a.toml, entry-0: v 1 → 2; 1 × data file: catalog/runs.json"
+    assert named("one", 1, "2") == said
+    assert named("many", 9, "2") == (
+        "9 × catalog entry: a.toml: entry-0, a.toml: entry-1, a.toml: entry-2 …; "
+        "1 × data file: catalog/runs.json"
+    )
+
+
+def test_what_a_build_was_made_from_has_the_files_of_measurements() -> None:
+    assert "catalog/runs-measured.json" in json.loads(sources({}))["data"]
 
 
 class Tags(HTMLParser):
