@@ -236,6 +236,8 @@ def _pictures(base: Build, head: Build, pairs: Sequence[tuple[Figure, Figure]]) 
         before, after = (_picture(old, base.folder, "before"), _picture(new, head.folder, "after"))
         if not before or not after:
             yield "<p>One of the builds is a manifest without its pictures.</p>"
+        elif old.picture == new.picture:
+            yield "<p>Its picture is the same: what changed is in digits that it does not show.</p>"
         elif place >= MOST_PICTURES:
             yield "<p>Not shown here: the report holds no more pictures.</p>"
         else:

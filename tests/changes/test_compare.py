@@ -139,6 +139,15 @@ def test_data_and_looks_are_told_apart(tmp_path: Path) -> None:
     )
 
 
+def test_equal_pictures_are_not_shown_side_by_side(tmp_path: Path) -> None:
+    base = build(tmp_path, "base", [figure("d", rows=3)])
+    for data, svg, pictures in (("e", "<svg/>", 0), ("f", "<svg>2</svg>", 2)):
+        head = build(tmp_path, data, [figure(data, svg=svg, rows=3)])
+        page = report.html(base, head, compare(base, head), ())
+        assert page.count("<img") == pictures
+        assert ("Its picture is the same" in page) == (not pictures)
+
+
 def test_manifests_alone_tell_data_from_looks_and_name_the_formula(tmp_path: Path) -> None:
     def manifest(name: str, entries: list[dict[str, Any]]) -> Path:
         (tmp_path / name).write_text(json.dumps(entries))
