@@ -14,7 +14,8 @@ from figgen.catalog.load import content
 class Residuals:
     """How runs of a class were measured over predicted: eight of ten between `low` and `high`.
 
-    `runs` of them are test runs, or all where fewer than eight are.
+    So many of all runs, and of the test runs where those are eight or more; `runs` and
+    `mean_absolute` are of the test runs, or of all where fewer than eight are.
     """
 
     name: str

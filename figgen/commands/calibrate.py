@@ -79,7 +79,7 @@ def residual_text() -> str:
     """`residuals.toml` by the constants of the catalog."""
     lines = [
         "# Measured over predicted step times by class: eight of ten runs between low and high.",
-        "# Of test runs where `tested`, else of all. From `python -m figgen calibrate --write`.",
+        "# Of all and, where `tested`, of test runs too. By `python -m figgen calibrate --write`.",
     ]
     for entry in class_residuals():
         lines += [

@@ -28,10 +28,10 @@ from figgen.models.layer_time import (
     projection_s,
 )
 
-UPDATE_BYTES = 36
+UPDATE_BYTES = 38
 """Bytes a parameter that an Adam step moves at least: FP32 gradient, two moments and the master
 copy read (16), the last three written (12), a 16-bit weight written (2), the gradient cleared (4),
-its norm read (2)."""
+its norm read (4)."""
 TENSORS_PER_LAYER = 9
 SUMMED_BYTES = 4
 """Bytes of a gradient that is summed once a step."""

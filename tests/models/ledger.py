@@ -271,7 +271,7 @@ def sharded_s(job: Job, at: Attained, compute_s: float) -> float:
 
 def update_s(job: Job, at: Attained) -> float:
     """Gradient, moments and master read; three written, a weight; cleared; read for its norm."""
-    moved = [4, 4, 4, 4, 4, 4, 4, HALF, 4, HALF]
+    moved = [4, 4, 4, 4, 4, 4, 4, HALF, 4, 4]
     divided = job.zero_stage > 0
     dense = job.dense_parameters / job.tp / job.pp
     routed = job.routed_parameters / job.ep / job.etp / job.pp

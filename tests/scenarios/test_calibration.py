@@ -9,7 +9,7 @@ from figgen.catalog.rates import constants
 from figgen.catalog.residuals import residuals
 from figgen.models.calibration import TOLERATED, softened, spearman
 from figgen.scenarios.runs.calibrate import Predictor, calibrated, calibrating, class_residuals
-from figgen.scenarios.runs.measured import measured_runs, run_sides
+from figgen.scenarios.runs.measured import measured_runs, run_sides, shown_runs
 from figgen.scenarios.runs.predicted import class_of, predicted_step
 from figgen.scenarios.runs.split import TEST
 
@@ -110,6 +110,24 @@ def test_the_intervals_of_the_catalog_are_those_of_the_runs() -> None:
         assert known.low == pytest.approx(entry.low, abs=0.01)
         assert known.high == pytest.approx(entry.high, abs=0.01)
         assert known.low < 1 < known.high
+
+
+def test_eight_of_ten_runs_lie_within_the_interval_of_their_class() -> None:
+    """Counted one by one, all runs and tests alone: fitted runs may be the harder ones."""
+    by_class: dict[str, list[tuple[bool, bool]]] = {}
+    for run in (*measured_runs(), *shown_runs()):
+        if run.suspect or run.step_time_s is None:
+            continue
+        found = predicted_step(run)
+        inside = found.low_s <= run.step_time_s <= found.high_s
+        by_class.setdefault(class_of(run), []).append((inside, SIDES[run.name] == "test"))
+    assert by_class.keys() | {"unmeasured"} == residuals().keys()
+    for name, runs in by_class.items():
+        tests = [inside for inside, is_test in runs if is_test]
+        for group in ([inside for inside, _ in runs], tests if len(tests) >= 8 else []):
+            # The ends are runs, rounded: two of them may fall out.
+            assert sum(group) >= 0.8 * len(group) - 2, (name, sum(group), len(group))
+    assert len(by_class["dense on thousands of GPUs"]) >= 8
 
 
 def test_an_efficiency_given_by_hand_replaces_what_was_fitted() -> None:

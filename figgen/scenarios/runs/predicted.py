@@ -16,7 +16,12 @@ from figgen.scenarios.runs.rates import Measured, attained, generation_of
 OWN_CLASS = ("nanotron", "llm-foundry", "torchtitan")
 """Frameworks whose runs err in a way of their own."""
 
-UNKNOWN = "unmeasured hardware"
+UNKNOWN = "unmeasured"
+"""What nobody published a time of: other hardware, state-space layers, more GPUs."""
+
+LARGE, LARGE_GPUS, MOST_GPUS = "dense on thousands of GPUs", 3000, 16_384
+"""Production runs of reports, slower and faster than benchmarks of the same chips on fewer; the
+largest there is."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,16 +40,20 @@ class PredictedStep:
 def class_of(run: DescribedRun) -> str:
     """The class whose residuals tell how far off a prediction may be.
 
-    No run with state-space layers was measured: theirs are those of hardware that nobody timed.
+    What was never measured, state-space layers or experts on thousands of GPUs, is one of its own.
     """
-    if run.shape.state_space is not None:
+    large, experts = run.gpus >= LARGE_GPUS, run.shape.experts is not None
+    if run.shape.state_space is not None or run.gpus > MOST_GPUS or (large and experts):
         return UNKNOWN
+    generation = generation_of(run.accelerator)
+    known = generation not in ("other", "volta")
+    if large and known:
+        return LARGE
     if run.framework in OWN_CLASS:
         return run.framework
-    if run.shape.experts is not None:
+    if experts:
         return "mixtures of experts"
-    generation = generation_of(run.accelerator)
-    return f"dense on {generation}" if generation not in ("other", "volta") else UNKNOWN
+    return f"dense on {generation}" if known else UNKNOWN
 
 
 def predicted_step(

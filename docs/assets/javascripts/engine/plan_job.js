@@ -28,7 +28,7 @@ export function planJob(catalog, choices, everySchedule = false) {
   });
   const { framework, quantized, dense_class, framework_class, ...rates } = ratesOf(catalog, setup.software, setup.accelerator, setup.dtype);
   const attained = attainedOf(setup, rates, setup.nic);
-  const interval_of = classOf(setup.shape, { framework_class, dense_class });
+  const interval_of = classOf(setup, { framework_class, dense_class });
   const { world_size: world } = setup.parallel;
   const said = choices.global_batch ?? null;
   const usual = 2 ** Math.max(0, Math.floor(Math.log2(Math.max(1, Math.floor(TABLES.usual_tokens / setup.sequence)))));

@@ -17,6 +17,7 @@ import {
 
 const KINDS = ["product", "plain", "expert", "attention"];
 const NARROW_HEADS = 1 / 3;
+const UNKNOWN = "unmeasured", LARGE_GPUS = 3000, MOST_GPUS = 16_384;
 const CLOSED = ["1f1b", "gpipe", "interleaved-1f1b"];
 const REPEATED = { none: [0, 0], selective: [0, 1], full: [1, 0] };
 
@@ -42,13 +43,15 @@ export function predictedTime(catalog, setup) {
   if (accelerator === "own" && !measured) return null;
   const rates = ratesOf(catalog, software, accelerator, dtype);
   const step_time_s = timed_step(jobOf(setup, rates), attainedOf(setup, rates, nic)).total_s;
-  const interval_of = classOf(setup.shape, rates);
+  const interval_of = classOf(setup, rates);
   return { step_time_s, range: catalog.residuals[interval_of], interval_of };
 }
 
 /** The class whose residuals tell how far off a prediction may be. */
-export function classOf({ state_space, experts }, { framework_class, dense_class }) {
-  if (state_space) return "unmeasured hardware";
+export function classOf({ shape: { state_space, experts }, parallel: { world_size } }, { framework_class, dense_class }) {
+  const large = world_size >= LARGE_GPUS;
+  if (state_space || world_size > MOST_GPUS || (large && experts)) return UNKNOWN;
+  if (large && dense_class !== UNKNOWN) return "dense on thousands of GPUs";
   return framework_class ?? (experts ? "mixtures of experts" : dense_class);
 }
 
