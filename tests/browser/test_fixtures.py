@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 from playwright.sync_api import Error
 
 from tests.browser import site as built
+from tests.browser import slow
 from tests.browser.tab import Tab
 
 if TYPE_CHECKING:
@@ -127,6 +129,27 @@ def test_breach_of_the_security_policy_is_collected(
     assert len(seen) == 1
     assert "Content Security Policy" in seen[0]
     assert page.title() == "t"
+
+
+@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="processes are found in /proc")
+def test_a_browser_that_is_throttled_answers_and_is_let_go(page: Page, address: str) -> None:
+    def is_stopped(pid: int) -> bool:
+        try:
+            stat = Path(f"/proc/{pid}/stat").read_text()
+        except OSError:  # it has just ended
+            return False
+        return stat.rpartition(")")[2].split()[0] in "tT"
+
+    page.goto(f"{address}/sound.html")
+    browsers = slow.parts(os.getpid())
+    assert len(browsers) >= 2
+    seen = False
+    with slow.throttled(20):
+        for _ in range(100):
+            assert page.text_content("h1") == "after"
+            seen = seen or any(map(is_stopped, browsers))
+    assert seen
+    assert not any(map(is_stopped, browsers))
 
 
 def test_names_beyond_the_loopback_do_not_resolve(page: Page, page_errors: list[str]) -> None:
