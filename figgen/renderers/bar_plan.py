@@ -116,7 +116,8 @@ def thickness(chart: Bars) -> float:
 def ends(chart: Bars) -> list[tuple[float, float, tuple[int, float]]]:
     """Where a value is written (the end of its bar), the value, and for which bar how far down.
 
-    Shares of a whole add up to what nobody needs to be told.
+    Shares of a whole add up to what nobody needs to be told, and a bar of a group that is not there
+    has nothing to be told.
     """
     if chart.stacked:
         middle, totals = STACK_PX / 2, bar_totals(chart)
@@ -127,6 +128,7 @@ def ends(chart: Bars) -> list[tuple[float, float, tuple[int, float]]]:
         (length, length, (bar, GROUPED_PX * (index + 0.5) - 1))
         for index, segment in enumerate(chart.segments)
         for bar, length in enumerate(segment.lengths)
+        if length
     ]
 
 

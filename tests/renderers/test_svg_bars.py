@@ -81,7 +81,10 @@ def test_a_logarithmic_axis_measures_from_its_lower_end() -> None:
 def test_a_length_that_is_not_known_has_no_bar_and_none_that_is_zero() -> None:
     segments = (Segment(name="s", role="tp", lengths=(math.nan, 0.0, 3.0)),)
     chart = Bars(labels=("a", "b", "c"), segments=segments, axis=Axis(label="x"), stacked=False)
-    assert [bar for _, bar in rects(shape(chart, "wide"))] == [2]
+    drawn = shape(chart, "wide")
+    assert [bar for _, bar in rects(drawn)] == [2]
+    (told,) = (group for group in drawn.iter("g") if group.get("class") == "values")
+    assert [text.text for text in told] == ["–", "3"]
 
 
 def test_colours_are_solid_and_only_one_that_comes_again_is_lined() -> None:
