@@ -9,8 +9,9 @@ import pytest
 
 from figgen.charts import Box, Diagram, Link
 from figgen.errors import InputError
+from figgen.registry import build
 from figgen.renderers import svg
-from figgen.renderers.svg_diagram import overflows
+from figgen.renderers.svg_diagram import SLIM, overflows
 
 
 def box(name: str, x: float, y: float, *lines: str, frame: bool = False) -> Box:
@@ -112,6 +113,26 @@ def test_text_that_would_stick_out_is_found() -> None:
     wide = box("wide", 3, 0, "a line that is much too long for its box")
     tall = box("tall", 6, 0, "1", "2", "3", "4", "5")
     assert overflows(diagram(fitting, wide, tall)) == ("wide", "tall")
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("decision-tree", {}),
+        ("moe-layer", {}),
+        ("sharded-product", {}),
+        ("rank-strides", {"preset": "map-128", "rank": 75}),
+        ("rank-strides", {"preset": "map-256", "rank": 147, "grid": "expert"}),
+    ],
+)
+def test_these_are_as_narrow_as_a_phone_and_their_text_fits(
+    name: str, arguments: dict[str, object]
+) -> None:
+    chart = build(name, arguments)
+    assert isinstance(chart, Diagram)
+    width = float(ElementTree.fromstring(svg.render(chart, "f")).get("viewBox", "").split()[2])
+    assert width <= SLIM
+    assert not overflows(chart)
 
 
 def test_a_link_to_no_box_is_refused_with_the_nearest_name() -> None:

@@ -79,30 +79,35 @@ def moe_layer() -> Diagram:
     """One token of the example through router, two of four experts, and the weighted sum."""
     routing = routed()
     gates = dict(zip(map(int, routing.choices[0]), map(float, routing.gates[0]), strict=True))
-    high = 0.85
-    tall = EXPERTS * high - 0.1
+    pitch, high, across = 1.3, 0.75, 5.1
+    tops = {name: at * 1.2 for at, name in enumerate(("x", "router", "expert", "sum", "y"))}
+
+    def wide(name: str, lines: tuple[str, ...], role: str = "neutral") -> Box:
+        return Box(name=name, lines=lines, x=0, y=tops[name], width=across, height=high, role=role)
+
     boxes = [
-        Box(name="x", lines=("token 0", "1 × h"), x=0, y=0, width=1.2, height=tall),
-        Box(name="router", lines=("router", "h × 4", "softmax,", "best 2"), x=1.7, y=0,
-            width=1.4, height=tall, role="ep"),
-        Box(name="sum", lines=("weighted", "sum"), x=7.2, y=0, width=1.2, height=tall, role="ep"),
-        Box(name="y", lines=("output", "1 × h"), x=8.9, y=0, width=1.2, height=tall),
-    ]  # fmt: skip
+        wide("x", ("token 0", "1 × h")),
+        wide("router", ("router", "h × 4, softmax, best 2"), "ep"),
+        wide("sum", ("weighted sum",), "ep"),
+        wide("y", ("output", "1 × h")),
+    ]
     links = [Link(source="x", target="router"), Link(source="sum", target="y")]
     for expert in range(EXPERTS):
         probability = float(routing.probabilities[0, expert])
         used = expert in gates
         boxes.append(Box(
-            name=f"E{expert}", lines=(f"expert {expert}: MLP", f"p = {probability:.2f}"),
-            x=4.0, y=expert * high, width=1.9, height=high - 0.1, role="ep" if used else "idle",
+            name=f"E{expert}", lines=(f"expert {expert}", f"p = {probability:.2f}"),
+            x=expert * pitch, y=tops["expert"], width=across - 3 * pitch, height=high,
+            role="ep" if used else "idle",
         ))  # fmt: skip
         if used:
             links.append(Link(source="router", target=f"E{expert}", role="ep"))
             label = f"· {gates[expert]:.2f}"
             links.append(Link(source=f"E{expert}", target="sum", label=label, role="ep"))
     return Diagram(
-        boxes=tuple(boxes), links=tuple(links), width=10.1, height=tall, values=values_of(routing)
-    )
+        boxes=tuple(boxes), links=tuple(links), width=across, height=tops["y"] + high,
+        values=values_of(routing),
+    )  # fmt: skip
 
 
 @figure("moe-send-matrix")

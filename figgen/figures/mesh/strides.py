@@ -11,8 +11,11 @@ from figgen.plotting.words import hue
 from figgen.registry import figure
 from figgen.scenarios.written import written_layout
 
-ROW, HEIGHT, LEFT, ACROSS = 1.15, 0.7, 1.6, 8.4
+ROW, HEIGHT, LEFT, ACROSS = 1.15, 0.7, 1.1, 4.0
+"""In grid units; names and blocks together are as wide as a phone shows."""
 MOST_BOXES = 8
+DOTS = 0.4
+"""Width of what stands for several blocks, of one."""
 
 
 @figure("rank-strides", about=written_layout)
@@ -54,37 +57,44 @@ def _row(mesh: RankMesh, axis: str, index: int, start: int, row: int) -> list[Bo
     """The name of an axis and its blocks of ranks, of which the one at `index` is taken."""
     size, stride = axis_size(mesh, axis), axis_stride(mesh, axis)
     shown = _shown(size, index)
-    width = ACROSS / len(shown)
+    each = ACROSS / sum(DOTS if at is None else 1.0 for at in shown)
     y = row * ROW
-    name = Box(
-        name=axis, lines=(f"{axis} 0 … {size - 1}", f"stride {stride}"),
-        x=0, y=y, width=LEFT - 0.15, height=HEIGHT, role=hue(axis),
-    )  # fmt: skip
     blocks = [
         Box(
-            name=f"{axis} {at}" if at is not None else f"{axis} …{place}",
-            lines=_lines(axis, at, start, stride, wide=len(shown) <= MOST_BOXES // 2),
-            x=LEFT + place * width, y=y, width=width - 0.08, height=HEIGHT,
-            role=hue(axis) if at == index else "neutral",
+            name=axis, lines=(f"{axis} 0–{size - 1}", f"stride {stride}"),
+            x=0, y=y, width=LEFT - 0.1, height=HEIGHT, role=hue(axis),
         )
-        for place, at in enumerate(shown)
     ]  # fmt: skip
-    return [name, *blocks]
+    x = LEFT
+    for place, at in enumerate(shown):
+        width = each * (DOTS if at is None else 1.0)
+        blocks.append(
+            Box(
+                name=f"{axis} {at}" if at is not None else f"{axis} …{place}",
+                lines=_lines(axis, at, start, stride, across=len(shown)),
+                x=x, y=y, width=width - 0.06, height=HEIGHT,
+                role=hue(axis) if at == index else "neutral",
+            )
+        )  # fmt: skip
+        x += width
+    return blocks
 
 
-def _lines(axis: str, at: int | None, start: int, stride: int, *, wide: bool) -> tuple[str, ...]:
+def _lines(axis: str, at: int | None, start: int, stride: int, *, across: int) -> tuple[str, ...]:
+    """Of a block, its index and its ranks; the less in words the more blocks there are."""
     if at is None:
         return ("…",)
     low, high = start + at * stride, start + (at + 1) * stride - 1
     ranks = f"{low}" if low == high else f"{low}–{high}"
-    return (f"{axis} {at}", f"ranks {ranks}" if wide and low != high else ranks)
+    index = f"{axis} {at}" if across < MOST_BOXES else f"{at}"
+    return (index, f"ranks {ranks}" if across <= MOST_BOXES // 4 and low != high else ranks)
 
 
 def _shown(size: int, index: int) -> list[int | None]:
     """Indices to draw: all of a short axis, else the ends, the one taken, and dots between."""
     if size <= MOST_BOXES:
         return list(range(size))
-    kept = sorted({0, 1, index - 1, index, index + 1, size - 1} & set(range(size)))
+    kept = sorted({0, index, size - 1})
     shown: list[int | None] = []
     for at in kept:
         if shown and at - 1 not in shown:
@@ -98,5 +108,5 @@ def _sum(mesh: RankMesh, axes: list[str], place: dict[str, int], rank: int) -> B
     names = " + ".join(f"{axis}·{axis_stride(mesh, axis)}" for axis in reversed(axes))
     return Box(
         name="sum", lines=(f"rank = {names}", f"{terms} = {rank}"),
-        x=LEFT, y=len(axes) * ROW, width=ACROSS - 0.08, height=HEIGHT, role="neutral",
+        x=LEFT, y=len(axes) * ROW, width=ACROSS - 0.06, height=HEIGHT, role="neutral",
     )  # fmt: skip

@@ -11,13 +11,13 @@ from figgen.models.recipes import recipe as named_recipe
 from figgen.registry import figure
 
 IN_TURN = (
-    ("fits", ("State and activations of one", "sequence: do they fit a GPU?"),
+    ("fits", ("State and activations", "of one sequence: do", "they fit a GPU?"),
      "ddp", ("data parallelism", "with ZeRO-1")),
-    ("shard", ("Sharded over all GPUs: do they", "fit, and do tokens hide gathers?"),
+    ("shard", ("Sharded over all GPUs:", "do they fit, and do", "tokens hide gathers?"),
      "fsdp", ("ZeRO-3 over all GPUs,", "or hybrid sharding")),
-    ("tensor", ("TP in the node, ZeRO-1:", "does it fit?"),
+    ("tensor", ("TP in the node with", "ZeRO-1: does it fit?"),
      "tp", ("TP in the node,", "DP outside")),
-    ("batch", ("Stages until it fits: are there", "microbatches enough for them?"),
+    ("batch", ("Stages until it fits:", "are there microbatches", "enough for them?"),
      "3d", ("TP in the node, PP", "between, DP outside")),
 )  # fmt: skip
 """Questions with the answer to their yes; a no leads to the next."""
@@ -26,27 +26,29 @@ OF_EVERY = (
     ("long", ("Is one sequence", "too long for a GPU?"),
      "cp", ("context parallelism", "beside TP, as well")),
     ("experts", ("Do layers", "have experts?"),
-     "ep", ("expert parallelism", "over the DP ranks, as well")),
+     "ep", ("expert parallelism", "over DP ranks, as well")),
 )  # fmt: skip
 """Questions to ask whatever the others gave."""
 
-OVER = ("over", ("recompute, take fewer GPUs", "or a larger batch"))
-APART, ANSWER, WIDTH, HEIGHT = 1.2, 3.4, 2.9, 0.75
+OVER = ("over", ("recompute, take fewer", "GPUs or a larger batch"))
+APART, HEIGHT = 1.4, 0.95
+ASKED, ANSWER, GIVEN = 2.2, 2.85, 2.25
+"""Widths of a question and of an answer, and where answers begin: as wide as a phone shows."""
 
 
 @figure("decision-tree")
 def decision_tree() -> Diagram:
     """Four questions in turn, from memory to the batch, two to add, and what each answer is."""
     tops = [APART * at for at in range(len(IN_TURN) + 1)]
-    below = [tops[-1] + 1.15 + 0.95 * at for at in range(len(OF_EVERY))]
+    below = [tops[-1] + 1.25 + 1.1 * at for at in range(len(OF_EVERY))]
     boxes = [
-        Box(name=name, lines=lines, x=x, y=y, width=WIDTH, height=HEIGHT)
+        Box(name=name, lines=lines, x=x, y=y, width=width, height=HEIGHT)
         for (question, asked, answer, given), y in zip(
             (*IN_TURN, *OF_EVERY), (*tops[:-1], *below), strict=True
         )
-        for name, lines, x in ((question, asked, 0.0), (answer, given, ANSWER))
+        for name, lines, x, width in ((question, asked, 0.0, ASKED), (answer, given, ANSWER, GIVEN))
     ]
-    boxes.append(Box(name=OVER[0], lines=OVER[1], x=0, y=tops[-1], width=WIDTH, height=HEIGHT))
+    boxes.append(Box(name=OVER[0], lines=OVER[1], x=0, y=tops[-1], width=ASKED, height=HEIGHT))
     down = [*(question for question, *_ in IN_TURN), OVER[0]]
     links = [Link(source=source, target=target, label="no") for source, target in pairwise(down)]
     links += [
@@ -59,7 +61,7 @@ def decision_tree() -> Diagram:
     return Diagram(
         boxes=tuple(boxes),
         links=tuple(links),
-        width=ANSWER + WIDTH,
+        width=ANSWER + GIVEN,
         height=below[-1] + HEIGHT,
         values={
             "questions": Named(len(IN_TURN) + len(OF_EVERY)),
