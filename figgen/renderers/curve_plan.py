@@ -27,12 +27,14 @@ from figgen.renderers.scale import Scaled, curve_scales
 
 GAP_PX = 8
 SAMPLE_PX = 24
+MARK_PX = 3
+"""What the words of a mark add to the width that a plot should have."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Shape:
     """How large a plot is drawn, how wide a line of its labels may be, and from which width of
-    the plot itself there is room for names beside it."""
+    the plot itself, without marks, there is room for names beside it."""
 
     width: float
     plot_height: float
@@ -76,7 +78,7 @@ def plan(chart: Curves, shape: Shape) -> Plan:
     kept = [name not in on_plot for name in found]
     still_beside = [line for name, ok in zip(found, kept, strict=True) if ok for line in name.lines]
     frame, key = _frame(chart, shape, still_beside), list[Entry]()
-    if still_beside and frame.box.right - frame.box.left < shape.least_px:
+    if still_beside and frame.box.right - frame.box.left < _least(chart, shape):
         key = _key([name for name, ok in zip(found, kept, strict=True) if ok], chart, shape)
         frame = _frame(chart, shape, [], key[-1].at[1] + LINE_PX)
     again = names(chart, frame, shape.label_px)
@@ -97,6 +99,11 @@ def plan(chart: Curves, shape: Shape) -> Plan:
         flags=tuple(_flags(chart, frame, shape)),
         key=tuple(key),
     )
+
+
+def _least(chart: Curves, shape: Shape) -> float:
+    """From which width of the plot itself there is room for names beside it."""
+    return shape.least_px + MARK_PX * len(chart.marks)
 
 
 def _key(found: Sequence[Name], chart: Curves, shape: Shape) -> list[Entry]:

@@ -10,7 +10,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from figgen.charts import Axis, Curves, Rule, Series
+from figgen.charts import Axis, Curves, Mark, Rule, Series
 from figgen.renderers import svg
 from figgen.renderers.curve_labels import names
 from figgen.renderers.curve_plan import SLIM, WIDE, Plan, Shape, plan
@@ -205,6 +205,15 @@ def test_a_name_on_the_plot_is_nearer_to_its_own_line_than_to_any_other(
         own = near.pop(label.lines)
         assert own > 2
         assert own < min(near.values())
+
+
+def test_names_leave_the_plot_to_many_marks_on_a_phone() -> None:
+    bare = dataclasses.replace(BUNDLE, rules=(), marks=())
+    marks = tuple(Mark(x=2.0**k, y=0.5, label=f"at {k}", role="ink") for k in range(9))
+    assert not plan(bare, SLIM).key
+    crowded = plan(dataclasses.replace(bare, marks=marks), SLIM)
+    assert crowded.key
+    assert crowded.frame.box.right > plan(bare, SLIM).frame.box.right
 
 
 def test_lines_that_end_together_are_named_where_they_are_apart() -> None:
