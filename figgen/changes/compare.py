@@ -165,8 +165,16 @@ class _Prose(HTMLParser):
         self.blocks = [""]
         self.article = whole
         self.depth_left_out = 0
+        self.popover: tuple[str, int] = ("", 0)  # its tag, and how many of them are open
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        within, depth = self.popover
+        if depth:
+            self.popover = within, depth + (tag == within)
+            return
+        if "popover" in dict(attrs):
+            self.popover = tag, 1
+            return
         self.article = self.article or tag == "article"
         if tag in self.LEFT_OUT:
             self.blocks[-1] += "#" * (tag == "data")
@@ -175,6 +183,10 @@ class _Prose(HTMLParser):
             self.blocks.append("")
 
     def handle_endtag(self, tag: str) -> None:
+        within, depth = self.popover
+        if depth:
+            self.popover = within, depth - (tag == within)
+            return
         self.article = self.article and tag != "article"
         if tag in self.LEFT_OUT:
             self.depth_left_out -= 1
@@ -182,13 +194,17 @@ class _Prose(HTMLParser):
             self.blocks.append("")
 
     def handle_data(self, data: str) -> None:
-        if self.article and not self.depth_left_out:
+        if self.article and not self.depth_left_out and not self.popover[1]:
             self.blocks[-1] += data
 
 
 def prose(html: str) -> list[str]:
-    """Sentences of a page's article (of the page, if it has none), no figures, numbers as #."""
+    """Sentences of a page's article (of the page, if it has none), no figures, numbers as #.
+
+    How a number is computed opens over the page and is no prose; nor is a cell of numbers alone.
+    """
     parser = _Prose(whole="<article" not in html)
     parser.feed(html)
     blocks = (" ".join(block.split()) for block in parser.blocks)
-    return [part for block in blocks if block for part in re.split(r"(?<=[.?!]) ", block)]
+    texts = (block for block in blocks if block.strip("# "))
+    return [part for block in texts for part in re.split(r"(?<=[.?!]) ", block)]

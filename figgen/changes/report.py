@@ -33,7 +33,7 @@ td:first-child{width:60%}
 td small{opacity:.8}
 td b{white-space:nowrap}
 td summary{list-style-position:outside;margin-left:1em}
-code{overflow-wrap:anywhere}
+code,h3,li{overflow-wrap:anywhere}
 .wide{overflow-x:auto}
 .pair{display:flex;flex-wrap:wrap;gap:1rem}
 .pair figure{flex:1 1 20rem;margin:0;min-width:0}
@@ -200,8 +200,10 @@ def _numbers(rows: Sequence[Moved], exact: bool = False) -> str:
                 for m in same
             )
             named = f"<code>#{escape(figure)}</code>: {_count(same)}"
-            named = _folded(named, f"<ul>{values}</ul>")
-            moved = "up to " if same[1:] else moved
+            if same[1:]:
+                named, moved = _folded(named, f"<ul>{values}</ul>"), "up to "
+            else:
+                named = f"<code>#{escape(m.after.name)}</code>"
         else:
             named = _named(m.after)
         where = f"<small>{escape(', '.join(places))}</small>"

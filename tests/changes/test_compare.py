@@ -267,7 +267,8 @@ def test_a_manifest_that_is_none_is_one_line(content: str, tmp_path: Path) -> No
 def test_the_article_is_prose_and_its_figures_and_numbers_are_not() -> None:
     page = (
         "<nav>menu</nav><article><h1>Title</h1><p>It takes <data value=1>1 s</data> now. And then."
-        "</p><figure><svg><text>9</text></svg><figcaption>c</figcaption></figure></article>foot"
+        "</p><figure><svg><text>9</text></svg><figcaption>c</figcaption></figure>"
+        "<div popover><div><p>1 = 2 / 2</p></div>so</div><td><data>1</data></td></article>foot"
     )
     assert prose(page) == ["Title", "It takes # now.", "And then."]
 
