@@ -290,6 +290,8 @@ def test_the_page_answers_and_opens_what_it_found(page: Page, site: str) -> None
         page.locator("#planner th[aria-sort=ascending] [data-sort=memory]").first
     ).to_be_focused()
     assert page.locator("#planner .plan-figure svg").get_attribute("role") == "img"
+    dots = page.locator("#planner .plan-dots").get_attribute("d") or ""
+    assert dots.count("M") == min(500, found.fitting)
     rows.first.get_by_role("link", name="modeler").click()
     expect(page.locator("#modeler .modeler-card").first).to_be_visible()
     best = page.get_by_role("link", name="What layout is best for this job?")

@@ -34,12 +34,14 @@ const TOO_MUCH = {
   allocator: "with what the allocator holds beyond too much",
 };
 
-function build(root, signal, catalog) {
+/** Builds the tool in `root`, in pieces between which a phone can answer its reader. */
+async function build(root, signal, catalog) {
+  await pause(signal);
   const schema = planSchema(catalog);
   const writeAddress = addressWriter(signal);
   const { region, say } = liveRegion();
   let { state, problems } = fromQuery(schema, catalog, location.search);
-  let [worker, waiting, shown, found] = [null, 0, FIRST_SHOWN, null];
+  let [worker, waiting, shown, found, drawn, width] = [null, 0, FIRST_SHOWN, null, false, 0];
   const bad = new Map(); // field → what cannot be read of it
   const change = (changes) => {
     problems = [];
@@ -54,6 +56,7 @@ function build(root, signal, catalog) {
       else change(own(changes));
     },
   }, planGroups(catalog));
+  await pause(signal);
   const presets = presetsOf(catalog).filter(({ kind }) => kind === "training");
   const preset = selectField("Begin with the job of a published run", {
     name: "preset", value: state.preset, options: [["", "none"], ...presets.map(({ name, title }) => [name, title])],
@@ -176,13 +179,17 @@ function build(root, signal, catalog) {
     found.frontRows = rows(found.front);
     results.hidden = false;
     results.classList.remove("is-stale");
-    for (const part of results.querySelectorAll("section")) part.hidden = !found.fitting;
+    const parts = [...results.querySelectorAll("section")];
+    // Each comes with what is in it, so that nothing on the screen is pushed away.
+    if (!drawn || !found.fitting) for (const part of parts) part.hidden = true;
+    drawn = Boolean(found.fitting);
     tellAnswer();
     if (!found.fitting) return;
-    for (const draw of [drawTable, drawFigure, () => front.show(given.frontRows, given), () => goodput.show(state, given)]) {
-      draw();
+    for (const [at, draw] of [drawTable, drawFigure, () => goodput.show(state, given), () => front.show(given.frontRows, given)].entries()) {
       await pause(signal);
       if (found !== given) return;
+      if (parts[at]) parts[at].hidden = false;
+      draw();
     }
   }
 
@@ -193,9 +200,11 @@ function build(root, signal, catalog) {
   }
 
   function drawFigure() {
-    if (found?.fitting) figure.replaceChildren(frontPicture(found, Math.max(300, figure.clientWidth || 600)));
+    width = figure.clientWidth;
+    figure.replaceChildren(frontPicture(found, Math.max(300, width || 600)));
   }
-  const watcher = new ResizeObserver(drawFigure);
+  // Its own height changes with what is drawn.
+  const watcher = new ResizeObserver(() => found?.fitting && width && figure.clientWidth && width !== figure.clientWidth && drawFigure());
   watcher.observe(figure);
   signal.addEventListener("abort", () => watcher.disconnect());
 

@@ -25,7 +25,8 @@ export function frontPicture({ best, front, capacity_bytes: capacity, told }, wi
   const full = Math.max(capacity ?? 0, ...all.map((one) => one.memory_bytes));
   const x = (held) => round(LEFT + (held / full) * (width - LEFT - RIGHT));
   const y = (time) => round(height - BOTTOM - (Math.log(time / quick) / Math.log(slow / quick)) * (height - TOP - BOTTOM));
-  const dots = best.map((one) => svgEl("circle", { class: "plan-dot", cx: x(one.memory_bytes), cy: y(one.step_s), r: 2 }));
+  // One element for hundreds of dots: ends of lines without a length.
+  const dots = svgEl("path", { class: "plan-dots", d: best.map((one) => `M${x(one.memory_bytes)} ${y(one.step_s)}h0`).join("") });
   const line = front.map((one, at) => `${at ? "L" : "M"}${x(one.memory_bytes)} ${y(one.step_s)}`).join("");
   const points = front.map((one) =>
     svgEl("circle", { class: "plan-point", cx: x(one.memory_bytes), cy: y(one.step_s), r: 3.5 },
@@ -40,7 +41,7 @@ export function frontPicture({ best, front, capacity_bytes: capacity, told }, wi
   return picture(said, width, height, ...upwards, ...across,
     ...(capacity ? [svgEl("line", { class: "plan-capacity", x1: x(capacity), x2: x(capacity), y1: TOP, y2: height - BOTTOM }),
       label("capacity", x(capacity) - 5, TOP + 10, { class: "modeler-muted", "text-anchor": "end" })] : []),
-    ...dots, svgEl("path", { class: "plan-line", d: line }), ...points,
+    dots, svgEl("path", { class: "plan-line", d: line }), ...points,
     label("time of a step, log", 0, 12, { class: "modeler-muted" }),
     label("memory of the fullest GPU", width - RIGHT, height - 6, { class: "modeler-muted", "text-anchor": "end" }));
 }
