@@ -9,6 +9,7 @@ from figgen.errors import InputError
 from figgen.figures.mesh.traffic import setup_of
 from figgen.models.layout import layout
 from figgen.registry import build
+from figgen.scenarios.resolve import training_step
 
 
 def test_llama_3_tensor_traffic_is_ten_times_that_of_the_next_axis() -> None:
@@ -24,7 +25,12 @@ def test_llama_3_tensor_traffic_is_ten_times_that_of_the_next_axis() -> None:
     # Norms, two a layer and one at the end, are whole on each of the eight tensor ranks.
     held = 405_853_388_800 + 7 * 253 * 16_384
     assert sent["DP×CP"] == pytest.approx(127 / 128 * held / 128 * (4 + 2))
-    assert sent["PP"] == 2 * 16 * 8192 * 16384 * 2 / 8
+    # Four chunks a rank, as on the run's own page.
+    page = training_step(run="llama-3-405b-131k")
+    assert page.setup.chunks == 4
+    assert sent["PP"] == 2 * 4 * 16 * 8192 * 16384 * 2 / 8
+    messages = next(row for row in page.estimate.rows if row.axis == "pp")
+    assert sent["PP"] == messages.calls * messages.call_bytes
     assert chart.values["most_over_next"].value == sent["TP"] / sent["CP"]
     assert sorted(sent.values(), reverse=True) == list(sent.values())
     times = {row[0]: row[-1] for row in chart.rows}

@@ -15,6 +15,7 @@ from figgen.plotting.blocks import shown_communicators
 from figgen.plotting.series import segments
 from figgen.plotting.words import hue, identifier, label_of
 from figgen.registry import figure
+from figgen.scenarios.assumptions import known_of
 from figgen.scenarios.resolve import parallel_layout
 from figgen.scenarios.written import written_layout
 
@@ -33,7 +34,7 @@ TRAFFIC = (
     Column(label="collective"),
     Column(label="per step", spec=","),
     Column(label="buffer", unit="B", spec="si"),
-    Column(label="sent per GPU, mean", unit="B", spec="si"),
+    Column(label="sent per GPU", unit="B", spec="si"),
     Column(label="of it out of the node", unit="B", spec="si"),
     Column(label="link"),
     Column(label="time", unit="s", spec="time"),
@@ -83,6 +84,7 @@ def setup_of(
 ) -> TrainingSetup:
     """A step of a published run with 16-bit weights, gradients reduced and weights gathered once.
 
+    Stages are cut into the chunks that the run has or, where nobody says, is taken to have.
     Raises InputError for a run without a global batch, and for microbatches that do not divide it.
     """
     if run.global_batch is None:
@@ -93,7 +95,7 @@ def setup_of(
         raise InputError(
             "DP · microbatch_size", expected=expected, got=share, key="microbatch_size"
         )
-    chunks = run.virtual_stages
+    chunks = int(known_of(run)[0].get("chunks") or 1)
     return TrainingSetup(
         shape=run.model.shape,
         parallel=parallel,
@@ -119,6 +121,7 @@ def axis_traffic_table(
 ) -> Table:
     """Per axis of a published run: what it sends, how often, over which link, and how long.
 
+    Means over all GPUs; of the pipeline, a GPU that has a stage before it and one behind it.
     The time is bytes over bandwidth, one direction, without latency or overlap; of what leaves
     the node over the network and of the rest inside it, whichever takes longer.
     """
@@ -136,14 +139,16 @@ def axis_traffic_table(
         group = communicator(parallel, entry.communicator)
         nodes = group.nodes_touched_max
         # Both ends of a pipeline have one neighbour; a GPU between them is what the row is about.
-        outside = entry.leaving_bytes
-        if entry.communicator == "pp" and group.crossing_groups:
-            outside = entry.sent_bytes
+        outside, words = entry.leaving_bytes, entry.collective
+        if entry.communicator == "pp":
+            words += ", inner stage"
+            if group.crossing_groups:
+                outside = entry.sent_bytes
         inside = entry.sent_bytes - outside
         slow, fast = network.bandwidth_bytes_per_s, chip.scale_up_bandwidth_bytes_per_s
         taken = max(outside / slow, inside / fast)
         rows.append((
-            label_of(entry.communicator), entry.collective, round(entry.operations),
+            label_of(entry.communicator), words, round(entry.operations),
             entry.buffer_bytes, entry.sent_bytes, outside,
             "inside a node" if nodes == 1 else f"between {nodes} nodes", taken,
         ))  # fmt: skip
