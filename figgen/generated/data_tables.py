@@ -13,6 +13,7 @@ from functools import cache
 from html import escape
 
 from figgen.catalog import Value, load
+from figgen.markdown.tables import CLOSING, OPENING
 
 UNVERIFIED = "memory"
 """The confidence of a value that was not checked at the source that it names."""
@@ -116,13 +117,12 @@ def table(label: str, headings: Sequence[str], rows: Sequence[Row], sources: Sou
         for heading, right in zip([*headings, "sources"], [*numeric, False], strict=True)
     )
     body = "".join(_row(row, numeric, sources) for row in rows)
-    box = 'class="fig-scroll data-table" tabindex="0" role="group"'
     # The place of the filter, which the script fills without moving the table.
     return (
         '<p class="data-filter"></p>\n'
-        f'<div {box} aria-label="{escape(label)}">'
+        f'{OPENING} tabindex="0" role="group" aria-label="{escape(label)}">'
         f'<table class="fig-table sortable" aria-label="{escape(label)}"><thead><tr>{head}</tr>'
-        f"</thead><tbody>\n{body}</tbody></table></div>\n"
+        f"</thead><tbody>\n{body}{CLOSING}\n"
     )
 
 

@@ -111,6 +111,7 @@ class Page:
     numbers: dict[str, str] = field(default_factory=dict)
     figures: list[str] = field(default_factory=list)
     cited: list[str] = field(default_factory=list)
+    held_ids: set[str] = field(default_factory=set)
     worked: dict[str, str] = field(default_factory=dict)
     # What readers see: of inline values by their source, of figures by the line of their fence.
     shown: dict[str, str] = field(default_factory=dict)
@@ -133,8 +134,8 @@ class Page:
         self.source = source
         self.numbers = figure_numbers(source, self.chapter)
         for found in (
-            self.problems, self.figures, self.cited, self.worked, self.shown, self.placed,
-            self.entries, self.assets, self.characters, self.parts, self._seen,
+            self.problems, self.figures, self.cited, self.held_ids, self.worked, self.shown,
+            self.placed, self.entries, self.assets, self.characters, self.parts, self._seen,
         ):  # fmt: skip
             found.clear()
 
@@ -150,7 +151,8 @@ class Page:
 
     def anchors(self) -> set[str]:
         """The ids that links of other pages may point at, beside the headings'."""
-        return {f"fig-{name}" for name in self.figures} | {f"ref-{key}" for key in self.cited}
+        made = {f"fig-{name}" for name in self.figures} | {f"ref-{key}" for key in self.cited}
+        return made | self.held_ids
 
     def note(self, line: int, message: str) -> str:
         """Note a problem on a known line; returns its message."""

@@ -21,6 +21,7 @@ from figgen.markdown.inline import ButtonTree, ValueInline
 from figgen.markdown.math import ARITHMATEX, MathTree
 from figgen.markdown.references import CitationInline, FigureLinkTree, cited_html
 from figgen.markdown.slips import slips
+from figgen.markdown.tables import DataTables
 
 
 class FiggenExtension(Extension):
@@ -49,6 +50,7 @@ class FiggenExtension(Extension):
         )
         # Priorities: before escapes are resolved and after code spans are (180, 190).
         md.preprocessors.register(_Begin(md, self.page, given is None), "figgen-begin", 100)
+        DataTables(md, self.page)
         md.inlinePatterns.register(ValueInline(*shared), "figgen-value", 175)
         md.inlinePatterns.register(CitationInline(*shared), "figgen-citation", 174)
         md.treeprocessors.register(MathTree(*shared), "figgen-math", 15)
