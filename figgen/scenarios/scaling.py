@@ -12,6 +12,7 @@ import numpy as np
 from figgen.catalog.lookups import remembered
 from figgen.errors import InputError, check_between
 from figgen.models.memory import memory
+from figgen.models.training_setup import TrainingSetup
 from figgen.scenarios.runs.calibrate import Predictor
 from figgen.scenarios.runs.described import DescribedRun
 from figgen.scenarios.runs.predicted import PredictedStep, predicted_step
@@ -96,11 +97,17 @@ def _divides(gpus: int, sequences: int, cp: int, pp: int, chunks: int) -> bool:
 def _fits(run: DescribedRun) -> bool:
     # As many microbatches as fill the pipeline several times hold as much as any number of them.
     filling = run.dp * run.microbatch * min(run.microbatches, 4 * run.pp)
-    shorter = replace(run, global_batch=filling)
     try:
-        return bool(memory(run_setup(shorter), capacity_bytes=run.accelerator.capacity_bytes).fits)
+        setup = run_setup(replace(run, global_batch=filling))
+        return _held(setup, run.accelerator.capacity_bytes)
     except InputError:
         return False
+
+
+# A chip that is faster or slower holds as much as before.
+@remembered(1024)
+def _held(setup: TrainingSetup, capacity_bytes: float) -> bool:
+    return bool(memory(setup, capacity_bytes=capacity_bytes).fits)
 
 
 PARTS = {

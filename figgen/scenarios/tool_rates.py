@@ -98,7 +98,8 @@ def _differences(row: Mapping[str, Any], base: Mapping[str, Any]) -> dict[str, A
     return {key: value for key, value in row.items() if base[key] != value}
 
 
-@remembered(1024)
+# More than there are rows: of a changed chip only its own are made again.
+@remembered(4096)
 def _row(software: str, chip: catalog.Accelerator, dtype: str) -> Mapping[str, Any]:
     run = _stub(software, chip, dtype)
     unit = chip.peak_flops_per_s(dtype) if chip.name == OWN else 1.0
