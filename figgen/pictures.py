@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import multiprocessing
 import os
-import threading
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Future, ProcessPoolExecutor
 from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib import metadata
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 from figgen import cache
 from figgen.charts import Chart, Curves, canonical_json
@@ -24,6 +23,7 @@ from figgen.progress import Progress, Spent
 from figgen.registry import build, figure_named
 from figgen.serving.answers import Answers
 from figgen.serving.memory import Memory
+from figgen.serving.second import end_with_parent
 
 # What starts matplotlib; everything else is drawn in less time than a process takes to start.
 SLOW_KINDS = (Curves,)
@@ -31,7 +31,9 @@ SLOW_KINDS = (Curves,)
 PLOTS_PER_PROCESS = 12
 
 
-Shown: TypeAlias = tuple[str, str]
+Made = TypeVar("Made")
+
+Drawing: TypeAlias = tuple[str, str]
 """The id of a picture and the digest of its data."""
 
 
@@ -45,7 +47,7 @@ class Evaluated:
     key: str
 
     @property
-    def shown(self) -> Shown:
+    def shown(self) -> Drawing:
         """What it is counted as: one picture however many pages show it."""
         return self.figure_id, cache.digest(self.json)
 
@@ -67,18 +69,6 @@ def draw(chart: Chart, figure_id: str) -> str:
     return svg.render(chart, figure_id)
 
 
-def end_with_parent() -> None:
-    """Let a worker end when the build that started it does, however that ended."""
-
-    def wait() -> None:
-        parent = multiprocessing.parent_process()
-        if parent:
-            parent.join()
-            os._exit(1)
-
-    threading.Thread(target=wait, daemon=True).start()
-
-
 def processes_for(plots: int) -> int:
     """How many workers pay: as many as there are processors beside the build's own."""
     return max(1, min((os.cpu_count() or 1) - 1, plots // PLOTS_PER_PROCESS))
@@ -96,19 +86,19 @@ class Pictures:
     _pictures: dict[str, str] = field(default_factory=dict)
     _pending: dict[str, tuple[Evaluated, Future[str]]] = field(default_factory=dict)
     _used: set[str] = field(default_factory=set)
-    _drawn: set[Shown] = field(default_factory=set)
-    _taken: set[Shown] = field(default_factory=set)
+    drawn: set[Drawing] = field(default_factory=set)
+    _taken: set[Drawing] = field(default_factory=set)
     _pool: ProcessPoolExecutor | None = None
 
     @property
-    def drawn(self) -> int:
-        """How many were drawn."""
-        return len(self._drawn)
+    def cached(self) -> set[Drawing]:
+        """What was not drawn but taken from the cache."""
+        return self._taken - self.drawn
 
     @property
-    def cached(self) -> int:
-        """How many were taken from the cache."""
-        return len(self._taken - self._drawn)
+    def busy(self) -> bool:
+        """Whether workers draw."""
+        return self._pool is not None
 
     def taken(self, entries: Iterable[Mapping[str, Any]]) -> None:
         """Count the pictures of a page that is taken over, by its entries of the manifest."""
@@ -124,17 +114,21 @@ class Pictures:
         return self._evaluated[request]
 
     def _computed(self, figure: str, arguments: Mapping[str, object]) -> tuple[Chart, str]:
-        """The chart and its JSON, from memory as long as nothing of theirs changed."""
-
         def evaluate() -> tuple[Chart, str]:
             with self.spent.on("evaluating"):
                 chart = build(figure, arguments)
                 return chart, canonical_json(chart)
 
+        return self.remembered("chart", figure, arguments, evaluate)
+
+    def remembered(
+        self, what: str, figure: str, arguments: Mapping[str, object], make: Callable[[], Made]
+    ) -> Made:
+        """What `make` gives of a figure, from memory as long as nothing of the figure's changed."""
         if self.memory is None:
-            return evaluate()
-        request = repr((figure, sorted(arguments.items())))
-        return self.memory.figure(request, figure_named(figure).function.__module__, evaluate)
+            return make()
+        request = repr((what, figure, sorted(arguments.items())))
+        return self.memory.figure(request, figure_named(figure).function.__module__, make)
 
     def start(self, figures: Iterable[Evaluated]) -> None:
         """Begin to draw, in other processes, those slow figures that are not in the cache."""
@@ -187,8 +181,8 @@ class Pictures:
         if self.folder and self.drawn:
             others = self.memory.used if isinstance(self.memory, Answers) else set()
             cache.prune(self.folder, keep=self._used | set(self._pictures) | others)
-        total, work = self.drawn + self.cached, self.spent.words()
-        found = f"{total} figures: {self.drawn} drawn, {self.cached} from the cache"
+        drawn, cached, work = len(self.drawn), len(self.cached), self.spent.words()
+        found = f"{drawn + cached} figures: {drawn} drawn, {cached} from the cache"
         return f"{found}; {work}" if work else found
 
     def abandon(self) -> None:
@@ -208,6 +202,6 @@ class Pictures:
 
     def _keep(self, p: Evaluated, picture: str) -> None:
         self._pictures[p.key] = picture
-        self._drawn.add(p.shown)
+        self.drawn.add(p.shown)
         if self.folder is not None:
             cache.write(self.folder, p.key, picture)

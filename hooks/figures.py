@@ -7,14 +7,15 @@ import os
 from pathlib import Path
 from typing import Any
 
+from mkdocs.commands.build import _populate_page
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.plugins import event_priority, get_plugin_logger
 from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
 from mkdocs.utils import CountHandler
 
 log = get_plugin_logger("figgen")
-told = CountHandler(level=logging.INFO)
-logging.getLogger("mkdocs").addHandler(told)
+logging.getLogger("mkdocs").addHandler(told := CountHandler(level=logging.INFO))
 build = None
 
 
@@ -23,9 +24,8 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
     from figgen.publish.build import begin_build
 
     beside = Path(config.config_file_path).with_name(".cache") / "figgen"
-    cache = Path(os.environ.get("FIGGEN_CACHE", beside))
-    docs, address = Path(config.docs_dir), config.site_url or ""
-    build = begin_build(docs, cache, config.site_name, address, tell=log.info)
+    where = Path(config.docs_dir), Path(os.environ.get("FIGGEN_CACHE", beside))
+    build = begin_build(*where, config.site_name, config.site_url or "", tell=log.info)
     config.mdx_configs["figgen"] = {"site": build.site}
     return config
 
@@ -36,11 +36,12 @@ def on_files(files: Files, config: MkDocsConfig) -> None:
 
 
 def on_nav(nav: Any, config: MkDocsConfig, files: Files) -> None:
-    inner = (page.file.src_uri for page in nav.pages if not page.is_homepage)
-    chapters = build.chapter_numbers(inner)
-    pages = files.documentation_pages()
-    sources = ((f.src_uri, chapters.get(f.src_uri, ""), f.content_string) for f in pages)
+    of = build.chapter_numbers(p.file.src_uri for p in nav.pages if not p.is_homepage)
+    found = files.documentation_pages()
+    sources = ((f.src_uri, of.get(f.src_uri, ""), f.content_string) for f in found)
     build.scan(sources, build.around(config, files))
+    pages = {f.src_uri: f.page or Page(None, f, config) for f in found}
+    build.share(lambda uri: _populate_page(pages[uri], config, files))
 
 
 def on_page_markdown(markdown: str, page: Any, config: MkDocsConfig, files: Files) -> None:
@@ -64,9 +65,8 @@ def on_env(env: Any, config: MkDocsConfig, files: Files) -> None:
     build.report(log.warning)
 
 
-@event_priority(-50)
+@event_priority(-50)  # after the repairs, which need not search pictures; before the policy
 def on_post_page(output: str, page: Any, config: MkDocsConfig) -> str:
-    # After the repairs, which need not search pictures and tables, and before the policy.
     return build.fill(page.file.src_uri, output)
 
 
@@ -76,4 +76,4 @@ def on_post_build(config: MkDocsConfig) -> None:
 
 def on_build_error(error: Exception) -> None:
     if build:
-        build.site.pictures.abandon()
+        build.abandon()

@@ -134,7 +134,7 @@ def test_a_full_disk_is_not_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPa
 KILLED = """
 import multiprocessing, os, time
 from concurrent.futures import ProcessPoolExecutor
-from figgen.pictures import end_with_parent
+from figgen.serving.second import end_with_parent
 
 if __name__ == "__main__":
     context = multiprocessing.get_context("spawn")

@@ -108,8 +108,11 @@ def _csv(directive: Directive, variant: Variant, site: Site) -> str:
     """The numbers of a chart, or for a grid that shows one block of many, of the whole world."""
     chart = variant.figure.chart
     if isinstance(chart, RankGrid) and chart.multiplicity > 1:
-        # The key of the block does not know the rest of the world, so this is never kept.
-        return _table_csv(build(directive.figure, {**variant.arguments, "whole": True}))
+        # The key of the block does not know the rest of the world, so this is kept by no file.
+        whole = {**variant.arguments, "whole": True}
+        return site.pictures.remembered(
+            "csv", directive.figure, whole, lambda: _table_csv(build(directive.figure, whole))
+        )
     return site.pictures.derived(variant.figure, "csv", _table_csv)
 
 

@@ -31,6 +31,7 @@ from figgen.publish.companions import figures_in_words, first_picture
 from figgen.publish.fonts import math_font
 from figgen.publish.kept_pages import KeptPage, KeptPages, around, made_of, take
 from figgen.publish.scripts import imported_names, lean, plain_scripts
+from figgen.publish.shared import TOOLS, Shared, shared
 from figgen.publish.tool_scripts import (
     STEP_FORMULAS,
     imported_modules,
@@ -49,9 +50,6 @@ from figgen.serving.memory import Memory
 
 Content: TypeAlias = str | bytes
 Thing = TypeVar("Thing")
-
-TOOLS = "tools/"
-"""The folder of the pages whose scripts compute with the formulas."""
 
 JOURNEY = "journey/"
 """Where the pages of the journey are, which have a numbering of their own."""
@@ -76,11 +74,12 @@ class SiteBuild:
     chapters: dict[str, str] = field(default_factory=dict)
     keeper: Memory | Answers | None = None
     _texts: dict[str, str] = field(default_factory=dict)
-    _kept: KeptPages = field(init=False)
+    kept_pages: KeptPages = field(init=False)
     _made: dict[str, Content] = field(default_factory=dict)
+    _shared: Shared | None = None
 
     def __post_init__(self) -> None:
-        self._kept = KeptPages(self.site, self.keeper)
+        self.kept_pages = KeptPages(self.site, self.keeper)
 
     @property
     def problems(self) -> list[Problem]:
@@ -123,10 +122,16 @@ class SiteBuild:
             self.chapters[path] = chapter
             self._texts[path] = source
             self.site.numbers[path] = figure_numbers(source, chapter)
-        told = {path: (self.chapters[path], source) for path, source in self._texts.items()}
-        others_of = (fences(self._texts[path]) for path in self._kept.look(told, others))
-        figures = [one for found in others_of for f in found for one in self._evaluated(f.body)]
-        self.site.pictures.start(figures)
+        self.kept_pages.look(
+            {p: (self.chapters[p], text) for p, text in self._texts.items()}, others
+        )
+        new = (fence for path in self.kept_pages.new() for fence in fences(self._texts[path]))
+        self.site.pictures.start(one for fence in new for one in self._evaluated(fence.body))
+
+    def share(self, convert: Callable[[str], None]) -> None:
+        """Let a second process do half of what a server is asked; `convert` is the host's."""
+        if isinstance(self.keeper, Memory) and not self.site.pictures.busy:
+            self._shared = shared(self, self.keeper, convert)
 
     def _evaluated(self, body: str) -> list[Evaluated]:
         try:
@@ -148,9 +153,13 @@ class SiteBuild:
 
     def kept(self, path: str) -> KeptPage | None:
         """The page as an earlier build converted it, if it would be the same now."""
-        if known := self._kept.pages.get(path):
+        if self._shared:
+            self._shared.take_over(path)
+        if known := self.kept_pages.of(path):
             self.site.pages.append(known.page)
             self._made |= known.files
+            if isinstance(self.keeper, Memory):
+                known.files = {}  # they are in the folder of the site then
             self.site.pictures.taken(known.page.entries)
         return known
 
@@ -161,12 +170,19 @@ class SiteBuild:
         # The host looks for anchors before fences are put back.
         host.present_anchor_ids |= page.anchors()
         self.site.pictures.spent.end()
-        self._kept.converted(page, made_of(host, html), keep)
+        self.kept_pages.converted(page, made_of(host, html), keep)
 
     def files(self) -> dict[str, Content]:
         """What pages need beside them, by its path; after `close`."""
-        made = dict(self._made)
-        made["assets/stylesheets/roles.css"] = theme.stylesheet()
+        made = {**self._made, "assets/stylesheets/roles.css": theme.stylesheet()}
+        made |= self.tool_files()
+        if any(path.endswith(".plotly.json") for page in self.site.pages for path in page.assets):
+            made["assets/javascripts/plotly.min.js"] = _plotly_bundle()
+        return made
+
+    def tool_files(self) -> dict[str, Content]:
+        """The scripts, and what is printed for them."""
+        made = dict[str, Content]()
         if any(path.startswith(TOOLS) for path in self.chapters):
             used = tuple(imported_names(self.docs, STEP_FORMULAS)) if self.docs else ()
             made |= self._same("modules of the tools", lambda: printed_modules(used), str(used))
@@ -175,8 +191,6 @@ class SiteBuild:
             made |= {path: lean(source) for path, source in scripts.items()}
             parts = {**scripts, **imported_modules(made)}
             made |= self._same("joined", lambda: joined_tools(parts), digest(repr(parts)))
-        if any(path.endswith(".plotly.json") for page in self.site.pages for path in page.assets):
-            made["assets/javascripts/plotly.min.js"] = _plotly_bundle()
         return made
 
     def records(self) -> dict[str, str]:
@@ -191,7 +205,7 @@ class SiteBuild:
         def write() -> None:
             for name, content in self.records().items():
                 (folder / name).write_text(content, encoding="utf-8")
-            self._kept.write()
+            self.kept_pages.write()
 
         if isinstance(self.keeper, Memory):
             self.keeper.later(write)
@@ -205,7 +219,7 @@ class SiteBuild:
 
     def _listed(self, page: Page) -> str:
         """A page's part of the manifest, by line."""
-        kept = self._kept.pages.get(page.path) or KeptPage(page, "")
+        kept = self.kept_pages.pages.get(page.path) or KeptPage(page, "")
         if kept.listed is None:
             drawn = {
                 Path(path).stem: digest(str(self._made[path]))
@@ -224,25 +238,44 @@ class SiteBuild:
         folder = self.site.pictures.folder
         if folder:
             math.remember(folder)
-        # Pictures come last: until they are asked for, the workers draw.
-        self._make(lambda path: not path.endswith(".svg"))
         if characters:
             self._made["assets/fonts/math.woff2"] = math_font(characters, folder)
-        for page in self.site.pages:
-            page.finish()
-        self._make(lambda path: path.endswith((".svg", ".html")))
-        for page in (page for page in self.site.pages if not page.settled):
-            self._settle(page)
+        self.finish()
+        if self._shared:
+            self._shared.take_over(TOOLS)
+            self._shared.end()
         return self.site.pictures.finish()
+
+    def abandon(self) -> None:
+        """Let no process go on, for a build that failed."""
+        if self._shared:
+            self._shared.end()
+        self.site.pictures.abandon()
+
+    def finish(self) -> None:
+        """Make what converted pages hold and offer, and let go of all that it was made from."""
+        pages = [page for page in self.site.pages if not page.settled]
+        # Pictures come last: until they are asked for, the workers draw.
+        self._make(pages, lambda path: not path.endswith(".svg"))
+        for page in pages:
+            page.finish()
+        self._make(pages, lambda path: path.endswith((".svg", ".html")))
+        for page in pages:
+            self._settle(page)
 
     def _settle(self, page: Page) -> None:
         """Nothing of the page refers to this build any more, which will have to let go of it."""
         page.figure_twins = figures_in_words(page)
-        files = {path: str(self._made[path]) for path in page.assets if path in self._made}
+        files = self.files_of(page)
         first = f"/{first_picture(page)}.svg"
         page.picture = next((files[path] for path in files if path.endswith(first)), "")
-        self._kept.settled(page, files)
+        if isinstance(self.keeper, Answers) and page.path in self.kept_pages.pages:
+            self.kept_pages.pages[page.path].files = files
         page.settle()
+
+    def files_of(self, page: Page) -> dict[str, str]:
+        """What was made to lie beside a page."""
+        return {path: str(self._made[path]) for path in page.assets if path in self._made}
 
     def fill(self, path: str, html: str) -> str:
         """Put into a finished page what was held back from its conversion."""
@@ -255,9 +288,9 @@ class SiteBuild:
             if os.environ.get("GITHUB_ACTIONS"):
                 print(problem.annotation("docs"))
 
-    def _make(self, wanted: Callable[[str], bool]) -> None:
+    def _make(self, pages: Iterable[Page], wanted: Callable[[str], bool]) -> None:
         """Make files that are offered for download; one that cannot be made is a problem."""
-        for page in (page for page in self.site.pages if not page.settled):
+        for page in pages:
             for path, asset in page.assets.items():
                 if not wanted(path):
                     continue

@@ -9,7 +9,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from figgen.cache import digest
 from figgen.errors import InputError
@@ -42,6 +42,9 @@ class KeptPage:
     listed: str | None = None
 
 
+Given: TypeAlias = KeptPage | Literal[True]
+
+
 @dataclass
 class KeptPages:
     """The pages of one build that `keeper` has from earlier ones, or keeps for later ones."""
@@ -50,39 +53,46 @@ class KeptPages:
     keeper: Memory | Answers | None = None
     pages: dict[str, KeptPage] = field(default_factory=dict)
     _keys: dict[str, str] = field(default_factory=dict)
+    _doubtful: dict[str, KeptPage] = field(default_factory=dict)
     _fresh: set[str] = field(default_factory=set)
 
-    def look(self, sources: Mapping[str, tuple[str, str]], others: Iterable[str]) -> list[str]:
-        """Find the pages that are kept; the paths of those that are to be converted.
+    def look(self, sources: Mapping[str, tuple[str, str]], others: Iterable[str]) -> None:
+        """Find the pages that are kept, but for those whose numbers have to be looked at first.
 
         `sources` are (chapter, source) by path, `others` what any page may depend on of the host.
         """
         around = ground(self.site, others) if self.keeper else ""
         for path, (chapter, source) in sources.items():
-            self._keys[path] = key_of(source, chapter, around)
-            if found := self._found(path):
-                self.pages[path] = found
-        return [path for path in sources if path not in self.pages]
+            key = self._keys[path] = key_of(source, chapter, around)
+            match self.keeper:
+                case Answers() as answers:
+                    answer = answers.known(_name(path), key)
+                    if isinstance(answer, KeptPage):
+                        self.pages[path] = answer
+                case Memory() as memory:
+                    known = memory.pages.get(path)
+                    if known and known.key == key and not known.page.problems:
+                        same = known.version == memory.code.version
+                        (self.pages if same else self._doubtful)[path] = known
 
-    def _found(self, path: str) -> KeptPage | None:
-        match self.keeper:
-            case Answers() as answers:
-                answer = answers.known(_name(path), self._keys[path])
-                return answer if isinstance(answer, KeptPage) else None
-            case Memory() as memory:
-                known: KeptPage | None = memory.pages.get(path)
-                if known is None or known.page.problems or known.key != self._keys[path]:
-                    return None
-                return known if self._holds(known, memory.code) else None
-        return None
+    def open(self) -> list[str]:
+        """The pages that are to be converted, or looked at."""
+        return [path for path in self._keys if path not in self.pages]
 
-    def _holds(self, known: KeptPage, code: Code) -> bool:
-        """Whether what a page shows is computed to the same by the code of now."""
-        if known.version != code.version:
-            if known.computed != (computed(known.page, self.site, code) or None):
-                return False
-            known.version = code.version
-        return True
+    def new(self) -> list[str]:
+        """Those of them of which no earlier build knows anything."""
+        earlier = self.keeper.pages if isinstance(self.keeper, Memory) else {}
+        return [path for path in self.open() if path not in earlier]
+
+    def of(self, path: str) -> KeptPage | None:
+        """A page that would be the same if it were converted now."""
+        known = self._doubtful.pop(path, None)
+        if known and isinstance(self.keeper, Memory):
+            code = self.keeper.code
+            if known.computed == (computed(known.page, self.site, code) or None):
+                known.version = code.version
+                self.pages[path] = known
+        return self.pages.get(path)
 
     def converted(self, page: Page, made: Any, keep: bool) -> None:
         """Keep a page that was converted, with what the host `made` of it; or forget it."""
@@ -99,10 +109,22 @@ class KeptPages:
         self.pages[page.path] = kept
         self._fresh.add(page.path)
 
-    def settled(self, page: Page, files: dict[str, str]) -> None:
-        """Keep the files beside a page, which a server has in its folder."""
-        if isinstance(self.keeper, Answers) and page.path in self.pages:
-            self.pages[page.path].files = files
+    def given(self, path: str) -> Given | None:
+        """A page of a second process for the first: True for one that stayed the same, None for
+        one of which there is something to tell."""
+        kept = self.pages.get(path)
+        if kept is None or kept.page.problems:
+            return None
+        return kept if path in self._fresh else True
+
+    def take_over(self, path: str, given: Given, memory: Memory) -> None:
+        """Keep a page that a second process of this server gave."""
+        if given is True:
+            kept = self._doubtful.pop(path)
+        else:
+            kept, given.serial = given, next(memory.serials)
+        kept.version = memory.code.version
+        memory.pages[path] = self.pages[path] = kept
 
     def write(self) -> None:
         """Write what later builds may take over, where no server remembers it."""

@@ -36,6 +36,14 @@ class Kept(Generic[Thing]):
     version: int
 
 
+@dataclass(frozen=True, slots=True)
+class Known:
+    """What a server computed, figures and other things, by what was asked for."""
+
+    figures: dict[str, Kept[Any]]
+    same: dict[str, tuple[str, Any]]
+
+
 @dataclass
 class Memory:
     """Figures and pages of earlier builds of one server."""
@@ -83,6 +91,20 @@ class Memory:
             self._same[name] = key, make()
         found: Thing = self._same[name][1]
         return found
+
+    def known(self) -> Known:
+        """All that was computed so far."""
+        return Known(dict(self.figures), dict(self._same))
+
+    def news(self, before: Known) -> Known:
+        """What was computed since, for the process that this one was forked from."""
+        now = self.known()
+        return Known(_news(now.figures, before.figures), _news(now.same, before.same))
+
+    def learn(self, news: Known) -> None:
+        """Remember what another process computed by the same code."""
+        self.figures |= news.figures
+        self._same |= news.same
 
     def stale(self, paths: set[str]) -> set[str]:
         """What earlier builds published and this one, which publishes `paths`, does not."""
@@ -135,6 +157,10 @@ class Memory:
                 found = entries if name == WHOLE else entries.get(name)
             self._entries[lookup] = digest(repr(found))
         return self._entries[lookup]
+
+
+def _news(now: dict[str, Thing], before: dict[str, Thing]) -> dict[str, Thing]:
+    return {name: thing for name, thing in now.items() if before.get(name) is not thing}
 
 
 def _read_anew() -> bool:

@@ -123,7 +123,7 @@ def processor_s(pid: int) -> float:
         with contextlib.suppress(OSError):  # it has just ended
             fields = stat.read_text().rpartition(")")[2].split()
             if str(pid) in (stat.parent.name, fields[3]):
-                ticks += int(fields[11]) + int(fields[12])
+                ticks += sum(map(int, fields[11:15]))  # with what its ended children computed
     return ticks / os.sysconf("SC_CLK_TCK")
 
 

@@ -1,0 +1,130 @@
+"""Two processes go through pieces of work from both ends; neither waits for one that is gone."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from figgen.serving import second
+from figgen.serving.second import Second
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="servers fork on Linux only")
+PIECES = [str(number) for number in range(8)]
+
+
+@pytest.fixture
+def begun() -> Iterator[list[Second]]:
+    running: list[Second] = []
+    yield running
+    for one in running:
+        one.end()
+
+
+def done_by(running: Second) -> list[str | None]:
+    """What the fork made of every piece, asked for from the first on."""
+    return [running.made(piece) for piece in PIECES]
+
+
+def test_every_piece_is_done_by_one_of_both_the_first_by_the_server(
+    begun: list[Second],
+) -> None:
+    begun.append(Second(PIECES, lambda piece: f"{piece} by {os.getpid()}"))
+    made = done_by(begun[0])
+    ours = made.count(None)
+    assert made[:ours] == [None] * ours
+    assert {found.partition(" by ")[0] for found in made[ours:] if found} == set(PIECES[ours:])
+    assert str(os.getpid()) not in "".join(filter(None, made))
+
+
+def test_the_server_waits_for_a_piece_that_the_fork_has_begun(
+    begun: list[Second], tmp_path: Path
+) -> None:
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+
+    def do(piece: str) -> str:
+        return gate.read_text() + piece
+
+    begun.append(Second(["a", "b"], do))
+    with gate.open("w") as opened:  # by the fork, which has begun with the last
+        assert begun[0].made("a") is None
+        opened.write("late ")
+    assert begun[0].made("b") == "late b"
+    assert begun[0].made("of no build") is None
+
+
+def test_what_the_fork_cannot_do_is_left_for_the_server(begun: list[Second]) -> None:
+    def do(piece: str) -> object:
+        if piece == "3":
+            raise ValueError(piece)
+        return (lambda: piece) if piece == "5" else None
+
+    begun.append(Second(PIECES, do))
+    assert done_by(begun[0]) == [None] * len(PIECES)
+
+
+def test_the_server_does_what_a_fork_that_was_killed_had_begun(begun: list[Second]) -> None:
+    def do(piece: str) -> str:
+        if piece == "5":
+            os.kill(os.getpid(), signal.SIGKILL)
+        return "x" * 1_000_000  # more than a pipe holds
+
+    begun.append(Second(PIECES, do))
+    begun[0]._process.join()
+    assert done_by(begun[0]) == [None] * 6 + ["x" * 1_000_000] * 2
+
+
+def test_a_fork_that_says_nothing_is_not_waited_for(
+    begun: list[Second], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+
+    def do(piece: str) -> str:
+        with gate.open("w"):
+            pass
+        time.sleep(600)
+        return piece
+
+    begun.append(Second(["a"], do))
+    gate.read_text()
+    monkeypatch.setattr(second, "PATIENCE_S", 0.01)
+    assert begun[0].made("a") is None
+
+
+KILLED = """
+import os, time
+from figgen.serving.second import Second
+
+fork, server = os.pipe()
+
+def do(piece):
+    os.write(server, f"{os.getpid()}\\n".encode())
+    time.sleep(600)
+
+running = Second(["a"], do)
+os.write(1, os.read(fork, 100))
+time.sleep(600)
+"""
+
+
+def test_a_fork_ends_with_a_server_that_is_killed() -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", KILLED], stdout=subprocess.PIPE, text=True,
+        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
+    ) as server:  # fmt: skip
+        assert server.stdout is not None
+        fork = int(server.stdout.readline())
+        server.kill()
+        server.wait(20)
+        until = time.monotonic() + 20
+        while Path(f"/proc/{fork}").exists() and time.monotonic() < until:
+            time.sleep(0.01)
+        assert not Path(f"/proc/{fork}").exists()
