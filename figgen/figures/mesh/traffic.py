@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import cast
+
 from figgen import catalog
 from figgen.charts import Axis, Bars, Column, Named, Table
 from figgen.errors import InputError
@@ -95,7 +97,8 @@ def setup_of(
         raise InputError(
             "DP · microbatch_size", expected=expected, got=share, key="microbatch_size"
         )
-    chunks = int(known_of(run)[0].get("chunks") or 1)
+    known, _ = known_of(run)
+    chunks = cast("int", known.get("chunks") or 1)
     return TrainingSetup(
         shape=run.model.shape,
         parallel=parallel,
