@@ -98,8 +98,8 @@ def test_halving_doubling_sends_what_the_ring_sends_in_fewer_steps() -> None:
 KEPT = {
     "zero_state_bytes", "tensor_parallel_layer_activation_bytes", "kv_ring_buffer_bytes",
     "sequence_parallel_layer_activation_bytes", "selective_recompute_layer_activation_bytes",
-    "split_pipeline_boundary_bytes", "stage_activation_bytes", "hsdp_replica_bytes",
-    "gated_layer_activation_bytes",
+    "split_pipeline_boundary_bytes", "split_pipeline_rank_bytes", "stage_activation_bytes",
+    "hsdp_replica_bytes", "gated_layer_activation_bytes",
 }  # fmt: skip
 OTHERS = {("tp", "sharded_data_parallel_bytes"), ("stages", "tensor_parallel_step_bytes")}
 AXES = ("ranks", "gpus_per_node", "dp", "tp", "cp", "ep", "shard_ranks", "stages")
