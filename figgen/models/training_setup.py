@@ -218,6 +218,6 @@ def sharded_calls(zero_stage: int, whole_stage: bool) -> tuple[int, int]:
     return 2 * (zero_stage == 3), int(zero_stage >= 2)
 
 
-@lru_cache(maxsize=64)
+@lru_cache(maxsize=256)
 def _order(name: str, stages: int, microbatches: int, chunks: int | None) -> Schedule:
     return build(name, stages=stages, microbatches=microbatches, chunks=chunks)

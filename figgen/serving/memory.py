@@ -112,7 +112,7 @@ class Memory:
         return gone
 
     def is_shown(self, path: str, key: str) -> bool:
-        """Whether a page was written with this key; from `shown` on it is."""
+        """Whether a page or a file was written with this key; from `shown` on it is."""
         self._pending[path] = key
         if self._shown.get(path) == key:
             return True
