@@ -11,7 +11,7 @@ from typing import Any
 import mkdocs.utils
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.plugins import event_priority
-from mkdocs.structure.files import File, Files
+from mkdocs.structure.files import Files
 from watchdog import events
 from watchdog.observers import Observer
 
@@ -44,6 +44,7 @@ def on_nav(now: Any, config: MkDocsConfig, files: Files) -> None:
 @event_priority(-100)
 def on_env(env: Any, config: MkDocsConfig, files: Files) -> None:
     if memory is not None:
+        from figgen.serving.files import write_changed
         from figgen.serving.templates import compiled, remembering
 
         env.bytecode_cache = compiled
@@ -51,25 +52,8 @@ def on_env(env: Any, config: MkDocsConfig, files: Files) -> None:
         watched = [own, own.with_name("hooks"), Path(config.theme.custom_dir or own)]
         env.get_template = remembering(env.get_template, memory, nav, watched)
         pages = config.mdx_configs["figgen"]["site"].pages
-        paths = {path for page in pages for path in page.assets}
-        for path in memory.stale(paths | {file.dest_uri for file in files}):
-            Path(config.site_dir, path).unlink(missing_ok=True)
-        for file in files:
-            if not file.is_documentation_page() and _stands(file):
-                file.copy_file = lambda dirty=False: None  # type: ignore[method-assign]
-
-
-def _stands(file: File) -> bool:
-    """Whether what the last build wrote of a file, which is no page, is what this one would."""
-    content = file._content
-    if content is None:
-        about = Path(str(file.abs_src_path)).stat()
-        key = f"{about.st_mtime_ns} {about.st_size}"
-    else:
-        key = str(hash(content))
-    # A page's name has no slash in front.
-    shown: bool = memory.is_shown(f"/{file.dest_uri}", key)
-    return shown and Path(file.abs_dest_path).exists()
+        assets = {path for page in pages for path in page.assets}
+        write_changed(files, assets, Path(config.site_dir), memory)
 
 
 def on_post_build(**_: Any) -> None:
