@@ -61,14 +61,8 @@ def trained(run: DriftRun, steps: int) -> Iterator[Array]:
 
 def said(x: Array, first: Array, second: Array) -> tuple[Array, Array]:
     """Hidden values (samples × width) and what the network says of every sample."""
-    before = np.zeros((len(x), len(second)), np.float32)
-    for k, row in enumerate(first):
-        before = before + x[:, k, None] * row
-    hidden = np.maximum(before, np.float32(0))
-    out = np.zeros(len(x), np.float32)
-    for k, weight in enumerate(second):
-        out = out + hidden[:, k] * weight
-    return hidden, out
+    hidden = np.maximum(added(x.T[:, :, None] * first[:, None], narrow=False), np.float32(0))
+    return hidden, added(hidden.T * second[:, None], narrow=False)
 
 
 def gradients(x: Array, y: Array, first: Array, second: Array) -> tuple[Array, Array]:
@@ -90,7 +84,8 @@ def summed(parts: Array, run: DriftRun) -> Array:
 def added(parts: Array, narrow: bool) -> Array:
     """The parts one after the other in FP32, or each sum rounded to BF16."""
     if not narrow:
-        total: Array = np.add.accumulate(parts, axis=0)[-1]
+        # Rows that lie apart are added one after the other; only within a row NumPy makes pairs.
+        total: Array = np.add.reduce(np.ascontiguousarray(parts), axis=0)
         return total
     total = np.zeros_like(parts[0])
     for part in parts:

@@ -13,6 +13,7 @@ from figgen.models.layout_drift import (
     RATE,
     WIDTH,
     DriftRun,
+    added,
     bf16,
     gradients,
     said,
@@ -59,6 +60,15 @@ def test_every_layout_adds_the_same_terms(ranks: int) -> None:
     assert (summed(whole, DriftRun(ranks=ranks)) == whole.sum(axis=0)).all()
     left = summed(whole, DriftRun(ranks=ranks, left_out=0)) if ranks > 1 else None
     assert left is None or (left == whole[64 // ranks :].sum(axis=0)).all()
+
+
+@pytest.mark.parametrize("shape", [(64, 144), (8, 64, 16), (8, 8, 144), (16, 64)])
+def test_sums_are_made_one_after_the_other(shape: tuple[int, ...]) -> None:
+    for parts in (small(*shape), np.moveaxis(small(shape[1], shape[0], *shape[2:]), 1, 0)):
+        total = parts[0]
+        for part in parts[1:]:
+            total = total + part
+        assert (added(parts, narrow=False) == total).all()
 
 
 def test_a_sum_in_bf16_loses_what_is_small() -> None:

@@ -30,7 +30,7 @@ def layout_drift(*, steps: int = 1000) -> Curves:
     """
     check_between("steps", steps, 10, 10_000)
     shown = sorted({round(10 ** (k / 8)) for k in range(8 * 5)} & set(range(1, steps + 1)))
-    references = {run: _weights(run, shown) for _, _, run in OTHERS.values()}
+    references = {run: _weights(run, shown) for run in {run for _, _, run in OTHERS.values()}}
     lines, values = [], {"ranks": Named(RANKS), "steps": Named(steps)}
     for index, (key, (title, run, against)) in enumerate(OTHERS.items()):
         apart = [
