@@ -95,6 +95,11 @@ class Schedule:
         """
         return tuple(map(_states_in_flight, self.orders))
 
+    @cached_property
+    def most_in_flight(self) -> tuple[int, ...]:
+        """The most activations that each rank holds at once, of whichever of its stages."""
+        return tuple(map(_peak_stages, self.orders))
+
     def blocks(self, rank: int) -> tuple[Order, ...]:
         """What `rank` runs in turn: single actions, and overlapped pairs."""
         blocks: list[Order] = []
@@ -181,7 +186,7 @@ def peak_in_flight(schedule: Schedule) -> tuple[float, ...]:
     ignored. A consequence of the order only, so no durations are asked for.
     """
     chunks = schedule.placement.chunks
-    return tuple(_peak_stages(order) / chunks for order in schedule.orders)
+    return tuple(most / chunks for most in schedule.most_in_flight)
 
 
 def _states_in_flight(order: Order) -> frozenset[tuple[tuple[int, int], ...]]:

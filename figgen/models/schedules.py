@@ -6,6 +6,7 @@ Orders only: nothing here says when an action runs. `figgen.models.simulate` doe
 from __future__ import annotations
 
 import inspect
+from functools import lru_cache
 from typing import Protocol
 
 from figgen.errors import InputError, unknown
@@ -98,6 +99,8 @@ MOST_VISITS = 2**17
 MOST_STAGES = 512
 
 
+# Figures show the same few schedules, and a setup asks for its own all the time.
+@lru_cache(maxsize=256, typed=True)
 def build(name: str, *, stages: int, microbatches: int, chunks: int | None = None) -> Schedule:
     """The schedule called `name` for P `stages` (ranks), M `microbatches`, V `chunks` per rank.
 

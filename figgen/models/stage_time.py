@@ -19,7 +19,7 @@ from figgen.models.cluster import Cluster
 from figgen.models.data_traffic import GRADIENTS, TIED, WEIGHTS, stage_traffic
 from figgen.models.layer_traffic import AGAIN, BOUNDARY, HEAD_AGAIN, KEYS, TOKENS, WITHIN
 from figgen.models.stage_layers import StageShare, virtual_stage_shares
-from figgen.models.stage_work import layer_core_flops, stage_work
+from figgen.models.stage_work import StageWork, layer_core_flops, stage_work
 from figgen.models.step_links import CallTime, GroupLink, call_time, group_link
 from figgen.models.step_traffic import BACKWARD, FORWARD, Traffic
 from figgen.models.trained_state import kept_by_stage
@@ -68,34 +68,66 @@ class StageTime:
         return fsum(entry.exposed_s for entry in self.traffic if entry.traffic.phase == phase)
 
 
+@dataclass(frozen=True, slots=True)
+class StageLoad:
+    """What a virtual stage computes, unpacks and sends for one microbatch, however fast products
+    are."""
+
+    share: StageShare
+    work: StageWork
+    unpacking_s: float
+    calls: tuple[TimedTraffic, ...]
+
+
+def stage_times(setup: TrainingSetup, cluster: Cluster, efficiency: float) -> tuple[StageTime, ...]:
+    """Times of every virtual stage when products reach `efficiency` of the peak."""
+    return at_speed(setup, stage_loads(setup, cluster), cluster, efficiency)
+
+
 def stage_time(setup: TrainingSetup, stage: int, cluster: Cluster, efficiency: float) -> StageTime:
     """Times of virtual stage `stage` when products reach `efficiency` of the peak."""
-    share, rate = virtual_stage_shares(setup)[stage], cluster.peak_flops_per_s * efficiency
-    work = stage_work(setup, share)
-    # Products cannot read what is quantized: every pass makes 16 bits of it first.
-    unpacking_s = unpacking_time_s(setup, stage, cluster)
-    bare = StageTime(
-        forward_s=work.forward / rate + unpacking_s,
-        recomputed_s=work.recomputed / rate + work.repeats * unpacking_s,
-        backward_input_s=work.backward_input / rate + unpacking_s,
-        backward_weight_s=work.backward_weight / rate,
-        traffic=(),
+    return _at_rate(
+        setup, _stage_load(setup, stage, cluster), cluster.peak_flops_per_s * efficiency
     )
+
+
+def stage_loads(setup: TrainingSetup, cluster: Cluster) -> tuple[StageLoad, ...]:
+    """The load of every virtual stage, for somebody who asks for several speeds."""
+    return tuple(_stage_load(setup, stage, cluster) for stage in range(setup.placement.stages))
+
+
+def at_speed(
+    setup: TrainingSetup, loads: Sequence[StageLoad], cluster: Cluster, efficiency: float
+) -> tuple[StageTime, ...]:
+    """Times of these virtual stages when products reach `efficiency` of the peak."""
+    return tuple(_at_rate(setup, load, cluster.peak_flops_per_s * efficiency) for load in loads)
+
+
+def _stage_load(setup: TrainingSetup, stage: int, cluster: Cluster) -> StageLoad:
+    share = virtual_stage_shares(setup)[stage]
     linked = [
         (entry, group_link(setup.parallel, entry.axis)) for entry in stage_traffic(setup, stage)
     ]
-    timed = [
+    calls = tuple(
         TimedTraffic(entry, link, call_time(entry, link, cluster), exposed_s=0.0)
         for entry, link in linked
-    ]
-    blocks = _ring_blocks(setup, share, rate)
-    found = [_exposed(setup, entry, work.weights / rate, blocks) for entry in timed]
-    for phase, compute_s in ((FORWARD, bare.forward_s), (BACKWARD, bare.backward_s)):
-        found = _with_data(setup, found, phase, compute_s)
-    return StageTime(
-        bare.forward_s, bare.recomputed_s, bare.backward_input_s, bare.backward_weight_s,
-        tuple(found),
-    )  # fmt: skip
+    )
+    # Products cannot read what is quantized: every pass makes 16 bits of it first.
+    unpacking_s = unpacking_time_s(setup, stage, cluster)
+    return StageLoad(share, stage_work(setup, share), unpacking_s, calls)
+
+
+def _at_rate(setup: TrainingSetup, load: StageLoad, rate: float) -> StageTime:
+    work, unpacking_s = load.work, load.unpacking_s
+    forward_s = work.forward / rate + unpacking_s
+    recomputed_s = work.recomputed / rate + work.repeats * unpacking_s
+    backward_input_s = work.backward_input / rate + unpacking_s
+    backward_weight_s = work.backward_weight / rate
+    blocks = _ring_blocks(setup, load.share, rate)
+    found = [_exposed(setup, entry, work.weights / rate, blocks) for entry in load.calls]
+    found = _with_data(setup, found, FORWARD, forward_s)
+    found = _with_data(setup, found, BACKWARD, recomputed_s + backward_input_s + backward_weight_s)
+    return StageTime(forward_s, recomputed_s, backward_input_s, backward_weight_s, tuple(found))
 
 
 def unpacking_time_s(setup: TrainingSetup, stage: int, cluster: Cluster) -> float:

@@ -9,7 +9,7 @@ that a prediction can be wrong.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from math import fsum
 
@@ -18,7 +18,14 @@ from figgen.models.cluster import Cluster
 from figgen.models.compute import training_flops_per_token, utilisation
 from figgen.models.data_traffic import TIED
 from figgen.models.simulate import Durations, Trace, simulate
-from figgen.models.stage_time import StageTime, TimedTraffic, bucketed_exposed_s, stage_time
+from figgen.models.stage_time import (
+    StageTime,
+    TimedTraffic,
+    at_speed,
+    bucketed_exposed_s,
+    stage_loads,
+    stage_times,
+)
 from figgen.models.stage_work import repeated_flops_per_token, unneeded_flops_per_token
 from figgen.models.step_rows import CommunicationRow, rank_rows, scaled, shared
 from figgen.models.step_traffic import BACKWARD, END, FORWARD, START
@@ -92,10 +99,7 @@ def step(
     Raises InputError for an efficiency outside 0 … 1.
     """
     check_share("compute_efficiency", compute_efficiency)
-    stages = tuple(
-        stage_time(setup, stage, cluster, compute_efficiency)
-        for stage in range(setup.placement.stages)
-    )
+    stages = stage_times(setup, cluster, compute_efficiency)
     at_once = simulate(setup.order, durations(setup, stages, delay_s=0.0))
     delay_s = hop_s(stages)
     trace = simulate(setup.order, durations(setup, stages, delay_s)) if delay_s else at_once
@@ -124,6 +128,20 @@ def step(
         step_time_s=step_time_s,
         model_flops_utilisation=_utilisation(setup, cluster, step_time_s),
     )
+
+
+def timing(setup: TrainingSetup, cluster: Cluster) -> Callable[[float], float]:
+    """The time alone that `step` predicts, by the share of the dense peak that products reach."""
+    loads = stage_loads(setup, cluster)
+
+    def step_time_s(compute_efficiency: float) -> float:
+        check_share("compute_efficiency", compute_efficiency)
+        stages = at_speed(setup, loads, cluster, compute_efficiency)
+        trace = simulate(setup.order, durations(setup, stages, hop_s(stages)))
+        before_s, after_s = outlasting(setup, stages, trace)
+        return before_s + trace.makespan + after_s
+
+    return step_time_s
 
 
 def _busiest(busy: Sequence[float]) -> int:

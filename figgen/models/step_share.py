@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from figgen.models.cluster import Cluster
-from figgen.models.step import step
+from figgen.models.step import timing
 from figgen.models.training_setup import TrainingSetup
 
 FIRST, LEAST, MOST = 0.5, 0.01, 1.0
@@ -14,25 +14,25 @@ NEAR = 1e-12
 def share_for(
     setup: TrainingSetup, cluster: Cluster, wanted_s: float, first: float = FIRST
 ) -> float:
-    """The share of the dense peak at which `step` takes `wanted_s`, or the nearest it can have.
+    """The share of the dense peak at which a step takes `wanted_s`, or the nearest it can have.
 
     Time is nearly a straight line over the inverse of the share: what computes and what idles goes
     with it, messages hardly change. So each round draws that line through the last two, and the
     first one through nothing; as time is made of straight pieces, three or four rounds meet it to
     the last digits, from whatever `first`.
     """
+    time_s_at = timing(setup, cluster)
     share, inverse = first, 1 / first
-    found = step(setup, cluster, compute_efficiency=share)
-    slope = found.step_time_s / inverse
+    found_s = time_s_at(share)
+    slope = found_s / inverse
     for _ in range(ROUNDS):
-        missing_s = wanted_s - found.step_time_s
+        missing_s = wanted_s - found_s
         if abs(missing_s) <= NEAR * wanted_s:
             break
         share = 1 / min(1 / LEAST, max(1 / MOST, inverse + missing_s / slope))
         if 1 / share == inverse:
             break
-        before_s = found.step_time_s
-        found = step(setup, cluster, compute_efficiency=share)
-        slope = max((found.step_time_s - before_s) / (1 / share - inverse), slope / 2)
+        before_s, found_s = found_s, time_s_at(share)
+        slope = max((found_s - before_s) / (1 / share - inverse), slope / 2)
         inverse = 1 / share
     return share

@@ -17,7 +17,7 @@ from figgen.models.cluster import Cluster
 from figgen.models.data_traffic import TIED
 from figgen.models.layer_traffic import BOUNDARY
 from figgen.models.simulate import PlacedAction, Trace, simulate
-from figgen.models.stage_time import StageTime, TimedTraffic, stage_time
+from figgen.models.stage_time import StageTime, TimedTraffic, stage_times
 from figgen.models.step import durations, hop_s, once_exposed_s, outlasting
 from figgen.models.step_traffic import BACKWARD, END, FORWARD, START
 from figgen.models.training_setup import TrainingSetup
@@ -60,10 +60,7 @@ def step_timeline(
     `each_call` makes every call an event of its own; else equal calls of a forward or backward
     are one. Optimizer and loss take no time in that model, and are not shown.
     """
-    stages = tuple(
-        stage_time(setup, stage, cluster, compute_efficiency)
-        for stage in range(setup.placement.stages)
-    )
+    stages = stage_times(setup, cluster, compute_efficiency)
     trace = simulate(setup.order, durations(setup, stages, hop_s(stages)))
     before_s, after_s = outlasting(setup, stages, trace)
     found: list[StepEvent] = []

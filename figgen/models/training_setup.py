@@ -7,7 +7,6 @@ long it takes. Gradients of activations are 16 bits wide, and so are activations
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 
 from figgen.errors import InputError, check_size
 from figgen.models.activation_formats import ActivationFormat, activation_format
@@ -114,7 +113,12 @@ class TrainingSetup:
     @property
     def order(self) -> Schedule:
         """The order of every pipeline rank."""
-        return _order(self.schedule, self.parallel.pp, self.microbatches, self.chunks)
+        return build(
+            self.schedule,
+            stages=self.parallel.pp,
+            microbatches=self.microbatches,
+            chunks=self.chunks,
+        )
 
     @property
     def placement(self) -> Placement:
@@ -216,8 +220,3 @@ def sharded_calls(zero_stage: int, whole_stage: bool) -> tuple[int, int]:
     if whole_stage:
         return 0, 0
     return 2 * (zero_stage == 3), int(zero_stage >= 2)
-
-
-@lru_cache(maxsize=256)
-def _order(name: str, stages: int, microbatches: int, chunks: int | None) -> Schedule:
-    return build(name, stages=stages, microbatches=microbatches, chunks=chunks)

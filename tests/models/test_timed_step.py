@@ -20,7 +20,7 @@ from figgen.models.sharded_step import makespan_s, sharded_step
 from figgen.models.simulate import Durations, simulate
 from figgen.models.stage_layers import StageShare
 from figgen.models.stage_work import stage_work
-from figgen.models.step import step
+from figgen.models.step import step, timing
 from figgen.models.step_links import NETWORK, GroupLink, call_time
 from figgen.models.step_share import share_for
 from figgen.models.step_traffic import FORWARD, Traffic
@@ -262,6 +262,7 @@ def test_parts_of_a_step_add_up_to_the_time_that_was_asked_for() -> None:
             share = share_for(setup, cluster, wanted_s)
             found = step(setup, cluster, compute_efficiency=share)
             assert found.step_time_s == pytest.approx(wanted_s, rel=1e-11)
+            assert found.step_time_s == timing(setup, cluster)(share), "to the last bit"
             for first in (0.2, 0.95):
                 again = share_for(setup, cluster, wanted_s, first)
                 assert again == pytest.approx(share, rel=1e-10), "whatever it starts from"

@@ -7,7 +7,7 @@ from figgen.errors import InputError
 from figgen.models.mesh import RankMesh, coordinate_array, groups
 from figgen.models.schedules import KINDS
 from figgen.models.simulate import Trace, simulate
-from figgen.models.stage_time import stage_time
+from figgen.models.stage_time import stage_times
 from figgen.models.step import durations, hop_s, outlasting
 from figgen.registry import figure
 from figgen.scenarios.journey import Job, rung
@@ -62,10 +62,7 @@ def journey_job(*, page: int) -> Overview:
 def _step(found: Job) -> Timeline:
     """Weights that are gathered, the schedule, gradients that it does not hide; in seconds."""
     setup, cluster = found.found.setup, found.found.cluster
-    stages = tuple(
-        stage_time(setup, stage, cluster, found.found.compute_efficiency)
-        for stage in range(setup.placement.stages)
-    )
+    stages = stage_times(setup, cluster, found.found.compute_efficiency)
     trace = simulate(setup.order, durations(setup, stages, hop_s(stages)))
     before_s, after_s = outlasting(setup, stages, trace)
     end = before_s + trace.makespan + after_s
