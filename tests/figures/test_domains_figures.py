@@ -14,6 +14,7 @@ from figgen.figures.mesh.domains import exchange_rate, ring_rate
 from figgen.formulas.modern_layers import product_intensity
 from figgen.registry import build
 from figgen.renderers.text import render
+from figgen.scenarios.all_reduce import RING_PER_NIC, TWO_LEVEL, machine
 
 
 @pytest.mark.parametrize("name", ["domain-groups", "domain-all-reduce", "layer-operations"])
@@ -38,6 +39,15 @@ def test_a_ring_leaves_a_domain_by_all_its_ports_and_no_faster_than_inside() -> 
     assert ring_rate(8, 8, 900, 50) == 900
     assert ring_rate(16, 8, 900, 50) == 400
     assert ring_rate(144, 72, 900, 50) == 900
+
+
+@pytest.mark.parametrize("nodes", [8, 128])
+def test_nodes_of_eight_are_those_of_the_page_on_all_reduce_algorithms(nodes: int) -> None:
+    table = build("domain-all-reduce", {"chip": "b200-sxm-hgx", "gpus": (8 * nodes,)})
+    assert isinstance(table, Table)
+    there = machine("b200-ndr", nodes)
+    ring, levels = (each.time(there, 1e9, 1) for each in (RING_PER_NIC, TWO_LEVEL))
+    assert table.rows[0][1:3] == pytest.approx((ring, levels), rel=1e-9)
 
 
 def test_larger_domains_never_lose_and_alike_up_to_eight() -> None:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from figgen.catalog import accelerator, link
+from figgen.catalog.load import nccl
 from figgen.charts import Axis, Column, Curves, Named, Scalar, Series, Table
 from figgen.errors import check_between
-from figgen.formulas.collectives import ring_all_reduce_time
+from figgen.formulas.collectives import all_reduce_bytes_sent
 from figgen.formulas.compute_and_roofline import efficiency_without_overlap, ridge_point
 from figgen.formulas.experts import expert_all_to_all_ccr
-from figgen.formulas.hierarchical_collectives import two_level_all_reduce_time
+from figgen.formulas.hierarchical_collectives import (
+    nccl_ring_latency,
+    two_level_all_reduce_time,
+)
 from figgen.formulas.tensor_parallel import tensor_parallel_layer_ccr
 from figgen.plotting.series import line
 from figgen.registry import figure
@@ -82,20 +86,28 @@ def domain_all_reduce(
     check_between("message_bytes", message_bytes, 1, 1e15)
     inside = accelerator(chip).scale_up_bandwidth_bytes_per_s
     outside = link(port).bandwidth_bytes_per_s
+    near, far = nccl().scale_up_latency_s, nccl().network_latency_s
     rows: list[tuple[Scalar, ...]] = []
-    values: dict[str, Named] = {"message": Named(message_bytes, "B")}
+    values: dict[str, Named] = {
+        "message": Named(message_bytes, "B"),
+        "near": Named(near, "s"),
+        "far": Named(far, "s"),
+    }
     for count in gpus:
         check_between("gpus", count, 2, 10**6)
-        flat = float(ring_all_reduce_time(count, message_bytes, 6e-6, 8 * outside))
+        nodes = max(1, count // min(DOMAINS))
+        sent = float(all_reduce_bytes_sent(count, message_bytes))
+        ring = float(nccl_ring_latency(count, nodes, 0.0, near, far)) + sent / ring_rate(
+            count, min(DOMAINS), inside, outside
+        )
         times = [
             float(two_level_all_reduce_time(
-                min(domain, count), max(1, count // domain), message_bytes, 3e-6, inside, 6e-6,
+                min(domain, count), max(1, count // domain), message_bytes, near, inside, far,
                 outside,
             ))
             for domain in DOMAINS
         ]  # fmt: skip
-        flat = times[0] if count <= min(DOMAINS) else flat
-        rows.append((count, flat, *times, times[0] / times[1]))
+        rows.append((count, ring, *times, times[0] / times[1]))
         values |= {
             f"eight_{count}": Named(times[0], "s"),
             f"rack_{count}": Named(times[1], "s"),
@@ -103,7 +115,7 @@ def domain_all_reduce(
         }
     columns = (
         Column(label="GPUs", spec=",d"),
-        Column(label="one ring, 8 in a domain", unit="s", spec="time"),
+        Column(label="a ring per port, 8 in a domain", unit="s", spec="time"),
         Column(label="two levels, 8", unit="s", spec="time"),
         Column(label="two levels, 72", unit="s", spec="time"),
         Column(label="8 over 72", spec=".2f"),

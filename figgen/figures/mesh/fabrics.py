@@ -6,9 +6,10 @@ from collections.abc import Callable, Mapping
 from typing import NamedTuple
 
 from figgen.catalog import link, model
+from figgen.catalog.load import nccl
 from figgen.charts import Axis, Bars, Column, Curves, Named, Scalar, Table
 from figgen.errors import check_between
-from figgen.formulas.collectives import ring_all_reduce_time
+from figgen.formulas.collectives import double_binary_tree_all_reduce_time, ring_all_reduce_time
 from figgen.formulas.data_parallel import data_parallel_time
 from figgen.formulas.topology import (
     bisection_all_to_all_time,
@@ -66,16 +67,19 @@ def pcie_generations(*, message_bytes: float = 1e9) -> Table:
 
 
 @figure("host-copies")
-def host_copies(*, message_bytes: float = 1e9, bus: str = "pcie5-x16") -> Bars:
+def host_copies(
+    *, message_bytes: float = 1e9, bus: str = "pcie5-x16", launch_s: float = 10e-6
+) -> Bars:
     """One GPU's bytes on another: over NVLink, over the bus directly, or through the host."""
     check_between("message_bytes", message_bytes, 1, 1e15)
-    rate, latency = link(bus).bandwidth_bytes_per_s, 10e-6
+    check_between("launch_s", launch_s, 0, 1)
+    rate = link(bus).bandwidth_bytes_per_s
     times = {
         "NVLink 4": message_bytes / link("nvlink4").bandwidth_bytes_per_s,
         "peer to peer": message_bytes / rate,
-        "host, 32 pieces": float(staged_copy_time(32, message_bytes, latency, rate)),
-        "host, 4 pieces": float(staged_copy_time(4, message_bytes, latency, rate)),
-        "host, whole": float(staged_copy_time(1, message_bytes, latency, rate)),
+        "host, 32 pieces": float(staged_copy_time(32, message_bytes, launch_s, rate)),
+        "host, 4 pieces": float(staged_copy_time(4, message_bytes, launch_s, rate)),
+        "host, whole": float(staged_copy_time(1, message_bytes, launch_s, rate)),
     }
     return Bars(
         labels=tuple(times),
@@ -87,6 +91,7 @@ def host_copies(*, message_bytes: float = 1e9, bus: str = "pcie5-x16") -> Bars:
             "whole": Named(times["host, whole"], "s"),
             "pieces": Named(times["host, 32 pieces"], "s"),
             "message": Named(message_bytes, "B"),
+            "launch": Named(launch_s, "s"),
         },
     )
 
@@ -105,18 +110,28 @@ class Fabric(NamedTuple):
     bisection_links: float
     all_reduce_s: Callable[[float], float]
     thinned: float = 1.0
+    leaf: int = 1
 
     def all_to_all_s(self, message_bytes: float, rate: float) -> float:
         """Least time of an even all-to-all: the bisection's, a leaf's, or the endpoint's own.
 
-        Nearly all bytes leave their leaf, whose ways up carry 1/`thinned` of what its endpoints do.
+        An endpoint keeps its own part and a `leaf` those of its endpoints; the leaf's ways up carry
+        1/`thinned` of what its endpoints do.
         """
-        cut = bisection_all_to_all_time(self.endpoints, message_bytes, self.bisection_links, rate)
-        return max(float(cut), self.thinned * message_bytes / (self.links * rate))
+        n = self.endpoints
+        cut = bisection_all_to_all_time(n, message_bytes, self.bisection_links, rate)
+        sent = max((n - 1) / n, (n - self.leaf) / n * self.thinned) * message_bytes
+        return max(float(cut), sent / (self.links * rate))
 
 
-def _ring(endpoints: int, rate: float, latency_s: float) -> Callable[[float], float]:
-    return lambda size: float(ring_all_reduce_time(endpoints, size, latency_s, rate))
+def _switched(endpoints: int, rate: float, latency_s: float) -> Callable[[float], float]:
+    """Through one port, by whichever is sooner: fewest bytes or few steps."""
+
+    def all_reduce_s(size: float) -> float:
+        ways = (ring_all_reduce_time, double_binary_tree_all_reduce_time)
+        return min(float(way(endpoints, size, latency_s, rate)) for way in ways)
+
+    return all_reduce_s
 
 
 def fat_tree(tiers: int, ports: int, rate: float, latency_s: float, over: float = 1.0) -> Fabric:
@@ -127,7 +142,7 @@ def fat_tree(tiers: int, ports: int, rate: float, latency_s: float, over: float 
     switches = round(float(fat_tree_switches(ports, tiers)) - top * (1 - 1 / over))
     return Fabric(
         name, endpoints, switches, 1, 2 * tiers, float(fat_tree_bisection_links(endpoints, over)),
-        _ring(endpoints, rate, latency_s), over,
+        _switched(endpoints, rate, latency_s), over, ports // 2,
     )  # fmt: skip
 
 
@@ -137,7 +152,7 @@ def dragonfly(quarter: int, rate: float, latency_s: float) -> Fabric:
     endpoints = int(dragonfly_endpoints(p, a, h))
     return Fabric(
         f"dragonfly, {a} · {a * h + 1} routers", endpoints, a * (a * h + 1), 1, 5,
-        float(dragonfly_bisection_links(a, h)), _ring(endpoints, rate, latency_s),
+        float(dragonfly_bisection_links(a, h)), _switched(endpoints, rate, latency_s),
     )  # fmt: skip
 
 
@@ -154,10 +169,11 @@ def torus(side: int, dimensions: int, rate: float, latency_s: float) -> Fabric:
     )  # fmt: skip
 
 
-def _fabrics(message_bytes: float, rate: float, latency_s: float) -> Mapping[str, Fabric]:
+def _fabrics(message_bytes: float, rate: float) -> Mapping[str, Fabric]:
     """Fabrics of about a thousand and about two thousand endpoints whose links have one rate."""
     check_between("rate", rate, 1e6, 1e15)
     check_between("message_bytes", message_bytes, 1, 1e15)
+    latency_s = nccl().network_latency_s
     return {
         "tree": fat_tree(2, 64, rate, latency_s), "thin": fat_tree(2, 64, rate, latency_s, 4),
         "fly": dragonfly(4, rate, latency_s), "flat": torus(32, 2, rate, latency_s),
@@ -166,14 +182,16 @@ def _fabrics(message_bytes: float, rate: float, latency_s: float) -> Mapping[str
 
 
 @figure("fabric-collectives")
-def fabric_collectives(
-    *, message_bytes: float = 1e9, rate: float = 50e9, latency_s: float = 6e-6
-) -> Bars:
+def fabric_collectives(*, message_bytes: float = 1e9, rate: float = 50e9) -> Bars:
     """The same all-reduce and the same all-to-all on fabrics whose links have one rate."""
-    found = _fabrics(message_bytes, rate, latency_s)
+    found = _fabrics(message_bytes, rate)
     reduced = [fabric.all_reduce_s(message_bytes) for fabric in found.values()]
     exchanged = [fabric.all_to_all_s(message_bytes, rate) for fabric in found.values()]
-    values = {"message": Named(message_bytes, "B"), "rate": Named(rate, "B/s")}
+    values = {
+        "message": Named(message_bytes, "B"),
+        "rate": Named(rate, "B/s"),
+        "latency": Named(nccl().network_latency_s, "s"),
+    }
     for key, reduce_s, exchange_s in zip(found, reduced, exchanged, strict=True):
         values |= {
             f"{key}_all_reduce": Named(reduce_s, "s"),
@@ -189,13 +207,11 @@ def fabric_collectives(
 
 
 @figure("fabrics-compared")
-def fabrics_compared(
-    *, message_bytes: float = 1e9, rate: float = 50e9, latency_s: float = 6e-6
-) -> Table:
+def fabrics_compared(*, message_bytes: float = 1e9, rate: float = 50e9) -> Table:
     """Fabrics side by side: what they take, how wide they are, and two collectives on each."""
     values: dict[str, Named] = {"message": Named(message_bytes, "B"), "rate": Named(rate, "B/s")}
     rows: list[tuple[Scalar, ...]] = []
-    for key, fabric in _fabrics(message_bytes, rate, latency_s).items():
+    for key, fabric in _fabrics(message_bytes, rate).items():
         share = fabric.bisection_links / (fabric.endpoints / 2)
         reduce_s = fabric.all_reduce_s(message_bytes)
         exchange_s = fabric.all_to_all_s(message_bytes, rate)
@@ -264,7 +280,11 @@ def site_exchanges(
     check_between("step_s", step_s, 1e-3, 1e6)
     check_between("kept_share", kept_share, 0.01, 0.999)
     parameters = model(model_name).parameters
-    values: dict[str, Named] = {"step": Named(step_s, "s"), "kept": Named(kept_share)}
+    values: dict[str, Named] = {
+        "step": Named(step_s, "s"),
+        "kept": Named(kept_share),
+        "apart": Named(latency_s, "s"),
+    }
     rows: list[tuple[Scalar, ...]] = []
     for name, rate in SITE_LINKS.items():
         took = float(data_parallel_time(parameters, bytes_per_param, 2, latency_s, rate))
