@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from figgen.errors import InputError
 from figgen.figures.training.planned import planned, planned_front, planned_layouts
+from figgen.figures.training.planned_presets import planned_presets
 
 ASKED = {"model": "llama-3-8b", "sizes": "nodes=1", "options": "global_batch=8"}
 
@@ -25,3 +27,10 @@ def test_the_table_and_the_front_are_the_plan() -> None:
 def test_a_job_of_which_nothing_fits_is_refused() -> None:
     with pytest.raises(InputError, match="one that fits, got '164 GB at least'"):
         planned_layouts(model="llama-3-70b", sizes="nodes=1")
+
+
+def test_half_of_the_published_layouts_are_behind_by_more_than_the_one_in_the_middle() -> None:
+    table = planned_presets()
+    behind = [row[5] for row in table.rows]
+    assert table.values["median"].value == pytest.approx(np.median(behind))
+    assert table.values["layouts"].value > 1e6

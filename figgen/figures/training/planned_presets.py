@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from statistics import median
+
 from figgen import catalog
 from figgen.charts import Column, Named, Scalar, Table
 from figgen.figures.training.step import step_interval
@@ -32,7 +34,7 @@ def planned_presets() -> Table:
             "presets": Named(len(found)),
             "same": Named(sum(not one.apart for one in found)),
             "layouts": Named(sum(one.layouts for one in found)),
-            "median": Named(sorted(one.behind for one in found)[len(found) // 2]),
+            "median": Named(median(one.behind for one in found)),
             "least": Named(near.behind), "nearest": Named(_title(near)),
             "most": Named(far.behind), "farthest": Named(_title(far)),
             "recomputing": Named(sum(one.loses_by[0] == "repeated" for one in found)),
