@@ -43,7 +43,7 @@ PUBLISHED = figure(
     "thousand and more lie between {{ large_least:.0%}} and {{ large_most:.0%}}, all {{ count }} "
     "between {{ least:.0%}} and {{ most:.0%}}. {{ derived }} of the points were not printed but "
     "follow from printed tokens per second, and {{ narrow }} are shares of the peak in FP8 or FP4, "
-    "twice and four times that of 16 bits; the lowest is {{ lowest }}.",
+    "twice to {{ widest:.0f}} times that of 16 bits; the lowest is {{ lowest }}.",
     alt="Points of MFU over accelerators on a logarithmic axis, apart by the dense peak that they "
     "are a share of, 16-bit, FP8 or FP4, and by whether they were printed or derived.",
 )

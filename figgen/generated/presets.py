@@ -97,8 +97,9 @@ def _compared(steps: list[TrainingPreset]) -> str:
     return figure(
         "published-and-computed",
         f"runs: [{names}]",
-        caption="With one assumption for all, that products reach half of the peak, the models "
-        "come close to some runs and not to others; each preset's page says what was assumed.",
+        caption="With one set of constants for all, computed steps are off by "
+        "{{ least_difference:+.0%}} to {{ most_difference:+.0%}}; each preset's page says what "
+        "was assumed. {{ overfull }} rows, marked †, do not fit their GPUs by our count.",
         alt="A table of {{ runs }} published runs with their GPUs, the computed and the published "
         "time of a step, the difference, and both utilisations.",
     )

@@ -69,8 +69,8 @@ def _difference(preset: TrainingPreset, step: TrainingStep) -> str:
     return (
         f"\nThe published step takes {_seconds(published)} ({how_published(preset.run)}); the "
         f"computed one is {abs(share):.0%} {words}.\n"
-        f"Eight of ten runs of its class ({step.predicted.residuals.name}) lie within "
-        f"{low} to {high} of such a prediction; "
+        f"By the errors of its class ({step.predicted.residuals.name}) eight of ten such runs take "
+        f"{low} to {high}; "
         "[Validation](../../validation/index.md) says how that is known.\n"
     )
 

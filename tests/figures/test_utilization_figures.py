@@ -90,5 +90,7 @@ def test_every_run_with_a_rate_and_a_size_is_a_point_and_says_of_which_peak_and_
             assert run.gpus in [x for x, _ in series[f"of the {narrow} peak, {names}"]]
     # DeepSeek-V3 multiplied in FP8 and prints a share of the BF16 peak (Zhao et al., Table 4).
     assert (2048, 0.3894) in series["of the 16-bit peak, printed"]
+    # Datasheets: GB300 NVL72 has 1,080 PFLOP/s in dense FP4 beside 180 in dense BF16.
+    assert chart.values["widest"].value == pytest.approx(1080 / 180)
     # Printed: PaLM on 6,144 TPU v4 (Chowdhery et al. 2022), MegaScale (Jiang et al. 2024).
     assert {(6144, 0.462), (12288, 0.552)} <= set(points)

@@ -206,6 +206,8 @@ def mfu_by_gpus() -> Curves:
         points.setdefault(label, []).append((float(found.gpus), share))
         shares[name] = share
     large = [share for name, share in shares.items() if (runs[name].gpus or 0) >= 1000]
+    widest = max(runs[name].mfu_peak_flops_per_s / runs[name].accelerator.peak_flops_per_s("bf16")
+                 for name in shares if PEAKS[runs[name].mfu_dtype] != PEAKS["bf16"])  # fmt: skip
     lengths = {label: len(found) for label, found in points.items()}
     return Curves(
         x=Axis(label="accelerators", scale="log2", spec=","),
@@ -218,6 +220,7 @@ def mfu_by_gpus() -> Curves:
             "count": Named(len(shares)),
             "derived": Named(sum(n for label, n in lengths.items() if label.endswith(DERIVED))),
             "narrow": Named(sum(n for label, n in lengths.items() if "16-bit" not in label)),
+            "widest": Named(widest),
             "least": Named(min(shares.values())),
             "most": Named(max(shares.values())),
             "lowest": Named(runs[min(shares, key=shares.__getitem__)].title),
