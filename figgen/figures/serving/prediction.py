@@ -31,7 +31,7 @@ def mtp_stages(
         for modules, given in ((0, even), (1, even), (1, ()))
     ]  # fmt: skip
     rows: list[tuple[Scalar, ...]] = []
-    values = {"stages": Named(stages)}
+    values = {"stages": Named(stages), "ep": Named(ep)}
     titles = ("none", "one, layers spread evenly", "one, the usual cut")
     for place, (title, run) in enumerate(zip(titles, runs, strict=True)):
         for stage in (stages - 1, stages // 2):
