@@ -163,3 +163,17 @@ def test_case_studies_as_text(golden: Callable[[str, str], None]) -> None:
     golden("training-hours", render(build("training-hours", {})))
     golden("runs-held-and-sent", render(runs_held_and_sent(runs=("mt-nlg-530b", "opt-175b"))))
     golden("published-readings", render(published_readings(runs=LLAMA)))
+
+
+def test_the_405b_run_is_overfull_by_gradients_that_its_report_divides() -> None:
+    """Ends of stages are freed in the count too; FP32 gradients of eight layers of an eighth."""
+    whole = training_step(preset="llama-3-405b-8k-16384")
+    assert not whole.setup.framework_memory.keeps_outputs
+    divided = training_step(preset="llama-3-405b-8k-16384", zero_stage=2)
+    kept, left = (
+        {part.name: part.bytes for part in found.memory.fullest.parts}["gradients"]
+        for found in (whole, divided)
+    )
+    assert kept - left == pytest.approx(405e9 / 126 * 4 * 127 / 128, rel=0.02)
+    assert whole.memory.fits is divided.memory.fits is False
+    assert divided.memory.fullest.total_bytes < 1.05 * 85.5e9
