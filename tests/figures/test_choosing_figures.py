@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from figgen.catalog.rates import constants
 from figgen.errors import InputError
 from figgen.figures.training.choosing import (
     Tried,
@@ -66,6 +67,19 @@ def test_the_page_says_of_the_search_what_it_finds() -> None:
     row, job = search("llama-3-8b", 64).row(0), search("llama-3-8b", 64).plans[0].question.job
     assert (row.dp, row.microbatches, row.choices["zero_stage"]) == (512, 1, 3)
     assert job.setup.sequence == 8192 > 989.4e12 / 400e9
+
+
+def test_zero_2_gives_way_to_zero_3_where_a_step_has_one_microbatch_not_where_it_does_not_fit() -> (
+    None
+):
+    for nodes, fastest in ((1, 2), (8, 2), (64, 3)):
+        tried = search("llama-3-8b", nodes)
+        asked = tried.plans[0].question.asked.but(**tried.row(0).choices)
+        steps = {stage: resolve(asked.but(zero_stage=stage)) for stage in (2, 3)}
+        assert steps[2].memory.fits
+        seconds = {stage: step.predicted.step_time_s for stage, step in steps.items()}
+        assert min(seconds, key=seconds.__getitem__) == fastest
+    assert constants()["exposed_data.megatron"].value == pytest.approx(1 / 3, abs=0.03)
 
 
 def test_what_must_recompute_does_not_fit_otherwise() -> None:
