@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable
+from pathlib import Path
 from statistics import correlation, median
 
 import pytest
 
+from figgen.catalog.rates import constants
 from figgen.charts import Curves, Table
 from figgen.errors import InputError
 from figgen.generated.validation import modeler_query, validation_pages
@@ -15,7 +17,7 @@ from figgen.registry import build
 from figgen.renderers.text import render
 from figgen.scenarios.peaks import judged_peaks
 from figgen.scenarios.runs.measured import measured_runs, run_sides, shown_runs
-from figgen.scenarios.runs.predicted import predicted_step
+from figgen.scenarios.runs.predicted import LARGE_GPUS, class_of, predicted_step
 from figgen.scenarios.runs.rates import generation_of
 from figgen.scenarios.validation import (
     JudgedRun,
@@ -56,6 +58,21 @@ def test_one_constant_is_fitted_to_a_single_run_which_is_deepseek_s() -> None:
     assert [r.name for r in fitted if r.framework == "deepseek" and r.step_time_s] == [
         "deepseek-v3"
     ]
+
+
+def test_constants_that_move_no_run_stay_what_was_guessed() -> None:
+    still = [one for one in constants().values() if one.spread and not one.runs]
+    assert build("validation-constants", {}).values["unmoved"].value == len(still) > 0
+    assert all(one.value == pytest.approx(one.start, rel=0.01) for one in still)
+    assert all(one.decided == "guess" for one in still)
+
+
+def test_the_page_names_the_size_from_which_dense_models_are_a_class_of_their_own() -> None:
+    """DeepSeek-V3 ran on 2,048, so that mixtures on so many are still a class that was timed."""
+    page = (Path(__file__).parents[2] / "docs/validation/index.md").read_text("utf-8")
+    assert "Dense models on three thousand GPUs and more are a class of their own" in page
+    sizes = {class_of(run): run.gpus for run in shown_runs() if run.framework == "deepseek"}
+    assert sizes["mixtures of experts"] == 2048 < LARGE_GPUS == 3000
 
 
 def test_every_run_with_a_time_is_judged_once_and_as_alone() -> None:

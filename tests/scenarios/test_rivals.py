@@ -48,6 +48,19 @@ def test_both_sides_of_a_comparison_are_the_same_test_runs() -> None:
         assert one.ours.mean_absolute == pytest.approx(sum(errors) / len(errors))
 
 
+def test_what_a_tool_can_express_and_no_comparison_has_is_two_runs_under_fsdp() -> None:
+    """The page says so: fewer than eight runs of a kind are no comparison."""
+    tests = [one.run for one in judged_runs() if one.tested]
+    left = [
+        (name, kind_of(run))
+        for name, rival in rivals().items()
+        for run in tests
+        if run.name in rival.seconds
+        and not any(one.rival.name == name and one.kind == kind_of(run) for one in comparisons())
+    ]
+    assert left == [("calculon", "dense, FSDP")] * 2
+
+
 def test_ours_is_ahead_of_every_rival_on_what_that_can_express() -> None:
     for one in comparisons():
         assert one.ours.mean_absolute < one.fitted.mean_absolute, (one.kind, one.rival.name)

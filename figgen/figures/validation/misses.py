@@ -133,6 +133,7 @@ def validation_constants() -> Table:
             "alone": Named(len(alone)),
             "alone_names": Named(" and ".join(entry.name for entry in alone)),
             "few": Named(len(few)),
+            "unmoved": Named(sum(e.spread > 0 and not e.runs for e in constants().values())),
             "published": Named(sum(e.source != JUDGEMENT for e in constants().values())),
         },
     )
