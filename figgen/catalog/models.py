@@ -110,6 +110,26 @@ class Model:
         return self.counts.active
 
     @property
+    def looked_up_parameters(self) -> int:
+        """Those of a table of embeddings that is only looked up: none where it is the head too."""
+        return self.counts.embedding if self.counts.head else 0
+
+    @property
+    def read_parameters(self) -> int:
+        """Parameters that decoding reads, of a mixture with every expert."""
+        return self.parameters - self.looked_up_parameters
+
+    @property
+    def decoding_parameters(self) -> int:
+        """Parameters that a token is multiplied with, or added to, while an answer is written."""
+        return self.active_parameters - self.looked_up_parameters
+
+    @property
+    def prefill_parameters(self) -> int:
+        """The same for a token of a prompt, of which the head sees the last alone."""
+        return self.active_parameters - self.counts.embedding - self.counts.head
+
+    @property
     def flops_per_token(self) -> int:
         """Model FLOPs to train on one token at the shape's sequence length, full attention."""
         return flops_per_token(self.shape)

@@ -125,13 +125,23 @@ def test_newton_schulz_counts_its_products() -> None:
 def test_decode_is_bound_by_memory_then_by_arithmetic() -> None:
     job = served("llama-3-8b", "h100-sxm-80gb", 1, 1)
     gpu = accelerator("h100-sxm-80gb")
-    read = 2 * model("llama-3-8b").parameters / gpu.hbm_bandwidth_bytes_per_s
-    assert job.step_s(1) == pytest.approx(read, rel=1e-4)
+    # Of 8.03 billion parameters 128,256 rows of 4,096 are looked up; the head has as many again.
+    met = 8_030_261_248 - 128_256 * 4_096
+    assert job.step_s(1) == pytest.approx(2 * met / gpu.hbm_bandwidth_bytes_per_s, rel=1e-4)
     many = 4 * 2**10
-    assert job.step_s(many) == pytest.approx(2 * 8.03e9 * many / gpu.peak_flops_per_s(), rel=1e-3)
+    assert job.step_s(many) == pytest.approx(2 * met * many / gpu.peak_flops_per_s())
+    assert job.held_bytes == 2 * 8_030_261_248
     chart = build("decode-by-batch", {})
     assert isinstance(chart, Curves)
     assert all(list(each.y) == sorted(each.y) for each in chart.series)
+
+
+def test_a_token_reads_what_gpt_fast_counts_and_a_shared_table_as_its_head() -> None:
+    """gpt-fast's generate.py: its bandwidth leaves embeddings out of the model's size."""
+    llama, small = model("llama-2-7b"), model("llama-3-1b")
+    assert llama.read_parameters == 6_738_415_616 - 32_000 * 4_096
+    assert small.read_parameters == small.parameters
+    assert small.prefill_parameters == small.parameters - 128_256 * 2_048
 
 
 def test_a_million_tokens_cost_what_their_gpu_seconds_cost() -> None:
@@ -142,20 +152,21 @@ def test_a_million_tokens_cost_what_their_gpu_seconds_cost() -> None:
         assert energy == pytest.approx(1250 / float(rate))
 
 
-def test_a_written_token_costs_what_a_read_one_does_where_arithmetic_is_the_limit() -> None:
+def test_where_arithmetic_is_the_limit_a_written_token_costs_the_heads_products_more() -> None:
     """2 FLOPs per parameter at the peak of eight GPUs, which cost 1e-3 USD a second each."""
     chart = build("price-by-batch", {"price_per_gpu_hour": 3.6})
     assert isinstance(chart, Curves)
     peak = accelerator("h100-sxm-80gb").peak_flops_per_s()
-    read = 1e6 * 2 * model("llama-3-70b").parameters / peak * 1e-3
+    met = 70_553_706_496 - 128_256 * 8_192
+    written, read = (1e6 * 2 * each / peak * 1e-3 for each in (met, met - 128_256 * 8_192))
     assert chart.rules[0].at == pytest.approx(read)
     for line in chart.series:
         assert list(line.y) == sorted(line.y, reverse=True)
-        assert min(line.y) >= read * (1 - 1e-12)
-    assert chart.series[0].y[-1] == pytest.approx(read)
+        assert min(line.y) >= written * (1 - 1e-12) > read
+    assert chart.series[0].y[-1] == pytest.approx(written)
     # One sequence reads all weights and its cache for its token, at the memory's rate.
     cache = 1024 * token_cache_bytes(model("llama-3-70b"))
-    held = 2 * model("llama-3-70b").parameters + cache
+    held = 2 * met + cache
     assert chart.series[0].y[0] == pytest.approx(1e6 * held / 3.35e12 * 1e-3)
 
 

@@ -85,7 +85,7 @@ def _fusions(
 def decode_techniques(*, model_name: str = "llama-2-7b", chip: str = "a100-sxm-80gb") -> Table:
     """Published tokens per second of one sequence against reading all weights once a token."""
     found, gpu = model(model_name), accelerator(chip)
-    read = found.parameters - found.counts.embedding
+    read = found.read_parameters
     rows: list[tuple[Scalar, ...]] = []
     values: dict[str, Named] = {}
     first = 1 / GPT_FAST[0][2]

@@ -96,11 +96,17 @@ def cache_per_token(*, models: tuple[str, ...] = CACHED, context: int = 32768) -
 
 
 class Served(NamedTuple):
-    """A model on GPUs that hold its weights once, all together, with TP over all of them."""
+    """A model on GPUs that hold its weights once, all together, with TP over all of them.
+
+    `read_bytes` of the weights that it holds are read for a token; `written` and `read` are the
+    parameters that a token of an answer and one of a prompt are multiplied with.
+    """
 
     held_bytes: float
+    read_bytes: float
     cache_bytes: float
-    active: float
+    written: float
+    read: float
     flops_per_s: float
     bandwidth: float
     memory: float
@@ -113,8 +119,8 @@ class Served(NamedTuple):
 
     def step_s(self, sequences: int) -> float:
         """Least time of one token for every sequence."""
-        read = decode_reading_time(self.held_bytes, self.cache_bytes, sequences, self.bandwidth)
-        return max(float(read), float(prefill_time(self.active, sequences, self.flops_per_s)))
+        read = decode_reading_time(self.read_bytes, self.cache_bytes, sequences, self.bandwidth)
+        return max(float(read), float(prefill_time(self.written, sequences, self.flops_per_s)))
 
 
 def served(name: str, chip: str, gpus: int, context: int) -> Served:
@@ -123,7 +129,8 @@ def served(name: str, chip: str, gpus: int, context: int) -> Served:
     check_between("context", context, 1, 10**8)
     found, gpu = model(name), accelerator(chip)
     return Served(
-        2 * found.parameters, context * token_cache_bytes(found), found.active_parameters,
+        2 * found.parameters, 2 * found.read_parameters, context * token_cache_bytes(found),
+        found.decoding_parameters, found.prefill_parameters,
         gpus * gpu.peak_flops_per_s(), gpus * gpu.hbm_bandwidth_bytes_per_s,
         USABLE * gpus * gpu.capacity_bytes, gpus,
     )  # fmt: skip
@@ -208,7 +215,7 @@ def price_by_batch(
             f"full_{context}": Named(prices[-1]),
         }
     job = served(model_name, chip, gpus, contexts[0])
-    read = million(1 / float(prefill_time(job.active, 1, job.flops_per_s)) / gpus)
+    read = million(1 / float(prefill_time(job.read, 1, job.flops_per_s)) / gpus)
     return Curves(
         x=Axis(label="sequences decoded together", scale="log2", spec=",.0f"),
         y=Axis(label="USD per million tokens, at least", scale="log10", spec="g"),
@@ -234,7 +241,7 @@ def price_of_tokens(
     check_between("price_per_gpu_hour", price_per_gpu_hour, 1e-3, 1e4)
     job = served(model_name, chip, gpus, context)
     check_between("sequences that fit", job.most, 1, 10**7)
-    read_s = float(prefill_time(job.active, context, job.flops_per_s))
+    read_s = float(prefill_time(job.read, context, job.flops_per_s))
     cases = [("a prompt, read", context / read_s, read_s)]
     for count in (1, 8, job.most):
         step_s = job.step_s(count)
