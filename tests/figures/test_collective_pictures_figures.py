@@ -11,13 +11,20 @@ from figgen.errors import InputError
 from figgen.figures.collectives.cost_table import COSTS
 from figgen.figures.collectives.pictures import MOVES, SHOWN, before_and_after, shown_trace
 from figgen.figures.collectives.tables import ORDER, dual
-from figgen.models.collectives import CONTRACTS, synchronous_time_s, trace, verify
+from figgen.models.collectives import (
+    CONTRACTS,
+    bytes_received_per_rank,
+    bytes_sent_per_rank,
+    synchronous_time_s,
+    trace,
+    verify,
+)
 from figgen.models.collectives.numbers import carry_out
 from figgen.models.collectives.traces import Send, Trace
 from figgen.registry import build
 from figgen.renderers import text
 from figgen.renderers.svg_diagram import overflows
-from figgen.scenarios.all_reduce import Algorithm, machine
+from figgen.scenarios.all_reduce import Algorithm, busiest_share, machine
 
 
 def by_hand(collective: str, vectors: Sequence[Sequence[int]]) -> list[list[int]]:
@@ -171,6 +178,32 @@ def test_a_broadcast_of_1_gb_to_8_ranks_takes_the_corrected_times() -> None:
     """60, 35 and 21.9 ms at 50 GB/s without latency, by algorithm."""
     times = [cost.time(machine("h100-ndr", 1), 9e9, 0) for cost in COSTS[:3]]  # at 9 · 50 GB/s
     assert times == pytest.approx([60e-3, 35e-3, 21.875e-3])
+
+
+DUALS = {
+    ("broadcast", "binomial-tree"): "binomial-tree",
+    ("broadcast", "scatter-all-gather"): "reduce-scatter-gather",
+    ("broadcast", "chain"): "chain",
+    ("scatter", "binomial-tree"): "binomial-tree",
+    ("all-gather", "ring"): "ring",
+    ("all-gather", "recursive-doubling"): "recursive-halving",
+}
+"""What each algorithm of the table is called when it is run backwards."""
+
+
+def test_what_the_busiest_rank_sends_its_dual_receives_and_no_rank_of_a_gather_sends() -> None:
+    m = machine("h100-ndr", 1)
+    for (collective, algorithm), backwards in DUALS.items():
+        (cost,) = (c for c in COSTS if (c.collective, c.traced) == (collective, algorithm))
+        options = {} if cost.segments is None else {"segments": cost.segments}
+        run = trace(dual(collective), backwards, m.ranks, **options)
+        assert max(bytes_received_per_rank(run, 1)) == pytest.approx(busiest_share(cost, m))
+    # The label said "sends" of the gather, too, where a root receives 7/8 S and nobody sends so.
+    gather = trace("gather", "binomial-tree", m.ranks)
+    assert max(bytes_sent_per_rank(gather, 1)) == 0.5
+    table = build("collective-costs", {})
+    assert isinstance(table, Table)
+    assert "dual: receives" in table.columns[4].label
 
 
 def test_send_and_receive_go_both_ways_over_every_boundary() -> None:

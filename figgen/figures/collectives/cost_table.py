@@ -79,7 +79,7 @@ def collective_costs(
         Column(label="algorithm"),
         Column(label="latency"),
         Column(label="transfer"),
-        Column(label="busiest rank sends, in S", spec=".3f"),
+        Column(label="busiest rank sends (its dual: receives), in S", spec=".3f"),
         *(
             Column(label=format_quantity(size, "B", "bytes"), unit="s", spec="time")
             for size in message_bytes
