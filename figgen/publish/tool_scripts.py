@@ -16,7 +16,7 @@ from figgen.scenarios.tool_rates import timed_step_module
 
 JOINED = {
     "converter": (),
-    "planner": ("config_json", "measured_file", "planner_trace"),
+    "planner": ("planner_own", "planner_trace"),
     "planner_worker": (),
     "profile": ("profile_beside",),
     "profile_worker": (),

@@ -25,10 +25,11 @@ from figgen.scenarios.planner import plan
 from figgen.scenarios.saving import WAYS
 from figgen.scenarios.scenario import scenario
 from tests.browser.engine import Ask
+from tests.browser.waits import drawn
 from tests.scenarios.test_own_hardware import MINE
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import Page, Request, Route
 
 SUITES = "planner_suites.js"
 PATH = "/tools/planner/"
@@ -298,3 +299,64 @@ def test_the_page_answers_and_opens_what_it_found(page: Page, site: str) -> None
     expect(best).to_have_attribute(
         "href", "../planner/?model=llama-3-8b&sequence=2048&global_batch=16"
     )
+
+
+# No search of this page ends any more.
+ENDLESS = (
+    """() => { window.Worker = class extends EventTarget { postMessage() {} terminate() {} } }"""
+)
+HREFS = "(links) => links.map((link) => link.href).sort()"
+
+
+def test_links_lead_to_layouts_of_the_job_that_was_searched_while_another_one_is(
+    page: Page, site: str
+) -> None:
+    """Sorted anew, the old layouts were opened with the new job."""
+    page.goto(f"{site}{PATH}?model=llama-3-8b&nodes=1&global_batch=16&sequence=2048")
+    table = page.locator("#planner .plan-table").first
+    expect(table.locator("tbody tr")).to_have_count(12)
+    before = table.locator("a").evaluate_all(HREFS)
+    page.evaluate(ENDLESS)
+    page.locator("#planner [name=sequence]").fill("4096")
+    page.locator("#planner .plan-results.is-stale").wait_for()
+    table.locator("[data-sort=memory]").press("Enter")
+    table.locator("th[aria-sort=ascending] [data-sort=memory]").wait_for()
+    assert table.locator("a").evaluate_all(HREFS) == before
+
+
+def test_a_text_that_cannot_be_read_is_refused_in_words_without_the_modeler(
+    page: Page, site: str, asked: list[Request]
+) -> None:
+    """Its part that reads texts came along with it, and with errors that the planner let fall."""
+    page.goto(f"{site}{PATH}?model=llama-3-8b&nodes=1&global_batch=16&sequence=2048")
+    page.locator("#planner [name=model]").select_option("own")
+    page.get_by_label("Paste a Hugging Face config.json").fill("{")
+    said = page.locator("#planner .tool-message")
+    expect(said).to_contain_text("config.json: the text: expected a config.json")
+    file = {"name": "measured.json", "mimeType": "application/json", "buffer": b"{}"}
+    page.get_by_label("Rates that measure.py measured").set_input_files([file])
+    expect(said).to_have_count(2)
+    expect(said.nth(1)).to_contain_text("measured.json: ")
+    assert not any(request.url.endswith("/modeler.js") for request in asked)
+
+
+def test_a_pasted_model_is_forgotten_when_a_job_is_chosen_before_it_is_read(
+    page: Page, site: str
+) -> None:
+    page.goto(f"{site}{PATH}?model=llama-3-8b&nodes=1&global_batch=16&sequence=2048")
+    expect(page.locator("#planner .plan-table").first.locator("tbody tr")).to_have_count(12)
+    held: list[Route] = []
+    page.route("**/planner_own.js", lambda route: held.append(route))
+    model = page.locator("#planner [name=model]")
+    model.select_option("own")
+    with page.expect_request("**/planner_own.js"):
+        page.get_by_label("Paste a Hugging Face config.json").fill("{")
+    page.locator("#planner [name=preset]").select_option("gpt-3-175b")
+    drawn(page)
+    with page.expect_response("**/planner_own.js"):
+        held[0].continue_()
+    # What comes after the file in the page's own order.
+    page.evaluate("async () => { await import('/assets/javascripts/tools/planner_own.js'); }")
+    drawn(page)
+    assert page.locator("#planner .tool-message").count() == 0
+    assert model.input_value() == "megatron22-175b"

@@ -117,3 +117,9 @@ def test_rank_map_is_one_file_but_for_what_it_loads_later() -> None:
     assert not re.search(r"^import ", text, re.M), "one request, and everything is there"
     asked = set(re.findall(r'\bimport\("\./([\w.]+)"\)', text))
     assert asked == {posixpath.basename(path) for path in later}
+
+
+def test_a_part_that_is_loaded_later_is_of_one_tool() -> None:
+    """It takes what both have from its tool's file, and would bring one tool to another's page."""
+    parts = [part for tool in JOINED.values() for part in tool]
+    assert len(parts) == len({*parts})

@@ -6,7 +6,6 @@ import { button, el, liveRegion, mountTool, pause, perFrame, selectField } from 
 import { download } from "./files.js";
 import { modelerForm } from "./modeler_form.js";
 import { ownFrom } from "./modeler_hardware.js";
-import { ownOf } from "./modeler_own.js";
 import { OWN, presetsOf } from "./modeler_state.js";
 import { note } from "./modeler_table.js";
 import { planGroups } from "./planner_fields.js";
@@ -18,14 +17,7 @@ import { bytes, percent, plainNumber, seconds } from "./quantities.js";
 import { addressWriter } from "./state.js";
 
 const [FIRST_SHOWN, MORE_SHOWN] = [12, 100];
-// What a reader pastes or loads becomes an own shape, or rates in the place of datasheets.
-const LOADED = {
-  config: async (text) => {
-    const shape = (await import("./config_json.js")).shapeOfText(text);
-    return { ...ownOf(shape), sequence: shape.sequence };
-  },
-  measured: async (text) => (await import("./measured_file.js")).measuredChanges(text),
-};
+const LOADED = ["config", "measured"]; // what a reader pastes or loads
 const WAIT_MS = 250; // after the last change, before a search begins
 const TOO_MUCH = {
   state: "weights, gradients and optimizer state alone are too much",
@@ -51,7 +43,7 @@ async function build(root, signal, catalog) {
   const form = modelerForm(schema, catalog, {
     onBad: (key, message) => { tell(key, message); tellProblems(); },
     onChange: (changes) => {
-      const loaded = Object.keys(LOADED).find((key) => key in changes);
+      const loaded = LOADED.find((key) => key in changes);
       if (loaded) load(loaded, changes[loaded]);
       else change(own(changes));
     },
@@ -60,7 +52,7 @@ async function build(root, signal, catalog) {
   const presets = presetsOf(catalog).filter(({ kind }) => kind === "training");
   const preset = selectField("Begin with the job of a published run", {
     name: "preset", value: state.preset, options: [["", "none"], ...presets.map(({ name, title }) => [name, title])],
-    onChange: (name) => { bad.clear(); change(name ? jobOf(schema, catalog, name) : { preset: "" }); },
+    onChange: (name) => { given = null; bad.clear(); change(name ? jobOf(schema, catalog, name) : { preset: "" }); },
   });
   form.form.prepend(preset.box);
   const messages = el("div", { class: "plan-messages" });
@@ -68,14 +60,16 @@ async function build(root, signal, catalog) {
   const far = el("span");
   const progress = el("div", { class: "plan-progress is-idle" }, bar, far, button("Stop", () => { stop(); rest(); }));
   const answer = el("div", { class: "plan-answer" });
-  const best = layoutTable("The fastest layouts that fit", (row) => ways(catalog, state, row));
+  // Of the job that was asked about: the reader may have changed it since.
+  const waysOf = (row, { asked }) => ways(catalog, asked, row);
+  const best = layoutTable("The fastest layouts that fit", waysOf);
   const more = button(`Show ${MORE_SHOWN}`, () => { shown = shown === FIRST_SHOWN ? MORE_SHOWN : FIRST_SHOWN; drawTable(); });
   const traced = button("Open the fastest as a trace", async () => {
     const { traceOfQuery } = await import("./planner_trace.js");
-    download("trace.json", traceOfQuery(catalog, ways(catalog, state, found.rows[0]).modeler), "application/json");
+    download("trace.json", traceOfQuery(catalog, waysOf(found.rows[0], found).modeler), "application/json");
   }, { "data-file": "trace" });
   const figure = el("div", { class: "plan-figure" });
-  const front = layoutTable("The front of time against memory", (row) => ways(catalog, state, row));
+  const front = layoutTable("The front of time against memory", waysOf);
   const frontBox = el("details", { class: "modeler-more" }, el("summary", {}, "The front as a table"), front.element);
   const goodput = goodputPanel((changes) => { state = { ...state, ...changes }; writeAddress(toAddress(schema, catalog, state)); });
   const section = (title, ...content) => el("section", { class: "tool-section" }, el("h2", {}, title), ...content);
@@ -100,11 +94,11 @@ async function build(root, signal, catalog) {
     return chip && changes.chip === OWN ? { bw: chip.memory_bandwidth_bytes_per_s / 1e9, ...numbers } : numbers;
   }
 
-  let given = null; // the last of these texts: an earlier one may be read later
+  let given = null; // the last of these texts, until a job is chosen: it may be read later
   const load = async (key, text) => {
     given = text;
     try {
-      const changes = (text.trim() || key === "measured") && (await LOADED[key](text));
+      const changes = (text.trim() || key === "measured") && (await import("./planner_own.js")).read[key](text);
       if (given !== text) return;
       tell(key, null);
       if (changes) change(changes);
@@ -143,21 +137,21 @@ async function build(root, signal, catalog) {
     writeAddress(toAddress(schema, catalog, state));
     results.classList.add("is-stale");
     root.setAttribute("aria-busy", "true");
-    waiting = setTimeout(search, WAIT_MS, planChoices(catalog, state));
+    waiting = setTimeout(search, WAIT_MS, state);
   }
 
-  function search(choices) {
+  function search(asked) {
     worker = new Worker(new URL("planner_worker.js", import.meta.url), { type: "module" });
     worker.addEventListener("message", ({ data }) => {
       if (data.progress) return tellProgress(data.progress);
       stop();
       rest();
       if (data.error) refused = data.error;
-      else take(data.found);
+      else take({ ...data.found, asked });
       tellProblems();
     });
     worker.addEventListener("error", () => { stop(); refused = "The search could not be started; reload the page to try again"; tellProblems(); });
-    worker.postMessage({ catalog, choices, every: state.every });
+    worker.postMessage({ catalog, choices: planChoices(catalog, asked), every: asked.every });
   }
 
   function tellProgress({ done, of, layouts, fitting }) {
@@ -221,7 +215,7 @@ async function build(root, signal, catalog) {
       lines.push(note(`${plainNumber(told)} cannot be told from it, marked ≈: the intervals within which eight of ten runs of the class “${interval_of}” were measured overlap.`));
     } else lines.unshift(el("p", { class: "plan-best" }, `None fits; the smallest needs ${bytes(least_bytes)} of ${bytes(found.capacity_bytes)}: take more nodes, or hold fewer sizes.`));
     if (found.reached) lines.push(note(`Nobody timed your accelerator: products are taken to reach ${percent(found.reached)} of its peak. What measure.py measures on it says better.`));
-    if (state.measured) lines.push(note("Computed with the rates that measure.py measured, where it did."));
+    if (found.asked.measured) lines.push(note("Computed with the rates that measure.py measured, where it did."));
     answer.replaceChildren(...lines, ...(reasons.length ? [el("details", { class: "modeler-more" }, el("summary", {}, "Why others do not fit"), el("ul", {}, reasons))] : []));
     say(answer.querySelector(".plan-best").textContent);
   }

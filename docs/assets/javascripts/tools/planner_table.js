@@ -35,7 +35,7 @@ const COLUMNS = [
 ];
 const TEXTS = ["layout", "by"];
 
-/** Returns { element, show(rows, found) }; rows have place, apart, mfu, by and terms; `ways(row)` two queries. */
+/** Returns { element, show(rows, found) }; rows have place, apart, mfu, by and terms; `ways(row, found)` two queries. */
 export function layoutTable(caption, ways) {
   let [rows, found, sorted, down] = [[], null, "place", false];
   const element = el("div", { class: "tool-scroll", tabindex: 0, role: "group", "aria-label": caption });
@@ -62,7 +62,7 @@ export function layoutTable(caption, ways) {
   function line(row) {
     const [low, high] = found.residuals.map((factor) => seconds(row.step_s * factor));
     const fastest = found.best[0].step_s;
-    const { modeler, map } = ways(row);
+    const { modeler, map } = ways(row, found);
     const name = nameOf(row);
     return el("tr", {},
       el("td", { class: "num" }, String(row.place), row.apart ? "" : el("abbr", { title: "cannot be told from the best" }, "≈")),
