@@ -17,7 +17,7 @@ from playwright.sync_api import expect
 
 from figgen.search.words import stem, words
 from tests.browser.paths import PIPELINE, RANKS, ROOT
-from tests.browser.waits import addressed, at_rest
+from tests.browser.waits import addressed, at_rest, drawn
 
 if TYPE_CHECKING:
     from playwright.sync_api import BrowserContext, Page, Request, Route
@@ -173,6 +173,60 @@ def test_enter_waits_for_the_results_of_what_was_typed_last(page: Page, site: st
     for route in held:
         route.continue_()
     page.wait_for_url(re.compile(f"{PIPELINE}(#.*)?$"))
+
+
+@pytest.mark.parametrize("then", ["types on", "closes"])
+def test_enter_leads_nowhere_when_the_reader_goes_on_before_there_are_results(
+    page: Page, site: str, then: str
+) -> None:
+    """It went to the first result of the query before, also from a search that was closed."""
+    page.goto(f"{site}{RANKS}")
+    page.keyboard.press("/")
+    field = page.locator("dialog.find input")
+    field.fill("ring all-reduce")
+    page.locator(".find-text:has(mark)").first.wait_for()
+    page.evaluate("addEventListener('click', (event) => { window.led = event.target.href; }, true)")
+    held: list[Route] = []
+    page.route(PIECES, lambda route: held.append(route))
+    with page.expect_request(PIECES):
+        field.fill("pipeline schedules")
+    page.keyboard.press("Enter")
+    if then == "closes":
+        page.locator("dialog.find").get_by_role("button", name="Close").click()
+        field.wait_for(state="hidden")
+    else:
+        page.keyboard.type(" zv")
+    page.route(PIECES, lambda route: route.continue_())
+    for route in held:
+        route.continue_()
+    told = page.locator(
+        ".find-told", has_text="schedules zv" if then == "types on" else "schedules"
+    )
+    told.wait_for(state="attached")
+    drawn(page)
+    assert page.evaluate("window.led") is None
+    assert urlsplit(page.url).path == RANKS
+
+
+def test_a_search_that_was_left_does_not_write_into_the_next_page_s_address(
+    instant: Page, site: str
+) -> None:
+    page = instant
+    at_rest(page, f"{site}/search/")
+    held: list[Route] = []
+    page.route(PIECES, lambda route: held.append(route))
+    with page.expect_request(PIECES):
+        page.locator(".find-here input").fill("bubble")
+    page.evaluate("window.told = document.querySelector('.find-here .find-told')")
+    page.locator(".md-header a.md-logo").click()
+    page.wait_for_url(f"{site}/")
+    page.locator(".find-here").wait_for(state="detached")
+    page.route(PIECES, lambda route: route.continue_())
+    for route in held:
+        route.continue_()
+    page.wait_for_function("() => window.told.textContent.includes('bubble')")
+    drawn(page)
+    assert urlsplit(page.url).query == ""
 
 
 CLOSED_AND_PRESSED = """() => {

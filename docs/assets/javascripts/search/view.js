@@ -9,12 +9,6 @@ const AROUND = 220; // characters of an excerpt
 const EXCERPTS = 6;
 const PAUSE_MS = 250; // texts are loaded when nobody types any more
 let dialog;
-let pause;
-
-const resting = () => new Promise((resolve) => {
-  clearTimeout(pause);
-  pause = setTimeout(resolve, PAUSE_MS);
-});
 
 function make(tag, properties = {}, ...children) {
   const element = Object.assign(document.createElement(tag), properties);
@@ -38,6 +32,11 @@ function parts(query) {
 // Follows what is typed; `changed` hears of each query that is shown.
 function follow(view, changed = () => {}) {
   let asked, shown; // a query, and the promise that its results stand
+  let pause;
+  const resting = () => new Promise((resolve) => {
+    clearTimeout(pause);
+    pause = setTimeout(resolve, PAUSE_MS);
+  });
   function show() {
     const query = view.input.value.trim();
     if (query !== asked) {
@@ -68,8 +67,10 @@ function follow(view, changed = () => {}) {
   view.input.addEventListener("input", show);
   view.form.addEventListener("submit", async (event) => {
     event.preventDefault();
+    const query = view.input.value.trim();
     await show();
-    view.list.querySelector("a")?.click();
+    // Who has typed on meanwhile, closed the search or left its page wants to go nowhere.
+    if (query === asked && view.form.offsetParent) view.list.querySelector("a")?.click();
   });
   view.form.parentElement.addEventListener("keydown", (event) => move(view, event));
   return show();
@@ -176,6 +177,7 @@ export function settle(place) {
   place.replaceChildren(view.form, view.told, view.list);
   const register = document.querySelectorAll(".find-here ~ *");
   follow(view, (text) => {
+    if (!place.isConnected) return; // the address is another page's by now
     for (const part of register) part.hidden = Boolean(text);
     const url = new URL(location);
     if (text) url.searchParams.set("q", text);
