@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
+import pytest
 from playwright.sync_api import expect
 
 from tests.browser.modeler import answered, card, choose, section, settled
@@ -158,6 +161,35 @@ def test_a_pasted_text_is_forgotten_when_it_is_taken_away_before_it_is_read(
     assert page.locator("#modeler .tool-message").count() == 0
 
 
+@pytest.mark.parametrize("then", ["Compare two", "preset"])
+def test_a_pasted_text_is_forgotten_when_the_reader_goes_on_to_another_configuration(
+    open_modeler: Callable[..., Page], then: str
+) -> None:
+    """It was written into the one that was edited when it had been read."""
+    page = open_modeler("?preset=llama-3-8b-fsdp", answered)
+    choose(page, "model", "own")
+    addressed(page, layers=32)
+    held: list[Route] = []
+    page.route("**/config_json.js", lambda route: held.append(route))
+    with page.expect_request("**/config_json.js"):
+        page.get_by_label("Paste a Hugging Face config.json").fill(LLAMA)
+    if then == "preset":
+        page.locator("#modeler-preset").select_option("gpt-3-175b")
+        addressed(page, preset="gpt-3-175b")
+    else:
+        page.get_by_role("button", name=then).click()
+        addressed(page, compare=1)
+    before = page.evaluate("location.search")
+    with page.expect_response("**/config_json.js"):
+        held[0].continue_()
+    page.evaluate("async () => { await import('/assets/javascripts/tools/config_json.js'); }")
+    drawn(page)
+    page.locator("#modeler [name=nodes]").fill("2")
+    addressed(page, **{"nodes" if then == "preset" else "b.nodes": 2})
+    after = page.evaluate("location.search")
+    assert re.sub(r"&(b\.)?nodes=\d+", "", after) == re.sub(r"&(b\.)?nodes=\d+", "", before)
+
+
 def test_keyboard_alone_reaches_and_changes_everything(open_modeler: Callable[..., Page]) -> None:
     page = open_modeler("")
     page.locator("#modeler-preset").focus()
@@ -201,6 +233,11 @@ def test_keyboard_alone_reaches_and_changes_everything(open_modeler: Callable[..
     expect(page.locator("[data-how=step]").first).to_be_focused()
 
 
+LLAMA = json.dumps(
+    {"model_type": "llama", "hidden_size": 2048, "num_hidden_layers": 16, "num_attention_heads": 32,
+     "num_key_value_heads": 8, "intermediate_size": 8192, "vocab_size": 128256,
+     "max_position_embeddings": 4096}
+)  # fmt: skip
 VISIBLE = """() => [...document.querySelectorAll("#modeler form [name]")]
   .filter((one) => one.checkVisibility()).map(({ name }) => name)"""
 

@@ -14,7 +14,7 @@ from figgen.scenarios.measured_rates import rates_of
 from figgen.scenarios.resolve import training_step
 from tests.browser.modeler import answered, card, choose, section, settled, takeaway
 from tests.browser.site import ROOT
-from tests.browser.waits import addressed
+from tests.browser.waits import addressed, drawn
 
 if TYPE_CHECKING:
     from playwright.sync_api import Page
@@ -49,6 +49,32 @@ def test_own_numbers_stand_for_any_model_and_hardware(open_modeler: Callable[...
     settled(page)
     sent = section(page, "What a GPU sends").get_by_role("table").first.inner_text()
     assert "ETP\tinside" in sent.replace("\n", "")
+
+
+LATE = """() => {
+  const read = Blob.prototype.text;
+  Blob.prototype.text = function () {
+    if (this.name !== "first.json") return read.call(this);
+    return new Promise((done) => { window.late = async () => done(await read.call(this)); });
+  };
+}"""
+
+
+def test_of_two_files_the_one_that_was_chosen_last_counts_whichever_is_read_first(
+    open_modeler: Callable[..., Page],
+) -> None:
+    page = open_modeler("?chip=h100-sxm-80gb&nodes=12&tp=8&pp=4&microbatches=8", answered)
+    page.evaluate(LATE)
+    load = page.get_by_label("Rates that measure.py measured")
+    said = page.locator("#modeler .tool-message")
+    for name, text in (("first.json", "{}"), ("second.json", "{")):
+        file = {"name": name, "mimeType": "application/json", "buffer": text.encode()}
+        load.set_input_files([file])
+    expect(said).to_have_count(1)
+    told = said.inner_text()
+    page.evaluate("late()")
+    drawn(page)
+    assert said.inner_text() == told
 
 
 def test_a_pasted_config_json_becomes_the_reader_s_own_model(

@@ -41,7 +41,7 @@ async function build(root, signal, catalog) {
     render();
   };
   const changeAll = (state) => {
-    held = null;
+    given = held = null;
     bad.clear();
     change(state);
   };
@@ -75,7 +75,7 @@ async function build(root, signal, catalog) {
     config: async (text) => (await import("./config_json.js")).configChanges(text),
     measured: async (text) => (await import("./measured_file.js")).measuredChanges(text),
   };
-  let given = null; // the last of these texts: an earlier one may be read later
+  let given = null; // the last of these texts, until the reader goes on: it may be read later
   const reading = async (key, text) => {
     given = text;
     try {
@@ -107,7 +107,7 @@ async function build(root, signal, catalog) {
   };
   const choose = (index) => {
     at = index;
-    held = null;
+    given = held = null;
     bad.clear();
     render();
   };
@@ -153,7 +153,7 @@ async function build(root, signal, catalog) {
   function compare() {
     b = b ? null : { ...a };
     at = b ? 1 : 0;
-    held = null;
+    given = held = null;
     render();
   }
 

@@ -116,8 +116,12 @@ function controlOf({ key, label, kind, options, hint, empty }, accept, onChange)
       type: "file",
       name: key,
       accept: ".json",
-      on: { change: async () => input.files[0] && onChange({ [key]: await input.files[0].text() }) },
+      on: { change: () => read(input.files[0]) },
     });
+    const read = async (file) => {
+      const text = await file?.text();
+      if (file && file === input.files[0]) onChange({ [key]: text }); // else another was chosen meanwhile
+    };
     const forget = button("Forget it", () => { input.value = ""; onChange({ [key]: "" }); });
     const box = field(label, input, hint);
     box.append(forget);
