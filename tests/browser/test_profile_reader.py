@@ -320,6 +320,29 @@ def test_files_that_were_chosen_while_the_example_loads_are_what_is_read(
     assert page.get_by_label("Parts of what is reserved").count() == 1
 
 
+def test_an_example_that_cannot_be_loaded_leaves_the_files_that_were_chosen_meanwhile(
+    page: Page, site: str, page_errors: list[str]
+) -> None:
+    opened(page, site)
+    held: list[Route] = []
+    page.route("**/examples/*", lambda route: held.append(route))
+    with page.expect_request("**/examples/*rank1*"):
+        page.get_by_role("button", name="Read a recorded example").click()
+    page.get_by_label("Traces of one or several ranks").set_input_files(
+        [{"name": "s.pickle", "mimeType": "", "buffer": pickle.dumps(SNAPSHOT)}]
+    )
+    answer = page.get_by_label("Parts of what is reserved")
+    expect(answer).to_contain_text("free segments")
+    with page.expect_event("requestfailed"):
+        for route in held:
+            route.abort()
+    drawn(page)
+    assert answer.count() == 1
+    assert page.locator(".profile-messages").inner_text() == ""
+    assert all("ERR_FAILED" in error for error in page_errors)
+    page_errors.clear()
+
+
 def test_a_large_file_is_refused_and_one_that_takes_long_keeps_nothing_waiting(
     page: Page, site: str, tmp_path: Path
 ) -> None:

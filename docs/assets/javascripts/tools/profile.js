@@ -68,7 +68,7 @@ function build(root, signal, { pages, examples }) {
       const found = await Promise.all(files);
       if (given === before) read(found); // else the reader has chosen files meanwhile
     } catch {
-      if (!signal.aborted) tell("The example could not be loaded; try again when you are connected");
+      if (!signal.aborted && given === before) tell("The example could not be loaded; try again when you are connected");
     }
   }
 
