@@ -41,6 +41,24 @@ def first_visit(page: Page) -> Iterator[Page]:
     session.detach()
 
 
+FAR_FIRST = """window.IntersectionObserver = class extends IntersectionObserver {
+  constructor(work, options) {
+    const far = ({ target }) => ({ target, isIntersecting: false });
+    super((seen, me) => work([...seen.map(far), ...seen], me), options);
+  }
+};"""
+
+
+@pytest.fixture
+def far_first(profile: BrowserContext) -> Iterator[Page]:
+    """A page where all that comes near is told to be far in the same breath, as on a slow phone:
+    what observers see of two frames reaches them together.
+    """
+    with profile.new_page() as opened:
+        opened.add_init_script(FAR_FIRST)
+        yield opened
+
+
 @pytest.fixture(params=["page", "unscripted"], ids=["scripted", "unscripted"])
 def either(request: pytest.FixtureRequest, chromium: Browser) -> Page:
     """A page with JavaScript, then one without: tabs, switches and numbers must not need it."""

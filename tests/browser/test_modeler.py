@@ -270,3 +270,11 @@ def test_address_holds_both_configurations(open_modeler: Callable[[str], Page]) 
     again.wait_for_function("() => document.querySelector('[name=pp]').value === '8'")
     again.get_by_role("button", name="Compare two").click()
     again.wait_for_function("() => location.search === '?preset=llama-3-405b-131k'")
+
+
+def test_what_can_be_taken_away_comes_when_two_frames_are_told_at_once(
+    far_first: Page, site: str
+) -> None:
+    far_first.goto(f"{site}{PATH}")
+    settled(far_first)
+    takeaway(far_first).get_by_role("textbox").wait_for()

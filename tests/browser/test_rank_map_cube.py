@@ -78,3 +78,9 @@ def test_cube_turns_by_key_and_both_pictures_show_the_same_choice(
     page.get_by_role("button", name="All 16").click()
     expect(legend.get_by_role("listitem").filter(visible=True)).to_have_count(16)
     assert axe(page, without=("color-contrast",)) == []
+
+
+def test_the_cube_comes_when_two_frames_are_told_at_once(far_first: Page, site: str) -> None:
+    page = opened(far_first, site)
+    page.locator("h2", has_text="cube").scroll_into_view_if_needed()
+    page.locator(".map-cube").wait_for()

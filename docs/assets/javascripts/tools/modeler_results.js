@@ -126,8 +126,8 @@ export function results({ signal, say, apply, choose, evaluate, catalog, mapQuer
   addEventListener("beforeprint", wake, { signal });
   // What can be taken away is loaded when a reader comes near it.
   const reader = new IntersectionObserver(
-    async ([{ isIntersecting }]) => {
-      if (!isIntersecting) return;
+    async (seen) => {
+      if (!seen.some(({ isIntersecting }) => isIntersecting)) return;
       reader.disconnect();
       const { takeaway } = await import("./modeler_take.js");
       take = takeaway(say, mapQueryOf, catalog);

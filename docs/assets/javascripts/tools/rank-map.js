@@ -61,8 +61,8 @@ function build(root, signal, layouts) {
   // What lies below the first screen is made when a reader comes near.
   let [volumes, handed] = [null, ""]; // and by which query the modeler opens the layout
   const near = (section, make) => {
-    const comer = new IntersectionObserver(async ([{ isIntersecting }]) => {
-      if (!isIntersecting) return;
+    const comer = new IntersectionObserver(async (seen) => {
+      if (!seen.some(({ isIntersecting }) => isIntersecting)) return;
       comer.disconnect();
       section.lastChild.replaceWith(await make());
     });
