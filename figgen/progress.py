@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TextIO
@@ -65,6 +65,11 @@ class Spent:
         """The work that began last is done, and what it interrupted goes on."""
         self._charge()
         self._running.pop()
+
+    def add(self, seconds: Mapping[str, float]) -> None:
+        """Count what another process spent."""
+        for work, spent in seconds.items():
+            self.seconds[work] = self.seconds.get(work, 0.0) + spent
 
     def words(self) -> str:
         """Every kind of work with its seconds, in the order in which they began."""

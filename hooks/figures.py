@@ -25,7 +25,7 @@ def on_config(config: MkDocsConfig) -> MkDocsConfig:
 
     beside = Path(config.config_file_path).with_name(".cache") / "figgen"
     where = Path(config.docs_dir), Path(os.environ.get("FIGGEN_CACHE", beside))
-    build = begin_build(*where, config.site_name, config.site_url or "", tell=log.info)
+    build = begin_build(*where, config.site_name, config.site_url or "")
     config.mdx_configs["figgen"] = {"site": build.site}
     return config
 
@@ -53,16 +53,16 @@ def on_page_markdown(markdown: str, page: Any, config: MkDocsConfig, files: File
 
 
 def on_page_content(html: str, page: Any, config: MkDocsConfig, files: Files) -> None:
-    # What there is to tell of a page is told by every build.
     build.converted(config.mdx_configs["figgen"]["page"], html, page, keep=not told.counts)
 
 
 def on_env(env: Any, config: MkDocsConfig, files: Files) -> None:
     env.globals["tool_data"] = build.tool_data
-    log.info(build.close())
+    log.info(build.close(log.warning))
     for uri, content in build.files().items():
+        if written := files.get_file_from_path(uri):
+            files.remove(written)
         files.append(File.generated(config, uri, content=content))
-    build.report(log.warning)
 
 
 @event_priority(-50)  # after the repairs, which need not search pictures; before the policy

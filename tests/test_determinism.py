@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import os
 import shutil
 import subprocess
 from concurrent.futures import ThreadPoolExecutor
@@ -58,7 +59,7 @@ def test_two_builds_that_share_a_damaged_cache_give_the_same_site(
     tmp_path: Path, site_folder: Path
 ) -> None:
     """They run together, in different folders, with different hash seeds, one on some pages only,
-    the other one adding floats as other versions of Python do.
+    the other one on a single processor and adding floats as other versions of Python do.
 
     The site that the other tests read was built elsewhere, and drew all its pictures once.
     """
@@ -76,6 +77,8 @@ def test_two_builds_that_share_a_damaged_cache_give_the_same_site(
         configuration = built.few_pages(root, FEW) if few else "mkdocs.yml"
         settings = {"PYTHONHASHSEED": str(seed), "FIGGEN_CACHE": str(cache), **history(root)}
         if not few:
+            if hasattr(os, "sched_setaffinity"):  # of this thread, and of what it starts
+                os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
             settings["PYTHONPATH"] = str(Path(__file__).with_name("other_sum"))
         return built.build(tmp_path / f"site-{seed}", root, configuration, **settings)
 

@@ -24,12 +24,12 @@ FIGURE = BUBBLES.replace("A table.", "{alt}")
 
 
 def converted(folder: Path, source: str) -> tuple[SiteBuild, str]:
-    edition = begin_build(folder, folder / "cache", "Site", "http://127.0.0.1/", lambda _: None)
+    edition = begin_build(folder, folder / "cache", "Site", "http://127.0.0.1/")
     edition.scan([("page.md", "1", source)])
     options = {"site": edition.site, "page": edition.page("page.md", "page/", source)}
     md = Markdown(extensions=["figgen"], extension_configs={"figgen": options})
     html = md.convert(source)
-    edition.close()
+    edition.close(print)
     return edition, edition.fill("page.md", html)
 
 
@@ -113,11 +113,11 @@ def test_a_cache_that_takes_nothing_makes_a_build_slower_and_nothing_else(
 
         monkeypatch.setattr(cache, "_write", spoilt)
     page = FIGURE.format(alt="A table.")
-    edition = begin_build(tmp_path, folder, "Site", "http://127.0.0.1/", lambda _: None)
+    edition = begin_build(tmp_path, folder, "Site", "http://127.0.0.1/")
     edition.scan([("page.md", "1", page)])
     options = {"site": edition.site, "page": edition.page("page.md", "page/", page)}
     html = Markdown(extensions=["figgen"], extension_configs={"figgen": options}).convert(page)
-    edition.close()
+    edition.close(print)
     assert "<table" in edition.fill("page.md", html)
     assert edition.problems == []
 
@@ -129,34 +129,6 @@ def test_a_full_disk_is_not_the_end(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.setattr(os, "replace", full)
     assert not cache.write(tmp_path, "key", "picture")
     assert list(tmp_path.iterdir()) == []
-
-
-KILLED = """
-import multiprocessing, os, time
-from concurrent.futures import ProcessPoolExecutor
-from figgen.serving.second import end_with_parent
-
-if __name__ == "__main__":
-    context = multiprocessing.get_context("spawn")
-    pool = ProcessPoolExecutor(1, mp_context=context, initializer=end_with_parent)
-    print(pool.submit(os.getpid).result(), flush=True)
-    pool.submit(time.sleep, 600)
-    time.sleep(600)
-"""
-
-
-def test_workers_end_with_a_build_that_is_killed(tmp_path: Path) -> None:
-    program = tmp_path / "killed.py"
-    program.write_text(KILLED)
-    with subprocess.Popen(
-        [sys.executable, str(program)], stdout=subprocess.PIPE, text=True,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
-    ) as build:  # fmt: skip
-        assert build.stdout is not None
-        assert int(build.stdout.readline())
-        os.kill(build.pid, signal.SIGKILL)
-        # The pipe closes when its last writer, the worker, has ended.
-        assert build.communicate(timeout=20)[0] == ""
 
 
 @pytest.mark.parametrize(

@@ -17,7 +17,6 @@ def drawn(folder, *requests) -> tuple[int, int, list[str]]:
     """(drawn, cached, pictures) of one build with these figures."""
     build = pictures.Pictures(folder=folder)
     figures = [build.evaluated(*request) for request in requests]
-    build.start(figures)
     svgs = [build.picture(figure) for figure in figures]
     build.finish()
     return len(build.drawn), len(build.cached), svgs
@@ -54,25 +53,6 @@ def test_a_damaged_entry_is_drawn_again(tmp_path, damage):
 
     assert drawn(tmp_path, REQUEST) == (1, 0, whole)
     assert drawn(tmp_path, REQUEST)[:2] == (0, 1)
-
-
-def test_workers_draw_the_same_bytes_as_this_process(tmp_path):
-    in_workers = drawn(tmp_path, *PLOTS)
-    build = pictures.Pictures()
-    here = [pictures.draw(build.evaluated(*request).chart, request[2]) for request in PLOTS]
-
-    assert in_workers[:2] == (2, 0)
-    assert in_workers[2] == here
-
-
-@pytest.mark.parametrize(
-    ("plots", "processors", "workers"),
-    [(2, 1, 1), (2, 8, 1), (23, 2, 1), (24, 3, 2), (100, 2, 1), (100, 8, 7), (100, None, 1)],
-)
-def test_there_are_as_many_workers_as_pay(monkeypatch, plots, processors, workers):
-    monkeypatch.setattr("os.cpu_count", lambda: processors)
-
-    assert pictures.processes_for(plots) == workers
 
 
 def test_what_is_derived_from_a_chart_is_made_once(tmp_path):

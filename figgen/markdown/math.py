@@ -7,6 +7,7 @@ import re
 import xml.etree.ElementTree as etree
 from html import unescape
 from importlib import metadata
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -38,7 +39,7 @@ def mathml(tex: str, display: bool = False) -> str:
 def recall(folder: Path) -> None:
     """Take up what earlier builds converted, with the same converter and the same repairs."""
     stored = cache.read(folder, _store_name())
-    _converted.update(json.loads(stored) if stored else {})
+    learn(json.loads(stored) if stored else {})
 
 
 def remember(folder: Path) -> None:
@@ -46,6 +47,21 @@ def remember(folder: Path) -> None:
     text = json.dumps(_converted, sort_keys=True, ensure_ascii=False)
     if cache.read(folder, _store_name()) != text:
         cache.write(folder, _store_name(), text)
+
+
+def known() -> int:
+    """How many formulas were converted so far."""
+    return len(_converted)
+
+
+def news(before: int) -> dict[str, str]:
+    """What was converted since that many were known, for another process."""
+    return dict(islice(_converted.items(), before, None))
+
+
+def learn(converted: dict[str, str]) -> None:
+    """Take up what another process converted."""
+    _converted.update(converted)
 
 
 def _store_name() -> str:

@@ -24,14 +24,15 @@ from figgen.changes.builds import MANIFEST, SOURCES
 from figgen.changes.sources import sources
 from figgen.errors import InputError
 from figgen.generated.site_pages import nowhere, site_pages
-from figgen.markdown import directive, math
-from figgen.markdown.conversion import Page, Problem, Site, fences, figure_numbers
-from figgen.pictures import Evaluated, Pictures
+from figgen.markdown import math
+from figgen.markdown.conversion import Page, Problem, Site, figure_numbers
+from figgen.pictures import Pictures
+from figgen.progress import Progress
 from figgen.publish.companions import figures_in_words, first_picture
 from figgen.publish.fonts import math_font
 from figgen.publish.kept_pages import KeptPage, KeptPages, around, made_of, take
 from figgen.publish.scripts import imported_names, lean, plain_scripts
-from figgen.publish.shared import TOOLS, Shared, shared
+from figgen.publish.shared import TOOLS, Shared
 from figgen.publish.tool_scripts import (
     STEP_FORMULAS,
     imported_modules,
@@ -47,6 +48,7 @@ from figgen.scenarios.tool_data import (
 from figgen.scenarios.tool_profile import profile_json
 from figgen.serving.answers import Answers
 from figgen.serving.memory import Memory
+from figgen.serving.others import forks
 
 Content: TypeAlias = str | bytes
 Thing = TypeVar("Thing")
@@ -77,6 +79,7 @@ class SiteBuild:
     kept_pages: KeptPages = field(init=False)
     _made: dict[str, Content] = field(default_factory=dict)
     _shared: Shared | None = None
+    _progress: Progress = field(init=False)
 
     def __post_init__(self) -> None:
         self.kept_pages = KeptPages(self.site, self.keeper)
@@ -113,35 +116,24 @@ class SiteBuild:
         }
 
     def scan(self, pages: Iterable[tuple[str, str, str]], others: Iterable[str] = ()) -> None:
-        """Look at every (path, chapter, source) first: number all figures, begin to draw plots.
+        """Look at every (path, chapter, source) first: number all figures, find what is kept.
 
-        What is wrong is left for the conversion of the page to report.  `others` is what else of
-        the host any page may depend on.  Of a page that is kept nothing is evaluated.
+        `others` is what else of the host any page may depend on.
         """
         for path, chapter, source in pages:
             self.chapters[path] = chapter
             self._texts[path] = source
             self.site.numbers[path] = figure_numbers(source, chapter)
+        self._progress = Progress("pages", len(self._texts))
         self.kept_pages.look(
             {p: (self.chapters[p], text) for p, text in self._texts.items()}, others
         )
-        new = (fence for path in self.kept_pages.new() for fence in fences(self._texts[path]))
-        self.site.pictures.start(one for fence in new for one in self._evaluated(fence.body))
 
     def share(self, convert: Callable[[str], None]) -> None:
-        """Let a second process do half of what a server is asked; `convert` is the host's."""
-        if isinstance(self.keeper, Memory) and not self.site.pictures.busy:
-            self._shared = shared(self, self.keeper, convert)
-
-    def _evaluated(self, body: str) -> list[Evaluated]:
-        try:
-            asked = directive.parse(body)
-            pictures, name = self.site.pictures, asked.figure
-            return [
-                pictures.evaluated(name, given, anchor) for _, anchor, given in asked.variants()
-            ]
-        except (InputError, ArithmeticError, TypeError, ValueError, LookupError):
-            return []
+        """Let other processes convert some of the pages; `convert` is the host's."""
+        pages, count = self.kept_pages.open(), forks()
+        if self.keeper and count and len(pages) > 1:
+            self._shared = Shared(self, self.keeper, convert, pages, count)
 
     def page(self, path: str, url: str, source: str) -> Page:
         """Begin a page; `url` is its folder from the site's root, `source` its whole file."""
@@ -155,6 +147,7 @@ class SiteBuild:
         """The page as an earlier build converted it, if it would be the same now."""
         if self._shared:
             self._shared.take_over(path)
+        self._progress.advance()
         if known := self.kept_pages.of(path):
             self.site.pages.append(known.page)
             self._made |= known.files
@@ -164,13 +157,17 @@ class SiteBuild:
         return known
 
     def converted(self, page: Page, html: str, host: Any, keep: bool) -> None:
-        """Tell that a page is; `keep` it with what the host knows of it, for later builds."""
+        """Tell that a page is; `keep` it with what the host knows of it, for later builds.
+
+        Not one of which there is something to tell: every build tells it.
+        """
         if page.settled:
             return
         # The host looks for anchors before fences are put back.
         host.present_anchor_ids |= page.anchors()
         self.site.pictures.spent.end()
         self.kept_pages.converted(page, made_of(host, html), keep)
+        self.finish(page)
 
     def files(self) -> dict[str, Content]:
         """What pages need beside them, by its path; after `close`."""
@@ -217,6 +214,12 @@ class SiteBuild:
         pages = sorted(self.site.pages, key=lambda page: f"{page.path}:")
         return f"[{','.join(filter(None, map(self._listed, pages)))}\n]\n"
 
+    def write_page(self, kept: KeptPage) -> None:
+        """Write a page of another process for later builds, where no server remembers it."""
+        if isinstance(self.keeper, Answers):
+            self._listed(kept.page)
+            self.kept_pages.write()
+
     def _listed(self, page: Page) -> str:
         """A page's part of the manifest, by line."""
         kept = self.kept_pages.pages.get(page.path) or KeptPage(page, "")
@@ -232,39 +235,36 @@ class SiteBuild:
             kept.listed = json.dumps(entries, indent=1, ensure_ascii=False, sort_keys=True)[1:-2]
         return kept.listed
 
-    def close(self) -> str:
-        """Make what is held and what can be downloaded; returns what was drawn, in words."""
+    def close(self, warn: Callable[[str], None]) -> str:
+        """End the conversion of pages, tell their problems; returns what was drawn, in words."""
+        for page in self.site.pages:
+            if not page.settled:
+                self.finish(page)
         characters = set[str]().union(*(page.characters for page in self.site.pages))
         folder = self.site.pictures.folder
         if folder:
             math.remember(folder)
         if characters:
             self._made["assets/fonts/math.woff2"] = math_font(characters, folder)
-        self.finish()
         if self._shared:
             self._shared.take_over(TOOLS)
             self._shared.end()
+        self.report(warn)
         return self.site.pictures.finish()
 
     def abandon(self) -> None:
         """Let no process go on, for a build that failed."""
         if self._shared:
             self._shared.end()
-        self.site.pictures.abandon()
 
-    def finish(self) -> None:
-        """Make what converted pages hold and offer, and let go of all that it was made from."""
-        pages = [page for page in self.site.pages if not page.settled]
-        # Pictures come last: until they are asked for, the workers draw.
-        self._make(pages, lambda path: not path.endswith(".svg"))
-        for page in pages:
-            page.finish()
-        self._make(pages, lambda path: path.endswith((".svg", ".html")))
-        for page in pages:
-            self._settle(page)
+    def finish(self, page: Page) -> None:
+        """Make what a converted page holds and offers, and let go of all that it was made from.
 
-    def _settle(self, page: Page) -> None:
-        """Nothing of the page refers to this build any more, which will have to let go of it."""
+        Nothing of the page refers to this build any more, which will have to let go of it.
+        """
+        self._make(page, lambda path: not path.endswith(".svg"))
+        page.finish()
+        self._make(page, lambda path: path.endswith((".svg", ".html")))
         page.figure_twins = figures_in_words(page)
         files = self.files_of(page)
         first = f"/{first_picture(page)}.svg"
@@ -288,23 +288,20 @@ class SiteBuild:
             if os.environ.get("GITHUB_ACTIONS"):
                 print(problem.annotation("docs"))
 
-    def _make(self, pages: Iterable[Page], wanted: Callable[[str], bool]) -> None:
+    def _make(self, page: Page, wanted: Callable[[str], bool]) -> None:
         """Make files that are offered for download; one that cannot be made is a problem."""
-        for page in pages:
-            for path, asset in page.assets.items():
-                if not wanted(path):
-                    continue
-                try:
-                    self._made[path] = asset.make()
-                except Exception as error:
-                    # A picture that cannot be drawn was reported with its page.
-                    if asset.line not in {problem.line for problem in page.problems}:
-                        page.problems.append(asset.problem(path, error))
+        for path, asset in page.assets.items():
+            if not wanted(path):
+                continue
+            try:
+                self._made[path] = asset.make()
+            except Exception as error:
+                # A picture that cannot be drawn was reported with its page.
+                if asset.line not in {problem.line for problem in page.problems}:
+                    page.problems.append(asset.problem(path, error))
 
 
-def begin_build(
-    docs: Path, cache: Path, name: str, address: str, tell: Callable[[str], None]
-) -> SiteBuild:
+def begin_build(docs: Path, cache: Path, name: str, address: str) -> SiteBuild:
     """Begin a build of the pages in `docs`, with pictures kept in `cache`.
 
     A server has a memory, and builds again only what changed; other builds take over what the same
@@ -314,7 +311,7 @@ def begin_build(
     math.recall(cache)
     terms = _toml(docs / "glossary.toml")
     site = Site(
-        pictures=Pictures(folder=cache, tell=tell, memory=keeper),
+        pictures=Pictures(folder=cache, memory=keeper),
         name=name,
         address=address,
         references=_toml(docs / "references.toml"),

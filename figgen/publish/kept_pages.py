@@ -66,7 +66,7 @@ class KeptPages:
             key = self._keys[path] = key_of(source, chapter, around)
             match self.keeper:
                 case Answers() as answers:
-                    answer = answers.known(_name(path), key)
+                    answer = answers.stored(_name(path), key)
                     if isinstance(answer, KeptPage):
                         self.pages[path] = answer
                 case Memory() as memory:
@@ -78,11 +78,6 @@ class KeptPages:
     def open(self) -> list[str]:
         """The pages that are to be converted, or looked at."""
         return [path for path in self._keys if path not in self.pages]
-
-    def new(self) -> list[str]:
-        """Those of them of which no earlier build knows anything."""
-        earlier = self.keeper.pages if isinstance(self.keeper, Memory) else {}
-        return [path for path in self.open() if path not in earlier]
 
     def of(self, path: str) -> KeptPage | None:
         """A page that would be the same if it were converted now."""
@@ -110,21 +105,22 @@ class KeptPages:
         self._fresh.add(page.path)
 
     def given(self, path: str) -> Given | None:
-        """A page of a second process for the first: True for one that stayed the same, None for
+        """A page of another process for the first: True for one that stayed the same, None for
         one of which there is something to tell."""
         kept = self.pages.get(path)
         if kept is None or kept.page.problems:
             return None
         return kept if path in self._fresh else True
 
-    def take_over(self, path: str, given: Given, memory: Memory) -> None:
-        """Keep a page that a second process of this server gave."""
-        if given is True:
-            kept = self._doubtful.pop(path)
-        else:
-            kept, given.serial = given, next(memory.serials)
-        kept.version = memory.code.version
-        memory.pages[path] = self.pages[path] = kept
+    def take_over(self, path: str, given: Given) -> None:
+        """Keep a page that another process gave."""
+        kept = self._doubtful.pop(path) if given is True else given
+        if isinstance(self.keeper, Memory):
+            if given is not True:
+                kept.serial = next(self.keeper.serials)
+            kept.version = self.keeper.code.version
+            self.keeper.pages[path] = kept
+        self.pages[path] = kept
 
     def write(self) -> None:
         """Write what later builds may take over, where no server remembers it."""
@@ -132,6 +128,7 @@ class KeptPages:
             for kept in map(self.pages.__getitem__, sorted(self._fresh)):
                 if not kept.page.problems:
                     self.keeper.put(_name(kept.page.path), kept.key, kept)
+            self._fresh.clear()
 
 
 def _name(path: str) -> str:

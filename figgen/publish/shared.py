@@ -1,14 +1,17 @@
-"""Half of what an edit asks of a server, done by a second process."""
+"""What a build is to convert, shared with other processes."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, TypeAlias
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
+from figgen.markdown import math
 from figgen.pictures import Drawing
 from figgen.publish.kept_pages import Given, KeptPage
-from figgen.serving.memory import Known, Memory
-from figgen.serving.second import Second, pays
+from figgen.serving.answers import Answers
+from figgen.serving.memory import Memory
+from figgen.serving.others import Others
 
 if TYPE_CHECKING:
     from figgen.publish.build import SiteBuild
@@ -16,56 +19,70 @@ if TYPE_CHECKING:
 TOOLS = "tools/"
 """The folder of the pages whose scripts compute with the formulas."""
 
-Done: TypeAlias = tuple[Given | None, Known, set[Drawing]]
-"""A page of a second process, what that computed, and the pictures that it drew."""
+
+@dataclass(frozen=True, slots=True)
+class Done:
+    """A page of another process, and since that told the last time: what it computed, the pictures
+    that it drew, its seconds by work, and the math that it set."""
+
+    page: Given | None
+    news: Any
+    drawn: set[Drawing]
+    seconds: dict[str, float]
+    formulas: dict[str, str]
 
 
 class Shared:
-    """A build whose open pages are converted by two processes, this one and a fork of it.
+    """A build whose open pages are converted by this process and by forks of it.
 
-    The fork begins with what the tools need, which takes longer than most pages.
+    The first fork begins with what the tools need, which takes longer than most pages.
     """
 
     def __init__(
-        self, building: SiteBuild, memory: Memory, pages: list[str], convert: Callable[[str], None]
+        self,
+        building: SiteBuild,
+        keeper: Memory | Answers,
+        convert: Callable[[str], None],
+        pages: list[str],
+        count: int,
     ) -> None:
-        self.building, self.memory, self.convert = building, memory, convert
-        self._before = memory.known()
-        self._second = Second([*pages, TOOLS], self._do)
+        self.building, self.keeper, self.convert = building, keeper, convert
+        self._before: Any = keeper.known()
+        self._formulas = math.known()
+        self._others = Others([*pages, TOOLS], self._do, count)
 
     def _do(self, piece: str) -> Done:
-        """In the fork: a page as it would be kept, with its files, or the scripts of the tools."""
-        building = self.building
+        """In a fork: a page as it would be kept, with its files, or the scripts of the tools."""
+        building, spent = self.building, self.building.site.pictures.spent
+        spent.seconds.clear()
         if piece == TOOLS:
             building.tool_files()
             for make in building.tool_data.values():
                 make()
         else:
             self.convert(piece)
-            building.finish()
         page = building.kept_pages.given(piece)
         if isinstance(page, KeptPage):  # made just now: one of an earlier build stays as it is
             page.files = building.files_of(page.page)
-        news, self._before = self.memory.news(self._before), self.memory.known()
-        return page, news, building.site.pictures.drawn
+            building.write_page(page)
+        news, self._before = self.keeper.news(self._before), self.keeper.known()
+        formulas, self._formulas = math.news(self._formulas), math.known()
+        drawn, building.site.pictures.drawn = building.site.pictures.drawn, set()
+        return Done(page, news, drawn, dict(spent.seconds), formulas)
 
     def take_over(self, piece: str) -> None:
-        """Take what the fork made of a page, or of the tools, if it did."""
-        with self.building.site.pictures.spent.on("waiting for the other process"):
-            done: Done | None = self._second.made(piece)
+        """Take what another process made of a page, or of the tools, if one did."""
+        pictures = self.building.site.pictures
+        with pictures.spent.on("waiting for other processes"):
+            done: Done | None = self._others.made(piece)
         if done:
-            page, news, drawn = done
-            self.memory.learn(news)
-            self.building.site.pictures.drawn |= drawn
-            if page:
-                self.building.kept_pages.take_over(piece, page, self.memory)
+            self.keeper.learn(done.news)
+            math.learn(done.formulas)
+            pictures.drawn |= done.drawn
+            pictures.spent.add(done.seconds)
+            if done.page:
+                self.building.kept_pages.take_over(piece, done.page)
 
     def end(self) -> None:
         """Nobody asks any more."""
-        self._second.end()
-
-
-def shared(building: SiteBuild, memory: Memory, convert: Callable[[str], None]) -> Shared | None:
-    """A build shared with a second process, where that pays."""
-    pages = building.kept_pages.open()
-    return Shared(building, memory, pages, convert) if len(pages) > 1 and pays() else None
+        self._others.end()

@@ -48,7 +48,7 @@ class Answers:
         """What `make` gives for this key, or gave the last time that something was so called."""
         given = self._given.get(name)
         if given is None or given[0] != key:
-            found = self.known(name, key)
+            found = self.stored(name, key)
             if found is None:
                 found = make()
                 self.put(name, key, found)
@@ -56,7 +56,7 @@ class Answers:
         thing: Thing = given[1]
         return thing
 
-    def known(self, name: str, key: str) -> Any:
+    def stored(self, name: str, key: str) -> Any:
         """What is on disk under a name, if it was made by this code for this key, or None."""
         file = file_of(name)
         self.used.add(file)
@@ -71,6 +71,18 @@ class Answers:
     def put(self, name: str, key: str, thing: object) -> None:
         """Keep a thing under a name in place of what was there."""
         cache.write(self.folder, file_of(name), self._head(key) + b"\n" + pickle.dumps(thing))
+
+    def known(self) -> set[str]:
+        """The files of what was asked for so far."""
+        return set(self.used)
+
+    def news(self, before: set[str]) -> set[str]:
+        """Those of what was asked for since, for the process that this one was forked from."""
+        return self.used - before
+
+    def learn(self, news: set[str]) -> None:
+        """Count what another process asked for; its answers are on disk."""
+        self.used |= news
 
     def _head(self, key: str) -> bytes:
         return cache.digest(f"{self.code}\0{key}").encode()

@@ -22,11 +22,6 @@ def draw(chart: Chart, figure_id: str) -> str:
 
 
 def on_config(config: Any) -> None:
-    from figgen import charts, pictures
+    from figgen import pictures
 
-    # MkDocs loads this file under a name that worker processes do not know.
-    from tests.benchmarks import own
-
-    pictures.draw = own.draw
-    pictures.SLOW_KINDS = tuple(kind for kind in charts.KINDS if kind is not charts.Table)
-    pictures.processes_for = lambda plots: 2  # as many as sphinx-gallery's jobs
+    pictures.draw = draw

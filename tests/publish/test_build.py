@@ -37,11 +37,11 @@ alt: A table.
 
 def built(folder: Path, source: str = PAGE) -> tuple[SiteBuild, str]:
     """The building of a site that is this page, closed, and what it says of itself."""
-    building = begin_build(folder, folder / "cache", "Site", "http://127.0.0.1/", lambda _: None)
+    building = begin_build(folder, folder / "cache", "Site", "http://127.0.0.1/")
     building.scan([("page.md", "1", source)])
     options = {"site": building.site, "page": building.page("page.md", "page/", source)}
     Markdown(extensions=["figgen"], extension_configs={"figgen": options}).convert(source)
-    return building, building.close()
+    return building, building.close(print)
 
 
 def counts(told: str) -> list[int]:
@@ -126,9 +126,9 @@ def test_a_file_that_cannot_be_made_is_a_problem_of_the_line_that_offers_it(
 
 
 def test_formulas_are_published_as_a_module_where_there_are_tools(tmp_path: Path) -> None:
-    building = begin_build(tmp_path, tmp_path / "cache", "Site", "http://127.0.0.1/", print)
+    building = begin_build(tmp_path, tmp_path / "cache", "Site", "http://127.0.0.1/")
     building.scan([("page.md", "1", "# Page\n"), ("tools/map.md", "2", "# Map\n")])
-    building.close()
+    building.close(print)
     assert "assets/javascripts/formula-notes.js" in building.files()
     published = building.files()["assets/javascripts/formulas.js"]
 
@@ -142,7 +142,7 @@ def test_the_journey_has_a_numbering_of_its_own() -> None:
 
 
 def test_a_server_forgets_a_page_that_is_not_kept(tmp_path: Path) -> None:
-    building = begin_build(tmp_path, tmp_path / "cache", "Site", "http://127.0.0.1/", print)
+    building = begin_build(tmp_path, tmp_path / "cache", "Site", "http://127.0.0.1/")
     memory = Memory()
     building = SiteBuild(building.site, keeper=memory)
     for keep in (True, False):

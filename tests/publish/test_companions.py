@@ -77,12 +77,12 @@ After it.
 @pytest.fixture(scope="module")
 def made(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str | bytes]:
     folder = tmp_path_factory.mktemp("docs")
-    building = begin_build(folder, folder / "cache", "Site", "https://x.org/g/", lambda _: None)
+    building = begin_build(folder, folder / "cache", "Site", "https://x.org/g/")
     building.scan([("guide/page.md", "3", PAGE)])
     page = building.page("guide/page.md", "guide/page/", PAGE)
     options = {"site": building.site, "page": page}
     Markdown(extensions=["figgen"], extension_configs={"figgen": options}).convert(PAGE)
-    building.close()
+    building.close(print)
     assert building.problems == []
     return companions(building.site, "One sentence.", "2026-11-01")
 

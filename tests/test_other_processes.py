@@ -1,4 +1,4 @@
-"""Two processes go through pieces of work from both ends; neither waits for one that is gone."""
+"""Processes go through pieces of work from both ends; neither waits for one that is gone."""
 
 from __future__ import annotations
 
@@ -6,35 +6,36 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-from figgen.serving import second
-from figgen.serving.second import Second
+from figgen.serving import others
+from figgen.serving.others import Others
 
-pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="servers fork on Linux only")
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="builds fork on Linux only")
 PIECES = [str(number) for number in range(8)]
 
 
 @pytest.fixture
-def begun() -> Iterator[list[Second]]:
-    running: list[Second] = []
+def begun() -> Iterator[list[Others]]:
+    running: list[Others] = []
     yield running
     for one in running:
         one.end()
 
 
-def done_by(running: Second) -> list[str | None]:
+def done_by(running: Others) -> list[str | None]:
     """What the fork made of every piece, asked for from the first on."""
     return [running.made(piece) for piece in PIECES]
 
 
 def test_every_piece_is_done_by_one_of_both_the_first_by_the_server(
-    begun: list[Second],
+    begun: list[Others],
 ) -> None:
-    begun.append(Second(PIECES, lambda piece: f"{piece} by {os.getpid()}"))
+    begun.append(Others(PIECES, lambda piece: f"{piece} by {os.getpid()}"))
     made = done_by(begun[0])
     ours = made.count(None)
     assert made[:ours] == [None] * ours
@@ -42,8 +43,36 @@ def test_every_piece_is_done_by_one_of_both_the_first_by_the_server(
     assert str(os.getpid()) not in "".join(filter(None, made))
 
 
-def test_the_server_waits_for_a_piece_that_the_fork_has_begun(
-    begun: list[Second], tmp_path: Path
+def test_several_forks_share_what_the_first_does_not_do(begun: list[Others]) -> None:
+    begun.append(Others(PIECES, lambda piece: f"{piece} by {os.getpid()}", 3))
+    made = done_by(begun[0])
+    ours = made.count(None)
+    assert made[:ours] == [None] * ours
+    assert [found.partition(" by ")[0] for found in made[ours:] if found] == PIECES[ours:]
+
+
+def test_of_several_forks_one_that_is_killed_keeps_nobody_waiting(begun: list[Others]) -> None:
+    one, other = os.pipe()
+    first, fork = os.pipe()
+
+    def do(piece: str) -> str:
+        if piece == "b":  # the last is begun first; nobody else may find it free
+            os.write(fork, b"b")
+            os.read(one, 1)
+            os.kill(os.getpid(), signal.SIGKILL)
+        os.write(other, b"a")
+        return piece
+
+    begun.append(Others(["a", "b"], do, 2))
+    assert os.read(first, 1) == b"b"
+    started = time.monotonic()
+    assert begun[0].made("b") is None
+    assert begun[0].made("a") == "a"
+    assert time.monotonic() - started < others.PATIENCE_S
+
+
+def test_the_first_waits_for_a_piece_that_the_fork_has_begun(
+    begun: list[Others], tmp_path: Path
 ) -> None:
     gate = tmp_path / "gate"
     os.mkfifo(gate)
@@ -51,7 +80,7 @@ def test_the_server_waits_for_a_piece_that_the_fork_has_begun(
     def do(piece: str) -> str:
         return gate.read_text() + piece
 
-    begun.append(Second(["a", "b"], do))
+    begun.append(Others(["a", "b"], do))
     with gate.open("w") as opened:  # by the fork, which has begun with the last
         assert begun[0].made("a") is None
         opened.write("late ")
@@ -59,29 +88,29 @@ def test_the_server_waits_for_a_piece_that_the_fork_has_begun(
     assert begun[0].made("of no build") is None
 
 
-def test_what_the_fork_cannot_do_is_left_for_the_server(begun: list[Second]) -> None:
+def test_what_the_fork_cannot_do_is_left_for_the_server(begun: list[Others]) -> None:
     def do(piece: str) -> object:
         if piece == "3":
             raise ValueError(piece)
         return (lambda: piece) if piece == "5" else None
 
-    begun.append(Second(PIECES, do))
+    begun.append(Others(PIECES, do))
     assert done_by(begun[0]) == [None] * len(PIECES)
 
 
-def test_the_server_does_what_a_fork_that_was_killed_had_begun(begun: list[Second]) -> None:
+def test_the_first_does_what_a_fork_that_was_killed_had_begun(begun: list[Others]) -> None:
     def do(piece: str) -> str:
         if piece == "5":
             os.kill(os.getpid(), signal.SIGKILL)
         return "x" * 1_000_000  # more than a pipe holds
 
-    begun.append(Second(PIECES, do))
-    begun[0]._process.join()
+    begun.append(Others(PIECES, do))
+    begun[0]._forks[0][0].join()
     assert done_by(begun[0]) == [None] * 6 + ["x" * 1_000_000] * 2
 
 
 def test_a_fork_that_says_nothing_is_not_waited_for(
-    begun: list[Second], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    begun: list[Others], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     gate = tmp_path / "gate"
     os.mkfifo(gate)
@@ -92,15 +121,15 @@ def test_a_fork_that_says_nothing_is_not_waited_for(
         signal.pause()
         return piece
 
-    begun.append(Second(["a"], do))
+    begun.append(Others(["a"], do))
     gate.read_text()
-    monkeypatch.setattr(second, "PATIENCE_S", 0.01)
+    monkeypatch.setattr(others, "PATIENCE_S", 0.01)
     assert begun[0].made("a") is None
 
 
 KILLED = """
 import os, time
-from figgen.serving.second import Second
+from figgen.serving.others import Others
 
 fork, server = os.pipe()
 
@@ -108,13 +137,13 @@ def do(piece):
     os.write(server, f"{os.getpid()}\\n".encode())
     time.sleep(600)
 
-running = Second(["a"], do)
+running = Others(["a"], do)
 os.write(1, os.read(fork, 100))
 time.sleep(600)
 """
 
 
-def test_a_fork_ends_with_a_server_that_is_killed() -> None:
+def test_a_fork_ends_with_a_build_that_is_killed() -> None:
     with subprocess.Popen(
         [sys.executable, "-c", KILLED], stdout=subprocess.PIPE, text=True,
         env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},

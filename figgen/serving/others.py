@@ -1,0 +1,132 @@
+"""Other processes for what a build does: forks of it that begin at the other end.
+
+All go through the same pieces of work, the first process from the first on and its forks from the
+last, until they meet.  A fork knows all that the first knows, a server's changed code included, and
+lives no longer than a build.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import multiprocessing
+import os
+import pickle
+import sys
+import tempfile
+import threading
+import warnings
+from collections.abc import Callable, Iterable
+from multiprocessing.connection import Connection, wait
+from typing import Any
+
+PATIENCE_S = 30.0
+"""How long all forks may say nothing before the first process does their work too."""
+MOST = 3
+"""More forks than this wait for the first process, which alone puts pages into the theme."""
+
+
+def forks() -> int:
+    """How many pay: one for each further processor, on a system whose libraries bear it."""
+    if sys.platform != "linux":
+        return 0
+    return min(MOST, len(os.sched_getaffinity(0)) - 1)
+
+
+class Others:
+    """Forks that do what they can of `pieces`, the last first; `do` gives what can be pickled.
+
+    Each piece is a byte of a file, and whoever locks that does it: where a fork is killed, its
+    locks go with it.  What a fork made is appended to a file of its own, since a pipe would hold it
+    up until the first process has time to read.
+    """
+
+    def __init__(self, pieces: Iterable[str], do: Callable[[str], Any], count: int = 1) -> None:
+        self._numbers = {piece: number for number, piece in enumerate(pieces)}
+        self._locks = tempfile.TemporaryFile()  # noqa: SIM115  # closed by `end`
+        self._made: dict[str, tuple[int, int, int]] = {}
+        self._context = multiprocessing.get_context("fork")
+        self._forks = [self._begin(do) for _ in range(count)]
+        self._told = {told: file for _, told, file in self._forks}
+
+    def _begin(self, do: Callable[[str], Any]) -> tuple[Any, Connection, Any]:
+        """A process, what it tells through, and the file of what it made."""
+        file = tempfile.TemporaryFile()  # noqa: SIM115  # closed by `end`
+        told, tell = self._context.Pipe(duplex=False)
+        process = self._context.Process(target=self._work, args=(do, tell, file), daemon=True)
+        with warnings.catch_warnings():
+            # Of the server's threads, whose locks a fork cannot wait for; it needs none of them.
+            warnings.simplefilter("ignore", DeprecationWarning)
+            process.start()
+        tell.close()
+        return process, told, file
+
+    def made(self, piece: str) -> Any:
+        """What a fork made of a piece that it began; None where the first process is to do it."""
+        if piece not in self._numbers:
+            return None
+        while self._hear(0):
+            pass
+        while piece not in self._made:
+            if self._is_ours(piece) or not self._hear(PATIENCE_S):
+                return None
+        length, start, file = self._made[piece]
+        return pickle.loads(os.pread(file, length, start)) if length else None
+
+    def end(self) -> None:
+        """Nobody asks any more."""
+        for process, told, file in self._forks:
+            process.kill()
+            process.join()
+            told.close()
+            file.close()
+        self._locks.close()
+
+    def _hear(self, patience_s: float) -> bool:
+        """Whether a fork told of one more piece in this time; one that has ended tells nothing."""
+        for told in wait(list(self._told), patience_s):
+            assert isinstance(told, Connection)
+            try:
+                piece, length, start = told.recv()
+            except (EOFError, OSError):
+                del self._told[told]
+                return bool(self._told)
+            self._made[piece] = length, start, self._told[told].fileno()
+            return True
+        return False
+
+    def _is_ours(self, piece: str) -> bool:
+        """Whether no other process does a piece; from now on none will."""
+        try:
+            fcntl.lockf(self._locks, fcntl.LOCK_EX | fcntl.LOCK_NB, 1, self._numbers[piece])
+        except OSError:
+            return False
+        return True
+
+    def _work(self, do: Callable[[str], Any], tell: Connection, file: Any) -> None:
+        """What a fork does; what goes wrong is left for the first process, which tells of it."""
+        _end_with_parent()
+        nowhere = os.open(os.devnull, os.O_WRONLY)
+        for stream in (1, 2):
+            os.dup2(nowhere, stream)
+        end = 0
+        for piece in filter(self._is_ours, reversed(self._numbers)):
+            try:
+                made = do(piece)
+                found = pickle.dumps(made) if made is not None else b""
+            except Exception:  # whatever a page meets
+                found = b""
+            os.pwrite(file.fileno(), found, end)
+            tell.send((piece, len(found), end))
+            end += len(found)
+
+
+def _end_with_parent() -> None:
+    """Let a process end when the one that started it does, however that ended."""
+
+    def wait_for_it() -> None:
+        parent = multiprocessing.parent_process()
+        if parent:
+            parent.join()
+            os._exit(1)
+
+    threading.Thread(target=wait_for_it, daemon=True).start()
