@@ -1,8 +1,10 @@
-"""Gives the search its index; while pages are served, in the background: an edit stays quick."""
+"""Gives the search its index, in the background: nothing waits for it but the end of a build."""
 
 from __future__ import annotations
 
 import tomllib
+from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -10,6 +12,7 @@ from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.structure.pages import Page
 
 pages: dict[str, tuple[str, str, str, Any]] = {}
+files: Callable[[], dict[str, str]] = dict
 
 
 def on_pre_build(**_: Any) -> None:
@@ -21,15 +24,27 @@ def on_page_content(html: str, page: Page, **_: Any) -> None:
     pages[page.file.src_uri] = (page.url, str(page.title), html, page.meta)
 
 
-def on_post_build(config: MkDocsConfig) -> None:
+def on_env(env: Any, config: MkDocsConfig, **_: Any) -> None:
+    global files
     from figgen import serving
-    from figgen.search.publish import Found, publish
+    from figgen.search.publish import Found, search_files
+    from figgen.serving.others import beside
 
     glossary = Path(config.docs_dir, "glossary.toml")
     terms = tomllib.loads(glossary.read_text(encoding="utf-8")) if glossary.exists() else {}
-    found, site = [Found(*page) for page in pages.values()], Path(config.site_dir)
+    found = [Found(*page) for page in pages.values()]
+    keeper, key = config.mdx_configs["figgen"]["site"].pictures.memory, repr((found, terms))
+    files = make = partial(search_files, found, terms)
+    if not serving.current():
+        files = beside(lambda: keeper.same("search", key, make))
+
+
+def on_post_build(config: MkDocsConfig) -> None:
+    from figgen import serving
+    from figgen.search.publish import publish
+
+    site = Path(config.site_dir)
     if memory := serving.current():
-        memory.later(lambda: publish(site, found, terms))
+        memory.later(partial(lambda make: publish(site, make()), files))
     else:
-        keeper, key = config.mdx_configs["figgen"]["site"].pictures.memory, repr((found, terms))
-        publish(site, found, terms, lambda make: keeper.same("search", key, make))
+        publish(site, files())

@@ -13,7 +13,7 @@ from pathlib import Path
 import pytest
 
 from figgen.serving import others
-from figgen.serving.others import Others
+from figgen.serving.others import Others, beside
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="builds fork on Linux only")
 PIECES = [str(number) for number in range(8)]
@@ -127,9 +127,39 @@ def test_a_fork_that_says_nothing_is_not_waited_for(
     assert begun[0].made("a") is None
 
 
+@pytest.mark.parametrize("processors", [1, 2])
+def test_what_is_made_beside_is_made_here_where_nobody_else_can(
+    processors: int, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    here = os.getpid()
+
+    def make() -> int:
+        if processors == 2 and os.getpid() != here:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return os.getpid()
+
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: set(range(processors)))
+    assert beside(make)() == here
+
+
+def test_what_is_made_beside_is_made_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
+    gate = tmp_path / "gate"
+    os.mkfifo(gate)
+
+    def make() -> int:
+        gate.read_text()
+        return os.getpid()
+
+    made = beside(make)
+    with gate.open("w"):  # by the other process, which has begun
+        pass
+    assert made() != os.getpid()
+
+
 KILLED = """
 import os, time
-from figgen.serving.others import Others
+from figgen.serving.others import Others, beside
 
 fork, server = os.pipe()
 

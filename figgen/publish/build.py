@@ -48,7 +48,7 @@ from figgen.scenarios.tool_data import (
 from figgen.scenarios.tool_profile import profile_json
 from figgen.serving.answers import Answers
 from figgen.serving.memory import Memory
-from figgen.serving.others import forks
+from figgen.serving.others import beside, forks
 
 Content: TypeAlias = str | bytes
 Thing = TypeVar("Thing")
@@ -79,6 +79,7 @@ class SiteBuild:
     kept_pages: KeptPages = field(init=False)
     _made: dict[str, Content] = field(default_factory=dict)
     _shared: Shared | None = None
+    _records: Callable[[], dict[str, str]] = dict
     _progress: Progress = field(init=False)
 
     def __post_init__(self) -> None:
@@ -191,8 +192,10 @@ class SiteBuild:
         return made
 
     def records(self) -> dict[str, str]:
-        """What a build tells of itself, which no page waits for; after `close`."""
-        return dict(zip(self.RECORDS, (self.manifest(), sources(self._texts)), strict=True))
+        """What a build tells of itself, and of its pages to later ones; after `close`."""
+        found = dict(zip(self.RECORDS, (self.manifest(), sources(self._texts)), strict=True))
+        self.kept_pages.write()
+        return found
 
     def record(self, folder: Path) -> None:
         """Write the records into the finished site; a server does so when the page is shown."""
@@ -200,9 +203,8 @@ class SiteBuild:
             (folder / name).unlink(missing_ok=True)  # rather none than one of other pages
 
         def write() -> None:
-            for name, content in self.records().items():
+            for name, content in self._records().items():
                 (folder / name).write_text(content, encoding="utf-8")
-            self.kept_pages.write()
 
         if isinstance(self.keeper, Memory):
             self.keeper.later(write)
@@ -250,6 +252,8 @@ class SiteBuild:
             self._shared.take_over(TOOLS)
             self._shared.end()
         self.report(warn)
+        begun = self._shared and isinstance(self.keeper, Answers)
+        self._records = beside(self.records) if begun else self.records
         return self.site.pictures.finish()
 
     def abandon(self) -> None:

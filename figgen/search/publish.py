@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 from html import escape
 from pathlib import Path
@@ -39,14 +39,9 @@ def search_files(pages: Iterable[Found], terms: Mapping[str, Mapping[str, Any]])
     return index(sheets, synonyms(terms))
 
 
-def publish(
-    site: Path,
-    pages: Iterable[Found],
-    terms: Mapping[str, Mapping[str, Any]],
-    same: Callable[[Callable[[], Files]], Files] = lambda make: make(),
-) -> None:
-    """Write the index into the folder of a built site; `same` may know what would be made."""
-    for path, content in same(lambda: search_files(pages, terms)).items():
+def publish(site: Path, files: Files) -> None:
+    """Write the index into the folder of a built site."""
+    for path, content in files.items():
         file = site / path
         file.parent.mkdir(parents=True, exist_ok=True)
         file.write_text(content, encoding="utf-8")

@@ -17,7 +17,9 @@ import threading
 import warnings
 from collections.abc import Callable, Iterable
 from multiprocessing.connection import Connection, wait
-from typing import Any
+from typing import Any, TypeVar
+
+Thing = TypeVar("Thing")
 
 PATIENCE_S = 30.0
 """How long all forks may say nothing before the first process does their work too."""
@@ -118,6 +120,20 @@ class Others:
             os.pwrite(file.fileno(), found, end)
             tell.send((piece, len(found), end))
             end += len(found)
+
+
+def beside(make: Callable[[], Thing]) -> Callable[[], Thing]:
+    """Begin to make something, not None, in a fork; what is returned gives it, or makes it here."""
+    if not forks():
+        return make
+    others = Others(["it"], lambda _: make())
+
+    def made() -> Thing:
+        found: Thing | None = others.made("it")
+        others.end()
+        return make() if found is None else found
+
+    return made
 
 
 def _end_with_parent() -> None:
