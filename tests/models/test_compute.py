@@ -175,3 +175,16 @@ def test_a_token_in_two_seconds_is_half_a_token_a_second() -> None:
     given = {"tokens_per_step": 1, "gpus": 1, "peak_flops_per_s": 1e12}
     found = utilisation_of_step(shape, "6nd", step_time_s=2.0, **given)
     assert found == pytest.approx(training_flops_per_token(shape, "6nd") / 2 / 1e12)
+
+
+def test_ways_of_counting_llama_2_7b_differ_as_the_page_says() -> None:
+    """Touvron et al. 2023: 32 layers of 4,096, sequences of 4,096, so that s / 6h is a sixth."""
+    shape = catalog.model("llama-2-7b").shape
+    plain, whole, causal, twice = (
+        training_flops_per_token(shape, each, sequence=4096)
+        for each in ("6nd", "6nd+attention", "causal", "hfu-full")
+    )
+    looked_up = 6 * 32_000 * 4_096  # a table that no convention with attention counts
+    assert (whole + looked_up) / plain - 1 == pytest.approx(1 / 6, rel=0.05)
+    assert (causal + looked_up) / plain - 1 == pytest.approx(1 / 12, rel=0.05)
+    assert twice / whole - 1 == pytest.approx(1 / 3, rel=0.02)
