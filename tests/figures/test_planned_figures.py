@@ -8,7 +8,11 @@ import pytest
 from figgen.errors import InputError
 from figgen.figures.training.planned import planned, planned_front, planned_layouts
 from figgen.figures.training.planned_presets import planned_presets
+from figgen.scenarios.published_plans import published_plan
+from figgen.scenarios.runs.measured import measured_runs, shown_runs
+from figgen.scenarios.runs.rates import generation_of
 
+MIXTURES = ("deepseek-v3", "qwen-3-235b-a22b")
 ASKED = {"model": "llama-3-8b", "sizes": "nodes=1", "options": "global_batch=8"}
 
 
@@ -34,3 +38,16 @@ def test_half_of_the_published_layouts_are_behind_by_more_than_the_one_in_the_mi
     behind = [row[5] for row in table.rows]
     assert table.values["median"].value == pytest.approx(np.median(behind))
     assert table.values["layouts"].value > 1e6
+
+
+def test_choices_go_beyond_what_was_timed_as_the_page_says() -> None:
+    timed = [run for run in (*measured_runs(), *shown_runs()) if run.step_time_s]
+    gathered = [run for run in timed if run.zero_stage == 3]
+    ampere = [run for run in gathered if generation_of(run.accelerator) == "ampere"]
+    best = {name: published_plan(name).best.setup for name in ("gpt-145b", *MIXTURES)}
+    spread = best["gpt-145b"].parallel
+    assert best["gpt-145b"].zero_stage == 3
+    assert max(run.dp * run.cp for run in ampere) == 128 < spread.dp * spread.cp == 768
+    assert max(run.ep for run in timed) == 64 < best["deepseek-v3"].parallel.ep
+    assert not any(run.shape.experts for run in gathered)
+    assert best["qwen-3-235b-a22b"].zero_stage == 3
