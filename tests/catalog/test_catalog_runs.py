@@ -255,3 +255,10 @@ def test_deepseek_v2_needs_172_8_thousand_gpu_hours_a_trillion_tokens() -> None:
     assert 1e12 / run.tokens_per_s.value / 3600 == pytest.approx(172_800, rel=1e-4)
     # "A relatively high MFU", says the report; it prints none.
     assert 0.2 < run.model_flops_utilisation(causal=True) < 0.4
+
+
+def test_a_rate_of_which_nobody_says_what_it_counts_is_no_utilisation() -> None:
+    """OPT's report prints up to 147 TFLOP/s; over the peak that is 47.1%, but of which FLOPs?"""
+    unsaid = [run for run in RUNS if run.flops_rate is not None and run.flops_kind == "unstated"]
+    assert [run.name for run in unsaid] == ["opt-175b"]
+    assert not any(run.mfu or run.hfu for run in unsaid)
