@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, replace
+from math import ceil, floor
 
 import numpy as np
 from numpy.typing import NDArray
@@ -148,8 +149,9 @@ def class_residuals() -> list[Residuals]:
 def _residuals(
     name: str, ratios: Sequence[float], within: Sequence[Sequence[float]], tested: bool
 ) -> Residuals:
-    ends = [np.quantile(one, (0.1, 0.9)) for one in within]
-    low = min(1 - LEAST, *(float(end[0]) for end in ends))
-    high = max(1 + LEAST, *(float(end[1]) for end in ends))
+    # Ends are runs, and rounded outwards: between two runs fewer than eight of ten may lie.
+    low = min(1 - LEAST, *(float(np.quantile(one, 0.1, method="lower")) for one in within))
+    high = max(1 + LEAST, *(float(np.quantile(one, 0.9, method="higher")) for one in within))
+    low, high = floor(1000 * low) / 1000, ceil(1000 * high) / 1000
     error = float(np.mean(np.abs(1 / np.array(ratios) - 1)))
-    return Residuals(name, len(ratios), tested, round(low, 3), round(high, 3), round(error, 4))
+    return Residuals(name, len(ratios), tested, low, high, round(error, 4))
