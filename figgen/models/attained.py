@@ -17,8 +17,8 @@ class Attained:
     """Rates, shares and times of one kind of software on one kind of chip.
 
     Rates: `product_flops_per_s` of products in the job's format, `plain_flops_per_s` of those kept
-    in 16 bits (the head), `expert_flops_per_s` of grouped products, `attention_flops_per_s` of the
-    attention core forward, `memory_bytes_per_s` of everything that reads and writes; bandwidths
+    in 16 bits (the head), `expert_flops_per_s` of grouped products, `attention_flops_per_s` of its
+    core in both passes, `memory_bytes_per_s` of everything that reads and writes; bandwidths
     are of one GPU and one direction, those of shuffles of all-to-alls. Each product takes
     `product_start_s` beside its work, which is in its rate where nobody measured it.
 
