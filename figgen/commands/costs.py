@@ -49,7 +49,7 @@ def add(verbs: Verbs) -> None:
     add_collective(parser, 10**9)
     parser.add_argument("--bytes", required=True, help="largest per-rank buffer, such as '1 GB'")
     parser.add_argument("--link", required=True, help="a link of the catalog, or '450 GB/s'")
-    parser.add_argument("--latency", help="per step; as catalogued, else NCCL's, when left out")
+    parser.add_argument("--latency", help="per step; NCCL's, or a TPU link's own, when left out")
     parser.add_argument("--network", help="the link between nodes, where there are two levels")
     parser.add_argument("--network-latency", help="per step between nodes")
     parser.add_argument("--model", choices=("textbook", "nccl"), default="textbook")
@@ -166,8 +166,10 @@ def _link(text: str, latency: str | None, option: str) -> AlphaBeta:
             raise InputError("a bandwidth alone has no latency", expected=f"{option} TIME")
         return given, parse_quantity(text, "B/s").value
     entry = link(text)
-    if given is None and entry.latency is None and entry.kind == "host":
-        raise InputError(f"link {text!r} has no catalogued latency", expected=f"{option} TIME")
+    if given is None and entry.kind == "host":
+        raise InputError(f"link {text!r} has no latency of a step", expected=f"{option} TIME")
     if given is None:
-        given = step_latency_s(entry) if entry.latency is None else entry.latency.value
+        # What the catalog has of other links is a bare message's, a fifth of a step over NDR.
+        own = entry.latency if text.startswith("ici-") else None
+        given = step_latency_s(entry) if own is None else own.value
     return given, entry.bandwidth_bytes_per_s

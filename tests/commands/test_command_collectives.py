@@ -136,6 +136,22 @@ def test_every_link_that_rings_run_over_has_a_latency(capsys, name):
         assert said(capsys, *asked)["time_s"] > 0
 
 
+@pytest.mark.parametrize(
+    ("ranks", "link", "time_s"),
+    [(64, "ib-ndr", 41.1e-3), (8, "nvlink4", 3.94e-3), (16, "ici-v5p", 20.9e-3)],
+)
+def test_a_ring_takes_as_long_as_on_the_pages_about_rings(capsys, ranks, link, time_s):
+    """All-reduce algorithms, figures 4.10 and 4.14 and the ring around a torus of TPU v5p."""
+    asked = ("cost", "all-reduce", "--ranks", str(ranks), "--bytes", "1 GB", "--link", link)
+    assert said(capsys, *asked)["time_s"] == pytest.approx(time_s, rel=2e-3)
+
+
+def test_a_step_has_the_latency_of_nccl_whatever_a_bare_message_takes(capsys):
+    for name in ("ib-hdr", "ib-ndr", "roce-400g"):
+        asked = ("cost", "all-reduce", "--ranks", "2", "--bytes", "1 B", "--link", name)
+        assert said(capsys, *asked)["time_s"] == pytest.approx(28e-6, rel=1e-4)
+
+
 def test_nccl_reckons_with_its_own_constants_beside_the_textbook(capsys):
     asked = ("cost", "all-reduce", "--ranks", "8", "--bytes", "1 GB", "--link", "nvlink4")
     answer = said(capsys, *asked, "--model", "nccl")
