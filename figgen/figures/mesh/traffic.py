@@ -35,7 +35,7 @@ TRAFFIC = (
     Column(label="groups of"),
     Column(label="collective"),
     Column(label="per step", spec=","),
-    Column(label="buffer", unit="B", spec="si"),
+    Column(label="largest buffer", unit="B", spec="si"),
     Column(label="sent per GPU", unit="B", spec="si"),
     Column(label="of it out of the node", unit="B", spec="si"),
     Column(label="link"),
