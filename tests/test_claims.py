@@ -12,6 +12,7 @@ import pytest
 from figgen.catalog import model
 from figgen.errors import InputError
 from figgen.models.activations import layer_input_bytes
+from figgen.models.collectives import bytes_sent_per_rank, trace
 from figgen.models.layout import layout
 from figgen.models.training_setup import TrainingSetup
 from figgen.registry import build
@@ -111,3 +112,41 @@ def test_recomputation_keeps_the_input_of_a_stage_that_the_memory_model_keeps() 
     parallel = layout(nodes=1, gpus_per_node=8, tp=8)
     setup = TrainingSetup(model("gpt-3-175b").shape, parallel, microbatches=1, sequence=2048)
     assert shown == layer_input_bytes(setup) == 2048 * 12288 * 2 / 8
+
+
+def test_pytorchs_sharded_optimizer_sends_three_halves_of_ddp() -> None:
+    """Its reference: DDP beside it, and each rank broadcasts the parameters that it updated."""
+    ranks, share = 8, 1 / 8
+    ddp = trace("all-reduce", "ring", ranks)
+    broadcasts = [trace("broadcast", "chain", ranks, root=rank) for rank in range(ranks)]
+    reduced_bytes = sum(bytes_sent_per_rank(ddp, 1.0))
+    spread = sum(sum(bytes_sent_per_rank(one, share)) for one in broadcasts)
+    assert (reduced_bytes + spread) / reduced_bytes == pytest.approx(1.5)
+    line = next(s for s in page("zero-fsdp").splitlines() if "@pytorch-zero]" in s)
+    assert "broadcasts" in line
+    assert "three halves travel as in ZeRO-3" in line
+
+
+@pytest.mark.parametrize("group", [8, 16, 64])
+def test_an_expert_has_the_rows_of_its_whole_group(group: int) -> None:
+    """Tokens of every rank pick 8 of 64 experts; the advice is a larger group, not a smaller."""
+    drawn = np.random.default_rng(3)
+    tokens, experts, top = 64, 64, 8
+    rows = np.zeros(experts)
+    for _ in range(group):
+        for _ in range(tokens):
+            rows[drawn.permutation(experts)[:top]] += 1
+    assert rows.mean() == group * tokens * top / experts
+    row = next(s for s in page("experts").splitlines() if s.startswith("| Few tokens per expert"))
+    assert "larger EP" in row
+    assert "fewer copies (EDP)" in row
+
+
+def test_a_healthy_ring_is_told_by_what_was_measured() -> None:
+    """nccl-tests issue 212: 370 GB/s around a ring, 480 GB/s with the switch, of 450 GB/s."""
+    measured = 2 * 7 / 8 * 16 * 2**30 / 81.9e-3  # 8 H200, a ring, as the α–β chapter has it
+    assert measured == pytest.approx(370e9, rel=0.01)
+    for text in (page("hangs-and-slowness"), (DOCS / "journey/when-it-does-not.md").read_text()):
+        line = next(s for s in text.splitlines() if "@nccl-tests-issue-212]" in s)
+        assert "about 370 GB/s" in line
+    assert 'time_s="81.9 ms"' in page("hangs-and-slowness")
