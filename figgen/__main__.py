@@ -7,6 +7,7 @@ import sys
 from collections.abc import Sequence
 from functools import cache
 from importlib import import_module
+from io import TextIOWrapper
 
 from figgen.commands import OneLineParser, one_line
 from figgen.errors import InputError
@@ -20,6 +21,9 @@ SUBJECTS = (
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run one verb; 0 when it worked, 1 when it found faults, 2 with one line for bad input."""
+    if isinstance(sys.stdout, TextIOWrapper):
+        # A terminal without Greek letters, or bytes that are no text.
+        sys.stdout.reconfigure(errors="backslashreplace")
     try:
         parser = _parser()
     except InputError as error:
@@ -58,8 +62,6 @@ def _refuse(message: str) -> int:
 def _say(text: str) -> None:
     try:
         print(text)
-    except UnicodeEncodeError:  # a terminal without Greek letters, or bytes that are no text
-        print(text.encode("ascii", "backslashreplace").decode("ascii"))
     except BrokenPipeError:
         sys.stderr.close()
 

@@ -5,8 +5,11 @@ from __future__ import annotations
 import csv
 import io
 import json
+import os
 import re
 import shlex
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -150,3 +153,13 @@ def test_every_verb_has_help_whose_examples_answer(capsys, verb):
     assert examples
     for example in examples:
         assert said(capsys, *shlex.split(example))
+
+
+@pytest.mark.parametrize("words", ["plan --help", "eval bubble_fraction(stages=4,microbatches=8)"])
+def test_a_terminal_without_greek_letters_is_answered(words: str) -> None:
+    ran = subprocess.run(
+        [sys.executable, "-m", "figgen", *words.split()], capture_output=True, text=True,
+        timeout=30, env={**os.environ, "PYTHONIOENCODING": "ascii"}, cwd=Path(__file__).parents[1],
+    )  # fmt: skip
+    assert (ran.returncode, ran.stderr) == (0, "")
+    assert "\\u" in ran.stdout or "\\x" in ran.stdout

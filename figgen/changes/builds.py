@@ -181,10 +181,15 @@ def _sources(found: Any) -> dict[str, dict[str, str]]:
 
 def git(root: Path, *words: str) -> str:
     """What a git command prints.  Raises InputError with git's own words when it fails."""
-    ran = subprocess.run(["git", "-C", str(root), *words], capture_output=True, text=True)
+    ran = _said(["git", "-C", str(root), *words])
     if ran.returncode:
         raise InputError(f"git {words[0]}: {ran.stderr.strip()}")
     return ran.stdout.strip()
+
+
+def _said(words: list[str], **options: Any) -> subprocess.CompletedProcess[str]:
+    """A command that has run; others write UTF-8 also where the locale is none of it."""
+    return subprocess.run(words, capture_output=True, encoding="utf-8", errors="replace", **options)
 
 
 @contextmanager
@@ -234,7 +239,7 @@ def interpreter(root: Path, tree: Path) -> str:
 def _run(
     what: str, words: list[str], where: Path, environment: Mapping[str, str] | None = None
 ) -> None:
-    ran = subprocess.run(words, cwd=where, capture_output=True, text=True, env=environment)
+    ran = _said(words, cwd=where, env=environment)
     if ran.returncode:
         last = " | ".join(ran.stderr.strip().splitlines()[-3:])
         raise InputError(f"{what} failed", got=last)

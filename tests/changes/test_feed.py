@@ -25,12 +25,12 @@ def site(folder: Path, value: float, catalog: str = "1") -> Path:
     }  # fmt: skip
     (folder / "figures.json").write_text(json.dumps([entry]))
     (folder / "sources.json").write_text(json.dumps({"catalog": {"a.toml/x/v": catalog}}))
-    (folder / FEED).write_text(feed(CHANGELOG, "Guide", "https://x.org/", "2026-11-01"))
+    (folder / FEED).write_text(feed(CHANGELOG, "Guide", "https://x.org/", "2026-11-01"), "utf-8")
     return folder
 
 
 def entries(folder: Path) -> list[tuple[str, str]]:
-    root = ElementTree.fromstring((folder / FEED).read_text())
+    root = ElementTree.fromstring((folder / FEED).read_text("utf-8"))
     found = root.findall(f"{ATOM}entry")
     assert len({entry.findtext(f"{ATOM}id") for entry in found}) == len(found)
     assert all(entry.findtext(f"{ATOM}updated") for entry in found)

@@ -15,7 +15,7 @@ from figgen.publish.styles import STYLE_REPAIRS, UNUSED_CLASSES, is_unused, ligh
 def theme() -> str:
     package = importlib.util.find_spec("material")
     folder = Path(str(package.origin)).parent / "templates/assets/stylesheets"
-    return "\n".join(path.read_text() for path in sorted(folder.glob("*.min.css")))
+    return "\n".join(path.read_text("utf-8") for path in sorted(folder.glob("*.min.css")))
 
 
 def test_every_repair_finds_what_it_mends(theme):

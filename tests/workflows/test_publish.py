@@ -32,7 +32,7 @@ def script() -> ModuleType:
 def git(where: Path, *words: str, stdin: str | None = None) -> str:
     return subprocess.run(
         ["git", "-C", str(where), "-c", "user.name=t", "-c", "user.email=t@localhost", *words],
-        input=stdin, capture_output=True, text=True, check=True, timeout=30,
+        input=stdin, capture_output=True, encoding="utf-8", check=True, timeout=30,
     ).stdout  # fmt: skip
 
 
