@@ -156,8 +156,9 @@ def peak_activation_bytes(setup: TrainingSetup) -> tuple[float, ...]:
     Activations live from their forward to the end of their backward, of the weight gradient
     where the schedule splits it. `peak_in_flight` counts the same in microbatches.
     """
-    held = [stage_bytes(setup, share) for share in virtual_stage_shares(setup)]
-    return _peaks(setup.order, held)
+    shares = [share.anywhere for share in virtual_stage_shares(setup)]
+    held = {share: stage_bytes(setup, share) for share in set(shares)}
+    return _peaks(setup.order, [held[share] for share in shares])
 
 
 def _peaks(schedule: Schedule, stage_held: list[float]) -> tuple[float, ...]:

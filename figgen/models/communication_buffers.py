@@ -45,7 +45,8 @@ def communication_buffers(
         routed = setup.split_tokens * experts.top_k * parallel.etp * hidden
         each = setup.activation_format.dispatch_bytes + ACTIVATION_BYTES
         found["routed tokens"] = routed * each
-    found |= _sharded_state(setup, shares_of_rank(setup, pipeline_rank))
+    if setup.zero_stage >= 2 and setup.dense_shards > 1:
+        found |= _sharded_state(setup, shares_of_rank(setup, pipeline_rank))
     return tuple(CommunicationBuffer(name, size) for name, size in found.items())
 
 
@@ -70,8 +71,6 @@ def _key_value_bytes(setup: TrainingSetup) -> float:
 
 def _sharded_state(setup: TrainingSetup, shares: tuple[StageShare, ...]) -> dict[str, float]:
     """Whole weights and gradients where ZeRO keeps only shards: of a layer, or of a whole stage."""
-    if setup.zero_stage < 2 or setup.dense_shards == 1:
-        return {}
     recipe = setup.recipe
     # A layer with a state-space mixer instead of attention holds so many parameters more.
     mixers = mixer_held(setup) - attention_held(setup) if setup.shape.state_space else 0

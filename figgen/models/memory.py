@@ -21,9 +21,10 @@ from figgen.models.memory_lines import (
     allocator_bytes,
     rank_lines,
     reserve_lines,
+    working_bytes,
 )
 from figgen.models.rank_parameters import rank_parameters
-from figgen.models.stage_layers import shares_of_rank
+from figgen.models.stage_layers import virtual_stage_shares
 from figgen.models.training_setup import TrainingSetup
 
 RESERVE_BYTES = 2e9
@@ -57,10 +58,10 @@ class RankMemory:
     @property
     def parts(self) -> tuple[MemoryPart, ...]:
         """The lines added up by part, in the order of `PARTS`."""
-        return tuple(
-            MemoryPart(name, sum(line.bytes for line in self.lines if line.part == name))
-            for name in PARTS
-        )
+        found: dict[str, float] = dict.fromkeys(PARTS, 0)
+        for line in self.lines:
+            found[line.part] += line.bytes
+        return tuple(MemoryPart(name, size) for name, size in found.items())
 
     @property
     def total_bytes(self) -> float:
@@ -115,7 +116,8 @@ class MemoryEstimate:
     @property
     def fits(self) -> bool | None:
         """Whether every rank fits; None without a capacity."""
-        return None if self.free_bytes is None else self.free_bytes >= 0
+        free = self.free_bytes
+        return None if free is None else free >= 0
 
 
 def memory(
@@ -135,14 +137,16 @@ def memory(
     if capacity_bytes is not None and capacity_bytes <= 0:
         raise InputError("capacity_bytes", expected="> 0", got=capacity_bytes)
     framework, in_flight, ranks = setup.framework_memory, setup.in_flight, []
+    shares, working = virtual_stage_shares(setup), working_bytes(setup)
     share = framework.allocator_share if allocator_share is None else allocator_share
     for rank, peak in enumerate(peak_activation_bytes(setup)):
-        lines = rank_lines(setup, rank, peak)
+        stages = setup.placement.stages_of_rank(rank)
+        lines = rank_lines(setup, rank, peak, [working[stage] for stage in stages])
         ranks.append(
             RankMemory(
                 pipeline_rank=rank,
                 parameters=sum(part.count for part in rank_parameters(setup, rank)),
-                layers=sum(share.layers for share in shares_of_rank(setup, rank)),
+                layers=sum(shares[stage].layers for stage in stages),
                 in_flight=in_flight[rank],
                 lines=(*lines, *reserve_lines(lines, share, reserve_bytes)),
             )

@@ -8,7 +8,7 @@ framework. The CUDA context and NCCL's channels are outside of it.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 from figgen.models.activations import (
@@ -18,8 +18,8 @@ from figgen.models.activations import (
 )
 from figgen.models.communication_buffers import communication_buffers
 from figgen.models.rank_parameters import TABLES, rank_parameters
-from figgen.models.stage_layers import StageShare, shares_of_rank
-from figgen.models.trained_state import kept_by_rank
+from figgen.models.stage_layers import virtual_stage_shares
+from figgen.models.trained_state import Kept, kept_by_rank
 from figgen.models.training_setup import TrainingSetup
 
 PARTS = (
@@ -47,14 +47,52 @@ class MemoryLine:
     bytes: float
 
 
+@dataclass(frozen=True, slots=True)
+class WorkingBytes:
+    """What a virtual stage needs for the backward of one layer, and for the loss beside the head.
+
+    `anew` is made by recomputing, `gradients` are those of the layer.
+    """
+
+    anew: float
+    gradients: float
+    loss: float
+
+    @property
+    def backward(self) -> float:
+        """What the backward needs."""
+        return self.anew + self.gradients
+
+
+def working_bytes(setup: TrainingSetup) -> tuple[WorkingBytes, ...]:
+    """What every virtual stage needs for a moment, worked out once for those that are alike."""
+    shares = [share.anywhere for share in virtual_stage_shares(setup)]
+    found = {
+        share: WorkingBytes(
+            recomputed_bytes(setup, share),
+            layer_gradient_bytes(setup, share),
+            loss_bytes(setup) if share.head else 0.0,
+        )
+        for share in set(shares)
+    }
+    return tuple(found[share] for share in shares)
+
+
 def rank_lines(
-    setup: TrainingSetup, pipeline_rank: int, activation_bytes: float
+    setup: TrainingSetup,
+    pipeline_rank: int,
+    activation_bytes: float,
+    working: Sequence[WorkingBytes],
 ) -> tuple[MemoryLine, ...]:
     """Every line of a GPU of `pipeline_rank` that is not empty, its reserve apart.
 
-    `activation_bytes` are the rank's of `figgen.models.activations.peak_activation_bytes`.
+    `activation_bytes` are the rank's of `figgen.models.activations.peak_activation_bytes`,
+    `working` what its virtual stages need for a moment.
     """
-    lines = (*_state(setup, pipeline_rank), *_moving(setup, pipeline_rank, activation_bytes))
+    lines = (
+        *_state(setup, pipeline_rank),
+        *_moving(setup, pipeline_rank, activation_bytes, working),
+    )
     return tuple(line for line in lines if line.bytes)
 
 
@@ -80,7 +118,11 @@ def state_bytes(setup: TrainingSetup, pipeline_rank: int) -> tuple[float, float,
 
     Frozen weights are divided as those that are trained.
     """
-    kept, recipe = kept_by_rank(setup, pipeline_rank), setup.recipe
+    return _divided(setup, pipeline_rank, kept_by_rank(setup, pipeline_rank))
+
+
+def _divided(setup: TrainingSetup, pipeline_rank: int, kept: Kept) -> tuple[float, float, float]:
+    recipe = setup.recipe
     ways = (setup.dense_shards, setup.parallel.edp)
     trained, frozen = (kept.trained, kept.trained_routed), (
         kept.frozen_bytes, kept.frozen_routed_bytes,
@@ -111,7 +153,7 @@ def _state(setup: TrainingSetup, pipeline_rank: int) -> Iterator[MemoryLine]:
     """What lasts, and the gradients that one backward makes anew."""
     framework, kept = setup.framework_memory, kept_by_rank(setup, pipeline_rank)
     trained = kept.trained + kept.trained_routed
-    weights, gradients, optimizer = state_bytes(setup, pipeline_rank)
+    weights, gradients, optimizer = _divided(setup, pipeline_rank, kept)
     yield MemoryLine("weights", "weights", weights)
     yield MemoryLine("gradients", "accumulated gradients", gradients)
     if setup.zero_stage == 0 and setup.dense_shards > 1:
@@ -123,24 +165,25 @@ def _state(setup: TrainingSetup, pipeline_rank: int) -> Iterator[MemoryLine]:
 
 
 def _moving(
-    setup: TrainingSetup, pipeline_rank: int, activation_bytes: float
+    setup: TrainingSetup,
+    pipeline_rank: int,
+    activation_bytes: float,
+    working: Sequence[WorkingBytes],
 ) -> Iterator[MemoryLine]:
     """What comes and goes with every microbatch."""
-    shares = shares_of_rank(setup, pipeline_rank)
     yield MemoryLine("activations", "activations in flight", activation_bytes)
-    yield from _working(setup, shares)
+    yield from _working(working)
     for buffer in communication_buffers(setup, pipeline_rank):
         yield MemoryLine("communication", buffer.name, buffer.bytes)
 
 
-def _working(setup: TrainingSetup, shares: tuple[StageShare, ...]) -> tuple[MemoryLine, ...]:
+def _working(stages: Sequence[WorkingBytes]) -> tuple[MemoryLine, ...]:
     """The loss or the backward of one layer, whichever takes more."""
-    layers = [(recomputed_bytes(setup, s), layer_gradient_bytes(setup, s)) for s in shares]
-    anew, gradients = max(layers, key=sum)
-    loss = loss_bytes(setup) if any(share.head for share in shares) else 0.0
-    if loss > anew + gradients:
+    most = max(stages, key=lambda stage: stage.backward)
+    loss = max(stage.loss for stage in stages)
+    if loss > most.backward:
         return (MemoryLine("working", "copies of logits", loss),)
     return (
-        MemoryLine("working", "recomputed layers", anew),
-        MemoryLine("working", "gradients of a layer", gradients),
+        MemoryLine("working", "recomputed layers", most.anew),
+        MemoryLine("working", "gradients of a layer", most.gradients),
     )

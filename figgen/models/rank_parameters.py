@@ -56,8 +56,10 @@ def stage_parameters(setup: TrainingSetup, stage: int) -> tuple[HeldParameters, 
 
 def copies_embedding(setup: TrainingSetup, stage: int) -> bool:
     """Whether modules of multi-token prediction need a copy of the embedding on this stage."""
-    share, tied = virtual_stage_shares(setup)[stage], setup.shape.tied_embeddings
-    return bool(share.mtp_layers) and not (tied or _beside_embedding(setup, stage))
+    if not setup.mtp_layers or setup.shape.tied_embeddings:
+        return False
+    predicts = virtual_stage_shares(setup)[stage].mtp_layers > 0
+    return predicts and not _beside_embedding(setup, stage)
 
 
 def _beside_embedding(setup: TrainingSetup, stage: int) -> bool:

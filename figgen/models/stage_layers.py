@@ -9,7 +9,7 @@ Llama 3 405B and BLOOM were trained so. Beside modules of multi-token prediction
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 
 from figgen.models.model_shape import FFN_MATRICES, ModelShape
@@ -39,6 +39,11 @@ class StageShare:
     def dense_layers(self) -> int:
         """Layers with a plain feed-forward block."""
         return self.layers - self.expert_layers
+
+    @property
+    def anywhere(self) -> StageShare:
+        """The same for all that hold as much, wherever they stand, state-space mixers apart."""
+        return self if self.mixer_layers else replace(self, first_layer=0)
 
 
 def layers_of_stages(layers: int, stages: int) -> tuple[int, ...]:
