@@ -69,12 +69,15 @@ class NcclTuning:
     @property
     def scale_up_latency_s(self) -> float:
         """One step of a ring over NVLink, with the Simple protocol."""
-        return self.constants.step_latency_s["nvlink"]["ring_simple"]
+        return self._number("latency-nvlink", "ring_simple")
 
     @property
     def network_latency_s(self) -> float:
         """One step of a ring over the network, with the Simple protocol."""
-        return self.constants.step_latency_s["net"]["ring_simple"]
+        return self._number("latency-net", "ring_simple")
+
+    def _number(self, table: str, key: str) -> float:
+        return dict(dict(self.tables)[table])[key].value
 
     def link_bandwidth(self, link: str) -> Value:
         """What NCCL reckons with for one link, for example "sm90_nvlink" (one of 18)."""

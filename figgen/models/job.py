@@ -106,7 +106,7 @@ def shape_numbers(shape: ModelShape, mtp_layers: int = 0) -> dict[str, float]:
         key = mla.nope_head_dim + mla.rope_head_dim
         projected = shape.heads * (2 * key + mla.value_head_dim)
         key_value = shape.heads * (key + mla.value_head_dim) // 2
-    dense, routed = module_parameters(shape)
+    dense, routed = module_parameters(shape) if mtp_layers else (0, 0)
     mixers = shape.state_space
     share = shape.mixer_layers(0, shape.layers) / shape.layers
 

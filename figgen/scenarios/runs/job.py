@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from functools import lru_cache
+
 from figgen.models.framework_memory import framework_memory
 from figgen.models.job import Job, shape_numbers
 from figgen.models.layout import layout
+from figgen.models.model_shape import ModelShape
 from figgen.models.pipeline_filling import filling
 from figgen.models.stage_layers import (
     StageShare,
@@ -57,12 +60,20 @@ def repeats_of(run: DescribedRun) -> tuple[float, float]:
     """Shares of a layer and of its attention core that backward computes again."""
     stored = before_flash(run)
     recompute = run.recompute or ("selective" if stored else "none")
-    # How it is laid out decides no share.
-    alone = TrainingSetup(
-        run.shape, layout(nodes=1, gpus_per_node=1), 1, run.sequence, recompute=recompute,
-        mtp_layers=run.mtp_layers, flash_attention=not stored,
-    )  # fmt: skip
+    alone = _alone(run.shape, run.sequence, recompute, run.mtp_layers, stored)
     return repeated(alone, shares_of(run)[0], recompute)
+
+
+# How it is laid out decides no share.
+@lru_cache(maxsize=256)
+def _alone(
+    shape: ModelShape, sequence: int, recompute: str, mtp_layers: int, stored: bool
+) -> TrainingSetup:
+    """A job on one GPU, which has any run's layers; `stored` where it keeps scores."""
+    return TrainingSetup(
+        shape, layout(nodes=1, gpus_per_node=1), 1, sequence, recompute=recompute,
+        mtp_layers=mtp_layers, flash_attention=not stored,
+    )  # fmt: skip
 
 
 def scattered_bytes(framework: str) -> int:

@@ -10,7 +10,7 @@ import re
 import tomllib
 from collections.abc import Mapping
 from contextlib import suppress
-from functools import cache
+from functools import cache, lru_cache
 
 from figgen.catalog import load
 from figgen.catalog.hardware import Accelerator, Link
@@ -113,6 +113,8 @@ def recompute_of(words: str) -> str:
     return named or ",".join(modules) or ("selective" if low else "")
 
 
+# Thousands of runs are described with the same few words.
+@lru_cache(maxsize=1024)
 def first_match(table: tuple[tuple[str, str], ...], text: str) -> str | None:
     """What the first pattern that `text` holds stands for."""
     low = text.lower()
@@ -158,6 +160,7 @@ def format_of(words: str) -> str:
     return found
 
 
+@lru_cache(maxsize=1024)
 def plain(name: str) -> str:
     """A name without what sources write differently: "gpt3-175b" and "GPT-3 175B" are one."""
     return re.sub(r"[^a-z0-9]", "", name.lower())
