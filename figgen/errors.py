@@ -87,7 +87,7 @@ def check_between(name: str, value: float, low: float, high: float) -> None:
 
 def check_size(name: str, size: object) -> int:
     """`size` if it is a whole number of at least 1; raises InputError otherwise."""
-    if isinstance(size, bool) or not isinstance(size, Integral) or size < 1:
+    if isinstance(size, bool) or not isinstance(size, (int, Integral)) or size < 1:
         raise InputError(name, expected="a whole number ≥ 1", got=size)
     return int(size)
 

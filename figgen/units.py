@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from numbers import Real
+from typing import TypeAlias
 
 from figgen.errors import InputError, closest
 
@@ -175,7 +176,7 @@ def format_quantity(value: Real | float, unit: str, spec: str = "") -> str:
 
 
 def _number(value: object) -> float:
-    if isinstance(value, bool) or not isinstance(value, Real) or math.isnan(value):
+    if isinstance(value, bool) or not isinstance(value, (int, float, Real)) or math.isnan(value):
         raise InputError("not a number", got=value)
     return int(value) if isinstance(value, int) else float(value)
 
@@ -219,19 +220,31 @@ def _unpadded(shown: str) -> str:
     return shown.rstrip("0").rstrip(".") if "." in shown else shown
 
 
-def _with_prefix(
-    value: float, digits: int, prefixes: Mapping[str, float | Fraction], words: str
-) -> str:
+Ladder: TypeAlias = tuple[tuple[str, float], ...]
+"""Prefixes with their factors from the largest down, none among them."""
+
+
+def _ladder(prefixes: Mapping[str, float | Fraction]) -> Ladder:
+    factors = {"": 1.0} | {prefix: float(factor) for prefix, factor in prefixes.items()}
+    return tuple(sorted(factors.items(), key=lambda pair: -pair[1]))
+
+
+EVERY, BINARIES, SHORT = _ladder(DECIMAL), _ladder(BINARY), _ladder(SHORT_SCALE)
+UP, DOWN = (_ladder({prefix: DECIMAL[prefix] for prefix in some}) for some in (LARGE, SMALL))
+
+
+def _with_prefix(value: float, digits: int, prefixes: Ladder, words: str) -> str:
     """`value` under the largest of `prefixes` (or none) that leaves at least 1 before the point."""
-    factors = dict(sorted({"": Fraction(1), **prefixes}.items(), key=lambda pair: pair[1]))
-    fitting = [
-        prefix
-        for prefix, factor in factors.items()
+    prefix, factor = prefixes[-1] if 0 < value < 1 else ("", 1.0)
+    if math.isfinite(value):
         # After rounding, so that 999.9996 MB becomes 1.00 GB and not 1,000 MB.
-        if math.isfinite(value) and float(f"{value / float(factor):.{digits - 1}e}") >= 1
-    ]
-    prefix = fitting[-1] if fitting else next(iter(factors)) if 0 < value < 1 else ""
-    number = format_number(value / float(factors[prefix]), digits)
+        fitting = (
+            rung
+            for rung in prefixes
+            if value >= 0.9 * rung[1] and float(f"{value / rung[1]:.{digits - 1}e}") >= 1
+        )
+        prefix, factor = next(fitting, (prefix, factor))
+    number = format_number(value / factor, digits)
     return f"{number}{NBSP}{prefix}{words}" if words else f"{number}{prefix}"
 
 
@@ -240,9 +253,8 @@ def _si(value: float, unit: str, digits: int) -> str:
     if above in MEASURED:
         # Nobody says a milli-byte or a milli-FLOP.
         whole = above in ("B", "FLOP")
-        prefixes = {prefix: DECIMAL[prefix] for prefix in LARGE} if whole else DECIMAL
-        return _with_prefix(value, digits, prefixes, unit)
-    number = _with_prefix(value, digits, SHORT_SCALE, "") if value >= 1000 else None
+        return _with_prefix(value, digits, UP if whole else EVERY, unit)
+    number = _with_prefix(value, digits, SHORT, "") if value >= 1000 else None
     words = ("USD" if above == "USD" else "") + slash + below
     number = number or format_number(value, digits)
     return f"{number}{NBSP}{words}" if words else number
@@ -250,12 +262,12 @@ def _si(value: float, unit: str, digits: int) -> str:
 
 def _bytes(value: float, unit: str, digits: int) -> str:
     _require("bytes", unit, "B")
-    return _with_prefix(value, digits, {prefix: DECIMAL[prefix] for prefix in LARGE}, unit)
+    return _with_prefix(value, digits, UP, unit)
 
 
 def _gib(value: float, unit: str, digits: int) -> str:
     _require("gib", unit, "B")
-    return _with_prefix(value, digits, BINARY, unit)
+    return _with_prefix(value, digits, BINARIES, unit)
 
 
 def _flops(value: float, unit: str, digits: int) -> str:
@@ -266,7 +278,7 @@ def _flops(value: float, unit: str, digits: int) -> str:
 def _time(value: float, unit: str, digits: int) -> str:
     _require("time", unit, "s")
     if value < 60 or math.isinf(value):
-        return _with_prefix(value, digits, {prefix: DECIMAL[prefix] for prefix in SMALL}, unit)
+        return _with_prefix(value, digits, DOWN, unit)
     name = next(name for name, size in reversed(TIMES.items()) if value >= size)
     number = format_number(value / TIMES[name], digits)
     return f"{number}{NBSP}{name}{'s' * (name == 'day' and number != '1')}{unit.removeprefix('s')}"
