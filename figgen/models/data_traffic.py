@@ -11,8 +11,9 @@ Source: Rajbhandari et al. 2020 (ZeRO), arXiv:1910.02054, section 7.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import lru_cache
 
-from figgen.models.layer_traffic import microbatch_traffic
+from figgen.models.layer_traffic import boundary_traffic, microbatch_traffic
 from figgen.models.rank_parameters import copies_embedding, table_held
 from figgen.models.stage_layers import shares_of_rank, virtual_stage_shares
 from figgen.models.step_traffic import BACKWARD, END, FORWARD, START, Traffic, merged
@@ -26,7 +27,24 @@ TIED = "gradients of the tied table"
 
 def stage_traffic(setup: TrainingSetup, stage: int) -> tuple[Traffic, ...]:
     """Everything that a rank of virtual stage `stage` sends."""
-    return (*microbatch_traffic(setup, stage), *data_traffic(setup, stage))
+    return _by_stage(setup)[stage]
+
+
+@lru_cache(maxsize=64)
+def _by_stage(setup: TrainingSetup) -> tuple[tuple[Traffic, ...], ...]:
+    """What every virtual stage sends; without a table, all with equal layers and neighbours do."""
+    found: dict[object, tuple[Traffic, ...]] = {}
+    shares = virtual_stage_shares(setup)
+    keys: list[object] = [
+        stage
+        if share.embedding or share.head
+        else (share.anywhere, *boundary_traffic(setup, stage))
+        for stage, share in enumerate(shares)
+    ]
+    for stage, key in enumerate(keys):
+        if key not in found:
+            found[key] = (*microbatch_traffic(setup, stage), *data_traffic(setup, stage))
+    return tuple(found[key] for key in keys)
 
 
 def step_calls(setup: TrainingSetup, stage: int) -> Iterator[tuple[Traffic, int]]:

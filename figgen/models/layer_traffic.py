@@ -40,7 +40,7 @@ def microbatch_traffic(setup: TrainingSetup, stage: int) -> tuple[Traffic, ...]:
             *_context(setup, share),
             *_heads(setup, share),
             *_experts(setup, share),
-            *_pipeline(setup, stage),
+            *boundary_traffic(setup, stage),
         )
     )
 
@@ -190,7 +190,7 @@ def _experts(setup: TrainingSetup, share: StageShare) -> Iterator[Traffic]:
         yield Traffic("etp", WITHIN, SCATTER, phase, layers, scattered, parallel.etp)
 
 
-def _pipeline(setup: TrainingSetup, stage: int) -> Iterator[Traffic]:
+def boundary_traffic(setup: TrainingSetup, stage: int) -> Iterator[Traffic]:
     """One activation to the stage ahead and one gradient to the stage behind, if elsewhere.
 
     With sequence parallelism every tensor-parallel rank sends its own part, without it all.

@@ -42,8 +42,12 @@ class StageShare:
 
     @property
     def anywhere(self) -> StageShare:
-        """The same for all that hold as much, wherever they stand, state-space mixers apart."""
-        return self if self.mixer_layers else replace(self, first_layer=0)
+        """The same for all that hold as much, wherever they stand.
+
+        Where some layers have mixers or windows, which of them do follows from the place.
+        """
+        special = self.mixer_layers or self.windowed_layers
+        return self if special else replace(self, first_layer=0)
 
 
 def layers_of_stages(layers: int, stages: int) -> tuple[int, ...]:

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import fsum
 
 from figgen.formulas.data_parallel import exposed_communication_time, prefetched_gather_time
@@ -91,6 +92,8 @@ def stage_time(setup: TrainingSetup, stage: int, cluster: Cluster, efficiency: f
     )
 
 
+# Who solves for a speed asks for the step at that speed next.
+@lru_cache(maxsize=64)
 def stage_loads(setup: TrainingSetup, cluster: Cluster) -> tuple[StageLoad, ...]:
     """The load of every virtual stage, for somebody who asks for several speeds."""
     return tuple(_stage_load(setup, stage, cluster) for stage in range(setup.placement.stages))

@@ -16,8 +16,16 @@ from figgen.formulas.data_parallel import (
     zero_bytes_sent,
 )
 from figgen.formulas.tensor_parallel import tensor_parallel_step_bytes
-from figgen.models.data_traffic import GRADIENTS, WEIGHTS, stage_traffic
-from figgen.models.layer_traffic import AGAIN, HEAD_AGAIN, KEYS, LAYERS, TABLES, TOKENS
+from figgen.models.data_traffic import GRADIENTS, WEIGHTS, data_traffic, stage_traffic
+from figgen.models.layer_traffic import (
+    AGAIN,
+    HEAD_AGAIN,
+    KEYS,
+    LAYERS,
+    TABLES,
+    TOKENS,
+    microbatch_traffic,
+)
 from figgen.models.layout import layout
 from figgen.models.rank_parameters import stage_parameters
 from figgen.models.recipes import recipe
@@ -122,3 +130,27 @@ def test_accumulating_shards_scatters_after_every_microbatch() -> None:
 def test_a_call_of_an_unknown_collective_is_refused() -> None:
     with pytest.raises(InputError, match="unknown collective of a step 'all-reduse'"):
         _ = Traffic("tp", LAYERS, "all-reduse", "forward", 1, 1.0, 2).sent_bytes
+
+
+@pytest.mark.parametrize(
+    ("model", "sizes", "options"),
+    [
+        ("llama-3-405b", {"tp": 8, "pp": 16, "nodes": 16}, {"schedule": "zbv"}),
+        ("llama-3-70b", {"tp": 4, "pp": 4, "nodes": 4}, {"lora_rank": 16}),
+        ("gemma-3-27b", {"tp": 2, "pp": 8, "cp": 2, "nodes": 8}, {"recompute": "block:2"}),
+        (
+            "deepseek-v3",
+            {"tp": 1, "pp": 8, "ep": 8, "nodes": 8},
+            {"mtp_layers": 1, "zero_stage": 1},
+        ),
+        ("deepseek-v3", {"tp": 1, "pp": 8, "ep": 8, "nodes": 8}, {"schedule": "dualpipe"}),
+        ("mamba-2-hybrid-8b", {"tp": 2, "pp": 4, "cp": 2, "nodes": 4}, {"recompute": "block:3"}),
+    ],
+)
+def test_stages_that_are_taken_for_alike_are(
+    model: str, sizes: dict[str, int], options: dict[str, Any]
+) -> None:
+    run = setup(model, sizes, 4096, **{"microbatches": 16, **options})
+    for stage in range(run.placement.stages):
+        alone = (*microbatch_traffic(run, stage), *data_traffic(run, stage))
+        assert stage_traffic(run, stage) == alone, stage
