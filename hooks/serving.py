@@ -10,12 +10,10 @@ from typing import Any
 
 import mkdocs.utils
 from mkdocs.config.defaults import MkDocsConfig
-from mkdocs.plugins import event_priority
+from mkdocs.plugins import event_priority, get_plugin_logger
 from mkdocs.structure.files import Files
-from watchdog import events
-from watchdog.observers import Observer
 
-KINDS = ("Created", "Modified", "Moved", "Deleted")
+log = get_plugin_logger("serving")
 memory: Any = None
 nav: Any = None
 
@@ -34,6 +32,8 @@ def on_startup(command: str, **_: Any) -> None:
 def on_config(config: MkDocsConfig) -> None:
     if memory is not None:
         memory.refresh()  # before anything that an edit concerns is imported
+        for name in memory.outdated(hook.__file__ for hook in config.hooks.values()):
+            log.warning("%s changed; what it does now begins with the next server", name)
 
 
 def on_nav(now: Any, config: MkDocsConfig, files: Files) -> None:
@@ -62,15 +62,9 @@ def on_post_build(**_: Any) -> None:
         threading.Timer(1.0, gc.collect).start()  # when the page is shown
 
 
-class Told(Observer):  # type: ignore[misc,valid-type]
-    """Is told of changes, and not of reading, instead of looking twice a second."""
-
-    def schedule(self, *args: Any, **options: Any) -> Any:
-        kinds = [getattr(events, f"File{kind}Event") for kind in KINDS]
-        return super().schedule(*args, event_filter=kinds, **options)
-
-
 def on_serve(server: Any, **_: Any) -> Any:
+    from figgen.serving.observer import Told
+
     for path in (watched := list(server._watched_paths)):
         server.unwatch(path)
     server.observer, server.build_delay = Told(), 0.05

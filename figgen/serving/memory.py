@@ -7,11 +7,12 @@ arguments changed, and only then.  Nothing of this is ever written to disk.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import import_module
 from itertools import count
+from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from figgen.cache import digest
@@ -58,6 +59,7 @@ class Memory:
     _same: dict[str, tuple[str, Any]] = field(default_factory=dict)
     _entries: dict[Lookup, str] = field(default_factory=dict)
     _running: list[threading.Thread] = field(default_factory=list)
+    _begun: dict[str, bytes] = field(default_factory=dict)
 
     def refresh(self) -> bool:
         """Load anew what changed since the last build, if there was one; whether anything did."""
@@ -105,6 +107,12 @@ class Memory:
         """Remember what another process computed by the same code."""
         self.figures |= news.figures
         self._same |= news.same
+
+    def outdated(self, files: Iterable[str]) -> list[str]:
+        """Those that changed since the first call, which this server cannot load anew."""
+        now = {file: Path(file).read_bytes() for file in files}
+        self._begun = self._begun or now
+        return [file for file, content in now.items() if self._begun.get(file) != content]
 
     def stale(self, paths: set[str]) -> set[str]:
         """What earlier builds published and this one, which publishes `paths`, does not."""

@@ -286,6 +286,17 @@ def test_mistake_is_a_red_box_in_the_open_page_until_it_is_mended(
     expect(figures).to_have_count(count)
 
 
+def test_a_changed_hook_is_told_of_by_its_name(server: Server) -> None:
+    """MkDocs loads hooks once."""
+    name = "hooks/search.py"
+    file = server.folder / name
+    text, said = file.read_text(encoding="utf-8"), f"{file} changed; what it does now begins with"
+    assert said not in server.log()
+    server.edit(name, text, f"{text}# a remark\n")
+    assert said in server.log()
+    server.edit(name, f"{text}# a remark\n", text)
+
+
 def test_a_page_that_is_removed_while_serving_is_gone_and_comes_back(server: Server) -> None:
     """And nothing else: the other pages stay as they are, their links to it are told."""
     file = server.folder / "docs" / SOURCES[1]
