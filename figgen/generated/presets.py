@@ -99,7 +99,8 @@ def _compared(steps: list[TrainingPreset]) -> str:
         f"runs: [{names}]",
         caption="With one set of constants for all, computed steps are off by "
         "{{ least_difference:+.0%}} to {{ most_difference:+.0%}}; each preset's page says what "
-        "was assumed. {{ overfull }} rows, marked †, do not fit their GPUs by our count.",
+        "was assumed. {{ overfull }} rows, marked †, do not fit their GPUs by our count. "
+        "Utilisation counts attention whole, that of {{ halved }} without its masked half.",
         alt="A table of {{ runs }} published runs with their GPUs, the computed and the published "
         "time of a step, the difference, and both utilisations.",
     )

@@ -254,6 +254,13 @@ def published_and_computed(*, runs: tuple[str, ...]) -> Table:
         "shorter": Named(sum(each < 0 for each in differences)),
         "derived": Named(sum(str(row[4]).startswith("from") for row in rows)),
         "overfull": Named(overfull),
+        "halved": Named(
+            " and ".join(
+                each.run.model.title
+                for each in shown
+                if each.run and each.run.attention == "causal"
+            )
+        ),
         **step_interval(*shown),
     }
     return Table(columns=columns, rows=tuple(rows), values=values)
