@@ -14,6 +14,7 @@ from figgen.models.schedules import SCHEDULES
 from figgen.models.transformer import attention_weights, ffn_weights
 from figgen.registry import build
 from figgen.renderers import text
+from figgen.scenarios.resolve import training_step
 
 SEQUENCES = (1024, 8192, 131072)
 CASES: dict[str, dict[str, object]] = {
@@ -152,3 +153,23 @@ def test_a_v_has_the_pairs_of_dualpipe_and_both_ends_of_the_model_on_one_rank() 
     inside = values["dualpipe_computing"] / 4
     assert values["dualpipev_computing"] / inside == pytest.approx(2 + 1 + heads, rel=0.1)
     assert values["dualpipev_recut_computing"] / inside == pytest.approx(1 + 1 + heads, rel=0.1)
+
+
+@pytest.mark.parametrize(
+    ("schedule", "bubble_fraction", "above"),
+    [
+        ("1f1b", 3 / 11, False),
+        ("interleaved-1f1b", 3 / 19, False),
+        ("zb1p", 1 / 9, True),  # (P - 1)(F + I - W) of 3M + P - 1 units, Qi et al. 2023
+        ("v-min", 5.5 / 29.5, True),
+    ],
+)
+def test_a_step_idles_less_than_its_schedule_where_backwards_are_whole(
+    schedule: str, bubble_fraction: float, above: bool
+) -> None:
+    """Llama 3.1 70B in four stages, eight microbatches of 8,192 tokens: I is longer than W."""
+    found = training_step(
+        model="llama-3-70b", nodes=12, gpus_per_node=8, tp=8, pp=4, microbatches=8,
+        schedule=schedule,
+    )  # fmt: skip
+    assert (found.estimate.bubble_fraction > bubble_fraction) == above
