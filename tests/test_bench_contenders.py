@@ -86,8 +86,9 @@ def installed(contender: Contender, module: str) -> Contender | None:
     return None
 
 
-def test_markdown_exec_draws_from_blocks_of_code(two: Two) -> None:
-    made = peer(two, contenders.markdown_exec)
+@pytest.mark.parametrize("make", [contenders.markdown_exec, contenders.markdown_exec_computed])
+def test_markdown_exec_draws_from_blocks_of_code(two: Two, make: Callable[..., Contender]) -> None:
+    made = peer(two, make)
     if ready := installed(made, "markdown_exec"):
         assert built(ready) == drawn(two)
         return

@@ -115,11 +115,26 @@ def markdown_exec(folder: Path, root: Path, pages: list[Content], data: Path) ->
     return _material("markdown-exec", folder, root, pages, show, "markdown-exec")
 
 
+def markdown_exec_computed(folder: Path, root: Path, pages: list[Content], _: Path) -> Contender:
+    """The same, whose blocks ask this site's models instead of reading what they answered."""
+
+    def show(shown: Shown) -> str:
+        calls = (f"svg_computed({d.call}, {d.name!r})" for d in shown.drawings)
+        blocks = "".join(_block("svg_computed", call) for call in calls)
+        return f"{blocks}\n{shown.tables}\n\n{shown.caption}"
+
+    return _material("markdown-exec, computed", folder, root, pages, show, "markdown-exec")
+
+
 def _executed(shown: Shown, data: Path) -> str:
-    return "".join(
-        '```python exec="1" html="1"\nfrom tests.benchmarks.drawing import svg_file\n'
-        f'print(svg_file("{data / drawing.name}.json"))\n```\n\n'
-        for drawing in shown.drawings
+    calls = (f'svg_file("{data / drawing.name}.json")' for drawing in shown.drawings)
+    return "".join(_block("svg_file", call) for call in calls)
+
+
+def _block(function: str, call: str) -> str:
+    return (
+        f'```python exec="1" html="1"\nfrom tests.benchmarks.drawing import {function}\n'
+        f"print({call})\n```\n\n"
     )
 
 

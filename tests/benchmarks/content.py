@@ -37,10 +37,14 @@ TOKEN = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Drawing:
-    """One picture to draw, by a name that no other page has: `data` is the chart as JSON."""
+    """One picture to draw, by a name that no other page has: `data` is the chart as JSON.
+
+    `call` is the name of its figure and the arguments, as Python writes them.
+    """
 
     name: str
     data: str
+    call: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,9 +122,10 @@ def _shown(fence: Fence, page: Page, site: Site, captions: Captions) -> Shown:
     placed = figures.Placed(directive, page.number_of(directive.id), fence.line)
     charts = [(variant.figure, variant.figure.chart) for variant in variants]
     stem = Path(page.path).stem
+    asked = [f"{directive.figure!r}, {given!r}" for _, _, given in directive.variants()]
     drawn = [
-        Drawing(f"{stem}-{figure.figure_id}", figure.json)
-        for figure, chart in charts
+        Drawing(f"{stem}-{figure.figure_id}", figure.json, call)
+        for (figure, chart), call in zip(charts, asked, strict=True)
         if not isinstance(chart, Table)
     ]
     tables = [table.html(chart) for _, chart in charts if isinstance(chart, Table)]

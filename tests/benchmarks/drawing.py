@@ -42,6 +42,14 @@ def svg_file(path: str) -> str:
     return svg(json.loads(Path(path).read_text(encoding="utf-8")), Path(path).stem)
 
 
+def svg_computed(figure: str, arguments: dict[str, Any], name: str) -> str:
+    """What it prints where figures are not typed: this site's models are asked by the page."""
+    from figgen.charts import payload
+    from figgen.registry import build
+
+    return svg(payload(build(figure, arguments)), name)
+
+
 def plot_file(path: str) -> None:
     """What a script of a gallery does: its scraper takes the figure from pyplot."""
     import matplotlib.pyplot as plt
