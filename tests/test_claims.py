@@ -114,6 +114,16 @@ def test_recomputation_keeps_the_input_of_a_stage_that_the_memory_model_keeps() 
     assert shown == layer_input_bytes(setup) == 2048 * 12288 * 2 / 8
 
 
+def test_nodes_that_are_sorted_as_text_cross_their_pods_fourteen_times() -> None:
+    """PyTorch issue 191190: ranks follow the names of nodes as strings."""
+    found = {}
+    for order in (sorted(range(64)), sorted(range(64), key=lambda node: f"node{node}")):
+        pods = [node // 16 for node in order]
+        found[order[2]] = sum(a != b for a, b in zip(pods, pods[1:] + pods[:1], strict=True))
+    assert found == {2: 4, 10: 14}
+    assert "14 of the 64 links leave their pod instead of four" in page("placement")
+
+
 def test_pytorchs_sharded_optimizer_sends_three_halves_of_ddp() -> None:
     """Its reference: DDP beside it, and each rank broadcasts the parameters that it updated."""
     ranks, share = 8, 1 / 8
