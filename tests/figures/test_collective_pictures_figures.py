@@ -206,6 +206,14 @@ def test_what_the_busiest_rank_sends_its_dual_receives_and_no_rank_of_a_gather_s
     assert "dual: receives" in table.columns[4].label
 
 
+@pytest.mark.parametrize("ranks", range(2, 33))
+def test_brucks_exchange_sends_half_the_buffer_a_step_for_powers_of_two_only(ranks: int) -> None:
+    steps = (ranks - 1).bit_length()
+    sent = max(bytes_sent_per_rank(trace("all-to-all", "bruck", ranks), 1))
+    assert sent <= steps / 2 + 1e-12
+    assert (sent == pytest.approx(steps / 2)) == (ranks & (ranks - 1) == 0)
+
+
 def test_send_and_receive_go_both_ways_over_every_boundary() -> None:
     chart = build("send-recv", {"stages": 5})
     assert isinstance(chart, Diagram)
