@@ -229,6 +229,29 @@ def test_a_search_that_was_left_does_not_write_into_the_next_page_s_address(
     assert urlsplit(page.url).query == ""
 
 
+@pytest.mark.parametrize("last", ["Backspace", "Escape"])
+def test_a_slip_that_is_mended_while_the_search_is_loaded_stays_mended(
+    page: Page, site: str, last: str
+) -> None:
+    page.goto(f"{site}{RANKS}")
+    held: list[Route] = []
+    page.route("**/search/view.js", lambda route: held.append(route))
+    with page.expect_request("**/search/view.js"):
+        page.keyboard.press("/")
+    page.keyboard.type("bubblx")
+    page.keyboard.press(last)
+    with page.expect_response("**/search/view.js"):
+        held[0].continue_()
+    # What comes after the file in the page's own order.
+    page.evaluate("async () => { await import('/assets/javascripts/search/view.js'); }")
+    field = page.locator("dialog.find input")
+    if last == "Escape":
+        assert field.count() == 0
+    else:
+        page.keyboard.type("e")
+        expect(field).to_have_value("bubble")
+
+
 CLOSED_AND_PRESSED = """() => {
   const dialog = document.querySelector("dialog.find");
   dialog.close();

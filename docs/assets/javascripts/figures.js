@@ -199,7 +199,7 @@ const writing = (element) => (element.checkVisibility?.() ?? true)
 let early; // what is typed while the search is being loaded
 function openSearch() {
   early = "";
-  search().then(({ open }) => open(early)).finally(() => { early = undefined; });
+  search().then(({ open }) => early === undefined || open(early)).finally(() => { early = undefined; });
 }
 
 addEventListener("click", (event) => {
@@ -211,8 +211,12 @@ addEventListener("click", (event) => {
 }, true);
 addEventListener("keydown", (event) => {
   const { key } = event;
-  if (event.metaKey || event.ctrlKey || event.altKey || event.isComposing || key.length > 1) return;
-  if (early !== undefined) early += key;
+  const loads = early !== undefined;
+  if (event.metaKey || event.ctrlKey || event.altKey || event.isComposing) return;
+  if (loads && key === "Escape") early = undefined;
+  else if (loads && key === "Backspace") early = early.slice(0, -1);
+  else if (key.length > 1) return;
+  else if (loads) early += key;
   else if (!"/fs".includes(key) || writing(event.target) || document.querySelector("dialog[open]")) return;
   else openSearch();
   event.preventDefault();
