@@ -129,10 +129,16 @@ def test_leaving_while_the_plot_loads_is_no_error(ready: Page) -> None:
 def test_plot_that_cannot_be_loaded_leaves_the_figure(
     page: Page, page_errors: list[str], site: str
 ) -> None:
+    page.emulate_media(color_scheme="light")
     page.goto(f"{site}{PIPELINE}")
-    page.route(f"**/{LIBRARY}", lambda route: route.abort())
+    held: list[Route] = []
+    page.route(f"**/{LIBRARY}", lambda route: held.append(route))
     figure = explorable(page)
-    figure.get_by_role("button", name="Explore").click()
+    with page.expect_request(f"**/{LIBRARY}"):
+        figure.get_by_role("button", name="Explore").click()
+    page.locator("label[title='Switch to dark']").click()  # which repaints what is drawn already
+    page.locator("body[data-md-color-scheme=slate]").wait_for()
+    held[0].abort()
     figure.get_by_role("button", name="could not be loaded").wait_for()
     expect(figure.locator(".fig-picture svg").first).to_be_visible()
     expect(page.locator(".fig-plot")).to_have_count(0)

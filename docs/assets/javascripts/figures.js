@@ -234,6 +234,7 @@ else begin();
 if (location.protocol === "https:") {
   navigator.serviceWorker?.register(new URL("../../sw.js", import.meta.url)).catch(() => {});
 }
-new MutationObserver(() => [...open.keys()].forEach(paint)).observe(document.body, {
+// What is still being loaded has the colours of then.
+new MutationObserver(() => window.Plotly && [...open.keys()].forEach(paint)).observe(document.body, {
   attributeFilter: ["data-md-color-scheme"],
 });
