@@ -152,6 +152,19 @@ def test_an_expert_has_the_rows_of_its_whole_group(group: int) -> None:
     assert "fewer copies (EDP)" in row
 
 
+@pytest.mark.parametrize(("group", "top"), [(8, 2), (64, 8), (4, 8)])
+def test_gathering_all_tokens_sends_a_group_over_k_times_what_sending_copies_does(
+    group: int, top: int
+) -> None:
+    """Megatron's dispatchers `allgather` and `alltoall`, around a ring and in pairs."""
+    tokens = 1.0
+    gathered = bytes_sent_per_rank(trace("all-gather", "ring", group), group * tokens)
+    copies = bytes_sent_per_rank(trace("all-to-all", "pairwise", group), top * tokens)
+    assert max(gathered) / max(copies) == pytest.approx(group / top)
+    line = next(s for s in page("experts").splitlines() if "`allgather`" in s)
+    assert r"$\text{EP}/k$ times the bytes" in line
+
+
 def test_a_healthy_ring_is_told_by_what_was_measured() -> None:
     """nccl-tests issue 212: 370 GB/s around a ring, 480 GB/s with the switch, of 450 GB/s."""
     measured = 2 * 7 / 8 * 16 * 2**30 / 81.9e-3  # 8 H200, a ring, as the α–β chapter has it
