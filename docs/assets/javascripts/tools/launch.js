@@ -57,7 +57,7 @@ function megatron(parallel) {
   if (order !== "megatron") options.push(["use-tp-pp-dp-mapping", null]);
   return {
     text: lines(`${torchrun(parallel)} pretrain_gpt.py`, options),
-    note: `Data parallelism is what is left: ${parallel.dp}.${ep > 1 && tp > 1 ? " With experts and TP it also wants --sequence-parallel." : ""}`,
+    note: `Data parallelism is what is left: ${parallel.dp}.${ep > 1 && tp > 1 ? " With experts and TP it also wants --sequence-parallel." : ""}${ep > 1 ? " Its default gathers all tokens for the experts; --moe-token-dispatcher-type alltoall sends copies." : ""}`,
   };
 }
 
