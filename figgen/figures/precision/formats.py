@@ -194,7 +194,7 @@ def block_error(
     check_between("count", count, 128, 2**20)
     check_between("every", every, 2, count)
     rows: list[Row] = []
-    values = {"every": Named(every)}
+    values = {"every": Named(every), "count": Named(count)}
     for name, found in BLOCKS.items():
         if found.block > count or found.block == 128 * 128:
             continue
