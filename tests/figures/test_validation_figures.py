@@ -12,6 +12,7 @@ import pytest
 from figgen.catalog.rates import constants
 from figgen.charts import Curves, Table
 from figgen.errors import InputError
+from figgen.figures.validation.misses import explained
 from figgen.generated.validation import modeler_query, validation_pages
 from figgen.registry import build
 from figgen.renderers.text import render
@@ -73,6 +74,13 @@ def test_the_page_names_the_size_from_which_dense_models_are_a_class_of_their_ow
     assert "Dense models on three thousand GPUs and more are a class of their own" in page
     sizes = {class_of(run): run.gpus for run in shown_runs() if run.framework == "deepseek"}
     assert sizes["mixtures of experts"] == 2048 < LARGE_GPUS == 3000
+
+
+def test_row_wise_scaling_was_fitted_on_two_runs_of_a_larger_model() -> None:
+    scaled = [one for one in judged_runs() if one.run.number_format == "fp8-rowwise"]
+    fitted = [one.run.name for one in scaled if not one.tested]
+    assert [name.split("-")[2] for name in fitted] == ["70b", "70b"]
+    assert all(explained(one).startswith("row-wise") for one in scaled)
 
 
 def test_every_run_with_a_time_is_judged_once_and_as_alone() -> None:

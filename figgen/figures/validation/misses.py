@@ -56,7 +56,7 @@ def explained(judged: JudgedRun) -> str:
     if run.framework == "torchtitan" and run.cp > 1:
         return "ring attention without balance of the mask's halves"
     if run.number_format == "fp8-rowwise":
-        return "row-wise scaling; one run of its kind fitted"
+        return "row-wise scaling; the two runs that fitted have 70B parameters"
     if run.framework == "torchtitan" and run.tp > 1:
         return "whether messages overlap (async TP) is not a field of the data"
     if run.recompute == "full" and run.accelerator.name == "a100-sxm-40gb":
