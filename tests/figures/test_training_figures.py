@@ -176,6 +176,9 @@ def test_a_run_that_names_no_network_gets_the_ports_that_its_nodes_ship_with() -
 
 
 def test_a_summary_names_what_is_assumed_and_an_explicit_setup_has_nothing_to_name() -> None:
+    alone = build("setup-summary", {"preset": "opt-175b"})
+    assert "schedule" not in [row[0] for row in alone.rows], "of one stage, whatever is published"
+    assert alone.values["schedule"].value == "none"
     table = build("setup-summary", {"preset": "bloom-176b"})
     known = {row[0]: row[2] for row in table.rows}
     assert known["ZeRO stage"] == known["microbatches"] == known["recomputation"] == "published"

@@ -37,7 +37,7 @@ def setup_summary(found: TrainingStep) -> Table:
             "global_batch": Named(setup.global_batch, "sequence"),
             "tokens_per_step": Named(setup.tokens_per_step, "token"),
             "assumed": Named(sum(row[2] == ASSUMED for row in rows)),
-            "schedule": Named(setup.schedule),
+            "schedule": Named(setup.schedule if parallel.pp > 1 else "none"),
         },
     )
 
@@ -88,9 +88,10 @@ def settings(found: TrainingStep) -> list[tuple[str, str, str]]:
     if found.run is not None and found.run.mfu is not None:
         against = _peak(found.run.mfu_dtype, found.run.mfu_peak_flops_per_s)
         settings.append(("mfu_dtype", "its printed MFU is of", against))
-    if parallel.tp == 1:
-        settings = [entry for entry in settings if entry[0] != "sequence_parallel"]
-    return settings
+    # What a layout does not have is no setting of it.
+    without = {"tp": "sequence_parallel", "pp": "schedule"}
+    absent = {key for axis, key in without.items() if getattr(parallel, axis) == 1}
+    return [entry for entry in settings if entry[0] not in absent]
 
 
 def _on(setting: bool) -> str:
