@@ -18,6 +18,7 @@ from figgen.figures.training.utilization import (
 )
 from figgen.registry import build
 from figgen.renderers.text import render
+from figgen.scenarios.runs.measured import measured_runs
 from figgen.units import NBSP
 
 
@@ -64,6 +65,21 @@ def test_megascale_keeps_what_its_table_2_prints() -> None:
     values = published_scaling().values
     assert values["factor_1"].value == 4
     assert values["kept_1"].value == pytest.approx(44.7 / 53.0, rel=0.005)
+
+
+def test_both_published_series_scale_strongly_and_weak_scaling_costs_a_hundredth() -> None:
+    """MLCommons v5.0: 1,152 sequences on 512 GPUs, 1,536 on 8,192. DGX Cloud: two for each GPU."""
+    values = published_scaling().values
+    assert (values["batch_1"].value, values["batch_2"].value) == (1, pytest.approx(1536 / 1152))
+    assert values["factor_2"].value == 16
+    runs = {run.name: run for run in measured_runs()}
+    small, large = (
+        runs[f"dgxc-v24.11.1-gpt3-175b-h100-bf16-{size}"] for size in ("g128-b256", "g2048-b4096")
+    )
+    assert small.global_batch / small.gpus == large.global_batch / large.gpus == 2
+    assert small.step_time_s is not None
+    assert large.step_time_s is not None
+    assert large.step_time_s / small.step_time_s == pytest.approx(1.01, abs=0.005)
 
 
 def test_twice_the_gpus_are_how_far_nine_tenths_of_the_mfu_were_kept() -> None:

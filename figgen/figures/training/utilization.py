@@ -165,15 +165,18 @@ SCALED = {
 def published_scaling() -> Curves:
     """MFU of published series over the GPUs, each against the peak that its run is held against."""
     series: list[Series] = []
+    batches = []
     for label, names in SCALED.items():
         found = [run for run in map(catalog_run, names) if run.tokens_per_s_per_gpu is not None]
         gpus = [run.gpus for run in found if run.gpus]
         shares = [run.model_flops_utilisation() for run in found if run.gpus]
         series.append(line(label, map(float, gpus), shares, len(series)))
+        batches.append([run.global_batch or 0 for run in found])
     values: dict[str, Named] = {"series": Named(len(series))}
     for index, each in enumerate(series, 1):
         values[f"kept_{index}"] = Named(each.y[-1] / each.y[0])
         values[f"factor_{index}"] = Named(each.x[-1] / each.x[0])
+        values[f"batch_{index}"] = Named(batches[index - 1][-1] / batches[index - 1][0])
     return Curves(
         x=Axis(label="GPUs", scale="log2", spec=","),
         y=Axis(label="MFU, from the printed throughput", low=0.0, high=0.7, spec=".0%"),
