@@ -89,9 +89,10 @@ class Schedule:
 
     @cached_property
     def in_flight(self) -> tuple[frozenset[tuple[tuple[int, int], ...]], ...]:
-        """For each rank, how many microbatches of each of its stages it holds after a forward.
+        """For each rank, how many microbatches of each of its stages it holds before it frees one.
 
-        As (stage, microbatches) of all its stages, each such state once.
+        As (stage, microbatches) of all its stages, each such state once: at no other moment it
+        holds as much.
         """
         return tuple(map(_states_in_flight, self.orders))
 
@@ -191,12 +192,15 @@ def peak_in_flight(schedule: Schedule) -> tuple[float, ...]:
 
 def _states_in_flight(order: Order) -> frozenset[tuple[tuple[int, int], ...]]:
     counts = dict.fromkeys((action.stage for action in order), 0)
-    states = set()
+    states, grown = set(), False
     for stage, kind, _ in order:
         if kind == "F":
             counts[stage] += 1
-            states.add(tuple(counts.items()))
+            grown = True
         elif kind != "I":
+            if grown:
+                states.add(tuple(counts.items()))
+                grown = False
             counts[stage] -= 1
     return frozenset(states)
 

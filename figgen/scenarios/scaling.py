@@ -14,7 +14,7 @@ from figgen.errors import InputError, check_between
 from figgen.models.memory import memory
 from figgen.models.training_setup import TrainingSetup
 from figgen.scenarios.runs.calibrate import Predictor
-from figgen.scenarios.runs.described import DescribedRun
+from figgen.scenarios.runs.described import DescribedRun, domain_width
 from figgen.scenarios.runs.predicted import PredictedStep, predicted_step
 from figgen.scenarios.runs.record import described_run
 from figgen.scenarios.runs.setup import run_setup
@@ -55,26 +55,42 @@ def scaled(model: str, hardware: str, precision: str, batch: int, weak: bool) ->
     Raises InputError for a model or chip that is not in the catalog.
     """
     check_between("batch", batch, 1, 1_000_000)
-    found = []
+    layouts, found = _layouts(model, hardware, precision), []
     for gpus in SIZES:
         sequences = max(1, batch * gpus // 16384) if weak else batch
-        best = _fastest(model, hardware, precision, gpus, sequences)
+        best = _fastest(layouts, gpus, sequences)
         if best is not None:
             found.append(best)
     return tuple(found)
 
 
-def _fastest(model: str, hardware: str, precision: str, gpus: int, sequences: int) -> Scaled | None:
+def _layouts(model: str, hardware: str, precision: str) -> list[DescribedRun]:
+    """Every layout with one replica and one sequence."""
     asked = {
-        "id": f"{model} on {gpus}", "hardware": hardware, "num_accelerators": gpus,
-        "tp": TENSOR, "micro_batch": 1, "global_batch_sequences": sequences,
-        "seq_length": SEQUENCE, "zero_stage": 1, "precision": precision,
-        "model_shape_ref": model, "framework": "megatron-lm",
+        "id": model, "hardware": hardware, "tp": TENSOR, "micro_batch": 1,
+        "global_batch_sequences": 1, "seq_length": SEQUENCE, "zero_stage": 1,
+        "precision": precision, "model_shape_ref": model, "framework": "megatron-lm",
     }  # fmt: skip
-    runs = [
-        described_run(asked | {"cp": cp, "pp": pp, "vpp": chunks, "recompute": recompute})
+    return [
+        described_run(asked | {
+            "cp": cp, "pp": pp, "vpp": chunks, "recompute": recompute,
+            "num_accelerators": TENSOR * cp * pp,
+        })
         for cp, pp, chunks, recompute in product(CONTEXT, PIPELINE, CHUNKS, RECOMPUTED)
-        if _divides(gpus, sequences, cp, pp, chunks)
+    ]  # fmt: skip
+
+
+def _sized(run: DescribedRun, gpus: int, sequences: int) -> DescribedRun:
+    """The layout on so many accelerators."""
+    width = domain_width(run.accelerator, gpus)
+    return replace(run, gpus=gpus, gpus_per_node=width, global_batch=sequences)
+
+
+def _fastest(layouts: Sequence[DescribedRun], gpus: int, sequences: int) -> Scaled | None:
+    runs = [
+        _sized(run, gpus, sequences)
+        for run in layouts
+        if _divides(gpus, sequences, run.cp, run.pp, run.virtual_stages)
     ]
     if not runs:
         return None
