@@ -39,8 +39,8 @@ def recomputed_bytes(setup: TrainingSetup, share: StageShare) -> float:
     """
     again = setup.recomputation
     kinds_of_mixing = (False,) if setup.shape.state_space is None else (False, True)
+    kinds = [experts for experts in (False, True) if _layers(share, experts)]
     if again.modules:
-        kinds = [experts for experts in (False, True) if _layers(share, experts)]
         return max(
             (
                 _kept_and_made_anew(setup, experts, mixer=mixer)[1]
@@ -51,12 +51,16 @@ def recomputed_bytes(setup: TrainingSetup, share: StageShare) -> float:
         )
     whole = again.whole_layers(share.layers)
     each = again.number if again.method == "uniform" else 1
+    layer = {
+        experts: max(sum(_kept_and_made_anew(setup, experts, mixer=m)) for m in kinds_of_mixing)
+        for experts in (kinds if whole else ())
+    }
     made = [0.0]
     for first in range(0, whole, each):
         layers = min(each, whole - first)
         dense = min(layers, max(0, share.dense_layers - first))
         everything = sum(
-            count * max(sum(_kept_and_made_anew(setup, experts, mixer=m)) for m in kinds_of_mixing)
+            count * layer[experts]
             for count, experts in ((dense, False), (layers - dense, True))
             if count
         )
