@@ -83,10 +83,12 @@ def test_a_way_that_nobody_knows_is_named() -> None:
 
 
 def test_weak_scaling_ends_at_twice_the_largest_published_batch() -> None:
-    """DeepSeek-V3, arXiv:2412.19437, section 4.2: 15,360 sequences of 4,096 tokens."""
+    """Kimi K2, arXiv:2507.20534, section 2.5: 67 million tokens; DeepSeek-V3 took 63."""
     values = build("scaling", {"kind": "weak"}).values
     assert values["tokens"].value == 2048 * 8 * 8192
-    assert values["of_published"].value == 2048 * 8 * 8192 / (15_360 * 4096)
+    assert values["of_published"].value == 2048 * 8 * 8192 / (16_384 * 4096)
+    assert values["largest"].value == "Kimi K2"
+    assert round(16_384 * 4096 / 1e6) == 67
 
 
 @pytest.mark.parametrize("weak", [False, True])

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from math import fsum
 
-from figgen.catalog import accelerator, model
+from figgen.catalog import Run, accelerator, model
 from figgen.catalog.load import runs
 from figgen.charts import Axis, Column, Curves, Named, Scalar, Table
 from figgen.errors import InputError
@@ -39,20 +39,22 @@ def scaling(*, kind: str = "strong", batch: int = 2048) -> Curves:
         values |= {f"{key}_last": Named(kept[-1])}
         values |= {f"{key}_16384": Named(kept[_place(found, batch)])}
     tokens = found[-1].run.global_batch * found[-1].run.sequence
+    largest = _largest_published()
     return Curves(
         x=Axis(label="accelerators", scale="log2", spec=",.0f"),
         y=Axis(label="speed of each, of that on the fewest", low=0.0, high=1.0, spec=".0%"),
         series=tuple(lines),
         values=values | {
             "batch": Named(batch), "most": Named(SIZES[-1]), "jobs": Named(len(JOBS)),
-            "tokens": Named(tokens), "of_published": Named(tokens / _largest_published()),
+            "tokens": Named(tokens), "of_published": Named(tokens / (largest.tokens_per_step or 0)),
+            "largest": Named(largest.model.title),
         },
     )  # fmt: skip
 
 
-def _largest_published() -> int:
-    """Tokens of the largest step of a published run."""
-    return max(run.tokens_per_step or 0 for run in runs().values())
+def _largest_published() -> Run:
+    """The published run with most tokens in a step."""
+    return max(runs().values(), key=lambda run: run.tokens_per_step or 0)
 
 
 def _place(found: Sequence[Scaled], batch: int) -> int:
