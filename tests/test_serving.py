@@ -55,7 +55,7 @@ CHANGES = (
     ("figgen/catalog/links.toml", 'latency = { value = "3.33', 'latency = { value = "3.34'),
     ("figgen/catalog/links.toml", 'source = "ml-engineering-network', 'source = "nvidia-hgx'),
     ("figgen/catalog/runs-reports.toml", 'mfu = "21.3%"', 'mfu = "22.3%"'),
-    ("figgen/catalog/links.toml", 'bandwidth = "50 GB/s"', 'bandwidth = "49 GB/s"'),
+    ("figgen/catalog/links.toml", '\nbandwidth = "50 GB/s"', '\nbandwidth = "49.9 GB/s"'),
     ("figgen/catalog/presets.toml", "2 nodes × 8 GPUs", "Two nodes × 8 GPUs"),
     ("figgen/catalog/assumptions.toml", "flash_attention = false", "flash_attention = true"),
     ("figgen/theme.py", '"""', '""" '),
