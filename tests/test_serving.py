@@ -30,7 +30,7 @@ PAGES = ("index.md", "guide/pipeline-schedules.md", "guide/experts.md", "guide/c
 SCHEDULES, EXPERTS = "docs/guide/pipeline-schedules.md", "docs/guide/experts.md"
 # What an author changes, there and back: words, headings, figures, numbers, code, data, style.
 CHANGES = (
-    (EXPERTS, "\n## ", "\nA sentence more.\n\n## "),
+    (SCHEDULES, "\n## ", "\nA sentence more.\n\n## "),
     (EXPERTS, "\n## How to choose\n", "\n## What to choose\n"),
     (EXPERTS, "\n## ", "\n[A link that is warned of](/nowhere).\n\n## "),
     (SCHEDULES, "\nmicrobatches: 8\n", "\nmicrobatches: 9\n"),
