@@ -14,6 +14,7 @@ from playwright.sync_api import Error
 from tests.browser import site as built
 from tests.browser import slow
 from tests.browser.tab import Tab
+from tests.browser.waits import addressed
 
 if TYPE_CHECKING:
     from playwright.sync_api import Browser, Page
@@ -151,6 +152,21 @@ def test_a_browser_that_is_throttled_answers_and_is_let_go(page: Page, address: 
         else:
             pytest.fail("none was stopped")
     assert not any(map(is_stopped, browsers))
+
+
+FORGOTTEN_LATER = """(left) => {
+  const forget = () => history.replaceState(null, "", "?b=2");
+  const frame = () => (left-- ? requestAnimationFrame(frame) : forget());
+  frame();
+}"""
+
+
+def test_a_key_that_the_address_must_not_have_is_waited_for(page: Page, address: str) -> None:
+    """Of a dict Playwright had left out what is None, and waited for nothing."""
+    page.goto(f"{address}/sound.html?a=1&b=2")
+    page.evaluate(FORGOTTEN_LATER, 30)
+    addressed(page, a=None, b=2)
+    assert page.url == f"{address}/sound.html?b=2"
 
 
 def test_names_beyond_the_loopback_do_not_resolve(page: Page, page_errors: list[str]) -> None:

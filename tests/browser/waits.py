@@ -11,7 +11,7 @@ NEXT_FRAME = "() => new Promise((done) => requestAnimationFrame(() => requestAni
 OF_SIZE = "([width, height]) => innerWidth === width && innerHeight === height"
 SAYS = """(keys) => {
   const query = new URLSearchParams(location.search);
-  return Object.entries(keys).every(([key, value]) => query.get(key) === value);
+  return keys.every(([key, value]) => query.get(key) === value);
 }"""
 
 
@@ -46,5 +46,6 @@ def addressed(page: Page, **keys: object) -> None:
     It follows when the reader rests, a whole answer after the edit: one that has the last of
     several edits has all of them, one that has the first may lack the others.
     """
-    wanted = {key: None if value is None else str(value) for key, value in keys.items()}
+    # Pairs: of a dict Playwright leaves out what is None.
+    wanted = [[key, None if value is None else str(value)] for key, value in keys.items()]
     page.wait_for_function(SAYS, arg=wanted)
