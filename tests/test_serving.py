@@ -255,7 +255,10 @@ LOOK_NOTHING_UP = {
     "figgen.generated.data_tables._addresses",
     "figgen.generated.data_tables._titles",
     "figgen.generated.uses._formulas_of",
+    "figgen.scenarios.runs.job._alone",
+    "figgen.scenarios.runs.names.first_match",
     "figgen.scenarios.runs.names.networks_of_chips",
+    "figgen.scenarios.runs.names.plain",
 }
 """What `functools` keeps in modules that know the catalog: of files of its own, or of none."""
 
