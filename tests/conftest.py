@@ -40,10 +40,11 @@ LONGEST = ("test_serving", "test_serve", "test_determinism", "test_published", "
 IN_CI = os.environ.get("CI", "").lower() not in ("", "0", "false")
 
 # Repositories of tests are their own, also where a hook of git runs the tests, and whatever a
-# contributor has set: signed commits, hooks, other ends of lines.
+# contributor has set: signed commits, hooks, other ends of lines, colours in what Node prints.
 for name in [name for name in os.environ if name.startswith("GIT_")]:
     del os.environ[name]
 os.environ |= {"GIT_CONFIG_GLOBAL": os.devnull, "GIT_CONFIG_NOSYSTEM": "1"}
+os.environ.pop("FORCE_COLOR", None)
 
 hypothesis.settings.register_profile("ci", derandomize=True, deadline=None, database=None)
 hypothesis.settings.register_profile("explore", deadline=None, max_examples=1000)
