@@ -11,7 +11,7 @@ import pytest
 from figgen import catalog
 from figgen.errors import InputError
 from figgen.formulas.modern_layers import state_space_activation_bytes
-from figgen.models.activations import stage_bytes
+from figgen.models.activations import peak_activation_bytes, stage_bytes
 from figgen.models.data_traffic import stage_traffic
 from figgen.models.layer_tensors import layer_tensors
 from figgen.models.layout import layout
@@ -119,6 +119,18 @@ def test_full_recomputation_keeps_inputs_only_and_runs_mixers_again() -> None:
     inputs = 28 * 4096 * 4096 * 2
     ends = 4096 * 8 + 4096 * (2 * 4096 * 2 + 4 * HYBRID.vocab)
     assert stage_bytes(run, share) == inputs + ends
+
+
+def test_layers_recomputed_first_leave_other_mixers_where_attention_stands_elsewhere() -> None:
+    """Stages of four layers, of which the third and the fifth have one layer of attention each:
+    layer 10, which keeps its tensors, and layer 17, which is recomputed."""
+    run = setup(pp=7, recompute="block:2")
+    held = peak_activation_bytes(run)
+    # Five and three microbatches in flight; one mixer is kept by the third, two by the fifth.
+    more = sum(t.bytes for t in layer_tensors(run, mixer=True) if not t.core)
+    more -= sum(t.bytes for t in layer_tensors(run) if not t.core)
+    assert held[4] / 3 - held[2] / 5 == pytest.approx(more, rel=1e-9)
+    assert abs(more) > 1e6
 
 
 def test_tensor_parallel_messages_are_those_of_attention() -> None:
