@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from ast import literal_eval
 from collections import defaultdict
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -75,7 +76,7 @@ def _means_something(name: str, node: object) -> bool:
         parent = node.parent  # type: ignore[attr-defined]
         return parent.type in OPERATIONS and not _is_annotation(parent)
     if "NumberReplacer" in name:
-        return abs(complex(node.value.replace("_", ""))) < LARGEST_NUMBER  # type: ignore[attr-defined]
+        return abs(literal_eval(node.value)) < LARGEST_NUMBER  # type: ignore[attr-defined]
     return True
 
 
