@@ -65,11 +65,13 @@ See [](#fig-step-breakdown).
 
 
 def test_a_predicted_time_ends_its_caption_with_the_interval_of_its_class(convert):
-    known = residuals("dense on ampere")
+    known = residuals("dense models on Ampere")
     html, problems, _, _ = convert(STEP)
     assert problems == []
     caption = re.sub("<[^>]+>", "", html[html.index("<figcaption>") : html.index("</figcaption>")])
-    assert f"(dense on ampere) took {known.low:.2f} to {known.high:.2f} times theirs" in caption
+    assert (
+        f"(dense models on Ampere) took {known.low:.2f} to {known.high:.2f} times theirs" in caption
+    )
 
 
 def test_a_time_for_a_chosen_share_of_the_peak_is_no_prediction(convert):

@@ -126,11 +126,11 @@ def test_eight_of_ten_runs_lie_within_the_interval_of_their_class() -> None:
         tests = [inside for inside, is_test in runs if is_test]
         for group in ([inside for inside, _ in runs], tests if len(tests) >= 8 else []):
             assert sum(group) >= 0.8 * len(group), (name, sum(group), len(group))
-    assert len(by_class["dense on thousands of GPUs"]) >= 8
+    assert len(by_class["dense models on thousands of GPUs"]) >= 8
 
 
 def test_an_efficiency_given_by_hand_replaces_what_was_fitted() -> None:
-    run = next(run for run in RUNS if class_of(run) == "dense on hopper")
+    run = next(run for run in RUNS if class_of(run) == "dense models on Hopper")
     half, whole = predicted_step(run, 0.5), predicted_step(run, 1.0)
     assert whole.step_time_s < predicted_step(run).step_time_s < half.step_time_s
     assert half.low_s < half.step_time_s < half.high_s

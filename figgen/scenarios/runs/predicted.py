@@ -19,7 +19,7 @@ OWN_CLASS = ("nanotron", "llm-foundry", "torchtitan")
 UNKNOWN = "unmeasured"
 """What nobody published a time of: other hardware, state-space layers, more GPUs."""
 
-LARGE, LARGE_GPUS, MOST_GPUS = "dense on thousands of GPUs", 3000, 16_384
+LARGE, LARGE_GPUS, MOST_GPUS = "dense models on thousands of GPUs", 3000, 16_384
 """Production runs of reports, slower and faster than benchmarks of the same chips on fewer; the
 largest there is."""
 
@@ -53,7 +53,7 @@ def class_of(run: DescribedRun) -> str:
         return run.framework
     if experts:
         return "mixtures of experts"
-    return f"dense on {generation}" if known else UNKNOWN
+    return f"dense models on {generation.title()}" if known else UNKNOWN
 
 
 def predicted_step(

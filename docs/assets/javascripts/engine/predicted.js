@@ -51,7 +51,7 @@ export function predictedTime(catalog, setup) {
 export function classOf({ shape: { state_space, experts }, parallel: { world_size } }, { framework_class, dense_class }) {
   const large = world_size >= LARGE_GPUS;
   if (state_space || world_size > MOST_GPUS || (large && experts)) return UNKNOWN;
-  if (large && dense_class !== UNKNOWN) return "dense on thousands of GPUs";
+  if (large && dense_class !== UNKNOWN) return "dense models on thousands of GPUs";
   return framework_class ?? (experts ? "mixtures of experts" : dense_class);
 }
 
