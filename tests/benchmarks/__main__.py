@@ -1,8 +1,8 @@
 """`make bench`: this site's build beside other ways to publish computed figures, in one run.
 
-One round takes some minutes; `ROUNDS=3` is the long run.  Rounds are interleaved and the least
-time of each kind counts, so that a busy moment of the machine hits no contender alone.  Nothing is
-asserted: a clock is not a test.
+One round takes six minutes; `ROUNDS=3` is the long run, and any `ROUNDS` asks the models and the
+tools too.  Rounds are interleaved and the least time of each kind counts, so that a busy moment of
+the machine hits no contender alone.  Nothing is asserted: a clock is not a test.
 
 - floor: Material with the same pages and Markdown extensions, and figures as their captions;
   the second floor has, as HTML in its pages, all that this site prints for a figure.

@@ -1,6 +1,6 @@
 """How long the tools' engine takes in a browser for the groups of large layouts and for a step.
 
-`make bench` prints it; nothing here fails.
+`make bench ROUNDS=1` prints it; nothing here fails.
 """
 
 from __future__ import annotations

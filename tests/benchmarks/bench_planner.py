@@ -1,7 +1,7 @@
 """How many layouts the planner tries in a second, in Python on one core and in the page, and how
 many of the same other models evaluate.
 
-`make bench` prints it; nothing here fails.
+`make bench ROUNDS=1` prints it; nothing here fails.
 """
 
 from __future__ import annotations
