@@ -61,14 +61,14 @@ def draw(chart: Chart, figure_id: str) -> str:
 
 @dataclass
 class Pictures:
-    """The pictures of one build.  Without a folder nothing is kept on disk."""
+    """The pictures of one build, by the keys `used`.  Without a folder nothing is kept on disk."""
 
     folder: Path | None = None
     memory: Memory | Answers | None = None
     spent: Spent = field(default_factory=Spent)
     _evaluated: dict[str, Evaluated] = field(default_factory=dict)
     _pictures: dict[str, str] = field(default_factory=dict)
-    _used: set[str] = field(default_factory=set)
+    used: set[str] = field(default_factory=set)
     drawn: set[Drawing] = field(default_factory=set)
     _taken: set[Drawing] = field(default_factory=set)
 
@@ -76,6 +76,11 @@ class Pictures:
     def cached(self) -> set[Drawing]:
         """What was not drawn but taken from the cache."""
         return self._taken - self.drawn
+
+    def begin_anew(self) -> None:
+        """Count from here on what is drawn and used, and what it takes."""
+        self.drawn, self.used = set(), set()
+        self.spent.seconds.clear()
 
     def taken(self, entries: Iterable[Mapping[str, Any]]) -> None:
         """Count the pictures of a page that is taken over, by its entries of the manifest."""
@@ -109,42 +114,33 @@ class Pictures:
 
     def picture(self, p: Evaluated) -> str:
         """The SVG of a figure: from this build, from the cache, or drawn now."""
-        if not self._known(p):
-            with self.spent.on("drawing"):
-                self._keep(p, draw(p.chart, p.figure_id))
+        if p.key not in self._pictures:
+            picture, cached = self._stored(p.key, lambda: draw(p.chart, p.figure_id))
+            (self._taken if cached else self.drawn).add(p.shown)
+            self._pictures[p.key] = picture
         return self._pictures[p.key]
 
     def derived(self, p: Evaluated, kind: str, make: Callable[[Chart], str]) -> str:
         """What else is made of a chart (its table, its Plotly figure), kept like its picture."""
-        key = f"{p.key}-{kind}"
-        kept = cache.read(self.folder, key) if self.folder else None
-        if kept is None:
-            with self.spent.on("drawing"):
-                kept = make(p.chart)
-            if self.folder:
-                cache.write(self.folder, key, kept)
-        self._used.add(key)
-        return kept
+        return self._stored(f"{p.key}-{kind}", lambda: make(p.chart))[0]
 
     def finish(self) -> str:
         """Keep the cache small; returns what was done, in words."""
         if self.folder and self.drawn:
             others = self.memory.used if isinstance(self.memory, Answers) else set()
-            cache.prune(self.folder, keep=self._used | set(self._pictures) | others)
+            cache.prune(self.folder, keep=self.used | others)
         drawn, cached, work = len(self.drawn), len(self.cached), self.spent.words()
         found = f"{drawn + cached} figures: {drawn} drawn, {cached} from the cache"
         return f"{found}; {work}" if work else found
 
-    def _known(self, p: Evaluated) -> bool:
-        if p.key not in self._pictures and self.folder is not None:
-            picture = cache.read(self.folder, p.key)
-            if picture is not None:
-                self._pictures[p.key] = picture
-                self._taken.add(p.shown)
-        return p.key in self._pictures
-
-    def _keep(self, p: Evaluated, picture: str) -> None:
-        self._pictures[p.key] = picture
-        self.drawn.add(p.shown)
-        if self.folder is not None:
-            cache.write(self.folder, p.key, picture)
+    def _stored(self, key: str, make: Callable[[], str]) -> tuple[str, bool]:
+        """What the cache has under a key, made now where it has nothing; and whether it had."""
+        self.used.add(key)
+        kept = cache.read(self.folder, key) if self.folder else None
+        if kept is not None:
+            return kept, True
+        with self.spent.on("drawing"):
+            made = make()
+        if self.folder:
+            cache.write(self.folder, key, made)
+        return made, False

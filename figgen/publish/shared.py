@@ -23,11 +23,13 @@ TOOLS = "tools/"
 @dataclass(frozen=True, slots=True)
 class Done:
     """A page of another process, and since that told the last time: what it computed, the pictures
-    that it drew, its seconds by work, and the math that it set."""
+    that it drew, the entries of the cache that it used, its seconds by work, the math that it set.
+    """
 
     page: Given | None
     news: Any
     drawn: set[Drawing]
+    used: set[str]
     seconds: dict[str, float]
     formulas: dict[str, str]
 
@@ -53,8 +55,8 @@ class Shared:
 
     def _do(self, piece: str) -> Done:
         """In a fork: a page as it would be kept, with its files, or the scripts of the tools."""
-        building, spent = self.building, self.building.site.pictures.spent
-        spent.seconds.clear()
+        building, pictures = self.building, self.building.site.pictures
+        pictures.begin_anew()
         if piece == TOOLS:
             building.tool_files()
             for make in building.tool_data.values():
@@ -67,8 +69,7 @@ class Shared:
             building.write_page(page)
         news, self._before = self.keeper.news(self._before), self.keeper.known()
         formulas, self._formulas = math.news(self._formulas), math.known()
-        drawn, building.site.pictures.drawn = building.site.pictures.drawn, set()
-        return Done(page, news, drawn, dict(spent.seconds), formulas)
+        return Done(page, news, pictures.drawn, pictures.used, pictures.spent.seconds, formulas)
 
     def take_over(self, piece: str) -> None:
         """Take what another process made of a page, or of the tools, if one did."""
@@ -79,6 +80,7 @@ class Shared:
             self.keeper.learn(done.news)
             math.learn(done.formulas)
             pictures.drawn |= done.drawn
+            pictures.used |= done.used
             pictures.spent.add(done.seconds)
             if done.page:
                 self.building.kept_pages.take_over(piece, done.page)
