@@ -25,7 +25,7 @@ from figgen.models.compute import CONVENTIONS
 from figgen.models.gradient_buckets import gradient_buckets
 from figgen.models.level_loads import level_loads
 from figgen.models.newton_schulz import busiest_flops
-from figgen.models.stage_time import stage_time
+from figgen.models.stage_time import stage_times
 from figgen.models.step import StepEstimate, needed_utilisation
 from figgen.scenarios.resolve import TrainingStep, resolve
 from figgen.units import format_quantity
@@ -81,10 +81,8 @@ def step_data(
 ) -> dict[str, object]:
     """A step for JSON; a utilisation is None where its convention does not cover the model."""
     setup = found.setup
-    stages = [
-        stage_time(setup, stage, cluster, compute_efficiency)
-        for stage in setup.placement.stages_of_rank(found.bottleneck)
-    ]
+    times = stage_times(setup, cluster, compute_efficiency)
+    stages = [times[stage] for stage in setup.placement.stages_of_rank(found.bottleneck)]
     buckets = gradient_buckets(setup, stages)
     return {
         "pipeline_rank": found.bottleneck,

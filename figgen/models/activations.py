@@ -5,9 +5,12 @@ Which tensors a layer keeps, and their sizes, stands in `figgen.models.layer_ten
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from functools import partial
+
 from figgen.models.layer_tensors import MASK_BYTES, column_input, layer_tensors, unread_tensors
 from figgen.models.pipeline_order import Schedule
-from figgen.models.stage_layers import StageShare, virtual_stage_shares
+from figgen.models.stage_layers import StageShare, by_stage
 from figgen.models.training_setup import ACTIVATION_BYTES, TrainingSetup
 
 TOKEN_ID_BYTES = 8
@@ -160,12 +163,10 @@ def peak_activation_bytes(setup: TrainingSetup) -> tuple[float, ...]:
     Activations live from their forward to the end of their backward, of the weight gradient
     where the schedule splits it. `peak_in_flight` counts the same in microbatches.
     """
-    shares = [share.anywhere for share in virtual_stage_shares(setup)]
-    held = {share: stage_bytes(setup, share) for share in set(shares)}
-    return _peaks(setup.order, [held[share] for share in shares])
+    return _peaks(setup.order, by_stage(setup, partial(stage_bytes, setup)))
 
 
-def _peaks(schedule: Schedule, stage_held: list[float]) -> tuple[float, ...]:
+def _peaks(schedule: Schedule, stage_held: Sequence[float]) -> tuple[float, ...]:
     # Counted in whole microbatches, so that what was added is taken away to the last byte.
     return tuple(
         max(sum(count * stage_held[stage] for stage, count in counts) for counts in of_rank)

@@ -18,7 +18,7 @@ from figgen.models.activations import (
 )
 from figgen.models.communication_buffers import communication_buffers
 from figgen.models.rank_parameters import TABLES, rank_parameters
-from figgen.models.stage_layers import virtual_stage_shares
+from figgen.models.stage_layers import by_stage
 from figgen.models.trained_state import Kept, kept_by_rank
 from figgen.models.training_setup import TrainingSetup
 
@@ -65,17 +65,15 @@ class WorkingBytes:
 
 
 def working_bytes(setup: TrainingSetup) -> tuple[WorkingBytes, ...]:
-    """What every virtual stage needs for a moment, worked out once for those that are alike."""
-    shares = [share.anywhere for share in virtual_stage_shares(setup)]
-    found = {
-        share: WorkingBytes(
+    """What every virtual stage needs for a moment."""
+    return by_stage(
+        setup,
+        lambda share: WorkingBytes(
             recomputed_bytes(setup, share),
             layer_gradient_bytes(setup, share),
             loss_bytes(setup) if share.head else 0.0,
-        )
-        for share in set(shares)
-    }
-    return tuple(found[share] for share in shares)
+        ),
+    )
 
 
 def rank_lines(

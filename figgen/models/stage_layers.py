@@ -8,12 +8,15 @@ Llama 3 405B and BLOOM were trained so. Beside modules of multi-token prediction
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
+from typing import TypeVar
 
 from figgen.models.model_shape import FFN_MATRICES, ModelShape
 from figgen.models.training_setup import TrainingSetup
+
+Thing = TypeVar("Thing")
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,6 +51,13 @@ class StageShare:
         """
         special = self.mixer_layers or self.windowed_layers
         return self if special else replace(self, first_layer=0)
+
+
+def by_stage(setup: TrainingSetup, make: Callable[[StageShare], Thing]) -> tuple[Thing, ...]:
+    """What `make` gives for the share of every virtual stage, once for those that are alike."""
+    shares = [share.anywhere for share in virtual_stage_shares(setup)]
+    found = {share: make(share) for share in set(shares)}
+    return tuple(found[share] for share in shares)
 
 
 def layers_of_stages(layers: int, stages: int) -> tuple[int, ...]:

@@ -85,13 +85,6 @@ def stage_times(setup: TrainingSetup, cluster: Cluster, efficiency: float) -> tu
     return at_speed(setup, stage_loads(setup, cluster), cluster, efficiency)
 
 
-def stage_time(setup: TrainingSetup, stage: int, cluster: Cluster, efficiency: float) -> StageTime:
-    """Times of virtual stage `stage` when products reach `efficiency` of the peak."""
-    return _at_rate(
-        setup, _stage_load(setup, stage, cluster), cluster.peak_flops_per_s * efficiency
-    )
-
-
 # Who solves for a speed asks for the step at that speed next.
 @lru_cache(maxsize=64)
 def stage_loads(setup: TrainingSetup, cluster: Cluster) -> tuple[StageLoad, ...]:

@@ -137,11 +137,16 @@ def timing(setup: TrainingSetup, cluster: Cluster) -> Callable[[float], float]:
     def step_time_s(compute_efficiency: float) -> float:
         check_share("compute_efficiency", compute_efficiency)
         stages = at_speed(setup, loads, cluster, compute_efficiency)
-        trace = simulate(setup.order, durations(setup, stages, hop_s(stages)))
-        before_s, after_s = outlasting(setup, stages, trace)
+        trace, before_s, after_s = carried_out(setup, stages)
         return before_s + trace.makespan + after_s
 
     return step_time_s
+
+
+def carried_out(setup: TrainingSetup, stages: Sequence[StageTime]) -> tuple[Trace, float, float]:
+    """The trace of a step, and the seconds before and after it that are `outlasting`."""
+    trace = simulate(setup.order, durations(setup, stages, hop_s(stages)))
+    return (trace, *outlasting(setup, stages, trace))
 
 
 def _busiest(busy: Sequence[float]) -> int:

@@ -16,9 +16,9 @@ from math import fsum
 from figgen.models.cluster import Cluster
 from figgen.models.data_traffic import TIED
 from figgen.models.layer_traffic import BOUNDARY
-from figgen.models.simulate import PlacedAction, Trace, simulate
+from figgen.models.simulate import PlacedAction, Trace
 from figgen.models.stage_time import StageTime, TimedTraffic, stage_times
-from figgen.models.step import durations, hop_s, once_exposed_s, outlasting
+from figgen.models.step import carried_out, once_exposed_s
 from figgen.models.step_traffic import BACKWARD, END, FORWARD, START
 from figgen.models.training_setup import TrainingSetup
 
@@ -61,8 +61,7 @@ def step_timeline(
     are one. Optimizer and loss take no time in that model, and are not shown.
     """
     stages = stage_times(setup, cluster, compute_efficiency)
-    trace = simulate(setup.order, durations(setup, stages, hop_s(stages)))
-    before_s, after_s = outlasting(setup, stages, trace)
+    trace, before_s, after_s = carried_out(setup, stages)
     found: list[StepEvent] = []
     for rank in range(setup.placement.ranks):
         events = list(_once(setup, stages, trace, rank, before_s))

@@ -11,7 +11,7 @@ from figgen.formulas.data_parallel import serial_gather_time
 from figgen.models.cluster import Cluster
 from figgen.models.communication_buffers import communication_buffers
 from figgen.models.layout import layout
-from figgen.models.stage_time import stage_time
+from figgen.models.stage_time import stage_times
 from figgen.models.step import step
 from figgen.models.training_setup import TrainingSetup
 
@@ -32,7 +32,7 @@ def buffers(given: TrainingSetup) -> dict[str, float]:
 
 
 def test_zero_3_forward_gathers_and_computes_in_turn() -> None:
-    stage = stage_time(setup(False, zero_stage=3), 0, H100, 0.5)
+    stage = stage_times(setup(False, zero_stage=3), H100, 0.5)[0]
     (gather,) = (entry for entry in stage.traffic if entry.traffic.phase == "forward")
     units = gather.traffic.calls
     expected = serial_gather_time(units, gather.call.total_s, stage.forward_s / units)

@@ -8,7 +8,7 @@ from figgen import catalog
 from figgen.models.cluster import Cluster
 from figgen.models.gradient_buckets import MOST_BUCKETS, best_number, gradient_buckets
 from figgen.models.layout import layout
-from figgen.models.stage_time import stage_time
+from figgen.models.stage_time import stage_times
 from figgen.models.training_setup import TrainingSetup
 
 H100 = Cluster(989.4e12, 450e9, 50e9, 3.4e-6, 14e-6)
@@ -45,7 +45,7 @@ def setup(zero_stage: int, nodes: int = 2) -> TrainingSetup:
 @pytest.mark.parametrize("zero_stage", [0, 1, 2])
 def test_buckets_of_a_setup_carry_its_gradients(zero_stage: int) -> None:
     given = setup(zero_stage)
-    stage = stage_time(given, 0, H100, 0.5)
+    stage = stage_times(given, H100, 0.5)[0]
     found = gradient_buckets(given, [stage])
     assert found is not None
     # 32 layers and two tables; a ring of two sends half a buffer, an all-reduce twice.
@@ -58,13 +58,13 @@ def test_buckets_of_a_setup_carry_its_gradients(zero_stage: int) -> None:
 
 def test_nothing_is_bucketed_under_zero_3_or_in_one_replica() -> None:
     for given in (setup(3), setup(1, nodes=1)):
-        assert gradient_buckets(given, [stage_time(given, 0, H100, 0.5)]) is None
+        assert gradient_buckets(given, [stage_times(given, H100, 0.5)[0]]) is None
 
 
 @pytest.mark.parametrize("zero_stage", [1, 2])
 def test_zero_2_times_the_first_stage_of_a_rank_and_others_all_of_them(zero_stage: int) -> None:
     given = setup(zero_stage)
-    stage = stage_time(given, 0, H100, 0.5)
+    stage = stage_times(given, H100, 0.5)[0]
     one, two = gradient_buckets(given, [stage]), gradient_buckets(given, [stage, stage])
     assert one is not None
     assert two is not None

@@ -18,7 +18,7 @@ from figgen.models.layout import layout
 from figgen.models.schedule_work import carried_out
 from figgen.models.schedules import Action, Schedule, build
 from figgen.models.simulate import Durations, simulate
-from figgen.models.stage_time import StageTime, stage_time
+from figgen.models.stage_time import StageTime, stage_times
 from figgen.models.step import durations, step
 from figgen.models.step_traffic import BACKWARD, FORWARD
 from figgen.models.training_setup import TrainingSetup
@@ -43,7 +43,7 @@ def run_of(schedule: str, ranks: int, microbatches: int) -> TrainingSetup:
 
 def staged(run: TrainingSetup, parts: Sequence[Sequence[int]]) -> tuple[StageTime, ...]:
     """Stages of (forward, again, inputs, weights, sent forward, sent back), whole seconds."""
-    known = {entry.traffic.phase: entry for entry in stage_time(run, 1, H100, 0.5).traffic}
+    known = {entry.traffic.phase: entry for entry in stage_times(run, H100, 0.5)[1].traffic}
     return tuple(
         StageTime(*times, (
             replace(known[FORWARD], exposed_s=float(on)),

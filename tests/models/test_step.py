@@ -26,7 +26,7 @@ from figgen.models.layer_traffic import AGAIN
 from figgen.models.layout import layout
 from figgen.models.model_shape import ModelShape
 from figgen.models.stage_layers import stage_shares
-from figgen.models.stage_time import stage_time
+from figgen.models.stage_time import stage_times
 from figgen.models.stage_work import stage_work
 from figgen.models.step import StepEstimate, once_exposed_s, step
 from figgen.models.step_traffic import END
@@ -298,7 +298,7 @@ def test_blooms_steps_are_predicted_within_a_third_at_half_the_peak() -> None:
 def test_a_tied_table_is_reduced_alone_and_nothing_hides_where_overlap_is_off() -> None:
     for overlap in (False, True):
         run = setup("gpt-2-xl", {"pp": 2}, sequence=1024, overlap_data_parallel=overlap)
-        entries = [e for e in stage_time(run, 0, H100, 0.5).traffic if e.traffic.phase == END]
+        entries = [e for e in stage_times(run, H100, 0.5)[0].traffic if e.traffic.phase == END]
         tied = [e for e in entries if e.traffic.purpose == TIED]
         others = [e for e in entries if e.traffic.purpose != TIED]
         assert tied

@@ -13,7 +13,7 @@ from figgen.models.compute import training_flops_per_token
 from figgen.models.layout import layout
 from figgen.models.memory import memory
 from figgen.models.stage_layers import virtual_stage_shares
-from figgen.models.stage_time import stage_time
+from figgen.models.stage_time import stage_times
 from figgen.models.stage_work import layer_core_flops, stage_work
 from figgen.models.step import step
 from figgen.models.training_setup import TrainingSetup
@@ -98,7 +98,7 @@ def test_stages_with_a_full_layer_take_longer() -> None:
     run = TrainingSetup(replace(GEMMA, layers=12), layout(nodes=1, gpus_per_node=4, pp=4), 8, 32768)
     windowed = [each.windowed_layers for each in virtual_stage_shares(run)]
     assert windowed == [3, 2, 3, 2]
-    times = [stage_time(run, stage, CLUSTER, 0.5).forward_s for stage in range(4)]
+    times = [stage.forward_s for stage in stage_times(run, CLUSTER, 0.5)]
     assert times[1] > times[0]
     assert times[1] - times[0] == pytest.approx(
         (layer_core_flops(run) - layer_core_flops(run, windowed=True)) / 0.5e15

@@ -6,9 +6,9 @@ from figgen.charts import Named, Overview, RankCell, RankGrid, Slot, Timeline, i
 from figgen.errors import InputError
 from figgen.models.mesh import RankMesh, coordinate_array, groups
 from figgen.models.schedules import KINDS
-from figgen.models.simulate import Trace, simulate
+from figgen.models.simulate import Trace
 from figgen.models.stage_time import stage_times
-from figgen.models.step import durations, hop_s, outlasting
+from figgen.models.step import carried_out
 from figgen.registry import figure
 from figgen.scenarios.journey import Job, rung
 
@@ -63,8 +63,7 @@ def _step(found: Job) -> Timeline:
     """Weights that are gathered, the schedule, gradients that it does not hide; in seconds."""
     setup, cluster = found.found.setup, found.found.cluster
     stages = stage_times(setup, cluster, found.found.compute_efficiency)
-    trace = simulate(setup.order, durations(setup, stages, hop_s(stages)))
-    before_s, after_s = outlasting(setup, stages, trace)
+    trace, before_s, after_s = carried_out(setup, stages)
     end = before_s + trace.makespan + after_s
     ranks = range(len(trace.placed))
     return Timeline(
