@@ -43,8 +43,8 @@ def on_post_build(config: MkDocsConfig) -> None:
     from figgen import serving
     from figgen.search.publish import publish
 
-    site = Path(config.site_dir)
+    site, made = Path(config.site_dir), files
     if memory := serving.current():
-        memory.later(partial(lambda make: publish(site, make()), files))
+        memory.later(lambda: publish(site, made()))
     else:
-        publish(site, files())
+        publish(site, made())

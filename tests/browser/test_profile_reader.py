@@ -35,7 +35,7 @@ from tests.test_memory_snapshot import (
 from tests.test_profile import FILES, NCCL, REFUSED, SIZES, kernel
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page, Route
+    from playwright.sync_api import Locator, Page, Route
 
 SUITES = "profile_suites.js"
 PATH = "/tools/profile/"
@@ -300,29 +300,8 @@ def test_page_reads_files_and_says_what_it_cannot_read(
     assert axe(page, within="article") == []
 
 
-def test_files_that_were_chosen_while_the_example_loads_are_what_is_read(
-    page: Page, site: str
-) -> None:
-    opened(page, site)
-    held: list[Route] = []
-    page.route("**/examples/*", lambda route: held.append(route))
-    with page.expect_request("**/examples/*rank1*"):
-        page.get_by_role("button", name="Read a recorded example").click()
-    page.get_by_label("Traces of one or several ranks").set_input_files(
-        [{"name": "s.pickle", "mimeType": "", "buffer": pickle.dumps(SNAPSHOT)}]
-    )
-    expect(page.get_by_label("Parts of what is reserved")).to_contain_text("free segments")
-    with page.expect_response("**/examples/*rank1*"):
-        for route in held:
-            route.continue_()
-    drawn(page)
-    expect(page.locator("#profile[aria-busy]")).to_have_count(0)
-    assert page.get_by_label("Parts of what is reserved").count() == 1
-
-
-def test_an_example_that_cannot_be_loaded_leaves_the_files_that_were_chosen_meanwhile(
-    page: Page, site: str, page_errors: list[str]
-) -> None:
+def files_chosen_while_the_example_loads(page: Page, site: str) -> tuple[list[Route], Locator]:
+    """The example's files, which are still to come, and where those of the reader are answered."""
     opened(page, site)
     held: list[Route] = []
     page.route("**/examples/*", lambda route: held.append(route))
@@ -333,6 +312,25 @@ def test_an_example_that_cannot_be_loaded_leaves_the_files_that_were_chosen_mean
     )
     answer = page.get_by_label("Parts of what is reserved")
     expect(answer).to_contain_text("free segments")
+    return held, answer
+
+
+def test_files_that_were_chosen_while_the_example_loads_are_what_is_read(
+    page: Page, site: str
+) -> None:
+    held, answer = files_chosen_while_the_example_loads(page, site)
+    with page.expect_response("**/examples/*rank1*"):
+        for route in held:
+            route.continue_()
+    drawn(page)
+    expect(page.locator("#profile[aria-busy]")).to_have_count(0)
+    assert answer.count() == 1
+
+
+def test_an_example_that_cannot_be_loaded_leaves_the_files_that_were_chosen_meanwhile(
+    page: Page, site: str, page_errors: list[str]
+) -> None:
+    held, answer = files_chosen_while_the_example_loads(page, site)
     with page.expect_event("requestfailed"):
         for route in held:
             route.abort()

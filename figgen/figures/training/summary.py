@@ -200,6 +200,19 @@ def computed_over_published(*, runs: tuple[str, ...], named: tuple[str, ...] = (
     )
 
 
+COMPARED = (
+    Column(label="run"),
+    Column(label="GPUs", spec=","),
+    Column(label="step, computed", unit="s", spec="time"),
+    Column(label="step, published", unit="s", spec="time"),
+    Column(label="known"),
+    Column(label="difference", spec="+.0%"),
+    Column(label="MFU, computed", spec=".1%"),
+    Column(label="MFU, published", spec=".1%"),
+    Column(label="of peak"),
+)
+
+
 @figure("published-and-computed")
 def published_and_computed(*, runs: tuple[str, ...]) -> Table:
     """Step time and utilisation of training presets as the models find them, and as published.
@@ -210,7 +223,6 @@ def published_and_computed(*, runs: tuple[str, ...]) -> Table:
     """
     rows: list[tuple[Scalar, ...]] = []
     values: dict[str, Named] = {}
-    overfull = 0
     shown: list[TrainingStep] = []
     for entry in runs:
         name, _, options = entry.partition(" ")
@@ -229,22 +241,10 @@ def published_and_computed(*, runs: tuple[str, ...]) -> Table:
             blank if found.run.mfu is None else found.run.mfu.value,
             found.run.mfu_dtype.upper(),
         ))  # fmt: skip
-        overfull += found.memory.fits is False
         key = identifier(entry.replace("=", "-").replace(" ", "-"))
         values[f"{key}_mfu"] = Named(computed_mfu(found))
         if published is not None:
             values[f"{key}_difference"] = Named(computed / published - 1)
-    columns = (
-        Column(label="run"),
-        Column(label="GPUs", spec=","),
-        Column(label="step, computed", unit="s", spec="time"),
-        Column(label="step, published", unit="s", spec="time"),
-        Column(label="known"),
-        Column(label="difference", spec="+.0%"),
-        Column(label="MFU, computed", spec=".1%"),
-        Column(label="MFU, published", spec=".1%"),
-        Column(label="of peak"),
-    )
     differences = [float(row[5]) for row in rows if row[5] == row[5]]
     if differences:
         values["least_difference"] = Named(min(differences))
@@ -254,7 +254,7 @@ def published_and_computed(*, runs: tuple[str, ...]) -> Table:
         "compared": Named(len(differences)),
         "shorter": Named(sum(each < 0 for each in differences)),
         "derived": Named(sum(str(row[4]).startswith("from") for row in rows)),
-        "overfull": Named(overfull),
+        "overfull": Named(sum(each.memory.fits is False for each in shown)),
         "halved": Named(
             " and ".join(
                 each.run.model.title
@@ -264,7 +264,7 @@ def published_and_computed(*, runs: tuple[str, ...]) -> Table:
         ),
         **step_interval(*shown),
     }
-    return Table(columns=columns, rows=tuple(rows), values=values)
+    return Table(columns=COMPARED, rows=tuple(rows), values=values)
 
 
 def _reading(found: TrainingStep) -> str:

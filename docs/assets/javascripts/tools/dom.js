@@ -80,6 +80,17 @@ export function perFrame(work) {
   };
 }
 
+/** Observes elements, and calls `come` once a reader comes near one of them. */
+export function whenNear(come, signal, rootMargin = "0px") {
+  const comer = new IntersectionObserver((seen) => {
+    if (!seen.some(({ isIntersecting }) => isIntersecting)) return;
+    comer.disconnect();
+    come();
+  }, { rootMargin });
+  signal.addEventListener("abort", () => comer.disconnect());
+  return comer;
+}
+
 /** Lets others have a turn; what waits for it ends there when `signal` says that the reader has left. */
 export const pause = (signal) => new Promise((go) => setTimeout(() => signal.aborted || go()));
 

@@ -1,6 +1,6 @@
 // Everything that the modeler shows beside its form, and when each part of it is drawn again.
 
-import { el } from "./dom.js";
+import { el, whenNear } from "./dom.js";
 import { answer } from "./modeler_answer.js";
 import { timeSection } from "./modeler_time.js";
 
@@ -118,27 +118,19 @@ export function results({ signal, say, apply, choose, evaluate, catalog, mapQuer
   const wake = () => {
     if (near) return;
     near = true;
-    comer.disconnect();
     if (shown) draw();
   };
-  const comer = new IntersectionObserver((seen) => seen.some(({ isIntersecting }) => isIntersecting) && wake());
+  const comer = whenNear(wake, signal);
   for (const { box } of alike) comer.observe(box);
   addEventListener("beforeprint", wake, { signal });
   // What can be taken away is loaded when a reader comes near it.
-  const reader = new IntersectionObserver(
-    async (seen) => {
-      if (!seen.some(({ isIntersecting }) => isIntersecting)) return;
-      reader.disconnect();
-      const { takeaway } = await import("./modeler_take.js");
-      take = takeaway(say, mapQueryOf, catalog);
-      take.update(...taken);
-      fill(away, [take.element]);
-    },
-    { rootMargin: "400px" },
-  );
-  signal.addEventListener("abort", () => {
-    for (const one of [watcher, comer, reader]) one.disconnect();
-  });
+  const reader = whenNear(async () => {
+    const { takeaway } = await import("./modeler_take.js");
+    take = takeaway(say, mapQueryOf, catalog);
+    take.update(...taken);
+    fill(away, [take.element]);
+  }, signal, "400px");
+  signal.addEventListener("abort", () => watcher.disconnect());
 
   return {
     answer: top,
