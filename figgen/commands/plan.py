@@ -48,7 +48,11 @@ def add(verbs: Verbs) -> None:
     add_options(parser, "step")
     parser.add_argument(
         "--top", metavar="N", type=whole(1, MOST_SHOWN), default=SHOWN,
-        help=f"layouts shown; {SHOWN} if left out",
+        help=f"layouts shown, the fastest of each mesh; {SHOWN} if left out",
+    )  # fmt: skip
+    parser.add_argument(
+        "--variants", action="store_true",
+        help="every layout of a mesh, its slower schedules, batches and means too",
     )  # fmt: skip
     parser.add_argument(
         "--every-schedule", action="store_true",
@@ -79,7 +83,8 @@ def _plan(options: argparse.Namespace) -> Answer:
     if options.published or options.write:
         return published_answer(options.write)
     found = plan(plan_question(scenario_of(options), options.every_schedule))
-    rows = plan_rows(found, range(min(options.top, found.fitting))) if found.fitting else []
+    places = range(found.fitting) if options.variants else list(found.meshes)
+    rows = plan_rows(found, places[: options.top]) if found.fitting else []
     front = plan_rows(found, found.front.tolist()) if found.fitting else []
     data, lines = plan_data(found, rows, front), _text(found, rows)
     if options.tokens and rows:
@@ -114,13 +119,14 @@ def plan_data(found: Plan, rows: list[PlanRow], front: list[PlanRow]) -> dict[st
         "least_bytes": found.least_bytes,
         "interval_of": question.residuals.name,
         "not_told_apart": int((~found.apart).sum()) if found.fitting else 0,
-        "best": [_row(row) for row in rows],
-        "front": [_row(row) for row in front],
+        "meshes": len(found.meshes),
+        "best": [_row(found, row) for row in rows],
+        "front": [_row(found, row) for row in front],
     }
 
 
-def _row(row: PlanRow) -> dict[str, Any]:
-    data = asdict(row)
+def _row(found: Plan, row: PlanRow) -> dict[str, Any]:
+    data = asdict(row) | {"variants": found.meshes.get(row.place)}
     choices = data.pop("choices")
     seconds = {"step_time_s": data.pop("step_s")}
     interval = {"step_time_interval_s": [data.pop("low_s"), data.pop("high_s")]}
@@ -149,15 +155,16 @@ def _text(found: Plan, rows: list[PlanRow]) -> list[str]:
         f"{told:,} cannot be told from the best: eight of ten runs of the class {known.name!r} "
         f"took {known.low:.2f} to {known.high:.2f} of the time predicted"
     )
-    return [*lines, *_table(rows)]
+    return [*lines, *_table(found, rows)]
 
 
-def _table(rows: list[PlanRow]) -> list[str]:
-    head = ["", "layout", "step", "MFU", "memory", "loses", "by"]
+def _table(found: Plan, rows: list[PlanRow]) -> list[str]:
+    head = ["", "layout", "of", "step", "MFU", "memory", "loses", "by"]
     body = [
         [
             f"{row.place + 1}{'' if row.apart else ' ≈'}",
             label(row),
+            f"{found.meshes[row.place]:,}" if row.place in found.meshes else "",
             format_quantity(row.step_s, "s", "time"),
             f"{row.model_flops_utilisation:.1%}",
             format_quantity(row.memory_bytes, "B", "bytes"),

@@ -14,6 +14,8 @@ from figgen.scenarios.plan_question import PlanQuestion
 
 AT_ONCE = 256
 """Meshes that are asked at once whether they fit, where only the fastest layout is wanted."""
+AXES = ("tp", "cp", "pp", "ep", "etp")
+"""Sizes that make a mesh: what is left of the GPUs is data parallel."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +57,13 @@ class Plan:
         """Whether the model's error tells a layout from the best: their intervals lie apart."""
         known, times = self.question.residuals, self.found.step_s
         return np.asarray(times * known.low > times[0] * known.high)
+
+    @cached_property
+    def meshes(self) -> Mapping[int, int]:
+        """Places of the fastest layout of every mesh, in order, with how many of that one fit."""
+        axes = np.stack([self.found.columns[name] for name in AXES])
+        _, places, counts = np.unique(axes, axis=1, return_index=True, return_counts=True)
+        return dict(sorted(zip(places.tolist(), counts.tolist(), strict=True)))
 
     @cached_property
     def front(self) -> np.ndarray:

@@ -12,7 +12,7 @@ const NAMES = ["tp", "cp", "pp", "ep", "etp", "dp", "schedule", "chunks", "micro
 function plan(catalog, choices, every) {
   try {
     const job = planJob(catalog, choices, every);
-    const { layouts, fitting, refused, least_bytes, best, front, told } = planAll(job);
+    const { layouts, fitting, refused, least_bytes, best, meshes, front, told } = planAll(job);
     const shown = (one) => ({
       ...Object.fromEntries(NAMES.map((name) => [name, one[name]])), step_time_s: one.step_s, memory_bytes: one.memory_bytes,
       terms: termsOf(job, one),
@@ -20,7 +20,7 @@ function plan(catalog, choices, every) {
     return {
       layouts, fitting, refused, least_bytes: fitting ? 0 : least_bytes, told, global_batch: job.global_batch,
       schedules: job.schedules, recomputations: job.recompute,
-      best: best.slice(0, 40).map(shown), front: front.map((one) => [one.step_s, one.memory_bytes]),
+      best: best.slice(0, 40).map(shown), meshes: meshes.map((one) => [one.step_s, one.variants]), front: front.map((one) => [one.step_s, one.memory_bytes]),
     };
   } catch (error) {
     if (!(error instanceof InputError)) throw error;

@@ -88,6 +88,10 @@ def planned(job: dict[str, Any], every: bool) -> dict[str, Any] | None:
         "schedules": list(found.question.job.schedules),
         "recomputations": list(found.question.job.recompute),
         "best": rows,
+        "meshes": [
+            [pytest.approx(held.step_s[place], rel=1e-12), count]
+            for place, count in (found.meshes if found.fitting else {}).items()
+        ],
         "front": [
             pytest.approx([held.step_s[place], held.memory_bytes[place]], rel=1e-12)
             for place in (found.front if found.fitting else ())

@@ -19,8 +19,10 @@ ASKED = {"model": "llama-3-8b", "sizes": "nodes=1", "options": "global_batch=8"}
 def test_the_table_and_the_front_are_the_plan() -> None:
     found = planned("", ASKED["model"], ASKED["sizes"], ASKED["options"])
     table = planned_layouts(**ASKED, most=5)
-    assert [row[1] for row in table.rows] == found.found.step_s[:5].tolist()
-    assert [row[3] for row in table.rows] == found.found.memory_bytes[:5].tolist()
+    places = list(found.meshes)[:5]
+    assert [row[1] for row in table.rows] == [found.meshes[place] for place in places]
+    assert [row[2] for row in table.rows] == found.found.step_s[places].tolist()
+    assert [row[4] for row in table.rows] == found.found.memory_bytes[places].tolist()
     assert table.values["tried"].value == found.layouts
     (front,) = planned_front(**ASKED).series
     assert front.y[0] == found.found.step_s[0]

@@ -151,6 +151,15 @@ def test_the_front_is_what_nothing_beats_in_both() -> None:
     assert sum(found.refused.values()) + found.fitting == found.layouts
 
 
+@pytest.mark.parametrize("model", ["llama-3-8b", "mixtral-8x7b"])
+def test_of_every_mesh_the_fastest_layout_is_told_with_how_many_fit(model: str) -> None:
+    found = planned(model=model, nodes=1, global_batch=16)
+    layouts = [choices_of(found, place) for place in range(found.fitting)]
+    meshes = [tuple(one[axis] for axis in ("tp", "cp", "pp", "ep", "etp")) for one in layouts]
+    assert [meshes[place] for place in found.meshes] == list(dict.fromkeys(meshes))
+    assert [meshes.count(meshes[place]) for place in found.meshes] == list(found.meshes.values())
+
+
 @pytest.mark.parametrize(
     ("chosen", "said"),
     [
@@ -172,7 +181,12 @@ def test_the_command_prints_what_was_found(capsys: pytest.CaptureFixture[str]) -
     assert main([*asked, "--json"]) == 0
     said = json.loads(capsys.readouterr().out)
     found = planned(model="llama-3-8b", nodes=1, global_batch=8)
-    assert [row["step_time_s"] for row in said["best"]] == found.found.step_s[:3].tolist()
+    told = [(row["place"], row["variants"]) for row in said["best"]]
+    assert told == list(found.meshes.items())[:3]
+    assert said["meshes"] == len(found.meshes)
+    assert main([*asked, "--json", "--variants"]) == 0
+    best = json.loads(capsys.readouterr().out)["best"]
+    assert [row["step_time_s"] for row in best] == found.found.step_s[:3].tolist()
     assert said["fitting"] + sum(said["refused"].values()) == said["layouts"] == found.layouts
     assert main(asked) == 0
     lines = capsys.readouterr().out.splitlines()

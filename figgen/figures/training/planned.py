@@ -26,14 +26,14 @@ def planned(preset: str, model: str, sizes: str, options: str) -> Plan:
 def planned_layouts(
     *, preset: str = "", model: str = "", sizes: str = "", options: str = "", most: int = 10
 ) -> Table:
-    """The fastest of all layouts of a job that fit, and what each loses by."""
+    """The fastest layout of each mesh of a job that fits, and what it loses by."""
     check_between("most", most, 1, 100)
     found = planned(preset, model, sizes, options)
-    shown = plan_rows(found, range(min(most, found.fitting)))
+    shown = plan_rows(found, list(found.meshes)[:most])
     rows: list[tuple[Scalar, ...]] = [
         (
-            label(row), row.step_s, row.model_flops_utilisation, row.memory_bytes,
-            row.loses_s / shown[0].step_s, TERMS.get(row.loses_by, "–"),
+            label(row), found.meshes[row.place], row.step_s, row.model_flops_utilisation,
+            row.memory_bytes, row.loses_s / shown[0].step_s, TERMS.get(row.loses_by, "–"),
             "yes" if row.apart else "no",
         )
         for row in shown
@@ -41,6 +41,7 @@ def planned_layouts(
     return Table(
         columns=(
             Column(label="layout"),
+            Column(label="fastest of", spec=","),
             Column(label="step", unit="s", spec="time"),
             Column(label="MFU", spec=".1%"),
             Column(label="memory", unit="B", spec="bytes"),
@@ -59,6 +60,7 @@ def _values(found: Plan) -> dict[str, Named]:
         "tried": Named(found.layouts),
         "fitting": Named(found.fitting),
         "same": Named(int((~found.apart).sum())),
+        "meshes": Named(len(found.meshes)),
         "gpus": Named(found.question.job.world_size, "GPU"),
         "best": Named(label(best)),
         "best_step": Named(best.step_s, "s"),

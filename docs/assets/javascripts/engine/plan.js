@@ -15,7 +15,7 @@ const OFTEN = 2000; // layouts after which a search tells how far it is
 
 /**
  * All layouts, one number of stages and schedule after the other; yields what was found so far, with
- * `best` only at the end: { done, of, layouts, fitting, refused, least_bytes, best, front, told }.
+ * `best` only at the end: { done, of, layouts, fitting, refused, least_bytes, best, meshes, front, told }.
  */
 export function* planned(job) {
   const { setup, fixed } = job;

@@ -33,11 +33,29 @@ export function fullest(loads, held, capacity, quick) {
 
 const byTime = (one, other) => one.step_s - other.step_s || one.order - other.order;
 
-/** Counts, the fastest, and the front of time against memory. */
+// The fastest layout of every mesh, with its place among all and how many variants of the mesh fit.
+function fastestOf(meshes, times) {
+  const sorted = Float64Array.from(times).sort();
+  const found = [...meshes.values()].map(({ fastest, variants }) => ({ ...fastest, variants })).sort(byTime);
+  let place = 0;
+  for (const one of found) {
+    while (sorted[place] < one.step_s) place++;
+    one.place = place + 1;
+  }
+  return found;
+}
+
+/** Counts, the fastest, those of each mesh, and the front of time against memory. */
 export function collector(job) {
   const refused = TABLES.reasons.map(() => 0);
   const times = [];
-  let [best, front, limit] = [[], [], Infinity];
+  const meshes = new Map();
+  let [best, front, limit, last, own] = [[], [], Infinity, null, null];
+  const ofMesh = ({ tp, cp, pp, ep, etp }) => {
+    const key = `${tp} ${cp} ${pp} ${ep} ${etp}`;
+    if (!meshes.has(key)) meshes.set(key, { fastest: { step_s: Infinity }, variants: 0 });
+    return meshes.get(key);
+  };
   return {
     layouts: 0, fitting: 0, least: Infinity,
     refuse(reason, bytes) {
@@ -50,14 +68,17 @@ export function collector(job) {
       this.fitting++;
       if (memory_bytes < this.least) this.least = memory_bytes;
       times.push(step_s);
+      if (mesh !== last) [last, own] = [mesh, ofMesh(mesh)];
+      own.variants++;
       let beaten = false;
       for (const one of front) beaten ||= one.step_s <= step_s && one.memory_bytes <= memory_bytes;
-      if (beaten && step_s > limit) return;
+      if (beaten && step_s > limit && step_s > own.fastest.step_s) return;
       const order = ((which * 4 + zero_stage) * 1e4 + mesh.tp) * 1e4 + mesh.cp + mesh.chunks / 1e3;
       const one = {
         ...mesh, microbatch_size: microbatch, microbatches, filling: idle, zero_stage, recompute: job.recompute[which],
         which, step_s, memory_bytes, order,
       };
+      if (byTime(one, own.fastest) < 0) own.fastest = one;
       if (!beaten) front = [...front.filter((o) => o.step_s < step_s || o.memory_bytes < memory_bytes), one];
       best.push(one);
       if (best.length < 2 * KEPT) return;
@@ -71,7 +92,7 @@ export function collector(job) {
       const reasons = Object.fromEntries(TABLES.reasons.map((name, at) => [name, refused[at]]));
       return {
         layouts: this.layouts, fitting: this.fitting, refused: reasons, least_bytes: this.least,
-        best: best.slice(0, KEPT), front: front.sort(byTime),
+        best: best.slice(0, KEPT), meshes: fastestOf(meshes, times), front: front.sort(byTime),
         told: times.reduce((sum, time) => sum + (time * low > first * high ? 0 : 1), 0),
       };
     },

@@ -33,7 +33,7 @@ async function build(root, signal, catalog) {
   const writeAddress = addressWriter(signal);
   const { region, say } = liveRegion();
   let { state, problems } = fromQuery(schema, catalog, location.search);
-  let [worker, waiting, shown, found, drawn, width] = [null, 0, FIRST_SHOWN, null, false, 0];
+  let [worker, waiting, shown, every, found, drawn, width] = [null, 0, FIRST_SHOWN, false, null, false, 0];
   const bad = new Map(); // field → what cannot be read of it
   const change = (changes) => {
     problems = [];
@@ -64,6 +64,7 @@ async function build(root, signal, catalog) {
   const waysOf = (row, { asked }) => ways(catalog, asked, row);
   const best = layoutTable("The fastest layouts that fit", waysOf);
   const more = button(`Show ${MORE_SHOWN}`, () => { shown = shown === FIRST_SHOWN ? MORE_SHOWN : FIRST_SHOWN; drawTable(); });
+  const variants = button("", () => { every = !every; drawTable(); });
   const traced = button("Open the fastest as a trace", async () => {
     const { traceOfQuery } = await import("./planner_trace.js");
     download("trace.json", traceOfQuery(catalog, waysOf(found.rows[0], found).modeler), "application/json");
@@ -74,7 +75,7 @@ async function build(root, signal, catalog) {
   const goodput = goodputPanel((changes) => { state = { ...state, ...changes }; writeAddress(toAddress(schema, catalog, state)); });
   const section = (title, ...content) => el("section", { class: "tool-section" }, el("h2", {}, title), ...content);
   const results = el("div", { class: "plan-results", hidden: true }, answer,
-    section("Fastest layouts", best.element, el("div", { class: "tool-actions" }, more, traced)),
+    section("Fastest layouts", best.element, el("div", { class: "tool-actions" }, more, variants, traced)),
     section("Time against memory", figure, frontBox),
     section("With failures: until the tokens are through", goodput.element));
   root.replaceChildren(el("div", { class: "tool-columns" }, form.form, el("div", { class: "plan-side" }, messages, progress, results)), region);
@@ -166,10 +167,11 @@ async function build(root, signal, catalog) {
     const [low, high] = found.residuals;
     const fastest = found.best[0];
     const rows = (layouts) => layouts.map((one, at) => ({
-      ...one, place: at + 1, apart: one.step_s * low > fastest.step_s * high,
+      place: at + 1, ...one, apart: one.step_s * low > fastest.step_s * high,
       by: losesBy(one, fastest)?.[1],
     }));
     found.rows = rows(found.best);
+    found.meshRows = rows(found.meshes);
     found.frontRows = rows(found.front);
     results.hidden = false;
     results.classList.remove("is-stale");
@@ -188,9 +190,11 @@ async function build(root, signal, catalog) {
   }
 
   function drawTable() {
-    best.show(found.rows.slice(0, shown), found);
-    more.textContent = shown === FIRST_SHOWN ? `Show ${MORE_SHOWN}` : "Show fewer";
-    more.hidden = found.rows.length <= FIRST_SHOWN;
+    const rows = every ? found.rows : found.meshRows;
+    best.show(rows.slice(0, shown), found);
+    more.textContent = shown === FIRST_SHOWN ? `Show ${Math.min(MORE_SHOWN, rows.length)}` : "Show fewer";
+    more.hidden = rows.length <= FIRST_SHOWN;
+    variants.textContent = every ? "Show the fastest of each mesh" : "Show every variant of a mesh";
   }
 
   function drawFigure() {

@@ -35,7 +35,10 @@ const COLUMNS = [
 ];
 const TEXTS = ["layout", "by"];
 
-/** Returns { element, show(rows, found) }; rows have place, apart, mfu, by and terms; `ways(row, found)` two queries. */
+/**
+ * Returns { element, show(rows, found) }; rows have place, apart, mfu, by and terms, the fastest of a mesh its variants;
+ * `ways(row, found)` two queries.
+ */
 export function layoutTable(caption, ways) {
   let [rows, found, sorted, down] = [[], null, "place", false];
   const element = el("div", { class: "tool-scroll", tabindex: 0, role: "group", "aria-label": caption });
@@ -66,7 +69,7 @@ export function layoutTable(caption, ways) {
     const name = nameOf(row);
     return el("tr", {},
       el("td", { class: "num" }, String(row.place), row.apart ? "" : el("abbr", { title: "cannot be told from the best" }, "≈")),
-      el("th", { scope: "row" }, name),
+      el("th", { scope: "row" }, name.replaceAll(/(?<=\d|×|[A-Z]) (?=\d|×)/g, "\u00a0"), row.variants > 1 ? el("small", {}, `fastest of ${plainNumber(row.variants)} of this mesh`) : ""),
       el("td", { class: "num" }, seconds(row.step_s), el("small", {}, `${low} to ${high}`)),
       el("td", { class: "num" }, percent(row.mfu)),
       el("td", { class: "num" }, bytes(row.memory_bytes)),

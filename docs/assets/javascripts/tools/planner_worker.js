@@ -27,7 +27,8 @@ addEventListener("message", ({ data: { catalog, choices, every } }) => {
     const { interval_of, residuals, global_batch, batch_assumed, capacity_bytes } = job;
     const guessed = setup.accelerator === "own" && !setup.measured;
     postMessage({ found: {
-      ...found, best: found.best.slice(0, SHOWN).map(full), front: found.front.map(full), interval_of, residuals,
+      ...found, best: found.best.slice(0, SHOWN).map(full),
+      meshes: found.meshes.slice(0, SHOWN).map(full), front: found.front.map(full), interval_of, residuals,
       global_batch, batch_assumed, capacity_bytes, schedules: job.schedules, took_s: (performance.now() - begun) / 1000,
       reached: guessed ? job.attained.product_flops_per_s / setup.cluster.peak_flops_per_s : null,
       gpus: world, sequence, shape: setup.shape, recipe: setup.recipe,
