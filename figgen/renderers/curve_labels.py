@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import chain, pairwise
 
 import numpy as np
 from numpy.typing import NDArray
@@ -83,20 +83,35 @@ class Label:
     on_plot: bool = False
 
 
+def places(frame: Frame, series: Series) -> list[Point]:
+    """Where the points of a series lie, without a number where one cannot be drawn."""
+    return [
+        frame.pixel(a, b)
+        if math.isfinite(a)
+        and math.isfinite(b)
+        and (a > 0 or not frame.x.logarithmic)
+        and (b > 0 or not frame.y.logarithmic)
+        else (math.nan, math.nan)
+        for a, b in zip(series.x, series.y, strict=True)
+    ]
+
+
+def corners(frame: Frame, series: Series) -> list[Point]:
+    """Where the line of a series turns; stairs hold their value until the next point."""
+    points = places(frame, series)
+    if series.style != "steps":
+        return points
+    treads = ((x, y) for (_, y), (x, _) in pairwise(points))
+    return [*points[:1], *chain.from_iterable(zip(treads, points[1:], strict=True))]
+
+
 def trace(frame: Frame, series: Series) -> tuple[Point, ...]:
     """Points that lie close together on what can be seen of a series."""
-    corners: list[Point] = []
-    for a, b in zip(series.x, series.y, strict=True):
-        drawable = math.isfinite(a) and math.isfinite(b)
-        drawable &= (a > 0 or not frame.x.logarithmic) and (b > 0 or not frame.y.logarithmic)
-        point = frame.pixel(a, b) if drawable else (math.nan, math.nan)
-        if series.style == "steps" and corners:
-            corners.append((point[0], corners[-1][1]))
-        corners.append(point)
+    turns = corners(frame, series)
     if series.style != "points":
-        corners = [point for pair in pairwise(corners) for point in between(*pair)] + corners[-1:]
+        turns = [point for pair in pairwise(turns) for point in between(*pair)] + turns[-1:]
     box = frame.box.grown(0.5)
-    return tuple(point for point in corners if box.contains(Rect(*point, *point)))
+    return tuple(point for point in turns if box.contains(Rect(*point, *point)))
 
 
 def between(start: Point, end: Point) -> list[Point]:

@@ -3,34 +3,25 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
-
-from matplotlib.axes import Axes
-from matplotlib.figure import Figure
+from collections.abc import Iterator, Sequence
+from itertools import groupby
+from operator import itemgetter
 
 from figgen.charts import Curves
-from figgen.renderers.curve_labels import LINE_PX, Frame, Label
-from figgen.renderers.curve_plan import (
-    GAP_PX,
-    SAMPLE_PX,
-    SLIM,
-    WIDE,
-    Entry,
-    Plan,
-    Shape,
-    plan,
-    upright,
-)
+from figgen.renderers.curve_labels import LINE_PX, Frame, corners, places
+from figgen.renderers.curve_plan import GAP_PX, SAMPLE_PX, SLIM, WIDE, Plan, Shape, plan, upright
 from figgen.renderers.fluid import Drawing, fluid
-from figgen.renderers.markup import text_width
-from figgen.renderers.scale import Scaled, fitting
-from figgen.renderers.svg_canvas import axes, canvas, drawing, settings, stroke, symbol, write
-from figgen.renderers.svg_clean import sentinel
+from figgen.renderers.markup import element, text_width
+from figgen.renderers.placing import Rect
+from figgen.renderers.scale import fitting
+from figgen.renderers.svg_canvas import Look, Markers, Stroke, Words, clipping, strokes, texts
 
 # Shapes tell series apart without colour; the order alternates filled areas that look different.
 MARKERS = ("o", "s", "^", "D", "v", "P", "X", "p")
 MOST_MARKERS = 14
-DASHES = (7.0, 4.0)
+MARKER_PX, POINT_PX, RING_PX = 7, 8, 9
+DASHES, RULE_DASHES, FAR_DASHES = (7, 4), (5, 3), (1, 3)
+RULE_PX = 1.2
 
 
 def render_curves(chart: Curves, figure_id: str) -> str:
@@ -38,91 +29,90 @@ def render_curves(chart: Curves, figure_id: str) -> str:
 
     What lies outside the axes' limits is clipped.
     """
-    with settings(figure_id):
-        wide = _draw(chart, plan(chart, WIDE), WIDE, f"{figure_id}--w")
-        slim = _draw(chart, plan(chart, SLIM), SLIM, f"{figure_id}--n")
+    wide = _draw(chart, plan(chart, WIDE), WIDE, f"{figure_id}--w")
+    slim = _draw(chart, plan(chart, SLIM), SLIM, f"{figure_id}--n")
     return fluid("curves", wide, slim)
 
 
 def _draw(chart: Curves, made: Plan, shape: Shape, prefix: str) -> Drawing:
-    figure = canvas(shape.width, made.height)
-    ax = axes(figure, made.frame)
-    _across(figure, made)
-    _up(figure, made, shape)
-    for index in range(len(chart.series)):
-        _series(ax, chart, index, made.frame)
-    _rules(figure, chart, made)
-    for mark in chart.marks:
-        ax.plot(
-            [mark.x], [mark.y], marker="o", markersize=9, color=sentinel("paper"), linewidth=0,
-            markeredgecolor=sentinel(mark.role), markeredgewidth=2, clip_on=False, zorder=4,
-            gid="class:mark",
-        )  # fmt: skip
-    for label in made.labels:
-        _label(figure, label)
-    for entry in made.key:
-        _entry(figure, chart, entry)
-    return drawing(figure, prefix)
-
-
-def _across(figure: Figure, made: Plan) -> None:
-    """Level grid lines with their values, and what they measure above the plot."""
-    frame, box = made.frame, made.frame.box
-    for value, text in frame.y.ticks:
-        _, at = frame.pixel(frame.x.low, value)
-        stroke(figure, [(box.left, at), (box.right, at)], "grid", zorder=-3)
-        write(figure, (box.left - GAP_PX, at), text, "muted", "right")
-    for line, text in enumerate(made.above):
-        write(figure, (0, LINE_PX * (line + 0.5)), text)
-
-
-def _up(figure: Figure, made: Plan, shape: Shape) -> None:
-    """Ticks below the plot with as many of their texts as fit, and what they measure."""
-    frame, box = made.frame, made.frame.box
-    shown = fitting(frame.x, box.right - box.left)
-    for value, text in shown:
-        at, _ = frame.pixel(value, frame.y.low)
-        if frame.x.logarithmic:
-            stroke(figure, [(at, box.top), (at, box.bottom)], "grid", zorder=-3)
-        stroke(figure, [(at, box.bottom), (at, box.bottom + 5)], "muted", zorder=-2)
-        write(figure, (at, box.bottom + 14), text, "muted", "center")
-    silent = [value for value, _ in frame.x.ticks if value not in dict(shown)]
-    for value in (*silent, *frame.x.minor):
-        at, _ = frame.pixel(value, frame.y.low)
-        stroke(figure, [(at, box.bottom), (at, box.bottom + 3)], "muted", zorder=-2)
-    stroke(figure, [(box.left, box.bottom), (box.right, box.bottom)], "muted", zorder=-1)
-    half = max(map(text_width, made.below)) / 2
-    middle = min(max((box.left + box.right) / 2, half), shape.width - half)
-    for line, text in enumerate(made.below):
-        write(figure, (middle, box.bottom + 14 + LINE_PX * (1.4 + line)), text, align="center")
-
-
-def _series(ax: Axes, chart: Curves, index: int, frame: Frame) -> None:
-    series = chart.series[index]
-    points = [
-        (a, b) if _drawable(frame.x, a) and _drawable(frame.y, b) else (math.nan, math.nan)
-        for a, b in zip(series.x, series.y, strict=True)
-    ]
-    seen = [frame.x.shows(a) and frame.y.shows(b) for a, b in points]
-    dotted = series.style == "points"
-    ax.plot(
-        [a for a, _ in points],
-        [b for _, b in points],
-        color=sentinel(series.role),
-        linewidth=0 if dotted else 2,
-        linestyle=(0, DASHES) if series.style == "dashed" else "-",
-        drawstyle="steps-post" if series.style == "steps" else "default",
-        solid_capstyle="butt",
-        dash_capstyle="butt",
-        marker=_marker(chart, index),
-        markersize=8 if dotted else 7,
-        markevery=None if dotted else _spots(seen, index),
-        markeredgecolor=sentinel("paper"),
-        markeredgewidth=1.2,
-        clip_on=any(not ok and math.isfinite(a) for ok, (a, _) in zip(seen, points, strict=True)),
-        gid=f"data-series:{index}",
-        zorder=2 + (len(chart.series) - index) / 100,
+    """From what lies lowest to the words, which nothing covers."""
+    within = Rect(-1, -1, shape.width + 1, made.height + 1)
+    markers, clip = Markers(prefix), f"{prefix}--clip"
+    body = "".join(
+        (
+            strokes([*_grid(made.frame), *_ticks(made.frame), *_level(chart, made)], within),
+            *(
+                _series(chart, index, made.frame, within, markers, clip)
+                for index in reversed(range(len(chart.series)))
+            ),
+            *_rings(chart, made.frame, markers),
+            strokes(_leaders(made), within),
+            *_symbols(chart, made, markers),
+            strokes(_upright(chart, made), within),
+            texts(_words(chart, made, shape)),
+        )
     )
+    if f"#{clip}" in body:
+        body += clipping(clip, made.frame.box)
+    return Drawing(shape.width, round(made.height, 6), element("g", body, stroke_linejoin="round"))
+
+
+def _shown(frame: Frame) -> tuple[tuple[float, str], ...]:
+    """The ticks below the plot whose texts have room there."""
+    return fitting(frame.x, frame.box.right - frame.box.left)
+
+
+def _grid(frame: Frame) -> Iterator[Stroke]:
+    box = frame.box
+    for value, _ in frame.y.ticks:
+        _, y = frame.pixel(frame.x.low, value)
+        yield Stroke([(box.left, y), (box.right, y)], "grid")
+    for value, _ in _shown(frame) if frame.x.logarithmic else ():
+        x, _ = frame.pixel(value, frame.y.low)
+        yield Stroke([(x, box.top), (x, box.bottom)], "grid")
+
+
+def _ticks(frame: Frame) -> Iterator[Stroke]:
+    """Long ones where a text stands, and the edge on which they stand."""
+    box, shown = frame.box, [value for value, _ in _shown(frame)]
+    silent = [value for value, _ in frame.x.ticks if value not in shown]
+    for value in (*shown, *silent, *frame.x.minor):
+        x, _ = frame.pixel(value, frame.y.low)
+        yield Stroke([(x, box.bottom), (x, box.bottom + (5 if value in shown else 3))], "muted")
+    yield Stroke([(box.left, box.bottom), (box.right, box.bottom)], "muted")
+
+
+def _level(chart: Curves, made: Plan) -> Iterator[Stroke]:
+    """Rules across the plot, and a piece of each line of the key."""
+    frame, box = made.frame, made.frame.box
+    for rule in chart.rules:
+        if rule.axis == "y" and frame.y.shows(rule.at):
+            _, y = frame.pixel(frame.x.low, rule.at)
+            yield Stroke([(box.left, y), (box.right, y)], rule.role, RULE_PX, RULE_DASHES)
+    for (x, y), name, _ in made.key:
+        ends = [(x, y + LINE_PX / 2), (x + SAMPLE_PX, y + LINE_PX / 2)]
+        if name.series is None:
+            yield Stroke(ends, name.role, RULE_PX, RULE_DASHES)
+        elif (style := chart.series[name.series].style) != "points":
+            yield Stroke(ends, name.role, 2, DASHES if style == "dashed" else ())
+
+
+def _series(
+    chart: Curves, index: int, frame: Frame, within: Rect, markers: Markers, clip: str
+) -> str:
+    """A line and its markers."""
+    series, points = chart.series[index], places(frame, chart.series[index])
+    seen = [frame.x.shows(a) and frame.y.shows(b) for a, b in zip(series.x, series.y, strict=True)]
+    outside = any(math.isfinite(x) and not ok for ok, (x, _) in zip(seen, points, strict=True))
+    clipped = f"url(#{clip})" if outside else None
+    dotted = series.style == "points"
+    spots = [at for at, ok in enumerate(seen) if ok] if dotted else _spots(seen, index)
+    line = Stroke(corners(frame, series), series.role, 2, DASHES * (series.style == "dashed"))
+    drawn = "" if dotted else strokes([line], within, clipped)
+    if shape := _marker(chart, index):
+        look = Look(shape, POINT_PX if dotted else MARKER_PX, series.role)
+        drawn += markers.at([points[at] for at in spots], look, clipped)
+    return element("g", drawn, data_series=str(index)) if drawn else ""
 
 
 def _marker(chart: Curves, index: int) -> str:
@@ -133,10 +123,6 @@ def _marker(chart: Curves, index: int) -> str:
     return MARKERS[roles.index(series.role) % len(MARKERS)] if marked else ""
 
 
-def _drawable(scale: Scaled, value: float) -> bool:
-    return math.isfinite(value) and (value > 0 or not scale.logarithmic)
-
-
 def _spots(seen: Sequence[bool], index: int) -> list[int]:
     """Which points carry a marker: all of a few, else some of many, not where a neighbour's are."""
     visible = [at for at, ok in enumerate(seen) if ok]
@@ -145,40 +131,58 @@ def _spots(seen: Sequence[bool], index: int) -> list[int]:
     return [visible[int(len(visible) * (part + 0.2 + 0.3 * (index % 3)) / 5)] for part in range(5)]
 
 
-def _rules(figure: Figure, chart: Curves, made: Plan) -> None:
-    """Dashed lines across the plot; an upright one begins at its label above."""
+def _rings(chart: Curves, frame: Frame, markers: Markers) -> Iterator[str]:
+    for mark in chart.marks:
+        look = Look("o", RING_PX, "paper", mark.role, 2)
+        yield element("g", markers.at([frame.pixel(mark.x, mark.y)], look), class_="mark")
+
+
+def _leaders(made: Plan) -> Iterator[Stroke]:
+    for label in made.labels:
+        if label.leader:
+            yield Stroke(label.leader, label.role, 1, FAR_DASHES if label.dotted else ())
+
+
+def _symbols(chart: Curves, made: Plan, markers: Markers) -> Iterator[str]:
+    """The markers of the key, each in the middle of its piece of line."""
+    shown = (
+        (Look(shape, MARKER_PX, name.role), (x + SAMPLE_PX / 2, y + LINE_PX / 2))
+        for (x, y), name, _ in made.key
+        if name.series is not None and (shape := _marker(chart, name.series))
+    )
+    for look, alike in groupby(shown, key=itemgetter(0)):
+        yield markers.at([place for _, place in alike], look)
+
+
+def _upright(chart: Curves, made: Plan) -> Iterator[Stroke]:
+    """Rules down the plot, each from its label above."""
+    box = made.frame.box
+    for rule, flag in zip(upright(chart, made.frame.x), made.flags, strict=True):
+        ends = [(flag.at, box.top - LINE_PX * (flag.row + 1)), (flag.at, box.bottom)]
+        yield Stroke(ends, rule.role, RULE_PX, RULE_DASHES)
+
+
+def _words(chart: Curves, made: Plan, shape: Shape) -> Iterator[Words]:
     frame, box = made.frame, made.frame.box
-    for rule in chart.rules:
-        if rule.axis == "y" and frame.y.shows(rule.at):
-            _, at = frame.pixel(frame.x.low, rule.at)
-            stroke(figure, [(box.left, at), (box.right, at)], rule.role, 1.2, (5, 3))
+    for value, text in frame.y.ticks:
+        y = frame.pixel(frame.x.low, value)[1]
+        yield Words((box.left - GAP_PX, y), text, "muted", "right")
+    for line, text in enumerate(made.above):
+        yield Words((0, LINE_PX * (line + 0.5)), text)
+    for value, text in _shown(frame):
+        x = frame.pixel(value, frame.y.low)[0]
+        yield Words((x, box.bottom + 14), text, "muted", "center")
+    half = max(map(text_width, made.below)) / 2
+    middle = min(max((box.left + box.right) / 2, half), shape.width - half)
+    for line, text in enumerate(made.below):
+        yield Words((middle, box.bottom + 14 + LINE_PX * (1.4 + line)), text, align="center")
     for rule, flag in zip(upright(chart, frame.x), made.flags, strict=True):
-        top = box.top - LINE_PX * (flag.row + 1)
-        stroke(figure, [(flag.at, top), (flag.at, box.bottom)], rule.role, 1.2, (5, 3), zorder=3)
         x, align = (flag.at - 5, "right") if flag.leftwards else (flag.at + 5, "left")
-        write(figure, (x, top + LINE_PX / 2 - 1), rule.label, align=align)
-
-
-def _entry(figure: Figure, chart: Curves, entry: Entry) -> None:
-    """A line of the key: a piece of the line, and its name."""
-    (x, y), index = entry.at, entry.name.series
-    middle = y + LINE_PX / 2
-    ends = [(x, middle), (x + SAMPLE_PX, middle)]
-    if index is None:
-        stroke(figure, ends, entry.name.role, 1.2, (5, 3))
-    else:
-        style = chart.series[index].style
-        if style != "points":
-            dashes = DASHES if style == "dashed" else ()
-            stroke(figure, ends, entry.name.role, 2, dashes)
-        symbol(figure, (x + SAMPLE_PX / 2, middle), entry.name.role, _marker(chart, index))
-    write(figure, (x + SAMPLE_PX + 6, middle), entry.text)
-
-
-def _label(figure: Figure, label: Label) -> None:
-    if label.leader:
-        dashes = (1, 3) if label.dotted else ()
-        stroke(figure, label.leader, label.role, 1.0, dashes, zorder=1)
-    for line, text in enumerate(label.lines):
-        place = (label.rect.left, label.rect.top + LINE_PX * (line + 0.5))
-        write(figure, place, text, halo=label.on_plot)
+        y = box.top - LINE_PX * (flag.row + 0.5) - 1
+        yield Words((x, y), rule.label, align=align)
+    for label in made.labels:
+        for line, text in enumerate(label.lines):
+            place = (label.rect.left, label.rect.top + LINE_PX * (line + 0.5))
+            yield Words(place, text, halo=label.on_plot)
+    for (x, y), _, text in made.key:
+        yield Words((x + SAMPLE_PX + 6, y + LINE_PX / 2), text)

@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import hypothesis  # noqa: F401 - loaded once here and not by every fork
-import matplotlib.figure  # noqa: F401
 import numpy  # noqa: F401
 import pytest
 

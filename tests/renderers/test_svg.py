@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from xml.etree import ElementTree
 
 import pytest
@@ -147,11 +145,6 @@ def test_a_file_alone_carries_only_the_rules_that_it_needs() -> None:
     assert ".r-forward{" in style
     assert ".r-backward{" not in style
     assert "--fig-tp" not in style
-
-
-def test_drawing_without_axes_does_not_import_matplotlib() -> None:
-    code = "import sys; from figgen.renderers import svg; sys.exit('matplotlib' in sys.modules)"
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 
 
 def test_a_thing_that_is_no_chart_is_refused() -> None:
