@@ -18,9 +18,16 @@ from figgen.__main__ import main
 from figgen.errors import InputError
 from figgen.models import trace_reader
 from figgen.models.profile import RankProfile, profiles
-from figgen.models.profile_beside import PAGES, common_calls, waiting
+from figgen.models.profile_beside import (
+    PAGES,
+    beside,
+    bus_bandwidth_bytes_per_s,
+    common_calls,
+    waiting,
+)
 from figgen.models.trace_kinds import TYPE_BYTES, Group, axis_of, bytes_of, collective_of
 from figgen.models.trace_reader import trace_events
+from figgen.scenarios.resolve import training_step
 
 # Recorded by record_profiles.py beside them: torch 2.13 on a CPU, two ranks over gloo, two steps.
 RECORDED = Path(__file__).parent / "oracles" / "profiles"
@@ -237,6 +244,45 @@ def test_the_modelled_step_reads_as_modelled(
     assert gaps == sorted(gaps, reverse=True)
 
 
+def test_a_part_stands_beside_the_model_only_where_one_of_both_has_it() -> None:
+    """Two steps of 50 µs: gemm 0-40, a scatter 40-70 and a gather 60-70, nothing, gemm 90-100."""
+    estimate = training_step(model="llama-3-8b", nodes=1, gpus_per_node=8).estimate
+    step = {"ph": "X", "cat": "gpu_user_annotation", "dur": 50.0}
+    kernels = [
+        kernel("gemm", 0.0, 40.0), kernel("gemm", 90.0, 10.0),
+        kernel("ncclDevKernel_ReduceScatter_x", 40.0, 30.0, **NCCL),
+        kernel("ncclDevKernel_AllGather_x", 60.0, 10.0,
+               **NCCL | {"Collective name": "_allgather_base", "Process Group Description": "TP"}),
+    ]  # fmt: skip
+    steps = [step | {"name": f"ProfilerStep#{n}", "ts": 50.0 * n} for n in range(2)]
+    found = beside(device_trace([*steps, *kernels]), estimate)
+    assert {row.part: (row.recorded_s * 2e6, row.modelled_s) for row in found} == {
+        "computing": (pytest.approx(50), estimate.compute_s),
+        "exposed dp": (pytest.approx(30), pytest.approx(dict(estimate.exposed)["dp"])),
+        "exposed tp": (pytest.approx(10), 0.0),
+        "pipeline idle and messages": (pytest.approx(20), 0.0),
+        "exposed calls at the same time": (pytest.approx(-10), 0.0),
+    }
+    assert {row.page.partition("/")[0] for row in found} == {"guide"}
+
+
+def test_bus_bandwidth_is_over_the_time_of_whoever_came_last() -> None:
+    """Two calls of 16,000 bytes over eight ranks: 5 and 9 µs here, 7 and 5 µs there."""
+
+    def recorded(name: str, *took: float) -> RankProfile:
+        calls = [
+            kernel("ncclDevKernel_ReduceScatter_x", 20.0 * i, each, **NCCL)
+            for i, each in enumerate(took)
+        ]
+        return replace(device_trace(calls), name=name)
+
+    ranks = [recorded("here", 5.0, 9.0), recorded("there", 7.0, 5.0)]
+    (calls,) = ranks[0].calls
+    sent = 7 / 8 * 2 * 16_000
+    assert bus_bandwidth_bytes_per_s(calls, {}) == pytest.approx(sent / 14e-6)
+    assert bus_bandwidth_bytes_per_s(calls, common_calls(ranks)) == pytest.approx(sent / 10e-6)
+
+
 def test_a_recorded_job_is_told_in_text(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["profile", *(str(path) for path in FILES[:2])]) == 0
     said = capsys.readouterr().out
@@ -282,6 +328,24 @@ REFUSED = {
     '{"traceEvents": [{"ph": "X", "ts": "1"}]}': "a finite ts",
     "[" * 5000: "a whole JSON value",
 }
+
+
+def test_what_is_wrong_is_shown_with_its_place(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(trace_reader, "PIECE", 1000)
+    whole = json.dumps({"traceEvents": [kernel(f"gemm {n}", n, 1.0) for n in range(50)]})
+    place = whole.index(', {"ph"', 2000)
+    file = tmp_path / "trace.json"
+    file.write_text(f"{whole[:place]};{whole[place + 1 :]}", encoding="utf-8")
+    with pytest.raises(InputError) as refused:
+        list(trace_events(str(file)))
+    got = f";{whole[place + 1 : place + 40]}"  # half a line of a screen
+    assert f"character {place:,}: expected one of ,, got {got!r}" in str(refused.value)
+    monkeypatch.setattr(trace_reader, "LARGEST_VALUE", 1000)
+    file.write_text(f'{{"made": "{"x" * 1200}", {whole[1:]}', encoding="utf-8")
+    with pytest.raises(InputError, match="at most 1,000 characters"):
+        list(trace_events(str(file)))
 
 
 @pytest.mark.parametrize("content", REFUSED)
