@@ -147,6 +147,9 @@ NCCL = {
 }  # fmt: skip
 
 
+TP = NCCL | {"Collective name": "_allgather_base", "Process Group Description": "TP"}
+
+
 def test_kernels_copies_and_late_launches_of_a_gpu_are_told_apart() -> None:
     """Microseconds: | gemm 0-10 | NCCL 5-20 | copy 18-25 | nothing 25-40 | gemm 40-50 |."""
     launch = {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "ts": 30.0, "dur": 2.0}
@@ -250,12 +253,14 @@ def test_a_part_stands_beside_the_model_only_where_one_of_both_has_it() -> None:
     step = {"ph": "X", "cat": "gpu_user_annotation", "dur": 50.0}
     kernels = [
         kernel("gemm", 0.0, 40.0), kernel("gemm", 90.0, 10.0),
+        kernel("ncclDevKernel_AllGather_x", 60.0, 10.0, **TP),
         kernel("ncclDevKernel_ReduceScatter_x", 40.0, 30.0, **NCCL),
-        kernel("ncclDevKernel_AllGather_x", 60.0, 10.0,
-               **NCCL | {"Collective name": "_allgather_base", "Process Group Description": "TP"}),
     ]  # fmt: skip
     steps = [step | {"name": f"ProfilerStep#{n}", "ts": 50.0 * n} for n in range(2)]
-    found = beside(device_trace([*steps, *kernels]), estimate)
+    instant = {"ph": "X", "cat": "cpu_op", "name": "a mark", "ts": 5.0}
+    rank = device_trace([*steps, instant, *kernels])
+    assert [calls.group.collective for calls in rank.calls] == ["reduce-scatter", "all-gather"]
+    found = beside(rank, estimate)
     assert {row.part: (row.recorded_s * 2e6, row.modelled_s) for row in found} == {
         "computing": (pytest.approx(50), estimate.compute_s),
         "exposed dp": (pytest.approx(30), pytest.approx(dict(estimate.exposed)["dp"])),
@@ -263,7 +268,27 @@ def test_a_part_stands_beside_the_model_only_where_one_of_both_has_it() -> None:
         "pipeline idle and messages": (pytest.approx(20), 0.0),
         "exposed calls at the same time": (pytest.approx(-10), 0.0),
     }
-    assert {row.page.partition("/")[0] for row in found} == {"guide"}
+    # What is left of sums in another order is nothing that a call exposes.
+    apart = [
+        kernel("ncclDevKernel_AllGather_x", 0.1, 0.1, **TP),
+        kernel("ncclDevKernel_ReduceScatter_x", 0.3, 0.3, **NCCL),
+    ]
+    parts = [row.part for row in beside(device_trace(apart), estimate)]
+    assert "exposed calls at the same time" not in parts
+
+
+def test_a_kernel_that_waited_for_others_was_not_launched_late() -> None:
+    """Gaps of 10 µs at 10, 30 and 50; what ends them has been launched by 5, 35 and 59."""
+    launch = {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel"}
+    begun = {1: (20.0, 5.0), 2: (40.0, 35.0), 3: (60.0, 59.0)}
+    found = device_trace([
+        kernel("gemm", 0.0, 10.0),
+        *(kernel("gemm", at, 10.0, correlation=number) for number, (at, _) in begun.items()),
+        *(launch | {"ts": at - 1, "dur": 1.0, "args": {"correlation": number}}
+          for number, (_, at) in reversed(begun.items())),
+    ])  # fmt: skip
+    assert found.launch_s == pytest.approx((0 + 5 + 9) * 1e-6)
+    assert found.idle_s == pytest.approx((10 + 5 + 1) * 1e-6)
 
 
 def test_bus_bandwidth_is_over_the_time_of_whoever_came_last() -> None:

@@ -189,7 +189,7 @@ def _with_data(
     total = fsum(entry.time_s for entry in sharded)
     if not total:
         return entries
-    exposed = _sharded_exposed_s(setup, sharded, phase, compute_s)
+    exposed = _sharded_exposed_s(setup, sharded, compute_s)
     return [
         TimedTraffic(entry.traffic, entry.link, entry.call, exposed * entry.time_s / total)
         if entry in sharded
@@ -199,7 +199,7 @@ def _with_data(
 
 
 def _sharded_exposed_s(
-    setup: TrainingSetup, entries: Sequence[TimedTraffic], phase: str, compute_s: float
+    setup: TrainingSetup, entries: Sequence[TimedTraffic], compute_s: float
 ) -> float:
     """ZeRO-2 and 3 within one forward or backward of `compute_s`."""
     total = fsum(entry.time_s for entry in entries)
@@ -210,11 +210,8 @@ def _sharded_exposed_s(
     if not setup.double_buffering:
         return total
     layers = max(entry.traffic.calls for entry in entries)
-    layer_s, each_s = compute_s / layers, total / layers
-    if phase == FORWARD:
-        return float(prefetched_gather_time(layers, each_s, layer_s)) - compute_s
-    # The first gather and the last scatter stand alone; between them both run behind a layer.
-    return each_s + (layers - 1) * max(layer_s, each_s) + layer_s - compute_s
+    # Backward too: its first gather and last scatter stand alone, the others run behind a layer.
+    return float(prefetched_gather_time(layers, total / layers, compute_s / layers)) - compute_s
 
 
 def bucketed_exposed_s(entries: Sequence[TimedTraffic], compute_s: float) -> float:

@@ -258,18 +258,18 @@ def outlasting(
 
     A rank that starts late or ends early has that much more time before it holds up the others.
     """
-    before = after = 0.0
+    before, after = list[float](), list[float]()
     for rank, (starts, ends) in enumerate(zip(trace.starts, trace.ends, strict=True)):
         mine = [stages[stage] for stage in setup.placement.stages_of_rank(rank)]
         entries = [entry for stage in mine for entry in stage.traffic]
         weights = [entry for entry in entries if entry.traffic.phase == START]
         forward = fsum(stage.forward_s + stage.exposed_s(FORWARD) for stage in mine)
-        before = max(before, once_exposed_s(setup, weights, forward) - starts[0])
+        before.append(once_exposed_s(setup, weights, forward) - starts[0])
         gradients = [entry for entry in entries if entry.traffic.phase == END]
         backward = fsum(stage.backward_s + stage.exposed_s(BACKWARD) for stage in mine)
-        late = once_exposed_s(setup, gradients, backward)
-        after = max(after, ends[-1] + late - trace.makespan)
-    return before, after
+        after.append(ends[-1] + once_exposed_s(setup, gradients, backward) - trace.makespan)
+    # Of which none is below nothing: some rank starts at once, and some rank ends last.
+    return max(before), max(after)
 
 
 def once_exposed_s(

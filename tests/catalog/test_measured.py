@@ -71,8 +71,9 @@ def test_program_counts_as_the_guide_does() -> None:
 
 
 def test_reader_counts_as_the_program_does() -> None:
-    flops = COUNTS["layer_flops"](**LAYER)
-    assert layer_rate({**LAYER, "both_s": 2.0}) == pytest.approx(3 * flops / 2)
+    layer = LAYER | {"batch": 3}
+    flops = COUNTS["layer_flops"](**layer)
+    assert layer_rate(layer | {"both_s": 7e15}) == pytest.approx(3 * flops / 7e15)
     row = {"batch": 4, "heads": 32, "head_dim": 64, "sequence": 4096, "seconds": 1.0}
     once = COUNTS["attention_flops"](4, 32, 64, 4096)
     assert attention_rate(row | {"pass": "forward"}) == once
@@ -93,6 +94,65 @@ def test_a_file_of_known_rates_gives_them_back_beside_the_data_sheet() -> None:
     assert found["products in BF16"].share == pytest.approx(700 / 989.4)
     assert found["memory, copy"].share == pytest.approx(2.5 / 3.35)
     assert found["all-reduce over 8 ranks"].share == pytest.approx(360 / 450)
+
+
+@pytest.mark.parametrize(
+    ("kind", "device", "chip"),
+    [
+        ("cuda", "NVIDIA H100 80GB HBM3", "h100-sxm-80gb"),
+        ("cuda", "NVIDIA H100 PCIe", None),  # other rates than the catalog's SXM
+        ("cuda", "NVIDIA GeForce RTX 4090", None),
+        ("cpu", "a host of H100", None),
+        ("mps", "a Mac, and no H100", None),
+    ],
+)
+def test_a_chip_is_that_of_the_catalog_or_none(kind: str, device: str, chip: str | None) -> None:
+    content = json.loads(h100(products=[PRODUCT]))
+    content["machine"] |= {"kind": kind, "device": device}
+    assert chip_of(read_measured(json.dumps(content))) == chip
+
+
+def test_the_best_rate_of_each_kind_counts_and_of_links_that_of_long_messages() -> None:
+    once = COUNTS["attention_flops"](1, 32, 128, 8192)
+    size = {"format": "bf16", "batch": 1, "heads": 32, "head_dim": 128, "sequence": 8192}
+    attention = [
+        size | {"pass": way, "seconds": work / rate}
+        for way, work, best in (("forward", once, (6e14, 5e14)), ("backward", 2.5 * once, (7e14,)))
+        for rate in best
+    ]  # fmt: skip
+    fp8 = PRODUCT | {"format": "fp8", "seconds": 2 * 8192**3 / 1.2e15}
+    slower = PRODUCT | {"seconds": 2 * PRODUCT["seconds"]}
+    shuffle = REDUCE | {"collective": "all_to_all", "seconds": 7 / 8 * 2**30 / 200e9}
+    gather = REDUCE | {"collective": "all_gather", "seconds": 7 / 8 * 2**30 / 300e9}
+    # At 16 MiB on; a shorter one that looks faster is not asked.
+    least = gather | {"message_bytes": 2**24, "seconds": 7 / 8 * 2**24 / 320e9}
+    short = gather | {"message_bytes": 2**24 - 8, "seconds": 7 / 8 * 2**24 / 900e9}
+    # Where all are short, the longest; one rank alone sends nothing.
+    brief = REDUCE | {"message_bytes": 2**20, "seconds": 2 * 7 / 8 * 2**20 / 50e9}
+    briefer = brief | {"message_bytes": 2**19}
+    alone = brief | {"ranks": 1, "message_bytes": 2**30, "seconds": 1e-9}
+    kernels = [{"kernel": "copy", "bytes": 2.5e9, "seconds": 1e-3}]
+    file = read_measured(
+        h100(products=[slower, PRODUCT, fp8], attention=attention, kernels=kernels,
+             collectives=[shuffle, gather, least, short, brief, briefer, alone])
+    )  # fmt: skip
+    chip = catalog.accelerator("h100-sxm-80gb")
+    wanted = {
+        "products in BF16": (700e12, 989.4e12), "products in FP8": (1.2e15, 1978.9e12),
+        "attention forward": (6e14, 989.4e12), "attention backward": (7e14, 989.4e12),
+        "memory, copy": (2.5e12, 3.35e12), "all-to-all over 8 ranks": (200e9, 450e9),
+        "all-gather over 8 ranks": (320e9, 450e9), "all-reduce over 8 ranks": (50e9, 450e9),
+    }  # fmt: skip
+    found = {rate.name: (rate.value, rate.peak) for rate in rates(file, chip)}
+    assert found.keys() == wanted.keys()
+    for name, pair in wanted.items():
+        assert found[name] == pytest.approx(pair, rel=1e-3), name
+    assert {rate.peak for rate in rates(file, None)} == {None}
+    assert {rate.share for rate in rates(file, None)} == {None}
+    # A sheet's scale-up links are not what messages between nodes run on.
+    two = json.loads(h100(collectives=[gather]))
+    two["machine"]["nodes"] = 2
+    assert [rate.peak for rate in rates(read_measured(json.dumps(two)), chip)] == [None]
 
 
 def test_a_file_recorded_on_a_cpu_is_read_whole(capsys: pytest.CaptureFixture[str]) -> None:

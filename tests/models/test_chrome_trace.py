@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from csv import DictReader
+from dataclasses import replace
 from itertools import pairwise
 from typing import Any
 
@@ -141,3 +142,13 @@ def test_calls_of_a_step_say_their_group_their_bytes_and_how_fast_they_were(
             assert args["calls"] == 1
     assert seen >= {("send", "pp"), ("send", "cp"), ("all-gather", "tp")}
     assert any(e["args"]["calls"] > 1 for e in events if "calls" in e["args"]) != each_call
+
+
+def test_calls_that_take_no_time_are_written_too() -> None:
+    found = training_step(model="llama-3-8b", nodes=1, gpus_per_node=8, tp=2, microbatches=2)
+    free = replace(found.cluster, scale_up_bandwidth_bytes_per_s=1e40, scale_up_latency_s=0.0)
+    timeline = step_timeline(found.setup, free, compute_efficiency=0.5)
+    events = json.loads("".join(written(trace_events(found.setup, timeline), "")))["traceEvents"]
+    rates = [e["args"]["bus bandwidth (B/s)"] for e in events if e.get("cat") == "communication"]
+    assert rates
+    assert min(rates) == 0

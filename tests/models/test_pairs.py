@@ -177,6 +177,27 @@ def test_one_time_of_pairs_follows_the_layers_of_their_stages() -> None:
 
 
 @BOTH
+@pytest.mark.parametrize(
+    ("forward", "inputs", "weights", "pair"),
+    [(1.0, 1.0, 1.0, 2.25), (3.0, 0.5, 0.5, 3.5), (1.0, 0.0, 0.0, 1.5), (2.0, 1.0, 0.0, 2.0)],
+)
+def test_equal_layers_cut_a_rank_s_times_alike(
+    name: str, ranks: int, microbatches: int,
+    forward: float, inputs: float, weights: float, pair: float,
+) -> None:  # fmt: skip
+    schedule = build(name, stages=ranks, microbatches=microbatches)
+    times = Durations(forward, inputs, weights, 0.25, pair)
+    whole = simulate(schedule, times.per_chunk(schedule.placement.chunks))
+    assert carried_out(schedule, times, (5.0,) * ranks).ends == whole.ends
+    # A rank of which neither half takes time hides nothing either.
+    idle = schedule.placement.rank_of_stage
+    some = tuple(0.0 if idle[stage] else forward for stage in range(schedule.placement.stages))
+    none = tuple(0.0 for _ in some)
+    free = carried_out(schedule, Durations(some, none, none, overlapped_pair=some))
+    assert free.busy[1:] == (0.0,) * (ranks - 1)
+
+
+@BOTH
 def test_what_hides_nothing_takes_the_sum_and_what_hides_all_is_never_too_short(
     name: str, ranks: int, microbatches: int
 ) -> None:

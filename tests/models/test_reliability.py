@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 
 import pytest
@@ -139,10 +140,21 @@ def test_spares_are_enough_as_often_as_promised() -> None:
     assert short / now <= 0.055
 
 
+@pytest.mark.parametrize("mean", [0.5, 3.0, 20.0, 699.9])
+@pytest.mark.parametrize("confidence", [0.5, 0.99, 0.9999])
+def test_spares_are_the_fewest_that_poisson_allows(mean: float, confidence: float) -> None:
+    found = spare_nodes(mean, confidence)
+    chance = [math.exp(k * math.log(mean) - mean - math.lgamma(k + 1)) for k in range(1000)]
+    assert math.fsum(chance[: found + 1]) >= confidence - 1e-12
+    assert math.fsum(chance[:found]) < confidence
+
+
 def test_none_in_repair_needs_none_to_spare() -> None:
     assert spare_nodes(0) == 0
-    with pytest.raises(InputError, match="in repair"):
-        spare_nodes(1e4)
+    # e^-in_repair has to be a number that is not nothing: e^-745 is.
+    for count, confidence in ((700, 0.99), (1e4, 0.99), (-1, 0.99), (1, 1.0)):
+        with pytest.raises(InputError, match="in repair"):
+            spare_nodes(count, confidence)
 
 
 def test_a_rate_and_a_count_at_once_are_refused() -> None:

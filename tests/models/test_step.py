@@ -21,14 +21,15 @@ from figgen.formulas.data_parallel import (
 from figgen.formulas.pipeline import pipeline_step_time
 from figgen.models.cluster import Cluster
 from figgen.models.compute import training_flops_per_token
-from figgen.models.data_traffic import TIED
-from figgen.models.layer_traffic import AGAIN
+from figgen.models.data_traffic import GRADIENTS, TIED, WEIGHTS
+from figgen.models.layer_traffic import AGAIN, BOUNDARY, HEAD_AGAIN, KEYS, TOKENS, WITHIN
 from figgen.models.layout import layout
 from figgen.models.model_shape import ModelShape
 from figgen.models.stage_layers import stage_shares
 from figgen.models.stage_time import stage_times
 from figgen.models.stage_work import stage_work
 from figgen.models.step import StepEstimate, once_exposed_s, step
+from figgen.models.step_rows import MICROBATCH
 from figgen.models.step_traffic import END
 from figgen.models.training_setup import TrainingSetup
 from tests.models.bloom_sweep import ROWS, bloom
@@ -310,12 +311,46 @@ def test_a_tied_table_is_reduced_alone_and_nothing_hides_where_overlap_is_off() 
         assert alone == pytest.approx(both) if not overlap else 0 < alone < both
 
 
-def test_sharded_layers_say_what_they_hide_behind() -> None:
-    for stage, both, words in (
-        (3, True, "behind the layer before it"),
-        (3, False, "exposed: there is no second buffer"),
-        (2, True, "buckets behind each backward"),
-    ):
-        run = setup("llama-3-8b", {}, zero_stage=stage, double_buffering=both)
-        rules = {row.rule for row in step(run, H100).rows if row.axis == "dp"}
-        assert words in rules
+NEEDED, ALONE = "exposed: the next operation needs it", "exposed: there is no second buffer"
+# What the module's own text says that can hide, and the way of each purpose in the other setups.
+WORDS: list[tuple[str, dict[str, int], dict[str, Any], dict[str, str]]] = [
+    ("llama-3-8b", {"tp": 2, "pp": 2}, {"zero_stage": 0},
+     {"layers": NEEDED, "embedding and head": NEEDED, AGAIN: "behind the gradients of inputs",
+      HEAD_AGAIN: "behind the gradients of inputs",
+      BOUNDARY: "as far as the simulated step does not grow",
+      GRADIENTS: "buckets behind the last backward, and the pipeline's drain"}),
+    ("llama-3-8b", {"cp": 2}, {},
+     {KEYS: "each send behind the attention of one block",
+      WEIGHTS: "buckets behind the first forward, and the pipeline's fill",
+      GRADIENTS: "buckets behind the last backward, and the pipeline's drain"}),
+    ("llama-3-8b", {"cp": 2}, {"context_exchange": "all-gather", "zero_stage": 2},
+     {KEYS: NEEDED, GRADIENTS: "buckets behind each backward"}),
+    ("llama-3-8b", {"cp": 2}, {"double_buffering": False, "zero_stage": 3},
+     {KEYS: ALONE, GRADIENTS: ALONE, WEIGHTS: ALONE}),
+    ("llama-3-8b", {}, {"zero_stage": 3},
+     {GRADIENTS: "behind the layer before it", WEIGHTS: "behind the layer before it"}),
+    ("llama-3-8b", {}, {"zero_stage": 3, "overlap_data_parallel": False},
+     {GRADIENTS: "exposed: overlap is off", WEIGHTS: "exposed: overlap is off"}),
+    ("gpt-2-xl", {"pp": 2}, {"overlap_data_parallel": False, "sequence": 1024},
+     {TIED: "exposed: after the last backward", GRADIENTS: "exposed: overlap is off"}),
+    ("mixtral-8x7b", {"nodes": 4, "pp": 2, "ep": 8, "etp": 2, "tp": 2}, {},
+     {TOKENS: NEEDED, WITHIN: NEEDED}),
+    ("mixtral-8x7b", {"nodes": 4, "pp": 2, "ep": 8, "etp": 2, "tp": 2}, {"schedule": "dualpipe"},
+     {TOKENS: "behind the other half of a forward-backward pair",
+      WITHIN: "behind the other half of a forward-backward pair", "layers": NEEDED}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize(("model", "sizes", "options", "words"), WORDS)
+def test_what_a_row_says_to_hide_behind_is_what_it_leaves_exposed(
+    model: str, sizes: dict[str, int], options: dict[str, Any], words: dict[str, str]
+) -> None:
+    run = setup(model, sizes, **options)
+    rows = [row for row in step(run, replace(H100, peak_flops_per_s=1e12)).rows if row.time_s]
+    said = {row.purpose: row.rule for row in rows}
+    assert {purpose: said.get(purpose) for purpose in words} == words
+    for row in rows:
+        # Products that take a thousand times as long hide all that can be hidden.
+        if row.when == MICROBATCH and row.axis != "pp" and not run.order.overlapped:
+            share = row.exposed_s / row.time_s
+            assert share == pytest.approx(1) if row.rule.startswith("exposed") else share < 0.2, row

@@ -2,28 +2,35 @@
 
 from __future__ import annotations
 
+from functools import cache
+
 import numpy as np
 import pytest
 
 from figgen.catalog.rates import constants
 from figgen.catalog.residuals import residuals
 from figgen.models.calibration import TOLERATED, softened, spearman
-from figgen.scenarios.runs.calibrate import Predictor, calibrated, calibrating, class_residuals
-from figgen.scenarios.runs.measured import measured_runs, run_sides, shown_runs
+from figgen.scenarios.runs.calibrate import Predictor, calibrating, class_residuals
+from figgen.scenarios.runs.measured import measured_runs, run_sides
 from figgen.scenarios.runs.predicted import class_of, predicted_step
 from figgen.scenarios.runs.split import TEST
 
 RUNS = [run for run in measured_runs() if not run.suspect]
 SIDES = run_sides()
 TESTED = [run for run in RUNS if SIDES[run.name] == TEST]
-SECONDS = Predictor(TESTED, ())(np.zeros(0))
-ERRORS = SECONDS / np.array([run.step_time_s for run in TESTED]) - 1
+
+
+@cache
+def seconds() -> np.ndarray:
+    """What is predicted of the test runs."""
+    return Predictor(TESTED, ())(np.zeros(0))
 
 
 def errors(name: str) -> np.ndarray:
     """Relative errors of the test runs whose class begins so."""
+    wrong = seconds() / np.array([run.step_time_s for run in TESTED]) - 1
     found = [
-        error for run, error in zip(TESTED, ERRORS, strict=True) if class_of(run).startswith(name)
+        error for run, error in zip(TESTED, wrong, strict=True) if class_of(run).startswith(name)
     ]
     return np.array(found)
 
@@ -43,9 +50,9 @@ def test_unseen_runs_are_predicted_within(name: str, mean: float, worst: float) 
 def test_the_sweep_is_predicted_in_the_middle_and_its_layouts_are_ranked() -> None:
     assert np.median(np.abs(errors("nanotron"))) <= 0.10
     groups: dict[object, list[tuple[float, float]]] = {}
-    for run, seconds in zip(TESTED, SECONDS, strict=True):
+    for run, predicted_s in zip(TESTED, seconds(), strict=True):
         if run.framework == "nanotron":
-            groups.setdefault((run.shape, run.gpus), []).append((seconds, run.step_time_s or 0))
+            groups.setdefault((run.shape, run.gpus), []).append((predicted_s, run.step_time_s or 0))
     ranked = [spearman(*zip(*pairs, strict=True)) for pairs in groups.values() if len(pairs) >= 5]
     assert len(ranked) >= 20
     assert np.median(ranked) >= 0.88
@@ -61,11 +68,11 @@ def test_runs_of_the_sweep_stall_by_the_number_of_their_stages(
     swept = [run for run in RUNS if run.framework == "nanotron" and run.gpus >= 256]
     found = [run for run in swept if run.pp in stages]
     late_s = [
-        ((run.step_time_s or 0.0) - seconds) * run.dp * run.microbatch / run.global_batch
-        for run, seconds in zip(found, Predictor(found, ())(np.zeros(0)), strict=True)
+        ((run.step_time_s or 0.0) - predicted_s) * run.dp * run.microbatch / run.global_batch
+        for run, predicted_s in zip(found, Predictor(found, ())(np.zeros(0)), strict=True)
     ]
-    stalled = [seconds for seconds in late_s if low_s <= seconds <= high_s]
-    prompt = [seconds for seconds in late_s if abs(seconds) < low_s / 2]
+    stalled = [late for late in late_s if low_s <= late <= high_s]
+    prompt = [late for late in late_s if abs(late) < low_s / 2]
     assert len(stalled) >= least
     assert len(stalled) + len(prompt) >= 0.8 * len(found)
 
@@ -94,12 +101,6 @@ def test_no_fitted_constant_wants_to_move() -> None:
     )
 
 
-def test_the_constants_of_the_catalog_are_those_of_the_fit() -> None:
-    known = constants()
-    for name, value in calibrated().items():
-        assert known[name].value == pytest.approx(value, rel=0.01), name
-
-
 def test_the_intervals_of_the_catalog_are_those_of_the_runs() -> None:
     found = class_residuals()
     assert {entry.name for entry in found} == residuals().keys()
@@ -110,23 +111,6 @@ def test_the_intervals_of_the_catalog_are_those_of_the_runs() -> None:
         assert known.low == pytest.approx(entry.low, abs=0.01)
         assert known.high == pytest.approx(entry.high, abs=0.01)
         assert known.low < 1 < known.high
-
-
-def test_eight_of_ten_runs_lie_within_the_interval_of_their_class() -> None:
-    """Counted one by one, all runs and tests alone: fitted runs may be the harder ones."""
-    by_class: dict[str, list[tuple[bool, bool]]] = {}
-    for run in (*measured_runs(), *shown_runs()):
-        if run.suspect or run.step_time_s is None:
-            continue
-        found = predicted_step(run)
-        inside = found.low_s <= run.step_time_s <= found.high_s
-        by_class.setdefault(class_of(run), []).append((inside, SIDES[run.name] == "test"))
-    assert by_class.keys() | {"unmeasured"} == residuals().keys()
-    for name, runs in by_class.items():
-        tests = [inside for inside, is_test in runs if is_test]
-        for group in ([inside for inside, _ in runs], tests if len(tests) >= 8 else []):
-            assert sum(group) >= 0.8 * len(group), (name, sum(group), len(group))
-    assert len(by_class["dense models on thousands of GPUs"]) >= 8
 
 
 def test_an_efficiency_given_by_hand_replaces_what_was_fitted() -> None:

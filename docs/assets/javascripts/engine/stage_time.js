@@ -132,22 +132,18 @@ function shareOut(setup, traffic, phase, compute_s) {
     (entry) => entry.phase === phase && (entry.purpose === GRADIENTS || entry.purpose === WEIGHTS));
   const total = sum(sharded.map((entry) => entry.time_s));
   if (!total) return;
-  const exposed = shardedExposed(setup, sharded, phase, compute_s, total);
+  const exposed = shardedExposed(setup, sharded, compute_s, total);
   for (const entry of sharded) entry.exposed_s = (exposed * entry.time_s) / total;
 }
 
 // ZeRO-2 and 3 within one forward or backward.
-function shardedExposed(setup, entries, phase, compute_s, total) {
+function shardedExposed(setup, entries, compute_s, total) {
   if (!setup.overlap_data_parallel) return total;
   if (!setup.sharded.gathers) return bucketedExposed(entries, compute_s);
   if (!setup.double_buffering) return total;
   const layers = Math.max(...entries.map((entry) => entry.calls));
   const [layer_compute_s, gather_s] = [compute_s / layers, total / layers];
-  if (phase === FORWARD) {
-    return prefetched_gather_time({ layers, gather_s, layer_compute_s }) - compute_s;
-  }
-  const behind = (layers - 1) * Math.max(layer_compute_s, gather_s);
-  return gather_s + behind + layer_compute_s - compute_s;
+  return prefetched_gather_time({ layers, gather_s, layer_compute_s }) - compute_s;
 }
 
 /** What buckets that become ready evenly over `compute_s` add to it, one after the other. */

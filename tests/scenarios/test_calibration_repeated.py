@@ -1,0 +1,34 @@
+"""The whole fit once more, and every run beside its interval one by one: what takes seconds."""
+
+from __future__ import annotations
+
+import pytest
+
+from figgen.catalog.rates import constants
+from figgen.catalog.residuals import residuals
+from figgen.scenarios.runs.calibrate import calibrated
+from figgen.scenarios.runs.measured import measured_runs, run_sides, shown_runs
+from figgen.scenarios.runs.predicted import class_of, predicted_step
+
+
+def test_the_constants_of_the_catalog_are_those_of_the_fit() -> None:
+    known = constants()
+    for name, value in calibrated().items():
+        assert known[name].value == pytest.approx(value, rel=0.01), name
+
+
+def test_eight_of_ten_runs_lie_within_the_interval_of_their_class() -> None:
+    """Counted one by one, all runs and tests alone: fitted runs may be the harder ones."""
+    by_class: dict[str, list[tuple[bool, bool]]] = {}
+    for run in (*measured_runs(), *shown_runs()):
+        if run.suspect or run.step_time_s is None:
+            continue
+        found = predicted_step(run)
+        inside = found.low_s <= run.step_time_s <= found.high_s
+        by_class.setdefault(class_of(run), []).append((inside, run_sides()[run.name] == "test"))
+    assert by_class.keys() | {"unmeasured"} == residuals().keys()
+    for name, runs in by_class.items():
+        tests = [inside for inside, is_test in runs if is_test]
+        for group in ([inside for inside, _ in runs], tests if len(tests) >= 8 else []):
+            assert sum(group) >= 0.8 * len(group), (name, sum(group), len(group))
+    assert len(by_class["dense models on thousands of GPUs"]) >= 8
