@@ -106,7 +106,7 @@ def stage_bytes(setup: TrainingSetup, share: StageShare) -> float:
     for layers, experts in ((dense, False), (share.layers - whole - dense, True)):
         if layers:
             found += layers * layer_bytes(setup, experts=experts)
-    found += kept_mixers(setup, share) * mixer_bytes(setup)
+    found += share.kept_mixers(setup.shape, whole) * mixer_bytes(setup)
     trained = setup.lora_rank is None
     if share.embedding:
         found += setup.tokens * TOKEN_ID_BYTES * trained
@@ -118,15 +118,6 @@ def stage_bytes(setup: TrainingSetup, share: StageShare) -> float:
     elif setup.framework_memory.keeps_outputs:
         found += layer_input_bytes(setup)
     return found
-
-
-def kept_mixers(setup: TrainingSetup, share: StageShare) -> int:
-    """Layers with a state-space mixer whose tensors a virtual stage keeps."""
-    if not share.mixer_layers:
-        return 0
-    whole = setup.recomputation.whole_layers(share.layers)
-    own = min(whole, share.layers - share.mtp_layers)
-    return share.mixer_layers - setup.shape.mixer_layers(share.first_layer, own)
 
 
 def _projection_bytes(setup: TrainingSetup) -> float:

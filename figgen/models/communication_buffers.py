@@ -6,6 +6,7 @@ their own in `figgen.models.memory_lines`.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 
 from figgen.formulas.context_parallel import kv_ring_buffer_bytes
@@ -13,7 +14,7 @@ from figgen.models.activations import layer_input_bytes
 from figgen.models.adapters import PLAIN_BYTES
 from figgen.models.rank_parameters import attention_held, mixer_held, projection_held, table_held
 from figgen.models.stage_layers import StageShare, shares_of_rank
-from figgen.models.trained_state import kept_by_layer
+from figgen.models.trained_state import Kept, kept_by_layer, kept_by_rank
 from figgen.models.training_setup import ACTIVATION_BYTES, TrainingSetup
 
 
@@ -46,7 +47,7 @@ def communication_buffers(
         each = setup.activation_format.dispatch_bytes + ACTIVATION_BYTES
         found["routed tokens"] = routed * each
     if setup.zero_stage >= 2 and setup.dense_shards > 1:
-        found |= _sharded_state(setup, shares_of_rank(setup, pipeline_rank))
+        found |= _sharded_state(setup, pipeline_rank)
     return tuple(CommunicationBuffer(name, size) for name, size in found.items())
 
 
@@ -69,53 +70,40 @@ def _key_value_bytes(setup: TrainingSetup) -> float:
     return both if setup.double_buffering else both / 2
 
 
-def _sharded_state(setup: TrainingSetup, shares: tuple[StageShare, ...]) -> dict[str, float]:
+def _sharded_state(setup: TrainingSetup, pipeline_rank: int) -> dict[str, float]:
     """Whole weights and gradients where ZeRO keeps only shards: of a layer, or of a whole stage."""
-    recipe = setup.recipe
-    # A layer with a state-space mixer instead of attention holds so many parameters more.
-    mixers = mixer_held(setup) - attention_held(setup) if setup.shape.state_space else 0
-    units = [(share.embedding + share.head, *_table_bytes(setup)) for share in shares] + [
-        (layers, *_layer_state(setup, experts))
-        for share in shares
-        for layers, experts in ((share.dense_layers, False), (share.expert_layers, True))
-        if layers
-    ]
-    wider = max(0, mixers)
-    largest = [
-        (weights + wider * recipe.weight_bytes, gradients + wider * recipe.gradient_bytes)
-        for _, weights, gradients in units[len(shares) :]
-    ]
-    module = projection_held(setup)
-    units += [
-        (share.mtp_layers, module * recipe.weight_bytes, module * recipe.gradient_bytes)
-        for share in shares
-    ]
-    largest += [(weights, gradients) for count, weights, gradients in units if count]
-    # This layer's weights, and the next one's on their way.
-    times = 2 if setup.double_buffering else 1
-    weights = times * max((size for size, _ in largest), default=0)
-    gradients = max((size for _, size in largest), default=0)
     if setup.framework_memory.whole_in_pipeline and setup.parallel.pp > 1:
-        more = mixers * sum(share.mixer_layers for share in shares)
-        weights = sum(count * size for count, size, _ in units) + more * recipe.weight_bytes
-        gradients = sum(count * size for count, _, size in units) + more * recipe.gradient_bytes
+        weights, gradients = _whole(setup, kept_by_rank(setup, pipeline_rank))
+    else:
+        units = tuple(_units(setup, shares_of_rank(setup, pipeline_rank)))
+        # This layer's weights, and the next one's on their way.
+        times = 2 if setup.double_buffering else 1
+        weights = times * max((size for size, _ in units), default=0)
+        gradients = max((size for _, size in units), default=0)
     found = {"gradients before they are scattered": gradients}
     if setup.zero_stage == 3:
         found["gathered weights"] = weights
     return found
 
 
-def _table_bytes(setup: TrainingSetup) -> tuple[float, float]:
-    """Bytes of weights and gradients of a table."""
-    size, recipe = table_held(setup), setup.recipe
-    if setup.lora_rank is not None:
-        return size * PLAIN_BYTES, 0.0
-    return size * recipe.weight_bytes, size * recipe.gradient_bytes
+def _units(setup: TrainingSetup, shares: tuple[StageShare, ...]) -> Iterator[tuple[float, float]]:
+    """Bytes of weights and gradients of what is gathered at once: layers, tables, projections."""
+    # A layer with a state-space mixer instead of attention may hold so many parameters more.
+    more = mixer_held(setup) - attention_held(setup) if setup.shape.state_space else 0
+    wider = Kept(max(0, more), 0)
+    for share in shares:
+        for layers, experts in ((share.dense_layers, False), (share.expert_layers, True)):
+            if layers:
+                yield _whole(setup, kept_by_layer(setup, experts=experts) + wider)
+        if share.embedding or share.head:
+            frozen = Kept(0, 0, table_held(setup) * PLAIN_BYTES)
+            yield _whole(setup, Kept(table_held(setup), 0) if setup.lora_rank is None else frozen)
+        if share.mtp_layers:
+            yield _whole(setup, Kept(projection_held(setup), 0))
 
 
-def _layer_state(setup: TrainingSetup, experts: bool) -> tuple[float, float]:
-    """Bytes of weights and gradients of a layer."""
-    kept, recipe = kept_by_layer(setup, experts=experts), setup.recipe
+def _whole(setup: TrainingSetup, kept: Kept) -> tuple[float, float]:
+    """Bytes of weights and gradients of what is kept."""
     trained = kept.trained + kept.trained_routed
     frozen = kept.frozen_bytes + kept.frozen_routed_bytes
-    return trained * recipe.weight_bytes + frozen, trained * recipe.gradient_bytes
+    return trained * setup.recipe.weight_bytes + frozen, trained * setup.recipe.gradient_bytes

@@ -140,7 +140,7 @@ def _loads(found: Pipeline, microbatches: int, recompute: str) -> np.ndarray:
         found.schedule, found.pp, microbatches, found.chunks, found.stages.shares,
         # Modules drop parts of every layer and leave its count alone: one set of loads for all.
         again if again.method else recomputation("none"),
-        found.job.setup.shape.tied_embeddings,
+        found.job.setup.shape,
     )  # fmt: skip
 
 

@@ -13,6 +13,7 @@ from functools import lru_cache
 
 import numpy as np
 
+from figgen.models.model_shape import ModelShape
 from figgen.models.one_f_one_b import chunk_turns, microbatch_group_size
 from figgen.models.pipeline_order import Schedule
 from figgen.models.recomputation import Recomputation
@@ -61,23 +62,23 @@ def rank_loads(
     chunks: int,
     shares: tuple[StageShare, ...],
     again: Recomputation,
-    tied: bool,
+    shape: ModelShape,
 ) -> np.ndarray:
     """Loads of a pipeline of P `stages`, a row of `LOADED` each, none of which another one exceeds.
 
-    `shares` are those of all virtual stages; `tied` heads have no table beside the embedding.
+    `shares` are those of all virtual stages of a model of this `shape`.
     Raises InputError where the schedule cannot have these sizes.
     """
     placement, counts = _in_flight(schedule, stages, microbatches, chunks)
-    rows, seen = [], set[tuple[tuple[int, int, bool, bool, int], ...]]()
+    rows, seen = [], set[tuple[StageShare, ...]]()
     for rank in range(stages):
         held = [shares[stage] for stage in placement.stages_of_rank(rank)]
-        key = tuple((s.layers, s.expert_layers, s.embedding, s.head, s.mixer_layers) for s in held)
+        key = tuple(share.anywhere for share in held)
         if schedule in WINDOWED and key in seen:
             continue
         seen.add(key)
-        kept = counts(rank) @ _in_one(held, again)
-        static, kinds = _static(held, tied)
+        kept = counts(rank) @ _in_one(held, again, shape)
+        static, kinds = _static(held, shape.tied_embeddings)
         width = len(STATIC) + len(KEPT)
         block = np.empty((len(kept), len(LOADED)))
         block[:, : len(STATIC)], block[:, len(STATIC) : width] = static, kept
@@ -134,7 +135,7 @@ def _walked(order: Schedule, rank: int) -> Counts:
     return np.array(list(moments))
 
 
-def _in_one(held: list[StageShare], again: Recomputation) -> np.ndarray:
+def _in_one(held: list[StageShare], again: Recomputation, shape: ModelShape) -> np.ndarray:
     """What each stage keeps of one microbatch, in the columns of `KEPT`."""
     rows = []
     for share in held:
@@ -142,7 +143,7 @@ def _in_one(held: list[StageShare], again: Recomputation) -> np.ndarray:
         dense = max(0, share.dense_layers - whole)
         rows.append((
             again.kept_inputs(share.layers), dense, share.layers - whole - dense,
-            share.embedding, share.head, not share.head, 0 if whole else share.mixer_layers,
+            share.embedding, share.head, not share.head, share.kept_mixers(shape, whole),
         ))  # fmt: skip
     return np.array(rows, dtype=float)
 

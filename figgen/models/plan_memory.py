@@ -196,10 +196,7 @@ def _gathered(load: RankLoad, held: HeldSizes) -> Number:
     experts = where(load.expert_layers > 0, held.expert_layer + held.routed_layer + more, 0)
     table = where(load.embeddings + load.heads > 0, held.table, 0)
     largest = maximum(maximum(dense, experts), table)
-    layers = load.dense_layers * held.dense_layer
-    layers = layers + load.expert_layers * (held.expert_layer + held.routed_layer)
-    layers = layers + load.mixers * held.mixer
-    stage = layers + (load.embeddings + load.heads) * held.table
+    stage = dense_parameters(load, held) + load.expert_layers * held.routed_layer
     whole = (held.whole_in_pipeline > 0) & (held.pp > 1)
     gradients = where(whole, stage, largest) * held.gradient_bytes
     weights = where(whole, stage, held.prefetched * largest) * held.weight_bytes

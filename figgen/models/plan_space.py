@@ -15,6 +15,7 @@ import numpy as np
 
 from figgen.models.frameworks import Convention
 from figgen.models.model_shape import ModelShape
+from figgen.models.nearest import Sizes, problem
 from figgen.models.schedules import MOST_STAGES
 from figgen.models.training_setup import ZERO_STAGES
 
@@ -107,6 +108,7 @@ def meshes(
         for tp in _allowed(divisors(parts), wanted.get("tp"), gpus_per_node, gpus_per_node)
         if _divides_model(shape, tp, sequence_parallel)
     ]
+    eps = _allowed(divisors(parts) if experts else (1,), wanted.get("ep"), parts)
     etps = _allowed(divisors(parts), wanted.get("etp"), gpus_per_node, gpus_per_node)
     found = []
     for tp in tps:
@@ -115,19 +117,18 @@ def meshes(
             for cp in _allowed(divisors(parts // tp), wanted.get("cp"), sequence)
             if sequence % (cp * (tp if sequence_parallel else 1)) == 0
             and _divides_mixers(shape, tp, cp)
-            and _named(convention, cp=cp, tp=tp, pp=pp)
         ]
-        mixtures: list[tuple[int, int]] = [(1, tp if convention.etp == "tp" else 1)]
-        if experts is not None:
-            own = tp if convention.etp == "tp" else 1
-            mixtures = [
-                (ep, etp)
-                for etp, ep in product((own,) if convention.etp_fixed else etps, divisors(parts))
-                if parts % (ep * etp) == 0 and experts.count % ep == 0
-                and experts.ffn_hidden % etp == 0 and _named(convention, ep=ep)
-                and wanted.get("ep") in (None, ep) and wanted.get("etp") in (None, etp)
-            ]  # fmt: skip
-        found += [(tp, cp, ep, etp, parts // (tp * cp)) for cp in cps for ep, etp in mixtures]
+        own = (tp if convention.etp == "tp" else 1,)
+        mixtures = [
+            (ep, etp)
+            for etp, ep in product(etps if experts else own, eps)
+            if not experts or (experts.count % ep == 0 and experts.ffn_hidden % etp == 0)
+        ]
+        found += [
+            (tp, cp, ep, etp, parts // (tp * cp))
+            for cp, (ep, etp) in product(cps, mixtures)
+            if problem(world, Sizes(tp, cp, pp, ep, etp), convention) is None
+        ]
     dp = wanted.get("dp")
     rows = [row for row in found if dp is None or row[-1] == dp]
     columns = np.array(rows, dtype=np.int64).reshape(-1, 5).T
@@ -180,11 +181,6 @@ def _divides_model(shape: ModelShape, tp: int, sequence_parallel: bool) -> bool:
     if experts is None:
         return True
     return (sequence_parallel or tp == 1) and not (experts.shared and experts.ffn_hidden % tp)
-
-
-def _named(convention: Convention, **sizes: int) -> bool:
-    """Whether a rank order has every axis that is divided at all."""
-    return all(size == 1 or axis in convention.order for axis, size in sizes.items())
 
 
 def _allowed(

@@ -64,6 +64,7 @@ def random_job(rng: random.Random) -> tuple[dict[str, Any], bool]:
         "context_exchange": ("all-gather",), "double_buffering": (False,), "pp": (2, 3, 4),
         "software": ("torchtitan", "nanotron", "fsdp"), "activations": ("fp8",),
         "overlap_data_parallel": (False,), "measured": MEASURED,
+        "order": ("megatron-tp-pp-dp",), "mtp_layers": (1,),
     }.items():  # fmt: skip
         if rng.random() < 0.15:
             job[name_] = rng.choice(values)

@@ -20,7 +20,7 @@ from figgen.models.model_shape import ExpertShape, StateSpace
 from figgen.models.pipeline_filling import filling
 from figgen.models.plan import REASONS, PlannedJob, held_bytes, pipelines_of
 from figgen.models.plan_loads import alike, rank_loads
-from figgen.models.plan_space import CHUNKS
+from figgen.models.plan_space import CHUNKS, meshes, pipelines, schedules
 from figgen.models.recomputation import recomputation
 from figgen.models.schedules import MOST_VISITS, build
 from figgen.models.stage_layers import stage_shares
@@ -43,60 +43,56 @@ SMALL_HYBRID = replace(
 NARROW_EXPERTS = replace(SMALL_EXPERTS, experts=ExpertShape(4, 2, 16, shared=1, dense_layers=1))
 
 
-def small_job(
-    shape: Any,
-    gpus: int,
-    sequence_parallel: bool = True,
-    order: str = "megatron",
-    mtp_layers: int = 0,
-) -> PlannedJob:
+def small_job(shape: Any, gpus: int, order: str = "megatron", **options: Any) -> PlannedJob:
+    """A job of a batch of four; `schedules`, `recompute` and `fixed` are the search's options."""
     question = plan_question(scenario(model="gpt-2-xl", nodes=1, gpus_per_node=gpus))
+    search = {"schedules": tuple(CHUNKS), "recompute": ("none", "full")}
+    search |= {
+        name: options.pop(name) for name in ("schedules", "recompute", "fixed") & options.keys()
+    }
     parallel = layout(nodes=1, gpus_per_node=gpus, order=order)
-    setup = TrainingSetup(
-        shape=shape, parallel=parallel, microbatches=1, sequence=64,
-        sequence_parallel=sequence_parallel, mtp_layers=mtp_layers,
-    )  # fmt: skip
-    return replace(
-        question.job, setup=setup, global_batch=4, reserve_bytes=5e4,
-        schedules=tuple(CHUNKS), recompute=("none", "full"),
-    )  # fmt: skip
+    setup = TrainingSetup(shape, parallel, microbatches=1, sequence=64, **options)
+    return replace(question.job, setup=setup, global_batch=4, reserve_bytes=5e4, **search)
 
 
 def by_hand(job: PlannedJob) -> Iterator[tuple[Any, ...]]:
     """Every layout that `TrainingSetup` accepts, one by one, with its bytes up to each reason."""
     gpus, shape, sizes = job.world_size, job.setup.shape, range(1, job.world_size + 1)
+    framework, order = job.setup.framework, job.setup.parallel.order
     for tp, cp, pp, ep, etp in product(sizes, repeat=5):
         if gpus % (tp * cp * pp) or gpus % (ep * etp * pp) or (not shape.experts and etp != tp):
             continue
         dp = gpus // (tp * cp * pp)
+        mesh = {"tp": tp, "cp": cp, "pp": pp, "ep": ep, "etp": etp, "dp": dp}
+        if any(mesh.get(axis, size) != size for axis, size in job.fixed.items() if size):
+            continue
+        # nanotron has no further stages, DeepSpeed none in pipelines.
+        few = framework == "nanotron" or (framework == "megatron-deepspeed" and pp > 1)
         for size in (1, 2, 3, 4):
             if job.global_batch % (dp * size):
                 continue
             number = job.global_batch // (dp * size)
-            pairs = [(s, v) for s, all_ in CHUNKS.items() for v in all_]
+            pairs = [(s, v) for s in job.schedules for v in CHUNKS[s]]
             for schedule, chunks in pairs if pp > 1 else [("1f1b", 1)]:
                 try:
                     parallel = layout(
                         nodes=1, gpus_per_node=gpus, tp=tp, cp=cp, pp=pp, ep=ep, etp=etp,
-                        order=job.setup.parallel.order,
+                        order=order,
                     )  # fmt: skip
-                    one = TrainingSetup(
-                        shape=shape, parallel=parallel, microbatches=number, sequence=64,
-                        microbatch_size=size, schedule=schedule, chunks=chunks,
-                        sequence_parallel=job.setup.sequence_parallel,
-                        mtp_layers=job.setup.mtp_layers,
+                    one = replace(
+                        job.setup, parallel=parallel, microbatches=number, microbatch_size=size,
+                        schedule=schedule, chunks=chunks,
                     )  # fmt: skip
                     one.order  # noqa: B018
                 except InputError:
                     continue
-                for zero, mode in product((0, 1, 2, 3), job.recompute):
+                for zero, mode in product((0, 1) if few else (0, 1, 2, 3), job.recompute):
                     held = memory(
                         replace(one, zero_stage=zero, recompute=mode),
                         reserve_bytes=job.reserve_bytes,
                     )
-                    mesh = (tp, cp, pp, ep, etp, dp)
                     yield (
-                        (*mesh, schedule, chunks, size, number, zero, mode),
+                        (*mesh.values(), schedule, chunks, size, number, zero, mode),
                         np.max([up_to_each_reason(rank, job) for rank in held.ranks], axis=0),
                     )
 
@@ -109,21 +105,34 @@ def up_to_each_reason(rank: RankMemory, job: PlannedJob) -> list[float]:
     return [first, first + moving[0], first + fsum(moving), rank.total_bytes]
 
 
-@pytest.mark.parametrize(
-    ("shape", "gpus", "sequence_parallel", "order", "mtp_layers"),
-    [
-        (SMALL_DENSE, 4, True, "megatron", 0), (SMALL_EXPERTS, 4, True, "megatron", 1),
-        (SMALL_EXPERTS, 2, False, "megatron", 0), (SMALL_DENSE, 2, True, "tp-dp-pp", 2),
-        (SMALL_HYBRID, 4, True, "megatron", 1),
-        (NARROW_EXPERTS, 2, True, "tp-ep-dp-pp", 0),
-    ],
-)  # fmt: skip
-def test_every_layout_is_tried_and_no_other(
-    shape: Any, gpus: int, sequence_parallel: bool, order: str, mtp_layers: int
-) -> None:
-    job = small_job(shape, gpus, sequence_parallel, order, mtp_layers)
+UNUSUAL = {
+    "flash_attention": False, "dropout": True, "context_exchange": "all-gather",
+    "double_buffering": False, "sequence_parallel": False,
+}  # fmt: skip
+FEW = {"schedules": ("1f1b", "zbv")}
+JOBS: dict[str, tuple[Any, int, dict[str, Any]]] = {
+    "dense": (SMALL_DENSE, 4, {}),
+    "experts": (SMALL_EXPERTS, 4, {"mtp_layers": 1}),
+    "experts without sequence parallelism": (SMALL_EXPERTS, 2, {"sequence_parallel": False}),
+    "no context parallelism": (SMALL_DENSE, 2, {"order": "tp-dp-pp", "mtp_layers": 2}),
+    "hybrid": (SMALL_HYBRID, 4, {"mtp_layers": 1}),
+    "narrow experts": (NARROW_EXPERTS, 2, {"order": "tp-ep-dp-pp"}),
+    "nanotron": (SMALL_DENSE, 2, {"order": "nanotron", "framework": "nanotron", **FEW}),
+    "DeepSpeed": (SMALL_DENSE, 2, {"framework": "megatron-deepspeed", **UNUSUAL, **FEW}),
+    "torchtitan": (
+        SMALL_HYBRID, 4,
+        {"mtp_layers": 1, "order": "torchtitan", "framework": "torchtitan", "activations": "fp8",
+         **FEW, "fixed": {"pp": 2, "tp": 1}, "recompute": ("layernorm,moe_act", "block:1")},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", JOBS)
+def test_every_layout_is_tried_and_no_other(name: str) -> None:
+    shape, gpus, options = JOBS[name]
+    job = small_job(shape, gpus, **options)
     expected = dict(by_hand(job))
-    assert len(expected) > (400 if gpus == 4 else 10)
+    assert len(expected) > (400 if "fixed" not in options and gpus == 4 else 10)
     capacity = 1.001 * float(np.median([sums[-1] for sums in expected.values()]))
     job = replace(job, capacity_bytes=capacity)
     reasons = {}
@@ -142,7 +151,7 @@ def test_every_layout_is_tried_and_no_other(
             reasons[key] = held.reason[entry, zero, mode]
     assert found == pytest.approx({key: sums[-1] for key, sums in expected.items()}, rel=1e-12)
     assert reasons == {key: sum(sums <= capacity) for key, sums in expected.items()}
-    assert gpus < 4 or set(reasons.values()) == {*range(len(REASONS) + 1)}
+    assert len(expected) < 400 or set(reasons.values()) == {*range(len(REASONS) + 1)}
 
 
 def test_no_more_microbatches_are_tried_than_a_schedule_can_have() -> None:
@@ -164,11 +173,11 @@ def test_a_full_pipeline_repeats_itself(schedule: str) -> None:
         for number in range(1, 5 * stages + 3):
             like = int(alike(schedule, stages, np.array([number]), chunks)[0])
             try:
-                held = rank_loads(schedule, stages, number, chunks, shares, again, False)
+                held = rank_loads(schedule, stages, number, chunks, shares, again, shape)
             except InputError:
                 continue
             np.testing.assert_array_equal(
-                held, rank_loads(schedule, stages, like, chunks, shares, again, False)
+                held, rank_loads(schedule, stages, like, chunks, shares, again, shape)
             )
             if schedule != "naive":
                 assert filling(schedule, stages, number, chunks) == pytest.approx(
@@ -188,3 +197,75 @@ def test_the_chunks_that_are_tried_are_those_that_the_schedule_accepts(name: str
     # With one chunk they are GPipe and 1F1B, which are tried themselves.
     accepted -= {1} if name in ("looped-bfs", "interleaved-1f1b") else set()
     assert {chunks for chunks in CHUNKS[name] if chunks < 5} == accepted
+
+
+TWELVE = replace(SMALL_DENSE, heads=12, kv_heads=6, ffn_hidden=96)
+SHAPES = (
+    TWELVE,
+    # Twelve ranks do not divide these experts, six do not divide the shared one.
+    replace(TWELVE, experts=ExpertShape(6, 2, 20, shared=1, dense_layers=1)),
+    replace(TWELVE, ffn_hidden=7, experts=ExpertShape(4, 2, 18)),
+    replace(TWELVE, state_space=StateSpace(36, 16, 8, groups=6, chunk=16, attention_every=3)),
+)
+WORLD = 12
+AXES = ("tp", "cp", "pp", "ep", "etp", "dp")
+
+
+def accepted(setup: TrainingSetup) -> set[tuple[int, ...]]:
+    """Meshes that a setup may have, one by one; tensor parallelism of dense layers is ETP too."""
+    found, shape, sizes = set(), setup.shape, range(1, WORLD + 1)
+    own = setup.parallel.convention.etp
+    for tp, cp, pp, ep, etp in product(sizes, repeat=5):
+        if WORLD % (tp * cp * pp) or WORLD % (ep * etp * pp):
+            continue
+        if shape.experts is None and etp != (tp if own == "tp" else 1):
+            continue
+        with contextlib.suppress(InputError):
+            parallel = layout(
+                nodes=2, gpus_per_node=6, tp=tp, cp=cp, pp=pp, ep=ep, etp=etp,
+                order=setup.parallel.order,
+            )  # fmt: skip
+            replace(setup, parallel=parallel)
+            found.add((tp, cp, pp, ep, etp, parallel.dp))
+    return found
+
+
+@pytest.mark.parametrize("order", ["megatron", "megatron-tp-pp-dp", "torchtitan", "tp-ep-dp-pp"])
+def test_meshes_are_those_that_a_setup_accepts_whatever_is_said(
+    order: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two nodes of six: tensor parallelism within a node unless its size is said."""
+    # What is near to what is refused takes most of the time, and nobody reads it here.
+    monkeypatch.setattr("figgen.models.layout.nearest_valid", lambda *sizes: ())
+    for shape, split in product(SHAPES, (True, False)):
+        setup = TrainingSetup(
+            shape, layout(nodes=2, gpus_per_node=6, order=order), 1, 72, sequence_parallel=split
+        )
+        every = accepted(setup)
+        # What is said of experts' tensor parallelism means nothing where there are none.
+        axes = AXES if shape.experts else tuple(axis for axis in AXES if axis != "etp")
+        said = [{}, *({axis: size} for axis in axes for size in (1, 2, 5, 12)), {"tp": 2, "ep": 2}]
+        for wanted in said:
+            expected = {
+                mesh
+                for mesh in every
+                if all(mesh[AXES.index(axis)] == size for axis, size in wanted.items())
+                and (6 % mesh[0] == 0 or "tp" in wanted)
+                and (6 % mesh[4] == 0 or "etp" in wanted or shape.experts is None)
+            }
+            assert listed(setup, wanted) == sorted(expected), (shape, split, wanted)
+
+
+def listed(setup: TrainingSetup, wanted: dict[str, int]) -> list[tuple[int, ...]]:
+    """What the planner lists, each as often as it does."""
+    found = []
+    for pp in pipelines(setup.shape, WORLD, wanted):
+        if not list(schedules(setup.shape.layers, pp, ["1f1b"], None)):
+            continue
+        some = meshes(
+            setup.shape, setup.parallel.convention, pp, world=WORLD, gpus_per_node=6, sequence=72,
+            sequence_parallel=setup.sequence_parallel, wanted=wanted,
+        )  # fmt: skip
+        columns = [[pp] * len(some) if axis == "pp" else getattr(some, axis) for axis in AXES]
+        found += zip(*columns, strict=True)
+    return sorted(tuple(map(int, mesh)) for mesh in found)

@@ -66,7 +66,7 @@ function rankLines(setup, mine, total, activationBytes) {
     ["optimizer", "optimizer state", optimizer],
     ["activations", "activations in flight", activationBytes],
     ...working(setup, mine),
-    ...buffersOf(setup, mine).map(([name, size]) => ["communication", name, size]),
+    ...buffersOf(setup, mine, total.kept).map(([name, size]) => ["communication", name, size]),
   ].filter(([, , size]) => size);
   const moving = sum(lines.filter(([, name]) => !LASTING.includes(name)).map(([, , size]) => size));
   const reserve = [
@@ -108,8 +108,8 @@ export function keyValueWidth({ shape, parallel, kv_heads_per_rank }) {
   return ((shape.heads / parallel.tp) * width) / 2;
 }
 
-/** Messages under way and gathered shards on a GPU that holds these shares, as [name, bytes]. */
-export function buffersOf(setup, mine) {
+/** Messages under way and gathered shards on a GPU that holds these shares and `kept` of them, as [name, bytes]. */
+export function buffersOf(setup, mine, kept) {
   const { shape, parallel: { pp, tp, cp, ep, etp }, tokens, split_tokens } = setup;
   const { hidden, experts } = shape;
   const found = [];
@@ -124,7 +124,7 @@ export function buffersOf(setup, mine) {
     const each = setup.format.dispatch + ACTIVATION_BYTES;
     found.push(["routed tokens", split_tokens * experts.top_k * etp * hidden * each]);
   }
-  return [...found, ...shardedBytes(setup, mine)];
+  return [...found, ...shardedBytes(setup, mine, kept)];
 }
 
 // A ring needs one block, or two in turn; an all-gather holds the whole sequence.
@@ -141,32 +141,29 @@ export function keyValueBytes(setup) {
 }
 
 // Whole weights and gradients where ZeRO keeps only shards: of a layer, or of a whole stage.
-function shardedBytes(setup, mine) {
-  const { recipe: { weight_bytes, gradient_bytes }, zero_stage, lora_rank } = setup;
+function shardedBytes(setup, mine, kept) {
+  const { recipe: { weight_bytes, gradient_bytes }, zero_stage } = setup;
   if (zero_stage < 2 || setup.dense_shards === 1) return [];
-  const both = (size) => [size * weight_bytes, size * gradient_bytes];
-  const size = tableHeld(setup);
-  const table = lora_rank === null ? both(size) : [size * ACTIVATION_BYTES, 0];
-  const module = both(projectionHeld(setup));
-  const units = mine.flatMap(({ embedding, head, mtp_layers }) => [[embedding + head, ...table], [mtp_layers, ...module]]);
-  const more = mixerMore(setup);
-  const wider = both(Math.max(0, more));
-  const widest = units.filter(([count]) => count).map(([, ...sizes]) => sizes);
-  for (const { dense_layers, expert_layers } of mine) {
-    for (const [layers, experts] of [[dense_layers, false], [expert_layers, true]]) {
-      if (!layers) continue;
-      const { trained, frozen } = layerHeld(setup, experts).kept;
-      const [weights, gradients] = both(sum(trained));
-      units.push([layers, weights + sum(frozen), gradients]);
-      widest.push([weights + sum(frozen) + wider[0], gradients + wider[1]]);
-    }
-  }
-  const largest = (at) => Math.max(0, ...widest.map((one) => one[at]));
-  let [weights, gradients] = [(setup.double_buffering ? 2 : 1) * largest(0), largest(1)];
-  if (setup.framework_memory.whole_in_pipeline && setup.parallel.pp > 1) {
-    const mixers = both(more * sum(mine.map((share) => share.mixer_layers)));
-    [weights, gradients] = [1, 2].map((at) => sum(units.map((one) => one[0] * one[at])) + mixers[at - 1]);
-  }
+  const whole = ({ trained, frozen }, more = 0) => {
+    const count = sum(trained) + more;
+    return [count * weight_bytes + sum(frozen), count * gradient_bytes];
+  };
+  const units = unitsOf(setup, mine).map(([one, more]) => whole(one, more));
+  const largest = (at) => Math.max(0, ...units.map((one) => one[at]));
+  const one = [(setup.double_buffering ? 2 : 1) * largest(0), largest(1)];
+  const [weights, gradients] = setup.framework_memory.whole_in_pipeline && setup.parallel.pp > 1 ? whole(kept) : one;
   const scattered = ["gradients before they are scattered", gradients];
   return zero_stage < 3 ? [scattered] : [scattered, ["gathered weights", weights]];
+}
+
+// What is gathered at once, layers, tables and projections, as [kept, more parameters].
+function unitsOf(setup, mine) {
+  const plain = (count) => ({ trained: [count], frozen: [0] });
+  const size = tableHeld(setup);
+  const table = setup.lora_rank === null ? plain(size) : { trained: [0], frozen: [size * ACTIVATION_BYTES] };
+  const wider = Math.max(0, mixerMore(setup));
+  return mine.flatMap(({ embedding, head, mtp_layers, dense_layers, expert_layers }) => [
+    [dense_layers, layerHeld(setup, false).kept, wider], [expert_layers, layerHeld(setup, true).kept, wider],
+    [embedding || head, table, 0], [mtp_layers, plain(projectionHeld(setup)), 0],
+  ].filter(([there]) => there).map(([, one, more]) => [one, more]));
 }

@@ -2,6 +2,7 @@
 // ranks hold when they are fullest.
 
 import { TABLES } from "../plan-memory.js";
+import { problem } from "./nearest.js";
 import { F, I, microbatchGroupSize, range } from "./orders.js";
 import { keptInputs, wholeLayers } from "./recomputation.js";
 import { build } from "./schedule.js";
@@ -39,23 +40,20 @@ export function meshes(job, pp) {
   const { setup, fixed, world } = job;
   const { shape, sequence, sequence_parallel: split, parallel: { gpus_per_node, convention } } = setup;
   const [parts, { experts }] = [world / pp, shape];
-  const named = (axis, size) => size === 1 || convention.order.includes(axis);
-  const all = divisors(parts);
+  const [all, eps] = [divisors(parts), allowed(experts ? divisors(parts) : [1], fixed.ep, parts)];
   const tps = allowed(all, fixed.tp, gpus_per_node, gpus_per_node).filter((tp) => dividesModel(shape, tp, split));
   const etps = allowed(all, fixed.etp, gpus_per_node, gpus_per_node);
   const found = [];
   for (const tp of tps) {
-    if (!named("tp", tp) || !named("pp", pp)) continue;
-    const own = convention.etp === "tp" ? tp : 1;
-    const mixtures = experts ? (convention.etp_fixed ? [own] : etps).flatMap((etp) =>
-      all.filter((ep) => parts % (ep * etp) === 0 && experts.count % ep === 0
-        && experts.ffn_hidden % etp === 0 && named("ep", ep) && [null, ep].includes(fixed.ep)
-        && [null, etp].includes(fixed.etp)).map((ep) => [ep, etp])) : [[1, own]];
+    const mixtures = (experts ? etps : [convention.etp === "tp" ? tp : 1]).flatMap((etp) =>
+      eps.filter((ep) => !experts || (experts.count % ep === 0 && experts.ffn_hidden % etp === 0)).map((ep) => [ep, etp]));
     for (const cp of allowed(divisors(parts / tp), fixed.cp, sequence)) {
-      if (sequence % (cp * (split ? tp : 1)) || !named("cp", cp) || !dividesMixers(shape, tp, cp)) continue;
+      if (sequence % (cp * (split ? tp : 1)) || !dividesMixers(shape, tp, cp)) continue;
       const dp = parts / (tp * cp);
       if (fixed.dp !== null && fixed.dp !== dp) continue;
-      for (const [ep, etp] of mixtures) found.push({ tp, cp, ep, etp, dp });
+      for (const [ep, etp] of mixtures) {
+        if (problem(world, { tp, cp, pp, ep, etp, dp }, convention) === null) found.push({ tp, cp, ep, etp, dp });
+      }
     }
   }
   return found;
