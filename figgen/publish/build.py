@@ -32,7 +32,7 @@ from figgen.publish.companions import figures_in_words, first_picture
 from figgen.publish.fonts import math_font
 from figgen.publish.kept_pages import KeptPage, KeptPages, around, made_of, take
 from figgen.publish.scripts import imported_names, lean, plain_scripts
-from figgen.publish.shared import TOOLS, Shared
+from figgen.publish.shared import Shared
 from figgen.publish.tool_scripts import (
     STEP_FORMULAS,
     imported_modules,
@@ -53,6 +53,8 @@ from figgen.serving.others import beside, forks
 Content: TypeAlias = str | bytes
 Thing = TypeVar("Thing")
 
+TOOLS = "tools/"
+"""The folder of the pages whose scripts compute with the formulas."""
 JOURNEY = "journey/"
 """Where the pages of the journey are, which have a numbering of their own."""
 
@@ -79,6 +81,7 @@ class SiteBuild:
     kept_pages: KeptPages = field(init=False)
     _made: dict[str, Content] = field(default_factory=dict)
     _shared: Shared | None = None
+    _tools: Callable[[], object] = dict
     _records: Callable[[], dict[str, str]] = dict
     _progress: Progress = field(init=False)
 
@@ -97,10 +100,30 @@ class SiteBuild:
         return {name: partial(self._same, f"data of {name}", make) for name, make in made}
 
     def pages(self, excluded: Callable[[str], bool] | None = None) -> dict[str, str]:
-        """Pages that are generated, as Markdown by their path; those `excluded` may be left out."""
+        """Pages that are generated, as Markdown by their path; those `excluded` may be left out.
+
+        Meanwhile another process makes what the tools need.
+        """
+        if self.docs and any(self.docs.glob(f"{TOOLS}*.md")) and not (excluded or nowhere)(TOOLS):
+            self._tools = self._begin_tools()
         with self.site.pictures.spent.on("evaluating"):
             keep = {"keep": self.keeper.figure} if self.keeper else {}
             return site_pages(self.docs, self.terms, **keep, excluded=excluded or nowhere)
+
+    def _begin_tools(self) -> Callable[[], object]:
+        """Begin in another process what the tools need; what is returned lets the keeper know."""
+        if not (keeper := self.keeper) or all(keeper.has(f"data of {n}") for n in self.TOOL_DATA):
+            return dict
+        before: Any = keeper.known()
+
+        def make() -> Any:
+            self.tool_files(printed=True)
+            for data in self.tool_data.values():
+                data()
+            return keeper.news(before)
+
+        made = beside(make)
+        return lambda: keeper.learn(made())
 
     def _same(self, request: str, make: Callable[[], Thing], key: str = "") -> Thing:
         """What follows from the code, a request and a key alone."""
@@ -173,15 +196,15 @@ class SiteBuild:
     def files(self) -> dict[str, Content]:
         """What pages need beside them, by its path; after `close`."""
         made = {**self._made, "assets/stylesheets/roles.css": theme.stylesheet()}
-        made |= self.tool_files()
+        made |= self.tool_files(printed=any(path.startswith(TOOLS) for path in self.chapters))
         if any(path.endswith(".plotly.json") for page in self.site.pages for path in page.assets):
             made["assets/javascripts/plotly.min.js"] = _plotly_bundle()
         return made
 
-    def tool_files(self) -> dict[str, Content]:
-        """The scripts, and what is printed for them."""
+    def tool_files(self, *, printed: bool) -> dict[str, Content]:
+        """The scripts, and what is `printed` for those of the tools."""
         made = dict[str, Content]()
-        if any(path.startswith(TOOLS) for path in self.chapters):
+        if printed:
             used = tuple(imported_names(self.docs, STEP_FORMULAS)) if self.docs else ()
             made |= self._same("modules of the tools", lambda: printed_modules(used), str(used))
         if self.docs:
@@ -248,8 +271,8 @@ class SiteBuild:
             math.remember(folder)
         if characters:
             self._made["assets/fonts/math.woff2"] = math_font(characters, folder)
+        self._tools()
         if self._shared:
-            self._shared.take_over(TOOLS)
             self._shared.end()
         self.report(warn)
         begun = self._shared and isinstance(self.keeper, Answers)

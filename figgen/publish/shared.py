@@ -16,9 +16,6 @@ from figgen.serving.others import Others
 if TYPE_CHECKING:
     from figgen.publish.build import SiteBuild
 
-TOOLS = "tools/"
-"""The folder of the pages whose scripts compute with the formulas."""
-
 
 @dataclass(frozen=True, slots=True)
 class Done:
@@ -35,10 +32,7 @@ class Done:
 
 
 class Shared:
-    """A build whose open pages are converted by this process and by forks of it.
-
-    The first fork begins with what the tools need, which takes longer than most pages.
-    """
+    """A build whose open pages are converted by this process and by forks of it."""
 
     def __init__(
         self,
@@ -51,18 +45,13 @@ class Shared:
         self.building, self.keeper, self.convert = building, keeper, convert
         self._before: Any = keeper.known()
         self._formulas = math.known()
-        self._others = Others([*pages, TOOLS], self._do, count)
+        self._others = Others(pages, self._do, count)
 
     def _do(self, piece: str) -> Done:
-        """In a fork: a page as it would be kept, with its files, or the scripts of the tools."""
+        """In a fork: a page as it would be kept, with its files."""
         building, pictures = self.building, self.building.site.pictures
         pictures.begin_anew()
-        if piece == TOOLS:
-            building.tool_files()
-            for make in building.tool_data.values():
-                make()
-        else:
-            self.convert(piece)
+        self.convert(piece)
         page = building.kept_pages.given(piece)
         if isinstance(page, KeptPage):  # made just now: one of an earlier build stays as it is
             page.files = building.files_of(page.page)
@@ -72,7 +61,7 @@ class Shared:
         return Done(page, news, pictures.drawn, pictures.used, pictures.spent.seconds, formulas)
 
     def take_over(self, piece: str) -> None:
-        """Take what another process made of a page, or of the tools, if one did."""
+        """Take what another process made of a page, if one did."""
         pictures = self.building.site.pictures
         with pictures.spent.on("waiting for other processes"):
             done: Done | None = self._others.made(piece)

@@ -72,6 +72,10 @@ class Answers:
         """Keep a thing under a name in place of what was there."""
         cache.write(self.folder, file_of(name), self._head(key) + b"\n" + pickle.dumps(thing))
 
+    def has(self, name: str, key: str = "") -> bool:
+        """Whether `same` would make nothing."""
+        return self.stored(name, key) is not None
+
     def known(self) -> set[str]:
         """The files of what was asked for so far."""
         return set(self.used)

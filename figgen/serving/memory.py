@@ -94,6 +94,10 @@ class Memory:
         found: Thing = self._same[name][1]
         return found
 
+    def has(self, name: str, key: str = "") -> bool:
+        """Whether `same` would make nothing."""
+        return name in self._same and self._same[name][0] == f"{self.code.version} {key}"
+
     def known(self) -> Known:
         """All that was computed so far."""
         return Known(dict(self.figures), dict(self._same))

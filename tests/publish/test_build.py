@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import json
+import os
 import re
+import sys
+import time
 from pathlib import Path
 from types import SimpleNamespace
 
@@ -134,6 +137,43 @@ def test_formulas_are_published_as_a_module_where_there_are_tools(tmp_path: Path
 
     assert published == module(reversed(FORMULAS.values()))
     assert re.findall(r"^export function (\w+)", str(published), re.M) == sorted(FORMULAS)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="builds fork on Linux only")
+@pytest.mark.parametrize("memory", [None, Memory], ids=["answers", "memory"])
+@pytest.mark.parametrize(("page", "elsewhere"), [("tools/map.md", True), ("guide/map.md", False)])
+def test_what_the_tools_need_is_made_by_another_process_and_once(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    memory: type[Memory] | None,
+    page: str,
+    elsewhere: bool,
+) -> None:
+    begun = tmp_path / "begun"
+
+    def who() -> str:
+        begun.touch()
+        return str(os.getpid())
+
+    def site_pages(*_: object, **__: object) -> dict[str, str]:
+        while elsewhere and not begun.exists():
+            time.sleep(0.01)
+        return {}
+
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
+    monkeypatch.setattr(SiteBuild, "TOOL_DATA", {"who": who})
+    monkeypatch.setattr("figgen.publish.build.site_pages", site_pages)
+    (tmp_path / page).parent.mkdir()
+    (tmp_path / page).write_text("# Map\n")
+    building = begin_build(tmp_path, tmp_path / "cache", "Site", "http://127.0.0.1/")
+    made = set()
+    for keeper in [memory() if memory else building.keeper] * 2:
+        building = SiteBuild(building.site, tmp_path, keeper=keeper)
+        building.pages()
+        building.close(print)
+        made.add(building.tool_data["who"]())
+    assert len(made) == 1
+    assert (made != {str(os.getpid())}) is elsewhere
 
 
 def test_the_journey_has_a_numbering_of_its_own() -> None:
