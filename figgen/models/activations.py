@@ -41,24 +41,19 @@ def recomputed_bytes(setup: TrainingSetup, share: StageShare) -> float:
     Beside state-space layers each is taken for the kind that makes more.
     """
     again = setup.recomputation
-    kinds_of_mixing = (False,) if setup.shape.state_space is None else (False, True)
     kinds = [experts for experts in (False, True) if _layers(share, experts)]
     if again.modules:
-        return max(
-            (
-                _kept_and_made_anew(setup, experts, mixer=mixer)[1]
-                for experts in kinds
-                for mixer in kinds_of_mixing
-            ),
-            default=0.0,
-        )
+        # Of modules a mixer has the input only, which attention has too.
+        made = (_kept_and_made_anew(setup, experts)[1] for experts in kinds)
+        return max(made, default=0.0)
     whole = again.whole_layers(share.layers)
     each = again.number if again.method == "uniform" else 1
+    mixing = (False,) if setup.shape.state_space is None else (False, True)
     layer = {
-        experts: max(sum(_kept_and_made_anew(setup, experts, mixer=m)) for m in kinds_of_mixing)
+        experts: max(sum(_kept_and_made_anew(setup, experts, mixer=m)) for m in mixing)
         for experts in (kinds if whole else ())
     }
-    made = [0.0]
+    most = 0.0
     for first in range(0, whole, each):
         layers = min(each, whole - first)
         dense = min(layers, max(0, share.dense_layers - first))
@@ -67,8 +62,8 @@ def recomputed_bytes(setup: TrainingSetup, share: StageShare) -> float:
             for count, experts in ((dense, False), (layers - dense, True))
             if count
         )
-        made.append(everything - layer_input_bytes(setup))
-    return max(made)
+        most = max(most, everything - layer_input_bytes(setup))
+    return most
 
 
 def layer_gradient_bytes(setup: TrainingSetup, share: StageShare) -> float:
@@ -106,7 +101,7 @@ def stage_bytes(setup: TrainingSetup, share: StageShare) -> float:
     for layers, experts in ((dense, False), (share.layers - whole - dense, True)):
         if layers:
             found += layers * layer_bytes(setup, experts=experts)
-    found += share.kept_mixers(setup.shape, whole) * mixer_bytes(setup)
+    found += kept_mixers(setup, share) * mixer_bytes(setup)
     trained = setup.lora_rank is None
     if share.embedding:
         found += setup.tokens * TOKEN_ID_BYTES * trained
@@ -118,6 +113,15 @@ def stage_bytes(setup: TrainingSetup, share: StageShare) -> float:
     elif setup.framework_memory.keeps_outputs:
         found += layer_input_bytes(setup)
     return found
+
+
+def kept_mixers(setup: TrainingSetup, share: StageShare) -> int:
+    """Layers with a state-space mixer whose tensors a virtual stage keeps."""
+    if not share.mixer_layers:
+        return 0
+    whole = setup.recomputation.whole_layers(share.layers)
+    own = min(whole, share.layers - share.mtp_layers)
+    return share.mixer_layers - setup.shape.mixer_layers(share.first_layer, own)
 
 
 def _projection_bytes(setup: TrainingSetup) -> float:

@@ -102,7 +102,7 @@ def pipelines_of(job: PlannedJob) -> Iterator[Pipeline]:
     """All layouts of a job, one schedule and number of stages after the other."""
     setup, fixed = job.setup, job.fixed
     shape, parallel = setup.shape, setup.parallel
-    for pp in pipelines(shape, job.world_size, fixed):
+    for pp in pipelines(job.world_size, fixed):
         zero = sharding(setup.framework, pp, fixed.get("zero_stage"))
         found = meshes(
             shape, parallel.convention, pp, world=job.world_size,
@@ -110,7 +110,7 @@ def pipelines_of(job: PlannedJob) -> Iterator[Pipeline]:
             sequence_parallel=setup.sequence_parallel, wanted=fixed,
         )  # fmt: skip
         index, size, number = batches(found.dp, job.global_batch, fixed.get("microbatch_size"))
-        if not zero or not len(index):
+        if not zero:
             continue
         for schedule, chunks in schedules(shape.layers, pp, job.schedules, fixed.get("chunks")):
             every = Pipeline(
@@ -135,12 +135,10 @@ def _runnable(found: Pipeline) -> np.ndarray:
 
 
 def _loads(found: Pipeline, microbatches: int, recompute: str) -> np.ndarray:
-    again = recomputation(recompute)
+    # Modules drop parts of every layer and leave its count alone: one set of loads for all.
     return rank_loads(
         found.schedule, found.pp, microbatches, found.chunks, found.stages.shares,
-        # Modules drop parts of every layer and leave its count alone: one set of loads for all.
-        again if again.method else recomputation("none"),
-        found.job.setup.shape,
+        bool(recomputation(recompute).method), found.job.setup.shape.tied_embeddings,
     )  # fmt: skip
 
 
@@ -159,7 +157,7 @@ def held_bytes(found: Pipeline) -> HeldBytes:
     total, reason = np.zeros(shape), np.zeros(shape, dtype=np.int8)
     by_method: dict[str, list[int]] = {}
     for at, text in enumerate(job.recompute):
-        by_method.setdefault(text if recomputation(text).method else "", []).append(at)
+        by_method.setdefault(recomputation(text).method, []).append(at)
     for modes in by_method.values():
         texts = tuple(job.recompute[at] for at in modes)
         total[:, :, modes], reason[:, :, modes] = _fullest(found, texts)

@@ -13,10 +13,8 @@ from functools import lru_cache
 
 import numpy as np
 
-from figgen.models.model_shape import ModelShape
 from figgen.models.one_f_one_b import chunk_turns, microbatch_group_size
 from figgen.models.pipeline_order import Schedule
-from figgen.models.recomputation import Recomputation
 from figgen.models.schedules import build
 from figgen.models.stage_layers import StageShare
 from figgen.models.stage_placement import Placement, contiguous, looping
@@ -61,24 +59,25 @@ def rank_loads(
     microbatches: int,
     chunks: int,
     shares: tuple[StageShare, ...],
-    again: Recomputation,
-    shape: ModelShape,
+    whole: bool,
+    tied: bool,
 ) -> np.ndarray:
     """Loads of a pipeline of P `stages`, a row of `LOADED` each, none of which another one exceeds.
 
-    `shares` are those of all virtual stages of a model of this `shape`.
+    `shares` are those of all virtual stages, of whose layers only the input is kept where they are
+    recomputed `whole`; `tied` heads have no table beside the embedding.
     Raises InputError where the schedule cannot have these sizes.
     """
     placement, counts = _in_flight(schedule, stages, microbatches, chunks)
-    rows, seen = [], set[tuple[StageShare, ...]]()
+    rows, seen = [], set[tuple[tuple[int, int, bool, bool, int], ...]]()
     for rank in range(stages):
         held = [shares[stage] for stage in placement.stages_of_rank(rank)]
-        key = tuple(share.anywhere for share in held)
+        key = tuple((s.layers, s.expert_layers, s.embedding, s.head, s.mixer_layers) for s in held)
         if schedule in WINDOWED and key in seen:
             continue
         seen.add(key)
-        kept = counts(rank) @ _in_one(held, again, shape)
-        static, kinds = _static(held, shape.tied_embeddings)
+        kept = counts(rank) @ _in_one(held, whole)
+        static, kinds = _static(held, tied)
         width = len(STATIC) + len(KEPT)
         block = np.empty((len(kept), len(LOADED)))
         block[:, : len(STATIC)], block[:, len(STATIC) : width] = static, kept
@@ -135,16 +134,17 @@ def _walked(order: Schedule, rank: int) -> Counts:
     return np.array(list(moments))
 
 
-def _in_one(held: list[StageShare], again: Recomputation, shape: ModelShape) -> np.ndarray:
+def _in_one(held: list[StageShare], whole: bool) -> np.ndarray:
     """What each stage keeps of one microbatch, in the columns of `KEPT`."""
     rows = []
     for share in held:
-        whole = again.whole_layers(share.layers)
-        dense = max(0, share.dense_layers - whole)
-        rows.append((
-            again.kept_inputs(share.layers), dense, share.layers - whole - dense,
-            share.embedding, share.head, not share.head, share.kept_mixers(shape, whole),
-        ))  # fmt: skip
+        inputs, dense, experts, mixers = (
+            (share.layers, 0, 0, 0)
+            if whole
+            else (0, share.dense_layers, share.expert_layers, share.mixer_layers)
+        )
+        ends = share.embedding, share.head, not share.head
+        rows.append((inputs, dense, experts, *ends, mixers))
     return np.array(rows, dtype=float)
 
 
@@ -169,13 +169,14 @@ def _undominated(rows: np.ndarray) -> np.ndarray:
 
     With those of layers that have a mixer and of layers that have none.
     """
-    counted = rows.copy()
-    counted[:, -3:-1] = np.maximum(counted[:, -3:-1], counted[:, -1:])
-    column = LOADED.index
-    for whole, mixers in (("", "mixers"), ("kept_", "kept_mixers")):
-        kinds = ("dense_layers", "expert_layers") if not whole else ("kept_dense", "kept_experts")
-        layers = rows[:, column(kinds[0])] + rows[:, column(kinds[1])]
-        counted = np.column_stack((counted, layers - rows[:, column(mixers)]))
+    at = LOADED.index
+    attention = (
+        rows[:, [at("dense_layers"), at("expert_layers")]].sum(axis=1) - rows[:, at("mixers")]
+    )
+    kept = rows[:, [at("kept_dense"), at("kept_experts")]].sum(axis=1) - rows[:, at("kept_mixers")]
+    counted = np.column_stack((rows, attention, kept))
+    kinds = slice(at("only_dense"), at("both"))
+    counted[:, kinds] = np.maximum(counted[:, kinds], rows[:, [at("both")]])
     order = np.argsort(-counted.sum(axis=1), kind="stable")
     rows, counted, found = rows[order], counted[order], []
     while len(rows):

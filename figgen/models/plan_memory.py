@@ -173,7 +173,7 @@ def _working(load: RankLoad, held: HeldSizes) -> Number:
     anew = maximum(held.anew_dense, held.anew_experts)
     both = anew + maximum(held.gradient_dense, held.gradient_experts)
     alone = maximum(load.only_dense * dense, load.only_experts * experts)
-    loss = where(load.heads > 0, held.loss, 0)
+    loss = (load.heads > 0) * held.loss
     return held.tokens * maximum(maximum(alone, load.both * both), loss)
 
 
@@ -192,9 +192,9 @@ def _messages(held: HeldSizes) -> Number:
 def _gathered(load: RankLoad, held: HeldSizes) -> Number:
     """Whole weights and gradients where ZeRO keeps only shards: of a layer, or of a stage."""
     more = maximum(held.mixer, 0)
-    dense = where(load.dense_layers > 0, held.dense_layer + more, 0)
-    experts = where(load.expert_layers > 0, held.expert_layer + held.routed_layer + more, 0)
-    table = where(load.embeddings + load.heads > 0, held.table, 0)
+    dense = (load.dense_layers > 0) * (held.dense_layer + more)
+    experts = (load.expert_layers > 0) * (held.expert_layer + held.routed_layer + more)
+    table = (load.embeddings + load.heads > 0) * held.table
     largest = maximum(maximum(dense, experts), table)
     stage = dense_parameters(load, held) + load.expert_layers * held.routed_layer
     whole = (held.whole_in_pipeline > 0) & (held.pp > 1)

@@ -71,10 +71,9 @@ def divisors(number: int) -> tuple[int, ...]:
     return tuple(dict.fromkeys([*small, *(number // d for d in reversed(small))]))
 
 
-def pipelines(shape: ModelShape, world: int, wanted: Wanted) -> tuple[int, ...]:
-    """Pipeline sizes for which there is a layer for each stage between the two ends."""
-    most = min(MOST_STAGES, shape.layers + 2)
-    return _allowed(divisors(world), wanted.get("pp"), most)
+def pipelines(world: int, wanted: Wanted) -> tuple[int, ...]:
+    """Pipeline sizes; for some there may be too few layers for any schedule."""
+    return _allowed(divisors(world), wanted.get("pp"), MOST_STAGES)
 
 
 def schedules(

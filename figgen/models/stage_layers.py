@@ -52,13 +52,6 @@ class StageShare:
         special = self.mixer_layers or self.windowed_layers
         return self if special else replace(self, first_layer=0)
 
-    def kept_mixers(self, shape: ModelShape, whole: int) -> int:
-        """Layers with a mixer whose tensors are kept where the first `whole` are recomputed."""
-        if not self.mixer_layers:
-            return 0
-        own = min(whole, self.layers - self.mtp_layers)
-        return self.mixer_layers - shape.mixer_layers(self.first_layer, own)
-
 
 def by_stage(setup: TrainingSetup, make: Callable[[StageShare], Thing]) -> tuple[Thing, ...]:
     """What `make` gives for the share of every virtual stage, once for those that are alike."""

@@ -156,9 +156,8 @@ def _recomputations(
 ) -> tuple[str, ...]:
     """From the cheapest on; those of experts or of latent attention only where they are."""
     if "recompute" in fixed:
-        found = recomputation(str(fixed["recompute"]))
-        if found.number != 1 and found.method == "uniform":
-            expected = "none, full, block:N or modules with commas"
+        if recomputation(str(fixed["recompute"])).method and fixed["recompute"] != "full":
+            expected = "none, full or modules with commas"
             raise InputError("recompute", expected=expected, got=fixed["recompute"])
         return (str(fixed["recompute"]),)
     shape, modes = setup.shape, ["none"]

@@ -21,6 +21,7 @@ from figgen.formulas.activation_memory import (
 )
 from figgen.models.activations import (
     layer_bytes,
+    layer_gradient_bytes,
     logit_bytes,
     peak_activation_bytes,
     recomputed_bytes,
@@ -127,6 +128,20 @@ def test_what_is_kept_and_what_is_computed_anew_is_the_whole_layer(recompute: st
     )
     whole = sum(tensor.bytes for tensor in layer_tensors(run))
     assert layer_bytes(run) + recomputed_bytes(run, virtual_stage_shares(run)[0]) == whole
+
+
+def test_gradients_at_once_are_those_of_the_wider_block_or_of_stored_scores() -> None:
+    """Of scores with dropout 5·a·s² bytes, Korthikanti's; of a GELU block 2·4h twice."""
+    run = TrainingSetup(
+        gpt(8, 1024, 16), layout(nodes=1, gpus_per_node=8, tp=2), 4, 512, 3,
+        flash_attention=False, dropout=True,
+    )  # fmt: skip
+    share = virtual_stage_shares(run)[0]
+    assert layer_gradient_bytes(run, share) == 5 * 16 * 512 * 512 * 3 / 2
+    block = 2 * (2 * 4 * 1024) * 512 * 3 / 2
+    assert layer_gradient_bytes(replace(run, flash_attention=True), share) == block
+    empty = replace(share, layers=0)
+    assert layer_gradient_bytes(run, empty) == recomputed_bytes(run, empty) == 0
 
 
 @pytest.mark.parametrize("schedule", ["1f1b", "gpipe"])

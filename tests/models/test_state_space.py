@@ -11,7 +11,13 @@ import pytest
 from figgen import catalog
 from figgen.errors import InputError
 from figgen.formulas.modern_layers import state_space_activation_bytes
-from figgen.models.activations import peak_activation_bytes, stage_bytes
+from figgen.models.activations import (
+    layer_gradient_bytes,
+    layer_input_bytes,
+    peak_activation_bytes,
+    recomputed_bytes,
+    stage_bytes,
+)
 from figgen.models.data_traffic import stage_traffic
 from figgen.models.layer_tensors import layer_tensors
 from figgen.models.layout import layout
@@ -119,6 +125,21 @@ def test_full_recomputation_keeps_inputs_only_and_runs_mixers_again() -> None:
     inputs = 28 * 4096 * 4096 * 2
     ends = 4096 * 8 + 4096 * (2 * 4096 * 2 + 4 * HYBRID.vocab)
     assert stage_bytes(run, share) == inputs + ends
+
+
+@pytest.mark.parametrize("heads", [128, 8])
+def test_backward_makes_the_kind_of_layer_anew_that_takes_more(heads: int) -> None:
+    """A whole layer but its input; with few heads a mixer keeps less than attention does. Its
+    gradients are those of what the mixer projects, where that is wider than the other block."""
+    shape = replace(HYBRID, ffn_hidden=512, state_space=StateSpace(heads, 64, 128, groups=8))
+    run = setup(shape, tp=2, recompute="full")
+    share = virtual_stage_shares(run)[0]
+    kinds = [[t for t in layer_tensors(run, mixer=m) if not t.core] for m in (False, True)]
+    attention, mixer = (sum(t.bytes for t in kind) for kind in kinds)
+    assert (mixer > attention) == (heads == 128)
+    assert recomputed_bytes(run, share) == max(attention, mixer) - layer_input_bytes(run)
+    projected = 2 * heads * 64 + 2 * 8 * 128 + heads
+    assert layer_gradient_bytes(run, share) == 4096 * projected / 2 * 2
 
 
 def test_layers_recomputed_first_leave_other_mixers_where_attention_stands_elsewhere() -> None:

@@ -52,6 +52,12 @@ def test_two_ends_of_a_pipeline_may_be_empty_and_others_where_it_is_said(
         (MIXTURE, {"tp": 2}, {"sequence_parallel": False}, "sequence parallelism too"),
         (MIXTURE, {"order": "tp-cp-dp-pp"}, {}, "lays out no experts"),
         (LLAMA, {"pp": 16}, {}, "layers of the model: expected at least 14"),
+        (replace(LLAMA, layers=13), {"pp": 16}, {}, "layers of the model: expected at least 14"),
+        (LLAMA, {}, {"mtp_layers": -1}, "mtp_layers: expected 0 to 16, got -1"),
+        (LLAMA, {}, {"mtp_layers": 17}, "mtp_layers: expected 0 to 16, got 17"),
+        (LLAMA, {}, {"sequence": 2**40 + 2}, "tokens of a microbatch: expected at most 1,099"),
+        (LLAMA, {}, {"microbatch_size": 2**38}, "tokens of a microbatch: expected at most 1,099"),
+        (LLAMA, {}, {"lora_rank": 17}, "lora_rank: expected at most 16"),
         (LLAMA, {}, {"zero_stage": 4}, "zero_stage: expected 0 or 1 or 2 or 3, got 4"),
         (LLAMA, {}, {"recompute": "some"}, "unknown module to recompute 'some'"),
         (LLAMA, {}, {"activations": "8-bit"}, "unknown format of activations '8-bit'"),
@@ -71,3 +77,16 @@ def test_a_setup_that_does_not_divide_is_refused(
     parallel = layout(nodes=2, gpus_per_node=8, **sizes)
     with pytest.raises(InputError, match=message):
         setup(shape, parallel, **options)
+
+
+def test_the_largest_sizes_are_accepted() -> None:
+    parallel = layout(nodes=2, gpus_per_node=8)
+    largest = {
+        "sequence": 2**20,
+        "microbatch_size": 2**20,
+        "mtp_layers": 16,
+        "layers_per_stage": (7,),
+    }
+    assert setup(LLAMA, parallel, **largest).tokens == 2**40
+    assert setup(LLAMA, parallel, lora_rank=LLAMA.hidden).lora_rank == 16
+    assert setup(LLAMA, parallel, buckets=1, microbatches=1, sequence=1).split_tokens == 1

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from itertools import product
 from math import fsum
@@ -15,17 +15,26 @@ import pytest
 from figgen import catalog
 from figgen.errors import InputError
 from figgen.models.layout import layout
-from figgen.models.memory import RankMemory, memory
+from figgen.models.memory import memory
 from figgen.models.model_shape import ExpertShape, StateSpace
 from figgen.models.pipeline_filling import filling
-from figgen.models.plan import REASONS, PlannedJob, held_bytes, pipelines_of
+from figgen.models.plan import REASONS, Pipeline, PlannedJob, held_bytes, pipelines_of, timed
 from figgen.models.plan_loads import alike, rank_loads
-from figgen.models.plan_space import CHUNKS, meshes, pipelines, schedules
-from figgen.models.recomputation import recomputation
+from figgen.models.plan_space import (
+    CHUNKS,
+    batches,
+    divisors,
+    meshes,
+    pipelines,
+    schedules,
+)
+from figgen.models.recipes import RECIPES
 from figgen.models.schedules import MOST_VISITS, build
 from figgen.models.stage_layers import stage_shares
+from figgen.models.timed_step import timed_step
 from figgen.models.training_setup import TrainingSetup
 from figgen.scenarios.plan_question import plan_question
+from figgen.scenarios.predicted import described, job_of
 from figgen.scenarios.scenario import scenario
 
 SMALL_DENSE = replace(
@@ -52,11 +61,22 @@ def small_job(shape: Any, gpus: int, order: str = "megatron", **options: Any) ->
     }
     parallel = layout(nodes=1, gpus_per_node=gpus, order=order)
     setup = TrainingSetup(shape, parallel, microbatches=1, sequence=64, **options)
-    return replace(question.job, setup=setup, global_batch=4, reserve_bytes=5e4, **search)
+    per_tensor = float(setup.framework == "nanotron")
+    return replace(
+        question.job,
+        setup=setup,
+        global_batch=4,
+        reserve_bytes=5e4,
+        per_tensor=per_tensor,
+        **search,
+    )
 
 
-def by_hand(job: PlannedJob) -> Iterator[tuple[Any, ...]]:
-    """Every layout that `TrainingSetup` accepts, one by one, with its bytes up to each reason."""
+Key = tuple[Any, ...]
+
+
+def by_hand(job: PlannedJob) -> Iterator[tuple[Key, TrainingSetup]]:
+    """Every layout that `TrainingSetup` accepts, one by one."""
     gpus, shape, sizes = job.world_size, job.setup.shape, range(1, job.world_size + 1)
     framework, order = job.setup.framework, job.setup.parallel.order
     for tp, cp, pp, ep, etp in product(sizes, repeat=5):
@@ -87,22 +107,35 @@ def by_hand(job: PlannedJob) -> Iterator[tuple[Any, ...]]:
                 except InputError:
                     continue
                 for zero, mode in product((0, 1) if few else (0, 1, 2, 3), job.recompute):
-                    held = memory(
-                        replace(one, zero_stage=zero, recompute=mode),
-                        reserve_bytes=job.reserve_bytes,
-                    )
-                    yield (
-                        (*mesh.values(), schedule, chunks, size, number, zero, mode),
-                        np.max([up_to_each_reason(rank, job) for rank in held.ranks], axis=0),
-                    )
+                    key = (*mesh.values(), schedule, chunks, size, number, zero, mode)
+                    yield key, replace(one, zero_stage=zero, recompute=mode)
 
 
-def up_to_each_reason(rank: RankMemory, job: PlannedJob) -> list[float]:
+def planned(job: PlannedJob, numbers: Callable[[Pipeline], np.ndarray]) -> dict[Key, float]:
+    """What the planner finds of every layout that it lists."""
+    found: dict[Key, float] = {}
+    for one in pipelines_of(job):
+        for place, number in np.ndenumerate(numbers(one)):
+            entry, zero, mode = place
+            axes = (getattr(one.meshes, axis) for axis in ("tp", "cp", "ep", "etp", "dp"))
+            tp, cp, ep, etp, dp = (int(axis[entry]) for axis in axes)
+            size, microbatches = int(one.microbatch_size[entry]), int(one.microbatches[entry])
+            key = (tp, cp, one.pp, ep, etp, dp, one.schedule, one.chunks, size, microbatches,
+                   one.zero[zero], job.recompute[mode])  # fmt: skip
+            assert key not in found
+            found[key] = number
+    return found
+
+
+def up_to_each_reason(setup: TrainingSetup, job: PlannedJob) -> np.ndarray:
     """What is there to begin with; then with activations; with all that works; with all."""
-    state = fsum(rank.bytes_of(part) for part in ("weights", "gradients", "optimizer"))
-    moving = [rank.bytes_of(part) for part in ("activations", "working", "communication")]
-    first = state + job.reserve_bytes
-    return [first, first + moving[0], first + fsum(moving), rank.total_bytes]
+    sums = []
+    for rank in memory(setup, reserve_bytes=job.reserve_bytes).ranks:
+        state = fsum(rank.bytes_of(part) for part in ("weights", "gradients", "optimizer"))
+        moving = [rank.bytes_of(part) for part in ("activations", "working", "communication")]
+        first = state + job.reserve_bytes
+        sums.append([first, first + moving[0], first + fsum(moving), rank.total_bytes])
+    return np.array(np.max(sums, axis=0))
 
 
 UNUSUAL = {
@@ -110,6 +143,7 @@ UNUSUAL = {
     "double_buffering": False, "sequence_parallel": False,
 }  # fmt: skip
 FEW = {"schedules": ("1f1b", "zbv")}
+PIPED = {"fixed": {"pp": 2, "tp": 1}, **FEW}
 JOBS: dict[str, tuple[Any, int, dict[str, Any]]] = {
     "dense": (SMALL_DENSE, 4, {}),
     "experts": (SMALL_EXPERTS, 4, {"mtp_layers": 1}),
@@ -122,8 +156,23 @@ JOBS: dict[str, tuple[Any, int, dict[str, Any]]] = {
     "torchtitan": (
         SMALL_HYBRID, 4,
         {"mtp_layers": 1, "order": "torchtitan", "framework": "torchtitan", "activations": "fp8",
-         **FEW, "fixed": {"pp": 2, "tp": 1}, "recompute": ("layernorm,moe_act", "block:1")},
+         **FEW, "fixed": {"tp": 1}, "recompute": ("layernorm,moe_act", "full")},
     ),
+    "layers larger than tables": (
+        replace(SMALL_EXPERTS, layers=2, vocab=16), 4,
+        {"recipe": RECIPES["muon14"], "double_buffering": False, **PIPED},
+    ),
+    "a wide layer alone": (
+        replace(
+            SMALL_EXPERTS, layers=2, vocab=16, ffn_hidden=960,
+            state_space=StateSpace(2, 16, 8, chunk=16, attention_every=2),
+        ), 4, PIPED,
+    ),
+    "fullest inside": (
+        replace(SMALL_EXPERTS, layers=10, ffn_hidden=300), 8,
+        {"fixed": {"pp": 4, "tp": 1, "cp": 1, "ep": 1}, "schedules": ("1f1b",)},
+    ),
+    "mixers larger than tables": (replace(SMALL_HYBRID, vocab=16), 2, FEW),
 }  # fmt: skip
 
 
@@ -131,27 +180,50 @@ JOBS: dict[str, tuple[Any, int, dict[str, Any]]] = {
 def test_every_layout_is_tried_and_no_other(name: str) -> None:
     shape, gpus, options = JOBS[name]
     job = small_job(shape, gpus, **options)
-    expected = dict(by_hand(job))
-    assert len(expected) > (400 if "fixed" not in options and gpus == 4 else 10)
+    expected = {key: up_to_each_reason(setup, job) for key, setup in by_hand(job)}
+    many = gpus == 4 and "fixed" not in options
+    assert len(expected) > (400 if many else 10)
     capacity = 1.001 * float(np.median([sums[-1] for sums in expected.values()]))
     job = replace(job, capacity_bytes=capacity)
-    reasons = {}
-    found = {}
-    for one in pipelines_of(job):
-        held = held_bytes(one)
-        total = held.total
-        for entry, zero, mode in np.ndindex(total.shape):
-            mesh = (one.meshes.tp[entry], one.meshes.cp[entry], one.pp, one.meshes.ep[entry],
-                    one.meshes.etp[entry], one.meshes.dp[entry])  # fmt: skip
-            size, number = int(one.microbatch_size[entry]), int(one.microbatches[entry])
-            key = (*map(int, mesh), one.schedule, one.chunks, size, number, one.zero[zero],
-                   job.recompute[mode])  # fmt: skip
-            assert key not in found
-            found[key] = total[entry, zero, mode]
-            reasons[key] = held.reason[entry, zero, mode]
+    found = planned(job, lambda one: held_bytes(one).total)
     assert found == pytest.approx({key: sums[-1] for key, sums in expected.items()}, rel=1e-12)
+    reasons = planned(job, lambda one: held_bytes(one).reason)
     assert reasons == {key: sum(sums <= capacity) for key, sums in expected.items()}
-    assert len(expected) < 400 or set(reasons.values()) == {*range(len(REASONS) + 1)}
+    assert not many or set(reasons.values()) == {*range(len(REASONS) + 1)}
+
+
+@pytest.mark.parametrize("name", [name for name in JOBS if "schedules" in JOBS[name][2]])
+def test_every_layout_takes_as_long_as_it_does_alone(name: str) -> None:
+    shape, gpus, options = JOBS[name]
+    job, chip = small_job(shape, gpus, **options), catalog.accelerator("h100-sxm-80gb")
+    software = {"megatron": "megatron-lm"}.get(job.setup.framework, job.setup.framework)
+    alone = {
+        key: timed_step(
+            job_of(setup, described(setup, chip, catalog.link("ib-ndr"), "bf16", software)),
+            job.attained,
+        ).total_s
+        for key, setup in by_hand(job)
+    }
+    assert planned(job, lambda one: timed(one).total_s) == pytest.approx(alone, rel=1e-12)
+
+
+@pytest.mark.parametrize("batch", [1, 7, 12])
+def test_batches_are_all_products_of_replicas_microbatches_and_their_size(batch: int) -> None:
+    dp = np.array([4, 1, 2, 12, 1])
+    for wanted in (None, 1, 3, 5):
+        index, size, number = (part.tolist() for part in batches(dp, batch, wanted))
+        expected = {
+            (mesh, each, many)
+            for mesh, each, many in product(range(5), range(1, 13), range(1, 13))
+            if dp[mesh] * each * many == batch and wanted in (None, each)
+        }
+        assert len(index) == len(expected)
+        assert {*zip(index, size, number, strict=True)} == expected
+
+
+def test_divisors_are_those_that_divide() -> None:
+    for number in range(1, 200):
+        assert divisors(number) == tuple(d for d in range(1, number + 1) if number % d == 0)
 
 
 def test_no_more_microbatches_are_tried_than_a_schedule_can_have() -> None:
@@ -166,18 +238,18 @@ def test_no_more_microbatches_are_tried_than_a_schedule_can_have() -> None:
 def test_a_full_pipeline_repeats_itself(schedule: str) -> None:
     """What is taken for fewer microbatches is what the simulator finds for all of them."""
     shape = catalog.model("deepseek-v3").shape
-    again, compared = recomputation("none"), 0
+    compared = 0
     for stages, chunks in product((2, 3, 4), CHUNKS[schedule][:2]):
         pipes = 2 if schedule == "dualpipe" else 1
         shares = stage_shares(shape, stages * chunks) * pipes
         for number in range(1, 5 * stages + 3):
             like = int(alike(schedule, stages, np.array([number]), chunks)[0])
             try:
-                held = rank_loads(schedule, stages, number, chunks, shares, again, shape)
+                held = rank_loads(schedule, stages, number, chunks, shares, False, False)
             except InputError:
                 continue
             np.testing.assert_array_equal(
-                held, rank_loads(schedule, stages, like, chunks, shares, again, shape)
+                held, rank_loads(schedule, stages, like, chunks, shares, False, False)
             )
             if schedule != "naive":
                 assert filling(schedule, stages, number, chunks) == pytest.approx(
@@ -202,8 +274,8 @@ def test_the_chunks_that_are_tried_are_those_that_the_schedule_accepts(name: str
 TWELVE = replace(SMALL_DENSE, heads=12, kv_heads=6, ffn_hidden=96)
 SHAPES = (
     TWELVE,
-    # Twelve ranks do not divide these experts, six do not divide the shared one.
-    replace(TWELVE, experts=ExpertShape(6, 2, 20, shared=1, dense_layers=1)),
+    # Four ranks divide no heads, twelve no experts, six not the shared one.
+    replace(TWELVE, heads=6, kv_heads=2, experts=ExpertShape(6, 2, 20, shared=1, dense_layers=1)),
     replace(TWELVE, ffn_hidden=7, experts=ExpertShape(4, 2, 18)),
     replace(TWELVE, state_space=StateSpace(36, 16, 8, groups=6, chunk=16, attention_every=3)),
 )
@@ -259,7 +331,7 @@ def test_meshes_are_those_that_a_setup_accepts_whatever_is_said(
 def listed(setup: TrainingSetup, wanted: dict[str, int]) -> list[tuple[int, ...]]:
     """What the planner lists, each as often as it does."""
     found = []
-    for pp in pipelines(setup.shape, WORLD, wanted):
+    for pp in pipelines(WORLD, wanted):
         if not list(schedules(setup.shape.layers, pp, ["1f1b"], None)):
             continue
         some = meshes(

@@ -21,7 +21,7 @@ export function* planned(job) {
   const { setup, fixed } = job;
   const { shape } = setup;
   const found = collector(job);
-  const steps = pipelines(shape, job.world, fixed).flatMap((pp) =>
+  const steps = pipelines(job.world, fixed).flatMap((pp) =>
     schedules(shape.layers, pp, job.schedules, fixed.chunks).map(([name, chunks]) => [pp, name, chunks]));
   for (const [at, [pp, schedule, chunks]] of steps.entries()) {
     const zero = sharding(setup.framework, pp, fixed.zero_stage);

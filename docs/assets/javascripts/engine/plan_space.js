@@ -24,8 +24,7 @@ const allowed = (sizes, wanted, most, of = null) => {
   return sizes.filter((size) => size <= most && (of === null || of % size === 0));
 };
 
-export const pipelines = (shape, world, fixed) =>
-  allowed(divisors(world), fixed.pp, Math.min(MOST_STAGES, shape.layers + 2));
+export const pipelines = (world, fixed) => allowed(divisors(world), fixed.pp, MOST_STAGES);
 
 /** Schedules with their chunks as [name, chunks]; without a pipeline there is nothing to choose. */
 export function schedules(layers, pp, names, chunks) {
