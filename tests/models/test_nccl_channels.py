@@ -107,6 +107,64 @@ def test_no_listed_bandwidth_carries_more_than_what_was_found(
     assert total == pytest.approx(best)
 
 
+def carried(count: int, gb_s: float, gpus: int, link: float, port: float) -> bool:
+    """Whether so many rings fit: each leaves by one GPU's port and crosses all others' links."""
+    leaving = [len(range(gpu, count, gpus)) for gpu in range(gpus)]
+    ports = all(rings * gb_s <= port + 1e-4 for rings in leaving)
+    return ports and all((count - rings) * gb_s <= link + 1e-3 for rings in leaving)
+
+
+@pytest.mark.parametrize("architecture", ["ampere", "hopper", "blackwell"])
+@pytest.mark.parametrize("gpus", [1, 2, 3, 8])
+@pytest.mark.parametrize("link", [14.5, 60.0, 164.8, 240.0, 370.8, 721.8])
+@pytest.mark.parametrize("port", [12.0, 24.0, 48.0, 100.0])
+def test_between_nodes_nothing_listed_carries_more(
+    architecture: str, gpus: int, link: float, port: float
+) -> None:
+    """Every number of rings at every bandwidth, laid on ports and links one by one."""
+    tried = [speed for speed in SPEEDS_GB_S[architecture][1] if speed <= port]
+    best = count_then = speed_then = 0.0
+    for speed in tried:
+        if best and speed <= 0.49 * speed_then:  # search.cc goes no further down
+            continue
+        fits = [n for n in range(33) if carried(n, speed, gpus, link, port)]
+        if max(fits) * speed > best * (1 + 1e-12):
+            best, count_then, speed_then = max(fits) * speed, max(fits), speed
+        if best >= link and gpus > 1:
+            break
+    found = ring_channels(architecture, link * 1e9, gpus, port * 1e9)
+    assert found.across_bytes_per_s == found.inside_bytes_per_s
+    assert found.count * found.across_bytes_per_s == pytest.approx(best * 1e9)
+    # ncclTopoDupChannels: from 25 GB/s on, but on newer GPUs not more than four below 50.
+    kept = architecture != "ampere" and speed_then < 50 and count_then > 4
+    twice = speed_then >= 25 and not kept
+    assert found.count == min(32, count_then * (2 if twice else 1))
+
+
+@pytest.mark.parametrize("architecture", ["hopper", "blackwell"])
+@pytest.mark.parametrize("gpus", [2, 5, 8])
+@pytest.mark.parametrize("link", [14.5, 47.0, 164.8, 370.8, 721.8])
+@pytest.mark.parametrize("port", [None, 12.0, 48.0, 100.0])
+def test_nvls_takes_the_fastest_channels_that_heads_can_carry(
+    architecture: str, gpus: int, link: float, port: float | None
+) -> None:
+    """A head's link carries its own channel twice, and that of every other head once."""
+    best: tuple[int, float] = (0, 0.0)
+    for speed in (s for s in SPEEDS_GB_S[architecture][port is not None] if s <= (port or 1e9)):
+        if best[0] and speed <= 0.49 * best[1]:
+            break
+        heads = [n for n in range(1, gpus + 1) if (n + 1) * speed <= link + 1e-4]
+        if not heads or (port is None and max(heads) < gpus):
+            continue
+        if (max(heads), max(heads) * speed) > (best[0], best[0] * best[1]):
+            best = (max(heads), speed)
+    found = switch_channels(architecture, link * 1e9, gpus, port and port * 1e9)
+    assert gb_s(found)[:2] == pytest.approx(best)
+    if found is not None:
+        assert found.inside_bytes_per_s <= found.across_bytes_per_s
+        assert found.across_bytes_per_s <= 1e9 * (port or 1e9)
+
+
 def test_a_port_of_400_gb_s_is_one_channel_of_48_and_one_alone_is_two_of_24() -> None:
     assert ring_channels("hopper", 370.8e9, 8, 48e9) == Channels(8, 48e9, 48e9)
     assert ring_channels("hopper", 370.8e9, 1, 48e9) == Channels(2, 24e9, 24e9)
