@@ -73,18 +73,15 @@ def ring_channels(
         return count
 
     limit = link if nic_bytes_per_s is None else port
-    best: tuple[int, float] = (0, 0.0)
-    for speed in _speeds(architecture, nic_bytes_per_s):
-        if speed > limit:
+    count, speed = 0, 0.0
+    for tried in _speeds(architecture, nic_bytes_per_s):
+        if tried > limit or tried <= LEAST_STEP * speed:
             continue
-        if best[0] and speed / best[1] <= LEAST_STEP:
+        rings = min(fitting(tried), MOST_RINGS)
+        if rings * tried > count * speed:
+            count, speed = rings, tried
+        if count * speed >= link and gpus > 1:
             break
-        count = min(fitting(speed), MOST_RINGS)
-        if count * speed > best[0] * best[1]:
-            best = (count, speed)
-        if best[0] * best[1] >= link and gpus > 1:
-            break
-    count, speed = best
     if not count:
         raise InputError("bandwidth", expected="one that fits a channel of NCCL's list", got=limit)
     return _doubled(architecture, count, speed)
@@ -112,19 +109,16 @@ def switch_channels(
     link = link_bytes_per_s / 1e9
     speeds = _speeds(architecture, nic_bytes_per_s)
     limit = float("inf") if nic_bytes_per_s is None else nic_bytes_per_s / 1e9
-    best: tuple[int, float] = (0, 0.0)
+    count, inside = 0, 0.0
     for speed in speeds:
-        if speed > limit:
+        if speed > limit or speed <= LEAST_STEP * inside:
             continue
-        if best[0] and speed / best[1] <= LEAST_STEP:
-            break
-        count = min(gpus, _whole(link / speed) - 1)
-        if nic_bytes_per_s is None and count < gpus:  # within a node every GPU must be a head
+        heads = min(gpus, _whole(link / speed) - 1)
+        if nic_bytes_per_s is None and heads < gpus:  # within a node every GPU must be a head
             continue
-        if count > best[0] or count * speed > best[0] * best[1]:
-            best = (count, speed)
-    count, inside = best
-    if count < 1:
+        if heads > count or heads * speed > count * inside:
+            count, inside = heads, speed
+    if not count:
         return None
     # then the bandwidth between nodes is raised on its own: within a node nothing stands against
     # it but the list and twice the other
