@@ -76,7 +76,7 @@ def dense_layer(job: Job, attained: Attained) -> LayerSeconds:
     tokens, rate = job.tokens, attained.product_flops_per_s
     weights = (job.attention_weights + job.dense_weights) / job.tp
     products = 2 * tokens * weights / rate + 2 * BLOCK_PRODUCTS * attained.product_start_s
-    gate = 2 * job.ffn_matrices * job.ffn_hidden / job.tp * ACTIVATION_BYTES / 2
+    gate = job.ffn_matrices * job.ffn_hidden / job.tp * ACTIVATION_BYTES
     elementwise = _stream_s(job, attained) + _elementwise_s(attained, tokens * gate)
     casts = _attention_casts(job) + 2 * job.hidden + job.ffn_hidden * job.ffn_matrices
     cast = _cast_s(job, attained, tokens * casts / job.tp)
@@ -94,7 +94,7 @@ def expert_layer(job: Job, attained: Attained) -> LayerSeconds:
     products = products + 2 * routed * job.expert_weights / attained.expert_flops_per_s
     blocks = 2 + where(job.shared > 0, 1, 0)
     products = products + blocks * BLOCK_PRODUCTS * attained.product_start_s
-    gate = 2 * job.ffn_matrices * job.expert_ffn * ACTIVATION_BYTES / 2
+    gate = job.ffn_matrices * job.expert_ffn * ACTIVATION_BYTES
     elementwise = _stream_s(job, attained) + _elementwise_s(attained, routed * gate)
     moved = attained.permutation * routed * job.hidden * PERMUTED_BYTES
     elementwise = elementwise + moved / attained.memory_bytes_per_s

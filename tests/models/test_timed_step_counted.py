@@ -49,20 +49,25 @@ def drawn_sharding(draw: random.Random) -> dict[str, int]:
     return {"zero_stage": zero, "gathers": gathers, "scatters": scatters}
 
 
-def cases() -> list[tuple[Job, Attained]]:
-    draw = random.Random(2026)
-    return [(drawn_job(draw), drawn_constants(draw)) for _ in range(200)]
+def cases(seed: int) -> list[tuple[Job, Attained]]:
+    draw = random.Random(seed)
+    return [(drawn_job(draw), drawn_constants(draw)) for _ in range(25)]
 
 
-def test_layers_take_what_their_kernels_and_messages_take() -> None:
-    for job, at in cases():
+EIGHT = pytest.mark.parametrize("seed", range(2026, 2034))
+
+
+@EIGHT
+def test_layers_take_what_their_kernels_and_messages_take(seed: int) -> None:
+    for job, at in cases(seed):
         for found, experts in ((dense_layer(job, at), False), (expert_layer(job, at), True)):
             for part, seconds in ledger.layer(job, at, experts=experts).items():
                 assert getattr(found, part) == pytest.approx(seconds, rel=1e-9), (part, job)
 
 
-def test_steps_take_what_their_layers_and_messages_take() -> None:
-    for job, at in cases():
+@EIGHT
+def test_steps_take_what_their_layers_and_messages_take(seed: int) -> None:
+    for job, at in cases(seed):
         found = timed_step(job, at)
         parts = ledger.step_parts(job, at)
         for part, seconds in parts.items():
