@@ -78,6 +78,10 @@ def test_parts_add_up_to_the_step_and_rows_to_the_parts(
     parts = found.compute_s + found.recompute_s + found.bubble_s + found.exposed_s
     assert parts == pytest.approx(found.step_time_s)
     assert tuple(seconds(found)) == NAMES
+    gpu_s = found.step_time_s * found.setup.parallel.world_size
+    assert found.tokens_per_s_per_gpu * gpu_s == pytest.approx(
+        found.setup.tokens_per_step, rel=1e-12
+    )
     assert all(part >= 0 for part in seconds(found).values())
     by_axis = dict.fromkeys(NAMES, 0.0)
     for row in found.rows:
@@ -227,6 +231,11 @@ def test_a_ring_hides_from_the_tokens_on_that_the_formula_gives(
     # FlashAttention skips half of the work and needs twice the tokens.
     flash = step(replace(run, flash_attention=True), replace(H100, network_latency_s=0))
     assert seconds(flash)["cp"] > 0
+    # What every send lasts longer than the half of a block's scores and values, all times alike.
+    (row,) = (row for row in flash.rows if row.axis == "cp")
+    cp, tp = run.parallel.cp, run.parallel.tp
+    block_s = 4 * (run.sequence / cp) ** 2 * run.shape.hidden / tp / 2 / (H100.peak_flops_per_s / 2)
+    assert row.exposed_s == pytest.approx(row.time_s - row.calls * block_s)
 
 
 def test_the_input_gathered_again_hides_behind_its_gradients() -> None:

@@ -6,6 +6,7 @@ import gzip
 import json
 import math
 from collections import defaultdict
+from dataclasses import replace
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from figgen.__main__ import main
 from figgen.models.chrome_trace import trace_events
 from figgen.models.layer_traffic import BOUNDARY
 from figgen.models.step_timeline import AGAIN, StepEvent, StepTimeline, _stacked, step_timeline
+from figgen.models.step_traffic import END
 from figgen.scenarios.resolve import TrainingStep, training_step
 
 SMALL = {"model": "llama-3-8b", "nodes": 2, "gpus_per_node": 8, "microbatches": 4}
@@ -28,6 +30,7 @@ CASES: dict[str, dict[str, Any]] = {
     "context": SMALL | {"cp": 4, "sequence": 32_768},
     "zero bubble": SMALL | {"pp": 4, "schedule": "zb1p"},
     "interleaved": SMALL | {"pp": 4, "schedule": "interleaved-1f1b", "chunks": 2},
+    "tied table": SMALL | {"model": "gpt-2-xl", "pp": 2, "sequence": 1024},
     "routed": SMALL | {"model": "mixtral-8x7b", "ep": 8, "pp": 2},
 }
 
@@ -177,6 +180,23 @@ def test_pairs_that_overlap_share_what_their_rank_exposes() -> None:
     computed = math.fsum(event.end_s - event.start_s for event in mine if event.sent is None)
     assert computed == pytest.approx(estimate.compute_s + estimate.recompute_s)
     assert_one_at_a_time(timeline)
+
+
+def test_a_bucket_leaves_when_its_part_of_the_last_backward_is_done() -> None:
+    found = training_step(**SMALL, zero_stage=1)
+    # Links on which no bucket waits for the one before it.
+    free = replace(found.cluster, network_bandwidth_bytes_per_s=1e15, network_latency_s=0.0,
+                   scale_up_bandwidth_bytes_per_s=1e15, scale_up_latency_s=0.0)  # fmt: skip
+    events = step_timeline(found.setup, free, compute_efficiency=0.5).events
+    work = [event for event in events if event.sent is None]
+    ends = max(event.end_s for event in work)
+    (last,) = (event for event in work if event.end_s == ends)
+    buckets = sorted(
+        event.start_s for event in events if event.sent and event.sent.traffic.phase == END
+    )
+    # Thirty-two layers, an embedding and a head, each as soon as it has its gradients.
+    step_s = (last.end_s - last.start_s) / 34
+    assert buckets == pytest.approx([last.start_s + (n + 1) * step_s for n in range(34)], rel=1e-6)
 
 
 def test_a_call_tells_its_bytes_and_its_bus_bandwidth() -> None:
