@@ -48,7 +48,7 @@ def renderer_fingerprint() -> str:
     here = Path(__file__).parent
     sources = [*sorted((here / "renderers").glob("*.py")), here / "theme.py", here / "units.py"]
     parts = [source.read_text(encoding="utf-8") for source in sources]
-    parts += [metadata.version(name) for name in ("numpy", "plotly")]
+    parts += [metadata.version(name) for name in ("matplotlib", "numpy", "plotly")]
     return cache.digest("\0".join(parts))
 
 

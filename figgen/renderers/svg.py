@@ -21,7 +21,6 @@ from figgen.renderers import (
     svg_film,
     svg_grid,
     svg_overview,
-    svg_plot,
     svg_steps,
     svg_table,
     svg_timeline,
@@ -55,7 +54,10 @@ def render(chart: Chart, figure_id: str) -> str:
         case Overview():
             return svg_overview.render_overview(chart)
         case Curves():
-            return svg_plot.render_curves(chart, figure_id)
+            # Only these need matplotlib, which a build with all pictures in the cache does not.
+            from figgen.renderers.svg_plot import render_curves
+
+            return render_curves(chart, figure_id)
     raise TypeError(f"no renderer for {type(chart).__name__}")
 
 

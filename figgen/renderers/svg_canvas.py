@@ -1,43 +1,30 @@
 """Strokes, markers and words of a plot as lean SVG: neighbours say once what they share.
 
-All places are pixels with y growing downwards, written to a tenth.
+All places are pixels with y growing downwards, written to a tenth.  The shapes of markers, and what
+is left of a line that leaves the picture or hardly bends, are matplotlib's; its own SVG would take
+five times as long to write and clean.
 """
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from itertools import groupby, pairwise
+from itertools import groupby
 from typing import Any, NamedTuple
+
+from matplotlib.markers import MarkerStyle
+from matplotlib.path import Path
+from matplotlib.transforms import Affine2D
 
 from figgen import theme
 from figgen.renderers.markup import TEXT, element, escape
 from figgen.renderers.placing import Point, Rect
 
 ANCHORS = {"left": None, "center": "middle", "right": "end"}
-THIRD, HALF, DIAGONAL = 1 / 3, 1 / 2, math.sqrt(2)
-# Corners of markers that fill a square from -1 to 1.
-CORNERS: dict[str, tuple[Point, ...]] = {
-    "s": ((-1, 1), (1, 1), (1, -1), (-1, -1)),
-    "^": ((0, -1), (-1, 1), (1, 1)),
-    "v": ((0, 1), (1, -1), (-1, -1)),
-    "D": ((0, DIAGONAL), (DIAGONAL, 0), (0, -DIAGONAL), (-DIAGONAL, 0)),
-    "P": (
-        (-THIRD, 1), (THIRD, 1), (THIRD, THIRD), (1, THIRD), (1, -THIRD), (THIRD, -THIRD),
-        (THIRD, -1), (-THIRD, -1), (-THIRD, -THIRD), (-1, -THIRD), (-1, THIRD), (-THIRD, THIRD),
-    ),
-    "X": (
-        (-HALF, 1), (0, HALF), (HALF, 1), (1, HALF), (HALF, 0), (1, -HALF),
-        (HALF, -1), (0, -HALF), (-HALF, -1), (-1, -HALF), (-HALF, 0), (-1, HALF),
-    ),
-    "p": tuple(
-        (-math.sin(turn * math.tau / 5), -math.cos(turn * math.tau / 5)) for turn in range(5)
-    ),
-}  # fmt: skip
+LETTERS = {Path.MOVETO: "M", Path.LINETO: "L", Path.CURVE4: "C", Path.CLOSEPOLY: "z"}
 CIRCLE = "o"
-MANY = 128
-"""Of how many points a line is looked at for those that change nothing."""
+THINNED_PX = 0.05
+"""By how much a line of many points may leave those that do not bend it."""
 
 
 class Stroke(NamedTuple):
@@ -81,10 +68,10 @@ class Look(NamedTuple):
 
 
 def strokes(drawn: Iterable[Stroke], within: Rect, clip: str | None = None) -> str:
-    """Lines, cut where they leave the rectangle `within`; neighbours that look the same are one."""
+    """Lines, cut a pixel outside the rectangle `within`; neighbours that look the same are one."""
     written = ""
     for (role, width, dashes), alike in groupby(drawn, key=lambda stroke: stroke[1:]):
-        path = "".join(_path(stroke.points, within) for stroke in alike)
+        path = "".join(_line(stroke.points, within) for stroke in alike)
         if path:
             written += element(
                 "path", d=path, clip_path=clip, fill="none",
@@ -135,8 +122,7 @@ class Markers:
         written = ""
         if look not in self._known:
             self._known[look] = f"{self.prefix}--{len(self._known) + 1}"
-            d = _circle(look.size / 2) if look.shape == CIRCLE else _corners(look)
-            shape = element("path", id=self._known[look], d=d, **look.stroke)
+            shape = element("path", id=self._known[look], d=_marker(look), **look.stroke)
             written = element("defs", shape)
         uses = _uses(shown, look, f"#{self._known[look]}")
         return written + (element("g", uses, clip_path=clip) if clip else uses)
@@ -165,71 +151,29 @@ def short(value: float) -> str:
     return "0" if shown == "-0" else shown
 
 
-def _at(point: Point) -> str:
-    return f"{short(point[0])} {short(point[1])}"
+def _marker(look: Look) -> str:
+    style = MarkerStyle(look.shape)
+    # matplotlib's y grows upwards, a picture's downwards.
+    turned = style.get_transform() + Affine2D().scale(look.size, -look.size)
+    return _written(style.get_path().transformed(turned))
 
 
-def _corners(look: Look) -> str:
-    first, *others = (_at((x * look.size / 2, y * look.size / 2)) for x, y in CORNERS[look.shape])
-    return f"M{first}L{' '.join(others)}z"
+def _line(points: Sequence[Point], within: Rect) -> str:
+    """A line through points, broken where one is missing and where it leaves the picture."""
+    path = Path(points)
+    path.simplify_threshold = THINNED_PX
+    return _written(path, (within.left, within.top, within.right, within.bottom))
 
 
-def _circle(radius: float) -> str:
-    """A circle of eight curves, which no renderer draws other than round."""
-    eighth = math.tau / 8
-    reach = 4 / 3 * math.tan(eighth / 4)
-
-    def spot(turn: int, along: float = 0.0) -> str:
-        across, down = math.sin(turn * eighth), math.cos(turn * eighth)
-        return _at((radius * (across + along * down), radius * (down - along * across)))
-
-    curves = (f"{spot(turn, reach)} {spot(turn + 1, -reach)} {spot(turn + 1)}" for turn in range(8))
-    return f"M{spot(0)}C{' '.join(curves)}z"
-
-
-def _path(points: Sequence[Point], within: Rect) -> str:
-    """A line through points, broken where one is missing and where it leaves the rectangle."""
-    written, last = "", None
-    for one, other in pairwise(_thinned(points) if len(points) >= MANY else points):
-        if seen := _cut(one, other, within):
-            start, last = seen[0] == last, seen[1]
-            written += f" {_at(last)}" if start else f"M{_at(seen[0])}L{_at(last)}"
+def _written(path: Path, within: tuple[float, float, float, float] | None = None) -> str:
+    """What draws a path; a letter that says the same as the one before is left out."""
+    written, last, start = "", "", ""
+    for numbers, code in path.iter_segments(clip=within, simplify=path.should_simplify):
+        letter = LETTERS[code]
+        spot = "" if letter == "z" else " ".join(map(short, numbers))
+        if letter == "M":
+            start = f"M{spot}"  # of which nothing is seen before a line leads on
+        else:
+            written += f"{start}{' ' if letter == last and not start else letter}{spot}"
+            start, last = "", letter
     return written
-
-
-def _thinned(points: Sequence[Point]) -> list[Point]:
-    """Without those that lie, to a twentieth of a pixel, on the way from the last that is kept."""
-    kept, ahead = [points[0]], points[1]
-    for before, point in pairwise(points[1:]):
-        if not _aside(point, kept[-1], ahead) < 0.05:
-            kept.append(before)
-            ahead = point
-    return [*kept, points[-1]]
-
-
-def _aside(point: Point, start: Point, ahead: Point) -> float:
-    """How far a point lies from the line through two others."""
-    across, down = ahead[0] - start[0], ahead[1] - start[1]
-    area = across * (point[1] - start[1]) - down * (point[0] - start[0])
-    return abs(area) / (math.hypot(across, down) or math.nan)
-
-
-def _cut(one: Point, other: Point, within: Rect) -> tuple[Point, Point] | None:
-    """What lies within a rectangle of the way from one point to another, if anything does."""
-    begin, end = 0.0, 1.0
-    for a, b, low, high in (
-        (one[0], other[0], within.left, within.right),
-        (one[1], other[1], within.top, within.bottom),
-    ):
-        if low <= a <= high and low <= b <= high:
-            continue
-        if math.isnan(a + b) or min(a, b) > high or max(a, b) < low:
-            return None
-        enters, leaves = sorted(((low - a) / (b - a), (high - a) / (b - a)))
-        begin, end = max(begin, enters), min(end, leaves)
-    if begin > end:
-        return None
-    (x0, y0), (x1, y1) = one, other
-    start = (x0 + begin * (x1 - x0), y0 + begin * (y1 - y0)) if begin > 0 else one
-    stop = (x0 + end * (x1 - x0), y0 + end * (y1 - y0)) if end < 1 else other
-    return start, stop

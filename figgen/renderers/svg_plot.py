@@ -36,7 +36,7 @@ def render_curves(chart: Curves, figure_id: str) -> str:
 
 def _draw(chart: Curves, made: Plan, shape: Shape, prefix: str) -> Drawing:
     """From what lies lowest to the words, which nothing covers."""
-    within = Rect(-1, -1, shape.width + 1, made.height + 1)
+    within = Rect(0, 0, shape.width, made.height)
     markers, clip = Markers(prefix), f"{prefix}--clip"
     body = "".join(
         (

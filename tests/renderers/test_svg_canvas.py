@@ -12,11 +12,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from figgen.renderers.placing import Rect
-from figgen.renderers.svg_canvas import CORNERS, MANY, Look, Markers, Stroke, short, strokes
+from figgen.renderers.svg_canvas import Look, Markers, Stroke, short, strokes
+from figgen.renderers.svg_plot import MARKERS
 
 Point = tuple[float, float]
 BOX = Rect(0, 0, 40, 30)
 EVERYWHERE = Rect(-1e6, -1e6, 1e6, 1e6)
+MANY = 128  # from how many points on matplotlib leaves out those that do not bend a line
 HALF_TENTH = 0.05 * math.sqrt(2) + 1e-9
 
 
@@ -47,7 +49,7 @@ places = st.tuples(st.integers(-60, 100), st.integers(-50, 80))
 @given(st.lists(places, min_size=2, max_size=5))
 def test_what_is_seen_of_a_line_is_drawn_and_nothing_else(points: list[Point]) -> None:
     drawn = pieces(strokes([Stroke(points, "ink")], BOX))
-    assert all(inside(end, 0.1) for piece in drawn for end in piece)
+    assert all(inside(end, 1.1) for piece in drawn for end in piece)
     for (x0, y0), (x1, y1) in pairwise(points):
         for share in range(21):
             point = x0 + share / 20 * (x1 - x0), y0 + share / 20 * (y1 - y0)
@@ -80,7 +82,7 @@ def test_a_line_of_few_points_keeps_them_all() -> None:
     assert len(pieces(strokes([Stroke(points, "ink")], EVERYWHERE))) == MANY - 2
 
 
-@pytest.mark.parametrize("shape", ["o", *CORNERS])
+@pytest.mark.parametrize("shape", MARKERS)
 def test_markers_are_as_large_as_asked_and_no_two_alike(shape: str) -> None:
     drawn = Markers("f").at([(1, 2)], Look(shape, 20, "ink"))
     d = re.findall(r' d="([^"]*)z"', drawn)[0]
