@@ -110,15 +110,13 @@ def pipelines_of(job: PlannedJob) -> Iterator[Pipeline]:
             sequence_parallel=setup.sequence_parallel, wanted=fixed,
         )  # fmt: skip
         index, size, number = batches(found.dp, job.global_batch, fixed.get("microbatch_size"))
-        if not zero:
-            continue
         for schedule, chunks in schedules(shape.layers, pp, job.schedules, fixed.get("chunks")):
             every = Pipeline(
                 job, pp, schedule, chunks, found.some(index), size, number, zero,
                 stage_numbers(setup, pp, chunks, 2 if schedule == "dualpipe" else 1),
             )  # fmt: skip
             kept = _runnable(every)
-            if kept.any():
+            if zero and kept.any():
                 yield every.some(kept)
 
 

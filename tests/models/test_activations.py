@@ -142,6 +142,7 @@ def test_gradients_at_once_are_those_of_the_wider_block_or_of_stored_scores() ->
     assert layer_gradient_bytes(replace(run, flash_attention=True), share) == block
     empty = replace(share, layers=0)
     assert layer_gradient_bytes(run, empty) == recomputed_bytes(run, empty) == 0
+    assert recomputed_bytes(replace(run, recompute="selective"), empty) == 0
 
 
 @pytest.mark.parametrize("schedule", ["1f1b", "gpipe"])
@@ -230,6 +231,14 @@ def test_grouped_queries_gates_and_latents_change_what_a_layer_keeps() -> None:
     assert mixture["routed inputs"] == mixture["routed outputs"] == 8 * 7168 * 2
     assert mixture["routed activation inputs"] == 2 * mixture["routed products"] == 8 * 8192
     assert mixture["shared activation inputs"] == 2 * mixture["shared products"] == 8192
+
+
+def test_norms_of_queries_and_keys_keep_both() -> None:
+    run = TrainingSetup(
+        catalog.model("qwen-3-8b").shape, layout(nodes=1, gpus_per_node=8, tp=2), 1, 4096
+    )
+    sizes = {tensor.name: tensor.bytes for tensor in layer_tensors(run)}
+    assert sizes["query and key norm inputs"] == 4096 * (32 + 8) * 128 / 2 * 2
 
 
 def test_experts_divided_over_ranks_work_on_the_tokens_of_all_of_them() -> None:

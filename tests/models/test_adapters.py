@@ -348,3 +348,49 @@ def test_adapters_of_latent_attention_and_of_a_few_dense_layers_are_counted_once
     kept = kept_by_rank(run, 0)
     assert kept.trained == 61 * attention + 3 * dense + 58 * shared
     assert kept.trained_routed == 58 * 256 * expert
+
+
+def test_adapters_of_experts_keep_a_thin_vector_for_each_visit() -> None:
+    """Mixtral: two visits of each token of this rank and of the other that shares its experts."""
+    run = TrainingSetup(
+        catalog.model("mixtral-8x7b").shape, layout(nodes=1, gpus_per_node=8, tp=4, etp=2), 4, 4096,
+        lora_rank=5,
+    )  # fmt: skip
+    found = {
+        one.name: one.bytes for one in layer_tensors(run, experts=True) if "adapter" in one.name
+    }
+    thin = 4096 * 5 * 2
+    attention = {
+        f"adapter of attention {name}": thin for name in ("query", "key", "value", "output")
+    }
+    routed = {f"adapter of routed {name}": thin / 4 * 2 * 2 for name in ("gate", "up", "down")}
+    assert found == attention | routed
+
+
+def test_an_input_that_only_frozen_matrices_read_is_not_kept() -> None:
+    """The router is frozen and without an adapter; a shared expert reads what it reads."""
+    dense, routed = (
+        {"ffn input", "ffn products"},
+        {"router input", "routed inputs", "routed products"},
+    )
+    for model, matrices, gone in (
+        ("llama-3-8b", "all-linear", set()),
+        ("llama-3-8b", "attention", dense),
+        ("llama-3-8b", "query-value", dense),
+        ("mixtral-8x7b", "all-linear", {"router input"}),
+        ("mixtral-8x7b", "attention", routed),
+        ("deepseek-v3", "all-linear", set()),
+        ("deepseek-v3", "attention", {*dense, *routed, "shared products"}),
+    ):
+        run = one_gpu(model, lora_rank=8, lora_matrices=matrices)
+        kinds = [
+            layers
+            for layers in (False, True)
+            if (run.shape.dense_layers, run.shape.expert_layers)[layers]
+        ]
+        kept = {one.name for experts in kinds for one in layer_tensors(run, experts=experts)}
+        assert unread_tensors(run) & kept == gone, (model, matrices)
+        # Stored scores are multiplied with values; only the frozen way out reads what comes of it.
+        stored = unread_tensors(replace(run, flash_attention=False)) & kept
+        assert stored - gone == ({"attention output"} if matrices == "query-value" else set())
+        assert not unread_tensors(replace(run, frozen_weights="int8"))

@@ -86,6 +86,9 @@ def test_stages_behind_the_head_hold_nothing() -> None:
     chunked = stage_shares(ONE_B, 4, (1, 5, 6, 4))
     assert fullest_and_beside_head(chunked, 2, cut=True) == (7, 9)
     assert fullest_and_beside_head(chunked, 2, cut=False) == (9, 8)
+    # A head inside, beside the fullest stage on either side.
+    assert fullest_and_beside_head(stage_shares(ONE_B, 4, (1, 2, 9, 4), 1), 4, cut=True) == (9, 2)
+    assert fullest_and_beside_head(stage_shares(ONE_B, 4, (9, 2, 1, 4), 1), 4, cut=True) == (9, 2)
 
 
 def test_nanotron_keeps_what_its_sources_say() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import replace
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 from figgen.errors import InputError
 from figgen.models.layout import ParallelLayout, layout
 from figgen.models.model_shape import ExpertShape, ModelShape
-from figgen.models.training_setup import TrainingSetup
+from figgen.models.training_setup import TrainingSetup, sharding_of
 
 LLAMA = ModelShape(7, 16, 8, 2, 4, 24, 24, 8)
 MIXTURE = ModelShape(6, 16, 4, 4, 4, 24, 24, 8, experts=ExpertShape(4, 2, 8, 1, 2))
@@ -90,3 +91,37 @@ def test_the_largest_sizes_are_accepted() -> None:
     assert setup(LLAMA, parallel, **largest).tokens == 2**40
     assert setup(LLAMA, parallel, lora_rank=LLAMA.hidden).lora_rank == 16
     assert setup(LLAMA, parallel, buckets=1, microbatches=1, sequence=1).split_tokens == 1
+
+
+@pytest.mark.parametrize("piped", [False, True])
+@pytest.mark.parametrize(
+    ("zero_stage", "calls"), [(0, (0, 0)), (1, (0, 0)), (2, (0, 1)), (3, (2, 1))]
+)
+def test_zero_gathers_before_both_passes_and_scatters_behind_one(
+    zero_stage: int, calls: tuple[int, int], piped: bool
+) -> None:
+    """In every microbatch; torchtitan keeps a stage of a pipeline whole and does so once a step.
+    The next layer's weights need a buffer of their own to come early, gradients do not."""
+    parallel = layout(nodes=2, gpus_per_node=8, pp=2 if piped else 1)
+    for framework in ("megatron", "torchtitan"):
+        run = setup(LLAMA, parallel, zero_stage=zero_stage, framework=framework)
+        seen = (0, 0) if piped and framework == "torchtitan" else calls
+        assert (run.gathers, run.scatters) == seen
+        for overlap, buffers in itertools.product((True, False), repeat=2):
+            one = replace(run, overlap_data_parallel=overlap, double_buffering=buffers)
+            hidden = overlap and (buffers or seen[0] == 0)
+            assert sharding_of(one, zero_stage, parallel.pp) == (*seen, hidden)
+
+
+def test_a_cluster_has_at_most_a_million_ranks_and_no_axis_is_empty() -> None:
+    assert ParallelLayout(2**10, 2**10, 1, 1, 1, 1, 1, "megatron").world_size == 2**20
+    for nodes, width in ((2**10, 2**10 + 1), (2**19, 3), (2**21, 1), (1, 2**21), (0, 8), (8, 0)):
+        with pytest.raises(InputError, match=r"at most 1,048,576|a whole number"):
+            ParallelLayout(nodes, width, 1, 1, 1, 1, 1, "megatron")
+    with pytest.raises(InputError, match=r"nodes × GPUs per node: .*, got 1,?572,?864"):
+        layout(nodes=2**19, gpus_per_node=3)
+    for axis in range(5):
+        sizes = [1, 1, 1, 1, 1]
+        sizes[axis] = 0
+        with pytest.raises(InputError, match="a whole number"):
+            ParallelLayout(1, 8, *sizes, "megatron")

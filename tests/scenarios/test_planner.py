@@ -169,6 +169,7 @@ def test_of_every_mesh_the_fastest_layout_is_told_with_how_many_fit(model: str) 
         ({"recompute": "uniform:2"}, "recompute: expected none, full or modules"),
         ({"recompute": "block:2"}, "recompute: expected none, full or modules"),
         ({"global_batch": 7, "dp": 2}, "dp: expected another size"),
+        ({**NANOTRON, "zero_stage": 2}, "zero_stage: expected another size"),
     ],
 )
 def test_what_cannot_be_asked_is_said(chosen: dict[str, Any], said: str) -> None:

@@ -162,10 +162,10 @@ JOBS: dict[str, tuple[Any, int, dict[str, Any]]] = {
         replace(SMALL_EXPERTS, layers=2, vocab=16), 4,
         {"recipe": RECIPES["muon14"], "double_buffering": False, **PIPED},
     ),
-    "a wide layer alone": (
+    "a wide layer alone, no attention": (
         replace(
             SMALL_EXPERTS, layers=2, vocab=16, ffn_hidden=960,
-            state_space=StateSpace(2, 16, 8, chunk=16, attention_every=2),
+            state_space=StateSpace(2, 16, 8, chunk=16),
         ), 4, PIPED,
     ),
     "fullest inside": (
@@ -316,7 +316,11 @@ def test_meshes_are_those_that_a_setup_accepts_whatever_is_said(
         every = accepted(setup)
         # What is said of experts' tensor parallelism means nothing where there are none.
         axes = AXES if shape.experts else tuple(axis for axis in AXES if axis != "etp")
-        said = [{}, *({axis: size} for axis in axes for size in (1, 2, 5, 12)), {"tp": 2, "ep": 2}]
+        said = [
+            {},
+            *({axis: size} for axis in axes for size in (1, 2, 4, 5, 12)),
+            {"tp": 2, "ep": 2},
+        ]
         for wanted in said:
             expected = {
                 mesh
