@@ -250,7 +250,6 @@ def timed(found: Pipeline) -> StepSeconds:
 
 
 def _filling(found: Pipeline) -> np.ndarray:
-    numbers = found.microbatches if found.schedule == "naive" else _alike(found)
-    known, row = np.unique(numbers, return_inverse=True)
+    known, row = np.unique(_alike(found), return_inverse=True)
     each = [filling(found.schedule, found.pp, int(m), found.chunks) for m in known]
     return np.array(each)[row][:, None, None]
