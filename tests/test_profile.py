@@ -289,6 +289,11 @@ def test_a_kernel_that_waited_for_others_was_not_launched_late() -> None:
     ])  # fmt: skip
     assert found.launch_s == pytest.approx((0 + 5 + 9) * 1e-6)
     assert found.idle_s == pytest.approx((10 + 5 + 1) * 1e-6)
+    # Numbers that no launch has, as profilers write for none.
+    for none in (-1, 2**63, "7", None):
+        late = launch | {"ts": 15.0, "dur": 1.0, "args": {"correlation": none}}
+        kernels = [kernel("gemm", 0.0, 10.0), kernel("gemm", 20.0, 10.0, correlation=none)]
+        assert device_trace([*kernels, late]).launch_s == 0
 
 
 def test_bus_bandwidth_is_over_the_time_of_whoever_came_last() -> None:

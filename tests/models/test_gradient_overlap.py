@@ -42,6 +42,34 @@ def test_last_layers_come_first_and_the_embedding_last(name: str) -> None:
     assert shares[-1] == 1
 
 
+@pytest.mark.parametrize(
+    ("name", "sizes", "table"),
+    [
+        ("llama-3-8b", {"query": 4096**2, "key": 4096 * 1024, "value": 4096 * 1024,
+                        "output": 4096**2, "gate": 4096 * 14336, "up": 4096 * 14336,
+                        "down": 4096 * 14336}, 128_256 * 4096),
+        ("gpt-2-xl", {"query": 1600**2, "key": 1600**2, "value": 1600**2, "output": 1600**2,
+                      "up": 4 * 1600**2, "down": 4 * 1600**2}, 50_257 * 1600),
+    ],
+)  # fmt: skip
+def test_a_matrix_is_ready_when_as_much_was_multiplied_as_up_to_it(
+    name: str, sizes: dict[str, int], table: int
+) -> None:
+    """The output layer's table first, tied or not, then each layer's matrices in reverse."""
+    shape = catalog.model(name).shape
+    tensors = gradient_tensors(shape)
+    total = table + shape.layers * sum(sizes.values())
+    done = table
+    for layer in reversed(range(shape.layers)):
+        mine = {each.name: each for each in tensors if each.layer == layer}
+        assert mine.keys() - {"vectors"} == sizes.keys()
+        for matrix, size in reversed(sizes.items()):
+            done += size
+            assert mine[matrix].elements == size
+            assert mine[matrix].ready_share == pytest.approx(done / total, rel=1e-12)
+    assert ("head" in {each.name for each in tensors}) is not shape.tied_embeddings
+
+
 def test_experts_are_refused() -> None:
     with pytest.raises(InputError, match="dense model"):
         gradient_tensors(catalog.model("mixtral-8x7b").shape)
