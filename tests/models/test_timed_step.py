@@ -7,6 +7,7 @@ from dataclasses import fields, replace
 import numpy as np
 import pytest
 
+from figgen import catalog
 from figgen.models.attained import Attained
 from figgen.models.calibration import fitted, spearman
 from figgen.models.cluster import Cluster
@@ -31,7 +32,7 @@ from figgen.models.timed_step import (
     _update_s,
     timed_step,
 )
-from figgen.models.training_setup import sharding_of
+from figgen.models.training_setup import TrainingSetup, sharding_of
 from figgen.scenarios.resolve import training_step
 from figgen.scenarios.runs.job import run_job, stages_of
 from figgen.scenarios.runs.measured import measured_runs
@@ -267,6 +268,17 @@ def test_parts_of_a_step_add_up_to_the_time_that_was_asked_for() -> None:
                 again = share_for(setup, cluster, wanted_s, first)
                 assert again == pytest.approx(share, rel=1e-10), "whatever it starts from"
         assert share_for(setup, cluster, 1e-9) == 1
+        assert share_for(setup, cluster, 1e9) == pytest.approx(0.01)
+
+
+def test_a_short_step_is_met_as_well_as_a_long_one() -> None:
+    shape = replace(catalog.model("llama-3-8b").shape, layers=2)
+    setup = TrainingSetup(shape, layout(nodes=1, gpus_per_node=8), microbatches=1, sequence=512)
+    cluster = Cluster(989.4e12, 450e9, 50e9, 3.4e-6, 14e-6)
+    for wanted in (0.2, 0.6, 0.9):
+        wanted_s = step(setup, cluster, compute_efficiency=wanted).step_time_s
+        assert wanted_s < 0.1
+        assert share_for(setup, cluster, wanted_s) == pytest.approx(wanted, rel=1e-9)
 
 
 @pytest.mark.parametrize("name", [DENSE, MIXED])
