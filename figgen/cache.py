@@ -10,7 +10,7 @@ from __future__ import annotations
 import contextlib
 import hashlib
 import os
-import tempfile
+import threading
 from pathlib import Path
 
 
@@ -56,14 +56,13 @@ def _checksum(content: bytes) -> bytes:
 
 def _write(folder: Path, key: str, content: bytes) -> None:
     folder.mkdir(parents=True, exist_ok=True)
-    handle, temporary = tempfile.mkstemp(dir=folder, prefix=".new-")
+    temporary = folder / f".new-{os.getpid()}-{threading.get_ident()}"
     try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(_checksum(content) + b"\n" + content)
-        os.replace(temporary, folder / key)
+        temporary.write_bytes(_checksum(content) + b"\n" + content)
+        temporary.replace(folder / key)
     except BaseException:
         with contextlib.suppress(OSError):
-            os.unlink(temporary)
+            temporary.unlink()
         raise
 
 

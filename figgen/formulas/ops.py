@@ -18,7 +18,7 @@ Number: TypeAlias = Any
 
 
 def _scalars(*values: Number) -> bool:
-    return not any(isinstance(value, np.ndarray) for value in values)
+    return np.ndarray not in map(type, values)
 
 
 def minimum(a: Number, b: Number) -> Number:

@@ -12,11 +12,11 @@ from dataclasses import dataclass
 from itertools import chain, pairwise
 
 import numpy as np
-from numpy.typing import NDArray
 
 from figgen.charts import Curves, Mark, Series
 from figgen.renderers.markup import text_width, wrapped
 from figgen.renderers.placing import (
+    Places,
     Point,
     Rect,
     Spot,
@@ -24,7 +24,9 @@ from figgen.renderers.placing import (
     covered,
     obstacles,
     place,
+    points_of,
     spread,
+    squares,
 )
 from figgen.renderers.scale import Scaled
 
@@ -172,7 +174,7 @@ def inside(
     labels: dict[Name, Label] = {}
     rects = [rect.grown(4) for rect in taken]
     for name in wanting:
-        others = [point for other in found if other is not name for point in other.trace]
+        others = points_of(p for other in found if other is not name for p in other.trace)
         spot = _apart(name, others, frame, rects)
         if spot:
             rects.append(spot.rect.grown(4))
@@ -180,13 +182,11 @@ def inside(
     return labels
 
 
-def _apart(name: Name, others: Sequence[Point], frame: Frame, taken: Sequence[Rect]) -> Spot | None:
+def _apart(name: Name, others: Places, frame: Frame, taken: Sequence[Rect]) -> Spot | None:
     """A free place beside the line where it is furthest from the others."""
-    own = np.array(name.trace)
+    own = points_of(name.trace)
     clearance = _clearance(own, others)
-    blocks = obstacles([*taken, *(around(point, 9) for point in others)])
-    mine = obstacles(around(point, 2.5) for point in name.trace)
-    blocked = np.concatenate([blocks, mine])
+    blocked = np.concatenate([obstacles(taken), squares(others, 9), squares(own, 2.5)])
     # Far from others first, and among equals the middle of the line, away from its ends.
     middle = np.abs(own[:, 0] - own[:, 0].mean())
     order = np.lexsort((middle, -np.minimum(clearance, 60).round(-1)))
@@ -200,12 +200,11 @@ def _apart(name: Name, others: Sequence[Point], frame: Frame, taken: Sequence[Re
     return None
 
 
-def _clearance(own: NDArray[np.float64], others: Sequence[Point]) -> NDArray[np.float64]:
+def _clearance(own: Places, others: Places) -> Places:
     """How far each point of a line is from the nearest point of any other."""
-    if not others:
-        return np.full(len(own), np.inf)
-    apart = own[:, None, :] - np.array(others)[None, :, :]
-    return np.hypot(apart[..., 0], apart[..., 1]).min(axis=1)
+    across, down = (own[:, None, axis] - others[None, :, axis] for axis in (0, 1))
+    nearest: Places = np.sqrt((across**2 + down**2).min(axis=1, initial=np.inf))
+    return nearest
 
 
 def beside(found: Sequence[Name], box: Rect) -> list[Label]:

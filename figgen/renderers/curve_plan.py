@@ -74,7 +74,8 @@ def plan(chart: Curves, shape: Shape) -> Plan:
     """
     first = _frame(chart, shape, _lines_beside(chart, shape))
     found = names(chart, first, shape.label_px)
-    on_plot = inside(crowded(found, first), found, first, _blocks(chart, first, shape))
+    marked = _mark_labels(chart, first, found, shape)
+    on_plot = inside(crowded(found, first), found, first, _blocks(chart, first, marked))
     kept = [name not in on_plot for name in found]
     still_beside = [line for name, ok in zip(found, kept, strict=True) if ok for line in name.lines]
     frame, key = _frame(chart, shape, still_beside), list[Entry]()
@@ -82,12 +83,13 @@ def plan(chart: Curves, shape: Shape) -> Plan:
         key = _key([name for name, ok in zip(found, kept, strict=True) if ok], chart, shape)
         frame = _frame(chart, shape, [], key[-1].at[1] + LINE_PX)
     again = names(chart, frame, shape.label_px)
+    marked = _mark_labels(chart, frame, again, shape)
     inner = inside(
         [name for name, ok in zip(again, kept, strict=True) if not ok],
-        again, frame, _blocks(chart, frame, shape),
+        again, frame, _blocks(chart, frame, marked),
     )  # fmt: skip
     outer = [] if key else beside([name for name in again if name not in inner], frame.box)
-    labels = (*outer, *inner.values(), *_mark_labels(chart, frame, shape))
+    labels = (*outer, *inner.values(), *marked)
     below = wrapped(frame.x.label, shape.width)
     bottom = frame.box.bottom + 14 + LINE_PX * (1.4 + len(below))
     return Plan(
@@ -155,16 +157,16 @@ def _upright_blocks(chart: Curves, frame: Frame) -> list[Rect]:
     return [Rect(x - 2, frame.box.top, x + 2, frame.box.bottom) for x in at]
 
 
-def _mark_labels(chart: Curves, frame: Frame, shape: Shape) -> list[Label]:
-    lines = names(chart, frame, shape.label_px)
-    blocks = [around(point, 3) for name in lines for point in name.trace]
+def _mark_labels(chart: Curves, frame: Frame, found: Sequence[Name], shape: Shape) -> list[Label]:
+    if not chart.marks:
+        return []
+    blocks = [around(point, 3) for name in found for point in name.trace]
     taken = [*blocks, *_upright_blocks(chart, frame)]
     return beside_marks(chart.marks, frame, taken, shape.label_px)
 
 
-def _blocks(chart: Curves, frame: Frame, shape: Shape) -> list[Rect]:
+def _blocks(chart: Curves, frame: Frame, labels: Sequence[Label]) -> list[Rect]:
     """What names on the plot keep off besides lines: rings, their labels and upright rules."""
     rings = [around(frame.pixel(mark.x, mark.y), 8) for mark in chart.marks]
-    labels = _mark_labels(chart, frame, shape)
     leaders = [around(p, 3) for label in labels if label.leader for p in between(*label.leader)]
     return [*rings, *leaders, *(label.rect for label in labels), *_upright_blocks(chart, frame)]

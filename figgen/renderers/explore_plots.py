@@ -99,6 +99,8 @@ def _marks(chart: Curves) -> Json:
 
 def _mark_labels(chart: Curves) -> list[Json]:
     """As far from their marks, and on the same side, as in the static picture."""
+    if not chart.marks:
+        return []
     made = plan(chart, WIDE)
     labels = made.labels[len(made.labels) - len(chart.marks) :]
     notes = []

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Iterable
+from functools import cache, lru_cache
 from math import fsum
 
 from figgen import theme
@@ -29,7 +30,7 @@ FORBIDDEN: dict[int, str | None] = {
 
 def plain(text: str) -> str:
     """`text` on one line, without the characters that XML cannot hold."""
-    return text.translate(FORBIDDEN)
+    return text if text.isprintable() else text.translate(FORBIDDEN)
 
 
 def escape(text: str) -> str:
@@ -49,11 +50,14 @@ def number(value: float) -> str:
 def element(name: str, content: str = "", **attributes: float | str | None) -> str:
     """One element.  `content` is markup; `text_anchor` is written `text-anchor`, None left out."""
     written = "".join(
-        f' {key.rstrip("_").replace("_", "-")}="{_value(value)}"'
-        for key, value in attributes.items()
-        if value is not None
+        f' {_name(key)}="{_value(value)}"' for key, value in attributes.items() if value is not None
     )
     return f"<{name}{written}>{content}</{name}>" if content else f"<{name}{written}/>"
+
+
+@cache
+def _name(key: str) -> str:
+    return key.rstrip("_").replace("_", "-")
 
 
 def _value(value: float | str) -> str:
@@ -76,6 +80,7 @@ def title(content: str) -> str:
     return element("title", escape(content))
 
 
+@lru_cache(maxsize=4096)
 def text_width(text: str, size: float = TEXT, *, bold: bool = False) -> float:
     """Width in px that `text` needs, a little generous, since the reader's font is not known."""
 

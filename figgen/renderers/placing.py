@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 Point: TypeAlias = tuple[float, float]
+Places: TypeAlias = NDArray[np.float64]
 
 DISTANCES = (8, 16, 28, 44, 64)
 # Right, left, then around: the directions in which a label may stand from its point.
@@ -53,6 +54,16 @@ class Spot(NamedTuple):
 def around(point: Point, half: float) -> Rect:
     """The square around a point."""
     return Rect(point[0] - half, point[1] - half, point[0] + half, point[1] + half)
+
+
+def points_of(points: Iterable[Point]) -> Places:
+    """Points as rows of an array."""
+    return np.array(list(points), dtype=np.float64).reshape(-1, 2)
+
+
+def squares(points: Places, half: float) -> Places:
+    """The squares around points, as obstacles."""
+    return np.hstack([points - half, points + half])
 
 
 def obstacles(rects: Iterable[Rect]) -> NDArray[np.float64]:
