@@ -36,6 +36,12 @@ def nowhere(_: str) -> bool:
     return False
 
 
+def kept_validation(keep: Callable[[str, str, Callable[[], Any]], Any]) -> Pages:
+    """What `site_pages` asks for last, so that another process can have made it by then."""
+    pages: Pages = keep("pages of the validation", validation_pages.__module__, validation_pages)
+    return pages
+
+
 def site_pages(
     docs: Path | None,
     terms: Mapping[str, Mapping[str, Any]],
@@ -64,7 +70,7 @@ def site_pages(
         "reference/notation.md": kept("notation", notation_page),
         **({} if excluded("reference/presets/") else preset_pages(tools, keep)),
         **kept("pages of the catalog", catalog_pages),
-        **({} if excluded("validation/") else kept("pages of the validation", validation_pages)),
+        **({} if excluded("validation/") else kept_validation(keep)),
     }
     history = docs.parent / "CHANGELOG.md" if docs else None
     if history and history.is_file():

@@ -113,4 +113,5 @@ def _drawn(seed: int, *shape: int) -> Array:
     """Numbers between −1 and 1, of Python's own generator, which is the same everywhere."""
     draw = random.Random(seed).random
     count = int(np.prod(shape))
-    return np.array([2 * draw() - 1 for _ in range(count)], np.float32).reshape(shape)
+    numbers = 2 * np.array([draw() for _ in range(count)]) - 1
+    return numbers.astype(np.float32).reshape(shape)

@@ -23,7 +23,7 @@ from figgen.cache import digest
 from figgen.changes.builds import MANIFEST, SOURCES
 from figgen.changes.sources import sources
 from figgen.errors import InputError
-from figgen.generated.site_pages import nowhere, site_pages
+from figgen.generated.site_pages import kept_validation, nowhere, site_pages
 from figgen.markdown import math
 from figgen.markdown.conversion import Page, Problem, Site, figure_numbers
 from figgen.pictures import Pictures
@@ -102,7 +102,7 @@ class SiteBuild:
     def pages(self, excluded: Callable[[str], bool] | None = None) -> dict[str, str]:
         """Pages that are generated, as Markdown by their path; those `excluded` may be left out.
 
-        Meanwhile another process makes what the tools need.
+        Meanwhile another process makes the last of them, and what the tools need.
         """
         if self.docs and any(self.docs.glob(f"{TOOLS}*.md")) and not (excluded or nowhere)(TOOLS):
             self._tools = self._begin_tools()
@@ -117,6 +117,8 @@ class SiteBuild:
         before: Any = keeper.known()
 
         def make() -> Any:
+            if isinstance(keeper, Answers):  # whose files the first process can read at once
+                kept_validation(keeper.figure)
             self.tool_files(printed=True)
             for data in self.tool_data.values():
                 data()

@@ -8,6 +8,7 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from html import escape
 from itertools import groupby
 from typing import TypeAlias
@@ -78,6 +79,7 @@ def _written(column: Column, values: Sequence[Scalar], unit: Unit) -> tuple[str,
     own, factor = unit
     heading = f"{column.label} ({own})" if own else column.label
 
+    @lru_cache(maxsize=None, typed=True)  # in a grid of thousands a rank of a group is told often
     def cell(value: Scalar) -> str:
         if isinstance(value, str):
             return value

@@ -7,14 +7,17 @@ import os
 import re
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any
 
 import pytest
 from markdown import Markdown
 
 from figgen.cache import digest
 from figgen.formulas import FORMULAS, module
+from figgen.generated.site_pages import kept_validation
 from figgen.publish.build import SiteBuild, begin_build
 from figgen.serving.memory import Memory
 
@@ -174,6 +177,36 @@ def test_what_the_tools_need_is_made_by_another_process_and_once(
         made.add(building.tool_data["who"]())
     assert len(made) == 1
     assert (made != {str(os.getpid())}) is elsewhere
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="builds fork on Linux only")
+def test_the_last_generated_pages_are_taken_from_the_process_that_made_them_meanwhile(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun = tmp_path / "begun"
+
+    def validation_pages() -> dict[str, str]:
+        return {"validation/index.md": str(os.getpid())}
+
+    def who() -> str:
+        begun.touch()
+        return ""
+
+    def pages(*_: object, keep: Callable[..., Any], **__: object) -> dict[str, str]:
+        while not begun.exists():
+            time.sleep(0.01)
+        return kept_validation(keep)
+
+    validation_pages.__module__ = "figgen.generated.validation"
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
+    monkeypatch.setattr(SiteBuild, "TOOL_DATA", {"who": who})
+    monkeypatch.setattr("figgen.generated.site_pages.validation_pages", validation_pages)
+    monkeypatch.setattr("figgen.publish.build.site_pages", pages)
+    (tmp_path / "tools").mkdir()
+    (tmp_path / "tools" / "map.md").write_text("# Map\n")
+    building = begin_build(tmp_path, tmp_path / "cache", "Site", "http://127.0.0.1/")
+    assert building.pages()["validation/index.md"] != str(os.getpid())
+    building.close(print)
 
 
 def test_the_journey_has_a_numbering_of_its_own() -> None:
