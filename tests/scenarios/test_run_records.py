@@ -178,6 +178,7 @@ def test_a_published_run_has_one_network_however_it_is_asked_about() -> None:
     [
         ("own", 4096, False),  # GPT's two matrices of h × 4h
         ("own", 2816, True),
+        ("own", 5120, True),
         ("llama3-8b", 4096, True),  # what the named model has is known
         ("bloom-176b", 2816, False),
     ],

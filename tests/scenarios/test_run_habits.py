@@ -1,0 +1,93 @@
+"""What a record leaves open: as its framework does it, said in words where the code says it."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+from figgen import catalog
+from figgen.models.recipes import RECIPES
+from figgen.scenarios.runs.job import run_job, shares_of
+from figgen.scenarios.runs.predicted import class_of
+from figgen.scenarios.runs.record import described_run
+from figgen.scenarios.runs.setup import memory_framework, run_setup
+
+RUN: dict[str, Any] = {
+    "id": "a", "hardware": "H100 (DGX)", "num_accelerators": 64, "tp": 1, "pp": 1,
+    "global_batch_sequences": 300, "seq_length": 4096, "model_shape_ref": "llama3-8b",
+    "precision": "BF16", "step_time_s": 5.0, "framework": "megatron-lm",
+}  # fmt: skip
+MIXED = {"model_shape_ref": "mixtral-8x7b", "ep": 8}
+
+HABITS: list[tuple[dict[str, Any], dict[str, Any]]] = [
+    ({}, {"zero_stage": 1, "microbatch": 1, "etp": None, "group": "megatron-lm"}),
+    ({"source_group": "a table"}, {"group": "a table"}),
+    # What pipelines call ZeRO-2 reduces once a step.
+    ({"zero_stage": 2}, {"zero_stage": 2}),
+    ({"zero_stage": 2, "pp": 2}, {"zero_stage": 1}),
+    ({"zero_stage": 3, "pp": 2}, {"zero_stage": 3, "microbatch": 1}),
+    ({"zero_stage": 0, "pp": 2}, {"zero_stage": 0}),
+    # A replica's batch at once under ZeRO-3, sixteen sequences at most, one at least.
+    ({"framework": "llm-foundry"}, {"zero_stage": 3, "microbatch": 4}),
+    ({"framework": "llm-foundry", "global_batch_sequences": 6400}, {"microbatch": 16}),
+    ({"framework": "llm-foundry", "global_batch_sequences": 64}, {"microbatch": 1}),
+    ({"framework": "nanotron"}, {"zero_stage": 0}),
+    (
+        {"framework": "torchtitan"},
+        {"zero_stage": 3, "microbatch": 4, "recompute": "every_second_product"},
+    ),
+    ({"framework": "torchtitan", "model_shape_ref": "llama3-70b"}, {"recompute": "full"}),
+    ({"pp": 2, "vpp": 2}, {"schedule": "interleaved-1f1b", "virtual_stages": 2}),
+    ({"pp": 2, "vpp": 1}, {"schedule": "1f1b", "virtual_stages": 1}),
+    ({"framework": "own, arXiv:2412.19437"}, {"schedule": "dualpipe"}),
+    # Tokens of a batch, where nobody counts its sequences.
+    ({"global_batch_sequences": None, "tokens_per_batch": 4_194_304}, {"global_batch": 1024}),
+    ({"global_batch_sequences": None, "tokens_per_batch": 1000}, {"global_batch": 1}),
+    ({"global_batch_sequences": 8, "tokens_per_batch": 4_194_304}, {"global_batch": 8}),
+    # Experts are divided as attention is where that fits on a stage, but not by recipes that say 1.
+    (MIXED | {"tp": 2}, {"etp": None}),
+    (MIXED | {"tp": 2, "framework": "megatron-bridge"}, {"etp": 1}),
+    (MIXED | {"tp": 2, "ep": 64}, {"etp": 1}),
+    (MIXED | {"tp": 2, "etp": 2, "framework": "megatron-bridge"}, {"etp": 2}),
+]
+
+
+@pytest.mark.parametrize(("said", "found"), HABITS)
+def test_what_nobody_says_is_what_the_framework_does(
+    said: dict[str, Any], found: dict[str, Any]
+) -> None:
+    run = described_run(RUN | said)
+    assert {name: getattr(run, name) for name in found} == found
+
+
+def test_fp16_is_megatron_of_2020_and_stores_scores() -> None:
+    old, new = (described_run(RUN | {"precision": name}) for name in ("FP16", "BF16"))
+    assert run_setup(old).recipe == RECIPES["mcore20"]
+    assert run_setup(new).recipe != RECIPES["mcore20"]
+    assert not run_setup(old).flash_attention
+    assert run_setup(new).flash_attention
+
+
+def test_memory_is_that_of_the_framework_and_its_release() -> None:
+    found = {("torchtitan", 24.5): "torchtitan-2024", ("torchtitan", 25.0): "torchtitan-2024",
+             ("torchtitan", 25.1): "torchtitan", ("torchtitan", None): "torchtitan",
+             ("nemo", 24.5): "megatron", ("llm-foundry", 24.5): "fsdp"}  # fmt: skip
+    assert {key: memory_framework(*key) for key in found} == found
+
+
+def test_chunks_count_only_in_a_pipeline() -> None:
+    """A pipeline of two stages and two chunks has four shares; without one, one."""
+    piped = described_run(RUN | {"pp": 2, "vpp": 2})
+    alone = replace(piped, pp=1)
+    assert (len(shares_of(piped)[0]), len(shares_of(alone)[0])) == (4, 1)
+    assert (run_job(piped).chunks, run_job(alone).chunks) == (2, 1)
+    assert (run_setup(piped).chunks, run_setup(alone).placement.chunks) == (2, 1)
+
+
+def test_what_nobody_measured_has_no_class_of_its_own() -> None:
+    run = described_run(RUN)
+    assert class_of(run) == "dense models on Hopper"
+    mixers = replace(run, shape=catalog.model("granite-4-h-small").shape)
+    assert class_of(mixers) == class_of(replace(run, gpus=10**6)) == "unmeasured"
