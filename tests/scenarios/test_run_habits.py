@@ -46,6 +46,11 @@ HABITS: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({"global_batch_sequences": None, "tokens_per_batch": 4_194_304}, {"global_batch": 1024}),
     ({"global_batch_sequences": None, "tokens_per_batch": 1000}, {"global_batch": 1}),
     ({"global_batch_sequences": 8, "tokens_per_batch": 4_194_304}, {"global_batch": 8}),
+    ({"framework": "llm-foundry", "global_batch_sequences": 32}, {"microbatch": 1}),
+    ({"framework": "torchtitan", "pp": 2, "global_batch_sequences": 64}, {"microbatch": 1}),
+    # Years with months, and GiB.
+    ({"release": "NeMo 25.03", "source": "a page"}, {"version": 25 + 3 / 12, "source": "a page"}),
+    ({"peak_memory_gib": 40}, {"peak_memory_bytes": 40 * 1024**3}),
     # Experts are divided as attention is where that fits on a stage, but not by recipes that say 1.
     (MIXED | {"tp": 2}, {"etp": None}),
     (MIXED | {"tp": 2, "framework": "megatron-bridge"}, {"etp": 1}),
@@ -91,3 +96,26 @@ def test_what_nobody_measured_has_no_class_of_its_own() -> None:
     assert class_of(run) == "dense models on Hopper"
     mixers = replace(run, shape=catalog.model("granite-4-h-small").shape)
     assert class_of(mixers) == class_of(replace(run, gpus=10**6)) == "unmeasured"
+
+
+def test_a_shape_of_one_s_own_has_what_is_usual_of_experts_and_heads() -> None:
+    own = {"layers": 4, "hidden": 512, "heads": 8, "ffn": 2048, "vocab": 1000, "num_experts": 8}
+    shape = described_run(RUN | {"model_shape_ref": "own", "shape": own}).shape
+    assert shape.head_dim == 512 // 8
+    experts = shape.experts
+    assert experts is not None
+    sizes = (experts.count, experts.top_k, experts.ffn_hidden, experts.shared, experts.dense_layers)
+    assert sizes == (8, 2, 2048, 0, 0)
+    # Of a model that is named, all but what is given anew.
+    more = RUN | {"model_shape_ref": "deepseek-v3", "shape": {"num_experts": 320}}
+    found, known = described_run(more).shape.experts, catalog.model("deepseek-v3").shape.experts
+    assert known is not None
+    assert found == replace(known, count=320)
+
+
+def test_ranks_of_attention_divide_experts_too_and_sequences_where_there_are_several() -> None:
+    ways = [(1, 1, 1), (2, 1, 1), (2, 8, 2), (1, 8, 1)]
+    for tp, ep, etp in ways:
+        run = described_run(RUN | MIXED | {"tp": tp, "ep": ep})
+        assert run_job(run).etp == etp
+        assert run_setup(run).sequence_parallel is (tp > 1)
