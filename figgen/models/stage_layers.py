@@ -95,7 +95,8 @@ def layers_by_cost(shape: ModelShape, stages: int) -> tuple[tuple[int, ...], int
     whole = shape.layers * layer + shape.vocab * shape.hidden
 
     def passed(blocks: int, stage: int) -> int:
-        return stage + (blocks * layer * stages > whole * (stage + 1) and stage < stages - 1)
+        # Never beyond the last stage, since the head costs something too.
+        return stage + (blocks * layer * stages > whole * (stage + 1))
 
     dealt, stage = [0] * stages, 0
     for index in range(shape.layers):

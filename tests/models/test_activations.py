@@ -229,8 +229,36 @@ def test_grouped_queries_gates_and_latents_change_what_a_layer_keeps() -> None:
     assert dense["normed latents"] == 2 * (1536 + 512)
     assert (dense["keys"], dense["values"]) == (128 * 192 * 2, 128 * 128 * 2)
     assert mixture["routed inputs"] == mixture["routed outputs"] == 8 * 7168 * 2
+    assert mixture["router logits"] == 256 * 4
     assert mixture["routed activation inputs"] == 2 * mixture["routed products"] == 8 * 8192
     assert mixture["shared activation inputs"] == 2 * mixture["shared products"] == 8192
+
+
+def test_recomputed_experts_make_their_outputs_anew_unless_gates_multiply_before() -> None:
+    run = TrainingSetup(
+        catalog.model("mixtral-8x7b").shape, layout(nodes=1, gpus_per_node=8), 1, 4096
+    )
+    share = virtual_stage_shares(run)[0]
+    made = {t.name: t.bytes for t in layer_tensors(run, experts=True) if "moe" in t.modules}
+    anew = recomputed_bytes(replace(run, recompute="moe"), share)
+    assert anew == sum(made.values())
+    early = recomputed_bytes(replace(run, recompute="moe,moe_gate"), share)
+    assert anew - early == made["routed outputs"] == 2 * 4096 * 4096 * 2
+
+
+def test_blocks_of_recomputed_layers_take_the_dense_ones_first() -> None:
+    """DeepSeek-V3 begins with three dense layers: of the first stage's eight, five keep tensors."""
+    run = TrainingSetup(
+        catalog.model("deepseek-v3").shape, layout(nodes=1, gpus_per_node=8, pp=8), 8, 4096
+    )
+    share = virtual_stage_shares(run)[1]
+    mixed = replace(share, first_layer=0, layers=8, expert_layers=5)
+    kinds = [layer_bytes(run, experts=experts) for experts in (False, True)]
+    inputs = 4096 * 7168 * 2
+    for blocks, dense, experts in ((0, 3, 5), (2, 1, 5), (4, 0, 4), (9, 0, 0)):
+        again = replace(run, recompute=f"block:{blocks}" if blocks else "none")
+        kept = min(blocks, 8) * inputs + dense * kinds[0] + experts * kinds[1]
+        assert stage_bytes(again, mixed) == pytest.approx(kept, rel=1e-12)
 
 
 def test_norms_of_queries_and_keys_keep_both() -> None:

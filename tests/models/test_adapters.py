@@ -29,6 +29,7 @@ from figgen.models.trained_state import (
     adapters_met,
     first_inputs,
     kept_by_rank,
+    kept_by_stage,
     trained_parameters,
 )
 from figgen.models.training_setup import TrainingSetup
@@ -279,6 +280,7 @@ def test_what_is_frozen_is_the_model_and_the_quantized_part_its_matrices(
         kept = kept_by_rank(run, rank)
         assert kept.frozen_bytes + kept.frozen_routed_bytes == 2 * held
         assert kept.quantized == 0
+        assert kept_by_stage(run, rank) == kept
         layers = [0, 0]
         for share in shares_of_rank(run, rank):
             layers = [layers[0] + share.dense_layers, layers[1] + share.expert_layers]
@@ -316,6 +318,9 @@ def test_a_rank_has_the_thin_side_of_an_adapter_whole_and_divides_the_other(tp: 
     assert adapters_met(run) == layers * (whole + 2 * one)
     met = {name: count for name, count in adapter_weights(run).items() if count}
     assert met == {"attention": tp * mine, "routed": 2 * one}
+    halves = replace(run, parallel=layout(nodes=1, gpus_per_node=8, tp=tp, etp=2))
+    both = 2 * rank * (2 * (h + f // 2) + f // 2 + h)
+    assert adapter_weights(halves)["routed"] == 2 * both
     only = replace(run, lora_matrices="query-value")
     assert kept_by_rank(only, 0).trained == layers * rank * (h + h // tp + h + kv // tp)
     assert kept_by_rank(only, 0).trained_routed == 0
@@ -353,7 +358,7 @@ def test_adapters_of_latent_attention_and_of_a_few_dense_layers_are_counted_once
 def test_adapters_of_experts_keep_a_thin_vector_for_each_visit() -> None:
     """Mixtral: two visits of each token of this rank and of the other that shares its experts."""
     run = TrainingSetup(
-        catalog.model("mixtral-8x7b").shape, layout(nodes=1, gpus_per_node=8, tp=4, etp=2), 4, 4096,
+        catalog.model("mixtral-8x7b").shape, layout(nodes=1, gpus_per_node=8, tp=2, etp=2), 4, 4096,
         lora_rank=5,
     )  # fmt: skip
     found = {
@@ -363,7 +368,7 @@ def test_adapters_of_experts_keep_a_thin_vector_for_each_visit() -> None:
     attention = {
         f"adapter of attention {name}": thin for name in ("query", "key", "value", "output")
     }
-    routed = {f"adapter of routed {name}": thin / 4 * 2 * 2 for name in ("gate", "up", "down")}
+    routed = {f"adapter of routed {name}": thin / 2 * 2 * 2 for name in ("gate", "up", "down")}
     assert found == attention | routed
 
 

@@ -36,7 +36,14 @@ MIXTURE = ModelShape(
     latent=LatentAttention(6, 4, 4, 2, 4),
 )  # fmt: skip
 MIXTURE_WITH_BIAS = ModelShape(4, 16, 4, 2, 4, 24, 24, 8, bias=True, experts=ExpertShape(4, 1, 8))
-SHAPES = {"gpt": GPT, "llama": LLAMA, "mixture": MIXTURE, "mixture-bias": MIXTURE_WITH_BIAS}
+BERT = replace(GPT, final_norm=False, layers=4)
+SHAPES = {
+    "bert": BERT,
+    "gpt": GPT,
+    "llama": LLAMA,
+    "mixture": MIXTURE,
+    "mixture-bias": MIXTURE_WITH_BIAS,
+}
 
 
 def small_layouts(shape: ModelShape) -> list[ParallelLayout]:
@@ -120,7 +127,10 @@ def pieces(run: TrainingSetup, stage_layers: list[int], first: bool, last: bool,
         if shape.learned_positions:
             arrays.append((("", "positions"), shape.sequence * shape.hidden, ""))
     if last:
-        arrays.append((("", "final norm"), shape.hidden * (1 + (shape.norm == "layernorm")), ""))
+        if shape.final_norm:
+            arrays.append(
+                (("", "final norm"), shape.hidden * (1 + (shape.norm == "layernorm")), "")
+            )
         if not (shape.tied_embeddings and first):
             arrays.append((("", "head"), shape.vocab * shape.hidden, "tp"))
     for name, size, split in arrays:
