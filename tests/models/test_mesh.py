@@ -181,6 +181,8 @@ def test_131072_ranks_are_partitioned() -> None:
         (lambda: rank_of(mesh(tp=2, dp=2), {"tp": 2, "dp": 0}), "expected 0 … 1, got 2"),
         (lambda: rank_of(mesh(tp=2, dp=2), {"tp": 1}), "without 'dp'"),
         (lambda: coordinates_of(mesh(tp=2), 2), "expected 0 … 1, got 2"),
+        (lambda: coordinates_of(mesh(tp=2), -1), "expected 0 … 1, got -1"),
+        (lambda: rank_array(mesh(tp=2), 0), "1 per rank"),
         (lambda: coordinate_array(mesh(tp=2), [0, -1, 5]), "expected 0 … 1, got -1"),
         (lambda: rank_array(mesh(tp=2, dp=2), [[0, 2]]), "'dp': expected 0 … 1, got 2"),
         (lambda: rank_array(mesh(tp=2, dp=2), [0]), "2 per rank"),
