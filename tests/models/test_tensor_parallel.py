@@ -45,6 +45,27 @@ def block_of(kind: str) -> Block:
     return mlp_block if kind == "mlp" else attention_block(HEAD_DIM, HEADS // KV_HEADS)
 
 
+def test_attention_is_a_softmax_of_scaled_products_over_earlier_tokens() -> None:
+    """Vaswani et al. 2017, arXiv:1706.03762, equation 1, number by number; two heads share a key."""
+    given, x = weights("attention"), drawn(TOKENS, HIDDEN)
+    q, k, v = (x @ each for each in given[:3])
+    joined = np.zeros((TOKENS, HEADS * HEAD_DIM))
+    for head in range(HEADS):
+        for token in range(TOKENS):
+            mine = [head * HEAD_DIM + i for i in range(HEAD_DIM)]
+            shared = [head // 2 * HEAD_DIM + i for i in range(HEAD_DIM)]
+            scores = [
+                sum(q[token, a] * k[at, b] for a, b in zip(mine, shared, strict=True))
+                for at in range(token + 1)
+            ]
+            powers = [math.exp(score / math.sqrt(HEAD_DIM)) for score in scores]
+            for a, b in zip(mine, shared, strict=True):
+                values = sum(power * v[at, b] for at, power in enumerate(powers))
+                joined[token, a] = values / sum(powers)
+    found = block_of("attention")(x, given, drawn(TOKENS, HIDDEN, seed=9))
+    assert found.output == pytest.approx(joined @ given[3], rel=1e-12)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 def test_gradients_are_finite_differences(kind: str) -> None:
     block, given, x = block_of(kind), weights(kind), drawn(TOKENS, HIDDEN)
