@@ -46,7 +46,7 @@ def block_of(kind: str) -> Block:
 
 
 def test_attention_is_a_softmax_of_scaled_products_over_earlier_tokens() -> None:
-    """Vaswani et al. 2017, arXiv:1706.03762, equation 1, number by number; two heads share a key."""
+    """Vaswani et al. 2017, arXiv:1706.03762, equation 1, by numbers; two heads share a key."""
     given, x = weights("attention"), drawn(TOKENS, HIDDEN)
     q, k, v = (x @ each for each in given[:3])
     joined = np.zeros((TOKENS, HEADS * HEAD_DIM))
