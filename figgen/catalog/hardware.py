@@ -30,6 +30,7 @@ LINK_KEYS = {
     "vendor_chip_bandwidth": quantity("B/s", *_BANDWIDTH),
     "latency": quantity("s", *_LATENCY),
     "latency_cross_leaf": quantity("s", *_LATENCY),
+    "step_latency": quantity("s", *_LATENCY),
 }
 
 ACCELERATOR_KEYS = {
@@ -58,7 +59,8 @@ class Link:
 
     `bandwidth` is what one direction carries, for one `per` (a GPU, a port, a torus link …);
     `peer_bandwidth` what one peer of a mesh gets; `achieved_bandwidth` and the latencies are
-    measured. B/s and s.
+    measured, of a bare message. `step_latency` is that of one step of a ring, for a link that NCCL
+    does not run over. B/s and s.
     """
 
     name: str
@@ -68,6 +70,7 @@ class Link:
     bandwidth: Value
     latency: Value | None
     latency_cross_leaf: Value | None
+    step_latency: Value | None
     peer_bandwidth: Value | None
     achieved_bandwidth: Value | None
     vendor_chip_bandwidth: Value | None

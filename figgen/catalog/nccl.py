@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from figgen.catalog.entry import Place
+from figgen.catalog.hardware import Link
 from figgen.catalog.read import read_entries
 from figgen.catalog.schema import Key, Keys, Value, number, quantity
 from figgen.errors import InputError, unknown
@@ -75,6 +76,10 @@ class NcclTuning:
     def network_latency_s(self) -> float:
         """One step of a ring over the network, with the Simple protocol."""
         return self._number("latency-net", "ring_simple")
+
+    def latency_in_node_s(self, link: Link) -> float:
+        """One step of a ring between accelerators of a node: the link's own, or else NCCL's."""
+        return self.scale_up_latency_s if link.step_latency is None else link.step_latency.value
 
     def _number(self, table: str, key: str) -> float:
         return dict(dict(self.tables)[table])[key].value

@@ -18,13 +18,14 @@ BRICKS = {
 
 
 def step_latency_s(link: Link) -> float:
-    """NCCL's constant for one step of a ring over this link, with the Simple protocol.
+    """One step of a ring over this link: its own, or else NCCL's constant, with Simple.
 
     Raises InputError for a link of the host, which no ring runs over.
     """
     if link.kind == "host":
         raise InputError("link", expected="a scale-up or scale-out link", got=link.name)
-    return nccl().scale_up_latency_s if link.kind == "scale-up" else nccl().network_latency_s
+    in_node = link.kind == "scale-up"
+    return nccl().latency_in_node_s(link) if in_node else nccl().network_latency_s
 
 
 def nccl_group(link: Link, ranks: int, nodes: int, nic: Link) -> Group:

@@ -73,7 +73,8 @@ class MapPreset:
 class HardwarePreset:
     """An accelerator, the link inside its node and the adapters out of it.
 
-    Latencies are NCCL's constants for one step of a ring with the Simple protocol, s.
+    Latencies are those of one step of a ring: NCCL's constants with the Simple protocol, unless the
+    link has its own, s.
     """
 
     name: str
@@ -204,6 +205,6 @@ def _hardware(entry: Entry, known: _Known) -> HardwarePreset:
         accelerator=accelerator,
         scale_up=accelerator.scale_up,
         nic=referred(entry, "nic", known.links, "links.toml"),
-        scale_up_latency_s=known.nccl.scale_up_latency_s,
+        scale_up_latency_s=known.nccl.latency_in_node_s(accelerator.scale_up),
         network_latency_s=known.nccl.network_latency_s,
     )

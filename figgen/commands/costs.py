@@ -168,8 +168,4 @@ def _link(text: str, latency: str | None, option: str) -> AlphaBeta:
     entry = link(text)
     if given is None and entry.kind == "host":
         raise InputError(f"link {text!r} has no latency of a step", expected=f"{option} TIME")
-    if given is None:
-        # What the catalog has of other links is a bare message's, a fifth of a step over NDR.
-        own = entry.latency if text.startswith("ici-") else None
-        given = step_latency_s(entry) if own is None else own.value
-    return given, entry.bandwidth_bytes_per_s
+    return step_latency_s(entry) if given is None else given, entry.bandwidth_bytes_per_s

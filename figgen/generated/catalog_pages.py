@@ -147,7 +147,8 @@ def _link(link: catalog.Link) -> Row:
         (
             Cell(link.title), Cell(link.name), Cell(link.kind), Cell(link.per),
             of_value(link.bandwidth, own), Cell(format_quantity(both, "B/s", "si"), both),
-            of_value(link.latency, own), of_value(link.achieved_bandwidth, own),
+            of_value(link.latency or link.step_latency, own),
+            of_value(link.achieved_bandwidth, own),
         ),
         own,
     )  # fmt: skip

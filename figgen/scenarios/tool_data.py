@@ -40,7 +40,7 @@ def configurations_json() -> str:
 
 
 def configurations() -> dict[str, Any]:
-    """Everything a reader can choose by name, and the latencies of a ring step."""
+    """Everything a reader can choose by name, and NCCL's latencies of a ring step."""
     nccl = catalog.nccl_tuning()
     return {
         "models": {name: _model(found) for name, found in catalog.MODELS.items()},
@@ -176,6 +176,7 @@ def _model(found: catalog.Model) -> dict[str, Any]:
 
 def _accelerator(found: catalog.Accelerator) -> dict[str, Any]:
     peaks = {dtype: getattr(found, dtype) for dtype in DTYPES}
+    step = found.scale_up.step_latency
     return {
         "title": found.title,
         "vendor": found.vendor,
@@ -186,17 +187,16 @@ def _accelerator(found: catalog.Accelerator) -> dict[str, Any]:
         "scale_up": found.scale_up.name,
         "scale_up_bandwidth_bytes_per_s": found.scale_up_bandwidth_bytes_per_s,
         "scale_up_domain": found.scale_up_domain,
+        **({} if step is None else {"scale_up_latency_s": step.value}),
     }
 
 
 def _link(found: catalog.Link) -> dict[str, Any]:
-    latency = {} if found.latency is None else _numbers("latency_s", found.latency)
     return {
         "title": found.title,
         "kind": found.kind,
         "per": found.per,
         **_numbers("bandwidth_bytes_per_s", found.bandwidth),
-        **latency,
     }
 
 

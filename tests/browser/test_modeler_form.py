@@ -57,6 +57,17 @@ def test_bad_input_is_refused_in_words_with_buttons_that_mend_it(
     assert batch % replicas == 0
 
 
+@pytest.mark.parametrize(("chip", "microseconds"), [("h100-sxm-80gb", "3.4"), ("tpu-v5p", "1")])
+def test_a_latency_that_is_left_out_shows_the_one_that_is_taken(
+    open_modeler: Callable[..., Page], chip: str, microseconds: str
+) -> None:
+    """NCCL's constant, or a hop of the TPU's own link; it said NCCL's for both."""
+    page = open_modeler(f"?chip={chip}", answered)
+    left = page.locator("[name=alpha_up]")
+    expect(left).to_have_attribute("placeholder", microseconds)
+    assert left.input_value() == ""
+
+
 def test_adapters_have_a_fold_of_their_own_and_mend_what_does_not_go_with_them(
     open_modeler: Callable[..., Page], axe: Callable[..., list[str]]
 ) -> None:

@@ -11,7 +11,10 @@ import pytest
 
 import figgen.catalog as catalog
 from figgen.catalog import Value
+from figgen.catalog.nccl_links import step_latency_s
 from figgen.errors import InputError
+from figgen.scenarios.tool_data import configurations
+from figgen.scenarios.tool_rates import attained_rows
 
 ORACLES = Path(__file__).parents[1] / "oracles"
 
@@ -135,6 +138,16 @@ def test_nccl_constants_equal_those_compiled_from_its_source() -> None:
 def test_latency_presets_of_the_conventions_are_nccls() -> None:
     tuning = catalog.nccl_tuning()
     assert (tuning.scale_up_latency_s, tuning.network_latency_s) == pytest.approx((3.4e-6, 14e-6))
+
+
+@pytest.mark.parametrize("name", [n for n in catalog.ACCELERATORS if n.startswith("tpu-")])
+def test_a_step_between_tpus_takes_a_hop_and_no_constant_of_nccl(name: str) -> None:
+    """About 1 µs a hop: Austin et al. 2025, How to Scale Your Model, sharding."""
+    chip, nic = catalog.accelerator(name), catalog.link("tpu-dcn-v5p")
+    assert step_latency_s(chip.scale_up) == 1e-6
+    assert catalog.cluster(chip, nic, "bf16", 4).scale_up_latency_s == 1e-6
+    assert configurations()["accelerators"][name]["scale_up_latency_s"] == 1e-6
+    assert attained_rows()["rows"][name]["bf16"]["near_latency_s"] == 1e-6
 
 
 def test_an_unknown_constant_gets_the_one_that_was_meant() -> None:

@@ -112,6 +112,7 @@ def terms_of(run: DescribedRun) -> Terms:
     sharing = run.gpus_per_node if run.network.per == "node" else 1
     network = run.network.bandwidth_bytes_per_s / sharing
     share = "efa" if run.network.name.startswith("efa") else family
+    own = chip.scale_up.step_latency  # the fitted one is of NCCL's rings
     routed = (f"expert_era.{era}",)
     x86 = generation == "blackwell" and not chip.name.startswith("gb")
     host = (f"host_expert_layer_s.{era}", *(("host_x86.all",) if x86 else ()))
@@ -150,7 +151,7 @@ def terms_of(run: DescribedRun) -> Terms:
         "exposed_pipeline": (1.0, (_one("exposed_pipeline", family),)),
         "exposed_data": (1.0, (_one("exposed_data", family),)),
         "latency_s": (1.0, ("latency_s.all",)),
-        "near_latency_s": (1.0, ("near_latency_s.all",)),
+        "near_latency_s": (own.value, ()) if own else (1.0, ("near_latency_s.all",)),
         "straggling": (1.0, ("straggling.all",)),
     }
 

@@ -38,7 +38,7 @@ export function usualOf(catalog) {
  * The setup of `choices`, named as the catalog's options, with `model`, `nodes` and `gpus_per_node`. `model`,
  * `accelerator` and `nic` are keys of the catalog, or own numbers: a shape as `modelShape` takes
  * it, { peak_flops_per_s, memory_bytes, memory_bandwidth_bytes_per_s, scale_up_bandwidth_bytes_per_s,
- * scale_up_domain? } and { bandwidth_bytes_per_s }. Throws InputError as the command line would, in its order.
+ * scale_up_latency_s?, scale_up_domain? } and { bandwidth_bytes_per_s }. Throws InputError as the command line would, in its order.
  */
 export function untimedSetup(catalog, choices) {
   const given = { ...usualOf(catalog) };
@@ -77,7 +77,7 @@ function hardware(catalog, given, { gpus_per_node }) {
     scale_up_bandwidth_bytes_per_s: chip.scale_up_bandwidth_bytes_per_s,
     network_bandwidth_bytes_per_s:
       link.per === "node" ? link.bandwidth_bytes_per_s / gpus_per_node : link.bandwidth_bytes_per_s,
-    scale_up_latency_s: catalog.latencies.scale_up_s,
+    scale_up_latency_s: chip.scale_up_latency_s ?? catalog.latencies.scale_up_s,
     network_latency_s: catalog.latencies.network_s,
     memory_bandwidth_bytes_per_s: chip.memory_bandwidth_bytes_per_s ?? USUAL_MEMORY,
     ...links,

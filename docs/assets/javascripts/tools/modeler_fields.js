@@ -33,14 +33,17 @@ const AFTER = {
   sequence: [{ key: "hold", label: "Hold the global batch: microbatches follow", kind: "hold", wide: true }],
 };
 
+const microseconds = (time_s) => Math.round(1e8 * time_s) / 100;
 const tuned = (state) => state.lora_rank !== null || state.frozen_weights !== "16-bit";
 
 // What the form does with an option beyond what the table says of it.
 const MORE = {
   dp: { kind: "derived" },
   global_batch: { kind: "batch" },
-  microbatches: { kind: "size", derived: "microbatches", hint: "per replica and step" },
-  sequence: { derived: "sequence" },
+  microbatches: { kind: "size", derived: (setup) => setup.microbatches, hint: "per replica and step" },
+  sequence: { derived: (setup) => setup.sequence },
+  scale_up_latency_s: { derived: ({ cluster }) => microseconds(cluster.scale_up_latency_s) },
+  network_latency_s: { derived: ({ cluster }) => microseconds(cluster.network_latency_s) },
   ep: { shows: (state, all) => mixture(state, all) || state.ep > 1 },
   etp: { shows: (state, all) => mixture(state, all) || state.etp !== null, empty: "auto" },
   schedule: { shows: (state) => state.pp > 1 || state.schedule !== "1f1b" },
@@ -70,9 +73,7 @@ function fieldOf(option, catalog) {
     return { ...about, kind: "select", options: [...options, ...last], wide: true, ...more };
   }
   if (kind === "whole") return { ...about, kind: (required || usual === low) ? "size" : "whole", ...more };
-  const empty = { scale_up_latency_s: "scale_up_s", network_latency_s: "network_s" }[name];
-  const nccl = empty ? { empty: String(Math.round(1e8 * catalog.latencies[empty]) / 100) } : {};
-  return { ...about, kind: kind === "counts" ? "whole" : "number", ...nccl, ...more };
+  return { ...about, kind: kind === "counts" ? "whole" : "number", ...more };
 }
 
 const rated = (words, { bandwidth_bytes_per_s, per }) => `${words}: ${quantity(bandwidth_bytes_per_s, "B/s")} per ${per}`;
