@@ -8,10 +8,10 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.paths import PIPELINE, RANKS
-from tests.browser.waits import at_rest
+from tests.browser.waits import Held, at_rest
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Locator, Page, Request, Route
+    from playwright.sync_api import Locator, Page, Request
 
 LIBRARY = "plotly.min.js"
 
@@ -114,14 +114,13 @@ def test_closed_plot_is_not_kept_in_memory(ready: Page, away: bool) -> None:
 
 
 def test_leaving_while_the_plot_loads_is_no_error(ready: Page) -> None:
-    held: list[Route] = []
-    ready.route(f"**/{LIBRARY}", lambda route: held.append(route))
+    held = Held(ready, f"**/{LIBRARY}")
     with ready.expect_request(f"**/{LIBRARY}"):
         explorable(ready).get_by_role("button", name="Explore").click()
     ready.get_by_role("button", name="Loading").wait_for()
     ready.evaluate("() => { window.pressed = document.querySelector('[aria-busy=true]') }")
     leave(ready)
-    held[0].continue_()
+    held.come()
     ready.wait_for_function("() => window.Plotly && window.pressed.ariaBusy === 'false'")
     assert ready.locator(".js-plotly-plot").count() == 0
 
@@ -131,20 +130,18 @@ def test_plot_that_cannot_be_loaded_leaves_the_figure(
 ) -> None:
     page.emulate_media(color_scheme="light")
     page.goto(f"{site}{PIPELINE}")
-    held: list[Route] = []
-    page.route(f"**/{LIBRARY}", lambda route: held.append(route))
+    held = Held(page, f"**/{LIBRARY}")
     figure = explorable(page)
     with page.expect_request(f"**/{LIBRARY}"):
         figure.get_by_role("button", name="Explore").click()
     page.locator("label[title='Switch to dark']").click()  # which repaints what is drawn already
     page.locator("body[data-md-color-scheme=slate]").wait_for()
-    held[0].abort()
+    held.fail()
     figure.get_by_role("button", name="could not be loaded").wait_for()
     expect(figure.locator(".fig-picture svg").first).to_be_visible()
     expect(page.locator(".fig-plot")).to_have_count(0)
     assert [error for error in page_errors if "ERR_FAILED" not in error] == []
     page_errors.clear()
-    page.unroute(f"**/{LIBRARY}")
     figure.get_by_role("button", name="try again").click()
     figure.locator(".fig-plot .main-svg").first.wait_for()
 

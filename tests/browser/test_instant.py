@@ -9,10 +9,10 @@ from playwright.sync_api import expect
 
 from tests.browser.paths import PIPELINE, RANKS
 from tests.browser.rank_map import MAP
-from tests.browser.waits import at_rest
+from tests.browser.waits import Held, at_rest
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page, Route
+    from playwright.sync_api import Page
 
 SHEET = "**/rank-map.css*"
 FOLLOW = """(path) => [...document.querySelectorAll("article a, .md-nav a")]
@@ -25,15 +25,14 @@ def test_who_follows_another_link_while_a_page_comes_ends_where_that_one_leads(
     """Its address was there before it, and what still was shown had links relative to it."""
     page = instant
     at_rest(page, f"{site}{RANKS}")
-    held: list[Route] = []
-    page.route(SHEET, lambda route: held.append(route))
+    held = Held(page, SHEET)
     with page.expect_request(SHEET):
         page.evaluate(FOLLOW, MAP)
     assert page.evaluate("location.pathname") == RANKS
     page.evaluate(FOLLOW, PIPELINE)
     page.wait_for_url(f"**{PIPELINE}")
     expect(page.locator("h1")).to_have_text(re.compile("^Pipeline"))
-    held[0].continue_()
+    held.come()
     page.wait_for_load_state("networkidle")
     expect(page.locator("h1")).to_have_text(re.compile("^Pipeline"))
     assert page.locator("#rank-map").count() == 0
@@ -45,13 +44,12 @@ def test_back_to_the_page_that_is_shown_ends_the_way_to_another(instant: Page, s
     at_rest(page, f"{site}{PIPELINE}")
     page.evaluate(FOLLOW, RANKS)
     page.wait_for_url(f"**{RANKS}")
-    held: list[Route] = []
-    page.route(f"**{PIPELINE}", lambda route: held.append(route))
+    held = Held(page, f"**{PIPELINE}")
     with page.expect_request(f"**{PIPELINE}"):
         page.evaluate("history.back()")
     page.evaluate("history.forward()")
     page.wait_for_url(f"**{RANKS}")
     with page.expect_response(f"**{PIPELINE}"):
-        held[0].continue_()
+        held.come()
     page.evaluate("fetch(location.href).then((answer) => answer.text())")  # comes after it
     assert page.locator("h1").inner_text().startswith("Rank")

@@ -11,10 +11,10 @@ import pytest
 from playwright.sync_api import expect
 
 from tests.browser.modeler import answered, card, choose, section, settled
-from tests.browser.waits import addressed, drawn, resized
+from tests.browser.waits import Held, addressed, drawn, resized
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page, Route
+    from playwright.sync_api import Page
 
 
 def test_bad_input_is_refused_in_words_with_buttons_that_mend_it(
@@ -158,14 +158,13 @@ def test_a_pasted_text_is_forgotten_when_it_is_taken_away_before_it_is_read(
 ) -> None:
     page = open_modeler("?preset=llama-3-8b-fsdp", answered)
     choose(page, "model", "own")
-    held: list[Route] = []
-    page.route("**/config_json.js", lambda route: held.append(route))
+    held = Held(page, "**/config_json.js")
     paste = page.get_by_label("Paste a Hugging Face config.json")
     with page.expect_request("**/config_json.js"):
         paste.fill("{")
     paste.fill("")
     with page.expect_response("**/config_json.js"):
-        held[0].continue_()
+        held.come()
     # What comes after the file in the page's own order.
     page.evaluate("async () => { await import('/assets/javascripts/tools/config_json.js'); }")
     drawn(page)
@@ -180,8 +179,7 @@ def test_a_pasted_text_is_forgotten_when_the_reader_goes_on_to_another_configura
     page = open_modeler("?preset=llama-3-8b-fsdp", answered)
     choose(page, "model", "own")
     addressed(page, layers=32)
-    held: list[Route] = []
-    page.route("**/config_json.js", lambda route: held.append(route))
+    held = Held(page, "**/config_json.js")
     with page.expect_request("**/config_json.js"):
         page.get_by_label("Paste a Hugging Face config.json").fill(LLAMA)
     if then == "preset":
@@ -192,7 +190,7 @@ def test_a_pasted_text_is_forgotten_when_the_reader_goes_on_to_another_configura
         addressed(page, compare=1)
     before = page.evaluate("location.search")
     with page.expect_response("**/config_json.js"):
-        held[0].continue_()
+        held.come()
     page.evaluate("async () => { await import('/assets/javascripts/tools/config_json.js'); }")
     drawn(page)
     page.locator("#modeler [name=nodes]").fill("2")

@@ -13,9 +13,10 @@ import pytest
 
 from tests.browser.gate.measured import LIMIT_KB, NAME, kind_of
 from tests.browser.paths import PATHS
+from tests.browser.waits import Held
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page, Request, Route, ViewportSize
+    from playwright.sync_api import Page, Request, ViewportSize
 
 DESK: ViewportSize = {"width": 1366, "height": 900}
 PHONE: ViewportSize = {"width": 390, "height": 844}
@@ -136,14 +137,13 @@ PAINTED = "() => performance.getEntriesByName('first-contentful-paint').length >
 
 def test_a_font_that_comes_after_the_text_moves_nothing(first_visit: Page, site: str) -> None:
     """Lines with math were broken anew, and everything below them moved."""
-    held: list[Route] = []
-    first_visit.route("**/math.woff2", lambda route: held.append(route))
+    held = Held(first_visit, "**/math.woff2")
     first_visit.set_viewport_size(PHONE)
     with first_visit.expect_request("**/math.woff2"):
         first_visit.goto(f"{site}/guide/pipeline-schedules/", wait_until="domcontentloaded")
     first_visit.wait_for_function(PAINTED)
     with first_visit.expect_response("**/math.woff2"):
-        held[0].continue_()
+        held.come()
     first_visit.evaluate(SETTLED)
     assert first_visit.evaluate(SHIFTS) < 0.002
 

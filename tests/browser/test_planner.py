@@ -25,11 +25,11 @@ from figgen.scenarios.planner import plan
 from figgen.scenarios.saving import WAYS
 from figgen.scenarios.scenario import scenario
 from tests.browser.engine import Ask
-from tests.browser.waits import drawn
+from tests.browser.waits import Held, drawn
 from tests.scenarios.test_own_hardware import MINE
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page, Request, Route
+    from playwright.sync_api import Page, Request
 
 SUITES = "planner_suites.js"
 PATH = "/tools/planner/"
@@ -350,8 +350,7 @@ def test_a_pasted_model_is_forgotten_when_a_job_is_chosen_before_it_is_read(
 ) -> None:
     page.goto(f"{site}{PATH}?model=llama-3-8b&nodes=1&global_batch=16&sequence=2048")
     expect(page.locator("#planner .plan-table").first.locator("tbody tr")).to_have_count(12)
-    held: list[Route] = []
-    page.route("**/planner_own.js", lambda route: held.append(route))
+    held = Held(page, "**/planner_own.js")
     model = page.locator("#planner [name=model]")
     model.select_option("own")
     with page.expect_request("**/planner_own.js"):
@@ -359,7 +358,7 @@ def test_a_pasted_model_is_forgotten_when_a_job_is_chosen_before_it_is_read(
     page.locator("#planner [name=preset]").select_option("gpt-3-175b")
     drawn(page)
     with page.expect_response("**/planner_own.js"):
-        held[0].continue_()
+        held.come()
     # What comes after the file in the page's own order.
     page.evaluate("async () => { await import('/assets/javascripts/tools/planner_own.js'); }")
     drawn(page)

@@ -22,7 +22,7 @@ from figgen.scenarios.tool_profile import TITLES, profile_json
 from tests.browser.engine import Ask
 from tests.browser.modeler import same
 from tests.browser.site import ROOT
-from tests.browser.waits import drawn
+from tests.browser.waits import Held, drawn
 from tests.test_memory_snapshot import (
     FRAMES,
     SNAPSHOT,
@@ -35,7 +35,7 @@ from tests.test_memory_snapshot import (
 from tests.test_profile import FILES, NCCL, REFUSED, SIZES, kernel
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Locator, Page, Route
+    from playwright.sync_api import Locator, Page
 
 SUITES = "profile_suites.js"
 PATH = "/tools/profile/"
@@ -300,11 +300,10 @@ def test_page_reads_files_and_says_what_it_cannot_read(
     assert axe(page, within="article") == []
 
 
-def files_chosen_while_the_example_loads(page: Page, site: str) -> tuple[list[Route], Locator]:
+def files_chosen_while_the_example_loads(page: Page, site: str) -> tuple[Held, Locator]:
     """The example's files, which are still to come, and where those of the reader are answered."""
     opened(page, site)
-    held: list[Route] = []
-    page.route("**/examples/*", lambda route: held.append(route))
+    held = Held(page, "**/examples/*")
     with page.expect_request("**/examples/*rank1*"):
         page.get_by_role("button", name="Read a recorded example").click()
     page.get_by_label("Traces of one or several ranks").set_input_files(
@@ -320,8 +319,7 @@ def test_files_that_were_chosen_while_the_example_loads_are_what_is_read(
 ) -> None:
     held, answer = files_chosen_while_the_example_loads(page, site)
     with page.expect_response("**/examples/*rank1*"):
-        for route in held:
-            route.continue_()
+        held.come()
     drawn(page)
     expect(page.locator("#profile[aria-busy]")).to_have_count(0)
     assert answer.count() == 1
@@ -332,8 +330,7 @@ def test_an_example_that_cannot_be_loaded_leaves_the_files_that_were_chosen_mean
 ) -> None:
     held, answer = files_chosen_while_the_example_loads(page, site)
     with page.expect_event("requestfailed"):
-        for route in held:
-            route.abort()
+        held.fail()
     drawn(page)
     assert answer.count() == 1
     assert page.locator(".profile-messages").inner_text() == ""

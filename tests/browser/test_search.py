@@ -17,10 +17,10 @@ from playwright.sync_api import expect
 
 from figgen.search.words import stem, words
 from tests.browser.paths import PIPELINE, RANKS, ROOT
-from tests.browser.waits import addressed, at_rest, drawn
+from tests.browser.waits import Held, addressed, at_rest, drawn
 
 if TYPE_CHECKING:
-    from playwright.sync_api import BrowserContext, Page, Request, Route
+    from playwright.sync_api import BrowserContext, Page, Request
 
 TABLE: dict[str, list[str]] = tomllib.loads(
     (Path(__file__).parent / "search_queries.toml").read_text(encoding="utf-8")
@@ -164,14 +164,11 @@ def test_enter_waits_for_the_results_of_what_was_typed_last(page: Page, site: st
     page.keyboard.press("/")
     page.keyboard.type("ring all-reduce")
     page.locator(".find-text:has(mark)").first.wait_for()
-    held: list[Route] = []
-    page.route(PIECES, lambda route: held.append(route))
+    held = Held(page, PIECES)
     with page.expect_request(PIECES):
         page.locator("dialog.find input").fill("pipeline schedules")
     page.keyboard.press("Enter")
-    page.route(PIECES, lambda route: route.continue_())
-    for route in held:
-        route.continue_()
+    held.come()
     page.wait_for_url(re.compile(f"{PIPELINE}(#.*)?$"))
 
 
@@ -186,8 +183,7 @@ def test_enter_leads_nowhere_when_the_reader_goes_on_before_there_are_results(
     field.fill("ring all-reduce")
     page.locator(".find-text:has(mark)").first.wait_for()
     page.evaluate("addEventListener('click', (event) => { window.led = event.target.href; }, true)")
-    held: list[Route] = []
-    page.route(PIECES, lambda route: held.append(route))
+    held = Held(page, PIECES)
     with page.expect_request(PIECES):
         field.fill("pipeline schedules")
     page.keyboard.press("Enter")
@@ -196,9 +192,7 @@ def test_enter_leads_nowhere_when_the_reader_goes_on_before_there_are_results(
         field.wait_for(state="hidden")
     else:
         page.keyboard.type(" zv")
-    page.route(PIECES, lambda route: route.continue_())
-    for route in held:
-        route.continue_()
+    held.come()
     told = page.locator(
         ".find-told", has_text="schedules zv" if then == "types on" else "schedules"
     )
@@ -213,17 +207,14 @@ def test_a_search_that_was_left_does_not_write_into_the_next_page_s_address(
 ) -> None:
     page = instant
     at_rest(page, f"{site}/search/")
-    held: list[Route] = []
-    page.route(PIECES, lambda route: held.append(route))
+    held = Held(page, PIECES)
     with page.expect_request(PIECES):
         page.locator(".find-here input").fill("bubble")
     page.evaluate("window.told = document.querySelector('.find-here .find-told')")
     page.locator(".md-header a.md-logo").click()
     page.wait_for_url(f"{site}/")
     page.locator(".find-here").wait_for(state="detached")
-    page.route(PIECES, lambda route: route.continue_())
-    for route in held:
-        route.continue_()
+    held.come()
     page.wait_for_function("() => window.told.textContent.includes('bubble')")
     drawn(page)
     assert urlsplit(page.url).query == ""
@@ -234,14 +225,13 @@ def test_a_slip_that_is_mended_while_the_search_is_loaded_stays_mended(
     page: Page, site: str, last: str
 ) -> None:
     page.goto(f"{site}{RANKS}")
-    held: list[Route] = []
-    page.route("**/search/view.js", lambda route: held.append(route))
+    held = Held(page, "**/search/view.js")
     with page.expect_request("**/search/view.js"):
         page.keyboard.press("/")
     page.keyboard.type("bubblx")
     page.keyboard.press(last)
     with page.expect_response("**/search/view.js"):
-        held[0].continue_()
+        held.come()
     # What comes after the file in the page's own order.
     page.evaluate("async () => { await import('/assets/javascripts/search/view.js'); }")
     field = page.locator("dialog.find input")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Page
+    from playwright.sync_api import Page, Route
 
 NEXT_FRAME = "() => new Promise((done) => requestAnimationFrame(() => requestAnimationFrame(done)))"
 OF_SIZE = "([width, height]) => innerWidth === width && innerHeight === height"
@@ -49,3 +49,32 @@ def addressed(page: Page, **keys: object) -> None:
     # Pairs: of a dict Playwright leaves out what is None.
     wanted = [[key, None if value is None else str(value)] for key, value in keys.items()]
     page.wait_for_function(SAYS, arg=wanted)
+
+
+class Held:
+    """The answers at `addresses`, kept back until the test lets them come, or fail."""
+
+    def __init__(self, page: Page, addresses: str) -> None:
+        self._kept: list[Route] | None = []
+        page.route(addresses, self._meet)
+
+    def _meet(self, route: Route) -> None:
+        if self._kept is None:
+            route.continue_()
+        else:
+            self._kept.append(route)
+
+    def _freed(self) -> list[Route]:
+        assert self._kept, "somebody asked"
+        kept, self._kept = self._kept, None
+        return kept
+
+    def come(self) -> None:
+        """Let them come, and what is asked for from now on."""
+        for route in self._freed():
+            route.continue_()
+
+    def fail(self) -> None:
+        """Let them fail; what is asked for from now on comes."""
+        for route in self._freed():
+            route.abort()
