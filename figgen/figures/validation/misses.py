@@ -53,8 +53,6 @@ def explained(judged: JudgedRun) -> str:
         return "bound by the host: small kernels of many experts, launched by x86 processors"
     if run.shape.experts:
         return "releases of one season differ in how they sort and send tokens"
-    if run.framework == "torchtitan" and run.cp > 1:
-        return "ring attention without balance of the mask's halves"
     if run.number_format == "fp8-rowwise":
         return "row-wise scaling; the two runs that fitted have 70B parameters"
     if run.framework == "torchtitan" and run.tp > 1:
