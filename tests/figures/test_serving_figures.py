@@ -28,7 +28,7 @@ from figgen.scenarios.resolve import training_step
 FIGURES = (
     "cache-by-model", "cache-per-token", "decode-by-batch", "price-by-batch", "price-of-tokens",
     "fine-tuning-memory", "optimizer-states", "fine-tuning-step", "muon-update", "llama-changes",
-    "attention-kinds", "windowed-models",
+    "attention-kinds", "windowed-models", "decode-measured",
 )  # fmt: skip
 
 
@@ -200,3 +200,17 @@ def test_muons_share_of_a_step_is_its_bound_times_the_ranks_that_repeat_it() -> 
     assert isinstance(table, Table)
     bound = 5 * 8192 / (1024 * 4096)
     assert 0.3 * 8 * bound < table.values["first"].value < 8 * bound
+
+
+def test_no_published_step_is_faster_than_the_memory_and_its_bytes_are_those_of_llama_2() -> None:
+    """Touvron et al. 2023: 7B has 32 layers of 4,096 without sharing, 70B 80 of 8 heads of 128."""
+    rows = build("decode-measured", {}).rows
+    assert all(float(row[5]) < float(row[6]) for row in rows)
+    for row, weights, token in zip(
+        rows,
+        (6.6e9, 6.6e9, 68.7e9, 68.7e9),
+        (2 * 32 * 4096,) * 2 + (2 * 80 * 1024,) * 2,
+        strict=True,
+    ):
+        caches = int(row[2]) * (int(row[3]) + 1024) * token
+        assert row[4] == pytest.approx(weights + caches, rel=2e-3)
