@@ -156,6 +156,7 @@ def test_search_is_worked_by_keyboard_alone(page: Page, site: str) -> None:
 
 
 PIECES = "**/search/words-*.json"
+LATE = "**/search/view.js"
 
 
 def test_enter_waits_for_the_results_of_what_was_typed_last(page: Page, site: str) -> None:
@@ -225,12 +226,12 @@ def test_a_slip_that_is_mended_while_the_search_is_loaded_stays_mended(
     page: Page, site: str, last: str
 ) -> None:
     page.goto(f"{site}{RANKS}")
-    held = Held(page, "**/search/view.js")
-    with page.expect_request("**/search/view.js"):
+    held = Held(page, LATE)
+    with page.expect_request(LATE):
         page.keyboard.press("/")
     page.keyboard.type("bubblx")
     page.keyboard.press(last)
-    with page.expect_response("**/search/view.js"):
+    with page.expect_response(LATE):
         held.come()
     # What comes after the file in the page's own order.
     page.evaluate("async () => { await import('/assets/javascripts/search/view.js'); }")
@@ -240,6 +241,52 @@ def test_a_slip_that_is_mended_while_the_search_is_loaded_stays_mended(
     else:
         page.keyboard.type("e")
         expect(field).to_have_value("bubble")
+
+
+def entered_while_the_search_is_loaded(page: Page) -> Held:
+    """What is still to come of a search whose first result, Pipeline schedules, was asked for."""
+    page.evaluate("addEventListener('click', (event) => { window.led = event.target.href; }, true)")
+    held = Held(page, LATE)
+    with page.expect_request(LATE):
+        page.keyboard.press("/")
+    page.keyboard.type("pipeline schedules")
+    page.keyboard.press("Enter")
+    return held
+
+
+def test_enter_while_the_search_is_loaded_leads_to_the_first_result(page: Page, site: str) -> None:
+    """It was dropped, and had to be pressed again."""
+    page.goto(f"{site}{RANKS}")
+    entered_while_the_search_is_loaded(page).come()
+    page.wait_for_url(re.compile(f"{PIPELINE}(#.*)?$"))
+
+
+def test_enter_while_the_search_is_loaded_leads_nowhere_when_the_reader_types_on(
+    page: Page, site: str
+) -> None:
+    page.goto(f"{site}{RANKS}")
+    held = entered_while_the_search_is_loaded(page)
+    page.keyboard.type(" zv")
+    held.come()
+    page.locator(".find-told", has_text="schedules zv").wait_for()
+    drawn(page)
+    assert page.evaluate("window.led") is None
+
+
+def test_enter_while_the_search_is_loaded_leads_nowhere_when_the_reader_goes_to_another_page(
+    instant: Page, site: str
+) -> None:
+    page = instant
+    at_rest(page, f"{site}{RANKS}")
+    held = entered_while_the_search_is_loaded(page)
+    page.locator(".md-header a.md-logo").click()
+    page.wait_for_url(f"{site}/")
+    page.evaluate("window.led = undefined")
+    held.come()
+    page.locator(".find-told", has_text="pipeline schedules").wait_for()
+    drawn(page)
+    assert page.evaluate("window.led") is None
+    assert urlsplit(page.url).path == "/"
 
 
 CLOSED_AND_PRESSED = """() => {

@@ -158,6 +158,7 @@ const films = new IntersectionObserver((seen) => {
 }, { rootMargin: "400px" });
 
 function begin() {
+  entered = false;
   tidy();
   films.disconnect();
   document.querySelectorAll("[data-film]").forEach((picture) => films.observe(picture));
@@ -197,12 +198,15 @@ const writing = (element) => (element.checkVisibility?.() ?? true)
   && (element.isContentEditable || /^(?:input|select|textarea)$/i.test(element.localName));
 
 let early; // what is typed while the search is being loaded
+let entered; // whether Enter was the last of it, and the reader still is where it was pressed
 function openSearch() {
   early = "";
-  search().then(({ open }) => early === undefined || open(early)).finally(() => { early = undefined; });
+  entered = false;
+  search().then(({ open }) => early === undefined || open(early, entered)).finally(() => { early = undefined; });
 }
 
 addEventListener("click", (event) => {
+  entered = false;
   const plain = !(event.metaKey || event.ctrlKey || event.shiftKey || event.altKey || event.button);
   if (!plain || !event.target.closest?.(".find-open")) return;
   event.preventDefault();
@@ -212,9 +216,11 @@ addEventListener("click", (event) => {
 addEventListener("keydown", (event) => {
   const { key } = event;
   const loads = early !== undefined;
+  if (key !== "Enter") entered = false;
   if (event.metaKey || event.ctrlKey || event.altKey || event.isComposing) return;
   if (loads && key === "Escape") early = undefined;
   else if (loads && key === "Backspace") early = early.slice(0, -1);
+  else if (loads && key === "Enter") entered = true;
   else if (key.length > 1) return;
   else if (loads) early += key;
   else if (!"/fs".includes(key) || writing(event.target) || document.querySelector("dialog[open]")) return;

@@ -146,8 +146,8 @@ function marked(text, meant) {
 
 const hits = (word, meant) => words(word).some((each) => meant.has(each)) || meant.has(stem(word.toLowerCase()));
 
-// Opens the dialog, with what was typed until it was there.
-export function open(typed = "") {
+// Opens the dialog, with what was typed until it was there, and Enter if that was `entered` last.
+export function open(typed = "", entered = false) {
   if (!dialog?.isConnected) {
     const view = parts("");
     const close = make("button", { type: "button", className: "find-close", textContent: "Close" });
@@ -168,6 +168,7 @@ export function open(typed = "") {
   if (!typed) return;
   input.value = typed;
   input.dispatchEvent(new Event("input"));
+  if (entered) dialog.querySelector("form").requestSubmit();
 }
 
 // Makes the search page's own form answer as it is typed; what needs no script gives way to results.
