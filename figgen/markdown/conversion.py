@@ -216,6 +216,20 @@ class Page:
         return posixpath.relpath(target, posixpath.dirname(self.url or "") or ".")
 
 
+@dataclass(frozen=True, slots=True)
+class Short:
+    """A term that has a short name: what it means, and where its entry stands."""
+
+    term: str
+    means: str
+    target: str
+
+    @property
+    def word(self) -> str:
+        """`tensor` of `tensor parallelism`."""
+        return self.term.partition(" ")[0]
+
+
 @dataclass
 class Site:
     """What is shared by all pages of a build."""
@@ -225,6 +239,7 @@ class Site:
     address: str = ""
     references: dict[str, dict[str, str]] = field(default_factory=dict)
     glossary: dict[str, str] = field(default_factory=dict)
+    shorts: dict[str, Short] = field(default_factory=dict)
     numbers: dict[str, dict[str, str]] = field(default_factory=dict)
     pages: list[Page] = field(default_factory=list)
     # Pictures, tables and worked lines are large and no other extension needs to see them:

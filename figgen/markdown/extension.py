@@ -17,6 +17,7 @@ from figgen.markdown import figure as figures
 from figgen.markdown.captions import Captions, plain
 from figgen.markdown.conversion import Page, Site, fences
 from figgen.markdown.errors import error_box, place_of
+from figgen.markdown.first_uses import FirstUses
 from figgen.markdown.inline import ButtonTree, ValueInline
 from figgen.markdown.math import ARITHMATEX, MathTree
 from figgen.markdown.references import CitationInline, FigureLinkTree, cited_html
@@ -56,6 +57,7 @@ class FiggenExtension(Extension):
         md.treeprocessors.register(MathTree(*shared), "figgen-math", 15)
         md.treeprocessors.register(ButtonTree(md), "figgen-buttons", 12)
         md.treeprocessors.register(FigureLinkTree(*shared), "figgen-links", 8)
+        md.treeprocessors.register(FirstUses(*shared), "figgen-first-uses", 6)
         md.treeprocessors.register(_End(*shared), "figgen-end", 1)
 
     def _fence(self) -> dict[str, object]:

@@ -23,9 +23,10 @@ from figgen.cache import digest
 from figgen.changes.builds import MANIFEST, SOURCES
 from figgen.changes.sources import sources
 from figgen.errors import InputError
+from figgen.generated.glossary import term_anchor
 from figgen.generated.site_pages import kept_validation, nowhere, site_pages
 from figgen.markdown import math
-from figgen.markdown.conversion import Page, Problem, Site, figure_numbers
+from figgen.markdown.conversion import Page, Problem, Short, Site, figure_numbers
 from figgen.pictures import Pictures
 from figgen.progress import Progress
 from figgen.publish.companions import figures_in_words, first_picture
@@ -345,9 +346,19 @@ def begin_build(docs: Path, cache: Path, name: str, address: str) -> SiteBuild:
         address=address,
         references=_toml(docs / "references.toml"),
         glossary={t: entry["means"] for t, entry in terms.items() if entry.get("hover", True)},
+        shorts=_shorts(terms),
         late=True,
     )
     return SiteBuild(site, docs, terms, keeper=keeper)
+
+
+def _shorts(terms: Mapping[str, Mapping[str, Any]]) -> dict[str, Short]:
+    """Terms by their short names, which lead to the glossary."""
+    return {
+        entry["short"]: Short(term, entry["means"], f"reference/glossary.md#{term_anchor(term)}")
+        for term, entry in terms.items()
+        if "short" in entry
+    }
 
 
 def _plotly_bundle() -> bytes:

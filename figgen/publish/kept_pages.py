@@ -137,8 +137,8 @@ def _name(path: str) -> str:
 
 def ground(site: Site, others: Iterable[str]) -> str:
     """What any page may depend on beside its own text; `others` is what only the host knows."""
-    parts = (site.name, site.address, site.references, site.glossary, site.numbers, *others)
-    return digest(repr(parts))
+    written = (site.references, site.glossary, site.shorts, site.numbers)
+    return digest(repr((site.name, site.address, *written, *others)))
 
 
 def around(config: Any, files: Any) -> Iterator[str]:

@@ -100,14 +100,16 @@ def _plain(phrase: str) -> str:
 
 
 def synonyms(terms: Mapping[str, Mapping[str, object]]) -> Synonyms:
-    """The synonyms of a glossary: each term with what stands under its `also` and `never`."""
+    """The synonyms of a glossary: each term with what stands under `short`, `also`, `never`."""
     groups = []
     for term, entry in terms.items():
-        also = [*_texts(entry.get("also")), *_texts(entry.get("never"))]
+        also = [name for key in ("short", "also", "never") for name in _texts(entry.get(key))]
         if also:
             groups.append((term, *also))
     return Synonyms(groups)
 
 
 def _texts(given: object) -> list[str]:
+    if isinstance(given, str):
+        return [given]
     return [str(item) for item in given] if isinstance(given, list) else []

@@ -31,7 +31,7 @@ def test_a_term_links_to_its_page_only_where_that_exists() -> None:
 
 def test_every_meaning_is_sentences_and_no_spelling_to_avoid_is_another_term() -> None:
     for term, entry in TERMS.items():
-        assert entry.keys() <= {"means", "see", "hover", "never", "also"}, term
+        assert entry.keys() <= {"means", "see", "hover", "never", "also", "short"}, term
         assert entry["means"].endswith("."), term
         assert not re.search(r"\bbubble\b(?!_)", entry["means"]), term
         assert not set(entry.get("never", [])) & set(TERMS), term

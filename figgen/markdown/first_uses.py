@@ -1,0 +1,69 @@
+"""Short names of the axes, TP and the like, lead to the glossary where a chapter first has one."""
+
+from __future__ import annotations
+
+import posixpath
+import re
+import xml.etree.ElementTree as etree
+
+from markdown.treeprocessors import Treeprocessor
+
+from figgen.markdown.conversion import Page, Site
+
+GUIDE = "guide/"
+BLOCKS = ("p", "li", "td", "dd")
+NO_TEXT = ("a", "code", "pre", "abbr", "button", "figure", "summary", "th", "h1", "h2", "h3", "h4")
+"""Elements that hold no running text, or no link in it."""
+
+
+class FirstUses(Treeprocessor):
+    """Links the first use of each short name, unless its block of text writes it out."""
+
+    def __init__(self, md: object, site: Site, page: Page) -> None:
+        super().__init__(md)
+        self.site = site
+        self.page = page
+
+    def run(self, root: etree.Element) -> None:
+        self.left = dict(self.site.shorts) if self.page.path.startswith(GUIDE) else {}
+        self._visit(root, None)
+
+    def _visit(self, element: etree.Element, block: etree.Element | None) -> None:
+        if element.tag in BLOCKS:
+            block = element
+        at = self._linked(element, 0, element.text, block)
+        for child in list(element)[at:]:
+            if child.tag not in NO_TEXT and "arithmatex" not in child.get("class", ""):
+                self._visit(child, block)
+            self._linked(element, list(element).index(child) + 1, child.tail, block)
+
+    def _linked(
+        self, parent: etree.Element, at: int, text: str | None, block: etree.Element | None
+    ) -> int:
+        """Link what `text`, which stands before the child `at`, has first; how many links."""
+        if block is None or not text or type(text) is not str or not self.left:
+            return 0
+        names = "|".join(self.left)
+        found = re.search(rf"(?<![\w-])({names})(?![\w-])", text)
+        if not found:
+            return 0
+        name, rest = found[1], text[found.end() :]
+        short = self.left.pop(name)
+        if re.search(rf"\b{short.word}(?:[- ]parallel| \()", "".join(block.itertext()), re.I):
+            return self._linked(parent, at, text, block)
+        link = etree.Element(
+            "a",
+            {
+                "href": posixpath.relpath(short.target, posixpath.dirname(self.page.path)),
+                "class": "first-use",
+            },
+        )
+        link.set("title", f"{short.term}: {short.means}")
+        link.set("data-term", short.term)
+        link.text, link.tail = name, rest
+        if at:
+            parent[at - 1].tail = text[: found.start()]
+        else:
+            parent.text = text[: found.start()]
+        parent.insert(at, link)
+        return 1 + self._linked(parent, at + 1, rest, block)
