@@ -8,15 +8,18 @@ lives no longer than a build.
 from __future__ import annotations
 
 import fcntl
+import mmap
 import multiprocessing
 import os
 import pickle
+import signal
 import sys
 import tempfile
 import threading
 import warnings
 from collections.abc import Callable, Iterable
 from multiprocessing.connection import Connection, wait
+from multiprocessing.process import BaseProcess
 from typing import Any, TypeVar
 
 Thing = TypeVar("Thing")
@@ -40,42 +43,58 @@ class Others:
     Each piece is a byte of a file, and whoever locks that does it: where a fork is killed, its
     locks go with it.  What a fork made is appended to a file of its own, since a pipe would hold it
     up until the first process has time to read.
+
+    What kills every fork is done by the first process in the end, and kills that too: one more
+    fork, which does nothing else, says on which piece that was.
     """
 
     def __init__(self, pieces: Iterable[str], do: Callable[[str], Any], count: int = 1) -> None:
         self._numbers = {piece: number for number, piece in enumerate(pieces)}
         self._locks = tempfile.TemporaryFile()  # noqa: SIM115  # closed by `end`
         self._made: dict[str, tuple[int, int, int]] = {}
+        self._here = mmap.mmap(-1, mmap.PAGESIZE)
         self._context = multiprocessing.get_context("fork")
         self._forks = [self._begin(do) for _ in range(count)]
         self._told = {told: file for _, told, file in self._forks}
+        several = len(self._numbers) > 1
+        self._witnesses = [self._forked(self._watch)] if several else []
 
     def _begin(self, do: Callable[[str], Any]) -> tuple[Any, Connection, Any]:
         """A process, what it tells through, and the file of what it made."""
         file = tempfile.TemporaryFile()  # noqa: SIM115  # closed by `end`
         told, tell = self._context.Pipe(duplex=False)
-        process = self._context.Process(target=self._work, args=(do, tell, file), daemon=True)
+        process = self._forked(self._work, do, tell, file)
+        tell.close()
+        return process, told, file
+
+    def _forked(self, target: Callable[..., None], *args: Any) -> BaseProcess:
+        process = self._context.Process(target=target, args=args, daemon=True)
         with warnings.catch_warnings():
             # Of the server's threads, whose locks a fork cannot wait for; it needs none of them.
             warnings.simplefilter("ignore", DeprecationWarning)
             process.start()
-        tell.close()
-        return process, told, file
+        return process
 
     def made(self, piece: str) -> Any:
         """What a fork made of a piece that it began; None where the first process is to do it."""
+        self._here[:] = bytes(len(self._here))
         if piece not in self._numbers:
             return None
         while self._hear(0):
             pass
         while piece not in self._made:
             if self._is_ours(piece) or not self._hear(PATIENCE_S):
+                name = piece.encode()[: len(self._here)]
+                self._here[: len(name)] = name
                 return None
         length, start, file = self._made[piece]
         return pickle.loads(os.pread(file, length, start)) if length else None
 
     def end(self) -> None:
         """Nobody asks any more."""
+        for witness in self._witnesses:
+            witness.kill()
+            witness.join()
         for process, told, file in self._forks:
             process.kill()
             process.join()
@@ -120,6 +139,15 @@ class Others:
             os.pwrite(file.fileno(), found, end)
             tell.send((piece, len(found), end))
             end += len(found)
+
+    def _watch(self) -> None:
+        """Wait until the first process has ended without a word, and say what it was at."""
+        signal.signal(signal.SIGINT, signal.SIG_DFL)  # Ctrl-C ends all, without a trace
+        parent = multiprocessing.parent_process()
+        assert parent is not None
+        parent.join()
+        if piece := self._here[:].rstrip(b"\0").decode(errors="replace"):
+            os.write(2, f"figgen: the build ended while it made {piece}\n".encode())
 
 
 def beside(make: Callable[[], Thing]) -> Callable[[], Thing]:
