@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from functools import cache
 
 import numpy as np
@@ -10,9 +11,15 @@ import pytest
 from figgen.catalog.rates import constants
 from figgen.catalog.residuals import residuals
 from figgen.models.calibration import TOLERATED, softened, spearman
-from figgen.scenarios.runs.calibrate import Predictor, calibrating, class_residuals
-from figgen.scenarios.runs.measured import measured_runs, run_sides
-from figgen.scenarios.runs.predicted import class_of, predicted_step
+from figgen.scenarios.runs.calibrate import (
+    FEWEST,
+    LEAST,
+    Predictor,
+    calibrating,
+    class_residuals,
+)
+from figgen.scenarios.runs.measured import measured_runs, run_sides, shown_runs
+from figgen.scenarios.runs.predicted import LARGE, class_of, predicted_step
 from figgen.scenarios.runs.split import TEST
 
 RUNS = [run for run in measured_runs() if not run.suspect]
@@ -118,3 +125,35 @@ def test_an_efficiency_given_by_hand_replaces_what_was_fitted() -> None:
     half, whole = predicted_step(run, 0.5), predicted_step(run, 1.0)
     assert whole.step_time_s < predicted_step(run).step_time_s < half.step_time_s
     assert half.low_s < half.step_time_s < half.high_s
+
+
+REPORTS = ("mt-nlg", "llama-3", "nemotron-4")
+
+
+def held_by_the_others(classes: Mapping[str, Sequence[tuple[str, float]]]) -> int:
+    """Runs that lie in the interval of their class without the source that they are from."""
+    held = 0
+    for runs in classes.values():
+        for left_out in {source for source, _ in runs}:
+            rest = [ratio for source, ratio in runs if source != left_out]
+            low = min(1 - LEAST, float(np.quantile(rest, 0.1, method="lower")))
+            high = max(1 + LEAST, float(np.quantile(rest, 0.9, method="higher")))
+            held += sum(low <= ratio <= high for source, ratio in runs if source == left_out)
+    return held
+
+
+@pytest.mark.parametrize("reports", [REPORTS, (*REPORTS, "megascale")])
+def test_trainings_and_benchmarks_on_thousands_of_gpus_are_no_two_classes(
+    reports: tuple[str, ...],
+) -> None:
+    """Whoever finds that they are, by more than a run of these few, should divide them."""
+    ratios: dict[str, list[tuple[str, float]]] = {}
+    for run in (run for run in shown_runs() if run.step_time_s and class_of(run) == LARGE):
+        source = run.name.split("-")[0] if "mlperf" not in run.name else run.name[:11]
+        kind = "training" if run.name.startswith(reports) else "benchmark"
+        ratio = run.step_time_s / predicted_step(run).step_time_s
+        ratios.setdefault(kind, []).append((source, ratio))
+    together = [one for runs in ratios.values() for one in runs]
+    assert len(together) >= 14
+    assert held_by_the_others(ratios) <= held_by_the_others({"all": together}) + 1
+    assert min(map(len, ratios.values())) < FEWEST
