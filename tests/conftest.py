@@ -126,7 +126,7 @@ def chromium(request: pytest.FixtureRequest) -> Iterator[Browser]:
     """A running Chromium, sandboxed unless this is root."""
     from playwright.sync_api import expect, sync_playwright
 
-    path = finder.find()
+    path = finder.given()
     if path is None and request.config.getoption("--require-browser"):
         pytest.fail("no Chromium found; `make test` provides one", pytrace=False)
     if path is None:

@@ -73,6 +73,14 @@ def flags() -> list[str]:
     return [*FLAGS, "--no-sandbox"] if is_root() else list(FLAGS)
 
 
+def given() -> str | None:
+    """CHROME_PATH as it is, since who sets it (`make test` does) has tried it; else what is found.
+
+    To try it once more takes each worker one and a half seconds.
+    """
+    return os.environ.get("CHROME_PATH") or find()
+
+
 def find() -> str | None:
     """The path of the first Chromium that renders a page, or None."""
     return next(filter(starts, candidates()), None)

@@ -41,6 +41,15 @@ def test_chrome_path_is_preferred_to_path(
     assert chromium.find() == "/opt/mine"
 
 
+def test_the_given_path_is_not_tried_again(
+    machine: dict[str, list[str]], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    machine["path"], machine["working"] = ["chromium"], ["/bin/chromium"]
+    assert chromium.given() == "/bin/chromium"
+    monkeypatch.setenv("CHROME_PATH", "/opt/mine")
+    assert chromium.given() == "/opt/mine"
+
+
 def test_path_is_searched_when_chrome_path_does_not_render(
     machine: dict[str, list[str]], monkeypatch: pytest.MonkeyPatch
 ) -> None:

@@ -93,7 +93,7 @@ def test_chapters_become_a_pdf(chromium: Browser, site_folder: Path, tmp_path: P
              "--only", "reference/conventions/"]  # fmt: skip
     code, said = built.listened_to(
         [sys.executable, "-m", "figgen", *words],
-        env={**os.environ, "CHROME_PATH": str(finder.find())},
+        env={**os.environ, "CHROME_PATH": str(finder.given())},
     )
     assert code == 0, said
     reader = PdfReader(tmp_path / "g.pdf")
