@@ -105,7 +105,9 @@ class SiteBuild:
 
         Meanwhile another process makes the last of them, and what the tools need.
         """
-        if self.docs and any(self.docs.glob(f"{TOOLS}*.md")) and not (excluded or nowhere)(TOOLS):
+        tools = self.docs and any(self.docs.glob(f"{TOOLS}*.md"))
+        # A server loads changed code for its pages; what the tools need comes after that.
+        if tools and isinstance(self.keeper, Answers) and not (excluded or nowhere)(TOOLS):
             self._tools = self._begin_tools()
         with self.site.pictures.spent.on("evaluating"):
             keep = {"keep": self.keeper.figure} if self.keeper else {}
@@ -160,6 +162,8 @@ class SiteBuild:
         """Let other processes convert some of the pages; `convert` is the host's."""
         pages, count = self.kept_pages.open(), forks()
         if self.keeper and count and len(pages) > 1:
+            if isinstance(self.keeper, Memory) and self._has_tools():
+                self._tools = self._begin_tools()
             self._shared = Shared(self, self.keeper, convert, pages, count)
 
     def page(self, path: str, url: str, source: str) -> Page:
@@ -199,10 +203,13 @@ class SiteBuild:
     def files(self) -> dict[str, Content]:
         """What pages need beside them, by its path; after `close`."""
         made = {**self._made, "assets/stylesheets/roles.css": theme.stylesheet()}
-        made |= self.tool_files(printed=any(path.startswith(TOOLS) for path in self.chapters))
+        made |= self.tool_files(printed=self._has_tools())
         if any(path.endswith(".plotly.json") for page in self.site.pages for path in page.assets):
             made["assets/javascripts/plotly.min.js"] = _plotly_bundle()
         return made
+
+    def _has_tools(self) -> bool:
+        return any(path.startswith(TOOLS) for path in self.chapters)
 
     def tool_files(self, *, printed: bool) -> dict[str, Content]:
         """The scripts, and what is `printed` for those of the tools."""

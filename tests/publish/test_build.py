@@ -158,14 +158,9 @@ def test_what_the_tools_need_is_made_by_another_process_and_once(
         begun.touch()
         return str(os.getpid())
 
-    def site_pages(*_: object, **__: object) -> dict[str, str]:
-        while elsewhere and not begun.exists():
-            time.sleep(0.01)
-        return {}
-
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
     monkeypatch.setattr(SiteBuild, "TOOL_DATA", {"who": who})
-    monkeypatch.setattr("figgen.publish.build.site_pages", site_pages)
+    monkeypatch.setattr("figgen.publish.build.site_pages", lambda *_, **__: {})
     (tmp_path / page).parent.mkdir()
     (tmp_path / page).write_text("# Map\n")
     building = begin_build(tmp_path, tmp_path / "cache", "Site", "http://127.0.0.1/")
@@ -173,6 +168,11 @@ def test_what_the_tools_need_is_made_by_another_process_and_once(
     for keeper in [memory() if memory else building.keeper] * 2:
         building = SiteBuild(building.site, tmp_path, keeper=keeper)
         building.pages()
+        building.scan([(path, "", "# Map\n") for path in (page, "index.md")])
+        if memory:
+            building.share(lambda _: None)
+        while elsewhere and not begun.exists():
+            time.sleep(0.01)
         building.close(print)
         made.add(building.tool_data["who"]())
     assert len(made) == 1
