@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from figgen.formulas.context_parallel import kv_ring_buffer_bytes
 from figgen.models.activations import layer_input_bytes
 from figgen.models.adapters import PLAIN_BYTES
-from figgen.models.rank_parameters import attention_held, mixer_held, projection_held, table_held
+from figgen.models.rank_parameters import attention_held, mixer_held, table_held
 from figgen.models.stage_layers import StageShare, shares_of_rank
 from figgen.models.trained_state import Kept, kept_by_layer, kept_by_rank
 from figgen.models.training_setup import ACTIVATION_BYTES, TrainingSetup
@@ -87,7 +87,10 @@ def _sharded_state(setup: TrainingSetup, pipeline_rank: int) -> dict[str, float]
 
 
 def _units(setup: TrainingSetup, shares: tuple[StageShare, ...]) -> Iterator[tuple[float, float]]:
-    """Bytes of weights and gradients of what is gathered at once: layers, tables, projections."""
+    """Bytes of weights and gradients of what is gathered at once: layers and tables.
+
+    A projection of multi-token prediction stands beside both, and is smaller.
+    """
     # A layer with a state-space mixer instead of attention may hold so many parameters more.
     more = mixer_held(setup) - attention_held(setup) if setup.shape.state_space else 0
     wider = Kept(max(0, more), 0)
@@ -98,8 +101,6 @@ def _units(setup: TrainingSetup, shares: tuple[StageShare, ...]) -> Iterator[tup
         if share.embedding or share.head:
             frozen = Kept(0, 0, table_held(setup) * PLAIN_BYTES)
             yield _whole(setup, Kept(table_held(setup), 0) if setup.lora_rank is None else frozen)
-        if share.mtp_layers:
-            yield _whole(setup, Kept(projection_held(setup), 0))
 
 
 def _whole(setup: TrainingSetup, kept: Kept) -> tuple[float, float]:

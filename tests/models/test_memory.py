@@ -213,6 +213,14 @@ def test_a_framework_that_keeps_the_stage_whole_does_so_in_a_pipeline_only() -> 
             assert held == each * model.parameters
 
 
+def test_frozen_tables_are_gathered_in_16_bits_and_have_no_gradients() -> None:
+    """Llama 3 8B: a table is larger than a layer, whose adapters of rank 8 alone have gradients."""
+    found = buffers("llama-3-8b", {}, zero_stage=3, lora_rank=8)
+    assert found["gathered weights"] == 2 * 128256 * 4096 * 2
+    thin = 8 * (2 * (4096 + 4096) + 2 * (4096 + 1024) + 3 * (4096 + 14336))
+    assert found["gradients before they are scattered"] == thin * 4
+
+
 def test_sharded_weights_are_gathered_two_layers_at_a_time() -> None:
     layer, head = 2 * 8192 * (8192 + 1024) + 3 * 8192 * 28672 + 2 * 8192, 128256 * 8192
     found = buffers("llama-3-70b", {"pp": 2}, zero_stage=3)

@@ -276,8 +276,14 @@ def test_the_chunks_that_are_tried_are_those_that_the_schedule_accepts(name: str
 TWELVE = replace(SMALL_DENSE, heads=12, kv_heads=6, ffn_hidden=96)
 SHAPES = (
     TWELVE,
-    # Four ranks divide no heads, twelve no experts, six not the shared one.
-    replace(TWELVE, heads=6, kv_heads=2, experts=ExpertShape(6, 2, 20, shared=1, dense_layers=1)),
+    # Four ranks divide no heads, three no dense block, twelve no experts, six not the shared one.
+    replace(
+        TWELVE,
+        heads=6,
+        kv_heads=2,
+        ffn_hidden=50,
+        experts=ExpertShape(6, 2, 20, shared=1, dense_layers=1),
+    ),
     replace(TWELVE, ffn_hidden=7, experts=ExpertShape(4, 2, 18)),
     # On two ranks three groups, of which two ranks of context have none whole.
     replace(TWELVE, state_space=StateSpace(36, 16, 8, groups=6, chunk=16, attention_every=3)),

@@ -6,7 +6,7 @@ import {
   ACTIVATION_BYTES, layerGradientBytes, layerInputBytes, lossBytes, peakActivationBytes,
   recomputedBytes,
 } from "./activations.js";
-import { layerHeld, mixerMore, projectionHeld, rankHeld, stagesHeld, tableHeld } from "./held.js";
+import { layerHeld, mixerMore, rankHeld, stagesHeld, tableHeld } from "./held.js";
 import { peakInFlight, sum } from "./orders.js";
 import { mixerLayers } from "./transformer.js";
 
@@ -156,14 +156,14 @@ function shardedBytes(setup, mine, kept) {
   return zero_stage < 3 ? [scattered] : [scattered, ["gathered weights", weights]];
 }
 
-// What is gathered at once, layers, tables and projections, as [kept, more parameters].
+// What is gathered at once, layers and tables, as [kept, more parameters].
 function unitsOf(setup, mine) {
   const plain = (count) => ({ trained: [count], frozen: [0] });
   const size = tableHeld(setup);
   const table = setup.lora_rank === null ? plain(size) : { trained: [0], frozen: [size * ACTIVATION_BYTES] };
   const wider = Math.max(0, mixerMore(setup));
-  return mine.flatMap(({ embedding, head, mtp_layers, dense_layers, expert_layers }) => [
+  return mine.flatMap(({ embedding, head, dense_layers, expert_layers }) => [
     [dense_layers, layerHeld(setup, false).kept, wider], [expert_layers, layerHeld(setup, true).kept, wider],
-    [embedding || head, table, 0], [mtp_layers, plain(projectionHeld(setup)), 0],
+    [embedding || head, table, 0],
   ].filter(([there]) => there).map(([, one, more]) => [one, more]));
 }
