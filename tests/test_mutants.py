@@ -9,9 +9,9 @@ import pytest
 
 from tests.mutants import score
 from tests.mutants.cover import ROOMS, Cover, statement
-from tests.mutants.quick import code_of, function_at
+from tests.mutants.quick import Session, code_of, function_at
 from tests.mutants.score import Outcome
-from tests.mutants.verdict import order
+from tests.mutants.verdict import Question, order
 
 ROOT = Path(__file__).parents[1]
 
@@ -100,3 +100,9 @@ def test_tests_that_run_the_line_come_first_and_those_named_like_the_module_befo
     assert order(cover, "figgen/models/step.py", direct, 2) == [
         *("t/test_b.py::x[1]", "t/test_b.py::x[0]")
     ]
+
+
+def test_a_mutant_that_is_no_python_is_found_and_the_next_one_asked() -> None:
+    question = Question("figgen/a.py", "f", "def f():\n    return 2 ** not 1\n", (), 1.0)
+    session = Session(Path("/"), [question], None)
+    assert session._answer(None, question, [], []) == "is no Python"

@@ -98,10 +98,11 @@ class Session(Chosen):
 
     def _answer(self, session, question, found, caches) -> str | None:  # type: ignore[no-untyped-def]
         path = str(self.root / question.path)
-        code = code_of(
-            compile(question.mutated, path, "exec", dont_inherit=True),
-            question.function,
-        )
+        try:
+            module = compile(question.mutated, path, "exec", dont_inherit=True)
+        except SyntaxError:  # `not` in the place of a sign, within a power
+            return "is no Python"
+        code = code_of(module, question.function)
         if code is None or any(code.co_freevars != each.__code__.co_freevars for each in found):
             return None
 
