@@ -12,6 +12,7 @@ from figgen.catalog import Run
 from figgen.errors import InputError
 from figgen.models.compute import training_flops_per_token
 from figgen.models.transformer import flops_per_token, keys_met, part_weights
+from figgen.scenarios.runs.measured import measured_runs
 from tests.models.bloom_sweep import SWEEP, SweepRow
 
 TABLES = json.loads((Path(__file__).parents[1] / "oracles/published_tables.json").read_text())
@@ -154,7 +155,7 @@ def test_mlperf_strong_scaling_loses_a_ninth_from_512_to_8192_gpus() -> None:
     assert [round(rate) for rate in rates if rate is not None] == [334, 322, 297]
 
 
-BRIDGE = [run for run in RUNS if run.family == "megatron-bridge" and "deepseek" not in run.name]
+BRIDGE = [run for run in RUNS if run.family == "megatron-bridge"]
 
 
 def bridge_flops(run: Run) -> float:
@@ -182,6 +183,42 @@ def test_megatron_bridge_prints_the_flops_of_the_model_that_the_catalog_has(run:
     # Of 26.04.01, tokens per second are printed to two or three digits.
     rounded = 0.025 if "-26.04.01-" in run.name else 0.006
     assert bridge_flops(run) == pytest.approx(printed, rel=rounded)
+
+
+DEEPSEEK_STEPS = {
+    # PFLOP/s of all GPUs and seconds, printed: NVIDIA/dgxc-benchmarking 68eaf7e (v25.05),
+    # d4b7ec0 (v25.08) and 8e77d60 (v25.10), deepseek_v3, README.md.
+    "dgxc-v25.05-deepseek-v3-gb200-bf16-g128-b1024": (128 * 249.3e-3, 34.168),
+    "dgxc-v25.05-deepseek-v3-gb200-bf16-g512-b4096": (512 * 248.53e-3, 34.274),
+    "dgxc-v25.08-deepseek-v3-example-g1024-b8192": (1024 * 235.43e-3, 36.189),
+    "dgxc-v25.10-deepseek-v3-example-g256-b2048": (256 * 769.5e-3, 11.07148),
+    # NVIDIA-NeMo/Megatron-Bridge 067f987, performance-summary-archive.md, lines 610, 580, 568,
+    # 555, 556, 507, 422 and 325: FLOPs over tokens, a second and GPU.
+    "mbridge-25.09-deepseek-v3-gb200-mxfp8-g256-b2048-tokendrop": (738, 2835),
+    "mbridge-25.11-deepseek-v3-b200-mxfp8-g256-b2048-w-mtp": (557, 2139),
+    "mbridge-25.11-deepseek-v3-gb200-bf16-g256-b4096-w-o-mtp": (782, 3139),
+    "mbridge-25.11-deepseek-v3-gb300-bf16-g256-b4096-w-o-mtp": (961, 3848),
+    "mbridge-25.11-deepseek-v3-gb300-mxfp8-g256-b4096-w-o-mtp": (1088, 4357),
+    "mbridge-26.02-deepseek-v3-gb300-mxfp8-g256-b4096": (1199, 4612),
+    "mbridge-26.02.01-deepseek-v3-gb300-mxfp8-g256-b4096": (1219, 4691),
+    "mbridge-26.04-deepseek-v3-gb300-mxfp8-g256-b4096": (1290, 4965),
+    # The same commit, performance-summary.md, lines 45 and 46.
+    "mbridge-26.08-deepseek-v3-gb300-mxfp8-g256-b4096": (1635, 6288),
+    "mbridge-26.08-deepseek-v3-gb200-mxfp8-g256-b4096": (1276, 4912),
+}
+
+
+def test_measured_steps_of_deepseek_v3_have_the_module_that_their_printed_flops_count() -> None:
+    found = {run.name: run for run in measured_runs() if "deepseek-v3" in run.name}
+    assert found.keys() == DEEPSEEK_STEPS.keys()
+    shape = catalog.model("deepseek-v3").shape
+    alone = flops_per_token(shape, sequence=4096, causal=True)
+    for name, (work, over) in DEEPSEEK_STEPS.items():
+        run = found[name]
+        tokens = (
+            over / 1e12 if name.startswith("mbridge") else run.global_batch * 4096 / over / 1e15
+        )
+        assert work / tokens / alone == pytest.approx(1.038 if run.mtp_layers else 0.996, abs=0.004)
 
 
 def test_narayanan_training_time_follows_from_8_flops_a_parameter() -> None:
