@@ -72,14 +72,17 @@ def test_the_page_says_of_the_search_what_it_finds() -> None:
 def test_zero_2_gives_way_to_zero_3_where_a_step_has_one_microbatch_not_where_it_does_not_fit() -> (
     None
 ):
-    for nodes, fastest in ((1, 2), (8, 2), (64, 3)):
+    for nodes, fastest in ((1, 2), (8, None), (64, 3)):
         tried = search("llama-3-8b", nodes)
         asked = tried.plans[0].question.asked.but(**tried.row(0).choices)
         steps = {stage: resolve(asked.but(zero_stage=stage)) for stage in (2, 3)}
         assert steps[2].memory.fits
         seconds = {stage: step.predicted.step_time_s for stage, step in steps.items()}
-        assert min(seconds, key=seconds.__getitem__) == fastest
-    assert constants()["exposed_data.megatron"].value == pytest.approx(1 / 3, abs=0.03)
+        if fastest is None:
+            assert seconds[2] == pytest.approx(seconds[3], rel=1e-3)
+        else:
+            assert min(seconds, key=seconds.__getitem__) == fastest
+    assert 1 / 3 < constants()["exposed_data.megatron"].value < 0.4
 
 
 def test_what_must_recompute_does_not_fit_otherwise() -> None:

@@ -114,7 +114,7 @@ def terms_of(run: DescribedRun) -> Terms:
     share = "efa" if run.network.name.startswith("efa") else family
     own = chip.scale_up.step_latency  # the fitted one is of NCCL's rings
     routed = (f"expert_era.{era}",)
-    x86 = generation in ("hopper", "blackwell") and not chip.name.startswith("gb")
+    x86 = generation != "other" and not chip.name.startswith("gb")  # which come with Grace
     host = (f"host_expert_layer_s.{era}", *(("host_x86.all",) if x86 else ()))
     # Experts of fixed capacity need no counts from the GPU before kernels are launched.
     host += ("host_token_drop.all",) if "tokendrop" in run.name.lower() else ()
