@@ -176,7 +176,7 @@ for piece in pieces:
 def test_a_piece_that_kills_every_process_is_named() -> None:
     """As a page does that takes more memory than there is, or meets a fault of a library."""
     found = subprocess.run(
-        [sys.executable, "-c", DIES], stderr=subprocess.PIPE, text=True, timeout=60,
+        [sys.executable, "-c", DIES], stderr=subprocess.PIPE, text=True, timeout=30,
         env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
     )  # fmt: skip
     assert found.returncode == -signal.SIGSEGV

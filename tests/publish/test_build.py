@@ -6,7 +6,6 @@ import json
 import os
 import re
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from types import SimpleNamespace
@@ -152,10 +151,10 @@ def test_what_the_tools_need_is_made_by_another_process_and_once(
     page: str,
     elsewhere: bool,
 ) -> None:
-    begun = tmp_path / "begun"
+    begun, begin = os.pipe()
 
     def who() -> str:
-        begun.touch()
+        os.write(begin, b"b")
         return str(os.getpid())
 
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
@@ -171,8 +170,8 @@ def test_what_the_tools_need_is_made_by_another_process_and_once(
         building.scan([(path, "", "# Map\n") for path in (page, "index.md")])
         if memory:
             building.share(lambda _: None)
-        while elsewhere and not begun.exists():
-            time.sleep(0.01)
+        if elsewhere and not made:
+            os.read(begun, 1)
         building.close(print)
         made.add(building.tool_data["who"]())
     assert len(made) == 1
@@ -183,18 +182,17 @@ def test_what_the_tools_need_is_made_by_another_process_and_once(
 def test_the_last_generated_pages_are_taken_from_the_process_that_made_them_meanwhile(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    begun = tmp_path / "begun"
+    begun, begin = os.pipe()
 
     def validation_pages() -> dict[str, str]:
         return {"validation/index.md": str(os.getpid())}
 
     def who() -> str:
-        begun.touch()
+        os.write(begin, b"b")
         return ""
 
     def pages(*_: object, keep: Callable[..., Any], **__: object) -> dict[str, str]:
-        while not begun.exists():
-            time.sleep(0.01)
+        os.read(begun, 1)
         return kept_validation(keep)
 
     validation_pages.__module__ = "figgen.generated.validation"
