@@ -33,6 +33,8 @@ class FirstUses(Treeprocessor):
             block = element
         at = self._linked(element, 0, element.text, block)
         for child in list(element)[at:]:
+            if not self.left:  # long pages, or no chapter
+                return
             if child.tag not in NO_TEXT and "arithmatex" not in child.get("class", ""):
                 self._visit(child, block)
             self._linked(element, list(element).index(child) + 1, child.tail, block)
