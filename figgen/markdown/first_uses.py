@@ -33,11 +33,12 @@ class FirstUses(Treeprocessor):
             block = element
         at = self._linked(element, 0, element.text, block)
         for child in list(element)[at:]:
-            if not self.left:  # long pages, or no chapter
+            if not self.left:
                 return
             if child.tag not in NO_TEXT and "arithmatex" not in child.get("class", ""):
                 self._visit(child, block)
-            self._linked(element, list(element).index(child) + 1, child.tail, block)
+            at += 1
+            at += self._linked(element, at, child.tail, block)
 
     def _linked(
         self, parent: etree.Element, at: int, text: str | None, block: etree.Element | None
@@ -53,15 +54,12 @@ class FirstUses(Treeprocessor):
         short = self.left.pop(name)
         if re.search(rf"\b{short.word}(?:[- ]parallel| \()", "".join(block.itertext()), re.I):
             return self._linked(parent, at, text, block)
-        link = etree.Element(
-            "a",
-            {
-                "href": posixpath.relpath(short.target, posixpath.dirname(self.page.path)),
-                "class": "first-use",
-            },
-        )
-        link.set("title", f"{short.term}: {short.means}")
-        link.set("data-term", short.term)
+        link = etree.Element("a", {
+            "href": posixpath.relpath(short.target, posixpath.dirname(self.page.path)),
+            "class": "first-use",
+            "title": f"{short.term}: {short.means}",
+            "data-term": short.term,
+        })  # fmt: skip
         link.text, link.tail = name, rest
         if at:
             parent[at - 1].tail = text[: found.start()]

@@ -103,7 +103,8 @@ def pipelines_of(job: PlannedJob) -> Iterator[Pipeline]:
     setup, fixed = job.setup, job.fixed
     shape, parallel = setup.shape, setup.parallel
     for pp in pipelines(job.world_size, fixed):
-        zero = sharding(setup.framework, pp, fixed.get("zero_stage"))
+        if not (zero := sharding(setup.framework, pp, fixed.get("zero_stage"))):
+            continue
         found = meshes(
             shape, parallel.convention, pp, world=job.world_size,
             gpus_per_node=parallel.gpus_per_node, sequence=setup.sequence,
@@ -116,7 +117,7 @@ def pipelines_of(job: PlannedJob) -> Iterator[Pipeline]:
                 stage_numbers(setup, pp, chunks, 2 if schedule == "dualpipe" else 1),
             )  # fmt: skip
             kept = _runnable(every)
-            if zero and kept.any():
+            if kept.any():
                 yield every.some(kept)
 
 
