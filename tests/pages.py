@@ -1,5 +1,7 @@
 """What pages that tests write have in common."""
 
+from types import SimpleNamespace
+
 BUBBLES = """```figure
 figure: bubble-table
 stages: [4, 8]
@@ -10,3 +12,10 @@ alt: A table.
 ```
 """
 """A figure that takes no time: a table of bubbles."""
+
+
+def host_page() -> SimpleNamespace:
+    """What a build keeps of a page of MkDocs that it has converted."""
+    return SimpleNamespace(
+        toc=[], _title_from_render="", present_anchor_ids=set(), links_to_anchors=None
+    )

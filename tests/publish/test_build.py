@@ -8,7 +8,6 @@ import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,6 +18,7 @@ from figgen.formulas import FORMULAS, module
 from figgen.generated.site_pages import kept_validation
 from figgen.publish.build import SiteBuild, begin_build
 from figgen.serving.memory import Memory
+from tests.pages import host_page
 
 PAGE = """# Page
 
@@ -219,8 +219,5 @@ def test_a_server_forgets_a_page_that_is_not_kept(tmp_path: Path) -> None:
     for keep in (True, False):
         building.scan([("page.md", "1", "# Page\n")])
         page = building.page("page.md", "page/", "# Page\n")
-        host = SimpleNamespace(
-            toc=[], _title_from_render="", present_anchor_ids=set(), links_to_anchors=None
-        )
-        building.converted(page, "", host, keep=keep)
+        building.converted(page, "", host_page(), keep=keep)
         assert ("page.md" in memory.pages) is keep

@@ -5,14 +5,13 @@ from __future__ import annotations
 import os
 import sys
 from pathlib import Path
-from types import SimpleNamespace
 
 import pytest
 from markdown import Markdown
 
 from figgen.publish.build import SiteBuild, begin_build
 from figgen.serving.answers import PREFIX
-from tests.pages import BUBBLES
+from tests.pages import BUBBLES, host_page
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="builds fork on Linux only")
 PAGES = {f"{name}.md": f"# Page\n\n{BUBBLES.replace('[4, 8]', f'[4, {n}]')}" for n, name in
@@ -33,10 +32,7 @@ def shared_build(folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[SiteBui
         html = Markdown(extensions=["figgen"], extension_configs={"figgen": options}).convert(
             PAGES[path]
         )
-        host = SimpleNamespace(
-            toc=[], _title_from_render="", present_anchor_ids=set(), links_to_anchors=None
-        )
-        building.converted(page, html, host, keep=True)
+        building.converted(page, html, host_page(), keep=True)
         if os.getpid() == first:
             ours.add(path)
         else:
