@@ -23,7 +23,7 @@ LARGE, LARGE_GPUS, MOST_GPUS = "dense models on thousands of GPUs", 3000, 16_384
 """Production runs of reports, slower and faster than benchmarks of the same chips on fewer; the
 largest there is.
 
-Trainings and benchmarks are not told apart: six runs of three reports took 12 to 18 % longer than
+Trainings and benchmarks are not told apart: six runs of three reports took 11 to 18 % longer than
 predicted and the benchmarks did not, but MegaScale's could be either, and ends of intervals from
 all sources but one hold 10 of the 14 runs of the remaining ones with two classes, 9 with one."""
 
