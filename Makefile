@@ -28,7 +28,7 @@ export PIP_DISABLE_PIP_VERSION_CHECK := 1
 export PYTHONDONTWRITEBYTECODE :=
 
 .DEFAULT_GOAL := help
-.PHONY: help setup serve build test check site-check diff paper validate rivals golden bench authoring canary audit upgrade mutants stats clean lock
+.PHONY: help setup serve build test first-browser check site-check diff paper validate rivals golden bench authoring canary audit upgrade mutants stats clean lock
 
 help:
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "make %-10s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -44,9 +44,15 @@ build: $(READY) ## Build the site into site/; any warning fails
 	new=.cache/site-$$$$; trap "rm -rf $$new" EXIT INT TERM; \
 	$(RUN) mkdocs build --strict --site-dir $$new && $(RUN) figgen.publish.place $$new site
 
-test: $(READY) ## Run every test, Chromium included (ARGS='-k name' is passed on)
+test: ## Run every test, Chromium included (ARGS='-k name' is passed on)
+	@$(MAKE) --no-print-directory --jobs 2 first-browser $(READY)
 	@CHROME_PATH="$$($(RUN) tests.browser.chromium)"; export CHROME_PATH; \
 	$(RUN) pytest -n $(WORKERS) --dist worksteal --require-browser $(ARGS)
+
+# On a fresh machine root's package manager installs a browser while pip installs the rest.
+BROWSER := from tests.browser import chromium; chromium.find() or chromium.install_package()
+first-browser:
+	@[ -f $(READY) ] || "$(PYTHON)" -c '$(BROWSER)' || true
 
 check: $(READY) ## Check style, types, the import law, the prose and the workflows
 	$(RUN) ruff check

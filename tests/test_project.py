@@ -210,6 +210,19 @@ def test_setup_that_did_not_finish_starts_afresh(bare_machine: Path) -> None:
     assert (bare_machine / "calls").read_text() == "-m venv --clear .venv\n" * 2
 
 
+def test_a_fresh_machine_gets_its_browser_while_pip_installs(bare_machine: Path) -> None:
+    """And pip tells what is wrong where neither can be had."""
+    python = stand_in(bare_machine, 'case "$2" in *chromium*) echo "$1" >>calls;; esac; exit 1')
+    done = make("test", folder=bare_machine, PYTHON=python)
+    assert done.returncode != 0
+    assert "Python 3.11 or newer is needed" in done.stderr
+    assert (bare_machine / "calls").read_text() == "-c\n"
+    (bare_machine / ".venv").mkdir()
+    (bare_machine / ".venv" / "ready").touch()
+    assert make("first-browser", folder=bare_machine, PYTHON=python).returncode == 0
+    assert (bare_machine / "calls").read_text() == "-c\n"
+
+
 BUILDER = """case "$2" in
   mkdocs) mkdir -p "$6"; echo half >"$6/index.html"; {fate};;
   *) exec {python} "$@";;

@@ -4,6 +4,9 @@ The search: CHROME_PATH, then PATH, then what Playwright downloaded earlier. Onl
 (`make test` runs it) goes on to install: the system's package as root, else Playwright's download.
 It prints the path that it found, and exits with 1 where there is none.
 
+It needs nothing but Python: on a fresh machine `make test` installs the system's package while pip
+installs everything else.
+
 A candidate counts when it renders a page: Ubuntu's chromium-browser is a stub that only asks for
 snap, and a browser without a usable sandbox starts, prints its version, and dies.
 """

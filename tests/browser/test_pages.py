@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import gzip
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -103,10 +103,10 @@ TEXT_WITHOUT_SCRIPTS = 0.95
 SHIFT_LIMIT = 0.02  # a fifth of what Core Web Vitals call good
 SIDEWAYS = "document.documentElement.scrollWidth - document.documentElement.clientWidth"
 
-# Pages of one kind have the same styles: of the ordinary ones a third is looked at without scripts
-# and for the size of its targets here, and every one by `make site-check`.
+# Pages of one kind have the same styles: a third of the ordinary ones is looked at wholly, the rest
+# here on a phone and on paper only, and every one wholly by `make site-check`.
 ORDINARY = ("/guide/", "/journey/", "/reference/")
-IN_ALL = {path for at, path in enumerate(PATHS) if at % 3 == 0 or not path.startswith(ORDINARY)}
+WHOLLY = {path for at, path in enumerate(PATHS) if at % 3 == 0 or not path.startswith(ORDINARY)}
 
 OFF_PAPER = ".fig-tools, .fig-controls, .fig-tabs, .fig-how, .md-header, .md-code__nav"
 
@@ -171,38 +171,46 @@ def test_page_is_light_still_and_accessible_on_a_desk_on_a_phone_and_on_paper(
     request: pytest.FixtureRequest,
 ) -> None:
     """No error, third party or breach of the policy either; see the `page` fixture."""
-    in_all = path in IN_ALL or request.config.getoption("--site") is not None
-    on_a_desk(first_visit, f"{site}{path}", [unscripted] if in_all else [])
+    whole = path in WHOLLY or request.config.getoption("--site") is not None
+    address = f"{site}{path}"
+    on_screen(first_visit, address, DESK if whole else PHONE)
+    if whole:
+        unscripted.goto(address)
+    first_visit.wait_for_load_state("networkidle")
+    stays_still(first_visit)
     fetched = [request for request in asked if request.url.startswith("http")]
     answers = [request.response() for request in fetched]
     assert {answer.status for answer in answers if answer} == {200}
     sizes = wire_bytes(site_folder, [request.url for request in fetched])
     assert not any(name.startswith("search/") for name in sizes if name != "search/"), "not yet"
-    whole = sum(sizes.values()) / 1000
-    record_property(NAME, [path, {"kB": whole, "requests": len(sizes)}])
-    assert whole <= LIMIT_KB[kind_of(path)], sizes
-    if in_all:
+    weight = sum(sizes.values()) / 1000
+    record_property(NAME, [path, {"kB": weight, "requests": len(sizes)}])
+    assert weight <= LIMIT_KB[kind_of(path)], sizes
+    if whole:
         share = shown_without_scripts(first_visit, unscripted)
         record_property(NAME, [path, {"no-JS %": 100 * share}])
         assert share >= TEXT_WITHOUT_SCRIPTS
-    first_visit.evaluate(SHORTEN)
-    assert axe(first_visit, without=OF_COLOUR) == []
-    dark = in_palettes(first_visit, axe, looks)
-    on_a_phone(first_visit, f"{site}{path}", dark)
-    if in_all:
+        first_visit.evaluate(SHORTEN)
+        assert axe(first_visit, without=OF_COLOUR) == []
+        dark = in_palettes(first_visit, axe, looks)
+        on_screen(first_visit, address, PHONE)
+        stays_still(first_visit)
+        assert first_visit.evaluate(PALETTE) == ("slate" if dark else "default"), "as was chosen"
+    no_wider_than_the_screen(first_visit)
+    if whole:
         first_visit.evaluate(SHORTEN)
         assert axe(first_visit, tags=OF_SIZE) == []
     on_paper(first_visit)
 
 
-def on_a_desk(page: Page, address: str, others: Sequence[Page]) -> None:
-    """The page stays still while it loads, and others do so while it must ask for nothing more."""
-    page.set_viewport_size(DESK)
+def on_screen(page: Page, address: str, size: ViewportSize) -> None:
+    page.set_viewport_size(size)
     page.emulate_media(color_scheme="light")
     page.goto(address)
-    for other in others:
-        other.goto(address)
-    page.wait_for_load_state("networkidle")
+
+
+def stays_still(page: Page) -> None:
+    page.evaluate(SETTLED)
     assert page.evaluate("document.querySelectorAll('h1').length") == 1
     assert page.evaluate(SHIFTS) <= SHIFT_LIMIT
 
@@ -232,13 +240,7 @@ def in_palettes(page: Page, axe: Callable[..., list[str]], known: set[str]) -> b
     return True
 
 
-def on_a_phone(page: Page, address: str, dark: bool) -> None:
-    """The palette that was chosen is kept; nothing is wider than the screen."""
-    page.set_viewport_size(PHONE)
-    page.goto(address)
-    page.evaluate(SETTLED)
-    assert page.evaluate(PALETTE) == ("slate" if dark else "default")
-    assert page.evaluate(SHIFTS) <= SHIFT_LIMIT
+def no_wider_than_the_screen(page: Page) -> None:
     assert page.evaluate(SIDEWAYS) == 0
     assert page.evaluate(STUCK) == []
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shlex
+from functools import cache
 
 import pytest
 import yaml
@@ -24,16 +25,20 @@ SOURCES = {
     "guide/b.md": "# B\n\n```figure\nfigure: bubble-table\nstages: [4]\n```\n",
     "guide/c.md": "# C\n\nText `bubble_fraction(4)`, and {{ f(g(dense_rank(x=1))) }}.\n",
 }
-PAGES = formula_pages(
-    Known(POINTS, pages_of_formulas(SOURCES), {"guide/a.md": "The first page"})
-)  # fmt: skip
+
+
+@cache
+def pages() -> dict[str, str]:
+    return formula_pages(
+        Known(POINTS, pages_of_formulas(SOURCES), {"guide/a.md": "The first page"})
+    )
 
 
 def test_every_topic_has_a_page_and_every_formula_its_place_on_it() -> None:
-    assert len(PAGES) == len(TOPICS) + 1
+    assert len(pages()) == len(TOPICS) + 1
     for name in FORMULAS:
         path, _, anchor = formula_link(name).partition("#")
-        assert f"## {formula_title(name)} {{ #{anchor} }}" in PAGES[f"reference/{path}"]
+        assert f"## {formula_title(name)} {{ #{anchor} }}" in pages()[f"reference/{path}"]
 
 
 def test_titles_spell_words_as_the_guide_does() -> None:
@@ -45,13 +50,13 @@ def test_titles_spell_words_as_the_guide_does() -> None:
 
 
 def test_the_index_links_every_formula_and_keeps_the_anchors_of_the_single_page() -> None:
-    index = PAGES["reference/formulas.md"]
+    index = pages()["reference/formulas.md"]
     linked = re.findall(r"\]\((formulas/[\w-]+\.md#\w+)\)\{ #(\w+) \}", index)
     assert {name: link for link, name in linked} == {n: formula_link(n) for n in FORMULAS}
 
 
 def test_every_formula_has_an_example_whose_command_gives_its_point() -> None:
-    commands = re.findall(r"^`figgen eval (\w+) ([^`]*)`$", "\n".join(PAGES.values()), re.M)
+    commands = re.findall(r"^`figgen eval (\w+) ([^`]*)`$", "\n".join(pages().values()), re.M)
     assert {name for name, _ in commands} == set(FORMULAS)
     for name, arguments in commands:
         given = dict(pair.split("=", 1) for pair in shlex.split(arguments))
@@ -67,7 +72,7 @@ def test_uses_are_numbers_in_text_and_formulas_behind_figures_but_not_code() -> 
     assert uses["interleaved_bubble_fraction"] == ("guide/b.md",)
     assert uses["dense_rank"] == ("guide/c.md",)
     assert uses["ring_all_reduce_time"] == ()
-    page = PAGES["reference/formulas/pipeline.md"]
+    page = pages()["reference/formulas/pipeline.md"]
     assert "Used on: [The first page](../../guide/a.md)." in page
 
 

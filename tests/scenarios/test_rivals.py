@@ -51,12 +51,12 @@ def test_both_sides_of_a_comparison_are_the_same_test_runs() -> None:
 def test_what_a_tool_can_express_and_no_comparison_has_is_two_runs_under_fsdp() -> None:
     """The page says so: fewer than eight runs of a kind are no comparison."""
     tests = [one.run for one in judged_runs() if one.tested]
+    compared = {(one.rival.name, one.kind) for one in comparisons()}
     left = [
         (name, kind_of(run))
         for name, rival in rivals().items()
         for run in tests
-        if run.name in rival.seconds
-        and not any(one.rival.name == name and one.kind == kind_of(run) for one in comparisons())
+        if run.name in rival.seconds and (name, kind_of(run)) not in compared
     ]
     assert left == [("calculon", "dense, FSDP")] * 2
 
