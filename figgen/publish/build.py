@@ -83,7 +83,7 @@ class SiteBuild:
     _made: dict[str, Content] = field(default_factory=dict)
     _shared: Shared | None = None
     _tools: Callable[[], object] = dict
-    _records: Callable[[], dict[str, str]] = dict
+    _records: Callable[[], dict[str, Content]] = dict
     _progress: Progress = field(init=False)
 
     def __post_init__(self) -> None:
@@ -224,9 +224,9 @@ class SiteBuild:
             made |= self._same("joined", lambda: joined_tools(parts), digest(repr(parts)))
         return made
 
-    def records(self) -> dict[str, str]:
+    def records(self) -> dict[str, Content]:
         """What a build tells of itself, and of its pages to later ones; after `close`."""
-        found = dict(zip(self.RECORDS, (self.manifest(), sources(self._texts)), strict=True))
+        found: dict[str, Content] = {MANIFEST: self.manifest(), SOURCES: sources(self._texts)}
         self.kept_pages.write()
         return found
 
@@ -237,7 +237,10 @@ class SiteBuild:
 
         def write() -> None:
             for name, content in self._records().items():
-                (folder / name).write_text(content, encoding="utf-8")
+                (folder / name).parent.mkdir(parents=True, exist_ok=True)
+                (folder / name).write_bytes(
+                    content if isinstance(content, bytes) else content.encode()
+                )
 
         if isinstance(self.keeper, Memory):
             self.keeper.later(write)
@@ -275,19 +278,25 @@ class SiteBuild:
         for page in self.site.pages:
             if not page.settled:
                 self.finish(page)
-        characters = set[str]().union(*(page.characters for page in self.site.pages))
-        folder = self.site.pictures.folder
-        if folder:
+        if folder := self.site.pictures.folder:
             math.remember(folder)
-        if characters:
-            self._made["assets/fonts/math.woff2"] = math_font(characters, folder)
         self._tools()
         if self._shared:
             self._shared.end()
         self.report(warn)
-        begun = self._shared and isinstance(self.keeper, Answers)
-        self._records = beside(self.records) if begun else self.records
+        if self._shared and isinstance(self.keeper, Answers):
+            # The font of other characters takes longer to make than a page has to wait for.
+            self._records = beside(lambda: self.records() | self._font())
+        else:
+            self._made |= self._font()
+            self._records = self.records
         return self.site.pictures.finish()
+
+    def _font(self) -> dict[str, Content]:
+        """The math font for the characters of all pages, where they have any."""
+        characters = set[str]().union(*(page.characters for page in self.site.pages))
+        made = math_font(characters, self.site.pictures.folder) if characters else b""
+        return {"assets/fonts/math.woff2": made} if made else {}
 
     def abandon(self) -> None:
         """Let no process go on, for a build that failed."""

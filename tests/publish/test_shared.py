@@ -7,6 +7,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from fontTools.ttLib import TTFont
 from markdown import Markdown
 
 from figgen.publish.build import SiteBuild, begin_build
@@ -65,3 +66,17 @@ def test_entries_of_the_cache_that_a_fork_used_count_as_used(
     assert len(entries) >= 2 * len(PAGES)
     assert entries == building.site.pictures.used
     assert len(building.site.pictures.drawn) == len(PAGES)
+
+
+def test_the_font_that_a_fork_makes_has_what_pages_of_both_processes_set(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(PAGES, "a.md", f"{PAGES['a.md']}\n\n$\\alpha$\n")
+    monkeypatch.setitem(PAGES, "f.md", f"{PAGES['f.md']}\n\n$\\beta$\n")
+    building, _ = shared_build(tmp_path, monkeypatch)
+    font = "assets/fonts/math.woff2"
+    assert font not in building.files()
+
+    known = TTFont(tmp_path / font).getBestCmap()
+    assert {ord("α"), ord("β")} < set(known)
+    assert ord("γ") not in known
