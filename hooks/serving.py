@@ -1,4 +1,4 @@
-"""Lets `mkdocs serve` build, write and wait for no more than an edit asks for."""
+"""Lets `mkdocs serve` write and wait for no more than an edit asks for, and a build copy aside."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from mkdocs.structure.files import Files
 log = get_plugin_logger("serving")
 memory: Any = None
 nav: Any = None
+copied: Any = dict
 
 
 def on_startup(command: str, **_: Any) -> None:
@@ -43,8 +44,12 @@ def on_nav(now: Any, config: MkDocsConfig, files: Files) -> None:
 
 @event_priority(-100)
 def on_env(env: Any, config: MkDocsConfig, files: Files) -> None:
-    if memory is not None:
-        from figgen.serving.files import write_changed
+    global copied
+    from figgen.serving.files import copy_beside, write_changed
+
+    if memory is None:
+        copied = copy_beside(files)
+    else:
         from figgen.serving.templates import compiled, remembering
 
         env.bytecode_cache = compiled
@@ -57,6 +62,7 @@ def on_env(env: Any, config: MkDocsConfig, files: Files) -> None:
 
 
 def on_post_build(**_: Any) -> None:
+    copied()
     if memory is not None:
         memory.shown()
         threading.Timer(1.0, gc.collect).start()  # when the page is shown

@@ -1,12 +1,16 @@
-"""Files beside the pages, of which a server writes only what does not stand there already."""
+"""Files beside the pages: a server writes what does not stand there already, a build all.
+
+A build does so in another process, while the first one puts pages into the theme.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Iterable
 from pathlib import Path
 from typing import Any
 
 from figgen.serving.memory import Memory
+from figgen.serving.others import beside
 
 
 def write_changed(files: Collection[Any], assets: set[str], site: Path, memory: Memory) -> None:
@@ -18,7 +22,29 @@ def write_changed(files: Collection[Any], assets: set[str], site: Path, memory: 
         (site / path).unlink(missing_ok=True)
     for file in files:
         if not file.is_documentation_page() and _stands(file, memory):
-            file.copy_file = lambda dirty=False: None
+            file.copy_file = _nothing
+
+
+def copy_beside(files: Iterable[Any]) -> Callable[[], object]:
+    """Begin to copy in place of the host what it publishes beside pages; what is returned waits."""
+    others = [
+        file for file in files if file.inclusion.is_included() and not file.is_documentation_page()
+    ]
+    copies = [file.copy_file for file in others]
+
+    def copy() -> bool:
+        for make in copies:
+            make()
+        return True
+
+    copied = beside(copy)
+    for file in others:
+        file.copy_file = _nothing
+    return copied
+
+
+def _nothing(dirty: bool = False) -> None:
+    """What there is left to copy."""
 
 
 def _stands(file: Any, memory: Memory) -> bool:
