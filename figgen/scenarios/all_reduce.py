@@ -26,7 +26,7 @@ from figgen.formulas.hierarchical_collectives import (
     two_level_all_reduce_time,
 )
 from figgen.formulas.ops import Number
-from figgen.models.collectives import Trace, bytes_sent_per_rank, trace
+from figgen.models.collectives import most_sent
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,12 +77,15 @@ class Algorithm:
     levels: bool = False
     segments: int | None = None
 
-    def run(self, m: Machine) -> Trace:
-        """The algorithm's proven trace on this machine."""
+    def options(self, m: Machine) -> dict[str, int]:
+        """What its trace is asked for on this machine, beside the number of ranks."""
         width = m.hardware.gpus_per_node if self.traced.startswith("hierarchical") else None
         given = {"ranks_per_node": width, "segments": self.segments}
-        options = {name: value for name, value in given.items() if value is not None}
-        return trace(self.collective, self.traced, m.ranks, **options)
+        return {name: value for name, value in given.items() if value is not None}
+
+    def busiest_share(self, m: Machine) -> float:
+        """The most that one rank sends in the algorithm's proven trace, as a multiple of S."""
+        return most_sent(self.collective, self.traced, m.ranks, **self.options(m))
 
 
 def machine(preset: str, nodes: int) -> Machine:
@@ -181,11 +184,6 @@ COMPARED = (NAIVE, BINOMIAL, DOUBLING, HALVING, DOUBLE_TREE, RING, TWO_LEVEL, RI
 def competitors(m: Machine) -> tuple[Algorithm, ...]:
     """The algorithms that differ on this machine: two levels only where there are two."""
     return tuple(a for a in COMPARED if m.nodes > 1 or not a.levels)
-
-
-def busiest_share(a: Algorithm, m: Machine) -> float:
-    """The most that one rank sends in the algorithm's proven trace, as a multiple of S."""
-    return max(bytes_sent_per_rank(a.run(m), 1.0))
 
 
 Lines = Mapping[str, tuple[float, float]]

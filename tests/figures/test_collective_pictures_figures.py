@@ -24,7 +24,7 @@ from figgen.models.collectives.traces import Send, Trace
 from figgen.registry import build
 from figgen.renderers import text
 from figgen.renderers.svg_diagram import overflows
-from figgen.scenarios.all_reduce import Algorithm, busiest_share, machine
+from figgen.scenarios.all_reduce import Algorithm, machine
 
 
 def by_hand(collective: str, vectors: Sequence[Sequence[int]]) -> list[list[int]]:
@@ -169,8 +169,9 @@ def test_the_least_that_the_busiest_port_carries_is_the_bus_factor_of_nccl_tests
 @pytest.mark.parametrize("cost", COSTS, ids=lambda c: f"{c.collective} {c.title}")
 def test_every_cost_is_that_of_its_trace_run_step_by_step(cost: Algorithm) -> None:
     node = machine("h100-ndr", 1)
+    run = trace(cost.collective, cost.traced, node.ranks, **cost.options(node))
     for size in (1.0, 64e3, 1e9):
-        played = synchronous_time_s(cost.run(node), size, 3.4e-6, 450e9)
+        played = synchronous_time_s(run, size, 3.4e-6, 450e9)
         assert cost.time(node, size, 1) == pytest.approx(played)
 
 
@@ -197,7 +198,7 @@ def test_what_the_busiest_rank_sends_its_dual_receives_and_no_rank_of_a_gather_s
         (cost,) = (c for c in COSTS if (c.collective, c.traced) == (collective, algorithm))
         options = {} if cost.segments is None else {"segments": cost.segments}
         run = trace(dual(collective), backwards, m.ranks, **options)
-        assert max(bytes_received_per_rank(run, 1)) == pytest.approx(busiest_share(cost, m))
+        assert max(bytes_received_per_rank(run, 1)) == pytest.approx(cost.busiest_share(m))
     # The label said "sends" of the gather, too, where a root receives 7/8 S and nobody sends so.
     gather = trace("gather", "binomial-tree", m.ranks)
     assert max(bytes_sent_per_rank(gather, 1)) == 0.5

@@ -19,7 +19,6 @@ from figgen.scenarios.all_reduce import (
     TWO_LEVEL,
     Algorithm,
     Machine,
-    busiest_share,
     competitors,
     envelope,
     lines,
@@ -54,7 +53,7 @@ def all_reduce_algorithms(
     rows: list[tuple[Scalar, ...]] = []
     times = {a.title: [a.time(m, size, 1) for size in message_bytes] for a in competitors(m)}
     for a in competitors(m):
-        rows.append((a.title, *_terms(a), busiest_share(a, m), *times[a.title]))
+        rows.append((a.title, *_terms(a), a.busiest_share(m), *times[a.title]))
     columns = (
         Column(label="algorithm"),
         Column(label="latency"),

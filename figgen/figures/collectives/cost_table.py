@@ -10,7 +10,6 @@ from figgen.scenarios.all_reduce import (
     HALVING,
     RING,
     Algorithm,
-    busiest_share,
     flat,
     machine,
 )
@@ -71,7 +70,7 @@ def collective_costs(
         times = [cost.time(m, size, 1) for size in message_bytes]
         terms = (term.replace(" ", NBSP) for term in (cost.latency, cost.transfer))
         name = ALSO.get(cost.collective, cost.collective)
-        rows.append((name, cost.title, *terms, busiest_share(cost, m), *times))
+        rows.append((name, cost.title, *terms, cost.busiest_share(m), *times))
         for at, time in enumerate(times):
             values[f"time_{index}_{at}"] = Named(time, "s")
     columns = (

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from functools import lru_cache
 
 from figgen.errors import InputError, closest, unknown
 from figgen.models.collectives import (
@@ -41,6 +42,7 @@ __all__ = [
     "bytes_sent_per_rank",
     "final_state",
     "largest_message_per_step",
+    "most_sent",
     "states",
     "synchronous_time_s",
     "trace",
@@ -116,3 +118,12 @@ def trace(collective: str, algorithm: str, ranks: int, **options: int | str) -> 
             "ranks of a trace", expected=f"at most {MOST_RANKS}", got=ranks, key="ranks"
         )
     return verify(build(ranks, **options))
+
+
+@lru_cache(maxsize=256)
+def most_sent(collective: str, algorithm: str, ranks: int, **options: int | str) -> float:
+    """The most that one rank sends in a verified trace, as a multiple of the message.
+
+    Takes and raises what `trace` does.
+    """
+    return max(bytes_sent_per_rank(trace(collective, algorithm, ranks, **options), 1.0))
