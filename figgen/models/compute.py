@@ -58,7 +58,7 @@ def _fully_recomputed(shape: ModelShape, sequence: int) -> float:
     """Every layer runs forward twice, the head only once."""
     head = shape.vocab * shape.hidden
     layers = matmul_parameters(shape) - head
-    mixers = 4 * shape.mixer_layers(0, shape.layers) * mixer_core_flops(shape)
+    mixers = 4 * shape.state_space_layers * mixer_core_flops(shape)
     return 8 * layers + 6 * head + 16 * _core_products(shape, sequence) + mixers
 
 

@@ -112,7 +112,7 @@ def ep_as_factor_mesh(*, tp: int, ep: int, cp: int, dp: int, pp: int) -> RankMes
 
 
 def torchtitan_meshes(
-    dense: RankMesh, expert: RankMesh, *, dp_replicate: int = 1
+    dense: RankMesh, expert: RankMesh, *, dp_replicate: int
 ) -> dict[str, RankMesh]:
     """The three device meshes of torchtitan over one world, axes fastest first.
 

@@ -95,7 +95,7 @@ class Job:
         return self.microbatch * self.sequence / self.cp
 
 
-def shape_numbers(shape: ModelShape, mtp_layers: int = 0) -> dict[str, float]:
+def shape_numbers(shape: ModelShape, mtp_layers: int) -> dict[str, float]:
     """The fields of a `Job` that the model alone decides, and modules that predict more tokens."""
     counts, experts = parameter_counts(shape), shape.experts
     if shape.latent is None:
@@ -108,7 +108,7 @@ def shape_numbers(shape: ModelShape, mtp_layers: int = 0) -> dict[str, float]:
         key_value = shape.heads * (key + mla.value_head_dim) // 2
     dense, routed = module_parameters(shape) if mtp_layers else (0, 0)
     mixers = shape.state_space
-    share = shape.mixer_layers(0, shape.layers) / shape.layers
+    share = shape.state_space_layers / shape.layers
 
     def mean(attention: float, mixer: float) -> float:
         return (1 - share) * attention + share * mixer if mixers else attention

@@ -26,8 +26,8 @@ class LayerParts:
     dense: int
     routed: int
     shared: int
-    projections: int = 0
-    mixers: int = 0
+    projections: int
+    mixers: int
 
 
 def parts_of(share: StageShare) -> LayerParts:

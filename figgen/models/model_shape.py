@@ -171,7 +171,12 @@ class ModelShape:
     @property
     def attention_layers(self) -> int:
         """Layers with attention."""
-        return self.layers - self.mixer_layers(0, self.layers)
+        return self.layers - self.state_space_layers
+
+    @property
+    def state_space_layers(self) -> int:
+        """Layers with a mixer in the place of attention."""
+        return self.mixer_layers(0, self.layers)
 
     def mixer_layers(self, first: int, layers: int) -> int:
         """How many of `layers` layers, from number `first` on, have a mixer and no attention."""

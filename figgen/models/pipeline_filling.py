@@ -14,7 +14,7 @@ al. 2021, arXiv:2104.04473, section 2.2."""
 
 
 @lru_cache(maxsize=1024)
-def filling(schedule: str, stages: int, microbatches: int, chunks: int = 1) -> float:
+def filling(schedule: str, stages: int, microbatches: int, chunks: int) -> float:
     """Idle time of a stage over the time of one microbatch, for stages that are alike.
 
     Closed forms for 1F1B and its like, where fewer microbatches than stages leave the others idle

@@ -50,8 +50,8 @@ class PlannedJob:
     schedules: tuple[str, ...]
     recompute: tuple[str, ...]
     fixed: Mapping[str, int | None]
-    quantized: float = 0.0
-    per_tensor: float = 0.0
+    quantized: float
+    per_tensor: float
 
     @property
     def world_size(self) -> int:

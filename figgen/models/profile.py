@@ -157,7 +157,7 @@ def _window(kept: RecordedRank, active: Intervals) -> tuple[float, float]:
 
 def _late(kept: RecordedRank, idle: Intervals) -> float:
     """Microseconds of idle gaps that passed before the host had launched what ends them."""
-    if not kept.launched.numbers or not kept.began.numbers or not len(idle[0]):
+    if not kept.launched.numbers:
         return 0.0
     numbers, begun = kept.began.sorted()
     known, ends = kept.launched.sorted()

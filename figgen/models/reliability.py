@@ -32,7 +32,7 @@ def best_interval_s(stall_s: float, mtbf_s: float, lag_s: float = 0.0) -> float:
     return max(low * mtbf_s, lag_s - stall_s)
 
 
-def spare_nodes(in_repair: float, confidence: float = 0.99) -> int:
+def spare_nodes(in_repair: float, confidence: float) -> int:
     """Fewest spare nodes that are enough in a `confidence` of all moments.
 
     Nodes in repair are Poisson distributed around `in_repair` when failures are independent and

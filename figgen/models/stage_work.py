@@ -39,10 +39,10 @@ class StageWork:
     weights: float
     core: float
     recomputed: float
-    repeats: float = 0.0
-    adapters: float = 0.0
-    spared: float = 0.0
-    frozen: bool = False
+    repeats: float
+    adapters: float
+    spared: float
+    frozen: bool
 
     @property
     def forward(self) -> float:

@@ -66,7 +66,7 @@ class PlacedAction:
     rank: int
     start: float
     end: float
-    overlapped: bool = False
+    overlapped: bool
 
 
 @dataclass(frozen=True, slots=True)

@@ -153,12 +153,11 @@ def parameter_counts(shape: ModelShape) -> ParameterCounts:
         one_expert = ffn_weights(shape, experts.ffn_hidden) + ffn_biases(shape, experts.ffn_hidden)
         router = shape.hidden * experts.count + (experts.count if shape.bias else 0)
         shared, routed, active = experts.shared, experts.count, experts.top_k
-    mixers = shape.mixer_layers(0, shape.layers)
-    attention = (shape.layers - mixers) * (attention_weights(shape) + attention_biases(shape))
+    attention = shape.attention_layers * (attention_weights(shape) + attention_biases(shape))
     return ParameterCounts(
         embedding=shape.vocab * shape.hidden,
         positions=shape.sequence * shape.hidden if shape.learned_positions else 0,
-        attention=attention + mixers * mixer_parameters(shape),
+        attention=attention + shape.state_space_layers * mixer_parameters(shape),
         ffn=shape.dense_layers * dense_ffn,
         router=shape.expert_layers * router,
         shared_experts=shape.expert_layers * shared * one_expert,
@@ -190,8 +189,7 @@ def module_parameters(shape: ModelShape) -> tuple[int, int]:
 def matmul_parameters(shape: ModelShape) -> int:
     """Weights that one token is multiplied with: no lookup table, norm or bias; with LM head."""
     layers = weights_met(shape, shape.dense_layers, shape.expert_layers)
-    mixers = shape.mixer_layers(0, shape.layers)
-    layers += mixers * (mixer_weights(shape) - attention_weights(shape))
+    layers += shape.state_space_layers * (mixer_weights(shape) - attention_weights(shape))
     return layers + shape.vocab * shape.hidden
 
 
@@ -249,7 +247,7 @@ def windowed_keys(sequence: float, window: int) -> float:
 def keys_met(shape: ModelShape, sequence: int) -> float:
     """Keys that a token meets in all layers together, the masked half counted too."""
     windowed = shape.windowed_layers(0, shape.layers)
-    whole = (shape.layers - windowed - shape.mixer_layers(0, shape.layers)) * sequence
+    whole = (shape.attention_layers - windowed) * sequence
     return whole + windowed * windowed_keys(sequence, shape.window) if windowed else whole
 
 
@@ -264,6 +262,6 @@ def flops_per_token(shape: ModelShape, *, sequence: int | None = None, causal: b
     """
     length = shape.sequence if sequence is None else sequence
     attention = int(12 * shape.attention_width * keys_met(shape, length))
-    cores = int(3 * shape.mixer_layers(0, shape.layers) * mixer_core_flops(shape))
+    cores = int(3 * shape.state_space_layers * mixer_core_flops(shape))
     products = 6 * matmul_parameters(shape) + cores
     return products + (attention // 2 if causal else attention)

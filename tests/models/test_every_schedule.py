@@ -15,6 +15,7 @@ import pytest
 
 from figgen.errors import InputError
 from figgen.formulas import evaluate
+from figgen.models import schedules
 from figgen.models.schedules import SCHEDULES, Schedule, build
 from figgen.models.simulate import Durations, PlacedAction, Trace, critical_path, simulate
 from figgen.models.trace import PerStage
@@ -42,6 +43,17 @@ def defined(name: str, stages: int, microbatches: int, chunks: int) -> bool:
 @cache
 def built(name: str, stages: int, microbatches: int, chunks: int) -> Schedule:
     return build(name, stages=stages, microbatches=microbatches, chunks=chunks)
+
+
+def test_what_has_too_many_stages_or_visits_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    # Sizes that no other test builds, since what is built once is kept.
+    sizes = {"stages": 3, "microbatches": 19, "chunks": 2}
+    for limit, least in (("MOST_STAGES", 3), ("MOST_VISITS", 3 * 19 * 2)):
+        monkeypatch.setattr(schedules, limit, least - 1)
+        with pytest.raises(InputError, match=f"at most {least - 1}, got {least}"):
+            build("zb1p", **sizes)
+        monkeypatch.setattr(schedules, limit, least)
+    assert build("zb1p", **sizes).microbatches == 19
 
 
 def all_of(name: str) -> Iterator[tuple[Sizes, Schedule]]:

@@ -83,5 +83,5 @@ def test_means_of_mixers_and_attention_are_over_all_layers() -> None:
     [("gpt-oss-120b", 128, 1 / 2), ("mistral-7b", 4096, 1)],
 )
 def test_windowed_layers_see_as_many_tokens(name: str, window: int, share: float) -> None:
-    found = shape_numbers(catalog.model(name).shape)
+    found = shape_numbers(catalog.model(name).shape, 0)
     assert (found["window"], found["windowed_share"]) == (window, share)

@@ -75,6 +75,18 @@ def test_e4m3_saturates() -> None:
     assert float_format("FP8 E4M3").rounded(np.array([1e4, -1e4])).tolist() == [448, -448]
 
 
+@pytest.mark.parametrize("name", ["FP8 E4M3", "FP8 E5M2", "FP4 E2M1"])
+def test_the_worst_error_is_half_the_gap_between_codes_and_no_more_than_all(name: str) -> None:
+    found = float_format(name)
+    codes = np.sort(every_value(found))
+    numbers = np.geomspace(found.smallest / 8, 0.999 * found.largest, 997)
+    above = np.searchsorted(codes, numbers, side="right")
+    half = (codes[above] - codes[above - 1]) / 2
+    worst = [found.worst_relative_error(number) for number in numbers]
+    assert worst == pytest.approx(np.minimum(half / numbers, 1.0))
+    assert found.worst_relative_error(1.01 * found.largest) == 1
+
+
 @pytest.mark.parametrize("name", FORMATS)
 def test_no_rounding_is_worse_than_the_worst(name: str) -> None:
     found = float_format(name)

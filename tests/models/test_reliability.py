@@ -150,7 +150,7 @@ def test_spares_are_the_fewest_that_poisson_allows(mean: float, confidence: floa
 
 
 def test_none_in_repair_needs_none_to_spare() -> None:
-    assert spare_nodes(0) == 0
+    assert spare_nodes(0, 0.99) == 0
     # e^-in_repair has to be a number that is not nothing: e^-745 is.
     for count, confidence in ((700, 0.99), (1e4, 0.99), (-1, 0.99), (1, 1.0)):
         with pytest.raises(InputError, match="in repair"):

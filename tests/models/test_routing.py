@@ -81,8 +81,9 @@ def test_bias_evens_out_what_a_router_prefers() -> None:
 def test_unfit_sizes_are_refused() -> None:
     with pytest.raises(InputError, match="1 to 3"):
         route(np.zeros((1, 3)), 4)
-    with pytest.raises(InputError, match="divisor of 8 experts"):
-        expected_groups(8, 3, 2)
+    for groups in (3, 0):
+        with pytest.raises(InputError, match="divisor of 8 experts"):
+            expected_groups(8, groups, 2)
     with pytest.raises(InputError, match="between 0 and 1"):
         expected_overflow(4, 1.0, 2)
 

@@ -4,6 +4,7 @@ import itertools
 
 import pytest
 
+from figgen.errors import InputError
 from figgen.models.schedules import (
     Placement,
     build,
@@ -105,6 +106,13 @@ def test_in_flight_over_time_rises_to_the_peak_and_ends_at_zero():
             steps = trace.in_flight(rank)
             assert max(held for _, held in steps) == peak
             assert steps[-1] == (trace.placed[rank][-1].end, 0)
+
+
+def test_only_ranks_that_there_are_have_a_place_in_time():
+    trace = simulate(build("1f1b", stages=2, microbatches=2), UNIT)
+    for rank in (-1, 2):
+        with pytest.raises(InputError, match=f"rank: expected 0 to 1, got {rank}"):
+            trace.placed_on(rank)
 
 
 def test_in_flight_of_1f1b_over_time_on_the_last_but_one_rank():

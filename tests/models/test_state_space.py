@@ -57,6 +57,10 @@ def test_attention_is_where_the_configuration_has_it(shape: Any, attention: list
         for layers in range(shape.layers - first + 1):
             here = [layer for layer in attention if first <= layer < first + layers]
             assert shape.mixer_layers(first, layers) == layers - len(here)
+    # Without its last layers the model ends before one with attention.
+    short = replace(shape, layers=attention[-1], experts=None)
+    assert short.attention_layers == 3
+    assert short.state_space_layers == short.layers - 3
     alone = replace(shape, state_space=replace(shape.state_space, attention_every=0))
     assert alone.mixer_layers(0, 10) == 10
 

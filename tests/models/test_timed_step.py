@@ -193,7 +193,7 @@ def test_stages_that_differ_idle_as_the_simulator_says(name: str, exact: bool) -
     run = RUNS[DENSE]
     job = replace(
         run_job(run), pp=4, microbatches=8, chunks=1, layers=32, fullest_layers=8, head_layers=8,
-        filling=filling(name, 4, 8), gpus=128,
+        filling=filling(name, 4, 8, 1), gpus=128,
     )  # fmt: skip
     found = timed_step(job, attained(run))
     last_s, other_s = 8 * found.dense.total_s + found.head_s, 8 * found.dense.total_s
@@ -250,8 +250,8 @@ def test_closed_forms_of_filling_are_what_the_simulator_says(name: str) -> None:
 
 
 def test_schedules_that_split_the_backward_fill_faster() -> None:
-    assert filling("zb1p", 8, 16) < filling("1f1b", 8, 16)
-    assert filling("naive", 4, 8) == pytest.approx(24)
+    assert filling("zb1p", 8, 16, 1) < filling("1f1b", 8, 16, 1)
+    assert filling("naive", 4, 8, 1) == pytest.approx(24)
 
 
 def test_parts_of_a_step_add_up_to_the_time_that_was_asked_for() -> None:

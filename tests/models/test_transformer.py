@@ -15,6 +15,8 @@ from figgen.models.model_shape import ExpertShape, LatentAttention, ModelShape
 from figgen.models.transformer import (
     flops_per_token,
     matmul_parameters,
+    mixer_core_flops,
+    mixer_parameters,
     parameter_counts,
     part_weights,
 )
@@ -147,9 +149,10 @@ def test_counts_equal_a_model_written_out_matrix_by_matrix(
         assert parameter_counts(shape).total == sum(prod(array) for array in matrices(shape))
 
 
-def test_a_dense_model_has_neither_experts_nor_latents() -> None:
+def test_a_dense_model_has_neither_experts_nor_latents_nor_mixers() -> None:
     parts = part_weights(LLAMA_8B)
-    assert parts["routed"] == parts["shared"] == parts["up_projections"] == 0
+    assert parts["routed"] == parts["shared"] == parts["up_projections"] == parts["mixers"] == 0
+    assert mixer_parameters(LLAMA_8B) == mixer_core_flops(LLAMA_8B) == 0
     assert (parts["attention"] + parts["dense"]) * 32 == 6_979_321_856  # of 8,030,261,248
 
 
@@ -201,8 +204,9 @@ def test_causal_attention_halves_what_grows_with_the_sequence() -> None:
         ({"ffn": "glu"}, "ffn"),
         ({"norm": "batchnorm"}, "norm"),
         ({"qk_norm": "yes"}, "qk_norm"),
-        ({"experts": ExpertShape(8, 9, 16)}, "top_k"),
-        ({"experts": ExpertShape(8, 2, 16, dense_layers=32)}, "dense_layers"),
+        ({"experts": ExpertShape(8, 9, 16)}, "top_k of a model: expected 1 to 8, got 9"),
+        ({"experts": ExpertShape(8, 0, 16)}, "top_k of a model: expected 1 to 8, got 0"),
+        ({"experts": ExpertShape(8, 2, 16, dense_layers=32)}, "expected 0 to 31, got 32"),
     ],
 )
 def test_a_shape_that_is_no_transformer_is_refused(change: dict[str, object], message: str) -> None:
