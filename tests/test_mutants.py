@@ -9,7 +9,7 @@ import pytest
 
 from tests.mutants import score
 from tests.mutants.cover import ROOMS, Cover, statement
-from tests.mutants.quick import Session, code_of, function_at
+from tests.mutants.quick import Session, applies, code_of, function_at
 from tests.mutants.score import Outcome
 from tests.mutants.verdict import Question, order
 
@@ -100,6 +100,19 @@ def test_tests_that_run_the_line_come_first_and_those_named_like_the_module_befo
     assert order(cover, "figgen/models/step.py", direct, 2) == [
         *("t/test_b.py::x[1]", "t/test_b.py::x[0]")
     ]
+
+
+def test_tests_of_the_modules_room_come_before_quicker_ones_of_others() -> None:
+    tests = ("tests/models/test_a.py::x", "tests/figures/test_a.py::x")
+    cover = Cover({}, dict(zip(tests, (3, 1), strict=True)))
+    assert order(cover, "figgen/models/step.py", frozenset(tests), 10) == [*tests]
+
+
+def test_a_mutant_that_no_test_runs_has_nothing_to_run() -> None:
+    """With all tests that are loaded it would be taken for killed, by the limit of its time."""
+    place = ("figgen/models/a.py", "f", "def f():\n    return 2\n")
+    assert applies(Question(*place, ("t/test_a.py::x",), 1.0))
+    assert not applies(Question(*place, (), 1.0))
 
 
 def test_a_mutant_that_is_no_python_is_found_and_the_next_one_asked() -> None:

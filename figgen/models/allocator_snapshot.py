@@ -113,15 +113,16 @@ def peak_of(snapshot: Mapping[str, Any], device: int) -> Peak | None:
     if not any(action == "alloc" for action, *_ in events):
         return None
     held = dict(_older(snapshot, device, events))
-    total, peak, at = sum(size for size, _ in held.values()), -1, 0
-    for count, (action, address, size, kind) in enumerate(events, start=1):
+    total, totals = sum(size for size, _ in held.values()), list[int]()
+    for action, address, size, kind in events:
         if action == "alloc":
             held[address] = (size, kind)
             total += size
         elif action == "free_completed":
             total -= held.pop(address, (0, ""))[0]
-        if total > peak:
-            peak, at = total, count
+        totals.append(total)
+    peak = max(totals)
+    at = totals.index(peak) + 1
     return Peak(peak, at, _kinds_at(dict(_older(snapshot, device, events)), events[:at]))
 
 

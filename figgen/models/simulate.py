@@ -43,17 +43,16 @@ def _carried_out(schedule: Schedule, durations: Durations) -> tuple[Lanes, Lanes
     free: list[float] = [0] * schedule.placement.ranks
     starts: list[list[float]] = [[] for _ in free]
     ends: list[list[float]] = [[] for _ in free]
-    for rank, (time, own, sent, changes_rank, made), partner in plan.steps:
+    # What an action waits for of its own stage is there: its rank has made it before.
+    for rank, (time, _, sent, changes_rank, made), partner in plan.steps:
         start, took = free[rank], times[time]
-        if there[own] > start:
-            start = there[own]
         arrival = there[sent] + hops[changes_rank]
         if arrival > start:
             start = arrival
         if partner:
             stage = time  # The first half is a forward, and their times are numbered first.
-            time, own, sent, changes_rank, second = partner
-            start = max(start, there[own], there[sent] + hops[changes_rank])
+            time, _, sent, changes_rank, second = partner
+            start = max(start, there[sent] + hops[changes_rank])
             pair = pairs[stage] if pairs else took + times[time]
             if pair < max(took, times[time]):
                 raise _too_short(schedule, pair, max(took, times[time]), rank, len(ends[rank]))

@@ -9,6 +9,7 @@ from figgen.models.cluster import Cluster
 from figgen.models.gradient_buckets import MOST_BUCKETS, best_number, gradient_buckets
 from figgen.models.layout import layout
 from figgen.models.stage_time import stage_times
+from figgen.models.step_traffic import BACKWARD
 from figgen.models.training_setup import TrainingSetup
 
 H100 = Cluster(989.4e12, 450e9, 50e9, 3.4e-6, 14e-6)
@@ -69,3 +70,7 @@ def test_zero_2_times_the_first_stage_of_a_rank_and_others_all_of_them(zero_stag
     assert one is not None
     assert two is not None
     assert two.communication_s == (3 - zero_stage) * one.communication_s
+    # Scatters in every microbatch hide behind one backward; what hides in it is no time to hide in.
+    alone = stage.backward_s + (stage.exposed_s(BACKWARD) if zero_stage == 1 else 0)
+    assert stage.exposed_s(BACKWARD) > 0
+    assert (one.compute_s, two.compute_s) == (alone, (3 - zero_stage) * alone)

@@ -14,6 +14,7 @@ from figgen.formulas.modern_layers import state_space_activation_bytes
 from figgen.models.activations import (
     layer_gradient_bytes,
     layer_input_bytes,
+    mixer_bytes,
     peak_activation_bytes,
     recomputed_bytes,
     stage_bytes,
@@ -61,6 +62,7 @@ def test_attention_is_where_the_configuration_has_it(shape: Any, attention: list
     short = replace(shape, layers=attention[-1], experts=None)
     assert short.attention_layers == 3
     assert short.state_space_layers == short.layers - 3
+    assert mixer_bytes(setup(replace(shape, state_space=None))) == 0
     alone = replace(shape, state_space=replace(shape.state_space, attention_every=0))
     assert alone.mixer_layers(0, 10) == 10
 

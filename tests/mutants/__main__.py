@@ -48,7 +48,7 @@ def _arguments() -> argparse.Namespace:
     add("--sample", type=int, default=500, metavar="N", help="how many places (0: every one)")
     add("--seed", type=int, default=1, help="another seed, another sample")
     add("--again", action="store_true", help="only what survived last time")
-    add("--budget", type=float, default=20.0, metavar="S", help="seconds of tests per mutant")
+    add("--budget", type=float, default=60.0, metavar="S", help="measured seconds of tests each")
     add("--keep", action="store_true", help="do not measure again although files have changed")
     add("--measure", nargs="+", metavar="FILE", help="measure these tests and keep the others")
     add("--tests", nargs="+", metavar="FILE", help="ask these tests only, without measuring")

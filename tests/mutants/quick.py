@@ -49,7 +49,8 @@ def code_of(module: types.CodeType, name: str) -> types.CodeType | None:
 
 
 def applies(question: Question) -> bool:
-    return bool(question.function) and not question.path.startswith(WHOLE)
+    # Without tests to ask, all that are loaded would run until the limit of time kills the mutant.
+    return bool(question.tests and question.function) and not question.path.startswith(WHOLE)
 
 
 def verdicts(root: Path, questions: Sequence[Question]) -> Iterator[str | None]:

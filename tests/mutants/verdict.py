@@ -44,21 +44,22 @@ class Question:
 def order(cover: Cover, path: str, direct: frozenset[str], budget_s: float) -> list[str]:
     """The tests to ask: those that run the line before others of their files.
 
-    Files named like the module come first, then the quick ones; of a test with many parameters one
-    is asked before the others, since it mostly tells what they tell.
+    Files named like the module come first, then those of its room, then the quick ones; of a test
+    with many parameters one is asked before the others, since it mostly tells what they tell.
     """
-    stem = Path(path).stem
+    stem, room = Path(path).stem, f"tests/{Path(path).parts[1]}/"
     seconds: dict[str, float] = defaultdict(float)
     for test in direct & cover.seconds.keys():
         seconds[file_of(test)] += cover.seconds[test]
     seen: dict[tuple[str, bool], int] = defaultdict(int)
-    keys: dict[str, tuple[bool, int, bool, float, str]] = {}
+    keys: dict[str, tuple[bool, int, bool, bool, float, str]] = {}
     for test in (test for file in seconds for test in cover.files[file]):
         name = test.partition("[")[0]
         file = file_of(test)
         turn = seen[name, test in direct].bit_length()
         seen[name, test in direct] += 1
-        keys[test] = (test not in direct, turn, stem not in file, seconds[file], file)
+        far = not file.startswith(room)
+        keys[test] = (test not in direct, turn, stem not in file, far, seconds[file], file)
     chosen: list[str] = []
     for test in sorted(keys, key=lambda test: keys[test]):
         if cover.seconds[test] <= budget_s:

@@ -18,6 +18,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import zip_longest
 
 from figgen.errors import InputError, check_size
 
@@ -109,11 +110,8 @@ def assemble(
 
 def side_by_side(rounds_of_groups: Sequence[Sequence[Round]]) -> list[Round]:
     """Rounds of several groups that work at the same time, merged round by round."""
-    longest = max((len(rounds) for rounds in rounds_of_groups), default=0)
-    return [
-        [move for rounds in rounds_of_groups if i < len(rounds) for move in rounds[i]]
-        for i in range(longest)
-    ]
+    at_once = zip_longest(*rounds_of_groups, fillvalue=())
+    return [[move for moves in each for move in moves] for each in at_once]
 
 
 def require_power_of_two(ranks: int, algorithm: str) -> int:
