@@ -13,7 +13,7 @@ from figgen.errors import InputError
 from figgen.models.framework_memory import FRAMEWORKS, framework_memory
 from figgen.models.layout import layout
 from figgen.models.memory import memory
-from figgen.models.memory_fixes import heavier_recomputation, reason, what_fits
+from figgen.models.memory_fixes import _changes, heavier_recomputation, reason, what_fits
 from figgen.models.memory_lines import LASTING, PARTS
 from figgen.models.model_shape import ModelShape
 from figgen.models.recipes import recipe
@@ -224,6 +224,8 @@ def test_the_cheapest_change_that_fits_is_offered(zero_stage: int) -> None:
     setup = TrainingSetup(
         LLAMA, layout(nodes=1, gpus_per_node=8), 2, 8192, microbatch_size=4, zero_stage=zero_stage
     )
+    batches = {changed.global_batch for _, changed, _ in _changes(setup)}
+    assert batches == {setup.global_batch}
     needs: dict[str, float] = {}
     for change in CHEAP_TO_DEAR:
         if change.get("zero_stage", 4) > zero_stage:

@@ -45,6 +45,10 @@ def test_layouts_are_those_of_megatron_bridge() -> None:
         assert (len(dealt), sum(dealt)) == (stages, 61)
         assert max(dealt) - min(dealt[:-1], default=61) <= 1
         assert dealt[-1] <= min(dealt)
+        left = 61
+        for _ in range(stages - 1):
+            left -= min(left, -(-61 // stages))
+        assert dealt[-1] == left
 
 
 @pytest.mark.parametrize("modules", [1, 2])

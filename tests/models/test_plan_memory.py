@@ -15,6 +15,7 @@ from figgen.errors import InputError
 from figgen.models.layout import layout
 from figgen.models.plan import held_bytes
 from figgen.models.plan_space import CHUNKS
+from figgen.models.recipes import RECIPES
 from figgen.models.training_setup import TrainingSetup
 from tests.scenarios.test_planner_space import (
     SMALL_DENSE,
@@ -49,6 +50,7 @@ def drawn(draw: random.Random) -> tuple[TrainingSetup, dict[str, object]]:
             "flash_attention": draw.random() < 0.7,
             "double_buffering": draw.random() < 0.7,
             "framework": draw.choice(("megatron", "torchtitan")),
+            "recipe": draw.choice(tuple(RECIPES.values())),
         }
         chunks = draw.choice(CHUNKS[schedule][:3])
         try:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import re
-from dataclasses import MISSING, fields
+from dataclasses import MISSING, fields, replace
 
 import pytest
 
@@ -127,7 +127,9 @@ def test_presets_of_every_kind_start_a_scenario() -> None:
         model="llama-3-8b", nodes=2, gpus_per_node=8, accelerator="h100-sxm-80gb", nic="ib-ndr"
     )
     assert (node.setup, node.cluster) == (same.setup, same.cluster)
-    mapped = training_step(preset="map-64", model="llama-3-70b").setup.parallel
+    step = training_step(preset="map-64", model="llama-3-70b")
+    assert step.setup.microbatches == 4 * 2, "four for each stage of the pipeline"
+    mapped = step.setup.parallel
     assert mapped == parallel_layout(preset="map-64")
     assert (mapped.tp, mapped.pp, mapped.dp) == (8, 2, 4)
     for missing in ({"preset": "map-64"}, {"preset": "h100-ndr", "model": "llama-3-8b"}):
@@ -157,6 +159,9 @@ def test_what_a_report_says_is_published_and_what_replaces_it_is_assumed() -> No
     assert {"order", "nic", "context_exchange"} <= said
     assert "schedule" not in said
     assert "schedule" in known_of(catalog.run("deepseek-v3"))[1]
+    halved, said = known_of(replace(catalog.run("megascale-175b-12288"), virtual_stages=2))
+    assert (halved["schedule"], halved["chunks"]) == ("interleaved-1f1b", 2)
+    assert {"schedule", "chunks"} <= said
     stage, said = known_of(catalog.run("megascale-175b-12288"))
     assert stage["zero_stage"] == 1
     assert catalog.run("megascale-175b-12288").zero_stage == 2
