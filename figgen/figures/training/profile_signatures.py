@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import fsum
 
+from figgen.catalog.lookups import remembered
 from figgen.charts import Axis, Bars, Column, Named, Scalar, Segment, Table
 from figgen.errors import InputError
 from figgen.figures.training.step import step_interval
@@ -52,6 +53,7 @@ class Read:
         }
 
 
+@remembered(8)
 def read_layouts(
     *, model: str, machine: str, options: str = "", layouts: tuple[str, ...]
 ) -> tuple[tuple[Read, ...], dict[str, Named]]:
