@@ -103,7 +103,7 @@ def _mixer(shape: ModelShape) -> tuple[LayerMatrix, ...]:
     if mixers is None:
         return ()
     return (
-        LayerMatrix("in", part, shape.hidden, mixers.projected, from_layer=True),
+        LayerMatrix("in", part, shape.hidden, mixers.projected),
         LayerMatrix("output", part, mixers.inner, shape.hidden),
     )
 

@@ -326,6 +326,9 @@ def test_a_rank_has_the_thin_side_of_an_adapter_whole_and_divides_the_other(tp: 
     assert kept_by_rank(only, 0).trained_routed == 0
     # Queries, keys and values read the layer's input, whose gradient nobody needs.
     assert first_inputs(run, tp) == h * (h + 2 * kv) + tp * rank * 3 * h
+    # With latents both down-projections do, each to its rank, keys with their rotary part of 64.
+    latent = replace(run, shape=catalog.model("deepseek-v3").shape)
+    assert first_inputs(latent, tp) == 7168 * (1536 + 512 + 64) + tp * rank * 2 * 7168
     assert (
         first_inputs(replace(run, lora_rank=None))
         == adapters_met(replace(run, lora_rank=None))

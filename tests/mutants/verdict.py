@@ -52,14 +52,14 @@ def order(cover: Cover, path: str, direct: frozenset[str], budget_s: float) -> l
     for test in direct & cover.seconds.keys():
         seconds[file_of(test)] += cover.seconds[test]
     seen: dict[tuple[str, bool], int] = defaultdict(int)
-    keys: dict[str, tuple[bool, int, bool, bool, float, str]] = {}
+    keys: dict[str, tuple[bool, bool, bool, int, float, str]] = {}
     for test in (test for file in seconds for test in cover.files[file]):
         name = test.partition("[")[0]
         file = file_of(test)
         turn = seen[name, test in direct].bit_length()
         seen[name, test in direct] += 1
         far = not file.startswith(room)
-        keys[test] = (test not in direct, turn, stem not in file, far, seconds[file], file)
+        keys[test] = (test not in direct, stem not in file, far, turn, seconds[file], file)
     chosen: list[str] = []
     for test in sorted(keys, key=lambda test: keys[test]):
         if cover.seconds[test] <= budget_s:

@@ -118,6 +118,7 @@ def test_the_intervals_of_the_catalog_are_those_of_the_runs() -> None:
         assert known.low == pytest.approx(entry.low, abs=0.01)
         assert known.high == pytest.approx(entry.high, abs=0.01)
         assert known.low < 1 < known.high
+        assert known.mean_absolute == pytest.approx(entry.mean_absolute, abs=0.005)
 
 
 def test_an_efficiency_given_by_hand_replaces_what_was_fitted() -> None:

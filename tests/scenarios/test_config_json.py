@@ -12,6 +12,7 @@ import pytest
 from figgen import catalog
 from figgen.__main__ import main
 from figgen.errors import InputError
+from figgen.models.model_shape import StateSpace
 from figgen.models.transformer import parameter_counts
 from figgen.scenarios.config_json import MODEL_TYPES, shape_of_config
 
@@ -63,6 +64,13 @@ def test_hybrids_have_attention_where_their_file_says_so() -> None:
     micro = {"num_local_experts": 0, "num_experts_per_tok": 0, "shared_intermediate_size": 8192}
     dense = shape_of_config(HYBRIDS["granitemoehybrid"] | micro)
     assert (dense.experts, dense.ffn_hidden) == (None, 8192)
+    # What transformers' GraniteMoeHybridConfig has where a file is silent.
+    silent = {
+        name: each for name, each in HYBRIDS["granitemoehybrid"].items() if "mamba" not in name
+    }
+    assert shape_of_config(silent).state_space == StateSpace(
+        128, 64, 256, groups=1, convolution=4, chunk=256, attention_every=10, attention_first=5
+    )
     plain = shape_of_config(HYBRIDS["granitemoehybrid"] | {"layer_types": ["attention"] * 40})
     assert plain.state_space is None
 

@@ -249,6 +249,8 @@ def test_a_full_pipeline_repeats_itself(schedule: str) -> None:
             try:
                 held = rank_loads(schedule, stages, number, chunks, shares, False, False)
             except InputError:
+                with pytest.raises(InputError):
+                    rank_loads(schedule, stages, like, chunks, shares, False, False)
                 continue
             np.testing.assert_array_equal(
                 held, rank_loads(schedule, stages, like, chunks, shares, False, False)
