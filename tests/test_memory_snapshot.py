@@ -92,7 +92,9 @@ def test_blocks_of_older_releases_have_their_frames_in_a_history() -> None:
     old = block(8, "active_allocated")
     del old["frames"], old["requested_size"]
     old["history"] = [{"addr": 0, "real_size": 5, "frames": FRAMES["loss"]}]
-    state = state_of({"segments": [segment(0, [old])]}, 0)
+    # Where none is told there is one device.
+    whole = {name: each for name, each in segment(0, [old]).items() if name != "device"}
+    state = state_of({"segments": [whole]}, 0)
     assert (state.allocated, state.rounded, dict(state.kinds)) == (5, 3, {"loss": 5})
 
 

@@ -77,6 +77,32 @@ def test_every_rung_fits_and_its_layout_is_what_its_words_say(page: int) -> None
             assert getattr(parallel, "dp" if sharded else axis.lower()) == int(size)
 
 
+@pytest.mark.parametrize("page", [1, 6, len(RUNGS)])
+def test_time_work_and_memory_of_a_job_are_divided_without_a_rest(page: int) -> None:
+    found = rung(page)
+    whole, fullest = found.step_time_s, found.found.memory.fullest
+    shares = (found.idle_share + found.straggling_share) * whole
+    alone = found.update_s + found.fixed_s
+    assert found.work_s + found.waiting_s + shares + alone == pytest.approx(whole)
+    assert found.paid_once_share * whole == pytest.approx(alone + found.gradients_share * whole)
+    assert found.backward_s / (found.work_s - found.backward_s) == pytest.approx(2)
+    # Twice the unmasked half of attention, over all GPUs and tokens of the step.
+    flops = (found.products_gflops + 2 * found.attention_gflops) * 1e9 * found.tokens_per_step
+    peak = found.found.cluster.peak_flops_per_s
+    assert found.at_peak_s == pytest.approx(flops / found.gpus / peak)
+    others = [fullest.bytes_of(part) for part in ("working", "communication", "reserve")]
+    assert found.rest_bytes == pytest.approx(sum(others))
+    assert found.state_bytes + found.activations_bytes + found.rest_bytes == pytest.approx(
+        found.capacity_bytes + found.missing_bytes
+    )
+
+
+def test_a_layer_of_the_first_model_moves_eight_bytes_a_weight() -> None:
+    """Llama 3.2 1B: 2,048 wide, 8 of 32 heads for keys; two gathers of 2 bytes, a scatter of 4."""
+    weights = 2 * 2048 * (2048 + 512) + 3 * 2048 * 8192
+    assert job("llama-3-1b", "nodes=1 gpus_per_node=8").layer_sharded_bytes == 8 * weights
+
+
 def test_a_board_of_n_pages_is_the_first_n_rows_of_the_whole_board() -> None:
     whole = build("journey-scoreboard", {"page": 10})
     third = build("journey-scoreboard", {"page": 3})

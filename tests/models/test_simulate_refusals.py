@@ -1,8 +1,12 @@
 """Orders and durations that no pipeline can run are refused with the reason."""
 
+import contextlib
+import itertools
+
 import pytest
 
 from figgen.errors import InputError
+from figgen.models.pipeline_order import Action, _check_overlapped
 from figgen.models.schedules import (
     build,
     contiguous,
@@ -51,6 +55,16 @@ def test_an_order_too_many_is_refused():
 def test_an_overlap_without_a_backward_after_it_is_refused(pair):
     with pytest.raises(InputError, match="overlaps nothing"):
         simulate(of_orders("0F0 0B0 0F1 0F2 0B1 0B2", microbatches=3, overlapped=(pair,)))
+
+
+def test_of_all_pairs_a_forward_with_a_backward_behind_it_may_overlap():
+    taken = []
+    for pair in itertools.chain("FBIW", map("".join, itertools.product("FBIW", repeat=2))):
+        order = tuple(Action(0, kind, microbatch) for microbatch, kind in enumerate(pair))
+        with contextlib.suppress(InputError):
+            _check_overlapped(order, frozenset(order[:1]))
+            taken.append(pair)
+    assert taken == ["FB", "FI"]
 
 
 @pytest.mark.parametrize(
