@@ -12,9 +12,9 @@ from figgen.models.model_shape import ModelShape
 from figgen.registry import figure
 
 # Kernels as transformers' LlamaRMSNorm, apply_rotary_pos_emb and LlamaMLP are written, each as
-# bytes read and written per element; vectors of a token or a channel are left out.
-NORM = ((2, 4), (4, 4), (4, 0), (4, 4), (4, 2), (2, 2))
-"""To FP32, squared, averaged, scaled, back to 16 bits, times the weight."""
+# bytes read and written per element; of vectors of a token or a channel kernels count, not bytes.
+NORM = ((2, 4), (4, 4), (4, 0), (0, 0), (0, 0), (4, 4), (4, 2), (2, 2))
+"""To FP32, squared, averaged, plus ε, its inverse root, scaled, to 16 bits, times the weight."""
 ADDITION = ((4, 2),)
 ROTATION = ((2, 2), (1, 1), (2, 2), (2, 2), (4, 2))
 """Times the cosine, half negated, halves joined, times the sine, summed."""
