@@ -108,8 +108,7 @@ def _numbers(name: str, written: list[str]) -> tuple[float, ...]:
         found = tuple(float(word) * unit for word, unit in zip(written, units, strict=True))
     except ValueError:
         found = ()
-    # None is below 0: what would be its sign stands between numbers.
-    if not found or not found[0] or not all(map(isfinite, found)):
+    if not found or not all(map(isfinite, found)) or found[0] <= 0 or min(found) < 0:
         expected = " and ".join(("a rate above 0", "a start from 0 on")[: len(units)])
         raise InputError(f"measured {name}", expected=expected, got="-".join(written)[:40])
     return found

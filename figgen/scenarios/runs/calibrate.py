@@ -115,7 +115,7 @@ def calibrating() -> tuple[list[DescribedRun], Floats, list[Constant]]:
         if sides[run.name] == CALIBRATION and not run.suspect and run.step_time_s is not None
     ]
     weights = np.array([SWEEP_WEIGHT if run.framework == "nanotron" else 1.0 for run in runs])
-    return runs, weights, [constant for constant in constants().values() if constant.spread]
+    return runs, weights, [constant for constant in constants().values() if constant.spread > 0]
 
 
 def class_residuals() -> list[Residuals]:
