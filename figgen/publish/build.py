@@ -295,8 +295,9 @@ class SiteBuild:
     def _font(self) -> dict[str, Content]:
         """The math font for the characters of all pages, where they have any."""
         characters = set[str]().union(*(page.characters for page in self.site.pages))
-        made = math_font(characters, self.site.pictures.folder) if characters else b""
-        return {"assets/fonts/math.woff2": made} if made else {}
+        if not characters:
+            return {}
+        return {"assets/fonts/math.woff2": math_font(characters, self.site.pictures.folder)}
 
     def abandon(self) -> None:
         """Let no process go on, for a build that failed."""
