@@ -196,8 +196,7 @@ def test_what_the_busiest_rank_sends_its_dual_receives_and_no_rank_of_a_gather_s
     m = machine("h100-ndr", 1)
     for (collective, algorithm), backwards in DUALS.items():
         (cost,) = (c for c in COSTS if (c.collective, c.traced) == (collective, algorithm))
-        options = {} if cost.segments is None else {"segments": cost.segments}
-        run = trace(dual(collective), backwards, m.ranks, **options)
+        run = trace(dual(collective), backwards, m.ranks, **cost.options(m))
         assert max(bytes_received_per_rank(run, 1)) == pytest.approx(cost.busiest_share(m))
     # The label said "sends" of the gather, too, where a root receives 7/8 S and nobody sends so.
     gather = trace("gather", "binomial-tree", m.ranks)
