@@ -103,25 +103,24 @@ class SiteBuild:
     def pages(self, excluded: Callable[[str], bool] | None = None) -> dict[str, str]:
         """Pages that are generated, as Markdown by their path; those `excluded` may be left out.
 
-        Meanwhile another process makes the last of them, and what the tools need.
+        Meanwhile another process makes the last of them, and what the tools need.  Not in a server,
+        which still knows nearly all of that from the build before, as no process does that ends.
         """
         tools = self.docs and any(self.docs.glob(f"{TOOLS}*.md"))
-        # A server loads changed code for its pages; what the tools need comes after that.
         if tools and isinstance(self.keeper, Answers) and not (excluded or nowhere)(TOOLS):
-            self._tools = self._begin_tools()
+            self._tools = self._begin_tools(self.keeper)
         with self.site.pictures.spent.on("evaluating"):
             keep = {"keep": self.keeper.figure} if self.keeper else {}
             return site_pages(self.docs, self.terms, **keep, excluded=excluded or nowhere)
 
-    def _begin_tools(self) -> Callable[[], object]:
+    def _begin_tools(self, keeper: Answers) -> Callable[[], object]:
         """Begin in another process what the tools need; what is returned lets the keeper know."""
-        if not (keeper := self.keeper) or all(keeper.has(f"data of {n}") for n in self.TOOL_DATA):
+        if all(keeper.has(f"data of {name}") for name in self.TOOL_DATA):
             return dict
-        before: Any = keeper.known()
+        before = keeper.known()
 
-        def make() -> Any:
-            if isinstance(keeper, Answers):  # whose files the first process can read at once
-                kept_validation(keeper.figure)
+        def make() -> set[str]:
+            kept_validation(keeper.figure)  # whose files the first process can read at once
             self.tool_files(printed=True)
             for data in self.tool_data.values():
                 data()
@@ -162,8 +161,6 @@ class SiteBuild:
         """Let other processes convert some of the pages; `convert` is the host's."""
         pages, count = self.kept_pages.open(), forks()
         if self.keeper and count and len(pages) > 1:
-            if isinstance(self.keeper, Memory) and self._has_tools():
-                self._tools = self._begin_tools()
             self._shared = Shared(self, self.keeper, convert, pages, count)
 
     def page(self, path: str, url: str, source: str) -> Page:

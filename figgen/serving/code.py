@@ -63,10 +63,13 @@ class Code:
             if self._texts.get(name) != text:
                 self._texts[name] = text
                 changed.add(name)
+        if there.keys() != self._stamps.keys():
+            self._needed.clear()
         self._stamps = there
         if changed:
             self.version += 1
-            self._needed.clear()
+            for name in changed:
+                self._needed.pop(name, None)
             self._closures.clear()
             self._fingerprints.clear()
         return changed

@@ -7,7 +7,7 @@ arguments changed, and only then.  Nothing of this is ever written to disk.
 from __future__ import annotations
 
 import threading
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, field
 from importlib import import_module
@@ -35,14 +35,6 @@ class Kept(Generic[Thing]):
     code: str
     entries: dict[Lookup, str]
     version: int
-
-
-@dataclass(frozen=True, slots=True)
-class Known:
-    """What a server computed, figures and other things, by what was asked for."""
-
-    figures: dict[str, Kept[Any]]
-    same: dict[str, tuple[str, Any]]
 
 
 @dataclass
@@ -94,23 +86,17 @@ class Memory:
         found: Thing = self._same[name][1]
         return found
 
-    def has(self, name: str, key: str = "") -> bool:
-        """Whether `same` would make nothing."""
-        return name in self._same and self._same[name][0] == f"{self.code.version} {key}"
+    def known(self) -> dict[str, Kept[Any]]:
+        """All figures that were computed so far, by what was asked for."""
+        return dict(self.figures)
 
-    def known(self) -> Known:
-        """All that was computed so far."""
-        return Known(dict(self.figures), dict(self._same))
-
-    def news(self, before: Known) -> Known:
+    def news(self, before: Mapping[str, Kept[Any]]) -> dict[str, Kept[Any]]:
         """What was computed since, for the process that this one was forked from."""
-        now = self.known()
-        return Known(_news(now.figures, before.figures), _news(now.same, before.same))
+        return {name: kept for name, kept in self.figures.items() if before.get(name) is not kept}
 
-    def learn(self, news: Known) -> None:
+    def learn(self, news: Mapping[str, Kept[Any]]) -> None:
         """Remember what another process computed by the same code."""
-        self.figures |= news.figures
-        self._same |= news.same
+        self.figures |= news
 
     def outdated(self, files: Iterable[str]) -> list[str]:
         """Those that changed since the first call, which this server cannot load anew."""
@@ -169,10 +155,6 @@ class Memory:
                 found = entries if name == WHOLE else entries.get(name)
             self._entries[lookup] = digest(repr(found))
         return self._entries[lookup]
-
-
-def _news(now: dict[str, Thing], before: dict[str, Thing]) -> dict[str, Thing]:
-    return {name: thing for name, thing in now.items() if before.get(name) is not thing}
 
 
 def _read_anew() -> bool:
