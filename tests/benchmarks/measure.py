@@ -48,6 +48,8 @@ class Best:
 def build(contender: Contender) -> Taken:
     """One build in a process of its own, the interpreter's start included.  Raises Failed."""
     environment = os.environ | dict(contender.environment) | {"NO_MKDOCS_2_WARNING": "1"}
+    # A second of ours, where a shell forbids what every Python that somebody installed does.
+    environment.pop("PYTHONDONTWRITEBYTECODE", None)
     with tempfile.TemporaryFile() as output:
         started = time.perf_counter()
         process = subprocess.Popen(
