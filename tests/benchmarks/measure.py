@@ -47,9 +47,7 @@ class Best:
 
 def build(contender: Contender) -> Taken:
     """One build in a process of its own, the interpreter's start included.  Raises Failed."""
-    environment = os.environ | dict(contender.environment) | {"NO_MKDOCS_2_WARNING": "1"}
-    # A second of ours, where a shell forbids what every Python that somebody installed does.
-    environment.pop("PYTHONDONTWRITEBYTECODE", None)
+    environment = _environment() | dict(contender.environment) | {"NO_MKDOCS_2_WARNING": "1"}
     with tempfile.TemporaryFile() as output:
         started = time.perf_counter()
         process = subprocess.Popen(
@@ -66,6 +64,11 @@ def build(contender: Contender) -> Taken:
     return Taken(wall_s, usage.ru_utime + usage.ru_stime, log, largest)
 
 
+def _environment() -> dict[str, str]:
+    """As here, but Python keeps bytecode, which some shells forbid: peers come with theirs."""
+    return {name: said for name, said in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
+
+
 def drawn_and_cached(log: str) -> tuple[int, int]:
     """What a build of this site says of its figures."""
     found = re.search(r"figures: (\d+) drawn, (\d+) from the cache", log)
@@ -75,7 +78,7 @@ def drawn_and_cached(log: str) -> tuple[int, int]:
 def contents(root: Path, cache: Path) -> str:
     """The pages of the checkout in `root`, read with its own code."""
     command = [sys.executable, "-m", "tests.benchmarks.content", str(cache)]
-    done = subprocess.run(command, cwd=root, capture_output=True, text=True)
+    done = subprocess.run(command, cwd=root, capture_output=True, text=True, env=_environment())
     if done.returncode:
         sys.exit(f"the pages cannot be read:\n{done.stderr[-3000:]}")
     return done.stdout
