@@ -263,7 +263,7 @@ _ALL = (
     ),
     Option(
         "scale_up_latency_s", "quantity", "overlap", "Latency in a node", _STEP,
-        hint="NCCL's, or a TPU link's own, if left out",
+        hint="the link's own, or else NCCL's, if left out",
         high=1, unit="s", form_unit="µs", scale=1e-6, key="alpha_up",
     ),
     Option(

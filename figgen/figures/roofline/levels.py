@@ -158,10 +158,13 @@ def _slopes(wires: tuple[Level, ...], peak: float) -> tuple[Series, ...]:
 
 
 CLOUDS = (
-    ("h100-sxm-80gb", "efa-v2-p5", 8), ("h100-sxm-80gb", "gcp-a3-mega", 8),
+    ("h100-sxm-80gb", "efa-v2-p5", 8), ("h200-sxm-141gb", "efa-v3", 8),
+    ("b200-sxm-hgx", "efa-v4-p6-b200", 8), ("b300-sxm-hgx", "efa-v4-p6-b300", 8),
+    ("gb200-nvl72", "efa-v3-p6e-gb200", 4), ("h100-sxm-80gb", "gcp-a3-mega", 8),
     ("h200-sxm-141gb", "gcp-a3-ultra", 8), ("b200-sxm-hgx", "gcp-a3-ultra", 8),
     ("gb200-nvl72", "gcp-a4x", 4), ("h100-sxm-80gb", "azure-nd-v5", 8),
     ("h200-sxm-141gb", "azure-nd-v5", 8), ("gb200-nvl72", "azure-nd-gb200-v6", 4),
+    ("gb300-nvl72", "azure-nd-gb300-v6", 4),
 )  # fmt: skip
 """Accelerators with the network that a cloud gives them, and how many share a machine."""
 

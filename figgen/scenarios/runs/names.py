@@ -34,6 +34,7 @@ CHIPS = (
     (r"v100", "v100-sxm2-32gb"),
     (r"mi300", "mi300x"),
     (r"mi325", "mi325x"),
+    (r"mi350", "mi350x"),
     (r"mi35\d", "mi355x"),
     (r"v5p", "tpu-v5p"),
     (r"v5e|v5litepod", "tpu-v5e"),
@@ -42,6 +43,7 @@ CHIPS = (
     (r"tpu.*v4", "tpu-v4"),
     (r"gaudi ?3", "gaudi3"),
     (r"trainium ?2|trn2", "trainium2"),
+    (r"trainium ?3|trn3", "trainium3"),
 )
 
 NETWORKS = (
