@@ -145,6 +145,15 @@ def test_sixteen_lanes_are_what_is_published(generation: int) -> None:
     assert rate == pytest.approx(link(f"pcie{generation}-x16").bandwidth_bytes_per_s, rel=2e-4)
 
 
+def test_a_generation_doubles_the_bytes_but_for_the_sixth() -> None:
+    """121 GB/s after 63.015: flits of 242 bytes in 256 where 128 bits in 130 were payload."""
+    values = build("pcie-generations", {}).values
+    growth = {key: number.value for key, number in values.items() if key.startswith("growth")}
+    assert growth == pytest.approx(
+        {f"growth_to_gen{g}": 121 / 63.015 if g == 6 else 2 for g in (4, 5, 6, 7)}, rel=2e-4
+    )
+
+
 @pytest.mark.parametrize("segments", [1, 3, 32])
 def test_a_staged_copy_takes_as_long_as_when_it_is_followed(segments: int) -> None:
     each = 10e-6 + 1e9 / segments / 50e9

@@ -55,6 +55,8 @@ def pcie_generations(*, message_bytes: float = 1e9) -> Table:
             f"gen{generation}": Named(rates[-1], "B/s"),
             f"nvlink_over_gen{generation}": Named(nvlink),
         }
+        if before := values.get(f"gen{generation - 1}"):
+            values[f"growth_to_gen{generation}"] = Named(rates[-1] / float(before.value))
     columns = (
         Column(label="PCIe"),
         Column(label="GT/s per lane", spec="g"),
