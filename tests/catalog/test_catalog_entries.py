@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from math import prod
 from pathlib import Path
@@ -96,6 +97,16 @@ def test_every_model_is_within_half_a_percent_or_says_why() -> None:
     for model in catalog.MODELS.values():
         off = abs(model.parameters / model.published_parameters.value - 1)
         assert (off <= 0.005) != bool(model.explained), model.name
+
+
+def test_an_explanation_prints_the_sum_that_the_shape_has() -> None:
+    found = re.compile(r"sums to (\d+)(\.\d+)?([MBT])")
+    printed = {m.name: found.search(m.explained) for m in catalog.MODELS.values() if m.explained}
+    for name, number in printed.items():
+        assert number, name
+        whole, digits, unit = number.groups(default="")
+        parameters = catalog.model(name).parameters / {"M": 1e6, "B": 1e9, "T": 1e12}[unit]
+        assert f"{parameters:.{max(len(digits) - 1, 0)}f}" == whole + digits, name
 
 
 @pytest.mark.parametrize(
