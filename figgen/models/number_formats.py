@@ -67,8 +67,12 @@ class FloatFormat:
         """Step from 1 to the next number."""
         return float(2.0**-self.mantissa_bits)
 
-    def worst_relative_error(self, magnitude: float) -> float:
-        """Largest relative error of rounding to nearest a number of this magnitude; at most 1."""
+    def relative_error_bound(self, magnitude: float) -> float:
+        """Bound of the relative error of rounding to nearest a number of this magnitude; at most 1.
+
+        Half a step over the magnitude. A number at the start of a binade is exact, though, and the
+        worst, halfway to the next, errs by ε/2 over 1 + ε/2: E4M3 by 5.9% where this says 6.25%.
+        """
         if magnitude > self.largest:
             return 1.0
         exponent = np.floor(np.log2(max(magnitude, self.smallest_normal)))

@@ -76,23 +76,34 @@ def test_e4m3_saturates() -> None:
 
 
 @pytest.mark.parametrize("name", ["FP8 E4M3", "FP8 E5M2", "FP4 E2M1"])
-def test_the_worst_error_is_half_the_gap_between_codes_and_no_more_than_all(name: str) -> None:
+def test_the_bound_is_half_the_gap_between_codes_and_no_more_than_all(name: str) -> None:
     found = float_format(name)
     codes = np.sort(every_value(found))
     numbers = np.geomspace(found.smallest / 8, 0.999 * found.largest, 997)
     above = np.searchsorted(codes, numbers, side="right")
     half = (codes[above] - codes[above - 1]) / 2
-    worst = [found.worst_relative_error(number) for number in numbers]
+    worst = [found.relative_error_bound(number) for number in numbers]
     assert worst == pytest.approx(np.minimum(half / numbers, 1.0))
-    assert found.worst_relative_error(1.01 * found.largest) == 1
+    assert found.relative_error_bound(1.01 * found.largest) == 1
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_no_rounding_is_worse_than_the_worst(name: str) -> None:
+def test_no_rounding_is_worse_than_the_bound(name: str) -> None:
     found = float_format(name)
     for number in np.geomspace(max(found.smallest, 1e-30), min(found.largest, 1e30), 301):
         error = abs(float(found.rounded(np.array([number]))[0]) / number - 1)
-        assert error <= found.worst_relative_error(number) * (1 + 1e-9)
+        assert error <= found.relative_error_bound(number) * (1 + 1e-9)
+
+
+@pytest.mark.parametrize(("name", "worst"), [("FP8 E4M3", 1 / 17), ("FP8 E5M2", 1 / 9)])
+def test_the_worst_rounding_errs_by_less_than_the_bound_at_a_power_of_two(
+    name: str, worst: float
+) -> None:
+    """Halfway between 1 and the next number: 1.0625 becomes 1 or 1.125 in E4M3, 1.125 in E5M2."""
+    found, numbers = float_format(name), np.linspace(1, 2, 8001)
+    errors = np.abs(found.rounded(numbers) / numbers - 1)
+    assert errors.max() == pytest.approx(worst)
+    assert errors.max() < found.relative_error_bound(1.0) == found.epsilon / 2
 
 
 @pytest.mark.parametrize(

@@ -77,7 +77,7 @@ def rounding_error(
     lowest: int = -30,
     highest: int = 20,
 ) -> Curves:
-    """Worst relative error of rounding a number, over its magnitude, without any scale.
+    """Bound of the relative error of rounding a number, over its magnitude, without any scale.
 
     From 2^lowest to 2^highest. A line starts where numbers are lost and ends at the largest.
     """
@@ -87,17 +87,17 @@ def rounding_error(
     for index, name in enumerate(formats):
         found = float_format(name)
         x = [2.0**k for k in range(lowest, highest + 1) if 2.0**k <= found.largest]
-        x = [each for each in x if found.worst_relative_error(each) < 1]
-        y = [found.worst_relative_error(each) for each in x]
+        x = [each for each in x if found.relative_error_bound(each) < 1]
+        y = [found.relative_error_bound(each) for each in x]
         if found.largest < 2.0**highest:
-            # The worst of the last binade lies at its start, not at the largest number.
+            # The bound of the last binade is highest at its start, not at the largest number.
             x.append(found.largest)
             y.append(y[-1])
         series.append(line(name, x, y, index, "dashed" if index % 2 else "line"))
         values[f"{name.split()[-1].lower()}_best"] = Named(found.epsilon / 2)
     return Curves(
         x=Axis(label="magnitude", scale="log10", spec=".0e"),
-        y=Axis(label="worst relative error", scale="log10", spec=".1%"),
+        y=Axis(label="relative error, at most", scale="log10", spec=".1%"),
         series=tuple(series),
         values=values,
     )
