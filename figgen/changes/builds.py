@@ -89,13 +89,19 @@ def _json(path: Path) -> Any:
     try:
         if path.stat().st_size > MOST_BYTES:
             raise InputError(str(path), expected=f"at most {MOST_BYTES:,} bytes")
-        return json.loads(path.read_text(encoding="utf-8"))
+        return json.loads(path.read_text(encoding="utf-8"), parse_int=_whole)
     except (OSError, ValueError, RecursionError) as error:
         raise InputError(f"{path} cannot be read: {type(error).__name__}") from None
 
 
+def _whole(digits: str) -> float:
+    """A whole number; infinity for one that no float holds, since the report divides."""
+    return int(digits) if len(digits) < 300 else float(digits)
+
+
 def _text(value: object) -> str:
-    return value[:LONGEST] if isinstance(value, str) else ""
+    """A text that UTF-8 can write, which half a surrogate pair is not."""
+    return value[:LONGEST].encode("utf-8", "replace").decode() if isinstance(value, str) else ""
 
 
 def _value(value: object) -> float | str:
@@ -128,7 +134,7 @@ def _numbers(entries: list[dict[str, Any]]) -> dict[str, Number]:
         for name, pair in values.items() if isinstance(values, dict) else ():
             if isinstance(pair, list) and len(pair) == 2:
                 value, unit, shown = _value(pair[0]), _text(pair[1]), _figures_value(pair)
-                what = f"{_text(entry.get('id'))}: {name[:LONGEST]}"
+                what = f"{_text(entry.get('id'))}: {_text(name)}"
                 found[f"{page}#{what}"] = Number(page, line, what, shown, value, unit)
     return found
 
@@ -152,7 +158,7 @@ def _figures(entries: list[dict[str, Any]], folder: Path | None) -> Iterator[Fig
         (page, line), name = _place(entry), _text(entry.get("id"))
         file = _picture_file(page, name)
         picture, there = _text(entry.get("picture_sha256")), False
-        if folder and file and (there := (folder / file).is_file()):
+        if folder and file and (there := is_file(folder / file)):
             picture = digest((folder / file).read_text(encoding="utf-8", errors="replace"))
         yield Figure(
             page, line, name, _text(entry.get("number")), _text(entry.get("figure")),
@@ -169,11 +175,19 @@ def _picture_file(page: str, name: str) -> str:
     return str(PurePosixPath("assets/figures", *where, f"{name}.svg"))
 
 
+def is_file(path: Path) -> bool:
+    """Whether there is such a file; no name is too long or too odd to ask for."""
+    try:
+        return path.is_file()
+    except (OSError, ValueError):
+        return False
+
+
 def _sources(found: Any) -> dict[str, dict[str, str]]:
     if not isinstance(found, dict):
         return {}
     return {
-        kind: {name[:LONGEST]: _text(value) for name, value in about.items()}
+        kind: {_text(name): _text(value) for name, value in about.items()}
         for kind, about in found.items()
         if isinstance(about, dict)
     }

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from html.parser import HTMLParser
 from pathlib import Path
 
-from figgen.changes.builds import Build, Figure, Number
+from figgen.changes.builds import Build, Figure, Number, is_file
 
 MOST_TEXT_LINES = 200
 
@@ -151,7 +151,7 @@ def _html_of(folder: Path | None, page: str) -> str:
     if folder is None or ".." in Path(path).parts:
         return ""
     file = folder / path
-    return file.read_text(encoding="utf-8", errors="replace") if file.is_file() else ""
+    return file.read_text(encoding="utf-8", errors="replace") if is_file(file) else ""
 
 
 class _Prose(HTMLParser):

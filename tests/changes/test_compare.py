@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from figgen.__main__ import main
 from figgen.changes import report
 from figgen.changes.builds import read_build
 from figgen.changes.causes import Cause, _with_entry, causes
@@ -253,6 +254,31 @@ def test_a_figure_reads_no_file_outside_its_site(where: str, tmp_path: Path) -> 
     head = build(tmp_path, "head", [figure("d", where=where, name="../../../secret")])
     (tmp_path / "secret.svg").write_text("secret")
     assert [figure.file for figure in head.figures.values()] == [""]
+
+
+@pytest.mark.parametrize(
+    "odd",
+    [
+        '"where": "{long}.md:1"', '"where": "a\\u0000.md:1"', '"id": "{long}"', '"id": "\\u0000"',
+        '"id": "\\ud800"', '"number": "\\udfff"', '"call": "\\ud800"', '"shown": "\\ud800"',
+        '"value": {huge}, "call": "f()"', '"values": {{"\\ud800": [{huge}, "B"]}}',
+    ],
+)  # fmt: skip
+def test_what_no_file_and_no_float_can_hold_is_told_all_the_same(odd: str, tmp_path: Path) -> None:
+    """JSON has halves of surrogate pairs, NUL in names, and numbers of any length."""
+    for when in ("base", "head"):
+        site = tmp_path / when
+        site.mkdir()
+        said = odd.format(long="a" * 300, huge=when.count("h") * "-" + "9" * 5000)
+        known = f'"figure": "x", "id": "i", "where": "a.md:1", "data_sha256": "{when}"'
+        (site / "figures.json").write_text(f"[{{{known}, {said}}}]")
+        pages = {"a" * 300 + ".md": when} if "where" in odd else {}
+        (site / "sources.json").write_text(json.dumps({"pages": pages}))
+    told = tmp_path / "told"
+    assert (
+        main(["diff", str(tmp_path / "base"), str(tmp_path / "head"), "--report", str(told)]) == 0
+    )
+    assert (told / "index.html").read_text("utf-8").startswith("<!doctype html>")
 
 
 @pytest.mark.parametrize("content", ["", "{", "{}", "[1]", "[" * 100_000])
