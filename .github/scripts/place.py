@@ -7,12 +7,13 @@ request's build is data, of which only whole numbers are repeated.
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import re
 import subprocess
 import sys
 import zipfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 from urllib.parse import quote
@@ -127,11 +128,20 @@ def tell(repository: str, number: int, body: str) -> None:
     of_the_pull = f"repos/{repository}/issues/{number}/comments"
     mine = [
         found["id"]
-        for found in _api(f"{of_the_pull}?per_page=100")
+        for found in _all(of_the_pull)
         if found["user"]["login"] == "github-actions[bot]" and found["body"].startswith(MARK)
     ]
     where = f"repos/{repository}/issues/comments/{int(mine[0])}" if mine else of_the_pull
     _api(where, "--method", "PATCH" if mine else "POST", "--raw-field", f"body={body}")
+
+
+def _all(path: str) -> Iterator[Any]:
+    """Every item of a listing: after a hundred comments of others ours is on a later page."""
+    for page in itertools.count(1):
+        found = _api(f"{path}?per_page=100&page={page}")
+        yield from found
+        if len(found) < 100:
+            return
 
 
 def _api(path: str, *words: str) -> Any:

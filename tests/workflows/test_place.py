@@ -180,7 +180,11 @@ def told(desk: Path, changes: str | None, comments: list[Any]) -> list[str]:
             archive.writestr("changes/changes.json", changes)
     listing = "repos/us/guide/issues/7/comments"
     answers = {
-        f"{listing}?per_page=100": comments, listing: {},
+        **{
+            f"{listing}?per_page=100&page={n + 1}": comments[100 * n : 100 * (n + 1)]
+            for n in range(len(comments) // 100 + 1)
+        },
+        listing: {},
         "repos/us/guide/issues/comments/5": {},
     }  # fmt: skip
     words = ("--folder", "pr-7", "--repository", "us/guide", "--commit", HEAD)
@@ -201,6 +205,8 @@ def test_the_pull_request_gets_one_comment_that_is_kept_up_to_date(desk: Path) -
     asked = told(desk, None, [*others, mine])
     assert asked[1] == "repos/us/guide/issues/comments/5"
     assert "PATCH" in asked
+    asked = told(desk, None, [comment(3, "mallory", "spam")] * 250 + [mine])
+    assert asked[1] == "repos/us/guide/issues/comments/5"
 
 
 def test_the_comment_counts_what_changed(desk: Path) -> None:

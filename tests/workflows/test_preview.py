@@ -68,7 +68,7 @@ class Host:
             for path, content in site.items():
                 archive.writestr(path, content)
         listing = "repos/us/guide/issues/7/comments"
-        told = {f"{listing}?per_page=100": [], listing: {}}
+        told = {f"{listing}?per_page=100&page=1": [], listing: {}}
         (self.folder / "answers").write_text(json.dumps({**told, **(answers or {})}))
         (self.folder / "event").write_text(
             json.dumps({"repository": {"full_name": "us/guide"}, **event})
