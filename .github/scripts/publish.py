@@ -37,7 +37,9 @@ TYPES = {
     "css", "csv", "gz", "html", "ico", "jpg", "js", "json", "map", "md", "pdf", "png", "py",
     "svg", "txt", "webp", "woff2", "xml",
 }  # fmt: skip
-NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]*")
+NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,199}")
+"""Of a file or folder; a disk takes 255 bytes, and the host must write what is pushed to one."""
+
 MOST_FILES = 12_000
 MOST_BYTES_OF_A_FILE = 32 * 2**20
 MOST_BYTES = 256 * 2**20
@@ -89,6 +91,9 @@ def members(archive: Path) -> Iterator[tuple[str, bytes]]:
             if len(content) > MOST_BYTES_OF_A_FILE or total > MOST_BYTES:
                 raise Refused(f"{path!r} is too large, or all files together are")
             yield path, content
+    for path in sorted(seen):
+        if seen & {str(folder) for folder in PurePosixPath(path).parents}:
+            raise Refused(f"{path!r} stands below a file")
 
 
 def _checked(info: zipfile.ZipInfo) -> str:
@@ -254,6 +259,8 @@ def _next(where: str, old: str, folder: str, files: Mapping[str, bytes], message
         for path, blob in blobs.items()
         if path != LEDGER and path.partition("/")[0] not in gone and not belongs(path, folder)
     }
+    if folder in gone:
+        files = {}  # a version below all that are kept
     added = {f"{folder}/{path}" if folder else path: content for path, content in files.items()}
     if VERSIONS in kept:
         added[VERSIONS] = git(where, "show", f"{old}:{VERSIONS}")

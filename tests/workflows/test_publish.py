@@ -186,6 +186,17 @@ def test_versions_are_bounded_and_the_lowest_go_first(script: ModuleType) -> Non
     assert script.crowded_out(many) == ["v2.0", "v1.0"]
 
 
+def test_a_version_below_all_that_are_kept_is_not_published(
+    script: ModuleType, remote: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(script, "MOST_VERSIONS", 2)
+    for folder in ("v1.2", "v1.1", "v1.0"):
+        script.replace_folder(str(remote), folder, {"index.html": PAGE.encode()}, "x")
+    found = published(remote)
+    assert {path for path in found if path[0] == "v"} == {"v1.1/index.html", "v1.2/index.html"}
+    assert "v1.0" not in json.loads(found["previews.json"])
+
+
 def test_a_removed_preview_is_gone_and_removing_it_again_changes_nothing(
     remote: Path, tmp_path: Path
 ) -> None:
@@ -214,7 +225,9 @@ HOSTILE: dict[str, dict[str | zipfile.ZipInfo, str | bytes]] = {
     "an unusual packing": {packed("a.html", zipfile.ZIP_LZMA): "x"},
     "a file without a type": {"CNAME": "evil.example"},
     "two names on some disks": {"a.html": "", "A.html": ""},
+    "a file that is a folder too": {"a.html": "", "A.html/b.html": ""},
     "a bomb": {"zeros.html": bytes(33 * 2**20)},
+    "a name that no disk takes": {f"{'a' * 251}.html": ""},
     "an overlong path": {f"{'a/' * 300}b.html": ""},
 }
 
