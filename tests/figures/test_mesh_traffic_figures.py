@@ -8,8 +8,9 @@ from figgen import catalog
 from figgen.errors import InputError
 from figgen.figures.mesh.traffic import setup_of
 from figgen.models.layout import layout
+from figgen.models.stage_layers import stage_shares
 from figgen.registry import build
-from figgen.scenarios.resolve import training_step
+from figgen.scenarios.resolve import parallel_layout, training_step
 
 
 def test_llama_3_tensor_traffic_is_ten_times_that_of_the_next_axis() -> None:
@@ -51,9 +52,16 @@ def test_llama_3_tensor_traffic_is_ten_times_that_of_the_next_axis() -> None:
 def test_a_ninth_of_the_all_to_alls_of_64_experts_stays_on_a_node_of_eight() -> None:
     chart = build("axis-traffic", {"run": "deepseek-v3", "nic": "ib-ndr"})
     found = {row[0]: row for row in chart.rows}["EP"]
-    sent = 58 / 16 * 120 * 4 * 63 / 64 * 4096 * 8 * 7168 * 2
+    # 61 layers, three of them dense, and the module of multi-token prediction, on 16 stages.
+    sent = 59 / 16 * 120 * 4 * 63 / 64 * 4096 * 8 * 7168 * 2
     assert found[3:6] == pytest.approx((4096 * 8 * 7168 * 2, sent, sent * 56 / 63))
     assert found[-1] == pytest.approx(sent * 56 / 63 / 50e9)
+    # Megatron-Bridge's cut of the 61 layers, which the page tells: a layer with experts beside
+    # the dense ones, four on each inner stage, and one beside the module on the last.
+    run = catalog.run("deepseek-v3")
+    setup = setup_of(run, parallel_layout(run="deepseek-v3"), 1, 4.0)
+    shares = stage_shares(setup.shape, 16, setup.layers_per_stage, mtp_layers=setup.mtp_layers)
+    assert [share.expert_layers for share in shares] == [1, *[4] * 14, 2]
 
 
 def test_a_run_without_what_it_takes_is_refused() -> None:

@@ -110,6 +110,7 @@ def setup_of(
         recipe=Recipe("given", "16-bit weights, gradients as given", 2, gradient_bytes, 12, ""),
         context_exchange="all-gather",
         buckets=1,
+        mtp_layers=cast("int", known.get("mtp_layers") or 0),
     )
 
 
