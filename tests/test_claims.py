@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -14,6 +15,8 @@ from figgen.errors import InputError
 from figgen.models.activations import layer_input_bytes
 from figgen.models.collectives import bytes_sent_per_rank, trace
 from figgen.models.layout import layout
+from figgen.models.schedules import build as scheduled
+from figgen.models.simulate import simulate
 from figgen.models.training_setup import TrainingSetup
 from figgen.registry import build
 from figgen.values import compute
@@ -173,3 +176,39 @@ def test_a_healthy_ring_is_told_by_what_was_measured() -> None:
         line = next(s for s in text.splitlines() if "@nccl-tests-issue-212]" in s)
         assert "about 370 GB/s" in line
     assert 'time_s="81.9 ms"' in page("hangs-and-slowness")
+
+
+def test_what_a_rank_of_a_ring_sends_grows_with_the_ranks_and_stays_below_two_buffers() -> None:
+    """So it is neither "almost twice" for every ring nor equal for all of them."""
+    sent = [max(bytes_sent_per_rank(trace("all-reduce", "ring", n), 1.0)) for n in range(2, 17)]
+    assert sent[0] == 1.0
+    assert all(fewer < more < 2 for fewer, more in pairwise(sent))
+    assert "less than twice the bytes of its gradient" in page("data-parallelism")
+    assert "bytes per rank stay below twice the gradient" in page("data-parallelism")
+    assert "A ring sends less than twice the buffer, however many ranks" in page("choosing")
+
+
+def test_half_the_microbatches_double_the_overhead_of_a_pipeline_and_never_its_idle_share() -> None:
+    for stages in (2, 4, 8):
+        for microbatches in (8, 16, 32):
+            more, less = (
+                simulate(scheduled("1f1b", stages=stages, microbatches=count))
+                for count in (microbatches, microbatches // 2)
+            )
+            assert less.bubble_overhead == pytest.approx(2 * more.bubble_overhead)
+            assert less.bubble_fraction < 2 * more.bubble_fraction
+    line = next(s for s in page("pipeline-schedules").splitlines() if "twice the replicas" in s)
+    assert "double `bubble_overhead`" in line
+
+
+def test_no_stage_of_zero_but_the_first_is_free_with_more_than_one_microbatch() -> None:
+    """Passes of a ring over the parameters in a step, counted from what each stage must do."""
+    ddp = 2
+    for microbatches in range(1, 9):
+        first = 1 + 1  # gradients scattered once, weights gathered once
+        second = microbatches + 1  # no room for whole gradients: scattered every time
+        third = 3 * microbatches  # and no weights either: gathered twice
+        assert first == ddp <= second < third
+        assert (second > ddp) == (microbatches > 1)
+    line = next(s for s in page("zero-fsdp").splitlines() if "Take the lowest stage" in s)
+    assert "never less than stage 1, which sends no more than DDP" in line
