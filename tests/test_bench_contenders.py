@@ -60,6 +60,19 @@ def built(contender: Contender) -> int:
     return len(pictures(contender.site))
 
 
+def test_a_cold_build_finds_nothing_of_the_one_before(tmp_path: Path) -> None:
+    made = tmp_path / "site", tmp_path / "tool" / "pages", tmp_path / "tool" / "times.rst"
+    tool = Contender("a tool", tmp_path / "tool", (), made[0], made[1:])
+    for _ in range(2):
+        for folder in made[:2]:
+            folder.mkdir(parents=True)
+            (folder / "page").touch()
+        made[2].touch()
+        tool.forget()
+        assert not any(path.exists() for path in made)
+    tool.forget()
+
+
 @pytest.mark.parametrize("config", ["mkdocs.yml", "drawing.yml"])
 def test_this_site_is_built_with_its_own_pictures_and_with_the_shared_ones(
     two: Two, config: str

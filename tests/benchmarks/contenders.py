@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+import tempfile
 from collections.abc import Callable, Collection
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -43,9 +44,15 @@ class Contender:
     configuration: str = "mkdocs.yml"
 
     def forget(self) -> None:
-        """Make the next build a cold one."""
-        for folder in (self.site, *self.caches):
-            shutil.rmtree(folder, ignore_errors=True)
+        """Make the next build a cold one.
+
+        What it may not find is moved aside and deleted at the end of all: for some seconds ext4
+        gives out no inode of a deleted file, and looks at each of them again for every new file.
+        """
+        aside = Path(tempfile.mkdtemp(prefix="forgotten-", dir=self.folder.parent))
+        for index, made in enumerate((self.site, *self.caches)):
+            if made.exists():
+                made.rename(aside / str(index))
 
 
 def snapshot(folder: Path, only: Collection[str] = ()) -> Path:
