@@ -109,3 +109,37 @@ def test_interleaved_stages_send_from_the_last_rank_to_the_first() -> None:
     )["pp"]
     # Two chunks on four ranks are eight stages: seven boundaries, crossed twice a microbatch.
     assert found.leaving_bytes * 4 == pytest.approx(2 * 7 * 4 * found.buffer_bytes)
+
+
+@pytest.mark.parametrize(
+    ("model", "most"), [("gpt-3-175b", 12), ("llama-3-70b", 94), ("llama-3-405b", 187)]
+)
+def test_context_sends_less_than_tensor_parallelism_where_heads_share_keys(
+    model: str, most: int
+) -> None:
+    """Per layer and token 3 · 2(C - 1) widths of keys and values over T against 10 (T - 1) / T.
+
+    So with TP 8 up to C = 12 without sharing, and nearly as many times that as heads share.
+    """
+    shape = catalog.model(model).shape
+    wide = shape.kv_heads * shape.head_dim / shape.hidden
+    for cp in (2, 4, 8, 12, 13, 16, 94, 95, 187, 188):
+        parallel = layout(nodes=cp, gpus_per_node=8, tp=8, cp=cp)
+        found = by_axis(model, parallel, 1024 * cp)
+        by_hand = 3 * (cp - 1) * 2 * wide / (10 * 7)
+        ratio = found["cp"].sent_bytes / found["tp"].sent_bytes
+        assert ratio == pytest.approx(by_hand)
+        assert (ratio < 1) == (cp <= most)
+
+
+@pytest.mark.parametrize("microbatches", [1, 2, 3, 32])
+def test_gpt_3_sends_most_for_tensor_parallelism_from_three_microbatches_on(
+    microbatches: int,
+) -> None:
+    """4.23 GB a microbatch with TP 8 and PP 8, 10.2 GB of gradients a step with DP 16."""
+    parallel = layout(nodes=128, gpus_per_node=8, tp=8, pp=8)
+    found = by_axis(
+        "gpt-3-175b", parallel, 2048, microbatches=microbatches, sequence_parallel=False
+    )
+    assert found["tp"].sent_bytes == microbatches * 12 * 352_321_536
+    assert (found["tp"].sent_bytes > found["dp"].sent_bytes) == (microbatches >= 3)
