@@ -97,6 +97,26 @@ def test_zero_bubble_holds_between_steps_but_not_before_a_flush(name):
             assert {trace.makespan - busy for busy in trace.busy} == {stages - 1}
 
 
+def test_from_how_many_microbatches_and_stages_on_the_chapter_compares_schedules():
+    """ZB2P is as long as ZB1P from 2P − 2 microbatches on, ZBV idles less than DualPipe from P = 4.
+
+    DualPipe's idle time is (P/2 − 1)(F&B + B − 3W) in DeepSeek-V3's Table 2: nothing for P = 2.
+    """
+    for stages in range(2, 9):
+        for microbatches in range(stages, 4 * stages + 1):
+            one, two, v = (
+                simulate(build(name, stages=stages, microbatches=microbatches))
+                for name in ("zb1p", "zb2p", "zbv")
+            )
+            assert (two.makespan > one.makespan) == (microbatches < 2 * stages - 2)
+            enough = microbatches >= 2 * stages - 1
+            assert (two.bubble_fraction_without_flush == 0) == enough
+            assert (v.bubble_fraction_without_flush == 0) == enough
+            if stages % 2 == microbatches % 2 == 0 and microbatches >= 2 * stages:
+                pairs = simulate(build("dualpipe", stages=stages, microbatches=microbatches))
+                assert (pairs.bubble_fraction > v.bubble_fraction) == (stages >= 4)
+
+
 def test_v_half_idles_half_of_1f1b():
     # Per chunk of F = I = W = 1: 1F1B idles 2·3·(P−1). Odd P needs no gap and saves one more.
     for stages, rounds in itertools.product(range(2, 13), (1, 2, 3)):
