@@ -22,7 +22,6 @@ from tests.benchmarks.contenders import Contender
 from tests.benchmarks.content import Content
 from tests.benchmarks.weight import pictures
 
-BLOCK = r'^```python exec="1" html="1"\n(.*?)^```'
 ONLY = ("index.md", "guide/efficiency.md")
 INSTALLED = contenders.ROOT / ".cache" / "benchmarks" / "bin" / "python"
 

@@ -10,7 +10,6 @@ from dataclasses import dataclass
 from typing import Literal
 
 from figgen.errors import InputError, unknown
-from figgen.models.mesh import RankMesh, split_axis
 
 AXES = ("tp", "cp", "ep", "dp", "pp")
 """The axes that an order may name, in Megatron's default order."""
@@ -100,40 +99,3 @@ def convention(order: str) -> Convention:
 def full_order(order: tuple[str, ...]) -> tuple[str, ...]:
     """`order` with the axes that it leaves out (all of size 1) appended as slowest."""
     return order + tuple(axis for axis in AXES if axis not in order)
-
-
-def ep_as_factor_mesh(*, tp: int, ep: int, cp: int, dp: int, pp: int) -> RankMesh:
-    """One mesh of five axes in which EP multiplies the world size, TP fastest, PP slowest.
-
-    This is the formula of the source document (rank = tp + TP·(ep + EP·(cp + CP·(dp + DP·pp)))),
-    kept only to show where it goes wrong: no framework here counts EP as a factor of the world.
-    """
-    return RankMesh((("tp", tp), ("ep", ep), ("cp", cp), ("dp", dp), ("pp", pp)))
-
-
-def torchtitan_meshes(
-    dense: RankMesh, expert: RankMesh, *, dp_replicate: int
-) -> dict[str, RankMesh]:
-    """The three device meshes of torchtitan over one world, axes fastest first.
-
-    "dataloading" (tp, cp, batch, pp), "dense" (tp, cp, dp_shard, dp_replicate, pp; torchtitan's
-    `fsdp` is its group "cp-dp_shard") and "sparse" (ep, efsdp, dp_replicate, pp).
-    Raises InputError when `dp_replicate` does not divide DP or EDP.
-    Source: pytorch/torchtitan@b5bcd76c torchtitan/distributed/parallel_dims.py.
-    """
-    batch = [("batch" if name == "dp" else name, size) for name, size in dense.axes]
-    sparse = RankMesh(tuple(axis for axis in expert.axes if axis[0] != "etp"))
-    return {
-        "dataloading": RankMesh(tuple(batch)),
-        "dense": _replicated(dense, "dp", "dp_shard", dp_replicate),
-        "sparse": _replicated(sparse, "edp", "efsdp", dp_replicate),
-    }
-
-
-def _replicated(mesh: RankMesh, axis: str, shard_name: str, dp_replicate: int) -> RankMesh:
-    size = dict(mesh.axes)[axis]
-    if dp_replicate < 1 or size % dp_replicate:
-        raise InputError("dp_replicate", expected=f"a divisor of {axis}={size}", got=dp_replicate)
-    return split_axis(
-        mesh, axis, ((shard_name, size // dp_replicate), ("dp_replicate", dp_replicate))
-    )

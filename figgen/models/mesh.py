@@ -95,20 +95,11 @@ def coordinates_of(mesh: RankMesh, rank: int) -> dict[str, int]:
 def coordinate_array(mesh: RankMesh, ranks: ArrayLike | None = None) -> IntArray:
     """Coordinates of many ranks (all of them by default), shape (ranks, axes), in mesh order."""
     given = np.arange(mesh.world_size) if ranks is None else np.asarray(ranks, dtype=np.int64)
-    _check_range("ranks", given, mesh.world_size)
+    outside = given[(given < 0) | (given >= mesh.world_size)]
+    if outside.size:
+        raise InputError("ranks", expected=f"0 … {mesh.world_size - 1}", got=int(outside.flat[0]))
     slowest_first = np.unravel_index(given, mesh.sizes[::-1])
     return np.stack(slowest_first[::-1], axis=-1).astype(np.int64)
-
-
-def rank_array(mesh: RankMesh, coordinates: ArrayLike) -> IntArray:
-    """Ranks of many coordinates, shape (…, axes) in mesh order; inverse of `coordinate_array`."""
-    given = np.asarray(coordinates, dtype=np.int64)
-    if given.ndim == 0 or given.shape[-1] != len(mesh.axes):
-        raise InputError("coordinates", expected=f"{len(mesh.axes)} per rank", got=given.shape)
-    for column, (name, size) in enumerate(mesh.axes):
-        _check_range(f"coordinates {name!r}", given[..., column], size)
-    columns = tuple(given[..., column] for column in reversed(range(len(mesh.axes))))
-    return np.asarray(np.ravel_multi_index(columns, mesh.sizes[::-1]), dtype=np.int64)
 
 
 def group_array(mesh: RankMesh, axes: str | Sequence[str]) -> IntArray:
@@ -140,21 +131,6 @@ def group_index(mesh: RankMesh, axes: str | Sequence[str]) -> IntArray:
     return index
 
 
-def split_axis(mesh: RankMesh, axis: str, parts: Sequence[tuple[str, int]]) -> RankMesh:
-    """The same ranks with one axis split into several, fastest part first.
-
-    With (("dp_shard", 8), ("dp_replicate", 4)) a data-parallel axis of 32 becomes hybrid sharding.
-    Raises InputError when the sizes of the parts do not multiply to the size of the axis.
-    """
-    at, size = _position(mesh, axis), axis_size(mesh, axis)
-    for name, part in parts:
-        check_size(name, part)
-    if math.prod(part for _, part in parts) != size:
-        written = "·".join(str(part) for _, part in parts)
-        raise InputError(f"parts of {axis!r}", expected=f"a product of {size}", got=written)
-    return RankMesh((*mesh.axes[:at], *parts, *mesh.axes[at + 1 :]))
-
-
 def axis_names(axes: str | Sequence[str]) -> tuple[str, ...]:
     """Axis names from "dp-cp" or a sequence; raises InputError if none or one of them twice."""
     names = tuple(axes.split("-")) if isinstance(axes, str) else tuple(axes)
@@ -167,9 +143,3 @@ def _position(mesh: RankMesh, axis: str) -> int:
     if axis not in mesh.names:
         raise unknown("axis", axis, mesh.names)
     return mesh.names.index(axis)
-
-
-def _check_range(what: str, values: IntArray, size: int) -> None:
-    outside = values[(values < 0) | (values >= size)]
-    if outside.size:
-        raise InputError(what, expected=f"0 … {size - 1}", got=int(outside.flat[0]))

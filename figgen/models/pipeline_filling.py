@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from figgen.errors import InputError
 from figgen.models.schedules import build
 from figgen.models.simulate import Durations, simulate
 
@@ -34,16 +33,3 @@ def filling(schedule: str, stages: int, microbatches: int, chunks: int) -> float
     unit = 1 / (3 * parts)
     trace = simulate(order, Durations(unit, unit, unit))
     return max(0.0, trace.makespan - microbatches)
-
-
-def usual_filling(schedule: str, stages: int, microbatches: int, chunks: int | None) -> float:
-    """`filling`, with the schedule's own number of chunks where none is given.
-
-    A schedule that does not fit these sizes fills like 1F1B.
-    """
-    try:
-        found = build(schedule, stages=stages, microbatches=microbatches, chunks=chunks)
-    except InputError:
-        return float(stages - 1)
-    parts = found.placement.stages // stages // found.placement.pipes
-    return filling(schedule, stages, microbatches, parts)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import itertools
 import json
-import math
 from collections import defaultdict
 from collections.abc import Iterator
 from pathlib import Path
@@ -24,9 +23,7 @@ from figgen.models.mesh import (
     group_array,
     group_index,
     groups,
-    rank_array,
     rank_of,
-    split_axis,
 )
 
 ORACLE = json.loads(
@@ -69,7 +66,6 @@ def test_every_mesh_up_to_64_ranks_has_the_coordinates_of_the_nested_loop() -> N
         grid = RankMesh(tuple(zip(NAMES, sizes, strict=True)))
         points = coordinate_array(grid)
         assert points.tolist() == [list(point) for point in nested_loop_coordinates(sizes)]
-        assert rank_array(grid, points).tolist() == list(range(math.prod(sizes)))
         checked += 1
     assert checked == 1824  # the sum of d₄(n), the ordered factorisations of n ≤ 64 in four
 
@@ -114,17 +110,6 @@ def test_stride_is_the_product_of_the_faster_sizes() -> None:
     assert [axis_stride(grid, name) for name in grid.names] == [1, 8, 16, 32]
     for name in grid.names:
         assert (np.diff(group_array(grid, name), axis=1) == axis_stride(grid, name)).all()
-
-
-def test_splitting_an_axis_keeps_the_ranks() -> None:
-    whole = mesh(tp=2, dp=6, pp=2)
-    split = split_axis(whole, "dp", (("dp_shard", 3), ("dp_replicate", 2)))
-    assert split.names == ("tp", "dp_shard", "dp_replicate", "pp")
-    assert groups(split, "dp_shard-dp_replicate") == groups(whole, "dp")
-    assert groups(split, "dp_shard")[0] == (0, 2, 4)
-    assert groups(split, "dp_replicate")[0] == (0, 6)
-    with pytest.raises(InputError, match="product of 6"):
-        split_axis(whole, "dp", (("dp_shard", 4), ("dp_replicate", 2)))
 
 
 def test_megatron_documented_example_of_16_gpus() -> None:
@@ -182,11 +167,7 @@ def test_131072_ranks_are_partitioned() -> None:
         (lambda: rank_of(mesh(tp=2, dp=2), {"tp": 1}), "without 'dp'"),
         (lambda: coordinates_of(mesh(tp=2), 2), "expected 0 … 1, got 2"),
         (lambda: coordinates_of(mesh(tp=2), -1), "expected 0 … 1, got -1"),
-        (lambda: rank_array(mesh(tp=2), 0), "1 per rank"),
         (lambda: coordinate_array(mesh(tp=2), [0, -1, 5]), "expected 0 … 1, got -1"),
-        (lambda: rank_array(mesh(tp=2, dp=2), [[0, 2]]), "'dp': expected 0 … 1, got 2"),
-        (lambda: rank_array(mesh(tp=2, dp=2), [0]), "2 per rank"),
-        (lambda: split_axis(mesh(dp=4), "dp", (("a", -2), ("b", -2))), "a: expected a whole"),
     ],
 )
 def test_impossible_input_is_refused_with_a_reason(build, message: str) -> None:

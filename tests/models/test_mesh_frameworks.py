@@ -8,8 +8,6 @@ from figgen.errors import InputError
 from figgen.models.frameworks import (
     CONVENTIONS,
     convention,
-    ep_as_factor_mesh,
-    torchtitan_meshes,
 )
 from figgen.models.layout import layout
 from figgen.models.mesh import coordinates_of, groups
@@ -72,36 +70,9 @@ def test_nanotron_moves_dp_outermost_only_with_experts() -> None:
     assert groups(moe.expert, "ep")[0] == (0, 1)
 
 
-def test_torchtitan_meshes_of_16_gpus() -> None:
-    parallel = layout(nodes=2, gpus_per_node=8, tp=2, cp=2, ep=4, order="torchtitan")
-    meshes = torchtitan_meshes(parallel.dense, parallel.expert, dp_replicate=2)
-    # Slowest first, as torchtitan writes them: (pp, batch, cp, tp), (pp, dp_replicate, dp_shard,
-    # cp, tp) and (pp, dp_replicate, efsdp, ep).
-    assert meshes["dataloading"].axes == (("tp", 2), ("cp", 2), ("batch", 4), ("pp", 1))
-    assert groups(meshes["dense"], "dp_shard-cp")[0] == (0, 2, 4, 6)
-    assert groups(meshes["dense"], "dp_replicate")[0] == (0, 8)
-    assert meshes["sparse"].axes == (("ep", 4), ("efsdp", 2), ("dp_replicate", 2), ("pp", 1))
-    assert groups(meshes["sparse"], "ep")[0] == (0, 1, 2, 3)
-    assert groups(meshes["sparse"], "efsdp")[0] == (0, 4)
-
-
-def test_torchtitan_refuses_replicas_that_do_not_divide() -> None:
-    parallel = layout(nodes=2, gpus_per_node=8, tp=2, order="torchtitan")
-    with pytest.raises(InputError, match="a divisor of dp=8, got 3"):
-        torchtitan_meshes(parallel.dense, parallel.expert, dp_replicate=3)
-
-
 def test_torchtitan_dense_ranks_are_those_of_megatron() -> None:
     sizes = {"nodes": 4, "gpus_per_node": 8, "tp": 4, "cp": 2, "pp": 2}
     assert layout(**sizes, order="torchtitan").dense == layout(**sizes).dense
-
-
-def test_ep_as_a_factor_gives_other_cp_groups_than_megatron() -> None:
-    toy = ep_as_factor_mesh(tp=2, ep=2, cp=2, dp=1, pp=1)
-    assert groups(toy, "ep") == ((0, 2), (1, 3), (4, 6), (5, 7))
-    assert groups(toy, "cp") == ((0, 4), (1, 5), (2, 6), (3, 7))
-    # The sixth preset as written needs twice the GPUs that it has.
-    assert ep_as_factor_mesh(tp=8, ep=8, cp=1, dp=4, pp=2).world_size == 512
 
 
 def test_an_order_of_ones_own_has_two_axes_or_more() -> None:

@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 
 from figgen import catalog
+from figgen.catalog.clusters import cluster
 from figgen.models.attained import Attained
 from figgen.models.calibration import fitted, spearman
 from figgen.models.cluster import Cluster
@@ -37,7 +38,7 @@ from figgen.scenarios.resolve import training_step
 from figgen.scenarios.runs.job import run_job, stages_of
 from figgen.scenarios.runs.measured import measured_runs
 from figgen.scenarios.runs.rates import attained
-from figgen.scenarios.runs.setup import run_cluster, run_setup
+from figgen.scenarios.runs.setup import run_setup
 
 RUNS = {run.name: run for run in measured_runs()}
 DENSE = "dgxc-v24.11.1-gpt3-175b-h100-bf16-g128-b256"
@@ -257,18 +258,19 @@ def test_schedules_that_split_the_backward_fill_faster() -> None:
 def test_parts_of_a_step_add_up_to_the_time_that_was_asked_for() -> None:
     for name in (DENSE, MIXED):
         run = RUNS[name]
-        setup, cluster = run_setup(run), run_cluster(run)
-        plain = step(setup, cluster, compute_efficiency=0.5).step_time_s
+        setup = run_setup(run)
+        on = cluster(run.accelerator, run.network, run.dtype, run.gpus_per_node)
+        plain = step(setup, on, compute_efficiency=0.5).step_time_s
         for wanted_s in (0.8 * plain, plain, 2.5 * plain):
-            share = share_for(setup, cluster, wanted_s)
-            found = step(setup, cluster, compute_efficiency=share)
+            share = share_for(setup, on, wanted_s)
+            found = step(setup, on, compute_efficiency=share)
             assert found.step_time_s == pytest.approx(wanted_s, rel=1e-11)
-            assert found.step_time_s == timing(setup, cluster)(share), "to the last bit"
+            assert found.step_time_s == timing(setup, on)(share), "to the last bit"
             for first in (0.2, 0.95):
-                again = share_for(setup, cluster, wanted_s, first)
+                again = share_for(setup, on, wanted_s, first)
                 assert again == pytest.approx(share, rel=1e-10), "whatever it starts from"
-        assert share_for(setup, cluster, 1e-9) == 1
-        assert share_for(setup, cluster, 1e9) == pytest.approx(0.01)
+        assert share_for(setup, on, 1e-9) == 1
+        assert share_for(setup, on, 1e9) == pytest.approx(0.01)
 
 
 def test_a_short_step_is_met_as_well_as_a_long_one() -> None:

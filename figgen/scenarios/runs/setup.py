@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from figgen.catalog.clusters import cluster
-from figgen.models.cluster import Cluster
 from figgen.models.framework_memory import framework_memory
 from figgen.models.layout import layout
 from figgen.models.recipes import RECIPES
@@ -62,8 +60,3 @@ def memory_framework(framework: str, version: float | None) -> str:
     if framework == "torchtitan" and version is not None and version <= DECEMBER_2024:
         return "torchtitan-2024"
     return MEMORY_OF.get(framework, "megatron")
-
-
-def run_cluster(run: DescribedRun) -> Cluster:
-    """What the run's products, messages and nodes run on."""
-    return cluster(run.accelerator, run.network, run.dtype, run.gpus_per_node)
