@@ -138,6 +138,8 @@ def _preset(found: catalog.Preset) -> dict[str, Any]:
             if value is not None
         },
         "attention": found.run.attention,
+        "mfu_dtype": found.run.mfu_dtype,
+        "mfu_peak_flops_per_s": found.run.mfu_peak_flops_per_s,
     }
 
 

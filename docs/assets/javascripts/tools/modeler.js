@@ -200,7 +200,7 @@ async function build(root, signal, catalog) {
   renderNow();
 }
 
-// What a run says of itself, how it counts attention, and what of it is assumed.
-const publishedBy = ({ published, attention, assumed }) => (published ? { ...published, attention, assumed } : null);
+// What a run says of itself, how its MFU is counted and of which peak, and what of it is assumed.
+const publishedBy = ({ published, ...run }) => (published ? { ...run, ...published } : null);
 
 mountTool("#modeler", build);

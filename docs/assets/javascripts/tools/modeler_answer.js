@@ -64,9 +64,20 @@ function mfuNote(found, of) {
   }
   const words = ["published ", value(percent(published.model_flops_utilisation), "published:model_flops_utilisation", of)];
   const there = published.attention === "causal" ? "causal" : "6nd+attention";
-  if (there === basisOf(found)) return words;
-  const how = there === "causal" ? " without masked attention; " : " with all of attention; ";
-  return [...words, how, value(percent(step.utilisation[there]), `mfu:${there}`, of), " so counted"];
+  const peak = published.mfu_peak_flops_per_s;
+  const sameBasis = there === basisOf(found);
+  const samePeak = peak === setup.cluster.peak_flops_per_s;
+  if (sameBasis && samePeak) return words;
+  const how = there === "causal" ? " without masked attention" : " with all of attention";
+  const counted = (step.utilisation[there] * setup.cluster.peak_flops_per_s) / peak;
+  return [
+    ...words,
+    sameBasis ? "" : how,
+    samePeak ? "" : ` of the ${published.mfu_dtype.toUpperCase()} peak`,
+    "; ",
+    value(percent(counted), `mfu:${there}:published`, of),
+    " so counted",
+  ];
 }
 
 function memoryAnswer(found, of) {

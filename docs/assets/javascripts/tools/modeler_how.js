@@ -50,7 +50,8 @@ const HOW = {
     ),
   ],
 
-  mfu: (found, notes, convention) => utilisationLines(found, notes, convention ?? basisOf(found)),
+  mfu: (found, notes, convention, peakOf) =>
+    utilisationLines(found, notes, convention ?? basisOf(found), peakOf && found.published.mfu_peak_flops_per_s),
 
   compute: (found) => computeLines(found),
   computing: (found) => [

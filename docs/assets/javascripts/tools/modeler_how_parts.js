@@ -10,11 +10,11 @@ import { plainLine } from "./worked.js";
 
 const flop = (work) => quantity(work, "FLOP");
 
-export function utilisationLines({ setup, step }, notes, convention) {
+/** What is counted, held against the peak of the products or, as a published MFU may be, another. */
+export function utilisationLines({ setup, step }, notes, convention, peak_flops_per_s = setup.cluster.peak_flops_per_s) {
   const [label] = COUNTED.get(convention);
-  const value = step.utilisation[convention];
   const { tokens_per_s_per_gpu: tokens_per_gpu_s } = step;
-  const { peak_flops_per_s } = setup.cluster;
+  const value = (step.utilisation[convention] * setup.cluster.peak_flops_per_s) / peak_flops_per_s;
   if (convention === "6nd" && setup.lora_rank === null) {
     const { active } = parameterCounts(setup.shape);
     return [workedLine(notes, "model_flops_utilization", { parameters: active, tokens_per_gpu_s, peak_flops_per_s }, ".1%")];
