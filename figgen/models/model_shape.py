@@ -204,6 +204,8 @@ def _choice(what: str, got: str, known: Collection[str]) -> None:
 
 
 def _check_experts(experts: ExpertShape, layers: int) -> None:
+    if experts.ffn_hidden < 1:
+        raise InputError("ffn_hidden of an expert", expected=">= 1", got=experts.ffn_hidden)
     if not 1 <= experts.top_k <= experts.count:
         raise InputError("top_k of a model", expected=f"1 to {experts.count}", got=experts.top_k)
     if not 0 <= experts.dense_layers < layers:

@@ -20,7 +20,13 @@ from figgen.models.transformer import parameter_counts
 
 _GPT: dict[str, Any] = {"ffn": "gelu", "norm": "layernorm", "bias": True, "tied": True}
 _GEMMA: dict[str, Any] = {"ffn": "geglu", "tied": True}
-_GEMMA_3: dict[str, Any] = _GEMMA | {"norms_per_layer": 4, "qk_norm": "per-head", "full_every": 6}
+_GEMMA_3: dict[str, Any] = _GEMMA | {
+    "norms_per_layer": 4, "qk_norm": "per-head", "full_every": 6,
+    "usual": {
+        "num_attention_heads": 8, "num_key_value_heads": 4, "head_dim": 256, "vocab_size": 262_208,
+        "max_position_embeddings": 131_072, "sliding_window": 4096,
+    },
+}  # fmt: skip
 
 MODEL_TYPES: Mapping[str, Mapping[str, Any]] = MappingProxyType({
     "llama": {}, "mistral": {"full_every": 0}, "mixtral": {"full_every": 0}, "granite": {},
@@ -39,7 +45,8 @@ MODEL_TYPES: Mapping[str, Mapping[str, Any]] = MappingProxyType({
 """Kinds of models, and what each does otherwise than Llama; as in transformers' modeling files.
 
 Kinds with `full_every` have windows: every so many-th layer sees all tokens, 0: none does. Those
-with `mixers` have Mamba-2 in the place of attention where their list of layers says so.
+with `mixers` have Mamba-2 in the place of attention where their list of layers says so. `usual` is
+what transformers' configuration says where a published file leaves it out.
 """
 
 FIELDS: Mapping[str, tuple[str, ...]] = MappingProxyType({
@@ -64,7 +71,7 @@ FIELDS: Mapping[str, tuple[str, ...]] = MappingProxyType({
     "rope_head_dim": ("qk_rope_head_dim",),
     "value_head_dim": ("v_head_dim",),
     "window": ("sliding_window",),
-    "full_every": ("sliding_window_pattern",),
+    "full_every": ("sliding_window_pattern", "_sliding_window_pattern"),
     "mixer_heads": ("mamba_n_heads",),
     "state": ("mamba_d_state",),
     "groups": ("mamba_n_groups",),
@@ -123,10 +130,12 @@ def shape_of_config(config: Mapping[str, Any]) -> ModelShape:
     if kind not in MODEL_TYPES:
         raise unknown("model_type", kind, MODEL_TYPES)
     about = MODEL_TYPES[kind]
+    config = {**about.get("usual", {}), **config}
     hidden, heads = _count(config, "hidden"), _count(config, "heads")
     layers, latent = _count(config, "layers"), _latent(config)
     kv_heads = _count(config, "kv_heads", heads)
-    head_dim = latent.nope_head_dim if latent else _count(config, "head_dim", hidden // heads)
+    each = hidden // max(heads, 1)
+    head_dim = latent.nope_head_dim if latent else _count(config, "head_dim", each)
     experts = _experts(config, layers)
     mixers = _mixers(config, layers, hidden) if about.get("mixers") else None
     # Beside routed experts a shared one is always there, and alone without them.
@@ -161,7 +170,7 @@ def _mixers(config: Mapping[str, Any], layers: int, hidden: int) -> StateSpace |
     """The mixers of a hybrid, None where every layer has attention; transformers' defaults."""
     attending = config.get("attn_layer_indices")
     if attending is None:
-        kinds = config.get("layer_types") or ["mamba"] * layers
+        kinds = _listed(config, "layer_types")
         attending = [at for at, kind in enumerate(kinds) if kind == "attention"]
     if not isinstance(attending, list) or any(type(at) is not int for at in attending):
         raise InputError("layers with attention", expected="a list of numbers")
@@ -201,6 +210,14 @@ def _count(config: Mapping[str, Any], name: str, usual: int | None = None) -> in
     return given
 
 
+def _listed(config: Mapping[str, Any], name: str) -> list[Any]:
+    """What a file lists by layer, nothing where it has no such list."""
+    given = config.get(name) or []
+    if not isinstance(given, list):
+        raise InputError(name, expected="a list", got=given)
+    return given
+
+
 def _latent(config: Mapping[str, Any]) -> LatentAttention | None:
     if config.get("kv_lora_rank") is None:
         return None
@@ -213,11 +230,11 @@ def _experts(config: Mapping[str, Any], layers: int) -> ExpertShape | None:
     if not count:
         return None
     first = _count(config, "dense_layers", 0)
-    plain = config.get("mlp_only_layers") or []
-    if plain not in ([], list(range(len(plain)))) or _count(config, "sparse_step", 1) != 1:
+    plain = _listed(config, "mlp_only_layers")
+    if plain != list(range(len(plain))) or _count(config, "sparse_step", 1) != 1:
         raise InputError("layers of experts", expected="one after the other, dense ones first")
     width = _count(config, "expert_hidden", _count(config, "ffn_hidden"))
-    shared, rest = divmod(_count(config, "shared_hidden", 0), width)
+    shared, rest = divmod(_count(config, "shared_hidden", 0), max(width, 1))
     if rest:
         raise InputError("a shared expert", expected=f"a multiple of {width} wide")
     return ExpertShape(

@@ -94,6 +94,9 @@ def test_a_pasted_config_json_becomes_the_reader_s_own_model(
     paste.fill("{")
     said = page.locator("#modeler .tool-message")
     expect(said).to_contain_text("config.json: the text: expected a config.json")
+    # What no address could bring back, as from a form that no reader can fill so.
+    paste.fill(json.dumps(config | {"num_hidden_layers": 10**9}))
+    expect(said).to_contain_text("config.json: layers: expected a whole number from 1 to 1,000")
     paste.fill(json.dumps(config))
     # It says how long a sequence may be at most, a moment after it was pasted.
     expect(page.locator("[name=layers]")).to_have_value("61")

@@ -83,6 +83,7 @@ def test_hybrids_have_attention_where_their_file_says_so() -> None:
         ({"attn_layer_indices": [18, 9]}, "layers with attention: expected numbers at even"),
         ({"attn_layer_indices": "9"}, "layers with attention: expected a list of numbers"),
         ({"mamba_proj_bias": True}, "mamba_proj_bias: expected false"),
+        ({"attn_layer_indices": None, "layer_types": 5}, "layer_types: expected a list, got 5"),
         ({"mamba_n_heads": 100}, "mamba_n_heads: expected a divisor of 8192"),
         ({"mamba_n_groups": 3}, "groups of a mixer: expected a divisor of 128 heads"),
     ],
@@ -132,6 +133,7 @@ def test_windows_are_those_that_transformers_uses(
         ({"num_hidden_layers": "32"}, "num_hidden_layers or n_layer"),
         ({"num_key_value_heads": 5}, "kv_heads of a model"),
         ({"vocab_size": -1}, "vocab_size: expected a whole number, got -1"),
+        ({"num_attention_heads": 0}, "heads of a model: expected >= 1, got 0"),
     ],
 )
 def test_what_no_shape_follows_from_is_refused(change: dict[str, Any], message: str) -> None:
@@ -141,10 +143,13 @@ def test_what_no_shape_follows_from_is_refused(change: dict[str, Any], message: 
 
 @pytest.mark.parametrize(
     "change",
-    [{"moe_layer_freq": 2}, {"mlp_only_layers": [1, 3]}, {"shared_expert_intermediate_size": 3000}],
-)
+    [
+        {"moe_layer_freq": 2}, {"mlp_only_layers": [1, 3]}, {"mlp_only_layers": 3},
+        {"shared_expert_intermediate_size": 3000}, {"moe_intermediate_size": 0},
+    ],
+)  # fmt: skip
 def test_experts_that_do_not_follow_each_other_are_refused(change: dict[str, Any]) -> None:
-    with pytest.raises(InputError, match="expert"):
+    with pytest.raises(InputError, match=r"expert|mlp_only_layers"):
         shape_of_config(MIXTURE | change)
 
 

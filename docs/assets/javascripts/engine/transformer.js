@@ -58,7 +58,8 @@ export function modelShape(given) {
 function expertShape(given, layers) {
   const experts = { shared: 0, dense_layers: 0, ...given };
   for (const name in experts) whole(`${name} of a model`, experts[name]);
-  const { count, top_k, dense_layers } = experts;
+  const { count, top_k, dense_layers, ffn_hidden } = experts;
+  if (ffn_hidden < 1) throw new InputError("ffn_hidden of an expert", { expected: ">= 1", got: ffn_hidden });
   if (!(top_k >= 1 && top_k <= count)) {
     throw new InputError("top_k of a model", { expected: `1 to ${count}`, got: top_k });
   }

@@ -3,7 +3,8 @@
 
 import { InputError, unknown } from "../engine/errors.js";
 import { mixerLayers, modelShape } from "../engine/transformer.js";
-import { ownOf } from "./modeler_own.js";
+import { ownKinds, ownOf } from "./modeler_own.js";
+import { readValue } from "./state.js";
 import { tables } from "../config-tables.js";
 
 const MOST = 2 ** 40;
@@ -22,17 +23,27 @@ export function shapeOfText(text) {
   return shapeOfConfig(tables, config);
 }
 
-/** The changes to the modeler's state that make the shape of a text its own, experts laid out as they were. */
-export function configChanges(text) {
+/** The changes to a state that make the shape of a text its own; throws InputError for what no address can say. */
+export function ownOfText(text) {
   const shape = shapeOfText(text);
-  return { ...ownOf(shape), sequence: shape.sequence, ...(!shape.experts && { ep: 1, etp: null }) };
+  const own = ownOf(shape);
+  const kinds = ownKinds();
+  for (const [key, value] of Object.entries(own)) if (typeof value === "number") readValue(kinds, key, String(value));
+  return { ...own, sequence: shape.sequence };
+}
+
+/** These changes in the modeler, where experts stay laid out as they were. */
+export function configChanges(text) {
+  const own = ownOfText(text);
+  return { ...own, ...(!own.experts && { ep: 1, etp: null }) };
 }
 
 function shapeOfConfig({ types, fields, longest }, given) {
-  const config = { ...given, ...(typeof given.text_config === "object" ? given.text_config : {}) };
-  const kind = config.model_type;
+  const file = { ...given, ...(typeof given.text_config === "object" ? given.text_config : {}) };
+  const kind = file.model_type;
   if (!Object.hasOwn(types, kind)) throw unknown("model_type", String(kind), Object.keys(types));
   const about = types[kind];
+  const config = { ...about.usual, ...file };
   const count = (name, usual) => {
     const found = fields[name].map((one) => config[one]).find((one) => one !== null && one !== undefined) ?? usual;
     if (Number.isInteger(found) && found >= 0 && found <= MOST) return found;
@@ -42,7 +53,7 @@ function shapeOfConfig({ types, fields, longest }, given) {
   const latent = (config.kv_lora_rank ?? null) === null ? null : Object.fromEntries(
     ["query_rank", "kv_rank", "nope_head_dim", "rope_head_dim", "value_head_dim"].map((name) => [name, count(name)]));
   const kv_heads = count("kv_heads", heads);
-  const head_dim = latent ? latent.nope_head_dim : count("head_dim", Math.floor(hidden / heads));
+  const head_dim = latent ? latent.nope_head_dim : count("head_dim", Math.floor(hidden / Math.max(heads, 1)));
   const experts = expertsOf(config, count, layers);
   const state_space = about.mixers ? mixersOf(config, count, layers, hidden) : null;
   // Beside routed experts a shared one is always there, and alone without them.
@@ -69,7 +80,7 @@ function shapeOfConfig({ types, fields, longest }, given) {
 // The mixers of a hybrid, null where every layer has attention.
 function mixersOf(config, count, layers, hidden) {
   const what = "layers with attention";
-  const kinds = config.layer_types?.length ? [...config.layer_types] : Array(layers).fill("mamba");
+  const kinds = config.attn_layer_indices ? [] : listed(config, "layer_types");
   const attending = config.attn_layer_indices ?? kinds.flatMap((kind, at) => (kind === "attention" ? [at] : []));
   if (!Array.isArray(attending) || !attending.every(Number.isInteger)) throw new InputError(what, { expected: "a list of numbers" });
   if (attending.length === layers) return null;
@@ -91,18 +102,25 @@ function mixersOf(config, count, layers, hidden) {
   };
 }
 
+// What a file lists by layer, nothing where it has no such list.
+function listed(config, name) {
+  const given = config[name] || [];
+  if (Array.isArray(given)) return given;
+  throw new InputError(name, { expected: "a list", got: given });
+}
+
 function expertsOf(config, count, layers) {
   const number = count("count", 0);
   if (!number) return null;
-  const plain = config.mlp_only_layers ?? [];
+  const plain = listed(config, "mlp_only_layers");
   if (plain.some((layer, at) => layer !== at) || count("sparse_step", 1) !== 1) {
     throw new InputError("layers of experts", { expected: "one after the other, dense ones first" });
   }
   const width = count("expert_hidden", count("ffn_hidden"));
-  const together = count("shared_hidden", 0);
-  if (together % width) throw new InputError("a shared expert", { expected: `a multiple of ${width} wide` });
+  const [together, one] = [count("shared_hidden", 0), Math.max(width, 1)];
+  if (together % one) throw new InputError("a shared expert", { expected: `a multiple of ${width} wide` });
   return {
-    count: number, top_k: count("top_k"), ffn_hidden: width, shared: count("shared", together / width),
+    count: number, top_k: count("top_k"), ffn_hidden: width, shared: count("shared", together / one),
     dense_layers: Math.min(layers - 1, Math.max(count("dense_layers", 0), plain.length)),
   };
 }
