@@ -15,12 +15,14 @@ from figgen.catalog.load import accelerators, models, presets
 from figgen.models.recipes import RECIPES
 
 Inputs = dict[str, object]
+SPELLED = {"one_f_one_b": "1f1b"}
+"""Names that values' names write otherwise, since none of these begins with a digit."""
 
 
 def plain(value: object) -> object:
     """A value as it is compared: names as values' names write them, lists as tuples."""
     if isinstance(value, str):
-        return value.replace("-", "_").replace(".", "_")
+        return SPELLED.get(value) or value.replace("-", "_").replace(".", "_")
     if isinstance(value, list | tuple):
         return tuple(map(plain, value))
     return value
