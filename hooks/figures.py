@@ -21,7 +21,7 @@ build = None
 
 def on_config(config: MkDocsConfig) -> MkDocsConfig:
     global build
-    from figgen.publish.build import begin_build
+    from figgen.publish.begin import begin_build
 
     beside = Path(config.config_file_path).with_name(".cache") / "figgen"
     where = Path(config.docs_dir), Path(os.environ.get("FIGGEN_CACHE", beside))
@@ -57,7 +57,7 @@ def on_page_content(html: str, page: Any, config: MkDocsConfig, files: Files) ->
 
 
 def on_env(env: Any, config: MkDocsConfig, files: Files) -> None:
-    env.globals["tool_data"] = build.tool_data
+    env.globals["tool_data"] = build.tools.data
     log.info(build.close(log.warning))
     for uri, content in build.files().items():
         if written := files.get_file_from_path(uri):

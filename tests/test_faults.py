@@ -16,7 +16,8 @@ from figgen import cache
 from figgen.catalog import load
 from figgen.catalog.read import parse_file
 from figgen.errors import InputError
-from figgen.publish.build import SiteBuild, begin_build
+from figgen.publish.begin import begin_build
+from figgen.publish.build import SiteBuild
 from figgen.registry import FIGURES, build
 from tests.pages import BUBBLES
 

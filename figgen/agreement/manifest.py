@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from functools import cache
+from pathlib import PurePath
 from typing import Any
 
 from figgen.agreement.asked import Same
 from figgen.agreement.numbers import Kind, Number
 from figgen.agreement.ways import Quantity, Way, quantities
+from figgen.cache import digest
 from figgen.charts import Scalar
 from figgen.formulas import FORMULAS, Formula
 from figgen.formulas.syntax import expression
 from figgen.formulas.text import text
 
 Entry = dict[str, Any]
+
+
+def listed(entries: Iterable[Entry], files: Mapping[str, str]) -> str:
+    """A page's part of `figures.json`, by line; `files` are those beside it, with its pictures."""
+    drawn = {PurePath(path).stem: text for path, text in files.items() if path.endswith(".svg")}
+    found = sorted(with_quantities(entries), key=lambda entry: str(entry["where"]))
+    for entry in found:
+        if picture := drawn.get(str(entry.get("id"))):
+            entry["picture_sha256"] = digest(picture)
+    return json.dumps(found, indent=1, ensure_ascii=False, sort_keys=True)[1:-2]
 
 
 def with_quantities(entries: Iterable[Entry]) -> list[Entry]:

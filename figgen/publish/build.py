@@ -7,52 +7,31 @@ writes `files()`.  Nothing here knows the host.
 from __future__ import annotations
 
 import itertools
-import json
 import os
-import tomllib
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, field
-from functools import partial
-from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, ClassVar, TypeAlias, TypeVar
+from typing import Any, ClassVar, TypeAlias
 
-from figgen import serving, theme
-from figgen.agreement.manifest import with_quantities
-from figgen.cache import digest
+from figgen import theme
+from figgen.agreement.manifest import listed
 from figgen.changes.builds import MANIFEST, SOURCES
 from figgen.changes.sources import sources
-from figgen.errors import InputError
-from figgen.generated.glossary import term_anchor
-from figgen.generated.site_pages import kept_validation, nowhere, site_pages
+from figgen.generated.site_pages import nowhere, site_pages
 from figgen.markdown import math
-from figgen.markdown.conversion import Page, Problem, Short, Site, figure_numbers
-from figgen.pictures import Pictures
+from figgen.markdown.conversion import Page, Problem, Site, figure_numbers
 from figgen.progress import Progress
 from figgen.publish.companions import figures_in_words, first_picture
 from figgen.publish.fonts import math_font
 from figgen.publish.kept_pages import KeptPage, KeptPages, around, made_of, take
-from figgen.publish.scripts import imported_names, lean, plain_scripts
+from figgen.publish.scripts import plotly_bundle
 from figgen.publish.shared import Shared
-from figgen.publish.tool_scripts import (
-    STEP_FORMULAS,
-    imported_modules,
-    joined_tools,
-    printed_modules,
-)
-from figgen.scenarios.tool_data import (
-    configurations_json,
-    converter_json,
-    layouts_json,
-    schedules_json,
-)
-from figgen.scenarios.tool_profile import profile_json
+from figgen.publish.tools import Tools
 from figgen.serving.answers import Answers
 from figgen.serving.memory import Memory
-from figgen.serving.others import beside, forks
+from figgen.serving.others import beside, end_all, forks
 
 Content: TypeAlias = str | bytes
-Thing = TypeVar("Thing")
 
 TOOLS = "tools/"
 """The folder of the pages whose scripts compute with the formulas."""
@@ -64,15 +43,8 @@ JOURNEY = "journey/"
 class SiteBuild:
     """The state of one build; `keeper` has between builds what need not be made again."""
 
-    TOOL_DATA: ClassVar = {
-        "layouts": layouts_json,
-        "catalog": configurations_json,
-        "converter": converter_json,
-        "schedules": schedules_json,
-        "profile": profile_json,
-    }
     RECORDS: ClassVar = (MANIFEST, SOURCES)
-    around, take = staticmethod(around), staticmethod(take)
+    around, take, abandon = staticmethod(around), staticmethod(take), staticmethod(end_all)
     site: Site
     docs: Path | None = None
     terms: dict[str, dict[str, Any]] = field(default_factory=dict)
@@ -82,56 +54,29 @@ class SiteBuild:
     kept_pages: KeptPages = field(init=False)
     _made: dict[str, Content] = field(default_factory=dict)
     _shared: Shared | None = None
-    _tools: Callable[[], object] = dict
+    tools: Tools = field(init=False)
     _records: Callable[[], dict[str, Content]] = dict
     _progress: Progress = field(init=False)
 
     def __post_init__(self) -> None:
         self.kept_pages = KeptPages(self.site, self.keeper)
+        self.tools = Tools(self.docs, self.keeper)
 
     @property
     def problems(self) -> list[Problem]:
         """What is wrong on any page."""
         return [problem for page in self.site.pages for problem in page.problems]
 
-    @property
-    def tool_data(self) -> Mapping[str, Callable[[], str]]:
-        """What a tool's page brings along for its script, as JSON, by the name in front matter."""
-        made = self.TOOL_DATA.items()
-        return {name: partial(self._same, f"data of {name}", make) for name, make in made}
-
     def pages(self, excluded: Callable[[str], bool] | None = None) -> dict[str, str]:
         """Pages that are generated, as Markdown by their path; those `excluded` may be left out.
 
-        Meanwhile another process makes the last of them, and what the tools need.  Not in a server,
-        which still knows nearly all of that from the build before, as no process does that ends.
+        Meanwhile another process may make the last of them, and what the tools need.
         """
-        tools = self.docs and any(self.docs.glob(f"{TOOLS}*.md"))
-        if tools and isinstance(self.keeper, Answers) and not (excluded or nowhere)(TOOLS):
-            self._tools = self._begin_tools(self.keeper)
+        if self.docs and any(self.docs.glob(f"{TOOLS}*.md")) and not (excluded or nowhere)(TOOLS):
+            self.tools.begin()
         with self.site.pictures.spent.on("evaluating"):
             keep = {"keep": self.keeper.figure} if self.keeper else {}
             return site_pages(self.docs, self.terms, **keep, excluded=excluded or nowhere)
-
-    def _begin_tools(self, keeper: Answers) -> Callable[[], object]:
-        """Begin in another process what the tools need; what is returned lets the keeper know."""
-        if all(keeper.has(f"data of {name}") for name in self.TOOL_DATA):
-            return dict
-        before = keeper.known()
-
-        def make() -> set[str]:
-            kept_validation(keeper.figure)  # whose files the first process can read at once
-            self.tool_files(printed=True)
-            for data in self.tool_data.values():
-                data()
-            return keeper.news(before)
-
-        made = beside(make)
-        return lambda: keeper.learn(made())
-
-    def _same(self, request: str, make: Callable[[], Thing], key: str = "") -> Thing:
-        """What follows from the code, a request and a key alone."""
-        return self.keeper.same(request, key, make) if self.keeper else make()
 
     @staticmethod
     def chapter_numbers(paths: Iterable[str]) -> dict[str, str]:
@@ -200,25 +145,9 @@ class SiteBuild:
     def files(self) -> dict[str, Content]:
         """What pages need beside them, by its path; after `close`."""
         made = {**self._made, "assets/stylesheets/roles.css": theme.stylesheet()}
-        made |= self.tool_files(printed=self._has_tools())
+        made |= self.tools.files(printed=any(path.startswith(TOOLS) for path in self.chapters))
         if any(path.endswith(".plotly.json") for page in self.site.pages for path in page.assets):
-            made["assets/javascripts/plotly.min.js"] = _plotly_bundle()
-        return made
-
-    def _has_tools(self) -> bool:
-        return any(path.startswith(TOOLS) for path in self.chapters)
-
-    def tool_files(self, *, printed: bool) -> dict[str, Content]:
-        """The scripts, and what is `printed` for those of the tools."""
-        made = dict[str, Content]()
-        if printed:
-            used = tuple(imported_names(self.docs, STEP_FORMULAS)) if self.docs else ()
-            made |= self._same("modules of the tools", lambda: printed_modules(used), str(used))
-        if self.docs:
-            scripts = plain_scripts(self.docs)
-            made |= {path: lean(source) for path, source in scripts.items()}
-            parts = {**scripts, **imported_modules(made)}
-            made |= self._same("joined", lambda: joined_tools(parts), digest(repr(parts)))
+            made["assets/javascripts/plotly.min.js"] = plotly_bundle()
         return made
 
     def records(self) -> dict[str, Content]:
@@ -259,15 +188,7 @@ class SiteBuild:
         """A page's part of the manifest, by line."""
         kept = self.kept_pages.pages.get(page.path) or KeptPage(page, "")
         if kept.listed is None:
-            drawn = {
-                Path(path).stem: digest(str(self._made[path]))
-                for path in page.assets if path.endswith(".svg") and path in self._made
-            }  # fmt: skip
-            entries = sorted(with_quantities(page.entries), key=lambda entry: str(entry["where"]))
-            for entry in entries:
-                if picture := drawn.get(str(entry.get("id"))):
-                    entry["picture_sha256"] = picture
-            kept.listed = json.dumps(entries, indent=1, ensure_ascii=False, sort_keys=True)[1:-2]
+            kept.listed = listed(page.entries, self.files_of(page))
         return kept.listed
 
     def close(self, warn: Callable[[str], None]) -> str:
@@ -277,7 +198,7 @@ class SiteBuild:
                 self.finish(page)
         if folder := self.site.pictures.folder:
             math.remember(folder)
-        self._tools()
+        self.tools.learn()
         if self._shared:
             self._shared.end()
         self.report(warn)
@@ -295,11 +216,6 @@ class SiteBuild:
         if not characters:
             return {}
         return {"assets/fonts/math.woff2": math_font(characters, self.site.pictures.folder)}
-
-    def abandon(self) -> None:
-        """Let no process go on, for a build that failed."""
-        if self._shared:
-            self._shared.end()
 
     def finish(self, page: Page) -> None:
         """Make what a converted page holds and offers, and let go of all that it was made from.
@@ -343,50 +259,3 @@ class SiteBuild:
                 # A picture that cannot be drawn was reported with its page.
                 if asset.line not in {problem.line for problem in page.problems}:
                     page.problems.append(asset.problem(path, error))
-
-
-def begin_build(docs: Path, cache: Path, name: str, address: str) -> SiteBuild:
-    """Begin a build of the pages in `docs`, with pictures kept in `cache`.
-
-    A server has a memory, and builds again only what changed; other builds take over what the same
-    code has computed.
-    """
-    keeper = serving.current() or Answers(cache)
-    math.recall(cache)
-    terms = _toml(docs / "glossary.toml")
-    site = Site(
-        pictures=Pictures(folder=cache, memory=keeper),
-        name=name,
-        address=address,
-        references=_toml(docs / "references.toml"),
-        glossary={t: entry["means"] for t, entry in terms.items() if entry.get("hover", True)},
-        shorts=_shorts(terms),
-        late=True,
-    )
-    return SiteBuild(site, docs, terms, keeper=keeper)
-
-
-def _shorts(terms: Mapping[str, Mapping[str, Any]]) -> dict[str, Short]:
-    """Terms by their short names, which lead to the glossary."""
-    return {
-        entry["short"]: Short(term, entry["means"], f"reference/glossary.md#{term_anchor(term)}")
-        for term, entry in terms.items()
-        if "short" in entry
-    }
-
-
-def _plotly_bundle() -> bytes:
-    """The library out of the installed package, without importing the package."""
-    package = find_spec("plotly")
-    if package is None or package.origin is None:
-        raise InputError("the plotly package is not installed")
-    return (Path(package.origin).parent / "package_data" / "plotly.min.js").read_bytes()
-
-
-def _toml(path: Path) -> dict[str, dict[str, Any]]:
-    if not path.exists():
-        return {}
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{path.name}: {error}") from None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from functools import lru_cache
+from importlib.util import find_spec
 from pathlib import Path
 
 import minify_html
@@ -72,3 +73,11 @@ def lean(source: str) -> str:
     # The library has no other way in, and keeps comments that lead a statement.
     shorter: str = minify_html.minify(f"{_OPEN}{source}{_CLOSE}", minify_js=True)
     return shorter.removeprefix(_OPEN).removesuffix(_CLOSE) + "\n"
+
+
+def plotly_bundle() -> bytes:
+    """The library out of the installed package, without importing the package."""
+    package = find_spec("plotly")
+    if package is None or package.origin is None:
+        raise InputError("the plotly package is not installed")
+    return (Path(package.origin).parent / "package_data" / "plotly.min.js").read_bytes()

@@ -58,6 +58,7 @@ class Others:
         self._told = {told: file for _, told, file in self._forks}
         several = len(self._numbers) > 1
         self._witnesses = [self._forked(self._watch)] if several else []
+        _running.add(self)
 
     def _begin(self, do: Callable[[str], Any]) -> tuple[Any, Connection, Any]:
         """A process, what it tells through, and the file of what it made."""
@@ -101,6 +102,7 @@ class Others:
             told.close()
             file.close()
         self._locks.close()
+        _running.discard(self)
 
     def _hear(self, patience_s: float) -> bool:
         """Whether a fork told of one more piece in this time; one that has ended tells nothing."""
@@ -148,6 +150,15 @@ class Others:
         parent.join()
         if piece := self._here[:].rstrip(b"\0").decode(errors="replace"):
             os.write(2, f"figgen: the build ended while it made {piece}\n".encode())
+
+
+_running: set[Others] = set()
+
+
+def end_all() -> None:
+    """Let no process go on, for a build that failed."""
+    for others in tuple(_running):
+        others.end()
 
 
 def beside(make: Callable[[], Thing]) -> Callable[[], Thing]:

@@ -22,7 +22,7 @@ from figgen.markdown import figure as figures
 from figgen.markdown.captions import Captions, plain
 from figgen.markdown.conversion import Fence, Page, Site, fences, figure_numbers
 from figgen.markdown.references import cited_html
-from figgen.publish.build import begin_build
+from figgen.publish.begin import begin_build
 from figgen.renderers import table
 from figgen.values import compute
 

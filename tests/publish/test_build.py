@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import json
+import multiprocessing
 import os
 import re
 import sys
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,7 +18,9 @@ from markdown import Markdown
 from figgen.cache import digest
 from figgen.formulas import FORMULAS, module
 from figgen.generated.site_pages import kept_validation
-from figgen.publish.build import SiteBuild, begin_build
+from figgen.publish.begin import begin_build
+from figgen.publish.build import SiteBuild
+from figgen.publish.tools import Tools
 from figgen.serving.memory import Memory
 from tests.pages import host_page
 
@@ -165,7 +169,7 @@ def test_what_the_tools_need_is_made_by_another_process_and_once(
         return str(os.getpid())
 
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
-    monkeypatch.setattr(SiteBuild, "TOOL_DATA", {"who": who})
+    monkeypatch.setattr(Tools, "DATA", {"who": who})
     monkeypatch.setattr("figgen.publish.build.site_pages", lambda *_, **__: {})
     (tmp_path / page).parent.mkdir()
     (tmp_path / page).write_text("# Map\n")
@@ -180,7 +184,7 @@ def test_what_the_tools_need_is_made_by_another_process_and_once(
         if elsewhere and not made:
             os.read(begun, 1)
         building.close(print)
-        made.add(building.tool_data["who"]())
+        made.add(building.tools.data["who"]())
     assert len(made) == 1
     assert (made != {str(os.getpid())}) is elsewhere
 
@@ -204,7 +208,7 @@ def test_the_last_generated_pages_are_taken_from_the_process_that_made_them_mean
 
     validation_pages.__module__ = "figgen.generated.validation"
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
-    monkeypatch.setattr(SiteBuild, "TOOL_DATA", {"who": who})
+    monkeypatch.setattr(Tools, "DATA", {"who": who})
     monkeypatch.setattr("figgen.generated.site_pages.validation_pages", validation_pages)
     monkeypatch.setattr("figgen.publish.build.site_pages", pages)
     (tmp_path / "tools").mkdir()
@@ -212,6 +216,23 @@ def test_the_last_generated_pages_are_taken_from_the_process_that_made_them_mean
     building = begin_build(tmp_path, tmp_path / "cache", "Site", "http://127.0.0.1/")
     assert building.pages()["validation/index.md"] != str(os.getpid())
     building.close(print)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="builds fork on Linux only")
+def test_a_build_that_fails_leaves_no_process(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
+    monkeypatch.setattr(Tools, "DATA", {"waits": lambda: time.sleep(60)})
+    monkeypatch.setattr("figgen.publish.build.site_pages", lambda *_, **__: {})
+    (tmp_path / "tools").mkdir()
+    (tmp_path / "tools" / "map.md").write_text("# Map\n")
+    building = begin_build(tmp_path, tmp_path / "cache", "Site", "http://127.0.0.1/")
+    before = multiprocessing.active_children()
+    building.pages()
+    assert len(multiprocessing.active_children()) > len(before)
+    building.abandon()
+    assert multiprocessing.active_children() == before
 
 
 def test_the_journey_has_a_numbering_of_its_own() -> None:

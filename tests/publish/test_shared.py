@@ -10,7 +10,8 @@ import pytest
 from fontTools.ttLib import TTFont
 from markdown import Markdown
 
-from figgen.publish.build import SiteBuild, begin_build
+from figgen.publish.begin import begin_build
+from figgen.publish.build import SiteBuild
 from figgen.serving.answers import PREFIX
 from tests.pages import BUBBLES, host_page
 

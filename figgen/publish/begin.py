@@ -1,0 +1,56 @@
+"""The begin of a build: what it knows before it has seen a page."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+from figgen import serving
+from figgen.errors import InputError
+from figgen.generated.glossary import term_anchor
+from figgen.markdown import math
+from figgen.markdown.conversion import Short, Site
+from figgen.pictures import Pictures
+from figgen.publish.build import SiteBuild
+from figgen.serving.answers import Answers
+
+
+def begin_build(docs: Path, cache: Path, name: str, address: str) -> SiteBuild:
+    """Begin a build of the pages in `docs`, with pictures kept in `cache`.
+
+    A server has a memory, and builds again only what changed; other builds take over what the same
+    code has computed.
+    """
+    keeper = serving.current() or Answers(cache)
+    math.recall(cache)
+    terms = _toml(docs / "glossary.toml")
+    site = Site(
+        pictures=Pictures(folder=cache, memory=keeper),
+        name=name,
+        address=address,
+        references=_toml(docs / "references.toml"),
+        glossary={t: entry["means"] for t, entry in terms.items() if entry.get("hover", True)},
+        shorts=_shorts(terms),
+        late=True,
+    )
+    return SiteBuild(site, docs, terms, keeper=keeper)
+
+
+def _shorts(terms: Mapping[str, Mapping[str, Any]]) -> dict[str, Short]:
+    """Terms by their short names, which lead to the glossary."""
+    return {
+        entry["short"]: Short(term, entry["means"], f"reference/glossary.md#{term_anchor(term)}")
+        for term, entry in terms.items()
+        if "short" in entry
+    }
+
+
+def _toml(path: Path) -> dict[str, dict[str, Any]]:
+    if not path.exists():
+        return {}
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except tomllib.TOMLDecodeError as error:
+        raise InputError(f"{path.name}: {error}") from None
