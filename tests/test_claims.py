@@ -212,3 +212,12 @@ def test_no_stage_of_zero_but_the_first_is_free_with_more_than_one_microbatch() 
         assert (second > ddp) == (microbatches > 1)
     line = next(s for s in page("zero-fsdp").splitlines() if "Take the lowest stage" in s)
     assert "never less than stage 1, which sends no more than DDP" in line
+
+
+def test_no_chapter_says_that_gradients_hide_best_where_a_pipeline_asks_for_less() -> None:
+    """GPT-3 on 1,024 GPUs: bytes over the time that may hide them, at the full peak."""
+    step = 6 * 175e9 * 2048 * 32 / 64 / 989.4e12
+    gradients = 2 * 15 / 16 * 175e9 / 64 * 2 / (step / 32 * 2 / 3)
+    activations = 2 * 32 * 2048 * 12288 * 2 / 8 / step
+    assert activations < 1e9 < 50e9 < gradients
+    assert "hides best" not in page("rank-mapping") + page("choosing")
