@@ -89,14 +89,16 @@ def _plan(chart: Bars, width: float, *, above: bool) -> Plan:
     last = text_width(x.ticks[-1][1]) / 2 if x.ticks else 0.0
     right = width - max(room + GAP_PX, last) - 2
     key = _key(chart, 0.0 if above else left, width)
-    lines = [left + x.share(rule.at) * (right - left) for rule in rules(chart, x)]
-    placed = flags(lines, [text_width(r.label) + GAP_PX for r in rules(chart, x)], width)
+    ruled = [left + x.share(rule.at) * (right - left) for rule in rules(chart, x)]
+    placed = flags(ruled, [text_width(r.label) + GAP_PX for r in rules(chart, x)], width)
     top = LINE_PX * (1.4 * len(key) + max((flag.row + 1 for flag in placed), default=0))
     tops, at = [], top + BETWEEN_PX
-    for lines_above in labels:
-        at += LINE_PX * len(lines_above) + 2 if above else 0
-        tops.append(at)
-        at += thickness(chart) + BETWEEN_PX
+    for lines in labels:
+        # A label beside its bar may be higher than the bar and what parts it from the next one.
+        spare = LINE_PX * (len(lines) + 0.4) - thickness(chart) - BETWEEN_PX
+        before, after = (LINE_PX * len(lines) + 2, 0.0) if above else (max(spare, 0.0) / 2,) * 2
+        tops.append(at + before)
+        at += before + thickness(chart) + BETWEEN_PX + after
     return Plan(
         width=width, x=x, box=Rect(left, top, right, at), above=above, labels=labels,
         tops=tuple(tops), key=key, flags=tuple(placed),

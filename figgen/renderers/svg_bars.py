@@ -6,7 +6,6 @@ from collections.abc import Sequence
 
 from figgen.charts import Bars
 from figgen.renderers.bar_plan import (
-    BETWEEN_PX,
     GAP_PX,
     LINE_PX,
     SWATCH_PX,
@@ -56,7 +55,7 @@ def _draw(chart: Bars, made: Plan, figure_id: str) -> Drawing:
     placed = parts(chart, made)
     for index in range(len(chart.segments)):
         body.append(_segment(chart, index, [p for p in placed if p.segment == index], figure_id))
-    body += [_zero(chart, made), _labels(made), _values(chart, made)]
+    body += [_zero(chart, made), _labels(chart, made), _values(chart, made)]
     below = wrapped(made.x.label, made.width)
     half = max(map(text_width, below)) / 2
     middle = min(max((made.box.left + made.box.right) / 2, half), made.width - half)
@@ -140,14 +139,13 @@ def _patterns(chart: Bars, figure_id: str) -> str:
     return element("defs", made) if made else ""
 
 
-def _labels(made: Plan) -> str:
+def _labels(chart: Bars, made: Plan) -> str:
     """What each bar is: left of it, or on a line above it, where a rule or a grid line may pass."""
-    drawn, last = [], [*made.tops[1:], made.box.bottom]
-    for lines, top, following in zip(made.labels, made.tops, last, strict=True):
+    drawn = []
+    for lines, top in zip(made.labels, made.tops, strict=True):
         first = top - LINE_PX * (len(lines) - 0.5) - 1
         if not made.above:
-            middle = (top + min(following, made.box.bottom) - BETWEEN_PX) / 2
-            first = middle - LINE_PX * (len(lines) - 1) / 2
+            first = top + thickness(chart) / 2 - LINE_PX * (len(lines) - 1) / 2
         x = 0 if made.above else made.box.left - GAP_PX
         drawn += [words(x, first + LINE_PX * at + 0.35 * TEXT, s) for at, s in enumerate(lines)]
     if not made.above:

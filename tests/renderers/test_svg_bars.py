@@ -12,7 +12,7 @@ import pytest
 from figgen.charts import Axis, Bars, Rule, Segment
 from figgen.renderers import svg
 from figgen.renderers.bar_plan import ends, parts, plan
-from figgen.renderers.markup import text_width
+from figgen.renderers.markup import TEXT, text_width
 from figgen.renderers.scale import bar_totals
 from tests.renderers.samples import GROUPED, STACKED
 
@@ -132,6 +132,31 @@ def test_numbers_stand_with_the_labels_where_a_limit_leaves_one_of_them_no_room(
     for text in values:
         start = float(text.get("x", "nan"))
         assert not start - 2 < made.flags[0].at < start + text_width(text.text or "")
+
+
+@pytest.mark.parametrize("kind", ["wide", "narrow"])
+@pytest.mark.parametrize("chart", [STACKED, GROUPED], ids=["stacked", "grouped"])
+def test_long_labels_part_from_each_other_further_than_their_own_lines(
+    chart: Bars, kind: str
+) -> None:
+    """Where each takes three lines or more, and the middle of each beside the middle of its bar."""
+    long = tuple(f"{label}: weights, gradients and moments in {i} formats, " * (i + 3)
+                 for i, label in enumerate(chart.labels))  # fmt: skip
+    drawn = shape(dataclasses.replace(chart, labels=long, rules=()), kind)
+    made = plan(dataclasses.replace(chart, labels=long, rules=()), 720 if kind == "wide" else 340,
+                above=kind == "narrow")  # fmt: skip
+    lines = {line for label in made.labels for line in label}
+    heights = [float(text.get("y", "nan")) for text in drawn.iter("text") if text.text in lines]
+    assert len(heights) == sum(map(len, made.labels)) > 5
+    steps = [b - a for a, b in pairwise(heights)]
+    apart = steps.pop(len(made.labels[0]) - 1)
+    assert max(steps) == pytest.approx(min(steps), abs=0.02)
+    assert apart > 1.3 * min(steps)
+    if kind == "wide":
+        first = sum(heights[: len(made.labels[0])]) / len(made.labels[0])
+        bars = [rect for (_, bar), rect in rects(drawn).items() if bar == 0]
+        low, high = min(r["y"] for r in bars), max(r["y"] + r["height"] for r in bars)
+        assert first == pytest.approx((low + high) / 2 + 0.35 * TEXT, abs=0.02)
 
 
 def test_a_label_above_its_bar_can_be_read_across_a_rule() -> None:
