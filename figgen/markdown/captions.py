@@ -11,7 +11,7 @@ from figgen.charts import Named
 from figgen.markdown.conversion import Page, Site
 from figgen.markdown.inline import PATTERN, ValueInline
 from figgen.markdown.math import ARITHMATEX, MathTree
-from figgen.markdown.references import CitationInline
+from figgen.markdown.references import CitationInline, FigureLinkTree
 from figgen.values import compute
 
 
@@ -24,7 +24,7 @@ class Captions:
         self._markdown: Markdown | None = None
 
     def html(self, text: str, values: Mapping[str, Named]) -> str:
-        """Inline Markdown with values, citations and math."""
+        """Inline Markdown with values, citations, math and references to figures."""
         if self._markdown is None:
             self._markdown = self._made()
         self._value.named = values
@@ -44,6 +44,8 @@ class Captions:
         markdown.inlinePatterns.register(citation, "figgen-citation", 174)
         math = MathTree(markdown, self.site, self.page)
         markdown.treeprocessors.register(math, "figgen-math", 15)
+        links = FigureLinkTree(markdown, self.site, self.page)
+        markdown.treeprocessors.register(links, "figgen-links", 8)
         return markdown
 
 

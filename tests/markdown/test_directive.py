@@ -52,6 +52,14 @@ def test_a_fence_becomes_a_labelled_figure_with_its_data(convert):
     assert '<p class="fig-cite">' in html
 
 
+def test_a_caption_names_the_figure_that_it_refers_to_and_reports_one_that_is_none(convert):
+    html, problems, _, _ = convert(changed(caption='"See [](#fig-pipeline-timeline)."'))
+    assert problems == []
+    assert '<a href="#fig-pipeline-timeline">Figure 3.1</a>.</figcaption>' in html
+    _, problems, _, _ = convert(changed(caption='"See [](#fig-pipeline)."'))
+    assert "fig-pipeline-timeline" in problems[0].message
+
+
 STEP = """\
 ```figure
 figure: step-breakdown
