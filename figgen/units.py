@@ -186,12 +186,20 @@ def _format_python(number: float, spec: str) -> str:
         raise InputError("bad format", expected="at most 99 digits or places", got=spec)
     whole = isinstance(number, float) and number.is_integer() and spec[-1:] in (",", "d")
     try:
-        return format(int(number) if whole else number, spec).replace("-", "−")
+        shown = format(int(number) if whole else number, spec).replace("-", "−")
     except ValueError:
         names = [name for name in SPECS if name]
         expected = f"a Python format spec or one of {', '.join(names)}"
         nearest = closest(spec.partition(".")[0], names)
         raise InputError("bad format", expected=expected, got=spec, nearest=nearest) from None
+    # Python's "e−06" is a program's way of writing, "× 10⁻⁶" a reader's.
+    return re.sub(r"^(−?[\d.]+)e([+−]\d+)$", _power, shown)
+
+
+def _power(match: re.Match[str]) -> str:
+    power = str(int(match[2].replace("−", "-"))).translate(SUPERSCRIPT)
+    mantissa = {"1": "", "−1": "−"}.get(match[1], f"{match[1]}{NBSP}×{NBSP}")
+    return f"{mantissa}10{power}"
 
 
 def format_number(number: float, digits: int = 3) -> str:

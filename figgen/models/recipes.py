@@ -52,16 +52,16 @@ EIGHT_BITS = 1 + 4 / 2048
 """A moment in 8 bits, with a scale of 32 bits for each block of 2,048."""
 
 _ALL = (
-    Recipe("zero16", "16-bit weights and gradients, Adam in fp32", 2, 2, 12, ZERO),
-    Recipe("mcore18", "bf16 weights, fp32 gradients, Adam in fp32", 2, 4, 12, DISTRIBUTED),
+    Recipe("zero16", "16-bit weights and gradients, Adam in FP32", 2, 2, 12, ZERO),
+    Recipe("mcore18", "BF16 weights, FP32 gradients, Adam in FP32", 2, 4, 12, DISTRIBUTED),
     Recipe(
-        "mcore14", "bf16 weights and moments, the rest in fp32", 2, 4, 8,
+        "mcore14", "BF16 weights and moments, the rest in FP32", 2, 4, 8,
         f"DeepSeek-V3, arXiv:2412.19437, section 3.3.3; {DISTRIBUTED}",
     ),
-    Recipe("mcore20", "fp16 weights and gradients, the rest in fp32", 2, 2, 16, DISTRIBUTED),
-    Recipe("fp32_16", "everything in fp32, no master copy", 4, 4, 8, DISTRIBUTED),
-    Recipe("bf16_8", "everything in bf16, no master copy", 2, 2, 4, TORCHTUNE),
-    Recipe("fsdp16", "fp32 throughout, weights gathered in bf16", 2, 4, 10, FSDP),
+    Recipe("mcore20", "FP16 weights and gradients, the rest in FP32", 2, 2, 16, DISTRIBUTED),
+    Recipe("fp32_16", "everything in FP32, no master copy", 4, 4, 8, DISTRIBUTED),
+    Recipe("bf16_8", "everything in BF16, no master copy", 2, 2, 4, TORCHTUNE),
+    Recipe("fsdp16", "FP32 throughout, weights gathered in BF16", 2, 4, 10, FSDP),
     Recipe(
         "adam10", "16-bit weights and gradients, moments in 8 bits", 2, 2, 4 + 2 * EIGHT_BITS,
         "Dettmers et al. 2021, arXiv:2110.02861, section 2",
@@ -71,7 +71,7 @@ _ALL = (
         "Shazeer and Stern 2018, arXiv:1804.04235; sums of rows and columns left out: < 0.1 %",
     ),
     Recipe(
-        "muon14", "bf16 weights, the rest in fp32, one momentum; tables with Adam", 2, 4, 8,
+        "muon14", "BF16 weights, the rest in FP32, one momentum; tables with Adam", 2, 4, 8,
         "Jordan et al. 2024, Muon; Liu et al. 2025, arXiv:2502.16982, section 2.3",
         table_bytes=4, iterations=5,
     ),

@@ -61,10 +61,10 @@ def number_formats() -> Table:
         Column(label="format"),
         Column(label="bits"),
         Column(label="sign + exponent + mantissa"),
-        Column(label="largest", spec=".4g"),
-        Column(label="smallest normal", spec=".3g"),
-        Column(label="smallest", spec=".3g"),
-        Column(label="step after 1", spec=".3g"),
+        Column(label="largest", spec="unit.4"),
+        Column(label="smallest normal", spec="unit"),
+        Column(label="smallest", spec="unit"),
+        Column(label="step after 1", spec="unit"),
         Column(label="powers of two", spec=".0f"),
     )
     return Table(columns=columns, rows=tuple(rows), values=values)

@@ -44,7 +44,7 @@ def layer_operations(
         Column(label="operation"),
         Column(label="work", unit="FLOP", spec="flops"),
         Column(label="moves", unit="B", spec="bytes"),
-        Column(label="FLOP/B", spec=",.3g"),
+        Column(label="FLOP/B", spec="unit"),
         Column(label="at least", unit="s", spec="time"),
         Column(label="share", spec=".1%"),
         Column(label="bound by"),

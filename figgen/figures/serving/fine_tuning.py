@@ -135,7 +135,7 @@ def optimizer_states(*, model: str = "llama-3-8b", batch_tokens: float = 4e6) ->
         "SGD": (0.0, "nothing"),
         "SGD with momentum, Lion": (4.0 * count, "nothing"),
         "Adam, AdamW": (8.0 * count, "nothing"),
-        "Adam, moments in bf16": (4.0 * count, "nothing"),
+        "Adam, moments in BF16": (4.0 * count, "nothing"),
         "8-bit Adam": (2 * EIGHT_BITS * count, "two conversions"),
         "Adafactor, no momentum": (4.0 * (factored + tables + max(0, vectors)),
                                    "row and column sums"),
