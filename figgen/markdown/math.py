@@ -20,6 +20,8 @@ from figgen.markdown.conversion import Page, Site
 
 ARITHMATEX = {"generic": True, "smart_dollar": True}
 
+# What may not begin a line, though a browser may break one after any formula.
+_CLOSING = re.compile(r"[)\],.;:!?%’']+|-(?:th|fold)\b[)\],.;:!?]*")
 _LEFT_OVER = re.compile(r"<m[ion]>\s*(\\[a-zA-Z]+|\\.)|<mtext>[^<]*(\\)")
 
 
@@ -126,4 +128,12 @@ class MathTree(Treeprocessor):
                 continue
             self.page.characters |= characters(markup)
             element.set("class", "fig-math")
-            element.text = AtomicString(self.md.htmlStash.store(markup))
+            closing = "" if display else _closing(element.tail)
+            element.text = AtomicString(self.md.htmlStash.store(markup) + closing)
+            element.tail = (element.tail or "")[len(closing) :]
+
+
+def _closing(after: str | None) -> str:
+    """The signs after a formula that stay on its line."""
+    found = _CLOSING.match(after or "")
+    return found[0] if found else ""

@@ -18,3 +18,13 @@ from figgen.markdown.math import characters
 )
 def test_characters_that_a_formula_needs(markup: str, needed: set[str]) -> None:
     assert characters(markup) == needed
+
+
+@pytest.mark.parametrize(
+    ("after", "kept"),
+    [(", which", ","), (").", ")."), ("-th of", "-th"), ("-wide", ""), (" and", ""), ("", "")],
+)
+def test_what_closes_a_formula_stays_on_its_line(convert, after: str, kept: str) -> None:
+    html = convert(f"By $n$*so*, and $n${after}").html
+    assert "</math></span><em>so</em>" in html
+    assert f"</math>{kept}</span>{after[len(kept) :]}" in html
