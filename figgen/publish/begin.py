@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from figgen import serving
-from figgen.errors import InputError
 from figgen.generated.glossary import term_anchor
 from figgen.markdown import math
 from figgen.markdown.conversion import Short, Site
 from figgen.pictures import Pictures
 from figgen.publish.build import SiteBuild
+from figgen.publish.lists import REFERENCE, TERM, read_list
 from figgen.serving.answers import Answers
 
 
@@ -25,12 +24,12 @@ def begin_build(docs: Path, cache: Path, name: str, address: str) -> SiteBuild:
     """
     keeper = serving.current() or Answers(cache)
     math.recall(cache)
-    terms = _toml(docs / "glossary.toml")
+    terms = read_list(docs / "glossary.toml", TERM, "means")
     site = Site(
         pictures=Pictures(folder=cache, memory=keeper),
         name=name,
         address=address,
-        references=_toml(docs / "references.toml"),
+        references=read_list(docs / "references.toml", REFERENCE, "title", "authors"),
         glossary={t: entry["means"] for t, entry in terms.items() if entry.get("hover", True)},
         shorts=_shorts(terms),
         late=True,
@@ -45,12 +44,3 @@ def _shorts(terms: Mapping[str, Mapping[str, Any]]) -> dict[str, Short]:
         for term, entry in terms.items()
         if "short" in entry
     }
-
-
-def _toml(path: Path) -> dict[str, dict[str, Any]]:
-    if not path.exists():
-        return {}
-    try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
-    except tomllib.TOMLDecodeError as error:
-        raise InputError(f"{path.name}: {error}") from None

@@ -1,0 +1,66 @@
+"""The glossary and the references: every key of theirs is checked before a page asks for it."""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import Any
+
+from figgen.catalog.entry import Place
+from figgen.errors import InputError, closest, raise_all
+
+Kinds = Mapping[str, type]
+
+TERM: Kinds = {"means": str, "see": str, "short": str, "also": list, "never": list, "hover": bool}
+REFERENCE: Kinds = {
+    "authors": str, "title": str, "label": str, "where": str, "url": str, "year": str, "note": str,
+}  # fmt: skip
+WORDS = {str: "a text", list: "a list of texts", bool: "true or false"}
+
+
+def read_list(path: Path, kinds: Kinds, *needed: str) -> dict[str, dict[str, Any]]:
+    """The entries of a list, none where there is no such file.
+
+    Raises InputError, with file, line and entry, for what is no TOML and for every key that is
+    unknown, missing or of another kind.
+    """
+    if not path.exists():
+        return {}
+    try:
+        text = path.read_text(encoding="utf-8")
+        entries = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
+        raise InputError(f"{path.name}: {error}") from None
+    places = {name: Place(path.name, name, content=text) for name in entries}
+    raise_all(
+        fault
+        for name, entry in entries.items()
+        for fault in _faults(places[name], entry, kinds, needed)
+    )
+    return entries
+
+
+def _faults(
+    place: Place, entry: object, kinds: Kinds, needed: tuple[str, ...]
+) -> Iterator[InputError]:
+    if not isinstance(entry, dict):
+        yield place.fault("a value outside any entry", expected="a table")
+        return
+    for key, value in entry.items():
+        kind = kinds.get(key)
+        if kind is None:
+            yield place.at(key).fault("unknown key", nearest=closest(key, kinds, 1))
+        elif not _is(value, kind):
+            yield place.at(key).fault("a value", expected=WORDS[kind], got=value)
+        elif key == "url" and not str(value).startswith("https://"):
+            yield place.at(key).fault("not an address", expected="https://…", got=value)
+    for key in needed:
+        if key not in entry:
+            yield place.at(key).fault("missing", expected=WORDS[kinds[key]])
+
+
+def _is(value: object, kind: type) -> bool:
+    if isinstance(value, list):
+        return kind is list and all(isinstance(item, str) for item in value)
+    return isinstance(value, kind)

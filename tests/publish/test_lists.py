@@ -1,0 +1,51 @@
+"""Glossary and references: a slip in either is told with its line, and all of them at once."""
+
+from __future__ import annotations
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from figgen.errors import InputError
+from figgen.publish.begin import begin_build
+from figgen.publish.lists import REFERENCE, TERM, read_list
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
+        ('[rank]\nmeens = "A process."\n', "glossary.toml:2: [rank] meens: unknown key (did you "
+         "mean means?)\nglossary.toml:1: [rank] means: missing: expected a text"),
+        ('["world size"]\nmeans = "All."\n\n[b]\nmeans = 3\nalso = "c"\n', "glossary.toml:5: [b] "
+         "means: a value: expected a text, got 3\nglossary.toml:6: [b] also: a value: expected a "
+         "list of texts, got 'c'"),
+        ('means = "x"\n', "glossary.toml: [means]: a value outside any entry: expected a table"),
+        ("a", "glossary.toml: Expected '=' after a key in a key/value pair (at end of document)"),
+    ],
+)  # fmt: skip
+def test_a_slip_in_the_glossary_is_told_with_its_line(text: str, said: str, tmp_path: Path) -> None:
+    (tmp_path / "glossary.toml").write_text(text)
+    with pytest.raises(InputError) as told:
+        begin_build(tmp_path, tmp_path / "cache", "Site", "https://x/")
+    assert str(told.value) == said
+
+
+def test_a_reference_leads_to_no_script(tmp_path: Path) -> None:
+    """A browser runs `javascript:` where somebody opens the link."""
+    shutil.copy(DOCS / "references.toml", tmp_path)
+    path = tmp_path / "references.toml"
+    begin = path.read_text("utf-8").count("\n")
+    with path.open("a", encoding="utf-8") as file:
+        file.write('[x]\ntitle = "T"\nauthors = "A"\nurl = "javascript:alert(1)"\n')
+    with pytest.raises(InputError, match=rf"references\.toml:{begin + 4}: \[x\] url: not an addr"):
+        read_list(path, REFERENCE, "title", "authors")
+
+
+def test_the_guides_own_are_sound_and_another_encoding_is_named(tmp_path: Path) -> None:
+    assert len(read_list(DOCS / "glossary.toml", TERM, "means")) > 90
+    (tmp_path / "glossary.toml").write_bytes(b'[a]\nmeans = "\xe9"\n')
+    with pytest.raises(InputError, match=r"glossary\.toml: 'utf-8' codec"):
+        read_list(tmp_path / "glossary.toml", TERM, "means")
