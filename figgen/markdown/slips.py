@@ -10,16 +10,21 @@ from figgen.errors import InputError, closest
 _FENCE = re.compile(r"^\s*(`{3,}|~{3,})\s*([^\s`{]*)([^`]*)$")
 _CODE = re.compile(r"(`+)(?:(?!\1).)+?\1")
 _VALUE = re.compile(r"\{\{(?:[^{}\"']|\"[^\"\n]*\"|'[^'\n]*')*\}\}")
+_MATH = re.compile(r"(?<!\\)\$\$.+?\$\$|(?<!\\)\$(?!\s)(?:\\.|[^\\$])+?(?<!\s)\$")
+_DOLLAR = re.compile(r"(?<!\\)\$")
+_DISPLAY = re.compile(r"(?<!\\)\$\$")
 _IMAGE = re.compile(r"!\[(\s*)\]\(")
+
+NOT_DISPLAYED = InputError("math is not closed", expected="$$ before the next empty line")
 
 
 def slips(source: str) -> Iterator[tuple[int, InputError]]:
     """Line, from 1, and error of every slip in a page's source.
 
-    A fence that is never closed or called almost `figure`; `{{` without its end; an image that
-    has no text for those who cannot see it.
+    A fence that is never closed or called almost `figure`; `{{`, `$` or `$$` without its end; an
+    image that has no text for those who cannot see it.
     """
-    end, opened = "", 0
+    end, opened, displayed = "", 0, 0
     for number, line in enumerate(source.splitlines(), 1):
         fence = _FENCE.match(line)
         if end:
@@ -34,8 +39,17 @@ def slips(source: str) -> Iterator[tuple[int, InputError]]:
                     InputError("a fence", expected="a language", got=fence[2], nearest=near),
                 )
             continue
-        for error in _of_line(_CODE.sub("", line)):
-            yield number, error
+        line = _CODE.sub("", line)
+        if displayed and not line.strip():
+            yield displayed, NOT_DISPLAYED
+            displayed = 0
+        if len(_DISPLAY.findall(line)) % 2:
+            displayed = 0 if displayed else number
+        elif not displayed:
+            for error in _of_line(line):
+                yield number, error
+    if displayed:
+        yield displayed, NOT_DISPLAYED
     if end:
         yield opened, InputError("a fence is never closed", expected=f"a line of {end}")
 
@@ -44,6 +58,9 @@ def _of_line(line: str) -> Iterator[InputError]:
     left = _VALUE.sub("", line)
     if "{{" in left or ("}}" in left and "\\" not in left):  # but for the braces of math
         yield InputError("a value is not closed", expected="{{ … }} in one line", got=_short(left))
+    if _DOLLAR.search(_MATH.sub("", left)):
+        expected = r"$…$ in one line without a space inside, or \$ for a dollar"
+        yield InputError("math is not closed", expected=expected, got=_short(left))
     if _IMAGE.search(line):
         yield InputError(
             "an image without a text", expected="![what it shows](…)", got=_short(line)

@@ -31,6 +31,10 @@ ROOT = Path(__file__).parents[2]
         ("It takes f(x=1) }} of it.\n", 1, "a value is not closed"),
         ("a\n\n![](x.png)\n", 3, "an image without a text"),
         ("![ ](x.png)\n", 1, "an image without a text"),
+        ("a\n\nHere $a + b is math.\n", 3, "math is not closed: expected $…$ in one line"),
+        ("$x$ costs $2.\n", 1, "or \\$ for a dollar"),
+        ("a\n\n$$a + b\n\nmore $c$\n", 3, "math is not closed: expected $$"),
+        ("$$\na + b\n", 1, "math is not closed: expected $$"),
     ],
 )
 def test_a_slip_is_found_on_its_line(source: str, line: int, said: str) -> None:
@@ -49,6 +53,8 @@ def test_a_slip_is_found_on_its_line(source: str, line: int, said: str) -> None:
         "    ```figure\n    figure: x\n    ```\n",
         "$$\\frac{1}{\\text{a}_{b}}$$\n",
         "![a picture](x.png)\n",
+        "$x$ and $$y$$ for \\$2, `$z` and $\\$3$\n",
+        "$$\na + $b\n$$\n\n$c$\n",
     ],
 )
 def test_what_is_no_slip_is_left_alone(source: str) -> None:
