@@ -114,7 +114,7 @@ def unknown(kind: str, name: str, known: Iterable[str]) -> InputError:
     listed = ", ".join(names[:12]) + (", …" if len(names) > 12 else "")
     return InputError(
         f"unknown {kind} {name!r}",
-        expected=None if nearest else f"one of {listed}",
+        expected=f"one of {listed}" if names and not nearest else None,
         nearest=nearest,
         key=kind if kind.isidentifier() else "",
     )

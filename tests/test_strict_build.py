@@ -118,7 +118,7 @@ EXPECTED = (
     f"docs/figures.md:21: {PIPELINE}: unknown parameter 'shedule' (did you mean schedule?)",
     f"docs/figures.md:29: {PIPELINE}: 'alt' is missing: expected alt: a sentence",
     f"docs/figures.md:36: {PIPELINE}: 'caption' is missing: expected caption: a sentence",
-    "docs/figures.md:43: malformed YAML in line 3 of the figure, mapping values are not allowed in"
+    "docs/figures.md:45: malformed YAML in line 3 of the figure, mapping values are not allowed in"
     " this context: quote a text that contains ': ' or starts with '{'",
     "docs/figures.md:49: figure 'rank-grid': TP·CP·PP = 3·1·1: expected a divisor of 16"
     " (nodes × GPUs per node), got 3"

@@ -23,7 +23,7 @@ MOST_ITEMS = 256
 DEEPEST = 4
 # Markdown keeps its own place-holders between such characters; no text needs them.
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
-_KEY_LINE = re.compile(r"( *)[A-Za-z_][\w-]*:(?:\s|$)")
+_KEY_LINE = re.compile(r"( *)([A-Za-z_][\w-]*):(?:\s|$)")
 _ID = re.compile(r"[a-z0-9][a-z0-9-]*")
 
 
@@ -34,7 +34,7 @@ class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[mi
         keys = [self.construct_object(key, deep=True) for key, _ in node.value]
         for key in keys:
             if keys.count(key) > 1:
-                raise InputError(f"{key!r} is written twice")
+                raise InputError(f"{key!r} is written twice", key=str(key))
         return super().construct_mapping(node, deep)
 
 
@@ -155,9 +155,12 @@ def _mapping(body: str) -> dict[object, object]:
         fields = yaml.load(body, Loader=_Loader)
     except yaml.MarkedYAMLError as error:
         at = error.problem_mark.line if error.problem_mark else 0
-        at, hint = _blamed(body.splitlines(), at, str(error.problem))
+        lines = body.splitlines()
+        at, hint = _blamed(lines, at, str(error.problem))
+        key = _KEY_LINE.match(lines[at]) if at < len(lines) else None
         raise InputError(
-            f"malformed YAML in line {at + 1} of the figure, {error.problem}: {hint}"
+            f"malformed YAML in line {at + 1} of the figure, {error.problem}: {hint}",
+            key=key[2] if key else "",
         ) from None
     except (yaml.YAMLError, ValueError, RecursionError, TypeError) as error:
         if isinstance(error, InputError):
@@ -222,4 +225,6 @@ def _presets(fields: Mapping[object, object], name: str) -> tuple[str, ...]:
 def line_of_key(body: str, key: str) -> int:
     """How many lines below the first of `body` the line of `key` is; 0 when there is none."""
     lines = body.strip().splitlines()
-    return next((i for i, line in enumerate(lines) if key and line.startswith(f"{key}:")), 0)
+    return next(
+        (i for i, line in enumerate(lines) if key and line.lstrip().startswith(f"{key}:")), 0
+    )

@@ -5,13 +5,14 @@ from __future__ import annotations
 import posixpath
 import re
 import xml.etree.ElementTree as etree
+from collections.abc import Mapping
 from html import escape
 
 from markdown.inlinepatterns import InlineProcessor
 from markdown.treeprocessors import Treeprocessor
 from markdown.util import AtomicString
 
-from figgen.errors import unknown
+from figgen.errors import InputError, unknown
 from figgen.markdown.conversion import Page, Site
 from figgen.markdown.errors import inline_error
 
@@ -79,8 +80,17 @@ class FigureLinkTree(Treeprocessor):
             numbers = self.page.numbers if here else self.site.numbers.get(path, {})
             number = numbers.get(anchor.removeprefix("fig-"))
             if number is None:
-                error = unknown("figure", anchor, [f"fig-{name}" for name in numbers])
+                error = self._unknown(anchor, numbers)
                 link.text = AtomicString(f"[{self.page.report(error, f'#{anchor}')}]")
                 link.set("class", "figgen-error")
             else:
                 link.text = AtomicString(number)
+
+    def _unknown(self, anchor: str, numbers: Mapping[str, str]) -> InputError:
+        """A figure that is not where the link says; other pages may have it."""
+        name, folder = anchor.removeprefix("fig-"), posixpath.dirname(self.page.path) or "."
+        pages = [page for page, known in sorted(self.site.numbers.items()) if name in known]
+        if pages:
+            there = [f"{posixpath.relpath(page, folder)}#{anchor}" for page in pages[:3]]
+            return InputError(f"unknown figure {anchor!r}", nearest=there)
+        return unknown("figure", anchor, [f"fig-{name}" for name in numbers])

@@ -8,7 +8,7 @@ import pytest
 
 from figgen.catalog import residuals
 from figgen.errors import InputError
-from figgen.markdown.directive import parse
+from figgen.markdown.directive import line_of_key, parse
 
 FENCE = """\
 Text before.
@@ -95,6 +95,15 @@ def test_a_reference_to_a_figure_becomes_its_number(convert):
     assert '<a href="#fig-pipeline-timeline">Figure 3.1</a>' in html
 
 
+def test_a_reference_to_a_figure_of_another_page_is_told_where_it_is(convert):
+    numbers = {"journey/b.md": {"elsewhere": "Figure 9.1"}}
+    found = convert("text [](#fig-elsewhere)", numbers=numbers).problems
+    assert [problem.message for problem in found] == [
+        "unknown figure 'fig-elsewhere' (did you mean ../journey/b.md#fig-elsewhere?)"
+    ]
+    assert convert("[](#fig-nowhere)").problems[0].message == "unknown figure 'fig-nowhere'"
+
+
 def test_a_reference_before_the_figure_is_filled_too(convert):
     html, problems, _, _ = convert("First [](#fig-pipeline-timeline).\n\n" + FENCE)
 
@@ -128,6 +137,7 @@ def test_the_manifest_entry_tells_where_and_what(convert):
             "unknown figure 'pipeline-timline' (did you mean pipel",
         ),
         ({"stages": "0"}, 6, "figure 'pipeline-timeline': stages of schedule"),
+        ({"stages": "-4"}, 6, "stages of schedule '1f1b': expected an integer ≥ 1, got -4"),
         ({"stages": "four"}, 6, "stages: expected an integer, got 'four'"),
         ({"stages": "true"}, 6, "stages: expected an integer, got True"),
         ({"stagse": "4"}, 5, "unknown parameter 'stagse' (did you mean stages"),
@@ -140,7 +150,9 @@ def test_the_manifest_entry_tells_where_and_what(convert):
         ({"id": "Nope!"}, 4, "id: expected lower-case words joined by -, got 'Nope!'"),
         ({"caption": '"{{ bubble:.1%}}"'}, 4, "unknown value of this figure 'bubble'"),
         ({"caption": '"{{ makespan:.1q}}"'}, 4, "format"),
-        ({"alt": "a: b: c"}, 4, "malformed YAML in line 6 of the figure"),
+        ({"alt": "a: b: c"}, 9, "malformed YAML in line 6 of the figure"),
+        ({"stages": "4\n  chunks: 2"}, 7, "malformed YAML in line 4 of the figure"),
+        ({"stages": "4\nstages: 8"}, 6, "'stages' is written twice"),
         ({"presets": "map-8"}, 4, "presets: expected a list of names, got 'map-8'"),
     ],
 )
@@ -230,6 +242,8 @@ def test_yaml_that_cannot_be_read_blames_what_is_wrong(body, line, hint):
     with pytest.raises(InputError, match=f"malformed YAML in line {line} of") as raised:
         parse(body)
     assert hint in str(raised.value)
+    named = re.match(r" *[a-z]+:", body.splitlines()[line - 1])
+    assert line_of_key(body, raised.value.key) == (line - 1 if named else 0)
 
 
 def test_a_bug_in_a_figure_or_a_formula_is_told_with_its_line_of_code(convert, monkeypatch):

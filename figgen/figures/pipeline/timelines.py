@@ -46,7 +46,7 @@ def simulated(
     `work` is the part of it that each stage has where stages differ. With `layers`, of each rank
     or of each virtual stage, they are those of an average rank.
     """
-    visits = stages * microbatches * (chunks or 1)
+    visits = abs(stages * microbatches * (chunks or 1))  # below 1 is for the schedule to refuse
     check_between("stages · microbatches · chunks", visits, 0, MOST_DRAWN)
     order = build(schedule, stages=stages, microbatches=microbatches, chunks=chunks)
     if layers is not None:
@@ -137,7 +137,7 @@ def schedules_compared(
     values: dict[str, Named] = {"stages": Named(stages), "microbatches": Named(microbatches)}
     end = 0.0
     for name in schedules:
-        check_between("stages · microbatches", stages * microbatches, 0, MOST_DRAWN)
+        check_between("stages · microbatches", abs(stages * microbatches), 0, MOST_DRAWN)
         order = build(name, stages=stages, microbatches=microbatches)
         trace = carried_out(order, Durations(*times), layers_per_stage)
         chunk_of = {stage: i for held in order.placement.held for i, stage in enumerate(held)}

@@ -31,7 +31,7 @@ def split_trace(
     times: tuple[float, float, float] = (1.0, 1.0, 1.0),
 ) -> Trace:
     """The schedule in time, given a rank's forward and both parts of its backward."""
-    check_between("stages · microbatches", stages * microbatches, 0, MOST_DRAWN)
+    check_between("stages · microbatches", abs(stages * microbatches), 0, MOST_DRAWN)
     order = build(schedule, stages=stages, microbatches=microbatches)
     forward, backward_input, backward_weight = times
     durations = Durations(forward, backward_input, backward_weight)
