@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from figgen.catalog import HardwarePreset, hardware_preset
 from figgen.catalog import model as catalog_model
-from figgen.charts import Axis, Bars, Curves, Named, Rule, Series, Style
+from figgen.charts import Axis, Bars, Curves, Named, Rule, Series
 from figgen.errors import check_between
 from figgen.formulas.collectives import ring_all_reduce_time
 from figgen.formulas.hierarchical_collectives import nccl_ring_latency
@@ -19,6 +19,7 @@ from figgen.models.communication_ratio import (
     group_bandwidth_bytes_per_s,
     layer_training_flops_per_token,
 )
+from figgen.models.model_shape import ModelShape
 from figgen.plotting.series import doublings, line, segments
 from figgen.plotting.words import identifier
 from figgen.registry import figure
@@ -101,53 +102,57 @@ def tp_link_ratio(
     `rack` has larger domains; it is drawn where groups leave the nodes of `preset`.
     """
     check_between("most", most, 2, 2**10)
-    node, domain, shape = hardware_preset(preset), hardware_preset(rack), catalog_model(model)
-    tokens = microbatch_size * shape.shape.sequence
-    message = tensor_parallel_message_bytes(microbatch_size, shape.shape.sequence, shape.hidden, 2)
-    work = tokens * layer_training_flops_per_token(shape.shape)
+    node, domain = hardware_preset(preset), hardware_preset(rack)
+    shape = catalog_model(model).shape
     nvlink, nic = node.scale_up_bandwidth_bytes_per_s, node.network_bandwidth_bytes_per_s
-    lent = group_bandwidth_bytes_per_s(nvlink, nic, node.gpus_per_node)
-
-    def by_bytes(tp: int, bandwidth: float, on: HardwarePreset = node, extra: float = 0.0) -> float:
-        one = ring_all_reduce_time(tp, message, 0.0, bandwidth) + extra
-        return float(ALL_REDUCES * one / (work / tp / on.accelerator.peak_flops_per_s()))
+    wide, width, sizes = domain.scale_up_bandwidth_bytes_per_s, node.gpus_per_node, doublings(most)
+    lent = group_bandwidth_bytes_per_s(nvlink, nic, width)
 
     def ratio(tp: int, nodes: int, bandwidth: float, on: HardwarePreset = node) -> float:
         latency = nccl_ring_latency(tp, nodes, 0.0, on.scale_up_latency_s, on.network_latency_s)
-        return by_bytes(tp, bandwidth, on, float(latency))
+        return _over_computing(shape, microbatch_size, tp, on, bandwidth, float(latency))
 
-    width, sizes = node.gpus_per_node, doublings(most)
-    inside = [(t, ratio(t, 1, nvlink)) for t in sizes if t <= width]
-    beyond = [(t, ratio(t, t // width, lent)) for t in sizes if t > width]
-    alone = [(t, ratio(t, t, nic)) for t in sizes]
-    places = [("nvlink", f"{node.scale_up.short_title}, one node", "tp", inside)]
+    inside = {t: ratio(t, 1, nvlink) for t in sizes if t <= width}
+    beyond = {t: ratio(t, t // width, lent) for t in sizes if t > width}
+    rows = [("nvlink", f"{node.scale_up.short_title}, one node", "tp", inside)]
+    values = {
+        "tokens": Named(microbatch_size * shape.sequence, "token"),
+        "rack_gpus": Named(domain.gpus_per_node),
+        "single_over_nvlink": Named(ratio(width, width, nic) / ratio(width, 1, nvlink)),
+    }
     if beyond:
-        wider = [
-            (t, ratio(t, 1, domain.scale_up_bandwidth_bytes_per_s, domain))
-            for t in sizes if t <= domain.gpus_per_node
-        ]  # fmt: skip
-        places += [
-            ("rack", f"{domain.scale_up.short_title}, {domain.gpus_per_node} GPUs",
-             "series-3", wider),
-            ("nodes", "whole nodes", "series-2", beyond),
-        ]  # fmt: skip
-    places.append(("single", "one rank per node", "series-1", alone))
-    series: list[Series] = []
-    values = {"tokens": Named(tokens, "token"), "rack_gpus": Named(domain.gpus_per_node)}
-    for name, title, role, points in places:
-        x, y = (tuple(map(float, each)) for each in zip(*points, strict=True))
-        style: Style = "dashed" if name == "single" else "line"
-        series.append(Series(name=title, x=x, y=y, role=role, style=style))
-        values |= {f"{name}_tp{t:g}": Named(r) for t, r in zip(x, y, strict=True)}
-        if name == "rack":
-            last = by_bytes(points[-1][0], domain.scale_up_bandwidth_bytes_per_s, domain)
-            values["rack_bytes"] = Named(last)
-    slower = ratio(width, width, nic) / ratio(width, 1, nvlink)
-    values["single_over_nvlink"] = Named(slower)
+        racks = {t: ratio(t, 1, wide, domain) for t in sizes if t <= domain.gpus_per_node}
+        title = f"{domain.scale_up.short_title}, {domain.gpus_per_node} GPUs"
+        rows += [("rack", title, "series-3", racks), ("nodes", "whole nodes", "series-2", beyond)]
+        last = _over_computing(shape, microbatch_size, max(racks), domain, wide)
+        values["rack_bytes"] = Named(last)
+    alone = {t: ratio(t, t, nic) for t in sizes}
+    rows.append(("single", "one rank per node", "series-1", alone))
+    for name, _, _, points in rows:
+        values |= {f"{name}_tp{t}": Named(r) for t, r in points.items()}
     return Curves(
         x=Axis(label="tensor-parallel size T", scale="log2", spec=","),
         y=Axis(label="communication over computation", scale="log10", spec="g"),
-        series=tuple(series),
+        series=tuple(
+            Series(name=title, x=tuple(map(float, points)), y=tuple(points.values()), role=role,
+                   style="dashed" if points is alone else "line")
+            for _, title, role, points in rows
+        ),
         rules=(Rule(axis="y", at=1.0, label="as long as computing"),),
         values=values,
-    )
+    )  # fmt: skip
+
+
+def _over_computing(
+    shape: ModelShape,
+    batch: int,
+    tp: int,
+    on: HardwarePreset,
+    bandwidth: float,
+    latency_s: float = 0.0,
+) -> float:
+    """Time of a layer's all-reduces over that of its work on `tp` GPUs."""
+    message = tensor_parallel_message_bytes(batch, shape.sequence, shape.hidden, BYTES)
+    work = batch * shape.sequence * layer_training_flops_per_token(shape)
+    one = ring_all_reduce_time(tp, message, 0.0, bandwidth) + latency_s
+    return float(ALL_REDUCES * one / (work / tp / on.accelerator.peak_flops_per_s()))
