@@ -23,8 +23,8 @@ _SKIPPED = re.compile(
 )
 _SILENT = {"script", "style", "svg", "template", "legend", "button"}
 _INLINE = {
-    "a", "abbr", "b", "code", "data", "em", "i", "kbd", "s", "small", "span", "strong", "sub",
-    "sup",
+    "a", "abbr", "b", "button", "code", "data", "em", "i", "kbd", "s", "small", "span", "strong",
+    "sub", "sup",
 }  # fmt: skip
 _VOID = {"br", "col", "hr", "img", "input", "link", "meta", "source", "wbr"}
 
@@ -119,7 +119,9 @@ class _Reader:
 
     def _silent(self, tag: str, attributes: str) -> bool:
         if tag in _SILENT or (tag == "thead" and self.formulas):
-            return True
+            return (
+                'class="fig-value"' not in attributes
+            )  # a number that opens, part of its sentence
         return bool(_SKIPPED.search(attributes)) and not re.match(r"h\d", tag)
 
     def _open(self, tag: str, attributes: str) -> None:

@@ -11,7 +11,10 @@ from figgen.search.records import records
 from figgen.search.words import Synonyms, words
 
 PAGE = """<h1 id="page">Ring<a class="headerlink" href="#page">&para;</a></h1>
-<p>Lead with <abbr title="hidden">NCCL</abbr> &amp; more.</p>
+<p>Lead with <abbr title="hidden">NCCL</abbr> &amp; more, <span class="fig-keep"><button
+type="button" class="fig-value" popovertarget="fig-a-1"><data
+value="8e10">80&nbsp;GB</data></button>.</span>
+<button type="button" class="fig-explore">Explore</button></p>
 <h2 id="time">Its <code>time</code></h2><p>Takes <math display="inline"><mi>α</mi></math> each.</p>
 <div class="fig-math"><math display="block"><mi>T</mi><mo>=</mo><mi>β</mi></math></div>
 <figure class="figgen" id="fig-a"><div class="fig-tools"><div><p>cells</p></div></div>
@@ -26,7 +29,7 @@ PAGE = """<h1 id="page">Ring<a class="headerlink" href="#page">&para;</a></h1>
 def test_records_are_sections_figures_rows_and_terms() -> None:
     found = {(r.kind, r.anchor): (r.title, r.text) for r in records(PAGE)}
     assert found == {
-        ("page", ""): ("Ring", "Lead with NCCL & more."),
+        ("page", ""): ("Ring", "Lead with NCCL & more, 80 GB."),
         ("section", "time"): ("Its time", "Takes α each. After it."),
         ("figure", "fig-a"): ("Figure 1", "A caption."),
         ("section", "rows"): ("Rows", "End."),
