@@ -34,6 +34,10 @@ CONTENT_REPAIRS: tuple[tuple[str, str], ...] = (
 )
 
 
+_OPTIONED = re.compile(r"<code>([^<]*--\w[^<]*)</code>")
+_OPTION = re.compile(r"(?<![\w-])--\w[\w-]*")
+
+
 def expected_repairs() -> set[str]:
     """Patterns that a whole build must meet: a theme that writes something else needs others."""
     return {pattern for pattern, _ in (*THEME_REPAIRS, *STYLE_REPAIRS)}
@@ -43,8 +47,15 @@ def repaired(html: str, unmet: set[str]) -> str:
     """The page with the theme's known faults mended; those that were there leave `unmet`."""
     html = replaced(html, THEME_REPAIRS, unmet)
     html = replaced(html, (*NESTED_REPAIRS, *CONTENT_REPAIRS), unmet)
+    html = _OPTIONED.sub(_whole_options, html)
     # A page outside the navigation has no such control.
     return html if 'id="__toc"' in html else html.replace(' for="__toc"', "")
+
+
+def _whole_options(found: re.Match[str]) -> str:
+    """A browser may break a line after each hyphen, even between the two of an option."""
+    kept = _OPTION.sub(r'<span class="fig-keep">\g<0></span>', found[1])
+    return f"<code>{kept}</code>"
 
 
 _STATIC = re.compile(

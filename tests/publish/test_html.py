@@ -109,3 +109,12 @@ def test_what_stands_between_two_marks_is_for_readers_without_scripts():
     assert unscripted("<p>all</p>") == "<p>all</p>"
     folded = "<details><summary>Data</summary></details>"
     assert unscripted(f"{folded}{begin}{folded}{end}").count("<details open>") == 1
+
+
+def test_no_line_breaks_within_an_option_of_a_command():
+    page = "<p><code>figgen plan --tp 2 --per-rank</code>, <code>a--b</code></p><pre>--x-y</pre>"
+    kept = '<span class="fig-keep">{}</span>'.format
+    assert repaired(page, set()) == (
+        f"<p><code>figgen plan {kept('--tp')} 2 {kept('--per-rank')}</code>, <code>a--b</code></p>"
+        "<pre>--x-y</pre>"
+    )
