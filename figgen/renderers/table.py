@@ -20,6 +20,8 @@ from figgen.units import BINARY, DECIMAL, LARGE, MEASURED, SPECS, format_number,
 NUMERIC = ' class="num"'
 # A term such as "reduce-scatter" stays on one line, the table scrolls; a sentence is broken.
 SHORT, SHORT_TEXT = ' class="short"', 24
+# A table that scrolls would squeeze a sentence into a column of single words.
+LONG, LONG_TEXT = ' class="long"', 60
 MISSING = "–"
 # What stands for a number that does not exist or does not apply.
 BLANKS = frozenset(("", "-", "–", "—", "…", "n/a"))
@@ -147,7 +149,7 @@ def html(table: Table, label: str = "") -> str:
     body = "".join(
         "<tr>"
         + "".join(
-            f"<td{NUMERIC if right else SHORT * (len(cell) <= SHORT_TEXT)}>{escape(cell)}</td>"
+            f"<td{NUMERIC if right else _length(cell)}>{escape(cell)}</td>"
             for cell, right in zip(row, text.right, strict=True)
         )
         + "</tr>"
@@ -158,6 +160,10 @@ def html(table: Table, label: str = "") -> str:
         f'<table class="fig-table"{named}><thead><tr>{head}</tr></thead>'
         f"<tbody>{body}</tbody></table>"
     )
+
+
+def _length(cell: str) -> str:
+    return SHORT * (len(cell) <= SHORT_TEXT) + LONG * (len(cell) >= LONG_TEXT)
 
 
 def csv(table: Table) -> str:

@@ -95,9 +95,10 @@ def test_html_is_the_table_with_numbers_to_the_right() -> None:
 
 
 def test_a_term_stays_on_one_line_and_a_sentence_may_be_broken() -> None:
-    rows = (("reduce-scatter",), ("a sentence that is broken where it has to be",))
+    sentence = "a sentence that is broken where it has to be"
+    rows = (("reduce-scatter",), (sentence,), (f"{sentence}, but not after each word",))
     made = table.html(Table(columns=(Column(label="x"),), rows=rows))
-    assert [kind for _, kind, _ in Cells(made).cells] == ["", "short", ""]
+    assert [kind for _, kind, _ in Cells(made).cells] == ["", "short", "", "long"]
 
 
 def test_html_has_a_name_and_headings_of_columns() -> None:
