@@ -236,3 +236,33 @@ def test_a_ring_is_within_a_tenth_of_what_the_least_steps_and_bytes_would_take(r
         assert 0.9 * ring < halving < ring
     assert "nothing between ranks sends less" in page("ring-all-reduce")
     assert "noticeably quicker than a ring" in page("ring-all-reduce")
+
+
+def test_1f1b_waits_for_nearly_two_messages_with_every_microbatch() -> None:
+    """Events by hand, as the chapter on placement says beside what a pipeline may hide."""
+    ranks, batch, forward, backward, message = 8, 32, 1 / 3, 2 / 3, 0.05
+    ahead = [min(ranks - rank - 1, batch) for rank in range(ranks)]
+    orders = [
+        [("F", m) for m in range(n)]
+        + [each for m in range(batch) for each in (("F", m + n), ("B", m)) if each[1] < batch]
+        for n in ahead
+    ]
+    ended: dict[tuple[int, str, int], float] = {}
+    free, at = [0.0] * ranks, [0] * ranks
+    while any(at[rank] < len(orders[rank]) for rank in range(ranks)):
+        for rank in range(ranks):
+            while at[rank] < len(orders[rank]):
+                kind, m = orders[rank][at[rank]]
+                turn = kind == "B" and rank == ranks - 1
+                before = (rank if turn else rank + (1 if kind == "B" else -1), kind, m)
+                before = (rank, "F", m) if turn else before
+                if before[0] >= 0 and before not in ended:
+                    break
+                came = ended.get(before, 0.0) + (0 if turn or before[0] < 0 else message)
+                free[rank] = max(free[rank], came) + (forward if kind == "F" else backward)
+                ended[rank, kind, m] = free[rank]
+                at[rank] += 1
+    waited = (max(free) - (batch + ranks - 1)) / message
+    assert waited == pytest.approx(68)  # as the caption on slow messages has it
+    assert waited / batch == pytest.approx(2 * (ranks - 1) / ranks, rel=0.25)
+    assert "1F1B waits for nearly two" in page("placement")
