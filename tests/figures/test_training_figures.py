@@ -13,6 +13,7 @@ from figgen.catalog import TrainingPreset
 from figgen.catalog.rates import constants
 from figgen.charts import Bars, Table
 from figgen.errors import InputError
+from figgen.figures.training.step import in_words
 from figgen.registry import build
 from figgen.renderers import text
 from figgen.scenarios.assumptions import known_of
@@ -88,6 +89,11 @@ def test_published_times_are_those_printed_and_none_where_nothing_is() -> None:
     flops = (6 * 405e9 + 12 * 126 * 16384 * 8192) * 2048 * 8192
     found = published_step_s(catalog.run("llama-3-405b-8k-16384"))
     assert found == pytest.approx(flops / (400e12 * 16384), rel=0.01)
+
+
+def test_a_difference_of_less_than_half_a_percent_is_told_in_tenths() -> None:
+    told = {0.126: "13% longer", -0.004: "0.4% shorter", 0.0049: "0.5% longer"}
+    assert {difference: in_words(difference) for difference in told} == told
 
 
 def test_the_fullest_rank_of_mt_nlg_holds_three_layers_in_twenty_bytes_without_shards() -> None:

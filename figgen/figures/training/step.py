@@ -125,7 +125,8 @@ def _mfu_as_computed(found: TrainingStep) -> float:
 
 def in_words(difference: float) -> str:
     """A relative difference of two times in words: "13% longer"."""
-    return f"{abs(difference):.0%} {'longer' if difference > 0 else 'shorter'}"
+    digits = 0 if abs(difference) >= 0.005 else 1  # "0% shorter" says nothing
+    return f"{abs(difference):.{digits}%} {'longer' if difference > 0 else 'shorter'}"
 
 
 SENT = (
