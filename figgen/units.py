@@ -192,6 +192,8 @@ def _format_python(number: float, spec: str) -> str:
         expected = f"a Python format spec or one of {', '.join(names)}"
         nearest = closest(spec.partition(".")[0], names)
         raise InputError("bad format", expected=expected, got=spec, nearest=nearest) from None
+    # Nothing is neither more nor less: a difference that rounds to zero has no sign.
+    shown = re.sub(r"^[+−](?=0(\.0+)?%?$)", "", shown)
     # Python's "e−06" is a program's way of writing, "× 10⁻⁶" a reader's.
     return re.sub(r"^(−?[\d.]+)e([+−]\d+)$", _power, shown)
 
