@@ -138,6 +138,8 @@ def test_a_pasted_layout_that_cannot_be_placed_is_not_said_to_be_loaded(
     load.click()
     expect(told).to_contain_text("was loaded")
     expect(launch).to_contain_text("--tensor-model-parallel-size 4")
+    page.locator("[name=tp]").fill("2")
+    expect(told).to_be_empty()
 
 
 def test_files_are_handed_over(page: Page, site: str) -> None:

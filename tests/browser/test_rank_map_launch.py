@@ -179,8 +179,21 @@ def test_what_a_pasted_command_line_does_not_say_of_the_layout_is_named(ask: Ask
         "--num-virtual-stages-per-pipeline-rank 2 --num-layers-per-virtual-pipeline-stage 1 "
         "--data-parallel-sharding-strategy optim --overlap-moe-expert-parallel-comm",
         "--nnodes 2 --use-tp-pp-dp-maping",
+        # bash would run this with 2 nodes of 4 and TP 8.
+        """export NODES=2; TP="8" GPUS='4'  # --context-parallel-size 2
+        # --tensor-model-parallel-size 2 --pipeline-model-parallel-size 4
+        srun -N $NODES -u --ntasks-per-node="$GPUS" x \\
+          --tensor-model-parallel-size="${TP}"; echo done""",
+        "srun -N few x --tensor-model-parallel-size 2",
+        "srun -N2 -np 4 x --tensor-model-parallel-size 2",
     ]
-    good, bad, missing, slip, zero, hostile, empty, others, typed = ask("pasted", cases)
+    good, bad, missing, slip, zero, hostile, empty, others, typed, *more = ask("pasted", cases)
+    shell, few, glued = more
+    assert (glued["changes"]["nodes"], glued["aside"]) == (2, ["-np"])
+    assert shell["changes"] | {"nodes": 2, "gpus": 4, "tp": 8, "cp": 1, "pp": 1} == shell["changes"]
+    assert (shell["aside"], shell["problems"]) == (["-u"], [])
+    assert few["problems"] == ["-N: expected a whole number from 1 to 1,048,576, got 'few'"]
+    assert slip["aside"] == [], "what was taken for a slip is not said to place no ranks"
     assert (others["problems"], len(others["aside"])) == ([], 8)
     assert "did you mean --use-tp-pp-dp-mapping" in typed["problems"][0]
     assert good["changes"] == {

@@ -144,6 +144,7 @@ const OPTIONS = new Map(
     nodes: "nodes",
     "gpus-per-node": "gpus",
     "ntasks-per-node": "gpus",
+    N: "nodes",
   }),
 );
 const MAPPING = "use-tp-pp-dp-mapping";
@@ -156,8 +157,10 @@ const OWN =
  * that are not about it, `problems` in words. Sizes that it leaves out are Megatron's 1.
  */
 export function readMegatron(text) {
-  const words = (text.replace(/\\\r?\n/g, " ").match(/"[^"]*"|'[^']*'|[^\s"']+/g) ?? []).map((word) =>
-    word.replace(/^["']|["']$/g, ""),
+  // As a shell reads it: nothing of comments, quotes within a word, a semicolon at its end.
+  const lines = text.replace(/(^|\s)#.*/g, "$1").replace(/\\\s*\n/g, " ");
+  const words = (lines.match(/("[^"]*"|'[^']*'|[^\s"';])+/g) ?? []).map((word) =>
+    word.replace(/["']/g, "").replace(/^-N(\d+)$/, "-N=$1"),
   );
   const shell = new Map(
     words
@@ -170,27 +173,28 @@ export function readMegatron(text) {
     const option = /^(--?)([A-Za-z][\w-]*)(?:=(.*))?$/.exec(word);
     if (!option) return;
     const name = option[2].replaceAll("_", "-");
-    // One dash and one letter are options of the launcher, such as `python -m` and `srun -N`.
-    if (option[1] === "-" && name.length === 1) aside.push(word);
-    else if (name === MAPPING) mapping = true;
-    else if (!OPTIONS.has(name)) aside.push(`--${name}`);
+    // One dash and one letter are options of the launcher: `srun -N` has the nodes, `python -m` none.
+    const flag = option[1] + name;
+    if (name === MAPPING) mapping = true;
+    else if (!OPTIONS.has(name) || flag === "--N") aside.push(flag);
     else {
       const given = option[3] ?? words[at + 1] ?? "";
       const value = given.replace(/^\$\{?(\w+)\}?$/, (all, variable) => shell.get(variable) ?? all);
       const size = /^\d{1,9}$/.test(value) ? Number(value) : 0;
       if (size < 1 || size > MOST_RANKS)
         problems.push(
-          `--${name}: expected a whole number from 1 to ${grouped(MOST_RANKS)}, got '${given.slice(0, 40)}'`,
+          `${flag}: expected a whole number from 1 to ${grouped(MOST_RANKS)}, got '${given.slice(0, 40)}'`,
         );
       else found[OPTIONS.get(name)] = size;
     }
   });
-  const slips = [...new Set(aside)].flatMap((flag) => {
-    const near = closest(flag.slice(2), [...OPTIONS.keys(), MAPPING], 1)[0];
-    return near && /parallel|map|nproc|nnode/.test(flag) && !OWN.test(flag.slice(2))
-      ? [`${flag} is no option of the layout; did you mean --${near}?`]
-      : [];
-  });
+  const slips = new Map();
+  for (const flag of aside) {
+    const name = flag.replace(/^-+/, "");
+    const near = closest(name, [...OPTIONS.keys(), MAPPING], 1)[0];
+    if (near && /parallel|map|nproc|nnode/.test(flag) && !OWN.test(name))
+      slips.set(flag, `${flag} is no option of the layout; did you mean --${near}?`);
+  }
   if (!Object.keys(found).length && !mapping && !problems.length)
     problems.push("no option about the layout was found, such as --tensor-model-parallel-size 8");
   const { nodes, gpus, ...sizes } = found;
@@ -208,7 +212,7 @@ export function readMegatron(text) {
   };
   return {
     changes: problems.length ? null : changes,
-    aside: [...new Set(aside)],
-    problems: [...problems, ...slips],
+    aside: [...new Set(aside)].filter((flag) => !slips.has(flag)),
+    problems: [...problems, ...slips.values()],
   };
 }

@@ -21,6 +21,7 @@ export function titleOf(parallel, show) {
 }
 
 const NOTHING = { text: "", note: "This configuration cannot be placed, so there is nothing to launch." };
+const LOADING = Symbol("loading");
 const UNPLACED = "The line was read, but its layout cannot be placed; above the picture stands what is wrong and what would fit.";
 
 // Files look the same whatever the window's size.
@@ -136,6 +137,7 @@ export function makeTakeaway(load, say) {
       "torchrun --nnodes 16 --nproc-per-node 8 pretrain_gpt.py --tensor-model-parallel-size 8 …",
   });
   const answer = el("div", { class: "map-answer", "aria-live": "polite" });
+  let readAs = null; // the layout that the answer is about
   const read = button("Load it", () => {
     const { changes, aside, problems } = readMegatron(pasted.value);
     const told = (kind, text) => el("div", { class: `tool-message is-${kind}` }, el("p", {}, text));
@@ -148,6 +150,7 @@ export function makeTakeaway(load, say) {
         ? [told("plain", `Left aside, because they do not place ranks: ${aside.join(", ")}.`)]
         : []),
     );
+    readAs = changes && LOADING;
   });
 
   const element = el(
@@ -186,6 +189,12 @@ export function makeTakeaway(load, say) {
     for (const one of [...files.children, ...tabs.children]) one.disabled = !picture;
     prints.hidden = command.hidden = !picture;
     command.textContent = commandLine(state);
+    if (readAs === LOADING) readAs = command.textContent;
+    else if (readAs && readAs !== command.textContent) {
+      // Another layout than the one that was read.
+      answer.replaceChildren();
+      readAs = null;
+    }
     showLaunchSoon();
   }
   return {
