@@ -9,7 +9,7 @@ import pytest
 from figgen.models.framework_memory import FRAMEWORKS
 from figgen.scenarios.software import FORMER_FRAMEWORKS, memory_of
 from tests.browser.engine import Ask
-from tests.browser.modeler import FIRST, random_query
+from tests.browser.modeler import FIRST, printed, random_query
 
 SUITES = "modeler_suites.js"
 
@@ -60,6 +60,26 @@ def test_an_address_compares_two_configurations(ask: Ask) -> None:
     assert experts["a"]["model"] == "mixtral-8x7b", "a layout with experts gets a model with them"
 
 
+def test_an_address_may_say_a_batch_and_replicas_as_a_command_does(ask: Ask) -> None:
+    start = "nodes=8&model=llama-3-8b&tp=2"
+    plain, small, odd, both, other, left, compared = ask("addresses", [
+        f"{start}&dp=32&global_batch=512", f"{start}&global_batch=512&microbatch_size=2",
+        f"{start}&global_batch=48", f"{start}&global_batch=512&microbatches=16",
+        f"{start}&global_batch=512&microbatches=4", f"{start}&dp=64",
+        f"{start}&microbatches=2&b.tp=1&b.global_batch=512",
+    ])  # fmt: skip
+    command = "--nodes 8 --gpus-per-node 8 --model llama-3-8b --tp 2 --global-batch 512"
+    assert plain["problems"] == []
+    assert plain["a"]["microbatches"] == printed(f"figgen step {command} --json")["microbatches"]
+    assert "global_batch" not in plain["again"]
+    assert (small["a"]["microbatches"], small["problems"]) == (8, [])
+    assert odd["problems"] == ["global_batch: expected a multiple of 32, got '48'"]
+    assert both["problems"] == []
+    assert other["problems"] == ["global_batch: expected 128, got '512'"]
+    assert left["problems"] == ["dp: expected 32, which is left, got '64'"]
+    assert (compared["a"]["microbatches"], compared["b"]["microbatches"]) == (2, 8)
+
+
 def test_an_address_of_the_time_when_software_was_two_options_is_understood(ask: Ask) -> None:
     memories = {name: memory_of(known) for name, known in FORMER_FRAMEWORKS.items()}
     assert memories == {name: name for name in FRAMEWORKS}, "every framework has its software"
@@ -89,6 +109,7 @@ def test_a_hostile_address_is_refused_in_words_and_leaves_the_defaults(ask: Ask)
     for query, case in zip(HOSTILE, cases, strict=True):
         assert case["problems"], query
         assert all(len(problem) < 300 for problem in case["problems"])
+        assert not any("one of ," in problem for problem in case["problems"])
         if "nodes" not in query and "tp" not in query:
             assert case["a"] | {"hidden": 8192} == first["a"], query
 

@@ -3,6 +3,7 @@
 // The address holds the configuration, and a second one to compare with under keys that begin
 // with "b.". Both are written as what differs from their preset.
 
+import { InputError } from "../engine/errors.js";
 import { AUTO, OWN, engineValue, kindOf, learn, optionsOf, stateValue, takeIn } from "./modeler_options.js";
 import { ownKinds, ownShape } from "./modeler_own.js";
 import { CARRIED, defaults, number, parseQuery, shared, toQuery } from "./state.js";
@@ -109,15 +110,32 @@ export function fromQuery(schema, catalog, query) {
   const bare = isBare(first.given);
   let base = baseOf(schema, catalog, first.given.preset, bare);
   if (!bare && !first.given.model) base = { ...base, ...withMixture(catalog, { ...(!first.given.preset && first.given) }) };
-  const a = { ...base, ...first.given };
+  const a = withBatch({ ...base, ...first.given }, mine, first.problems);
   if (![...new URLSearchParams(query).keys()].some((key) => key === "compare" || key.startsWith("b."))) {
     return { a, b: null, problems: first.problems };
   }
   const second = parseQuery(schema, other);
   const start = second.given.preset ? baseOf(schema, catalog, second.given.preset, false) : a;
   second.problems.push(...renamed[1]);
+  const b = withBatch({ ...start, ...second.given }, other, second.problems);
   const problems = [...first.problems, ...second.problems.map((found) => `B: ${found}`)];
-  return { a, b: { ...start, ...second.given }, problems };
+  return { a, b, problems };
+}
+
+// What follows from the rest here and an address may say all the same, as pages and commands do.
+function withBatch(state, query, problems) {
+  const dp = (state.nodes * state.gpus) / (state.tp * state.cp * state.pp);
+  const [replicas, batch] = [query.get("dp"), query.get("global_batch")];
+  if (!Number.isInteger(dp)) return state;
+  const refuse = (key, expected, got) => problems.push(new InputError(key, { expected, got: got.slice(0, 40) }).message);
+  if (replicas !== null && replicas !== String(dp)) refuse("dp", `${dp}, which is left`, replicas);
+  if (batch === null) return state;
+  const share = dp * state.microbatch_size;
+  const said = query.has("microbatches") && state.microbatches;
+  const microbatches = /^\d{1,9}$/.test(batch) ? Number(batch) / share : NaN;
+  if (said ? microbatches === said : Number.isInteger(microbatches) && microbatches >= 1) return { ...state, microbatches };
+  refuse("global_batch", said ? `${share * said}` : `a multiple of ${share}`, batch);
+  return state;
 }
 
 /** The query of a configuration and of the one it is compared with, if any. */

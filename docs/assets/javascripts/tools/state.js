@@ -39,7 +39,7 @@ export const number = (fallback, min = 0, max = Number.MAX_VALUE) => ({
 export const choice = (fallback, choices) => ({
   fallback,
   choices,
-  expected: `one of ${choices.slice(0, 12).join(", ")}${choices.length > 12 ? ", …" : ""}`,
+  expected: `one of ${choices.filter(Boolean).slice(0, 12).join(", ")}${choices.length > 12 ? ", …" : ""}`,
   read: (text) => (choices.includes(text) ? text : undefined),
 });
 
