@@ -123,3 +123,9 @@ def test_page_is_worked_by_keys_refuses_in_words_and_reads_without_a_script(
     opened(page, site, "?bytes=<img src=x>&collective=constructor&ranks=1e9")
     assert page.locator("#converter img").count() == 0
     expect(page.locator("#converter .is-bad")).to_have_count(1)
+    expect(page.locator("#converter .is-warning")).to_contain_text(
+        "Of the address, collective: expected one of all-reduce, "
+    )
+    # Who does not see the page hears of the part that was changed.
+    page.locator("[name=link]").fill("1800 GB/s")
+    expect(page.locator("#converter [aria-live]")).to_contain_text("900\u00a0GB/s")

@@ -5,13 +5,14 @@ import { InputError } from "../engine/errors.js";
 import { workedLine } from "../engine/worked.js";
 import { collective, rates } from "./converter_model.js";
 import { el, field, liveRegion, mountTool, selectField } from "./dom.js";
-import { addressWriter } from "./state.js";
+import { addressWriter, choice, readValue } from "./state.js";
 
 const FIRST = {
   collective: "all-reduce", ranks: "16", bytes: "8 GiB", known: "time", time: "43 ms", algbw: "", busbw: "",
   width: "8", ports: "8", link: "900 GB/s", ways: "two", peak: "3958 TFLOP/s", zeros: "sparse",
 };
 const KNOWN = [["time", "time"], ["algbw", "algbw"], ["busbw", "busbw"]];
+const PART = { link: 1, ways: 1, peak: 2, zeros: 2 }; // the part that a field belongs to, if not the first
 
 /** Builds the tool in `root`; `busbw` has the formula of each collective's bus bandwidth. */
 function build(root, signal, { busbw }) {
@@ -21,7 +22,7 @@ function build(root, signal, { busbw }) {
   for (const key in FIRST) if (query.has(key)) state[key] = query.get(key).slice(0, 40);
   let notes = null; // of the formulas, which come after the first answer
   const { region, say } = liveRegion();
-  const inputs = new Map();
+  const [inputs, problems] = [new Map(), []];
 
   const typed = (key, label, hint) => {
     const input = el("input", {
@@ -33,7 +34,12 @@ function build(root, signal, { busbw }) {
   };
   const chosen = (key, label, options) => {
     const { box, select } = selectField(label, { name: key, value: state[key], options, onChange: (value) => change(key, value) });
-    if (!select.value) select.value = state[key] = FIRST[key];
+    try {
+      readValue({ [key]: choice(FIRST[key], options.map(([name]) => name)) }, key, state[key]);
+    } catch (error) {
+      problems.push(`Of the address, ${error.message}.`);
+      select.value = state[key] = FIRST[key];
+    }
     inputs.set(key, select);
     return box;
   };
@@ -43,7 +49,7 @@ function build(root, signal, { busbw }) {
     el("section", { class: "tool-section converter-part" }, el("h2", {}, title),
       el("form", { class: "tool-form", "aria-label": title, on: { submit: (event) => event.preventDefault() } },
         el("fieldset", { "aria-label": title }, fields)), result);
-  root.replaceChildren(
+  const parts = [
     part("A collective that was measured", [
       chosen("collective", "Collective", Object.keys(busbw).map((name) => [name, name])),
       typed("ranks", "Ranks"),
@@ -63,24 +69,26 @@ function build(root, signal, { busbw }) {
       typed("peak", "Peak", "such as 3958 TFLOP/s"),
       chosen("zeros", "Counted", [["sparse", "with 2:4 sparsity, which doubles it"], ["dense", "dense"]]),
     ], peak),
-    region,
-  );
+  ];
+  const messages = problems.map((text) => el("div", { class: "tool-message is-warning" }, el("p", {}, text)));
+  root.replaceChildren(...messages, ...parts, region);
 
   function change(key, value) {
     state[key] = value;
-    show();
+    show(PART[key]);
     const changed = Object.entries(state).filter(([name, now]) => now !== FIRST[name]);
     writeAddress(new URLSearchParams(changed).toString());
   }
 
-  function show() {
+  // The voice is told of the part that changed.
+  function show(part = 0) {
     for (const [key] of KNOWN) inputs.get(key).closest(".tool-field").hidden = key !== state.known;
     const told = [
       answer(measured, () => collective(state, busbw[state.collective])),
       answer(link, () => rates.link(state)),
       answer(peak, () => rates.peak(state)),
     ];
-    say(told[0]);
+    say(told[part]);
   }
 
   // Fills `box` with rows of { label, texts, formula, given }, or with what is wrong; in words for the voice.
