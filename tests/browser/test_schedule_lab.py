@@ -189,6 +189,8 @@ def test_page_is_worked_by_keys_and_by_hand(
     expect(page.locator(".lab-messages")).to_contain_text(
         "1F1B: number of layers: expected 4, one for each rank or each virtual stage, got 2."
     )
+    # No other number of stages goes with two, and what does not mend it is not offered.
+    expect(page.locator(".lab-messages button")).to_have_count(0)
     page.locator("[name=layers]").fill("")
     page.locator("[name=stages]").fill("100")
     page.get_by_role("button", name="Take 64").click()
@@ -200,7 +202,11 @@ def test_hostile_addresses_are_refused_in_words_and_nothing_moves_unasked(
 ) -> None:
     page.emulate_media(reduced_motion="reduce")
     page.set_viewport_size({"width": 390, "height": 844})
-    lab(page, site, "?a=1f1p&stages=<img src=x>&c=dualpipe&microbatches=6&moves=0F0.<b>&layers=1e9")
+    lab(
+        page,
+        site,
+        "?a=1f1p&stages=<img src=x>&b=dualpipe&c=dualpipe&microbatches=6&moves=0F0.<b>&layers=1e9",
+    )
     told = page.locator(".lab-messages")
     expect(told).to_contain_text("a, got '1f1p' (did you mean 1f1b?)")
     expect(told).to_contain_text("stages: expected a whole number from 1 to 64, got '<img src=x>'")

@@ -88,6 +88,7 @@ export function runsOf(state) {
 export function nearestSizes(name, state) {
   const { stages, microbatches } = state;
   const chunks = chunksOf(name, state);
+  const layers = layersOf(state.layers);
   const found = [];
   for (const p of [stages, stages + 1, stages - 1]) {
     for (let more = 0; more <= 2 * p + 2 && found.length < 6; more++) {
@@ -95,7 +96,7 @@ export function nearestSizes(name, state) {
       if (p < 1 || p > MOST.stages || m > MOST.microbatches || p * m * chunks > MOST.visits) continue;
       if (p === stages && m === microbatches) continue;
       try {
-        build(name, { stages: p, microbatches: m, chunks });
+        stageShares(build(name, { stages: p, microbatches: m, chunks }).placement, layers);
       } catch {
         continue;
       }

@@ -65,7 +65,7 @@ function build(root, signal, { titles }) {
     const box = (kind, text, ...more) => el("div", { class: `tool-message is-${kind}` }, el("p", {}, text), ...more);
     messages.replaceChildren(
       ...problems.map((text) => box("warning", `Of the address, ${text}.`)),
-      ...failed.map(({ name, error, nearest }) =>
+      ...failed.filter(({ name }, at) => failed.findIndex((one) => one.name === name) === at).map(({ name, error, nearest }) =>
         box("bad", `${titles[name]}: ${error.message}.`,
           nearest.length ? el("div", { class: "tool-actions" }, nearest.map(({ stages, microbatches }) =>
             button(`${stages} stages, ${microbatches} microbatches`, () => { form.set({ stages, microbatches }); changed({ stages, microbatches }); }))) : null)),
