@@ -231,7 +231,7 @@ def test_a_figure_that_would_end_a_build_is_found_and_ends_the_look_at_its_page(
     broken = 'caption: "It is {{ job("x").time }}."'
     fence = f"```figure\nfigure: bubble-table\nid: mine\n{broken}\n```\n"
     (told,) = found(f"See [](#fig-mine).\n\n{fence}\nIt has 80 GB.\n")
-    assert told.startswith("4 a figure: malformed YAML in line 3 of the figure")
+    assert told.startswith("6 a figure: malformed YAML in line 3 of the figure")
 
 
 def test_a_finding_says_where_what_and_what_was_expected() -> None:
