@@ -36,6 +36,7 @@ help:
 setup: $(READY) ## Make .venv and install the locked packages (the other commands do it first, once)
 
 serve: $(READY) ## Serve the site with live reload (ADDR=127.0.0.1:8000)
+	@$(RUN) figgen.serving.address $(ADDR)
 	$(RUN) mkdocs serve --livereload --dev-addr $(ADDR)
 
 build: $(READY) ## Build the site into site/; any warning fails

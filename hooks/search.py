@@ -48,3 +48,10 @@ def on_post_build(config: MkDocsConfig) -> None:
         memory.later(lambda: publish(site, made()))
     else:
         publish(site, made())
+
+
+def on_shutdown() -> None:
+    from figgen import serving
+
+    if memory := serving.current():
+        memory.settle()  # MkDocs removes the folder of a server, and fails where more comes

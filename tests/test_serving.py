@@ -7,20 +7,25 @@ from __future__ import annotations
 
 import os
 import random
+import socket
 import subprocess
 import sys
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event, Timer
+from time import sleep
 
 import pytest
 
+from figgen import serving
 from figgen.catalog import accelerator, hardware_preset, load
 from figgen.catalog.lookups import NAMES, WHOLE, forget, note, remembered, renew, watched
+from figgen.serving.address import refusal
 from figgen.serving.code import Code
 from figgen.serving.memory import Memory
-from tests.browser.site import copy_of_the_project, few_pages
+from hooks import search as hook
+from tests.browser.site import ROOT, copy_of_the_project, few_pages
 from tests.sessions import Session, session
 from tests.test_determinism import tree
 
@@ -311,3 +316,25 @@ def test_the_next_build_waits_for_what_was_left_for_later() -> None:
     Timer(0.05, begun.set).start()
     memory.refresh()
     assert done == ["written"]
+
+
+def test_a_server_that_ends_waits_for_what_is_written_into_the_folder_that_it_removes(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """MkDocs ends with `Directory not empty` else, and nobody reads what the reason was."""
+    memory, done = Memory(), list[str]()
+    memory.later(lambda: done.append(sleep(0.05) or "written"))
+    monkeypatch.setattr(serving, "_current", [memory])
+    hook.on_shutdown()
+    assert done == ["written"]
+
+
+def test_an_address_that_is_taken_is_told_before_anything_is_built() -> None:
+    with socket.create_server(("127.0.0.1", 0)) as server:
+        taken = f"127.0.0.1:{server.getsockname()[1]}"
+        assert "Address already in use" in refusal(taken)
+    assert refusal(taken) == refusal("localhost:0") == ""
+    for typo in ("127.0.0.1:x", "127.0.0.1:99999", "8000x"):
+        assert refusal(typo).startswith(f"{typo}: ")
+    served = (ROOT / "Makefile").read_text().partition("\nserve:")[2].partition("\n\n")[0]
+    assert served.index("figgen.serving.address $(ADDR)") < served.index("mkdocs serve")

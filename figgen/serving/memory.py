@@ -55,8 +55,7 @@ class Memory:
 
     def refresh(self) -> bool:
         """Load anew what changed since the last build, if there was one; whether anything did."""
-        while self._running:
-            self._running.pop().join()  # it may use what is loaded now
+        self.settle()  # it may use what is loaded now
         first = not self.code.version
         changed = self.code.look()
         if changed and not first:
@@ -133,6 +132,11 @@ class Memory:
         thread = threading.Thread(target=begin, name=LATER, daemon=True)
         self._running.append(thread)
         thread.start()
+
+    def settle(self) -> None:
+        """Wait for all that was begun for later."""
+        while self._running:
+            self._running.pop().join()
 
     def _holds(self, kept: Kept[Any]) -> bool:
         if kept.version == self.code.version:
