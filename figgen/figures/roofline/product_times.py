@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from math import inf
+
 from figgen.catalog import hardware_preset
 from figgen.charts import Axis, Bars, Named, Segment
 from figgen.errors import check_between
@@ -30,45 +32,40 @@ def product_times(
         check_between(name, size, 1, 2**24)
     node = hardware_preset(preset)
     gpu = node.accelerator
-    links = {
-        "": 0.0,
-        "NVLink": node.scale_up_bandwidth_bytes_per_s,
-        "network": node.network_bandwidth_bytes_per_s,
-    }
-    rows = (("few", few, 1, ""), ("one", tokens, 1, ""), ("near", tokens, GPUS, "NVLink"),
-            ("far", tokens, GPUS, "network"))  # fmt: skip
-    times: dict[str, list[float]] = {"computing": [], "loading": [], "sending": []}
+    near, far = node.scale_up_bandwidth_bytes_per_s, node.network_bandwidth_bytes_per_s
+    rows = (("few", few, 1, inf, ""), ("one", tokens, 1, inf, ""),
+            ("near", tokens, GPUS, near, ", NVLink"),
+            ("far", tokens, GPUS, far, ", network"))  # fmt: skip
+    labels: list[str] = []
+    times: list[dict[str, float]] = []
     values = {"tokens": Named(tokens, "token"), "few": Named(few, "token")}
-    labels = []
-    for key, count, parts, link in rows:
+    for key, count, parts, bandwidth, over in rows:
         held = inputs // parts
         flops = 2.0 * count * held * outputs
         loaded = BYTES * (count * held + held * outputs + count * outputs)
-        sent = float(all_reduce_bytes_sent(parts, BYTES * count * outputs)) if link else 0.0
-        each = (
-            flops / gpu.peak_flops_per_s("bf16"),
-            loaded / gpu.hbm_bandwidth_bytes_per_s,
-            sent / links[link] if link else 0.0,
-        )
-        words = f"{count:,} tokens, {parts} GPU{'s' * (parts > 1)}"
-        labels.append(words + (f", {link}" if link else ""))
-        for name, time in zip(times, each, strict=True):
-            times[name].append(time)
-        values |= {f"{key}_{name}": Named(s, "s") for name, s in zip(times, each, strict=True)}
+        sent = float(all_reduce_bytes_sent(parts, BYTES * count * outputs))
+        each = {
+            "computing": flops / gpu.peak_flops_per_s("bf16"),
+            "loading": loaded / gpu.hbm_bandwidth_bytes_per_s,
+            "sending": sent / bandwidth,
+        }
+        times.append(each)
+        labels.append(f"{count:,} tokens, {parts} GPU{'s' * (parts > 1)}{over}")
+        values |= {f"{key}_{name}": Named(s, "s") for name, s in each.items()}
         values |= {
             f"{key}_flops": Named(flops, "FLOP"),
             f"{key}_loaded": Named(loaded, "B"),
             f"{key}_sent": Named(sent, "B"),
-            f"{key}_slowest": Named(max(each), "s"),
+            f"{key}_slowest": Named(max(each.values()), "s"),
         }
         if sent:
             values[f"{key}_ratio"] = Named(flops / sent, "FLOP/B")
-    roles = ("forward", "neutral", "exposed")
+    roles = {"computing": "forward", "loading": "neutral", "sending": "exposed"}
     return Bars(
         labels=tuple(labels),
         segments=tuple(
-            Segment(name=name, role=role, lengths=tuple(times[name]))
-            for name, role in zip(times, roles, strict=True)
+            Segment(name=name, role=role, lengths=tuple(each[name] for each in times))
+            for name, role in roles.items()
         ),
         axis=Axis(label="time of the product", unit="s", low=0.0, spec="time"),
         stacked=False,
