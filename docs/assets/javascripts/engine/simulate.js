@@ -4,7 +4,7 @@
 // inputs have arrived. Sending costs the sender nothing and links never queue.
 
 import { InputError } from "./errors.js";
-import { F, W, action, word } from "./orders.js";
+import { F, W, word } from "./orders.js";
 import { durations as given, measures } from "./trace.js";
 
 const PAIR = 4;

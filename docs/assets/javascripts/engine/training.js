@@ -83,7 +83,7 @@ function carriedOut(setup, onlyTrace = false) {
   const longest = most(atOnce.busy) * (1 - 1e-9);
   const rank = atOnce.busy.findIndex((busy_s) => busy_s >= longest);
   const [compute_s, recompute_s] = workOf(setup, stages, rank);
-  let rows = withinMicrobatches(setup, stages, rank, atOnce.busy[rank] - compute_s - recompute_s);
+  const rows = withinMicrobatches(setup, stages, rank, atOnce.busy[rank] - compute_s - recompute_s);
   const messages_s = trace.makespan - atOnce.makespan;
   const exposed_s = byAxis(rows);
   const idle_s = atOnce.makespan - compute_s - recompute_s - sum(Object.values(exposed_s));
