@@ -85,7 +85,7 @@ def table_html(figure: Evaluated, site: Site, label: str = "") -> str:
     return site.pictures.derived(figure, f"table-{digest(label + str(MOST_ROWS))[:8]}", make)
 
 
-def late_table(table: str, title: str, variant: Variant, page: Page, site: Site, line: int) -> str:
+def late_table(table: str, title: str, variant: Variant, page: Page, line: int) -> str:
     """A link to a table on a page of its own, which a script puts into this one when opened."""
     path = f"{_folder(page)}/{variant.figure.figure_id}.html"
     styles = posixpath.relpath("assets/stylesheets/page.css", posixpath.dirname(path))

@@ -50,7 +50,7 @@ def final_values(chart: Steps) -> tuple[frozenset[int], ...]:
     )
 
 
-def cells(chart: Steps, frame: Frame, sizes: Sizes, final: tuple[frozenset[int], ...]) -> str:
+def cells(frame: Frame, sizes: Sizes, final: tuple[frozenset[int], ...]) -> str:
     """All cells of a frame as five paths: empty, held, contributions, final, ticks."""
     empty, held, marks, done, centres = [], [], [], [], []
     for rank, chunks in enumerate(frame.contents):

@@ -130,7 +130,7 @@ def _frame(
     return (
         words(0, 13, frame.title)
         + element("g", head, fill=colour("muted"))
-        + cells(chart, frame, sizes, final)
+        + cells(frame, sizes, final)
         + outline([box_path(sizes, *cell) for cell in sorted(sent)], "ink", 2)
         + moves
     )

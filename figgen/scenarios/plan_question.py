@@ -95,7 +95,7 @@ def plan_question(asked: Scenario, every_schedule: bool = False) -> PlanQuestion
         capacity_bytes=(measured and measured.capacity_bytes) or chip.capacity_bytes,
         reserve_bytes=float(str(values["reserve_bytes"])),
         schedules=_schedules(fixed, run, every_schedule),
-        recompute=_recomputations(fixed, setup, run),
+        recompute=_recomputations(fixed, setup),
         fixed={name: _whole(fixed.get(name)) for name in (*AXES, *_COUNTS)},
         quantized=float(run.dtype in ("fp8", "fp4")),
         per_tensor=float(run.framework == "nanotron"),
@@ -151,9 +151,7 @@ def _schedules(
     return SCHEDULES_OF.get(run.framework, SCHEDULES_OF["megatron"])
 
 
-def _recomputations(
-    fixed: Mapping[str, Value], setup: TrainingSetup, run: DescribedRun
-) -> tuple[str, ...]:
+def _recomputations(fixed: Mapping[str, Value], setup: TrainingSetup) -> tuple[str, ...]:
     """From the cheapest on; those of experts or of latent attention only where they are."""
     if "recompute" in fixed:
         if recomputation(str(fixed["recompute"])).method and fixed["recompute"] != "full":

@@ -36,7 +36,7 @@ def ring_attention_film(*, scheme: str = "zig-zag", cp: int = 4) -> Film:
         scenes.append(Scene(
             says=_said(step, cp, work),
             things=_things(cp, chunks, done, step, frozenset(new)),
-            asks=_question(step, cp, work, scheme),
+            asks=_question(step, cp, work),
         ))  # fmt: skip
     totals = [sum(row) for row in counted]
     scenes.append(Scene(
@@ -64,7 +64,7 @@ def _said(step: int, cp: int, work: list[int]) -> str:
     return f"Step {step + 1} of {cp}: each rank attends to {what}{waits}."
 
 
-def _question(step: int, cp: int, work: list[int], scheme: str) -> Question | None:
+def _question(step: int, cp: int, work: list[int]) -> Question | None:
     if step != 1:
         return None
     idle = sum(1 for pairs in work if not pairs)

@@ -31,7 +31,7 @@ def pipeline_film(*, schedule: str = "1f1b", stages: int = 4, microbatches: int 
     )
     scenes = [_scene(trace, amounts, most, time) for time in events]
     turn = next(i for i, time in enumerate(events) if time >= _first_backward(trace))
-    asks = _questions(trace, events, turn)
+    asks = _questions(trace, turn)
     scenes = [
         Scene(says=scene.says, things=scene.things, asks=asks.get(at))
         for at, scene in enumerate(scenes)
@@ -94,7 +94,7 @@ def _scene(
     return Scene(says=says, things=tuple(things))
 
 
-def _questions(trace: Trace, events: list[float], turn: int) -> dict[int, Question]:
+def _questions(trace: Trace, turn: int) -> dict[int, Question]:
     peak = trace.peak_in_flight
     name = TITLES[trace.schedule.name]
     return {

@@ -64,7 +64,7 @@ def simulated(
     return simulate(order, times.per_chunk(order.placement.chunks))
 
 
-def _slot(placed: PlacedAction, ranks: int, chunk: int) -> Slot:
+def _slot(placed: PlacedAction, chunk: int) -> Slot:
     action = placed.action
     kind = KINDS[action.kind]
     return Slot(
@@ -105,9 +105,7 @@ def pipeline_timeline(
     held = trace.schedule.placement.held
     chunk_of = {stage: chunk for stages_ in held for chunk, stage in enumerate(stages_)}
     slots = tuple(
-        _slot(placed, stages, chunk_of[placed.action.stage])
-        for lane in trace.placed
-        for placed in lane
+        _slot(placed, chunk_of[placed.action.stage]) for lane in trace.placed for placed in lane
     )
     return Timeline(
         lanes=tuple(f"rank {rank}" for rank in range(stages)),
@@ -143,7 +141,7 @@ def schedules_compared(
         chunk_of = {stage: i for held in order.placement.held for i, stage in enumerate(held)}
         for rank, lane in enumerate(trace.placed):
             for placed in lane:
-                slot = _slot(placed, stages, chunk_of[placed.action.stage])
+                slot = _slot(placed, chunk_of[placed.action.stage])
                 slots.append(replace(slot, lane=len(lanes)))
             lanes.append(f"{TITLES[name]}, rank {rank}")
         key = "one_f_one_b" if name == "1f1b" else identifier(name)
