@@ -20,6 +20,9 @@ from figgen.scenarios.written import written_step
 SLOWED = 3
 """The journey's last page: how many times less than it should a broken NVLink carries."""
 
+HEALTHY_RING_BYTES_PER_S = 370e9
+"""What a ring makes of eight GPUs' NVLink 4 (nccl-tests, issue 212): a profile shows no more."""
+
 
 def tokens_to_hide(
     peak_flops_per_s: float, bandwidth_bytes_per_s: float, bytes_per_param: float
@@ -160,14 +163,19 @@ class Job:
 
     @property
     def slowed(self) -> StepEstimate:
-        """The step while NVLink of one GPU of a node runs at 1/`SLOWED` of its bandwidth."""
-        cluster = self.found.cluster
-        weak = cluster.scale_up_bandwidth_bytes_per_s / SLOWED
+        """The step while NVLink of one GPU of a node makes 1/`SLOWED` of what it should."""
+        weak = HEALTHY_RING_BYTES_PER_S / SLOWED
         return step(
             self.found.setup,
-            replace(cluster, scale_up_bandwidth_bytes_per_s=weak),
+            replace(self.found.cluster, scale_up_bandwidth_bytes_per_s=weak),
             compute_efficiency=self.found.compute_efficiency,
         )
+
+    @property
+    def slowed_gather_s(self) -> float:
+        """Seconds of one all-gather of tensor parallelism in that step."""
+        row = next(row for row in self.slowed.rows if row.axis == "tp")
+        return float(row.time_s / row.calls)
 
     @property
     def slowed_s(self) -> float:
