@@ -1,4 +1,4 @@
-"""figgen profile: three recorded jobs against a count by hand, kernels of a GPU, hostile files."""
+"""figgen profile: three recorded jobs against a count by hand, and kernels of a GPU."""
 
 from __future__ import annotations
 
@@ -15,8 +15,6 @@ import numpy as np
 import pytest
 
 from figgen.__main__ import main
-from figgen.errors import InputError
-from figgen.models import trace_reader
 from figgen.models.profile import RankProfile, profiles
 from figgen.models.profile_beside import (
     PAGES,
@@ -329,70 +327,3 @@ def test_the_page_prints_what_the_command_says(capsys: pytest.CaptureFixture[str
 def test_pages_of_differences_exist() -> None:
     docs = Path(__file__).parents[1] / "docs"
     assert {page for page in PAGES.values() if not (docs / f"{page}.md").is_file()} == set()
-
-
-def test_values_are_read_across_pieces(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """With pieces of seven characters every value is cut; what comes out is what json reads."""
-    monkeypatch.setattr(trace_reader, "PIECE", 7)
-    whole = {
-        "schemaVersion": 123456789,
-        "distributedInfo": {"rank": 12},
-        "traceEvents": [kernel("gemm [{", 1234.5 + i, 17.25, b={"c": [i]}) for i in range(50)],
-        "traceName": "after",
-    }
-    file = tmp_path / "trace.json"
-    for content, events in ((whole, whole["traceEvents"]), (whole["traceEvents"],) * 2):
-        file.write_text(json.dumps(content), encoding="utf-8")
-        assert [event for _, event in trace_events(str(file))] == events
-
-
-REFUSED = {
-    "": "one of {",
-    "[": "a whole JSON value",
-    '{"traceEvents": [{"ph": "M"}': "one of ,",
-    '{"traceEvents": [1]}': "events that are objects",
-    '{"a": 1}': "a list traceEvents",
-    '{"traceEvents": []}': "kernels, or operators",
-    '{"traceEvents": [{"ph": "X", "ts": NaN, "dur": 1}]}': "a finite ts",
-    '{"traceEvents": [{"ph": "X", "ts": 1, "dur": -1}]}': "a finite ts",
-    '{"traceEvents": [{"ph": "X", "ts": "1"}]}': "a finite ts",
-    "[" * 5000: "a whole JSON value",
-}
-
-
-def test_what_is_wrong_is_shown_with_its_place(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(trace_reader, "PIECE", 1000)
-    whole = json.dumps({"traceEvents": [kernel(f"gemm {n}", n, 1.0) for n in range(50)]})
-    place = whole.index(', {"ph"', 2000)
-    file = tmp_path / "trace.json"
-    file.write_text(f"{whole[:place]};{whole[place + 1 :]}", encoding="utf-8")
-    with pytest.raises(InputError) as refused:
-        list(trace_events(str(file)))
-    got = f";{whole[place + 1 : place + 40]}"  # half a line of a screen
-    assert f"character {place:,}: expected one of ,, got {got!r}" in str(refused.value)
-    monkeypatch.setattr(trace_reader, "LARGEST_VALUE", 1000)
-    file.write_text(f'{{"made": "{"x" * 1200}", {whole[1:]}', encoding="utf-8")
-    with pytest.raises(InputError, match="at most 1,000 characters"):
-        list(trace_events(str(file)))
-
-
-@pytest.mark.parametrize("content", REFUSED)
-def test_what_is_no_trace_is_refused_in_one_line(
-    content: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    file = tmp_path / "trace.json"
-    file.write_text(content, encoding="utf-8")
-    assert main(["profile", str(file)]) == 2
-    said = capsys.readouterr().err
-    assert REFUSED[content] in said
-    assert said.count("\n") == 1
-
-
-def test_files_that_cannot_be_read_are_refused(tmp_path: Path) -> None:
-    cut = tmp_path / "cut.json.gz"
-    cut.write_bytes(FILES[0].read_bytes()[:4000])
-    for path in (tmp_path / "none.json", tmp_path, cut):
-        with pytest.raises(InputError, match="trace"):
-            read(path)
