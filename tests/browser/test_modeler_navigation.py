@@ -76,3 +76,18 @@ def test_page_survives_navigation_palette_and_a_narrow_window(
         ".filter((one) => one.getBoundingClientRect().height < 23.5).map((one) => one.outerHTML)"
     )
     assert small == []
+
+
+def test_an_address_that_names_a_section_shows_it_below_the_tool(page: Page, site: str) -> None:
+    """The second visit's parts are all at hand, so that the browser is there before the tool."""
+    for _ in range(2):
+        page.goto("about:blank")
+        page.goto(f"{site}{PATH}#what-is-computed")
+        answered(page)
+        settled(page)
+        page.wait_for_function(
+            """() => {
+              const top = document.getElementById("what-is-computed").getBoundingClientRect().top;
+              return top > 40 && top < innerHeight / 2;
+            }"""
+        )

@@ -108,9 +108,15 @@ export function mountTool(selector, build) {
     leave = null;
     if (!root) return;
     leave = Object.assign(new AbortController(), { root });
+    let moved = false;
+    for (const type of ["wheel", "keydown", "pointerdown"]) {
+      addEventListener(type, () => { moved = true; }, { once: true, passive: true, signal: leave.signal });
+    }
     try {
       const brought = document.querySelector("template.tool-data").content.textContent;
       await build(root, leave.signal, JSON.parse(brought));
+      // The browser may have been at the section that the address names before the tool made room.
+      if (!moved) document.getElementById(decodeURIComponent(location.hash.slice(1)))?.scrollIntoView();
     } catch (error) {
       const told = "The tool could not be loaded; reload the page to try again.";
       root.replaceChildren(el("p", { class: "tool-message is-bad" }, told));
