@@ -211,7 +211,7 @@ def _context_s(job: Job, attained: Attained) -> Number:
 def _shuffle_s(job: Job, attained: Attained, routed: Number) -> Number:
     """Routed tokens to their experts and back, once: between nodes and inside at the same time."""
     sent = routed * job.hidden * ACTIVATION_BYTES
-    spread = job.ep * job.tp
+    spread = job.ep * job.etp
     nodes = maximum(1, spread / job.gpus_per_node)
     # Copies of a token that leave the node: one for each expert elsewhere, or for each other node.
     copies = job.top_k * (1 - 1 / nodes)

@@ -103,7 +103,7 @@ def copies_elsewhere(nodes: int, choices: int, once: bool) -> float:
 def shuffle_s(job: Job, at: Attained) -> float:
     """Tokens to their experts or back, in the node and between nodes at the same time."""
     tokens, width = job.tokens / job.tp, job.hidden * HALF
-    nodes = max(1, job.ep * job.tp // job.gpus_per_node)
+    nodes = max(1, job.ep * job.etp // job.gpus_per_node)
     leaving = copies_elsewhere(nodes, job.top_k, at.once_per_node > 0)
     between = tokens * leaving * width / at.shuffle_bytes_per_s
     to_each = tokens * job.top_k * width / job.ep

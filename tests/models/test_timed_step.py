@@ -21,7 +21,7 @@ from figgen.models.simulate import Durations, simulate
 from figgen.models.stage_layers import StageShare
 from figgen.models.stage_work import stage_work
 from figgen.models.step import step, timing
-from figgen.models.step_links import NETWORK, GroupLink, call_time
+from figgen.models.step_links import NETWORK, GroupLink, call_time, group_link
 from figgen.models.step_share import share_for
 from figgen.models.step_traffic import FORWARD, Traffic
 from figgen.models.timed_step import (
@@ -122,6 +122,20 @@ def test_a_ledger_sends_every_copy_of_a_token_and_the_model_of_time_one_to_a_nod
     network = Cluster(1e15, 1e30, float(rates.shuffle_bytes_per_s))
     assert each == pytest.approx(2 * call_time(call, GroupLink(NETWORK, 32, 8), network).bytes_s)
     assert each / once == pytest.approx(6 / (3 * (1 - (3 / 4) ** 8)))
+
+
+@pytest.mark.parametrize("etp", [1, 2])
+def test_experts_send_between_the_nodes_that_their_group_has_and_no_others(etp: int) -> None:
+    """TP 2 · EP 64 on domains of 64 GPUs: whole experts (ETP 1) stay in one, halves span two."""
+    run = replace(RUNS["dgxc-v25.05-deepseek-v3-gb200-bf16-g512-b4096"], etp=etp)
+    group = group_link(run_setup(run).parallel, "ep")
+    assert (group.size, group.size // group.members_per_node) == (64, etp)
+    messages = [
+        _shuffle_s(run_job(each), replace(attained(each), exposed_within_experts=0.0), 1e5)
+        for each in (run, replace(run, gpus_per_node=512))
+    ]
+    assert (messages[0] > 1.5 * messages[1]) == (etp == 2)
+    assert (messages[0] == messages[1]) == (etp == 1)
 
 
 def test_a_rank_order_moves_the_parts_of_a_step_and_not_its_prediction() -> None:

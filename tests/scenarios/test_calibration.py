@@ -44,7 +44,7 @@ def errors(name: str) -> np.ndarray:
 
 @pytest.mark.parametrize(
     ("name", "mean", "worst"),
-    [("dense", 0.10, 0.25), ("mixtures", 0.20, 0.50), ("llm-foundry", 0.10, 0.30),
+    [("dense", 0.10, 0.25), ("mixtures", 0.20, 0.55), ("llm-foundry", 0.10, 0.30),
      ("torchtitan", 0.20, 0.40)],
 )  # fmt: skip
 def test_unseen_runs_are_predicted_within(name: str, mean: float, worst: float) -> None:

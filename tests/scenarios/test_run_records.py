@@ -19,7 +19,7 @@ from figgen.models.compute import training_flops_per_token
 from figgen.scenarios.resolve import resolve, training_step
 from figgen.scenarios.runs.described import domain_width
 from figgen.scenarios.runs.job import run_job, stages_of
-from figgen.scenarios.runs.measured import completed_record, shown_runs
+from figgen.scenarios.runs.measured import completed_record, measured_runs, shown_runs
 from figgen.scenarios.runs.names import accelerator_of, format_of, network_of, recompute_of
 from figgen.scenarios.runs.predicted import predicted_step
 from figgen.scenarios.runs.published_record import record_of
@@ -143,6 +143,22 @@ def test_experts_are_divided_within_a_stage(
     run = described_run(RUN | {"model_shape_ref": "deepseek-v3", "vpp": None} | sizes)
     job = run_job(run)
     assert (job.ep, job.etp) == expert_sizes
+
+
+@pytest.mark.parametrize(
+    ("name", "etp", "recompute"),
+    [("dgxc-v25.05-deepseek-v3-gb200-bf16-g128-b1024", 1, "selective"),
+     ("dgxc-v25.05-deepseek-v3-gb200-bf16-g512-b4096", 1, "selective"),
+     ("dgxc-v25.05-grok1-314b-gb200-bf16-g128-b256", 4, ""),
+     ("dgxc-v25.08-deepseek-v3-example-g1024-b8192", 1, "mla_up_proj,mlp,moe")],
+)  # fmt: skip
+def test_a_benchmark_s_experts_are_divided_and_repeated_as_its_table_says(
+    name: str, etp: int, recompute: str
+) -> None:
+    """NVIDIA/dgxc-benchmarking 68eaf7e (v25.05) and d4b7ec0 (v25.08): columns ETP, RecomputeModule
+    and launch.sh, where `core_attn` is what others call selective."""
+    run = next(run for run in measured_runs() if run.name == name)
+    assert (run_job(run).etp, run.recompute) == (etp, recompute)
 
 
 def test_what_is_no_run_file_is_refused() -> None:

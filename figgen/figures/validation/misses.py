@@ -20,6 +20,9 @@ REFERENCES = {
 }
 """Reference configurations: title and run."""
 
+HALF = 0.5
+"""An error that nothing explains which also holds for runs that are met."""
+
 NUDGE = 0.1
 """By how much a constant is raised to see what hangs on it."""
 
@@ -49,6 +52,8 @@ def validation_misses(*, most: int = 20) -> Table:
 def explained(judged: JudgedRun) -> str:
     """Why a run is missed, from what marks it out among those that fitted."""
     run = judged.run
+    if abs(judged.error) > HALF:
+        return "not explained"
     if run.shape.experts and run.microbatch == 1 and not run.accelerator.name.startswith("gb"):
         return "bound by the host: small kernels of many experts, launched by x86 processors"
     if run.shape.experts:

@@ -86,7 +86,7 @@ def described_run(record: Record) -> DescribedRun:
         network=network_of(words, chip),
         gpus=sizes["gpus"], gpus_per_node=domain_width(chip, sizes["gpus"]),
         tp=sizes["tp"], cp=sizes["cp"], pp=sizes["pp"], ep=sizes["ep"],
-        etp=_expert_tp(record, framework, sizes),
+        etp=_expert_tp(record, framework, shape, sizes),
         schedule="dualpipe" if framework == "deepseek" else _schedule(chunks),
         virtual_stages=chunks,
         microbatch=microbatch,
@@ -148,9 +148,11 @@ def _sizes(record: Record) -> dict[str, int]:
     return found
 
 
-def _expert_tp(record: Record, framework: str, sizes: Mapping[str, int]) -> int | None:
+def _expert_tp(
+    record: Record, framework: str, shape: ModelShape, sizes: Mapping[str, int]
+) -> int | None:
     given = record.get("etp") is not None
-    return whole_of(record, "etp") if given else usual_expert_tp(framework, sizes)
+    return whole_of(record, "etp") if given else usual_expert_tp(framework, shape, sizes)
 
 
 def _batch(record: Record, sequence: int) -> int:

@@ -36,9 +36,14 @@ def usual_recompute(framework: str, shape: ModelShape) -> str:
     return "full" if shape.hidden >= 8192 else "selective"
 
 
-def usual_expert_tp(framework: str, sizes: Mapping[str, int]) -> int | None:
-    """1 where Megatron-Bridge's recipes set it, else what the framework takes (None)."""
+def usual_expert_tp(framework: str, shape: ModelShape, sizes: Mapping[str, int]) -> int | None:
+    """1 where recipes set it, else what the framework takes (None).
+
+    Megatron-Bridge's do for all models, NeMo's for DeepSeek-V3 and not for Grok-1, as the tables of
+    NVIDIA/dgxc-benchmarking at 68eaf7e have it.
+    """
     if sizes["ep"] == 1:
         return None
     fits = sizes["gpus"] % (sizes["tp"] * sizes["ep"] * sizes["pp"]) == 0
-    return None if fits and framework != "megatron-bridge" else 1
+    deepseek = framework == "nemo" and shape.latent is not None
+    return None if fits and not deepseek and framework != "megatron-bridge" else 1
