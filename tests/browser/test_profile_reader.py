@@ -23,6 +23,7 @@ from tests.browser.engine import Ask
 from tests.browser.modeler import same
 from tests.browser.site import ROOT
 from tests.browser.waits import Held, drawn
+from tests.models.test_trace_reader import REFUSED
 from tests.test_memory_snapshot import (
     FRAMES,
     SNAPSHOT,
@@ -32,7 +33,7 @@ from tests.test_memory_snapshot import (
     random_trace,
     segment,
 )
-from tests.test_profile import FILES, NCCL, REFUSED, SIZES, kernel
+from tests.test_profile import FILES, NCCL, SIZES, kernel
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page

@@ -24,9 +24,7 @@ from figgen.models.step import step, timing
 from figgen.models.step_links import NETWORK, GroupLink, call_time, group_link
 from figgen.models.step_share import share_for
 from figgen.models.step_traffic import FORWARD, Traffic
-from figgen.models.timed_step import (
-    timed_step,
-)
+from figgen.models.timed_step import timed_step
 from figgen.models.training_setup import TrainingSetup
 from figgen.scenarios.resolve import training_step
 from figgen.scenarios.runs.job import run_job, stages_of
