@@ -14,7 +14,6 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from threading import Event, Timer
-from time import sleep
 
 import pytest
 
@@ -322,9 +321,10 @@ def test_a_server_that_ends_waits_for_what_is_written_into_the_folder_that_it_re
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """MkDocs ends with `Directory not empty` else, and nobody reads what the reason was."""
-    memory, done = Memory(), list[str]()
-    memory.later(lambda: done.append(sleep(0.05) or "written"))
+    memory, begun, done = Memory(), Event(), list[str]()
+    memory.later(lambda: begun.wait() and done.append("written"))
     monkeypatch.setattr(serving, "_current", [memory])
+    Timer(0.05, begun.set).start()
     hook.on_shutdown()
     assert done == ["written"]
 

@@ -6,8 +6,8 @@ import json
 import multiprocessing
 import os
 import re
+import signal
 import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -223,7 +223,7 @@ def test_a_build_that_fails_leaves_no_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
-    monkeypatch.setattr(Tools, "DATA", {"waits": lambda: time.sleep(60)})
+    monkeypatch.setattr(Tools, "DATA", {"waits": signal.pause})
     monkeypatch.setattr("figgen.publish.build.site_pages", lambda *_, **__: {})
     (tmp_path / "tools").mkdir()
     (tmp_path / "tools" / "map.md").write_text("# Map\n")
