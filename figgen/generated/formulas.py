@@ -161,7 +161,7 @@ def _example(formula: Formula, known: Known) -> str:
 def _held(formula: Formula) -> str:
     """Which tests hold the formula, and how closely."""
     tests = " and ".join(f"`{one.test}` ({one.within})" for one in held_by(formula.name))
-    return f"\nHeld by {tests}.\n{{: data-search-exclude }}\n"
+    return f"\nHeld by {tests}.\n{{: data-search-exclude }}\n" if tests else ""
 
 
 def _plain(value: float) -> str:

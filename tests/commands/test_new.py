@@ -70,6 +70,7 @@ def test_the_stubs_pass_style_prose_and_their_tests(written: tuple[Path, list[st
         ("ruff", "format", "--check", "--quiet", *python, module),
         ("pytest", "-q", "-p", "no:cacheprovider", "-k", "not golden", *tests, listed),
         ("figgen", "lint", "docs"),
+        ("figgen", "agree", "docs"),  # converts every page, the reference of formulas too
         ("figgen", "show", "gather-shares"),
     ):
         done = run(root, *command)
