@@ -238,6 +238,12 @@ def test_a_layout_opens_in_the_modeler_with_the_time_that_was_found(
     assert int(given["microbatches"]) * int(given.get("microbatch_size", 1)) <= 16
     map_ = {name: values[0] for name, values in parse_qs(opened["map"]).items()}
     assert {"nodes", "gpus", "tp", "pp"} <= map_.keys()
+    # On a chip of one's own too, whose memory says what else a time is predicted from.
+    own = {"model": "llama-3-8b", "nodes": 2, "chip": "own", "peak": 500, "up": 300, "bw": 2000}
+    for job in (own, own | {"model": "mixtral-8x7b", "global_batch": 64}, {"model": "llama-3-8b"}):
+        opened = ask("opened", urlencode(job))
+        assert ("bw=2000" in opened["modeler"]) == ("bw" in job)
+        assert opened["modeler_s"] == pytest.approx(opened["step_time_s"], rel=1e-6), job
 
 
 def test_goodput_is_that_of_the_command_line(ask: Ask) -> None:

@@ -37,10 +37,10 @@ export function setupFrom(catalog, choices) {
   return Object.freeze({ ...setup, predicted: lora ? null : predicted, compute_efficiency });
 }
 
-/** { step_time_s, range, interval_of } of a setup, the ends of its interval as shares of its time, or null for a chip that nobody timed. */
+/** { step_time_s, range, interval_of } of a setup, the ends of its interval as shares of its time, or null for a chip of one's own of which too little is said. */
 export function predictedTime(catalog, setup) {
-  const { accelerator, nic, software, measured, dtype } = setup;
-  if (accelerator === "own" && !measured) return null;
+  const { accelerator, nic, software, measured, dtype, memory_bandwidth_bytes_per_s } = setup;
+  if (accelerator === "own" && !measured && !memory_bandwidth_bytes_per_s) return null;
   const rates = ratesOf(catalog, software, accelerator, dtype);
   const step_time_s = timed_step(jobOf(setup, rates), attainedOf(setup, rates, nic)).total_s;
   const interval_of = classOf(setup, rates);

@@ -222,6 +222,7 @@ function ownHardware({ state, setup: { cluster, capacity_bytes } }) {
   const chip = {
     chip: OWN,
     measured: null, // its numbers are here
+    bw: null, // and its share of the peak is that of the configuration
     peak: cluster.peak_flops_per_s / SCALES.peak,
     hbm: (capacity_bytes ?? 80e9) / SCALES.hbm,
     up: cluster.scale_up_bandwidth_bytes_per_s / SCALES.up,

@@ -25,6 +25,7 @@ const AFTER = {
   accelerator: [
     number("peak", "Dense peak, TFLOP/s", { shows: own("chip") }),
     number("hbm", "Memory, GB", { shows: own("chip") }),
+    number("bw", "Memory bandwidth, GB/s", { shows: own("chip"), empty: "unknown", hint: "with it a time is predicted" }),
     number("up", "Link inside a node, GB/s", { shows: own("chip"), wide: true, hint: "per GPU and direction" }),
   ],
   nic: [
@@ -112,7 +113,7 @@ export const groupsOf = (catalog) =>
   }));
 
 // What says a job in short, beside its model.
-const SHORT = ["nodes", "gpus", "chip", "peak", "hbm", "up", "global_batch", "sequence"];
+const SHORT = ["nodes", "gpus", "chip", "peak", "hbm", "bw", "up", "global_batch", "sequence"];
 
 /** The same with a handful of fields first, open on a phone too; groups of all others are `rest`. */
 export function shortFirst(catalog) {

@@ -4,7 +4,7 @@
 // with "b.". Both are written as what differs from their preset.
 
 import { InputError } from "../engine/errors.js";
-import { AUTO, OWN, engineValue, kindOf, learn, optionsOf, stateValue, takeIn } from "./modeler_options.js";
+import { AUTO, OWN, engineValue, kindOf, learn, optionsOf, optional, stateValue, takeIn } from "./modeler_options.js";
 import { ownKinds, ownShape } from "./modeler_own.js";
 import { CARRIED, defaults, number, parseQuery, shared, toQuery } from "./state.js";
 
@@ -22,7 +22,7 @@ const MIXTURES = ["mixtral-8x7b", "qwen-3-235b-a22b", "deepseek-v3"];
 
 /** Unit of a reader's own number, as it is written, in SI. */
 export const SCALES = {
-  peak: 1e12, hbm: 1e9, up: 1e9, net: 1e9, reserve: 1e9, alpha_up: 1e-6, alpha_net: 1e-6,
+  peak: 1e12, hbm: 1e9, bw: 1e9, up: 1e9, net: 1e9, reserve: 1e9, alpha_up: 1e-6, alpha_net: 1e-6,
 };
 
 /** Every key that may be chosen, with its kind; `catalog` says which options and names there are. */
@@ -34,7 +34,8 @@ export function schemaOf(catalog) {
     show: word("", /^[a-z-]{0,8}$/),
     ...Object.fromEntries(optionsOf(catalog).map((option) => [option.key, kindOf(option)])),
     ...ownKinds(),
-    peak: number(989.4, 1, 1e6), hbm: number(80, 1, 1e5), up: number(450, 0.1, 1e5), net: number(50, 0.01, 1e5),
+    peak: number(989.4, 1, 1e6), hbm: number(80, 1, 1e5), bw: optional(number(null, 1, 1e6)),
+    up: number(450, 0.1, 1e5), net: number(50, 0.01, 1e5),
   };
 }
 
@@ -73,6 +74,8 @@ export function choicesOf(catalog, state) {
     model: state.model === OWN && ownShape(state),
     accelerator: state.chip === OWN && {
       peak_flops_per_s: si("peak"), memory_bytes: si("hbm"), scale_up_bandwidth_bytes_per_s: si("up"),
+      // Without it no time is predicted.
+      ...(state.bw !== null && { memory_bandwidth_bytes_per_s: si("bw") }),
     },
     nic: state.nic === OWN && { bandwidth_bytes_per_s: si("net") },
   };

@@ -1,7 +1,6 @@
 // The planner's form: the modeler's fields, those of a layout empty where they are searched. Pure.
 
 import { groupsOf } from "./modeler_fields.js";
-import { OWN } from "./modeler_options.js";
 import { searchedKeys } from "./planner_state.js";
 
 // What one layout has and a search has no use for; and what the model of time does not know: it has
@@ -11,10 +10,8 @@ const NO_USE = [
   "order", "microbatches", "hold", "layers_per_stage", "efficiency", "buckets", "alpha_up", "alpha_net",
   "lora_rank", "lora_matrices", "frozen_weights",
 ];
-const BANDWIDTH = { key: "bw", label: "Memory bandwidth, GB/s", kind: "number", shows: ({ chip }) => chip === OWN };
 const OPEN = ["Model", "Hardware", "Batch"];
 
-const after = (one) => (one.key === "hbm" ? [one, BANDWIDTH] : [one]);
 const plain = (one) => ({ ...one, derived: undefined });
 
 // A size or a choice that is searched where it is left empty.
@@ -34,7 +31,7 @@ export function planGroups(catalog) {
     ...group, nodes: null, says: () => "",
     title: group.title.replace(" and schedule", ""),
     fields: group.fields.filter(({ key }) => !NO_USE.includes(key) && !keys.includes(key)).map((one) =>
-      one.key === "global_batch" ? { ...one, kind: "whole", empty: "4 Mi tokens", hint: "sequences of a step" } : plain(one)).flatMap(after),
+      one.key === "global_batch" ? { ...one, kind: "whole", empty: "4 Mi tokens", hint: "sequences of a step" } : plain(one)),
   })).filter(({ fields }) => fields.length).map((group) => ({ ...group, open: OPEN.includes(group.title) }));
   const every = { key: "every", label: "Schedules too that the software does not come with", kind: "check", wide: true };
   return [...groups, { title: "Held, not searched", open: false, nodes: null, says: (state) => said(keys, state), fields: [...held, every] }];

@@ -64,9 +64,7 @@ export function toAddress(schema, catalog, state) {
 
 /** What the engine is asked. */
 export function planChoices(catalog, state) {
-  const choices = { ...choicesOf(catalog, state), dp: state.dp, global_batch: state.global_batch };
-  if (state.chip === OWN) choices.accelerator.memory_bandwidth_bytes_per_s = state.bw * 1e9;
-  return choices;
+  return { ...choicesOf(catalog, state), dp: state.dp, global_batch: state.global_batch };
 }
 
 /** Queries of modeler and rank map for one of the layouts that were found. */
@@ -75,7 +73,7 @@ export function ways(catalog, state, layout) {
   const known = Object.fromEntries(Object.keys(schema).filter((key) => state[key] !== undefined).map((key) => [key, state[key]]));
   const { tp, cp, pp, ep, etp, microbatch_size, microbatches, schedule, chunks, zero_stage, recompute } = layout;
   const full = {
-    ...defaults(schema), ...known, preset: "", tp, cp, pp, ep, etp, microbatch_size, microbatches, recompute,
+    ...defaults(schema), ...known, bw: state.chip === OWN ? state.bw : null, preset: "", tp, cp, pp, ep, etp, microbatch_size, microbatches, recompute,
     schedule: pp > 1 ? schedule : "1f1b", chunks: pp > 1 && chunks > 1 ? chunks : null, zero: String(zero_stage),
   };
   return { modeler: queryOf(schema, catalog, full), map: mapQuery(schema, catalog, full) };
