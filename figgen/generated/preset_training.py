@@ -181,12 +181,14 @@ def _roofline(preset: TrainingPreset) -> str:
     return (
         "## Position on the roofline { data-search-exclude }\n\n"
         "[](#fig-setup-roofline) divides the work of a step by the bytes of each axis: below the "
-        "ridge of its link, an axis takes longer than all computation.\n\n"
+        "ridge of its link, an axis takes longer than all computation.\n"
+        "Work and ridge are at the rate that products reach here; at the peak the ridge is "
+        "higher.\n\n"
         + figure(
             "setup-roofline",
             f"preset: {preset.name}",
-            caption="{{ nearest }} is closest to the ridge of its link, at "
-            "{{ nearest_over_ridge:.1f}} times its work per byte.",
+            caption="{{ nearest }} is closest to the ridge of its link, with "
+            "{{ nearest_over_ridge:.1f}} times the work per byte that this asks for.",
             alt="A table of axes with their link, bytes sent, FLOP per byte, the ridge point of "
             "the link, and the quotient of the two.",
         )

@@ -34,7 +34,8 @@ def published_section(preset: TrainingPreset, step: TrainingStep, tools: frozens
         "step_time": _seconds(step.estimate.step_time_s),
         "tokens_per_s": f"{step.estimate.tokens_per_s_per_gpu:,.0f} tokens/s",
         "mfu": f"{computed_mfu(step):.1%}",
-        "peak_memory": format_quantity(step.memory.printed_bytes, "B", "bytes"),
+        "peak_memory": format_quantity(step.memory.printed_bytes, "B", "bytes")
+        + " held by the allocator",
     }
     rows = [
         f'| {label} | {{{{ run("{run.name}").{name}:{spec} }}}} | {computed.get(name, "–")} |'

@@ -12,9 +12,11 @@ from figgen.catalog import HardwarePreset, MapPreset
 from figgen.generated.presets import preset_pages
 from figgen.markdown import directive
 from figgen.markdown.conversion import fences
+from figgen.registry import build
 
 TOOLS = frozenset({"tools/rank-map.md", "tools/modeler.md"})
 NAMES = [n for n, p in catalog.PRESETS.items() if not isinstance(p, HardwarePreset)]
+RUNS = [n for n in NAMES if not isinstance(catalog.PRESETS[n], MapPreset)]
 
 
 @cache
@@ -78,3 +80,21 @@ def test_every_published_number_of_a_run_stands_beside_the_computed_one() -> Non
     assert '| time of a step | {{ run("bloom-176b").step_time:time }} | 1.77\u00a0min |' in page
     assert '{{ run("bloom-176b").peak_memory:bytes }}' in page
     assert "(../runs.md#bloom-176b)" in page
+
+
+@pytest.mark.parametrize("name", RUNS)
+def test_a_ridge_below_that_of_the_peak_is_said_to_be_one(name: str) -> None:
+    """Conventions names the ridge at the peak, 19,788 FLOP a byte for an H100 and its port."""
+    page = pages()[f"reference/presets/{name}.md"]
+    assert "at the peak the ridge is higher" in page
+    assert build("step-breakdown", {"preset": name}).values["compute_efficiency"].value < 1
+
+
+def test_a_peak_of_memory_without_what_the_driver_takes_is_said_to_be_one() -> None:
+    """66.6 GB printed by torchtitan stood beside 72.2 GB, under a figure that needs 74.2 GB."""
+    name = "llama-3-8b-fsdp"
+    needs = build("memory-by-stage", {"preset": name}).values["fullest"].value
+    line = next(s for s in pages()[f"reference/presets/{name}.md"].splitlines() if "peak_mem" in s)
+    said = re.search(r"([\d.]+)\u00a0GB held by the allocator", line)
+    assert said
+    assert float(said[1]) * 1e9 == pytest.approx(needs - 2e9, rel=0.005)
