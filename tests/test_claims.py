@@ -188,6 +188,20 @@ def test_what_a_rank_of_a_ring_sends_grows_with_the_ranks_and_stays_below_two_bu
     assert "A ring sends less than twice the buffer, however many ranks" in page("choosing")
 
 
+def test_chunks_send_more_than_their_number_times_the_messages() -> None:
+    """Stage c·P + d is on rank d, so the last rank sends to the first between two chunks."""
+    for ranks in range(2, 17):
+        for chunks in range(2, 9):
+            places = [stage % ranks for stage in range(ranks * chunks)]
+            crossings = sum(one != after for one, after in pairwise(places))
+            assert crossings > chunks * (ranks - 1)
+    journey = (DOCS / "journey/splitting-the-depth.md").read_text("utf-8")
+    assert "for more than twice as many messages" in journey
+    assert "and more than twice the messages" in page("pipeline-schedules")
+    assert "there are more than $V$ times as many messages" in page("pipeline-schedules")
+    assert "for more than twice the messages between them" in page("choosing")
+
+
 def test_half_the_microbatches_double_the_overhead_of_a_pipeline_and_never_its_idle_share() -> None:
     for stages in (2, 4, 8):
         for microbatches in (8, 16, 32):
