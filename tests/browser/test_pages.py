@@ -240,6 +240,11 @@ def in_palettes(page: Page, axe: Callable[..., list[str]], known: set[str]) -> b
     return True
 
 
+CUT_PROGRAMS = """() => [...document.querySelectorAll(".md-typeset pre")]
+  .filter((box) => box.clientWidth && box.scrollWidth > box.clientWidth + 1)
+  .map((box) => box.textContent.trim().slice(0, 80))"""
+
+
 def no_wider_than_the_screen(page: Page) -> None:
     assert page.evaluate(SIDEWAYS) == 0
     assert page.evaluate(STUCK) == []
@@ -250,6 +255,7 @@ def on_paper(page: Page) -> None:
     page.emulate_media(media="print")
     assert page.evaluate(SIDEWAYS) == 0
     assert page.evaluate(DRAWN, OFF_PAPER) == []
+    assert page.evaluate(CUT_PROGRAMS) == []
 
 
 def test_a_line_that_is_too_wide_would_be_seen(page: Page, site: str) -> None:
