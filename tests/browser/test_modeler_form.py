@@ -68,11 +68,15 @@ def test_bad_input_is_refused_in_words_with_buttons_that_mend_it(
     assert batch % replicas == 0
 
 
-@pytest.mark.parametrize(("chip", "microseconds"), [("h100-sxm-80gb", "3.4"), ("tpu-v5p", "1")])
+@pytest.mark.parametrize(
+    ("chip", "microseconds"),
+    [("h100-sxm-80gb", "3.4"), ("gaudi3", "3.4"), ("tpu-v5p", "1"), ("mi350x", "2.1"),
+     ("trainium3", "1.5")],
+)  # fmt: skip
 def test_a_latency_that_is_left_out_shows_the_one_that_is_taken(
     open_modeler: Callable[..., Page], chip: str, microseconds: str
 ) -> None:
-    """NCCL's constant, or a hop of the TPU's own link; it said NCCL's for both."""
+    """NCCL's constant, or that of the link's own library or vendor."""
     page = open_modeler(f"?chip={chip}", answered)
     left = page.locator("[name=alpha_up]")
     expect(left).to_have_attribute("placeholder", microseconds)
