@@ -71,7 +71,7 @@ def test_constants_that_move_no_run_stay_what_was_guessed() -> None:
 def test_the_page_names_the_size_from_which_dense_models_are_a_class_of_their_own() -> None:
     """DeepSeek-V3 ran on 2,048, so that mixtures on so many are still a class that was timed."""
     page = (Path(__file__).parents[2] / "docs/validation/index.md").read_text("utf-8")
-    assert "Dense models on three thousand GPUs and more are a class of their own" in page
+    assert "- **Dense models on three thousand GPUs and more** take" in page
     sizes = {class_of(run): run.gpus for run in shown_runs() if run.framework == "deepseek"}
     assert sizes["mixtures of experts"] == 2048 < LARGE_GPUS == 3000
 
@@ -115,6 +115,22 @@ def test_points_are_the_tests_and_the_diagonal_is_where_both_are_alike() -> None
     )
     with pytest.raises(InputError, match="nanotron"):
         build("validation-scatter", {"apart": "nanotrons"})
+
+
+def test_the_quarter_that_is_drawn_is_the_one_that_is_counted() -> None:
+    """Of the measured time: at 1/1.25 of it a prediction is a fifth shorter, not a quarter."""
+    chart = build("validation-scatter", {})
+    assert isinstance(chart, Curves)
+    lines = {one.name: one for one in chart.series}
+    above, below = lines["a quarter longer"], lines["a quarter shorter"]
+    assert [y / x for x, y in zip(above.x, above.y, strict=True)] == pytest.approx([1.25, 1.25])
+    assert [y / x for x, y in zip(below.x, below.y, strict=True)] == pytest.approx([0.75, 0.75])
+    tests = [run for run in judged_runs() if run.tested]
+    between = [0.75 <= run.predicted_s / run.measured_s <= 1.25 for run in tests]
+    assert chart.values["within_quarter"].value == pytest.approx(sum(between) / len(tests))
+    docs = Path(__file__).parents[2] / "docs"
+    journey = (docs / "journey/when-it-does-not.md").read_text("utf-8")
+    assert "it predicts {{ within_quarter:.0%}} of them within a quarter of what was" in journey
 
 
 def test_rows_of_errors_hold_all_runs_however_they_are_grouped() -> None:

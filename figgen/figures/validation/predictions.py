@@ -56,7 +56,7 @@ def validation_scatter(*, by: str = "class", side: str = "test", apart: str = ""
                 for index, (name, runs) in enumerate(shown.items())
                 if runs
             ),
-            *diagonal(low, high, {"a quarter longer": 1.25, "a quarter shorter": 1 / 1.25}),
+            *diagonal(low, high, {"a quarter longer": 1.25, "a quarter shorter": 0.75}),
         ),
         values={
             "count": Named(found.runs),
