@@ -197,6 +197,15 @@ def test_page_is_worked_by_keys_and_by_hand(
     expect(table).to_contain_text("2,130\u00a0ms")
 
 
+# Boxes of the tool that scroll sideways: how many, and those that do not show it.
+SCROLLED = """() => {
+  const wide = [...document.querySelectorAll("#schedules *")].filter((box) =>
+    getComputedStyle(box).overflowX === "auto" && box.scrollWidth > box.clientWidth + 1);
+  const shaded = (box) => getComputedStyle(box).backgroundImage.includes("gradient");
+  return [wide.length, wide.filter((box) => !shaded(box)).map((box) => box.className)];
+}"""
+
+
 def test_hostile_addresses_are_refused_in_words_and_nothing_moves_unasked(
     page: Page, unscripted: Page, site: str
 ) -> None:
@@ -218,6 +227,9 @@ def test_hostile_addresses_are_refused_in_words_and_nothing_moves_unasked(
     page.get_by_role("button", name="4 stages, 8 microbatches").click()
     expect(told).not_to_contain_text("even number")
     assert page.evaluate("document.documentElement.scrollWidth") == 390
+    scrolled, plain = page.evaluate(SCROLLED)
+    assert scrolled >= 2
+    assert plain == [], "what goes on beyond an edge is shaded there"
     unscripted.goto(f"{site}{PATH}")
     expect(unscripted.locator("#fig-schedules-compared svg").first).to_be_visible()
     expect(unscripted.locator("#fig-schedules-all")).to_contain_text("DualPipeV")
