@@ -91,3 +91,6 @@ def test_an_address_that_names_a_section_shows_it_below_the_tool(page: Page, sit
               return top > 40 && top < innerHeight / 2;
             }"""
         )
+    page.goto("about:blank")
+    page.goto(f"{site}{PATH}#100%")  # no name of anything, and no text that could be decoded
+    answered(page)

@@ -116,7 +116,7 @@ export function mountTool(selector, build) {
       const brought = document.querySelector("template.tool-data").content.textContent;
       await build(root, leave.signal, JSON.parse(brought));
       // The browser may have been at the section that the address names before the tool made room.
-      if (!moved) document.getElementById(decodeURIComponent(location.hash.slice(1)))?.scrollIntoView();
+      if (!moved) document.querySelector(":target")?.scrollIntoView();
     } catch (error) {
       const told = "The tool could not be loaded; reload the page to try again.";
       root.replaceChildren(el("p", { class: "tool-message is-bad" }, told));
