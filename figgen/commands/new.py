@@ -6,6 +6,7 @@ Everything is checked before anything is written, and what is to be filled in sa
 from __future__ import annotations
 
 import argparse
+import json
 import keyword
 import re
 from collections.abc import Callable, Collection, Mapping
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
 
 STUBS = Path(__file__).with_name("stubs")
 ORACLES = "tests/oracles"
+POINTS = "figgen/formulas/points.json"
 WORD = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 
@@ -64,6 +66,7 @@ def _formula(root: Path, name: str, room: str) -> dict[str, str]:
         module: _after(root / module, _stub("formula.py", words)),
         f"tests/formulas/test_{name}.py": _stub("formula_test.py", words),
         f"{ORACLES}/{name}.json": _stub("oracle.json", words),
+        POINTS: _with_point(root / POINTS, name),
         **_listed(root, f"{name}.json points",
                   f"tests/formulas/test_{name}.py::test_{name}_is_what_was_published"),
     }  # fmt: skip
@@ -173,6 +176,14 @@ def _stub(file: str, words: Mapping[str, str]) -> str:
 
 def _after(path: Path, stub: str) -> str:
     return path.read_text(encoding="utf-8").rstrip("\n") + "\n" + stub
+
+
+def _with_point(path: Path, name: str) -> str:
+    """The test points with one more, that of the stub's expression."""
+    rows = path.read_text(encoding="utf-8").removesuffix("\n]\n}\n")
+    given = {"message_bytes": 8, "bandwidth_bytes_per_s": 2}
+    row = {"formula": name, "arguments": given, "value": 4, "expression": "TODO: whose sum"}
+    return f"{rows},\n{json.dumps(row)}\n]\n}}\n"
 
 
 def _listed(root: Path, part: str, test: str) -> dict[str, str]:

@@ -19,6 +19,11 @@ NEW = (
     ("accelerator", "h400-sxm"),
     ("page", "guide/stragglers"),
 )
+COPIED = (
+    "pyproject.toml", "tests/test_oracles.py", "tests/formulas/points.py",
+    "tests/formulas/test_points.py",
+)  # fmt: skip
+VALUES = "test_value_at_point_is_the_catalogues"
 
 
 def new(root: Path, *arguments: str) -> int:
@@ -29,7 +34,8 @@ def new(root: Path, *arguments: str) -> int:
 def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
     """A copy of the project with one stub of each kind, and the files that are new in it."""
     root = copy_of_the_project(tmp_path_factory.mktemp("new") / "project")
-    for name in ("pyproject.toml", "tests/test_oracles.py"):
+    for name in COPIED:
+        (root / name).parent.mkdir(exist_ok=True)
         (root / name).write_text((ROOT / name).read_text(encoding="utf-8"), encoding="utf-8")
     before = set(root.rglob("*"))
     for arguments in NEW:
@@ -64,6 +70,8 @@ def test_the_stubs_pass_style_prose_and_their_tests(written: tuple[Path, list[st
     python = [name for name in files if name.endswith(".py")]
     module = "figgen/formulas/data_parallel.py"
     tests = [name for name in python if name.startswith("tests/")]
+    points = "tests/formulas/test_points.py"
+    tests += [f"{points}::test_every_formula_has_a_point", f"{points}::{VALUES}"]
     listed = "tests/test_oracles.py::test_every_file_names_its_source"
     for command in (
         ("ruff", "check", "--quiet", *python, module),
