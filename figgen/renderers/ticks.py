@@ -65,7 +65,18 @@ def linear_ticks(
     for count in range(first, last + 1):
         shown = float(f"{count * mantissa}e{exponent}")
         ticks.append((shown * factor, format_number(shown) if own else tick_text(axis, shown)))
-    return ticks, suffix
+    return _shortened(ticks), suffix
+
+
+def _shortened(ticks: list[tuple[float, str]]) -> list[tuple[float, str]]:
+    """Without the zeros that every text has behind its point: 0.0%, 20.0% are 0% and 20%."""
+    parts = [re.fullmatch(r"([^.]*)\.(\d+)(%?)", text) for _, text in ticks]
+    found = [part.groups() for part in parts if part]
+    if len(found) < len(ticks):
+        return ticks
+    kept = max(len(digits.rstrip("0")) for _, digits, _ in found)
+    texts = [f"{whole}.{digits[:kept]}".rstrip(".") + unit for whole, digits, unit in found]
+    return [(value, text) for (value, _), text in zip(ticks, texts, strict=True)]
 
 
 def _display_unit(axis: Axis, largest: float) -> tuple[str, float, bool]:

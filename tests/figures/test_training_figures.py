@@ -134,9 +134,9 @@ def test_every_preset_multiplies_at_the_peak_of_what_it_multiplies_in(preset: st
     low = any(name in found.run.precision.lower() for name in ("fp8", "float8"))
     assert low is (found.run.dtype == "fp8")
     said = {row[0]: str(row[1]) for row in build("setup-summary", {"preset": preset}).rows}
-    assert said["multiplied in"].startswith(f"{found.run.dtype}, ")
+    assert said["multiplied in"].startswith(f"{found.run.dtype.upper()}, ")
     if found.run.mfu:
-        assert said["its printed MFU is of"].startswith(f"{found.run.mfu_dtype}, ")
+        assert said["its printed MFU is of"].startswith(f"{found.run.mfu_dtype.upper()}, ")
 
 
 def test_deepseek_v3_multiplies_in_fp8_and_is_held_against_the_peak_in_bf16() -> None:

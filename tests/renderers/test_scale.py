@@ -198,3 +198,21 @@ def test_a_unit_is_shared_where_all_ticks_have_it(
 ) -> None:
     found, word = labelled(Axis(label="n", unit=unit), values)
     assert ([text for _, text in found], word) == (numbers, shared)
+
+
+@pytest.mark.parametrize(
+    ("low", "high", "spec", "first", "last"),
+    [
+        (0.0, 0.6, ".1%", "0%", "60%"),  # never 0.0%, 60.0%
+        (0.0, 0.006, ".1%", "0.0%", "0.6%"),
+        (0.0, 1.0, ".2f", "0.0", "1.0"),
+        (0.0, 6.0, ".2f", "0", "6"),
+        (1.0, 1.3, ".2f", "1.00", "1.30"),
+        (0.0, 30_000.0, ",d", "0", "30,000"),
+    ],
+)
+def test_ticks_end_in_no_zero_that_all_of_them_have(
+    low: float, high: float, spec: str, first: str, last: str
+) -> None:
+    ticks, _ = linear_ticks(Axis(label="x", spec=spec), low, high, False)
+    assert (ticks[0][1], ticks[-1][1]) == (first, last)

@@ -103,7 +103,7 @@ def _si(value: float) -> str:
 
 
 def _peak(dtype: str, flops_per_s: float) -> str:
-    return f"{dtype}, {format_quantity(flops_per_s, 'FLOP/s', 'flops.4')} dense peak"
+    return f"{dtype.upper()}, {format_quantity(flops_per_s, 'FLOP/s', 'flops.4')} dense peak"
 
 
 @figure("setup-roofline", about=written_step)
