@@ -195,13 +195,18 @@ def _format_python(number: float, spec: str) -> str:
     # Nothing is neither more nor less: a difference that rounds to zero has no sign.
     shown = re.sub(r"^[+−](?=0(\.0+)?%?$)", "", shown)
     # Python's "e−06" is a program's way of writing, "× 10⁻⁶" a reader's.
-    return re.sub(r"^(−?[\d.]+)e([+−]\d+)$", _power, shown)
+    found = re.fullmatch(r"([+−]?)([\d.]+)e([+−]\d+)", shown)
+    if not found:
+        return shown
+    sign, mantissa, exponent = found.groups()
+    short = _times_ten(mantissa, exponent).removeprefix(f"1{NBSP}×{NBSP}")
+    return f"{sign}{short}" if float(mantissa) else "0"
 
 
-def _power(match: re.Match[str]) -> str:
-    power = str(int(match[2].replace("−", "-"))).translate(SUPERSCRIPT)
-    mantissa = {"1": "", "−1": "−"}.get(match[1], f"{match[1]}{NBSP}×{NBSP}")
-    return f"{mantissa}10{power}"
+def _times_ten(mantissa: str, exponent: str) -> str:
+    """A mantissa and Python's exponent as readers write them."""
+    power = str(int(exponent.replace("−", "-"))).translate(SUPERSCRIPT)
+    return f"{mantissa}{NBSP}×{NBSP}10{power}"
 
 
 def format_number(number: float, digits: int = 3) -> str:
@@ -221,9 +226,8 @@ def format_number(number: float, digits: int = 3) -> str:
 def power_of_ten(number: float, digits: int = 3) -> str:
     """A number as mantissa and power, "3.15 × 10²³"."""
     mantissa, exponent = f"{number:.{digits - 1}e}".split("e")
-    power = str(int(exponent)).translate(SUPERSCRIPT)
     shown = _unpadded(mantissa) if float(f"{mantissa}e{exponent}") == number else mantissa
-    return f"{shown}{NBSP}×{NBSP}10{power}"
+    return _times_ten(shown, exponent)
 
 
 def _unpadded(shown: str) -> str:

@@ -43,22 +43,23 @@ def slips(source: str) -> Iterator[tuple[int, InputError]]:
         if displayed and not line.strip():
             yield displayed, NOT_DISPLAYED
             displayed = 0
-        if len(_DISPLAY.findall(line)) % 2:
+        turns = len(_DISPLAY.findall(line)) % 2
+        for error in _of_line(line, dollars=not (turns or displayed)):
+            yield number, error
+        if turns:
             displayed = 0 if displayed else number
-        elif not displayed:
-            for error in _of_line(line):
-                yield number, error
     if displayed:
         yield displayed, NOT_DISPLAYED
     if end:
         yield opened, InputError("a fence is never closed", expected=f"a line of {end}")
 
 
-def _of_line(line: str) -> Iterator[InputError]:
+def _of_line(line: str, *, dollars: bool) -> Iterator[InputError]:
+    """Slips within a line; `dollars` are looked at where no displayed math begins or ends."""
     left = _VALUE.sub("", line)
     if "{{" in left or ("}}" in left and "\\" not in left):  # but for the braces of math
         yield InputError("a value is not closed", expected="{{ … }} in one line", got=_short(left))
-    if _DOLLAR.search(_MATH.sub("", left)):
+    if dollars and _DOLLAR.search(_MATH.sub("", left)):
         expected = r"$…$ in one line without a space inside, or \$ for a dollar"
         yield InputError("math is not closed", expected=expected, got=_short(left))
     if _IMAGE.search(line):

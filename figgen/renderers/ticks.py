@@ -72,7 +72,7 @@ def _shortened(ticks: list[tuple[float, str]]) -> list[tuple[float, str]]:
     """Without the zeros that every text has behind its point: 0.0%, 20.0% are 0% and 20%."""
     parts = [re.fullmatch(r"([^.]*)\.(\d+)(%?)", text) for _, text in ticks]
     found = [part.groups() for part in parts if part]
-    if len(found) < len(ticks):
+    if not found or len(found) < len(ticks):
         return ticks
     kept = max(len(digits.rstrip("0")) for _, digits, _ in found)
     texts = [f"{whole}.{digits[:kept]}".rstrip(".") + unit for whole, digits, unit in found]

@@ -35,6 +35,8 @@ ROOT = Path(__file__).parents[2]
         ("$x$ costs $2.\n", 1, "or \\$ for a dollar"),
         ("a\n\n$$a + b\n\nmore $c$\n", 3, "math is not closed: expected $$"),
         ("$$\na + b\n", 1, "math is not closed: expected $$"),
+        ("$$\nx {{ f(a=1\n$$\n", 2, "a value is not closed"),
+        ("$$x$$ and $$\n![](x.png)\n$$\n", 2, "an image without a text"),
     ],
 )
 def test_a_slip_is_found_on_its_line(source: str, line: int, said: str) -> None:

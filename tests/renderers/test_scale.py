@@ -178,6 +178,10 @@ def test_ticks_go_to_the_round_number_around_the_data_or_stay_within(
     assert [value for value, _ in ticks] == pytest.approx(values)
 
 
+def test_whole_things_have_no_tick_where_none_of_them_is() -> None:
+    assert linear_ticks(Axis(label="n", unit="token"), 10.1, 10.9, False)[0] == []
+
+
 def test_a_ratio_is_written_out_below_100_000() -> None:
     axis = Axis(label="i", unit="FLOP/B")
     assert value_text(axis, 99_999) == f"99,999{N}FLOP/B"
