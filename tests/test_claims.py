@@ -14,6 +14,7 @@ from figgen.catalog import model
 from figgen.errors import InputError
 from figgen.models.activations import layer_input_bytes
 from figgen.models.collectives import bytes_sent_per_rank, trace
+from figgen.models.data_traffic import step_calls
 from figgen.models.layout import layout
 from figgen.models.schedules import build as scheduled
 from figgen.models.simulate import simulate
@@ -216,14 +217,20 @@ def test_half_the_microbatches_double_the_overhead_of_a_pipeline_and_never_its_i
 
 
 def test_no_stage_of_zero_but_the_first_is_free_with_more_than_one_microbatch() -> None:
-    """Passes of a ring over the parameters in a step, counted from what each stage must do."""
-    ddp = 2
-    for microbatches in range(1, 9):
-        first = 1 + 1  # gradients scattered once, weights gathered once
-        second = microbatches + 1  # no room for whole gradients: scattered every time
-        third = 3 * microbatches  # and no weights either: gathered twice
-        assert first == ddp <= second < third
-        assert (second > ddp) == (microbatches > 1)
+    """Passes of a ring over the parameters in a step: an all-reduce is two of them."""
+
+    def passes(stage: int, microbatches: int) -> int:
+        setup = TrainingSetup(
+            model("llama-3-8b").shape, layout(nodes=1, gpus_per_node=8), microbatches, 8192,
+            zero_stage=stage, buckets=1,
+        )  # fmt: skip
+        made = step_calls(setup, 0)
+        return sum(calls * (1 + (sent.collective == "all-reduce")) for sent, calls in made)
+
+    for count in range(1, 9):
+        assert passes(0, count) == passes(1, count) == 2
+        assert passes(2, count) == count + 1  # no room for whole gradients: scattered every time
+        assert passes(3, count) == 3 * count  # and no weights either: gathered twice
     line = next(s for s in page("zero-fsdp").splitlines() if "Take the lowest stage" in s)
     assert "never less than stage 1, which sends no more than DDP" in line
 

@@ -6,8 +6,11 @@ from figgen.units import NBSP
 
 
 def identifier(name: str) -> str:
-    """A name as a part of the names of values: `llama_3_8b` for `llama-3-8b`."""
-    return name.replace("-", "_").replace(".", "_")
+    """A name as a part of the names of values: `llama_3_8b` for `llama-3-8b`.
+
+    None begins with a digit, so `1f1b` is written out.
+    """
+    return "one_f_one_b" if name == "1f1b" else name.replace("-", "_").replace(".", "_")
 
 
 def label_of(name: str) -> str:

@@ -30,6 +30,12 @@ MOST_DRAWN = 2**14
 """Visits of stages by microbatches that a figure shows."""
 
 
+def check_drawn(stages: int, microbatches: int, chunks: int = 1) -> None:
+    """Raise InputError for more visits than are shown; sizes below 1 the schedule refuses."""
+    visits = abs(stages * microbatches * chunks)
+    check_between("stages · microbatches · chunks", visits, 0, MOST_DRAWN)
+
+
 def simulated(
     schedule: str,
     stages: int,
@@ -46,8 +52,7 @@ def simulated(
     `work` is the part of it that each stage has where stages differ. With `layers`, of each rank
     or of each virtual stage, they are those of an average rank.
     """
-    visits = abs(stages * microbatches * (chunks or 1))  # below 1 is for the schedule to refuse
-    check_between("stages · microbatches · chunks", visits, 0, MOST_DRAWN)
+    check_drawn(stages, microbatches, chunks or 1)
     order = build(schedule, stages=stages, microbatches=microbatches, chunks=chunks)
     if layers is not None:
         work = tuple(
@@ -135,7 +140,7 @@ def schedules_compared(
     values: dict[str, Named] = {"stages": Named(stages), "microbatches": Named(microbatches)}
     end = 0.0
     for name in schedules:
-        check_between("stages · microbatches", abs(stages * microbatches), 0, MOST_DRAWN)
+        check_drawn(stages, microbatches)
         order = build(name, stages=stages, microbatches=microbatches)
         trace = carried_out(order, Durations(*times), layers_per_stage)
         chunk_of = {stage: i for held in order.placement.held for i, stage in enumerate(held)}
@@ -144,7 +149,7 @@ def schedules_compared(
                 slot = _slot(placed, chunk_of[placed.action.stage])
                 slots.append(replace(slot, lane=len(lanes)))
             lanes.append(f"{TITLES[name]}, rank {rank}")
-        key = "one_f_one_b" if name == "1f1b" else identifier(name)
+        key = identifier(name)
         values[f"{key}_time"] = Named(trace.makespan, "s")
         values[f"{key}_idle"] = Named(trace.bubble_fraction)
         end = max(end, trace.makespan)

@@ -7,8 +7,7 @@ from typing import Any
 
 from figgen.catalog import model as catalog_model
 from figgen.charts import Axis, Bars, Column, Curves, Named, Scalar, Table
-from figgen.errors import check_between
-from figgen.figures.pipeline.timelines import MOST_DRAWN
+from figgen.figures.pipeline.timelines import check_drawn
 from figgen.figures.training.step import step_interval
 from figgen.models.layer_time import CORE_BACKWARD
 from figgen.models.model_shape import ModelShape
@@ -31,7 +30,7 @@ def split_trace(
     times: tuple[float, float, float] = (1.0, 1.0, 1.0),
 ) -> Trace:
     """The schedule in time, given a rank's forward and both parts of its backward."""
-    check_between("stages · microbatches", abs(stages * microbatches), 0, MOST_DRAWN)
+    check_drawn(stages, microbatches)
     order = build(schedule, stages=stages, microbatches=microbatches)
     forward, backward_input, backward_weight = times
     durations = Durations(forward, backward_input, backward_weight)
@@ -50,11 +49,6 @@ def messages(schedule: Schedule) -> int:
             if action.kind in ("B", "I") and not placement.is_first(stage):
                 sent += holder[stage - 1] != holder[stage]
     return sent
-
-
-def _key(schedule: str) -> str:
-    """A schedule in the names of values, which must not begin with a digit."""
-    return "one_f_one_b" if schedule == "1f1b" else identifier(schedule)
 
 
 def _known(schedules: tuple[str, ...]) -> tuple[str, ...]:
@@ -84,7 +78,9 @@ def schedule_table(
         )
         rows.append((TITLES[name], placement.chunks, *row))
         said = ("idle", "overhead", "open", "peak", "copies", "messages")
-        values |= {f"{_key(name)}_{what}": Named(x) for what, x in zip(said, row, strict=True)}
+        values |= {
+            f"{identifier(name)}_{what}": Named(x) for what, x in zip(said, row, strict=True)
+        }
     columns = (
         Column(label="schedule"),
         Column(label="chunks V"),
@@ -117,8 +113,8 @@ def schedule_frontier(*, stages: int = 8, microbatches: int = 32) -> Bars:
         idle.append(trace.bubble_fraction / reference.bubble_fraction)
         peak.append(max(trace.peak_in_flight) / max(reference.peak_in_flight))
         values |= {
-            f"{_key(name)}_idle": Named(idle[-1]),
-            f"{_key(name)}_peak": Named(peak[-1]),
+            f"{identifier(name)}_idle": Named(idle[-1]),
+            f"{identifier(name)}_peak": Named(peak[-1]),
         }
     return Bars(
         labels=tuple(labels),
@@ -181,7 +177,10 @@ def idle_by_sequence(
             parts = (times[0] / whole, times[1] / whole, times[2] / whole)
             idle.append(split_trace(name, stages, microbatches, parts).bubble_fraction)
         series.append(line(TITLES[name], map(float, sequences), idle, index))
-        values |= {f"{_key(name)}_first": Named(idle[0]), f"{_key(name)}_last": Named(idle[-1])}
+        values |= {
+            f"{identifier(name)}_first": Named(idle[0]),
+            f"{identifier(name)}_last": Named(idle[-1]),
+        }
     return Curves(
         x=Axis(label="tokens of a sequence", scale="log2", spec=","),
         y=Axis(label="bubble_fraction", low=0.0, spec=".0%"),
@@ -203,7 +202,7 @@ def schedule_steps(
     share = usual.compute_efficiency
     values = step_interval(usual)
     shown: list[tuple[str, str, dict[str, Any]]] = [
-        (TITLES[name], _key(name), {"schedule": name}) for name in schedules
+        (TITLES[name], identifier(name), {"schedule": name}) for name in schedules
     ]
     if layers_per_stage:
         title, key, last = shown[-1]
