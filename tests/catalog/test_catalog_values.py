@@ -163,6 +163,19 @@ def test_a_step_takes_the_latency_of_its_own_link_where_one_is_known(name: str) 
     assert attained_rows()["rows"][name]["bf16"]["near_latency_s"] == pytest.approx(step_s)
 
 
+CLOCKS_MHZ = json.loads((ORACLES / "system_totals.json").read_text())["clocks"]
+
+
+@pytest.mark.parametrize("dtype", ["bf16", "fp8"])
+def test_the_same_silicon_at_a_lower_clock_attains_as_much_less(dtype: str) -> None:
+    """Nobody has timed an MI350X; its every rate is an MI355X's times the ratio of the clocks."""
+    slow, fast = (attained_rows()["rows"][name][dtype] for name in ("mi350x", "mi355x"))
+    ratio = CLOCKS_MHZ["mi350x"][0] / CLOCKS_MHZ["mi355x"][0]
+    for rate in ("product", "plain", "expert", "attention"):
+        found = slow[f"{rate}_flops_per_s"] / fast[f"{rate}_flops_per_s"]
+        assert found == pytest.approx(ratio, rel=1e-3)
+
+
 def test_an_unknown_constant_gets_the_one_that_was_meant() -> None:
     with pytest.raises(InputError) as raised:
         catalog.nccl_tuning().link_bandwidth("sm90_nvlnk")

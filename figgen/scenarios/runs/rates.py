@@ -25,6 +25,9 @@ REFERENCES = {
 }
 """The chip whose measured matmul rates, as a share of its peaks, stand for its generation."""
 
+STAND_INS = {"mi350x": "mi355x"}
+"""A chip that nobody timed, and the measured one of the same silicon at another clock."""
+
 UNMEASURED = 0.8
 """Share of the peak where nobody has published a measured matmul rate."""
 
@@ -77,8 +80,8 @@ def era_of(run: DescribedRun) -> str:
 
 
 def _measured_share(chip: Accelerator, dtype: str) -> float:
-    """Measured matmul rate of the generation's reference chip over its peak."""
-    reference = REFERENCES.get(generation_of(chip))
+    """Measured matmul rate over its peak, of the chip that stands for this one or of itself."""
+    reference = REFERENCES.get(generation_of(chip), STAND_INS.get(chip.name))
     source = load.accelerators.only(reference)[reference] if reference else chip
     wide = source.measured_bf16 if dtype in ("bf16", "fp16", "tf32") else source.measured_fp8
     if wide is None:
