@@ -271,7 +271,8 @@ def test_what_cannot_be_drawn_is_refused(name: str, arguments: dict[str, Any], m
     ("network", "gigabits", "gpus"),
     [("gcp-a3-mega", 8 * 200, 8), ("gcp-a3-ultra", 3200, 8), ("gcp-a4x", 1600, 4),
      ("azure-nd-v5", 3200, 8), ("azure-nd-gb200-v6", 4 * 400, 4),
-     ("azure-nd-gb300-v6", 4 * 800, 4), ("efa-v3", 16 * 200, 8), ("efa-v3-p6e-gb200", 3200, 4),
+     ("azure-nd-gb300-v6", 4 * 800, 4), ("efa-v3", 16 * 200, 8), ("efa-v3-p6e-gb200", 1600, 4),
+     ("efa-v3-p6e-gb200", 28_800, 72),
      ("efa-v4-p6-b200", 3200, 8), ("efa-v4-p6-b300", 6400, 8), ("efa-trn3", 28_800, 144)],
 )  # fmt: skip
 def test_a_cloud_s_machine_has_the_gigabits_that_its_page_prints(
