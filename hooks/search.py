@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Callable
 from functools import partial
 from pathlib import Path
@@ -27,11 +26,11 @@ def on_page_content(html: str, page: Page, **_: Any) -> None:
 def on_env(env: Any, config: MkDocsConfig, **_: Any) -> None:
     global files
     from figgen import serving
+    from figgen.markdown.lists import TERM, read_list
     from figgen.search.publish import Found, search_files
     from figgen.serving.others import beside
 
-    glossary = Path(config.docs_dir, "glossary.toml")
-    terms = tomllib.loads(glossary.read_text(encoding="utf-8")) if glossary.exists() else {}
+    terms = read_list(Path(config.docs_dir, "glossary.toml"), TERM, "means")
     found = [Found(*page) for page in pages.values()]
     keeper, key = config.mdx_configs["figgen"]["site"].pictures.memory, repr((found, terms))
     files = make = partial(search_files, found, terms)

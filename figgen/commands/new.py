@@ -180,10 +180,13 @@ def _after(path: Path, stub: str) -> str:
 
 def _with_point(path: Path, name: str) -> str:
     """The test points with one more, that of the stub's expression."""
-    rows = path.read_text(encoding="utf-8").removesuffix("\n]\n}\n")
+    text, end = path.read_text(encoding="utf-8"), "\n]\n}\n"
+    if not text.endswith(end):
+        raise InputError(str(path), expected="lines of ] and } at its end")
+    rows = text.removesuffix(end)
     given = {"message_bytes": 8, "bandwidth_bytes_per_s": 2}
     row = {"formula": name, "arguments": given, "value": 4, "expression": "TODO: whose sum"}
-    return f"{rows},\n{json.dumps(row)}\n]\n}}\n"
+    return f"{rows},\n{json.dumps(row)}{end}"
 
 
 def _listed(root: Path, part: str, test: str) -> dict[str, str]:

@@ -225,6 +225,6 @@ def _presets(fields: Mapping[object, object], name: str) -> tuple[str, ...]:
 def line_of_key(body: str, key: str) -> int:
     """How many lines below the first of `body` the line of `key` is; 0 when there is none."""
     lines = body.strip().splitlines()
-    return next(
-        (i for i, line in enumerate(lines) if key and line.lstrip().startswith(f"{key}:")), 0
-    )
+    found = [i for i, line in enumerate(lines) if key and line.lstrip().startswith(f"{key}:")]
+    # A line of a text that goes over several may begin like a key.
+    return min(found, key=lambda i: (lines[i][:1] == " ", i), default=0)

@@ -7,7 +7,6 @@ what was got. The rules are explained in CONTRIBUTING.md.
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,6 +16,7 @@ from figgen.charts import Table
 from figgen.errors import InputError
 from figgen.markdown import directive
 from figgen.markdown.conversion import fences
+from figgen.markdown.lists import TERM, read_list
 from figgen.prose.lines import CITED, COMPUTED, MATH, Line, figure_lines, prose_lines
 from figgen.prose.premises import is_premise, parameters, premises
 from figgen.prose.symbols import clashes
@@ -78,8 +78,7 @@ _END = re.compile(r"[.!?…][\"”’)*_\]]*(?=\s+[\"“(\[*_]*[A-ZΑ-Ω])")
 
 def lint_folder(docs: Path) -> list[Finding]:
     """Findings on every page of a folder, in the order of pages and lines."""
-    glossary = docs / "glossary.toml"
-    terms: Terms = tomllib.loads(glossary.read_text(encoding="utf-8")) if glossary.exists() else {}
+    terms: Terms = read_list(docs / "glossary.toml", TERM, "means")
     found: list[Finding] = []
     for path in sorted(docs.rglob("*.md")):
         name = (Path(docs.name) / path.relative_to(docs)).as_posix()

@@ -10,9 +10,9 @@ from figgen import serving
 from figgen.generated.glossary import term_anchor
 from figgen.markdown import math
 from figgen.markdown.conversion import Short, Site
+from figgen.markdown.lists import REFERENCE, TERM, read_list
 from figgen.pictures import Pictures
 from figgen.publish.build import SiteBuild
-from figgen.publish.lists import REFERENCE, TERM, read_list
 from figgen.serving.answers import Answers
 
 

@@ -259,3 +259,8 @@ def test_a_bug_in_a_figure_or_a_formula_is_told_with_its_line_of_code(convert, m
     monkeypatch.setattr(schedules, "build", broken)
     (computed, *_) = convert('{{ schedule("1f1b", stages=4, microbatches=8).makespan }}').problems
     assert re.search(r"KeyError while computing .*\(figgen/values\.py:\d+\)", str(computed))
+
+
+def test_a_line_of_a_text_that_begins_like_a_key_is_not_blamed() -> None:
+    body = "figure: x\ncaption: |\n  Four\n  stages: so many.\nstages: 0\noptions:\n  tp: 0\n"
+    assert [line_of_key(body, key) for key in ("stages", "tp", "pp")] == [4, 6, 0]

@@ -8,8 +8,9 @@ from pathlib import Path
 import pytest
 
 from figgen.errors import InputError
+from figgen.markdown.lists import REFERENCE, TERM, read_list
+from figgen.prose.rules import lint_folder
 from figgen.publish.begin import begin_build
-from figgen.publish.lists import REFERENCE, TERM, read_list
 
 DOCS = Path(__file__).parents[2] / "docs"
 
@@ -31,6 +32,15 @@ def test_a_slip_in_the_glossary_is_told_with_its_line(text: str, said: str, tmp_
     with pytest.raises(InputError) as told:
         begin_build(tmp_path, tmp_path / "cache", "Site", "https://x/")
     assert str(told.value) == said
+
+
+def test_a_slip_in_the_glossary_is_told_by_the_linter_too(tmp_path: Path) -> None:
+    """It ended in a traceback, or found that every page keeps to the rules."""
+    (tmp_path / "glossary.toml").write_text('[a]\nmeans = "b"\nnever = "abc"\n')
+    with pytest.raises(
+        InputError, match=r"glossary\.toml:3: \[a\] never: a value: expected a list"
+    ):
+        lint_folder(tmp_path)
 
 
 def test_a_reference_leads_to_no_script(tmp_path: Path) -> None:
