@@ -52,5 +52,9 @@ def test_choices_go_beyond_what_was_timed_as_the_page_says() -> None:
     assert max(run.dp * run.cp for run in ampere) == 128 < spread.dp * spread.cp == 768
     assert max(run.ep for run in timed) == 64 >= best["deepseek-v3"].parallel.ep
     assert best["deepseek-v3"].zero_stage < 3
+    whole = [run for run in timed if run.ep > 1 and run.etp == 1]
+    mixture = best["deepseek-v3"].parallel
+    assert mixture.etp == 1
+    assert max(run.tp for run in whole) == 2 < mixture.tp == 4
     assert not any(run.shape.experts for run in gathered)
     assert best["qwen-3-235b-a22b"].zero_stage == 3
