@@ -49,7 +49,7 @@ def add(verbs: Verbs) -> None:
     add_collective(parser, 10**9)
     parser.add_argument("--bytes", required=True, help="largest per-rank buffer, such as '1 GB'")
     parser.add_argument("--link", required=True, help="a link of the catalog, or '450 GB/s'")
-    parser.add_argument("--latency", help="per step; NCCL's, or a TPU link's own, when left out")
+    parser.add_argument("--latency", help="per step; the link's own, or else NCCL's, when left out")
     parser.add_argument("--network", help="the link between nodes, where there are two levels")
     parser.add_argument("--network-latency", help="per step between nodes")
     parser.add_argument("--model", choices=("textbook", "nccl"), default="textbook")
