@@ -8,6 +8,8 @@ from figgen.catalog.rates import JUDGEMENT, constants
 from figgen.charts import Column, Named, Table
 from figgen.registry import figure
 from figgen.scenarios.runs.calibrate import Predictor
+from figgen.scenarios.runs.described import DescribedRun
+from figgen.scenarios.runs.predicted import predicted_step
 from figgen.scenarios.runs.rates import generation_of
 from figgen.scenarios.validation import JudgedRun, judged_runs
 
@@ -50,25 +52,34 @@ def validation_misses(*, most: int = 20) -> Table:
 
 
 def explained(judged: JudgedRun) -> str:
-    """Why a run is missed, from what marks it out among those that fitted."""
-    run = judged.run
+    """Why a run is missed, from what marks it out among those that fitted. What holds a run back
+    explains a prediction that is too short and none that is too long."""
+    run, too_short = judged.run, judged.error < 0
+    if run.shape.experts and _waits_for_host(run):
+        if too_short:
+            return "bound by the host, which launches small kernels of many experts"
+        return "predicted to wait for the host longer than it did"
     if abs(judged.error) > HALF:
         return "not explained"
-    if run.shape.experts and run.microbatch == 1 and not run.accelerator.name.startswith("gb"):
-        return "bound by the host: small kernels of many experts, launched by x86 processors"
     if run.shape.experts:
         return "releases of one season differ in how they sort and send tokens"
     if run.number_format == "fp8-rowwise":
         return "row-wise scaling; the two runs that fitted have 70B parameters"
     if run.framework == "torchtitan" and run.tp > 1:
         return "whether messages overlap (async TP) is not a field of the data"
-    if run.recompute == "full" and run.accelerator.name == "a100-sxm-40gb":
+    if too_short and run.recompute == "full" and run.accelerator.name == "a100-sxm-40gb":
         return "close to its memory: offloading or retries of the allocator"
     if run.framework in ("paxml", "maxtext"):
         return "what is recomputed is not printed"
     if generation_of(run.accelerator) == "blackwell":
         return "releases of Blackwell's first year, of which few fitted"
     return "not explained"
+
+
+def _waits_for_host(run: DescribedRun) -> bool:
+    """Whether kernels of a layer of experts are predicted to run faster than they are launched."""
+    layer = predicted_step(run).parts.expert
+    return bool(layer.host_s > layer.device_s)
 
 
 @figure("validation-sensitivity")
