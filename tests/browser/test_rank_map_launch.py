@@ -186,9 +186,15 @@ def test_what_a_pasted_command_line_does_not_say_of_the_layout_is_named(ask: Ask
           --tensor-model-parallel-size="${TP}"; echo done""",
         "srun -N few x --tensor-model-parallel-size 2",
         "srun -N2 -np 4 x --tensor-model-parallel-size 2",
+        # A comment begins where a word does, not in quotes, and ends with its line.
+        """--run-name "llama #3" --tag a#b '#4' --tensor-model-parallel-size 8;# --nnodes 2 \\
+        --pipeline-model-parallel-size \\
+          4""",
     ]
     good, bad, missing, slip, zero, hostile, empty, others, typed, *more = ask("pasted", cases)
-    shell, few, glued = more
+    shell, few, glued, quoted = more
+    assert (quoted["changes"]["tp"], quoted["changes"]["pp"]) == (8, 4)
+    assert (quoted["aside"], "nodes" in quoted["changes"]) == (["--run-name", "--tag"], False)
     assert (glued["changes"]["nodes"], glued["aside"]) == (2, ["-np"])
     assert shell["changes"] | {"nodes": 2, "gpus": 4, "tp": 8, "cp": 1, "pp": 1} == shell["changes"]
     assert (shell["aside"], shell["problems"]) == (["-u"], [])

@@ -157,11 +157,10 @@ const OWN =
  * that are not about it, `problems` in words. Sizes that it leaves out are Megatron's 1.
  */
 export function readMegatron(text) {
-  // As a shell reads it: nothing of comments, quotes within a word, a semicolon at its end.
-  const lines = text.replace(/(^|\s)#.*/g, "$1").replace(/\\\s*\n/g, " ");
-  const words = (lines.match(/("[^"]*"|'[^']*'|[^\s"';])+/g) ?? []).map((word) =>
-    word.replace(/["']/g, "").replace(/^-N(\d+)$/, "-N=$1"),
-  );
+  // As a shell reads it: comments begin where a word would, quotes within a word, a semicolon at its end.
+  const words = (text.match(/#.*|("[^"]*"|'[^']*'|[^\s"';\\])+/g) ?? [])
+    .filter((word) => !word.startsWith("#"))
+    .map((word) => word.replace(/["']/g, "").replace(/^-N(\d+)$/, "-N=$1"));
   const shell = new Map(
     words
       .flatMap((word) => /^([A-Za-z_]\w*)=(\d+)$/.exec(word)?.slice(1) ?? [])
