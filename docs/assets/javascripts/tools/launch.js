@@ -134,23 +134,23 @@ export const LAUNCHERS = new Map([
 
 const OPTIONS = new Map(
   Object.entries({
-    "tensor-model-parallel-size": "tp",
-    "context-parallel-size": "cp",
-    "pipeline-model-parallel-size": "pp",
-    "expert-model-parallel-size": "ep",
-    "expert-tensor-parallel-size": "etp",
-    nnodes: "nodes",
-    "nproc-per-node": "gpus",
-    nodes: "nodes",
-    "gpus-per-node": "gpus",
-    "ntasks-per-node": "gpus",
-    N: "nodes",
+    "--tensor-model-parallel-size": "tp",
+    "--context-parallel-size": "cp",
+    "--pipeline-model-parallel-size": "pp",
+    "--expert-model-parallel-size": "ep",
+    "--expert-tensor-parallel-size": "etp",
+    "--nnodes": "nodes",
+    "--nproc-per-node": "gpus",
+    "--nodes": "nodes",
+    "--gpus-per-node": "gpus",
+    "--ntasks-per-node": "gpus",
+    "-N": "nodes",
   }),
 );
-const MAPPING = "use-tp-pp-dp-mapping";
+const MAPPING = "--use-tp-pp-dp-mapping";
 // Megatron's own options that look like those of the layout and leave the ranks where they are.
 const OWN =
-  /^(ckpt|data-parallel|hierarchical|hybrid|overlap|rl-inference)-|^sequence-parallel$|-(comm-backend|layout)$/;
+  /^--(ckpt|data-parallel|hierarchical|hybrid|overlap|rl-inference)-|^--sequence-parallel$|-(comm-backend|layout)$/;
 
 /**
  * What a command line for Megatron says of the layout: `changes` to a state, `aside` the options
@@ -169,30 +169,27 @@ export function readMegatron(text) {
   const [found, aside, problems] = [{}, [], []];
   let mapping = false;
   words.forEach((word, at) => {
-    const option = /^(--?)([A-Za-z][\w-]*)(?:=(.*))?$/.exec(word);
+    const option = /^(--?[A-Za-z][\w-]*)(?:=(.*))?$/.exec(word);
     if (!option) return;
-    const name = option[2].replaceAll("_", "-");
-    // One dash and one letter are options of the launcher: `srun -N` has the nodes, `python -m` none.
-    const flag = option[1] + name;
-    if (name === MAPPING) mapping = true;
-    else if (!OPTIONS.has(name) || flag === "--N") aside.push(flag);
+    const flag = option[1].replaceAll("_", "-");
+    if (flag === MAPPING) mapping = true;
+    else if (!OPTIONS.has(flag)) aside.push(flag);
     else {
-      const given = option[3] ?? words[at + 1] ?? "";
+      const given = option[2] ?? words[at + 1] ?? "";
       const value = given.replace(/^\$\{?(\w+)\}?$/, (all, variable) => shell.get(variable) ?? all);
       const size = /^\d{1,9}$/.test(value) ? Number(value) : 0;
       if (size < 1 || size > MOST_RANKS)
         problems.push(
           `${flag}: expected a whole number from 1 to ${grouped(MOST_RANKS)}, got '${given.slice(0, 40)}'`,
         );
-      else found[OPTIONS.get(name)] = size;
+      else found[OPTIONS.get(flag)] = size;
     }
   });
   const slips = new Map();
   for (const flag of aside) {
-    const name = flag.replace(/^-+/, "");
-    const near = closest(name, [...OPTIONS.keys(), MAPPING], 1)[0];
-    if (near && /parallel|map|nproc|nnode/.test(flag) && !OWN.test(name))
-      slips.set(flag, `${flag} is no option of the layout; did you mean --${near}?`);
+    const near = closest(flag, [...OPTIONS.keys(), MAPPING], 1)[0];
+    if (near && /parallel|map|nproc|nnode/.test(flag) && !OWN.test(flag))
+      slips.set(flag, `${flag} is no option of the layout; did you mean ${near}?`);
   }
   if (!Object.keys(found).length && !mapping && !problems.length)
     problems.push("no option about the layout was found, such as --tensor-model-parallel-size 8");
