@@ -53,3 +53,31 @@ def test_back_to_the_page_that_is_shown_ends_the_way_to_another(instant: Page, s
         held.come()
     page.evaluate("fetch(location.href).then((answer) => answer.text())")  # comes after it
     assert page.locator("h1").inner_text().startswith("Rank")
+
+
+# Follows a link of the page to a section of another one.
+SECTION = """([path, hash]) => {
+  const link = [...document.querySelectorAll("article a")].find((one) => one.pathname === path);
+  link.href = path + hash;
+  link.click();
+}"""
+IN_CONTENTS = ".md-sidebar--secondary .md-nav__link--active"
+AT_TARGET = """() => {
+  const top = document.querySelector("h2:target")?.getBoundingClientRect().top;
+  return top > 40 && top < innerHeight / 3 && scrollY > innerHeight;
+}"""
+
+
+def test_a_link_leads_to_the_section_that_it_names_or_to_the_top(instant: Page, site: str) -> None:
+    page = instant
+    for named in (True, False):
+        at_rest(page, f"{site}{RANKS}")
+        page.evaluate("scrollTo(0, 900)")
+        # The second is no name of anything, and no text that could be decoded.
+        page.evaluate(SECTION, [PIPELINE, "#how-to-choose" if named else "#100%"])
+        page.wait_for_url(f"**{PIPELINE}#*")
+        expect(page.locator(IN_CONTENTS)).to_have_count(int(named))
+        if named:
+            page.wait_for_function(AT_TARGET)
+        else:
+            assert page.evaluate("scrollY") == 0

@@ -157,10 +157,8 @@
       for (const { name, value } of script.attributes) again.setAttribute(name, value);
       script.replaceWith(again);
     }
-    const target = location.hash && document.getElementById(decodeURIComponent(location.hash.slice(1)));
-    if (target) target.scrollIntoView();
-    else scrollTo(0, (back && scrolled.get(shown)) || 0);
-    if (location.hash) location.replace(location.hash); // for :target
+    scrollTo(0, (back && scrolled.get(shown)) || 0);
+    if (location.hash) location.replace(location.hash); // to what it names, which is :target then
     begin();
   }
   const scope = new URL(__md_scope);
