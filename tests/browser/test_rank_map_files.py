@@ -118,6 +118,10 @@ def test_groups_of_megatron_itself_come_out_of_a_pasted_command_line(page: Page,
             assert same_groups(case["dense"][name], drawn), (case["world"], name)
 
 
+EDGES = """() => [...document.querySelectorAll(".map-answer .tool-message")]
+  .map((box) => getComputedStyle(box).borderInlineStartColor)"""
+
+
 def test_a_pasted_layout_that_cannot_be_placed_is_not_said_to_be_loaded(
     page: Page, site: str
 ) -> None:
@@ -134,9 +138,10 @@ def test_a_pasted_layout_that_cannot_be_placed_is_not_said_to_be_loaded(
     expect(page.locator(".map-messages .is-bad")).to_contain_text("got 3")
     expect(launch).to_be_hidden()
     assert page.locator("[data-file]:enabled, [data-launcher]:enabled").count() == 0
-    line.fill("--nnodes 4 --nproc_per_node 8 --tensor-model-parallel-size 4")
+    line.fill("--bf16 --nnodes 4 --nproc_per_node 8 --tensor-model-parallel-size 4")
     load.click()
     expect(told).to_contain_text("was loaded")
+    assert len(set(page.evaluate(EDGES))) == 2, "an edge of its own tells what is good"
     expect(launch).to_contain_text("--tensor-model-parallel-size 4")
     page.locator("[name=tp]").fill("2")
     expect(told).to_be_empty()
