@@ -250,6 +250,15 @@ CUT_PROGRAMS = """() => [...document.querySelectorAll(".md-typeset pre")]
   .map((box) => box.textContent.trim().slice(0, 80))"""
 
 
+# Boxes whose edges are shaded where they go on, which paper has no use for.
+SHADED = """() => [...document.querySelectorAll("article *")]
+  .filter((box) => {
+    const { backgroundImage, backgroundAttachment } = getComputedStyle(box);
+    return backgroundImage !== "none" && backgroundAttachment.includes("local");
+  })
+  .map((box) => box.className)"""
+
+
 def no_wider_than_the_screen(page: Page) -> None:
     assert page.evaluate(SIDEWAYS) == 0
     assert page.evaluate(STUCK) == []
@@ -261,6 +270,7 @@ def on_paper(page: Page) -> None:
     assert page.evaluate(SIDEWAYS) == 0
     assert page.evaluate(DRAWN, OFF_PAPER) == []
     assert page.evaluate(CUT_PROGRAMS) == []
+    assert page.evaluate(SHADED) == []
 
 
 def test_a_line_that_is_too_wide_would_be_seen(page: Page, site: str) -> None:
