@@ -8,6 +8,7 @@ and maxima are all that is used, element by element, so that every machine finds
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -48,7 +49,7 @@ class DriftRun:
 def trained(run: DriftRun, steps: int) -> Iterator[Array]:
     """All weights after each step, as one vector."""
     half = np.float32(0.5)
-    first, second = half * _drawn(1, INPUTS, WIDTH), half * _drawn(2, WIDTH)
+    first, second = half * drawn(1, INPUTS, WIDTH), half * drawn(2, WIDTH)
     batches = random.Random(run.seed)
     scale = np.float32(RATE / run.samples)
     for _ in range(steps):
@@ -91,27 +92,39 @@ def added(parts: Array, narrow: bool) -> Array:
         return total
     total = np.zeros_like(parts[0])
     for part in parts:
-        total = bf16(total + part)
+        total += part
+        round_to_bf16(total)
     return total
 
 
-def bf16(numbers: Array) -> Array:
-    """The nearest BF16 numbers, ties to even: the upper half of the bits of FP32."""
+def round_to_bf16(numbers: Array) -> None:
+    """Make them the nearest BF16 numbers, ties to even: the upper half of the bits of FP32."""
     bits = numbers.view(np.uint32)
-    return ((bits + HALF + (bits >> WIDE & ODD)) & UPPER).view(np.float32)
+    carry = bits >> WIDE
+    carry &= ODD
+    carry += HALF
+    bits += carry
+    bits &= UPPER
 
 
 # Runs of one seed see the same batches.
 @lru_cache(maxsize=2048)
 def _batch(seed: int, samples: int) -> tuple[Array, Array]:
     """Inputs, and what the network that is to be learnt says of them."""
-    x = _drawn(seed, samples, INPUTS)
-    return x, said(x, _drawn(3, INPUTS, WIDTH), _drawn(4, WIDTH))[1]
+    x = drawn(seed, samples, INPUTS)
+    return x, said(x, *_learnt())[1]
 
 
-def _drawn(seed: int, *shape: int) -> Array:
+@lru_cache(maxsize=1)
+def _learnt() -> tuple[Array, Array]:
+    """Weights of the network that is to be learnt."""
+    return drawn(3, INPUTS, WIDTH), drawn(4, WIDTH)
+
+
+def drawn(seed: int, *shape: int) -> Array:
     """Numbers between −1 and 1, of Python's own generator, which is the same everywhere."""
-    draw = random.Random(seed).random
-    count = int(np.prod(shape))
-    numbers = 2 * np.array([draw() for _ in range(count)]) - 1
+    # What its `random` makes of 8 bytes, for all at once.
+    made = random.Random(seed).randbytes(8 * math.prod(shape))
+    high, low = np.frombuffer(made, "<u4").reshape(-1, 2).T
+    numbers = 2 * (((high >> 5) * 2.0**26 + (low >> 6)) / 2**53) - 1
     return numbers.astype(np.float32).reshape(shape)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from itertools import islice
 
 import numpy as np
@@ -14,8 +15,9 @@ from figgen.models.layout_drift import (
     WIDTH,
     DriftRun,
     added,
-    bf16,
+    drawn,
     gradients,
+    round_to_bf16,
     said,
     summed,
     trained,
@@ -51,7 +53,16 @@ def test_rounding_is_that_of_the_format() -> None:
     numbers = (small(4096) * np.float32(10) ** DRAW.integers(-6, 6, 4096)).astype(np.float32)
     ties = np.array([1 + 2**-8, 1 + 3 * 2**-8, -(1 + 2**-8)], np.float32)
     every = np.concatenate([numbers, ties])
-    assert (bf16(every) == float_format("BF16").rounded(every.astype(float))).all()
+    rounded = every.copy()
+    round_to_bf16(rounded)
+    assert (rounded == float_format("BF16").rounded(every.astype(float))).all()
+
+
+@pytest.mark.parametrize("seed", [0, 3, 2**30 - 1, 2**40])
+def test_draws_are_those_of_the_generator_one_after_the_other(seed: int) -> None:
+    draw = random.Random(seed).random
+    singly = [[2 * draw() - 1 for _ in range(INPUTS)] for _ in range(64)]
+    assert (drawn(seed, 64, INPUTS) == np.array(singly, np.float32)).all()
 
 
 @pytest.mark.parametrize("ranks", [1, 2, 8, 64])
