@@ -13,13 +13,14 @@ import math
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from itertools import chain
 
 from figgen.search.records import Record, records
 from figgen.search.words import Synonyms, words
 
 FOLDER = "search/"
 PIECE_BYTES = 24_000
-TITLE, TEXT, SYMBOLS = 6.0, 1.0, 0.5
+TITLE, SYMBOLS = 6.0, 0.5  # beside a word of the text
 ALSO = 0.5  # a synonym, beside the word itself
 SATURATION, LENGTH = 1.6, 0.6  # k1 and b of BM25
 IMPACTS = 255
@@ -62,15 +63,18 @@ def index(sheets: Iterable[Sheet], synonyms: Synonyms) -> dict[str, str]:
     counts = [_weighted(record, synonyms) for _, record in numbered]
     lengths = [len(record.text) for _, record in numbered]
     mean = max(1.0, sum(lengths) / max(1, len(lengths)))
-    spread = Counter(word for found in counts for word in found)
+    spread = Counter(chain.from_iterable(counts))
+    rare = {
+        word: math.log(1 + (len(numbered) - count + 0.5) / (count + 0.5))
+        for word, count in spread.items()
+    }
     postings: dict[str, list[tuple[int, float]]] = defaultdict(list)
     for number, (at, record) in enumerate(numbered):
         longer = 1 - LENGTH + LENGTH * lengths[number] / mean
         prior = likely[at] * WEIGHTS.get(record.kind, 1.0) * ASIDE.get(record.anchor, 1.0)
         for word, (title, text) in counts[number].items():
             often = title + text / longer
-            idf = math.log(1 + (len(numbered) - spread[word] + 0.5) / (spread[word] + 0.5))
-            postings[word].append((number, prior * idf * often / (SATURATION + often)))
+            postings[word].append((number, prior * rare[word] * often / (SATURATION + often)))
     pieces, cuts = _pieces(postings)
     head: object = {
         "cuts": cuts,
@@ -101,16 +105,14 @@ def _weighted(record: Record, synonyms: Synonyms) -> dict[str, tuple[float, floa
         named += " " + record.anchor
     own = list(words(named))
     title: dict[str, float] = defaultdict(float)
-    text: dict[str, float] = defaultdict(float)
+    text: dict[str, float] = defaultdict(float, Counter(words(record.text)))
     brief = TITLE / (0.4 + 0.2 * max(1, len(set(own))))
     for word in set(own):
         title[word] += brief
     for word in {*synonyms.of(record.title), *words(record.also)} - set(own):
         title[word] += brief * ALSO
-    for word in words(record.text):
-        text[word] += TEXT
     for word in synonyms.of(record.text):
-        text[word] += TEXT * ALSO
+        text[word] += ALSO
     for word in set(words(record.symbols)):
         text[word] += SYMBOLS
     return {word: (title.get(word, 0.0), text.get(word, 0.0)) for word in {*title, *text}}

@@ -21,6 +21,7 @@ _ID = re.compile(r'(?<![\w-])id="([^"]*)"')
 _SKIPPED = re.compile(
     r'data-search-exclude|class="(?:headerlink|fig-tools|row-link|fig-print|fig-tabs|footnote)'
 )
+_HEADINGS = {"h1", "h2", "h3", "h4", "h5", "h6"}
 _SILENT = {"script", "style", "svg", "template", "legend", "button"}
 _INLINE = {
     "a", "abbr", "b", "button", "code", "data", "em", "i", "kbd", "s", "small", "span", "strong",
@@ -122,11 +123,11 @@ class _Reader:
             return (
                 'class="fig-value"' not in attributes
             )  # a number that opens, part of its sentence
-        return bool(_SKIPPED.search(attributes)) and not re.match(r"h\d", tag)
+        return bool(_SKIPPED.search(attributes)) and tag not in _HEADINGS
 
     def _open(self, tag: str, attributes: str) -> None:
         named = _ID.search(attributes)
-        if re.fullmatch(r"h[1-6]", tag):
+        if tag in _HEADINGS:
             self._heading(tag, named[1] if named else "", "data-search-exclude" in attributes)
         elif self.left_out:
             return
