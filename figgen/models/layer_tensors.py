@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 
 from figgen.models.layer_matrices import layer_matrices
 from figgen.models.model_shape import FFN_MATRICES, GATED
@@ -45,6 +46,8 @@ class KeptTensor:
         return "core_attn" in self.modules
 
 
+# What is kept, made anew and needed for gradients asks for the same in turn.
+@lru_cache(maxsize=16)
 def layer_tensors(
     setup: TrainingSetup, *, experts: bool = False, mixer: bool = False
 ) -> tuple[KeptTensor, ...]:

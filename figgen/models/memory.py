@@ -58,15 +58,18 @@ class RankMemory:
     @property
     def parts(self) -> tuple[MemoryPart, ...]:
         """The lines added up by part, in the order of `PARTS`."""
-        found: dict[str, float] = dict.fromkeys(PARTS, 0)
-        for line in self.lines:
-            found[line.part] += line.bytes
-        return tuple(MemoryPart(name, size) for name, size in found.items())
+        return tuple(MemoryPart(name, size) for name, size in self._by_part().items())
 
     @property
     def total_bytes(self) -> float:
         """All parts together."""
-        return sum(part.bytes for part in self.parts)
+        return sum(self._by_part().values())
+
+    def _by_part(self) -> dict[str, float]:
+        found: dict[str, float] = dict.fromkeys(PARTS, 0)
+        for line in self.lines:
+            found[line.part] += line.bytes
+        return found
 
     @property
     def allocator_bytes(self) -> float:
@@ -141,11 +144,12 @@ def memory(
     share = framework.allocator_share if allocator_share is None else allocator_share
     for rank, peak in enumerate(peak_activation_bytes(setup)):
         stages = setup.placement.stages_of_rank(rank)
-        lines = rank_lines(setup, rank, peak, [working[stage] for stage in stages])
+        held = rank_parameters(setup, rank)
+        lines = rank_lines(setup, rank, held, peak, [working[stage] for stage in stages])
         ranks.append(
             RankMemory(
                 pipeline_rank=rank,
-                parameters=sum(part.count for part in rank_parameters(setup, rank)),
+                parameters=sum(part.count for part in held),
                 layers=sum(shares[stage].layers for stage in stages),
                 in_flight=in_flight[rank],
                 lines=(*lines, *reserve_lines(lines, share, reserve_bytes)),

@@ -17,7 +17,7 @@ from figgen.models.activations import (
     recomputed_bytes,
 )
 from figgen.models.communication_buffers import communication_buffers
-from figgen.models.rank_parameters import TABLES, rank_parameters
+from figgen.models.rank_parameters import TABLES, HeldParameters, rank_parameters
 from figgen.models.stage_layers import by_stage
 from figgen.models.trained_state import Kept, kept_by_rank
 from figgen.models.training_setup import TrainingSetup
@@ -79,16 +79,18 @@ def working_bytes(setup: TrainingSetup) -> tuple[WorkingBytes, ...]:
 def rank_lines(
     setup: TrainingSetup,
     pipeline_rank: int,
+    held: Sequence[HeldParameters],
     activation_bytes: float,
     working: Sequence[WorkingBytes],
 ) -> tuple[MemoryLine, ...]:
     """Every line of a GPU of `pipeline_rank` that is not empty, its reserve apart.
 
-    `activation_bytes` are the rank's of `figgen.models.activations.peak_activation_bytes`,
-    `working` what its virtual stages need for a moment.
+    `held` are the rank's parameters, `activation_bytes` its own of
+    `figgen.models.activations.peak_activation_bytes`, `working` what its virtual stages need for a
+    moment.
     """
     lines = (
-        *_state(setup, pipeline_rank),
+        *_state(setup, held, kept_by_rank(setup, pipeline_rank)),
         *_moving(setup, pipeline_rank, activation_bytes, working),
     )
     return tuple(line for line in lines if line.bytes)
@@ -116,10 +118,13 @@ def state_bytes(setup: TrainingSetup, pipeline_rank: int) -> tuple[float, float,
 
     Frozen weights are divided as those that are trained.
     """
-    return _divided(setup, pipeline_rank, kept_by_rank(setup, pipeline_rank))
+    held = rank_parameters(setup, pipeline_rank)
+    return _divided(setup, held, kept_by_rank(setup, pipeline_rank))
 
 
-def _divided(setup: TrainingSetup, pipeline_rank: int, kept: Kept) -> tuple[float, float, float]:
+def _divided(
+    setup: TrainingSetup, held: Sequence[HeldParameters], kept: Kept
+) -> tuple[float, float, float]:
     recipe = setup.recipe
     ways = (setup.dense_shards, setup.parallel.edp)
     trained, frozen = (kept.trained, kept.trained_routed), (
@@ -141,17 +146,18 @@ def _divided(setup: TrainingSetup, pipeline_rank: int, kept: Kept) -> tuple[floa
         )
     weights, gradients, optimizer = sizes
     if setup.lora_rank is None:
-        held = rank_parameters(setup, pipeline_rank)
         tables = sum(part.count for part in held if part.part in TABLES) * recipe.table_bytes
         optimizer += tables / (setup.dense_shards if setup.zero_stage >= 1 else 1)
     return weights, gradients, optimizer
 
 
-def _state(setup: TrainingSetup, pipeline_rank: int) -> Iterator[MemoryLine]:
+def _state(
+    setup: TrainingSetup, held: Sequence[HeldParameters], kept: Kept
+) -> Iterator[MemoryLine]:
     """What lasts, and the gradients that one backward makes anew."""
-    framework, kept = setup.framework_memory, kept_by_rank(setup, pipeline_rank)
+    framework = setup.framework_memory
     trained = kept.trained + kept.trained_routed
-    weights, gradients, optimizer = _divided(setup, pipeline_rank, kept)
+    weights, gradients, optimizer = _divided(setup, held, kept)
     yield MemoryLine("weights", "weights", weights)
     yield MemoryLine("gradients", "accumulated gradients", gradients)
     if setup.zero_stage == 0 and setup.dense_shards > 1:

@@ -49,8 +49,8 @@ class StageShare:
 
         Where some layers have mixers or windows, which of them do follows from the place.
         """
-        special = self.mixer_layers or self.windowed_layers
-        return self if special else replace(self, first_layer=0)
+        fixed = self.mixer_layers or self.windowed_layers or not self.first_layer
+        return self if fixed else replace(self, first_layer=0)
 
 
 def by_stage(setup: TrainingSetup, make: Callable[[StageShare], Thing]) -> tuple[Thing, ...]:
