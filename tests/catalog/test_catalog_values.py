@@ -168,12 +168,31 @@ CLOCKS_MHZ = json.loads((ORACLES / "system_totals.json").read_text())["clocks"]
 
 @pytest.mark.parametrize("dtype", ["bf16", "fp8"])
 def test_the_same_silicon_at_a_lower_clock_attains_as_much_less(dtype: str) -> None:
-    """Nobody has timed an MI350X; its every rate is an MI355X's times the ratio of the clocks."""
+    """The catalog has no measured MI350X, whose rates are an MI355X's times a ratio of clocks."""
     slow, fast = (attained_rows()["rows"][name][dtype] for name in ("mi350x", "mi355x"))
     ratio = CLOCKS_MHZ["mi350x"][0] / CLOCKS_MHZ["mi355x"][0]
     for rate in ("product", "plain", "expert", "attention"):
         found = slow[f"{rate}_flops_per_s"] / fast[f"{rate}_flops_per_s"]
         assert found == pytest.approx(ratio, rel=1e-3)
+
+
+def test_a_format_that_nobody_measured_attains_the_share_of_the_one_that_was() -> None:
+    """Of the chips with both, the shares are within 12 % of each other."""
+    chips = [c for c in catalog.ACCELERATORS.values() if c.measured_bf16]
+    shares = {
+        (chip.name, name): measured.value / chip.peak_flops_per_s(name)
+        for chip in chips
+        for name in ("bf16", "fp8")
+        if (measured := getattr(chip, f"measured_{name}"))
+    }
+    both = [chip.name for chip in chips if (chip.name, "fp8") in shares]
+    assert len(both) >= 5
+    for name in both:
+        assert shares[name, "fp8"] == pytest.approx(shares[name, "bf16"], rel=0.12)
+    for name in ("mi300x", "mi325x", "mi355x"):
+        rates = attained_rows()["rows"][name]["fp8"]
+        peak = catalog.accelerator(name).peak_flops_per_s("fp8")
+        assert rates["product_flops_per_s"] / peak == pytest.approx(shares[name, "bf16"])
 
 
 def test_an_unknown_constant_gets_the_one_that_was_meant() -> None:

@@ -26,10 +26,10 @@ REFERENCES = {
 """The chip whose measured matmul rates, as a share of its peaks, stand for its generation."""
 
 STAND_INS = {"mi350x": "mi355x"}
-"""A chip that nobody timed, and the measured one of the same silicon at another clock."""
+"""A chip without a measured rate, and one of the same silicon at another clock that has it."""
 
 UNMEASURED = 0.8
-"""Share of the peak where nobody has published a measured matmul rate."""
+"""Share of the peak of a chip without a measured matmul rate in the catalog."""
 
 NARROW_HEADS = 1 / 3
 """Attention over heads of less than 128 loses this power of their width."""
@@ -83,10 +83,13 @@ def _measured_share(chip: Accelerator, dtype: str) -> float:
     """Measured matmul rate over its peak, of the chip that stands for this one or of itself."""
     reference = REFERENCES.get(generation_of(chip), STAND_INS.get(chip.name))
     source = load.accelerators.only(reference)[reference] if reference else chip
-    wide = source.measured_bf16 if dtype in ("bf16", "fp16", "tf32") else source.measured_fp8
-    if wide is None:
-        return UNMEASURED
-    return wide.value / source.peak_flops_per_s("bf16" if wide is source.measured_bf16 else "fp8")
+    # Where both were measured the shares are alike, so that one stands for the other.
+    order = ("bf16", "fp8") if dtype in ("bf16", "fp16", "tf32") else ("fp8", "bf16")
+    for name in order:
+        measured = getattr(source, f"measured_{name}")
+        if measured is not None:
+            return float(measured.value) / source.peak_flops_per_s(name)
+    return UNMEASURED
 
 
 def _plain_peak(chip: Accelerator) -> float:
