@@ -79,7 +79,7 @@ def gradients(x: Array, y: Array, first: Array, second: Array) -> tuple[Array, A
 def summed(parts: Array, run: DriftRun) -> Array:
     """Samples' gradients added up rank by rank, every sum rounded to the format of the run."""
     shards = parts.reshape(run.ranks, -1, *parts.shape[1:])
-    sums = added(np.moveaxis(shards, 1, 0), run.narrow)  # of all ranks at once
+    sums = added(shards.swapaxes(0, 1), run.narrow)  # of all ranks at once
     kept = [r for r in range(run.ranks) if r != run.left_out]
     return added(sums[kept], run.narrow)
 

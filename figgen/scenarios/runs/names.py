@@ -101,6 +101,8 @@ RECOMPUTED = (
 """Modules of `figgen.models.recomputation` by what reports call them."""
 
 
+# Thousands of runs are described with the same few words.
+@lru_cache(maxsize=1024)
 def recompute_of(words: str) -> str:
     """What is recomputed as `figgen.models.recomputation` reads it; "" where nothing is said.
 
@@ -115,7 +117,6 @@ def recompute_of(words: str) -> str:
     return named or ",".join(modules) or ("selective" if low else "")
 
 
-# Thousands of runs are described with the same few words.
 @lru_cache(maxsize=1024)
 def first_match(table: tuple[tuple[str, str], ...], text: str) -> str | None:
     """What the first pattern that `text` holds stands for."""
