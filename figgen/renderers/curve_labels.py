@@ -194,7 +194,7 @@ def _apart(name: Name, others: Places, frame: Frame, taken: Sequence[Rect]) -> S
     for at in order[:60]:
         if clearance[at] < LINE_PX:
             break
-        spot = place((own[at][0], own[at][1]), name.size, blocked, within, distances=(6, 9))
+        spot = place(name.trace[at], name.size, blocked, within, distances=(6, 9))
         if spot and spot.covered == 0:
             return spot
     return None

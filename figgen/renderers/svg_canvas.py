@@ -170,7 +170,7 @@ def _written(path: Path, within: tuple[float, float, float, float] | None = None
     written, last, start = "", "", ""
     for numbers, code in path.iter_segments(clip=within, simplify=path.should_simplify):
         letter = LETTERS[code]
-        spot = "" if letter == "z" else " ".join(map(short, numbers))
+        spot = "" if letter == "z" else " ".join(map(short, numbers.tolist()))
         if letter == "M":
             start = f"M{spot}"  # of which nothing is seen before a line leads on
         else:
