@@ -80,6 +80,23 @@ def test_an_address_may_say_a_batch_and_replicas_as_a_command_does(ask: Ask) -> 
     assert (compared["a"]["microbatches"], compared["b"]["microbatches"]) == (2, 8)
 
 
+def test_a_batch_that_an_address_says_is_that_of_both_configurations(ask: Ask) -> None:
+    start = "nodes=8&model=llama-3-8b&tp=2&global_batch=512"
+    kept, larger, own, preset, odd = ask("addresses", [
+        f"{start}&b.tp=1", f"{start}&b.microbatch_size=4", f"{start}&b.tp=1&b.microbatches=2",
+        f"{start}&b.preset=gpt-3-175b", f"{start}&b.nodes=12",
+    ])  # fmt: skip
+    command = "--nodes 8 --gpus-per-node 8 --model llama-3-8b --tp 1 --global-batch 512"
+    same = printed(f"figgen step {command} --json")["microbatches"]
+    assert (kept["a"]["microbatches"], kept["b"]["microbatches"]) == (16, same)
+    assert larger["b"]["microbatches"] == 4
+    assert own["b"]["microbatches"] == 2
+    assert preset["b"]["microbatches"] == 384
+    assert odd["problems"] == ["B: global_batch: expected a multiple of 48, got '512'"]
+    assert all(found["stable"] for found in (kept, larger, own, preset, odd))
+    assert all(found["problems"] == [] for found in (kept, larger, own, preset))
+
+
 def test_an_address_of_the_time_when_software_was_two_options_is_understood(ask: Ask) -> None:
     memories = {name: memory_of(known) for name, known in FORMER_FRAMEWORKS.items()}
     assert memories == {name: name for name in FRAMEWORKS}, "every framework has its software"

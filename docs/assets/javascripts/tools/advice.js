@@ -5,7 +5,7 @@ import { SMALL } from "../engine/recomputation.js";
 import { microbatches_for_efficiency } from "../step-formulas.js";
 import { changesText, nameOf, resolvedOf } from "./changes.js";
 import { fullestOf, mfuOf } from "./modeler_model.js";
-import { OWN, SCALES } from "./modeler_state.js";
+import { OWN, SCALES, replicasOf } from "./modeler_state.js";
 import { bytes, percent, plainNumber, quantity } from "./quantities.js";
 
 /** Share of the wall below which a pipeline is said to waste time. */
@@ -14,11 +14,9 @@ const GAIN = 0.005; // of the throughput: less is not worth a sentence
 const BEHIND = 0.2; // what wins so much less than the best is no alternative
 const CHUNKS = [2, 3, 4, 5, 6, 8, 10, 12, 16];
 
-const replicas = ({ nodes, gpus, tp, cp, pp }) => (nodes * gpus) / (tp * cp * pp);
-
 // `changes` of a layout with the microbatches that leave the global batch as it is, if any do.
 function kept(at, changes) {
-  const factor = replicas(at) / replicas({ ...at, ...changes });
+  const factor = replicasOf(at) / replicasOf({ ...at, ...changes });
   const [microbatches, microbatch_size] = [at.microbatches * factor, at.microbatch_size * factor];
   if (Number.isInteger(microbatches)) return { ...changes, microbatches };
   return Number.isInteger(microbatch_size) ? { ...changes, microbatch_size } : changes;

@@ -9,7 +9,7 @@ import { evaluate } from "./modeler_model.js";
 import { InputError } from "../engine/errors.js";
 import { ownFrom } from "./modeler_hardware.js";
 import { results } from "./modeler_results.js";
-import { FIRST, fromQuery, mapQuery, ofPreset, planQuery, queryOf, schemaOf } from "./modeler_state.js";
+import { FIRST, fromQuery, mapQuery, ofPreset, planQuery, queryOf, replicasOf, schemaOf } from "./modeler_state.js";
 import { addressWriter, defaults } from "./state.js";
 import { spoken } from "./modeler_answer.js";
 
@@ -91,8 +91,7 @@ async function build(root, signal, catalog) {
   };
   // A global batch that stays while the layout changes.
   let held = null;
-  const shareOf = ({ nodes, gpus, tp, cp, pp, microbatch_size }) =>
-    ((nodes * gpus) / (tp * cp * pp)) * microbatch_size;
+  const shareOf = (state) => replicasOf(state) * state.microbatch_size;
   const changeBatch = (typed) => {
     const [problem, microbatches] = bad.batch(typed, found[at].setup ? shareOf(states()[at]) : 1);
     showMessages();

@@ -14,6 +14,9 @@ export { OWN };
 export const SIZES = ["nodes", "gpus", "tp", "cp", "ep", "etp", "pp"];
 const LAYOUT = [...SIZES, "order"];
 
+/** What is left for data parallelism, whole where the sizes go together. */
+export const replicasOf = ({ nodes, gpus, tp, cp, pp }) => (nodes * gpus) / (tp * cp * pp);
+
 /** What a reader sees who brings nothing: the four stages and eight microbatches of many texts. */
 export const FIRST = Object.freeze({ nodes: 12, gpus: 8, tp: 8, pp: 4, microbatches: 8 });
 
@@ -120,6 +123,9 @@ export function fromQuery(schema, catalog, query) {
   const second = parseQuery(schema, other);
   const start = second.given.preset ? baseOf(schema, catalog, second.given.preset, false) : a;
   second.problems.push(...renamed[1]);
+  // A batch that the address says is that of both, unless B says another one.
+  const batch = mine.get("global_batch");
+  if (batch !== null && !["preset", "microbatches", "global_batch"].some((key) => other.has(key))) other.set("global_batch", batch);
   const b = withBatch({ ...start, ...second.given }, other, second.problems);
   const problems = [...first.problems, ...second.problems.map((found) => `B: ${found}`)];
   return { a, b, problems };
@@ -127,7 +133,7 @@ export function fromQuery(schema, catalog, query) {
 
 // What follows from the rest here and an address may say all the same, as pages and commands do.
 function withBatch(state, query, problems) {
-  const dp = (state.nodes * state.gpus) / (state.tp * state.cp * state.pp);
+  const dp = replicasOf(state);
   const [replicas, batch] = [query.get("dp"), query.get("global_batch")];
   if (!Number.isInteger(dp)) return state;
   const refuse = (key, expected, got) => problems.push(new InputError(key, { expected, got: got.slice(0, 40) }).message);
