@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import re
+import xml.etree.ElementTree as etree
 from collections.abc import Mapping
 
 from markdown import Markdown
+from markdown.util import AtomicString
 
 from figgen.charts import Named
+from figgen.errors import InputError
 from figgen.markdown.conversion import Page, Site
 from figgen.markdown.inline import PATTERN, ValueInline
 from figgen.markdown.math import ARITHMATEX, MathTree
@@ -44,9 +47,23 @@ class Captions:
         markdown.inlinePatterns.register(citation, "figgen-citation", 174)
         math = MathTree(markdown, self.site, self.page)
         markdown.treeprocessors.register(math, "figgen-math", 15)
-        links = FigureLinkTree(markdown, self.site, self.page)
+        links = CaptionLinkTree(markdown, self.site, self.page)
         markdown.treeprocessors.register(links, "figgen-links", 8)
         return markdown
+
+
+class CaptionLinkTree(FigureLinkTree):
+    """MkDocs does not see links of captions, so one to a source would lead to no page."""
+
+    def run(self, root: etree.Element) -> None:
+        for link in root.iter("a"):
+            target = link.get("href", "")
+            if re.match(r"[^#:]+\.md(#|$)", target):
+                place = "a place of its page, such as #fig-name, or a whole address"
+                error = InputError("link in a caption", expected=place, got=target)
+                link.text = AtomicString(f"[{self.page.report(error, target)}]")
+                link.set("class", "figgen-error")
+        super().run(root)
 
 
 def plain(text: str, values: Mapping[str, Named]) -> str:

@@ -60,6 +60,24 @@ def test_a_caption_names_the_figure_that_it_refers_to_and_reports_one_that_is_no
     assert "fig-pipeline-timeline" in problems[0].message
 
 
+@pytest.mark.parametrize("link", ["[](b.md#fig-x)", "[there](../journey/b.md)"])
+def test_a_caption_with_a_link_to_a_source_that_mkdocs_would_not_see_is_reported(convert, link):
+    html, problems, _, _ = convert(
+        changed(caption=f'"See {link}."'), numbers={"guide/b.md": {"x": "Figure 3.9"}}
+    )
+    target = link.split("(")[1].rstrip(")")
+    assert [(problem.line, problem.message) for problem in problems] == [
+        (
+            8,
+            "link in a caption: expected a place of its page, such as #fig-name, "
+            f"or a whole address, got {target!r}",
+        )
+    ]
+    assert "Figure 3.9" not in html
+    _, problems, _, _ = convert(changed(caption='"See [](https://example.org/a.md)."'))
+    assert problems == []
+
+
 STEP = """\
 ```figure
 figure: step-breakdown
