@@ -93,6 +93,7 @@ def test_published_times_are_those_printed_and_none_where_nothing_is() -> None:
 
 def test_a_difference_of_less_than_half_a_percent_is_told_in_tenths() -> None:
     told = {0.126: "13% longer", -0.004: "0.4% shorter", 0.0049: "0.5% longer"}
+    told |= {0.005: "0.5% longer", -0.0051: "1% shorter", 0.0004: "less than 0.1% longer"}
     assert {difference: in_words(difference) for difference in told} == told
 
 

@@ -125,8 +125,9 @@ def _mfu_as_computed(found: TrainingStep) -> float:
 
 def in_words(difference: float) -> str:
     """A relative difference of two times in words: "13% longer"."""
-    digits = 0 if abs(difference) >= 0.005 else 1  # "0% shorter" says nothing
-    return f"{abs(difference):.{digits}%} {'longer' if difference > 0 else 'shorter'}"
+    size = abs(difference)
+    told = f"{size:.0%}" if size > 0.005 else f"{size:.1%}" if size > 0.0005 else "less than 0.1%"
+    return f"{told} {'longer' if difference > 0 else 'shorter'}"  # "0% shorter" says nothing
 
 
 SENT = (
