@@ -120,9 +120,8 @@ class _Reader:
 
     def _silent(self, tag: str, attributes: str) -> bool:
         if tag in _SILENT or (tag == "thead" and self.formulas):
-            return (
-                'class="fig-value"' not in attributes
-            )  # a number that opens, part of its sentence
+            opens = 'class="fig-value"' in attributes  # a number, part of its sentence
+            return not opens
         return bool(_SKIPPED.search(attributes)) and tag not in _HEADINGS
 
     def _open(self, tag: str, attributes: str) -> None:
