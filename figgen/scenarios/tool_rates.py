@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from math import prod
@@ -20,7 +20,7 @@ from figgen.models.training_setup import TrainingSetup
 from figgen.scenarios.predicted import described
 from figgen.scenarios.runs.described import DescribedRun
 from figgen.scenarios.runs.predicted import OWN_CLASS, class_of
-from figgen.scenarios.runs.rates import attained, terms_of
+from figgen.scenarios.runs.rates import Terms, terms_of
 from figgen.scenarios.software import SOFTWARE, known_software
 
 WIDE_HEAD = 128
@@ -103,27 +103,33 @@ def _differences(row: Mapping[str, Any], base: Mapping[str, Any]) -> dict[str, A
 def _row(software: str, chip: catalog.Accelerator, dtype: str) -> Mapping[str, Any]:
     run = _stub(software, chip, dtype)
     unit = chip.peak_flops_per_s(dtype) if chip.name == OWN else 1.0
-    values = {name: constant.value for name, constant in constants().items()}
-    rates: dict[str, Any] = {}
-    for name, (base, names) in terms_of(run).items():
-        share = prod(values[name] for name in names)
+    terms, rates = terms_of(run), dict[str, Any]()
+    for name, (base, names) in terms.items():
+        share = _share(names)
         if name in OF_THE_CHIP:
             rates |= {name: base / unit, OF_THE_CHIP[name]: share}
         elif name not in WITHOUT_NETWORK:
             rates[name] = base * share
-    network = run.network.bandwidth_bytes_per_s
     efa = replace(run, network=catalog.link("efa-v2-p5"))
-    sharing = efa.network.bandwidth_bytes_per_s
     return {
         **rates,
-        "network_share": attained(run).network_bytes_per_s / network,
-        "efa_share": attained(efa).network_bytes_per_s / sharing,
+        "network_share": _network_share(run, terms),
+        "efa_share": _network_share(efa, terms_of(efa)),
         "shuffle_share": constants()["shuffle_share.all"].value,
         "framework": run.framework,
         "framework_class": run.framework if run.framework in OWN_CLASS else None,
         "dense_class": class_of(run),
         "quantized": float(run.dtype in ("fp8", "fp4")),
     }
+
+
+def _share(names: Iterable[str]) -> float:
+    return prod(constants()[name].value for name in names)
+
+
+def _network_share(run: DescribedRun, terms: Terms) -> float:
+    base, names = terms["network_bytes_per_s"]
+    return base * _share(names) / run.network.bandwidth_bytes_per_s
 
 
 def _own_chip() -> catalog.Accelerator:
@@ -148,8 +154,12 @@ def _own_chip() -> catalog.Accelerator:
 
 
 def _stub(software: str, chip: catalog.Accelerator, dtype: str) -> DescribedRun:
+    return described(_dense_on_one(), chip, catalog.link("ib-ndr"), dtype, software)
+
+
+@remembered(1)
+def _dense_on_one() -> TrainingSetup:
     """A dense model with wide heads on one GPU."""
     shape = replace(catalog.model("llama-3-8b").shape, head_dim=WIDE_HEAD)
     parallel = layout(nodes=1, gpus_per_node=1)
-    setup = TrainingSetup(shape=shape, parallel=parallel, microbatches=1, sequence=4096)
-    return described(setup, chip, catalog.link("ib-ndr"), dtype, software)
+    return TrainingSetup(shape=shape, parallel=parallel, microbatches=1, sequence=4096)

@@ -25,6 +25,9 @@ REFERENCES = {
 }
 """The chip whose measured matmul rates, as a share of its peaks, stand for its generation."""
 
+STARTS = {"v100": "volta", "a100": "ampere", "h": "hopper", "b": "blackwell", "gb": "blackwell"}
+"""What names of chips of a generation begin with."""
+
 STAND_INS = {"mi350x": "mi355x"}
 """A chip without a measured rate, and one of the same silicon at another clock that has it."""
 
@@ -54,12 +57,9 @@ Terms = Mapping[str, tuple[float, tuple[str, ...]]]
 
 def generation_of(chip: Accelerator) -> str:
     """The generation that a chip belongs to; "other" for chips without published runs."""
-    by_letter = {"v100": "volta", "a100": "ampere", "h": "hopper", "b": "blackwell"}
-    by_letter["gb"] = "blackwell"
     if chip.vendor != "NVIDIA":
         return "other"
-    found = (generation for start, generation in by_letter.items() if chip.name.startswith(start))
-    return next(found, "other")
+    return next((found for start, found in STARTS.items() if chip.name.startswith(start)), "other")
 
 
 def family_of(run: DescribedRun) -> str:
