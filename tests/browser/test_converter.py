@@ -126,6 +126,11 @@ def test_page_is_worked_by_keys_refuses_in_words_and_reads_without_a_script(
     expect(page.locator("#converter .is-warning")).to_contain_text(
         "Of the address, collective: expected one of all-reduce, "
     )
+    opened(page, site, "?colective=broadcast&ranks=4&ranks=8")
+    told = page.locator("#converter .is-warning")
+    expect(told.nth(0)).to_contain_text("'colective' (did you mean collective?)")
+    expect(told.nth(1)).to_contain_text("ranks: expected one value, got 'several'")
+    expect(page.locator("[name=ranks]")).to_have_value("4")
     # Who does not see the page hears of the part that was changed.
     page.locator("[name=link]").fill("1800 GB/s")
     expect(page.locator("#converter [aria-live]")).to_contain_text("900\u00a0GB/s")

@@ -5,24 +5,30 @@ import { InputError } from "../engine/errors.js";
 import { workedLine } from "../engine/worked.js";
 import { collective, rates } from "./converter_model.js";
 import { el, field, liveRegion, mountTool, selectField } from "./dom.js";
-import { addressWriter, choice, readValue } from "./state.js";
+import { addressWriter, choice, parseQuery, text, toQuery } from "./state.js";
 
 const FIRST = {
   collective: "all-reduce", ranks: "16", bytes: "8 GiB", known: "time", time: "43 ms", algbw: "", busbw: "",
   width: "8", ports: "8", link: "900 GB/s", ways: "two", peak: "3958 TFLOP/s", zeros: "sparse",
 };
-const KNOWN = [["time", "time"], ["algbw", "algbw"], ["busbw", "busbw"]];
-const PART = { link: 1, ways: 1, peak: 2, zeros: 2 }; // the part that a field belongs to, if not the first
+const OPTIONS = {
+  known: [["time", "time"], ["algbw", "algbw"], ["busbw", "busbw"]],
+  ways: [["two", "both directions together"], ["one", "per direction"]],
+  zeros: [["sparse", "with 2:4 sparsity, which doubles it"], ["dense", "dense"]],
+};
 
 /** Builds the tool in `root`; `busbw` has the formula of each collective's bus bandwidth. */
 function build(root, signal, { busbw }) {
-  const query = new URLSearchParams(location.search);
+  const options = { collective: Object.keys(busbw).map((name) => [name, name]), ...OPTIONS };
+  const kind = ([key, first]) =>
+    [key, options[key] ? choice(first, options[key].map(([name]) => name)) : text(first, () => {})];
+  const schema = Object.fromEntries(Object.entries(FIRST).map(kind));
+  const { given, problems } = parseQuery(schema, location.search);
+  const state = { ...FIRST, ...given };
   const writeAddress = addressWriter(signal);
-  const state = { ...FIRST };
-  for (const key in FIRST) if (query.has(key)) state[key] = query.get(key).slice(0, 40);
   let notes = null; // of the formulas, which come after the first answer
   const { region, say } = liveRegion();
-  const [inputs, problems] = [new Map(), []];
+  const inputs = new Map();
 
   const typed = (key, label, hint) => {
     const input = el("input", {
@@ -32,14 +38,8 @@ function build(root, signal, { busbw }) {
     inputs.set(key, input);
     return field(label, input, hint);
   };
-  const chosen = (key, label, options) => {
-    const { box, select } = selectField(label, { name: key, value: state[key], options, onChange: (value) => change(key, value) });
-    try {
-      readValue({ [key]: choice(FIRST[key], options.map(([name]) => name)) }, key, state[key]);
-    } catch (error) {
-      problems.push(`Of the address, ${error.message}.`);
-      select.value = state[key] = FIRST[key];
-    }
+  const chosen = (key, label) => {
+    const { box, select } = selectField(label, { name: key, value: state[key], options: options[key], onChange: (value) => change(key, value) });
     inputs.set(key, select);
     return box;
   };
@@ -51,10 +51,10 @@ function build(root, signal, { busbw }) {
         el("fieldset", { "aria-label": title }, fields)), result);
   const parts = [
     part("A collective that was measured", [
-      chosen("collective", "Collective", Object.keys(busbw).map((name) => [name, name])),
+      chosen("collective", "Collective"),
       typed("ranks", "Ranks"),
       typed("bytes", "Largest buffer of a rank", "such as 8 GiB or 16 GB"),
-      chosen("known", "What was measured", KNOWN),
+      chosen("known", "What was measured"),
       typed("time", "Time", "such as 43 ms"),
       typed("algbw", "algbw", "such as 200 GB/s"),
       typed("busbw", "busbw", "such as 375 GB/s"),
@@ -63,26 +63,25 @@ function build(root, signal, { busbw }) {
     ], measured),
     part("A link on a data sheet", [
       typed("link", "Bandwidth", "in GB/s or Gb/s"),
-      chosen("ways", "Counted", [["two", "both directions together"], ["one", "per direction"]]),
+      chosen("ways", "Counted"),
     ], link),
     part("A peak on a data sheet", [
       typed("peak", "Peak", "such as 3958 TFLOP/s"),
-      chosen("zeros", "Counted", [["sparse", "with 2:4 sparsity, which doubles it"], ["dense", "dense"]]),
+      chosen("zeros", "Counted"),
     ], peak),
   ];
-  const messages = problems.map((text) => el("div", { class: "tool-message is-warning" }, el("p", {}, text)));
+  const messages = problems.map((text) => el("div", { class: "tool-message is-warning" }, el("p", {}, `Of the address, ${text}.`)));
   root.replaceChildren(...messages, ...parts, region);
 
   function change(key, value) {
     state[key] = value;
-    show(PART[key]);
-    const changed = Object.entries(state).filter(([name, now]) => now !== FIRST[name]);
-    writeAddress(new URLSearchParams(changed).toString());
+    show(parts.findIndex((one) => one.contains(inputs.get(key))));
+    writeAddress(toQuery(schema, state));
   }
 
   // The voice is told of the part that changed.
   function show(part = 0) {
-    for (const [key] of KNOWN) inputs.get(key).closest(".tool-field").hidden = key !== state.known;
+    for (const [key] of OPTIONS.known) inputs.get(key).closest(".tool-field").hidden = key !== state.known;
     const told = [
       answer(measured, () => collective(state, busbw[state.collective])),
       answer(link, () => rates.link(state)),
