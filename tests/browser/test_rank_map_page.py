@@ -226,3 +226,29 @@ def test_without_scripts_the_first_configuration_and_the_presets_are_there(
     assert unscripted.locator("#rank-map").inner_text().strip() == ""
     opened(page, site)
     expect(page.locator("#fig-map-gpus")).to_be_hidden()
+
+
+# Options of commands that go on in another line: how many there are, and those.
+BROKEN = """() => {
+  const options = [...document.querySelectorAll(".map-take pre .fig-keep")];
+  return [options.length, options.filter((one) => one.getClientRects().length > 1).map(String)];
+}"""
+
+
+def test_a_phone_shows_the_section_that_an_address_names_and_no_option_in_two_lines(
+    page: Page, site: str
+) -> None:
+    """The parts above the section are laid out only then, and longer than was guessed."""
+    page.set_viewport_size({"width": 390, "height": 844})
+    at_rest(page, f"{site}{MAP}#reading-the-picture")
+    drawn(page)
+    top = page.evaluate("document.querySelector('h2:target').getBoundingClientRect().top")
+    assert 48 < top < 100
+    page.locator(".map-command").scroll_into_view_if_needed()
+    for width in range(320, 400, 8):
+        page.set_viewport_size({"width": width, "height": 844})
+        options, broken = page.evaluate(BROKEN)
+        assert options > 8
+        assert broken == []
+    command = page.locator(".map-command")
+    assert command.inner_text() == command.text_content(), "as it is copied"

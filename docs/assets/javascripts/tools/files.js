@@ -23,3 +23,7 @@ export async function copyText(text) {
     return false;
   }
 }
+
+/** Shows a command in `box`, whose lines break within no option: a browser may after each hyphen. */
+export const showCommand = (box, text) =>
+  box.replaceChildren(...text.split(/(--\w[\w-]*)/).map((part, at) => (at % 2 ? el("span", { class: "fig-keep" }, part) : part)));

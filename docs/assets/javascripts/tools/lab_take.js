@@ -5,7 +5,7 @@ import { InputError } from "../engine/errors.js";
 import { orderText, slotsCsv, torchListing } from "../engine/schedule_work.js";
 import { embedded } from "./lab_svg.js";
 import { button, el, field, selectField } from "./dom.js";
-import { copyText, download } from "./files.js";
+import { copyText, download, showCommand } from "./files.js";
 import { commandOf } from "./lab_state.js";
 
 export const FORMS = new Map([
@@ -51,7 +51,7 @@ export function makeTaking(say, picture) {
     }
     code.textContent = text;
     copy.disabled = save.disabled = !possible;
-    command.textContent = commandOf(run.name, state);
+    showCommand(command, commandOf(run.name, state));
     which.select.value = run.key;
   }
 

@@ -2,7 +2,7 @@
 
 import { grouped } from "../engine/errors.js";
 import { button, el, field } from "./dom.js";
-import { copyText, download } from "./files.js";
+import { copyText, download, showCommand } from "./files.js";
 import { afterFrame } from "./painting.js";
 import { LAUNCHERS, readMegatron } from "./launch.js";
 import { commandLine, groupsCsv, ranksJson } from "./map_files.js";
@@ -125,7 +125,7 @@ export function makeTakeaway(load, say) {
     for (const tab of tabs.children)
       tab.setAttribute("aria-pressed", String(tab.dataset.launcher === chosen));
     const found = picture ? LAUNCHERS.get(chosen)[1](picture.parallel) : NOTHING;
-    code.textContent = found.text;
+    showCommand(code, found.text);
     code.hidden = copy.hidden = !found.text;
     note.textContent = found.note;
   }
@@ -188,7 +188,7 @@ export function makeTakeaway(load, say) {
     [state, picture] = [now, shown];
     for (const one of [...files.children, ...tabs.children]) one.disabled = !picture;
     prints.hidden = command.hidden = !picture;
-    command.textContent = commandLine(state);
+    showCommand(command, commandLine(state));
     if (readAs === LOADING) readAs = command.textContent;
     else if (readAs && readAs !== command.textContent) {
       // Another layout than the one that was read.

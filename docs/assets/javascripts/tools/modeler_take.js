@@ -1,7 +1,7 @@
 // What a reader takes away from the modeler: the link, the command line's JSON, tables, commands.
 
 import { button, el, field } from "./dom.js";
-import { copyText, download } from "./files.js";
+import { copyText, download, showCommand } from "./files.js";
 import { commandOf, hasOwnNumbers, traceCommand } from "./modeler_command.js";
 
 const CHAPTERS = [
@@ -39,7 +39,7 @@ export function takeaway(say, mapQueryOf, catalog) {
   );
   async function trace() {
     const { together, traceText } = await import("./trace_export.js");
-    if (together(found.setup)) commands.textContent = commands.textContent.replace(/trace\.json(?! --together)/, "trace.json --together");
+    if (together(found.setup)) showCommand(commands, commands.textContent.replace(/trace\.json(?! --together)/, "trace.json --together"));
     return traceText(found.setup);
   }
   const commands = el("pre", { class: "tool-code", tabindex: "0", "aria-label": "Commands" });
@@ -76,9 +76,9 @@ export function takeaway(say, mapQueryOf, catalog) {
       link.value = address;
       map.setAttribute("href", `../rank-map/?${mapQueryOf(now.state)}`);
       for (const one of files.children) one.disabled = Boolean(now.error);
-      commands.textContent = hasOwnNumbers(now.state)
+      showCommand(commands, hasOwnNumbers(now.state)
         ? "# Your own numbers have no name on the command line: take the files."
-        : `${commandOf("step", now.state, catalog)}\n${commandOf("memory", now.state, catalog)}\n${traceCommand(now.state, catalog)}`;
+        : `${commandOf("step", now.state, catalog)}\n${commandOf("memory", now.state, catalog)}\n${traceCommand(now.state, catalog)}`);
     },
   };
 }
