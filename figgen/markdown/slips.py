@@ -43,7 +43,7 @@ def slips(source: str) -> Iterator[tuple[int, InputError]]:
         if displayed and not line.strip():
             yield displayed, NOT_DISPLAYED
             displayed = 0
-        turns = len(_DISPLAY.findall(line)) % 2
+        turns = "$$" in line and len(_DISPLAY.findall(line)) % 2
         for error in _of_line(line, dollars=not (turns or displayed)):
             yield number, error
         if turns:
@@ -59,7 +59,7 @@ def _of_line(line: str, *, dollars: bool) -> Iterator[InputError]:
     left = _VALUE.sub("", line)
     if "{{" in left or ("}}" in left and "\\" not in left):  # but for the braces of math
         yield InputError("a value is not closed", expected="{{ … }} in one line", got=_short(left))
-    if dollars and _DOLLAR.search(_MATH.sub("", left)):
+    if dollars and "$" in left and _DOLLAR.search(_MATH.sub("", left)):
         expected = r"$…$ in one line without a space inside, or \$ for a dollar"
         yield InputError("math is not closed", expected=expected, got=_short(left))
     if _IMAGE.search(line):

@@ -95,6 +95,7 @@ class Synonyms:
             yield from self._others[_plain(match[1])]
 
 
+@lru_cache(maxsize=1 << 12)
 def _plain(phrase: str) -> str:
     return re.sub(r"[\s-]+", " ", phrase.lower())
 
