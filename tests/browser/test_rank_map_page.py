@@ -231,7 +231,8 @@ def test_without_scripts_the_first_configuration_and_the_presets_are_there(
 # Options of commands that go on in another line: how many there are, and those.
 BROKEN = """() => {
   const options = [...document.querySelectorAll(".map-take pre .fig-keep")];
-  return [options.length, options.filter((one) => one.getClientRects().length > 1).map(String)];
+  const broken = options.filter((one) => one.getClientRects().length > 1);
+  return [options.length, broken.map((one) => one.textContent)];
 }"""
 
 
