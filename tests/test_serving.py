@@ -263,6 +263,7 @@ LOOK_NOTHING_UP = {
     "figgen.scenarios.runs.names.first_match",
     "figgen.scenarios.runs.names.networks_of_chips",
     "figgen.scenarios.runs.names.plain",
+    "figgen.scenarios.runs.names.recompute_of",
 }
 """What `functools` keeps in modules that know the catalog: of files of its own, or of none."""
 
