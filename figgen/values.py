@@ -231,16 +231,16 @@ def _computed(found: object, entry: object, call: Call, text: str) -> Computed:
 
 
 def _schedule(name: str, *, stages: int, microbatches: int, **options: Any) -> object:
-    from figgen.models.schedules import build
-    from figgen.models.simulate import simulate
+    from figgen.models.pipeline.schedules import build
+    from figgen.models.pipeline.simulate import simulate
 
     return simulate(build(name, stages=stages, microbatches=microbatches, **options))
 
 
 def _communicator(preset: str, axes: str) -> object:
     from figgen.catalog import map_preset
-    from figgen.models.layout import layout
-    from figgen.models.placement import communicator
+    from figgen.models.machine.layout import layout
+    from figgen.models.machine.placement import communicator
 
     sizes = map_preset(preset)
     names = ("nodes", "gpus_per_node", "tp", "cp", "pp", "ep", "etp")
@@ -248,13 +248,13 @@ def _communicator(preset: str, axes: str) -> object:
 
 
 def _job(model: str, sizes: str, options: str = "") -> object:
-    from figgen.scenarios.journey import job
+    from figgen.scenarios.stories.journey import job
 
     return job(model, sizes, options)
 
 
 def _rung(page: int) -> object:
-    from figgen.scenarios.journey import rung
+    from figgen.scenarios.stories.journey import rung
 
     return rung(page)
 

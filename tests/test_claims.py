@@ -12,13 +12,13 @@ import pytest
 
 from figgen.catalog import model
 from figgen.errors import InputError
-from figgen.models.activations import layer_input_bytes
 from figgen.models.collectives import bytes_sent_per_rank, trace
-from figgen.models.data_traffic import step_calls
-from figgen.models.layout import layout
-from figgen.models.schedules import build as scheduled
-from figgen.models.simulate import simulate
-from figgen.models.training_setup import TrainingSetup
+from figgen.models.machine.layout import layout
+from figgen.models.memory.activations import layer_input_bytes
+from figgen.models.pipeline.schedules import build as scheduled
+from figgen.models.pipeline.simulate import simulate
+from figgen.models.setup.training_setup import TrainingSetup
+from figgen.models.step.data_traffic import step_calls
 from figgen.registry import build
 from figgen.values import compute
 

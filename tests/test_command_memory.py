@@ -8,7 +8,7 @@ from collections.abc import Callable
 import pytest
 
 from figgen.__main__ import main
-from figgen.models.memory_lines import PARTS
+from figgen.models.memory.memory_lines import PARTS
 
 Said = Callable[..., str]
 GPT_3 = ("--model", "gpt-3-175b", "--nodes", "8", "--gpus-per-node", "8", "--tp", "8", "--pp", "8")

@@ -11,11 +11,11 @@ import pytest
 
 from figgen import catalog
 from figgen.__main__ import main
-from figgen.models.layout import layout
-from figgen.models.model_shape import ExpertShape, LatentAttention, ModelShape, StateSpace
-from figgen.scenarios.resolve import training_step
-from figgen.scenarios.schema import OPTIONS
-from figgen.scenarios.tool_data import configurations, configurations_json
+from figgen.models.machine.layout import layout
+from figgen.models.shape.model_shape import ExpertShape, LatentAttention, ModelShape, StateSpace
+from figgen.scenarios.options.resolve import training_step
+from figgen.scenarios.options.schema import OPTIONS
+from figgen.scenarios.tools.data import configurations, configurations_json
 
 FOUND = configurations()
 TRAINING = [name for name, preset in FOUND["presets"].items() if preset["kind"] == "training"]

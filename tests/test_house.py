@@ -31,7 +31,7 @@ def rooms() -> Rooms:
 
 
 def room_of(module: str) -> str:
-    """`models` for `figgen.models.mesh`, `hooks` for a hook, "" for what is not ours."""
+    """`models` for `figgen.models.machine.mesh`, `hooks` for a hook, "" for what is not ours."""
     first, _, rest = module.partition(".")
     return {"figgen": rest.partition(".")[0], "hooks": "hooks"}.get(first, "")
 
@@ -112,9 +112,9 @@ def test_an_option_is_a_field_a_line_of_the_table_and_its_mirror() -> None:
     found = named_in("overlap_data_parallel", "figgen", "docs")
     effects = ("figgen/models/", "docs/assets/javascripts/engine/")
     at_work = {file for file in found if file.startswith(effects)}
-    assert "figgen/models/training_setup.py" in at_work
+    assert "figgen/models/setup/training_setup.py" in at_work
     assert any(file.endswith(".js") for file in at_work)
-    assert found - at_work == {"figgen/scenarios/schema.py"}
+    assert found - at_work == {"figgen/scenarios/options/schema.py"}
 
 
 def test_a_figure_is_named_where_it_is_written_and_in_fences() -> None:

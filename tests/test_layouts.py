@@ -7,8 +7,8 @@ import json
 import pytest
 
 from figgen import catalog
-from figgen.models.layout import layout
-from figgen.scenarios.tool_data import NamedLayout, layouts, layouts_json
+from figgen.models.machine.layout import layout
+from figgen.scenarios.tools.data import NamedLayout, layouts, layouts_json
 
 BY_NAME = {found["name"]: found for found in layouts()}
 

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from figgen.__main__ import main
-from figgen.models.allocator_snapshot import BEFORE, kind_of, peak_of, state_of
+from figgen.models.memory.allocator_snapshot import BEFORE, kind_of, peak_of, state_of
 
 # The structure is that of pytorch/pytorch@0044eb67, torch/cuda/_memory_viz.py and
 # docs/source/torch_cuda_memory.md: a dict of segments with blocks, and a trace per device.

@@ -90,14 +90,14 @@ def test_a_line_belongs_to_its_innermost_statement_and_function(
 
 def test_tests_that_run_the_line_come_first_and_those_named_like_the_module_before_others() -> None:
     tests = ("t/test_b.py::x[0]", "t/test_b.py::x[1]", "t/test_step.py::y", "t/test_c.py::z")
-    run = {"figgen/models/step.py": {4: frozenset(tests[1:3])}}
+    run = {"figgen/models/step/step.py": {4: frozenset(tests[1:3])}}
     cover = Cover(run, dict(zip(tests, (1, 1, 3, 1), strict=True)))
-    direct = cover.tests("figgen/models/step.py", range(4, 5))
+    direct = cover.tests("figgen/models/step/step.py", range(4, 5))
 
-    assert order(cover, "figgen/models/step.py", direct, 10) == [
+    assert order(cover, "figgen/models/step/step.py", direct, 10) == [
         *("t/test_step.py::y", "t/test_b.py::x[1]", "t/test_b.py::x[0]")
     ]
-    assert order(cover, "figgen/models/step.py", direct, 2) == [
+    assert order(cover, "figgen/models/step/step.py", direct, 2) == [
         *("t/test_b.py::x[1]", "t/test_b.py::x[0]")
     ]
 
@@ -105,7 +105,7 @@ def test_tests_that_run_the_line_come_first_and_those_named_like_the_module_befo
 def test_tests_of_the_modules_room_come_before_quicker_ones_of_others() -> None:
     tests = ("tests/models/test_a.py::x", "tests/figures/test_a.py::x")
     cover = Cover({}, dict(zip(tests, (3, 1), strict=True)))
-    assert order(cover, "figgen/models/step.py", frozenset(tests), 10) == [*tests]
+    assert order(cover, "figgen/models/step/step.py", frozenset(tests), 10) == [*tests]
 
 
 def test_a_mutant_that_no_test_runs_has_nothing_to_run() -> None:

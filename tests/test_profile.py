@@ -15,17 +15,17 @@ import numpy as np
 import pytest
 
 from figgen.__main__ import main
-from figgen.models.profile import RankProfile, profiles
-from figgen.models.profile_beside import (
+from figgen.models.profiles.profile import RankProfile, profiles
+from figgen.models.profiles.profile_beside import (
     PAGES,
     beside,
     bus_bandwidth_bytes_per_s,
     common_calls,
     waiting,
 )
-from figgen.models.trace_kinds import TYPE_BYTES, Group, axis_of, bytes_of, collective_of
-from figgen.models.trace_reader import trace_events
-from figgen.scenarios.resolve import training_step
+from figgen.models.profiles.trace_kinds import TYPE_BYTES, Group, axis_of, bytes_of, collective_of
+from figgen.models.profiles.trace_reader import trace_events
+from figgen.scenarios.options.resolve import training_step
 
 # Recorded by record_profiles.py beside them: torch 2.13 on a CPU, two ranks over gloo, two steps.
 RECORDED = Path(__file__).parent / "oracles" / "profiles"

@@ -13,12 +13,12 @@ from figgen.agreement.expand import Inputs, plain
 from figgen.catalog.load import presets
 from figgen.catalog.lookups import remembered
 from figgen.errors import InputError
-from figgen.models.layout import ParallelLayout
-from figgen.models.placement import communicator
-from figgen.scenarios.journey_ladder import RUNGS
-from figgen.scenarios.resolve import TrainingStep
-from figgen.scenarios.tool_data import training_choices
-from figgen.scenarios.written import written_layout, written_step
+from figgen.models.machine.layout import ParallelLayout
+from figgen.models.machine.placement import communicator
+from figgen.scenarios.options.resolve import TrainingStep
+from figgen.scenarios.options.written import written_layout, written_step
+from figgen.scenarios.stories.journey_ladder import RUNGS
+from figgen.scenarios.tools.data import training_choices
 
 STEP = ("preset", "run", "model", "sizes", "options", "job", "rung", "page")
 LAYOUT = ("preset", "run", "sizes", "order")

@@ -12,7 +12,7 @@ from typing import Protocol
 from figgen.catalog import HardwarePreset, accelerator, hardware_preset
 from figgen.catalog import model as catalog_model
 from figgen.catalog.load import accelerators, models, presets
-from figgen.models.recipes import RECIPES
+from figgen.models.shape.recipes import RECIPES
 
 Inputs = dict[str, object]
 SPELLED = {"one_f_one_b": "1f1b"}

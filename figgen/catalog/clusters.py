@@ -5,7 +5,7 @@ from __future__ import annotations
 from figgen.catalog.hardware import Accelerator, Link
 from figgen.catalog.load import nccl
 from figgen.errors import InputError
-from figgen.models.cluster import Cluster
+from figgen.models.machine.cluster import Cluster
 
 
 def cluster(chip: Accelerator, nic: Link, dtype: str, gpus_per_node: int) -> Cluster:

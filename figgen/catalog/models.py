@@ -10,7 +10,7 @@ from figgen.catalog.entry import Entry
 from figgen.catalog.read import read_entries
 from figgen.catalog.schema import Value, choice, count, flag, text
 from figgen.errors import InputError
-from figgen.models.model_shape import (
+from figgen.models.shape.model_shape import (
     FFN_MATRICES,
     NORM_VECTORS,
     QK_NORMS,
@@ -19,7 +19,7 @@ from figgen.models.model_shape import (
     ModelShape,
     StateSpace,
 )
-from figgen.models.transformer import ParameterCounts, flops_per_token, parameter_counts
+from figgen.models.shape.transformer import ParameterCounts, flops_per_token, parameter_counts
 
 # A sum that is further than this from the published count needs its reason in the entry.
 TOLERANCE = 0.005

@@ -11,7 +11,7 @@ from figgen.catalog.hardware import Link
 from figgen.catalog.read import read_entries
 from figgen.catalog.schema import Key, Keys, Value, number, quantity
 from figgen.errors import InputError, unknown
-from figgen.models.nccl_tuning import TuningConstants
+from figgen.models.machine.nccl_tuning import TuningConstants
 
 ALGORITHMS = ("ring", "tree", "nvls", "nvls_tree", "collnet_direct", "collnet_chain", "pat")
 PROTOCOLS = ("ll", "ll128", "simple")
@@ -56,7 +56,7 @@ class NcclTuning:
 
     @property
     def constants(self) -> TuningConstants:
-        """The numbers alone, as `figgen.models.nccl_tuning` takes them."""
+        """The numbers alone, as `figgen.models.machine.nccl_tuning` takes them."""
         numbers = {
             name: {key: value.value for key, value in values} for name, values in self.tables
         }

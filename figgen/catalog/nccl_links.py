@@ -5,8 +5,8 @@ from __future__ import annotations
 from figgen.catalog.hardware import Link
 from figgen.catalog.load import links, nccl
 from figgen.errors import InputError, unknown
-from figgen.models.nccl_channels import ring_channels, switch_channels
-from figgen.models.nccl_tuning import Group
+from figgen.models.machine.nccl_channels import ring_channels, switch_channels
+from figgen.models.machine.nccl_tuning import Group
 
 BRICKS = {
     "nvlink2": ("volta", "sm70_nvlink"),

@@ -12,7 +12,7 @@ from figgen.catalog.models import Model
 from figgen.catalog.read import read_entries, referred
 from figgen.catalog.schema import Value, choice, count, quantity, text
 from figgen.errors import InputError
-from figgen.models.transformer import flops_per_token
+from figgen.models.shape.transformer import flops_per_token
 
 AXES = ("tp", "cp", "pp", "dp")
 

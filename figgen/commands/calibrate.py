@@ -12,7 +12,7 @@ from figgen.catalog.load import FOLDER, content
 from figgen.catalog.rates import constants
 from figgen.commands import Answer, add_verb
 from figgen.commands.training import aligned
-from figgen.scenarios.runs.calibrate import calibrated, class_residuals, decided_by
+from figgen.scenarios.evidence.calibrate import calibrated, class_residuals, decided_by
 
 if TYPE_CHECKING:
     from figgen.commands import Verbs

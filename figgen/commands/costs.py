@@ -19,7 +19,7 @@ from figgen.errors import InputError, unknown
 from figgen.formulas import evaluate, worked
 from figgen.models.collectives import MOST_RANKS, synchronous_time_s, trace
 from figgen.models.collectives.closed_forms import CLOSED_FORMS, LIMITS
-from figgen.models.nccl_tuning import predictions
+from figgen.models.machine.nccl_tuning import predictions
 from figgen.units import format_quantity, parse_quantity
 
 if TYPE_CHECKING:

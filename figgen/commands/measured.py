@@ -10,8 +10,8 @@ from figgen import catalog
 from figgen.catalog.measured_file import MeasuredFile, read_measured
 from figgen.commands import Answer, add_verb, file_text
 from figgen.commands.training import aligned
-from figgen.scenarios.measured import Rate, chip_of, layer_parts_s, rates
-from figgen.scenarios.measured_rates import MeasuredRates, rates_of
+from figgen.scenarios.runs.measured_rates import MeasuredRates, rates_of
+from figgen.scenarios.runs.own_rates import Rate, chip_of, layer_parts_s, rates
 from figgen.units import format_quantity
 
 if TYPE_CHECKING:

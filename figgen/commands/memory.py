@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 from figgen.commands import Answer, add_verb
 from figgen.commands.training import add_options, aligned, described, scenario_of, setup_data
-from figgen.models.memory import MemoryEstimate
-from figgen.models.memory_fixes import reason, what_fits
-from figgen.models.memory_lines import PARTS
-from figgen.scenarios.resolve import resolve
+from figgen.models.memory.memory import MemoryEstimate
+from figgen.models.memory.memory_fixes import reason, what_fits
+from figgen.models.memory.memory_lines import PARTS
+from figgen.scenarios.options.resolve import resolve
 from figgen.units import format_quantity
 
 if TYPE_CHECKING:

@@ -11,10 +11,10 @@ from figgen.commands import Answer, add_verb, whole
 from figgen.commands.plan_goodput import goodput_data, goodput_text, tokens_of
 from figgen.commands.plan_published import published_answer
 from figgen.commands.training import add_options, aligned, scenario_of
-from figgen.scenarios.goodput_plan import USUAL_FAILURES
-from figgen.scenarios.plan_question import NOT_PLANNED, SEARCHED, plan_question
-from figgen.scenarios.plan_rows import TERMS, PlanRow, label, plan_rows
-from figgen.scenarios.planner import Plan, plan
+from figgen.scenarios.planning.goodput_plan import USUAL_FAILURES
+from figgen.scenarios.planning.plan_question import NOT_PLANNED, SEARCHED, plan_question
+from figgen.scenarios.planning.plan_rows import TERMS, PlanRow, label, plan_rows
+from figgen.scenarios.planning.planner import Plan, plan
 from figgen.units import format_quantity
 
 if TYPE_CHECKING:

@@ -8,10 +8,10 @@ from typing import Any
 
 from figgen.catalog.interruptions import Interruptions
 from figgen.commands.training import aligned
-from figgen.scenarios.goodput_plan import Kept, kept
-from figgen.scenarios.plan_question import PlanQuestion
-from figgen.scenarios.plan_rows import PlanRow
-from figgen.scenarios.saving import CONFIDENCE, WAYS
+from figgen.scenarios.planning.goodput_plan import Kept, kept
+from figgen.scenarios.planning.plan_question import PlanQuestion
+from figgen.scenarios.planning.plan_rows import PlanRow
+from figgen.scenarios.planning.saving import CONFIDENCE, WAYS
 from figgen.units import format_quantity
 
 MOST_TOKENS = 1e18

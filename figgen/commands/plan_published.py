@@ -8,8 +8,8 @@ from datetime import UTC, datetime
 from figgen.catalog.load import FOLDER
 from figgen.catalog.planned import FILE, planned_best
 from figgen.commands import Answer
-from figgen.scenarios.plan_rows import TERMS, layout_words
-from figgen.scenarios.published_plans import published_plan, searched, training_presets
+from figgen.scenarios.evidence.published_plans import published_plan, searched, training_presets
+from figgen.scenarios.planning.plan_rows import TERMS, layout_words
 
 ABOUT = "Layouts of each published job, and the options of the fastest that fits. From "
 COMMAND = "python -m figgen plan --published --write"

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 
 from figgen.commands import Answer, add_verb
 from figgen.commands.training import add_options, aligned, scenario_of
-from figgen.models.profile import PARTS, RankProfile, profiles
-from figgen.models.profile_beside import (
+from figgen.models.profiles.profile import PARTS, RankProfile, profiles
+from figgen.models.profiles.profile_beside import (
     Beside,
     Common,
     Waiting,
@@ -20,8 +20,8 @@ from figgen.models.profile_beside import (
     slowest,
     waiting,
 )
-from figgen.models.trace_reader import trace_events
-from figgen.scenarios.resolve import resolve
+from figgen.models.profiles.trace_reader import trace_events
+from figgen.scenarios.options.resolve import resolve
 from figgen.units import format_quantity
 
 if TYPE_CHECKING:

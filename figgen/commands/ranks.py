@@ -8,10 +8,16 @@ from typing import TYPE_CHECKING, TypeAlias
 
 from figgen.commands import Answer, add_verb
 from figgen.commands.training import add_options, scenario_of
-from figgen.models.layout import ParallelLayout, mesh_of
-from figgen.models.mesh import group_array, groups
-from figgen.models.placement import LABELS, Communicator, communicator, inter_node_links, warnings
-from figgen.scenarios.resolve import resolve_layout
+from figgen.models.machine.layout import ParallelLayout, mesh_of
+from figgen.models.machine.mesh import group_array, groups
+from figgen.models.machine.placement import (
+    LABELS,
+    Communicator,
+    communicator,
+    inter_node_links,
+    warnings,
+)
+from figgen.scenarios.options.resolve import resolve_layout
 
 if TYPE_CHECKING:
     from figgen.commands import Verbs

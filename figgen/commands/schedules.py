@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING, Any
 from figgen.commands import Answer, add_verb, number, whole
 from figgen.commands.quantities import quantity
 from figgen.errors import InputError
-from figgen.models.chrome_trace import schedule_events, written
-from figgen.models.schedule_work import (
+from figgen.models.pipeline.schedule_work import (
     carried_out,
     peak_held,
     slots_csv,
     stage_shares,
     torch_listing,
 )
-from figgen.models.schedules import MOST_VISITS, SCHEDULES, Schedule, build
-from figgen.models.simulate import Durations, Trace, critical_path, simulate
+from figgen.models.pipeline.schedules import MOST_VISITS, SCHEDULES, Schedule, build
+from figgen.models.pipeline.simulate import Durations, Trace, critical_path, simulate
+from figgen.models.profiles.chrome_trace import schedule_events, written
 from figgen.units import format_quantity
 
 if TYPE_CHECKING:

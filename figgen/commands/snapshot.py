@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 from figgen.commands import Answer, add_verb, whole
 from figgen.commands.training import add_options, aligned, scenario_of
 from figgen.errors import InputError
-from figgen.models.allocator_snapshot import (
+from figgen.models.memory.allocator_snapshot import (
     PART_OF,
     SAID,
     AllocatorState,
@@ -20,9 +20,9 @@ from figgen.models.allocator_snapshot import (
     peak_of,
     state_of,
 )
-from figgen.models.memory import RankMemory
-from figgen.models.memory_lines import CONTEXTS, PARTS
-from figgen.scenarios.resolve import resolve
+from figgen.models.memory.memory import RankMemory
+from figgen.models.memory.memory_lines import CONTEXTS, PARTS
+from figgen.scenarios.options.resolve import resolve
 
 if TYPE_CHECKING:
     from figgen.commands import Verbs

@@ -20,14 +20,14 @@ from figgen.commands.training import (
     setup_data,
 )
 from figgen.errors import InputError
-from figgen.models.cluster import Cluster
-from figgen.models.compute import CONVENTIONS
-from figgen.models.gradient_buckets import gradient_buckets
-from figgen.models.level_loads import level_loads
-from figgen.models.newton_schulz import busiest_flops
-from figgen.models.stage_time import stage_times
-from figgen.models.step import StepEstimate, needed_utilisation
-from figgen.scenarios.resolve import TrainingStep, resolve
+from figgen.models.machine.cluster import Cluster
+from figgen.models.step.compute import CONVENTIONS
+from figgen.models.step.gradient_buckets import gradient_buckets
+from figgen.models.step.level_loads import level_loads
+from figgen.models.step.newton_schulz import busiest_flops
+from figgen.models.step.stage_time import stage_times
+from figgen.models.step.step import StepEstimate, needed_utilisation
+from figgen.scenarios.options.resolve import TrainingStep, resolve
 from figgen.units import format_quantity
 
 if TYPE_CHECKING:

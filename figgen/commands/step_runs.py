@@ -8,9 +8,9 @@ from typing import Any
 
 from figgen.commands import Answer, file_text
 from figgen.errors import InputError
-from figgen.models.memory import RESERVE_BYTES, MemoryEstimate, memory
-from figgen.models.memory_fixes import heavier_recomputation, reason, what_fits
-from figgen.models.training_setup import TrainingSetup
+from figgen.models.memory.memory import RESERVE_BYTES, MemoryEstimate, memory
+from figgen.models.memory.memory_fixes import heavier_recomputation, reason, what_fits
+from figgen.models.setup.training_setup import TrainingSetup
 from figgen.scenarios.runs.described import DescribedRun
 from figgen.scenarios.runs.fields import Record
 from figgen.scenarios.runs.predicted import predicted_step

@@ -17,11 +17,11 @@ from figgen.commands.training import (
     scenario_of,
 )
 from figgen.errors import InputError
-from figgen.models.chrome_trace import Event, trace_events, written
-from figgen.models.data_traffic import step_calls
-from figgen.models.step_timeline import step_timeline
-from figgen.models.training_setup import TrainingSetup
-from figgen.scenarios.resolve import resolve
+from figgen.models.profiles.chrome_trace import Event, trace_events, written
+from figgen.models.setup.training_setup import TrainingSetup
+from figgen.models.step.data_traffic import step_calls
+from figgen.models.step.step_timeline import step_timeline
+from figgen.scenarios.options.resolve import resolve
 from figgen.units import format_quantity
 
 if TYPE_CHECKING:

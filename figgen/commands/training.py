@@ -6,13 +6,13 @@ import argparse
 from collections.abc import Callable, Mapping, Sequence
 
 from figgen.errors import unknown
-from figgen.models.adapters import ADAPTED
-from figgen.models.trained_state import trained_parameters
-from figgen.models.training_setup import TrainingSetup
-from figgen.scenarios.option import Choices, Option
-from figgen.scenarios.resolve import TrainingStep
-from figgen.scenarios.scenario import Scenario, scenario
-from figgen.scenarios.schema import OPTIONS, asked_by
+from figgen.models.memory.trained_state import trained_parameters
+from figgen.models.setup.training_setup import TrainingSetup
+from figgen.models.shape.adapters import ADAPTED
+from figgen.scenarios.options.option import Choices, Option
+from figgen.scenarios.options.resolve import TrainingStep
+from figgen.scenarios.options.scenario import Scenario, scenario
+from figgen.scenarios.options.schema import OPTIONS, asked_by
 from figgen.units import format_quantity
 
 

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 from figgen.commands import Answer, add_verb
 from figgen.registry import build
-from figgen.scenarios.rivals import comparisons
-from figgen.scenarios.validation import GROUPINGS, errors_of, grouped, rankings
+from figgen.scenarios.evidence.rivals import comparisons
+from figgen.scenarios.evidence.validation import GROUPINGS, errors_of, grouped, rankings
 
 if TYPE_CHECKING:
     from figgen.commands import Verbs

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from figgen.generated.fences import figure
-from figgen.models.layout import ParallelLayout
+from figgen.models.machine.layout import ParallelLayout
 from figgen.plotting.blocks import block_of
 
 HEAVY_GRID = 384

@@ -8,12 +8,12 @@ from figgen.catalog import TrainingPreset
 from figgen.generated.fences import figure
 from figgen.generated.layout_sections import Laid, layout_sections
 from figgen.generated.published import published_section
-from figgen.models.layout import layout
-from figgen.models.memory_fixes import what_fits
+from figgen.models.machine.layout import layout
+from figgen.models.memory.memory_fixes import what_fits
 from figgen.plotting.blocks import shown_communicators
-from figgen.scenarios.assumptions import reasons
-from figgen.scenarios.resolve import TrainingStep, training_step
-from figgen.scenarios.schema import OPTIONS
+from figgen.scenarios.options.assumptions import reasons
+from figgen.scenarios.options.resolve import TrainingStep, training_step
+from figgen.scenarios.options.schema import OPTIONS
 
 MOST_SLOTS = 300
 """Forwards and backwards that a small copy of a schedule may show."""

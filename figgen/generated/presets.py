@@ -13,9 +13,9 @@ from figgen.generated.data_tables import Cell, Row, Sources, anchor, of_number, 
 from figgen.generated.fences import figure
 from figgen.generated.layout_sections import Laid, layout_sections
 from figgen.generated.preset_training import training_sections
-from figgen.models.layout import layout
+from figgen.models.machine.layout import layout
 from figgen.plotting.blocks import shown_communicators
-from figgen.scenarios.tool_data import layouts
+from figgen.scenarios.tools.data import layouts
 from figgen.units import format_quantity
 
 FOLDER = "reference/presets/"

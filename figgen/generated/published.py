@@ -5,10 +5,10 @@ from __future__ import annotations
 from html import escape
 
 from figgen.catalog import TrainingPreset, Value
-from figgen.scenarios.plan_rows import TERMS, layout_words
-from figgen.scenarios.published import computed_mfu, how_published, published_step_s
-from figgen.scenarios.published_plans import published_plan
-from figgen.scenarios.resolve import TrainingStep
+from figgen.scenarios.evidence.published import computed_mfu, how_published, published_step_s
+from figgen.scenarios.evidence.published_plans import published_plan
+from figgen.scenarios.options.resolve import TrainingStep
+from figgen.scenarios.planning.plan_rows import TERMS, layout_words
 from figgen.units import format_quantity
 
 PRINTED = {

@@ -6,9 +6,9 @@ from urllib.parse import urlencode
 
 from figgen.catalog import load
 from figgen.generated.data_tables import Cell, Row, Sources, of_number, table
+from figgen.scenarios.evidence.validation import JudgedRun, errors_of, judged_runs
 from figgen.scenarios.runs.described import DescribedRun
 from figgen.scenarios.runs.predicted import class_of
-from figgen.scenarios.validation import JudgedRun, errors_of, judged_runs
 from figgen.units import format_quantity
 
 HEADINGS = (

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from figgen.errors import InputError
-from figgen.models.layout import ParallelLayout
-from figgen.models.mesh import IntArray, RankMesh, coordinate_array, group_array
+from figgen.models.machine.layout import ParallelLayout
+from figgen.models.machine.mesh import IntArray, RankMesh, coordinate_array, group_array
 
 LARGEST_GRID = 512
 """GPUs up to which a grid is drawn whole."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from figgen.charts import Axis, Bars, Segment, Values
-from figgen.models.step import StepEstimate
+from figgen.models.step.step import StepEstimate
 from figgen.plotting.words import hue, label_of
 
 ROLES = {"computing": "series-2", "pipeline idle": "idle"}

@@ -18,8 +18,8 @@ from figgen.errors import InputError
 from figgen.formulas import NOTATION
 from figgen.markdown.conversion import fences
 from figgen.markdown.inline import PATTERN
-from figgen.models.gradient_overlap import MIB
-from figgen.models.recipes import RECIPES
+from figgen.models.algorithms.gradient_overlap import MIB
+from figgen.models.shape.recipes import RECIPES
 from figgen.prose.lines import without_captions
 from figgen.registry import figure_named, unit_of
 from figgen.units import COUNTS, parse_quantity

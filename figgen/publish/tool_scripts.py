@@ -9,10 +9,10 @@ from figgen.formulas.javascript import functions_module
 from figgen.formulas.notes import notes_module
 from figgen.publish.joined import joined
 from figgen.publish.scripts import lean, plain
-from figgen.scenarios.tool_data import config_tables_json, configurations_json
-from figgen.scenarios.tool_plan import plan_module
-from figgen.scenarios.tool_profile import profile_tables_module
-from figgen.scenarios.tool_rates import timed_step_module
+from figgen.scenarios.tools.data import config_tables_json, configurations_json
+from figgen.scenarios.tools.plan import plan_module
+from figgen.scenarios.tools.profile import profile_tables_module
+from figgen.scenarios.tools.rates import timed_step_module
 
 JOINED = {
     "converter": (),

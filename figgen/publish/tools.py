@@ -17,13 +17,13 @@ from figgen.publish.tool_scripts import (
     joined_tools,
     printed_modules,
 )
-from figgen.scenarios.tool_data import (
+from figgen.scenarios.tools.data import (
     configurations_json,
     converter_json,
     layouts_json,
     schedules_json,
 )
-from figgen.scenarios.tool_profile import profile_json
+from figgen.scenarios.tools.profile import profile_json
 from figgen.serving.answers import Answers
 from figgen.serving.memory import Memory
 from figgen.serving.others import beside

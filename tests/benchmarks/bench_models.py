@@ -14,9 +14,9 @@ from collections.abc import Callable
 import pytest
 
 from figgen.models.collectives import trace
-from figgen.models.mesh import RankMesh, group_array
-from figgen.models.schedules import Schedule, build
-from figgen.models.simulate import Durations, simulate
+from figgen.models.machine.mesh import RankMesh, group_array
+from figgen.models.pipeline.schedules import Schedule, build
+from figgen.models.pipeline.simulate import Durations, simulate
 
 MESH = RankMesh((("tp", 8), ("cp", 16), ("dp", 64), ("pp", 16)))
 

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
-from figgen.scenarios.plan_question import plan_question
-from figgen.scenarios.planner import plan
-from figgen.scenarios.resolve import resolve
-from figgen.scenarios.scenario import scenario
+from figgen.scenarios.options.resolve import resolve
+from figgen.scenarios.options.scenario import scenario
+from figgen.scenarios.planning.plan_question import plan_question
+from figgen.scenarios.planning.planner import plan
 from tests.browser.conftest import RUN
 from tests.browser.site import ROOT
 

@@ -11,8 +11,8 @@ import shlex
 from typing import TYPE_CHECKING, Any
 
 from figgen.__main__ import main
-from figgen.models.adapters import ADAPTED, FROZEN
-from figgen.models.recipes import RECIPES
+from figgen.models.shape.adapters import ADAPTED, FROZEN
+from figgen.models.shape.recipes import RECIPES
 from tests.browser.waits import drawn
 
 if TYPE_CHECKING:

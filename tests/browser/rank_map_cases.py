@@ -10,11 +10,11 @@ import numpy as np
 
 from figgen.__main__ import main
 from figgen.errors import InputError
-from figgen.models.frameworks import CONVENTIONS
-from figgen.models.layout import ParallelLayout, layout, mesh_of
-from figgen.models.mesh import coordinate_array
-from figgen.models.placement import communicator
-from figgen.scenarios.tool_data import layouts
+from figgen.models.machine.frameworks import CONVENTIONS
+from figgen.models.machine.layout import ParallelLayout, layout, mesh_of
+from figgen.models.machine.mesh import coordinate_array
+from figgen.models.machine.placement import communicator
+from figgen.scenarios.tools.data import layouts
 
 SIZES = ("nodes", "gpus", "tp", "cp", "ep", "etp", "pp", "order")
 PRESETS = [{key: found[key] for key in SIZES} | {"dp": None} for found in layouts()]  # type: ignore[literal-required]

@@ -15,13 +15,13 @@ from typing import Any
 import numpy as np
 
 from figgen.errors import InputError
-from figgen.models import mesh as meshes
-from figgen.models import placement
-from figgen.models.frameworks import AXES, CONVENTIONS, convention
-from figgen.models.layout import MOST_RANKS, ParallelLayout, layout, mesh_of
-from figgen.models.mesh import RankMesh
-from figgen.models.nearest import Sizes, problem
-from figgen.models.schedules import MOST_STAGES, MOST_VISITS, SCHEDULES
+from figgen.models.machine import mesh as meshes
+from figgen.models.machine import placement
+from figgen.models.machine.frameworks import AXES, CONVENTIONS, convention
+from figgen.models.machine.layout import MOST_RANKS, ParallelLayout, layout, mesh_of
+from figgen.models.machine.mesh import RankMesh
+from figgen.models.machine.nearest import Sizes, problem
+from figgen.models.pipeline.schedules import MOST_STAGES, MOST_VISITS, SCHEDULES
 from tests.browser.engine import Ask, differing, said
 from tests.browser.site import ROOT
 

@@ -6,12 +6,12 @@ import itertools
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
-from figgen.models import mesh as meshes
-from figgen.models.layout import layout, mesh_of
-from figgen.models.mesh import RankMesh
-from figgen.models.schedules import build
-from figgen.models.simulate import simulate
-from figgen.models.trace import Durations
+from figgen.models.machine import mesh as meshes
+from figgen.models.machine.layout import layout, mesh_of
+from figgen.models.machine.mesh import RankMesh
+from figgen.models.pipeline.schedules import build
+from figgen.models.pipeline.simulate import simulate
+from figgen.models.pipeline.trace import Durations
 from tests.browser.engine import Ask, differing, said
 
 if TYPE_CHECKING:

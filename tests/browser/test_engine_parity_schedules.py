@@ -14,9 +14,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from figgen.models.schedules import SCHEDULES, build
-from figgen.models.simulate import simulate
-from figgen.models.trace import Durations
+from figgen.models.pipeline.schedules import SCHEDULES, build
+from figgen.models.pipeline.simulate import simulate
+from figgen.models.pipeline.trace import Durations
 from tests.browser.engine import Ask, differing, said
 from tests.browser.site import ROOT
 

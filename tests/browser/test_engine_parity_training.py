@@ -15,12 +15,12 @@ from typing import Any
 import pytest
 
 from figgen import catalog
-from figgen.models.activation_formats import FORMATS
-from figgen.models.adapters import ADAPTED, FROZEN
-from figgen.models.compute import CONVENTIONS
-from figgen.models.newton_schulz import update_flops
-from figgen.models.recomputation import MODULES
-from figgen.scenarios.tool_data import configurations
+from figgen.models.shape.activation_formats import FORMATS
+from figgen.models.shape.adapters import ADAPTED, FROZEN
+from figgen.models.shape.recomputation import MODULES
+from figgen.models.step.compute import CONVENTIONS
+from figgen.models.step.newton_schulz import update_flops
+from figgen.scenarios.tools.data import configurations
 from tests.browser.engine import Ask
 from tests.browser.site import ROOT
 from tests.browser.training_cases import (

@@ -11,10 +11,10 @@ from playwright.sync_api import expect
 
 from figgen import catalog
 from figgen.catalog.hardware import DTYPES
-from figgen.models.activation_formats import FORMATS
-from figgen.models.frameworks import CONVENTIONS
-from figgen.models.recipes import RECIPES
-from figgen.models.schedules import SCHEDULES
+from figgen.models.machine.frameworks import CONVENTIONS
+from figgen.models.pipeline.schedules import SCHEDULES
+from figgen.models.shape.activation_formats import FORMATS
+from figgen.models.shape.recipes import RECIPES
 from tests.browser.modeler import (
     PATH,
     card,

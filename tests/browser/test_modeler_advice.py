@@ -6,8 +6,8 @@ import random
 
 import pytest
 
-from figgen.models.framework_memory import FRAMEWORKS
-from figgen.scenarios.software import FORMER_FRAMEWORKS, memory_of
+from figgen.models.setup.framework_memory import FRAMEWORKS
+from figgen.scenarios.runs.software import FORMER_FRAMEWORKS, memory_of
 from tests.browser.engine import Ask
 from tests.browser.modeler import FIRST, printed, random_query
 

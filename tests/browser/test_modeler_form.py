@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import pytest
 from playwright.sync_api import expect
 
-from figgen.scenarios.resolve import training_step
+from figgen.scenarios.options.resolve import training_step
 from figgen.units import format_quantity
 from tests.browser.modeler import answered, card, choose, section, settled
 from tests.browser.waits import Held, addressed, drawn, resized

@@ -17,16 +17,16 @@ import pytest
 from figgen import catalog
 from figgen.catalog.hardware import DTYPES
 from figgen.errors import InputError
-from figgen.models.activation_formats import FORMATS
-from figgen.models.adapters import ADAPTED, FROZEN
-from figgen.models.frameworks import CONVENTIONS
-from figgen.models.model_shape import FFN_MATRICES, NORM_VECTORS, QK_NORMS
-from figgen.models.recipes import RECIPES
-from figgen.models.schedules import SCHEDULES
-from figgen.models.transformer import parameter_counts
+from figgen.models.machine.frameworks import CONVENTIONS
+from figgen.models.pipeline.schedules import SCHEDULES
+from figgen.models.shape.activation_formats import FORMATS
+from figgen.models.shape.adapters import ADAPTED, FROZEN
+from figgen.models.shape.model_shape import FFN_MATRICES, NORM_VECTORS, QK_NORMS
+from figgen.models.shape.recipes import RECIPES
+from figgen.models.shape.transformer import parameter_counts
 from figgen.publish.tool_scripts import JOINED
-from figgen.scenarios.config_json import shape_of_config
-from figgen.scenarios.software import known_software
+from figgen.scenarios.options.config_json import shape_of_config
+from figgen.scenarios.runs.software import known_software
 from tests.browser.engine import Ask
 from tests.browser.modeler import printed, random_query, same
 from tests.browser.site import ROOT

@@ -17,13 +17,13 @@ from figgen import catalog
 from figgen.catalog.interruptions import interruption, interruptions
 from figgen.catalog.measured_file import FORMAT, VERSION, read_measured
 from figgen.errors import InputError
-from figgen.scenarios.goodput_plan import kept
-from figgen.scenarios.measured_rates import rates_of, read_rates
-from figgen.scenarios.plan_question import plan_question
-from figgen.scenarios.plan_rows import plan_rows
-from figgen.scenarios.planner import plan
-from figgen.scenarios.saving import WAYS
-from figgen.scenarios.scenario import scenario
+from figgen.scenarios.options.scenario import scenario
+from figgen.scenarios.planning.goodput_plan import kept
+from figgen.scenarios.planning.plan_question import plan_question
+from figgen.scenarios.planning.plan_rows import plan_rows
+from figgen.scenarios.planning.planner import plan
+from figgen.scenarios.planning.saving import WAYS
+from figgen.scenarios.runs.measured_rates import rates_of, read_rates
 from tests.browser.engine import Ask
 from tests.browser.waits import Held, drawn
 from tests.scenarios.test_own_hardware import MINE

@@ -18,7 +18,7 @@ import pytest
 from playwright.sync_api import expect
 
 from figgen.__main__ import main
-from figgen.scenarios.tool_profile import TITLES, profile_json
+from figgen.scenarios.tools.profile import TITLES, profile_json
 from tests.browser.engine import Ask
 from tests.browser.modeler import same
 from tests.browser.site import ROOT

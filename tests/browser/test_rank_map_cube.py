@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from playwright.sync_api import expect
 
-from figgen.models.mesh import coordinates_of
+from figgen.models.machine.mesh import coordinates_of
 from tests.browser.engine import Ask
 from tests.browser.rank_map import opened, query_of
 from tests.browser.rank_map_cases import expected, laid_out, random_states

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from playwright.sync_api import expect
 
 from figgen.__main__ import main
-from figgen.scenarios.tool_data import layouts
+from figgen.scenarios.tools.data import layouts
 from tests.browser.rank_map import KEEP_FILES, opened
 from tests.browser.site import ROOT
 

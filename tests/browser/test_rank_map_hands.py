@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING
 import pytest
 from playwright.sync_api import expect
 
-from figgen.models.layout import layout, mesh_of
-from figgen.models.mesh import groups
+from figgen.models.machine.layout import layout, mesh_of
+from figgen.models.machine.mesh import groups
 from tests.browser.rank_map import MAP, opened, query_of
 from tests.browser.waits import drawn
 

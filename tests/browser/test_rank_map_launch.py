@@ -10,8 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from figgen.models.layout import ParallelLayout, layout
-from figgen.models.mesh import groups
+from figgen.models.machine.layout import ParallelLayout, layout
+from figgen.models.machine.mesh import groups
 from tests.browser.engine import Ask
 from tests.browser.rank_map_cases import PRESETS, expected, laid_out, random_states
 

@@ -6,8 +6,8 @@ import hashlib
 import itertools
 import json
 
-from figgen.models.layout import mesh_of
-from figgen.models.mesh import coordinate_array, groups
+from figgen.models.machine.layout import mesh_of
+from figgen.models.machine.mesh import coordinate_array, groups
 from tests.browser.engine import Ask, differing
 from tests.browser.rank_map_cases import PRESETS, State, expected, laid_out, printed, random_states
 

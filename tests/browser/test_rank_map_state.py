@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from figgen.models.layout import mesh_of
-from figgen.models.mesh import groups
-from figgen.scenarios.tool_data import layouts
+from figgen.models.machine.layout import mesh_of
+from figgen.models.machine.mesh import groups
+from figgen.scenarios.tools.data import layouts
 from tests.browser.conftest import RUN
 from tests.browser.engine import Ask
 from tests.browser.rank_map_cases import PRESETS, State, laid_out, random_states

@@ -12,7 +12,7 @@ from urllib.parse import urlencode
 import pytest
 
 from figgen.__main__ import main
-from figgen.models.schedules import SCHEDULES
+from figgen.models.pipeline.schedules import SCHEDULES
 from tests.browser.engine import Ask
 from tests.browser.test_schedule_lab import said_by
 

@@ -15,23 +15,23 @@ from figgen.commands.memory import memory_data
 from figgen.commands.step import step_data
 from figgen.commands.training import setup_data
 from figgen.errors import InputError
-from figgen.models.activation_formats import FORMATS
-from figgen.models.adapters import ADAPTED, FROZEN
-from figgen.models.cluster import Cluster
-from figgen.models.memory import memory
-from figgen.models.model_shape import ExpertShape, LatentAttention, ModelShape, StateSpace
-from figgen.models.newton_schulz import busiest_flops
-from figgen.models.recipes import RECIPES
-from figgen.models.recomputation import MODULES, NAMED
-from figgen.models.step import step
-from figgen.models.step_share import share_for
-from figgen.models.training_setup import TrainingSetup
-from figgen.scenarios.measured_rates import read_rates
-from figgen.scenarios.predicted import predicted
-from figgen.scenarios.resolve import layout_of, setup_of, timed_before
+from figgen.models.machine.cluster import Cluster
+from figgen.models.memory.memory import memory
+from figgen.models.setup.training_setup import TrainingSetup
+from figgen.models.shape.activation_formats import FORMATS
+from figgen.models.shape.adapters import ADAPTED, FROZEN
+from figgen.models.shape.model_shape import ExpertShape, LatentAttention, ModelShape, StateSpace
+from figgen.models.shape.recipes import RECIPES
+from figgen.models.shape.recomputation import MODULES, NAMED
+from figgen.models.step.newton_schulz import busiest_flops
+from figgen.models.step.step import step
+from figgen.models.step.step_share import share_for
+from figgen.scenarios.options.resolve import layout_of, setup_of, timed_before
+from figgen.scenarios.options.schema import OPTIONS
+from figgen.scenarios.runs.measured_rates import read_rates
 from figgen.scenarios.runs.predicted import PredictedStep
-from figgen.scenarios.schema import OPTIONS
-from figgen.scenarios.software import known_software
+from figgen.scenarios.runs.software import known_software
+from figgen.scenarios.runs.step_as_run import predicted
 
 Choices = dict[str, Any]
 UNTIMED = 0.5

@@ -6,7 +6,7 @@ import pytest
 
 import figgen.catalog as catalog
 from figgen.catalog import HardwarePreset, MapPreset, Run, TrainingPreset
-from figgen.models.layout import layout
+from figgen.models.machine.layout import layout
 
 RUNS = [
     run

@@ -10,9 +10,9 @@ import pytest
 import figgen.catalog as catalog
 from figgen.catalog import Run
 from figgen.errors import InputError
-from figgen.models.compute import training_flops_per_token
-from figgen.models.transformer import flops_per_token, keys_met, part_weights
-from figgen.scenarios.runs.measured import measured_runs
+from figgen.models.shape.transformer import flops_per_token, keys_met, part_weights
+from figgen.models.step.compute import training_flops_per_token
+from figgen.scenarios.evidence.measured import measured_runs
 from tests.models.bloom_sweep import SWEEP, SweepRow
 
 TABLES = json.loads((Path(__file__).parents[1] / "oracles/published_tables.json").read_text())

@@ -14,8 +14,8 @@ import figgen.catalog as catalog
 from figgen.catalog import Value
 from figgen.catalog.nccl_links import step_latency_s
 from figgen.errors import InputError
-from figgen.scenarios.tool_data import configurations
-from figgen.scenarios.tool_rates import attained_rows
+from figgen.scenarios.tools.data import configurations
+from figgen.scenarios.tools.rates import attained_rows
 
 ORACLES = Path(__file__).parents[1] / "oracles"
 

@@ -16,9 +16,9 @@ from figgen.__main__ import main
 from figgen.catalog.measured_file import FORMAT, TABLES, VERSION, read_measured
 from figgen.errors import InputError
 from figgen.formulas.compute_and_roofline import attention_core_flops
-from figgen.models.model_shape import ModelShape
-from figgen.models.transformer import matmul_parameters
-from figgen.scenarios.measured import attention_rate, chip_of, layer_rate, rates
+from figgen.models.shape.model_shape import ModelShape
+from figgen.models.shape.transformer import matmul_parameters
+from figgen.scenarios.runs.own_rates import attention_rate, chip_of, layer_rate, rates
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = ROOT / "docs" / "tools" / "measure" / "measure.py"

@@ -11,8 +11,8 @@ from figgen.catalog import load
 from figgen.catalog.rates import FILE, JUDGEMENT, constants, read_constants
 from figgen.commands.calibrate import rewritten
 from figgen.errors import InputError
-from figgen.models.calibration import TOLERATED, slopes, uncertainty
-from figgen.scenarios.runs.measured import measured_runs, run_sides, shown_runs
+from figgen.models.step.calibration import TOLERATED, slopes, uncertainty
+from figgen.scenarios.evidence.measured import measured_runs, run_sides, shown_runs
 
 TEXT = load.content(FILE)
 

@@ -14,7 +14,7 @@ from figgen.catalog import LINKS, nccl_tuning
 from figgen.catalog.nccl_links import nccl_group
 from figgen.models.collectives import trace
 from figgen.models.collectives.traffic import bytes_per_link
-from figgen.models.nccl_tuning import predictions
+from figgen.models.machine.nccl_tuning import predictions
 
 TABLES = json.loads(
     (Path(__file__).parents[1] / "oracles" / "published_tables.json").read_text("utf-8")

@@ -18,8 +18,8 @@ from figgen.__main__ import main
 from figgen.catalog import LINKS, MODELS, RUNS
 from figgen.formulas import FORMULAS
 from figgen.models.collectives import CONTRACTS, TRACES
-from figgen.models.frameworks import CONVENTIONS
-from figgen.models.schedules import SCHEDULES
+from figgen.models.machine.frameworks import CONVENTIONS
+from figgen.models.pipeline.schedules import SCHEDULES
 from figgen.registry import FIGURES
 
 NUMBERS = ["0", "1", "2", "3", "4", "8", "16", "64", "1024"]

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from figgen.__main__ import main
-from figgen.models.schedules import SCHEDULES
+from figgen.models.pipeline.schedules import SCHEDULES
 
 ORACLES = Path(__file__).parents[1] / "oracles"
 ORDERS = json.loads((ORACLES / "pipeline_orders.json").read_text(encoding="utf-8"))

@@ -10,7 +10,7 @@ import pytest
 
 from figgen.models.collectives import bytes_per_link, synchronous_time_s, trace
 from figgen.registry import build
-from figgen.scenarios.all_reduce import (
+from figgen.scenarios.stories.all_reduce import (
     COMPARED,
     DOUBLE_TREE,
     LEADERS,

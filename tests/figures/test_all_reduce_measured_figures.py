@@ -12,8 +12,8 @@ from figgen.catalog.nccl_links import nccl_group
 from figgen.charts import Table
 from figgen.errors import InputError
 from figgen.figures.collectives.alpha_beta_fit import measured_times
-from figgen.models.nccl_channels import Channels
-from figgen.models.nccl_tuning import candidates, predicted_time_s
+from figgen.models.machine.nccl_channels import Channels
+from figgen.models.machine.nccl_tuning import candidates, predicted_time_s
 from figgen.registry import build
 
 ORACLES = Path(__file__).parents[1] / "oracles"

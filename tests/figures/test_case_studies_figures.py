@@ -18,7 +18,7 @@ from figgen.figures.training.case_studies import (
 )
 from figgen.registry import build
 from figgen.renderers.text import render
-from figgen.scenarios.resolve import training_step
+from figgen.scenarios.options.resolve import training_step
 
 CASES = (
     "gpt-3-175b",

@@ -21,10 +21,10 @@ from figgen.figures.training.choosing import (
 from figgen.figures.training.planned import planned
 from figgen.registry import build
 from figgen.renderers.text import render
-from figgen.scenarios.journey import job
-from figgen.scenarios.plan_question import plan_question
-from figgen.scenarios.planner import plan
-from figgen.scenarios.resolve import resolve
+from figgen.scenarios.options.resolve import resolve
+from figgen.scenarios.planning.plan_question import plan_question
+from figgen.scenarios.planning.planner import plan
+from figgen.scenarios.stories.journey import job
 
 
 def test_every_mesh_is_there_once_in_its_fastest_way_and_no_layout_is_faster() -> None:

@@ -24,7 +24,7 @@ from figgen.models.collectives.traces import Send, Trace
 from figgen.registry import build
 from figgen.renderers import text
 from figgen.renderers.svg_diagram import overflows
-from figgen.scenarios.all_reduce import Algorithm, machine
+from figgen.scenarios.stories.all_reduce import Algorithm, machine
 
 
 def by_hand(collective: str, vectors: Sequence[Sequence[int]]) -> list[list[int]]:

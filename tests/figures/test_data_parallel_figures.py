@@ -10,7 +10,7 @@ import pytest
 
 from figgen.charts import Timeline
 from figgen.errors import InputError
-from figgen.models.resnet import resnet_50_parameters
+from figgen.models.shape.resnet import resnet_50_parameters
 from figgen.registry import FIGURES, build
 from figgen.renderers import text
 from tests.figures.reading import curves, table, value

@@ -14,7 +14,7 @@ from figgen.figures.mesh.domains import exchange_rate, ring_rate
 from figgen.formulas.modern_layers import product_intensity
 from figgen.registry import build
 from figgen.renderers.text import render
-from figgen.scenarios.all_reduce import RING_PER_NIC, TWO_LEVEL, machine
+from figgen.scenarios.stories.all_reduce import RING_PER_NIC, TWO_LEVEL, machine
 
 
 @pytest.mark.parametrize("name", ["domain-groups", "domain-all-reduce", "layer-operations"])

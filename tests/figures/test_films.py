@@ -11,11 +11,11 @@ import pytest
 from figgen import catalog
 from figgen.charts import Film
 from figgen.figures.experts.layer import routed
+from figgen.models.algorithms.context_parallel import chunks_of_rank
 from figgen.models.collectives import trace
 from figgen.models.collectives.numbers import carry_out
-from figgen.models.context_parallel import chunks_of_rank
-from figgen.models.pipeline_order import Action
-from figgen.models.schedules import build as build_schedule
+from figgen.models.pipeline.order import Action
+from figgen.models.pipeline.schedules import build as build_schedule
 from figgen.registry import build
 from figgen.renderers import svg, text
 from figgen.renderers.film import film_json

@@ -16,8 +16,8 @@ from figgen.charts import Bars, Curves, Overview, Table
 from figgen.errors import InputError
 from figgen.registry import FIGURES, build
 from figgen.renderers import svg, text
-from figgen.scenarios.journey import job, rung
-from figgen.scenarios.journey_ladder import RUNGS
+from figgen.scenarios.stories.journey import job, rung
+from figgen.scenarios.stories.journey_ladder import RUNGS
 from figgen.values import compute
 
 DOCS = Path(__file__).parents[2] / "docs"

@@ -11,7 +11,7 @@ from figgen.charts import Table
 from figgen.errors import InputError
 from figgen.registry import build
 from figgen.renderers import text
-from figgen.scenarios.tool_data import layouts
+from figgen.scenarios.tools.data import layouts
 
 
 def rows(**given: object) -> list[tuple[object, ...]]:

@@ -7,10 +7,10 @@ import pytest
 from figgen import catalog
 from figgen.errors import InputError
 from figgen.figures.mesh.traffic import setup_of
-from figgen.models.layout import layout
-from figgen.models.stage_layers import stage_shares
+from figgen.models.machine.layout import layout
+from figgen.models.setup.stage_layers import stage_shares
 from figgen.registry import build
-from figgen.scenarios.resolve import parallel_layout, training_step
+from figgen.scenarios.options.resolve import parallel_layout, training_step
 
 
 def test_llama_3_tensor_traffic_is_ten_times_that_of_the_next_axis() -> None:

@@ -10,7 +10,7 @@ import pytest
 from figgen.catalog import model
 from figgen.figures.serving.mixers import MODELS
 from figgen.formulas.modern_layers import prediction_module_parameters, state_space_work
-from figgen.models.transformer import attention_weights, ffn_weights, weights_met
+from figgen.models.shape.transformer import attention_weights, ffn_weights, weights_met
 from figgen.registry import build
 from figgen.renderers.text import render
 

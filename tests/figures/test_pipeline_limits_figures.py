@@ -9,9 +9,9 @@ import pytest
 
 from figgen.charts import Curves, Table
 from figgen.errors import InputError
-from figgen.models.schedules import build as build_schedule
-from figgen.models.schedules import peak_in_flight
-from figgen.models.simulate import Durations, simulate
+from figgen.models.pipeline.schedules import build as build_schedule
+from figgen.models.pipeline.schedules import peak_in_flight
+from figgen.models.pipeline.simulate import Durations, simulate
 from figgen.registry import build
 from figgen.renderers import text
 

@@ -10,9 +10,9 @@ import pytest
 
 from figgen.charts import Diagram, Table
 from figgen.errors import InputError
-from figgen.models.fabric import PodShare, leaf_of, one_leaf_share, pod_leaving_share
-from figgen.models.layout import layout
-from figgen.models.mesh import groups
+from figgen.models.machine.fabric import PodShare, leaf_of, one_leaf_share, pod_leaving_share
+from figgen.models.machine.layout import layout
+from figgen.models.machine.mesh import groups
 from figgen.registry import build
 from figgen.renderers import text
 from figgen.renderers.svg_diagram import overflows

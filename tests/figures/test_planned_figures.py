@@ -8,8 +8,8 @@ import pytest
 from figgen.errors import InputError
 from figgen.figures.training.planned import planned, planned_front, planned_layouts
 from figgen.figures.training.planned_presets import planned_presets
-from figgen.scenarios.published_plans import published_plan
-from figgen.scenarios.runs.measured import measured_runs, shown_runs
+from figgen.scenarios.evidence.measured import measured_runs, shown_runs
+from figgen.scenarios.evidence.published_plans import published_plan
 from figgen.scenarios.runs.rates import generation_of
 
 MIXTURES = ("deepseek-v3", "qwen-3-235b-a22b")

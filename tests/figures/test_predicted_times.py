@@ -16,8 +16,8 @@ from figgen.generated.site_pages import site_pages
 from figgen.markdown.conversion import fences
 from figgen.markdown.directive import parse
 from figgen.registry import build
-from figgen.scenarios import plan_rows
-from figgen.scenarios.resolve import TrainingStep, training_step
+from figgen.scenarios.options.resolve import TrainingStep, training_step
+from figgen.scenarios.planning import plan_rows
 
 DOCS = Path(__file__).parents[2] / "docs"
 

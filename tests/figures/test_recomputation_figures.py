@@ -11,7 +11,7 @@ from figgen.figures.memory.recomputation import (
     recompute_modules,
     recompute_published,
 )
-from figgen.models.recomputation import MODULES, NOT_MEGATRON
+from figgen.models.shape.recomputation import MODULES, NOT_MEGATRON
 from figgen.registry import build
 from figgen.renderers.text import render
 

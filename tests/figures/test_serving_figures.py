@@ -20,10 +20,10 @@ from figgen.formulas.modern_layers import (
     windowed_pairs,
 )
 from figgen.formulas.serving import windowed_cache_bytes
-from figgen.models.layer_tensors import layer_tensors
+from figgen.models.memory.layer_tensors import layer_tensors
 from figgen.registry import build
 from figgen.renderers.text import render
-from figgen.scenarios.resolve import training_step
+from figgen.scenarios.options.resolve import training_step
 
 FIGURES = (
     "cache-by-model", "cache-per-token", "decode-by-batch", "price-by-batch", "price-of-tokens",

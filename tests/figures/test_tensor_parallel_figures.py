@@ -12,7 +12,7 @@ import pytest
 from figgen.catalog import model, preset
 from figgen.charts import Bars, Curves, Diagram, Table, Timeline
 from figgen.errors import InputError
-from figgen.models.communication_ratio import tensor_parallel_ccr
+from figgen.models.algorithms.communication_ratio import tensor_parallel_ccr
 from figgen.registry import build
 from figgen.renderers import text
 from figgen.renderers.svg_diagram import overflows

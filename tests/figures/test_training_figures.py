@@ -16,10 +16,10 @@ from figgen.errors import InputError
 from figgen.figures.training.step import in_words
 from figgen.registry import build
 from figgen.renderers import text
-from figgen.scenarios.assumptions import known_of
-from figgen.scenarios.published import computed_mfu, how_published, published_step_s
-from figgen.scenarios.resolve import cluster_of, training_step
-from figgen.scenarios.written import written_step
+from figgen.scenarios.evidence.published import computed_mfu, how_published, published_step_s
+from figgen.scenarios.options.assumptions import known_of
+from figgen.scenarios.options.resolve import cluster_of, training_step
+from figgen.scenarios.options.written import written_step
 
 PRESETS = [name for name, found in catalog.PRESETS.items() if isinstance(found, TrainingPreset)]
 SMALL = {"model": "llama-3-8b", "sizes": "nodes=1 gpus_per_node=8 tp=2 pp=2"}

@@ -18,7 +18,7 @@ from figgen.figures.training.utilization import (
 )
 from figgen.registry import build
 from figgen.renderers.text import render
-from figgen.scenarios.runs.measured import measured_runs
+from figgen.scenarios.evidence.measured import measured_runs
 from figgen.units import NBSP
 
 

@@ -16,11 +16,9 @@ from figgen.figures.validation.misses import explained
 from figgen.generated.validation import modeler_query, validation_pages
 from figgen.registry import build
 from figgen.renderers.text import render
-from figgen.scenarios.peaks import judged_peaks
-from figgen.scenarios.runs.measured import measured_runs, run_sides, shown_runs
-from figgen.scenarios.runs.predicted import LARGE_GPUS, class_of, predicted_step
-from figgen.scenarios.runs.rates import generation_of
-from figgen.scenarios.validation import (
+from figgen.scenarios.evidence.measured import measured_runs, run_sides, shown_runs
+from figgen.scenarios.evidence.peaks import judged_peaks
+from figgen.scenarios.evidence.validation import (
     JudgedRun,
     errors_of,
     judged_runs,
@@ -28,6 +26,8 @@ from figgen.scenarios.validation import (
     release_spreads,
     swept_model,
 )
+from figgen.scenarios.runs.predicted import LARGE_GPUS, class_of, predicted_step
+from figgen.scenarios.runs.rates import generation_of
 
 TABLES = {
     "validation-errors": {}, "validation-ranking": {}, "validation-releases": {},

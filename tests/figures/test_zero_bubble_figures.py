@@ -9,12 +9,12 @@ import pytest
 from figgen.catalog import model
 from figgen.errors import InputError
 from figgen.figures.pipeline.zero_bubble import layer_parts, messages, split_trace
-from figgen.models.communication_ratio import layer_training_flops_per_token
-from figgen.models.schedules import SCHEDULES
-from figgen.models.transformer import attention_weights, ffn_weights
+from figgen.models.algorithms.communication_ratio import layer_training_flops_per_token
+from figgen.models.pipeline.schedules import SCHEDULES
+from figgen.models.shape.transformer import attention_weights, ffn_weights
 from figgen.registry import build
 from figgen.renderers import text
-from figgen.scenarios.resolve import training_step
+from figgen.scenarios.options.resolve import training_step
 
 SEQUENCES = (1024, 8192, 131072)
 CASES: dict[str, dict[str, object]] = {

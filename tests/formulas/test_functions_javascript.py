@@ -17,7 +17,7 @@ import pytest
 
 from figgen.errors import InputError
 from figgen.formulas.functions_javascript import printed_module
-from figgen.scenarios.tool_rates import timed_step_module
+from figgen.scenarios.tools.rates import timed_step_module
 from tests.models import ledger
 from tests.models.test_timed_step_counted import drawn_constants, drawn_job
 

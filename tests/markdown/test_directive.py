@@ -265,7 +265,7 @@ def test_yaml_that_cannot_be_read_blames_what_is_wrong(body, line, hint):
 
 
 def test_a_bug_in_a_figure_or_a_formula_is_told_with_its_line_of_code(convert, monkeypatch):
-    from figgen.models import schedules
+    from figgen.models.pipeline import schedules
     from figgen.renderers import svg
 
     def broken(*_, **__):

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Any
 
 from figgen import catalog
-from figgen.models.layout import layout
-from figgen.models.recipes import Recipe, recipe
-from figgen.models.training_setup import TrainingSetup
+from figgen.models.machine.layout import layout
+from figgen.models.setup.training_setup import TrainingSetup
+from figgen.models.shape.recipes import Recipe, recipe
 from figgen.units import parse_quantity
 
 ORACLE = Path(__file__).parents[1] / "oracles" / "bloom_sweep.json"

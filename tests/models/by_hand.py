@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from figgen.models.schedules import Placement, Schedule, contiguous, parse_order
+from figgen.models.pipeline.schedules import Placement, Schedule, contiguous, parse_order
 
 
 def of_orders(

@@ -1,8 +1,8 @@
 """A step of training counted kernel by kernel and message by message, for one GPU of a job.
 
-The closed forms of `figgen.models.layer_time` and `timed_step` are products of sums; here every
-kernel says what it multiplies, reads and writes, every ring is walked hop by hop, and experts are
-dealt to nodes in every possible way.
+The closed forms of `figgen.models.step.layer_time` and `timed_step` are products of sums; here
+every kernel says what it multiplies, reads and writes, every ring is walked hop by hop, and experts
+are dealt to nodes in every possible way.
 """
 
 from __future__ import annotations
@@ -10,8 +10,8 @@ from __future__ import annotations
 from itertools import product
 from math import ceil, fsum, log2
 
-from figgen.models.attained import Attained
-from figgen.models.job import Job
+from figgen.models.step.attained import Attained
+from figgen.models.step.job import Job
 
 HALF = 2  # bytes of a 16-bit number
 Kernel = tuple[int, int, float]

@@ -10,11 +10,11 @@ import itertools
 from collections.abc import Iterator
 
 from figgen.catalog import model
-from figgen.models.cluster import Cluster
-from figgen.models.layout import layout
-from figgen.models.model_shape import ModelShape
-from figgen.models.step import step
-from figgen.models.training_setup import TrainingSetup
+from figgen.models.machine.cluster import Cluster
+from figgen.models.machine.layout import layout
+from figgen.models.setup.training_setup import TrainingSetup
+from figgen.models.shape.model_shape import ModelShape
+from figgen.models.step.step import step
 
 LLAMA = model("llama-3-8b").shape
 H100 = Cluster(989.4e12, 450e9, 50e9, 3.4e-6, 14e-6)

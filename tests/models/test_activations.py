@@ -19,7 +19,8 @@ from figgen.formulas.activation_memory import (
     sequence_parallel_layer_activation_bytes,
     tensor_parallel_layer_activation_bytes,
 )
-from figgen.models.activations import (
+from figgen.models.machine.layout import layout
+from figgen.models.memory.activations import (
     layer_bytes,
     layer_gradient_bytes,
     logit_bytes,
@@ -27,17 +28,16 @@ from figgen.models.activations import (
     recomputed_bytes,
     stage_bytes,
 )
-from figgen.models.layer_tensors import layer_tensors
-from figgen.models.layout import layout
-from figgen.models.model_shape import (
+from figgen.models.memory.layer_tensors import layer_tensors
+from figgen.models.pipeline.simulate import Durations, simulate
+from figgen.models.setup.stage_layers import virtual_stage_shares
+from figgen.models.setup.training_setup import TrainingSetup
+from figgen.models.shape.model_shape import (
     ExpertShape,
     LatentAttention,
     ModelShape,
     check_gpt_layer,
 )
-from figgen.models.simulate import Durations, simulate
-from figgen.models.stage_layers import virtual_stage_shares
-from figgen.models.training_setup import TrainingSetup
 
 ORACLES = Path(__file__).parents[1] / "oracles"
 KORTHIKANTI = json.loads((ORACLES / "published_tables.json").read_text())["korthikanti_2205.05198"]

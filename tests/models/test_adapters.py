@@ -11,25 +11,25 @@ import pytest
 
 from figgen import catalog
 from figgen.errors import InputError
-from figgen.models.adapters import FROZEN, UNPACKED_SHARE
-from figgen.models.cluster import Cluster
-from figgen.models.data_traffic import GRADIENTS, WEIGHTS, data_traffic
-from figgen.models.layer_matrices import held_matrices, layer_matrices
-from figgen.models.layer_tensors import layer_tensors, unread_tensors
-from figgen.models.layout import layout
-from figgen.models.memory import memory
-from figgen.models.model_shape import ModelShape
-from figgen.models.rank_parameters import attention_held
-from figgen.models.recipes import recipe
-from figgen.models.stage_layers import virtual_stage_shares
-from figgen.models.stage_work import stage_work
-from figgen.models.step import step
-from figgen.models.trained_state import (
+from figgen.models.machine.cluster import Cluster
+from figgen.models.machine.layout import layout
+from figgen.models.memory.layer_tensors import layer_tensors, unread_tensors
+from figgen.models.memory.memory import memory
+from figgen.models.memory.rank_parameters import attention_held
+from figgen.models.memory.trained_state import (
     kept_by_rank,
     trained_parameters,
 )
-from figgen.models.training_setup import TrainingSetup
-from figgen.models.transformer import part_weights
+from figgen.models.setup.layer_matrices import held_matrices, layer_matrices
+from figgen.models.setup.stage_layers import virtual_stage_shares
+from figgen.models.setup.training_setup import TrainingSetup
+from figgen.models.shape.adapters import FROZEN, UNPACKED_SHARE
+from figgen.models.shape.model_shape import ModelShape
+from figgen.models.shape.recipes import recipe
+from figgen.models.shape.transformer import part_weights
+from figgen.models.step.data_traffic import GRADIENTS, WEIGHTS, data_traffic
+from figgen.models.step.stage_work import stage_work
+from figgen.models.step.step import step
 
 AUTOGRAD = json.loads((Path(__file__).parents[1] / "oracles/lora_autograd.json").read_text())
 GIB = 2**30

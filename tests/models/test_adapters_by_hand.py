@@ -7,12 +7,10 @@ from dataclasses import replace
 import pytest
 
 from figgen import catalog
-from figgen.models.layer_matrices import held_matrices
-from figgen.models.layer_tensors import layer_tensors, unread_tensors
-from figgen.models.layout import layout
-from figgen.models.rank_parameters import rank_parameters
-from figgen.models.stage_layers import shares_of_rank
-from figgen.models.trained_state import (
+from figgen.models.machine.layout import layout
+from figgen.models.memory.layer_tensors import layer_tensors, unread_tensors
+from figgen.models.memory.rank_parameters import rank_parameters
+from figgen.models.memory.trained_state import (
     adapter_weights,
     adapters_met,
     first_inputs,
@@ -20,7 +18,9 @@ from figgen.models.trained_state import (
     kept_by_stage,
     trained_parameters,
 )
-from figgen.models.training_setup import TrainingSetup
+from figgen.models.setup.layer_matrices import held_matrices
+from figgen.models.setup.stage_layers import shares_of_rank
+from figgen.models.setup.training_setup import TrainingSetup
 
 
 @pytest.mark.parametrize("matrices", ["attention", "all-linear"])

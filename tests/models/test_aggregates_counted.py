@@ -16,19 +16,19 @@ from functools import cache, cached_property
 import pytest
 
 from figgen.errors import InputError
-from figgen.models.axis_traffic import LEFT_OUT, axis_traffic
-from figgen.models.cluster import Cluster
-from figgen.models.data_traffic import stage_traffic
-from figgen.models.fabric import pod_leaving_share
-from figgen.models.layout import ParallelLayout, layout, mesh_of
-from figgen.models.level_loads import port_bytes
-from figgen.models.model_shape import ExpertShape, ModelShape
-from figgen.models.nic_load import leaving_bytes, nic_bytes, step_nic_bytes
-from figgen.models.placement import communicator
-from figgen.models.step import step
-from figgen.models.step_links import group_link
-from figgen.models.step_traffic import Traffic
-from figgen.models.training_setup import TrainingSetup
+from figgen.models.machine.cluster import Cluster
+from figgen.models.machine.fabric import pod_leaving_share
+from figgen.models.machine.layout import ParallelLayout, layout, mesh_of
+from figgen.models.machine.placement import communicator
+from figgen.models.setup.training_setup import TrainingSetup
+from figgen.models.shape.model_shape import ExpertShape, ModelShape
+from figgen.models.step.axis_traffic import LEFT_OUT, axis_traffic
+from figgen.models.step.data_traffic import stage_traffic
+from figgen.models.step.level_loads import port_bytes
+from figgen.models.step.nic_load import leaving_bytes, nic_bytes, step_nic_bytes
+from figgen.models.step.step import step
+from figgen.models.step.step_links import group_link
+from figgen.models.step.step_traffic import Traffic
 
 DENSE = ModelShape(16, 48, 12, 12, 4, 96, 96, 48, tied_embeddings=True)
 MIXTURE = ModelShape(16, 48, 12, 12, 4, 96, 96, 48, experts=ExpertShape(12, 2, 24, dense_layers=5))

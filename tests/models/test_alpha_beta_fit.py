@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from figgen.errors import InputError
-from figgen.models.alpha_beta_fit import fit_line
+from figgen.models.algorithms.alpha_beta_fit import fit_line
 
 SIZES = tuple(1024.0 * 2**k for k in range(0, 24, 2))
 NOISE = (1.3, 0.8, 1.1, 0.9, 1.2, 0.7, 1.05, 0.95, 1.4, 0.85, 1.0, 1.1)

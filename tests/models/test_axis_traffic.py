@@ -7,10 +7,10 @@ from typing import Any
 import pytest
 
 from figgen import catalog
-from figgen.models.axis_traffic import AxisTraffic, axis_traffic
-from figgen.models.layout import ParallelLayout, layout
-from figgen.models.recipes import recipe
-from figgen.models.training_setup import TrainingSetup
+from figgen.models.machine.layout import ParallelLayout, layout
+from figgen.models.setup.training_setup import TrainingSetup
+from figgen.models.shape.recipes import recipe
+from figgen.models.step.axis_traffic import AxisTraffic, axis_traffic
 
 
 def by_axis(

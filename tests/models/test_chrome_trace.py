@@ -12,9 +12,9 @@ from typing import Any
 import pytest
 
 from figgen.__main__ import main
-from figgen.models.chrome_trace import trace_events, written
-from figgen.models.step_timeline import step_timeline
-from figgen.scenarios.resolve import training_step
+from figgen.models.profiles.chrome_trace import trace_events, written
+from figgen.models.step.step_timeline import step_timeline
+from figgen.scenarios.options.resolve import training_step
 
 Event = dict[str, Any]
 

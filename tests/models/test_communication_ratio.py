@@ -6,14 +6,14 @@ from figgen.catalog import model
 from figgen.errors import InputError
 from figgen.formulas.compute_and_roofline import fsdp_ccr
 from figgen.formulas.hierarchical_collectives import flat_ring_bytes_per_nic
-from figgen.models.communication_ratio import (
+from figgen.models.algorithms.communication_ratio import (
     group_bandwidth_bytes_per_s,
     layer_training_flops_per_token,
     mixed_fsdp_ccr,
     pipeline_boundary_ccr,
     tensor_parallel_ccr,
 )
-from figgen.models.transformer import flops_per_token
+from figgen.models.shape.transformer import flops_per_token
 
 GPT3 = model("gpt-3-175b").shape
 DENSE = ("gpt-3-175b", "llama-3-8b", "llama-3-70b", "llama-3-405b")

@@ -16,7 +16,7 @@ from figgen import catalog
 from figgen.catalog import Run
 from figgen.errors import InputError
 from figgen.formulas.compute_and_roofline import attention_core_flops, layer_forward_flops
-from figgen.models.compute import (
+from figgen.models.step.compute import (
     CONVENTIONS,
     training_flops_per_token,
     utilisation,

@@ -6,7 +6,7 @@ import pytest
 
 from figgen.catalog import model
 from figgen.errors import InputError
-from figgen.models.context_exchange import kv_elements_per_token, ulysses_bytes
+from figgen.models.algorithms.context_exchange import kv_elements_per_token, ulysses_bytes
 
 
 def sent_by_rank_0(heads: int, kv_heads: int, width: int, cp: int, tokens: int) -> int:

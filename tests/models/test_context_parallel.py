@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from figgen.errors import InputError
-from figgen.models.context_parallel import (
+from figgen.models.algorithms.context_parallel import (
     SCHEMES,
     causal_attention,
     causal_pairs,

@@ -8,12 +8,12 @@ import pytest
 
 from figgen import catalog
 from figgen.formulas.data_parallel import serial_gather_time
-from figgen.models.cluster import Cluster
-from figgen.models.communication_buffers import communication_buffers
-from figgen.models.layout import layout
-from figgen.models.stage_time import stage_times
-from figgen.models.step import step
-from figgen.models.training_setup import TrainingSetup
+from figgen.models.machine.cluster import Cluster
+from figgen.models.machine.layout import layout
+from figgen.models.memory.communication_buffers import communication_buffers
+from figgen.models.setup.training_setup import TrainingSetup
+from figgen.models.step.stage_time import stage_times
+from figgen.models.step.step import step
 
 H100 = Cluster(989.4e12, 450e9, 50e9, 3.4e-6, 14e-6)
 

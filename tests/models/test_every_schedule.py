@@ -15,10 +15,10 @@ import pytest
 
 from figgen.errors import InputError
 from figgen.formulas import evaluate
-from figgen.models import schedules
-from figgen.models.schedules import SCHEDULES, Schedule, build
-from figgen.models.simulate import Durations, PlacedAction, Trace, critical_path, simulate
-from figgen.models.trace import PerStage
+from figgen.models.pipeline import schedules
+from figgen.models.pipeline.schedules import SCHEDULES, Schedule, build
+from figgen.models.pipeline.simulate import Durations, PlacedAction, Trace, critical_path, simulate
+from figgen.models.pipeline.trace import PerStage
 
 Sizes = tuple[int, int, int]
 DOMAIN = list(itertools.product(range(1, 9), range(1, 17), range(1, 5)))

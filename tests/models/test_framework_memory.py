@@ -10,20 +10,20 @@ import pytest
 
 from figgen import catalog
 from figgen.errors import InputError
-from figgen.models.framework_memory import FRAMEWORKS, framework_memory
-from figgen.models.layout import layout
-from figgen.models.memory import memory
-from figgen.models.memory_fixes import _changes, heavier_recomputation, reason, what_fits
-from figgen.models.memory_lines import LASTING, PARTS
-from figgen.models.model_shape import ModelShape
-from figgen.models.recipes import recipe
-from figgen.models.stage_layers import (
+from figgen.models.machine.layout import layout
+from figgen.models.memory.memory import memory
+from figgen.models.memory.memory_fixes import _changes, heavier_recomputation, reason, what_fits
+from figgen.models.memory.memory_lines import LASTING, PARTS
+from figgen.models.setup.framework_memory import FRAMEWORKS, framework_memory
+from figgen.models.setup.stage_layers import (
     fullest_and_beside_head,
     layers_by_cost,
     stage_shares,
     virtual_stage_shares,
 )
-from figgen.models.training_setup import TrainingSetup
+from figgen.models.setup.training_setup import TrainingSetup
+from figgen.models.shape.model_shape import ModelShape
+from figgen.models.shape.recipes import recipe
 
 ONE_B = ModelShape(16, 2048, 32, 32, 64, 8192, 131072, 4096, tied_embeddings=True)
 LLAMA = catalog.model("llama-3-8b").shape

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from figgen import catalog
-from figgen.models.cluster import Cluster
-from figgen.models.gradient_buckets import MOST_BUCKETS, best_number, gradient_buckets
-from figgen.models.layout import layout
-from figgen.models.stage_time import stage_times
-from figgen.models.step_traffic import BACKWARD
-from figgen.models.training_setup import TrainingSetup
+from figgen.models.machine.cluster import Cluster
+from figgen.models.machine.layout import layout
+from figgen.models.setup.training_setup import TrainingSetup
+from figgen.models.step.gradient_buckets import MOST_BUCKETS, best_number, gradient_buckets
+from figgen.models.step.stage_time import stage_times
+from figgen.models.step.step_traffic import BACKWARD
 
 H100 = Cluster(989.4e12, 450e9, 50e9, 3.4e-6, 14e-6)
 

@@ -12,14 +12,14 @@ from figgen.formulas.data_parallel import (
     best_overlapped_bucket_count,
     exposed_communication_time,
 )
-from figgen.models.gradient_buckets import best_number
-from figgen.models.gradient_overlap import (
+from figgen.models.algorithms.gradient_overlap import (
     GradientTensor,
     exposed_s,
     fill_buckets,
     gradient_tensors,
     reduced_buckets,
 )
+from figgen.models.step.gradient_buckets import best_number
 
 DENSE = ("gpt-2-xl", "bert-large", "llama-2-7b", "llama-3-8b", "llama-3-405b", "olmo-2-7b")
 

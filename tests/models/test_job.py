@@ -9,8 +9,8 @@ from typing import Any
 import pytest
 
 from figgen import catalog
-from figgen.models.job import shape_numbers
-from figgen.scenarios.config_json import shape_of_config
+from figgen.models.step.job import shape_numbers
+from figgen.scenarios.options.config_json import shape_of_config
 
 CONFIGS: dict[str, dict[str, Any]] = {
     case["file"].partition("/")[2]: case["config"]

@@ -5,10 +5,10 @@ from __future__ import annotations
 import pytest
 
 from figgen import catalog
-from figgen.models.layer_matrices import matrices_of
-from figgen.models.model_shape import ModelShape
-from figgen.models.stage_layers import stage_shares
-from figgen.models.transformer import matmul_parameters, module_parameters
+from figgen.models.setup.layer_matrices import matrices_of
+from figgen.models.setup.stage_layers import stage_shares
+from figgen.models.shape.model_shape import ModelShape
+from figgen.models.shape.transformer import matmul_parameters, module_parameters
 
 
 def weights(shape: ModelShape, stages: int = 1, mtp_layers: int = 0) -> int:

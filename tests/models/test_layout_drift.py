@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from figgen.errors import InputError
-from figgen.models.layout_drift import (
+from figgen.models.machine.layout_drift import (
     INPUTS,
     RATE,
     WIDTH,
@@ -22,7 +22,7 @@ from figgen.models.layout_drift import (
     summed,
     trained,
 )
-from figgen.models.number_formats import float_format
+from figgen.models.shape.number_formats import float_format
 
 DRAW = np.random.default_rng(3)
 

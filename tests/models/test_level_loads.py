@@ -9,13 +9,13 @@ import numpy as np
 import pytest
 
 from figgen import catalog
-from figgen.models.cluster import Cluster
-from figgen.models.layout import layout
-from figgen.models.level_loads import LevelLoad, level_loads
-from figgen.models.mesh import coordinate_array
-from figgen.models.nic_load import step_nic_bytes
-from figgen.models.step import StepEstimate, step
-from figgen.models.training_setup import TrainingSetup
+from figgen.models.machine.cluster import Cluster
+from figgen.models.machine.layout import layout
+from figgen.models.machine.mesh import coordinate_array
+from figgen.models.setup.training_setup import TrainingSetup
+from figgen.models.step.level_loads import LevelLoad, level_loads
+from figgen.models.step.nic_load import step_nic_bytes
+from figgen.models.step.step import StepEstimate, step
 
 H100 = Cluster(989.4e12, 450e9, 50e9, 3.4e-6, 14e-6)
 

@@ -14,15 +14,15 @@ from figgen import catalog
 from figgen.errors import InputError
 from figgen.formulas.context_parallel import kv_ring_buffer_bytes
 from figgen.formulas.scale_and_state import zero_state_bytes
-from figgen.models.communication_buffers import communication_buffers
-from figgen.models.framework_memory import FRAMEWORKS, framework_memory
-from figgen.models.layout import layout
-from figgen.models.memory import MemoryEstimate, memory
-from figgen.models.memory_lines import PARTS, state_bytes
-from figgen.models.rank_parameters import parameters_of, rank_parameters
-from figgen.models.recipes import RECIPES, Recipe, recipe
-from figgen.models.training_setup import TrainingSetup
-from figgen.models.transformer import parameter_counts
+from figgen.models.machine.layout import layout
+from figgen.models.memory.communication_buffers import communication_buffers
+from figgen.models.memory.memory import MemoryEstimate, memory
+from figgen.models.memory.memory_lines import PARTS, state_bytes
+from figgen.models.memory.rank_parameters import parameters_of, rank_parameters
+from figgen.models.setup.framework_memory import FRAMEWORKS, framework_memory
+from figgen.models.setup.training_setup import TrainingSetup
+from figgen.models.shape.recipes import RECIPES, Recipe, recipe
+from figgen.models.shape.transformer import parameter_counts
 from tests.models.bloom_sweep import ROWS, SweepRow, bloom
 
 KORTHIKANTI = json.loads((Path(__file__).parents[1] / "oracles/published_tables.json").read_text())[

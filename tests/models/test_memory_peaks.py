@@ -13,16 +13,16 @@ from typing import NamedTuple
 from figgen import catalog
 from figgen.commands.step_runs import held_memory
 from figgen.errors import InputError
-from figgen.models.framework_memory import FRAMEWORKS
-from figgen.models.memory import MemoryEstimate, memory
-from figgen.models.memory_fixes import reason, what_fits
-from figgen.models.recipes import recipe
-from figgen.scenarios.peaks import failed_verdicts, judged_peaks
-from figgen.scenarios.resolve import resolve
+from figgen.models.memory.memory import MemoryEstimate, memory
+from figgen.models.memory.memory_fixes import reason, what_fits
+from figgen.models.setup.framework_memory import FRAMEWORKS
+from figgen.models.shape.recipes import recipe
+from figgen.scenarios.evidence.measured import measured_runs, run_sides, shown_runs
+from figgen.scenarios.evidence.peaks import failed_verdicts, judged_peaks
+from figgen.scenarios.options.resolve import resolve
+from figgen.scenarios.options.scenario import scenario
 from figgen.scenarios.runs.described import DescribedRun
-from figgen.scenarios.runs.measured import measured_runs, run_sides, shown_runs
 from figgen.scenarios.runs.setup import run_setup
-from figgen.scenarios.scenario import scenario
 from tests.models.bloom_sweep import ROWS, bloom
 
 

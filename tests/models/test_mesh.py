@@ -13,8 +13,8 @@ import numpy as np
 import pytest
 
 from figgen.errors import InputError
-from figgen.models.layout import layout
-from figgen.models.mesh import (
+from figgen.models.machine.layout import layout
+from figgen.models.machine.mesh import (
     RankMesh,
     axis_size,
     axis_stride,

@@ -5,12 +5,12 @@ from __future__ import annotations
 import pytest
 
 from figgen.errors import InputError
-from figgen.models.frameworks import (
+from figgen.models.machine.frameworks import (
     CONVENTIONS,
     convention,
 )
-from figgen.models.layout import layout
-from figgen.models.mesh import coordinates_of, groups
+from figgen.models.machine.layout import layout
+from figgen.models.machine.mesh import coordinates_of, groups
 
 
 def test_megatron_tp_pp_dp_mapping_puts_dp_outermost() -> None:

@@ -10,11 +10,11 @@ from collections.abc import Iterator
 import pytest
 
 from figgen.errors import InputError
-from figgen.models.frameworks import CONVENTIONS, convention
-from figgen.models.layout import ParallelLayout, layout, mesh_of
-from figgen.models.mesh import axis_stride, groups, rank_of
-from figgen.models.nearest import Sizes, _divisors, nearest_valid, problem
-from figgen.models.placement import communicator
+from figgen.models.machine.frameworks import CONVENTIONS, convention
+from figgen.models.machine.layout import ParallelLayout, layout, mesh_of
+from figgen.models.machine.mesh import axis_stride, groups, rank_of
+from figgen.models.machine.nearest import Sizes, _divisors, nearest_valid, problem
+from figgen.models.machine.placement import communicator
 
 # The visualizer's presets, checked: dense (TP, CP, DP, PP), expert (ETP, EP, EDP, PP) and the
 # nodes touched by the TP / CP / EP / DP / PP group of rank 0. The last one is repaired.

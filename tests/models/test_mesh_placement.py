@@ -9,10 +9,9 @@ import pytest
 
 from figgen.errors import InputError
 from figgen.formulas.rank_mapping import local_rank, node_of_rank
-from figgen.models.layout import layout
-from figgen.models.mesh import RankMesh, group_array, groups
-from figgen.models.nic_load import nic_bytes
-from figgen.models.placement import (
+from figgen.models.machine.layout import layout
+from figgen.models.machine.mesh import RankMesh, group_array, groups
+from figgen.models.machine.placement import (
     LABELS,
     communicator,
     communicators,
@@ -21,7 +20,8 @@ from figgen.models.placement import (
     nodes_touched,
     warnings,
 )
-from figgen.models.step_traffic import sent_bytes
+from figgen.models.step.nic_load import nic_bytes
+from figgen.models.step.step_traffic import sent_bytes
 
 
 def mesh(**sizes: int) -> RankMesh:

@@ -9,15 +9,15 @@ from typing import Any
 import pytest
 
 from figgen import catalog
-from figgen.models.activations import stage_bytes
-from figgen.models.data_traffic import stage_traffic
-from figgen.models.layout import layout
-from figgen.models.rank_parameters import rank_parameters, stage_parameters
-from figgen.models.stage_layers import layers_beside_mtp, virtual_stage_shares
-from figgen.models.stage_work import stage_work
-from figgen.models.training_setup import TrainingSetup
-from figgen.models.transformer import module_parameters, parameter_counts, weights_met
-from figgen.scenarios.resolve import training_step
+from figgen.models.machine.layout import layout
+from figgen.models.memory.activations import stage_bytes
+from figgen.models.memory.rank_parameters import rank_parameters, stage_parameters
+from figgen.models.setup.stage_layers import layers_beside_mtp, virtual_stage_shares
+from figgen.models.setup.training_setup import TrainingSetup
+from figgen.models.shape.transformer import module_parameters, parameter_counts, weights_met
+from figgen.models.step.data_traffic import stage_traffic
+from figgen.models.step.stage_work import stage_work
+from figgen.scenarios.options.resolve import training_step
 
 V3 = catalog.model("deepseek-v3").shape
 TIED = catalog.model("gemma-3-27b").shape

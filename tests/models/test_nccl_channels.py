@@ -10,7 +10,7 @@ import pytest
 from figgen.catalog import LINKS
 from figgen.catalog.nccl_links import nccl_group
 from figgen.errors import InputError
-from figgen.models.nccl_channels import (
+from figgen.models.machine.nccl_channels import (
     SPEEDS_GB_S,
     Channels,
     ring_channels,

@@ -8,8 +8,8 @@ from pathlib import Path
 import pytest
 
 from figgen.errors import InputError
-from figgen.models.nccl_channels import ring_channels
-from figgen.models.nccl_tuning import (
+from figgen.models.machine.nccl_channels import ring_channels
+from figgen.models.machine.nccl_tuning import (
     Group,
     TuningConstants,
     bandwidth_bytes_per_s,

@@ -11,13 +11,13 @@ import pytest
 
 from figgen import catalog
 from figgen.formulas.fine_tuning import newton_schulz_flops, newton_schulz_overhead
-from figgen.models.cluster import Cluster
-from figgen.models.layer_matrices import layer_matrices
-from figgen.models.layout import layout
-from figgen.models.newton_schulz import most_dealt, update_flops
-from figgen.models.recipes import recipe
-from figgen.models.step import step
-from figgen.models.training_setup import TrainingSetup
+from figgen.models.machine.cluster import Cluster
+from figgen.models.machine.layout import layout
+from figgen.models.setup.layer_matrices import layer_matrices
+from figgen.models.setup.training_setup import TrainingSetup
+from figgen.models.shape.recipes import recipe
+from figgen.models.step.newton_schulz import most_dealt, update_flops
+from figgen.models.step.step import step
 
 CLUSTER = Cluster(1e15, 4.5e11, 5e10)
 

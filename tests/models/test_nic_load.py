@@ -10,13 +10,13 @@ import pytest
 
 from figgen import catalog
 from figgen.errors import InputError
-from figgen.models.data_traffic import stage_traffic
-from figgen.models.layout import layout, mesh_of
-from figgen.models.mesh import coordinates_of, groups
-from figgen.models.model_shape import ExpertShape, ModelShape
-from figgen.models.nic_load import leaving_share, step_nic_bytes
-from figgen.models.recipes import recipe
-from figgen.models.training_setup import TrainingSetup
+from figgen.models.machine.layout import layout, mesh_of
+from figgen.models.machine.mesh import coordinates_of, groups
+from figgen.models.setup.training_setup import TrainingSetup
+from figgen.models.shape.model_shape import ExpertShape, ModelShape
+from figgen.models.shape.recipes import recipe
+from figgen.models.step.data_traffic import stage_traffic
+from figgen.models.step.nic_load import leaving_share, step_nic_bytes
 
 DENSE = ModelShape(8, 16, 4, 2, 4, 24, 24, 16, tied_embeddings=True)
 MIXTURE = ModelShape(8, 16, 4, 4, 4, 24, 24, 16, experts=ExpertShape(4, 2, 8))

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from figgen.errors import InputError
-from figgen.models.number_formats import BLOCKS, FORMATS, FloatFormat, float_format
+from figgen.models.shape.number_formats import BLOCKS, FORMATS, FloatFormat, float_format
 
 # Micikevicius et al. 2022, table 1; OCP MX 1.0, tables of FP4; IEEE binary16 by NumPy.
 PRINTED = {

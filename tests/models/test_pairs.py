@@ -13,15 +13,15 @@ import numpy as np
 import pytest
 
 from figgen import catalog
-from figgen.models.cluster import Cluster
-from figgen.models.layout import layout
-from figgen.models.schedule_work import carried_out
-from figgen.models.schedules import Action, Schedule, build
-from figgen.models.simulate import Durations, simulate
-from figgen.models.stage_time import StageTime, stage_times
-from figgen.models.step import durations, step
-from figgen.models.step_traffic import BACKWARD, FORWARD
-from figgen.models.training_setup import TrainingSetup
+from figgen.models.machine.cluster import Cluster
+from figgen.models.machine.layout import layout
+from figgen.models.pipeline.schedule_work import carried_out
+from figgen.models.pipeline.schedules import Action, Schedule, build
+from figgen.models.pipeline.simulate import Durations, simulate
+from figgen.models.setup.training_setup import TrainingSetup
+from figgen.models.step.stage_time import StageTime, stage_times
+from figgen.models.step.step import durations, step
+from figgen.models.step.step_traffic import BACKWARD, FORWARD
 
 H100 = Cluster(989.4e12, 450e9, 50e9, 3.4e-6, 14e-6)
 V3 = catalog.model("deepseek-v3").shape

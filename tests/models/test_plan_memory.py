@@ -12,11 +12,11 @@ import numpy as np
 import pytest
 
 from figgen.errors import InputError
-from figgen.models.layout import layout
-from figgen.models.plan import held_bytes
-from figgen.models.plan_space import CHUNKS
-from figgen.models.recipes import RECIPES
-from figgen.models.training_setup import TrainingSetup
+from figgen.models.machine.layout import layout
+from figgen.models.planner.plan import held_bytes
+from figgen.models.planner.plan_space import CHUNKS
+from figgen.models.setup.training_setup import TrainingSetup
+from figgen.models.shape.recipes import RECIPES
 from tests.scenarios.test_planner_space import (
     SMALL_DENSE,
     SMALL_EXPERTS,

@@ -13,23 +13,23 @@ import pytest
 
 from figgen import catalog
 from figgen.errors import InputError
-from figgen.models.activation_formats import activation_format
-from figgen.models.activations import (
+from figgen.models.machine.layout import layout
+from figgen.models.memory.activations import (
     layer_bytes,
     layer_input_bytes,
     peak_activation_bytes,
     recomputed_bytes,
     stage_bytes,
 )
-from figgen.models.layer_tensors import layer_tensors
-from figgen.models.layout import layout
-from figgen.models.memory_lines import state_bytes
-from figgen.models.model_shape import ExpertShape, LatentAttention, ModelShape
-from figgen.models.recipes import recipe
-from figgen.models.recomputation import MODULES, SECOND, recomputation
-from figgen.models.stage_layers import StageShare, virtual_stage_shares
-from figgen.models.stage_work import layer_core_flops, stage_work
-from figgen.models.training_setup import TrainingSetup
+from figgen.models.memory.layer_tensors import layer_tensors
+from figgen.models.memory.memory_lines import state_bytes
+from figgen.models.setup.stage_layers import StageShare, virtual_stage_shares
+from figgen.models.setup.training_setup import TrainingSetup
+from figgen.models.shape.activation_formats import activation_format
+from figgen.models.shape.model_shape import ExpertShape, LatentAttention, ModelShape
+from figgen.models.shape.recipes import recipe
+from figgen.models.shape.recomputation import MODULES, SECOND, recomputation
+from figgen.models.step.stage_work import layer_core_flops, stage_work
 
 PUBLISHED = json.loads(
     (Path(__file__).parents[1] / "oracles/deepseek_v3_memory.json").read_text(encoding="utf-8")

@@ -18,8 +18,8 @@ from figgen.formulas.reliability import (
     nodes_in_repair,
     young_interval,
 )
-from figgen.models.reliability import best_interval_s, spare_nodes
-from figgen.scenarios.saving import WAYS, saving
+from figgen.models.planner.reliability import best_interval_s, spare_nodes
+from figgen.scenarios.planning.saving import WAYS, saving
 
 HOUR, DAY = 3600.0, 86_400.0
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from figgen.errors import InputError
-from figgen.models.routing import (
+from figgen.models.shape.routing import (
     bias_balancing,
     expected_groups,
     expected_overflow,

@@ -7,9 +7,9 @@ from itertools import pairwise
 
 import pytest
 
-from figgen.models.schedule_work import carried_out, held, peak_held, slots_csv
-from figgen.models.schedules import build
-from figgen.models.simulate import Durations, simulate
+from figgen.models.pipeline.schedule_work import carried_out, held, peak_held, slots_csv
+from figgen.models.pipeline.schedules import build
+from figgen.models.pipeline.simulate import Durations, simulate
 
 
 @pytest.mark.parametrize("name", ["gpipe", "1f1b", "zb1p", "zbv", "dualpipe"])

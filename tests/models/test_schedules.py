@@ -8,7 +8,7 @@ from collections import Counter
 import pytest
 
 from figgen.errors import InputError
-from figgen.models.schedules import (
+from figgen.models.pipeline.schedules import (
     SCHEDULES,
     Action,
     Placement,

@@ -7,8 +7,8 @@ import pathlib
 import pytest
 
 from figgen.errors import InputError
-from figgen.models.schedules import build
-from figgen.models.simulate import Durations, simulate
+from figgen.models.pipeline.schedules import build
+from figgen.models.pipeline.simulate import Durations, simulate
 
 ORACLES = json.loads(
     (pathlib.Path(__file__).parents[1] / "oracles" / "pipeline_orders.json").read_text("utf-8")

@@ -13,8 +13,8 @@ import pathlib
 
 import pytest
 
-from figgen.models.schedules import build
-from figgen.models.simulate import Durations, simulate
+from figgen.models.pipeline.schedules import build
+from figgen.models.pipeline.simulate import Durations, simulate
 
 SAIL = json.loads(
     (pathlib.Path(__file__).parents[1] / "oracles" / "sail_zero_bubble.json").read_text("utf-8")

@@ -8,7 +8,7 @@ import pytest
 
 from figgen.errors import InputError
 from figgen.formulas.data_parallel import prefetched_gather_time, serial_gather_time
-from figgen.models.sharded_step import (
+from figgen.models.algorithms.sharded_step import (
     COMPUTE,
     GATHER,
     NETWORK,

@@ -5,13 +5,13 @@ import itertools
 import pytest
 
 from figgen.errors import InputError
-from figgen.models.schedules import (
+from figgen.models.pipeline.schedules import (
     Placement,
     build,
     looping,
     v_shape,
 )
-from figgen.models.simulate import Durations, critical_path, simulate
+from figgen.models.pipeline.simulate import Durations, critical_path, simulate
 from tests.models.by_hand import of_orders
 
 UNIT = Durations(forward=2, backward_input=1, backward_weight=1)  # t_f = t_b, in halves

@@ -7,10 +7,10 @@ from fractions import Fraction
 
 import pytest
 
-from figgen.models.schedules import (
+from figgen.models.pipeline.schedules import (
     build,
 )
-from figgen.models.simulate import Durations, simulate
+from figgen.models.pipeline.simulate import Durations, simulate
 
 TIMELINES = json.loads(
     (pathlib.Path(__file__).parents[1] / "oracles" / "pipeline_orders.json").read_text("utf-8")

@@ -6,12 +6,12 @@ import itertools
 import pytest
 
 from figgen.errors import InputError
-from figgen.models.pipeline_order import Action, _check_overlapped
-from figgen.models.schedules import (
+from figgen.models.pipeline.order import Action, _check_overlapped
+from figgen.models.pipeline.schedules import (
     build,
     contiguous,
 )
-from figgen.models.simulate import Durations, simulate
+from figgen.models.pipeline.simulate import Durations, simulate
 from tests.models.by_hand import of_orders
 
 

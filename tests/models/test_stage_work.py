@@ -9,16 +9,16 @@ from typing import Any
 import pytest
 
 from figgen import catalog
-from figgen.models.compute import training_flops_per_token
-from figgen.models.layout import layout
-from figgen.models.stage_layers import virtual_stage_shares
-from figgen.models.stage_work import (
+from figgen.models.machine.layout import layout
+from figgen.models.setup.stage_layers import virtual_stage_shares
+from figgen.models.setup.training_setup import TrainingSetup
+from figgen.models.step.compute import training_flops_per_token
+from figgen.models.step.stage_work import (
     StageWork,
     repeated_flops_per_token,
     stage_work,
     unneeded_flops_per_token,
 )
-from figgen.models.training_setup import TrainingSetup
 
 
 def setup(model: str, **options: Any) -> TrainingSetup:

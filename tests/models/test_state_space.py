@@ -11,7 +11,8 @@ import pytest
 from figgen import catalog
 from figgen.errors import InputError
 from figgen.formulas.modern_layers import state_space_activation_bytes
-from figgen.models.activations import (
+from figgen.models.machine.layout import layout
+from figgen.models.memory.activations import (
     layer_gradient_bytes,
     layer_input_bytes,
     mixer_bytes,
@@ -19,22 +20,21 @@ from figgen.models.activations import (
     recomputed_bytes,
     stage_bytes,
 )
-from figgen.models.data_traffic import stage_traffic
-from figgen.models.layer_tensors import layer_tensors
-from figgen.models.layout import layout
-from figgen.models.memory import memory
-from figgen.models.model_shape import StateSpace
-from figgen.models.rank_parameters import rank_parameters
-from figgen.models.stage_layers import virtual_stage_shares
-from figgen.models.stage_work import stage_work
-from figgen.models.training_setup import TrainingSetup
-from figgen.models.transformer import (
+from figgen.models.memory.layer_tensors import layer_tensors
+from figgen.models.memory.memory import memory
+from figgen.models.memory.rank_parameters import rank_parameters
+from figgen.models.setup.stage_layers import virtual_stage_shares
+from figgen.models.setup.training_setup import TrainingSetup
+from figgen.models.shape.model_shape import StateSpace
+from figgen.models.shape.transformer import (
     flops_per_token,
     keys_met,
     matmul_parameters,
     parameter_counts,
 )
-from figgen.scenarios.resolve import training_step
+from figgen.models.step.data_traffic import stage_traffic
+from figgen.models.step.stage_work import stage_work
+from figgen.scenarios.options.resolve import training_step
 
 HYBRID = catalog.model("mamba-2-hybrid-8b").shape
 GRANITE = catalog.model("granite-4-h-small").shape

@@ -19,19 +19,19 @@ from figgen.formulas.data_parallel import (
     prefetched_gather_time,
 )
 from figgen.formulas.pipeline import pipeline_step_time
-from figgen.models.cluster import Cluster
-from figgen.models.compute import training_flops_per_token
-from figgen.models.data_traffic import GRADIENTS, TIED, WEIGHTS
-from figgen.models.layer_traffic import AGAIN, BOUNDARY, HEAD_AGAIN, KEYS, TOKENS, WITHIN
-from figgen.models.layout import layout
-from figgen.models.model_shape import ModelShape
-from figgen.models.stage_layers import stage_shares
-from figgen.models.stage_time import stage_times
-from figgen.models.stage_work import stage_work
-from figgen.models.step import StepEstimate, once_exposed_s, step
-from figgen.models.step_rows import MICROBATCH
-from figgen.models.step_traffic import END
-from figgen.models.training_setup import TrainingSetup
+from figgen.models.machine.cluster import Cluster
+from figgen.models.machine.layout import layout
+from figgen.models.setup.stage_layers import stage_shares
+from figgen.models.setup.training_setup import TrainingSetup
+from figgen.models.shape.model_shape import ModelShape
+from figgen.models.step.compute import training_flops_per_token
+from figgen.models.step.data_traffic import GRADIENTS, TIED, WEIGHTS
+from figgen.models.step.layer_traffic import AGAIN, BOUNDARY, HEAD_AGAIN, KEYS, TOKENS, WITHIN
+from figgen.models.step.stage_time import stage_times
+from figgen.models.step.stage_work import stage_work
+from figgen.models.step.step import StepEstimate, once_exposed_s, step
+from figgen.models.step.step_rows import MICROBATCH
+from figgen.models.step.step_traffic import END
 from tests.models.bloom_sweep import ROWS, bloom
 
 PUBLISHED = Path(__file__).parents[1] / "oracles" / "published_tables.json"

@@ -13,13 +13,13 @@ from figgen.formulas.collectives import (
     ring_all_gather_time,
     ring_all_reduce_time,
 )
-from figgen.models.cluster import Cluster
-from figgen.models.layout import layout, mesh_of
-from figgen.models.mesh import groups
-from figgen.models.nccl_group import Group
-from figgen.models.nccl_tuning import latency_s
-from figgen.models.step_links import NETWORK, SCALE_UP, GroupLink, call_time, group_link
-from figgen.models.step_traffic import SEND, Traffic
+from figgen.models.machine.cluster import Cluster
+from figgen.models.machine.layout import layout, mesh_of
+from figgen.models.machine.mesh import groups
+from figgen.models.machine.nccl_group import Group
+from figgen.models.machine.nccl_tuning import latency_s
+from figgen.models.step.step_links import NETWORK, SCALE_UP, GroupLink, call_time, group_link
+from figgen.models.step.step_traffic import SEND, Traffic
 from tests.models.test_nccl_tuning import CONSTANTS
 
 CLUSTER = Cluster(1e15, 450e9, 50e9, 3.4e-6, 14e-6)

@@ -14,11 +14,11 @@ from typing import Any
 import pytest
 
 from figgen.__main__ import main
-from figgen.models.chrome_trace import trace_events
-from figgen.models.layer_traffic import BOUNDARY
-from figgen.models.step_timeline import AGAIN, StepEvent, StepTimeline, _stacked, step_timeline
-from figgen.models.step_traffic import END
-from figgen.scenarios.resolve import TrainingStep, training_step
+from figgen.models.profiles.chrome_trace import trace_events
+from figgen.models.step.layer_traffic import BOUNDARY
+from figgen.models.step.step_timeline import AGAIN, StepEvent, StepTimeline, _stacked, step_timeline
+from figgen.models.step.step_traffic import END
+from figgen.scenarios.options.resolve import TrainingStep, training_step
 
 SMALL = {"model": "llama-3-8b", "nodes": 2, "gpus_per_node": 8, "microbatches": 4}
 CASES: dict[str, dict[str, Any]] = {

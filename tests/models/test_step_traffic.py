@@ -16,8 +16,12 @@ from figgen.formulas.data_parallel import (
     zero_bytes_sent,
 )
 from figgen.formulas.tensor_parallel import tensor_parallel_step_bytes
-from figgen.models.data_traffic import GRADIENTS, WEIGHTS, data_traffic, stage_traffic
-from figgen.models.layer_traffic import (
+from figgen.models.machine.layout import layout
+from figgen.models.memory.rank_parameters import stage_parameters
+from figgen.models.setup.training_setup import TrainingSetup
+from figgen.models.shape.recipes import recipe
+from figgen.models.step.data_traffic import GRADIENTS, WEIGHTS, data_traffic, stage_traffic
+from figgen.models.step.layer_traffic import (
     AGAIN,
     HEAD_AGAIN,
     KEYS,
@@ -26,11 +30,7 @@ from figgen.models.layer_traffic import (
     TOKENS,
     microbatch_traffic,
 )
-from figgen.models.layout import layout
-from figgen.models.rank_parameters import stage_parameters
-from figgen.models.recipes import recipe
-from figgen.models.step_traffic import Traffic
-from figgen.models.training_setup import TrainingSetup
+from figgen.models.step.step_traffic import Traffic
 
 
 def setup(model: str, sizes: dict[str, int], sequence: int, **options: Any) -> TrainingSetup:

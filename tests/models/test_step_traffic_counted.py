@@ -16,13 +16,13 @@ import pytest
 
 from figgen.errors import InputError
 from figgen.models.collectives import bytes_sent_per_rank, trace
-from figgen.models.data_traffic import stage_traffic
-from figgen.models.layout import layout
-from figgen.models.model_shape import ExpertShape, LatentAttention, ModelShape
-from figgen.models.rank_parameters import stage_parameters
-from figgen.models.recipes import Recipe
-from figgen.models.stage_layers import virtual_stage_shares
-from figgen.models.training_setup import TrainingSetup
+from figgen.models.machine.layout import layout
+from figgen.models.memory.rank_parameters import stage_parameters
+from figgen.models.setup.stage_layers import virtual_stage_shares
+from figgen.models.setup.training_setup import TrainingSetup
+from figgen.models.shape.model_shape import ExpertShape, LatentAttention, ModelShape
+from figgen.models.shape.recipes import Recipe
+from figgen.models.step.data_traffic import stage_traffic
 
 DENSE = ModelShape(5, 16, 4, 2, 4, 24, 24, 16, tied_embeddings=True)
 MIXTURE = ModelShape(

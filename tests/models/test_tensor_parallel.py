@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from figgen.errors import InputError
-from figgen.models.tensor_parallel import (
+from figgen.models.algorithms.tensor_parallel import (
     Block,
     Matrix,
     Weights,

@@ -6,19 +6,19 @@ from dataclasses import replace
 
 import pytest
 
-from figgen.models.data_traffic import data_traffic
-from figgen.models.layout import layout
-from figgen.models.sharded_step import makespan_s, sharded_step
-from figgen.models.timed_step import (
+from figgen.models.algorithms.sharded_step import makespan_s, sharded_step
+from figgen.models.machine.layout import layout
+from figgen.models.setup.training_setup import sharding_of
+from figgen.models.step.data_traffic import data_traffic
+from figgen.models.step.timed_step import (
     UPDATE_BYTES,
     _gradients_s,
     _sharding_s,
     _update_s,
     timed_step,
 )
-from figgen.models.training_setup import sharding_of
+from figgen.scenarios.evidence.measured import measured_runs
 from figgen.scenarios.runs.job import run_job
-from figgen.scenarios.runs.measured import measured_runs
 from figgen.scenarios.runs.rates import attained
 from figgen.scenarios.runs.setup import run_setup
 

@@ -9,26 +9,26 @@ import pytest
 
 from figgen import catalog
 from figgen.catalog.clusters import cluster
-from figgen.models.attained import Attained
-from figgen.models.calibration import fitted, spearman
-from figgen.models.cluster import Cluster
-from figgen.models.job import Job, stacked
-from figgen.models.layer_time import _shuffle_s, dense_layer, expert_layer, head_s, longer
-from figgen.models.layout import layout
-from figgen.models.pipeline_filling import filling
-from figgen.models.schedules import build
-from figgen.models.simulate import Durations, simulate
-from figgen.models.stage_layers import StageShare
-from figgen.models.stage_work import stage_work
-from figgen.models.step import step, timing
-from figgen.models.step_links import NETWORK, GroupLink, call_time, group_link
-from figgen.models.step_share import share_for
-from figgen.models.step_traffic import FORWARD, Traffic
-from figgen.models.timed_step import timed_step
-from figgen.models.training_setup import TrainingSetup
-from figgen.scenarios.resolve import training_step
+from figgen.models.machine.cluster import Cluster
+from figgen.models.machine.layout import layout
+from figgen.models.pipeline.filling import filling
+from figgen.models.pipeline.schedules import build
+from figgen.models.pipeline.simulate import Durations, simulate
+from figgen.models.setup.stage_layers import StageShare
+from figgen.models.setup.training_setup import TrainingSetup
+from figgen.models.step.attained import Attained
+from figgen.models.step.calibration import fitted, spearman
+from figgen.models.step.job import Job, stacked
+from figgen.models.step.layer_time import _shuffle_s, dense_layer, expert_layer, head_s, longer
+from figgen.models.step.stage_work import stage_work
+from figgen.models.step.step import step, timing
+from figgen.models.step.step_links import NETWORK, GroupLink, call_time, group_link
+from figgen.models.step.step_share import share_for
+from figgen.models.step.step_traffic import FORWARD, Traffic
+from figgen.models.step.timed_step import timed_step
+from figgen.scenarios.evidence.measured import measured_runs
+from figgen.scenarios.options.resolve import training_step
 from figgen.scenarios.runs.job import run_job, stages_of
-from figgen.scenarios.runs.measured import measured_runs
 from figgen.scenarios.runs.rates import attained
 from figgen.scenarios.runs.setup import run_setup
 

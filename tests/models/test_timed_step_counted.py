@@ -7,10 +7,10 @@ from dataclasses import fields
 
 import pytest
 
-from figgen.models.attained import Attained
-from figgen.models.job import Job
-from figgen.models.layer_time import dense_layer, expert_layer, longer
-from figgen.models.timed_step import timed_step
+from figgen.models.step.attained import Attained
+from figgen.models.step.job import Job
+from figgen.models.step.layer_time import dense_layer, expert_layer, longer
+from figgen.models.step.timed_step import timed_step
 from tests.models import ledger
 
 FLAGS = ("repeats_layer", "repeats_core", "quantized", "overlapped", "per_tensor")

@@ -10,8 +10,8 @@ import pytest
 
 from figgen.__main__ import main
 from figgen.errors import InputError
-from figgen.models import trace_reader
-from figgen.models.trace_reader import trace_events
+from figgen.models.profiles import trace_reader
+from figgen.models.profiles.trace_reader import trace_events
 
 EXAMPLE = Path(__file__).parents[2] / "docs/assets/examples/data-parallel-rank0.json.gz"
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from figgen.errors import InputError
-from figgen.models.layout import ParallelLayout, layout
-from figgen.models.model_shape import ExpertShape, ModelShape
-from figgen.models.training_setup import TrainingSetup, sharding_of
+from figgen.models.machine.layout import ParallelLayout, layout
+from figgen.models.setup.training_setup import TrainingSetup, sharding_of
+from figgen.models.shape.model_shape import ExpertShape, ModelShape
 
 LLAMA = ModelShape(7, 16, 8, 2, 4, 24, 24, 8)
 MIXTURE = ModelShape(6, 16, 4, 4, 4, 24, 24, 8, experts=ExpertShape(4, 2, 8, 1, 2))

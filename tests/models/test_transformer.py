@@ -11,8 +11,8 @@ from pathlib import Path
 import pytest
 
 from figgen.errors import InputError
-from figgen.models.model_shape import ExpertShape, LatentAttention, ModelShape
-from figgen.models.transformer import (
+from figgen.models.shape.model_shape import ExpertShape, LatentAttention, ModelShape
+from figgen.models.shape.transformer import (
     flops_per_token,
     matmul_parameters,
     mixer_core_flops,

@@ -8,16 +8,16 @@ import pytest
 
 from figgen import catalog
 from figgen.errors import InputError
-from figgen.models.cluster import Cluster
-from figgen.models.compute import training_flops_per_token
-from figgen.models.layout import layout
-from figgen.models.memory import memory
-from figgen.models.stage_layers import virtual_stage_shares
-from figgen.models.stage_time import stage_times
-from figgen.models.stage_work import layer_core_flops, stage_work
-from figgen.models.step import step
-from figgen.models.training_setup import TrainingSetup
-from figgen.models.transformer import flops_per_token, keys_met, windowed_keys
+from figgen.models.machine.cluster import Cluster
+from figgen.models.machine.layout import layout
+from figgen.models.memory.memory import memory
+from figgen.models.setup.stage_layers import virtual_stage_shares
+from figgen.models.setup.training_setup import TrainingSetup
+from figgen.models.shape.transformer import flops_per_token, keys_met, windowed_keys
+from figgen.models.step.compute import training_flops_per_token
+from figgen.models.step.stage_time import stage_times
+from figgen.models.step.stage_work import layer_core_flops, stage_work
+from figgen.models.step.step import step
 
 GEMMA = catalog.model("gemma-3-27b").shape
 CLUSTER = Cluster(1e15, 450e9, 50e9, 5e-6, 1e-5)

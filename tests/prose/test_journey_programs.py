@@ -10,9 +10,9 @@ from importlib.util import find_spec
 import numpy as np
 import pytest
 
-from figgen.models.mesh import coordinates_of, groups
-from figgen.models.schedules import build as pipeline_order
-from figgen.scenarios.resolve import parallel_layout
+from figgen.models.machine.mesh import coordinates_of, groups
+from figgen.models.pipeline.schedules import build as pipeline_order
+from figgen.scenarios.options.resolve import parallel_layout
 from tests.journey_programs import RECORD, programs, run
 
 PROGRAMS = programs()

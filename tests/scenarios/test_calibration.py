@@ -10,17 +10,17 @@ import pytest
 
 from figgen.catalog.rates import constants
 from figgen.catalog.residuals import residuals
-from figgen.models.calibration import TOLERATED, softened, spearman
-from figgen.scenarios.runs.calibrate import (
+from figgen.models.step.calibration import TOLERATED, softened, spearman
+from figgen.scenarios.evidence.calibrate import (
     FEWEST,
     LEAST,
     Predictor,
     calibrating,
     class_residuals,
 )
-from figgen.scenarios.runs.measured import measured_runs, run_sides, shown_runs
+from figgen.scenarios.evidence.measured import measured_runs, run_sides, shown_runs
+from figgen.scenarios.evidence.split import TEST
 from figgen.scenarios.runs.predicted import LARGE, class_of, predicted_step
-from figgen.scenarios.runs.split import TEST
 
 RUNS = [run for run in measured_runs() if not run.suspect]
 SIDES = run_sides()

@@ -6,8 +6,8 @@ import pytest
 
 from figgen.catalog.rates import constants
 from figgen.catalog.residuals import residuals
-from figgen.scenarios.runs.calibrate import calibrated
-from figgen.scenarios.runs.measured import measured_runs, run_sides, shown_runs
+from figgen.scenarios.evidence.calibrate import calibrated
+from figgen.scenarios.evidence.measured import measured_runs, run_sides, shown_runs
 from figgen.scenarios.runs.predicted import class_of, predicted_step
 
 

@@ -12,9 +12,9 @@ import pytest
 from figgen import catalog
 from figgen.__main__ import main
 from figgen.errors import InputError
-from figgen.models.model_shape import StateSpace
-from figgen.models.transformer import parameter_counts
-from figgen.scenarios.config_json import MODEL_TYPES, shape_of_config
+from figgen.models.shape.model_shape import StateSpace
+from figgen.models.shape.transformer import parameter_counts
+from figgen.scenarios.options.config_json import MODEL_TYPES, shape_of_config
 
 CASES = json.loads((Path(__file__).parents[1] / "oracles" / "config_json.json").read_text("utf-8"))[
     "cases"

@@ -12,13 +12,13 @@ import pytest
 from figgen.catalog.measured_file import FORMAT, VERSION, read_measured
 from figgen.catalog.rates import constants
 from figgen.errors import InputError
-from figgen.scenarios.measured import layer_parts_s
-from figgen.scenarios.measured_rates import MeasuredRates, rates_of, read_rates
-from figgen.scenarios.plan_question import plan_question
-from figgen.scenarios.plan_rows import plan_rows
-from figgen.scenarios.planner import plan
-from figgen.scenarios.resolve import TrainingStep, training_step
-from figgen.scenarios.scenario import scenario
+from figgen.scenarios.options.resolve import TrainingStep, training_step
+from figgen.scenarios.options.scenario import scenario
+from figgen.scenarios.planning.plan_question import plan_question
+from figgen.scenarios.planning.plan_rows import plan_rows
+from figgen.scenarios.planning.planner import plan
+from figgen.scenarios.runs.measured_rates import MeasuredRates, rates_of, read_rates
+from figgen.scenarios.runs.own_rates import layer_parts_s
 
 SUSTAINED = constants()["product_share.hopper"].value
 BYTES = 2.0**30

@@ -11,11 +11,11 @@ import pytest
 from figgen.__main__ import main
 from figgen.catalog.load import content
 from figgen.errors import InputError
-from figgen.scenarios.own_hardware import named_accelerator, named_link
-from figgen.scenarios.plan_question import plan_question
-from figgen.scenarios.planner import plan
-from figgen.scenarios.resolve import training_step
-from figgen.scenarios.scenario import scenario
+from figgen.scenarios.options.resolve import training_step
+from figgen.scenarios.options.scenario import scenario
+from figgen.scenarios.planning.plan_question import plan_question
+from figgen.scenarios.planning.planner import plan
+from figgen.scenarios.runs.own_hardware import named_accelerator, named_link
 
 MINE = """
 [my-gpu]

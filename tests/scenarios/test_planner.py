@@ -12,13 +12,13 @@ import pytest
 from figgen import catalog
 from figgen.__main__ import main
 from figgen.errors import InputError
-from figgen.models.plan_space import CHUNKS
-from figgen.models.transformer import flops_per_token
-from figgen.scenarios.plan_question import SMALL, _global_batch, plan_question
-from figgen.scenarios.plan_rows import TERMS, choices_of, label, plan_rows, terms_of
-from figgen.scenarios.planner import Plan, plan
-from figgen.scenarios.resolve import resolve
-from figgen.scenarios.scenario import scenario
+from figgen.models.planner.plan_space import CHUNKS
+from figgen.models.shape.transformer import flops_per_token
+from figgen.scenarios.options.resolve import resolve
+from figgen.scenarios.options.scenario import scenario
+from figgen.scenarios.planning.plan_question import SMALL, _global_batch, plan_question
+from figgen.scenarios.planning.plan_rows import TERMS, choices_of, label, plan_rows, terms_of
+from figgen.scenarios.planning.planner import Plan, plan
 
 EIGHT_BITS = {"dtype": "fp8", "activations": "fp8"}
 TITAN = {"software": "torchtitan", "order": "torchtitan"}

@@ -14,13 +14,20 @@ import pytest
 
 from figgen import catalog
 from figgen.errors import InputError
-from figgen.models.layout import layout
-from figgen.models.memory import memory
-from figgen.models.model_shape import ExpertShape, StateSpace
-from figgen.models.pipeline_filling import filling
-from figgen.models.plan import REASONS, Pipeline, PlannedJob, held_bytes, pipelines_of, timed
-from figgen.models.plan_loads import alike, rank_loads
-from figgen.models.plan_space import (
+from figgen.models.machine.layout import layout
+from figgen.models.memory.memory import memory
+from figgen.models.pipeline.filling import filling
+from figgen.models.pipeline.schedules import MOST_VISITS, build
+from figgen.models.planner.plan import (
+    REASONS,
+    Pipeline,
+    PlannedJob,
+    held_bytes,
+    pipelines_of,
+    timed,
+)
+from figgen.models.planner.plan_loads import alike, rank_loads
+from figgen.models.planner.plan_space import (
     CHUNKS,
     batches,
     divisors,
@@ -28,14 +35,14 @@ from figgen.models.plan_space import (
     pipelines,
     schedules,
 )
-from figgen.models.recipes import RECIPES
-from figgen.models.schedules import MOST_VISITS, build
-from figgen.models.stage_layers import stage_shares
-from figgen.models.timed_step import timed_step
-from figgen.models.training_setup import TrainingSetup
-from figgen.scenarios.plan_question import plan_question
-from figgen.scenarios.predicted import described, job_of
-from figgen.scenarios.scenario import scenario
+from figgen.models.setup.stage_layers import stage_shares
+from figgen.models.setup.training_setup import TrainingSetup
+from figgen.models.shape.model_shape import ExpertShape, StateSpace
+from figgen.models.shape.recipes import RECIPES
+from figgen.models.step.timed_step import timed_step
+from figgen.scenarios.options.scenario import scenario
+from figgen.scenarios.planning.plan_question import plan_question
+from figgen.scenarios.runs.step_as_run import described, job_of
 
 SMALL_DENSE = replace(
     catalog.model("gpt-2-xl").shape, layers=5, hidden=64, heads=4, kv_heads=4, head_dim=16,
@@ -321,7 +328,7 @@ def test_meshes_are_those_that_a_setup_accepts_whatever_is_said(
 ) -> None:
     """Two nodes of six: tensor parallelism within a node unless its size is said."""
     # What is near to what is refused takes most of the time, and nobody reads it here.
-    monkeypatch.setattr("figgen.models.layout.nearest_valid", lambda *sizes: ())
+    monkeypatch.setattr("figgen.models.machine.layout.nearest_valid", lambda *sizes: ())
     for shape, split in product(SHAPES, (True, False)):
         setup = TrainingSetup(
             shape, layout(nodes=2, gpus_per_node=6, order=order), 1, 30, sequence_parallel=split

@@ -7,12 +7,12 @@ from typing import Any
 import pytest
 
 from figgen.catalog.planned import planned_best
-from figgen.scenarios.plan_question import plan_question
-from figgen.scenarios.plan_rows import choices_of, label, layout_words, plan_rows
-from figgen.scenarios.planner import fastest, plan
-from figgen.scenarios.published_plans import published_plan, searched, training_presets
-from figgen.scenarios.resolve import resolve
-from figgen.scenarios.scenario import scenario
+from figgen.scenarios.evidence.published_plans import published_plan, searched, training_presets
+from figgen.scenarios.options.resolve import resolve
+from figgen.scenarios.options.scenario import scenario
+from figgen.scenarios.planning.plan_question import plan_question
+from figgen.scenarios.planning.plan_rows import choices_of, label, layout_words, plan_rows
+from figgen.scenarios.planning.planner import fastest, plan
 
 JOBS: tuple[dict[str, Any], ...] = (
     {"model": "llama-3-70b", "nodes": 8, "global_batch": 48},

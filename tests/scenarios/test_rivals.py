@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from figgen.catalog.rivals import rivals
-from figgen.models.compute import training_flops_per_token
-from figgen.scenarios.rivals import KINDS, comparisons, kind_of, refusals
-from figgen.scenarios.validation import judged_runs
+from figgen.models.step.compute import training_flops_per_token
+from figgen.scenarios.evidence.rivals import KINDS, comparisons, kind_of, refusals
+from figgen.scenarios.evidence.validation import judged_runs
 
 
 @pytest.mark.parametrize("name", rivals())

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from figgen import catalog
-from figgen.models.recipes import RECIPES
+from figgen.models.shape.recipes import RECIPES
 from figgen.scenarios.runs.job import run_job, shares_of
 from figgen.scenarios.runs.predicted import class_of
 from figgen.scenarios.runs.record import described_run

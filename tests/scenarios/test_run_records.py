@@ -15,20 +15,20 @@ from figgen.__main__ import main
 from figgen.catalog import load
 from figgen.catalog.runs import Run
 from figgen.errors import InputError
-from figgen.models.compute import training_flops_per_token
-from figgen.scenarios.resolve import resolve, training_step
+from figgen.models.step.compute import training_flops_per_token
+from figgen.scenarios.evidence.measured import completed_record, measured_runs, shown_runs
+from figgen.scenarios.evidence.split import CALIBRATION, TEST, side_of_key
+from figgen.scenarios.options.resolve import resolve, training_step
+from figgen.scenarios.options.scenario import scenario
 from figgen.scenarios.runs.described import domain_width
 from figgen.scenarios.runs.job import run_job, stages_of
-from figgen.scenarios.runs.measured import completed_record, measured_runs, shown_runs
 from figgen.scenarios.runs.names import accelerator_of, format_of, network_of, recompute_of
 from figgen.scenarios.runs.predicted import predicted_step
 from figgen.scenarios.runs.published_record import record_of
 from figgen.scenarios.runs.published_time import published_step_s
 from figgen.scenarios.runs.record import described_run, read_run_file
 from figgen.scenarios.runs.setup import run_setup
-from figgen.scenarios.runs.split import CALIBRATION, TEST, side_of_key
 from figgen.scenarios.runs.usual import usual_chunks
-from figgen.scenarios.scenario import scenario
 from tests.models.plain_step import plain_layers
 
 RUN: dict[str, Any] = {

@@ -11,17 +11,17 @@ import pytest
 from figgen import catalog
 from figgen.catalog.load import content
 from figgen.errors import InputError
-from figgen.models.layout import layout
-from figgen.models.schedules import SCHEDULES
-from figgen.models.training_setup import CONTEXT_EXCHANGES, ZERO_STAGES, TrainingSetup
-from figgen.scenarios.assumptions import FILE, assumptions, known_of, read_assumptions
-from figgen.scenarios.option import QUESTIONS
-from figgen.scenarios.resolve import SIZES, parallel_layout, resolve, training_step
-from figgen.scenarios.scenario import scenario
-from figgen.scenarios.schema import GROUPS, OPTIONS
-from figgen.scenarios.software import SOFTWARE, memory_of, software_of
-from figgen.scenarios.tool_data import configurations
-from figgen.scenarios.written import written_options, written_scenario
+from figgen.models.machine.layout import layout
+from figgen.models.pipeline.schedules import SCHEDULES
+from figgen.models.setup.training_setup import CONTEXT_EXCHANGES, ZERO_STAGES, TrainingSetup
+from figgen.scenarios.options.assumptions import FILE, assumptions, known_of, read_assumptions
+from figgen.scenarios.options.option import QUESTIONS
+from figgen.scenarios.options.resolve import SIZES, parallel_layout, resolve, training_step
+from figgen.scenarios.options.scenario import scenario
+from figgen.scenarios.options.schema import GROUPS, OPTIONS
+from figgen.scenarios.options.written import written_options, written_scenario
+from figgen.scenarios.runs.software import SOFTWARE, memory_of, software_of
+from figgen.scenarios.tools.data import configurations
 
 
 def test_every_choice_of_a_step_and_a_layout_is_an_option() -> None:

@@ -12,8 +12,8 @@ from figgen.formulas import FORMULAS, NOTATION
 from figgen.formulas.coverage import coverage
 from figgen.plotting.series import segments
 from figgen.registry import figure
-from figgen.scenarios.resolve import TrainingStep
-from figgen.scenarios.written import written_step
+from figgen.scenarios.options.resolve import TrainingStep
+from figgen.scenarios.options.written import written_step
 
 WIDE, HIGH, STEP = 2.9, 0.75, 1.15
 NARROW, LOW = 1.45, 0.5

@@ -10,7 +10,7 @@ from figgen.formulas.collectives import all_reduce_bytes_sent
 from figgen.formulas.hierarchical_collectives import flat_ring_bytes_per_nic
 from figgen.plotting.series import line, logarithmic
 from figgen.registry import figure
-from figgen.scenarios.all_reduce import (
+from figgen.scenarios.stories.all_reduce import (
     COMPARED,
     DOUBLE_TREE,
     LEADERS,

@@ -16,7 +16,7 @@ from figgen.formulas.data_parallel import chunked_all_reduce_time
 from figgen.plotting.series import line, logarithmic, series_role
 from figgen.plotting.words import identifier
 from figgen.registry import figure
-from figgen.scenarios.all_reduce import RING, RING_PER_NIC, machine
+from figgen.scenarios.stories.all_reduce import RING, RING_PER_NIC, machine
 from figgen.units import format_quantity
 
 SIZE = Axis(label="message size", unit="B", scale="log10", spec="bytes")

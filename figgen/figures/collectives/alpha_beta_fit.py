@@ -8,7 +8,7 @@ from figgen.charts import Axis, Column, Curves, Named, Rule, Scalar, Series, Tab
 from figgen.errors import InputError, check_equal_lengths
 from figgen.formulas.alpha_beta import inverse_bandwidth_from_slope
 from figgen.formulas.collectives import all_reduce_bytes_sent
-from figgen.models.alpha_beta_fit import Fit, fit_line
+from figgen.models.algorithms.alpha_beta_fit import Fit, fit_line
 from figgen.plotting.series import line, logarithmic
 from figgen.registry import figure
 

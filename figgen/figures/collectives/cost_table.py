@@ -6,7 +6,7 @@ from figgen.charts import Column, Named, Scalar, Table
 from figgen.formulas import collectives as costs
 from figgen.formulas.ops import Number
 from figgen.registry import figure
-from figgen.scenarios.all_reduce import (
+from figgen.scenarios.stories.all_reduce import (
     HALVING,
     RING,
     Algorithm,

@@ -10,7 +10,7 @@ from figgen.errors import InputError, check_equal_lengths
 from figgen.formulas.alpha_beta import algorithm_bandwidth, all_reduce_bus_bandwidth
 from figgen.formulas.collectives import all_reduce_bytes_sent
 from figgen.formulas.hierarchical_collectives import nccl_ring_latency
-from figgen.models.nccl_tuning import predictions
+from figgen.models.machine.nccl_tuning import predictions
 from figgen.plotting.series import line, logarithmic
 from figgen.registry import figure
 from figgen.units import format_quantity

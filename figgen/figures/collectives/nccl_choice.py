@@ -6,10 +6,10 @@ from figgen.catalog import hardware_preset, nccl_tuning
 from figgen.catalog.nccl_links import nccl_group
 from figgen.charts import Axis, Column, Curves, Named, Scalar, Series, Table
 from figgen.formulas.alpha_beta import all_reduce_bus_bandwidth
-from figgen.models.nccl_tuning import Group, predictions
+from figgen.models.machine.nccl_tuning import Group, predictions
 from figgen.plotting.series import line, logarithmic
 from figgen.registry import figure
-from figgen.scenarios.all_reduce import RING, RING_PER_NIC, machine
+from figgen.scenarios.stories.all_reduce import RING, RING_PER_NIC, machine
 
 TITLES = {
     "ring": "ring",

@@ -12,7 +12,7 @@ from figgen.formulas.context_parallel import (
     ring_attention_forward_bytes,
     ring_attention_min_tokens,
 )
-from figgen.models.context_exchange import KV_FORMS, kv_elements_per_token, ulysses_bytes
+from figgen.models.algorithms.context_exchange import KV_FORMS, kv_elements_per_token, ulysses_bytes
 from figgen.plotting.series import doublings, line
 from figgen.plotting.words import identifier
 from figgen.registry import figure

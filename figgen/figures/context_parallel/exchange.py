@@ -7,7 +7,7 @@ import numpy as np
 from figgen.charts import Axis, Bars, Box, Column, Diagram, Named, Slot, Table, Timeline
 from figgen.errors import check_between
 from figgen.formulas.context_parallel import tokens_per_context_rank
-from figgen.models.context_parallel import (
+from figgen.models.algorithms.context_parallel import (
     SCHEMES,
     causal_attention,
     chunks_of_rank,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from figgen.charts import Film, Named, Question, Scene, Thing
 from figgen.errors import check_between
-from figgen.models.context_parallel import chunks_of_rank, pairs_by_step
+from figgen.models.algorithms.context_parallel import chunks_of_rank, pairs_by_step
 from figgen.registry import figure
 
 BEFORE = ("the rank before it", "the rank two before it", "the rank three before it")

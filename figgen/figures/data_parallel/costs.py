@@ -17,10 +17,10 @@ from figgen.formulas.data_parallel import (
     top_k_compression_ratio,
 )
 from figgen.formulas.scale_and_state import largest_replicated_model
-from figgen.models.communication_ratio import group_bandwidth_bytes_per_s
-from figgen.models.gradient_overlap import gradient_tensors
-from figgen.models.recipes import recipe
-from figgen.models.resnet import resnet_50_parameters
+from figgen.models.algorithms.communication_ratio import group_bandwidth_bytes_per_s
+from figgen.models.algorithms.gradient_overlap import gradient_tensors
+from figgen.models.shape.recipes import recipe
+from figgen.models.shape.resnet import resnet_50_parameters
 from figgen.plotting.series import line
 from figgen.plotting.words import identifier
 from figgen.registry import figure

@@ -7,7 +7,7 @@ from figgen.charts import Film, Named, Question, Scene, Thing
 from figgen.errors import check_between
 from figgen.figures.data_parallel.overlap import filled_buckets, overlap, overlap_values
 from figgen.figures.data_parallel.replicas import job
-from figgen.models.gradient_overlap import MIB, ReducedBucket
+from figgen.models.algorithms.gradient_overlap import MIB, ReducedBucket
 from figgen.registry import figure
 from figgen.units import format_quantity
 

@@ -15,8 +15,7 @@ from figgen.formulas.data_parallel import (
     exposed_communication_time,
     scaling_efficiency,
 )
-from figgen.models.gradient_buckets import best_number
-from figgen.models.gradient_overlap import (
+from figgen.models.algorithms.gradient_overlap import (
     BUCKET_BYTES,
     FIRST_BUCKET_BYTES,
     MIB,
@@ -25,6 +24,7 @@ from figgen.models.gradient_overlap import (
     gradient_tensors,
     reduced_buckets,
 )
+from figgen.models.step.gradient_buckets import best_number
 from figgen.plotting.series import doublings, line
 from figgen.plotting.words import identifier
 from figgen.registry import figure

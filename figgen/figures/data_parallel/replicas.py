@@ -12,7 +12,7 @@ from figgen.errors import InputError, check_between, check_share
 from figgen.formulas.compute_and_roofline import training_flops
 from figgen.formulas.data_parallel import data_parallel_bytes
 from figgen.formulas.hierarchical_collectives import nccl_ring_latency
-from figgen.models.communication_ratio import group_bandwidth_bytes_per_s
+from figgen.models.algorithms.communication_ratio import group_bandwidth_bytes_per_s
 from figgen.registry import figure
 
 WEIGHT, RATE = Fraction(1), Fraction(1, 100)

@@ -6,7 +6,7 @@ import numpy as np
 
 from figgen.charts import Axis, Curves, Named, Rule, Series
 from figgen.errors import check_between
-from figgen.models.routing import bias_balancing, expected_overflow, expert_capacity
+from figgen.models.shape.routing import bias_balancing, expected_overflow, expert_capacity
 from figgen.plotting.series import line
 from figgen.registry import figure
 

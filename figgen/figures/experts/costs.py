@@ -13,11 +13,11 @@ from figgen.formulas.experts import (
     expert_all_to_all_ccr,
     total_to_active_ratio,
 )
-from figgen.models.model_shape import ExpertShape
-from figgen.models.step_rows import sent_by_axis
+from figgen.models.shape.model_shape import ExpertShape
+from figgen.models.step.step_rows import sent_by_axis
 from figgen.plotting.words import identifier
 from figgen.registry import figure
-from figgen.scenarios.resolve import training_step
+from figgen.scenarios.options.resolve import training_step
 
 BYTES, PASSES = 2, 4
 MODELS = ("mixtral-8x7b", "deepseek-v3", "qwen-3-235b-a22b", "gpt-oss-120b")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from figgen.charts import Film, Question, Scene, Thing
 from figgen.figures.experts.layer import EXPERTS, LOGITS, RANKS, TOP_K, home, routed, values_of
-from figgen.models.routing import Routing
+from figgen.models.shape.routing import Routing
 from figgen.registry import figure
 
 CHIP, HIGH, ROW, LEFT, AWAY, TOP = 26.0, 19.0, 46.0, 44.0, 150.0, 20.0

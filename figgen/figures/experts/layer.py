@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from figgen.charts import Box, Column, Diagram, Link, Named, Scalar, Table
-from figgen.models.routing import Routing, load_balance_loss, route
+from figgen.models.shape.routing import Routing, load_balance_loss, route
 from figgen.registry import figure
 
 TOP_K, RANKS, EXPERTS = 2, 4, 4

@@ -8,9 +8,9 @@ from figgen.charts import Box, Column, Diagram, Named, Scalar, Table
 from figgen.errors import InputError, check_between
 from figgen.figures.experts.costs import mixture
 from figgen.formulas.experts import expert_all_to_all_bytes, experts_per_rank
-from figgen.models.layout import layout
-from figgen.models.mesh import coordinates_of
-from figgen.models.routing import expected_groups
+from figgen.models.machine.layout import layout
+from figgen.models.machine.mesh import coordinates_of
+from figgen.models.shape.routing import expected_groups
 from figgen.registry import figure
 
 BYTES, PASSES = 2, 4

@@ -6,8 +6,8 @@ from figgen.charts import Axis, Bars, Column, Named, Rule, Scalar, Segment, Tabl
 from figgen.errors import InputError, check_between
 from figgen.plotting.series import segments
 from figgen.registry import figure
-from figgen.scenarios.journey import Job, job, rung
-from figgen.scenarios.journey_ladder import RUNGS
+from figgen.scenarios.stories.journey import Job, job, rung
+from figgen.scenarios.stories.journey_ladder import RUNGS
 from figgen.units import NBSP
 
 REST = ("working", "communication", "reserve")

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from math import fsum
 
 from figgen.charts import Column, Named, Scalar, Table, interval_values
-from figgen.models.level_loads import port_bytes
-from figgen.models.step import FAMILIES, StepEstimate
-from figgen.models.step_links import NETWORK, SCALE_UP, group_link
-from figgen.models.step_rows import MICROBATCH
+from figgen.models.step.level_loads import port_bytes
+from figgen.models.step.step import FAMILIES, StepEstimate
+from figgen.models.step.step_links import NETWORK, SCALE_UP, group_link
+from figgen.models.step.step_rows import MICROBATCH
 from figgen.plotting.words import label_of
 from figgen.registry import figure
-from figgen.scenarios.journey import SLOWED, Job, rung
+from figgen.scenarios.stories.journey import SLOWED, Job, rung
 from figgen.units import NBSP
 
 WORDS = {

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from figgen.charts import Named, Overview, RankCell, RankGrid, Slot, Timeline, interval_values
 from figgen.errors import InputError
-from figgen.models.mesh import RankMesh, coordinate_array, groups
-from figgen.models.schedules import KINDS
-from figgen.models.simulate import Trace
-from figgen.models.stage_time import stage_times
-from figgen.models.step import carried_out
+from figgen.models.machine.mesh import RankMesh, coordinate_array, groups
+from figgen.models.pipeline.schedules import KINDS
+from figgen.models.pipeline.simulate import Trace
+from figgen.models.step.stage_time import stage_times
+from figgen.models.step.step import carried_out
 from figgen.registry import figure
-from figgen.scenarios.journey import Job, rung
+from figgen.scenarios.stories.journey import Job, rung
 
 
 @figure("journey-job")

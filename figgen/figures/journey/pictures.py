@@ -6,10 +6,10 @@ from figgen.catalog import hardware_preset
 from figgen.catalog import model as catalog_model
 from figgen.charts import Axis, Box, Curves, Diagram, Link, Mark, Named, Series, interval_values
 from figgen.errors import check_between
-from figgen.models.transformer import dense_layer_weights
+from figgen.models.shape.transformer import dense_layer_weights
 from figgen.plotting.series import line, logarithmic
 from figgen.registry import figure
-from figgen.scenarios.journey import job, rung, tokens_to_hide
+from figgen.scenarios.stories.journey import job, rung, tokens_to_hide
 from figgen.units import format_quantity
 
 

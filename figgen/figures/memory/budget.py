@@ -9,14 +9,14 @@ from figgen.catalog import model as catalog_model
 from figgen.charts import Axis, Bars, Column, Curves, Named, Rule, Scalar, Table
 from figgen.errors import InputError, check_between
 from figgen.figures.training.step import fullest_bars
-from figgen.models.activations import layer_bytes
-from figgen.models.layer_tensors import layer_tensors
+from figgen.models.memory.activations import layer_bytes
+from figgen.models.memory.layer_tensors import layer_tensors
 from figgen.plotting.series import doublings, line, segments
 from figgen.plotting.words import identifier
 from figgen.registry import figure
-from figgen.scenarios.option import Choices
-from figgen.scenarios.resolve import resolve, training_step
-from figgen.scenarios.written import written_scenario
+from figgen.scenarios.options.option import Choices
+from figgen.scenarios.options.resolve import resolve, training_step
+from figgen.scenarios.options.written import written_scenario
 
 SHOWN = ("gpt-3-175b", "llama-3-8b", "llama-3-405b", "mixtral-8x7b", "deepseek-v3")
 WHERE = {

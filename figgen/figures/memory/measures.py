@@ -6,10 +6,10 @@ from collections.abc import Mapping
 
 from figgen.charts import Bars, Column, Named, Scalar, Table
 from figgen.figures.training.step import fullest_bars
-from figgen.models.memory import MemoryEstimate
+from figgen.models.memory.memory import MemoryEstimate
 from figgen.registry import figure
-from figgen.scenarios.option import Choices
-from figgen.scenarios.resolve import training_step
+from figgen.scenarios.options.option import Choices
+from figgen.scenarios.options.resolve import training_step
 
 START: Choices = {
     "tp": 8, "pp": 4, "zero_stage": 0, "microbatch_size": 2, "microbatches": 16,

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from figgen.charts import Bars, Column, Named, Scalar, Table
 from figgen.figures.training.step import fullest_bars
-from figgen.models.activations import layer_bytes, peak_activation_bytes
-from figgen.models.recomputation import MODULES, NOT_MEGATRON, SECOND
-from figgen.models.stage_layers import StageShare
-from figgen.models.stage_work import stage_work
-from figgen.models.training_setup import TrainingSetup
+from figgen.models.memory.activations import layer_bytes, peak_activation_bytes
+from figgen.models.setup.stage_layers import StageShare
+from figgen.models.setup.training_setup import TrainingSetup
+from figgen.models.shape.recomputation import MODULES, NOT_MEGATRON, SECOND
+from figgen.models.step.stage_work import stage_work
 from figgen.registry import figure
-from figgen.scenarios.option import Choices
-from figgen.scenarios.resolve import resolve, training_step
-from figgen.scenarios.scenario import scenario
+from figgen.scenarios.options.option import Choices
+from figgen.scenarios.options.resolve import resolve, training_step
+from figgen.scenarios.options.scenario import scenario
 
 
 @figure("recompute-modules")

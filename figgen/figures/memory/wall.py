@@ -19,8 +19,8 @@ from figgen.charts import (
 )
 from figgen.errors import check_between
 from figgen.formulas.scale_and_state import gpus_to_hold
-from figgen.models.recipes import RECIPES
-from figgen.models.recipes import recipe as named_recipe
+from figgen.models.shape.recipes import RECIPES
+from figgen.models.shape.recipes import recipe as named_recipe
 from figgen.plotting.series import segments
 from figgen.plotting.words import identifier
 from figgen.registry import figure

@@ -6,10 +6,10 @@ import math
 
 from figgen.charts import Film, Named, Question, Scene, Thing
 from figgen.errors import InputError, check_between
-from figgen.models.layout import ParallelLayout
-from figgen.models.mesh import RankMesh, axis_stride, groups
+from figgen.models.machine.layout import ParallelLayout
+from figgen.models.machine.mesh import RankMesh, axis_stride, groups
 from figgen.registry import figure
-from figgen.scenarios.written import written_layout
+from figgen.scenarios.options.written import written_layout
 
 CELL, HIGH, TOP, NODE, GAP = 25.0, 18.0, 18.0, 24.0, 8.0
 NODES_HIGH, MOST_NODES = 8, 16

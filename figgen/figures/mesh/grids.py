@@ -14,9 +14,9 @@ from figgen.charts import (
     Table,
 )
 from figgen.errors import InputError, check_between
-from figgen.models.layout import ParallelLayout, mesh_of
-from figgen.models.mesh import IntArray, RankMesh, coordinate_array, group_index, groups
-from figgen.models.placement import Communicator, communicator
+from figgen.models.machine.layout import ParallelLayout, mesh_of
+from figgen.models.machine.mesh import IntArray, RankMesh, coordinate_array, group_index, groups
+from figgen.models.machine.placement import Communicator, communicator
 from figgen.plotting.blocks import (
     LARGEST_GRID,
     Block,
@@ -27,7 +27,7 @@ from figgen.plotting.blocks import (
 )
 from figgen.plotting.words import identifier, label_of, ranks_words
 from figgen.registry import figure
-from figgen.scenarios.written import written_layout
+from figgen.scenarios.options.written import written_layout
 from figgen.units import NBSP
 
 

@@ -6,14 +6,14 @@ import numpy as np
 
 from figgen.charts import Column, Named, Table
 from figgen.errors import InputError
-from figgen.models.frameworks import CONVENTIONS
-from figgen.models.mesh import groups
-from figgen.models.placement import warnings
+from figgen.models.machine.frameworks import CONVENTIONS
+from figgen.models.machine.mesh import groups
+from figgen.models.machine.placement import warnings
 from figgen.plotting.blocks import coordinates
 from figgen.plotting.words import identifier, ranks_words
 from figgen.registry import figure
-from figgen.scenarios.resolve import parallel_layout
-from figgen.scenarios.written import written_layout, written_sizes
+from figgen.scenarios.options.resolve import parallel_layout
+from figgen.scenarios.options.written import written_layout, written_sizes
 
 
 @figure("framework-orders")

@@ -9,16 +9,16 @@ from figgen.charts import Bars, Column, Named, Scalar, Table
 from figgen.errors import InputError
 from figgen.figures.mesh.placement_pictures import order_words
 from figgen.figures.training.step import step_interval
-from figgen.models.axis_traffic import AxisTraffic, axis_traffic
-from figgen.models.fabric import one_leaf_share, pod_leaving_share
-from figgen.models.placement import communicator
-from figgen.models.step import step
+from figgen.models.machine.fabric import one_leaf_share, pod_leaving_share
+from figgen.models.machine.placement import communicator
+from figgen.models.step.axis_traffic import AxisTraffic, axis_traffic
+from figgen.models.step.step import step
 from figgen.plotting.step_bars import step_bars, step_parts
 from figgen.plotting.words import identifier, label_of
 from figgen.registry import figure
-from figgen.scenarios.option import Choices
-from figgen.scenarios.resolve import TrainingStep, parallel_layout, resolve, training_step
-from figgen.scenarios.written import written_layout, written_step
+from figgen.scenarios.options.option import Choices
+from figgen.scenarios.options.resolve import TrainingStep, parallel_layout, resolve, training_step
+from figgen.scenarios.options.written import written_layout, written_step
 
 NEEDED = (
     Column(label="groups of"),

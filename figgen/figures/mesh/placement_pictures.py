@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from figgen.charts import Box, Diagram, Link, Named, Scalar
 from figgen.errors import InputError, check_between, check_equal_lengths
-from figgen.models.layout import ParallelLayout, mesh_of
-from figgen.models.mesh import axis_size, coordinates_of, groups, rank_of
-from figgen.models.placement import communicator
+from figgen.models.machine.layout import ParallelLayout, mesh_of
+from figgen.models.machine.mesh import axis_size, coordinates_of, groups, rank_of
+from figgen.models.machine.placement import communicator
 from figgen.plotting.words import hue, identifier, label_of, ranks_words
 from figgen.registry import figure
-from figgen.scenarios.resolve import parallel_layout
-from figgen.scenarios.written import written_layout
+from figgen.scenarios.options.resolve import parallel_layout
+from figgen.scenarios.options.written import written_layout
 
 WIDTH, HEIGHT, ROW = 0.86, 0.86, 1.2
 MOST_ACROSS = 5

@@ -5,10 +5,10 @@ from __future__ import annotations
 from figgen import catalog
 from figgen.charts import Column, Named, Table
 from figgen.errors import InputError
-from figgen.models.layout import ParallelLayout
-from figgen.models.placement import communicator
+from figgen.models.machine.layout import ParallelLayout
+from figgen.models.machine.placement import communicator
 from figgen.registry import figure
-from figgen.scenarios.resolve import parallel_layout
+from figgen.scenarios.options.resolve import parallel_layout
 
 SIZES = ("tp", "cp", "pp", "dp", "ep", "etp")
 

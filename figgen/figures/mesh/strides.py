@@ -5,11 +5,11 @@ from __future__ import annotations
 from typing import Literal
 
 from figgen.charts import Box, Diagram, Link, Named
-from figgen.models.layout import ParallelLayout
-from figgen.models.mesh import RankMesh, axis_size, axis_stride, coordinates_of
+from figgen.models.machine.layout import ParallelLayout
+from figgen.models.machine.mesh import RankMesh, axis_size, axis_stride, coordinates_of
 from figgen.plotting.words import hue
 from figgen.registry import figure
-from figgen.scenarios.written import written_layout
+from figgen.scenarios.options.written import written_layout
 
 ROW, HEIGHT, LEFT, ACROSS = 1.15, 0.7, 1.1, 4.0
 """In grid units; names and blocks together are as wide as a phone shows."""

@@ -7,19 +7,19 @@ from typing import cast
 from figgen import catalog
 from figgen.charts import Axis, Bars, Column, Named, Table
 from figgen.errors import InputError
-from figgen.models.axis_traffic import axis_traffic
-from figgen.models.layout import ParallelLayout, mesh_of
-from figgen.models.nic_load import Rings, nic_bytes
-from figgen.models.placement import communicator
-from figgen.models.recipes import Recipe
-from figgen.models.training_setup import TrainingSetup
+from figgen.models.machine.layout import ParallelLayout, mesh_of
+from figgen.models.machine.placement import communicator
+from figgen.models.setup.training_setup import TrainingSetup
+from figgen.models.shape.recipes import Recipe
+from figgen.models.step.axis_traffic import axis_traffic
+from figgen.models.step.nic_load import Rings, nic_bytes
 from figgen.plotting.blocks import shown_communicators
 from figgen.plotting.series import segments
 from figgen.plotting.words import hue, identifier, label_of
 from figgen.registry import figure
-from figgen.scenarios.assumptions import known_of
-from figgen.scenarios.resolve import parallel_layout
-from figgen.scenarios.written import written_layout
+from figgen.scenarios.options.assumptions import known_of
+from figgen.scenarios.options.resolve import parallel_layout
+from figgen.scenarios.options.written import written_layout
 
 CROSSINGS = (
     Column(label="groups of"),

@@ -5,9 +5,9 @@ from __future__ import annotations
 from figgen.charts import Film, Named, Question, Scene, Thing
 from figgen.errors import check_between
 from figgen.figures.pipeline.timelines import simulated
-from figgen.models.schedule_work import held
-from figgen.models.schedules import KINDS, TITLES
-from figgen.models.simulate import Trace
+from figgen.models.pipeline.schedule_work import held
+from figgen.models.pipeline.schedules import KINDS, TITLES
+from figgen.models.pipeline.simulate import Trace
 from figgen.registry import figure
 
 LEFT, WIDE, BAR, HIGH, TOP = 26.0, 236.0, 58.0, 24.0, 18.0

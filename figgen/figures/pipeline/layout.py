@@ -13,7 +13,7 @@ from figgen.formulas.pipeline import (
     pipeline_total_bytes,
 )
 from figgen.formulas.placement import pipeline_rank_bytes
-from figgen.models.stage_placement import Placement, looping, v_shape
+from figgen.models.pipeline.stage_placement import Placement, looping, v_shape
 from figgen.registry import figure
 
 RANK = 1.15

@@ -11,9 +11,9 @@ from figgen.charts import Axis, Column, Curves, Named, Scalar, Table
 from figgen.errors import InputError
 from figgen.figures.pipeline.timelines import BACKWARD, FORWARD, simulated
 from figgen.formulas.pipeline import one_f_one_b_in_flight
-from figgen.models.communication_ratio import layer_training_flops_per_token
-from figgen.models.schedules import microbatch_group_size
-from figgen.models.simulate import PlacedAction, critical_path
+from figgen.models.algorithms.communication_ratio import layer_training_flops_per_token
+from figgen.models.pipeline.schedules import microbatch_group_size
+from figgen.models.pipeline.simulate import PlacedAction, critical_path
 from figgen.plotting.series import line
 from figgen.registry import figure
 

@@ -15,10 +15,10 @@ from figgen.formulas.pipeline import (
     interleaved_bubble_fraction,
     interleaved_bubble_overhead,
 )
-from figgen.models.model_shape import check_gpt_layer
-from figgen.models.schedule_work import carried_out, stage_shares
-from figgen.models.schedules import KINDS, TITLES, build
-from figgen.models.simulate import Durations, PlacedAction, Trace, simulate
+from figgen.models.pipeline.schedule_work import carried_out, stage_shares
+from figgen.models.pipeline.schedules import KINDS, TITLES, build
+from figgen.models.pipeline.simulate import Durations, PlacedAction, Trace, simulate
+from figgen.models.shape.model_shape import check_gpt_layer
 from figgen.plotting.series import doublings, line, segments
 from figgen.plotting.words import identifier
 from figgen.registry import figure

@@ -9,16 +9,16 @@ from figgen.catalog import model as catalog_model
 from figgen.charts import Axis, Bars, Column, Curves, Named, Scalar, Table
 from figgen.figures.pipeline.timelines import check_drawn
 from figgen.figures.training.step import step_interval
-from figgen.models.layer_time import CORE_BACKWARD
-from figgen.models.model_shape import ModelShape
-from figgen.models.schedules import SCHEDULES, TITLES, Schedule, build
-from figgen.models.simulate import Durations, Trace, simulate
-from figgen.models.transformer import dense_layer_weights
+from figgen.models.pipeline.schedules import SCHEDULES, TITLES, Schedule, build
+from figgen.models.pipeline.simulate import Durations, Trace, simulate
+from figgen.models.shape.model_shape import ModelShape
+from figgen.models.shape.transformer import dense_layer_weights
+from figgen.models.step.layer_time import CORE_BACKWARD
 from figgen.plotting.series import line, segments
 from figgen.plotting.step_bars import step_bars, step_parts
 from figgen.plotting.words import identifier
 from figgen.registry import figure
-from figgen.scenarios.resolve import training_step
+from figgen.scenarios.options.resolve import training_step
 
 
 # Two figures of a page ask for the same dozen.

@@ -7,7 +7,7 @@ from itertools import islice
 
 from figgen.charts import Axis, Curves, Named
 from figgen.errors import check_between
-from figgen.models.layout_drift import DriftRun, trained
+from figgen.models.machine.layout_drift import DriftRun, trained
 from figgen.plotting.series import line
 from figgen.registry import figure
 

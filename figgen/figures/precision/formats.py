@@ -10,7 +10,7 @@ import numpy as np
 from figgen.charts import Axis, Bars, Column, Curves, Named, Scalar, Table
 from figgen.errors import check_between
 from figgen.formulas.data_parallel import quantization_ratio
-from figgen.models.number_formats import BLOCKS, FORMATS, Array, float_format
+from figgen.models.shape.number_formats import BLOCKS, FORMATS, Array, float_format
 from figgen.plotting.series import line, segments
 from figgen.registry import figure
 

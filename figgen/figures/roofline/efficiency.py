@@ -15,7 +15,7 @@ from figgen.formulas.compute_and_roofline import (
     fsdp_ccr,
     ridge_point,
 )
-from figgen.models.communication_ratio import BACKWARD_SHARE, group_bandwidth_bytes_per_s
+from figgen.models.algorithms.communication_ratio import BACKWARD_SHARE, group_bandwidth_bytes_per_s
 from figgen.plotting.series import line
 from figgen.registry import figure
 

@@ -8,7 +8,7 @@ from figgen.catalog import accelerator, model
 from figgen.charts import Column, Named, Scalar, Table
 from figgen.errors import check_between
 from figgen.formulas.serving import decode_reading_time
-from figgen.models.model_shape import ModelShape
+from figgen.models.shape.model_shape import ModelShape
 from figgen.registry import figure
 
 # Kernels as transformers' LlamaRMSNorm, apply_rotary_pos_emb and LlamaMLP are written, each as

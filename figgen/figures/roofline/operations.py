@@ -9,7 +9,7 @@ from figgen.charts import Column, Named, Scalar, Table
 from figgen.errors import InputError, check_between
 from figgen.formulas.compute_and_roofline import attainable_flops
 from figgen.formulas.modern_layers import product_intensity
-from figgen.models.model_shape import ModelShape
+from figgen.models.shape.model_shape import ModelShape
 from figgen.registry import figure
 
 

@@ -17,7 +17,7 @@ from figgen.formulas.compute_and_roofline import (
     fsdp_ccr,
     ridge_point,
 )
-from figgen.models.communication_ratio import (
+from figgen.models.algorithms.communication_ratio import (
     BACKWARD_SHARE,
     group_bandwidth_bytes_per_s,
     mixed_fsdp_ccr,

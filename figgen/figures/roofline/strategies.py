@@ -13,7 +13,7 @@ from figgen.formulas.compute_and_roofline import (
     fsdp_ccr,
     ridge_point,
 )
-from figgen.models.communication_ratio import (
+from figgen.models.algorithms.communication_ratio import (
     BACKWARD_SHARE,
     pipeline_boundary_ccr,
     tensor_parallel_ccr,

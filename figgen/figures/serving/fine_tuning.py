@@ -8,19 +8,19 @@ from figgen import catalog
 from figgen.charts import Axis, Bars, Column, Named, Scalar, Table
 from figgen.errors import check_between
 from figgen.formulas.fine_tuning import factored_moment_numbers, newton_schulz_overhead
-from figgen.models.adapters import FROZEN
-from figgen.models.layer_matrices import layer_matrices
-from figgen.models.memory_lines import PARTS
-from figgen.models.newton_schulz import busiest_flops
-from figgen.models.recipes import EIGHT_BITS
-from figgen.models.stage_work import unneeded_flops_per_token
-from figgen.models.step_rows import sent_by_axis
-from figgen.models.trained_state import trained_parameters
-from figgen.models.transformer import flops_per_token
+from figgen.models.memory.memory_lines import PARTS
+from figgen.models.memory.trained_state import trained_parameters
+from figgen.models.setup.layer_matrices import layer_matrices
+from figgen.models.shape.adapters import FROZEN
+from figgen.models.shape.recipes import EIGHT_BITS
+from figgen.models.shape.transformer import flops_per_token
+from figgen.models.step.newton_schulz import busiest_flops
+from figgen.models.step.stage_work import unneeded_flops_per_token
+from figgen.models.step.step_rows import sent_by_axis
 from figgen.plotting.series import segments
 from figgen.registry import figure
-from figgen.scenarios.option import Value
-from figgen.scenarios.resolve import TrainingStep, training_step
+from figgen.scenarios.options.option import Value
+from figgen.scenarios.options.resolve import TrainingStep, training_step
 
 STATE = ("weights", "gradients", "optimizer")
 

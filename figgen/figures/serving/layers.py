@@ -18,7 +18,7 @@ from figgen.formulas.serving import (
     latent_cache_bytes_per_token,
     windowed_cache_bytes,
 )
-from figgen.models.transformer import flops_per_token, keys_met
+from figgen.models.shape.transformer import flops_per_token, keys_met
 from figgen.plotting.words import identifier
 from figgen.registry import figure
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from figgen.catalog import model
 from figgen.charts import Column, Named, Scalar, Table
 from figgen.errors import check_between
-from figgen.models.activations import stage_bytes
-from figgen.models.layout import layout
-from figgen.models.rank_parameters import stage_parameters
-from figgen.models.stage_layers import layers_of_stages, virtual_stage_shares
-from figgen.models.stage_work import stage_work
-from figgen.models.training_setup import TrainingSetup
+from figgen.models.machine.layout import layout
+from figgen.models.memory.activations import stage_bytes
+from figgen.models.memory.rank_parameters import stage_parameters
+from figgen.models.setup.stage_layers import layers_of_stages, virtual_stage_shares
+from figgen.models.setup.training_setup import TrainingSetup
+from figgen.models.step.stage_work import stage_work
 from figgen.registry import figure
 
 

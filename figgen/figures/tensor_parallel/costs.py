@@ -14,12 +14,12 @@ from figgen.formulas.tensor_parallel import (
     tensor_parallel_message_bytes,
     tensor_parallel_step_bytes,
 )
-from figgen.models.communication_ratio import (
+from figgen.models.algorithms.communication_ratio import (
     ALL_REDUCES,
     group_bandwidth_bytes_per_s,
     layer_training_flops_per_token,
 )
-from figgen.models.model_shape import ModelShape
+from figgen.models.shape.model_shape import ModelShape
 from figgen.plotting.series import doublings, line, segments
 from figgen.plotting.words import identifier
 from figgen.registry import figure

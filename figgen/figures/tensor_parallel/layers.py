@@ -12,7 +12,7 @@ from figgen.catalog import model as catalog_model
 from figgen.charts import Box, Diagram, Link, Named
 from figgen.errors import InputError, check_between
 from figgen.formulas.tensor_parallel import heads_per_rank, sharded_width
-from figgen.models.model_shape import FFN_MATRICES
+from figgen.models.shape.model_shape import FFN_MATRICES
 from figgen.registry import figure
 
 SUBSCRIPTS = str.maketrans("0123456789", "₀₁₂₃₄₅₆₇₈₉")

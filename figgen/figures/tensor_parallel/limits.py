@@ -17,8 +17,7 @@ from figgen.formulas.activation_memory import (
     tensor_parallel_layer_activation_bytes,
 )
 from figgen.formulas.compute_and_roofline import ridge_point
-from figgen.models.model_shape import check_gpt_layer
-from figgen.models.tensor_parallel import (
+from figgen.models.algorithms.tensor_parallel import (
     Block,
     Weights,
     attention_block,
@@ -29,6 +28,7 @@ from figgen.models.tensor_parallel import (
     row_first_mlp,
     sharded_pass,
 )
+from figgen.models.shape.model_shape import check_gpt_layer
 from figgen.plotting.series import segments
 from figgen.registry import figure
 

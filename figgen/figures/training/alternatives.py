@@ -7,12 +7,12 @@ from figgen.charts import Column, Named, Scalar, Table
 from figgen.errors import InputError
 from figgen.figures.training.step import LEVELS, step_interval
 from figgen.figures.training.summary import settings
-from figgen.models.level_loads import level_loads
+from figgen.models.step.level_loads import level_loads
 from figgen.registry import figure
-from figgen.scenarios.option import SWITCH
-from figgen.scenarios.resolve import TrainingStep, resolve
-from figgen.scenarios.schema import OPTIONS
-from figgen.scenarios.written import written_scenario, written_step, written_words
+from figgen.scenarios.options.option import SWITCH
+from figgen.scenarios.options.resolve import TrainingStep, resolve
+from figgen.scenarios.options.schema import OPTIONS
+from figgen.scenarios.options.written import written_scenario, written_step, written_words
 
 LAYOUT = "any TP, CP, PP, EP and ETP that divide the GPUs; DP is what they leave over"
 BY_NAME = ("schedule", "zero_stage")

@@ -8,12 +8,12 @@ from figgen.errors import InputError, check_between
 from figgen.figures.training.step import in_words, step_interval
 from figgen.figures.training.summary import overfull_mark
 from figgen.formulas.compute_and_roofline import model_flops_utilization, training_time
-from figgen.models.compute import training_flops_per_token
-from figgen.models.level_loads import level_bytes
-from figgen.models.step_links import NETWORK, SCALE_UP
+from figgen.models.step.compute import training_flops_per_token
+from figgen.models.step.level_loads import level_bytes
+from figgen.models.step.step_links import NETWORK, SCALE_UP
 from figgen.plotting.words import identifier
 from figgen.registry import figure
-from figgen.scenarios.resolve import TrainingStep, training_step
+from figgen.scenarios.options.resolve import TrainingStep, training_step
 
 SECONDS_PER_DAY = 86400
 

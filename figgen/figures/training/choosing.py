@@ -16,15 +16,15 @@ from figgen.formulas.context_parallel import causal_ring_attention_min_tokens
 from figgen.formulas.pipeline import microbatches_for_efficiency
 from figgen.formulas.scale_and_state import largest_replicated_model
 from figgen.formulas.tensor_parallel import tensor_parallel_layer_ccr
-from figgen.models.recipes import recipe as named_recipe
+from figgen.models.shape.recipes import recipe as named_recipe
 from figgen.plotting.words import identifier
 from figgen.registry import figure
-from figgen.scenarios.option import Choices
-from figgen.scenarios.plan_question import plan_question
-from figgen.scenarios.plan_rows import PlanRow, plan_rows
-from figgen.scenarios.planner import Plan, plan
-from figgen.scenarios.resolve import resolve
-from figgen.scenarios.scenario import scenario
+from figgen.scenarios.options.option import Choices
+from figgen.scenarios.options.resolve import resolve
+from figgen.scenarios.options.scenario import scenario
+from figgen.scenarios.planning.plan_question import plan_question
+from figgen.scenarios.planning.plan_rows import PlanRow, plan_rows
+from figgen.scenarios.planning.planner import Plan, plan
 
 TOKENS_PER_STEP = 4_194_304
 """A batch of four million tokens, as in published runs of this size."""

@@ -7,7 +7,7 @@ from itertools import pairwise
 from figgen.catalog import hardware_preset
 from figgen.charts import Box, Diagram, Link, Named
 from figgen.formulas.scale_and_state import largest_replicated_model
-from figgen.models.recipes import recipe as named_recipe
+from figgen.models.shape.recipes import recipe as named_recipe
 from figgen.registry import figure
 
 IN_TURN = (

@@ -15,11 +15,11 @@ from figgen.formulas.reliability import (
     nodes_in_repair,
     young_interval,
 )
-from figgen.models.recipes import recipe as named_recipe
-from figgen.models.reliability import best_interval_s, spare_nodes
+from figgen.models.planner.reliability import best_interval_s, spare_nodes
+from figgen.models.shape.recipes import recipe as named_recipe
 from figgen.plotting.series import line, logarithmic, segments
 from figgen.registry import figure
-from figgen.scenarios.saving import (
+from figgen.scenarios.planning.saving import (
     CONFIDENCE,
     LARGEST_JOB,
     REPAIR_S,

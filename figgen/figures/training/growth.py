@@ -14,7 +14,7 @@ from figgen.formulas.scale_and_state import (
     largest_replicated_model,
     power_law_loss,
 )
-from figgen.models.recipes import recipe as named_recipe
+from figgen.models.shape.recipes import recipe as named_recipe
 from figgen.plotting.series import line
 from figgen.plotting.words import identifier
 from figgen.registry import figure

@@ -6,10 +6,10 @@ from figgen.catalog.lookups import remembered
 from figgen.charts import Axis, Column, Curves, Named, Rule, Scalar, Series, Table, interval_values
 from figgen.errors import InputError, check_between
 from figgen.registry import figure
-from figgen.scenarios.plan_question import plan_question
-from figgen.scenarios.plan_rows import TERMS, label, plan_rows
-from figgen.scenarios.planner import Plan, plan
-from figgen.scenarios.written import written_scenario
+from figgen.scenarios.options.written import written_scenario
+from figgen.scenarios.planning.plan_question import plan_question
+from figgen.scenarios.planning.plan_rows import TERMS, label, plan_rows
+from figgen.scenarios.planning.planner import Plan, plan
 
 
 @remembered(8)

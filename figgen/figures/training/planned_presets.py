@@ -8,8 +8,12 @@ from figgen import catalog
 from figgen.charts import Column, Named, Scalar, Table
 from figgen.figures.training.step import step_interval
 from figgen.registry import figure
-from figgen.scenarios.plan_rows import TERMS, layout_words
-from figgen.scenarios.published_plans import PublishedPlan, published_plan, training_presets
+from figgen.scenarios.evidence.published_plans import (
+    PublishedPlan,
+    published_plan,
+    training_presets,
+)
+from figgen.scenarios.planning.plan_rows import TERMS, layout_words
 
 
 @figure("planned-presets")

@@ -9,15 +9,15 @@ from figgen.catalog.lookups import remembered
 from figgen.charts import Axis, Bars, Column, Named, Scalar, Segment, Table
 from figgen.errors import InputError
 from figgen.figures.training.step import step_interval
-from figgen.models.chrome_trace import trace_events
-from figgen.models.profile import RankProfile, profiles
-from figgen.models.step_rows import sent_by_axis
-from figgen.models.step_timeline import step_timeline
-from figgen.models.trace_kinds import MADE_BY
+from figgen.models.profiles.chrome_trace import trace_events
+from figgen.models.profiles.profile import RankProfile, profiles
+from figgen.models.profiles.trace_kinds import MADE_BY
+from figgen.models.step.step_rows import sent_by_axis
+from figgen.models.step.step_timeline import step_timeline
 from figgen.plotting.words import identifier
 from figgen.registry import figure
-from figgen.scenarios.resolve import TrainingStep
-from figgen.scenarios.written import written_step
+from figgen.scenarios.options.resolve import TrainingStep
+from figgen.scenarios.options.written import written_step
 
 AXES = ("dp", "tp", "cp", "ep", "pp")
 LEAST = 0.0005

@@ -6,7 +6,7 @@ from figgen.catalog import run
 from figgen.charts import Column, Named, Scalar, Table
 from figgen.errors import InputError, check_between
 from figgen.registry import figure
-from figgen.scenarios.saving import STORAGE_BYTES_PER_S
+from figgen.scenarios.planning.saving import STORAGE_BYTES_PER_S
 
 TOKEN_BYTES = 4
 

@@ -13,7 +13,7 @@ from figgen.figures.training.failures import best_goodput
 from figgen.plotting.series import line
 from figgen.plotting.words import identifier
 from figgen.registry import figure
-from figgen.scenarios.scaling import FAILURES, PARTS, SIZES, Scaled, lost, scaled
+from figgen.scenarios.stories.scaling import FAILURES, PARTS, SIZES, Scaled, lost, scaled
 
 KINDS = ("strong", "weak")
 JOBS = (

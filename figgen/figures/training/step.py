@@ -7,18 +7,18 @@ from math import fsum
 
 from figgen.charts import Axis, Bars, Column, Named, Rule, Scalar, Segment, Table, interval_values
 from figgen.errors import check_between
-from figgen.models.level_loads import level_bytes
-from figgen.models.memory import MemoryEstimate, RankMemory
-from figgen.models.memory_lines import PARTS
-from figgen.models.step import FAMILIES, needed_utilisation
-from figgen.models.step_links import NETWORK
-from figgen.models.step_rows import sent_by_axis
+from figgen.models.memory.memory import MemoryEstimate, RankMemory
+from figgen.models.memory.memory_lines import PARTS
+from figgen.models.step.level_loads import level_bytes
+from figgen.models.step.step import FAMILIES, needed_utilisation
+from figgen.models.step.step_links import NETWORK
+from figgen.models.step.step_rows import sent_by_axis
 from figgen.plotting.series import segments
 from figgen.plotting.words import hue, identifier, label_of
 from figgen.registry import figure
-from figgen.scenarios.published import computed_mfu, published_step_s
-from figgen.scenarios.resolve import TrainingStep
-from figgen.scenarios.written import written_step
+from figgen.scenarios.evidence.published import computed_mfu, published_step_s
+from figgen.scenarios.options.resolve import TrainingStep
+from figgen.scenarios.options.written import written_step
 from figgen.units import NBSP
 
 LEVELS = {"scale-up": "inside a node", "network": "between nodes"}

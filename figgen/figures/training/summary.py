@@ -6,14 +6,14 @@ from figgen.charts import Axis, Column, Curves, Mark, Named, Rule, Scalar, Table
 from figgen.errors import InputError
 from figgen.figures.training.step import LEVELS, step_interval
 from figgen.formulas.compute_and_roofline import ridge_point
-from figgen.models.level_loads import axis_level_bytes
+from figgen.models.step.level_loads import axis_level_bytes
 from figgen.plotting.series import line
 from figgen.plotting.words import identifier, label_of
 from figgen.registry import figure
-from figgen.scenarios.published import computed_mfu, how_published, published_step_s
-from figgen.scenarios.resolve import TrainingStep, training_step
+from figgen.scenarios.evidence.published import computed_mfu, how_published, published_step_s
+from figgen.scenarios.options.resolve import TrainingStep, training_step
+from figgen.scenarios.options.written import written_options, written_step
 from figgen.scenarios.runs.rates import generation_of
-from figgen.scenarios.written import written_options, written_step
 from figgen.units import format_quantity
 
 PUBLISHED, ASSUMED, GIVEN, PREDICTED = "published", "assumed", "given", "predicted"

@@ -6,11 +6,11 @@ from figgen import catalog
 from figgen.catalog import run as catalog_run
 from figgen.charts import Axis, Bars, Column, Curves, Named, Scalar, Series, Table
 from figgen.errors import InputError
-from figgen.models.compute import CONVENTIONS, utilisation
+from figgen.models.step.compute import CONVENTIONS, utilisation
 from figgen.plotting.series import line, segments
 from figgen.plotting.words import identifier
 from figgen.registry import figure
-from figgen.scenarios.resolve import TrainingStep, training_step
+from figgen.scenarios.options.resolve import TrainingStep, training_step
 from figgen.units import format_quantity
 
 SHORT = {

@@ -7,11 +7,11 @@ import numpy as np
 from figgen.catalog.rates import JUDGEMENT, constants
 from figgen.charts import Column, Named, Table
 from figgen.registry import figure
-from figgen.scenarios.runs.calibrate import Predictor
+from figgen.scenarios.evidence.calibrate import Predictor
+from figgen.scenarios.evidence.validation import JudgedRun, judged_runs
 from figgen.scenarios.runs.described import DescribedRun
 from figgen.scenarios.runs.predicted import predicted_step
 from figgen.scenarios.runs.rates import generation_of
-from figgen.scenarios.validation import JudgedRun, judged_runs
 
 REFERENCES = {
     "GPT-3 175B, 128 H100": "dgxc-v24.11.1-gpt3-175b-h100-bf16-g128-b256",

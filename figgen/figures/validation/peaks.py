@@ -11,7 +11,7 @@ from figgen.figures.validation.predictions import DASH
 from figgen.figures.validation.sides import diagonal, error_columns, on_side
 from figgen.plotting.series import line
 from figgen.registry import figure
-from figgen.scenarios.peaks import JudgedPeak, failed_verdicts, judged_peaks
+from figgen.scenarios.evidence.peaks import JudgedPeak, failed_verdicts, judged_peaks
 
 GROUPS: Mapping[str, Callable[[JudgedPeak], str]] = {
     "framework": lambda peak: peak.run.framework,

@@ -9,8 +9,7 @@ from figgen.errors import unknown
 from figgen.figures.validation.sides import diagonal, error_columns, on_side
 from figgen.plotting.series import line
 from figgen.registry import figure
-from figgen.scenarios.runs.predicted import class_of
-from figgen.scenarios.validation import (
+from figgen.scenarios.evidence.validation import (
     JudgedRun,
     errors_of,
     grouped,
@@ -18,6 +17,7 @@ from figgen.scenarios.validation import (
     rankings,
     release_spreads,
 )
+from figgen.scenarios.runs.predicted import class_of
 
 DASH = "–"
 LARGEST_GROUPS = 6

@@ -5,7 +5,7 @@ from __future__ import annotations
 from figgen.catalog.rivals import rivals
 from figgen.charts import Column, Named, Table
 from figgen.registry import figure
-from figgen.scenarios.rivals import KINDS, Comparison, comparisons, refusals
+from figgen.scenarios.evidence.rivals import KINDS, Comparison, comparisons, refusals
 
 
 @figure("validation-rivals")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from figgen.charts import Film, Named, Question, Scene, Thing
 from figgen.errors import check_between
-from figgen.models.sharded_step import GATHER, SCATTER, ShardedAction, sharded_step
+from figgen.models.algorithms.sharded_step import GATHER, SCATTER, ShardedAction, sharded_step
 from figgen.registry import figure
 
 PART, HIGH, TOP, LEFT, GAP, ROW = 22.0, 20.0, 22.0, 40.0, 5.0, 32.0

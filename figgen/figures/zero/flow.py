@@ -10,8 +10,8 @@ from figgen.catalog import model as catalog_model
 from figgen.charts import Box, Diagram, Link, Named, Slot, Timeline
 from figgen.errors import InputError, check_between
 from figgen.formulas.data_parallel import prefetched_gather_time, serial_gather_time
-from figgen.models.communication_ratio import group_bandwidth_bytes_per_s
-from figgen.models.sharded_step import (
+from figgen.models.algorithms.communication_ratio import group_bandwidth_bytes_per_s
+from figgen.models.algorithms.sharded_step import (
     COMPUTE,
     GATHER,
     ShardedAction,
@@ -19,7 +19,7 @@ from figgen.models.sharded_step import (
     peak_gathered,
     sharded_step,
 )
-from figgen.models.transformer import dense_layer_weights
+from figgen.models.shape.transformer import dense_layer_weights
 from figgen.registry import figure
 
 BYTES = 2

@@ -10,7 +10,7 @@ from figgen.charts import Axis, Bars, Column, Named, Rule, Scalar, Table
 from figgen.errors import check_between, check_share
 from figgen.formulas.scale_and_state import zero_state_bytes
 from figgen.models.collectives import bytes_sent_per_rank, trace
-from figgen.models.recipes import Recipe, recipe
+from figgen.models.shape.recipes import Recipe, recipe
 from figgen.plotting.series import segments
 from figgen.plotting.words import identifier
 from figgen.registry import figure

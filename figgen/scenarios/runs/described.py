@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from math import ceil
 
 from figgen.catalog.hardware import Accelerator, Link
-from figgen.models.model_shape import ModelShape
+from figgen.models.shape.model_shape import ModelShape
 from figgen.scenarios.runs.names import DTYPE_OF
 
 

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from functools import lru_cache
 
-from figgen.models.framework_memory import framework_memory
-from figgen.models.job import Job, shape_numbers
-from figgen.models.layout import layout
-from figgen.models.model_shape import ModelShape
-from figgen.models.pipeline_filling import filling
-from figgen.models.stage_layers import (
+from figgen.models.machine.layout import layout
+from figgen.models.pipeline.filling import filling
+from figgen.models.setup.framework_memory import framework_memory
+from figgen.models.setup.stage_layers import (
     StageShare,
     fullest_and_beside_head,
     layers_by_cost,
     stage_shares,
 )
-from figgen.models.stage_work import repeated
-from figgen.models.training_setup import TrainingSetup, sharded_calls
+from figgen.models.setup.training_setup import TrainingSetup, sharded_calls
+from figgen.models.shape.model_shape import ModelShape
+from figgen.models.step.job import Job, shape_numbers
+from figgen.models.step.stage_work import repeated
 from figgen.scenarios.runs.described import DescribedRun
 from figgen.scenarios.runs.setup import before_flash, memory_framework
 

@@ -17,7 +17,7 @@ from figgen.catalog.hardware import Accelerator, Link
 from figgen.catalog.lookups import remembered
 from figgen.catalog.models import Model
 from figgen.errors import InputError, unknown
-from figgen.models.recomputation import NAMED, recomputation
+from figgen.models.shape.recomputation import NAMED, recomputation
 
 CHIPS = (
     (r"h100.*(96 ?gb|hbm2e)", "h100-hbm2e-96gb"),
@@ -98,13 +98,13 @@ RECOMPUTED = (
     (r"mla[ _-]up", ("mla_up_proj",)),
     (r"swiglu", ("moe_act",)),
 )
-"""Modules of `figgen.models.recomputation` by what reports call them."""
+"""Modules of `figgen.models.shape.recomputation` by what reports call them."""
 
 
 # Thousands of runs are described with the same few words.
 @lru_cache(maxsize=1024)
 def recompute_of(words: str) -> str:
-    """What is recomputed as `figgen.models.recomputation` reads it; "" where nothing is said.
+    """What is recomputed as `figgen.models.shape.recomputation` reads it; "" where nothing is said.
 
     Words that name neither layers nor modules ("a portion of the operators") are "selective".
     """

@@ -6,9 +6,9 @@ from dataclasses import dataclass, replace
 
 from figgen.catalog.residuals import Residuals, residuals
 from figgen.errors import check_share
-from figgen.models.compute import utilisation_of_step
-from figgen.models.job import Job
-from figgen.models.timed_step import StepSeconds, timed_step
+from figgen.models.step.compute import utilisation_of_step
+from figgen.models.step.job import Job
+from figgen.models.step.timed_step import StepSeconds, timed_step
 from figgen.scenarios.runs.described import DescribedRun
 from figgen.scenarios.runs.job import run_job
 from figgen.scenarios.runs.rates import Measured, attained, generation_of

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from figgen.catalog.runs import Run
 from figgen.errors import InputError
-from figgen.models.compute import training_flops_per_token
+from figgen.models.step.compute import training_flops_per_token
 
 
 def published_step_s(run: Run) -> float | None:

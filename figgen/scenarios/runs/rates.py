@@ -14,7 +14,7 @@ from figgen.catalog import load
 from figgen.catalog.hardware import Accelerator
 from figgen.catalog.rates import constants
 from figgen.errors import InputError
-from figgen.models.attained import Attained
+from figgen.models.step.attained import Attained
 from figgen.scenarios.runs.described import DescribedRun
 
 REFERENCES = {
@@ -231,7 +231,7 @@ def _one(group: str, key: str) -> str:
 
 
 Measured = Mapping[str, tuple[float, ...]]
-"""Rates of a reader's machine, as `figgen.scenarios.measured_rates` has them by part."""
+"""Rates of a reader's machine, as `figgen.scenarios.runs.measured_rates` has them by part."""
 
 
 def attained(run: DescribedRun, measured: Measured | None = None) -> Attained:

@@ -13,8 +13,8 @@ from collections.abc import Mapping
 
 from figgen.catalog.hardware import Accelerator
 from figgen.errors import InputError
-from figgen.models.framework_memory import framework_memory
-from figgen.models.model_shape import ModelShape
+from figgen.models.setup.framework_memory import framework_memory
+from figgen.models.shape.model_shape import ModelShape
 from figgen.scenarios.runs.described import DescribedRun, domain_width
 from figgen.scenarios.runs.fields import Record, text_of, whole_of
 from figgen.scenarios.runs.names import (
@@ -162,7 +162,7 @@ def _batch(record: Record, sequence: int) -> int:
 
 
 def _recompute(record: Record, framework: str, shape: ModelShape) -> str:
-    """As `figgen.models.recomputation` reads it, "selective" as the framework means it."""
+    """As `figgen.models.shape.recomputation` reads it, "selective" as the framework means it."""
     found = recompute_of(str(record.get("recompute") or "")) or usual_recompute(framework, shape)
     memory = framework_memory(memory_framework(framework, version_of(record)))
     return memory.selective if found == "selective" else found

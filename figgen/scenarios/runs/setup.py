@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from figgen.models.framework_memory import framework_memory
-from figgen.models.layout import layout
-from figgen.models.recipes import RECIPES
-from figgen.models.training_setup import TrainingSetup
+from figgen.models.machine.layout import layout
+from figgen.models.setup.framework_memory import framework_memory
+from figgen.models.setup.training_setup import TrainingSetup
+from figgen.models.shape.recipes import RECIPES
 from figgen.scenarios.runs.described import DescribedRun
 
 ORDERS = {"nanotron": "nanotron", "torchtitan": "torchtitan", "maxtext": "torchtitan"}

@@ -8,7 +8,7 @@ from typing import Any
 
 from figgen.catalog import load
 from figgen.errors import InputError, unknown
-from figgen.models.model_shape import ExpertShape, ModelShape
+from figgen.models.shape.model_shape import ExpertShape, ModelShape
 from figgen.scenarios.runs.names import model_of
 
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from figgen.errors import InputError
-from figgen.models.compute import training_flops_per_token
-from figgen.models.model_shape import ModelShape
+from figgen.models.shape.model_shape import ModelShape
+from figgen.models.step.compute import training_flops_per_token
 from figgen.scenarios.runs.fields import Record
 
 
@@ -28,7 +28,7 @@ def measured_s(record: Record, shape: ModelShape, tokens: int, gpus: int) -> flo
 
 
 def flops_counted(words: str) -> str:
-    """The convention of `figgen.models.compute` that a source's words describe."""
+    """The convention of `figgen.models.step.compute` that a source's words describe."""
     if "hardware" in words and "selective" not in words:
         return "megatron" if "96" in words else "hfu-full"
     return "causal" if "causal" in words else "6nd+attention"

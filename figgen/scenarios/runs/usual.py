@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from figgen.models.model_shape import ModelShape
+from figgen.models.shape.model_shape import ModelShape
 
 USUAL_ZERO = {"llm-foundry": 3, "torchtitan": 3, "fsdp": 3, "maxtext": 3, "paxml": 3, "nanotron": 0}
 """What frameworks shard when nobody says; 1 for all others."""

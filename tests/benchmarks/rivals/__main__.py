@@ -18,8 +18,8 @@ from types import ModuleType
 import numpy as np
 
 from figgen.catalog.rivals import FILE
-from figgen.scenarios.rivals import KINDS, kind_of
-from figgen.scenarios.validation import JudgedRun, judged_runs
+from figgen.scenarios.evidence.rivals import KINDS, kind_of
+from figgen.scenarios.evidence.validation import JudgedRun, judged_runs
 from tests.benchmarks.rivals import with_calculon, with_llm_analysis, with_mlsysim
 from tests.benchmarks.rivals.refusal import Refusal
 

@@ -9,12 +9,12 @@ import time
 from dataclasses import replace
 from types import ModuleType
 
-from figgen.scenarios.plan_question import plan_question
-from figgen.scenarios.plan_rows import choices_of
-from figgen.scenarios.planner import Plan, plan
+from figgen.scenarios.options.scenario import scenario
+from figgen.scenarios.planning.plan_question import plan_question
+from figgen.scenarios.planning.plan_rows import choices_of
+from figgen.scenarios.planning.planner import Plan, plan
 from figgen.scenarios.runs.described import DescribedRun
 from figgen.scenarios.runs.predicted import predicted_step
-from figgen.scenarios.scenario import scenario
 from tests.benchmarks.rivals import with_calculon, with_llm_analysis, with_mlsysim
 from tests.benchmarks.rivals.refusal import Refusal
 

@@ -18,7 +18,7 @@ from typing import Any
 from calculon import System
 from calculon.llm import Llm
 
-from figgen.models.model_shape import FFN_MATRICES
+from figgen.models.shape.model_shape import FFN_MATRICES
 from figgen.scenarios.runs.described import DescribedRun
 from figgen.scenarios.runs.rates import generation_of
 from tests.benchmarks.rivals.refusal import Refusal, refuse

@@ -14,7 +14,7 @@ from mlsysim.models.types import SparseTransformerWorkload, TransformerWorkload
 from mlsysim.solvers import DistributedModel
 from mlsysim.systems.types import Fleet, NetworkFabric, Node
 
-from figgen.models.transformer import parameter_counts
+from figgen.models.shape.transformer import parameter_counts
 from figgen.scenarios.runs.described import DescribedRun
 from tests.benchmarks.rivals.refusal import refuse
 

@@ -1,5 +1,5 @@
 // Activations that a GPU keeps for backward: which tensors, how many bytes, how many at once;
-// mirrors figgen.models.activations and figgen.models.layer_tensors.
+// mirrors figgen.models.memory.activations and figgen.models.memory.layer_tensors.
 
 import { adaptedParts } from "./lora.js";
 import { F, I, sum } from "./orders.js";

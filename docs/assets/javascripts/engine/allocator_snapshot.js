@@ -1,4 +1,4 @@
-// What a snapshot of PyTorch's CUDA allocator says; mirrors figgen.models.allocator_snapshot, whose
+// What a snapshot of PyTorch's CUDA allocator says; mirrors figgen.models.memory.allocator_snapshot, whose
 // tables it has. A snapshot is what pickle.js reads: dicts are Maps.
 
 import { InputError, repr } from "./errors.js";

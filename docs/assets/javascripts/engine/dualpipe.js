@@ -1,5 +1,5 @@
 // DualPipe and its halved form: forwards and backwards of opposite flows run as pairs; mirrors
-// figgen.models.dualpipe.
+// figgen.models.pipeline.dualpipe.
 
 import { InputError } from "./errors.js";
 import { placement, range, schedule, vShape } from "./orders.js";

@@ -1,4 +1,4 @@
-// Rank orders by the name of the framework that uses them; mirrors figgen.models.frameworks.
+// Rank orders by the name of the framework that uses them; mirrors figgen.models.machine.frameworks.
 //
 // An order lists the axes fastest first. Without "ep" it orders the dense mesh (TP, CP, DP, PP),
 // without "cp" the expert mesh (ETP, EP, EDP, PP), both over the same ranks.

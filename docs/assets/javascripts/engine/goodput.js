@@ -1,5 +1,5 @@
-// What failures leave of a layout's time; mirrors figgen.scenarios.goodput_plan and saving, and
-// figgen.models.reliability. What is a closed form is printed from Python.
+// What failures leave of a layout's time; mirrors figgen.scenarios.planning.goodput_plan and saving, and
+// figgen.models.planner.reliability. What is a closed form is printed from Python.
 
 import { TABLES, checkpoint_size, checkpoint_write_time, goodput, job_mtbf, nodes_in_repair } from "../plan-memory.js";
 import { parameterCounts } from "./transformer.js";

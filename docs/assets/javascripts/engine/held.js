@@ -1,4 +1,4 @@
-// Parameters that one GPU holds for a virtual stage; mirrors figgen.models.rank_parameters.
+// Parameters that one GPU holds for a virtual stage; mirrors figgen.models.memory.rank_parameters.
 
 import { keptOf, keptSum, matrices } from "./lora.js";
 import { sum } from "./orders.js";

@@ -1,4 +1,4 @@
-// Sets of moments as sorted, disjoint intervals; mirrors figgen.models.intervals.
+// Sets of moments as sorted, disjoint intervals; mirrors figgen.models.step.intervals.
 
 /** The sum to its last digit but one, whatever the order of magnitude of what is added. */
 export function total(values) {

@@ -1,4 +1,4 @@
-// A parallel configuration on a cluster and its two meshes; mirrors figgen.models.layout.
+// A parallel configuration on a cluster and its two meshes; mirrors figgen.models.machine.layout.
 //
 // Dense layers see TP·CP·DP·PP ranks, expert layers the same ranks as ETP·EP·EDP·PP: EP is no
 // factor of the world size. DP and EDP are what is left over.

@@ -1,5 +1,5 @@
 // Which link a call of a step runs on, and how long one call takes under α–β; mirrors
-// figgen.models.step_links.
+// figgen.models.step.step_links.
 
 import { meshOf } from "./layout.js";
 import { groupArray } from "./mesh.js";

@@ -1,5 +1,5 @@
 // What is trained of a job: everything, or adapters beside frozen matrices; mirrors
-// figgen.models.layer_matrices and trained_state.
+// figgen.models.setup.layer_matrices and trained_state.
 
 import { sum } from "./orders.js";
 import { FFN_MATRICES } from "./transformer.js";

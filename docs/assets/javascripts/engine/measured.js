@@ -1,4 +1,4 @@
-// Rates that a reader measured, in the place of datasheets; mirrors figgen.scenarios.measured_rates
+// Rates that a reader measured, in the place of datasheets; mirrors figgen.scenarios.runs.measured_rates
 // and what figgen.scenarios.runs.rates makes of them.
 
 import { InputError, closest } from "./errors.js";

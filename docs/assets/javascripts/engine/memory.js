@@ -1,4 +1,4 @@
-// Memory of a training step on every pipeline rank; mirrors figgen.models.memory and
+// Memory of a training step on every pipeline rank; mirrors figgen.models.memory.memory and
 // communication_buffers.
 
 import { kv_ring_buffer_bytes } from "../step-formulas.js";
@@ -52,7 +52,7 @@ export function memoryOf(setup) {
   return { ranks, fullest_rank, printed_bytes, capacity_bytes, free_bytes, fits };
 }
 
-// [part, name, bytes] of all that is not empty, in the order of figgen.models.memory_lines.
+// [part, name, bytes] of all that is not empty, in the order of figgen.models.memory.memory_lines.
 function rankLines(setup, mine, total, activationBytes) {
   const { framework_memory: framework } = setup;
   const trained = sum(total.kept.trained);

@@ -1,4 +1,4 @@
-// Whether parallel sizes fit a cluster, and which near them do; mirrors figgen.models.nearest.
+// Whether parallel sizes fit a cluster, and which near them do; mirrors figgen.models.machine.nearest.
 //
 // Sizes are { tp, cp, pp, ep, etp, dp }; etp and dp are null when they are left to be derived.
 

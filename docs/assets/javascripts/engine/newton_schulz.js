@@ -1,5 +1,5 @@
 // Products of Muon's update: which matrices a GPU makes orthogonal; mirrors
-// figgen.models.newton_schulz.
+// figgen.models.step.newton_schulz.
 
 import { newton_schulz_flops } from "../step-formulas.js";
 import { adapted, kinds, whole } from "./lora.js";

@@ -1,5 +1,5 @@
 // The words of a pipeline schedule, and orders with full backwards; mirrors
-// figgen.models.pipeline_order, stage_placement and one_f_one_b.
+// figgen.models.pipeline.order, stage_placement and one_f_one_b.
 //
 // An order says what a rank does next, never when. An action is one number, 4 · slot + kind, with
 // slot = stage · M + microbatch: an order is an Int32Array.

@@ -1,4 +1,4 @@
-// Where ranks sit and which groups leave their node; mirrors figgen.models.placement.
+// Where ranks sit and which groups leave their node; mirrors figgen.models.machine.placement.
 //
 // Ranks fill nodes in order. A group of n > 1 ranks is a ring in ascending rank order with n
 // directed links, each to the next neighbour and the last back to the first.

@@ -1,4 +1,4 @@
-// Every layout of a job: those that fit by predicted time; mirrors figgen.models.plan. Time and
+// Every layout of a job: those that fit by predicted time; mirrors figgen.models.planner.plan. Time and
 // memory themselves are printed from Python.
 
 import { TABLES } from "../plan-memory.js";
@@ -79,7 +79,7 @@ function tryMesh(job, found, mesh, zeros) {
   }
 }
 
-/** Seconds by the terms of a step, which add up to it, as figgen.scenarios.plan_rows has them. */
+/** Seconds by the terms of a step, which add up to it, as figgen.scenarios.planning.plan_rows has them. */
 export function termsOf(job, layout) {
   const { asked } = job;
   const about = pipelineOf(job, layout);

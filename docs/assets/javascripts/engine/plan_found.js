@@ -1,4 +1,4 @@
-// What a search finds: why a layout does not fit, and the fastest that do; mirrors figgen.models.plan.
+// What a search finds: why a layout does not fit, and the fastest that do; mirrors figgen.models.planner.plan.
 
 import { TABLES, rank_bytes } from "../plan-memory.js";
 

@@ -1,5 +1,5 @@
 // What is asked of a search: the job, and what time and memory are asked with; mirrors
-// figgen.scenarios.planner.
+// figgen.scenarios.planning.planner.
 
 import { TABLES } from "../plan-memory.js";
 import { InputError } from "./errors.js";

@@ -1,4 +1,4 @@
-// What many layouts of a search share: sizes of layers and of stages; mirrors figgen.models.plan_sizes.
+// What many layouts of a search share: sizes of layers and of stages; mirrors figgen.models.planner.plan_sizes.
 
 import { layerGradientBytes, lossBytes, mixerBytes, recomputedBytes, stageBytes } from "./activations.js";
 import { InputError } from "./errors.js";

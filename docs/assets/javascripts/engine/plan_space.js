@@ -1,4 +1,4 @@
-// Which layouts there are; mirrors figgen.models.plan_space, and of figgen.models.plan_loads what
+// Which layouts there are; mirrors figgen.models.planner.plan_space, and of figgen.models.planner.plan_loads what
 // ranks hold when they are fullest.
 
 import { TABLES } from "../plan-memory.js";

@@ -1,6 +1,6 @@
 // The predicted time of a step, and the share of the peak at which its parts add up to it; the model
 // itself is printed from Python, this makes its numbers; mirrors figgen.scenarios.runs.job,
-// figgen.scenarios.predicted and figgen.models.step_share and pipeline_filling.
+// figgen.scenarios.runs.step_as_run and figgen.models.step.step_share and pipeline_filling.
 
 import { timed_step } from "../timed-step.js";
 import { asMeasured } from "./measured.js";

@@ -1,5 +1,5 @@
-// Where the time of recorded steps went, rank by rank; mirrors figgen.models.profile and the part of
-// figgen.models.profile_beside that compares ranks.
+// Where the time of recorded steps went, rank by rank; mirrors figgen.models.profiles.profile and the part of
+// figgen.models.profiles.profile_beside that compares ranks.
 
 import { InputError } from "./errors.js";
 import { length, outside, together, total, union, within, without } from "./intervals.js";

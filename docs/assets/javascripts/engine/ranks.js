@@ -1,5 +1,5 @@
 // Ranks of a mesh one by one: their coordinates, and the groups that they are in; mirrors the part of
-// figgen.models.mesh that a step does not need.
+// figgen.models.machine.mesh that a step does not need.
 
 import { InputError } from "./errors.js";
 import { groupArray, position } from "./mesh.js";

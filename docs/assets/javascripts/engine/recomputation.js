@@ -1,5 +1,5 @@
 // What runs forward twice so that less is kept, and how wide kept activations are; mirrors
-// figgen.models.recomputation, activation_formats and layer_parts.
+// figgen.models.shape.recomputation, activation_formats and layer_parts.
 
 import { InputError, unknown } from "./errors.js";
 import { mixerLayers, windowedLayers } from "./transformer.js";

@@ -1,5 +1,5 @@
 // What messages can hide behind and what FLOPs are counted, in words; mirrors
-// figgen.models.stage_time.rule_of and compute.
+// figgen.models.step.stage_time.rule_of and compute.
 
 import { inTurns } from "./stage_time.js";
 import { AGAIN, BOUNDARY, GRADIENTS, HEAD_AGAIN, KEYS, TIED, TOKENS, WEIGHTS, WITHIN } from "./traffic.js";

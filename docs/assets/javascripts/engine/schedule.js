@@ -1,4 +1,4 @@
-// Pipeline schedules by name; mirrors figgen.models.schedules.
+// Pipeline schedules by name; mirrors figgen.models.pipeline.schedules.
 
 import { dualpipe, dualpipev } from "./dualpipe.js";
 import { checkMost, product, unknown } from "./errors.js";

@@ -1,5 +1,5 @@
 // A pipeline schedule with the work that each stage has, and what it holds for it; mirrors
-// figgen.models.schedule_work and the critical path of figgen.models.trace.
+// figgen.models.pipeline.schedule_work and the critical path of figgen.models.pipeline.trace.
 
 import { InputError, repr } from "./errors.js";
 import { F, I, W, action, word } from "./orders.js";

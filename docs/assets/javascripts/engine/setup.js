@@ -1,5 +1,5 @@
 // A training step as configured, checked, with everything that follows from it alone; mirrors
-// figgen.models.training_setup, stage_layers and what figgen.commands makes of its options.
+// figgen.models.setup.training_setup, stage_layers and what figgen.commands makes of its options.
 
 import { InputError, checkMost, product, unknown } from "./errors.js";
 import { MOST_RANKS, layout } from "./layout.js";

@@ -1,4 +1,4 @@
-// When every action of a pipeline schedule runs; mirrors figgen.models.simulate.
+// When every action of a pipeline schedule runs; mirrors figgen.models.pipeline.simulate.
 //
 // A rank runs its order without skipping; an action starts as soon as the rank is free and its
 // inputs have arrived. Sending costs the sender nothing and links never queue.

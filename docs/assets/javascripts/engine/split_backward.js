@@ -1,5 +1,5 @@
 // Zero-bubble schedules: the backward split in two, its weight part kept to fill idle time; mirrors
-// figgen.models.zero_bubble and order_phases.
+// figgen.models.pipeline.zero_bubble and order_phases.
 
 import {
   F, I, W, B, chunkTurns, contiguous, looping, microbatchGroupSize, range, schedule, vShape,

@@ -1,5 +1,5 @@
 // Time of one microbatch on a virtual stage: computing, and what communication adds to it; mirrors
-// figgen.models.stage_time and stage_work.
+// figgen.models.step.stage_time and stage_work.
 
 import { exposed_communication_time, prefetched_gather_time } from "../step-formulas.js";
 import { callTime, groupLink } from "./links.js";

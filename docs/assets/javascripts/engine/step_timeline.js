@@ -1,5 +1,5 @@
 // The modelled step as events in time: what each pipeline rank computes and sends when; mirrors
-// figgen.models.step_timeline. Loaded only where a trace is asked for.
+// figgen.models.step.step_timeline. Loaded only where a trace is asked for.
 
 import { total } from "./intervals.js";
 import { KINDS } from "./orders.js";

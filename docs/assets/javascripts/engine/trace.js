@@ -1,4 +1,4 @@
-// How long actions take, and what follows from when they ran; mirrors figgen.models.trace.
+// How long actions take, and what follows from when they ran; mirrors figgen.models.pipeline.trace.
 
 import { InputError } from "./errors.js";
 import { F, peakInFlight, sum } from "./orders.js";

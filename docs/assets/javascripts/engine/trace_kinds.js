@@ -1,4 +1,4 @@
-// What an event of a profiler's trace is; mirrors figgen.models.trace_kinds, whose tables it has.
+// What an event of a profiler's trace is; mirrors figgen.models.profiles.trace_kinds, whose tables it has.
 
 import { tables } from "../profile-tables.js";
 

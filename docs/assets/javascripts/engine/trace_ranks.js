@@ -1,4 +1,4 @@
-// What is kept of the events of a trace, rank by rank; mirrors figgen.models.trace_ranks.
+// What is kept of the events of a trace, rank by rank; mirrors figgen.models.profiles.trace_ranks.
 
 import { InputError, grouped } from "./errors.js";
 import {

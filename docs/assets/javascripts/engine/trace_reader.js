@@ -1,4 +1,4 @@
-// Events of a trace one by one, from text that arrives in pieces; mirrors figgen.models.trace_reader.
+// Events of a trace one by one, from text that arrives in pieces; mirrors figgen.models.profiles.trace_reader.
 
 import { InputError, grouped } from "./errors.js";
 

@@ -1,5 +1,5 @@
 // What a virtual stage sends: kinds of call, how often, how many bytes; mirrors
-// figgen.models.layer_traffic, data_traffic and step_traffic.
+// figgen.models.step.layer_traffic, data_traffic and step_traffic.
 
 import { pipeline_boundary_bytes } from "../step-formulas.js";
 import { copiesEmbedding, tableHeld } from "./held.js";

@@ -1,6 +1,6 @@
 // One training step and its memory, as `figgen step --json` and `figgen memory --json` print them but
 // for the words of rules.js;
-// mirrors figgen.models.step, step_rows, level_loads and gradient_buckets.
+// mirrors figgen.models.step.step, step_rows, level_loads and gradient_buckets.
 
 import {
   efficiency_with_overlap, efficiency_without_overlap, exposed_communication_time, ridge_point,

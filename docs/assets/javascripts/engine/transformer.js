@@ -1,5 +1,5 @@
 // A transformer's size: its shape, checked, its parameters, and FLOPs of a token by convention;
-// mirrors figgen.models.model_shape, transformer and compute.
+// mirrors figgen.models.shape.model_shape, transformer and compute.
 
 import { InputError } from "./errors.js";
 

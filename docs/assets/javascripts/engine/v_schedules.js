@@ -1,5 +1,5 @@
 // V-Half and V-Min: a building block repeated, pressed together, its end filled up; mirrors
-// figgen.models.v_schedules. Unlike others they are made for given durations: F, I and W alike.
+// figgen.models.pipeline.v_schedules. Unlike others they are made for given durations: F, I and W alike.
 
 import { F, I, W, range, schedule, vShape } from "./orders.js";
 

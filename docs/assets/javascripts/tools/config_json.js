@@ -1,5 +1,5 @@
 // A model's shape from the config.json of Hugging Face's transformers; mirrors
-// figgen.scenarios.config_json, whose tables of kinds and names are printed for it. Pure.
+// figgen.scenarios.options.config_json, whose tables of kinds and names are printed for it. Pure.
 
 import { InputError, unknown } from "../engine/errors.js";
 import { mixerLayers, modelShape } from "../engine/transformer.js";

@@ -1,5 +1,5 @@
 // A pipeline schedule as a trace for Perfetto, as `figgen schedule --as trace` writes it; mirrors
-// figgen.models.chrome_trace. Pure; loaded when a reader asks for one.
+// figgen.models.profiles.chrome_trace. Pure; loaded when a reader asks for one.
 
 import { action, word } from "../engine/orders.js";
 import { quantity } from "../engine/quantity.js";

@@ -1,5 +1,5 @@
 // What measure.py wrote on a reader's machine, as the line of rates that the engine takes; mirrors
-// figgen.catalog.measured_file and figgen.scenarios.measured_rates. Pure; loaded on demand.
+// figgen.catalog.measured_file and figgen.scenarios.runs.measured_rates. Pure; loaded on demand.
 
 import { InputError } from "../engine/errors.js";
 import { PARTS } from "../engine/measured.js";

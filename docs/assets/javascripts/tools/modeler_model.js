@@ -7,7 +7,7 @@ import { setupFrom } from "../engine/predicted.js";
 import { FAMILIES, trainingMemory, trainingStep } from "../engine/training.js";
 import { choicesOf } from "./modeler_state.js";
 
-/** Communicators under whose axis the breakdown counts another one; as figgen.models.step has it. */
+/** Communicators under whose axis the breakdown counts another one; as figgen.models.step.step has it. */
 export const familyOf = (axis) => FAMILIES[axis] ?? axis;
 
 const NAMES = { "dp-cp": "DP × CP", edp: "EDP", embedding: "embedding" };

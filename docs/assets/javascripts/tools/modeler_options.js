@@ -1,5 +1,5 @@
 // The options of a training job, one table for the address, the form, the words, the engine and the
-// command line: what the page brings along of figgen.scenarios.schema. Pure.
+// command line: what the page brings along of figgen.scenarios.options.schema. Pure.
 
 import { unknown } from "../engine/errors.js";
 import { recomputation } from "../engine/recomputation.js";

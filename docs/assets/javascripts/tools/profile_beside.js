@@ -1,5 +1,5 @@
 // A recorded rank beside the step that the modeler computes for an address of it; mirrors the part of
-// figgen.models.profile_beside that compares with the model. Loaded when a reader gives an address.
+// figgen.models.profiles.profile_beside that compares with the model. Loaded when a reader gives an address.
 
 import { catalog } from "../catalog.js";
 import { total } from "../engine/intervals.js";

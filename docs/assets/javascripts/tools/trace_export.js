@@ -1,5 +1,5 @@
 // The modelled step as a trace for Perfetto, as `figgen trace-export` writes it; mirrors
-// figgen.models.chrome_trace. Pure; loaded when a reader asks for one.
+// figgen.models.profiles.chrome_trace. Pure; loaded when a reader asks for one.
 
 import { grouped } from "../engine/errors.js";
 import { meshOf } from "../engine/layout.js";

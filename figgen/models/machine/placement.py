@@ -1,0 +1,157 @@
+"""Where ranks sit: nodes, which groups cross them, and by how many links.
+
+Ranks fill nodes in order: node = rank // gpus_per_node, local rank = rank % gpus_per_node. A group
+of n > 1 ranks is a ring in ascending rank order with n directed links, each to the next neighbour
+and the last back to the first; a group of one has none. Because ranks ascend, a group that touches
+k > 1 nodes visits each of them once: exactly k of its links cross.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from figgen.errors import check_size
+from figgen.models.machine.layout import ParallelLayout, mesh_of
+from figgen.models.machine.mesh import (
+    IntArray,
+    RankMesh,
+    axis_names,
+    axis_size,
+    axis_stride,
+    group_array,
+)
+
+LABELS: dict[str, str] = {
+    "tp": "Tensor parallel",
+    "cp": "Context parallel",
+    "dp": "Data parallel",
+    "pp": "Pipeline parallel",
+    "dp-cp": "Gradient reduction (data × context)",
+    "etp": "Expert tensor parallel",
+    "ep": "Expert parallel",
+    "edp": "Expert data parallel",
+}
+"""The communicators of `communicators`, in its order, and how they are called."""
+
+
+@dataclass(frozen=True, slots=True)
+class Communicator:
+    """One kind of process group on a cluster, summed over all its groups.
+
+    `size` ranks per group, `stride` the rank distance between neighbours (None when it is not
+    uniform), `nodes_touched_min` and `nodes_touched_max` per group, `crossing_groups` those that
+    touch more than one node, and the directed ring links within and between nodes.
+    """
+
+    name: str
+    label: str
+    size: int
+    group_count: int
+    stride: int | None
+    nodes_touched_min: int
+    nodes_touched_max: int
+    crossing_groups: int
+    intra_node_links: int
+    inter_node_links: int
+
+    @property
+    def inter_node_share(self) -> float:
+        """Share of ring links that leave their node, 0 … 1; 0 when there are no links."""
+        links = self.intra_node_links + self.inter_node_links
+        return self.inter_node_links / links if links else 0.0
+
+
+def nodes_touched(rows: IntArray, gpus_per_node: int) -> IntArray:
+    """Number of nodes of each group, shape (groups,), from `group_array` rows."""
+    # Ranks ascend within a row, so equal nodes are adjacent: count the changes.
+    changes = np.diff(rows // gpus_per_node, axis=1) != 0
+    return np.asarray(1 + changes.sum(axis=1), dtype=np.int64)
+
+
+def members_of_node(rows: IntArray, gpus_per_node: int) -> IntArray:
+    """How many ranks of its own group are on each rank's node, itself included, shape of `rows`."""
+    nodes = rows // gpus_per_node
+    _, pair, counts = np.unique(
+        np.arange(len(rows))[:, None] * (int(nodes.max()) + 1) + nodes,
+        return_inverse=True,
+        return_counts=True,
+    )
+    return np.asarray(counts[pair.reshape(rows.shape)], dtype=np.int64)
+
+
+def inter_node_links(rows: IntArray, gpus_per_node: int) -> IntArray:
+    """Directed ring links of each group whose two ends are on different nodes, shape (groups,)."""
+    nodes = rows // gpus_per_node
+    return np.asarray((nodes != np.roll(nodes, -1, axis=1)).sum(axis=1), dtype=np.int64)
+
+
+def communicator(parallel: ParallelLayout, axes: str) -> Communicator:
+    """The summary of one communicator: an axis ("tp", "ep") or several together ("dp-cp").
+
+    Raises InputError for axes that are not on one mesh of the layout.
+    """
+    return mesh_communicator(mesh_of(parallel, axes), axes, parallel.gpus_per_node)
+
+
+def mesh_communicator(mesh: RankMesh, axes: str, gpus_per_node: int) -> Communicator:
+    """`communicator` for any mesh, on nodes of `gpus_per_node` GPUs."""
+    check_size("gpus_per_node", gpus_per_node)
+    rows = group_array(mesh, axes)
+    touched = nodes_touched(rows, gpus_per_node)
+    inter = int(inter_node_links(rows, gpus_per_node).sum())
+    size = rows.shape[1]
+    return Communicator(
+        name=axes,
+        label=LABELS.get(axes, axes.upper()),
+        size=size,
+        group_count=rows.shape[0],
+        stride=_uniform_stride(mesh, axis_names(axes)),
+        nodes_touched_min=int(touched.min()),
+        nodes_touched_max=int(touched.max()),
+        crossing_groups=int((touched > 1).sum()),
+        intra_node_links=(rows.size if size > 1 else 0) - inter,
+        inter_node_links=inter,
+    )
+
+
+def communicators(parallel: ParallelLayout) -> tuple[Communicator, ...]:
+    """Every communicator of `LABELS` that the layout has; expert ones only with experts."""
+    return tuple(
+        communicator(parallel, axes)
+        for axes in LABELS
+        if parallel.has_experts or axes not in ("etp", "ep", "edp")
+    )
+
+
+def warnings(parallel: ParallelLayout) -> tuple[str, ...]:
+    """What is allowed but slow: tensor or expert groups that leave a node. Empty when none do."""
+    found = []
+    # Undivided experts lie as their dense layers do.
+    divided = parallel.has_experts and (parallel.ep > 1 or parallel.etp != parallel.tp)
+    names = ["tp", *(["etp", "ep"] if divided else [])]
+    for summary in (communicator(parallel, name) for name in names):
+        axis = f"{summary.name.upper()}={summary.size}"
+        node = f"a node of {parallel.gpus_per_node} GPUs"
+        if summary.size > parallel.gpus_per_node and summary.name != "ep":
+            found.append(f"{axis} is larger than {node}")
+        elif summary.size <= parallel.gpus_per_node and summary.crossing_groups:
+            groups = f"{summary.crossing_groups} of its {summary.group_count} groups"
+            found.append(
+                f"{axis} fits in {node}, but {groups} touch up to {summary.nodes_touched_max} nodes"
+            )
+    return tuple(found)
+
+
+def _uniform_stride(mesh: RankMesh, axes: tuple[str, ...]) -> int | None:
+    """Rank distance between neighbours of a group if it is the same all along, else None."""
+    if len(axes) == 1:
+        return axis_stride(mesh, axes[0])
+    wide = sorted(
+        (axis_stride(mesh, a), axis_size(mesh, a)) for a in axes if axis_size(mesh, a) > 1
+    )
+    if not wide:
+        return None
+    spans = [stride * size for stride, size in wide[:-1]]
+    return wide[0][0] if spans == [stride for stride, _ in wide[1:]] else None

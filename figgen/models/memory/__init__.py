@@ -1,0 +1,1 @@
+"""What a rank holds in memory: parameters, state, activations and buffers."""

@@ -1,0 +1,197 @@
+"""Activations that a GPU keeps for backward: how many bytes, and how many of them at once.
+
+Which tensors a layer keeps, and their sizes, stands in `figgen.models.memory.layer_tensors`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import partial
+
+from figgen.models.memory.layer_tensors import (
+    MASK_BYTES,
+    column_input,
+    layer_tensors,
+    unread_tensors,
+)
+from figgen.models.pipeline.order import Schedule
+from figgen.models.setup.stage_layers import StageShare, by_stage
+from figgen.models.setup.training_setup import ACTIVATION_BYTES, TrainingSetup
+
+TOKEN_ID_BYTES = 8
+
+
+def layer_bytes(setup: TrainingSetup, *, experts: bool = False) -> float:
+    """Bytes that one layer keeps for one microbatch, after what `recompute` drops.
+
+    Where it recomputes only some layers whole, those of the others.
+    """
+    if setup.recomputation.method == "uniform":
+        return layer_input_bytes(setup)
+    kept, _ = _kept_and_made_anew(setup, experts)
+    return kept
+
+
+def mixer_bytes(setup: TrainingSetup) -> float:
+    """Bytes that a layer keeps more with a state-space mixer than with attention; often less."""
+    if setup.shape.state_space is None:
+        return 0.0
+    kept, _ = _kept_and_made_anew(setup, False, mixer=True)
+    return kept - _kept_and_made_anew(setup, False)[0]
+
+
+def recomputed_bytes(setup: TrainingSetup, share: StageShare) -> float:
+    """Most bytes that backward makes anew at once, on top of what the virtual stage keeps.
+
+    Beside state-space layers each is taken for the kind that makes more.
+    """
+    again = setup.recomputation
+    kinds = [experts for experts in (False, True) if _layers(share, experts)]
+    if again.modules:
+        # Of modules a mixer has the input only, which attention has too.
+        made = (_kept_and_made_anew(setup, experts)[1] for experts in kinds)
+        return max(made, default=0.0)
+    whole = again.whole_layers(share.layers)
+    each = again.number if again.method == "uniform" else 1
+    mixing = (False,) if setup.shape.state_space is None else (False, True)
+    layer = {
+        experts: max(sum(_kept_and_made_anew(setup, experts, mixer=m)) for m in mixing)
+        for experts in (kinds if whole else ())
+    }
+    most = 0.0
+    for first in range(0, whole, each):
+        layers = min(each, whole - first)
+        dense = min(layers, max(0, share.dense_layers - first))
+        everything = sum(
+            count * layer[experts]
+            for count, experts in ((dense, False), (layers - dense, True))
+            if count
+        )
+        most = max(most, everything - layer_input_bytes(setup))
+    return most
+
+
+def layer_gradient_bytes(setup: TrainingSetup, share: StageShare) -> float:
+    """Most bytes of gradients at once while backward goes through one layer.
+
+    Those of what its feed-forward block keeps, the widest of it; of the attention core where that
+    is stored, and of what a state-space mixer made of its input.
+    """
+    most = 0.0
+    for experts in (False, True):
+        if not _layers(share, experts):
+            continue
+        tensors = layer_tensors(setup, experts=experts)
+        block = sum(tensor.bytes for tensor in tensors if {"mlp", "moe"} & set(tensor.modules))
+        core = sum(tensor.bytes for tensor in tensors if tensor.core)
+        mixers = setup.shape.state_space
+        made = (
+            setup.tokens * mixers.projected // setup.parallel.tp * ACTIVATION_BYTES if mixers else 0
+        )
+        most = max(most, block, made, 0.0 if setup.flash_attention else core)
+    return most
+
+
+def layer_input_bytes(setup: TrainingSetup) -> float:
+    """Bytes of the input of a layer, all that full recomputation keeps of it."""
+    return setup.split_tokens * setup.shape.hidden * ACTIVATION_BYTES
+
+
+def stage_bytes(setup: TrainingSetup, share: StageShare) -> float:
+    """Bytes that a virtual stage keeps for one microbatch, its embedding or head included."""
+    again = setup.recomputation
+    whole = again.whole_layers(share.layers)
+    found = again.kept_inputs(share.layers) * layer_input_bytes(setup)
+    dense = max(0, share.dense_layers - whole)
+    for layers, experts in ((dense, False), (share.layers - whole - dense, True)):
+        if layers:
+            found += layers * layer_bytes(setup, experts=experts)
+    found += kept_mixers(setup, share) * mixer_bytes(setup)
+    trained = setup.lora_rank is None
+    if share.embedding:
+        found += setup.tokens * TOKEN_ID_BYTES * trained
+        found += setup.split_tokens * setup.shape.hidden * MASK_BYTES * setup.dropout
+    if share.head:
+        read = column_input(setup, "head input", setup.shape.hidden).bytes * trained
+        found += setup.shape.final_norm * layer_input_bytes(setup) + read + logit_bytes(setup)
+        found += share.mtp_layers * (_projection_bytes(setup) + read + logit_bytes(setup))
+    elif setup.framework_memory.keeps_outputs:
+        found += layer_input_bytes(setup)
+    return found
+
+
+def kept_mixers(setup: TrainingSetup, share: StageShare) -> int:
+    """Layers with a state-space mixer whose tensors a virtual stage keeps."""
+    if not share.mixer_layers:
+        return 0
+    whole = setup.recomputation.whole_layers(share.layers)
+    own = min(whole, share.layers - share.mtp_layers)
+    return share.mixer_layers - setup.shape.mixer_layers(share.first_layer, own)
+
+
+def _projection_bytes(setup: TrainingSetup) -> float:
+    """What a module of multi-token prediction keeps besides its layer, its head and its logits.
+
+    Its tokens, their embedding and, unless the module is recomputed, the projection's input with
+    both hidden states and what the last norm reads; the head keeps the hidden state itself.
+    """
+    embedded = setup.tokens * TOKEN_ID_BYTES + layer_input_bytes(setup)
+    if setup.recomputation.method == "uniform":
+        return embedded
+    size = setup.activation_format.linear_bytes
+    both = column_input(setup, "projection input", 2 * setup.shape.hidden, size=size).bytes
+    return embedded + both + layer_input_bytes(setup)
+
+
+def logit_bytes(setup: TrainingSetup) -> float:
+    """Bytes that the loss of one microbatch keeps until its backward: logits or their softmax."""
+    return _logits(setup) * setup.framework_memory.kept_logit_bytes
+
+
+def loss_bytes(setup: TrainingSetup) -> float:
+    """Bytes beside them while the loss of one microbatch is at work: copies, gradients."""
+    return _logits(setup) * setup.framework_memory.loss_bytes
+
+
+def _logits(setup: TrainingSetup) -> int:
+    return setup.tokens * -(-setup.shape.vocab // setup.parallel.tp)
+
+
+def peak_activation_bytes(setup: TrainingSetup) -> tuple[float, ...]:
+    """Most bytes of activations that each pipeline rank holds at any point of its order.
+
+    Activations live from their forward to the end of their backward, of the weight gradient
+    where the schedule splits it. `peak_in_flight` counts the same in microbatches.
+    """
+    return _peaks(setup.order, by_stage(setup, partial(stage_bytes, setup)))
+
+
+def _peaks(schedule: Schedule, stage_held: Sequence[float]) -> tuple[float, ...]:
+    # Counted in whole microbatches, so that what was added is taken away to the last byte.
+    return tuple(
+        max(sum(count * stage_held[stage] for stage, count in counts) for counts in of_rank)
+        for of_rank in schedule.in_flight
+    )
+
+
+def _layers(share: StageShare, experts: bool) -> int:
+    return share.expert_layers if experts else share.dense_layers
+
+
+def _kept_and_made_anew(
+    setup: TrainingSetup, experts: bool, *, mixer: bool = False
+) -> tuple[float, float]:
+    """Bytes of a layer that recomputing modules leaves, and those that backward makes anew.
+
+    What experts return is not made anew where gates multiply before it: nothing reads it.
+    """
+    modules, unread = setup.recomputation.modules, unread_tensors(setup)
+    kept = anew = 0.0
+    for tensor in layer_tensors(setup, experts=experts, mixer=mixer):
+        if tensor.name in unread or (tensor.core and setup.flash_attention):
+            continue
+        if modules.isdisjoint(tensor.modules):
+            kept += tensor.bytes
+        elif "moe_gate" not in modules or "moe_gate" not in tensor.modules:
+            anew += tensor.bytes
+    return kept, anew

@@ -1,0 +1,1 @@
+"""Pipeline schedules: stage placement, order of passes, and what simulating them gives."""

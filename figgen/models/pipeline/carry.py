@@ -1,0 +1,158 @@
+"""The blocks of a schedule in an order in which they can be carried out, whatever they take.
+
+Which block may follow which says the order alone, so this is found once for a schedule; with
+durations only the times remain (`figgen.models.pipeline.simulate`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import TYPE_CHECKING, TypeAlias
+
+from figgen.errors import InputError
+
+if TYPE_CHECKING:
+    from figgen.models.pipeline.order import Action, Order, Schedule
+
+KIND_ORDER = "FBIW"
+"""Times of actions are numbered by kind, in this order, then by stage."""
+
+
+Half: TypeAlias = tuple[int, int, int, bool, int]
+"""One action by numbers: its time, the outputs that it waits for, whether the second comes from
+another rank, and the output that it makes. The first is of its own stage and there at once."""
+
+Step: TypeAlias = tuple[int, Half, Half | None]
+"""A block: its rank, its action, and the one that shares its time, if any."""
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """All blocks of a schedule, each after those that it waits for.
+
+    The activation of (stage, microbatch) is output `stage * M + microbatch`, the gradient of its
+    input comes stages · M further. Two more: what waits for nothing waits for `ready`, which is
+    there from the start; the last number is of what nobody waits for.
+    """
+
+    steps: tuple[Step, ...]
+    outputs: int
+
+
+def plan_of(schedule: Schedule) -> Plan:
+    """Find the order. Raises InputError that names the circle of waits where there is none."""
+    board = _Board(schedule)
+    runnable = list(range(schedule.placement.ranks))
+    while runnable:
+        runnable += board.run(runnable.pop())
+    if any(at < len(order) for at, order in zip(board.position, schedule.orders, strict=True)):
+        raise _stuck(board)
+    return Plan(tuple(board.steps), board.ready + 2)
+
+
+class _Board:
+    """How far every rank has come, and which outputs are there."""
+
+    def __init__(self, schedule: Schedule) -> None:
+        placement, microbatches = schedule.placement, schedule.microbatches
+        stages, holder = placement.stages, placement.rank_of_stage
+        self.schedule = schedule
+        self.microbatches = microbatches
+        self.gradients = stages * microbatches
+        self.ready = 2 * self.gradients
+        self.first = [placement.is_first(stage) for stage in range(stages)]
+        self.last = [placement.is_last(stage) for stage in range(stages)]
+        # Whether what goes from stage s-1 to s, or back, changes rank; of either end, nothing does.
+        self.changes = [False, *(a != b for a, b in pairwise(holder)), False]
+        self.times = {kind: place * stages for place, kind in enumerate(KIND_ORDER)}
+        self.there = bytearray(self.ready + 2)
+        self.there[self.ready] = 1
+        self.position = [0] * placement.ranks
+        self.waiting: dict[int, int] = {}
+        self.steps: list[Step] = []
+
+    def half(self, action: Action) -> Half:
+        """What `action` waits for and makes; an I and a B make the same, a W nothing."""
+        stage, kind, microbatch = action
+        time, ready = self.times[kind] + stage, self.ready
+        slot = stage * self.microbatches + microbatch
+        gradient = slot + self.gradients
+        if kind == "F":
+            if self.first[stage]:
+                return time, ready, ready, False, slot
+            return time, ready, slot - self.microbatches, self.changes[stage], slot
+        if kind == "W":
+            return time, gradient, ready, False, ready + 1
+        if self.last[stage]:
+            return time, slot, ready, False, gradient
+        return time, slot, gradient + self.microbatches, self.changes[stage + 1], gradient
+
+    def missing(self, half: Half) -> int | None:
+        """The first output that an action waits for."""
+        _, own, sent, _, _ = half
+        if not self.there[own]:
+            return own
+        return None if self.there[sent] else sent
+
+    def block(self, rank: int) -> Order:
+        """What `rank` runs next: an action, or an overlapped pair."""
+        order, at = self.schedule.orders[rank], self.position[rank]
+        return order[at : at + (2 if order[at] in self.schedule.overlapped else 1)]
+
+    def run(self, rank: int) -> list[int]:
+        """Run `rank` until its order ends or must wait; returns the ranks this set going."""
+        order, overlapped = self.schedule.orders[rank], self.schedule.overlapped
+        woken: list[int] = []
+        while self.position[rank] < len(order):
+            first = self.half(order[self.position[rank]])
+            partner = None
+            if overlapped and len(block := self.block(rank)) > 1:
+                partner = self.half(block[1])
+            missing = self.missing(first)
+            if missing is None and partner:
+                missing = self.missing(partner)
+            if missing is not None:
+                self.waiting[missing] = rank
+                return woken
+            self.steps.append((rank, first, partner))
+            self.position[rank] += 2 if partner else 1
+            for half in (first, partner) if partner else (first,):
+                self.there[half[-1]] = 1
+                if half[-1] in self.waiting:
+                    woken.append(self.waiting.pop(half[-1]))
+        return woken
+
+
+def _stuck(board: _Board) -> InputError:
+    """The error for an order that stopped: the first circle of waits, from the lowest rank."""
+    orders = board.schedule.orders
+    rank = next(r for r, order in enumerate(orders) if board.position[r] < len(order))
+    waits: dict[int, tuple[Action, Action]] = {}
+    while rank not in waits:
+        action, missing = next(
+            (action, output)
+            for action in board.block(rank)
+            if (output := board.missing(board.half(action))) is not None
+        )
+        awaited = _maker(board, missing)
+        waits[rank] = action, awaited
+        rank = board.schedule.placement.rank_of_stage[awaited.stage]
+    circle = list(waits)[list(waits).index(rank) :]
+    action, awaited = waits[circle[0]]
+    if len(circle) == 1:
+        return InputError(
+            f"order of schedule {board.schedule.name!r} breaks a dependency: on rank {rank},"
+            f" {action} waits for {awaited}, which comes later in the same order"
+        )
+    return InputError(
+        f"order of schedule {board.schedule.name!r} deadlocks: "
+        + "; ".join(f"rank {r} at {waits[r][0]} waits for {waits[r][1]}" for r in circle)
+    )
+
+
+def _maker(board: _Board, output: int) -> Action:
+    """The action that computes an activation or the gradient of an input."""
+    stage = output % board.gradients // board.microbatches
+    order = board.schedule.orders[board.schedule.placement.rank_of_stage[stage]]
+    return next(a for a in order if board.half(a)[-1] == output)

@@ -1,0 +1,235 @@
+"""The words of a pipeline schedule: actions, and the order of actions on each rank.
+
+An order says what a rank does next, never when; `figgen.models.pipeline.simulate` adds the time.
+Communication does not appear as an action: it is a delay on a dependency.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from types import MappingProxyType
+from typing import Literal, NamedTuple, cast
+
+from figgen.errors import InputError
+from figgen.models.pipeline.carry import Plan, plan_of
+from figgen.models.pipeline.stage_placement import Placement
+
+Kind = Literal["F", "B", "I", "W"]
+
+KINDS: Mapping[str, str] = MappingProxyType(
+    {"F": "forward", "B": "backward", "I": "backward-input", "W": "backward-weight"}
+)
+
+_ACTION = re.compile(r"(\d+)([FBIW])(\d+)")
+
+
+class Action(NamedTuple):
+    """One stage working on one microbatch, printed as torch prints it: `2F0`.
+
+    `stage` counts virtual stages over all ranks. Kinds: F forward, B full backward,
+    I gradient of the stage's input, W gradient of its weights (B does the work of I and W).
+    """
+
+    stage: int
+    kind: Kind
+    microbatch: int
+
+    def __str__(self) -> str:
+        return f"{self.stage}{self.kind}{self.microbatch}"
+
+    @classmethod
+    def parse(cls, text: str) -> Action:
+        """The action written `2F0`. Raises InputError for any other form."""
+        match = _ACTION.fullmatch(text)
+        if match is None:
+            raise InputError(
+                "cannot read action", expected="stage, F, B, I or W, microbatch, as 2F0", got=text
+            )
+        return cls(int(match[1]), cast(Kind, match[2]), int(match[3]))
+
+
+Order = tuple[Action, ...]
+
+
+def parse_order(text: str) -> Order:
+    """The actions of one rank, written `0F0 0F1 0B0 0B1`."""
+    return tuple(Action.parse(word) for word in text.split())
+
+
+@dataclass(frozen=True)
+class Schedule:
+    """The order of every rank, `orders[rank]`, over a placement.
+
+    `overlapped` holds the forwards that run at the same time as the backward right after
+    them in their rank's order (DualPipe's F&B pairs). With several pipes, microbatches are
+    dealt to them in equal consecutive runs.
+    """
+
+    name: str
+    placement: Placement
+    microbatches: int
+    orders: tuple[Order, ...]
+    overlapped: frozenset[Action] = frozenset()
+
+    def __str__(self) -> str:
+        return "\n".join(" ".join(map(str, order)) for order in self.orders)
+
+    @cached_property
+    def plan(self) -> Plan:
+        """Its blocks in an order in which they can be carried out.
+
+        Raises InputError for an action that is missing, repeated or on the wrong rank, and when
+        no such order exists.
+        """
+        check_orders(self)
+        return plan_of(self)
+
+    @cached_property
+    def in_flight(self) -> tuple[frozenset[tuple[tuple[int, int], ...]], ...]:
+        """For each rank, how many microbatches of each of its stages it holds before it frees one.
+
+        As (stage, microbatches) of all its stages, each such state once: at no other moment it
+        holds as much.
+        """
+        return tuple(map(_states_in_flight, self.orders))
+
+    @cached_property
+    def most_in_flight(self) -> tuple[int, ...]:
+        """The most activations that each rank holds at once, of whichever of its stages."""
+        return tuple(map(_peak_stages, self.orders))
+
+    def blocks(self, rank: int) -> tuple[Order, ...]:
+        """What `rank` runs in turn: single actions, and overlapped pairs."""
+        blocks: list[Order] = []
+        for action in self.orders[rank]:
+            if blocks and blocks[-1][-1] in self.overlapped:
+                blocks[-1] = (*blocks[-1], action)
+            else:
+                blocks.append((action,))
+        return tuple(blocks)
+
+    def microbatches_of(self, stage: int) -> range:
+        """The microbatches that pass through `stage`."""
+        share = self.microbatches // self.placement.pipes
+        pipe = stage // self.placement.depth
+        return range(pipe * share, (pipe + 1) * share)
+
+
+def sources(placement: Placement, action: Action) -> tuple[Action, ...]:
+    """Where the input of `action` from another stage comes from; empty if there is none.
+
+    A forward needs the forward of the stage before. A backward needs the gradient from the
+    stage behind, made by its B or its I: both are given, and a schedule has one of them.
+    """
+    stage, microbatch = action.stage, action.microbatch
+    if action.kind == "F":
+        return () if placement.is_first(stage) else (Action(stage - 1, "F", microbatch),)
+    if action.kind == "W" or placement.is_last(stage):
+        return ()
+    return Action(stage + 1, "B", microbatch), Action(stage + 1, "I", microbatch)
+
+
+def check_orders(schedule: Schedule) -> None:
+    """Raise InputError unless every stage works on each of its microbatches exactly once.
+
+    Once means one F, and either one B or one I and one W, on the rank that holds the stage.
+    Whether the order can be carried out at all is for the simulator to find.
+    """
+    placement = schedule.placement
+    if len(schedule.orders) != placement.ranks:
+        raise InputError(
+            "wrong number of orders", expected=f"one per rank, {placement.ranks}",
+            got=len(schedule.orders),
+        )  # fmt: skip
+    todo = {
+        stage: {kind: set(schedule.microbatches_of(stage)) for kind in "FIW"}
+        for stage in range(placement.stages)
+    }
+    for rank, order in enumerate(schedule.orders):
+        for action in order:
+            if action.stage not in todo or placement.rank_of_stage[action.stage] != rank:
+                raise InputError(
+                    f"rank {rank} does not hold the stage of {action}",
+                    expected=f"stages {placement.stages_of_rank(rank)}",
+                )
+            for kind in "IW" if action.kind == "B" else action.kind:
+                if action.microbatch not in todo[action.stage][kind]:
+                    raise InputError(
+                        f"{action} is repeated, or stage {action.stage} has no such microbatch",
+                        expected=f"each of {schedule.microbatches_of(action.stage)} once",
+                    )
+                todo[action.stage][kind].remove(action.microbatch)
+        _check_overlapped(order, schedule.overlapped)
+    for stage, kinds in todo.items():
+        for kind, left in kinds.items():
+            if left:
+                raise InputError(
+                    f"order lacks {stage}{kind}{min(left)}", expected="every action", key="order"
+                )
+
+
+def _check_overlapped(order: Order, overlapped: frozenset[Action]) -> None:
+    for action, after in zip(order, (*order[1:], None), strict=True) if overlapped else ():
+        if action in overlapped and (action.kind != "F" or after is None or after.kind not in "BI"):
+            raise InputError(
+                f"{action} overlaps nothing", expected="a forward, a backward right after it"
+            )
+
+
+def peak_in_flight(schedule: Schedule) -> tuple[float, ...]:
+    """Most activations held at once on each rank, in microbatch equivalents.
+
+    One unit is one microbatch's activations of one P-th of the model, so a chunk counts 1/V.
+    Activations live from their forward to the end of B or W; what I alone sets free is
+    ignored. A consequence of the order only, so no durations are asked for.
+    """
+    chunks = schedule.placement.chunks
+    return tuple(most / chunks for most in schedule.most_in_flight)
+
+
+def _states_in_flight(order: Order) -> frozenset[tuple[tuple[int, int], ...]]:
+    counts = dict.fromkeys((action.stage for action in order), 0)
+    states, grown = set(), False
+    for stage, kind, _ in order:
+        if kind == "F":
+            counts[stage] += 1
+            grown = True
+        elif kind != "I":
+            if grown:
+                states.add(tuple(counts.items()))
+                grown = False
+            counts[stage] -= 1
+    return frozenset(states)
+
+
+def _peak_stages(order: Order) -> int:
+    held = peak = 0
+    for action in order:
+        if action.kind == "F":
+            held += 1
+            peak = max(peak, held)
+        elif action.kind != "I":
+            held -= 1
+    return peak
+
+
+def check_sizes(
+    name: str, stages: int, microbatches: int, chunks: int, only_chunks: int | None = None
+) -> None:
+    """Raise InputError unless P, M and V are integers ≥ 1 and V is what the schedule allows."""
+    sizes = {"stages": stages, "microbatches": microbatches, "chunks": chunks}
+    for size_name, size in sizes.items():
+        if isinstance(size, bool) or not isinstance(size, int) or size < 1:
+            raise InputError(
+                f"{size_name} of schedule {name!r}",
+                expected="an integer ≥ 1",
+                got=size,
+                key=size_name,
+            )
+    if only_chunks is not None and chunks != only_chunks:
+        raise InputError(
+            f"chunks of schedule {name!r}", expected=str(only_chunks), got=chunks, key="chunks"
+        )

@@ -1,0 +1,64 @@
+"""Orders written as phases: a few actions, repeated, for a rank that holds two stages."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter, deque
+from collections.abc import Iterable
+from typing import cast
+
+from figgen.models.pipeline.order import Action, Kind, Order
+
+Phase = tuple[str, int]
+
+
+def write_order(
+    phases: Iterable[Phase],
+    stages: tuple[int, int],
+    first_microbatch: tuple[int, int] = (0, 0),
+    microbatches: int | None = None,
+) -> tuple[Order, frozenset[Action]]:
+    """The order that `phases` spell, and the forwards in it that overlap a backward.
+
+    A phase is a line of words and how often it is repeated. `F0` is the next forward of the
+    first of the two `stages`, `I1` the next input gradient of the second; B likewise, and
+    `F0&B1` the two overlapped. A bare `W` takes the oldest weight gradient still owed. Of phases
+    that spell more than there are `microbatches`, the superfluous actions are left out.
+    """
+    done: Counter[str] = Counter()
+    owed: deque[Action] = deque()
+    order: list[Action] = []
+    overlapped: list[Action] = []
+    for line, repeats in phases:
+        words = [[_told(part) for part in word.split("&")] for word in line.split()]
+        for repeat in range(repeats):
+            before = len(order)
+            for word in words:
+                for kind, side, count in word:
+                    if side < 0:
+                        order.append(owed.popleft())
+                        continue
+                    microbatch = first_microbatch[side] + done[count]
+                    done[count] += 1
+                    if microbatches is not None and microbatch >= microbatches:
+                        continue
+                    order.append(Action(stages[side], kind, microbatch))
+                    if kind == "I":
+                        owed.append(Action(stages[side], "W", microbatch))
+                if len(word) > 1:
+                    overlapped.append(order[-2])
+            if len(order) == before:
+                # Microbatches only grow: neither will the other repeats write anything.
+                for _, _, count in itertools.chain.from_iterable(words):
+                    done[count] += repeats - repeat - 1
+                break
+    return tuple(order), frozenset(overlapped)
+
+
+def _told(part: str) -> tuple[Kind, int, str]:
+    """A word's kind, which of the two stages (−1: the oldest W owed), and what counts it."""
+    kind = cast(Kind, part[0])
+    if part == "W":
+        return kind, -1, ""
+    # B and I draw on one count: either is the backward of its microbatch.
+    return kind, int(part[1]), (kind if kind in "FW" else "B") + part[1]

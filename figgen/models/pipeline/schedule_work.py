@@ -1,0 +1,205 @@
+"""A pipeline schedule with the work that each stage has, and the activations that it holds for it.
+
+Stages may have unequal numbers of layers. A layer takes the same time and keeps the same bytes
+wherever it is, so a stage's share of the layers is its share of both.
+"""
+
+from __future__ import annotations
+
+import math
+
+from figgen.errors import InputError
+from figgen.models.pipeline.order import Action, Schedule
+from figgen.models.pipeline.simulate import Durations, Trace, simulate
+from figgen.models.pipeline.stage_placement import Placement
+from figgen.models.pipeline.trace import PerStage
+
+
+def stage_shares(
+    placement: Placement, layers: tuple[float, ...] | None = None
+) -> tuple[float, ...]:
+    """The work of each virtual stage in terms of what a rank has on average: 1/V where all alike.
+
+    `layers` has one number for each rank, which its chunks share alike, or one for each stage
+    that a microbatch passes. Raises InputError for another count, for negative numbers, and for a
+    rank without layers.
+    """
+    if layers is None:
+        return (1 / placement.chunks,) * placement.stages
+    counts = sorted({placement.ranks, placement.depth})
+    if len(layers) not in counts:
+        raise InputError(
+            "number of layers",
+            expected=" or ".join(map(str, counts)) + ", one for each rank or each virtual stage",
+            got=len(layers),
+            key="layers",
+        )
+    total = 0.0
+    for count in layers:  # sum() rounds by the version of Python
+        total += count
+    if not all(0 <= count < math.inf for count in layers) or total == math.inf:
+        raise InputError("layers", expected="finite numbers ≥ 0", got=layers, key="layers")
+    if len(layers) == placement.ranks:
+        parts = [layers[rank] / placement.chunks for rank in placement.rank_of_stage]
+    else:
+        parts = list(layers) * placement.pipes
+    for rank, stages in enumerate(placement.held):
+        # Idle time over work, one of the measures, would have no value there.
+        if not any(parts[stage] for stage in stages):
+            raise InputError(f"layers of rank {rank}", expected="more than 0", got=0, key="layers")
+    return tuple(part * placement.ranks / total for part in parts)
+
+
+def carried_out(
+    schedule: Schedule, durations: Durations, layers: tuple[float, ...] | None = None
+) -> Trace:
+    """The schedule in time where `durations` are those of an average rank's whole share.
+
+    A stage takes its part of them. `latency` is that of a message whatever its stage. Of the
+    shorter half of an overlapped pair the same share is added to the longer one everywhere.
+    Raises InputError as `stage_shares` and `simulate` do.
+    """
+    shares = stage_shares(schedule.placement, layers)
+
+    def cut(time: PerStage) -> tuple[float, ...]:
+        times = time if isinstance(time, tuple) else (time,) * len(shares)
+        return tuple(t * share for t, share in zip(times, shares, strict=True))
+
+    times = Durations(
+        forward=cut(durations.forward),
+        backward_input=cut(durations.backward_input),
+        backward_weight=cut(durations.backward_weight),
+        latency=durations.latency,
+        overlapped_pair=_pairs(schedule, durations, shares),
+    )
+    return simulate(schedule, times)
+
+
+def _pairs(
+    schedule: Schedule, durations: Durations, shares: tuple[float, ...]
+) -> tuple[float, ...] | None:
+    """Times of pairs by the stage of their forward, None where there are none or none is given."""
+    if durations.overlapped_pair is None or not schedule.overlapped:
+        return None
+
+    def at(time: PerStage, stage: int) -> float:
+        return time[stage] if isinstance(time, tuple) else time
+
+    pairs = []
+    for stage, share in enumerate(shares):
+        behind = schedule.placement.beside(stage)
+        forward = at(durations.forward, stage)
+        inputs = at(durations.backward_input, behind)
+        weights = at(durations.backward_weight, behind)
+        shorter, longer = sorted((forward, inputs + weights))
+        added = (at(durations.overlapped_pair, stage) - longer) / (shorter or longer or 1)
+        # As the simulator adds them, so that rounding leaves no pair shorter than its half.
+        less, more = sorted((forward * share, inputs * shares[behind] + weights * shares[behind]))
+        pairs.append(more + added * (less if shorter else more))
+    return tuple(pairs)
+
+
+def held(trace: Trace, rank: int, shares: tuple[float, ...]) -> tuple[tuple[float, float], ...]:
+    """Activations held on `rank` over time: (time, what is held from then on).
+
+    `shares[stage]` is what one microbatch leaves on a stage, from the start of its forward to the
+    end of its B or W. One entry per moment at which what is held changes, from time 0 on.
+    """
+    changes: dict[float, dict[int, int]] = {0: {}}
+    for placed in trace.placed_on(rank):
+        action = placed.action
+        if action.kind == "I":
+            continue
+        time, change = (placed.start, 1) if action.kind == "F" else (placed.end, -1)
+        at = changes.setdefault(time, {})
+        at[action.stage] = at.get(action.stage, 0) + change
+    # Counted in whole microbatches: what comes and goes leaves no rounding behind.
+    counts = dict.fromkeys(trace.schedule.placement.stages_of_rank(rank), 0)
+    steps: list[tuple[float, float]] = []
+    for time in sorted(changes):
+        for stage, change in changes[time].items():
+            counts[stage] += change
+        now = 0.0
+        for stage, count in counts.items():
+            now += count * shares[stage]
+        if not steps or steps[-1][1] != now:
+            steps.append((time, now))
+    return tuple(steps)
+
+
+def peak_held(trace: Trace, shares: tuple[float, ...]) -> tuple[float, ...]:
+    """Most activations held at once on each rank, in the unit of `shares`."""
+    ranks = range(trace.schedule.placement.ranks)
+    return tuple(max(amount for _, amount in held(trace, rank, shares)) for rank in ranks)
+
+
+def words_of_blocks(schedule: Schedule, rank: int) -> tuple[str, ...]:
+    """What `rank` runs in turn as torch writes it: `0F0`, and `(0F1;7B0)OVERLAP_F_B` for a pair.
+
+    Source: pytorch/pytorch, torch/distributed/pipelining/schedules.py, `_Action.__repr__`.
+    """
+    return tuple(
+        str(block[0]) if len(block) == 1 else f"({';'.join(map(str, block))})OVERLAP_F_B"
+        for block in schedule.blocks(rank)
+    )
+
+
+def torch_listing(schedule: Schedule) -> str:
+    """Python that hands the order to torch's pipeline runtime, which adds the messages.
+
+    Raises InputError for two copies of the model, where a stage sees a part of the microbatches:
+    torch sends every microbatch through every stage.
+    Source: pytorch/pytorch, torch/distributed/pipelining/schedules.py,
+    `_PipelineScheduleRuntime._prepare_schedule_with_comms`, `_validate_schedule`.
+    """
+    placement, microbatches = schedule.placement, schedule.microbatches
+    if placement.pipes > 1:
+        raise InputError(
+            f"torch listing of schedule {schedule.name!r}",
+            expected="every microbatch on every stage, as torch's runtime has it",
+            got=f"{placement.pipes} copies of the model, each with its own microbatches",
+            nearest=("dualpipev",),
+        )
+    rows = [
+        f'    {rank}: "{" ".join(words_of_blocks(schedule, rank))}",'
+        for rank in range(placement.ranks)
+    ]
+    lines = (
+        f"# {schedule.name}: {placement.ranks} ranks, {microbatches} microbatches, "
+        f"{placement.stages} stages; {placement.name} placement.",
+        "from torch.distributed.pipelining.schedules import _Action, _PipelineScheduleRuntime",
+        "",
+        "ORDER = {",
+        *rows,
+        "}",
+        "",
+        "",
+        "def pipeline_schedule(stages, loss_fn):",
+        '    """`stages`: the PipelineStage objects of this rank, in ascending order."""',
+        f"    schedule = _PipelineScheduleRuntime(stages, {microbatches}, loss_fn)",
+        "    actions = {",
+        "        rank: [_Action.from_str(word) for word in row.split()]",
+        "        for rank, row in ORDER.items()",
+        "    }",
+        "    schedule._prepare_schedule_with_comms(actions)",
+        "    return schedule",
+    )
+    return "\n".join(lines) + "\n"
+
+
+def slots_csv(trace: Trace) -> str:
+    """A line for each action: where it comes in its rank's order, and when it runs."""
+    lines = ["rank,place,action,stage,kind,microbatch,start,end"]
+    for rank, lane in enumerate(trace.placed):
+        for place, slot in enumerate(lane):
+            action: Action = slot.action
+            lines.append(
+                f"{rank},{place},{action},{action.stage},{action.kind},{action.microbatch},"
+                f"{_plain(slot.start)},{_plain(slot.end)}"
+            )
+    return "\n".join(lines) + "\n"
+
+
+def _plain(time: float) -> str:
+    """A time in digits that give it back, whole ones without a point."""
+    return str(int(time)) if time == int(time) else repr(float(time))

@@ -1,0 +1,143 @@
+"""Pipeline schedules by name, and everything that describes one.
+
+Orders only: nothing here says when an action runs. `figgen.models.pipeline.simulate` does.
+"""
+
+from __future__ import annotations
+
+import inspect
+from functools import lru_cache
+from typing import Protocol
+
+from figgen.errors import InputError, unknown
+from figgen.models.pipeline.dualpipe import dualpipe, dualpipev
+from figgen.models.pipeline.one_f_one_b import (
+    gpipe,
+    interleaved_1f1b,
+    looped_bfs,
+    microbatch_group_size,
+    naive,
+    one_f_one_b,
+)
+from figgen.models.pipeline.order import (
+    KINDS,
+    Action,
+    Order,
+    Schedule,
+    check_orders,
+    parse_order,
+    peak_in_flight,
+)
+from figgen.models.pipeline.stage_placement import (
+    Placement,
+    bidirectional,
+    contiguous,
+    looping,
+    v_shape,
+)
+from figgen.models.pipeline.v_schedules import v_half, v_min
+from figgen.models.pipeline.zero_bubble import zb1p, zb2p, zbv
+
+__all__ = [
+    "KINDS",
+    "MOST_VISITS",
+    "SCHEDULES",
+    "TITLES",
+    "Action",
+    "Order",
+    "Placement",
+    "Schedule",
+    "ScheduleFunction",
+    "bidirectional",
+    "build",
+    "check_orders",
+    "contiguous",
+    "looping",
+    "microbatch_group_size",
+    "parse_order",
+    "peak_in_flight",
+    "v_shape",
+]
+
+
+class ScheduleFunction(Protocol):
+    """Orders P stages and M microbatches; its default for `chunks` is the usual V."""
+
+    def __call__(self, stages: int, microbatches: int, chunks: int = ...) -> Schedule: ...
+
+
+SCHEDULES: dict[str, ScheduleFunction] = {
+    "naive": naive,
+    "gpipe": gpipe,
+    "looped-bfs": looped_bfs,
+    "1f1b": one_f_one_b,
+    "interleaved-1f1b": interleaved_1f1b,
+    "zb1p": zb1p,
+    "zb2p": zb2p,
+    "zbv": zbv,
+    "v-half": v_half,
+    "v-min": v_min,
+    "dualpipe": dualpipe,
+    "dualpipev": dualpipev,
+}
+
+
+TITLES: dict[str, str] = {
+    "naive": "naive",
+    "gpipe": "GPipe",
+    "looped-bfs": "looped BFS",
+    "1f1b": "1F1B",
+    "interleaved-1f1b": "interleaved 1F1B",
+    "zb1p": "ZB1P (ZB-H1)",
+    "zb2p": "ZB2P (ZB-H2)",
+    "zbv": "ZBV",
+    "v-half": "V-Half",
+    "v-min": "V-Min",
+    "dualpipe": "DualPipe",
+    "dualpipev": "DualPipeV",
+}
+"""What a reader sees a schedule called."""
+
+
+MOST_VISITS = 2**17
+"""Most visits of stages by microbatches, P·M·V: 64 ranks, 512 microbatches, 4 chunks."""
+
+MOST_STAGES = 512
+
+
+# Figures show the same few schedules, and a setup asks for its own all the time.
+@lru_cache(maxsize=256, typed=True)
+def build(name: str, *, stages: int, microbatches: int, chunks: int | None = None) -> Schedule:
+    """The schedule called `name` for P `stages` (ranks), M `microbatches`, V `chunks` per rank.
+
+    Without `chunks`, V is what the schedule is usually run with: 2 where it cuts a rank's share
+    of the model, else 1. DualPipe keeps two uncut copies, so its V is 1.
+    Raises InputError for an unknown name, for sizes that the schedule cannot have, and for more
+    than `MOST_STAGES` stages or `MOST_VISITS` visits of them.
+    """
+    if name not in SCHEDULES:
+        raise unknown("schedule", name, SCHEDULES)
+    if chunks is None:
+        chunks = inspect.signature(SCHEDULES[name]).parameters["chunks"].default
+    _check_effort(name, stages, microbatches, chunks)
+    return SCHEDULES[name](stages, microbatches, chunks)
+
+
+def _check_effort(name: str, stages: int, microbatches: int, chunks: int) -> None:
+    """Refuse what would take minutes; sizes that are no numbers are for the schedule to refuse."""
+    if not all(isinstance(size, int) for size in (stages, microbatches, chunks)):
+        return
+    if stages > MOST_STAGES:
+        raise InputError(
+            f"stages of schedule {name!r}",
+            expected=f"at most {MOST_STAGES:,}",
+            got=stages,
+            key="stages",
+        )
+    if stages * microbatches * chunks > MOST_VISITS:
+        raise InputError(
+            f"stages · microbatches · chunks of schedule {name!r}",
+            expected=f"at most {MOST_VISITS:,}",
+            got=stages * microbatches * chunks,
+            key="microbatches",
+        )

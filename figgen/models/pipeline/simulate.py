@@ -1,0 +1,101 @@
+"""When every action of a pipeline schedule runs, given how long actions take.
+
+A rank runs its order without skipping; an action starts as soon as the rank is free and its
+inputs have arrived. Sending costs the sender nothing and links never queue.
+"""
+
+from __future__ import annotations
+
+import math
+from operator import sub
+
+from figgen.errors import InputError
+from figgen.models.pipeline.carry import KIND_ORDER
+from figgen.models.pipeline.order import Schedule
+from figgen.models.pipeline.trace import Durations, PerStage, PlacedAction, Trace, critical_path
+
+__all__ = ["Durations", "PlacedAction", "Trace", "critical_path", "simulate"]
+
+Lanes = tuple[tuple[float, ...], ...]
+
+
+def simulate(schedule: Schedule, durations: Durations | None = None) -> Trace:
+    """Carry out `schedule`: every action at its earliest time that order and inputs allow.
+
+    Takes time linear in the number of actions. Raises InputError when an action is missing,
+    repeated or on the wrong rank, when per-stage durations do not match the stages, and when
+    the order cannot be carried out; the message then names the action and what it waits for.
+    """
+    durations = durations or Durations()
+    starts, ends = _carried_out(schedule, durations)
+    # Rounded once, or the last digit is another one from Python 3.12 on.
+    busy = tuple(math.fsum(map(sub, *lanes)) for lanes in zip(ends, starts, strict=True))
+    makespan = max((lane[-1] for lane in ends if lane), default=0)
+    return Trace(schedule, durations, starts, ends, busy, makespan)
+
+
+def _carried_out(schedule: Schedule, durations: Durations) -> tuple[Lanes, Lanes]:
+    """When each block of each rank starts and ends."""
+    plan = schedule.plan
+    times, pairs = _times(durations, schedule.placement.stages)
+    hops = (0, durations.latency)
+    there: list[float] = [0] * plan.outputs
+    free: list[float] = [0] * schedule.placement.ranks
+    starts: list[list[float]] = [[] for _ in free]
+    ends: list[list[float]] = [[] for _ in free]
+    # What an action waits for of its own stage is there: its rank has made it before.
+    for rank, (time, _, sent, changes_rank, made), partner in plan.steps:
+        start, took = free[rank], times[time]
+        arrival = there[sent] + hops[changes_rank]
+        if arrival > start:
+            start = arrival
+        if partner:
+            stage = time  # The first half is a forward, and their times are numbered first.
+            time, _, sent, changes_rank, second = partner
+            start = max(start, there[sent] + hops[changes_rank])
+            pair = pairs[stage] if pairs else took + times[time]
+            if pair < max(took, times[time]):
+                raise _too_short(schedule, pair, max(took, times[time]), rank, len(ends[rank]))
+            took = pair
+            there[second] = start + took
+        there[made] = free[rank] = end = start + took
+        starts[rank].append(start)
+        ends[rank].append(end)
+    return tuple(map(tuple, starts)), tuple(map(tuple, ends))
+
+
+def _too_short(schedule: Schedule, pair: float, longer: float, rank: int, block: int) -> InputError:
+    """The error for an overlapped pair that ends before the longer of its halves would."""
+    first, second = schedule.blocks(rank)[block]
+    return InputError(
+        f"overlapped_pair is shorter than one half of {first} & {second}",
+        expected=f"at least {longer}",
+        got=pair,
+    )
+
+
+def _times(durations: Durations, stages: int) -> tuple[tuple[float, ...], tuple[float, ...] | None]:
+    """Time of each kind of action on each stage, as plans number them, and of pairs if given."""
+
+    def per_stage(name: str, value: PerStage) -> tuple[float, ...]:
+        if not isinstance(value, tuple):
+            return (value,) * stages
+        if len(value) != stages:
+            raise InputError(
+                f"duration {name}", expected=f"one time per virtual stage, {stages}", got=len(value)
+            )
+        return value
+
+    inputs = per_stage("backward_input", durations.backward_input)
+    weights = per_stage("backward_weight", durations.backward_weight)
+    by_kind = {
+        "F": per_stage("forward", durations.forward),
+        "B": tuple(i + w for i, w in zip(inputs, weights, strict=True)),
+        "I": inputs,
+        "W": weights,
+    }
+    pair = durations.overlapped_pair
+    return (
+        tuple(time for kind in KIND_ORDER for time in by_kind[kind]),
+        None if pair is None else per_stage("overlapped_pair", pair),
+    )

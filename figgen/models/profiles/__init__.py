@@ -1,0 +1,1 @@
+"""Recorded profiles read, classified and compared with the model."""

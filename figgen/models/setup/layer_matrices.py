@@ -1,0 +1,135 @@
+"""The matrices of a layer one by one: what adapters lie beside, and what Muon makes orthogonal."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+
+from figgen.models.setup.stage_layers import StageShare
+from figgen.models.setup.training_setup import TrainingSetup
+from figgen.models.shape.model_shape import FFN_MATRICES, GATED, ModelShape
+
+ROUTER = "router"
+
+
+@dataclass(frozen=True, slots=True)
+class LayerMatrix:
+    """One matrix, its two widths and how many of a kind there are.
+
+    `part` is "attention", "dense", "routed" or "shared", as `figgen.models.setup.layer_parts` has
+    them, "router", "mixer" of a state-space mixer, or "projection" of multi-token prediction.
+    `from_layer` if it reads the layer's own input, behind a norm; `up` if it reads a latent.
+    """
+
+    name: str
+    part: str
+    inputs: int
+    outputs: int
+    copies: int = 1
+    from_layer: bool = False
+    up: bool = False
+
+    @property
+    def weights(self) -> int:
+        """Weights of all copies."""
+        return self.copies * self.inputs * self.outputs
+
+
+def layer_matrices(shape: ModelShape, *, experts: bool) -> tuple[LayerMatrix, ...]:
+    """Every matrix of a layer with attention, whole; `experts`: of a mixture-of-experts layer."""
+    return (*_attention(shape), *(_mixture(shape) if experts else _dense(shape)))
+
+
+def matrices_of(shape: ModelShape, share: StageShare) -> Iterator[tuple[int, LayerMatrix]]:
+    """Every matrix of a stage, whole, with how many of its layers have it; tables are left out."""
+    for layers, kind in (
+        (share.layers - share.mixer_layers, _attention),
+        (share.mixer_layers, _mixer),
+        (share.dense_layers, _dense),
+        (share.expert_layers, _mixture),
+        (share.mtp_layers, _projection),
+    ):
+        for one in kind(shape) if layers else ():
+            yield layers, one
+
+
+def held_matrices(setup: TrainingSetup, *, experts: bool) -> tuple[LayerMatrix, ...]:
+    """The same as one GPU holds them, tensor- and expert-parallel parts.
+
+    Down-projections of latent attention and routers stay whole.
+    """
+    shape, parallel = setup.shape, setup.parallel
+    found = []
+    for one in layer_matrices(shape, experts=experts):
+        inputs, outputs, copies = one.inputs, one.outputs, one.copies
+        ways = parallel.etp if one.part == "routed" else parallel.tp
+        if one.name in ("key", "value"):
+            outputs = setup.kv_heads_per_rank * shape.head_dim
+        elif one.name in ("output", "down"):
+            inputs //= ways
+        elif one.name not in (ROUTER, "query down", "key-value down"):
+            outputs //= ways
+        if one.part == "routed":
+            copies //= parallel.ep
+        found.append(replace(one, inputs=inputs, outputs=outputs, copies=copies))
+    return tuple(found)
+
+
+def _attention(shape: ModelShape) -> tuple[LayerMatrix, ...]:
+    hidden, mla, part = shape.hidden, shape.latent, "attention"
+    if mla is None:
+        query, key_value = shape.heads * shape.head_dim, shape.kv_heads * shape.head_dim
+        return (
+            LayerMatrix("query", part, hidden, query, from_layer=True),
+            LayerMatrix("key", part, hidden, key_value, from_layer=True),
+            LayerMatrix("value", part, hidden, key_value, from_layer=True),
+            LayerMatrix("output", part, query, hidden),
+        )
+    key, value = mla.nope_head_dim + mla.rope_head_dim, mla.value_head_dim
+    down = mla.kv_rank + mla.rope_head_dim
+    up = shape.heads * (mla.nope_head_dim + value)
+    return (
+        LayerMatrix("query down", part, hidden, mla.query_rank, from_layer=True),
+        LayerMatrix("key-value down", part, hidden, down, from_layer=True),
+        LayerMatrix("query up", part, mla.query_rank, shape.heads * key, up=True),
+        LayerMatrix("key-value up", part, mla.kv_rank, up, up=True),
+        LayerMatrix("output", part, shape.heads * value, hidden),
+    )
+
+
+def _mixer(shape: ModelShape) -> tuple[LayerMatrix, ...]:
+    """Both projections; its convolution is no matrix."""
+    mixers, part = shape.state_space, "mixer"
+    if mixers is None:
+        return ()
+    return (
+        LayerMatrix("in", part, shape.hidden, mixers.projected),
+        LayerMatrix("output", part, mixers.inner, shape.hidden),
+    )
+
+
+def _projection(shape: ModelShape) -> tuple[LayerMatrix, ...]:
+    return (LayerMatrix("projection", "projection", 2 * shape.hidden, shape.hidden),)
+
+
+def _dense(shape: ModelShape) -> tuple[LayerMatrix, ...]:
+    return _block(shape, "dense", shape.ffn_hidden)
+
+
+def _mixture(shape: ModelShape) -> tuple[LayerMatrix, ...]:
+    mixture = shape.experts
+    if mixture is None:
+        return _dense(shape)
+    return (
+        LayerMatrix(ROUTER, ROUTER, shape.hidden, mixture.count),
+        *_block(shape, "routed", mixture.ffn_hidden, mixture.count),
+        *(_block(shape, "shared", mixture.shared * mixture.ffn_hidden) if mixture.shared else ()),
+    )
+
+
+def _block(shape: ModelShape, part: str, width: int, copies: int = 1) -> tuple[LayerMatrix, ...]:
+    first = ("gate", "up") if FFN_MATRICES[shape.ffn] == GATED else ("up",)
+    return (
+        *(LayerMatrix(name, part, shape.hidden, width, copies) for name in first),
+        LayerMatrix("down", part, width, shape.hidden, copies),
+    )

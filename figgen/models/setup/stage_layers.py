@@ -1,0 +1,168 @@
+"""Which layers each pipeline stage holds, with the embedding on the first and the head on the last.
+
+Layers are spread as evenly as they go. What does not divide goes to stages inside the pipeline
+first, so that the two ends, which also hold a table, have no more layers than any other stage:
+Llama 3 405B and BLOOM were trained so. Beside modules of multi-token prediction there are fewer
+(`layers_beside_mtp`). A setup may say otherwise.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from typing import TypeVar
+
+from figgen.models.setup.training_setup import TrainingSetup
+from figgen.models.shape.model_shape import FFN_MATRICES, ModelShape
+
+Thing = TypeVar("Thing")
+
+
+@dataclass(frozen=True, slots=True)
+class StageShare:
+    """What one virtual stage holds: a run of layers, and maybe the embedding or the head.
+
+    `first_layer` counts from 0. `expert_layers` of the `layers` are mixtures of experts,
+    `windowed_layers` see a window only. The last `mtp_layers` of them belong to modules of
+    multi-token prediction, which have attention over all tokens and the last layer's other half.
+    `mixer_layers` have a state-space mixer instead of attention.
+    """
+
+    first_layer: int
+    layers: int
+    expert_layers: int
+    embedding: bool
+    head: bool
+    windowed_layers: int = 0
+    mtp_layers: int = 0
+    mixer_layers: int = 0
+
+    @property
+    def dense_layers(self) -> int:
+        """Layers with a plain feed-forward block."""
+        return self.layers - self.expert_layers
+
+    @property
+    def anywhere(self) -> StageShare:
+        """The same for all that hold as much, wherever they stand.
+
+        Where some layers have mixers or windows, which of them do follows from the place.
+        """
+        fixed = self.mixer_layers or self.windowed_layers or not self.first_layer
+        return self if fixed else replace(self, first_layer=0)
+
+
+def by_stage(setup: TrainingSetup, make: Callable[[StageShare], Thing]) -> tuple[Thing, ...]:
+    """What `make` gives for the share of every virtual stage, once for those that are alike."""
+    shares = [share.anywhere for share in virtual_stage_shares(setup)]
+    found = {share: make(share) for share in set(shares)}
+    return tuple(found[share] for share in shares)
+
+
+def layers_of_stages(layers: int, stages: int) -> tuple[int, ...]:
+    """Number of layers of each of `stages` consecutive stages, as even as they go."""
+    least, spare = divmod(layers, stages)
+    inner_first = sorted(range(stages), key=lambda stage: stage in (0, stages - 1))
+    fuller = set(inner_first[:spare])
+    return tuple(least + (stage in fuller) for stage in range(stages))
+
+
+def layers_beside_mtp(layers: int, stages: int) -> tuple[int, ...]:
+    """Layers of each stage where modules of multi-token prediction stand beside the head.
+
+    Its stage has what is left where all others have as many as the fullest of an even cut.
+    Source: NVIDIA-NeMo/Megatron-Bridge, recipes/deepseek/deepseek_v3.py, whose layouts of 61 layers
+    on 4, 8 and 16 stages these are.
+    """
+    last = max(0, layers - -(-layers // stages) * (stages - 1))
+    if stages == 1:
+        return (layers,)
+    return (*layers_of_stages(layers - last, stages - 1), last)
+
+
+@lru_cache(maxsize=1024)
+def layers_by_cost(shape: ModelShape, stages: int) -> tuple[tuple[int, ...], int]:
+    """Layers of each stage, and the head's stage, where blocks are dealt by their cost.
+
+    A layer costs its matrices without regard to grouped queries, the head its table, the rest
+    nothing; a stage takes the block with which it passes its share, and the next begins. So
+    stages behind the head may stay empty.
+    Source: huggingface/nanotron@67c5ebb6, models/base.py, build_model.
+    """
+    width = shape.heads * shape.head_dim
+    layer = 4 * width * shape.hidden + FFN_MATRICES[shape.ffn] * shape.ffn_hidden * shape.hidden
+    whole = shape.layers * layer + shape.vocab * shape.hidden
+
+    def passed(blocks: int, stage: int) -> int:
+        # Never beyond the last stage, since the head costs something too.
+        return stage + (blocks * layer * stages > whole * (stage + 1))
+
+    dealt, stage = [0] * stages, 0
+    for index in range(shape.layers):
+        dealt[stage] += 1
+        stage = passed(index + 1, stage)
+    # The last norm costs nothing, but after a layer of several shares it may begin another stage.
+    return tuple(dealt), passed(shape.layers, stage)
+
+
+@lru_cache(maxsize=1024)
+def stage_shares(
+    shape: ModelShape,
+    stages: int,
+    given: tuple[int, ...] = (),
+    head: int = -1,
+    mtp_layers: int = 0,
+) -> tuple[StageShare, ...]:
+    """The share of each of `stages` stages, in the order in which a microbatch meets them.
+
+    `given` layers of each, or as even as they go; the `head` on one of them, the last (-1) usually,
+    and the modules that predict more tokens beside it, where Megatron-LM has them too.
+    """
+    shares = []
+    first = 0
+    usual = layers_beside_mtp if mtp_layers else layers_of_stages
+    for stage, layers in enumerate(given or usual(shape.layers, stages)):
+        after = first + layers
+        expert_layers = after - max(first, shape.dense_layers) if shape.experts else 0
+        windowed = shape.windowed_layers(first, layers)
+        ends = stage == 0, stage == head % stages
+        more = mtp_layers if ends[1] else 0
+        expert_layers = max(0, expert_layers) + (more if shape.experts else 0)
+        mixers = shape.mixer_layers(first, layers)
+        shares.append(
+            StageShare(first, layers + more, expert_layers, *ends, windowed, more, mixers)
+        )
+        first = after
+    return tuple(shares)
+
+
+def fullest_and_beside_head(
+    shares: Sequence[StageShare], ranks: int, *, cut: bool
+) -> tuple[int, float]:
+    """Most layers of a pipeline rank, and the layers beside the head, none of them of MTP modules.
+
+    Where somebody `cut` the stages, the head's rank counts apart from the others.
+    Where nobody did, the head is taken to have the share of any stage beside it.
+    """
+    counts = [share.layers - share.mtp_layers for share in shares]
+    held = [sum(counts[rank::ranks]) for rank in range(ranks)]
+    if not cut or ranks == 1:
+        return max(held), sum(held) / ranks
+    rank = next(stage for stage, share in enumerate(shares) if share.head) % ranks
+    return max(held[:rank] + held[rank + 1 :]), held[rank]
+
+
+def virtual_stage_shares(setup: TrainingSetup) -> tuple[StageShare, ...]:
+    """The share of every virtual stage of the schedule; a second pipe holds a second copy."""
+    placement, given, head = setup.placement, setup.layers_per_stage, -1
+    if not given and setup.framework_memory.balanced:
+        given, head = layers_by_cost(setup.shape, placement.depth)
+    shares = stage_shares(setup.shape, placement.depth, given, head, setup.mtp_layers)
+    return shares * placement.pipes
+
+
+def shares_of_rank(setup: TrainingSetup, pipeline_rank: int) -> tuple[StageShare, ...]:
+    """The shares that one pipeline rank holds."""
+    shares = virtual_stage_shares(setup)
+    return tuple(shares[stage] for stage in setup.placement.stages_of_rank(pipeline_rank))

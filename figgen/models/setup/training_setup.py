@@ -1,0 +1,223 @@
+"""One training step as configured: a model, a layout, a batch, a schedule, what is sharded or kept.
+
+`figgen.models.memory.memory` says what it needs on each GPU, `figgen.models.step.step` what it
+sends and how long it takes. Gradients of activations are 16 bits wide, and so are activations
+unless said.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from figgen.errors import InputError, check_size
+from figgen.models.machine.layout import ParallelLayout
+from figgen.models.pipeline.schedules import Schedule, build, peak_in_flight
+from figgen.models.pipeline.stage_placement import Placement
+from figgen.models.setup.framework_memory import FrameworkMemory, framework_memory
+from figgen.models.setup.setup_checks import check_adapters, check_division, check_stages
+from figgen.models.shape.activation_formats import ActivationFormat, activation_format
+from figgen.models.shape.adapters import FrozenFormat, frozen_format
+from figgen.models.shape.model_shape import ModelShape
+from figgen.models.shape.recipes import RECIPES, Recipe
+from figgen.models.shape.recomputation import Recomputation, recomputation
+
+ACTIVATION_BYTES = 2
+ZERO_STAGES = (0, 1, 2, 3)
+CONTEXT_EXCHANGES = ("p2p", "all-gather")
+
+MOST_MTP_LAYERS = 16
+
+MOST_TOKENS = 2**40
+"""Tokens of a microbatch beyond which a size is a slip of the pen."""
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingSetup:
+    """What decides memory and traffic of a step besides the hardware.
+
+    `microbatches` per replica and step, of `microbatch_size` sequences of `sequence` tokens.
+    `schedule` and `chunks` are those of `figgen.models.pipeline.schedules.build`. `zero_stage` 1 is
+    Megatron's distributed optimizer, 3 is FSDP. `recompute` keeps all activations ("none"), all
+    but the attention core ("selective"), only the input of each layer ("full"), or what else
+    `figgen.models.shape.recomputation` reads; `activations` names their format. `flash_attention`
+    never stores the core and skips its masked half. `dropout` adds the masks
+    that older models keep. `context_exchange` names how context parallelism gets keys and values.
+    `buckets` cuts gradients and gathered weights into so many messages; by default one per layer,
+    and one each for embedding and head. `overlap_data_parallel` lets them run behind computation.
+    `double_buffering` has a second buffer for the next block of keys and values of a ring and for
+    the next layer's weights under ZeRO-3; without it they wait until the first one is free.
+    `layers_per_stage` says how many layers each virtual stage has, in the order in which a
+    microbatch meets them, none too; they are spread evenly when it is empty. `mtp_layers` modules
+    of multi-token prediction follow the last layer, on the stage of the head.
+    `framework` names whose habits fill the memory, see `figgen.models.setup.framework_memory`.
+    With a `lora_rank` everything is frozen but adapters of that rank beside the `lora_matrices`;
+    `frozen_weights` says how the matrices of layers are kept, see `figgen.models.shape.adapters`.
+    Then the recipe is that of the adapters.
+
+    Raises InputError for sizes that do not divide and for combinations without an implementation.
+    """
+
+    shape: ModelShape
+    parallel: ParallelLayout
+    microbatches: int
+    sequence: int
+    microbatch_size: int = 1
+    schedule: str = "1f1b"
+    chunks: int | None = None
+    recipe: Recipe = RECIPES["mcore18"]
+    zero_stage: int = 1
+    recompute: str = "none"
+    activations: str = "16-bit"
+    sequence_parallel: bool = True
+    flash_attention: bool = True
+    dropout: bool = False
+    context_exchange: str = "p2p"
+    buckets: int | None = None
+    overlap_data_parallel: bool = True
+    double_buffering: bool = True
+    layers_per_stage: tuple[int, ...] = ()
+    mtp_layers: int = 0
+    framework: str = "megatron"
+    lora_rank: int | None = None
+    lora_matrices: str = "all-linear"
+    frozen_weights: str = "16-bit"
+
+    def __post_init__(self) -> None:
+        for name in ("microbatches", "sequence", "microbatch_size"):
+            check_size(name, getattr(self, name))
+        if self.sequence * self.microbatch_size > MOST_TOKENS:
+            got = self.sequence * self.microbatch_size
+            raise InputError(
+                "tokens of a microbatch",
+                expected=f"at most {MOST_TOKENS:,}",
+                got=got,
+                key="sequence",
+            )
+        if self.buckets is not None:
+            check_size("buckets", self.buckets)
+        for name, known in (
+            ("zero_stage", ZERO_STAGES),
+            ("context_exchange", CONTEXT_EXCHANGES),
+        ):
+            if getattr(self, name) not in known:
+                expected = " or ".join(map(str, known))
+                raise InputError(name, expected=expected, got=getattr(self, name))
+        if not 0 <= self.mtp_layers <= MOST_MTP_LAYERS:
+            raise InputError("mtp_layers", expected=f"0 to {MOST_MTP_LAYERS}", got=self.mtp_layers)
+        recomputation(self.recompute)
+        activation_format(self.activations)
+        framework_memory(self.framework)
+        check_adapters(self)
+        check_division(self)
+        check_stages(self)
+
+    @property
+    def order(self) -> Schedule:
+        """The order of every pipeline rank."""
+        return build(
+            self.schedule,
+            stages=self.parallel.pp,
+            microbatches=self.microbatches,
+            chunks=self.chunks,
+        )
+
+    @property
+    def placement(self) -> Placement:
+        """Which pipeline rank holds which virtual stage."""
+        return self.order.placement
+
+    @property
+    def in_flight(self) -> tuple[float, ...]:
+        """Most microbatches whose activations each pipeline rank holds."""
+        return peak_in_flight(self.order)
+
+    @property
+    def recomputation(self) -> Recomputation:
+        """What runs forward twice."""
+        return recomputation(self.recompute)
+
+    @property
+    def activation_format(self) -> ActivationFormat:
+        """How many bytes each activation takes."""
+        return activation_format(self.activations)
+
+    @property
+    def frozen_format(self) -> FrozenFormat:
+        """How frozen matrices are kept."""
+        return frozen_format(self.frozen_weights)
+
+    @property
+    def framework_memory(self) -> FrameworkMemory:
+        """What the framework keeps besides."""
+        return framework_memory(self.framework)
+
+    @property
+    def tokens(self) -> int:
+        """Tokens of a microbatch that one context-parallel rank holds."""
+        return self.microbatch_size * self.sequence // self.parallel.cp
+
+    @property
+    def split_tokens(self) -> int:
+        """Tokens for which a rank holds what sequence parallelism splits: norms, routing."""
+        return self.tokens // self.parallel.tp if self.sequence_parallel else self.tokens
+
+    @property
+    def global_batch(self) -> int:
+        """Sequences of all replicas in a step."""
+        return self.microbatches * self.microbatch_size * self.parallel.dp
+
+    @property
+    def tokens_per_step(self) -> int:
+        """Tokens of all replicas in a step."""
+        return self.global_batch * self.sequence
+
+    @property
+    def dense_data_axis(self) -> str:
+        """The communicator that reduces gradients of all but routed experts."""
+        return "dp-cp" if self.parallel.cp > 1 else "dp"
+
+    @property
+    def dense_shards(self) -> int:
+        """Ranks over which ZeRO divides the state of all but routed experts."""
+        return self.parallel.dp * self.parallel.cp
+
+    @property
+    def gathers(self) -> int:
+        """How often ZeRO gathers the weights in every microbatch."""
+        return sharding_of(self, self.zero_stage, self.parallel.pp)[0]
+
+    @property
+    def scatters(self) -> int:
+        """How often ZeRO scatters the gradients in every microbatch."""
+        return sharding_of(self, self.zero_stage, self.parallel.pp)[1]
+
+    @property
+    def kv_heads_per_rank(self) -> int:
+        """Key-value heads of a tensor-parallel rank, which shares one where there are too few."""
+        return max(1, self.shape.kv_heads // self.parallel.tp)
+
+
+def sharding_of(setup: TrainingSetup, zero_stage: int, pp: int) -> tuple[int, int, bool]:
+    """Gathers and scatters in every microbatch, and whether they run behind computing.
+
+    Of a stage of ZeRO and a number of pipeline stages in place of the setup's own.
+    """
+    whole = setup.framework_memory.whole_in_pipeline and pp > 1
+    gathers, scatters = sharded_calls(zero_stage, whole)
+    buffered = setup.double_buffering or not gathers
+    return gathers, scatters, setup.overlap_data_parallel and buffered
+
+
+def sharded_calls(zero_stage: int, whole_stage: bool) -> tuple[int, int]:
+    """How often ZeRO gathers weights and scatters gradients in every microbatch.
+
+    Stage 2 keeps sums of shards, so each backward scatters; stage 3 gathers before each forward and
+    each backward too. A framework that keeps the `whole_stage` of a pipeline does both once a step.
+    Sources: deepspeedai/DeepSpeed pull request 338 (stage 2 communicates in every microbatch);
+    pytorch/pytorch pull request 126166 (FSDP2: a reduce-scatter each microbatch, or whole gradients
+    in memory); pytorch/torchtitan issue 292 and pull request 4505 (it takes the former), and
+    torch.distributed.pipelining.stage, backward_maybe_with_nosync (once a step in a pipeline).
+    """
+    if whole_stage:
+        return 0, 0
+    return 2 * (zero_stage == 3), int(zero_stage >= 2)

@@ -1,0 +1,1 @@
+"""What a model is: its dimensions, layers, number formats, adapters and recomputation."""

@@ -1,0 +1,1 @@
+"""What a training step takes: compute, messages, stage times and the timeline."""

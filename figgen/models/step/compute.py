@@ -1,0 +1,185 @@
+"""FLOPs of a token and utilisation of a peak, by named conventions.
+
+MFU counts what the model needs, HFU what the hardware does, recomputation included; and even
+within one of them papers count differently. A percentage without its convention says little:
+DeepSeek-V3 prints two MFUs of one run.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from figgen.errors import InputError, unknown
+from figgen.models.shape.model_shape import FFN_MATRICES, ModelShape
+from figgen.models.shape.transformer import (
+    flops_per_token,
+    keys_met,
+    matmul_parameters,
+    mixer_core_flops,
+    parameter_counts,
+)
+
+PALM = "Chowdhery et al. 2022 (PaLM), arXiv:2204.02311, appendix B"
+NARAYANAN = "Narayanan et al. 2021, arXiv:2104.04473, eq. (3)"
+KORTHIKANTI = "Korthikanti et al. 2022, arXiv:2205.05198, appendix A"
+DERIVATION = "derivation"
+
+
+@dataclass(frozen=True, slots=True)
+class FlopsConvention:
+    """A way to count the FLOPs that training on one token takes, forward and backward.
+
+    `count` takes a shape and a sequence length in tokens. `hardware` marks counts that include
+    recomputation: over a peak they give HFU, the others MFU.
+    """
+
+    name: str
+    label: str
+    count: Callable[[ModelShape, int], float]
+    hardware: bool
+    source: str
+
+
+def _parameters_only(shape: ModelShape, sequence: int) -> float:
+    return 6 * parameter_counts(shape).active
+
+
+def _with_attention(shape: ModelShape, sequence: int) -> float:
+    return flops_per_token(shape, sequence=sequence)
+
+
+def _causal(shape: ModelShape, sequence: int) -> float:
+    return flops_per_token(shape, sequence=sequence, causal=True)
+
+
+def _fully_recomputed(shape: ModelShape, sequence: int) -> float:
+    """Every layer runs forward twice, the head only once."""
+    head = shape.vocab * shape.hidden
+    layers = matmul_parameters(shape) - head
+    mixers = 4 * shape.state_space_layers * mixer_core_flops(shape)
+    return 8 * layers + 6 * head + 16 * _core_products(shape, sequence) + mixers
+
+
+def _selectively_recomputed(shape: ModelShape, sequence: int) -> float:
+    """The attention core runs forward twice."""
+    return flops_per_token(shape, sequence=sequence) + 4 * _core_products(shape, sequence)
+
+
+def _selective_as_printed(shape: ModelShape, sequence: int) -> float:
+    """Korthikanti's printed HFUs count the whole core, its backward too, a second time."""
+    return flops_per_token(shape, sequence=sequence) + 12 * _core_products(shape, sequence)
+
+
+def _megatron(shape: ModelShape, sequence: int) -> float:
+    if shape.experts or shape.latent or shape.state_space or shape.kv_heads != shape.heads:
+        raise InputError(
+            "convention 'megatron'",
+            expected="a dense model with multi-head attention",
+            key="convention",
+        )
+    if FFN_MATRICES[shape.ffn] != 2 or shape.ffn_hidden != 4 * shape.hidden:
+        raise InputError(
+            "convention 'megatron'", expected="blocks of two h × 4h matrices", key="convention"
+        )
+    hidden, layers = shape.hidden, shape.layers
+    share = sequence / (6 * hidden) + shape.vocab / (16 * layers * hidden)
+    return 96 * layers * hidden**2 * (1 + share)
+
+
+def _core_products(shape: ModelShape, sequence: int) -> float:
+    """Multiply-adds of QKᵀ, half those of both products, over the whole square, all layers."""
+    return keys_met(shape, sequence) * shape.attention_width
+
+
+_ALL = (
+    FlopsConvention(
+        "6nd", "6 per active parameter, embedding table included", _parameters_only, False, PALM
+    ),
+    FlopsConvention(
+        "6nd+attention", "6 per multiplied weight, attention whole", _with_attention, False, PALM
+    ),
+    FlopsConvention(
+        "causal", "6 per multiplied weight, masked half of attention left out", _causal, False,
+        "Megatron-LM training.py, num_floating_point_operations",
+    ),
+    FlopsConvention(
+        "hfu-full", "with every layer's forward repeated", _fully_recomputed, True, DERIVATION
+    ),
+    FlopsConvention(
+        "hfu-selective", "with the attention core's forward repeated",
+        _selectively_recomputed, True, DERIVATION,
+    ),
+    FlopsConvention(
+        "hfu-selective-korthikanti", "with all of the attention core counted twice",
+        _selective_as_printed, True, KORTHIKANTI,
+    ),
+    FlopsConvention(
+        "megatron", "96·B·s·L·h²·(1 + s/6h + V/16Lh), forward repeated", _megatron, True, NARAYANAN
+    ),
+)  # fmt: skip
+
+CONVENTIONS: Mapping[str, FlopsConvention] = MappingProxyType({c.name: c for c in _ALL})
+"""Conventions by name."""
+
+
+def training_flops_per_token(
+    shape: ModelShape, convention: str = "6nd+attention", *, sequence: int | None = None
+) -> float:
+    """FLOPs to train on one token by a convention, over `sequence` tokens (the shape's own).
+
+    Raises InputError for an unknown convention, and for a shape that it does not cover.
+    """
+    if convention not in CONVENTIONS:
+        raise unknown("FLOPs convention", convention, CONVENTIONS)
+    length = shape.sequence if sequence is None else sequence
+    return CONVENTIONS[convention].count(shape, length)
+
+
+def utilisation(
+    shape: ModelShape,
+    convention: str = "6nd+attention",
+    *,
+    tokens_per_s_per_gpu: float,
+    peak_flops_per_s: float,
+    sequence: int | None = None,
+) -> float:
+    """MFU or HFU, as the convention has it, from the throughput of one GPU.
+
+    Raises InputError for a throughput below 0 or a peak that is not positive.
+    """
+    if tokens_per_s_per_gpu < 0:
+        raise InputError("tokens_per_s_per_gpu", expected=">= 0", got=tokens_per_s_per_gpu)
+    if peak_flops_per_s <= 0:
+        raise InputError("peak_flops_per_s", expected="> 0", got=peak_flops_per_s)
+    per_token = training_flops_per_token(shape, convention, sequence=sequence)
+    return tokens_per_s_per_gpu * per_token / peak_flops_per_s
+
+
+def utilisation_of_step(
+    shape: ModelShape,
+    convention: str = "6nd+attention",
+    *,
+    step_time_s: float,
+    tokens_per_step: float,
+    gpus: int,
+    peak_flops_per_s: float,
+    sequence: int | None = None,
+) -> float:
+    """MFU or HFU, as the convention has it, from the time of a step.
+
+    Raises InputError for a time or a number of GPUs that is not positive.
+    """
+    if step_time_s <= 0:
+        raise InputError("step_time_s", expected="> 0", got=step_time_s)
+    if gpus < 1:
+        raise InputError("gpus", expected=">= 1", got=gpus)
+    rate = tokens_per_step / step_time_s / gpus
+    return utilisation(
+        shape,
+        convention,
+        tokens_per_s_per_gpu=rate,
+        peak_flops_per_s=peak_flops_per_s,
+        sequence=sequence,
+    )

@@ -1,0 +1,151 @@
+"""A training job as the numbers that its time depends on; every field may be an array."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+
+from figgen.errors import InputError
+from figgen.formulas.ops import Number
+from figgen.models.shape.model_shape import FFN_MATRICES, ModelShape
+from figgen.models.shape.transformer import (
+    attention_weights,
+    ffn_weights,
+    mixer_core_flops,
+    mixer_weights,
+    module_parameters,
+    parameter_counts,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """Counts and widths of a model, its layout and its batch.
+
+    Widths are of the whole model. `fullest_layers` are those of the stage with most layers among
+    those without the head, `head_layers` those of the stage with it. `filling` is how many
+    microbatches' worth of time a stage idles in a step, P − 1 without chunks. `microbatches` need
+    not be whole where a batch does not divide. A `windowed_share` of the layers sees `window`
+    tokens only; a `mixer_share` has a state-space mixer with a core of `mixer_work` FLOP a token
+    instead of attention, and weights and widths of attention are means of both. `repeats_layer`
+    and `repeats_core` are 1 where backward computes a whole layer or the attention core again,
+    `quantized` where products are of 8 bits or fewer. ZeRO `gathers` weights so often in every
+    microbatch and `scatters` gradients of `scattered_bytes`; `overlapped` is 1 where it does so
+    behind computing, `per_tensor` where shards are sent tensor by tensor. `mtp_layers` modules of
+    multi-token prediction stand beside the head, not among the layers; the parameters are with
+    theirs.
+    """
+
+    layers: Number
+    expert_layers: Number
+    mtp_layers: Number
+    hidden: Number
+    vocab: Number
+    attention_weights: Number
+    dense_weights: Number
+    expert_weights: Number
+    experts: Number
+    top_k: Number
+    shared: Number
+    ffn_hidden: Number
+    expert_ffn: Number
+    ffn_matrices: Number
+    attention_width: Number
+    window: Number
+    windowed_share: Number
+    mixer_share: Number
+    mixer_work: Number
+    projected_width: Number
+    key_value_width: Number
+    dense_parameters: Number
+    routed_parameters: Number
+    tp: Number
+    cp: Number
+    pp: Number
+    ep: Number
+    etp: Number
+    gpus: Number
+    gpus_per_node: Number
+    chunks: Number
+    filling: Number
+    fullest_layers: Number
+    head_layers: Number
+    microbatch: Number
+    microbatches: Number
+    sequence: Number
+    zero_stage: Number
+    repeats_layer: Number
+    repeats_core: Number
+    quantized: Number
+    gathers: Number
+    scatters: Number
+    scattered_bytes: Number
+    overlapped: Number
+    per_tensor: Number
+
+    @property
+    def dp(self) -> Number:
+        """Replicas of the dense layers."""
+        return self.gpus // (self.tp * self.cp * self.pp)
+
+    @property
+    def tokens(self) -> Number:
+        """Tokens of a microbatch that one context-parallel rank holds."""
+        return self.microbatch * self.sequence / self.cp
+
+
+def shape_numbers(shape: ModelShape, mtp_layers: int) -> dict[str, float]:
+    """The fields of a `Job` that the model alone decides, and modules that predict more tokens."""
+    counts, experts = parameter_counts(shape), shape.experts
+    if shape.latent is None:
+        projected = (shape.heads + 2 * shape.kv_heads) * shape.head_dim
+        key_value = shape.kv_heads * shape.head_dim
+    else:
+        mla = shape.latent
+        key = mla.nope_head_dim + mla.rope_head_dim
+        projected = shape.heads * (2 * key + mla.value_head_dim)
+        key_value = shape.heads * (key + mla.value_head_dim) // 2
+    dense, routed = module_parameters(shape) if mtp_layers else (0, 0)
+    mixers = shape.state_space
+    share = shape.state_space_layers / shape.layers
+
+    def mean(attention: float, mixer: float) -> float:
+        return (1 - share) * attention + share * mixer if mixers else attention
+
+    return {
+        "layers": shape.layers,
+        "expert_layers": shape.expert_layers,
+        "mtp_layers": mtp_layers,
+        "hidden": shape.hidden,
+        "vocab": shape.vocab,
+        "attention_weights": mean(attention_weights(shape), mixer_weights(shape)),
+        "dense_weights": ffn_weights(shape, shape.ffn_hidden),
+        "expert_weights": ffn_weights(shape, experts.ffn_hidden) if experts else 0,
+        "experts": experts.count if experts else 1,
+        "top_k": experts.top_k if experts else 0,
+        "shared": experts.shared if experts else 0,
+        "ffn_hidden": shape.ffn_hidden,
+        "expert_ffn": experts.ffn_hidden if experts else 0,
+        "ffn_matrices": FFN_MATRICES[shape.ffn],
+        "attention_width": shape.attention_width,
+        "window": shape.window,
+        "windowed_share": shape.windowed_layers(0, shape.layers) / shape.layers,
+        "mixer_share": share,
+        "mixer_work": mixer_core_flops(shape),
+        "projected_width": mean(projected, mixers.projected + 2 * mixers.inner if mixers else 0),
+        "key_value_width": mean(key_value, 0),
+        "dense_parameters": counts.total - counts.routed_experts + mtp_layers * dense,
+        "routed_parameters": counts.routed_experts + mtp_layers * routed,
+    }
+
+
+def stacked(jobs: list[Job]) -> Job:
+    """Many jobs as one whose fields are arrays. Raises InputError for none."""
+    if not jobs:
+        raise InputError("jobs", expected="at least one", got="none")
+    arrays = {
+        field.name: np.array([getattr(job, field.name) for job in jobs], dtype=float)
+        for field in fields(Job)
+    }
+    return Job(**arrays)

@@ -1,0 +1,237 @@
+"""Seconds that one microbatch takes on one GPU: layers, experts, head, their messages.
+
+Products run at an attained rate of their format's peak, everything else at the rate of the memory
+that it reads and writes; messages take what does not hide of them. A layer is never faster than
+the host launches its kernels. All functions take numbers or arrays.
+
+Counted per token, in bytes of 16 bits: two norms (read, write), two residual sums (two reads, one
+write), rotation of queries and keys, the gate of the block; twice that backward. Changes of format
+read 16 bits and write 8 twice (rows and columns), for inputs forward and gradients backward.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from figgen.formulas.ops import Number, maximum, minimum, where
+from figgen.models.step.attained import Attained
+from figgen.models.step.job import Job
+
+ACTIVATION_BYTES = 2
+CORE_BACKWARD = 2.5
+"""Work of the attention core backward over forward: five products instead of two, FlashAttention-2
+(arXiv:2307.08691, section 3.1)."""
+STREAM_BYTES = 20
+"""Bytes a token and channel of the norms and residual sums of a layer, fused as far as they go."""
+CAST_BYTES = 5
+"""Bytes an element whose format is changed: 2 read, 1 written twice, 1 for scales."""
+PERMUTED_BYTES = 16
+"""Bytes an element of routed tokens: sorted and unsorted, forward, with what backward keeps."""
+BLOCK_PRODUCTS = 2
+"""Products of attention with weights, and of a feed-forward block: one in, one out; three times
+as many with their backward."""
+SCAN_SHARE = 0.25
+"""What the scan of a state-space mixer reaches of the rate of attention: its authors found it as
+fast as FlashAttention-2 at about 2,048 tokens (arXiv:2405.21060, section 9.3), where attention as
+wide has four times the products. No run with such layers is among those that were fitted."""
+SHARPNESS = 6
+"""How sharply a layer turns from bound by the GPU to bound by the host."""
+
+
+@dataclass(frozen=True, slots=True)
+class LayerSeconds:
+    """One layer and one microbatch, forward and backward together, and its parts.
+
+    Messages are what is not hidden of them.
+    """
+
+    products_s: Number
+    attention_s: Number
+    memory_s: Number
+    messages_s: Number
+    repeated_s: Number
+    host_s: Number
+
+    @property
+    def device_s(self) -> Number:
+        """What the GPU takes by itself."""
+        return (
+            self.products_s + self.attention_s + self.memory_s + self.messages_s + self.repeated_s
+        )
+
+    @property
+    def total_s(self) -> Number:
+        """The longer of GPU and host, rounded where they meet."""
+        return longer(self.device_s, self.host_s)
+
+
+def longer(one_s: Number, other_s: Number) -> Number:
+    """The longer of two times that overlap; a little more where they are alike."""
+    high, low = maximum(one_s, other_s), minimum(one_s, other_s)
+    return high * (1 + (low / maximum(high, 1e-30)) ** SHARPNESS) ** (1 / SHARPNESS)
+
+
+def dense_layer(job: Job, attained: Attained) -> LayerSeconds:
+    """A layer with a plain feed-forward block."""
+    tokens, rate = job.tokens, attained.product_flops_per_s
+    weights = (job.attention_weights + job.dense_weights) / job.tp
+    products = 2 * tokens * weights / rate + 2 * BLOCK_PRODUCTS * attained.product_start_s
+    gate = job.ffn_matrices * job.ffn_hidden / job.tp * ACTIVATION_BYTES
+    elementwise = _stream_s(job, attained) + _elementwise_s(attained, tokens * gate)
+    casts = _attention_casts(job) + 2 * job.hidden + job.ffn_hidden * job.ffn_matrices
+    cast = _cast_s(job, attained, tokens * casts / job.tp)
+    return _layer(
+        job, attained, products, elementwise, cast, weights, 2.0, attained.host_layer_s, 0.0
+    )
+
+
+def expert_layer(job: Job, attained: Attained) -> LayerSeconds:
+    """A layer whose feed-forward block is a mixture of experts, with even routing."""
+    tokens, rate = job.tokens, attained.product_flops_per_s
+    routed = tokens / job.tp * job.top_k
+    shared = tokens * job.shared * job.expert_weights / job.tp
+    products = 2 * (tokens * job.attention_weights / job.tp + shared) / rate
+    products = products + 2 * routed * job.expert_weights / attained.expert_flops_per_s
+    blocks = 2 + where(job.shared > 0, 1, 0)
+    products = products + blocks * BLOCK_PRODUCTS * attained.product_start_s
+    gate = job.ffn_matrices * job.expert_ffn * ACTIVATION_BYTES
+    elementwise = _stream_s(job, attained) + _elementwise_s(attained, routed * gate)
+    moved = attained.permutation * routed * job.hidden * PERMUTED_BYTES
+    elementwise = elementwise + moved / attained.memory_bytes_per_s
+    inner = job.expert_ffn * job.ffn_matrices
+    cast = _cast_s(
+        job, attained,
+        tokens * _attention_casts(job) / job.tp + routed * (2 * job.hidden + inner),
+    )  # fmt: skip
+    held = job.experts * job.expert_weights / (job.ep * job.etp)
+    weights = (job.attention_weights + job.shared * job.expert_weights) / job.tp + held
+    return _layer(
+        job, attained, products, elementwise, cast, weights, 1.0,
+        attained.host_expert_layer_s, _shuffle_s(job, attained, routed),
+    )  # fmt: skip
+
+
+def _layer(
+    job: Job,
+    attained: Attained,
+    products: Number,
+    elementwise: Number,
+    cast: Number,
+    weights: Number,
+    blocks: float,
+    host_s: Number,
+    shuffle_s: Number,
+) -> LayerSeconds:
+    """A layer from its forward parts; `blocks` exchange tensor-parallel halves."""
+    core = _core_s(job, attained)
+    accumulated = attained.accumulate_bytes * weights / attained.memory_bytes_per_s
+    calls_s, exposed = 2 * blocks * _tensor_call_s(job, attained), attained.exposed_tensor
+    ahead = _waiting_s(calls_s, products, exposed)
+    behind = _waiting_s(1.5 * calls_s, 2 * products, exposed)
+    messages = ahead + behind + _context_s(job, attained) + 2 * shuffle_s
+    forward = products + core + elementwise + ahead + shuffle_s
+    repeated = job.repeats_layer * forward + job.repeats_core * core
+    return LayerSeconds(
+        products_s=3 * products,
+        attention_s=(1 + CORE_BACKWARD) * core,
+        memory_s=3 * elementwise + cast + accumulated,
+        messages_s=messages,
+        repeated_s=repeated,
+        host_s=_host_s(job, attained, host_s),
+    )
+
+
+def head_s(job: Job, attained: Attained) -> Number:
+    """The head and the loss, forward and backward: a product in 16 bits, logits in FP32."""
+    tokens, width = job.tokens, job.vocab / job.tp
+    products = 6 * tokens * width * job.hidden / attained.plain_flops_per_s
+    products = products + 3 * attained.product_start_s
+    return products + tokens * width * attained.loss_bytes / attained.memory_bytes_per_s
+
+
+def projection_s(job: Job, attained: Attained) -> Number:
+    """Two hidden states to one, in a module that predicts one token more, forward and backward."""
+    work = (3 + job.repeats_layer) * 4 * job.tokens * job.hidden**2 / job.tp
+    return work / attained.product_flops_per_s + 3 * attained.product_start_s
+
+
+def _core_s(job: Job, attained: Attained) -> Number:
+    """The attention core of a layer forward, a mean one; the masked half is skipped.
+
+    A window of w keeps w·(2s − w) of the s² pairs, all but (s − w)².
+    """
+    outside = (job.sequence - minimum(job.window, job.sequence)) ** 2 / job.sequence
+    keys = (1 - job.mixer_share) * job.sequence - job.windowed_share * outside
+    scanned = job.mixer_share * job.mixer_work * job.tokens / job.tp / SCAN_SHARE
+    work = 2 * job.tokens * keys * job.attention_width / job.tp
+    return (work + scanned) / attained.attention_flops_per_s
+
+
+def _stream_s(job: Job, attained: Attained) -> Number:
+    width = STREAM_BYTES * job.hidden + 2 * ACTIVATION_BYTES * job.projected_width
+    return _elementwise_s(attained, job.tokens * width / job.tp)
+
+
+def _elementwise_s(attained: Attained, moved_bytes: Number) -> Number:
+    return attained.elementwise * moved_bytes / attained.memory_bytes_per_s
+
+
+def _attention_casts(job: Job) -> Number:
+    """Elements a token of inputs and gradients of the projections."""
+    return 2 * job.hidden + job.attention_width + job.projected_width
+
+
+def _cast_s(job: Job, attained: Attained, elements: Number) -> Number:
+    return job.quantized * attained.cast * CAST_BYTES * elements / attained.memory_bytes_per_s
+
+
+def _tensor_call_s(job: Job, attained: Attained) -> Number:
+    """One gather or scatter of a microbatch's hidden states over tensor-parallel ranks."""
+    near, far = attained.scale_up_bytes_per_s, attained.network_bytes_per_s
+    crosses = job.tp > job.gpus_per_node
+    rate = where(crosses, minimum(near, job.gpus_per_node * far), near)
+    alpha = where(crosses, attained.latency_s, attained.near_latency_s)
+    sent = job.tokens * job.hidden * ACTIVATION_BYTES * (job.tp - 1) / job.tp
+    return sent / rate + (job.tp - 1) * alpha
+
+
+def _waiting_s(calls_s: Number, products_s: Number, exposed: Number) -> Number:
+    """What is seen of messages: a share, and what is longer than all that it can hide behind."""
+    return maximum(exposed * calls_s, calls_s - products_s)
+
+
+def _context_s(job: Job, attained: Attained) -> Number:
+    """Keys and values around the ring forward, and with their gradients backward."""
+    crosses = job.tp * job.cp > job.gpus_per_node
+    rate = where(crosses, attained.network_bytes_per_s, attained.scale_up_bytes_per_s)
+    block = job.tokens * 2 * job.key_value_width * ACTIVATION_BYTES / job.tp
+    return 3 * (job.cp - 1) * block / rate * attained.exposed_context
+
+
+def _shuffle_s(job: Job, attained: Attained, routed: Number) -> Number:
+    """Routed tokens to their experts and back, once: between nodes and inside at the same time."""
+    sent = routed * job.hidden * ACTIVATION_BYTES
+    spread = job.ep * job.etp
+    nodes = maximum(1, spread / job.gpus_per_node)
+    # Copies of a token that leave the node: one for each expert elsewhere, or for each other node.
+    copies = job.top_k * (1 - 1 / nodes)
+    distinct = (nodes - 1) * (1 - (1 - 1 / nodes) ** job.top_k)
+    leaving = where(attained.once_per_node > 0, distinct, copies) / maximum(1, job.top_k)
+    other = sent * (job.ep - 1) / job.ep
+    near = other / nodes / attained.near_shuffle_bytes_per_s
+    far = sent * leaving / attained.shuffle_bytes_per_s
+    within = 2 * sent * (job.etp - 1) / attained.scale_up_bytes_per_s
+    both = 2 * maximum(near, far) * attained.exposed_experts
+    return both + within * attained.exposed_within_experts
+
+
+def _host_s(job: Job, attained: Attained, layer_s: Number) -> Number:
+    """Seconds that the host takes for a layer; what is repeated is launched again.
+
+    One thread launches kernels or waits for those of other nodes, and then waits for stages.
+    """
+    several = where(job.tp > 1, 1.0, 0.0)
+    far = where(job.tp > job.gpus_per_node, job.tp, 0.0) * attained.host_crossing_s
+    chained = where((job.pp > 1) & (job.gpus > job.gpus_per_node), 1.0, 0.0)
+    waiting = chained * several * attained.host_chained_s * job.tp
+    return maximum(layer_s * (1 + 0.4 * job.repeats_layer), far) + waiting

@@ -1,0 +1,204 @@
+"""What a virtual stage sends for each microbatch: TP, SP, CP, EP and ETP in its layers, PP.
+
+Source: Megatron-LM core. Left out, because they are small: the three all-reduces of one number
+per token in the loss, and under sequence parallelism the all-reduce of the norms' gradients.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from figgen.formulas.pipeline import pipeline_boundary_bytes
+from figgen.models.memory.communication_buffers import key_value_width
+from figgen.models.setup.layer_parts import parts_of, repeated_parts
+from figgen.models.setup.stage_layers import StageShare, virtual_stage_shares
+from figgen.models.setup.training_setup import ACTIVATION_BYTES, TrainingSetup
+from figgen.models.step.step_traffic import BACKWARD, FORWARD, SEND, Traffic, merged
+
+LAYERS = "layers"
+AGAIN = "inputs gathered again"
+TABLES = "embedding and head"
+HEAD_AGAIN = "input of the head gathered again"
+KEYS = "keys and values"
+HEADS = "heads of mixers"
+TOKENS = "routed tokens"
+WITHIN = "routed tokens within an expert"
+BOUNDARY = "activations and gradients"
+
+GATHER, SCATTER, REDUCE = "all-gather", "reduce-scatter", "all-reduce"
+ALL_TO_ALL = "all-to-all"
+
+
+def microbatch_traffic(setup: TrainingSetup, stage: int) -> tuple[Traffic, ...]:
+    """Calls of a rank of virtual stage `stage` for one microbatch, without data parallelism."""
+    share = virtual_stage_shares(setup)[stage]
+    return merged(
+        (
+            *_tensor(setup, share),
+            *_projections(setup, share),
+            *_tables(setup, share),
+            *_context(setup, share),
+            *_heads(setup, share),
+            *_experts(setup, share),
+            *boundary_traffic(setup, stage),
+        )
+    )
+
+
+def _tensor(setup: TrainingSetup, share: StageShare) -> Iterator[Traffic]:
+    """Two blocks a layer, each with one exchange on its way in and one on its way out.
+
+    Latent attention gathers its latents instead of the hidden state. Mixtures of experts have a
+    second block only for shared experts. What is recomputed gathers and reduces once more; latent
+    up-projections alone only gather.
+    """
+    shape, tp, tokens = setup.shape, setup.parallel.tp, setup.tokens
+    mla, experts = shape.latent, shape.experts
+    attention = shape.hidden
+    if mla is not None:
+        attention = mla.query_rank + mla.kv_rank + mla.rope_head_dim
+    shares_experts = experts is not None and experts.shared > 0
+    forward, again = parts_of(share), repeated_parts(setup, share)
+    whole = tokens * shape.hidden * ACTIVATION_BYTES
+    for width, blocks, repeated, gathers in (
+        (
+            attention,
+            forward.attention + forward.mixers,
+            again.attention + again.mixers,
+            again.up_projections,
+        ),
+        (
+            shape.hidden,
+            forward.dense + shares_experts * forward.shared,
+            again.dense + shares_experts * again.shared,
+            0,
+        ),
+    ):
+        inward = tokens * width * ACTIVATION_BYTES
+        for phase, times, more in ((FORWARD, blocks, 0), (BACKWARD, repeated, gathers)):
+            if setup.sequence_parallel:
+                yield Traffic("tp", LAYERS, GATHER, phase, times + more, inward, tp)
+                yield Traffic("tp", LAYERS, SCATTER, phase, times, whole, tp)
+            else:
+                yield Traffic("tp", LAYERS, REDUCE, phase, times, whole, tp)
+        if setup.sequence_parallel:
+            yield Traffic("tp", LAYERS, GATHER, BACKWARD, blocks, whole, tp)
+            yield Traffic("tp", LAYERS, SCATTER, BACKWARD, blocks, inward, tp)
+            yield Traffic("tp", AGAIN, GATHER, BACKWARD, blocks, inward, tp)
+        else:
+            yield Traffic("tp", LAYERS, REDUCE, BACKWARD, blocks, inward, tp)
+
+
+def _projections(setup: TrainingSetup, share: StageShare) -> Iterator[Traffic]:
+    """A module of multi-token prediction projects two hidden states to one, which is put together.
+
+    Source: Megatron-LM core, transformer/multi_token_prediction.py, _concat_embeddings.
+    """
+    tp, split = setup.parallel.tp, setup.sequence_parallel
+    one = setup.tokens * setup.shape.hidden * ACTIVATION_BYTES
+    times, again = share.mtp_layers, repeated_parts(setup, share).projections
+    for phase, calls in ((FORWARD, times), (BACKWARD, again)):
+        if split:
+            yield Traffic("tp", LAYERS, GATHER, phase, calls, 2 * one, tp)
+        yield Traffic("tp", LAYERS, GATHER, phase, calls, one, tp)
+    if split:
+        yield Traffic("tp", LAYERS, GATHER, BACKWARD, times, one, tp)
+        yield Traffic("tp", LAYERS, SCATTER, BACKWARD, times, 2 * one, tp)
+        yield Traffic("tp", AGAIN, GATHER, BACKWARD, times, 2 * one, tp)
+    else:
+        yield Traffic("tp", LAYERS, REDUCE, BACKWARD, times, 2 * one, tp)
+
+
+def _tables(setup: TrainingSetup, share: StageShare) -> Iterator[Traffic]:
+    """The embedding ends in a sum over its shards, the head begins with a gather.
+
+    Modules of multi-token prediction go through both once more.
+    """
+    tp = setup.parallel.tp
+    whole = setup.tokens * setup.shape.hidden * ACTIVATION_BYTES
+    embeddings = share.embedding + share.mtp_layers
+    heads = share.head * (1 + share.mtp_layers)
+    if setup.sequence_parallel:
+        yield Traffic("tp", TABLES, SCATTER, FORWARD, embeddings, whole, tp)
+        yield Traffic("tp", TABLES, GATHER, BACKWARD, embeddings, whole, tp)
+        yield Traffic("tp", TABLES, GATHER, FORWARD, heads, whole, tp)
+        yield Traffic("tp", TABLES, SCATTER, BACKWARD, heads, whole, tp)
+        yield Traffic("tp", HEAD_AGAIN, GATHER, BACKWARD, heads, whole, tp)
+        return
+    yield Traffic("tp", TABLES, REDUCE, FORWARD, embeddings, whole, tp)
+    yield Traffic("tp", TABLES, REDUCE, BACKWARD, heads, whole, tp)
+
+
+def _context(setup: TrainingSetup, share: StageShare) -> Iterator[Traffic]:
+    """Keys and values forward, again backward, and then their gradients.
+
+    A ring passes blocks on, C − 1 sends a time; otherwise one collective takes the place of a
+    round. What recomputes the attention core fetches keys and values once more.
+    """
+    cp = setup.parallel.cp
+    if cp == 1:
+        return
+    layers = share.layers - share.mixer_layers
+    again = layers + repeated_parts(setup, share).core
+    width = 2 * key_value_width(setup) * ACTIVATION_BYTES
+    if setup.context_exchange == "p2p":
+        block, sends = setup.tokens * width, cp - 1
+        yield Traffic("cp", KEYS, SEND, FORWARD, layers * sends, block, cp)
+        yield Traffic("cp", KEYS, SEND, BACKWARD, (again + layers) * sends, block, cp)
+        return
+    whole = setup.tokens * cp * width
+    yield Traffic("cp", KEYS, GATHER, FORWARD, layers, whole, cp)
+    yield Traffic("cp", KEYS, GATHER, BACKWARD, again, whole, cp)
+    yield Traffic("cp", KEYS, SCATTER, BACKWARD, layers, whole, cp)
+
+
+def _heads(setup: TrainingSetup, share: StageShare) -> Iterator[Traffic]:
+    """A mixer has some heads over the whole sequence: gate, input, both maps, steps, and back.
+
+    Where there are fewer groups than ranks, each rank gets a copy of its group's maps.
+    Source: Megatron-LM core, ssm/mamba_context_parallel.py.
+    """
+    mixers, cp, tp = setup.shape.state_space, setup.parallel.cp, setup.parallel.tp
+    if mixers is None or cp == 1:
+        return
+    again = share.mixer_layers + repeated_parts(setup, share).mixers
+    maps = max(mixers.groups // tp, cp) * mixers.state
+    for width, calls in ((mixers.inner // tp, 3), (maps, 2), (mixers.mixer_heads // tp, 1)):
+        size = setup.tokens * width * ACTIVATION_BYTES
+        for phase, times in ((FORWARD, share.mixer_layers), (BACKWARD, again)):
+            yield Traffic("cp", HEADS, ALL_TO_ALL, phase, times * calls, size, cp)
+
+
+def _experts(setup: TrainingSetup, share: StageShare) -> Iterator[Traffic]:
+    """Tokens to their experts and back, forward and backward, with uniform routing.
+
+    Experts that are divided themselves gather the tokens of all their ranks and reduce what
+    comes out of them.
+    """
+    experts, parallel = setup.shape.experts, setup.parallel
+    if experts is None or not share.expert_layers:
+        return
+    elements = setup.split_tokens * experts.top_k * setup.shape.hidden
+    dispatched = elements * setup.activation_format.dispatch_bytes
+    returned = elements * ACTIVATION_BYTES
+    backward = share.expert_layers + repeated_parts(setup, share).routed
+    for phase, layers in ((FORWARD, share.expert_layers), (BACKWARD, backward)):
+        for routed in (dispatched, returned):
+            yield Traffic("ep", TOKENS, ALL_TO_ALL, phase, layers, routed, parallel.ep)
+        gathered, scattered = parallel.etp * dispatched, parallel.etp * returned
+        yield Traffic("etp", WITHIN, GATHER, phase, layers, gathered, parallel.etp)
+        yield Traffic("etp", WITHIN, SCATTER, phase, layers, scattered, parallel.etp)
+
+
+def boundary_traffic(setup: TrainingSetup, stage: int) -> Iterator[Traffic]:
+    """One activation to the stage ahead and one gradient to the stage behind, if elsewhere.
+
+    With sequence parallelism every tensor-parallel rank sends its own part, without it all.
+    """
+    placement, pp = setup.placement, setup.parallel.pp
+    holder = placement.rank_of_stage
+    whole = pipeline_boundary_bytes(1, setup.split_tokens, setup.shape.hidden, ACTIVATION_BYTES)
+    if not placement.is_last(stage) and holder[stage + 1] != holder[stage]:
+        yield Traffic("pp", BOUNDARY, SEND, FORWARD, 1, whole, pp)
+    if not placement.is_first(stage) and holder[stage - 1] != holder[stage]:
+        yield Traffic("pp", BOUNDARY, SEND, BACKWARD, 1, whole, pp)

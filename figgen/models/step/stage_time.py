@@ -1,0 +1,251 @@
+"""Time of one microbatch on a virtual stage: computing, and what communication adds to it.
+
+What can hide, by purpose (the rule of each is in `rule_of`): tensor-parallel exchanges and
+all-to-alls cannot, since the next operation needs their result, except that the input gathered
+again in backward runs behind the gradients of inputs; each send of a key-value ring runs behind
+the attention of one block; ZeRO-2 scatters in buckets behind its backward; ZeRO-3 fetches the next
+layer behind this one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from math import fsum
+
+from figgen.formulas.data_parallel import exposed_communication_time, prefetched_gather_time
+from figgen.models.machine.cluster import Cluster
+from figgen.models.memory.trained_state import kept_by_stage
+from figgen.models.setup.stage_layers import StageShare, virtual_stage_shares
+from figgen.models.setup.training_setup import TrainingSetup
+from figgen.models.shape.adapters import PLAIN_BYTES, UNPACKED_SHARE
+from figgen.models.step.data_traffic import GRADIENTS, TIED, WEIGHTS, stage_traffic
+from figgen.models.step.layer_traffic import AGAIN, BOUNDARY, HEAD_AGAIN, KEYS, TOKENS, WITHIN
+from figgen.models.step.stage_work import StageWork, layer_core_flops, stage_work
+from figgen.models.step.step_links import CallTime, GroupLink, call_time, group_link
+from figgen.models.step.step_traffic import BACKWARD, FORWARD, Traffic
+
+
+@dataclass(frozen=True, slots=True)
+class TimedTraffic:
+    """Calls of a virtual stage with the link they run on and the time of one.
+
+    `exposed_s` is what all of them add to one forward or backward; 0 for calls once per step,
+    and for pipeline messages, which the simulator times.
+    """
+
+    traffic: Traffic
+    link: GroupLink
+    call: CallTime
+    exposed_s: float
+
+    @property
+    def time_s(self) -> float:
+        """Time of all calls of one microbatch, or of the step."""
+        return self.traffic.calls * self.call.total_s
+
+
+@dataclass(frozen=True, slots=True)
+class StageTime:
+    """Seconds of one microbatch on a virtual stage, and its communication.
+
+    `recomputed_s` is the forward that backward repeats; it runs before the gradients of inputs.
+    """
+
+    forward_s: float
+    recomputed_s: float
+    backward_input_s: float
+    backward_weight_s: float
+    traffic: tuple[TimedTraffic, ...]
+
+    @property
+    def backward_s(self) -> float:
+        """Both gradients and what is computed again."""
+        return self.recomputed_s + self.backward_input_s + self.backward_weight_s
+
+    def exposed_s(self, phase: str) -> float:
+        """What communication adds to one forward or one backward."""
+        return fsum(entry.exposed_s for entry in self.traffic if entry.traffic.phase == phase)
+
+
+@dataclass(frozen=True, slots=True)
+class StageLoad:
+    """What a virtual stage computes, unpacks and sends for one microbatch, however fast products
+    are."""
+
+    share: StageShare
+    work: StageWork
+    unpacking_s: float
+    calls: tuple[TimedTraffic, ...]
+
+
+def stage_times(setup: TrainingSetup, cluster: Cluster, efficiency: float) -> tuple[StageTime, ...]:
+    """Times of every virtual stage when products reach `efficiency` of the peak."""
+    return at_speed(setup, stage_loads(setup, cluster), cluster, efficiency)
+
+
+# Who solves for a speed asks for the step at that speed next.
+@lru_cache(maxsize=64)
+def stage_loads(setup: TrainingSetup, cluster: Cluster) -> tuple[StageLoad, ...]:
+    """The load of every virtual stage, for somebody who asks for several speeds."""
+    return tuple(_stage_load(setup, stage, cluster) for stage in range(setup.placement.stages))
+
+
+def at_speed(
+    setup: TrainingSetup, loads: Sequence[StageLoad], cluster: Cluster, efficiency: float
+) -> tuple[StageTime, ...]:
+    """Times of these virtual stages when products reach `efficiency` of the peak."""
+    return tuple(_at_rate(setup, load, cluster.peak_flops_per_s * efficiency) for load in loads)
+
+
+def _stage_load(setup: TrainingSetup, stage: int, cluster: Cluster) -> StageLoad:
+    share = virtual_stage_shares(setup)[stage]
+    linked = [
+        (entry, group_link(setup.parallel, entry.axis)) for entry in stage_traffic(setup, stage)
+    ]
+    calls = tuple(
+        TimedTraffic(entry, link, call_time(entry, link, cluster), exposed_s=0.0)
+        for entry, link in linked
+    )
+    # Products cannot read what is quantized: every pass makes 16 bits of it first.
+    unpacking_s = unpacking_time_s(setup, stage, cluster)
+    return StageLoad(share, stage_work(setup, share), unpacking_s, calls)
+
+
+def _at_rate(setup: TrainingSetup, load: StageLoad, rate: float) -> StageTime:
+    work, unpacking_s = load.work, load.unpacking_s
+    forward_s = work.forward / rate + unpacking_s
+    recomputed_s = work.recomputed / rate + work.repeats * unpacking_s
+    backward_input_s = work.backward_input / rate + unpacking_s
+    backward_weight_s = work.backward_weight / rate
+    blocks = _ring_blocks(setup, load.share, rate)
+    found = [_exposed(setup, entry, work.weights / rate, blocks) for entry in load.calls]
+    found = _with_data(setup, found, FORWARD, forward_s)
+    found = _with_data(setup, found, BACKWARD, recomputed_s + backward_input_s + backward_weight_s)
+    return StageTime(forward_s, recomputed_s, backward_input_s, backward_weight_s, tuple(found))
+
+
+def unpacking_time_s(setup: TrainingSetup, stage: int, cluster: Cluster) -> float:
+    """Seconds in which the frozen weights of a stage are read, and written in 16 bits."""
+    if not setup.frozen_format.quantized:
+        return 0.0
+    size = kept_by_stage(setup, stage).quantized * (setup.frozen_format.weight_bytes + PLAIN_BYTES)
+    return size / (cluster.memory_bandwidth_bytes_per_s * UNPACKED_SHARE)
+
+
+def _ring_blocks(
+    setup: TrainingSetup, share: StageShare, flops_per_s: float
+) -> tuple[tuple[float, float], ...]:
+    """Shares of the layers, full and windowed, each with its attention to one block of keys, s.
+
+    A window leaves fewer pairs in all blocks together and is not spared any of the sends.
+    """
+    windowed = share.windowed_layers / share.layers if share.layers else 0.0
+    return tuple(
+        (part, layer_core_flops(setup, windowed=kind) / flops_per_s / setup.parallel.cp)
+        for part, kind in ((1 - windowed, False), (windowed, True))
+        if part
+    )
+
+
+def _exposed(
+    setup: TrainingSetup,
+    entry: TimedTraffic,
+    products_s: float,
+    blocks: tuple[tuple[float, float], ...],
+) -> TimedTraffic:
+    """`entry` with what it adds to its forward or backward, data parallelism apart.
+
+    `products_s` is the time of forward's products with weights, and of their input gradients;
+    `blocks` are those of `_ring_blocks`.
+    """
+    traffic = entry.traffic
+    if not traffic.per_microbatch or traffic.purpose in (GRADIENTS, WEIGHTS, BOUNDARY):
+        return entry
+    exposed = entry.time_s
+    if traffic.purpose in (AGAIN, HEAD_AGAIN):
+        exposed = max(0.0, entry.time_s - products_s)
+    elif traffic.purpose == KEYS and _in_turns(setup):
+        waits = (part * max(0.0, entry.call.total_s - block_s) for part, block_s in blocks)
+        exposed = traffic.calls * fsum(waits)
+    return TimedTraffic(traffic, entry.link, entry.call, exposed)
+
+
+def _in_turns(setup: TrainingSetup) -> bool:
+    """Whether blocks of keys arrive in one buffer while another one is read."""
+    return setup.context_exchange == "p2p" and setup.double_buffering
+
+
+def _with_data(
+    setup: TrainingSetup, entries: list[TimedTraffic], phase: str, compute_s: float
+) -> list[TimedTraffic]:
+    """The entries, those of sharded data parallelism with their part of what does not hide."""
+    sharded = [
+        entry
+        for entry in entries
+        if entry.traffic.phase == phase and entry.traffic.purpose in (GRADIENTS, WEIGHTS)
+    ]
+    total = fsum(entry.time_s for entry in sharded)
+    if not total:
+        return entries
+    exposed = _sharded_exposed_s(setup, sharded, compute_s)
+    return [
+        TimedTraffic(entry.traffic, entry.link, entry.call, exposed * entry.time_s / total)
+        if entry in sharded
+        else entry
+        for entry in entries
+    ]
+
+
+def _sharded_exposed_s(
+    setup: TrainingSetup, entries: Sequence[TimedTraffic], compute_s: float
+) -> float:
+    """ZeRO-2 and 3 within one forward or backward of `compute_s`."""
+    total = fsum(entry.time_s for entry in entries)
+    if not setup.overlap_data_parallel:
+        return total
+    if not setup.gathers:
+        return bucketed_exposed_s(entries, compute_s)
+    if not setup.double_buffering:
+        return total
+    layers = max(entry.traffic.calls for entry in entries)
+    # Backward too: its first gather and last scatter stand alone, the others run behind a layer.
+    return float(prefetched_gather_time(layers, total / layers, compute_s / layers)) - compute_s
+
+
+def bucketed_exposed_s(entries: Sequence[TimedTraffic], compute_s: float) -> float:
+    """What buckets that become ready evenly over `compute_s` add to it, one after the other."""
+    buckets = sum(entry.traffic.calls for entry in entries)
+    bytes_s = fsum(entry.traffic.calls * entry.call.bytes_s for entry in entries)
+    latency_s = fsum(entry.traffic.calls * entry.call.latency_s for entry in entries)
+    if not buckets:
+        return 0.0
+    return float(exposed_communication_time(bytes_s, compute_s, buckets, latency_s / buckets))
+
+
+EXPOSED = "exposed: the next operation needs it"
+ALONE = "exposed: there is no second buffer"
+
+
+def rule_of(setup: TrainingSetup, traffic: Traffic) -> str:
+    """What the traffic can hide behind, in words."""
+    if traffic.purpose in (AGAIN, HEAD_AGAIN):
+        return "behind the gradients of inputs"
+    if traffic.purpose == KEYS and setup.context_exchange == "p2p":
+        return "each send behind the attention of one block" if _in_turns(setup) else ALONE
+    if traffic.purpose in (TOKENS, WITHIN) and setup.order.overlapped:
+        return "behind the other half of a forward-backward pair"
+    if traffic.purpose == BOUNDARY:
+        return "as far as the simulated step does not grow"
+    if traffic.purpose in (GRADIENTS, WEIGHTS) and not setup.overlap_data_parallel:
+        return "exposed: overlap is off"
+    if traffic.purpose in (GRADIENTS, WEIGHTS) and traffic.per_microbatch:
+        if not setup.gathers:
+            return "buckets behind each backward"
+        return "behind the layer before it" if setup.double_buffering else ALONE
+    if traffic.purpose == GRADIENTS:
+        return "buckets behind the last backward, and the pipeline's drain"
+    if traffic.purpose == WEIGHTS:
+        return "buckets behind the first forward, and the pipeline's fill"
+    return "exposed: after the last backward" if traffic.purpose == TIED else EXPOSED

@@ -1,0 +1,169 @@
+"""Work of one microbatch on one GPU of a virtual stage, in FLOPs, forward and backward apart.
+
+Multiplications with weights and the attention core only, routing uniform. FlashAttention skips
+the masked half of the core and what lies outside of a window; what it computes again inside its
+own backward is not counted.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import lru_cache
+from types import MappingProxyType
+
+from figgen.models.memory.trained_state import adapter_weights, adapters_met, first_inputs
+from figgen.models.setup.layer_parts import LayerParts, parts_of, repeated_parts
+from figgen.models.setup.stage_layers import StageShare, virtual_stage_shares
+from figgen.models.setup.training_setup import TrainingSetup
+from figgen.models.shape.model_shape import FFN_MATRICES, GATED
+from figgen.models.shape.recomputation import SECOND
+from figgen.models.shape.transformer import (
+    matmul_parameters,
+    mixer_core_flops,
+    part_weights,
+    windowed_keys,
+)
+
+
+@dataclass(frozen=True, slots=True)
+class StageWork:
+    """FLOPs of one microbatch on one GPU.
+
+    `weights` and `core` are forward's products with weights, the head's among them, and its
+    attention core; `recomputed` is what backward runs forward once more, with the share `repeats`
+    of the products of layers. Where weights are `frozen`, `adapters` are forward's products beside
+    them, and `spared` gradients of inputs before which nothing is trained.
+    """
+
+    weights: float
+    core: float
+    recomputed: float
+    repeats: float
+    adapters: float
+    spared: float
+    frozen: bool
+
+    @property
+    def forward(self) -> float:
+        """Forward, once."""
+        return self.weights + self.adapters + self.core
+
+    @property
+    def backward_input(self) -> float:
+        """Gradients of inputs; both operands of the core are activations."""
+        return self.weights + self.adapters - self.spared + 2 * self.core
+
+    @property
+    def backward_weight(self) -> float:
+        """Gradients of weights, of adapters alone where the others are frozen."""
+        return self.adapters if self.frozen else self.weights
+
+
+def stage_work(setup: TrainingSetup, share: StageShare) -> StageWork:
+    """Work of a virtual stage, divided over its tensor- and context-parallel ranks."""
+    shape, forward, again = setup.shape, parts_of(share), repeated_parts(setup, share)
+    weights, beside = part_weights(shape), adapter_weights(setup)
+    head = _product_flops(setup, shape.vocab * shape.hidden) if share.head else 0
+    heads = head * (1 + share.mtp_layers)
+    layers, repeated = (_product_flops(setup, _met(parts, weights)) for parts in (forward, again))
+    recomputed = repeated + _core_flops(setup, again) + _second_flops(setup, share)
+    first = share.embedding and share.layers > 0
+    return StageWork(
+        weights=layers + heads,
+        core=_core_flops(setup, forward),
+        recomputed=recomputed + _product_flops(setup, _met(again, beside)),
+        repeats=repeated / layers if layers else 0.0,
+        adapters=_product_flops(setup, _met(forward, beside)),
+        spared=_product_flops(setup, first_inputs(setup, setup.parallel.tp)) if first else 0.0,
+        frozen=setup.lora_rank is not None,
+    )
+
+
+REPEATED: Mapping[str, tuple[float, float]] = MappingProxyType({
+    "none": (0.0, 0.0), "full": (1.0, 0.0), "selective": (0.0, 1.0),
+})  # fmt: skip
+"""Shares of a layer, and of its attention core besides, that backward computes again."""
+
+
+def repeated(
+    setup: TrainingSetup, shares: Sequence[StageShare], recompute: str
+) -> tuple[float, float]:
+    """Shares of a layer's forward and of its attention core that `recompute` makes again.
+
+    Of named modules it is their work over that of all layers, in the fullest of the stages; a
+    framework that checkpoints the attention core runs it again whatever its kernel stores.
+    """
+    if recompute in REPEATED:
+        return REPEATED[recompute]
+    fullest = max(shares, key=lambda share: share.layers)
+    return _repeated_share(setup, recompute, replace(fullest, embedding=False, head=False)), 0.0
+
+
+@lru_cache(maxsize=1024)
+def _repeated_share(setup: TrainingSetup, recompute: str, share: StageShare) -> float:
+    work = stage_work(replace(setup, recompute=recompute), share)
+    return work.recomputed / work.forward if work.forward else 0.0
+
+
+def repeated_flops_per_token(setup: TrainingSetup) -> float:
+    """FLOPs of a token that backward computes again, in all stages, attention not halved.
+
+    What "hfu-full" and "hfu-selective" of `figgen.models.step.compute` add to "6nd+attention".
+    """
+    again = 0.0
+    for share in virtual_stage_shares(setup)[: setup.placement.depth]:
+        again += stage_work(setup, share).recomputed
+        if setup.flash_attention:
+            again += _core_flops(setup, replace(repeated_parts(setup, share), mixers=0))
+    return again * setup.parallel.tp / setup.tokens
+
+
+def unneeded_flops_per_token(setup: TrainingSetup) -> float:
+    """FLOPs of a token that training the whole model takes, and adapters beside it do not.
+
+    That are the gradients of frozen weights and of the first inputs, less what adapters take.
+    """
+    if setup.lora_rank is None:
+        return 0.0
+    unneeded = matmul_parameters(setup.shape) + first_inputs(setup)
+    return 2 * unneeded - 6 * adapters_met(setup)
+
+
+def _second_flops(setup: TrainingSetup, share: StageShare) -> float:
+    """Products that "every_second_product" runs again: keys and outputs, what a gate multiplies."""
+    modules, shape = setup.recomputation.modules, setup.shape
+    if SECOND not in modules:
+        return 0.0
+    weights, met = part_weights(shape), 0.0
+    if shape.latent is None:
+        met += (share.layers - share.mixer_layers) * weights["attention"] / 2
+    if FFN_MATRICES[shape.ffn] == GATED and "mlp" not in modules:
+        met += share.dense_layers * weights["dense"] / 3
+    return 2 * met * setup.tokens / setup.parallel.tp
+
+
+def layer_core_flops(setup: TrainingSetup, *, windowed: bool = False) -> float:
+    """Forward FLOPs of the attention core of one layer and microbatch on one GPU."""
+    keys: float = setup.sequence
+    if windowed and setup.flash_attention:
+        keys = windowed_keys(setup.sequence, setup.shape.window)
+    whole = 4 * setup.tokens * keys * setup.shape.attention_width / setup.parallel.tp
+    return whole / 2 if setup.flash_attention else whole
+
+
+def _core_flops(setup: TrainingSetup, parts: LayerParts) -> float:
+    """Forward FLOPs of the cores, of attention and of mixers, of these parts of layers."""
+    full = (parts.core - parts.windowed) * layer_core_flops(setup)
+    full += parts.mixers * mixer_core_flops(setup.shape) * setup.tokens / setup.parallel.tp
+    return full + parts.windowed * layer_core_flops(setup, windowed=True)
+
+
+def _product_flops(setup: TrainingSetup, met: int) -> float:
+    """Forward FLOPs on one GPU of products with so many weights a token."""
+    return 2 * met * setup.tokens / setup.parallel.tp
+
+
+def _met(parts: LayerParts, weights: Mapping[str, int]) -> int:
+    """Weights that one token is multiplied with in these parts of layers."""
+    return sum(int(getattr(parts, name)) * each for name, each in weights.items())

@@ -1,0 +1,283 @@
+"""Time of a training step: computing, what does not hide of communication, and idle time.
+
+Durations of every virtual stage, with the communication that each forward and backward exposes,
+go through the simulator of pipeline schedules; gradients and weights that move once per step are
+added where they outlast the schedule. Not modelled: the optimizer's update, the loss, data
+loading, congestion, slow GPUs. The share of the dense peak that products reach is an input, so
+that a prediction can be wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from math import fsum
+
+from figgen.errors import check_share
+from figgen.models.machine.cluster import Cluster
+from figgen.models.pipeline.simulate import Durations, Trace, simulate
+from figgen.models.setup.training_setup import TrainingSetup
+from figgen.models.step.compute import training_flops_per_token, utilisation
+from figgen.models.step.data_traffic import TIED
+from figgen.models.step.stage_time import (
+    StageTime,
+    TimedTraffic,
+    at_speed,
+    bucketed_exposed_s,
+    stage_loads,
+    stage_times,
+)
+from figgen.models.step.stage_work import repeated_flops_per_token, unneeded_flops_per_token
+from figgen.models.step.step_rows import CommunicationRow, rank_rows, scaled, shared
+from figgen.models.step.step_traffic import BACKWARD, END, FORWARD, START
+
+FAMILIES = {"dp-cp": "dp", "edp": "dp", "embedding": "dp"}
+"""Communicators under whose axis the breakdown counts another one."""
+
+ROUNDING = 1e-12
+"""What is left of a step when sums of its parts are taken off it, in another order: nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepEstimate:
+    """A step in seconds, divided so that the parts add up to it.
+
+    `bottleneck` is the pipeline rank that works longest; `compute_s`, `recompute_s` and `rows`
+    are its own. `bubble_s` is what it idles when messages take no time. `exposed` is, by axis,
+    what communication adds: to the bottleneck's microbatches, to the schedule by messages between
+    stages, and before and after the schedule. `rows` say which calls it is.
+    """
+
+    setup: TrainingSetup
+    bottleneck: int
+    compute_s: float
+    recompute_s: float
+    bubble_s: float
+    exposed: tuple[tuple[str, float], ...]
+    rows: tuple[CommunicationRow, ...]
+    step_time_s: float
+    model_flops_utilisation: float
+
+    @property
+    def tokens_per_s_per_gpu(self) -> float:
+        """Throughput of one GPU."""
+        return self.setup.tokens_per_step / self.step_time_s / self.setup.parallel.world_size
+
+    @property
+    def hardware_flops_utilisation(self) -> float:
+        """MFU with what this setup computes again counted too, attention whole in both.
+
+        Source: Korthikanti et al. 2022, arXiv:2205.05198, section 6, whose printed values count
+        the recomputed core with its backward, which this does not.
+        """
+        setup = self.setup
+        model = training_flops_per_token(setup.shape, sequence=setup.sequence)
+        model -= unneeded_flops_per_token(setup)
+        return self.model_flops_utilisation * (1 + repeated_flops_per_token(setup) / model)
+
+    @property
+    def exposed_s(self) -> float:
+        """All communication that nothing hides."""
+        return fsum(seconds for _, seconds in self.exposed)
+
+    @property
+    def bubble_fraction(self) -> float:
+        """Idle share of the wall time of the bottleneck."""
+        return self.bubble_s / self.step_time_s
+
+    @property
+    def bubble_overhead(self) -> float:
+        """Idle time of the bottleneck over what it computes."""
+        return self.bubble_s / (self.compute_s + self.recompute_s)
+
+
+def step(
+    setup: TrainingSetup, cluster: Cluster, *, compute_efficiency: float = 0.5
+) -> StepEstimate:
+    """Predict one step of `setup` on `cluster`; MFU is counted as "6nd+attention".
+
+    Raises InputError for an efficiency outside 0 … 1.
+    """
+    check_share("compute_efficiency", compute_efficiency)
+    stages = stage_times(setup, cluster, compute_efficiency)
+    at_once = simulate(setup.order, durations(setup, stages, delay_s=0.0))
+    delay_s = hop_s(stages)
+    trace = simulate(setup.order, durations(setup, stages, delay_s)) if delay_s else at_once
+    rank = _busiest(at_once.busy)
+    compute_s, recompute_s = _work(setup, stages, rank)
+    rows = _within_microbatches(setup, stages, rank, at_once.busy[rank] - compute_s - recompute_s)
+    before_s, after_s = outlasting(setup, stages, trace)
+    messages_s = trace.makespan - at_once.makespan
+    exposed = _by_axis(rows)
+    idle_s = at_once.makespan - compute_s - recompute_s - fsum(exposed.values())
+    bubble_s = idle_s if abs(idle_s) > ROUNDING * at_once.makespan else 0.0
+    exposed["dp"] += before_s + after_s
+    exposed["pp"] += messages_s
+    rows = shared(rows, [row.when == START for row in rows], before_s)
+    rows = shared(rows, [row.when == END for row in rows], after_s)
+    rows = shared(rows, [row.axis == "pp" for row in rows], messages_s)
+    step_time_s = before_s + trace.makespan + after_s
+    return StepEstimate(
+        setup=setup,
+        bottleneck=rank,
+        compute_s=compute_s,
+        recompute_s=recompute_s,
+        bubble_s=bubble_s,
+        exposed=tuple(exposed.items()),
+        rows=rows,
+        step_time_s=step_time_s,
+        model_flops_utilisation=_utilisation(setup, cluster, step_time_s),
+    )
+
+
+def timing(setup: TrainingSetup, cluster: Cluster) -> Callable[[float], float]:
+    """The time alone that `step` predicts, by the share of the dense peak that products reach."""
+    loads = stage_loads(setup, cluster)
+
+    def step_time_s(compute_efficiency: float) -> float:
+        check_share("compute_efficiency", compute_efficiency)
+        stages = at_speed(setup, loads, cluster, compute_efficiency)
+        trace, before_s, after_s = carried_out(setup, stages)
+        return before_s + trace.makespan + after_s
+
+    return step_time_s
+
+
+def carried_out(setup: TrainingSetup, stages: Sequence[StageTime]) -> tuple[Trace, float, float]:
+    """The trace of a step, and the seconds before and after it that are `outlasting`."""
+    trace = simulate(setup.order, durations(setup, stages, hop_s(stages)))
+    return (trace, *outlasting(setup, stages, trace))
+
+
+def _busiest(busy: Sequence[float]) -> int:
+    """The first rank that works longest, where ranks equal but for rounding are equal."""
+    longest = max(busy) * (1 - 1e-9)
+    return next(rank for rank, busy_s in enumerate(busy) if busy_s >= longest)
+
+
+def _within_microbatches(
+    setup: TrainingSetup, stages: Sequence[StageTime], rank: int, added_s: float
+) -> tuple[CommunicationRow, ...]:
+    """Rows of `rank` with what its microbatches expose, `added_s` seconds of its busy time.
+
+    Pairs of DualPipe hide some of it; how much only the simulated rank knows, and the rows share
+    it in proportion.
+    """
+    rows = rank_rows(setup, stages, rank)
+    nominal = fsum(row.exposed_s for row in rows)
+    if setup.order.overlapped and nominal:
+        return scaled(rows, added_s / nominal)
+    return rows
+
+
+def _utilisation(setup: TrainingSetup, cluster: Cluster, step_time_s: float) -> float:
+    rate = setup.tokens_per_step / step_time_s / setup.parallel.world_size
+    return needed_utilisation(
+        setup, tokens_per_s_per_gpu=rate, peak_flops_per_s=cluster.peak_flops_per_s
+    )
+
+
+def needed_utilisation(
+    setup: TrainingSetup,
+    convention: str = "6nd+attention",
+    *,
+    tokens_per_s_per_gpu: float,
+    peak_flops_per_s: float,
+) -> float:
+    """MFU or HFU by a convention, without gradients of frozen weights and with adapters.
+
+    Raises InputError for a convention that does not cover the model.
+    """
+    found = utilisation(
+        setup.shape,
+        convention,
+        tokens_per_s_per_gpu=tokens_per_s_per_gpu,
+        peak_flops_per_s=peak_flops_per_s,
+        sequence=setup.sequence,
+    )
+    return found - tokens_per_s_per_gpu * unneeded_flops_per_token(setup) / peak_flops_per_s
+
+
+def durations(setup: TrainingSetup, stages: Sequence[StageTime], delay_s: float) -> Durations:
+    """Times for the simulator: computing plus what each forward and backward exposes."""
+    forward = tuple(stage.forward_s + stage.exposed_s(FORWARD) for stage in stages)
+    inputs = tuple(
+        stage.recomputed_s + stage.backward_input_s + stage.exposed_s(BACKWARD) for stage in stages
+    )
+    weights = tuple(stage.backward_weight_s for stage in stages)
+    if not setup.order.overlapped:
+        return Durations(forward, inputs, weights, delay_s)
+    pairs = []
+    for stage in range(len(stages)):
+        behind = setup.placement.beside(stage)
+        # Added as the simulator adds, so that rounding leaves no pair shorter than its half.
+        halves = forward[stage], inputs[behind] + weights[behind]
+        pairs.append(max(*halves, *_pair_s(stages[stage], stages[behind])))
+    return Durations(forward, inputs, weights, delay_s, tuple(pairs))
+
+
+def _pair_s(forward: StageTime, backward: StageTime) -> tuple[float, float]:
+    """What a forward and a backward that overlap compute, and what they send.
+
+    Either computes while the other sends.
+    """
+    compute = forward.forward_s + backward.backward_s
+    return compute, forward.exposed_s(FORWARD) + backward.exposed_s(BACKWARD)
+
+
+def hop_s(stages: Sequence[StageTime]) -> float:
+    """Delay of a message between pipeline ranks."""
+    return max(
+        (e.call.total_s for stage in stages for e in stage.traffic if e.traffic.axis == "pp"),
+        default=0.0,
+    )
+
+
+def _work(setup: TrainingSetup, stages: Sequence[StageTime], rank: int) -> tuple[float, float]:
+    """Seconds that a pipeline rank computes in a step, and computes again."""
+    compute = again = 0.0
+    for index in setup.placement.stages_of_rank(rank):
+        stage, passing = stages[index], len(setup.order.microbatches_of(index))
+        compute += passing * (stage.forward_s + stage.backward_input_s + stage.backward_weight_s)
+        again += passing * stage.recomputed_s
+    return compute, again
+
+
+def _by_axis(rows: Sequence[CommunicationRow]) -> dict[str, float]:
+    """Exposed seconds by axis."""
+    found = dict.fromkeys(("tp", "cp", "ep", "etp", "dp", "pp"), 0.0)
+    for row in rows:
+        found[FAMILIES.get(row.axis, row.axis)] += row.exposed_s
+    return found
+
+
+def outlasting(
+    setup: TrainingSetup, stages: Sequence[StageTime], trace: Trace
+) -> tuple[float, float]:
+    """Seconds by which weights delay the first forward and gradients the end of the step.
+
+    A rank that starts late or ends early has that much more time before it holds up the others.
+    """
+    before, after = list[float](), list[float]()
+    for rank, (starts, ends) in enumerate(zip(trace.starts, trace.ends, strict=True)):
+        mine = [stages[stage] for stage in setup.placement.stages_of_rank(rank)]
+        entries = [entry for stage in mine for entry in stage.traffic]
+        weights = [entry for entry in entries if entry.traffic.phase == START]
+        forward = fsum(stage.forward_s + stage.exposed_s(FORWARD) for stage in mine)
+        before.append(once_exposed_s(setup, weights, forward) - starts[0])
+        gradients = [entry for entry in entries if entry.traffic.phase == END]
+        backward = fsum(stage.backward_s + stage.exposed_s(BACKWARD) for stage in mine)
+        after.append(ends[-1] + once_exposed_s(setup, gradients, backward) - trace.makespan)
+    # Of which none is below nothing: some rank starts at once, and some rank ends last.
+    return max(before), max(after)
+
+
+def once_exposed_s(
+    setup: TrainingSetup, entries: Sequence[TimedTraffic], compute_s: float
+) -> float:
+    """What calls once per step add to the one forward or backward that they can hide behind."""
+    tied = fsum(entry.time_s for entry in entries if entry.traffic.purpose == TIED)
+    bucketed = [entry for entry in entries if entry.traffic.purpose != TIED]
+    if not setup.overlap_data_parallel:
+        return tied + fsum(entry.time_s for entry in bucketed)
+    return tied + bucketed_exposed_s(bucketed, compute_s)

@@ -1,0 +1,231 @@
+"""The modelled step as events in time: what each pipeline rank computes and sends when.
+
+`step` knows how long every forward and backward computes, how long each of its calls takes and
+how much of a call nothing hides. Within a forward or backward, calls of one kind are spread evenly:
+a call ends where computing goes on, and begins as much earlier as it takes. What is sent once per
+step stands before the first forward and after the last backward, one call after the other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import accumulate
+from math import fsum
+
+from figgen.models.machine.cluster import Cluster
+from figgen.models.pipeline.simulate import PlacedAction, Trace
+from figgen.models.setup.training_setup import TrainingSetup
+from figgen.models.step.data_traffic import TIED
+from figgen.models.step.layer_traffic import BOUNDARY
+from figgen.models.step.stage_time import StageTime, TimedTraffic, stage_times
+from figgen.models.step.step import carried_out, once_exposed_s
+from figgen.models.step.step_traffic import BACKWARD, END, FORWARD, START
+
+COMPUTE = "compute"
+AGAIN = "forward again"
+
+
+@dataclass(frozen=True, slots=True)
+class StepEvent:
+    """Work or calls on one lane of a pipeline rank; events of one lane never overlap.
+
+    `sent` is what is sent, in `calls` equal calls, and None for computing; `microbatch` is None
+    for what happens once per step.
+    """
+
+    rank: int
+    lane: str
+    name: str
+    start_s: float
+    end_s: float
+    microbatch: int | None = None
+    sent: TimedTraffic | None = None
+    calls: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class StepTimeline:
+    """All events of a step, those of each rank and lane in order, and the step's length."""
+
+    events: tuple[StepEvent, ...]
+    step_time_s: float
+
+
+def step_timeline(
+    setup: TrainingSetup, cluster: Cluster, *, compute_efficiency: float, each_call: bool = True
+) -> StepTimeline:
+    """The step that `figgen.models.step.step.step` predicts, event by event.
+
+    `each_call` makes every call an event of its own; else equal calls of a forward or backward
+    are one. Optimizer and loss take no time in that model, and are not shown.
+    """
+    stages = stage_times(setup, cluster, compute_efficiency)
+    trace, before_s, after_s = carried_out(setup, stages)
+    found: list[StepEvent] = []
+    for rank in range(setup.placement.ranks):
+        events = list(_once(setup, stages, trace, rank, before_s))
+        for block in trace.placed_blocks(rank):
+            events += _block(stages, block, before_s, each_call)
+        found += _stacked(events)
+    return StepTimeline(tuple(found), before_s + trace.makespan + after_s)
+
+
+@dataclass(frozen=True, slots=True)
+class _Pause:
+    """A call that ends when a share of a block's computing is done, after `exposed_s` alone."""
+
+    share: float
+    sent: TimedTraffic
+    calls: int
+    takes_s: float
+    exposed_s: float
+    microbatch: int
+
+
+def _block(
+    stages: Sequence[StageTime], block: tuple[PlacedAction, ...], shift_s: float, each_call: bool
+) -> Iterator[StepEvent]:
+    """One action, or a pair that overlaps: its computing, its calls, the messages it ends with."""
+    start, end = block[0].start + shift_s, block[0].end + shift_s
+    rank = block[0].rank
+    parts = [part for placed in block for part in _parts(stages, placed)]
+    pauses = [pause for placed in block for pause in _pauses(stages, placed, each_call)]
+    if len(block) > 1:
+        exposed = fsum(pause.exposed_s for pause in pauses)
+        spare = end - start - fsum(seconds for _, seconds, _ in parts)
+        left = min(1.0, max(0.0, spare) / exposed) if exposed else 1.0
+        pauses = [replace(pause, exposed_s=left * pause.exposed_s) for pause in pauses]
+    yield from _walked(rank, start, parts, sorted(pauses, key=lambda pause: pause.share))
+    for placed in block:
+        for entry in _entries(stages, placed):
+            if entry.traffic.purpose == BOUNDARY:
+                yield _event(rank, entry, end, entry.time_s, placed.action.microbatch)
+
+
+def _walked(
+    rank: int, start: float, parts: Sequence[tuple[str, float, int]], pauses: Sequence[_Pause]
+) -> Iterator[StepEvent]:
+    """Computing in its parts, interrupted where a call is waited for."""
+    total = fsum(seconds for _, seconds, _ in parts)
+    bounds = list(accumulate(seconds for _, seconds, _ in parts))
+    now = begun = start
+    done = 0.0
+    waiting = list(pauses)
+    for (name, _, microbatch), bound in zip(parts, bounds, strict=True):
+        last = bound == bounds[-1]
+        while waiting and (last or waiting[0].share * total <= bound):
+            pause = waiting.pop(0)
+            now += pause.share * total - done
+            done = pause.share * total
+            stop = now + pause.exposed_s
+            begin = max(start, stop - pause.takes_s)
+            yield _event(rank, pause.sent, begin, pause.takes_s, pause.microbatch, pause.calls)
+            if pause.exposed_s:
+                if now > begun:
+                    yield StepEvent(rank, COMPUTE, name, begun, now, microbatch)
+                now = begun = stop
+        now += max(0.0, bound - done)
+        done = max(done, bound)
+        if now > begun:
+            yield StepEvent(rank, COMPUTE, name, begun, now, microbatch)
+        begun = now
+
+
+def _parts(stages: Sequence[StageTime], placed: PlacedAction) -> Iterator[tuple[str, float, int]]:
+    """Computing of an action: names, seconds and the microbatch."""
+    stage, kind, microbatch = (
+        stages[placed.action.stage], placed.action.kind, placed.action.microbatch,
+    )  # fmt: skip
+    times = {
+        "F": (("forward", stage.forward_s),),
+        "B": (
+            (AGAIN, stage.recomputed_s),
+            ("backward", stage.backward_input_s + stage.backward_weight_s),
+        ),
+        "I": ((AGAIN, stage.recomputed_s), ("backward, inputs", stage.backward_input_s)),
+        "W": (("backward, weights", stage.backward_weight_s),),
+    }[kind]
+    yield from ((name, seconds, microbatch) for name, seconds in times)
+
+
+def _entries(stages: Sequence[StageTime], placed: PlacedAction) -> Iterator[TimedTraffic]:
+    """Traffic that an action brings; a backward's goes with its gradients of inputs."""
+    phase = {"F": FORWARD, "B": BACKWARD, "I": BACKWARD}.get(placed.action.kind)
+    stage = stages[placed.action.stage]
+    return (entry for entry in stage.traffic if entry.traffic.phase == phase)
+
+
+def _pauses(stages: Sequence[StageTime], placed: PlacedAction, each_call: bool) -> Iterator[_Pause]:
+    """The calls of an action, pipeline messages apart."""
+    for entry in _entries(stages, placed):
+        if entry.traffic.purpose != BOUNDARY:
+            events = entry.traffic.calls if each_call else 1
+            for index in range(events):
+                yield _Pause(
+                    (index + 1) / events, entry, 1 if each_call else entry.traffic.calls,
+                    entry.time_s / events, entry.exposed_s / events, placed.action.microbatch,
+                )  # fmt: skip
+
+
+def _once(
+    setup: TrainingSetup, stages: Sequence[StageTime], trace: Trace, rank: int, shift_s: float
+) -> Iterator[StepEvent]:
+    """Weights gathered from the beginning on, and gradients as they become ready."""
+    mine = [stages[stage] for stage in setup.placement.stages_of_rank(rank)]
+    entries = [entry for stage in mine for entry in stage.traffic]
+    now = 0.0
+    for entry in _single(entry for entry in entries if entry.traffic.phase == START):
+        yield _event(rank, entry, now, entry.call.total_s)
+        now += entry.call.total_s
+    ending = [entry for entry in entries if entry.traffic.phase == END]
+    backward_s = fsum(stage.backward_s + stage.exposed_s(BACKWARD) for stage in mine)
+    late_s = once_exposed_s(setup, ending, backward_s)
+    last = trace.ends[rank][-1] + shift_s
+    bucketed = list(_single(entry for entry in ending if entry.traffic.purpose != TIED))
+    tied = list(_single(entry for entry in ending if entry.traffic.purpose == TIED))
+    behind_s = backward_s if setup.overlap_data_parallel else 0.0
+    # No later than what ends with the step that the closed form says, also with unequal buckets.
+    latest = last + late_s - fsum(entry.call.total_s for entry in (*bucketed, *tied))
+    now = 0.0
+    for index, entry in enumerate((*bucketed, *tied)):
+        share = min(1.0, (index + 1) / len(bucketed)) if bucketed else 1.0
+        now = min(max(now, last - behind_s * (1 - share)), latest)
+        yield _event(rank, entry, now, entry.call.total_s)
+        now += entry.call.total_s
+        latest += entry.call.total_s
+
+
+def _single(entries: Iterator[TimedTraffic]) -> Iterator[TimedTraffic]:
+    """Every entry as often as it is called."""
+    return (entry for entry in entries for _ in range(entry.traffic.calls))
+
+
+def _event(
+    rank: int,
+    entry: TimedTraffic,
+    start: float,
+    takes_s: float,
+    microbatch: int | None = None,
+    calls: int = 1,
+) -> StepEvent:
+    traffic = entry.traffic
+    lane = f"{traffic.axis}: {traffic.purpose}, {traffic.collective}"
+    if traffic.purpose == BOUNDARY:
+        lane = f"{lane} {'on' if traffic.phase == FORWARD else 'back'}"
+    name = f"{traffic.collective} {traffic.axis}"
+    return StepEvent(rank, lane, name, start, start + takes_s, microbatch, entry, calls)
+
+
+def _stacked(events: Sequence[StepEvent]) -> Iterator[StepEvent]:
+    """The events in order; what would overlap on its lane goes to a second one of that name."""
+    ends: dict[str, list[float]] = {}
+    for event in sorted(events, key=lambda event: (event.start_s, event.end_s)):
+        rows = ends.setdefault(event.lane, [])
+        # Rounding is no overlap: what touches begins at the end before it.
+        slack = 1e-9 * event.end_s
+        row = next((i for i, end in enumerate(rows) if end <= event.start_s + slack), len(rows))
+        start = event.start_s if row == len(rows) else max(event.start_s, rows[row])
+        rows[row : row + 1] = [event.end_s]
+        lane = event.lane if not row else f"{event.lane} ({row + 1})"
+        yield replace(event, start_s=start, lane=lane)

@@ -1,0 +1,187 @@
+"""Seconds of a whole step in closed form, for one job or for arrays of jobs.
+
+    total = M · slowest stage + filling · mean of the other stages + what sharding adds to them
+            + messages between stages + gradients that do not hide + the update
+            + what every step costs
+
+The filling of a pipeline is (P − 1)/V microbatches of 1F1B with V chunks a rank, and what the
+simulator finds for other schedules; the slowest stage waits for the other ones only. Where ZeRO
+scatters gradients in every microbatch, each backward lasts at least as long as that; where it
+gathers weights too, forward and backward do. Unless it does both, gradients are summed once a
+step too, behind the last backward.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from figgen.formulas.ops import Number, ceil, log2, maximum, minimum, where
+from figgen.models.step.attained import Attained
+from figgen.models.step.job import Job
+from figgen.models.step.layer_time import (
+    ACTIVATION_BYTES,
+    LayerSeconds,
+    dense_layer,
+    expert_layer,
+    head_s,
+    longer,
+    projection_s,
+)
+
+UPDATE_BYTES = 38
+"""Bytes a parameter that an Adam step moves at least: FP32 gradient, two moments and the master
+copy read (16), the last three written (12), a 16-bit weight written (2), the gradient cleared (4),
+its norm read (4)."""
+TENSORS_PER_LAYER = 9
+SUMMED_BYTES = 4
+"""Bytes of a gradient that is summed once a step."""
+
+
+@dataclass(frozen=True, slots=True)
+class StepSeconds:
+    """Parts of a step that add up to `total_s`; `dense` and `expert` are of one layer.
+
+    `head_s` has what modules of multi-token prediction add beside the head.
+    """
+
+    dense: LayerSeconds
+    expert: LayerSeconds
+    head_s: Number
+    work_s: Number
+    idle_s: Number
+    sharding_s: Number
+    stage_messages_s: Number
+    gradients_s: Number
+    update_s: Number
+    straggling_s: Number
+    fixed_s: Number
+
+    @property
+    def total_s(self) -> Number:
+        """The step."""
+        return (
+            self.work_s + self.idle_s + self.sharding_s + self.stage_messages_s
+            + self.gradients_s + self.update_s + self.straggling_s + self.fixed_s
+        )  # fmt: skip
+
+
+def timed_step(job: Job, attained: Attained) -> StepSeconds:
+    """Predict a step of each job."""
+    dense, expert = dense_layer(job, attained), expert_layer(job, attained)
+    share = job.expert_layers / job.layers
+    layer = (1 - share) * dense.total_s + share * expert.total_s
+    one_more = where(job.expert_layers > 0, expert.total_s, dense.total_s)
+    one_more = one_more + projection_s(job, attained)
+    once = head_s(job, attained)
+    head = once + job.mtp_layers * (once + one_more)
+    slowest = maximum(job.fullest_layers * layer, job.head_layers * layer + head)
+    whole = job.layers * layer + head
+    mean, others = whole / job.pp, (whole - slowest) / maximum(1, job.pp - 1)
+    hop = _hop_s(job, attained)
+    work, idle = job.microbatches * slowest, job.filling * others
+    # Where only gradients are scattered, the last backward's are those of a step without that.
+    waiting = job.microbatches - where(job.gathers > 0, 0, job.scatters)
+    sharding = waiting * _sharding_s(job, attained, slowest)
+    sharding = sharding + job.filling * _sharding_s(job, attained, mean)
+    crossing = (job.microbatches + job.filling) * hop * job.chunks
+    gradients = _gradients_s(job, attained)
+    update = _update_s(job, attained)
+    running = work + idle + sharding + crossing + gradients + update
+    straggling = attained.straggling * log2(maximum(1, job.gpus / 8)) * running
+    return StepSeconds(
+        dense, expert, head, work, idle, sharding, crossing, gradients, update, straggling,
+        attained.step_s,
+    )  # fmt: skip
+
+
+def _hop_s(job: Job, attained: Attained) -> Number:
+    """What a microbatch waits for its messages at one stage, forward and backward."""
+    far = job.gpus / job.pp >= job.gpus_per_node
+    rate = where(far, attained.network_bytes_per_s, attained.scale_up_bytes_per_s)
+    sent = job.tokens * job.hidden * ACTIVATION_BYTES / job.tp
+    alone = where(job.gpus > job.gpus_per_node, attained.hop_s, attained.near_hop_s)
+    return where(
+        job.pp > 1, 2 * (sent / rate * attained.exposed_pipeline + alone / job.chunks), 0.0
+    )
+
+
+def _data_rate(job: Job, attained: Attained) -> Number:
+    """Bandwidth of a data-parallel ring: its ranks on a node lend each other their adapters."""
+    near, far = attained.scale_up_bytes_per_s, attained.network_bytes_per_s
+    together = maximum(1, minimum(job.gpus_per_node / job.tp, job.dp * job.cp))
+    return where(job.gpus / job.pp > job.gpus_per_node, minimum(near, far * together), near)
+
+
+def _sharded_s(job: Job, attained: Attained) -> Number:
+    """Seconds for each byte of a parameter, all of a rank's but routed ones summed once."""
+    shards = job.dp * job.cp
+    held = job.dense_parameters / (job.tp * job.pp)
+    return held * (shards - 1) / shards / _data_rate(job, attained)
+
+
+def _latency_s(job: Job, attained: Attained) -> Number:
+    far = job.gpus / job.pp > job.gpus_per_node
+    alpha = where(far, attained.latency_s, attained.near_latency_s)
+    return alpha * minimum(job.dp * job.cp, 64)
+
+
+def _passed_s(job: Job, attained: Attained, bytes_per_parameter: Number) -> Number:
+    """One gather or scatter of everything that a stage holds."""
+    dense = _sharded_s(job, attained) * bytes_per_parameter
+    routed = _sharded_experts_s(job, attained) * bytes_per_parameter
+    return dense + job.layers / job.pp * _latency_s(job, attained) + routed
+
+
+def _sharding_s(job: Job, attained: Attained, compute_s: Number) -> Number:
+    """What a microbatch of `compute_s` waits for ZeRO beyond it, forward and backward.
+
+    Forward is a third of it, or a fourth where backward computes it again. Weights are gathered a
+    layer ahead, so that the first gather of a stage and its last scatter stand alone, as in
+    `figgen.models.algorithms.sharded_step`.
+    """
+    gather = job.gathers / 2 * _passed_s(job, attained, ACTIVATION_BYTES)
+    scatter = job.scatters * _passed_s(job, attained, job.scattered_bytes)
+    forward = compute_s / (3 + job.repeats_layer)
+    backward = compute_s - forward
+    ahead = longer(forward, gather) - forward
+    behind = longer(backward, gather + scatter) - backward
+    ends = minimum(forward, gather) + minimum(backward, gather + scatter)
+    alone = where(job.gathers > 0, ends * job.chunks * job.pp / job.layers, 0.0)
+    return where(job.overlapped > 0, ahead + behind + alone, 2 * gather + scatter)
+
+
+def _gradients_s(job: Job, attained: Attained) -> Number:
+    """Once a step: all-reduce without ZeRO, else scattered and gathered, unless all is already."""
+    each = where(job.zero_stage == 0, 2 * SUMMED_BYTES, SUMMED_BYTES + ACTIVATION_BYTES)
+    each = where(job.gathers > 0, 0, each)
+    calls = where(job.gathers > 0, 0, 2)
+    sent, stage_layers = _sharded_s(job, attained) * each, ceil(job.layers / job.pp)
+    once = sent + calls * stage_layers * _latency_s(job, attained)
+    shards = job.dp * job.cp
+    near = where(job.gpus / job.pp > job.gpus_per_node, 1.0, 0.2)
+    messages = 2 * (shards - 1) * TENSORS_PER_LAYER * stage_layers * near
+    tensors = sent + messages * attained.scatter_latency_s
+    exposed = where(job.overlapped > 0, attained.exposed_data, 1.0)
+    dense = where(job.per_tensor * job.zero_stage == 1, tensors, once * exposed)
+    return dense + _sharded_experts_s(job, attained) * each * exposed
+
+
+def _expert_replicas(job: Job) -> Number:
+    return maximum(1, job.gpus / (job.ep * job.etp * job.pp))
+
+
+def _sharded_experts_s(job: Job, attained: Attained) -> Number:
+    """Seconds for each byte of a routed parameter, all of a rank's summed once."""
+    replicas, ways = _expert_replicas(job), job.ep * job.etp
+    held = job.routed_parameters / (ways * job.pp)
+    rate = where(ways >= job.gpus_per_node, attained.network_bytes_per_s, _data_rate(job, attained))
+    return held * (replicas - 1) / replicas / rate
+
+
+def _update_s(job: Job, attained: Attained) -> Number:
+    """The optimizer over what a rank keeps of the state."""
+    divided = job.zero_stage >= 1
+    dense = job.dense_parameters / (job.tp * job.pp) / where(divided, job.dp * job.cp, 1)
+    routed = job.routed_parameters / (job.ep * job.etp * job.pp)
+    routed = routed / where(divided, _expert_replicas(job), 1)
+    return (dense + routed) * attained.optimizer * UPDATE_BYTES / attained.memory_bytes_per_s

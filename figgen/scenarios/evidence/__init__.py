@@ -1,0 +1,1 @@
+"""The model held against published runs, memory peaks, plans and other predictors."""

@@ -1,0 +1,157 @@
+"""The fit of `rates.toml` on the calibration runs, and its predictions for all."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import fields, replace
+from math import ceil, floor
+
+import numpy as np
+from numpy.typing import NDArray
+
+from figgen.catalog.rates import Constant, constants
+from figgen.catalog.residuals import Residuals
+from figgen.models.step.attained import Attained
+from figgen.models.step.calibration import fitted, slopes, uncertainty
+from figgen.models.step.job import stacked
+from figgen.models.step.timed_step import timed_step
+from figgen.scenarios.evidence.measured import measured_runs, run_sides, shown_runs
+from figgen.scenarios.evidence.split import CALIBRATION, TEST
+from figgen.scenarios.runs.described import DescribedRun
+from figgen.scenarios.runs.job import run_job
+from figgen.scenarios.runs.predicted import UNKNOWN, class_of
+from figgen.scenarios.runs.rates import terms_of
+
+Floats = NDArray[np.float64]
+
+SWEEP_WEIGHT = 0.5
+"""Weight of a run of the one big sweep, so that it does not outvote everyone else."""
+
+
+FEWEST = 8
+"""Test runs that a class must have for its interval to come from them alone."""
+
+
+LEAST = 0.03
+"""No class is known better than this: repeats of one run differ by as much."""
+
+
+CONCERNED = 0.01
+"""A constant concerns a run where one per cent of it moves the step by this much of a per cent."""
+
+
+class Predictor:
+    """Step times of many runs as a function of the logarithms of chosen constants."""
+
+    def __init__(self, runs: Sequence[DescribedRun], free: Sequence[Constant]) -> None:
+        self.job = stacked([run_job(run) for run in runs])
+        known = constants()
+        places = {constant.name: place for place, constant in enumerate(free)}
+        terms = [terms_of(run) for run in runs]
+        self.bases: dict[str, Floats] = {}
+        self.powers: dict[str, Floats] = {}
+        for field in fields(Attained):
+            base, powers = np.zeros(len(runs)), np.zeros((len(runs), len(free)))
+            for row, term in enumerate(terms):
+                base[row], names = term[field.name]
+                for name in names:
+                    if name in places:
+                        powers[row, places[name]] += 1
+                    else:
+                        base[row] *= known[name].value
+            self.bases[field.name], self.powers[field.name] = base, powers
+
+    def __call__(self, logarithms: Floats) -> Floats:
+        """Seconds of every run."""
+        found = {
+            name: base * np.exp(self.powers[name] @ logarithms) for name, base in self.bases.items()
+        }
+        return np.asarray(timed_step(self.job, Attained(**found)).total_s)
+
+
+def calibrated() -> dict[str, float]:
+    """The fitted value of every constant, by name.
+
+    Searched for from the guesses and from the catalog: what the host takes for a layer of experts
+    and what their permutation takes are hard to tell apart, and from the guesses alone the search
+    has ended in the higher of two valleys.
+    """
+    runs, weights, free = calibrating()
+    start = np.log([constant.start for constant in free])
+    measured = np.array([run.step_time_s for run in runs], dtype=float)
+    spread = np.array([constant.spread for constant in free])
+    known = np.log([constant.value for constant in free])
+    point = fitted(Predictor(runs, free), measured, weights, start, spread, [known])
+    found = {constant.name: constant.start for constant in constants().values()}
+    return found | {
+        constant.name: float(f"{value:.4g}")
+        for constant, value in zip(free, np.exp(point), strict=True)
+    }
+
+
+def decided_by(values: Mapping[str, float]) -> dict[str, tuple[int, float]]:
+    """By fitted constant: the calibration runs that it concerns, and how well it is known there.
+
+    The second is a standard deviation of its logarithm, with the constants at `values`.
+    """
+    runs, weights, free = calibrating()
+    point = np.log([values[constant.name] for constant in free])
+    spread = np.array([constant.spread for constant in free])
+    moved = slopes(Predictor(runs, free), point)
+    concerned = (np.abs(moved) >= CONCERNED).sum(axis=0)
+    known = uncertainty(moved, weights, spread)
+    return {
+        constant.name: (int(count), float(deviation))
+        for constant, count, deviation in zip(free, concerned, known, strict=True)
+    }
+
+
+def calibrating() -> tuple[list[DescribedRun], Floats, list[Constant]]:
+    """The runs that calibrate, their weights, and the constants that are fitted."""
+    sides = run_sides()
+    runs = [
+        run
+        for run in (*measured_runs(), *shown_runs())
+        if sides[run.name] == CALIBRATION and not run.suspect and run.step_time_s is not None
+    ]
+    weights = np.array([SWEEP_WEIGHT if run.framework == "nanotron" else 1.0 for run in runs])
+    return runs, weights, [constant for constant in constants().values() if constant.spread > 0]
+
+
+def class_residuals() -> list[Residuals]:
+    """The errors of every class of runs, by the constants of the catalog."""
+    sides = run_sides()
+    runs = [
+        run
+        for run in (*measured_runs(), *shown_runs())
+        if not run.suspect and run.step_time_s is not None
+    ]
+    seconds = Predictor(runs, ())(np.zeros(0))
+    by_class: dict[str, list[tuple[float, bool]]] = {}
+    for run, predicted_s in zip(runs, seconds, strict=True):
+        ratio = float(run.step_time_s or 0) / float(predicted_s)
+        by_class.setdefault(class_of(run), []).append((ratio, sides[run.name] == TEST))
+    found = []
+    for name, ratios in sorted(by_class.items()):
+        tested = [ratio for ratio, is_test in ratios if is_test]
+        every = [ratio for ratio, _ in ratios]
+        # Tests alone may be the easier runs: the interval holds eight of ten of either.
+        found.append(
+            _residuals(name, tested, [tested, every], True)
+            if len(tested) >= FEWEST
+            else _residuals(name, every, [every], False)
+        )
+    every = [ratio for ratios in by_class.values() for ratio, is_test in ratios if is_test]
+    wide = _residuals(UNKNOWN, every, [every], True)
+    return [*found, replace(wide, low=0.7, high=1.5)]
+
+
+def _residuals(
+    name: str, ratios: Sequence[float], within: Sequence[Sequence[float]], tested: bool
+) -> Residuals:
+    # Ends are runs, and rounded outwards: between two runs fewer than eight of ten may lie.
+    low = min(1 - LEAST, *(float(np.quantile(one, 0.1, method="lower")) for one in within))
+    high = max(1 + LEAST, *(float(np.quantile(one, 0.9, method="higher")) for one in within))
+    low, high = floor(1000 * low) / 1000, ceil(1000 * high) / 1000
+    error = float(np.mean(np.abs(1 / np.array(ratios) - 1)))
+    return Residuals(name, len(ratios), tested, low, high, round(error, 4))

@@ -1,0 +1,55 @@
+"""The measured runs, described, and which of them calibrate."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from figgen.catalog import load
+from figgen.catalog.lookups import remembered
+from figgen.catalog.measured import measured_records
+from figgen.catalog.runs import Run
+from figgen.errors import InputError
+from figgen.scenarios.evidence.split import sides
+from figgen.scenarios.options.assumptions import known_of
+from figgen.scenarios.runs.described import DescribedRun
+from figgen.scenarios.runs.published_record import record_of
+from figgen.scenarios.runs.record import described_run
+
+FIELDS = {
+    "chunks": "vpp", "microbatch_size": "micro_batch", "zero_stage": "zero_stage",
+    "recompute": "recompute", "nic": "network",
+}  # fmt: skip
+"""Fields of a record by the options that say the same."""
+
+
+@remembered(1)
+def measured_runs() -> tuple[DescribedRun, ...]:
+    """Every measured run of the file."""
+    return tuple(described_run(record) for record in measured_records())
+
+
+@remembered(1)
+def shown_runs() -> tuple[DescribedRun, ...]:
+    """The catalog's runs that say enough to be predicted and what they took."""
+    found = []
+    for run in load.runs().values():
+        try:
+            described = described_run(completed_record(run))
+        except InputError:
+            continue
+        if described.step_time_s is not None:
+            found.append(described)
+    return tuple(found)
+
+
+def completed_record(run: Run) -> dict[str, Any]:
+    """A run of the catalog as a record, with what is assumed where its source is silent."""
+    values, _ = known_of(run)
+    known = {field: values[option] for option, field in FIELDS.items() if option in values}
+    return record_of(run) | known
+
+
+@remembered(1)
+def run_sides() -> dict[str, str]:
+    """ "calibration" or "test" for every run by name."""
+    return sides(measured_runs(), shown_runs())

@@ -1,0 +1,93 @@
+"""Published runs with a measured peak of memory, each beside the model's."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+
+from figgen.catalog import load
+from figgen.catalog.lookups import remembered
+from figgen.catalog.measured import measured_records
+from figgen.errors import InputError
+from figgen.models.memory.memory import memory
+from figgen.models.setup.training_setup import TrainingSetup
+from figgen.scenarios.evidence.measured import measured_runs, run_sides, shown_runs
+from figgen.scenarios.evidence.split import TEST
+from figgen.scenarios.options.resolve import resolve
+from figgen.scenarios.options.scenario import scenario
+from figgen.scenarios.runs.described import DescribedRun
+from figgen.scenarios.runs.record import described_run
+from figgen.scenarios.runs.setup import run_setup
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedPeak:
+    """A run, what its log printed and what the model says it would, in bytes.
+
+    `tested` if nothing was fitted on it, `fits` if the model says so.
+    """
+
+    run: DescribedRun
+    measured_bytes: float
+    modelled_bytes: float
+    tested: bool
+    fits: bool
+
+    @property
+    def error(self) -> float:
+        """Modelled over measured, less one."""
+        return self.modelled_bytes / self.measured_bytes - 1
+
+
+@remembered(1)
+def judged_peaks() -> tuple[JudgedPeak, ...]:
+    """Every run that prints a peak, in the order of the catalog."""
+    sides, found = run_sides(), []
+    for run in (*measured_runs(), *shown_runs()):
+        if run.peak_memory_bytes is None:
+            continue
+        # A run of the catalog is taken as on its own page.
+        own = run.name in load.runs()
+        setup = resolve(scenario(run=run.name)).setup if own else run_setup(run)
+        printed_bytes, fits = _modelled(setup, run.accelerator.capacity_bytes)
+        tested = sides[run.name] == TEST
+        found.append(JudgedPeak(run, run.peak_memory_bytes, printed_bytes, tested, fits))
+    return tuple(found)
+
+
+@remembered(1)
+def failed_verdicts() -> tuple[bool, ...]:
+    """Whether each layout of nanotron's sweep that failed is said to fit.
+
+    Its table does not tell running out of memory from crashes. A layout that cannot be laid out
+    does not fit.
+    """
+    held = json.loads(load.content("layouts-failed.json"))
+    shapes = {
+        record["model"]: record for record in measured_records() if record.get("model") is not None
+    }
+    verdicts = []
+    for row in held["rows"]:
+        layout = dict(zip(held["columns"], row, strict=True))
+        known = shapes[held["models"][layout.pop("model")]]
+        batch = layout["dp"] * layout["micro_batch"] * layout["gradient_accumulation"]
+        record = {
+            **{key: known[key] for key in ("hardware", "shape", "framework")}, **layout,
+            "seq_length": held["sequence"], "global_batch_sequences": batch,
+        }  # fmt: skip
+        try:
+            run = described_run(record)
+            _, fits = _modelled(run_setup(run), run.accelerator.capacity_bytes)
+        except InputError:
+            verdicts.append(False)
+        else:
+            verdicts.append(fits)
+    return tuple(verdicts)
+
+
+# Most of what a changed chip concerns is as large as it was.
+@remembered(4096)
+def _modelled(setup: TrainingSetup, capacity_bytes: float) -> tuple[float, bool]:
+    """What a log would print and whether the run fits."""
+    held = memory(setup, capacity_bytes=capacity_bytes)
+    return held.printed_bytes, bool(held.fits)

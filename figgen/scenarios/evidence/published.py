@@ -1,0 +1,37 @@
+"""What was published of a run's speed, in the terms in which the models speak of it."""
+
+from __future__ import annotations
+
+from figgen import catalog
+from figgen.models.step.step import needed_utilisation
+from figgen.scenarios.options.resolve import TrainingStep
+from figgen.scenarios.runs.published_time import published_step_s
+
+__all__ = ["computed_mfu", "how_published", "published_step_s"]
+
+
+def computed_mfu(found: TrainingStep) -> float:
+    """MFU of a computed step, counted as the run's own percentage is.
+
+    With the attention that the run counts, against the peak that the run is held against; that of
+    its products without a run.
+    """
+    if found.run is None:
+        return found.estimate.model_flops_utilisation
+    return needed_utilisation(
+        found.setup,
+        "causal" if found.run.attention == "causal" else "6nd+attention",
+        tokens_per_s_per_gpu=found.estimate.tokens_per_s_per_gpu,
+        peak_flops_per_s=found.run.mfu_peak_flops_per_s,
+    )
+
+
+def how_published(run: catalog.Run) -> str:
+    """Where `published_step_s` comes from, in words."""
+    if run.step_time is not None:
+        return "as printed"
+    if published_step_s(run) is None:
+        return "not published"
+    if run.tokens_per_s_per_gpu is not None:
+        return "from the printed tokens per second"
+    return "from the printed FLOP rate" if run.flops_rate else "from the printed MFU"

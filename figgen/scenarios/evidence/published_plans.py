@@ -1,0 +1,95 @@
+"""Published layouts beside the fastest that the planner knows for the same job.
+
+Which one that is takes the planner half a minute for all of them, so it stands in the catalog; its
+time and that of the published one are computed anew. Model, cluster, batch, sequence, precision
+and software are those of the publication.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from figgen import catalog
+from figgen.catalog.lookups import remembered
+from figgen.catalog.planned import planned_best
+from figgen.scenarios.options.option import Choices
+from figgen.scenarios.options.resolve import TrainingStep, resolve
+from figgen.scenarios.options.scenario import Scenario, scenario
+from figgen.scenarios.planning.plan_question import plan_question
+from figgen.scenarios.planning.plan_rows import TERMS, choices_of, named_terms
+from figgen.scenarios.planning.planner import fastest
+from figgen.scenarios.runs.step_as_run import described, job_of
+
+
+def training_presets() -> tuple[str, ...]:
+    """The presets of published runs, by name."""
+    found = catalog.PRESETS.items()
+    return tuple(name for name, preset in found if isinstance(preset, catalog.TrainingPreset))
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedPlan:
+    """A published layout, the fastest one of `layouts`, and the seconds of both by `TERMS`."""
+
+    preset: str
+    layouts: int
+    published: TrainingStep
+    best: TrainingStep
+    published_terms: Mapping[str, float]
+    best_terms: Mapping[str, float]
+
+    @property
+    def behind(self) -> float:
+        """How much longer the published layout is predicted to take; below 0 where it is shorter,
+        as layouts may be that nobody can search: uneven stages, experts sent in another way."""
+        return self.published.predicted.step_time_s / self.best.predicted.step_time_s - 1
+
+    @property
+    def apart(self) -> bool:
+        """Whether the intervals of both lie apart."""
+        return self.best.predicted.high_s < self.published.predicted.low_s
+
+    @property
+    def loses_by(self) -> tuple[str, float]:
+        """The term that is longer by most, and by what share of the best step."""
+        more = {n: self.published_terms[n] - self.best_terms[n] for n in TERMS}
+        worst = max(more, key=lambda name: more[name])
+        return worst, more[worst] / self.best.predicted.step_time_s
+
+
+@remembered(64)
+def published_plan(preset: str) -> PublishedPlan:
+    """The published layout of a training preset beside the planner's. Raises InputError for one
+    that was not planned."""
+    found = planned_best()[preset]
+    published = resolve(scenario(preset=preset))
+    best = resolve(best_scenario(published, dict(found.choices)))
+    return PublishedPlan(
+        preset, found.layouts, published, best, step_terms(published), step_terms(best)
+    )
+
+
+def best_scenario(published: TrainingStep, choices: Choices) -> Scenario:
+    """The published job with another layout."""
+    # None would leave the chunks to the publication.
+    chunks = choices["chunks"] or 1
+    return published.asked.but(
+        **{**choices, "chunks": chunks}, global_batch=published.setup.global_batch
+    )
+
+
+def step_terms(found: TrainingStep) -> dict[str, float]:
+    """Seconds of a step by `TERMS`."""
+    name = found.run.name if found.run else ""
+    run = described(
+        found.setup, found.accelerator, found.nic, found.dtype, found.software, name
+    )  # fmt: skip
+    terms = named_terms(job_of(found.setup, run), found.predicted.parts)
+    return {term: float(terms[term]) for term in TERMS}
+
+
+def searched(preset: str) -> tuple[int, Choices]:
+    """Layouts of a published job, and the options of the fastest one."""
+    found = fastest(plan_question(scenario(preset=preset)))
+    return found.layouts, choices_of(found, 0)

@@ -1,0 +1,84 @@
+"""Other open models of training time on the runs that each can express, beside ours on the same."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from figgen.catalog.rivals import Rival, rivals
+from figgen.scenarios.evidence.validation import Errors, JudgedRun, errors_of, judged_runs
+from figgen.scenarios.runs.described import DescribedRun
+from figgen.scenarios.runs.predicted import class_of
+
+KINDS = ("dense, tuned", "dense, FSDP", "mixtures of experts", "nanotron's sweep")
+"""Kinds of runs; a rival has one constant for each."""
+
+FEWEST = 8
+"""Test runs of a kind that a rival must express for its error to say something."""
+
+
+@dataclass(frozen=True, slots=True)
+class Comparison:
+    """A rival's errors on the test runs of a kind, with both of its constants, and ours on them.
+
+    `of` is the number of test runs of that kind, of which the rival can express `theirs.runs`.
+    """
+
+    rival: Rival
+    kind: str
+    of: int
+    documented: Errors
+    fitted: Errors
+    ours: Errors
+
+
+def kind_of(run: DescribedRun) -> str:
+    """The kind of a run."""
+    tuned, sharded, mixture, sweep = KINDS
+    if run.shape.experts is not None:
+        return mixture
+    found = class_of(run)
+    return sweep if found == "nanotron" else tuned if found.startswith("dense") else sharded
+
+
+def comparisons() -> list[Comparison]:
+    """Every rival on every kind of run of which it can express enough, by kind."""
+    found = []
+    for kind in KINDS:
+        tests = [one for one in judged_runs() if one.tested and kind_of(one.run) == kind]
+        for rival in rivals().values():
+            expressed = [one for one in tests if one.run.name in rival.seconds]
+            if len(expressed) >= FEWEST:
+                found.append(_compared(rival, kind, len(tests), expressed))
+    return found
+
+
+def _compared(rival: Rival, kind: str, of: int, runs: Sequence[JudgedRun]) -> Comparison:
+    documented, fitted = (
+        errors_of(
+            rival.name,
+            [
+                JudgedRun(one.run, one.measured_s, rival.seconds[one.run.name][place], True)
+                for one in runs
+            ],
+        )
+        for place in (0, 1)
+    )
+    ours = errors_of("ours", runs)
+    assert documented
+    assert fitted
+    assert ours
+    return Comparison(rival, kind, of, documented, fitted, ours)
+
+
+def refusals() -> dict[str, dict[str, int]]:
+    """By rival and by what it has no word for: how many of the test runs that concerns."""
+    tests = {one.run.name for one in judged_runs() if one.tested}
+    found: dict[str, dict[str, int]] = {}
+    for rival in rivals().values():
+        reasons = [reason for run, reason in rival.refused.items() if run in tests]
+        found[rival.name] = {
+            reason: reasons.count(reason)
+            for reason in sorted(set(reasons), key=lambda reason: -reasons.count(reason))
+        }
+    return found

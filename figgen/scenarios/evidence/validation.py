@@ -1,0 +1,192 @@
+"""Every measured run beside its prediction, and the errors of groups of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from figgen.catalog.lookups import remembered
+from figgen.errors import unknown
+from figgen.models.step.calibration import spearman
+from figgen.scenarios.evidence.calibrate import Predictor
+from figgen.scenarios.evidence.measured import measured_runs, run_sides, shown_runs
+from figgen.scenarios.evidence.split import TEST
+from figgen.scenarios.runs.described import DescribedRun
+from figgen.scenarios.runs.predicted import class_of
+from figgen.scenarios.runs.rates import era_of, generation_of
+
+FEWEST_LAYOUTS = 5
+"""Layouts of one model on one number of GPUs from which their ranking says something."""
+
+
+@dataclass(frozen=True, slots=True)
+class JudgedRun:
+    """A run, what it took, what is predicted for it, and whether it helped to fit the constants."""
+
+    run: DescribedRun
+    measured_s: float
+    predicted_s: float
+    tested: bool
+
+    @property
+    def error(self) -> float:
+        """Predicted over measured, less one: positive where the prediction is too slow."""
+        return self.predicted_s / self.measured_s - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Errors:
+    """Relative errors of a group of runs."""
+
+    name: str
+    runs: int
+    mean_absolute: float
+    median_absolute: float
+    bias: float
+    worst: float
+    within_quarter: float
+
+
+@dataclass(frozen=True, slots=True)
+class Ranking:
+    """Layouts of one model on one number of GPUs: how well their order is predicted.
+
+    `choice` is the measured time of the layout predicted fastest over that of the fastest.
+    """
+
+    name: str
+    gpus: int
+    layouts: int
+    spearman: float
+    choice: float
+
+
+@remembered(1)
+def judged_runs() -> tuple[JudgedRun, ...]:
+    """All runs that took a known time and whose sources are not suspect of a mistake."""
+    runs = [
+        run
+        for run in (*measured_runs(), *shown_runs())
+        if run.step_time_s is not None and not run.suspect
+    ]
+    seconds, sides = Predictor(runs, ())(np.zeros(0)), run_sides()
+    return tuple(
+        JudgedRun(run, float(run.step_time_s or 0), float(found), sides[run.name] == TEST)
+        for run, found in zip(runs, seconds, strict=True)
+    )
+
+
+FORMATS = {
+    "bf16": "16 bits", "fp16": "16 bits", "fp8": "FP8", "fp8-current": "FP8",
+    "fp8-rowwise": "FP8", "mxfp8": "MXFP8", "nvfp4": "NVFP4", "tf32": "TF32",
+}  # fmt: skip
+
+
+def _release(run: DescribedRun) -> str:
+    return era_of(run).replace("-", " ", 1) if run.shape.experts else "dense models"
+
+
+GROUPINGS: Mapping[str, Callable[[DescribedRun], str]] = {
+    "class": class_of,
+    "generation": lambda run: generation_of(run.accelerator).capitalize(),
+    "format": lambda run: FORMATS[run.number_format],
+    "framework": lambda run: run.framework,
+    "experts": _release,
+}
+"""What runs may be grouped by."""
+
+
+def grouping(name: str) -> Callable[[DescribedRun], str]:
+    """The grouping of that name. Raises InputError, with the nearest, for an unknown one."""
+    if name not in GROUPINGS:
+        raise unknown("grouping of runs", name, GROUPINGS)
+    return GROUPINGS[name]
+
+
+def errors_of(name: str, judged: Iterable[JudgedRun]) -> Errors | None:
+    """The errors of some runs; None for no runs."""
+    errors = np.array([run.error for run in judged])
+    if not len(errors):
+        return None
+    sizes = np.abs(errors)
+    return Errors(
+        name, len(errors), float(sizes.mean()), float(np.median(sizes)), float(np.median(errors)),
+        float(errors[sizes.argmax()]), float((sizes <= 0.25).mean()),
+    )  # fmt: skip
+
+
+def grouped(by: str) -> dict[str, list[JudgedRun]]:
+    """The runs of every group, groups in the order of their names."""
+    key = grouping(by)
+    found: dict[str, list[JudgedRun]] = {}
+    for judged in judged_runs():
+        found.setdefault(key(judged.run), []).append(judged)
+    return dict(sorted(found.items()))
+
+
+def rankings(*, tested_only: bool) -> list[Ranking]:
+    """How layouts of the big sweep are ranked, by model and number of GPUs."""
+    groups: dict[tuple[str, int], list[JudgedRun]] = {}
+    for judged in judged_runs():
+        run = judged.run
+        if run.framework == "nanotron" and (judged.tested or not tested_only):
+            groups.setdefault((swept_model(run), run.gpus), []).append(judged)
+    return [_ranking(group) for _, group in sorted(groups.items()) if len(group) >= FEWEST_LAYOUTS]
+
+
+SWEPT = {2048: "1B", 3072: "3B", 4096: "8B", 8192: "80B"}
+"""Models of the sweep by their width."""
+
+
+def swept_model(run: DescribedRun) -> str:
+    """What the sweep calls the model of a run; the largest was run with fewer key heads too."""
+    shape = run.shape
+    return SWEPT[shape.hidden] + ("" if shape.kv_heads == shape.heads else ", grouped queries")
+
+
+def _ranking(group: Sequence[JudgedRun]) -> Ranking:
+    predicted = [judged.predicted_s for judged in group]
+    measured = [judged.measured_s for judged in group]
+    chosen = measured[int(np.argmin(predicted))]
+    run = group[0].run
+    return Ranking(
+        swept_model(run), run.gpus, len(group), spearman(predicted, measured),
+        chosen / min(measured),
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True)
+class ReleaseSpread:
+    """One layout under several releases of its framework: fastest and slowest step measured."""
+
+    run: DescribedRun
+    releases: int
+    fastest_s: float
+    slowest_s: float
+    predicted_s: float
+
+    @property
+    def spread(self) -> float:
+        """How much longer the slowest takes."""
+        return self.slowest_s / self.fastest_s - 1
+
+
+def release_spreads() -> list[ReleaseSpread]:
+    """Layouts that more than one release of the same framework ran, widest first."""
+    groups: dict[str, list[JudgedRun]] = {}
+    for judged in judged_runs():
+        if judged.run.framework != "nanotron" and judged.run.release:
+            groups.setdefault(judged.run.config_key, []).append(judged)
+    found = []
+    for group in groups.values():
+        releases = {judged.run.release for judged in group}
+        if len(releases) > 1:
+            times = [judged.measured_s for judged in group]
+            found.append(
+                ReleaseSpread(
+                    group[-1].run, len(releases), min(times), max(times), group[-1].predicted_s
+                )
+            )
+    return sorted(found, key=lambda entry: -entry.spread)

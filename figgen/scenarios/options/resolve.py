@@ -1,0 +1,339 @@
+"""What a scenario means: the layout and the training step of a preset, a run, or chosen sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, fields, replace
+from typing import Any
+
+from figgen import catalog
+from figgen.catalog.lookups import remembered
+from figgen.errors import InputError, check_size
+from figgen.models.machine.cluster import Cluster
+from figgen.models.machine.layout import ParallelLayout, layout
+from figgen.models.memory.memory import MemoryEstimate, memory
+from figgen.models.setup.training_setup import TrainingSetup
+from figgen.models.shape.model_shape import ModelShape
+from figgen.models.shape.recipes import recipe
+from figgen.models.step.newton_schulz import busiest_flops
+from figgen.models.step.step import StepEstimate, step
+from figgen.models.step.step_share import share_for
+from figgen.scenarios.options.assumptions import known_of
+from figgen.scenarios.options.config_json import OwnModel, named_model
+from figgen.scenarios.options.option import Value
+from figgen.scenarios.options.scenario import Scenario, scenario
+from figgen.scenarios.options.schema import OPTIONS, asked_by
+from figgen.scenarios.runs.measured_rates import MeasuredRates, read_rates
+from figgen.scenarios.runs.own_hardware import named_accelerator, named_link
+from figgen.scenarios.runs.predicted import PredictedStep
+from figgen.scenarios.runs.software import memory_of
+from figgen.scenarios.runs.step_as_run import predicted
+
+SIZES = ("nodes", "gpus_per_node", "tp", "cp", "pp", "ep", "etp", "dp")
+"""The options that a layout is made of, beside its order."""
+
+_SETUP = frozenset(field.name for field in fields(TrainingSetup)) & OPTIONS.keys()
+_MATTERS_WITH = {"context_exchange": "cp", "sequence_parallel": "tp"}
+"""Options that say nothing of a layout in which that axis has one rank."""
+
+_ASSUMABLE = frozenset(
+    option.name
+    for option in asked_by("step")
+    if option.name not in (*SIZES, "model") and option.default is not None
+)
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingStep:
+    """A step as configured, on what it runs, and the names of what nobody published.
+
+    `hardware` are the accelerator and the link as they were asked for, names or files; `measured`
+    what stands in the place of their datasheets.
+    `given` are the options that were chosen over a preset or a run, and "layout" for its sizes.
+    """
+
+    asked: Scenario
+    title: str
+    run: catalog.Run | None
+    model: catalog.Model | OwnModel
+    setup: TrainingSetup
+    accelerator: catalog.Accelerator
+    nic: catalog.Link
+    hardware: tuple[str, str]
+    measured: MeasuredRates | None
+    dtype: str
+    own_latencies: tuple[tuple[str, float], ...]
+    chosen_efficiency: float | None
+    software: str
+    reserve_bytes: float
+    assumed: frozenset[str]
+    given: frozenset[str]
+
+    @property
+    def cluster(self) -> Cluster:
+        """What the step runs on, which its memory does not need.
+
+        Raises InputError for nodes too wide, and for a number format that nothing multiplies.
+        """
+        width = self.setup.parallel.gpus_per_node
+        found = catalog.cluster(self.accelerator, self.nic, self.dtype, width)
+        links = self.measured.links() if self.measured else {}
+        return replace(found, **{**links, **dict(self.own_latencies)})
+
+    @property
+    def estimate(self) -> StepEstimate:
+        """Where the step's time goes."""
+        return _estimate(self.setup, self.cluster, self.compute_efficiency)
+
+    @property
+    def predicted(self) -> PredictedStep:
+        """The time of the step by the validated model, and the interval of its class.
+
+        That model has seen no job with adapters: it predicts the same job without them.
+        """
+        return predicted(
+            timed_before(self.setup), *self.hardware, self.dtype, self.software,
+            self.run.name if self.run else "", self.measured.text if self.measured else "",
+        )  # fmt: skip
+
+    @property
+    def orthogonalising_s(self) -> float:
+        """What Muon's products take in 16 bits behind the step, which nothing hides; 0 without.
+
+        The step's own time has what any optimizer reads and writes, and no products.
+        """
+        work = busiest_flops(self.setup)
+        wide = self.dtype if self.dtype not in ("fp8", "fp4") else "bf16"
+        peak = self.accelerator.peak_flops_per_s(wide)
+        return work / (peak * self.compute_efficiency) if work else 0.0
+
+    @property
+    def interval_s(self) -> tuple[float, float]:
+        """Where eight of ten runs of its class lie, by the time of the estimate.
+
+        That is the predicted one, unless messages at the speed of datasheets beside products at
+        the whole peak take longer still.
+        """
+        known, seconds = self.predicted.residuals, self.estimate.step_time_s
+        return seconds * known.low, seconds * known.high
+
+    @property
+    def has_interval(self) -> bool:
+        """Whether the time is a prediction of a kind that was measured."""
+        return self.chosen_efficiency is None and self.setup.lora_rank is None
+
+    @property
+    def compute_efficiency(self) -> float:
+        """Share of the peak that products reach: as chosen, or what gives the predicted time."""
+        if self.chosen_efficiency is not None:
+            return self.chosen_efficiency
+        return _share(timed_before(self.setup), self.cluster, self.predicted.step_time_s)
+
+    @property
+    def memory(self) -> MemoryEstimate:
+        """What every pipeline rank needs, against the accelerator's capacity."""
+        measured = self.measured.capacity_bytes if self.measured else None
+        return _memory(self.setup, measured or self.accelerator.capacity_bytes, self.reserve_bytes)
+
+
+def timed_before(setup: TrainingSetup) -> TrainingSetup:
+    """The job that is nearest to this one among those that were timed: everything trained."""
+    return replace(setup, lora_rank=None, frozen_weights="16-bit")
+
+
+# A page shows a setup in several figures, and a build has a page for every preset.
+@remembered(512)
+def _estimate(setup: TrainingSetup, cluster: Cluster, efficiency: float) -> StepEstimate:
+    return step(setup, cluster, compute_efficiency=efficiency)
+
+
+@remembered(512)
+def _share(setup: TrainingSetup, cluster: Cluster, seconds: float) -> float:
+    return share_for(setup, cluster, seconds)
+
+
+@remembered(512)
+def _memory(setup: TrainingSetup, capacity_bytes: float, reserve_bytes: float) -> MemoryEstimate:
+    return memory(setup, capacity_bytes=capacity_bytes, reserve_bytes=reserve_bytes)
+
+
+def training_step(
+    *, preset: str | None = "", run: str | None = "", **chosen: Value
+) -> TrainingStep:
+    """The step of a scenario in one call; parameters and errors are those of `scenario`."""
+    return resolve(scenario(preset=preset, run=run, **chosen))
+
+
+def parallel_layout(
+    *, preset: str | None = "", run: str | None = "", **chosen: Value
+) -> ParallelLayout:
+    """The layout of a scenario in one call; parameters and errors are those of `scenario`."""
+    return resolve_layout(scenario(preset=preset, run=run, **chosen))
+
+
+@remembered(256)
+def resolve(asked: Scenario) -> TrainingStep:
+    """The training step that is meant. Raises InputError for anything missing or unfit."""
+    base = base_of(asked)
+    values = completed(base.values | dict(asked.chosen), "step")
+    if base.run and values["microbatches"] is None and values["global_batch"] is None:
+        raise InputError(f"run {base.run.name!r}", expected="a published global batch", key="run")
+    parallel = layout_of(values)
+    model = named_model(str(values["model"]))
+    hardware = str(values["accelerator"]), str(values["nic"])
+    chip, nic = named_accelerator(hardware[0]), named_link(hardware[1])
+    chosen = frozenset(name for name, _ in asked.chosen) if base.run else frozenset[str]()
+    sized = frozenset({"layout"}) if chosen & set(SIZES) else frozenset[str]()
+    return TrainingStep(
+        asked=asked,
+        title=base.run.title if base.run else model.title,
+        run=base.run,
+        model=model,
+        setup=setup_of(model.shape, parallel, values),
+        accelerator=chip,
+        nic=nic,
+        hardware=hardware,
+        measured=read_rates(str(values["measured"])) if values["measured"] else None,
+        dtype=str(values["dtype"]),
+        own_latencies=_own_latencies(values),
+        chosen_efficiency=_number(values["compute_efficiency"]),
+        software=str(values["software"]),
+        reserve_bytes=float(str(values["reserve_bytes"])),
+        assumed=_assumed(parallel) - base.published - chosen if base.run else frozenset(),
+        given=chosen | sized,
+    )
+
+
+@remembered(256)
+def resolve_layout(asked: Scenario) -> ParallelLayout:
+    """The layout alone, for which neither a model nor a network need be known."""
+    return layout_of(completed(base_of(asked).values | dict(asked.chosen), "layout"))
+
+
+def layout_of(values: Mapping[str, Value]) -> ParallelLayout:
+    """The layout of completed options. Raises InputError for sizes that do not fit."""
+    wanted: dict[str, Any] = {name: values[name] for name in (*SIZES, "order")}
+    return layout(**wanted)
+
+
+def setup_of(
+    shape: ModelShape, parallel: ParallelLayout, values: Mapping[str, Value]
+) -> TrainingSetup:
+    """The setup of completed options for a model of any shape.
+
+    Raises InputError for a combination that does not fit.
+    """
+    wanted: dict[str, Any] = {name: values[name] for name in _SETUP}
+    wanted["microbatches"] = _microbatches(values, parallel)
+    wanted["sequence"] = shape.sequence if values["sequence"] is None else values["sequence"]
+    wanted["recipe"] = recipe(str(values["recipe"]))
+    wanted["framework"] = memory_of(str(values["software"]))
+    return TrainingSetup(shape=shape, parallel=parallel, **wanted)
+
+
+@dataclass(frozen=True, slots=True)
+class Base:
+    """What a scenario starts from: options of its run, and which of them were published."""
+
+    values: dict[str, Value]
+    run: catalog.Run | None = None
+    published: frozenset[str] = frozenset()
+
+
+def base_of(asked: Scenario) -> Base:
+    """What a scenario's preset or run says. Raises InputError for one without a layout."""
+    run = catalog.run(asked.run) if asked.run else None
+    if asked.preset:
+        found = catalog.preset(asked.preset)
+        if isinstance(found, catalog.MapPreset):
+            return Base({name: getattr(found, name) for name in SIZES})
+        if isinstance(found, catalog.HardwarePreset):
+            return Base({
+                "gpus_per_node": found.gpus_per_node,
+                "accelerator": found.accelerator.name,
+                "nic": found.nic.name,
+            })  # fmt: skip
+        run = found.run
+    return _of_run(run, dict(asked.chosen)) if run else Base({})
+
+
+def _of_run(run: catalog.Run, chosen: Mapping[str, Value]) -> Base:
+    axes = {"tp": run.tp, "cp": run.cp, "pp": run.pp}
+    missing = [axis for axis, size in axes.items() if size is None and axis not in chosen]
+    if missing:
+        raise InputError(f"run {run.name!r}", expected="a published layout", got=missing, key="run")
+    values, published = known_of(run)
+    if chosen.get("accelerator", run.accelerator.name) != run.accelerator.name:
+        values.pop("software", None)  # it was never run there
+    values |= run_sizes(run)
+    if "microbatches" in {**values, **chosen}:
+        values.pop("global_batch", None)
+    return Base(values, run, published)
+
+
+def run_sizes(run: catalog.Run) -> dict[str, Value]:
+    """The cluster of a run and what of its layout was published; DP is what is left over."""
+    nodes, width = cluster_of(run)
+    axes = {"tp": run.tp, "cp": run.cp, "pp": run.pp, "ep": run.ep}
+    known = {axis: size for axis, size in axes.items() if size is not None}
+    return {"nodes": nodes, "gpus_per_node": width, **known}
+
+
+def cluster_of(run: catalog.Run) -> tuple[int, int]:
+    """Nodes and GPUs in each: as wide as the scale-up domain, or the widest power of two in it.
+
+    Raises InputError for a run on an unknown number of accelerators, or not on whole nodes.
+    """
+    if run.gpus is None:
+        raise InputError(
+            f"run {run.name!r}", expected="a published number of accelerators", key="run"
+        )
+    width = run.accelerator.scale_up_domain
+    if run.gpus % width:
+        width = 2 ** (width.bit_length() - 1)
+    if run.gpus < width:
+        return 1, run.gpus
+    if run.gpus % width:
+        raise InputError(
+            f"run {run.name!r}", expected=f"whole nodes of {width}", got=run.gpus, key="run"
+        )
+    return run.gpus // width, width
+
+
+def _assumed(parallel: ParallelLayout) -> frozenset[str]:
+    """What is assumed of a run that says nothing."""
+    idle = {name for name, axis in _MATTERS_WITH.items() if getattr(parallel, axis) == 1}
+    return _ASSUMABLE - idle
+
+
+def completed(values: Mapping[str, Value], question: str) -> dict[str, Value]:
+    """Every option, those that nobody chose by their defaults.
+
+    Raises InputError for one that has none and matters for the `question`.
+    """
+    for option in asked_by(question):
+        if option.required and values.get(option.name) is None:
+            raise InputError(option.name, expected="a value; it has no default")
+    return {name: option.default for name, option in OPTIONS.items()} | dict(values)
+
+
+def _number(value: Value) -> float | None:
+    return None if value is None else float(str(value))
+
+
+def _own_latencies(values: Mapping[str, Value]) -> tuple[tuple[str, float], ...]:
+    names = ("scale_up_latency_s", "network_latency_s")
+    return tuple((name, float(str(values[name]))) for name in names if values[name] is not None)
+
+
+def _microbatches(values: Mapping[str, Value], parallel: ParallelLayout) -> Value:
+    """Microbatches of a replica: as given, out of the global batch, or four per stage."""
+    given, batch = values["microbatches"], values["global_batch"]
+    if batch is None:
+        return 4 * parallel.pp if given is None else given
+    share = parallel.dp * check_size("microbatch_size", values["microbatch_size"])
+    sequences = check_size("global_batch", batch)
+    if sequences % share:
+        expected = f"a multiple of dp · microbatch_size = {share}"
+        raise InputError("global_batch", expected=expected, got=batch)
+    return sequences // share

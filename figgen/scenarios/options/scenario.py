@@ -1,0 +1,44 @@
+"""What is asked about: where a training job starts from, and what is chosen besides."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from figgen.errors import InputError
+from figgen.scenarios.options.option import Value
+from figgen.scenarios.options.schema import OPTIONS, unknown_option
+
+
+@dataclass(frozen=True, slots=True)
+class Scenario:
+    """A preset or a published run, or neither, and options that are chosen over it, by name.
+
+    `scenario` makes one; `figgen.scenarios.options.resolve` says what it means.
+    """
+
+    preset: str = ""
+    run: str = ""
+    chosen: tuple[tuple[str, Value], ...] = ()
+
+    def but(self, **changes: Value) -> Scenario:
+        """The same with other choices. Raises InputError as `scenario` does."""
+        return scenario(preset=self.preset, run=self.run, **dict(self.chosen) | changes)
+
+
+def scenario(*, preset: str | None = "", run: str | None = "", **chosen: Value) -> Scenario:
+    """A scenario of checked options; None leaves an option to its default.
+
+    Raises InputError for a preset beside a run, for an unknown option, and for a value that an
+    option cannot have.
+    """
+    if preset and run:
+        raise InputError("a scenario", expected="a preset or a run", got=f"{preset} and {run}")
+    for name in chosen:
+        if name not in OPTIONS:
+            raise unknown_option("option", name, OPTIONS)
+    checked = {
+        name: OPTIONS[name].checked(value)
+        for name, value in sorted(chosen.items())
+        if value is not None
+    }
+    return Scenario(preset or "", run or "", tuple(checked.items()))

@@ -1,0 +1,297 @@
+"""Everything that can be chosen of a training job, each option once.
+
+The command line, the `options:` and `sizes:` of pages, what is assumed of published runs and the
+forms of the live tools are all made from this table. Defaults are those of the models' own
+signatures: `TrainingSetup`, `layout` and `step`.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import MISSING, fields
+from types import MappingProxyType
+
+from figgen import catalog
+from figgen.catalog.hardware import DTYPES
+from figgen.errors import InputError, unknown
+from figgen.models.machine.frameworks import CONVENTIONS, convention
+from figgen.models.machine.layout import MOST_RANKS, layout
+from figgen.models.memory.memory import RESERVE_BYTES
+from figgen.models.pipeline.schedules import SCHEDULES
+from figgen.models.setup.training_setup import MOST_MTP_LAYERS, ZERO_STAGES, TrainingSetup
+from figgen.models.shape.activation_formats import FORMATS, activation_format
+from figgen.models.shape.adapters import ADAPTED, FROZEN, frozen_format
+from figgen.models.shape.recipes import RECIPES, recipe
+from figgen.models.shape.recomputation import recomputation
+from figgen.scenarios.options.config_json import named_model
+from figgen.scenarios.options.option import QUESTIONS, Option, Value
+from figgen.scenarios.runs.measured_rates import read_rates
+from figgen.scenarios.runs.names import USUAL_NETWORK
+from figgen.scenarios.runs.own_hardware import named_accelerator, named_link
+from figgen.scenarios.runs.software import (
+    FORMER_FRAMEWORKS,
+    SOFTWARE,
+    known_software,
+    read_software,
+)
+
+SMALL = "layernorm,moe_act,moe_gate"
+"""What is recomputed in experts without another product."""
+
+GROUPS = MappingProxyType({
+    "model": "Model",
+    "hardware": "Hardware",
+    "parallelism": "Parallelism",
+    "batch": "Batch and schedule",
+    "state": "State and activations",
+    "tuning": "Fine-tuning",
+    "overlap": "Overlap and efficiency",
+})  # fmt: skip
+"""Groups of options by name, in the order of a form, with their titles."""
+
+_WORDS: Mapping[str, Mapping[str, str]] = {
+    "schedule": {
+        "naive": "one microbatch at a time", "gpipe": "GPipe", "looped-bfs": "looped breadth-first",
+        "1f1b": "1F1B", "interleaved-1f1b": "interleaved 1F1B", "zb1p": "ZB1P", "zb2p": "ZB2P",
+        "zbv": "ZB-V", "v-half": "V-Half", "v-min": "V-Min", "dualpipe": "DualPipe",
+        "dualpipev": "DualPipeV",
+    },
+    "zero_stage": {
+        "0": "0: nothing divided", "1": "1: optimizer state", "2": "2: and gradients",
+        "3": "3: and weights (FSDP)",
+    },
+    "recompute": {
+        "none": "none", "selective": "selective: attention core",
+        SMALL: "outputs of norms and of experts",
+        f"{SMALL},mla_up_proj": "outputs of norms, of experts and of latent projections",
+        "mlp,moe": "feed-forward blocks", "full": "full: every layer",
+    },
+    "context_exchange": {"p2p": "ring of sends", "all-gather": "all-gather"},
+    "dtype": {name: name.upper() for name in DTYPES},
+}  # fmt: skip
+
+_USUAL: dict[str, object] = {
+    **{f.name: f.default for f in fields(TrainingSetup) if f.default is not MISSING},
+    **{
+        name: parameter.default
+        for name, parameter in inspect.signature(layout).parameters.items()
+        if parameter.default is not inspect.Parameter.empty
+    },
+    "recipe": "mcore18",
+}
+
+_LAYOUT, _SETUP, _STEP = QUESTIONS, ("memory", "step"), ("step",)
+
+
+def _words(name: str) -> Callable[[], Mapping[str, str]]:
+    return lambda: _WORDS[name]
+
+
+def _titles(of: Callable[[], Mapping[str, object]]) -> Callable[[], Mapping[str, str]]:
+    return lambda: {name: str(getattr(entry, "title")) for name, entry in of().items()}  # noqa: B009
+
+
+def _recipes() -> Mapping[str, str]:
+    return {
+        name: f"{name}: {r.weight_bytes:g} + {r.gradient_bytes:g} + {r.optimizer_bytes:.3g} B per "
+        "parameter"
+        for name, r in RECIPES.items()
+    }
+
+
+def _networks() -> Mapping[str, catalog.Link]:
+    return {name: link for name, link in catalog.LINKS.items() if link.kind == "scale-out"}
+
+
+def _usual(name: str) -> Value:
+    return _USUAL[name]  # type: ignore[return-value]
+
+
+def _size(name: str, label: str, hint: str) -> Option:
+    return Option(
+        name, "whole", "parallelism", label, _LAYOUT, _usual(name), hint, low=1, high=MOST_RANKS
+    )
+
+
+_ALL = (
+    Option(
+        "model", "choice", "model", "Model", _SETUP, required=True,
+        choices=_titles(lambda: catalog.MODELS), check=named_model,
+        hint="of the catalog, or FILE.json",
+    ),
+    Option("nodes", "whole", "hardware", "Nodes", _LAYOUT, required=True, low=1, high=MOST_RANKS),
+    Option(
+        "gpus_per_node", "whole", "hardware", "GPUs per node", _LAYOUT, required=True,
+        hint="behind the fast links", low=1, high=MOST_RANKS, key="gpus",
+    ),
+    Option(
+        "accelerator", "choice", "hardware", "Accelerator", _SETUP, "h100-sxm-80gb",
+        choices=_titles(lambda: catalog.ACCELERATORS), check=named_accelerator, key="chip",
+        hint="of the catalog, or FILE.toml or .json with an entry as the catalog's",
+    ),
+    Option(
+        "nic", "choice", "hardware", "Network link of a GPU", _STEP, USUAL_NETWORK,
+        choices=_titles(_networks), check=named_link,
+        hint="of the catalog, or FILE.toml or .json with an entry as the catalog's",
+    ),
+    Option(
+        "measured", "text", "hardware", "Rates that measure.py measured", _SETUP,
+        hint="its FILE.json, which goes nowhere", check=read_rates,
+    ),
+    _size("tp", "TP, tensor", "parts of each layer"),
+    _size("pp", "PP, pipeline", "stages of layers"),
+    _size("cp", "CP, context", "parts of a sequence"),
+    _size("ep", "EP, expert", "parts of the experts"),
+    _size("etp", "ETP, in experts", "parts of each expert; what the framework takes if left out"),
+    _size("dp", "DP, data", "replicas: what is left; checked if given"),
+    Option(
+        "order", "text", "parallelism", "Rank order", _LAYOUT, _usual("order"),
+        "decides which groups stay inside a node; a framework, or as tp-cp-dp-pp",
+        choices=lambda: {name: one.label for name, one in CONVENTIONS.items()}, check=convention,
+    ),
+    Option(
+        "microbatches", "whole", "batch", "Microbatches", _SETUP,
+        hint="per replica and step; 4·PP if left out", low=1, high=65_536,
+    ),
+    Option(
+        "microbatch_size", "whole", "batch", "Microbatch size", _SETUP, _usual("microbatch_size"),
+        "sequences in each", low=1, high=1024,
+    ),
+    Option(
+        "global_batch", "whole", "batch", "Global batch", _SETUP,
+        hint="sequences per step, instead of microbatches", low=1, high=10**9,
+    ),
+    Option(
+        "sequence", "whole", "batch", "Sequence length", _SETUP,
+        hint="tokens; the model's own if left out", low=1, high=10_000_000,
+    ),
+    Option(
+        "schedule", "choice", "batch", "Pipeline schedule", _SETUP, _usual("schedule"),
+        choices=lambda: {name: _WORDS["schedule"].get(name, name) for name in SCHEDULES},
+    ),
+    Option(
+        "chunks", "whole", "batch", "Chunks per rank", _SETUP, _usual("chunks"),
+        "virtual stages that a rank holds; the schedule's usual number if left out",
+        low=1, high=64,
+    ),
+    Option(
+        "layers_per_stage", "counts", "batch", "Layers per stage", _SETUP,
+        _usual("layers_per_stage"),
+        "of each virtual stage, as 8,9,9,6; none is 0; spread evenly if left out",
+    ),
+    Option(
+        "mtp_layers", "whole", "batch", "MTP layers", _SETUP, _usual("mtp_layers"),
+        "modules beside the head that predict one token more each",
+        low=0, high=MOST_MTP_LAYERS, key="mtp",
+    ),
+    Option(
+        "zero_stage", "whole", "state", "ZeRO stage", _SETUP, _usual("zero_stage"),
+        low=min(ZERO_STAGES), high=max(ZERO_STAGES), choices=_words("zero_stage"),
+        key="zero", flag="zero",
+    ),
+    Option(
+        "recipe", "choice", "state", "Precision of the state", _SETUP, _usual("recipe"),
+        choices=_recipes, check=recipe,
+    ),
+    Option(
+        "lora_rank", "whole", "tuning", "LoRA rank", _SETUP, _usual("lora_rank"),
+        "adapters of this rank are trained, the rest is frozen; all is trained if left out",
+        low=1, high=4096,
+    ),
+    Option(
+        "lora_matrices", "choice", "tuning", "Matrices with adapters", _SETUP,
+        _usual("lora_matrices"), choices=lambda: ADAPTED,
+    ),
+    Option(
+        "frozen_weights", "choice", "tuning", "Frozen weights", _SETUP, _usual("frozen_weights"),
+        "of layers, beside adapters", check=frozen_format,
+        choices=lambda: {name: one.label for name, one in FROZEN.items()},
+    ),
+    Option(
+        "software", "text", "state", "Software", _SETUP, SOFTWARE,
+        "framework, release and recipe, as nemo 24.09 fp8-current: its habits fill the memory, "
+        "its attained rates hold",
+        choices=lambda: {name: name for name in known_software()}, check=read_software,
+        former={"framework": FORMER_FRAMEWORKS},
+    ),
+    Option(
+        "recompute", "text", "state", "Recomputation", _SETUP, _usual("recompute"),
+        "none, selective, full, uniform:N, block:N, or modules with commas",
+        choices=_words("recompute"), check=recomputation,
+    ),
+    Option(
+        "activations", "choice", "state", "Kept activations", _SETUP, _usual("activations"),
+        choices=lambda: {name: one.label for name, one in FORMATS.items()},
+        check=activation_format,
+    ),
+    Option(
+        "dtype", "choice", "state", "Number format of products", _STEP, "bf16",
+        "whose dense peak counts", choices=_words("dtype"),
+    ),
+    Option(
+        "sequence_parallel", "switch", "state", "Sequence parallelism: TP divides norms too",
+        _SETUP, _usual("sequence_parallel"), key="sp",
+    ),
+    Option(
+        "flash_attention", "switch", "state", "FlashAttention: no score matrix, causal half",
+        _SETUP, _usual("flash_attention"), key="flash",
+    ),
+    Option(
+        "dropout", "switch", "state", "Dropout: masks are kept", _SETUP, _usual("dropout"),
+    ),
+    Option(
+        "reserve_bytes", "quantity", "state", "Reserve", ("memory",), RESERVE_BYTES,
+        "contexts of CUDA and NCCL", low=0, high=1e12, unit="B", form_unit="GB", scale=1e9,
+        key="reserve", flag="reserve",
+    ),
+    Option(
+        "compute_efficiency", "number", "overlap", "Efficiency of products", _STEP,
+        hint="share of the dense peak; what gives the predicted time if left out",
+        low=0.01, high=1, key="efficiency", flag="efficiency",
+    ),
+    Option(
+        "buckets", "whole", "overlap", "Gradient buckets", _SETUP, _usual("buckets"),
+        "messages of gradients; one per layer if left out", low=1, high=1024,
+    ),
+    Option(
+        "overlap_data_parallel", "switch", "overlap", "Data parallelism behind computing", _STEP,
+        _usual("overlap_data_parallel"), key="overlap", flag="overlap",
+    ),
+    Option(
+        "double_buffering", "switch", "overlap", "Double buffering of keys and weights", _SETUP,
+        _usual("double_buffering"), key="double",
+    ),
+    Option(
+        "context_exchange", "choice", "overlap", "Exchange of keys and values", _SETUP,
+        _usual("context_exchange"), choices=_words("context_exchange"), key="exchange",
+    ),
+    Option(
+        "scale_up_latency_s", "quantity", "overlap", "Latency in a node", _STEP,
+        hint="the link's own, or else NCCL's, if left out",
+        high=1, unit="s", form_unit="µs", scale=1e-6, key="alpha_up",
+    ),
+    Option(
+        "network_latency_s", "quantity", "overlap", "Latency of network", _STEP,
+        hint="NCCL's if left out", high=1, unit="s", form_unit="µs", scale=1e-6, key="alpha_net",
+    ),
+)  # fmt: skip
+
+OPTIONS: Mapping[str, Option] = MappingProxyType({option.name: option for option in _ALL})
+"""The options by name, in the order of a form."""
+
+
+def unknown_option(what: str, name: str, known: Iterable[str]) -> InputError:
+    """The error for a `name` that is none of the `known` options; `what` is what it was meant for.
+
+    A former name is answered with the option that has taken it in.
+    """
+    taken_in = [option.name for option in _ALL if name in option.former]
+    if taken_in:
+        return InputError(f"unknown {what} {name!r}", nearest=taken_in, key=name)
+    return unknown(what, name, known).about(name)
+
+
+def asked_by(question: str) -> tuple[Option, ...]:
+    """The options that matter for one of `QUESTIONS`."""
+    return tuple(option for option in _ALL if question in option.asked_by)

@@ -1,0 +1,173 @@
+"""What is asked of the planner: a job of everything but its layout, and what of that was said."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
+
+from figgen import catalog
+from figgen.catalog.residuals import Residuals
+from figgen.catalog.residuals import residuals as class_residuals
+from figgen.errors import InputError, check_size
+from figgen.models.machine.layout import layout
+from figgen.models.planner.plan import PlannedJob
+from figgen.models.planner.plan_space import CHUNKS, SCHEDULES_OF
+from figgen.models.setup.training_setup import TrainingSetup
+from figgen.models.shape.model_shape import ModelShape
+from figgen.models.shape.recomputation import NAMED, recomputation
+from figgen.scenarios.options.config_json import OwnModel, named_model
+from figgen.scenarios.options.option import Value
+from figgen.scenarios.options.resolve import base_of, completed, resolve, setup_of
+from figgen.scenarios.options.scenario import Scenario
+from figgen.scenarios.options.schema import SMALL
+from figgen.scenarios.runs.described import DescribedRun
+from figgen.scenarios.runs.measured_rates import MeasuredRates, read_rates
+from figgen.scenarios.runs.own_hardware import named_accelerator, named_link
+from figgen.scenarios.runs.predicted import class_of
+from figgen.scenarios.runs.rates import attained
+from figgen.scenarios.runs.step_as_run import described
+
+AXES = ("tp", "cp", "pp", "ep", "etp", "dp")
+_COUNTS = ("chunks", "microbatch_size", "zero_stage")
+SEARCHED = (*AXES, *_COUNTS, "schedule", "recompute")
+"""Options that the planner chooses unless they are said."""
+
+NOT_PLANNED: Mapping[str, str] = MappingProxyType({
+    **dict.fromkeys(
+        ("microbatches", "layers_per_stage", "compute_efficiency", "buckets",
+         "scale_up_latency_s", "network_latency_s"),
+        "no value: a search has no use for it",
+    ),
+    **dict.fromkeys(
+        ("lora_rank", "lora_matrices", "frozen_weights"),
+        "no value: no run with adapters was timed, so layouts of one cannot be ranked",
+    ),
+})  # fmt: skip
+"""Options that say something of one layout, or that the model of time does not know, with why."""
+
+USUAL_TOKENS = 2**22
+"""Tokens of a step where no batch is said: four million, as published runs have."""
+
+
+@dataclass(frozen=True)
+class PlanQuestion:
+    """What is asked: a job of everything but its layout, and what of the layout was said."""
+
+    asked: Scenario
+    model: catalog.Model | OwnModel
+    accelerator: catalog.Accelerator
+    nic: catalog.Link
+    measured: MeasuredRates | None
+    values: Mapping[str, Value]
+    fixed: Mapping[str, Value]
+    batch_assumed: bool
+    run: DescribedRun
+    job: PlannedJob
+
+    @property
+    def residuals(self) -> Residuals:
+        """How far off predictions of this class are."""
+        return class_residuals()[class_of(self.run)]
+
+
+def plan_question(asked: Scenario, every_schedule: bool = False) -> PlanQuestion:
+    """The search that a scenario asks for; options of a layout that it chooses hold for all.
+
+    Raises InputError for an option that means nothing to a search, and for what `resolve` would.
+    """
+    chosen = dict(asked.chosen)
+    for name, why in NOT_PLANNED.items():
+        if name in chosen:
+            raise InputError(name, expected=why, got=chosen[name])
+    values, fixed = _without_layout(asked), {n: chosen[n] for n in SEARCHED if n in chosen}
+    model = named_model(str(values["model"]))
+    chip = named_accelerator(str(values["accelerator"]))
+    nic = named_link(str(values["nic"]))
+    measured = read_rates(str(values["measured"])) if values["measured"] else None
+    batch, assumed = _global_batch(values, model.shape)
+    setup = _any_setup(values, model.shape)
+    run = described(setup, chip, nic, str(values["dtype"]), str(values["software"]))
+    job = PlannedJob(
+        setup=setup,
+        attained=attained(run, measured.known if measured else None),
+        global_batch=batch,
+        capacity_bytes=(measured and measured.capacity_bytes) or chip.capacity_bytes,
+        reserve_bytes=float(str(values["reserve_bytes"])),
+        schedules=_schedules(fixed, run, every_schedule),
+        recompute=_recomputations(fixed, setup),
+        fixed={name: _whole(fixed.get(name)) for name in (*AXES, *_COUNTS)},
+        quantized=float(run.dtype in ("fp8", "fp4")),
+        per_tensor=float(run.framework == "nanotron"),
+    )
+    return PlanQuestion(asked, model, chip, nic, measured, values, fixed, assumed, run, job)
+
+
+def _without_layout(asked: Scenario) -> dict[str, Value]:
+    """All options but those that are searched, which have their defaults."""
+    base = base_of(asked).values
+    values = base | {n: v for n, v in asked.chosen if n not in SEARCHED}
+    if values.get("global_batch") is None and values.get("microbatches") is not None:
+        values["global_batch"] = setup_batch(asked)
+    for name in (*SEARCHED, "microbatches"):
+        values.pop(name, None)
+    if values.get("gpus_per_node") is None:
+        chip = named_accelerator(str(completed(values, "")["accelerator"]))
+        values["gpus_per_node"] = chip.scale_up_domain
+    return completed(values, "step")
+
+
+def setup_batch(asked: Scenario) -> int:
+    """Sequences of a step of the run that a scenario starts from."""
+    return resolve(Scenario(asked.preset, asked.run)).setup.global_batch
+
+
+def _global_batch(values: Mapping[str, Value], shape: ModelShape) -> tuple[int, bool]:
+    """Sequences of a step, and whether nobody said so: a power of two of about four million
+    tokens, at least one for each GPU."""
+    if values["global_batch"] is not None:
+        return check_size("global_batch", values["global_batch"]), False
+    sequence = shape.sequence if values["sequence"] is None else int(str(values["sequence"]))
+    gpus = int(str(values["nodes"])) * int(str(values["gpus_per_node"]))
+    batch = 2 ** max(0, (max(1, USUAL_TOKENS // sequence)).bit_length() - 1)
+    return max(batch, gpus), True
+
+
+def _any_setup(values: Mapping[str, Value], shape: ModelShape) -> TrainingSetup:
+    """A layout of the job with nothing divided, whether it fits or not."""
+    nodes, width = int(str(values["nodes"])), int(str(values["gpus_per_node"]))
+    parallel = layout(nodes=nodes, gpus_per_node=width, order=str(values["order"]))
+    alone = {**values, "microbatches": 1, "microbatch_size": 1, "global_batch": None}
+    return setup_of(shape, parallel, alone)
+
+
+def _schedules(
+    fixed: Mapping[str, Value], run: DescribedRun, every_schedule: bool
+) -> tuple[str, ...]:
+    if "schedule" in fixed:
+        return (str(fixed["schedule"]),)
+    if every_schedule:
+        return tuple(CHUNKS)
+    return SCHEDULES_OF.get(run.framework, SCHEDULES_OF["megatron"])
+
+
+def _recomputations(fixed: Mapping[str, Value], setup: TrainingSetup) -> tuple[str, ...]:
+    """From the cheapest on; those of experts or of latent attention only where they are."""
+    if "recompute" in fixed:
+        if recomputation(str(fixed["recompute"])).method and fixed["recompute"] != "full":
+            expected = "none, full or modules with commas"
+            raise InputError("recompute", expected=expected, got=fixed["recompute"])
+        return (str(fixed["recompute"]),)
+    shape, modes = setup.shape, ["none"]
+    if not setup.flash_attention:
+        modes.append("selective")
+    if setup.framework_memory.selective not in NAMED:
+        modes.append(setup.framework_memory.selective)
+    modes.append(SMALL if shape.experts else "layernorm")
+    if shape.latent is not None:
+        modes.append(f"{SMALL},mla_up_proj" if shape.experts else "layernorm,mla_up_proj")
+    return (*modes, "mlp,moe" if shape.experts else "mlp", "full")
+
+
+def _whole(value: Value) -> int | None:
+    return None if value is None else int(str(value))

@@ -1,0 +1,209 @@
+"""Some layouts of a plan in full: the terms of their time, and what each loses by."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from figgen.formulas.ops import Number
+from figgen.models.pipeline.filling import filling
+from figgen.models.planner.plan import PlannedJob
+from figgen.models.planner.plan_sizes import stage_numbers
+from figgen.models.setup.training_setup import TrainingSetup
+from figgen.models.step.compute import utilisation_of_step
+from figgen.models.step.job import Job, shape_numbers
+from figgen.models.step.stage_work import repeated
+from figgen.models.step.timed_step import StepSeconds, timed_step
+from figgen.scenarios.options.option import Choices
+from figgen.scenarios.planning.planner import Plan
+
+TERMS = {
+    "products": "products with weights",
+    "attention": "attention core",
+    "memory": "kernels bound by memory",
+    "messages": "messages within layers",
+    "repeated": "computing again",
+    "host": "waiting for the host",
+    "ends": "head, loss, uneven stages",
+    "gathers": "sharding in every microbatch",
+    "idle": "idle pipeline",
+    "stages": "messages between stages",
+    "gradients": "gradients",
+    "update": "optimizer update",
+    "straggling": "stragglers",
+    "fixed": "what every step costs",
+}
+"""Terms of a step in the order of its making, which add up to it."""
+
+
+@dataclass(frozen=True, slots=True)
+class PlanRow:
+    """A layout of a plan: its options, its time and memory, and the terms of its time.
+
+    `loses_by` is the term in which it exceeds the best one most, "" for the best itself; `apart`
+    says that the model's error can tell it from the best.
+    """
+
+    place: int
+    choices: Choices
+    dp: int
+    microbatches: int
+    step_s: float
+    low_s: float
+    high_s: float
+    memory_bytes: float
+    tokens_per_s_per_gpu: float
+    model_flops_utilisation: float
+    apart: bool
+    terms: dict[str, float]
+    loses_by: str
+    loses_s: float
+
+
+def plan_rows(plan: Plan, places: Sequence[int]) -> list[PlanRow]:
+    """The layouts at these places of the ranking, the best one being 0."""
+    question, job, found = plan.question, plan.question.job, plan.found
+    best, *terms = terms_of(plan, [0, *places])
+    setup, known, rows = job.setup, question.residuals, []
+    tokens = job.global_batch * setup.sequence
+    peak = question.run.accelerator.peak_flops_per_s(question.run.dtype)
+    for place, mine in zip(places, terms, strict=True):
+        seconds = float(found.step_s[place])
+        behind = {name: mine[name] - best[name] for name in TERMS}
+        worst = max(behind, key=lambda name: behind[name])
+        loses = float(found.step_s[place] - found.step_s[0])
+        rows.append(PlanRow(
+            place=place,
+            choices=choices_of(plan, place),
+            dp=int(found.columns["dp"][place]),
+            microbatches=int(found.columns["microbatches"][place]),
+            step_s=seconds, low_s=seconds * known.low, high_s=seconds * known.high,
+            memory_bytes=float(found.memory_bytes[place]),
+            tokens_per_s_per_gpu=tokens / seconds / job.world_size,
+            model_flops_utilisation=utilisation_of_step(
+                setup.shape, step_time_s=seconds, tokens_per_step=tokens, gpus=job.world_size,
+                peak_flops_per_s=peak, sequence=setup.sequence,
+            ),
+            apart=bool(plan.apart[place]),
+            terms=mine,
+            loses_by=worst if loses > 0 else "",
+            loses_s=loses,
+        ))  # fmt: skip
+    return rows
+
+
+def label(row: PlanRow) -> str:
+    """A layout in one line, axes of one rank left out."""
+    return _words(row.choices, row.dp, row.microbatches)
+
+
+def layout_words(setup: TrainingSetup) -> str:
+    """The layout of a step in one line, as `label` writes it."""
+    parallel, placement = setup.parallel, setup.placement
+    given: Choices = {
+        **{name: getattr(parallel, name) for name in ("tp", "cp", "pp", "ep", "etp")},
+        "schedule": setup.schedule,
+        "chunks": placement.stages // placement.pipes // parallel.pp,
+        "microbatch_size": setup.microbatch_size,
+        "zero_stage": setup.zero_stage,
+        "recompute": setup.recompute,
+    }
+    return _words(given, parallel.dp, setup.microbatches)
+
+
+def _words(given: Choices, dp: int, microbatches: int) -> str:
+    axes = {**{name: given[name] for name in ("tp", "cp", "pp", "ep")}, "dp": dp}
+    words = [f"{name.upper()} {size}" for name, size in axes.items() if size != 1]
+    if int(str(given["ep"])) > 1 and given["etp"] != 1:
+        words.append(f"ETP {given['etp']}")
+    if given["pp"] != 1:
+        chunks = f" × {given['chunks']}" if int(str(given["chunks"] or 1)) > 1 else ""
+        words.append(f"{given['schedule']}{chunks}")
+    words += [f"{microbatches} × {given['microbatch_size']}", f"ZeRO-{given['zero_stage']}"]
+    if given["recompute"] != "none":
+        words.append(str(given["recompute"]).replace(",", ", "))
+    return " · ".join(words)
+
+
+def choices_of(plan: Plan, place: int) -> Choices:
+    """A layout by the options of the schema."""
+    job, columns = plan.question.job, plan.found.columns
+    at = {name: int(values[place]) for name, values in columns.items()}
+    piped = at["pp"] > 1
+    return {
+        **{name: at[name] for name in ("tp", "cp", "pp", "ep", "etp")},
+        "schedule": job.schedules[at["schedule"]] if piped else "1f1b",
+        "chunks": at["chunks"] if piped else None,
+        "microbatch_size": at["microbatch_size"],
+        "zero_stage": at["zero_stage"],
+        "recompute": job.recompute[at["recompute"]],
+    }
+
+
+def terms_of(plan: Plan, places: Sequence[int]) -> list[dict[str, float]]:
+    """Seconds by `TERMS` of these layouts."""
+    job, columns = plan.question.job, plan.found.columns
+    at = np.array(places, dtype=int)
+    rows = {name: values[at] for name, values in columns.items()}
+    asked = _job(job, rows)
+    parts = timed_step(asked, job.attained)
+    terms = named_terms(asked, parts)
+    columned = {name: np.broadcast_to(value, at.shape) for name, value in terms.items()}
+    return [{name: float(columned[name][row]) for name in TERMS} for row in range(len(places))]
+
+
+def named_terms(job: Job, parts: StepSeconds) -> dict[str, Number]:
+    """The parts of a step by `TERMS`."""
+    share = job.expert_layers / job.layers
+    passes = job.microbatches * job.fullest_layers
+
+    def mixed(name: str) -> Number:
+        dense, expert = getattr(parts.dense, name), getattr(parts.expert, name)
+        return passes * ((1 - share) * dense + share * expert)
+
+    names = {
+        "products": "products_s", "attention": "attention_s", "memory": "memory_s",
+        "messages": "messages_s", "repeated": "repeated_s",
+    }  # fmt: skip
+    found = {term: mixed(name) for term, name in names.items()}
+    found["host"] = mixed("total_s") - sum(found.values())
+    return found | {
+        "ends": parts.work_s - mixed("total_s"),
+        "gathers": parts.sharding_s,
+        "idle": parts.idle_s,
+        "stages": parts.stage_messages_s,
+        "gradients": parts.gradients_s,
+        "update": parts.update_s,
+        "straggling": parts.straggling_s,
+        "fixed": parts.fixed_s,
+    }
+
+
+def _job(job: PlannedJob, rows: dict[str, np.ndarray]) -> Job:
+    """Layouts of any kinds as one job of arrays."""
+    setup, count = job.setup, len(rows["pp"])
+    numbers = np.zeros((5, count))
+    for row in range(count):
+        pp, chunks = int(rows["pp"][row]), int(rows["chunks"][row])
+        schedule = job.schedules[rows["schedule"][row]] if pp > 1 else "1f1b"
+        stages = stage_numbers(setup, pp, chunks, 2 if schedule == "dualpipe" else 1)
+        mode = job.recompute[rows["recompute"][row]]
+        numbers[:, row] = (
+            filling(schedule, pp, int(rows["microbatches"][row]), chunks),
+            stages.fullest_layers, stages.head_layers,
+            *repeated(setup, stages.shares, mode),
+        )  # fmt: skip
+    return Job(
+        **shape_numbers(setup.shape, setup.mtp_layers),
+        **{name: rows[name].astype(float) for name in ("tp", "cp", "pp", "ep", "etp", "chunks")},
+        gpus=job.world_size, gpus_per_node=setup.parallel.gpus_per_node,
+        filling=numbers[0], fullest_layers=numbers[1], head_layers=numbers[2],
+        repeats_layer=numbers[3], repeats_core=numbers[4],
+        microbatch=rows["microbatch_size"].astype(float),
+        microbatches=rows["microbatches"].astype(float), sequence=setup.sequence,
+        zero_stage=rows["zero_stage"], quantized=job.quantized,
+        **job.sharded(rows["zero_stage"], rows["pp"]),
+        scattered_bytes=setup.recipe.gradient_bytes, per_tensor=job.per_tensor,
+    )  # fmt: skip

@@ -1,0 +1,126 @@
+"""Rates of a reader's machine from what `measure.py` wrote, beside the datasheet of its chip."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from figgen.catalog.hardware import Accelerator
+from figgen.catalog.measured_file import MeasuredFile, Row
+from figgen.models.step.layer_time import (
+    ACTIVATION_BYTES,
+    BLOCK_PRODUCTS,
+    CORE_BACKWARD,
+    STREAM_BYTES,
+)
+from figgen.scenarios.runs.measured_rates import MeasuredRates
+from figgen.scenarios.runs.names import CHIPS, first_match
+from figgen.scenarios.runs.rates import head_share
+
+LONG_MESSAGE = 2**24
+"""Messages from this size on say what a link carries; shorter ones what it waits."""
+
+
+@dataclass(frozen=True, slots=True)
+class Rate:
+    """One measured rate, in FLOP/s or B/s, with the datasheet's where there is one."""
+
+    name: str
+    value: float
+    unit: str
+    peak: float | None
+
+    @property
+    def share(self) -> float | None:
+        """Of the peak."""
+        return self.value / self.peak if self.peak else None
+
+
+def chip_of(file: MeasuredFile) -> str | None:
+    """The catalog's name of the device of a file, if it is one of its chips."""
+    known = file.kind == "cuda" and "pcie" not in file.device.lower()
+    return first_match(CHIPS, file.device) if known else None
+
+
+def product_rate(row: Row) -> float:
+    """FLOP/s of a product."""
+    return float(2 * row["m"] * row["n"] * row["k"] / row["seconds"])
+
+
+def attention_rate(row: Row) -> float:
+    """FLOP/s of the causal core: the mask's half of scores and values, 2.5 times as much back."""
+    forward = 2.0 * row["batch"] * row["heads"] * row["head_dim"] * row["sequence"] ** 2
+    return float(forward * (1.0 if row["pass"] == "forward" else 2.5) / row["seconds"])
+
+
+def layer_rate(row: Row) -> float:
+    """FLOP/s of a layer, forward and backward: three times its forward."""
+    weights = 4 * row["hidden"] ** 2 + 3 * row["hidden"] * row["ffn"]
+    tokens = row["batch"] * row["sequence"]
+    core = 2.0 * row["batch"] * row["hidden"] * row["sequence"] ** 2
+    return float(3 * (2.0 * weights * tokens + core) / row["both_s"])
+
+
+def layer_parts_s(row: Row, taken: MeasuredRates) -> float | None:
+    """What the products, the attention core and the kernels of a measured layer take by the rates
+    of its machine, forward and backward; None where one of these was not measured.
+
+    What the layer takes beyond that are launches and kernels that nothing fused.
+    """
+    if not {row["format"], "attention", "memory"} <= taken.known.keys():
+        return None
+    hidden, ffn, tokens = row["hidden"], row["ffn"], row["batch"] * row["sequence"]
+    rate, start_s = taken.known[row["format"]]
+    products = 2 * tokens * (4 * hidden**2 + 3 * hidden * ffn) / rate
+    core = 2 * tokens * row["sequence"] * hidden
+    core /= taken.known["attention"][0] * head_share(hidden // row["heads"])
+    moved = STREAM_BYTES * hidden + ACTIVATION_BYTES * (2 * 3 * hidden + 3 * ffn)
+    kernels = tokens * moved / taken.known["memory"][0]
+    starts = 2 * BLOCK_PRODUCTS * start_s
+    return float(3 * (products + starts + kernels) + (1 + CORE_BACKWARD) * core)
+
+
+def link_rate(row: Row) -> float:
+    """Bus bandwidth of a collective: what nccl-tests says of its links."""
+    share = (row["ranks"] - 1) / row["ranks"]
+    passes = 2 if row["collective"] == "all_reduce" else 1
+    return float(passes * share * row["message_bytes"] / row["seconds"])
+
+
+def rates(file: MeasuredFile, chip: Accelerator | None) -> list[Rate]:
+    """The best rate of every kind in a file, beside the peaks of `chip`."""
+    tables = file.tables
+    found = []
+    for name in dict.fromkeys(row["format"] for row in tables["products"]):
+        rows = [product_rate(row) for row in tables["products"] if row["format"] == name]
+        found.append(Rate(f"products in {name.upper()}", max(rows), "FLOP/s", _peak(chip, name)))
+    for way in ("forward", "backward"):
+        rows = [attention_rate(row) for row in tables["attention"] if row["pass"] == way]
+        found += _best(f"attention {way}", rows, "FLOP/s", _peak(chip, "bf16"))
+    for row in tables["kernels"]:
+        peak = chip.hbm_bandwidth_bytes_per_s if chip else None
+        found.append(Rate(f"memory, {row['kernel']}", row["bytes"] / row["seconds"], "B/s", peak))
+    layers = [layer_rate(row) for row in tables["layers"]]
+    found += _best("a layer, forward and backward", layers, "FLOP/s", _peak(chip, "bf16"))
+    for name in dict.fromkeys(row["collective"] for row in tables["collectives"]):
+        links = _long(row for row in tables["collectives"] if row["collective"] == name)
+        peak = chip.scale_up_bandwidth_bytes_per_s if chip and file.nodes == 1 else None
+        found += _best(f"{name.replace('_', '-')} over {file.ranks} ranks", links, "B/s", peak)
+    return found
+
+
+def _long(rows: Iterable[Row]) -> list[float]:
+    """Bandwidths of long messages; of the longest where none is long."""
+    listed = [row for row in rows if row["ranks"] > 1]
+    longest = max((row["message_bytes"] for row in listed), default=0)
+    least = min(LONG_MESSAGE, longest)
+    return [link_rate(row) for row in listed if row["message_bytes"] >= least]
+
+
+def _best(name: str, values: list[float], unit: str, peak: float | None) -> list[Rate]:
+    return [Rate(name, max(values), unit, peak)] if values else []
+
+
+def _peak(chip: Accelerator | None, name: str) -> float | None:
+    found = getattr(chip, name, None) if chip else None
+    return float(found.value) if found else None

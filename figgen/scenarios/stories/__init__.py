@@ -1,0 +1,1 @@
+"""The jobs that the pages tell of: the journey, and scaling series."""

@@ -1,0 +1,263 @@
+"""What the live tools know: the catalog, the options of their forms, and the named layouts.
+
+Values are plain SI numbers; where the catalog gives a range, `<key>_range` has its two ends.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import asdict, fields
+from typing import Any, TypedDict
+
+from figgen import catalog
+from figgen.catalog.hardware import DTYPES
+from figgen.catalog.lookups import remembered
+from figgen.catalog.residuals import residuals as class_residuals
+from figgen.errors import InputError
+from figgen.models.collectives.closed_forms import BUS_BANDWIDTHS
+from figgen.models.machine.layout import ParallelLayout
+from figgen.models.pipeline.schedules import TITLES
+from figgen.models.setup.framework_memory import FRAMEWORKS, FrameworkMemory
+from figgen.models.shape.adapters import ADAPTED, FROZEN, NOT_ADAPTED, FrozenFormat
+from figgen.models.shape.model_shape import ModelShape
+from figgen.models.shape.recipes import RECIPES, Recipe
+from figgen.scenarios.options.config_json import FIELDS, LONGEST, MODEL_TYPES
+from figgen.scenarios.options.option import Choices, Option
+from figgen.scenarios.options.resolve import TrainingStep, parallel_layout, training_step
+from figgen.scenarios.options.schema import GROUPS, OPTIONS
+from figgen.scenarios.runs.software import SOFTWARE, known_software, memory_of
+from figgen.scenarios.tools.own import own_shape
+from figgen.scenarios.tools.rates import attained_rows
+
+_PARTS = {"model": "models", "accelerator": "accelerators"}
+"""Options whose choices stand in the catalog with their titles."""
+
+
+@remembered(1)
+def configurations_json() -> str:
+    """`configurations` as the file that the tools load."""
+    return json.dumps(configurations(), ensure_ascii=False, separators=(",", ":")) + "\n"
+
+
+def configurations() -> dict[str, Any]:
+    """Everything a reader can choose by name, and NCCL's latencies of a ring step."""
+    nccl = catalog.nccl_tuning()
+    return {
+        "models": {name: _model(found) for name, found in catalog.MODELS.items()},
+        "accelerators": {name: _accelerator(a) for name, a in catalog.ACCELERATORS.items()},
+        "links": {name: _link(found) for name, found in catalog.LINKS.items()},
+        "latencies": {
+            "scale_up_s": nccl.scale_up_latency_s,
+            "network_s": nccl.network_latency_s,
+        },
+        "frameworks": {name: _facts(found) for name, found in FRAMEWORKS.items()},
+        "own_shape": own_shape(),
+        "frozen": {
+            "formats": {name: _facts(found) for name, found in FROZEN.items()},
+            "matrices": list(ADAPTED),
+            "not_adapted": dict(NOT_ADAPTED),
+        },
+        "recipes": {name: _facts(found) | {"name": name} for name, found in RECIPES.items()},
+        "attained": attained_rows(),
+        "software": {name: memory_of(name) for name in known_software()},
+        "residuals": {name: [entry.low, entry.high] for name, entry in class_residuals().items()},
+        "presets": {name: _preset(found) for name, found in catalog.PRESETS.items()},
+        "groups": dict(GROUPS),
+        "options": [_option(option) for option in OPTIONS.values()],
+    }
+
+
+def _facts(found: FrameworkMemory | FrozenFormat | Recipe) -> dict[str, Any]:
+    facts = asdict(found)
+    return {key: value for key, value in facts.items() if key not in ("name", "source")}
+
+
+def _option(option: Option) -> dict[str, Any]:
+    """An option as a form needs it; what is not said is null, false, or has no limit.
+
+    `key` is its name in addresses, `flag` the command line's. `choices` are [name, words]; a
+    "choice" takes no other, a "text" does. A form shows a "quantity" in `unit`, `scale` in SI.
+    """
+    limits = {"low": option.low, "high": option.high}
+    more: dict[str, Any] = {
+        "hint": option.hint,
+        "required": option.required,
+        **(limits if option.kind in ("whole", "number", "quantity") else {}),
+        "unit": option.form_unit,
+        "scale": option.scale if option.kind == "quantity" else None,
+        "choices": _choices(option),
+        "former": dict(option.former),
+    }
+    return {
+        "name": option.name,
+        "key": option.address_key,
+        "flag": option.command_flag,
+        "kind": option.kind,
+        "group": option.group,
+        "label": option.label,
+        "asked_by": list(option.asked_by),
+        "default": option.default,
+        **{key: value for key, value in more.items() if value or key in limits},
+    }
+
+
+def _choices(option: Option) -> list[list[str]] | str | None:
+    """[name, words] of what a form offers, or the part of the catalog whose titles they are."""
+    if option.name in _PARTS:
+        return _PARTS[option.name]
+    return list(map(list, option.choices().items())) if option.choices else None
+
+
+def config_tables_json() -> str:
+    """What the reading of a `config.json` goes by, for the tools."""
+    tables = {"types": dict(MODEL_TYPES), "fields": dict(FIELDS), "longest": LONGEST}
+    return json.dumps(tables, separators=(",", ":"))
+
+
+def _preset(found: catalog.Preset) -> dict[str, Any]:
+    about = {"title": found.title, "kind": found.kind}
+    if isinstance(found, catalog.HardwarePreset):
+        chip, nic = found.accelerator.name, found.nic.name
+        node = {"gpus_per_node": found.gpus_per_node, "accelerator": chip, "nic": nic}
+        return about | {"choices": node}
+    if isinstance(found, catalog.MapPreset):
+        return about | {"choices": _sizes(found)}
+    step = training_step(preset=found.name)
+    measured = {
+        "step_time_s": found.run.step_time,
+        "tokens_per_s_per_gpu": found.run.tokens_per_s_per_gpu,
+        "model_flops_utilisation": found.run.mfu,
+        "hardware_flops_utilisation": found.run.hfu,
+    }
+    return about | {
+        "choices": training_choices(step),
+        "assumed": sorted(step.assumed),
+        "published": {
+            key: value.value if isinstance(value, catalog.Value) else value
+            for key, value in measured.items()
+            if value is not None
+        },
+        "attention": found.run.attention,
+        "mfu_dtype": found.run.mfu_dtype,
+        "mfu_peak_flops_per_s": found.run.mfu_peak_flops_per_s,
+    }
+
+
+def _sizes(found: catalog.MapPreset | ParallelLayout) -> Choices:
+    """The cluster and the axes along which it is divided at all."""
+    sizes = {axis: getattr(found, axis) for axis in ("tp", "cp", "pp", "ep")}
+    divided = {axis: size for axis, size in sizes.items() if size > 1}
+    return {"nodes": found.nodes, "gpus_per_node": found.gpus_per_node, **divided} | (
+        {} if found.etp == found.tp else {"etp": found.etp}
+    )
+
+
+def training_choices(found: TrainingStep) -> Choices:
+    """A step by its options, what they are by default left out."""
+    setup = found.setup
+    given = {field.name: getattr(setup, field.name) for field in fields(setup)}
+    given |= {"recipe": setup.recipe.name, "order": setup.parallel.order}
+    given = {name: given[name] for name in OPTIONS if name in given}
+    usual = {name: OPTIONS[name].default for name in given}
+    return {
+        "model": found.model.name,
+        **_sizes(setup.parallel),
+        **{name: value for name, value in given.items() if value != usual[name]},
+        "accelerator": found.accelerator.name,
+        "nic": found.nic.name,
+        "dtype": found.dtype,
+        **({"software": found.software} if found.software != SOFTWARE else {}),
+    }
+
+
+def _model(found: catalog.Model) -> dict[str, Any]:
+    usual = {field.name: field.default for field in fields(ModelShape)}
+    shape = {key: value for key, value in asdict(found.shape).items() if value != usual[key]}
+    return {"title": found.title, **shape}
+
+
+def _accelerator(found: catalog.Accelerator) -> dict[str, Any]:
+    peaks = {dtype: getattr(found, dtype) for dtype in DTYPES}
+    step = found.scale_up.step_latency
+    return {
+        "title": found.title,
+        "vendor": found.vendor,
+        "year": found.year,
+        **_numbers("memory_bytes", found.hbm_reported or found.hbm_capacity),
+        **_numbers("memory_bandwidth_bytes_per_s", found.hbm_bandwidth),
+        "peaks": {dtype: peak.value for dtype, peak in peaks.items() if peak is not None},
+        "scale_up": found.scale_up.name,
+        "scale_up_bandwidth_bytes_per_s": found.scale_up_bandwidth_bytes_per_s,
+        "scale_up_domain": found.scale_up_domain,
+        **({} if step is None else {"scale_up_latency_s": step.value}),
+    }
+
+
+def _link(found: catalog.Link) -> dict[str, Any]:
+    return {
+        "title": found.title,
+        "kind": found.kind,
+        "per": found.per,
+        **_numbers("bandwidth_bytes_per_s", found.bandwidth),
+    }
+
+
+def _numbers(key: str, value: catalog.Value) -> dict[str, Any]:
+    found: dict[str, Any] = {key: value.value}
+    if value.low is not None and value.high is not None:
+        found[f"{key}_range"] = [value.low, value.high]
+    return found
+
+
+def converter_json() -> str:
+    """What the converter begins with: the formula of the bus bandwidth of each collective."""
+    return json.dumps({"busbw": BUS_BANDWIDTHS}, separators=(",", ":")) + "\n"
+
+
+def schedules_json() -> str:
+    """What the schedule lab calls each schedule."""
+    return json.dumps({"titles": TITLES}, separators=(",", ":")) + "\n"
+
+
+class NamedLayout(TypedDict):
+    """Sizes under the names that the tools' addresses use; etp None is the framework's own."""
+
+    name: str
+    title: str
+    kind: str
+    nodes: int
+    gpus: int
+    tp: int
+    cp: int
+    ep: int
+    etp: int | None
+    pp: int
+    order: str
+    note: str
+
+
+def layouts() -> tuple[NamedLayout, ...]:
+    """Every map preset and every preset of a published run whose layout is known."""
+    found = (_named(preset) for preset in catalog.PRESETS.values())
+    return tuple(named for named in found if named is not None)
+
+
+def layouts_json() -> str:
+    """`layouts` as the file that the rank map loads."""
+    return json.dumps(layouts(), ensure_ascii=False, separators=(",", ":")) + "\n"
+
+
+def _named(preset: catalog.Preset) -> NamedLayout | None:
+    if isinstance(preset, catalog.HardwarePreset):
+        return None
+    try:
+        found = parallel_layout(preset=preset.name)
+    except InputError:
+        return None
+    own = isinstance(preset, catalog.MapPreset) and found.etp != found.tp
+    return NamedLayout(
+        name=preset.name, title=preset.title, kind=preset.kind,
+        nodes=found.nodes, gpus=found.gpus_per_node,
+        tp=found.tp, cp=found.cp, ep=found.ep, etp=found.etp if own else None, pp=found.pp,
+        order=found.order, note=preset.note,
+    )  # fmt: skip

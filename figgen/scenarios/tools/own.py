@@ -1,0 +1,58 @@
+"""The form of the modeler for a model that no catalog has."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from figgen.models.shape.model_shape import FFN_MATRICES
+
+_FFN = {
+    "swiglu": "SwiGLU", "geglu": "GEGLU", "gelu": "GELU", "relu": "ReLU",
+    "squared-relu": "squared ReLU",
+}  # fmt: skip
+
+_FIELDS: tuple[tuple[str, str, dict[str, tuple[str, ...]]], ...] = (
+    ("model", "whole", {
+        "layers": ("Layers",), "hidden": ("Hidden width",), "heads": ("Attention heads",),
+        "kv_heads": ("KV heads",), "ffn_hidden": ("FFN width",), "vocab": ("Vocabulary",),
+        "head_dim": ("Width of a head", "hidden ÷ heads"),
+    }),
+    ("model", "select", {"ffn": ("FFN",)}),
+    ("model", "check", {"tied": ("Tied embeddings: head and table are one",)}),
+    ("model", "whole", {"experts": ("Experts", "none")}),
+    ("experts", "whole", {
+        "top_k": ("Experts per token",), "expert_ffn": ("FFN width of an expert",),
+        "shared": ("Shared experts",), "dense_layers": ("Leading dense layers",),
+    }),
+    ("kv_rank", "whole", {
+        "kv_rank": ("Rank of keys and values (MLA)", "none"),
+        "query_rank": ("Rank of queries (MLA)", "none"),
+        "nope_head_dim": ("Head without position", "none"),
+        "rope_head_dim": ("Head with position", "none"),
+        "value_head_dim": ("Head of values", "none"),
+    }),
+    ("model", "whole", {"mixer_heads": ("Heads of a mixer (Mamba-2)", "none")}),
+    ("mixer_heads", "whole", {
+        "mixer_head_dim": ("Width of its heads",), "mixer_state": ("Numbers of its state",),
+        "mixer_groups": ("Groups of its heads",), "mixer_chunk": ("Tokens of a chunk",),
+        "attention_every": ("Attention every … layers",),
+        "attention_first": ("First such layer, from 0",),
+    }),
+    ("model", "config", {"config": ("Paste a Hugging Face config.json",)}),
+)  # fmt: skip
+"""What each field is of, its kind, and label and empty word by its key."""
+
+
+def own_shape() -> list[dict[str, Any]]:
+    """Fields of the form, `of` the model, its experts, its latent attention, or its mixers."""
+    found: list[dict[str, Any]] = []
+    for of, kind, names in _FIELDS:
+        wide = {"wide": True} if kind != "whole" else {}
+        for key, (label, *empty) in names.items():
+            hint = {"empty": empty[0]} if empty else {}
+            found.append({"of": of, "key": key, "label": label, "kind": kind, **hint, **wide})
+    counts = {2: "two", 3: "three"}
+    next(one for one in found if one["key"] == "ffn")["options"] = [
+        [name, f"{words}, {counts[FFN_MATRICES[name]]} matrices"] for name, words in _FFN.items()
+    ]
+    return found

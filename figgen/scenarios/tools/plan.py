@@ -1,0 +1,61 @@
+"""What the planner's script has besides its own: memory in closed form, tables of the search."""
+
+from __future__ import annotations
+
+import json
+
+from figgen.catalog.interruptions import interruptions
+from figgen.formulas import FORMULAS
+from figgen.formulas.functions_javascript import printed_module
+from figgen.formulas.javascript import functions_module
+from figgen.models.pipeline.schedules import MOST_VISITS
+from figgen.models.planner import plan_memory
+from figgen.models.planner.plan import REASONS
+from figgen.models.planner.plan_loads import LOADED
+from figgen.models.planner.plan_space import CHUNKS, SCHEDULES_OF
+from figgen.scenarios.options.schema import SMALL
+from figgen.scenarios.planning.plan_question import NOT_PLANNED, USUAL_TOKENS
+from figgen.scenarios.planning.plan_rows import TERMS
+from figgen.scenarios.planning.saving import (
+    CONFIDENCE,
+    COPY_BYTES_PER_S,
+    NODE_BYTES_PER_S,
+    QUICK_RESTART_S,
+    REPAIR_S,
+    RESTART_S,
+    STORAGE_BYTES_PER_S,
+    WAYS,
+)
+
+GOODPUT = ("checkpoint_size", "checkpoint_write_time", "goodput", "job_mtbf", "nodes_in_repair")
+"""Formulas of the panel of failures."""
+
+
+def plan_module() -> str:
+    """The model of memory of the planner as an ES module, with the tables of its search."""
+    tables = {
+        "schedules_of": dict(SCHEDULES_OF),
+        "chunks": dict(CHUNKS),
+        "loaded": LOADED,
+        "reasons": REASONS,
+        "terms": TERMS,
+        "small": SMALL,
+        "most_visits": MOST_VISITS,
+        "usual_tokens": USUAL_TOKENS,
+        "no_adapters": NOT_PLANNED["lora_rank"],
+        "failures": {name: [one.title, one.gpu_mtbf_s] for name, one in interruptions().items()},
+        "saving": {
+            "ways": dict(WAYS),
+            "copy": COPY_BYTES_PER_S,
+            "node": NODE_BYTES_PER_S,
+            "storage": STORAGE_BYTES_PER_S,
+            "restart_s": RESTART_S,
+            "quick_restart_s": QUICK_RESTART_S,
+            "repair_s": REPAIR_S,
+            "confidence": CONFIDENCE,
+        },
+    }
+    printed = printed_module((plan_memory,), ("rank_bytes",))
+    # Here and not among what all tools import by name: no other computes with them.
+    printed += functions_module(FORMULAS[name] for name in GOODPUT)
+    return f"{printed}export const TABLES = {json.dumps(tables, separators=(',', ':'))};\n"
