@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+from collections import Counter
 from collections.abc import Iterable, Sized
 from numbers import Integral
 
@@ -96,6 +97,13 @@ def check_share(name: str, value: float) -> None:
     """Raise InputError unless 0 < `value` ≤ 1."""
     if not 0 < value <= 1:
         raise InputError(name, expected="above 0, at most 1", got=value)
+
+
+def check_once(what: str, names: Iterable[str], key: str = "") -> None:
+    """Raise InputError for a name that is given twice: one of its two values would be lost."""
+    for name, count in Counter(names).items():
+        if count > 1:
+            raise InputError(f"{what} {name!r}", expected="one value", got=count, key=key)
 
 
 def check_equal_lengths(**lists: Sized) -> None:

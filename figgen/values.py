@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 
 from figgen.catalog.lookups import remembered
 from figgen.charts import Named, Scalar
-from figgen.errors import InputError, unknown
+from figgen.errors import InputError, check_once, unknown
 from figgen.formulas import FORMULAS
 from figgen.formulas.evaluation import Evaluation, evaluate
 from figgen.registry import unit_of
@@ -135,6 +135,7 @@ def _call(node: ast.expr, text: str) -> Call | None:
         field, node = node.attr, node.value
     if not isinstance(node, ast.Call) or not isinstance(node.func, ast.Name):
         return None
+    check_once(f"argument of {node.func.id}", [key.arg or "**" for key in node.keywords])
     positional = tuple(_argument(argument, text) for argument in node.args)
     keywords = tuple((key.arg or "**", _argument(key.value, text)) for key in node.keywords)
     return Call(node.func.id, positional, keywords, field)

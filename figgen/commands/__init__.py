@@ -11,7 +11,7 @@ import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn, TypeAlias
+from typing import TYPE_CHECKING, Any, NoReturn, TypeAlias
 
 from figgen.errors import InputError
 
@@ -31,12 +31,40 @@ class Answer:
 
 
 class OneLineParser(argparse.ArgumentParser):
-    """Bad usage is one line and status 2, like any other bad input."""
+    """Bad usage is one line and status 2, like any other bad input; so is an option given twice."""
+
+    def __init__(self, *args: Any, **options: Any) -> None:
+        super().__init__(*args, **options)
+        self.given: set[str] = set()
+        self.register("action", None, _Once)
+        self.register("action", "store", _Once)
+
+    def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
+        """As `argparse` does; each command line begins with no option given."""
+        self.given.clear()
+        return super().parse_known_args(args, namespace)
 
     def error(self, message: str) -> NoReturn:
         line = one_line(f"{self.prog}: {message}")
         print(f"{line} (try {self.prog} --help)", file=sys.stderr)
         raise SystemExit(2)
+
+
+class _Once(argparse.Action):
+    """Keeps an option's value, and refuses a second one, which `argparse` takes in silence."""
+
+    def __call__(
+        self,
+        parser: argparse.ArgumentParser,
+        namespace: argparse.Namespace,
+        values: object,
+        option_string: str | None = None,
+    ) -> None:
+        if option_string is not None and isinstance(parser, OneLineParser):
+            if self.dest in parser.given:
+                raise argparse.ArgumentError(self, "expected one value, got several")
+            parser.given.add(self.dest)
+        setattr(namespace, self.dest, values)
 
 
 def one_line(message: str) -> str:

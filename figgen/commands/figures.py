@@ -11,7 +11,7 @@ import yaml
 
 from figgen.charts import Chart, canonical_json, payload
 from figgen.commands import Answer, add_verb
-from figgen.errors import InputError, unknown
+from figgen.errors import InputError, check_once, unknown
 from figgen.registry import all_figures, build
 
 if TYPE_CHECKING:
@@ -69,7 +69,9 @@ def _list(options: argparse.Namespace) -> Answer:
 
 
 def _show(options: argparse.Namespace) -> Answer:
-    chart = build(options.figure, dict(map(_parameter, options.parameters)))
+    given = [_parameter(text) for text in options.parameters]
+    check_once(f"parameter of {options.figure}", (name for name, _ in given))
+    chart = build(options.figure, dict(given))
     return Answer(payload(chart), _SHOWN[options.form](chart, options.figure))
 
 

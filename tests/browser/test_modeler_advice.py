@@ -131,6 +131,19 @@ def test_a_hostile_address_is_refused_in_words_and_leaves_the_defaults(ask: Ask)
             assert case["a"] | {"hidden": 8192} == first["a"], query
 
 
+def test_what_an_address_says_twice_is_told_whoever_reads_it(ask: Ask) -> None:
+    start = "nodes=8&model=llama-3-8b&tp=2"
+    twice = {
+        "global_batch": f"{start}&global_batch=512&global_batch=256",
+        "dp": f"{start}&dp=32&dp=16",
+        "software": f"{start}&software=nanotron&framework=fsdp",
+        "tp": f"{start}&tp=4",
+        "B: tp": f"{start}&b.tp=4&b.tp=8",
+    }
+    for (key, query), found in zip(twice.items(), ask("addresses", [*twice.values()]), strict=True):
+        assert f"{key}: expected one value, got 'several'" in found["problems"], query
+
+
 def test_pipeline_cases_of_the_source_are_recommended(ask: Ask) -> None:
     """P = 4, M = 8: 27.3% idle; M = 16: 15.8%; P = 3: 20%."""
     [found] = ask("advised", [""])

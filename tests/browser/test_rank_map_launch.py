@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import math
 import re
+import time
 from collections import Counter
 from typing import Any
 
@@ -211,3 +212,35 @@ def test_what_a_pasted_command_line_does_not_say_of_the_layout_is_named(ask: Ask
     assert slip["changes"]["cp"] == 2
     assert "did you mean --tensor-model-parallel-size" in slip["problems"][0]
     assert [answer["changes"] for answer in (bad, missing, zero, hostile, empty)] == [None] * 5
+
+
+def test_of_an_option_that_a_line_gives_twice_the_last_counts_and_the_reader_is_told(
+    ask: Ask,
+) -> None:
+    """As argparse, which Megatron-LM reads its options with, and as a shell with its variables."""
+    lines = [
+        "--tensor-model-parallel-size 8 --tensor-model-parallel-size 4 --nnodes 2",
+        "--tensor-model-parallel-size 8 --tensor_model_parallel_size=4 --nnodes 2",
+        "TP=8 TP=4 x --tensor-model-parallel-size $TP --nnodes 2",
+        "--tensor-model-parallel-size 4 --tensor-model-parallel-size 4 --nnodes 2",
+    ]
+    *told, alike = ask("pasted", lines)
+    assert [answer["changes"]["tp"] for answer in (*told, alike)] == [4, 4, 4, 4]
+    for answer, name in zip(told, ["--tensor-model-parallel-size"] * 2 + ["TP"], strict=True):
+        assert len(answer["problems"]) == 1
+        assert name in answer["problems"][0]
+        assert "4" in answer["problems"][0]
+    assert alike["problems"] == []
+
+
+def test_a_line_is_read_in_time_that_grows_with_it_and_a_huge_one_is_refused(ask: Ask) -> None:
+    """256 kB of assignments took nine seconds."""
+    words = ["V{}=4 ", "--tensor-model-parallel-size 8 ", "--parallel-{} 1 ", '"a ', "x", "--a"]
+    long = ["".join(map(word.format, range(60_000 // len(word)))) for word in words]
+    started = time.perf_counter()
+    answers = ask("pasted", [text[:60_000] for text in long])
+    assert time.perf_counter() - started < 8
+    assert all(answer["problems"] for answer in (answers[0], *answers[2:]))
+    [refused] = ask("pasted", ["TP=4 " * 52_429])
+    assert refused["changes"] is None
+    assert "at most 65,536 characters, got 262145" in refused["problems"][0]

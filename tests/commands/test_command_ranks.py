@@ -83,7 +83,8 @@ def test_crossings_say_which_groups_leave_their_node_and_by_how_many_links(capsy
     ],
 )
 def test_impossible_layouts_are_one_line_and_status_two(capsys, arguments, message):
-    assert main(["ranks", "--nodes", "1", "--gpus-per-node", "8", *arguments]) == 2
+    nodes = () if "--nodes" in arguments else ("--nodes", "1")
+    assert main(["ranks", *nodes, "--gpus-per-node", "8", *arguments]) == 2
     error = capsys.readouterr().err
     assert message in error
     assert error.count("\n") == 1

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
-from figgen.errors import InputError
+from figgen.errors import InputError, check_once
 from figgen.models.machine.layout import ParallelLayout
 from figgen.scenarios.options.resolve import SIZES, TrainingStep, resolve, resolve_layout
 from figgen.scenarios.options.scenario import Scenario, scenario
@@ -27,6 +27,7 @@ def written_words(text: str, key: str, names: Collection[str]) -> dict[str, Any]
     Raises InputError for a word that is not one of the names with a value that it can have.
     """
     found: dict[str, Any] = {}
+    check_once(f"{key} {text!r}:", (word.partition("=")[0] for word in text.split()), key)
     for word in text.split():
         name, _, value = word.partition("=")
         if name not in names:

@@ -6,7 +6,7 @@
 // deepspeed/moe/layer.py (ep_size, enable_expert_tensor_parallelism); pytorch/torchtitan
 // torchtitan/config/parallelism.py and manager.py (--module and --config are required).
 
-import { closest, grouped } from "../engine/errors.js";
+import { InputError, closest, grouped } from "../engine/errors.js";
 import { MOST_RANKS } from "../engine/layout.js";
 import { evaluate } from "./map_state.js";
 
@@ -148,6 +148,7 @@ const OPTIONS = new Map(
   }),
 );
 const MAPPING = "--use-tp-pp-dp-mapping";
+const LONGEST = 65_536; // characters; a launch script has some thousand
 // Megatron's own options that look like those of the layout and leave the ranks where they are.
 const OWN =
   /^--(ckpt|data-parallel|hierarchical|hybrid|overlap|rl-inference)-|^--sequence-parallel$|-(comm-backend|layout)$/;
@@ -157,23 +158,31 @@ const OWN =
  * that are not about it, `problems` in words. Sizes that it leaves out are Megatron's 1.
  */
 export function readMegatron(text) {
+  if (text.length > LONGEST) {
+    const expected = `at most ${grouped(LONGEST)} characters`;
+    const { message } = new InputError("the command line", { expected, got: text.length });
+    return { changes: null, aside: [], problems: [message] };
+  }
   // As a shell reads it: comments begin where a word would, quotes within a word, a semicolon at its end.
   const words = (text.match(/#.*|("[^"]*"|'[^']*'|[^\s"';\\])+/g) ?? [])
     .filter((word) => !word.startsWith("#"))
     .map((word) => word.replace(/["']/g, "").replace(/^-N(\d+)$/, "-N=$1"));
-  const shell = new Map(
-    words
-      .flatMap((word) => /^([A-Za-z_]\w*)=(\d+)$/.exec(word)?.slice(1) ?? [])
-      .reduce((pairs, word, at, all) => (at % 2 ? pairs : [...pairs, [word, all[at + 1]]]), []),
-  );
-  const [found, aside, problems] = [{}, [], []];
+  const [shell, said] = [new Map(), new Map()]; // of variables the value; of all names every value
+  const tell = (name, value) => said.has(name) ? said.get(name).push(value) : said.set(name, [value]);
+  for (const word of words) {
+    const [, name, value] = /^([A-Za-z_]\w*)=(\d+)$/.exec(word) ?? [];
+    if (!name) continue;
+    shell.set(name, value);
+    tell(name, value);
+  }
+  const [found, aside, problems] = [{}, new Set(), []];
   let mapping = false;
   words.forEach((word, at) => {
     const option = /^(--?[A-Za-z][\w-]*)(?:=(.*))?$/.exec(word);
     if (!option) return;
     const flag = option[1].replaceAll("_", "-");
     if (flag === MAPPING) mapping = true;
-    else if (!OPTIONS.has(flag)) aside.push(flag);
+    else if (!OPTIONS.has(flag)) aside.add(flag);
     else {
       const given = option[2] ?? words[at + 1] ?? "";
       const value = given.replace(/^\$\{?(\w+)\}?$/, (all, variable) => shell.get(variable) ?? all);
@@ -182,15 +191,21 @@ export function readMegatron(text) {
         problems.push(
           `${flag}: expected a whole number from 1 to ${grouped(MOST_RANKS)}, got '${given.slice(0, 40)}'`,
         );
-      else found[OPTIONS.get(flag)] = size;
+      else {
+        found[OPTIONS.get(flag)] = size;
+        tell(flag, value);
+      }
     }
   });
   const slips = new Map();
   for (const flag of aside) {
+    if (!/parallel|map|nproc|nnode/.test(flag) || OWN.test(flag) || flag.length > 80) continue;
     const near = closest(flag, [...OPTIONS.keys(), MAPPING], 1)[0];
-    if (near && /parallel|map|nproc|nnode/.test(flag) && !OWN.test(flag))
-      slips.set(flag, `${flag} is no option of the layout; did you mean ${near}?`);
+    if (near) slips.set(flag, `${flag} is no option of the layout; did you mean ${near}?`);
   }
+  // A shell and Megatron's argparse take the last one.
+  const twice = [...said].filter(([, values]) => new Set(values).size > 1).map(([name, values]) =>
+    `${name} is given several values; ${values.at(-1)}, the last one, counts`);
   if (!Object.keys(found).length && !mapping && !problems.length)
     problems.push("no option about the layout was found, such as --tensor-model-parallel-size 8");
   const { nodes, gpus, ...sizes } = found;
@@ -208,7 +223,7 @@ export function readMegatron(text) {
   };
   return {
     changes: problems.length ? null : changes,
-    aside: [...new Set(aside)].filter((flag) => !slips.has(flag)),
-    problems: [...problems, ...slips.values()],
+    aside: [...aside].filter((flag) => !slips.has(flag)),
+    problems: [...problems, ...twice, ...slips.values()],
   };
 }

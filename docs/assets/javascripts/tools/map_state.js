@@ -115,8 +115,9 @@ export const carriedOf = (query) =>
 export function handedOn(schema, state, carried = []) {
   if (carried.length) {
     const own = carried.map(([key, value]) => [key.slice(CARRIED.length), value]);
-    const mine = [...SIZES, "order"].map((key) => [key, state[key] ?? "auto"]);
-    return new URLSearchParams(Object.fromEntries([...own, ...mine])).toString();
+    const mine = new Map([...SIZES, "order"].map((key) => [key, state[key] ?? "auto"]));
+    // What stands twice goes on twice: the other tool tells of it.
+    return new URLSearchParams([...own.filter(([key]) => !mine.has(key)), ...mine]).toString();
   }
   const query = new URLSearchParams(toQuery(schema, state, { ...defaults(schema), nodes: undefined }));
   const said = state.preset ? SIZES : []; // by the name of the preset

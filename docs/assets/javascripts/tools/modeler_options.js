@@ -5,7 +5,7 @@ import { unknown } from "../engine/errors.js";
 import { recomputation } from "../engine/recomputation.js";
 import { convention } from "../engine/frameworks.js";
 import { readRates } from "../engine/measured.js";
-import { choice, flag, number, text, whole } from "./state.js";
+import { choice, flag, number, onlyValue, text, whole } from "./state.js";
 
 /** The value of a choice that stands for the reader's own numbers. */
 export const OWN = "own";
@@ -42,10 +42,10 @@ export function takeIn(catalog, query) {
   for (const { key, former } of optionsOf(catalog)) {
     for (const name in former) {
       if (!query.has(name)) continue;
-      const [known, given] = [former[name], query.get(name)];
+      const [known, given] = [former[name], onlyValue(query, name, problems)];
       query.delete(name);
       if (!Object.hasOwn(known, given)) problems.push(unknown(name, given.slice(0, 40), Object.keys(known)).message);
-      else if (!query.has(key)) query.set(key, known[given]);
+      else query.append(key, known[given]);
     }
   }
   return problems;

@@ -6,7 +6,7 @@
 import { InputError } from "../engine/errors.js";
 import { AUTO, OWN, engineValue, kindOf, learn, optionsOf, optional, stateValue, takeIn } from "./modeler_options.js";
 import { ownKinds, ownShape } from "./modeler_own.js";
-import { CARRIED, defaults, number, parseQuery, shared, toQuery } from "./state.js";
+import { CARRIED, defaults, number, onlyValue, parseQuery, shared, toQuery } from "./state.js";
 
 export { OWN };
 
@@ -134,7 +134,7 @@ export function fromQuery(schema, catalog, query) {
 // What follows from the rest here and an address may say all the same, as pages and commands do.
 function withBatch(state, query, problems) {
   const dp = replicasOf(state);
-  const [replicas, batch] = [query.get("dp"), query.get("global_batch")];
+  const [replicas, batch] = ["dp", "global_batch"].map((key) => onlyValue(query, key, problems));
   if (!Number.isInteger(dp)) return state;
   const refuse = (key, expected, got) => problems.push(new InputError(key, { expected, got: got.slice(0, 40) }).message);
   if (replicas !== null && replicas !== String(dp)) refuse("dp", `${dp}, which is left`, replicas);

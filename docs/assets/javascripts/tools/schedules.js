@@ -10,7 +10,7 @@ import { MOST_MOVES, makePlacing } from "./lab_place.js";
 import { pathSentence } from "./lab_words.js";
 import { bytes, change, percent } from "./quantities.js";
 import { ms } from "./lab_picture.js";
-import { addressWriter } from "./state.js";
+import { addressWriter, onlyValue } from "./state.js";
 
 const LONGEST_MOVES = 8 * MOST_MOVES;
 
@@ -18,7 +18,7 @@ const LONGEST_MOVES = 8 * MOST_MOVES;
 function build(root, signal, { titles }) {
   let { state, problems } = fromQuery(location.search);
   const query = new URLSearchParams(location.search);
-  let moves = (query.get("moves") ?? "").slice(0, LONGEST_MOVES);
+  let moves = (onlyValue(query, "moves", problems) ?? "").slice(0, LONGEST_MOVES);
   let [runs, failed, first] = [[], [], true];
   const writeAddress = addressWriter(signal);
   const { region, say } = liveRegion();

@@ -137,6 +137,13 @@ export function parseQuery(schema, query) {
   return { given, problems };
 }
 
+/** The value of a key that a tool reads by itself, or null; of several, `problems` tells. */
+export function onlyValue(query, key, problems) {
+  const all = query.getAll(key);
+  if (all.length > 1) problems.push(new InputError(key, { expected: "one value", got: "several" }).message);
+  return all[0] ?? null;
+}
+
 /** The query, without its question mark, of what in `state` differs from `base`. */
 export function toQuery(schema, state, base = defaults(schema)) {
   const query = new URLSearchParams();
