@@ -3,7 +3,8 @@
 Inside figgen every number is a plain float or int in SI units (bytes, seconds, FLOP, B/s …).
 Prefixes, thousands separators and unit words exist only here, at the two edges. Prefixes are
 decimal (1 GB = 1e9 B); binary ones are written out (1 GiB = 2**30 B). Bits exist only as line
-rates ("400 Gb/s" is 50e9 B/s).
+rates ("400 Gb/s" or "400 Gbps" is 50e9 B/s). A comma between groups of three digits separates
+thousands ("1,500 ms"); elsewhere a single comma is a decimal comma ("43,5 ms").
 """
 
 from __future__ import annotations
@@ -28,6 +29,8 @@ LARGE = {"k": 3, "M": 6, "G": 9, "T": 12, "P": 15, "E": 18, "Z": 21, "Y": 24}
 DECIMAL = {prefix: Fraction(10) ** power for prefix, power in (SMALL | LARGE).items()}
 BINARY = {"Ki": 2**10, "Mi": 2**20, "Gi": 2**30, "Ti": 2**40, "Pi": 2**50}
 SHORT_SCALE = {"K": 10**3, "M": 10**6, "B": 10**9, "T": 10**12}
+PLAIN_COUNTS = {"k": 10**3, "K": 10**3, "M": 10**6, "T": 10**12}
+"""Prefixes that may stand alone after a number; a lone B is bytes."""
 TIMES = {"min": 60, "h": 3600, "day": 86_400}
 
 MEASURED = frozenset({"B", "s", "FLOP", "W", "J", "Hz"})
@@ -53,10 +56,14 @@ ALIASES = {"us": "µs", "μs": "µs", "microbatches": "microbatch"} | {
 MOST_DIGITS, MOST = 60, Fraction(10) ** 300
 
 _NUMBER = re.compile(
-    r"\s*([+\-−]?(?:\d[\d,_]*\.?\d*|\.\d+)(?:[eE][+\-−]?\d+)?)"
+    r"\s*([+\-−]?)((?:\d[\d,_.]*|\.\d+)(?:[eE][+\-−]?\d+)?)"
     r"(?:\s*×\s*10([⁻⁰¹²³⁴⁵⁶⁷⁸⁹]+))?\s*(.*?)\s*",
     re.S,
 )
+_THOUSANDS = re.compile(r"[1-9]\d{0,2}(?:,\d{3})+(?:\.\d*)?")
+_DECIMAL_COMMA = re.compile(r"(?:[1-9]\d{0,2}(?:\.\d{3})+|\d+),\d+")
+_CLOCK = re.compile(r"\s*(\d+)\s*h\s*([0-5]?\d)\s*(?:m|min|minutes?)?\s*")
+"""A time such as "2h30" or "2 h 30 min"."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,21 +77,26 @@ class Quantity:
 def parse_quantity(text: str, unit: str | None = None) -> Quantity:
     """The quantity written in `text`, in SI: `parse_quantity("25 MiB")` is 26,214,400 B.
 
-    A number alone is dimensionless, "45%" is 0.45. The product of number and prefix is exact:
-    an int where it is whole, else the nearest float. With `unit`, another dimension is an error.
+    A number alone is dimensionless, "45%" is 0.45 and "8k" is 8000. The product of number and
+    prefix is exact: an int where it is whole, else the nearest float. With `unit`, another
+    dimension is an error.
 
     Raises InputError for text that is not a number with a known unit.
     """
+    clock = _CLOCK.fullmatch(text)
+    if clock is not None and len(text) <= MOST_DIGITS:
+        text = f"{60 * int(clock[1]) + int(clock[2])} min"
     match = _NUMBER.fullmatch(text)
     if match is None:
         raise InputError("not a quantity", expected='a number and a unit, as "3.35 TB/s"', got=text)
-    mantissa, power, written = match.groups()
-    powers = (mantissa.lower().partition("e")[2], (power or "").translate(PLAIN))
-    if len(mantissa) > MOST_DIGITS or any(len(digits.lstrip("+-−0")) > 3 for digits in powers):
+    sign, mantissa, power, written = match.groups()
+    digits, _, exponent = mantissa.lower().partition("e")
+    powers = (exponent, (power or "").translate(PLAIN))
+    if len(mantissa) > MOST_DIGITS or any(len(power.lstrip("+-−0")) > 3 for power in powers):
         # An exact 10⁹⁹⁹⁹⁹⁹⁹⁹⁹ would take hours.
         raise InputError("not a quantity", expected="at most a few dozen digits", got=text[:40])
-    number = Fraction(re.sub(r"[,_]", "", mantissa).replace("−", "-"))
-    number *= Fraction(10) ** int(powers[1] or 0)
+    number = Fraction(f"{_plain_digits(digits)}e{exponent or 0}".replace("−", "-"))
+    number *= (-1 if sign in ("-", "−") else 1) * Fraction(10) ** int(powers[1] or 0)
     factor, parsed = (Fraction(1, 100), "1") if written == "%" else _parse_unit(written or "1")
     if unit is not None and parsed != unit:
         raise InputError(f"{text!r} has the wrong unit", expected=unit, got=parsed)
@@ -92,6 +104,19 @@ def parse_quantity(text: str, unit: str | None = None) -> Quantity:
     if value and not 1 / MOST <= abs(value) <= MOST:
         raise InputError("not a quantity", expected="a number between 1e-300 and 1e300", got=text)
     return Quantity(value.numerator if value.denominator == 1 else float(value), parsed)
+
+
+def _plain_digits(digits: str) -> str:
+    """Digits with a decimal point and no separators.  Raises InputError for misplaced ones."""
+    plain = digits.replace("_", "")
+    if _THOUSANDS.fullmatch(plain):
+        plain = plain.replace(",", "")
+    elif _DECIMAL_COMMA.fullmatch(plain):
+        plain = plain.replace(".", "").replace(",", ".")
+    if not re.fullmatch(r"\d+\.?\d*|\.\d+", plain):
+        expected = "thousands as 1,234,567.8 and decimals as 43.5 or 43,5"
+        raise InputError("not a number", expected=expected, got=digits)
+    return plain
 
 
 def canonical_unit(text: str) -> str:
@@ -110,9 +135,11 @@ def _parse_unit(text: str) -> tuple[Fraction, str]:
     counted = re.fullmatch(r"([KMBT])\s+(\w+)", text)
     if counted and (count := _base(counted[2])) in COUNTS:
         return Fraction(SHORT_SCALE[counted[1]]), str(count)
-    line_rate = re.fullmatch(r"([kMGT]?)(?:b|bit)/s", text)
+    line_rate = re.fullmatch(r"([kMGT]?)(?:(?:b|bit)/s|bps)", text)
     if line_rate:
         return DECIMAL.get(line_rate[1], Fraction(1)) / 8, "B/s"
+    if text in PLAIN_COUNTS:
+        return Fraction(PLAIN_COUNTS[text]), "1"
     above, *below = [_parse_term(term.strip(), text) for term in text.split("/")]
     factor = above[0] / math.prod(term[0] for term in below)
     return Fraction(factor), "/".join([above[1], *(term[1] for term in below)])

@@ -31,6 +31,7 @@ LINK_KEYS = {
     "latency": quantity("s", *_LATENCY),
     "latency_cross_leaf": quantity("s", *_LATENCY),
     "step_latency": quantity("s", *_LATENCY),
+    "message_gap": quantity("s", *_LATENCY),
 }
 
 ACCELERATOR_KEYS = {
@@ -60,7 +61,8 @@ class Link:
     `bandwidth` is what one direction carries, for one `per` (a GPU, a port, a torus link …);
     `peer_bandwidth` what one peer of a mesh gets; `achieved_bandwidth` and the latencies are
     measured, of a bare message. `step_latency` is that of one step of a ring, for a link that NCCL
-    does not run over. B/s and s.
+    does not run over, `message_gap` what each further message of many that are posted at once adds.
+    B/s and s.
     """
 
     name: str
@@ -71,6 +73,7 @@ class Link:
     latency: Value | None
     latency_cross_leaf: Value | None
     step_latency: Value | None
+    message_gap: Value | None
     peer_bandwidth: Value | None
     achieved_bandwidth: Value | None
     vendor_chip_bandwidth: Value | None

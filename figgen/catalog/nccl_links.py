@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from figgen.catalog.hardware import Link
 from figgen.catalog.load import links, nccl
+from figgen.catalog.schema import Value
 from figgen.errors import InputError, unknown
 from figgen.models.machine.nccl_channels import ring_channels, switch_channels
 from figgen.models.machine.nccl_tuning import Group
@@ -26,6 +27,20 @@ def step_latency_s(link: Link) -> float:
         raise InputError("link", expected="a scale-up or scale-out link", got=link.name)
     in_node = link.kind == "scale-up"
     return nccl().latency_in_node_s(link) if in_node else nccl().network_latency_s
+
+
+def message_gap(network: str) -> Value:
+    """After how long a rank hands the next of many messages to this network.
+
+    It was measured over EFA alone, and stands for every network that has none of its own.
+    """
+    known = links()
+    measured = known["efa-v2-p5"].message_gap
+    own = known[network].message_gap if network in known else measured
+    found = own or measured
+    if found is None:
+        raise InputError("links.toml: efa-v2-p5", expected="message_gap")
+    return found
 
 
 def nccl_group(link: Link, ranks: int, nodes: int, nic: Link) -> Group:

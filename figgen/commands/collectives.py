@@ -34,6 +34,10 @@ ALIASES = {
 }
 
 
+USUAL = ("ring", "chain", "pairwise", "binomial-tree")
+"""Algorithms that are taken where nobody names one: the first that a collective has."""
+
+
 def add(verbs: Verbs) -> None:
     """Register the verb of this module."""
     tracing = add_verb(
@@ -53,7 +57,9 @@ def add(verbs: Verbs) -> None:
 def add_collective(parser: argparse.ArgumentParser, most_ranks: int) -> None:
     """The options that say which algorithm of which collective among how many ranks."""
     parser.add_argument("collective", help="all-reduce, all-gather, reduce-scatter, …")
-    parser.add_argument("--algorithm", default="ring", help="ring, binomial-tree, naive, …")
+    parser.add_argument(
+        "--algorithm", help="ring, binomial-tree, naive, …; the usual one if left out"
+    )
     parser.add_argument("--ranks", type=whole(1, most_ranks), required=True)
     parser.add_argument(
         "--ranks-per-node",
@@ -63,9 +69,14 @@ def add_collective(parser: argparse.ArgumentParser, most_ranks: int) -> None:
     parser.add_argument("--segments", type=whole(1, 64), help="for pipelined algorithms")
 
 
-def algorithm_of(collective: str, name: str) -> str:
-    """The models' name of an algorithm. Raises InputError for one that is not there."""
+def algorithm_of(collective: str, name: str | None) -> str:
+    """The models' name of an algorithm, the collective's usual one where nobody names any.
+
+    Raises InputError for one that is not there.
+    """
     known = algorithms(collective)
+    if name is None:
+        return next(usual for usual in USUAL if usual in known)
     found = ALIASES.get((collective, name), name)
     if found not in known:
         others = [alias for of, alias in ALIASES if of == collective and alias not in known]

@@ -77,6 +77,7 @@ def _peak(options: argparse.Namespace) -> Answer:
 
 
 def _collective(options: argparse.Namespace) -> Answer:
+    options.given = options.given.lower().replace("_", "-")
     if options.given not in BUS_BANDWIDTHS:
         raise InputError("convert busbw", expected=" or ".join(BUS_BANDWIDTHS), got=options.given)
     if options.ranks is None:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import inspect
 from typing import TYPE_CHECKING, TypeAlias
 
 from figgen.catalog import link, load, nccl_tuning
-from figgen.catalog.nccl_links import nccl_group, step_latency_s
+from figgen.catalog.nccl_links import message_gap, nccl_group, step_latency_s
 from figgen.commands import Answer, add_verb
 from figgen.commands.collectives import (
     add_collective,
@@ -14,13 +15,18 @@ from figgen.commands.collectives import (
     ranks_per_node,
     trace_options,
 )
-from figgen.commands.quantities import quantity
+from figgen.commands.quantities import quantity, rate_per_rank
 from figgen.errors import InputError, unknown
 from figgen.formulas import evaluate, worked
-from figgen.models.collectives import MOST_RANKS, synchronous_time_s, trace
+from figgen.models.collectives import MOST_RANKS, TRACES, synchronous_time_s, trace
 from figgen.models.collectives.closed_forms import CLOSED_FORMS, LIMITS
+from figgen.models.collectives.two_levels import (
+    TwoLevels,
+    posted_all_to_all_time_s,
+    ring_time_s,
+)
 from figgen.models.machine.nccl_tuning import predictions
-from figgen.units import format_quantity, parse_quantity
+from figgen.units import format_quantity
 
 if TYPE_CHECKING:
     from figgen.commands import Verbs
@@ -30,6 +36,16 @@ AlphaBeta: TypeAlias = tuple[float, float]
 
 NCCL_ALGORITHMS = {"ring": "ring", "chain": "ring", "double-binary-tree": "tree"}
 """Name of a trace → what NCCL calls the algorithm."""
+
+POSTED = "posted"
+"""The all-to-all that sends all of its messages at once, as NCCL's does. It has no trace: its
+messages have no order."""
+
+CROSSING = (POSTED, "ring", "pairwise")
+"""Algorithms without levels of their own that are reckoned over nodes too."""
+
+LAPS = {"all-reduce": 2, "all-gather": 1, "reduce-scatter": 1}
+"""How often a ring passes every chunk around."""
 
 
 def add(verbs: Verbs) -> None:
@@ -41,26 +57,42 @@ def add(verbs: Verbs) -> None:
         "the time of a collective under the α–β model, or under NCCL's",
         "all-reduce --algorithm ring --ranks 8 --bytes '1 GB' --link nvlink4",
         "all-reduce --algorithm ring --ranks 8 --bytes '1 GB' --link '450 GB/s' --latency '1 µs'",
-        "all-reduce --algorithm hierarchical --ranks 64 --bytes 1e9 --link nvlink4 "
-        "--network ib-ndr",
-        "all-reduce --algorithm double-binary-tree --ranks 8 --bytes '1 MB' --link nvlink4 "
-        "--model nccl",
+        "all-reduce --ranks 64 --bytes 1e9 --link nvlink4 --network ib-ndr",
+        "all-to-all --ranks 64 --bytes '8 MiB' --link nvlink4 --network '400 GB/s per node' "
+        "--network-latency '14 µs'",
+        "all-reduce --ranks 8 --bytes '16 GiB' --link nvlink4 --model nccl",
     )
     add_collective(parser, 10**9)
     parser.add_argument("--bytes", required=True, help="largest per-rank buffer, such as '1 GB'")
     parser.add_argument("--link", required=True, help="a link of the catalog, or '450 GB/s'")
     parser.add_argument("--latency", help="per step; the link's own, or else NCCL's, when left out")
-    parser.add_argument("--network", help="the link between nodes, where there are two levels")
+    parser.add_argument(
+        "--network",
+        help="the link between nodes: one of the catalog, '50 GB/s' for each GPU, or "
+        "'400 GB/s per node'",
+    )
     parser.add_argument("--network-latency", help="per step between nodes")
-    parser.add_argument("--model", choices=("textbook", "nccl"), default="textbook")
+    parser.add_argument(
+        "--model", choices=("textbook", "nccl"), default="textbook",
+        help="textbook: α–β; nccl: NCCL's own reckoning, by which it chooses an algorithm",
+    )  # fmt: skip
 
 
 def _cost(options: argparse.Namespace) -> Answer:
-    name = algorithm_of(options.collective, options.algorithm)
     size = quantity(options.bytes, "B", "--bytes")
+    posted = options.collective == "all-to-all" and options.algorithm in (None, POSTED)
     if options.model == "nccl":
-        return _by_nccl(options, name, size)
-    near = _link(options.link, options.latency, "--latency")
+        _refuse_unused(options, options.algorithm or "nccl", ("network", *_nodes_option(options)))
+        return _by_nccl(options, size)
+    name = POSTED if posted else algorithm_of(options.collective, options.algorithm)
+    _refuse_unused(options, name, _used_options(options, name))
+    near = _link(options, "link", "latency")
+    if posted or (name == "ring" and options.network):
+        return _by_levels(options, name, size, near)
+    if name == "pairwise" and options.network:
+        # Every step has ranks whose partner is on another node, and is as slow as these.
+        far = _link(options, "network", "network_latency", _nodes(options)[1])
+        near = max(near[0], far[0]), min(near[1], far[1])
     if name.startswith("hierarchical"):
         return _by_formula(options, name, size, _two_levels(options, near))
     single = {"latency_s": near[0], "bandwidth_bytes_per_s": near[1], "ranks": options.ranks}
@@ -69,6 +101,87 @@ def _cost(options: argparse.Namespace) -> Answer:
     if name == "chain":
         single["segments"] = options.segments or 4
     return _by_formula(options, name, size, single)
+
+
+def _nodes_option(options: argparse.Namespace) -> tuple[str, ...]:
+    """Ranks of a node mean something only where there is a network between nodes."""
+    return ("ranks_per_node",) if options.network else ()
+
+
+def _used_options(options: argparse.Namespace, name: str) -> tuple[str, ...]:
+    """The options beside link and size that change the time of an algorithm."""
+    if name in CROSSING:
+        crossing = ("network_latency",) if options.network else ()
+        return ("latency", "network", *crossing, *_nodes_option(options))
+    if name.startswith("hierarchical"):
+        return ("latency", "network", "network_latency", "ranks_per_node")
+    if name == "chain":
+        return ("latency", "segments")
+    traced = (options.collective, name) not in CLOSED_FORMS
+    accepted = inspect.signature(TRACES[options.collective, name]).parameters if traced else ()
+    return ("latency", *(["segments"] if "segments" in accepted else []))
+
+
+def _refuse_unused(options: argparse.Namespace, name: str, used: tuple[str, ...]) -> None:
+    """Raise InputError for the first option that was given and would change nothing."""
+    for option in ("latency", "network", "network_latency", "ranks_per_node", "segments"):
+        if getattr(options, option) is None or option in used:
+            continue
+        flag = f"--{option.replace('_', '-')}"
+        if option in ("network_latency", "ranks_per_node") and "network" in used:
+            raise InputError(f"{flag} without a network", expected="--network LINK as well")
+        what = "--model nccl" if name == "nccl" else f"{name} {options.collective}"
+        expected = f"the command without {flag}"
+        if option == "network":
+            expected = f"{', '.join(CROSSING)} or hierarchical, or {expected}"
+        raise InputError(f"{flag} is not used by {what}", expected=expected)
+
+
+def _by_levels(options: argparse.Namespace, name: str, size: float, near: AlphaBeta) -> Answer:
+    """A ring or a posted all-to-all, inside a node or over several."""
+    width, far = options.ranks, near
+    if options.network:
+        _, width = _nodes(options)
+        far = _link(options, "network", "network_latency", width)
+    levels = TwoLevels(
+        ranks=options.ranks, ranks_per_node=width,
+        near_latency_s=near[0], near_bytes_per_s=near[1],
+        far_latency_s=far[0], far_bytes_per_s=far[1],
+    )  # fmt: skip
+    if name == POSTED:
+        gap = message_gap(options.network or "")
+        time_s = posted_all_to_all_time_s(levels, size, message_gap_s=gap.value)
+        assumes = "all messages are posted at once"
+        if levels.nodes > 1:
+            assumes += f", one after another every {format_quantity(gap.value, 's')} to the network"
+        source = gap.source if levels.nodes > 1 else "derivation: one latency, then all bytes"
+    else:
+        time_s = ring_time_s(levels, size, laps=LAPS[options.collective])
+        source = "derivation: latencies along the ring, bytes at its slower level"
+        assumes = "one ring for each port of a node"
+    data = {
+        "model": "textbook", "algorithm": name, "time_s": time_s, "formula": None, "worked": "",
+        "ranks_per_node": width, "source": source, "assumes": assumes,
+    }  # fmt: skip
+    shown = format_quantity(time_s, "s", "time")
+    lines = [shown, *_levels_told(levels), f"source: {source}", f"assumes: {assumes}"]
+    return Answer(data, "\n".join(lines))
+
+
+def _levels_told(levels: TwoLevels) -> list[str]:
+    """Both levels in words, as they were understood."""
+    near, far = (
+        f"{format_quantity(rate, 'B/s')} per rank and direction, "
+        f"{format_quantity(latency, 's')} a step"
+        for rate, latency in (
+            (levels.near_bytes_per_s, levels.near_latency_s),
+            (levels.far_bytes_per_s, levels.far_latency_s),
+        )
+    )
+    if levels.nodes == 1:
+        return [f"one level: {near}"]
+    within = f"{levels.nodes} nodes of {levels.ranks_per_node}: {near}"
+    return [within, f"between nodes: {far}"]
 
 
 def _by_formula(
@@ -119,7 +232,7 @@ def _two_levels(options: argparse.Namespace, near: AlphaBeta) -> dict[str, float
     nodes, width = _nodes(options)
     if options.network is None:
         raise InputError("a hierarchical algorithm has two links", expected="--network LINK")
-    far = _link(options.network, options.network_latency, "--network-latency")
+    far = _link(options, "network", "network_latency", width)
     return {
         "gpus_per_node": width,
         "nodes": nodes,
@@ -130,14 +243,18 @@ def _two_levels(options: argparse.Namespace, near: AlphaBeta) -> dict[str, float
     }
 
 
-def _by_nccl(options: argparse.Namespace, name: str, size: float) -> Answer:
-    if name not in NCCL_ALGORITHMS:
-        raise unknown("algorithm that NCCL's model knows", name, NCCL_ALGORITHMS)
+def _by_nccl(options: argparse.Namespace, size: float) -> Answer:
+    """What NCCL reckons, of its own choice or of the algorithm that was named."""
     nodes, _ = _nodes(options) if options.network else (1, options.ranks)
     far = link(options.network or "ib-ndr")
     group = nccl_group(link(options.link), options.ranks, nodes, far)
     found = predictions(nccl_tuning().constants, group, options.collective, size)
-    mine = [p for p in found if p.algorithm == NCCL_ALGORITHMS[name]]
+    mine = found
+    if options.algorithm is not None:
+        name = algorithm_of(options.collective, options.algorithm)
+        if name not in NCCL_ALGORITHMS:
+            raise unknown("algorithm that NCCL's model knows", name, NCCL_ALGORITHMS)
+        mine = tuple(p for p in found if p.algorithm == NCCL_ALGORITHMS[name])
     if not mine:
         known = dict.fromkeys(p.algorithm for p in found)
         raise unknown(f"NCCL algorithm for {options.collective}", options.algorithm, known)
@@ -151,21 +268,34 @@ def _by_nccl(options: argparse.Namespace, name: str, size: float) -> Answer:
         ],
         "source": "NCCL 2.30.7, src/graph/tuning.cc",
     }
-    lines = [f"{format_quantity(mine[0].time_s, 's', 'time')} with {mine[0].protocol}"]
+    chosen = "NCCL's choice" if mine[0] == found[0] else f"NCCL would run {found[0].algorithm}"
+    lines = [
+        f"{format_quantity(mine[0].time_s, 's', 'time')} with {mine[0].algorithm} "
+        f"{mine[0].protocol} ({chosen})"
+    ]
     lines += [
         f"{p.algorithm} {p.protocol}: {format_quantity(p.time_s, 's', 'time')}" for p in found
     ]
     return Answer(data, "\n".join([*lines, f"source: {data['source']}"]))
 
 
-def _link(text: str, latency: str | None, option: str) -> AlphaBeta:
-    """Latency and bandwidth of a catalogued link, or of one written as `450 GB/s`."""
-    given = None if latency is None else quantity(latency, "s", option)
+def _link(
+    options: argparse.Namespace, which: str, latency_option: str, width: int = 1
+) -> AlphaBeta:
+    """Latency, and bandwidth of a rank, of a catalogued link or of one written as `450 GB/s`.
+
+    Where `width` ranks of a node share the link, each has its share.
+    """
+    text, latency = getattr(options, which), getattr(options, latency_option)
+    flag = f"--{latency_option.replace('_', '-')}"
+    given = None if latency is None else quantity(latency, "s", flag)
     if text not in load.links.names() and text[:1].isdigit():
         if given is None:
-            raise InputError("a bandwidth alone has no latency", expected=f"{option} TIME")
-        return given, parse_quantity(text, "B/s").value
+            raise InputError("a bandwidth alone has no latency", expected=f"{flag} TIME")
+        return given, rate_per_rank(text, width, f"--{which}")
     entry = link(text)
     if given is None and entry.kind == "host":
-        raise InputError(f"link {text!r} has no latency of a step", expected=f"{option} TIME")
-    return step_latency_s(entry) if given is None else given, entry.bandwidth_bytes_per_s
+        raise InputError(f"link {text!r} has no latency of a step", expected=f"{flag} TIME")
+    sharing = width if entry.per == "node" else 1
+    rate = entry.bandwidth_bytes_per_s / sharing
+    return step_latency_s(entry) if given is None else given, rate

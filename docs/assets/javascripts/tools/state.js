@@ -7,6 +7,7 @@
 import { InputError, closest, repr, grouped } from "../engine/errors.js";
 import { convention } from "../engine/frameworks.js";
 import { MOST_RANKS } from "../engine/layout.js";
+import { typedNumber } from "./quantities.js";
 
 const LONGEST = 80; // characters of a value that anybody would type
 const SHOWN = 40; // characters of a refused value that a message repeats
@@ -104,8 +105,8 @@ const SUFFIXES = { "": 1, "%": 0.01, k: 1024, m: 1024 ** 2 };
 
 /** The valid number nearest to what was meant by `typed`, such as 8k, 55% or 1,000; or null. */
 export function nearestNumber({ ends, round }, typed) {
-  const [, digits, suffix] = /^(-?[\d.]+(?:e\d+)?)\s*([%km]?)$/i.exec(typed.replaceAll(",", "").trim()) ?? [];
-  const meant = Number(digits) * (SUFFIXES[suffix?.toLowerCase()] ?? NaN);
+  const [, digits, suffix] = /^(-?[\d.,]+(?:e\d+)?)\s*([%km]?)$/i.exec(typed.trim()) ?? [];
+  const meant = typedNumber(digits ?? "") * (SUFFIXES[suffix?.toLowerCase()] ?? NaN);
   if (!ends || Number.isNaN(meant)) return null;
   // Shares are often typed as percentages.
   const share = ends[1] === 1 && meant > 1 && meant <= 100 ? meant / 100 : meant;
