@@ -1,10 +1,12 @@
-"""The one exception that bad input raises, and the search for what was probably meant."""
+"""The one exception that bad input raises, where it was raised, and what was probably meant."""
 
 from __future__ import annotations
 
 import difflib
+import re
 from collections import Counter
 from collections.abc import Iterable, Sized
+from dataclasses import dataclass, field
 from numbers import Integral
 
 
@@ -73,6 +75,42 @@ def raise_all(faults: Iterable[InputError]) -> None:
     found = tuple(one for fault in faults for one in fault.all)
     if found:
         raise found[0] if len(found) == 1 else InputErrors(found)
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where in a TOML file something stands, for messages."""
+
+    file: str
+    entry: str
+    key: str = ""
+    content: str = field(default="", repr=False, compare=False)
+
+    def fault(
+        self, what: str, *, expected: str | None = None, got: object = None,
+        nearest: tuple[str, ...] = (),
+    ) -> InputError:  # fmt: skip
+        """The error for this place: "links.toml:12: [nvlink4] bandwidth: what …"."""
+        line = f":{self.line}" if self.line else ""
+        where = f"{self.file}{line}: [{self.entry}]" + (f" {self.key}" if self.key else "")
+        return InputError(f"{where}: {what}", expected=expected, got=got, nearest=nearest)
+
+    def at(self, key: str) -> Place:
+        """The same entry, another key."""
+        return Place(self.file, self.entry, key, self.content)
+
+    @property
+    def line(self) -> int:
+        """The line of the key, or of the entry's header where it has no such key; 0 if unknown."""
+        lines, header = self.content.splitlines(), re.compile(r"\[([^\[\]]+)\]")
+        own, found = False, 0
+        for number, text in enumerate(lines, 1):
+            if match := header.match(text):
+                own = match[1].strip().strip("\"'") == self.entry
+                found = number if own else found
+            elif own and self.key and re.match(rf"{re.escape(self.key)}\s*=", text):
+                return number
+        return found
 
 
 def closest(name: str, known: Iterable[str], count: int = 3) -> tuple[str, ...]:

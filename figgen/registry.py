@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from typing import Any, Literal
 
 from figgen.charts import Chart
+from figgen.equations.definition import is_reloaded
 from figgen.errors import InputError, closest, raise_all, unknown
-from figgen.formulas.definition import is_reloaded
 from figgen.units import parse_quantity
 
 

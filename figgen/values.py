@@ -14,11 +14,11 @@ from dataclasses import dataclass, field, replace
 from inspect import signature
 from typing import Any, TypeAlias
 
-from figgen.catalog.lookups import remembered
 from figgen.charts import Named, Scalar
+from figgen.equations.evaluation import Evaluation, evaluate
 from figgen.errors import InputError, check_once, unknown
 from figgen.formulas import FORMULAS
-from figgen.formulas.evaluation import Evaluation, evaluate
+from figgen.lookups import remembered
 from figgen.registry import unit_of
 from figgen.units import format_quantity
 

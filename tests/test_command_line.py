@@ -90,6 +90,12 @@ def test_show_as_json_is_the_chart(capsys):
     assert [series["name"] for series in chart["series"]] == ["P = 4", "P = 8"]
 
 
+def test_eval_takes_a_layer_of_a_fractional_number_of_parameters(capsys):
+    out = said(capsys, "eval", "fsdp_layer_bytes", "layer_parameters=1.5", "bytes_per_param=2",
+               "dp=4").splitlines()  # fmt: skip
+    assert out[0] == "6.75\N{NO-BREAK SPACE}B"  # 3 × 1.5 × 2 × 3/4
+
+
 def test_eval_takes_a_formula_and_its_arguments_apart(capsys):
     out = said(capsys, "eval", "ring_all_reduce_time:time", "ranks=8", "message_bytes=1 GB",
                "latency_s=1 µs", "bandwidth_bytes_per_s=450 GB/s")  # fmt: skip

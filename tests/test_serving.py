@@ -19,7 +19,7 @@ import pytest
 
 from figgen import serving
 from figgen.catalog import accelerator, hardware_preset, load
-from figgen.catalog.lookups import NAMES, WHOLE, forget, note, remembered, renew, watched
+from figgen.lookups import NAMES, WHOLE, forget, note, remembered, renew, watched
 from figgen.serving.address import refusal
 from figgen.serving.code import Code
 from figgen.serving.memory import Memory
@@ -228,7 +228,7 @@ from functools import _lru_cache_wrapper
 from importlib import import_module
 
 import figgen
-from figgen.catalog import lookups
+from figgen import lookups
 from figgen.serving.code import ENTRIES, Code
 
 for found in pkgutil.walk_packages(figgen.__path__, "figgen."):

@@ -11,8 +11,8 @@ from dataclasses import dataclass, field
 
 from figgen.agreement.expand import Inputs, plain
 from figgen.catalog.load import presets
-from figgen.catalog.lookups import remembered
 from figgen.errors import InputError
+from figgen.lookups import remembered
 from figgen.models.machine.layout import ParallelLayout
 from figgen.models.machine.placement import communicator
 from figgen.scenarios.options.resolve import TrainingStep

@@ -9,8 +9,8 @@ from dataclasses import dataclass
 from figgen.agreement.numbers import Number
 from figgen.agreement.ways import Quantity, Way
 from figgen.charts import Scalar
+from figgen.equations.evaluation import evaluate
 from figgen.errors import InputError
-from figgen.formulas.evaluation import evaluate
 from figgen.units import COUNTS
 
 SAME = 1e-9  # relative: sums in another order, never another convention

@@ -13,9 +13,9 @@ from figgen.agreement.numbers import Kind, Number
 from figgen.agreement.ways import Quantity, Way, quantities
 from figgen.cache import digest
 from figgen.charts import Scalar
+from figgen.equations.syntax import expression
+from figgen.equations.text import text
 from figgen.formulas import FORMULAS, Formula
-from figgen.formulas.syntax import expression
-from figgen.formulas.text import text
 
 Entry = dict[str, Any]
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from figgen.catalog import load
 from figgen.catalog.hardware import Accelerator
-from figgen.catalog.lookups import remembered
 from figgen.errors import unknown
+from figgen.lookups import remembered
 
 FILE = "attention-tables.json"
 HEADS, HEAD_DIM = 64, 128

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from dataclasses import MISSING, dataclass, field, fields
 from functools import cache
@@ -10,45 +9,9 @@ from types import NoneType
 from typing import Any, TypeVar, get_args, get_type_hints
 
 from figgen.catalog.schema import Value
-from figgen.errors import InputError
+from figgen.errors import Place
 
 Thing = TypeVar("Thing")
-
-
-@dataclass(frozen=True, slots=True)
-class Place:
-    """Where in the catalog something stands, for messages."""
-
-    file: str
-    entry: str
-    key: str = ""
-    content: str = field(default="", repr=False, compare=False)
-
-    def fault(
-        self, what: str, *, expected: str | None = None, got: object = None,
-        nearest: tuple[str, ...] = (),
-    ) -> InputError:  # fmt: skip
-        """The error for this place: "links.toml:12: [nvlink4] bandwidth: what …"."""
-        line = f":{self.line}" if self.line else ""
-        where = f"{self.file}{line}: [{self.entry}]" + (f" {self.key}" if self.key else "")
-        return InputError(f"{where}: {what}", expected=expected, got=got, nearest=nearest)
-
-    def at(self, key: str) -> Place:
-        """The same entry, another key."""
-        return Place(self.file, self.entry, key, self.content)
-
-    @property
-    def line(self) -> int:
-        """The line of the key, or of the entry's header where it has no such key; 0 if unknown."""
-        lines, header = self.content.splitlines(), re.compile(r"\[([^\[\]]+)\]")
-        own, found = False, 0
-        for number, text in enumerate(lines, 1):
-            if match := header.match(text):
-                own = match[1].strip().strip("\"'") == self.entry
-                found = number if own else found
-            elif own and self.key and re.match(rf"{re.escape(self.key)}\s*=", text):
-                return number
-        return found
 
 
 @dataclass(frozen=True, slots=True)

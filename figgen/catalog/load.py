@@ -5,16 +5,15 @@ from __future__ import annotations
 from functools import cache
 from pathlib import Path
 
-from figgen.catalog.entry import Place
 from figgen.catalog.hardware import Accelerator, Link, read_accelerators, read_links
-from figgen.catalog.lookups import Table
 from figgen.catalog.measurements import Measurement, read_measurements
 from figgen.catalog.models import Model, read_models
 from figgen.catalog.nccl import NcclTuning, read_nccl
 from figgen.catalog.presets import Preset, read_presets
 from figgen.catalog.read import read_sources
 from figgen.catalog.runs import Run, read_runs
-from figgen.errors import InputError
+from figgen.errors import InputError, Place
+from figgen.lookups import Table
 
 FOLDER = Path(__file__).parent
 MODEL_FILES = ("models.toml", "models-benchmarks.toml")

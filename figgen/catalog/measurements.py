@@ -6,10 +6,10 @@ import itertools
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from figgen.catalog.entry import Place
 from figgen.catalog.hardware import Accelerator
 from figgen.catalog.read import amount, parse_file, read_entry, referred
 from figgen.catalog.schema import choice, count, quantity, text
+from figgen.errors import Place
 
 FILE = "measurements.toml"
 COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all")

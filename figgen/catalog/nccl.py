@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from figgen.catalog.entry import Place
 from figgen.catalog.hardware import Link
 from figgen.catalog.read import read_entries
 from figgen.catalog.schema import Key, Keys, Value, number, quantity
-from figgen.errors import InputError, unknown
+from figgen.errors import InputError, Place, unknown
 from figgen.models.machine.nccl_tuning import TuningConstants
 
 ALGORITHMS = ("ring", "tree", "nvls", "nvls_tree", "collnet_direct", "collnet_chain", "pat")

@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any, TypeAlias
 
-from figgen.catalog.entry import Entry, Place
+from figgen.catalog.entry import Entry
 from figgen.catalog.hardware import Accelerator, Link
 from figgen.catalog.nccl import NcclTuning
 from figgen.catalog.read import parse_file, read_entry, referred
 from figgen.catalog.runs import Run
 from figgen.catalog.schema import Key, Keys, choice, count, text
+from figgen.errors import Place
 
 FILE = "presets.toml"
 KINDS = ("map", "hardware", "training")

@@ -7,13 +7,12 @@ from dataclasses import dataclass
 from math import prod
 
 from figgen.catalog import load
-from figgen.catalog.entry import Place
 from figgen.catalog.hardware import Accelerator
-from figgen.catalog.lookups import remembered
 from figgen.catalog.measured_file import FORMATS
 from figgen.catalog.read import amount, parse_file, read_entry
 from figgen.catalog.schema import choice, quantity, text
-from figgen.errors import InputError, unknown
+from figgen.errors import InputError, Place, unknown
+from figgen.lookups import remembered
 
 FILE = "product-tables.toml"
 KEYS = {"title": text(required=True), "format": choice(*FORMATS, required=True)}

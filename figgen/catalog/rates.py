@@ -8,9 +8,8 @@ from functools import cache
 from typing import Any
 
 from figgen.catalog import load
-from figgen.catalog.entry import Place
 from figgen.catalog.read import CONFIDENCE, cite, parse_file
-from figgen.errors import closest
+from figgen.errors import Place, closest
 
 FILE = "rates.toml"
 JUDGEMENT = "judgement"

@@ -7,9 +7,9 @@ import tomllib
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from figgen.catalog.entry import Entry, Place
+from figgen.catalog.entry import Entry
 from figgen.catalog.schema import Key, Keys, Value, wanted
-from figgen.errors import InputError, closest, raise_all
+from figgen.errors import InputError, Place, closest, raise_all
 from figgen.units import parse_quantity
 
 # read: in the source itself; secondary: in a work that cites it; memory: not verified.

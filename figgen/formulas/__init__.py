@@ -6,6 +6,13 @@ the tests use the same function; `latex`, `javascript` and `worked` print it.
 
 from __future__ import annotations
 
+from figgen.equations.definition import FORMULAS, Formula
+from figgen.equations.evaluation import Evaluation, evaluate
+from figgen.equations.javascript import javascript, module
+from figgen.equations.latex import domain_latex, latex
+from figgen.equations.notation import Argument
+from figgen.equations.syntax import domain
+from figgen.equations.worked import Worked, worked
 from figgen.formulas import (
     activation_memory,
     alpha_beta,
@@ -26,13 +33,7 @@ from figgen.formulas import (
     tensor_parallel,
     topology,
 )
-from figgen.formulas.definition import FORMULAS, Formula, formula
-from figgen.formulas.evaluation import Evaluation, evaluate
-from figgen.formulas.javascript import javascript, module
-from figgen.formulas.latex import domain_latex, latex
-from figgen.formulas.notation import NOTATION, Argument
-from figgen.formulas.syntax import domain
-from figgen.formulas.worked import Worked, worked
+from figgen.formulas.notation import NOTATION, formula
 
 # The modules in the order in which the guide needs them.
 TOPICS = (

@@ -6,8 +6,8 @@ Embedding, logits and loss are not counted.
 
 from __future__ import annotations
 
-from figgen.formulas.definition import formula
-from figgen.formulas.ops import Number
+from figgen.equations.ops import Number
+from figgen.formulas.notation import formula
 
 KORTHIKANTI = "Korthikanti et al. 2022, arXiv:2205.05198"
 

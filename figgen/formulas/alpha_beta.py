@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from figgen.formulas.definition import formula
-from figgen.formulas.ops import Number
+from figgen.equations.ops import Number
+from figgen.formulas.notation import formula
 
 HOCKNEY = "Hockney α–β model"
 NCCL_TESTS = "nccl-tests doc/PERFORMANCE.md"

@@ -7,8 +7,8 @@ buffer). α is paid per step of the algorithm, B is per direction, links are ful
 
 from __future__ import annotations
 
-from figgen.formulas.definition import formula
-from figgen.formulas.ops import Number, ceil, log2
+from figgen.equations.ops import Number, ceil, log2
+from figgen.formulas.notation import formula
 
 NCCL_TESTS = "nccl-tests doc/PERFORMANCE.md"
 MPICH = "MPICH, cost comments in the source; Thakur et al. 2005"

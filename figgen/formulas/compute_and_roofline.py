@@ -6,8 +6,8 @@ bandwidth of its link, or those of a node with the bandwidth of all its NICs.
 
 from __future__ import annotations
 
-from figgen.formulas.definition import formula
-from figgen.formulas.ops import Number, maximum, minimum
+from figgen.equations.ops import Number, maximum, minimum
+from figgen.formulas.notation import formula
 
 RING_VOLUME = "derivation: 6Nτ of work over the ring's bytes sent"
 

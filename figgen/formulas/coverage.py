@@ -7,8 +7,8 @@ import tomllib
 from dataclasses import dataclass
 from importlib import resources
 
+from figgen.equations.definition import FORMULAS
 from figgen.errors import InputError
-from figgen.formulas.definition import FORMULAS
 
 KINDS = ("formula", "model", "test", "identity")
 

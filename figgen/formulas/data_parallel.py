@@ -5,8 +5,8 @@ Parameters are those of the shard that a data-parallel group holds: N/(T·P) in 
 
 from __future__ import annotations
 
-from figgen.formulas.definition import formula
-from figgen.formulas.ops import Number, ceil, maximum, sqrt, where
+from figgen.equations.ops import Number, ceil, maximum, sqrt, where
+from figgen.formulas.notation import formula
 
 RING = "derivation: ring all-reduce of the gradient"
 ZERO = "Rajbhandari et al. 2020 (ZeRO), arXiv:1910.02054, §7"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from figgen.formulas.definition import formula
-from figgen.formulas.ops import Number
+from figgen.equations.ops import Number
+from figgen.formulas.notation import formula
 
 
 @formula(symbol=r"E_\text{rank}", unit="expert", source="definition", where="experts % ep == 0")

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from figgen.formulas.definition import formula
-from figgen.formulas.ops import Number
+from figgen.equations.ops import Number
+from figgen.formulas.notation import formula
 
 LORA = "Hu et al. 2021, arXiv:2106.09685, section 4.1"
 QLORA = "Dettmers et al. 2023, arXiv:2305.14314, section 3"

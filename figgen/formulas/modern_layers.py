@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from figgen.formulas.definition import formula
-from figgen.formulas.ops import Number, ceil
+from figgen.equations.ops import Number, ceil
+from figgen.formulas.notation import formula
 
 LLAMA = "Touvron et al. 2023, arXiv:2302.13971, section 2.2; its code rounds up to a multiple"
 DEEPSEEK = "DeepSeek-V2, arXiv:2405.04434, section 2.1"

@@ -7,8 +7,8 @@ communication; timelines come from the simulator.
 
 from __future__ import annotations
 
-from figgen.formulas.definition import formula
-from figgen.formulas.ops import Number, minimum
+from figgen.equations.ops import Number, minimum
+from figgen.formulas.notation import formula
 
 NARAYANAN = "Narayanan et al. 2021, arXiv:2104.04473"
 

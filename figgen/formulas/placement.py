@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from figgen.formulas.definition import formula
-from figgen.formulas.ops import Number, where
+from figgen.equations.ops import Number, where
+from figgen.formulas.notation import formula
 
 
 @formula(symbol=r"V_\text{DP}", unit="B", source="derivation: a rank reduces its own shard only")

@@ -6,8 +6,8 @@ of the world size. Groups of an axis are lists of ranks and come from the mesh m
 
 from __future__ import annotations
 
-from figgen.formulas.definition import formula
-from figgen.formulas.ops import Number
+from figgen.equations.ops import Number
+from figgen.formulas.notation import formula
 
 MEGATRON = "Megatron-LM core/parallel_state.py"
 

@@ -6,8 +6,8 @@ them, loses what is not in a safe checkpoint, restarts and repeats it.
 
 from __future__ import annotations
 
-from figgen.formulas.definition import formula
-from figgen.formulas.ops import Number, exp, minimum, sqrt, where
+from figgen.equations.ops import Number, exp, minimum, sqrt, where
+from figgen.formulas.notation import formula
 
 YOUNG = "Young 1974, doi:10.1145/361147.361115"
 DALY = "Daly 2006, doi:10.1016/j.future.2004.11.016"

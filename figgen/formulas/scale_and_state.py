@@ -6,8 +6,8 @@ Which bytes a parameter costs is a recipe, always named: ZeRO's 2+2+12, Megatron
 
 from __future__ import annotations
 
-from figgen.formulas.definition import formula
-from figgen.formulas.ops import Number, ceil, log2, where
+from figgen.equations.ops import Number, ceil, log2, where
+from figgen.formulas.notation import formula
 
 KAPLAN = "Kaplan et al. 2020, arXiv:2001.08361, eq. 1.1"
 ZERO = "Rajbhandari et al. 2020 (ZeRO), arXiv:1910.02054, fig. 1"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from figgen.formulas.definition import formula
-from figgen.formulas.ops import Number, floor, minimum
+from figgen.equations.ops import Number, floor, minimum
+from figgen.formulas.notation import formula
 
 INSIGHTS = "Zhao et al. 2025, arXiv:2505.09343, Table 1"
 POPE = "Pope et al. 2022, arXiv:2211.05102, section 2"

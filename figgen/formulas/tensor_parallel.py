@@ -6,8 +6,8 @@ recomputation repeats the two of forward. That number is an argument, because te
 
 from __future__ import annotations
 
-from figgen.formulas.definition import formula
-from figgen.formulas.ops import Number
+from figgen.equations.ops import Number
+from figgen.formulas.notation import formula
 
 NARAYANAN = "Narayanan et al. 2021, arXiv:2104.04473, §3.2"
 KORTHIKANTI = "Korthikanti et al. 2022, arXiv:2205.05198, §4.2"

@@ -6,8 +6,8 @@ links across a cut count both directions of a cable once.
 
 from __future__ import annotations
 
-from figgen.formulas.definition import formula
-from figgen.formulas.ops import Number, ceil, floor
+from figgen.equations.ops import Number, ceil, floor
+from figgen.formulas.notation import formula
 
 AL_FARES = "Al-Fares et al. 2008, doi:10.1145/1402958.1402967, section 3.1"
 KIM = "Kim et al. 2008, doi:10.1109/ISCA.2008.19, section 3.1"

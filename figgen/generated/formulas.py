@@ -10,9 +10,9 @@ from html import escape
 from importlib import resources
 from types import ModuleType
 
+from figgen.equations.definition import Formula
+from figgen.equations.held import held_by
 from figgen.formulas import FORMULAS, TOPICS, domain_latex, evaluate, latex, worked
-from figgen.formulas.definition import Formula
-from figgen.formulas.held import held_by
 from figgen.generated.fences import figure
 
 Arguments = Mapping[str, float]
@@ -160,7 +160,7 @@ def _example(formula: Formula, known: Known) -> str:
 
 def _held(formula: Formula) -> str:
     """Which tests hold the formula, and how closely."""
-    tests = " and ".join(f"`{one.test}` ({one.within})" for one in held_by(formula.name))
+    tests = " and ".join(f"`{one.test}` ({one.within})" for one in held_by(formula))
     return f"\nHeld by {tests}.\n{{: data-search-exclude }}\n" if tests else ""
 
 

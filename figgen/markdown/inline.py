@@ -17,11 +17,12 @@ from markdown.util import AtomicString
 
 from figgen.cache import digest
 from figgen.charts import Named
+from figgen.equations.definition import Formula
+from figgen.equations.evaluation import Evaluation
+from figgen.equations.held import held_by
+from figgen.equations.latex import domain_latex, latex
+from figgen.equations.worked import worked
 from figgen.errors import InputError
-from figgen.formulas.evaluation import Evaluation
-from figgen.formulas.held import held_by
-from figgen.formulas.latex import domain_latex, latex
-from figgen.formulas.worked import worked
 from figgen.markdown.conversion import Page, Site
 from figgen.markdown.errors import inline_error, place_of
 from figgen.markdown.math import characters, mathml
@@ -107,7 +108,7 @@ def popover(key: str, computed: Computed, shown: str, spec: str, reference: str 
     if computed.source:
         lines.append(f"<p>Source: {escape(computed.source)}</p>")
     if computed.evaluation:
-        lines.append(_held(computed.evaluation.formula.name))
+        lines += _held(computed.evaluation.formula)
     link = f' <a href="{escape(reference)}">About this formula</a>' if reference else ""
     lines.append(f"<p><code>{escape(computed.call)}</code>{link}</p>")
     label = escape(f"How {shown} is computed", quote=True)
@@ -131,10 +132,12 @@ def _derivation(evaluation: Evaluation, spec: str) -> list[str]:
     return lines
 
 
-def _held(formula: str) -> str:
-    """Which tests hold the formula, and how closely."""
-    tests = (f"<code>{escape(one.test)}</code> ({escape(one.within)})" for one in held_by(formula))
-    return f'<p class="fig-held">Held by {" and ".join(tests)}.</p>'
+def _held(formula: Formula) -> list[str]:
+    """The tests that hold the formula and their tolerances, as a paragraph if there are any."""
+    tests = [
+        f"<code>{escape(held.test)}</code> ({escape(held.within)})" for held in held_by(formula)
+    ]
+    return [f'<p class="fig-held">Held by {" and ".join(tests)}.</p>'] if tests else []
 
 
 class ButtonTree(Treeprocessor):

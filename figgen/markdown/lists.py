@@ -7,8 +7,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from figgen.catalog.entry import Place
-from figgen.errors import InputError, closest, raise_all
+from figgen.errors import InputError, Place, closest, raise_all
 
 Kinds = Mapping[str, type]
 

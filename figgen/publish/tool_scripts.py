@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from figgen.equations.javascript import functions_module
+from figgen.equations.notes import notes_module
 from figgen.formulas import FORMULAS, module
-from figgen.formulas.javascript import functions_module
-from figgen.formulas.notes import notes_module
 from figgen.publish.joined import joined
 from figgen.publish.scripts import lean, plain
 from figgen.scenarios.tools.data import config_tables_json, configurations_json

@@ -20,14 +20,14 @@ from figgen.cache import digest
 PACKAGE = Path(__file__).parents[1]
 FIGURES, FORMULAS = "figgen.figures", "figgen.formulas"
 ENTRIES = "figgen.catalog.load"
-"""Its data are followed entry by entry (`figgen.catalog.lookups`), not as files."""
+"""Its data are followed entry by entry (`figgen.lookups`), not as files."""
 DATA = (".toml", ".json")
 COMPUTING = (
     "figgen.figures", "figgen.models", "figgen.catalog", "figgen.scenarios", "figgen.plotting",
     "figgen.generated", "figgen.commands", "figgen.agreement", "figgen.search", "figgen.changes",
 )  # fmt: skip
 """What computes values, makes sources of pages, or has nothing to do with pages."""
-KEPT = ("figgen.serving", "figgen.catalog.lookups")
+KEPT = ("figgen.serving", "figgen.lookups")
 """What remembers is loaded once; who works on it starts the server again."""
 
 _IMPORT = re.compile(
@@ -196,7 +196,7 @@ def reload(modules: Iterable[str]) -> None:
             import_module(name)
     if registry := sys.modules.get("figgen.registry"):
         _forget_removed(registry.FIGURES)
-    if definition := sys.modules.get(f"{FORMULAS}.definition"):
+    if definition := sys.modules.get("figgen.equations.definition"):
         _forget_removed(definition.FORMULAS)
 
 

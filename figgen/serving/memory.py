@@ -16,8 +16,8 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from figgen.cache import digest
-from figgen.catalog.lookups import NAMES, WHOLE, Lookup, renew, watched
 from figgen.errors import InputError
+from figgen.lookups import NAMES, WHOLE, Lookup, renew, watched
 from figgen.serving.code import Code, reload
 
 Thing = TypeVar("Thing")

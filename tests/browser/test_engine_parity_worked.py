@@ -5,12 +5,12 @@ from __future__ import annotations
 import random
 from typing import Any
 
+from figgen.equations.notes import plain
+from figgen.equations.syntax import expression
+from figgen.equations.text import text
 from figgen.errors import InputError
 from figgen.formulas import FORMULAS, evaluate, worked
 from figgen.formulas.notation import NOTATION
-from figgen.formulas.notes import plain
-from figgen.formulas.syntax import expression
-from figgen.formulas.text import text
 from tests.browser.engine import Ask, differing
 from tests.formulas.points import POINTS
 

@@ -6,9 +6,10 @@ from collections.abc import Callable, Iterator
 
 import pytest
 
+from figgen.equations.definition import Formula
+from figgen.equations.ops import Number
 from figgen.formulas import FORMULAS
-from figgen.formulas.definition import Formula, formula
-from figgen.formulas.ops import Number
+from figgen.formulas.notation import formula
 
 Written = Callable[..., Number]
 Register = Callable[[Written], Formula]

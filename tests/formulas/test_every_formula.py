@@ -11,6 +11,8 @@ import numpy as np
 import pytest
 from latex2mathml.converter import convert
 
+from figgen.equations.syntax import conditions, expression
+from figgen.equations.text import text
 from figgen.errors import InputError
 from figgen.formulas import (
     FORMULAS,
@@ -22,8 +24,6 @@ from figgen.formulas import (
     latex,
     worked,
 )
-from figgen.formulas.syntax import conditions, expression
-from figgen.formulas.text import text
 from figgen.units import COUNTS, NBSP, format_quantity, parse_quantity
 from tests.formulas.points import FIRST, POINTS, Point
 

@@ -15,8 +15,8 @@ from types import ModuleType
 import playwright
 import pytest
 
+from figgen.equations.functions_javascript import printed_module
 from figgen.errors import InputError
-from figgen.formulas.functions_javascript import printed_module
 from figgen.scenarios.tools.rates import timed_step_module
 from tests.models import ledger
 from tests.models.test_timed_step_counted import drawn_constants, drawn_job

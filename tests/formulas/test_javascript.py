@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from figgen.equations.syntax import expression
 from figgen.errors import InputError
 from figgen.formulas import FORMULAS, Formula, evaluate, module
-from figgen.formulas.syntax import expression
 from tests.formulas.points import POINTS
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ import re
 
 import pytest
 
+from figgen.equations.notes import note, notes_module, plain
+from figgen.equations.ops import OPERATORS
 from figgen.errors import InputError
 from figgen.formulas import FORMULAS
-from figgen.formulas.notes import note, notes_module, plain
-from figgen.formulas.ops import OPERATORS
 
 
 def test_every_formula_has_a_note_that_is_plain_data() -> None:

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from figgen.formulas.ops import OPERATORS, ceil, floor, log2, maximum, minimum, sqrt, where
+from figgen.equations.ops import OPERATORS, ceil, floor, log2, maximum, minimum, sqrt, where
 
 
 def test_logarithms_of_powers_of_two_are_whole() -> None:

@@ -3,10 +3,10 @@
 import pytest
 from latex2mathml.converter import convert
 
+from figgen.equations.latex import number as latex_number
+from figgen.equations.text import number
+from figgen.equations.worked import to_latex
 from figgen.formulas import FORMULAS, domain, evaluate, javascript, latex, module, worked
-from figgen.formulas.latex import number as latex_number
-from figgen.formulas.text import number
-from figgen.formulas.worked import to_latex
 
 EQUATIONS = {
     "ring_all_reduce_time": (r"T_\text{ring} = 2(n - 1)\,\alpha + \frac{2(n - 1)}{n}\,\frac{S}{B}"),

@@ -4,12 +4,12 @@ from collections.abc import Callable
 
 import pytest
 
+from figgen.equations.javascript import print_javascript
+from figgen.equations.latex import print_latex, symbols
+from figgen.equations.ops import Number, ceil, floor, log2, maximum, minimum, sqrt, where
+from figgen.equations.syntax import expression
+from figgen.equations.text import text
 from figgen.formulas import latex
-from figgen.formulas.javascript import print_javascript
-from figgen.formulas.latex import print_latex, symbols
-from figgen.formulas.ops import Number, ceil, floor, log2, maximum, minimum, sqrt, where
-from figgen.formulas.syntax import expression
-from figgen.formulas.text import text
 from tests.formulas.conftest import Register, Written
 
 CONSTRUCTS: list[tuple[Written, str, str, str]] = []

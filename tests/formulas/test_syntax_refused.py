@@ -4,11 +4,12 @@ from collections.abc import Callable
 
 import pytest
 
+from figgen.equations.notation import Notation, count, positive
+from figgen.equations.ops import Number, minimum, where
+from figgen.equations.syntax import conditions, expression
 from figgen.errors import InputError
 from figgen.formulas import FORMULAS
-from figgen.formulas.definition import formula
-from figgen.formulas.ops import Number, minimum, where
-from figgen.formulas.syntax import conditions, expression
+from figgen.formulas.notation import formula
 from tests.formulas.conftest import Register, Written
 
 REFUSED: list[tuple[Written, str]] = []
@@ -136,6 +137,14 @@ def test_registration_wants_all_that_a_page_shows(
     with pytest.raises(InputError, match=message):
         formula(**{"symbol": "X", "unit": "1", "source": "a test", **given})(function)
     assert function.__name__ not in FORMULAS
+
+
+def test_notation_defines_each_name_once() -> None:
+    """A dict would keep the last one in silence: `layer_parameters` was W_i and N_layer."""
+    first = positive("layer_parameters", "W_i", "param", "parameters of one layer")
+    second = count("layer_parameters", r"N_\text{layer}", "param", "parameters of one layer")
+    with pytest.raises(InputError, match="layer_parameters twice: expected one line, as W_i"):
+        Notation(first, second)
 
 
 def test_two_formulas_cannot_share_a_name(register: Register) -> None:

@@ -1,7 +1,7 @@
 """`make mutants`: change the code in one place at a time and see whether a test fails.
 
-A seeded sample of places in `formulas/`, `models/` and `scenarios/`; each mutant meets only tests
-that run the changed statement, in a copy of the checkout, one process at a time.
+A seeded sample of places in `equations/`, `formulas/`, `models/` and `scenarios/`; each mutant
+meets only tests that run the changed statement, in a copy of the checkout, one process at a time.
 """
 
 from __future__ import annotations

@@ -16,7 +16,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
-ROOMS = ("formulas", "models", "scenarios")
+ROOMS = ("equations", "formulas", "models", "scenarios")
 # Neither the browser's tests, whose mirrored JavaScript would find what no outside truth finds, nor
 # those that build sites or start programs.
 TESTS = (

@@ -21,7 +21,10 @@ import pytest
 from tests.mutants import verdict
 from tests.mutants.verdict import Chosen, Question
 
-WHOLE = "figgen/formulas/"  # their text is read and printed: changed in memory it would disagree
+WHOLE = (
+    "figgen/equations/",
+    "figgen/formulas/",
+)  # their text is read and printed: changed in memory it would disagree
 Key = tuple[str, str]  # file and qualified name
 
 
@@ -112,7 +115,7 @@ class Session(Chosen):
                 function.__code__ = code
             for cache in caches:
                 cache.cache_clear()
-            if lookups := sys.modules.get("figgen.catalog.lookups"):
+            if lookups := sys.modules.get("figgen.lookups"):
                 lookups.forget()
             items = verdict.in_order(session.items, question.tests)
             items = items or session.items

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from figgen.charts import Column, Named, Scalar, Table
+from figgen.equations.ops import Number
 from figgen.formulas import collectives as costs
-from figgen.formulas.ops import Number
 from figgen.registry import figure
 from figgen.scenarios.stories.all_reduce import (
     HALVING,

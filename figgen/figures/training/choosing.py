@@ -6,7 +6,6 @@ from dataclasses import dataclass
 
 from figgen.catalog import hardware_preset
 from figgen.catalog import model as catalog_model
-from figgen.catalog.lookups import remembered
 from figgen.catalog.residuals import Residuals
 from figgen.charts import Column, Named, Scalar, Table, interval_values
 from figgen.errors import InputError, check_between
@@ -16,6 +15,7 @@ from figgen.formulas.context_parallel import causal_ring_attention_min_tokens
 from figgen.formulas.pipeline import microbatches_for_efficiency
 from figgen.formulas.scale_and_state import largest_replicated_model
 from figgen.formulas.tensor_parallel import tensor_parallel_layer_ccr
+from figgen.lookups import remembered
 from figgen.models.shape.recipes import recipe as named_recipe
 from figgen.plotting.words import identifier
 from figgen.registry import figure

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from figgen.catalog.lookups import remembered
 from figgen.charts import Axis, Column, Curves, Named, Rule, Scalar, Series, Table, interval_values
 from figgen.errors import InputError, check_between
+from figgen.lookups import remembered
 from figgen.registry import figure
 from figgen.scenarios.options.written import written_scenario
 from figgen.scenarios.planning.plan_question import plan_question

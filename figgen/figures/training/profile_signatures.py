@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 from math import fsum
 
-from figgen.catalog.lookups import remembered
 from figgen.charts import Axis, Bars, Column, Named, Scalar, Segment, Table
 from figgen.errors import InputError
 from figgen.figures.training.step import step_interval
+from figgen.lookups import remembered
 from figgen.models.profiles.chrome_trace import trace_events
 from figgen.models.profiles.profile import RankProfile, profiles
 from figgen.models.profiles.trace_kinds import MADE_BY

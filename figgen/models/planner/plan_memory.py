@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from figgen.formulas.ops import Number, maximum, where
+from figgen.equations.ops import Number, maximum, where
 
 ACTIVATION_BYTES = 2
 

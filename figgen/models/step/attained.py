@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from figgen.formulas.ops import Number
+from figgen.equations.ops import Number
 
 
 @dataclass(frozen=True, slots=True)

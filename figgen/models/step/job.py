@@ -6,8 +6,8 @@ from dataclasses import dataclass, fields
 
 import numpy as np
 
+from figgen.equations.ops import Number
 from figgen.errors import InputError
-from figgen.formulas.ops import Number
 from figgen.models.shape.model_shape import FFN_MATRICES, ModelShape
 from figgen.models.shape.transformer import (
     attention_weights,

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from figgen.formulas.ops import Number, maximum, minimum, where
+from figgen.equations.ops import Number, maximum, minimum, where
 from figgen.models.step.attained import Attained
 from figgen.models.step.job import Job
 

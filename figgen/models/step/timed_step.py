@@ -15,7 +15,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from figgen.formulas.ops import Number, ceil, log2, maximum, minimum, where
+from figgen.equations.ops import Number, ceil, log2, maximum, minimum, where
 from figgen.models.step.attained import Attained
 from figgen.models.step.job import Job
 from figgen.models.step.layer_time import (

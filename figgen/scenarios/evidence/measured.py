@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from figgen.catalog import load
-from figgen.catalog.lookups import remembered
 from figgen.catalog.measured import measured_records
 from figgen.catalog.runs import Run
 from figgen.errors import InputError
+from figgen.lookups import remembered
 from figgen.scenarios.evidence.split import sides
 from figgen.scenarios.options.assumptions import known_of
 from figgen.scenarios.runs.described import DescribedRun

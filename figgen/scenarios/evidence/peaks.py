@@ -6,9 +6,9 @@ import json
 from dataclasses import dataclass
 
 from figgen.catalog import load
-from figgen.catalog.lookups import remembered
 from figgen.catalog.measured import measured_records
 from figgen.errors import InputError
+from figgen.lookups import remembered
 from figgen.models.memory.memory import memory
 from figgen.models.setup.training_setup import TrainingSetup
 from figgen.scenarios.evidence.measured import measured_runs, run_sides, shown_runs

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 
 from figgen import catalog
-from figgen.catalog.lookups import remembered
 from figgen.catalog.planned import planned_best
+from figgen.lookups import remembered
 from figgen.scenarios.options.option import Choices
 from figgen.scenarios.options.resolve import TrainingStep, resolve
 from figgen.scenarios.options.scenario import Scenario, scenario

@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from figgen.catalog.lookups import remembered
 from figgen.errors import unknown
+from figgen.lookups import remembered
 from figgen.models.step.calibration import spearman
 from figgen.scenarios.evidence.calibrate import Predictor
 from figgen.scenarios.evidence.measured import measured_runs, run_sides, shown_runs

@@ -11,12 +11,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from figgen import catalog
-from figgen.catalog.entry import Place
 from figgen.catalog.load import content
-from figgen.catalog.lookups import remembered
 from figgen.catalog.read import ENTRY_KEYS, parse_file, read_entry
 from figgen.catalog.schema import choice
-from figgen.errors import InputError
+from figgen.errors import InputError, Place
+from figgen.lookups import remembered
 from figgen.models.shape.recomputation import NAMED
 from figgen.scenarios.options.option import Value
 from figgen.scenarios.options.schema import OPTIONS, unknown_option

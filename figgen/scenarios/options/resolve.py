@@ -7,8 +7,8 @@ from dataclasses import dataclass, fields, replace
 from typing import Any
 
 from figgen import catalog
-from figgen.catalog.lookups import remembered
 from figgen.errors import InputError, check_size
+from figgen.lookups import remembered
 from figgen.models.machine.cluster import Cluster
 from figgen.models.machine.layout import ParallelLayout, layout
 from figgen.models.memory.memory import MemoryEstimate, memory

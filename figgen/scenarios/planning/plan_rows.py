@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from figgen.formulas.ops import Number
+from figgen.equations.ops import Number
 from figgen.models.pipeline.filling import filling
 from figgen.models.planner.plan import PlannedJob
 from figgen.models.planner.plan_sizes import stage_numbers

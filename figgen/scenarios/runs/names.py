@@ -14,9 +14,9 @@ from functools import cache, lru_cache
 
 from figgen.catalog import load
 from figgen.catalog.hardware import Accelerator, Link
-from figgen.catalog.lookups import remembered
 from figgen.catalog.models import Model
 from figgen.errors import InputError, unknown
+from figgen.lookups import remembered
 from figgen.models.shape.recomputation import NAMED, recomputation
 
 CHIPS = (

@@ -27,12 +27,12 @@ from pathlib import Path
 from typing import Any
 
 from figgen import catalog
-from figgen.catalog.entry import Entry, Place
+from figgen.catalog.entry import Entry
 from figgen.catalog.hardware import ACCELERATOR_KEYS, LINK_KEYS, accelerator_of, link_of
 from figgen.catalog.load import sources
 from figgen.catalog.read import PROVENANCE, amount, read_entry
 from figgen.catalog.schema import Keys
-from figgen.errors import InputError
+from figgen.errors import InputError, Place
 
 ENDINGS = (".toml", ".json")
 LARGEST = 2**20

@@ -5,8 +5,8 @@ from __future__ import annotations
 import re
 
 from figgen import catalog
-from figgen.catalog.lookups import remembered
 from figgen.errors import InputError, unknown
+from figgen.lookups import remembered
 from figgen.scenarios.runs.names import DTYPE_OF, FRAMEWORKS, first_match, format_of
 from figgen.scenarios.runs.published_record import record_of
 from figgen.scenarios.runs.record import framework_of, version_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace
 
 from figgen import catalog
-from figgen.catalog.lookups import remembered
+from figgen.lookups import remembered
 from figgen.models.setup.stage_layers import fullest_and_beside_head, virtual_stage_shares
 from figgen.models.setup.training_setup import TrainingSetup, sharding_of
 from figgen.models.step.job import Job

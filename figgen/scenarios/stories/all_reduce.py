@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from figgen.catalog import HardwarePreset, hardware_preset
+from figgen.equations.ops import Number
 from figgen.errors import InputError
 from figgen.formulas.collectives import (
     all_reduce_bytes_sent,
@@ -25,7 +26,6 @@ from figgen.formulas.hierarchical_collectives import (
     nccl_ring_latency,
     two_level_all_reduce_time,
 )
-from figgen.formulas.ops import Number
 from figgen.models.collectives import most_sent
 
 

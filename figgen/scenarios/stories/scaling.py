@@ -9,8 +9,8 @@ from math import fsum
 
 import numpy as np
 
-from figgen.catalog.lookups import remembered
 from figgen.errors import InputError, check_between
+from figgen.lookups import remembered
 from figgen.models.memory.memory import memory
 from figgen.models.setup.training_setup import TrainingSetup
 from figgen.scenarios.evidence.calibrate import Predictor

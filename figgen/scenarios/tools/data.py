@@ -11,9 +11,9 @@ from typing import Any, TypedDict
 
 from figgen import catalog
 from figgen.catalog.hardware import DTYPES
-from figgen.catalog.lookups import remembered
 from figgen.catalog.residuals import residuals as class_residuals
 from figgen.errors import InputError
+from figgen.lookups import remembered
 from figgen.models.collectives.closed_forms import BUS_BANDWIDTHS
 from figgen.models.machine.layout import ParallelLayout
 from figgen.models.pipeline.schedules import TITLES

@@ -5,9 +5,9 @@ from __future__ import annotations
 import json
 
 from figgen.catalog.interruptions import interruptions
+from figgen.equations.functions_javascript import printed_module
+from figgen.equations.javascript import functions_module
 from figgen.formulas import FORMULAS
-from figgen.formulas.functions_javascript import printed_module
-from figgen.formulas.javascript import functions_module
 from figgen.models.pipeline.schedules import MOST_VISITS
 from figgen.models.planner import plan_memory
 from figgen.models.planner.plan import REASONS

@@ -10,10 +10,10 @@ from typing import Any
 
 from figgen import catalog
 from figgen.catalog.hardware import DTYPES
-from figgen.catalog.lookups import remembered
 from figgen.catalog.rates import constants
+from figgen.equations.functions_javascript import printed_module
 from figgen.errors import InputError
-from figgen.formulas.functions_javascript import printed_module
+from figgen.lookups import remembered
 from figgen.models.machine.layout import layout
 from figgen.models.setup.training_setup import TrainingSetup
 from figgen.models.step import layer_time, timed_step

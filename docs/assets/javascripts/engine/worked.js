@@ -1,5 +1,5 @@
 // The worked line of a formula: its own expression with a reader's numbers and units in it, word
-// for word as figgen.formulas.worked prints it; mirrors also figgen.formulas.text and the part of
+// for word as figgen.equations.worked prints it; mirrors also figgen.equations.text and the part of
 // figgen.units that shows numbers. Loaded with the notes when a reader opens a line.
 
 import * as formulas from "../formulas.js";

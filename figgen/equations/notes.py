@@ -12,11 +12,10 @@ import re
 from collections.abc import Iterable
 from typing import TypeAlias, Union
 
+from figgen.equations.definition import Formula
+from figgen.equations.syntax import expression
+from figgen.equations.text import unprintable
 from figgen.errors import InputError
-from figgen.formulas.definition import Formula
-from figgen.formulas.notation import NOTATION
-from figgen.formulas.syntax import expression
-from figgen.formulas.text import unprintable
 
 Tree: TypeAlias = Union[float, str, "list[Tree]"]
 
@@ -49,7 +48,7 @@ def note(formula: Formula) -> dict[str, object]:
         "symbol": plain(formula.symbol),
         "unit": formula.unit,
         "arguments": {
-            argument.name: [plain(argument.symbol), argument.unit, NOTATION[argument.name].meaning]
+            argument.name: [plain(argument.symbol), argument.unit, argument.meaning]
             for argument in formula.args
         },
         "tree": tree(expression(formula)),

@@ -10,8 +10,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
+from figgen.equations.notation import Argument, Notation
 from figgen.errors import InputError, unknown
-from figgen.formulas.notation import NOTATION, Argument
 from figgen.units import canonical_unit
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -45,12 +45,14 @@ class Formula:
 FORMULAS: dict[str, Formula] = {}
 
 
-def formula(*, symbol: str, unit: str, source: str, where: str = "") -> Callable[[F], F]:
+def registered(
+    notation: Notation, *, symbol: str, unit: str, source: str, where: str = ""
+) -> Callable[[F], F]:
     """Register a function of one expression as a formula, and return it unchanged.
 
     `symbol` (LaTeX) and `unit` (SI) are the result's; `source` says where it is published or
     from what it is derived. `where` is a condition on the arguments, in Python, in addition to
-    their ranges. Symbols, units and ranges of arguments come from `notation.NOTATION`.
+    their ranges. Symbols, units and ranges of the arguments come from `notation`.
 
     Raises InputError when something that the page must show is missing.
     """
@@ -68,7 +70,7 @@ def formula(*, symbol: str, unit: str, source: str, where: str = "") -> Callable
             name=name,
             symbol=symbol,
             unit=canonical_unit(unit),
-            args=tuple(map(_argument, code.co_varnames[: code.co_argcount])),
+            args=tuple(_argument(notation, n) for n in code.co_varnames[: code.co_argcount]),
             where=where,
             source=source,
             doc=" ".join(doc.split("\n\n")[0].split()),
@@ -86,7 +88,7 @@ def is_reloaded(old: Callable[..., Any], new: Callable[..., Any]) -> bool:
     return old.__module__ == new.__module__ and old.__globals__ is not new.__globals__
 
 
-def _argument(name: str) -> Argument:
-    if name not in NOTATION:
-        raise unknown("formula argument (notation.py has no line for it)", name, NOTATION)
-    return NOTATION[name]
+def _argument(notation: Notation, name: str) -> Argument:
+    if name not in notation:
+        raise unknown("formula argument (the notation has no line for it)", name, notation)
+    return notation[name]

@@ -11,10 +11,10 @@ import inspect
 import textwrap
 from collections.abc import Mapping
 
+from figgen.equations.definition import Formula
+from figgen.equations.ops import OPERATORS
+from figgen.equations.text import text
 from figgen.errors import InputError
-from figgen.formulas.definition import Formula
-from figgen.formulas.ops import OPERATORS
-from figgen.formulas.text import text
 
 ALLOWED: tuple[type[ast.AST], ...] = (
     ast.Constant, ast.Name, ast.Load, ast.Call, ast.BinOp, ast.UnaryOp, ast.USub, ast.Compare,

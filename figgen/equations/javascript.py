@@ -11,9 +11,9 @@ from __future__ import annotations
 import ast
 from collections.abc import Iterable
 
-from figgen.formulas.definition import Formula
-from figgen.formulas.syntax import expression
-from figgen.formulas.text import ATOM, POWER, PRODUCT, SIGN, SUM, binding, unprintable
+from figgen.equations.definition import Formula
+from figgen.equations.syntax import expression
+from figgen.equations.text import ATOM, POWER, PRODUCT, SIGN, SUM, binding, unprintable
 
 SIGNS: dict[type[ast.AST], str] = {
     ast.Add: " + ", ast.Sub: " - ", ast.Mult: " * ", ast.Div: " / ",
@@ -32,7 +32,7 @@ CALLS = {
 def javascript(formula: Formula) -> str:
     """The formula as an ES function of one object: `export function f({ ranks, … }) {…}`.
 
-    What it means is in its note (`figgen.formulas.notes`), which a reader loads when asking.
+    What it means is in its note (`figgen.equations.notes`), which a reader loads when asking.
     """
     arguments = ", ".join(argument.name for argument in formula.args)
     body = print_javascript(expression(formula))

@@ -8,6 +8,8 @@ from dataclasses import dataclass
 from functools import cache
 from importlib import resources
 
+from figgen.equations.definition import Formula
+
 
 @dataclass(frozen=True, slots=True)
 class Held:
@@ -17,15 +19,19 @@ class Held:
     within: str
 
 
-def held_by(formula: str) -> tuple[Held, ...]:
+def held_by(formula: Formula) -> tuple[Held, ...]:
     """The tests of a formula: its point of the catalogue, then one of another kind if any.
 
-    None of a formula that an author writes now; `make golden` notes them.
+    They stand in `held.json` beside the formula's module.  A formula that was just written has
+    none; `make golden` notes them.
     """
-    return _table().get(formula, ())
+    return _table(formula.module.rpartition(".")[0]).get(formula.name, ())
 
 
 @cache
-def _table() -> Mapping[str, tuple[Held, ...]]:
-    text = (resources.files("figgen.formulas") / "held.json").read_text("utf-8")
+def _table(package: str) -> Mapping[str, tuple[Held, ...]]:
+    file = resources.files(package) / "held.json"
+    if not file.is_file():
+        return {}
+    text = file.read_text("utf-8")
     return {name: tuple(Held(**row) for row in rows) for name, rows in json.loads(text).items()}

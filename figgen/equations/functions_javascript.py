@@ -12,8 +12,8 @@ import inspect
 from collections.abc import Iterable, Mapping
 from types import ModuleType
 
+from figgen.equations.javascript import CALLS, SIGNS
 from figgen.errors import InputError
-from figgen.formulas.javascript import CALLS, SIGNS
 
 INDENT = "  "
 

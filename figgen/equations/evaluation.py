@@ -11,12 +11,12 @@ from numbers import Real
 from types import CodeType
 from typing import Any
 
+from figgen.equations.definition import FORMULAS, Formula
+from figgen.equations.notation import Argument
+from figgen.equations.ops import OPERATORS
+from figgen.equations.syntax import conditions, names
+from figgen.equations.text import text
 from figgen.errors import InputError, unknown
-from figgen.formulas.definition import FORMULAS, Formula
-from figgen.formulas.notation import Argument
-from figgen.formulas.ops import OPERATORS
-from figgen.formulas.syntax import conditions, names
-from figgen.formulas.text import text
 from figgen.units import parse_quantity
 
 

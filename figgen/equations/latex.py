@@ -11,9 +11,9 @@ import ast
 import re
 from functools import cache
 
-from figgen.formulas.definition import Formula
-from figgen.formulas.syntax import conditions, expression
-from figgen.formulas.text import ATOM, PRODUCT, SIGN, SUM, Leaf, binding, unprintable
+from figgen.equations.definition import Formula
+from figgen.equations.syntax import conditions, expression
+from figgen.equations.text import ATOM, PRODUCT, SIGN, SUM, Leaf, binding, unprintable
 
 SIGNS: dict[type[ast.AST], str] = {
     ast.Add: " + ", ast.Sub: " - ", ast.Mod: r" \bmod ",

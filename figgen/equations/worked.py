@@ -10,13 +10,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 
+from figgen.equations.definition import Formula
+from figgen.equations.evaluation import Evaluation, value_of
+from figgen.equations.latex import print_latex
+from figgen.equations.notation import Argument
+from figgen.equations.syntax import expression
+from figgen.equations.text import text
 from figgen.errors import InputError
-from figgen.formulas.definition import Formula
-from figgen.formulas.evaluation import Evaluation, value_of
-from figgen.formulas.latex import print_latex
-from figgen.formulas.notation import Argument
-from figgen.formulas.syntax import expression
-from figgen.formulas.text import text
 from figgen.units import (
     COUNTS,
     MEASURED,

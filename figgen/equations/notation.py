@@ -1,0 +1,74 @@
+"""The notation of a subject: every argument of its formulas, each defined once.
+
+A name has one symbol, one unit and one meaning.  `range` is the condition that holds wherever the
+argument is used; `whole` arguments are counts and must be integers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+from figgen.errors import InputError
+
+POSITIVE = "{} > 0"
+NOT_NEGATIVE = "{} >= 0"
+AT_LEAST_ONE = "{} >= 1"
+SHARE = "0 < {} <= 1"
+
+
+@dataclass(frozen=True, slots=True)
+class Argument:
+    """An argument of formulas: `symbol` is LaTeX, `unit` SI, `range` a condition on `{}`."""
+
+    name: str
+    symbol: str
+    unit: str
+    meaning: str
+    range: str = NOT_NEGATIVE
+    whole: bool = False
+
+
+class Notation(Mapping[str, Argument]):
+    """Arguments by name.  Raises InputError when two of them have the same name."""
+
+    def __init__(self, *arguments: Argument) -> None:
+        self._by_name: dict[str, Argument] = {}
+        for argument in arguments:
+            if argument.name in self._by_name:
+                first = self._by_name[argument.name]
+                raise InputError(
+                    f"the notation defines {argument.name} twice",
+                    expected=f"one line, as {first.symbol}: {first.meaning}",
+                    got=f"{argument.symbol}: {argument.meaning}",
+                )
+            self._by_name[argument.name] = argument
+
+    def __getitem__(self, name: str) -> Argument:
+        return self._by_name[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._by_name)
+
+    def __len__(self) -> int:
+        return len(self._by_name)
+
+
+def count(name: str, symbol: str, unit: str, meaning: str) -> Argument:
+    """A whole number of things, at least one."""
+    return Argument(name, symbol, unit, meaning, AT_LEAST_ONE, whole=True)
+
+
+def index(name: str, symbol: str, meaning: str) -> Argument:
+    """The position of something in a row, counted from 0."""
+    return Argument(name, symbol, "1", f"{meaning}, counted from 0", NOT_NEGATIVE, whole=True)
+
+
+def positive(name: str, symbol: str, unit: str, meaning: str) -> Argument:
+    """A number above zero."""
+    return Argument(name, symbol, unit, meaning, POSITIVE)
+
+
+def amount(name: str, symbol: str, unit: str, meaning: str) -> Argument:
+    """A number that may be zero."""
+    return Argument(name, symbol, unit, meaning)
