@@ -12,6 +12,7 @@ from urllib.parse import urlsplit
 from xml.etree import ElementTree
 
 import pytest
+from playwright.sync_api import Error
 
 from figgen.__main__ import main
 from figgen.commands.paper import chapters
@@ -19,7 +20,7 @@ from tests.browser import chromium as finder
 from tests.browser import site as built
 
 if TYPE_CHECKING:
-    from playwright.sync_api import Browser, BrowserContext
+    from playwright.sync_api import Browser, BrowserContext, Page, Route
 
 
 @pytest.fixture
@@ -65,6 +66,114 @@ def test_a_page_that_was_read_can_be_read_again_without_a_network(
     context.set_offline(False)
     page.goto(site + RINGS)
     assert page.locator("h1").count() == 1
+
+
+REGISTER = """async (script) => {
+  await navigator.serviceWorker.register(script);
+  const ready = await navigator.serviceWorker.ready;
+  while (ready.active.state !== "activated") await new Promise((next) => setTimeout(next, 20));
+}"""
+PAGE = "<!doctype html><title>{0}</title><h1>{0}</h1>"
+WRITE = """async ([name, path, digest]) => {
+  const kept = await caches.open(name);
+  const headers = { "content-type": "text/html", ...(digest && { "x-guide-digest": digest }) };
+  const page = "<!doctype html><h1>Written by another</h1>";
+  const answer = new Response(page, { headers });
+  await kept.put(path, answer);
+}"""
+NAMES = (
+    "async () => Promise.all((await caches.keys()).map(async (name) => "
+    "[name, (await (await caches.open(name)).keys()).map(({ url }) => new URL(url).pathname)]))"
+)
+
+
+@pytest.fixture
+def origin(tmp_path: Path) -> Iterator[str]:
+    """An origin with the site's worker, a preview, a version and a page of the owner's."""
+    for place in ("", "guide/experts/", "pr-7/", "pr-7/guide/", "v0.4/"):
+        folder = tmp_path / place
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / "index.html").write_text(PAGE.format(place or "Home"), encoding="utf-8")
+    for place in ("", "pr-7/", "v0.4/"):
+        (tmp_path / place / "sw.js").write_bytes((built.ROOT / "docs" / "sw.js").read_bytes())
+    with built.serve(tmp_path) as address:
+        yield address
+
+
+def heading(page: Page, address: str) -> str:
+    """The heading of a page, or nothing where there is no answer."""
+    try:
+        page.goto(address)
+    except Error:
+        return ""
+    return page.locator("h1").inner_text()
+
+
+def test_nothing_that_another_script_of_the_origin_wrote_is_answered_offline(
+    context: BrowserContext, origin: str
+) -> None:
+    page = context.new_page()
+    page.goto(origin)
+    page.evaluate(REGISTER, "/sw.js")
+    assert heading(page, f"{origin}/guide/experts/") == "guide/experts/"
+    page.wait_for_function("async () => Boolean(await caches.match('/guide/experts/'))")
+    for name in ("guide", "other", f"guide {origin}/"):
+        page.evaluate(WRITE, [name, "/guide/other/", None])
+        page.evaluate(WRITE, [name, "/guide/forged/", "0" * 64])
+    # One that was read is exchanged, in the worker's own cache.
+    page.evaluate(WRITE, [f"guide {origin}/", "/", "0" * 64])
+    context.set_offline(True)
+    assert heading(page, f"{origin}/guide/experts/") == "guide/experts/"
+    for path in ("/guide/other/", "/guide/forged/", "/"):
+        assert heading(page, origin + path) == "", path
+
+
+def test_the_worker_of_the_site_leaves_previews_versions_and_others_alone(
+    context: BrowserContext, origin: str
+) -> None:
+    page = context.new_page()
+    page.goto(origin)
+    page.evaluate(REGISTER, "/sw.js")
+    page.evaluate(WRITE, ["guide", "/", None])
+    page.evaluate(WRITE, ["of the owner", "/notes/", None])
+    for path in ("/", "/pr-7/", "/pr-7/guide/", "/v0.4/"):
+        page.goto(origin + path)
+    page.evaluate(REGISTER, "/v0.4/sw.js")
+    page.goto(f"{origin}/v0.4/")
+    page.wait_for_function(f"async () => (await ({NAMES})()).length > 3")
+    kept = dict(page.evaluate(NAMES))
+    assert kept[f"guide {origin}/"] == ["/"]
+    assert kept[f"guide {origin}/v0.4/"] == ["/v0.4/"]
+    assert kept["of the owner"] == ["/notes/"]
+    context.set_offline(True)
+    assert heading(page, f"{origin}/v0.4/") == "v0.4/"
+    assert heading(page, f"{origin}/pr-7/") == ""
+
+
+NOTED = """window.registered = [];
+ServiceWorkerContainer.prototype.register = async (script) => {
+  window.registered.push(new URL(script, location.href).pathname);
+};"""
+
+
+@pytest.mark.parametrize(
+    ("folder", "worker"), [("", ["/sw.js"]), ("v0.4/", ["/v0.4/sw.js"]), ("pr-7/", [])]
+)
+def test_the_site_and_its_versions_have_a_worker_and_previews_have_none(
+    context: BrowserContext, site_folder: Path, folder: str, worker: list[str]
+) -> None:
+    def answer(route: Route) -> None:
+        path = urlsplit(route.request.url).path.removeprefix(f"/{folder}").lstrip("/")
+        file = site_folder / path
+        found = file / "index.html" if file.is_dir() else file
+        route.fulfill(path=found) if found.is_file() else route.fulfill(status=404)
+
+    context.route("https://guide.test/**", answer)
+    context.add_init_script(NOTED)
+    page = context.new_page()
+    page.goto(f"https://guide.test/{folder}about/wrong-number/")
+    page.wait_for_load_state("networkidle")
+    assert page.evaluate("window.registered") == worker
 
 
 def test_the_published_pages_register_the_worker_and_the_served_ones_do_not(

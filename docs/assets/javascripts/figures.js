@@ -237,8 +237,10 @@ for (const kind of ["pointerover", "focusin"]) {
 // Material replaces the page's content on instant navigation and says so through document$.
 if (window.document$) window.document$.subscribe(begin);
 else begin();
-if (location.protocol === "https:") {
-  navigator.serviceWorker?.register(new URL("../../sw.js", import.meta.url)).catch(() => {});
+// A preview of a change must neither stay on a reader's machine nor take room from the site's pages.
+const worker = new URL("../../sw.js", import.meta.url);
+if (location.protocol === "https:" && !/\/pr-\d+\/sw\.js$/.test(worker.pathname)) {
+  navigator.serviceWorker?.register(worker).catch(() => {});
 }
 // What is still being loaded has the colours of then.
 new MutationObserver(() => window.Plotly && [...open.keys()].forEach(paint)).observe(document.body, {
