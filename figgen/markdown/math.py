@@ -22,6 +22,8 @@ ARITHMATEX = {"generic": True, "smart_dollar": True}
 
 # What may not begin a line, though a browser may break one after any formula.
 _CLOSING = re.compile(r"[)\],.;:!?%’']+|-(?:th|fold)\b[)\],.;:!?]*")
+_REFERENCE = re.compile(r"&#x([0-9a-fA-F]{1,5});")
+_NOT_MATH = {"href", "class", "style", "id"}
 _LEFT_OVER = re.compile(r"<m[ion]>\s*(\\[a-zA-Z]+|\\.)|<mtext>[^<]*(\\)")
 
 
@@ -72,20 +74,28 @@ def _store_name() -> str:
 
 
 def _convert(tex: str, display: bool) -> str:
-    from latex2mathml.converter import convert
+    from latex2mathml.converter import Converter
 
     braces = re.sub(r"\\.", "", tex)
     if braces.count("{") != braces.count("}"):
         raise InputError("braces of a formula", expected="as many { as }", got=tex)
     try:
-        markup = convert(_prepared(tex), display="block" if display else "inline")
+        converter = Converter(display="block" if display else "inline")
+        tree = converter.convert_to_element(_prepared(tex))
     except Exception as error:
         raise InputError(f"math cannot be read: {type(error).__name__}", got=tex) from None
+    for element in tree.iter():
+        if unfit := _NOT_MATH.intersection(element.keys()):
+            raise InputError(f"math: {', '.join(sorted(unfit))} of an element", got=tex)
+        # The converter writes its own signs as references, and text as the author wrote it.
+        element.text = _REFERENCE.sub(lambda m: chr(int(m[1], 16)), element.text or "") or None
+    del tree.attrib["xmlns"]
+    markup = etree.tostring(tree, encoding="unicode")
     left_over = _LEFT_OVER.search(markup)
     if left_over:
         command = left_over.group(1) or "a backslash inside \\text"
         raise InputError(f"math: {command} is not understood", got=tex)
-    return markup.replace(' xmlns="http://www.w3.org/1998/Math/MathML"', "")
+    return markup
 
 
 def _prepared(tex: str) -> str:
