@@ -33,8 +33,8 @@ class Placed:
 
 
 INTERVAL = (
-    " The time is predicted: eight of ten runs like this ({{ predicted_of }}) took "
-    "{{ predicted_low:.2f}} to {{ predicted_high:.2f}} times theirs."
+    " Predicted time; 80% interval {{ predicted_low:.2f}} to {{ predicted_high:.2f}} times the "
+    "prediction ({{ predicted_of }})."
 )
 """The end of the caption of every figure that shows a predicted time."""
 

@@ -95,16 +95,15 @@ def test_a_predicted_time_ends_its_caption_with_the_interval_of_its_class(conver
     html, problems, _, _ = convert(STEP)
     assert problems == []
     caption = re.sub("<[^>]+>", "", html[html.index("<figcaption>") : html.index("</figcaption>")])
-    assert (
-        f"(dense models on Ampere) took {known.low:.2f} to {known.high:.2f} times theirs" in caption
-    )
+    interval = f"80% interval {known.low:.2f} to {known.high:.2f} times the prediction"
+    assert f"{interval} (dense models on Ampere)" in caption
 
 
 def test_a_time_for_a_chosen_share_of_the_peak_is_no_prediction(convert):
     chosen = STEP.replace("caption:", "options: compute_efficiency=0.5\ncaption:")
     html, problems, _, _ = convert(chosen)
     assert problems == []
-    assert "eight of ten" not in html
+    assert "80% interval" not in html
 
 
 def test_a_reference_to_a_figure_becomes_its_number(convert):
