@@ -14,8 +14,8 @@ from figgen.errors import InputError
 
 SUBJECTS = (
     "figures", "ranks", "schedules", "collectives", "convert", "costs", "memory", "snapshot",
-    "step", "plan", "trace", "profile", "measured", "calibrate", "validate", "prose", "agreement",
-    "changes", "paper", "new",
+    "step", "take", "plan", "trace", "profile", "measured", "calibrate", "validate", "prose",
+    "agreement", "changes", "paper", "new",
 )  # fmt: skip
 
 

@@ -10,7 +10,7 @@ from figgen.catalog.interruptions import interruption, interruptions
 from figgen.commands import Answer, add_verb, whole
 from figgen.commands.plan_goodput import goodput_data, goodput_text, tokens_of
 from figgen.commands.plan_published import published_answer
-from figgen.commands.training import add_options, aligned, scenario_of
+from figgen.commands.training import add_options, aligned, planned_scenario_of
 from figgen.scenarios.planning.goodput_plan import USUAL_FAILURES
 from figgen.scenarios.planning.plan_question import NOT_PLANNED, SEARCHED, plan_question
 from figgen.scenarios.planning.plan_rows import TERMS, PlanRow, label, plan_rows
@@ -82,7 +82,7 @@ def add(verbs: Verbs) -> None:
 def _plan(options: argparse.Namespace) -> Answer:
     if options.published or options.write:
         return published_answer(options.write)
-    found = plan(plan_question(scenario_of(options), options.every_schedule))
+    found = plan(plan_question(planned_scenario_of(options), options.every_schedule))
     places = range(found.fitting) if options.variants else list(found.meshes)
     rows = plan_rows(found, places[: options.top]) if found.fitting else []
     front = plan_rows(found, found.front.tolist()) if found.fitting else []

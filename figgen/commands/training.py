@@ -9,10 +9,13 @@ from figgen.errors import unknown
 from figgen.models.memory.trained_state import trained_parameters
 from figgen.models.setup.training_setup import TrainingSetup
 from figgen.models.shape.adapters import ADAPTED
-from figgen.scenarios.options.option import Choices, Option
+from figgen.scenarios.options.option import Choices, Option, Value
+from figgen.scenarios.options.own_model import SIZES
 from figgen.scenarios.options.resolve import TrainingStep
 from figgen.scenarios.options.scenario import Scenario, scenario
 from figgen.scenarios.options.schema import OPTIONS, asked_by
+from figgen.scenarios.planning.plan_question import NOT_PLANNED, SEARCHED
+from figgen.scenarios.taking.options import LAYOUT, answers_of, options_of, taken_from
 from figgen.units import format_quantity
 
 
@@ -22,6 +25,9 @@ def add_options(parser: argparse.ArgumentParser, question: str) -> None:
     parser.add_argument(
         "--run", dest="run_name", metavar="RUN", help="start from a published run of the catalog"
     )
+    add_file(parser)
+    if question != "layout":
+        add_sizes(parser)
     for option in asked_by(question):
         flag, said = option.command_flag, _help(option)
         if option.kind == "switch":
@@ -35,6 +41,26 @@ def add_options(parser: argparse.ArgumentParser, question: str) -> None:
             parser.add_argument(
                 f"--{name}", dest=option.name, type=_former(name, values), help=argparse.SUPPRESS
             )
+
+
+def add_file(parser: argparse.ArgumentParser) -> None:
+    """The file that a job starts from, and the answers to what it leaves open."""
+    parser.add_argument(
+        "--take", metavar="FILE",
+        help="start from a script or configuration, as `figgen take` reads it; options change it",
+    )  # fmt: skip
+    parser.add_argument(
+        "--set", dest="answers", metavar="NAME=VALUE", action="append", default=[],
+        help="the value of a variable that the file of --take does not set; may be repeated",
+    )  # fmt: skip
+
+
+def add_sizes(parser: argparse.ArgumentParser) -> None:
+    """Sizes of a model of one's own, or other sizes of the model that is named."""
+    for name, said in SIZES.items():
+        parser.add_argument(
+            f"--{name.replace('_', '-')}", dest=f"size_{name}", metavar="SIZE", help=said
+        )
 
 
 def _former(name: str, values: Mapping[str, str]) -> Callable[[str], str]:
@@ -66,16 +92,62 @@ def _help(option: Option) -> str:
 def chosen_of(options: argparse.Namespace) -> Choices:
     """What was typed, by option. Raises InputError for a value that its option cannot have."""
     typed = {name: value for name, value in vars(options).items() if name in OPTIONS}
-    return {
+    chosen = {
         name: OPTIONS[name].read(value) if isinstance(value, str) else value
         for name, value in typed.items()
         if value is not None
     }
+    if getattr(options, "take", None):
+        chosen = _over(taken_options(options), chosen)
+    sizes = {name: getattr(options, f"size_{name}", None) for name in SIZES}
+    given = [f"{name}={value}" for name, value in sizes.items() if value is not None]
+    if given:
+        base = chosen.get("model")
+        text = ",".join([str(base), *given] if base else given)
+        chosen["model"] = OPTIONS["model"].read(text)
+    return chosen
+
+
+def taken_options(options: argparse.Namespace) -> Choices:
+    """The options of the file of `--take`.
+
+    Raises InputError for a file that describes no job, and for one whose variables have no value.
+    """
+    return options_of(taken_from(options.take, answers_of(options.answers)))
+
+
+def _over(taken: Choices, chosen: Choices) -> dict[str, Value]:
+    """What was typed over what a file says; sizes and batches that follow from others give way."""
+    kept = dict(taken)
+    if any(name in chosen for name in LAYOUT):
+        kept.pop("dp", None)
+    if "microbatches" in chosen:
+        kept.pop("global_batch", None)
+    if "global_batch" in chosen:
+        kept.pop("microbatches", None)
+    return {**kept, **chosen}
 
 
 def scenario_of(options: argparse.Namespace) -> Scenario:
     """The scenario of parsed options. Raises InputError for one that cannot be."""
     return scenario(preset=options.preset, run=options.run_name, **chosen_of(options))
+
+
+def planned_scenario_of(options: argparse.Namespace) -> Scenario:
+    """The scenario of parsed options for a search, which chooses what a file says of its layout.
+
+    Raises InputError for one that cannot be.
+    """
+    if not options.take:
+        return scenario_of(options)
+    taken = dict(taken_options(options))
+    options.take = None
+    count, replicas = taken.get("microbatches"), taken.get("dp")
+    if isinstance(count, int) and isinstance(replicas, int) and "global_batch" not in taken:
+        taken["global_batch"] = count * replicas * int(str(taken.get("microbatch_size", 1)))
+    kept = {name: taken[name] for name in taken if name not in (*SEARCHED, *NOT_PLANNED)}
+    chosen = {**kept, **chosen_of(options)}
+    return scenario(preset=options.preset, run=options.run_name, **chosen)
 
 
 def described(name: str, setup: TrainingSetup) -> str:

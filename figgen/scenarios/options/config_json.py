@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -16,7 +15,7 @@ from typing import Any
 from figgen import catalog
 from figgen.errors import InputError, unknown
 from figgen.models.shape.model_shape import ExpertShape, LatentAttention, ModelShape, StateSpace
-from figgen.models.shape.transformer import parameter_counts
+from figgen.scenarios.options.own_model import OwnModel, is_sizes, model_of_sizes
 
 _GPT: dict[str, Any] = {"ffn": "gelu", "norm": "layernorm", "bias": True, "tied": True}
 _GEMMA: dict[str, Any] = {"ffn": "geglu", "tied": True}
@@ -85,25 +84,14 @@ LONGEST = 8192
 """Tokens of a sequence at most: a file says how long a model may run, not how it was trained."""
 
 
-@dataclass(frozen=True, slots=True)
-class OwnModel:
-    """A model that is no entry of the catalog, under the name of its file."""
-
-    name: str
-    title: str
-    shape: ModelShape
-
-    @property
-    def parameters(self) -> int:
-        """All parameters, summed from the shape."""
-        return parameter_counts(self.shape).total
-
-
 def named_model(name: str) -> catalog.Model | OwnModel:
-    """The model of the catalog, or that of a file whose name ends in `.json`.
+    """The model of the catalog, that of a file whose name ends in `.json`, or one of sizes.
 
-    Raises InputError for an unknown name with the nearest, and for a file that is no config.json.
+    Raises InputError for an unknown name with the nearest, for a file that is no config.json, and
+    for sizes from which no shape follows.
     """
+    if is_sizes(name):
+        return model_of_sizes(name)
     return model_from_file(name) if name.endswith(".json") else catalog.model(name)
 
 

@@ -19,8 +19,9 @@ from figgen.models.step.newton_schulz import busiest_flops
 from figgen.models.step.step import StepEstimate, step
 from figgen.models.step.step_share import share_for
 from figgen.scenarios.options.assumptions import known_of
-from figgen.scenarios.options.config_json import OwnModel, named_model
+from figgen.scenarios.options.config_json import named_model
 from figgen.scenarios.options.option import Value
+from figgen.scenarios.options.own_model import OwnModel
 from figgen.scenarios.options.scenario import Scenario, scenario
 from figgen.scenarios.options.schema import OPTIONS, asked_by
 from figgen.scenarios.runs.measured_rates import MeasuredRates, read_rates

@@ -16,8 +16,9 @@ from figgen.models.planner.plan_space import CHUNKS, SCHEDULES_OF
 from figgen.models.setup.training_setup import TrainingSetup
 from figgen.models.shape.model_shape import ModelShape
 from figgen.models.shape.recomputation import NAMED, recomputation
-from figgen.scenarios.options.config_json import OwnModel, named_model
+from figgen.scenarios.options.config_json import named_model
 from figgen.scenarios.options.option import Value
+from figgen.scenarios.options.own_model import OwnModel
 from figgen.scenarios.options.resolve import base_of, completed, resolve, setup_of
 from figgen.scenarios.options.scenario import Scenario
 from figgen.scenarios.options.schema import SMALL

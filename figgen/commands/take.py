@@ -1,0 +1,78 @@
+"""take: what a script, a configuration or a log says of a training job."""
+
+from __future__ import annotations
+
+import argparse
+from typing import TYPE_CHECKING
+
+from figgen.commands import Answer, add_verb
+from figgen.scenarios.options.config_json import model_from_file
+from figgen.scenarios.taking.job import TakenJob
+from figgen.scenarios.taking.options import answers_of, taken_from
+
+if TYPE_CHECKING:
+    from figgen.commands import Verbs
+
+
+def add(verbs: Verbs) -> None:
+    """Register the verb of this module."""
+    parser = add_verb(
+        verbs,
+        "take",
+        _take,
+        "what a script, a configuration or a log says of a training job: taken, assumed and left",
+        "train.sh",
+        "train.sh --set NNODES=16 --json",
+        "config.toml --json",
+        "config.json",
+    )
+    parser.add_argument("file", metavar="FILE", help="the file, or - for standard input")
+    parser.add_argument(
+        "--set", dest="answers", metavar="NAME=VALUE", action="append", default=[],
+        help="the value of a variable that the file does not set; may be repeated",
+    )  # fmt: skip
+
+
+def _take(options: argparse.Namespace) -> Answer:
+    job = taken_from(options.file, answers_of(options.answers))
+    data: dict[str, object] = {
+        "format": job.dialect,
+        "taken": job.taken,
+        "assumed": job.assumed,
+        "left": job.left,
+        "may_matter": job.unsure,
+        "asked": job.asked,
+        "notes": job.notes,
+    }
+    lines = taken_lines(job)
+    if job.dialect == "config.json":
+        model = model_from_file(options.file)
+        data["parameters"] = model.parameters
+        data["notes"] = list(model.notes)
+        lines += [f"{model.parameters:,} parameters", *model.notes]
+    return Answer(data, "\n".join(lines))
+
+
+def taken_lines(job: TakenJob) -> list[str]:
+    """A job that was read, for people."""
+    lines = [f"read as {job.dialect}"]
+    lines += [f"taken: {_pairs(job.taken)}" if job.taken else "taken: nothing"]
+    if job.assumed:
+        lines.append(f"assumed, since the text does not say: {_pairs(job.assumed)}")
+    lines += [f"note: {note}" for note in job.notes]
+    if job.asked:
+        lines.append(f"asked for: {', '.join(job.asked)}; give each as --set NAME=VALUE")
+    if job.unsure:
+        lines.append(f"not understood, though it may matter: {', '.join(job.unsure)}")
+    others = [name for name in job.left if name not in job.unsure]
+    if others:
+        lines.append(f"left aside: {', '.join(others)}")
+    return lines
+
+
+def _pairs(values: dict[str, int | str | bool]) -> str:
+    shown = {True: "on", False: "off"}
+    return ", ".join(
+        f"{name} {shown[value] if isinstance(value, bool) else value}"
+        for name, value in values.items()
+    )

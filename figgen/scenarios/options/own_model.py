@@ -1,0 +1,180 @@
+"""A model of one's own: its shape under the name of a file, or out of the sizes that were written.
+
+A text such as `layers=32,hidden=4096,heads=32,vocab=32000` names a model wherever `--model` does;
+`llama-3-8b,layers=16` is a model of the catalog with other sizes. The command line makes such a
+text of `--layers`, `--hidden` and so on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from types import MappingProxyType
+from typing import Any
+
+from figgen import catalog
+from figgen.errors import InputError, unknown
+from figgen.models.shape.model_shape import ExpertShape, LatentAttention, ModelShape
+from figgen.models.shape.transformer import parameter_counts
+
+SIZES: Mapping[str, str] = MappingProxyType({
+    "layers": "layers of the model",
+    "hidden": "width of the residual stream",
+    "heads": "query heads",
+    "kv_heads": "heads of keys and values; as many as query heads if left out",
+    "head_dim": "width of a head; hidden / heads if left out",
+    "ffn": "width of a feed-forward block; 4 · hidden if left out",
+    "vocab": "rows of the embedding table",
+    "experts": "routed experts of a layer",
+    "top_k": "experts that a token visits",
+    "expert_ffn": "width of an expert; that of a feed-forward block if left out",
+    "shared_experts": "experts that every token visits",
+    "dense_layers": "first layers without experts",
+    "query_rank": "latent attention: width of compressed queries; 0 if they are not compressed",
+    "kv_rank": "latent attention: width of compressed keys and values",
+    "nope_head_dim": "latent attention: width of a head without position",
+    "rope_head_dim": "latent attention: width of a head with position",
+    "value_head_dim": "latent attention: width of a head of values",
+    "window": "tokens that a layer with a window sees",
+    "full_every": "every so many-th layer sees all tokens beside those with a window",
+    "activation": "swiglu, geglu, gelu, relu or squared-relu; swiglu if left out",
+    "norm": "rmsnorm or layernorm; rmsnorm if left out",
+    "qk_norm": "norms of queries and keys: none, per-head or full-width",
+    "tied": "on if the head shares the embedding table",
+    "bias": "on if linear layers have biases",
+    "qkv_bias": "on if queries, keys and values have biases",
+    "learned_positions": "on if positions are learned",
+})  # fmt: skip
+"""Sizes that a text may give, and what each is."""
+
+NEEDED = ("layers", "hidden", "heads", "vocab")
+"""Sizes without which no shape follows."""
+
+_NAMES = ("activation", "norm", "qk_norm")
+_SWITCHES = ("tied", "bias", "qkv_bias", "learned_positions")
+_FIELDS = MappingProxyType({
+    "ffn": "ffn_hidden", "activation": "ffn", "tied": "tied_embeddings",
+})  # fmt: skip
+_EXPERTS = MappingProxyType({
+    "experts": "count", "top_k": "top_k", "expert_ffn": "ffn_hidden", "shared_experts": "shared",
+    "dense_layers": "dense_layers",
+})  # fmt: skip
+_LATENT = ("query_rank", "kv_rank", "nope_head_dim", "rope_head_dim", "value_head_dim")
+_USUAL_SEQUENCE = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class OwnModel:
+    """A model that is no entry of the catalog, under the name of its file or its sizes.
+
+    `notes` tell what of a file the shape leaves out.
+    """
+
+    name: str
+    title: str
+    shape: ModelShape
+    notes: tuple[str, ...] = ()
+
+    @property
+    def parameters(self) -> int:
+        """All parameters, summed from the shape."""
+        return parameter_counts(self.shape).total
+
+
+def is_sizes(text: str) -> bool:
+    """Whether a text names a model by its sizes."""
+    return "=" in text
+
+
+def model_of_sizes(text: str) -> OwnModel:
+    """The model of a text of sizes, with a model of the catalog in front of them or not.
+
+    Raises InputError for a name that is no size, for a value that a size cannot have, and, all
+    together, for sizes that are missing.
+    """
+    base: ModelShape | None = None
+    given: dict[str, int | str | bool] = {}
+    for word in text.split(","):
+        name, sign, value = word.strip().partition("=")
+        if not sign:
+            base = catalog.model(name).shape
+        elif name not in SIZES:
+            raise unknown("size of a model", name, SIZES)
+        else:
+            given[name] = _value(name, value)
+    if base is None:
+        missing = [name for name in NEEDED if name not in given]
+        if missing:
+            flags = ", ".join(f"--{name.replace('_', '-')}" for name in missing)
+            raise InputError("the model's sizes", expected=flags, got=text)
+    return OwnModel(text, title_of(text), _shape(base, given))
+
+
+def title_of(text: str) -> str:
+    """A model's sizes in words."""
+    return text.replace(",", ", ").replace("=", " ").replace("_", " ")
+
+
+def _value(name: str, value: str) -> int | str | bool:
+    if name in _NAMES:
+        return value
+    if name in _SWITCHES:
+        if value not in ("on", "off", "True", "False"):
+            raise InputError(name, expected="on or off", got=value)
+        return value in ("on", "True")
+    if not value.isdigit() or int(value) > 2**40:
+        raise InputError(name, expected="a whole number", got=value)
+    return int(value)
+
+
+def _shape(base: ModelShape | None, given: Mapping[str, Any]) -> ModelShape:
+    fields = {
+        _FIELDS.get(name, name): value
+        for name, value in given.items()
+        if name not in _EXPERTS and name not in _LATENT and name != "qkv_bias"
+    }
+    if base is None:
+        hidden, heads = fields["hidden"], fields["heads"]
+        usual: dict[str, Any] = {
+            "kv_heads": heads, "head_dim": hidden // max(heads, 1), "ffn_hidden": 4 * hidden,
+            "sequence": _USUAL_SEQUENCE,
+        }  # fmt: skip
+        shape = ModelShape(**usual | fields)
+    else:
+        shape = replace(base, **fields)
+    experts = {field: given[name] for name, field in _EXPERTS.items() if name in given}
+    if experts:
+        ordinary: dict[str, Any] = {"top_k": 1, "ffn_hidden": shape.ffn_hidden}
+        with_experts = (
+            replace(shape.experts, **experts)
+            if shape.experts
+            else ExpertShape(**_counted(ordinary | experts))
+        )
+        shape = replace(shape, experts=with_experts)
+    latent = {name: given[name] for name in _LATENT if name in given}
+    if latent:
+        shape = replace(shape, latent=_latent(shape, latent), head_dim=_latent_head(shape, latent))
+    if given.get("qkv_bias") and not shape.bias:
+        rows = (shape.heads + 2 * shape.kv_heads) * shape.head_dim
+        shape = replace(shape, extra=shape.extra + shape.layers * rows)
+    return shape
+
+
+def _counted(experts: Mapping[str, Any]) -> Mapping[str, Any]:
+    if "count" not in experts:
+        raise InputError("experts", expected="--experts, the number of routed experts")
+    return experts
+
+
+def _latent(shape: ModelShape, latent: Mapping[str, int]) -> LatentAttention:
+    if shape.latent is not None:
+        return replace(shape.latent, **latent)
+    missing = [name for name in _LATENT if name not in latent and name != "query_rank"]
+    if missing:
+        flags = ", ".join(f"--{name.replace('_', '-')}" for name in missing)
+        raise InputError("latent attention", expected=flags)
+    return LatentAttention(**{"query_rank": 0, **latent})
+
+
+def _latent_head(shape: ModelShape, latent: Mapping[str, int]) -> int:
+    return latent.get("nope_head_dim", shape.head_dim)

@@ -1,0 +1,1 @@
+"""Reads jobs from launch scripts, configurations, and lines that the tools write."""

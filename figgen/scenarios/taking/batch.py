@@ -1,0 +1,131 @@
+"""The batch of a job, its sequences and its pipeline schedule."""
+
+from __future__ import annotations
+
+from figgen.scenarios.taking.cluster import axes_product
+from figgen.scenarios.taking.given import Given, assume, take, text_of, value_of, whole_of
+
+TRAINERS = ("axolotl", "llama-factory", "accelerate", "deepspeed", "transformers")
+"""Frameworks whose steps have one microbatch unless gradients are accumulated."""
+
+SCHEDULES = {
+    "1f1b": "1f1b", "gpipe": "gpipe", "afab": "gpipe", "allforwardallbackward": "gpipe",
+    "interleaved1f1b": "interleaved-1f1b", "interleaved-1f1b": "interleaved-1f1b",
+    "loopedbfs": "looped-bfs", "zbvzerobubble": "zbv", "zbv": "zbv", "zb1p": "zb1p",
+    "dualpipev": "dualpipev", "zb-h1": "zb1p",
+}  # fmt: skip
+"""Pipeline schedules by what frameworks call them."""
+
+
+def take_batch(given: Given, dialect: str) -> None:
+    """Takes sequence length, microbatches and global batch."""
+    sequence = whole_of(given, "sequence")
+    positions = whole_of(given, "positions")
+    if sequence:
+        take(given, "sequence", sequence)
+    elif positions:
+        assume(given, "sequence", positions)
+    size = whole_of(given, "microbatch_size") or _plain_batch(given, dialect)
+    count = whole_of(given, "accumulation")
+    whole = whole_of(given, "global_batch")
+    local = whole_of(given, "local_batch")
+    if dialect == "torchtitan":
+        _take_local(given, local, size)
+    elif dialect == "llm-foundry" and local and not whole:
+        size = size or local
+    if size and dialect != "torchtitan":
+        take(given, "microbatch_size", size)
+    if whole:
+        take(given, "global_batch", whole)
+    if count:
+        _take_count(given, count, whole, size)
+    single = dialect in TRAINERS or (dialect in ("megatron-lm", "nanotron") and size > 0)
+    if single and not whole and not count:
+        assume(given, "microbatches", 1)
+
+
+def take_schedule(given: Given, dialect: str) -> None:
+    """Takes the schedule and the chunks of a pipeline."""
+    stages = value_of(given, "pp", 1)
+    layers = value_of(given, "layers", 0)
+    said = text_of(given, "schedule").replace("_", "").lower()
+    virtual = whole_of(given, "virtual_stages")
+    each = whole_of(given, "virtual_layers") or whole_of(given, "stage_layers")
+    if said in SCHEDULES:
+        take(given, "schedule", SCHEDULES[said])
+    elif said:
+        given.notes.append(f"the schedule {said!r} is not among those that this site computes")
+        _unheed(given, "schedule")
+    if stages > 1 and virtual > 1:
+        take(given, "chunks", virtual)
+        if not said:
+            take(given, "schedule", "interleaved-1f1b")
+    elif stages > 1 and each:
+        if layers and layers % (stages * each) == 0:
+            chunks = layers // (stages * each)
+            if chunks > 1 or said:
+                take(given, "chunks", chunks)
+            if chunks > 1 and not said:
+                take(given, "schedule", "interleaved-1f1b")
+        else:
+            given.notes.append(
+                f"virtual stages of {each} layers need the number of layers: give --chunks"
+            )
+    elif stages > 1 and not said and dialect in ("megatron-lm", "nanotron", "gpt-neox", "nemo"):
+        assume(given, "schedule", "1f1b")
+    _take_stage_layers(given, stages, layers)
+
+
+def _take_stage_layers(given: Given, stages: int, layers: int) -> None:
+    """Takes the layers of each stage, where the first or the last has fewer than others."""
+    first = whole_of(given, "layers_first")
+    last = whole_of(given, "layers_last")
+    if not (first or last) or stages < 2 or not layers or "chunks" in given.taken:
+        return
+    inner = stages - (1 if first else 0) - (1 if last else 0)
+    rest = layers - first - last
+    if inner < 1 or rest < 0 or rest % inner:
+        return
+    counts = [first] if first else []
+    counts = counts + [rest // inner] * inner + ([last] if last else [])
+    take(given, "layers_per_stage", ",".join([str(count) for count in counts]))
+
+
+def _plain_batch(given: Given, dialect: str) -> int:
+    """`batch_size` of a trainer is that of a GPU; of nobody else it is known what it means."""
+    if dialect in (*TRAINERS, "fsdp", "mesh") or any(
+        one.value == "torchtune" for one in given.entries
+    ):
+        return whole_of(given, "plain_batch")
+    return 0
+
+
+def _take_local(given: Given, local: int, size: int) -> None:
+    """torchtitan's batch of a replica, which a pipeline cuts into microbatches of one sequence."""
+    if not local:
+        return
+    each = size or (1 if value_of(given, "pp", 1) > 1 else local)
+    if local % each:
+        given.notes.append(f"a batch of {local} cannot be cut into microbatches of {each}")
+        return
+    take(given, "microbatch_size", each)
+    if not whole_of(given, "global_batch"):
+        take(given, "microbatches", local // each)
+
+
+def _take_count(given: Given, count: int, whole: int, size: int) -> None:
+    """Takes the microbatches of a replica, unless a global batch says otherwise."""
+    replicas = value_of(given, "dp", 0)
+    if whole and size and replicas and count * size * replicas != whole:
+        given.notes.append(
+            f"a global batch of {whole:,} is not {count} microbatches of {size} on {replicas} "
+            f"replicas of {axes_product(given)} GPUs: the global batch holds"
+        )
+    if not whole:
+        take(given, "microbatches", count)
+
+
+def _unheed(given: Given, key: str) -> None:
+    for one in given.keys.get(key, []):
+        if one.name in given.heeded:
+            given.heeded.remove(one.name)

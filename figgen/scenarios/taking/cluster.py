@@ -1,0 +1,304 @@
+"""How many nodes a job has, how many GPUs are in each, and how they are laid out."""
+
+from __future__ import annotations
+
+from figgen.scenarios.taking.entry import Entry, is_whole, normal
+from figgen.scenarios.taking.given import (
+    LAUNCHED,
+    Given,
+    assume,
+    switch_of,
+    take,
+    text_of,
+    value_of,
+    whole_of,
+)
+
+USUAL_WIDTH = 8
+"""GPUs of a node where nothing says it."""
+
+CHIPS = (
+    ("gb300", "gb300-nvl72"), ("gb200", "gb200-nvl72"), ("b300", "b300-sxm-hgx"),
+    ("b200", "b200-sxm-hgx"), ("h200", "h200-sxm-141gb"), ("h800", "h800-sxm-80gb"),
+    ("h100", "h100-sxm-80gb"), ("h20", "h20-sxm-96gb"), ("a100_40", "a100-sxm-40gb"),
+    ("a100", "a100-sxm-80gb"), ("v100", "v100-sxm2-32gb"), ("mi355x", "mi355x"),
+    ("mi350x", "mi350x"), ("mi325x", "mi325x"), ("mi300", "mi300x"),
+)  # fmt: skip
+"""What schedulers call accelerators, and what the catalog does."""
+
+AXES = ("tp", "pp", "cp", "ep", "etp")
+
+
+def take_cluster(given: Given) -> None:
+    """Takes nodes, GPUs of a node and the accelerator."""
+    text_of(given, "tasks_per_node", LAUNCHED)
+    nodes = _nodes(given)
+    width = _width(given, nodes)
+    if not nodes:
+        processes = whole_of(given, "processes", LAUNCHED) or whole_of(given, "tasks", LAUNCHED)
+        if processes and width and processes % width == 0:
+            nodes = processes // width
+    if nodes:
+        take(given, "nodes", nodes)
+    if width:
+        take(given, "gpus_per_node", width)
+    _take_chip(given)
+
+
+def take_layout(given: Given, dialect: str) -> None:
+    """Takes the sizes of the axes, and what follows from all together."""
+    for axis in AXES:
+        size = whole_of(given, axis)
+        if size:
+            take(given, axis, size)
+    if dialect == "gpt-neox" and given.keys.get("pp") and "pp" not in given.taken:
+        take(given, "pp", 1)  # 0 stages of a pipeline are none
+    if "expert_tensor" in given.keys and switch_of(given, "expert_tensor"):
+        take(given, "etp", value_of(given, "tp", 1))
+    _take_order(given, dialect)
+    _take_replicas(given)
+    _assume_cluster(given)
+    _settle_replicas(given)
+
+
+def axes_product(given: Given) -> int:
+    """GPUs of one replica."""
+    return value_of(given, "tp", 1) * value_of(given, "pp", 1) * value_of(given, "cp", 1)
+
+
+def _nodes(given: Given) -> int:
+    text = text_of(given, "nodes", LAUNCHED)
+    if ":" in text:
+        low, _, high = text.partition(":")
+        if is_whole(high.strip()):
+            given.notes.append(f"the launcher takes {low} to {high} nodes: {high} are taken")
+            return int(high)
+    if "-" in text and is_whole(text.partition("-")[2]):
+        return int(text.partition("-")[2])
+    return whole_of(given, "nodes", LAUNCHED)
+
+
+def _width(given: Given, nodes: int) -> int:
+    """GPUs of a node: the launcher's processes, then what the scheduler gives."""
+    started = whole_of(given, "processes_per_node", LAUNCHED)
+    listed = text_of(given, "processes_per_node", LAUNCHED)
+    if not started and listed.startswith(("[", "0,")):
+        started = len(listed.strip("[]").split(","))
+    scheduled = whole_of(given, "gpus_per_node", LAUNCHED) or _typed(given, "gpus_per_node")
+    resources = scheduled or _typed(given, "generic_resources")
+    if started and resources and started != resources and resources > 1:
+        given.notes.append(
+            f"{started} processes are started on a node that is given {resources} GPUs: "
+            f"{started} are taken"
+        )
+    if started or resources:
+        return started or resources
+    gpus = whole_of(given, "gpus", LAUNCHED) or _typed(given, "gpus")
+    together = gpus or whole_of(given, "processes", LAUNCHED) or whole_of(given, "tasks", LAUNCHED)
+    if together and nodes and together % nodes == 0:
+        return together // nodes
+    tasks = whole_of(given, "tasks_per_node", LAUNCHED)
+    return tasks if tasks > 1 else 0
+
+
+def _typed(given: Given, key: str) -> int:
+    """The number of `gpu:8`, `gpu:a100:8` and `h100:8`."""
+    for one in reversed(given.keys.get(key, [])):
+        for part in one.value.split(","):
+            said = part.partition("(")[0]
+            number = said.rpartition(":")[2]
+            if is_whole(number) and (key != "generic_resources" or "gpu" in said):
+                return int(number)
+    return 0
+
+
+def _take_chip(given: Given) -> None:
+    said = ""
+    for key in ("generic_resources", "chip", "gpus_per_node", "gpus"):
+        for one in given.keys.get(key, []):
+            said += " " + one.words.lower()
+    if not given.keys.get("generic_resources") and "chip" not in given.keys and ":" not in said:
+        return
+    text_of(given, "chip")
+    for name, chip in CHIPS:
+        if name in said:
+            take(given, "accelerator", chip)
+            return
+
+
+ORDERS = {
+    "torchtitan": "torchtitan", "nanotron": "nanotron", "gpt-neox": "deepspeed",
+    "megatron-lm": "megatron", "megatron-bridge": "megatron", "nemo": "megatron",
+    "megatron-deepspeed": "megatron", "deepspeed-topology": "deepspeed",
+}  # fmt: skip
+"""The order of ranks of each framework."""
+
+
+def _take_order(given: Given, dialect: str) -> None:
+    said = text_of(given, "order")
+    if said:
+        take(given, "order", _order_text(said))
+        return
+    if dialect == "mesh":
+        _take_mesh_order(given)
+        return
+    if switch_of(given, "pipeline_last"):
+        take(given, "order", "megatron-tp-pp-dp")
+        return
+    order = ORDERS.get(dialect, "")
+    if order == "nanotron" and value_of(given, "ep", 1) > 1:
+        order = "nanotron-moe"
+    if order:
+        take(given, "order", order)
+
+
+def _order_text(said: str) -> str:
+    return said.replace("usp-", "").replace(" ", "-")
+
+
+MESH_AXES = {
+    "data": "dp", "data_parallel": "dp", "replicate": "dp", "dp_replicate": "dp", "dp_shard": "dp",
+    "shard": "dp", "fsdp": "dp", "ddp": "dp", "pipe": "pp", "model": "tp", "tensor": "tp",
+}  # fmt: skip
+
+
+def _take_mesh_order(given: Given) -> None:
+    """The order of a device mesh, which names its axes slowest first.
+
+    A second mesh with experts says where their axis lies among the others.
+    """
+    dense = _mesh_axes(given, "mesh")
+    expert = _mesh_axes(given, "expert_mesh")
+    order: list[str] = []
+    for axis in dense:
+        if axis not in order:
+            order.append(axis)
+    if "ep" in expert and "ep" not in order:
+        order.insert(_place_of_experts(order, expert), "ep")
+    if not order:
+        return
+    text = "-".join(order)
+    named = {
+        "tp-cp-ep-dp-pp": "megatron", "tp-cp-ep-pp-dp": "megatron-tp-pp-dp",
+        "tp-cp-dp-pp": "megatron", "tp-cp-pp-dp": "megatron-tp-pp-dp",
+        "tp-dp-pp": "megatron", "tp-pp-dp": "megatron-tp-pp-dp",
+    }  # fmt: skip
+    take(given, "order", named.get(text, text))
+
+
+def _mesh_axes(given: Given, mesh: str) -> list[str]:
+    """Axes of a mesh in the program, fastest first."""
+    axes: list[str] = []
+    for one in given.entries:
+        parts = one.name.split(".")
+        if len(parts) == 2 and parts[0] == mesh:
+            axis = normal(parts[1])
+            axes.insert(0, MESH_AXES.get(axis, axis))
+    return axes
+
+
+def _place_of_experts(order: list[str], expert: list[str]) -> int:
+    """Where `ep` goes among the dense axes: behind what stands before it on the mesh of experts."""
+    before = expert[: expert.index("ep")]
+    at = 0
+    for axis in before:
+        name = "tp" if axis == "etp" else ("dp" if axis == "edp" else axis)
+        if name in order:
+            at = max(at, order.index(name) + 1)
+    if "cp" in order and at <= order.index("cp") and "dp" in order:
+        at = max(at, min(order.index("cp") + 1, order.index("dp")))
+    return at
+
+
+def _take_replicas(given: Given) -> None:
+    """Takes the number of replicas where a file gives it."""
+    shard = whole_of(given, "dp_shard")
+    replicate = whole_of(given, "dp_replicate")
+    if replicate > 1:
+        given.notes.append(
+            f"weights are sharded in {replicate} groups that hold copies of each other: the model "
+            "of a step shards them over all replicas"
+        )
+    dp = whole_of(given, "dp")
+    expert = whole_of(given, "edp")
+    if dp:
+        take(given, "dp", dp)
+    elif shard:
+        take(given, "dp", shard * max(replicate, 1))
+    elif expert:
+        inner = expert * value_of(given, "ep", 1) * value_of(given, "etp", 1)
+        whole = inner * value_of(given, "pp", 1)
+        if whole % axes_product(given) == 0:
+            take(given, "dp", whole // axes_product(given))
+
+
+def _assume_cluster(given: Given) -> None:
+    """Nodes and GPUs where the file leaves one or both out."""
+    replicas = value_of(given, "dp", 0)
+    world = axes_product(given) * replicas
+    nodes = value_of(given, "nodes", 0)
+    width = value_of(given, "gpus_per_node", 0)
+    if world and not nodes and not width:
+        width = min(USUAL_WIDTH, world)
+        if world % width == 0:
+            assume(given, "gpus_per_node", width)
+            assume(given, "nodes", world // width)
+        return
+    if world and nodes and not width and world % nodes == 0:
+        assume(given, "gpus_per_node", world // nodes)
+        return
+    if world and width and not nodes and world % width == 0:
+        assume(given, "nodes", world // width)
+        return
+    if not nodes and "nodes" not in given.keys:
+        processes = whole_of(given, "processes", LAUNCHED)
+        if processes and not width:
+            width = min(USUAL_WIDTH, processes)
+            assume(given, "gpus_per_node", width)
+            assume(given, "nodes", max(1, processes // width))
+        elif _launcher(given) or width:
+            assume(given, "nodes", 1)
+    if not width and not _width_is_asked(given) and _launcher(given).startswith("torch"):
+        assume(given, "gpus_per_node", 1)  # what torchrun starts where nothing is said
+
+
+def _launcher(given: Given) -> str:
+    """The launcher of the job, "" where the text has none."""
+    named = [one.value for one in given.entries if one.name == "launcher"]
+    return named[-1] if named else ""
+
+
+def _width_is_asked(given: Given) -> bool:
+    return "processes_per_node" in given.keys or "gpus_per_node" in given.keys
+
+
+def _settle_replicas(given: Given) -> None:
+    """The replicas that are left, where a file says that they are, and whether all fit."""
+    nodes = value_of(given, "nodes", 0)
+    width = value_of(given, "gpus_per_node", 0)
+    inner = axes_product(given)
+    if not nodes or not width:
+        return
+    world = nodes * width
+    if world % inner:
+        given.notes.append(
+            f"{world:,} GPUs cannot be divided into replicas of {inner:,} = TP · PP · CP"
+        )
+        return
+    said_left = _says_minus_one(given.keys.get("dp_shard", [])) or _says_minus_one(
+        given.keys.get("dp", [])
+    )
+    if "dp" in given.taken:
+        if given.taken["dp"] != world // inner:
+            given.notes.append(
+                f"DP {given.taken['dp']} does not fit {world:,} GPUs in replicas of {inner:,}: "
+                f"{world // inner:,} are left"
+            )
+    elif said_left:
+        take(given, "dp", world // inner)
+    else:
+        assume(given, "dp", world // inner)
+
+
+def _says_minus_one(entries: list[Entry]) -> bool:
+    return any(one.value == "-1" for one in entries)

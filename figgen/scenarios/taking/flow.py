@@ -1,0 +1,180 @@
+"""Reads JSON and the flow style of YAML and TOML: `{"a": [1, 2]}`, `{a: 1}`, `{ a = 1 }`.
+
+Comments, commas at the end, `Infinity` and `NaN` are let pass, since programs write them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from figgen.errors import InputError
+from figgen.scenarios.taking.entry import Entry, entry
+
+DEEPEST = 60
+
+
+@dataclass(slots=True)
+class Flow:
+    """A text, how far it has been read, and what was found; `marks` stand behind a key."""
+
+    text: str
+    at: int
+    entries: list[Entry]
+    marks: str = ":="
+
+
+def read_flow(text: str, name: str, at: int = 0) -> tuple[list[Entry], int]:
+    """The settings of the mapping or list at `at` under `name`, and the place behind it.
+
+    Raises InputError for a bracket that is not closed and for what is no mapping.
+    """
+    flow = Flow(text, at, [])
+    _skip(flow)
+    _value(flow, name, 0)
+    return flow.entries, flow.at
+
+
+def scalar_text(text: str) -> str:
+    """The text of a scalar without its quotes."""
+    text = text.strip()
+    if len(text) > 1 and text[0] == text[-1] and text[0] in "'\"":
+        return text[1:-1]
+    return text
+
+
+def _value(flow: Flow, name: str, depth: int) -> None:
+    if depth > DEEPEST:
+        raise InputError("the text", expected=f"at most {DEEPEST} brackets within each other")
+    letter = flow.text[flow.at : flow.at + 1]
+    if letter == "{":
+        flow.at += 1
+        _mapping(flow, name, depth)
+    elif letter == "[":
+        flow.at += 1
+        _list(flow, name, depth)
+    else:
+        flow.entries.append(entry(name, _scalar(flow), "config"))
+
+
+def _mapping(flow: Flow, name: str, depth: int) -> None:
+    while True:
+        _skip(flow)
+        letter = flow.text[flow.at : flow.at + 1]
+        if letter == "}":
+            flow.at += 1
+            return
+        if letter == ",":
+            flow.at += 1
+            continue
+        if letter == "" or letter in "[]{":
+            raise InputError("the text", expected="a key or } in braces", got=letter or "its end")
+        key = _scalar(flow)
+        _skip(flow)
+        mark = flow.text[flow.at : flow.at + 1]
+        path = name + "." + key if name else key
+        if mark == "" or mark not in flow.marks:
+            flow.entries.append(entry(path, "", "config"))
+            if mark not in (",", "}"):
+                raise InputError("the text", expected=f"a colon after {key!r}", got=mark)
+            continue
+        flow.at += 1
+        _skip(flow)
+        if flow.text[flow.at : flow.at + 1] in (",", "}"):
+            flow.entries.append(entry(path, "", "config"))
+        else:
+            _value(flow, path, depth + 1)
+
+
+def _list(flow: Flow, name: str, depth: int) -> None:
+    """A list of scalars is one entry; another one has an entry for every leaf, with its number."""
+    words: list[str] = []
+    number = 0
+    plain = True
+    while True:
+        _skip(flow)
+        letter = flow.text[flow.at : flow.at + 1]
+        if letter == "]":
+            flow.at += 1
+            break
+        if letter == ",":
+            flow.at += 1
+            continue
+        if letter == "" or letter == "}":
+            raise InputError("the text", expected="a closing ]", got=letter or "its end")
+        if letter in "{[":
+            plain = False
+            _value(flow, name + "." + str(number), depth + 1)
+        else:
+            words.append(_scalar(flow))
+        number += 1
+    if plain or words:
+        flow.entries.append(entry(name, " ".join(words), "config"))
+
+
+def _scalar(flow: Flow) -> str:
+    """A quoted or plain scalar from here on."""
+    text = flow.text
+    letter = text[flow.at : flow.at + 1]
+    if letter in ("'", '"'):
+        end = flow.at + 1
+        out = ""
+        while end < len(text) and text[end] != letter:
+            if text[end] == "\\" and letter == '"':
+                out += _escaped(text[end + 1 : end + 2])
+                end += 6 if text[end + 1 : end + 2] == "u" else 2
+            else:
+                out += text[end]
+                end += 1
+        if end >= len(text):
+            raise InputError("the text", expected=f"a closing {letter}", got="its end")
+        flow.at = end + 1
+        return out
+    start = flow.at
+    depth = 0
+    while flow.at < len(text):
+        here = text[flow.at]
+        if here == "$" and text.startswith("${", flow.at):
+            depth += 1
+        elif here == "}" and depth > 0:
+            depth -= 1
+        elif depth == 0 and _ends_scalar(flow):
+            break
+        flow.at += 1
+    return text[start : flow.at].strip()
+
+
+def _ends_scalar(flow: Flow) -> bool:
+    """Whether a plain scalar ends here: at a bracket, a comma, a comment or the mark of a key."""
+    here = flow.text[flow.at]
+    if here in ",[]{}\n":
+        return True
+    if here == "#":
+        return flow.text[flow.at - 1] in " \t"
+    return here in flow.marks and _ends_key(flow.text, flow.at)
+
+
+def _ends_key(text: str, at: int) -> bool:
+    """Whether the mark at `at` stands behind a key: `a: 1` and `a = 1` do, a time of day not."""
+    follows = text[at + 1 : at + 2]
+    return text[at] == "=" or follows in (" ", "\t", "\n", "", "{", "[", '"')
+
+
+def _escaped(letter: str) -> str:
+    if letter == "n":
+        return "\n"
+    if letter == "t":
+        return "\t"
+    return " " if letter == "u" else letter
+
+
+def _skip(flow: Flow) -> None:
+    """Goes behind blanks and comments."""
+    text = flow.text
+    while flow.at < len(text):
+        if text[flow.at] in " \t\r\n":
+            flow.at += 1
+        elif text[flow.at] == "#" or text.startswith("//", flow.at):
+            end = text.find("\n", flow.at)
+            flow.at = len(text) if end < 0 else end
+        else:
+            return

@@ -1,0 +1,71 @@
+"""Which format a text has: JSON, TOML, YAML, Python, a line of this site, or a shell script."""
+
+from __future__ import annotations
+
+from figgen.scenarios.taking.python import MESHES
+from figgen.scenarios.taking.yaml import key_end, uncommented
+
+PROGRAMS = (
+    "torchrun", "srun", "python", "deepspeed", "accelerate", "mpirun", "export", "sbatch", "bash",
+    "composer", "axolotl", "llamafactory-cli", "tune", "cd", "source", "echo", "if", "set",
+    "module",
+)  # fmt: skip
+"""Words that a line of a script may begin with."""
+
+
+def format_of(text: str) -> str:
+    """ "json", "toml", "yaml", "python", "address", "command" or "shell"."""
+    said = text.strip()
+    if (
+        said.startswith("figgen ")
+        or said.startswith("$ figgen ")
+        or "python -m figgen " in said[:40]
+    ):
+        return "command"
+    if said.startswith(("http://", "https://", "?")) and "=" in said and "\n" not in said:
+        return "address"
+    if said.startswith("{"):
+        return "json"
+    if said.startswith("#!") and "python" not in said.partition("\n")[0]:
+        return "shell"
+    if any(call in said for call in MESHES) or "ModelDataParallelTopology(" in said:
+        return "python"
+    return _of_lines(said)
+
+
+def _of_lines(said: str) -> str:
+    tables = 0
+    settings = 0
+    equals = 0
+    shell = 0
+    python = 0
+    for raw in said.replace("\r", "").split("\n"):
+        line = uncommented(raw).strip()
+        if not line:
+            if raw.strip().startswith("#SBATCH"):
+                shell += 5
+            continue
+        first = line.split()[0]
+        if "<<" in line or first.startswith(("$", "./")):
+            shell += 50  # a here-document, and the lines that it holds
+        elif line.startswith("[") and line.endswith("]") and "=" not in line:
+            tables += 1
+        elif line.startswith("--") or " --" in line or first in PROGRAMS or line.endswith("\\"):
+            shell += 1 if line != "---" else 0
+        elif line.startswith(("import ", "from ", "def ", "class ", "@")):
+            python += 1
+        elif key_end(line) > 0 or (line.startswith("- ") and not line.startswith("- -")):
+            settings += 1
+        elif " = " in line:
+            equals += 1
+        elif "=" in first:
+            shell += 1
+    if tables and equals and not shell:
+        return "toml"
+    if python and equals + settings >= shell:
+        return "python"
+    if settings > shell:
+        return "yaml"
+    if equals and not shell and not settings:
+        return "toml"
+    return "shell"

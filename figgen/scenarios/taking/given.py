@@ -1,0 +1,172 @@
+"""What was given for each key of a job, and notes of what was given twice, or as no number."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from figgen.scenarios.taking.entry import Entry, is_whole, normal
+from figgen.scenarios.taking.names import VARIABLES, key_of
+from figgen.scenarios.taking.shell import asked_in, is_known
+
+MOST = 10**9
+
+ORIGINS = ("script", "config", "python", "launcher", "mpi", "slurm", "sbatch", "variable")
+"""Where a setting may stand, first those that hold where they differ from others."""
+
+LAUNCHED = ("launcher", "mpi", "config", "python", "script", "slurm", "sbatch", "variable")
+"""The same for the size of the cluster, which a launcher decides."""
+
+ON = ("true", "1", "yes", "on", "")
+OFF = ("false", "0", "no", "off", "none", "null")
+
+
+@dataclass(slots=True)
+class Given:
+    """Settings by the key that they mean, and what has come out of them.
+
+    `taken` are values of a job's options under their own names, `assumed` those that the framework
+    or this reader takes where nothing is said, `asked` variables that a reader has to fill in.
+    `heeded` are the settings that went into one of them; `notes` are for the reader.
+    """
+
+    entries: list[Entry]
+    keys: dict[str, list[Entry]] = field(default_factory=dict)
+    taken: dict[str, int | str | bool] = field(default_factory=dict)
+    assumed: dict[str, int | str | bool] = field(default_factory=dict)
+    asked: list[str] = field(default_factory=list)
+    heeded: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+def sorted_entries(entries: list[Entry]) -> Given:
+    """Entries under the keys that they mean."""
+    given = Given(entries)
+    for one in entries:
+        key = _key(one)
+        if key:
+            given.keys[key] = [*given.keys.get(key, []), one]
+    return given
+
+
+def _key(one: Entry) -> str:
+    if one.origin == "variable":
+        return VARIABLES.get(normal(one.name), "")
+    if one.origin in ("sbatch", "slurm", "mpi"):
+        return SCHEDULED.get(one.name, "")
+    return key_of(one.name)
+
+
+SCHEDULED: dict[str, str] = {
+    "--nodes": "nodes", "-N": "nodes", "--gpus-per-node": "gpus_per_node",
+    "--ntasks-per-node": "tasks_per_node", "--ntasks": "tasks", "-n": "tasks",
+    "--gres": "generic_resources", "--gpus": "gpus", "-G": "gpus", "--constraint": "chip",
+    "-C": "chip", "-np": "processes", "-npernode": "processes_per_node",
+    "--npernode": "processes_per_node", "-ppn": "processes_per_node",
+    "--tres-per-node": "generic_resources", "--ntasks-per-gpu": "", "-nnodes": "nodes",
+}  # fmt: skip
+"""Options of Slurm and MPI, which differ by case."""
+
+
+def text_of(given: Given, key: str, order: tuple[str, ...] = ORIGINS) -> str:
+    """The value of a key, "" where none is given or known; what is unknown is asked for.
+
+    The last setting of the first origin holds. A setting given twice with two values is noted.
+    """
+    found = given.keys.get(key, [])
+    if not found:
+        return ""
+    for one in found:
+        if one.name not in given.heeded:
+            given.heeded.append(one.name)
+    unknown: list[str] = []
+    chosen = ""
+    for origin in order:
+        here = [one for one in found if one.origin == origin]
+        if not here:
+            continue
+        known = [one for one in here if is_known(one.value)]
+        for one in here:
+            for name in asked_in(one.value):
+                if name not in unknown:
+                    unknown.append(name)
+        if known and not chosen:
+            _note_twice(given, known)
+            chosen = known[-1].words if known[-1].words else "true"
+            return chosen
+    for name in unknown:
+        if name not in given.asked:
+            given.asked.append(name)
+    return ""
+
+
+def _note_twice(given: Given, known: list[Entry]) -> None:
+    last = known[-1]
+    for one in known:
+        same = normal(one.name) == normal(last.name)
+        if same and one.words != last.words:
+            note = f"{last.name} is given twice, {one.words} and {last.words}: the last one holds"
+            if note not in given.notes:
+                given.notes.append(note)
+        elif not same and one.words != last.words and is_whole(one.words) and is_whole(last.words):
+            note = f"{one.name} {one.words} and {last.name} {last.words} say the same thing: "
+            given.notes.append(note + "the last one holds")
+
+
+def whole_of(given: Given, key: str, order: tuple[str, ...] = ORIGINS) -> int:
+    """The whole number of a key, 0 where none is given; anything else is noted."""
+    text = text_of(given, key, order)
+    first = text.split()[0] if text else ""
+    first = _thousands(first)
+    if is_whole(first) and 0 <= int(first) <= MOST:
+        return int(first)
+    if first == "auto":
+        note = f"{given.keys[key][-1].name} is auto: the trainer decides it when it starts"
+        if note not in given.notes:
+            given.notes.append(note)
+    elif text and first not in ("-1", "null", "none", "None", "gpu", "true"):
+        names = ", ".join([one.name for one in given.keys[key]])
+        note = f"{names}: expected a whole number from 1 to {MOST:,}, got {text[:40]!r}"
+        if note not in given.notes:
+            given.notes.append(note)
+    return 0
+
+
+def _thousands(text: str) -> str:
+    """A number as people write it: 4_096, 4096.0 and 8k."""
+    plain = text.replace("_", "")
+    if plain.endswith(".0"):
+        plain = plain[:-2]
+    if plain.endswith(("k", "K")) and is_whole(plain[:-1]):
+        return str(1024 * int(plain[:-1]))
+    return plain
+
+
+def switch_of(given: Given, key: str) -> bool | None:
+    """Whether a switch is on, None where nothing is said."""
+    text = text_of(given, key)
+    if not text:
+        return None
+    word = text.split()[0].lower()
+    if word in OFF:
+        return False
+    if word in ON:
+        return True
+    # `--bf16 train.py` and `--fp8 hybrid` are on.
+    return True
+
+
+def take(given: Given, option: str, value: int | str | bool) -> None:
+    """Takes a value of an option."""
+    given.taken[option] = value
+
+
+def assume(given: Given, option: str, value: int | str | bool) -> None:
+    """Assumes a value of an option where none was taken."""
+    if option not in given.taken:
+        given.assumed[option] = value
+
+
+def value_of(given: Given, option: str, usual: int) -> int:
+    """A whole number that was taken or assumed before."""
+    value = given.taken.get(option, given.assumed.get(option, usual))
+    return value if isinstance(value, int) else usual

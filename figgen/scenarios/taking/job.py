@@ -1,0 +1,217 @@
+"""Reads a job out of whatever text describes it: what is taken, assumed, left and asked for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from figgen.errors import InputError
+from figgen.scenarios.taking.batch import take_batch, take_schedule
+from figgen.scenarios.taking.cluster import take_cluster, take_layout
+from figgen.scenarios.taking.entry import Entry, is_whole, normal
+from figgen.scenarios.taking.flow import read_flow
+from figgen.scenarios.taking.formats import format_of
+from figgen.scenarios.taking.given import Given, assume, sorted_entries
+from figgen.scenarios.taking.launchers import read_script
+from figgen.scenarios.taking.own_lines import OwnNames, read_address, read_own_command
+from figgen.scenarios.taking.python import commented_commands, read_python
+from figgen.scenarios.taking.shell import Shell
+from figgen.scenarios.taking.sizes import take_model
+from figgen.scenarios.taking.slips import may_matter, meant
+from figgen.scenarios.taking.state import take_state
+from figgen.scenarios.taking.toml import read_toml
+from figgen.scenarios.taking.yaml import read_yaml
+
+LONGEST = 1_000_000
+"""Letters of a text at most: configurations have thousands."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TakenJob:
+    """A job as a text describes it, under the names of its options.
+
+    `dialect` is the framework whose words it has. `assumed` are the framework's own defaults, and
+    what this reader supposes; `left` are settings that went into nothing, and `unsure` those of
+    them whose names tell of sizes or layouts. `asked` are variables without a value.
+    """
+
+    dialect: str
+    taken: dict[str, int | str | bool]
+    assumed: dict[str, int | str | bool]
+    left: list[str]
+    unsure: list[str]
+    asked: list[str]
+    notes: list[str]
+
+
+def read_job(text: str, answers: dict[str, str], names: OwnNames) -> TakenJob:
+    """The job that a script, a configuration or a line of a tool describes.
+
+    `answers` are values of variables that the text leaves open, `names` those of this site's own
+    options. Raises InputError for a text in
+    which nothing tells of a training job.
+    """
+    if len(text) > LONGEST:
+        raise InputError("the text", expected=f"at most {LONGEST:,} letters")
+    kind = format_of(text)
+    shell = Shell(answers=answers)
+    if kind in ("address", "command"):
+        return _own_line(text, kind, shell, names)
+    entries = _entries(text, kind, answers, shell)
+    given = sorted_entries(entries)
+    if not given.keys and not shell.changed():
+        raise InputError(
+            "the text",
+            expected="a launch script, a configuration or a log of training",
+            got=text.strip()[:60],
+        )
+    dialect = dialect_of(entries, kind)
+    take_cluster(given)
+    take_layout(given, dialect)
+    take_model(given, dialect)
+    take_batch(given, dialect)
+    take_schedule(given, dialect)
+    whole = any(name in given.taken for name in DESCRIBING)
+    take_state(given, dialect if whole else "layout")
+    if not whole:
+        given.assumed.pop("zero_stage", None)
+        given.assumed.pop("recompute", None)
+    if dialect in SOFTWARE:
+        assume(given, "software", SOFTWARE[dialect])
+    _note_variables(given, shell)
+    return _finished(given, dialect, entries)
+
+
+DESCRIBING = ("layers", "hidden", "model", "microbatch_size", "global_batch", "sequence")
+"""Options that only a text about a whole job has: only then do its framework's defaults count."""
+
+SOFTWARE = {
+    "megatron-lm": "megatron-lm", "megatron-bridge": "megatron-bridge", "nemo": "nemo",
+    "torchtitan": "torchtitan", "nanotron": "nanotron", "gpt-neox": "megatron-deepspeed",
+    "megatron-deepspeed": "megatron-deepspeed", "deepspeed": "megatron-deepspeed",
+    "deepspeed-topology": "megatron-deepspeed", "llm-foundry": "llm-foundry", "mesh": "fsdp",
+    "axolotl": "fsdp", "llama-factory": "fsdp", "accelerate": "fsdp", "transformers": "fsdp",
+}  # fmt: skip
+"""The software whose habits are those of a framework."""
+
+
+def dialect_of(entries: list[Entry], kind: str) -> str:
+    """The framework whose names the settings have."""
+    names = [normal(one.name) for one in entries]
+    programs = " ".join(
+        [one.value.lower() for one in entries if one.name in ("program", "launcher")]
+    )
+    titan = "torchtitan" in programs or any(
+        name.startswith("parallelism.") and "_degree" in name for name in names
+    )
+    if kind == "python" and any(name.startswith("mesh.") for name in names):
+        return "mesh"
+    if kind == "python" and "num_mp" in names:
+        return "deepspeed-topology"
+    if titan or any(name.startswith("activation_checkpoint.") for name in names):
+        return "torchtitan"
+    if any(
+        name in ("parallelism.tp", "parallelism.dp", "tokens.micro_batch_size") for name in names
+    ):
+        return "nanotron"
+    if "pipe_parallel_size" in names or "model_parallel_size" in names:
+        return "gpt-neox"
+    if "base_model" in names:
+        return "axolotl"
+    if "llamafactory" in programs or "finetuning_type" in names or "cutoff_len" in names:
+        return "llama-factory"
+    if "global_train_batch_size" in names or "device_train_microbatch_size" in names:
+        return "llm-foundry"
+    if any(name.startswith("trainer.") and "num_nodes" in name for name in names):
+        return "nemo"
+    if any(name.endswith("tensor_model_parallel_size") for name in names):
+        return _megatron(entries, names, programs)
+    if "compute_dtype" in names or "model_recipe_name" in names:
+        return "megatron-bridge"
+    if any(
+        name in ("num_layers", "micro_batch_size") and one.origin == "script"
+        for name, one in zip(names, entries, strict=True)
+    ):
+        return _megatron(entries, names, programs)
+    if any(name in ("per_device_train_batch_size", "model_name_or_path") for name in names):
+        return "transformers"
+    if any(name.startswith("zero_optimization") for name in names) or "deepspeed" in programs:
+        return "deepspeed"
+    if "train_micro_batch_size_per_gpu" in names:
+        return "deepspeed"
+    if "accelerate" in programs or "distributed_type" in names or "num_machines" in names:
+        return "accelerate"
+    return "pytorch"
+
+
+def _megatron(entries: list[Entry], names: list[str], programs: str) -> str:
+    if any(one.origin == "launcher" and one.value == "accelerate" for one in entries):
+        return "accelerate"
+    if any(name.startswith("model.") and name.endswith("parallel_size") for name in names):
+        bridge = any(name.startswith(("train.", "ddp.", "dataset.")) for name in names)
+        return "megatron-bridge" if bridge else "nemo"
+    if any(name in ("deepspeed", "zero_stage", "deepspeed_config") for name in names):
+        return "megatron-deepspeed"
+    return "megatron-lm"
+
+
+def _entries(text: str, kind: str, answers: dict[str, str], shell: Shell) -> list[Entry]:
+    if kind == "json":
+        return read_flow(text, "")[0]
+    if kind == "yaml":
+        return read_yaml(text)
+    if kind == "toml":
+        return read_toml(text)
+    if kind == "python":
+        found = read_python(text)
+        return found + read_script(commented_commands(text), answers, shell)
+    return read_script(text, answers, shell)
+
+
+def _own_line(text: str, kind: str, shell: Shell, names: OwnNames) -> TakenJob:
+    """A command or an address of this site, whose options have their own names."""
+    found, left, notes = (
+        read_address(text, names) if kind == "address" else read_own_command(text, shell, names)
+    )
+    if not found:
+        raise InputError("the text", expected="an option of a training job", got=text.strip()[:60])
+    return TakenJob(
+        dialect="figgen", taken=found, assumed={}, left=left, unsure=[], asked=[], notes=notes
+    )
+
+
+def _note_variables(given: Given, shell: Shell) -> None:
+    """Notes numbers that variables get more than once, or by default only."""
+    for name in shell.changed():
+        values = shell.values[name]
+        if name in shell.used and name not in RANKS and all(is_whole(value) for value in values):
+            said = ", ".join(values)
+            given.notes.append(f"{name} is set more than once, to {said}: the last value holds")
+    for name, value in shell.defaults.items():
+        set_here = name in shell.variables or name in shell.answers
+        if not set_here and name not in RANKS and is_whole(value):
+            given.notes.append(f"${name} is not set: its default {value} is taken")
+
+
+RANKS = ("RANK", "NODE_RANK", "LOCAL_RANK", "MASTER_PORT", "SLURM_NODEID", "SLURM_PROCID", "SEED")
+"""Variables that say nothing of sizes."""
+
+
+def _finished(given: Given, dialect: str, entries: list[Entry]) -> TakenJob:
+    left: list[str] = []
+    unsure: list[str] = []
+    notes = list(given.notes)
+    for one in entries:
+        if one.name in given.heeded or one.name in left or one.origin == "variable":
+            continue
+        if one.name in ("launcher", "program", "configuration_file"):
+            continue
+        left.append(one.name)
+        near = meant(one.name)
+        if near:
+            notes.append(f"{one.name} is no option that is known here: did you mean {near}?")
+        if near or may_matter(one.name):
+            unsure.append(one.name)
+    return TakenJob(
+        dialect=dialect, taken=given.taken, assumed=given.assumed, left=left, unsure=unsure,
+        asked=given.asked, notes=notes,
+    )  # fmt: skip

@@ -1,0 +1,237 @@
+"""Splits the words of commands into options of schedulers, launchers and scripts."""
+
+from __future__ import annotations
+
+from figgen.errors import InputError
+from figgen.scenarios.taking.entry import Entry, entry, is_name
+from figgen.scenarios.taking.flow import read_flow
+from figgen.scenarios.taking.names import key_of
+from figgen.scenarios.taking.shell import Shell, expand, read_shell
+
+SLURM = ("srun", "sbatch", "salloc")
+MPI = ("mpirun", "mpiexec", "mpiexec.hydra", "prun")
+LAUNCHERS = ("torchrun", "deepspeed", "composer", "accelerate-launch", "colossalai")
+SCRIPTS = ("axolotl", "llamafactory-cli", "swift", "figgen", "nemo", "litgpt")
+LAUNCHER_MODULES = (
+    "torch.distributed.launch",
+    "torch.distributed.run",
+    "accelerate.commands.launch",
+)
+LAUNCHER_SWITCHES = (
+    "standalone", "no_python", "use_fsdp", "use_deepspeed", "use_megatron_lm", "multi_gpu",
+    "same_network", "use_env", "use_cpu", "main_training_function", "no_ssh", "no_local_rank",
+    "mesh", "tpu", "fsdp_offload_params", "dynamo_use_dynamic", "module", "enable_each_rank_log",
+)  # fmt: skip
+"""Options of launchers behind which the script may stand."""
+
+SLURM_SHORT = "NnGcpJtAoewDq"
+"""Options of Slurm with one letter, which their value may follow without a blank."""
+
+
+def read_script(text: str, answers: dict[str, str], shell: Shell) -> list[Entry]:
+    """Everything that a launch script says, in its order; `shell` keeps what is not an option."""
+    shell.answers = answers
+    read_shell(text, shell)
+    entries: list[Entry] = []
+    for line in shell.directives:
+        words = line.split()
+        if words[0] == "PBS":
+            entries.extend(_pbs(words))
+        else:
+            _options(words, 1, "sbatch", entries)
+    for command in shell.commands:
+        entries.extend(command_entries(command, shell))
+    for document in shell.documents:
+        entries.extend(_document(document, shell))
+    for name, value in shell.variables.items():
+        if name in shell.used:
+            continue
+        if value.strip().startswith("-") and " " in value.strip():
+            _options(_split(value), 0, "script", entries)
+        entries.append(entry(name, value, "variable"))
+    return entries
+
+
+def command_entries(command: list[str], shell: Shell) -> list[Entry]:
+    """The options of one command, through all the launchers that stand before each other."""
+    entries: list[Entry] = []
+    words: list[str] = []
+    for word in command:
+        words.extend(_split(word) if _holds_options(word, words) else [word])
+    origin = "variable"
+    at = 0
+    while at < len(words):
+        word = words[at]
+        program = word.rpartition("/")[2]
+        follows = words[at + 1] if at + 1 < len(words) else ""
+        if origin != "script" and program in SLURM:
+            origin = "slurm"
+        elif origin != "script" and program in MPI:
+            origin = "mpi"
+        elif origin != "script" and program in LAUNCHERS:
+            origin = "launcher"
+            entries.append(entry("launcher", program, "launcher"))
+        elif origin != "script" and program == "accelerate" and follows == "launch":
+            origin = "launcher"
+            entries.append(entry("launcher", program, "launcher"))
+            at += 1
+        elif origin != "script" and program == "tune" and follows == "run":
+            origin = "launcher"
+            entries.append(entry("launcher", "torchtune", "launcher"))
+            at += 1
+        elif origin != "script" and program.startswith("python"):
+            origin, at = _python(words, at, entries)
+        elif origin != "script" and program in SCRIPTS:
+            entries.append(entry("program", program, "script"))
+            origin = "script"
+        elif origin != "script" and word in ("-c", "-lc") and follows:
+            inner = Shell(answers=shell.answers, variables=dict(shell.variables))
+            read_shell(follows, inner)
+            for nested in inner.commands:
+                entries.extend(command_entries(nested, shell))
+            at += 1
+        elif origin != "script" and origin != "variable" and word == "-m" and follows:
+            entries.append(entry("program", follows, "script"))
+            origin = "script"
+            at += 1
+        elif origin != "script" and word.endswith((".py", ".sh")) and not word.startswith("-"):
+            entries.append(entry("program", word, "script"))
+            origin = "script"
+        elif word.startswith("-") and len(word) > 1 and not word[1:2].isdigit():
+            at = _option(words, at, origin, entries)
+            continue
+        elif "=" in word:
+            _override(word, origin, entries)
+        elif origin == "launcher":
+            entries.append(entry("program", word, "script"))
+            origin = "script"
+        elif origin == "script" and word.endswith((".yaml", ".yml", ".toml", ".json")):
+            entries.append(entry("configuration_file", word, "script"))
+        at += 1
+    return entries
+
+
+def _python(words: list[str], at: int, entries: list[Entry]) -> tuple[str, int]:
+    """What follows `python`: a launcher that is a module, or a script; and where that stands."""
+    at += 1
+    while at < len(words) and words[at].startswith("-") and words[at] not in ("-m", "-c"):
+        at += 1
+    if at + 1 < len(words) and words[at] == "-m":
+        module = words[at + 1]
+        if module in LAUNCHER_MODULES:
+            entries.append(entry("launcher", module, "launcher"))
+            return "launcher", at + 1
+        entries.append(entry("program", module, "script"))
+        return "script", at + 1
+    if at < len(words):
+        entries.append(entry("program", words[at], "script"))
+    return "script", at
+
+
+def _holds_options(word: str, before: list[str]) -> bool:
+    """Whether a quoted word is options of several, and no script for a shell of its own."""
+    if " " not in word.strip() and "\n" not in word:
+        return False
+    if before and before[-1] in ("-c", "-lc"):
+        return False
+    if before and before[-1].startswith("--") and not word.strip().startswith("--"):
+        return True
+    return word.strip().startswith("-") or " --" in word or "=" in word
+
+
+def _split(word: str) -> list[str]:
+    """The words of a value, which a shell splits where it is not quoted."""
+    words: list[str] = []
+    for part in word.replace("\\\n", " ").split():
+        if part != "\\":
+            words.append(part.strip("\"'"))
+    return words
+
+
+def _options(words: list[str], at: int, origin: str, entries: list[Entry]) -> None:
+    while at < len(words):
+        if words[at].startswith("-") and len(words[at]) > 1 and not words[at][1].isdigit():
+            at = _option(words, at, origin, entries)
+        else:
+            if "=" in words[at]:
+                _override(words[at], origin, entries)
+            at += 1
+
+
+def _option(words: list[str], at: int, origin: str, entries: list[Entry]) -> int:
+    """Keeps the option at `at`; returns the place behind its values."""
+    word = words[at]
+    name, sign, value = word.partition("=")
+    if name == "-n" and origin == "launcher":
+        name = "--nproc"  # Composer's
+    if sign:
+        entries.append(entry(name, value, origin))
+        return at + 1
+    short = not word.startswith("--") and len(word) > 2 and word[1] in SLURM_SHORT
+    if short and origin in ("slurm", "sbatch"):
+        entries.append(entry(word[:2], word[2:], origin))
+        return at + 1
+    at += 1
+    values: list[str] = []
+    switch = name.lstrip("-").replace("-", "_") in LAUNCHER_SWITCHES
+    one = origin in ("launcher", "slurm", "mpi", "sbatch")
+    while at < len(words) and not (one and (values or switch)):
+        follows = words[at]
+        negative = follows[:1] == "-" and follows[1:2].isdigit()
+        if (follows.startswith("-") and not negative) or _is_override(follows):
+            break
+        if one and follows.endswith((".py", ".sh")):
+            break
+        values.append(follows)
+        at += 1
+    entries.append(entry(name, " ".join(values), origin))
+    return at
+
+
+def _is_override(word: str) -> bool:
+    name, sign, _ = word.partition("=")
+    plain = name.lstrip("+~")
+    dotted = "." in name or key_of(plain) != ""
+    return sign != "" and dotted and is_name(plain.replace(".", "_"))
+
+
+def _override(word: str, origin: str, entries: list[Entry]) -> None:
+    """Keeps a word such as `model.num_layers=32`, or `data={a: 1}`."""
+    name, _, value = word.partition("=")
+    plain = name.lstrip("+~").replace(".", "_").replace("/", "_").replace("-", "_")
+    if not is_name(plain) or plain.isupper():
+        return
+    if value[:1] in ("{", "[") and value[-1:] in ("}", "]"):
+        try:
+            entries.extend(read_flow(value, name)[0])
+            return
+        except InputError:
+            pass
+    entries.append(entry(name, value, "script" if origin == "variable" else origin))
+
+
+def _document(document: str, shell: Shell) -> list[Entry]:
+    """What a here-document says: a configuration in JSON, or a script."""
+    said = document.strip()
+    if said.startswith("{"):
+        try:
+            return read_flow(expand(said, shell), "")[0]
+        except InputError:
+            return []
+    if "--" in said or said.startswith("#!"):
+        inner = Shell(answers=shell.answers, variables=dict(shell.variables))
+        return read_script(document, shell.answers, inner)
+    return []
+
+
+def _pbs(words: list[str]) -> list[Entry]:
+    """What `#PBS -l select=4:ngpus=8` says."""
+    found: list[Entry] = []
+    for word in words:
+        for part in word.split(":"):
+            name, sign, value = part.partition("=")
+            if sign and name in ("select", "nodes"):
+                found.append(entry("--nodes", value, "sbatch"))
+            elif sign and name in ("ngpus", "gpus"):
+                found.append(entry("--gpus-per-node", value, "sbatch"))
+    return found

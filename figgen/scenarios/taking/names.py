@@ -1,0 +1,300 @@
+"""What settings of training frameworks are called, and which of a job's numbers each one is.
+
+A name is compared without dashes and case. Where a file nests it, the last two or three parts are
+tried before the last one, so that `zero_optimization.stage` is found and `optimizer.stage` is not.
+Sources: NVIDIA/Megatron-LM megatron/training/arguments.py; NVIDIA-NeMo/Megatron-Bridge and NeMo
+model configurations; pytorch/torchtitan config/job_config.py; huggingface/nanotron
+config/config.py; EleutherAI/gpt-neox neox_arguments; deepspeedai/DeepSpeed runtime/config.py;
+huggingface/accelerate commands/launch.py; axolotl utils/schemas; LLaMA-Factory hparams;
+mosaicml/llm-foundry command_utils/train.py; Slurm's sbatch and srun; torchrun.
+"""
+
+from __future__ import annotations
+
+from figgen.scenarios.taking.entry import normal
+
+KEYS: dict[str, tuple[str, ...]] = {
+    # Cluster
+    "nodes": (
+        "nnodes", "num_nodes", "n_nodes", "num_machines", "nodes", "nnode", "trainer.num_nodes",
+        "trainer.nnodes", "experimental.num_nodes", "resource.nnodes",
+    ),
+    "processes_per_node": (
+        "nproc_per_node", "num_gpus", "ntasks_per_gpu_node", "npernode", "ppn", "nproc",
+        "trainer.devices", "trainer.n_gpus_per_node", "devices", "n_devices", "num_devices",
+    ),
+    "gpus_per_node": ("gpus_per_node", "gpus_per_host", "num_gpus_per_node", "n_gpus_per_node"),
+    "tasks_per_node": ("ntasks_per_node",),
+    "tasks": ("ntasks",),
+    "processes": ("num_processes", "world_size", "num_gpus_total", "nprocs"),
+    "generic_resources": ("gres", "tres_per_node"),
+    "gpus": ("gpus",),
+    # Layout
+    "tp": (
+        "tensor_model_parallel_size", "tensor_parallel_degree", "tensor_parallel_size",
+        "model_parallel_size", "parallelism.tp", "megatron_lm_tp_degree", "tp_size",
+        "parallelism_config_tp_size", "autotp_size", "tensor_parallel", "tp_degree",
+        "model_tensor_parallel_size", "intra_layer_model_parallel_size", "mesh.tp",
+        "num_mp", "target_tensor_parallel_size", "tensor_parallel.tp_size",
+    ),
+    "pp": (
+        "pipeline_model_parallel_size", "pipeline_parallel_degree", "pipeline_parallel_size",
+        "pipe_parallel_size", "parallelism.pp", "megatron_lm_pp_degree", "pp_size", "pp_degree",
+        "num_pp", "num_stages", "mesh.pp",
+    ),
+    "cp": (
+        "context_parallel_size", "context_parallel_degree", "cp_size", "parallelism.cp",
+        "parallelism_config_cp_size", "sequence_parallel_degree", "sequence_parallel_size",
+        "cp_degree", "mesh.cp",
+    ),
+    "ep": (
+        "expert_model_parallel_size", "expert_parallel_degree", "expert_parallel_size",
+        "moe_expert_parallel_size", "moe_expert_parallel_degree", "ep_size", "parallelism.ep",
+        "mesh.ep", "expert_mesh.ep", "ep_degree",
+    ),
+    "etp": (
+        "expert_tensor_parallel_size", "expert_tensor_parallel_degree", "etp_size",
+        "parallelism.etp", "mesh.etp", "expert_mesh.etp",
+        "parallelism.expert_tensor_parallel_size",
+    ),
+    "edp": ("expert_mesh.edp", "expert_mesh.dp"),
+    "dp": (
+        "parallelism.dp", "data_parallel_size", "mesh.dp", "mesh.data", "mesh.data_parallel",
+        "num_dp", "data_parallel_degree", "dp_size",
+    ),
+    "dp_shard": (
+        "data_parallel_shard_degree", "dp_shard_size", "parallelism_config_dp_shard_size",
+        "mesh.dp_shard", "mesh.shard", "mesh.fsdp", "parallelism.dp_shard",
+    ),
+    "dp_replicate": (
+        "data_parallel_replicate_degree", "dp_replicate_size", "mesh.replicate",
+        "parallelism_config_dp_replicate_size", "mesh.dp_replicate", "mesh.ddp",
+        "num_distributed_optimizer_instances",
+    ),
+    "pipeline_last": ("use_tp_pp_dp_mapping",),
+    "expert_tensor": ("enable_expert_tensor_parallelism",),
+    "order": ("order",),
+    "virtual_layers": ("num_layers_per_virtual_pipeline_stage",),
+    "virtual_stages": (
+        "num_virtual_stages_per_pipeline_rank", "virtual_pipeline_model_parallel_size",
+        "virtual_pipeline_parallel_size",
+    ),
+    "stage_layers": ("pipeline_parallel_layers_per_stage",),
+    "schedule": ("pipeline_parallel_schedule", "pp_engine"),
+    "layers_first": ("decoder_first_pipeline_num_layers", "num_layers_in_first_pipeline_stage"),
+    "layers_last": ("decoder_last_pipeline_num_layers", "num_layers_in_last_pipeline_stage"),
+    # Batch
+    "microbatch_size": (
+        "micro_batch_size", "train_micro_batch_size_per_gpu", "per_device_train_batch_size",
+        "device_train_microbatch_size", "tokens.micro_batch_size", "microbatch_size",
+        "pipeline_parallel_microbatch_size", "device_train_batch_size_micro",
+    ),
+    "local_batch": ("local_batch_size", "training.batch_size", "device_train_batch_size"),
+    "plain_batch": ("batch_size",),
+    "global_batch": (
+        "global_batch_size", "train_batch_size", "global_train_batch_size", "global_batch",
+        "trainer.train_batch_size",
+    ),
+    "accumulation": (
+        "gradient_accumulation_steps", "batch_accumulation_per_replica", "num_micro_batches",
+        "accumulate_grad_batches", "grad_accum_steps", "gradient_accumulation",
+    ),
+    "sequence": (
+        "seq_length", "seq_len", "sequence_length", "sequence_len", "max_seq_length",
+        "max_seq_len", "cutoff_len", "model_max_length", "encoder_seq_length", "max_length",
+        "context_length", "seqlen", "train_seq_len", "tokenizer.max_seq_len",
+    ),
+    "positions": ("max_position_embeddings", "n_positions", "n_ctx"),
+    # What is kept and in which format
+    "sequence_parallel": (
+        "sequence_parallel", "sequence_parallelism", "megatron_lm_sequence_parallelism",
+        "enable_sequence_parallel",
+    ),
+    "tp_mode": ("parallelism.tp_mode",),
+    "recompute_granularity": (
+        "recompute_granularity", "activations_checkpoint_granularity", "ac_granularity",
+    ),
+    "recompute_method": ("recompute_method", "activations_checkpoint_method"),
+    "recompute_layers": ("recompute_num_layers", "activations_checkpoint_num_layers"),
+    "recompute_modules": ("recompute_modules",),
+    "recompute_selective": (
+        "recompute_activations", "megatron_lm_recompute_activations",
+        "selective_checkpoint_activations",
+    ),
+    "recompute_full": (
+        "gradient_checkpointing", "checkpoint_activations", "fsdp_activation_checkpointing",
+        "activation_checkpointing", "enable_activation_checkpointing", "recompute_layer",
+        "fsdp_config.activation_checkpointing", "use_gradient_checkpointing", "use_gc",
+        "enable_gradient_checkpointing", "deepspeed_activation_checkpointing",
+    ),
+    "ac_mode": ("activation_checkpoint.mode", "ac_config.mode"),
+    "ac_option": (
+        "activation_checkpoint.selective_ac_option", "selective_ac_option", "ac_config.option",
+    ),
+    "bf16": ("bf16", "bf16.enabled", "bfloat16.enabled", "bfloat16"),
+    "fp16": ("fp16", "fp16.enabled"),
+    "fp8": ("fp8", "fp8_format", "fp8.enabled", "enable_fp8", "transformer_engine.fp8"),
+    "fp8_recipe": ("fp8_recipe",),
+    "fp4": ("fp4", "fp4_format"),
+    "precision": (
+        "precision", "mixed_precision", "compute_dtype", "trainer.precision", "model.dtype",
+        "mixed_precision_param", "dtype", "torch_dtype", "fsdp_config.mixed_precision",
+    ),
+    "precision_reduce": ("mixed_precision_reduce",),
+    "converters": ("model.converters", "converters"),
+    "distributed_optimizer": (
+        "use_distributed_optimizer", "megatron_lm_use_distributed_optimizer",
+        "ddp.use_distributed_optimizer",
+    ),
+    "moments_dtype": ("exp_avg_dtype", "optimizer.exp_avg_dtype"),
+    "main_grads_dtype": ("main_grads_dtype",),
+    "accumulate_bf16": ("grad_reduce_in_bf16", "accumulate_allreduce_grads_in_bf16"),
+    "zero": (
+        "zero_optimization.stage", "zero_stage", "optimizer.zero_stage", "zero",
+        "deepspeed_config.zero_stage",
+    ),
+    "offload": (
+        "offload_optimizer.device", "offload_param.device", "cpu_offload", "fsdp_offload_params",
+        "zero_optimization.cpu_offload", "optimizer_cpu_offload", "enable_cpu_offload",
+        "offload_optimizer_device", "offload_param_device", "cpu_offloading", "fsdp_cpu_offload",
+    ),
+    "use_fsdp": (
+        "use_fsdp", "use_torch_fsdp2", "use_megatron_fsdp", "use_custom_fsdp", "fsdp",
+        "distributed_type", "use_deepspeed",
+    ),
+    "fsdp_strategy": (
+        "fsdp_sharding_strategy", "sharding_strategy", "data_parallel_sharding_strategy",
+    ),
+    "fsdp_reshard": ("fsdp_reshard_after_forward", "reshard_after_forward"),
+    "deepspeed_file": ("deepspeed", "deepspeed_config", "deepspeed_config_file"),
+    "optimizer": (
+        "optimizer", "optimizer.type", "optimizer.name", "optim", "optim.name", "optimizer_type",
+    ),
+    "overlap_gradients": ("overlap_grad_reduce", "overlap_comm", "ddp.overlap_grad_reduce"),
+    "context_exchange": ("cp_comm_type", "context_parallel_rotate_method"),
+    "dropout_attention": ("attention_dropout", "attn_pdrop", "attn_config.attn_pdrop"),
+    "dropout_hidden": ("hidden_dropout", "resid_pdrop"),
+    "flash": (
+        "use_flash_attn", "flash_attention", "flash_attn", "attention_backend",
+        "attn_implementation", "attn_config.attn_impl", "use_flash_attention_2",
+    ),
+    # Model
+    "model_name": (
+        "model_name_or_path", "base_model", "pretrained_model_name_or_path", "hf_model_path",
+        "model_id", "model_recipe_name", "recipe", "model.path", "hf_assets_path",
+        "model_path", "model_name", "load_hf_model", "pretrained_model", "from_pretrained",
+        "policy.model_name", "model", "model.name",
+    ),
+    "model_size_name": ("flavor", "model.flavor", "model_size"),
+    "config": ("config",),
+    "layers": ("num_layers", "num_hidden_layers", "n_layers", "n_layer", "nlayers"),
+    "hidden": ("hidden_size", "d_model", "n_embd", "dim", "model.dim"),
+    "heads": ("num_attention_heads", "n_heads", "n_head", "num_heads"),
+    "kv_heads": (
+        "num_query_groups", "num_key_value_heads", "n_kv_heads", "kv_n_heads", "num_kv_heads",
+    ),
+    "head_dim": ("kv_channels", "head_dim"),
+    "ffn": ("ffn_hidden_size", "intermediate_size", "ffn_dim", "n_inner"),
+    "expansion": ("expansion_ratio",),
+    "vocab": ("vocab_size", "padded_vocab_size"),
+    "swiglu": ("swiglu", "gated_linear_unit"),
+    "activation": ("activation", "hidden_act", "activation_function", "activation_func"),
+    "squared_relu": ("squared_relu",),
+    "quick_geglu": ("quick_geglu",),
+    "window_skip": ("window_attn_skip_freq", "sliding_window_pattern"),
+    "norm": ("normalization", "norm"),
+    "no_bias": ("disable_bias_linear",),
+    "bias": ("bias", "add_bias_linear"),
+    "qkv_bias": ("add_qkv_bias",),
+    "qk_norm": ("qk_layernorm",),
+    "untied": ("untie_embeddings_and_output_weights", "no_weight_tying"),
+    "tied": ("tie_word_embeddings", "share_embeddings_and_output_weights"),
+    "position_kind": ("position_embedding_type", "pos_emb"),
+    "grouped": ("group_query_attention",),
+    "experts": ("num_experts", "num_moe_experts", "moe_num_experts", "n_routed_experts"),
+    "top_k": ("moe_router_topk", "num_experts_per_tok", "moe_top_k", "expert_top_k"),
+    "expert_ffn": ("moe_ffn_hidden_size", "moe_intermediate_size"),
+    "shared_ffn": ("moe_shared_expert_intermediate_size",),
+    "moe_layer_freq": ("moe_layer_freq",),
+    "latent": ("multi_latent_attention",),
+    "query_rank": ("q_lora_rank",),
+    "kv_rank": ("kv_lora_rank",),
+    "nope_head_dim": ("qk_head_dim", "qk_nope_head_dim"),
+    "rope_head_dim": ("qk_pos_emb_head_dim", "qk_rope_head_dim"),
+    "value_head_dim": ("v_head_dim",),
+    "window": ("window_size", "sliding_window"),
+    "mtp_layers": ("mtp_num_layers", "num_nextn_predict_layers"),
+    # Fine-tuning
+    "adapter": ("adapter", "finetuning_type", "use_peft", "peft_scheme", "train_type", "use_lora"),
+    "lora_rank": ("lora_r", "lora_rank", "peft_config.r", "lora.rank", "peft.dim", "lora_dim"),
+    "lora_targets": ("lora_target_modules", "lora_target", "target_modules", "lora_attn_modules"),
+    "lora_all": ("lora_target_linear",),
+    "four_bit": ("load_in_4bit", "use_qlora"),
+    "eight_bit": ("load_in_8bit",),
+    "bits": ("quantization_bit", "quant_bits"),
+    # Short options of Megatron-Bridge's performance scripts
+    "short_batch": ("gb",),
+    "short_microbatch": ("mb",),
+    "short_tp": ("tp",), "short_pp": ("pp",), "short_cp": ("cp",), "short_ep": ("ep",),
+    "short_etp": ("et", "etp"), "short_vp": ("vp",), "short_gpus": ("ng",),
+    "short_width": ("gn",),
+    "chip": ("gpu", "gpu_type", "accelerator_type", "constraint"),
+}  # fmt: skip
+"""Keys of a job, each with the names that frameworks have for it."""
+
+ALIASES = {
+    "short_batch": "global_batch", "short_microbatch": "microbatch_size", "short_tp": "tp",
+    "short_pp": "pp", "short_cp": "cp", "short_ep": "ep", "short_etp": "etp",
+    "short_vp": "virtual_stages", "short_gpus": "processes", "short_width": "gpus_per_node",
+}  # fmt: skip
+"""Keys that are others under a short name."""
+
+VARIABLES = {
+    "nnodes": "nodes", "num_nodes": "nodes", "n_nodes": "nodes", "nnode": "nodes",
+    "slurm_nnodes": "nodes", "gpus_per_node": "gpus_per_node", "nproc_per_node": "gpus_per_node",
+    "num_gpus_per_node": "gpus_per_node", "n_gpus_per_node": "gpus_per_node",
+    "ngpu": "gpus_per_node", "gpus_per_host": "gpus_per_node", "nproc": "gpus_per_node",
+}  # fmt: skip
+"""Variables of scripts that decide the cluster even where the launcher stands in another file."""
+
+
+def _by_name() -> dict[str, str]:
+    found: dict[str, str] = {}
+    for key, names in KEYS.items():
+        for name in names:
+            found[name] = key
+    return found
+
+
+BY_NAME = _by_name()
+
+
+def key_of(name: str) -> str:
+    """The key of a job that a setting is, "" for none; three parts of its name count at most."""
+    parts = normal(name).replace("/", ".").split(".")
+    for count in (3, 2, 1):
+        if count > len(parts):
+            continue
+        tail = ".".join(parts[len(parts) - count :])
+        if count == 1 and len(parts) > 1 and (tail in TOP_ONLY or parts[0] in OTHER_SECTIONS):
+            continue
+        if tail in BY_NAME:
+            key = BY_NAME[tail]
+            return ALIASES.get(key, key)
+    return ""
+
+
+TOP_ONLY = (
+    "model", "config", "optimizer", "fsdp", "tp", "pp", "cp", "ep", "et", "etp", "gb", "mb", "vp",
+    "ng", "gn", "nodes", "gpus", "dim", "bias", "norm", "recipe", "dtype", "path", "activation",
+    "fp8", "zero", "order", "precision", "deepspeed", "nproc", "ppn", "window_size", "gpu",
+    "model_type", "batch_size", "max_length", "devices", "world_size", "adapter", "model_name",
+    "from_pretrained", "tensor_parallel", "bits", "nprocs", "pos_emb",
+)  # fmt: skip
+"""Names that mean a job's number at the top of a file or on a command line only."""
+
+OTHER_SECTIONS = (
+    "validation", "eval", "evaluation", "checkpoint_engine", "comm", "metrics", "wandb", "logging",
+    "profiling", "lr_monitor", "callbacks", "eval_loader", "icl_tasks", "loggers", "flops_profiler",
+)  # fmt: skip
+"""Sections of files that are about something else than the step of training."""

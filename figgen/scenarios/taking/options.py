@@ -1,0 +1,150 @@
+"""What a text that was read means as options of a training job."""
+
+from __future__ import annotations
+
+import json
+import sys
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+
+from figgen import catalog
+from figgen.errors import InputError
+from figgen.models.shape.model_shape import ModelShape
+from figgen.scenarios.options.option import Choices, Value
+from figgen.scenarios.options.own_model import SIZES as MODEL_SIZES
+from figgen.scenarios.options.schema import OPTIONS
+from figgen.scenarios.taking.job import TakenJob, read_job
+from figgen.scenarios.taking.own_lines import OwnNames
+
+LAYOUT = ("nodes", "gpus_per_node", "tp", "pp", "cp")
+"""Options from which the number of replicas follows."""
+
+
+def read_text(path: str) -> str:
+    """The text of a file, of standard input for `-`. Raises InputError for what cannot be read."""
+    try:
+        return sys.stdin.read() if path == "-" else Path(path).read_text(encoding="utf-8")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(f"file {path!r}", expected="a text", got=str(error)) from None
+
+
+def answers_of(given: Sequence[str]) -> dict[str, str]:
+    """Answers by variable, each written as NAME=VALUE. Raises InputError for any other text."""
+    found: dict[str, str] = {}
+    for one in given:
+        name, sign, value = one.partition("=")
+        if not sign or not name:
+            raise InputError("--set", expected="NAME=VALUE", got=one)
+        found[name.lstrip("$")] = value
+    return found
+
+
+def is_model_file(text: str) -> bool:
+    """Whether a text is the config.json of a model."""
+    if not text.lstrip().startswith("{"):
+        return False
+    try:
+        found = json.loads(text)
+    except ValueError:
+        return False
+    return isinstance(found, dict) and bool({"model_type", "architectures"} & found.keys())
+
+
+def taken_from(path: str, answers: Mapping[str, str]) -> TakenJob:
+    """The job of a file. Raises InputError for a text that describes none."""
+    text = read_text(path)
+    if is_model_file(text) and path != "-":
+        return TakenJob(
+            dialect="config.json", taken={"model": path}, assumed={}, left=[], unsure=[], asked=[],
+            notes=[],
+        )  # fmt: skip
+    return named_after_sizes(read_job(text, dict(answers), own_names()))
+
+
+def own_names() -> OwnNames:
+    """The names that the options of a job have on the command line and in addresses."""
+    switches = [option for option in OPTIONS.values() if option.kind == "switch"]
+    others = [option for option in OPTIONS.values() if option.kind != "switch"]
+    sizes = {name.replace("_", "-"): name for name in MODEL_SIZES}
+    return OwnNames(
+        flags=sizes | {option.command_flag[2:]: option.name for option in others},
+        switches={option.command_flag[2:]: option.name for option in switches},
+        on=tuple(option.command_flag[2:] for option in switches if option.default is not True),
+        keys={option.address_key: option.name for option in OPTIONS.values()},
+        units={option.name: option.form_unit for option in others if option.kind == "quantity"},
+    )
+
+
+def named_after_sizes(job: TakenJob) -> TakenJob:
+    """The same job with a model of the catalog where it has all the sizes that were taken.
+
+    Of several with these sizes the first counts whose own sequences are as long, else the last.
+    """
+    known = {**job.assumed, **job.taken}
+    if "model" in known or not {"layers", "hidden", "heads", "ffn"} <= known.keys():
+        return job
+    found = [model for model in catalog.MODELS.values() if _has_sizes(model.shape, known)]
+    if not found:
+        return job
+    long = [model for model in found if model.shape.sequence == known.get("sequence")]
+    return replace(job, taken={**job.taken, "model": (long[0] if long else found[-1]).name})
+
+
+def _has_sizes(shape: ModelShape, known: Mapping[str, int | str | bool]) -> bool:
+    experts, latent = shape.experts, shape.latent
+    sizes: dict[str, int] = {
+        "layers": shape.layers, "hidden": shape.hidden, "heads": shape.heads,
+        "kv_heads": shape.kv_heads, "vocab": shape.vocab,
+        "experts": experts.count if experts else 0, "top_k": experts.top_k if experts else 0,
+        "kv_rank": latent.kv_rank if latent else 0,
+    }  # fmt: skip
+    usual = {"kv_heads": known["heads"], "vocab": shape.vocab, "experts": 0, "top_k": 0}
+    if experts is None or "expert_ffn" in known or shape.ffn_hidden != experts.ffn_hidden:
+        sizes["ffn"] = shape.ffn_hidden
+    if experts is not None:
+        sizes["expert_ffn"] = experts.ffn_hidden
+        usual["expert_ffn"] = known["ffn"]
+        usual["top_k"] = experts.top_k
+    if latent is not None:
+        usual["kv_heads"] = shape.kv_heads
+    padded = known.get("vocab", 0)
+    if isinstance(padded, int) and 0 <= padded - shape.vocab < MOST_PADDING:
+        sizes["vocab"] = padded
+    return all(known.get(name, usual.get(name, 0)) == size for name, size in sizes.items())
+
+
+MOST_PADDING = 1024
+"""Rows that frameworks add to a table so that it can be divided."""
+
+
+def options_of(job: TakenJob) -> Choices:
+    """The options of a job, what was assumed too; its sizes become a model where it has no name.
+
+    Raises InputError while variables of the text have no value.
+    """
+    if job.asked:
+        given = " ".join(f"--set {name}=…" for name in job.asked)
+        raise InputError("the file", expected=f"values of its variables: {given}")
+    values: dict[str, int | str | bool] = {**job.assumed, **job.taken}
+    found: dict[str, Value] = {
+        name: _value(name, value) for name, value in values.items() if name in OPTIONS
+    }
+    if "global_batch" in found:
+        found.pop("microbatches", None)
+    if "dp" not in job.taken:
+        found.pop("dp", None)
+    sizes = {name: value for name, value in values.items() if name in MODEL_SIZES}
+    if "model" not in found and sizes:
+        found["model"] = ",".join(f"{name}={_word(value)}" for name, value in sizes.items())
+    return found
+
+
+def _value(name: str, value: int | str | bool) -> Value:
+    return OPTIONS[name].read(value) if isinstance(value, str) else value
+
+
+def _word(value: int | str | bool) -> str:
+    if isinstance(value, bool):
+        return "on" if value else "off"
+    return str(value)

@@ -1,0 +1,103 @@
+"""Reads the commands and addresses that the tools of this site write."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from figgen.scenarios.taking.entry import is_whole
+from figgen.scenarios.taking.launchers import command_entries
+from figgen.scenarios.taking.shell import Shell, read_shell
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OwnNames:
+    """What the options of a job are called on the command line and in addresses.
+
+    `flags` are options with a value by their flag, `switches` those without one; `on` are flags of
+    switches that turn theirs on. `keys` are options by their key in an address, `units` the units
+    that addresses leave out.
+    """
+
+    flags: dict[str, str]
+    switches: dict[str, str]
+    on: tuple[str, ...]
+    keys: dict[str, str]
+    units: dict[str, str]
+
+
+Found = tuple[dict[str, int | str | bool], list[str], list[str]]
+"""What was taken, what was left, and notes."""
+
+
+def read_own_command(text: str, shell: Shell, names: OwnNames) -> Found:
+    """Options of `figgen step`, `memory`, `ranks` and `plan`; of several lines the first one."""
+    read_shell(text.strip().removeprefix("$ "), shell)
+    found: dict[str, int | str | bool] = {}
+    left: list[str] = []
+    notes: list[str] = []
+    words = shell.commands[0] if shell.commands else []
+    for one in command_entries(words, shell):
+        if one.name in ("program", "--json"):
+            continue
+        flag = one.name.lstrip("-")
+        if flag in names.flags:
+            _keep(found, names.flags[flag], one.words, notes, names)
+        elif flag in names.switches:
+            found[names.switches[flag]] = flag in names.on
+        else:
+            left.append(one.name)
+    return found, left, notes
+
+
+def read_address(text: str, names: OwnNames) -> Found:
+    """The state in the address of a tool."""
+    found: dict[str, int | str | bool] = {}
+    left: list[str] = []
+    notes: list[str] = []
+    query = text.strip().partition("?")[2].partition("#")[0]
+    for pair in query.split("&"):
+        key, sign, value = pair.partition("=")
+        value = _decoded(value)
+        if sign and key in names.keys:
+            unit = names.units.get(names.keys[key], "")
+            _keep(found, names.keys[key], f"{value} {unit}".strip(), notes, names)
+        elif sign:
+            left.append(key)
+    return found, left, notes
+
+
+def _keep(
+    found: dict[str, int | str | bool], name: str, words: str, notes: list[str], names: OwnNames
+) -> None:
+    if name in found and str(found[name]) != words:
+        notes.append(f"{name} is given twice, {found[name]} and {words}: the last one holds")
+    if name == "layers_per_stage":
+        found[name] = words
+    elif words in ("0", "1") and name in names.switches.values():
+        found[name] = words == "1"
+    elif is_whole(words) and name not in names.units:
+        found[name] = int(words)
+    elif words in ("on", "off", "true", "false") and name not in ("model", "software"):
+        found[name] = words in ("on", "true")
+    else:
+        found[name] = words
+
+
+def _decoded(value: str) -> str:
+    """A value of an address in plain letters."""
+    out = ""
+    at = 0
+    while at < len(value):
+        letter = value[at]
+        code = value[at + 1 : at + 3].lower()
+        if letter == "%" and code in CODES:
+            out += CODES[code]
+            at += 3
+        else:
+            out += " " if letter == "+" else letter
+            at += 1
+    return out
+
+
+CODES = {"20": " ", "2c": ",", "3a": ":", "2f": "/", "2b": "+", "3d": "=", "25": "%", "2e": "."}
+"""Letters that addresses write with a percent sign."""

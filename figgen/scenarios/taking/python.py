@@ -1,0 +1,119 @@
+"""Reads what Python programs say of a layout: device meshes, topologies and keyword arguments."""
+
+from __future__ import annotations
+
+from figgen.scenarios.taking.entry import Entry, entry, is_name, is_whole
+
+MESHES = ("init_device_mesh(", "DeviceMesh(")
+
+
+def read_python(text: str) -> list[Entry]:
+    """Meshes as `mesh.<axis>`, a second one as `expert_mesh.<axis>`, and every plain `name=value`.
+
+    The axes of a mesh come in the order of the program: slowest first.
+    """
+    entries: list[Entry] = []
+    number = 0
+    for call in MESHES:
+        at = text.find(call)
+        while at >= 0:
+            end = _matching(text, at + len(call) - 1)
+            entries.extend(_mesh(text[at + len(call) : end], number, text))
+            number += 1
+            at = text.find(call, end)
+    for line in text.split("\n"):
+        said = line.strip()
+        if not said.startswith("#") or ".MoE(" in said:  # this site writes experts as a comment
+            entries.extend(_keywords(said))
+    return entries
+
+
+def commented_commands(text: str) -> str:
+    """Lines of comments that hold a command of a launcher, as this site writes them."""
+    found: list[str] = []
+    for line in text.split("\n"):
+        said = line.strip().lstrip("# ")
+        if line.strip().startswith("#") and said.startswith(("deepspeed ", "torchrun ", "srun ")):
+            found.append(said)
+    return "\n".join(found)
+
+
+def _mesh(call: str, number: int, text: str) -> list[Entry]:
+    lists: list[list[str]] = []
+    at = 0
+    while at < len(call):
+        if call[at] in "([":
+            end = _matching(call, at)
+            lists.append([part.strip() for part in call[at + 1 : end].split(",") if part.strip()])
+            at = end
+        at += 1
+    if len(lists) < 2 or len(lists[0]) != len(lists[1]):
+        return []
+    prefix = "mesh." if number == 0 else "expert_mesh."
+    found: list[Entry] = []
+    for at in range(len(lists[0])):
+        size = lists[0][at]
+        value = size if is_whole(size) or size == "-1" else _assigned(size, text)
+        found.append(entry(prefix + lists[1][at].strip(QUOTES), value, "python"))
+    return found
+
+
+QUOTES = "'\""
+
+
+def _assigned(name: str, text: str) -> str:
+    """The whole number that a program assigns to a name, else the name as one to ask for."""
+    for line in text.split("\n"):
+        left, sign, right = line.partition("=")
+        value = right.partition("#")[0].strip()
+        if sign and left.strip() == name and is_whole(value):
+            return value
+    plain = ""
+    for letter in name:
+        plain += letter if letter.isalnum() else "_"
+    return "$" + plain.strip("_")
+
+
+def _keywords(line: str) -> list[Entry]:
+    """`name=value` and `name: value` of a line, where the value is a number, a word or a list."""
+    found: list[Entry] = []
+    at = line.find("=")
+    while at > 0:
+        start = at
+        while start > 0 and (line[start - 1].isalnum() or line[start - 1] in "_. "):
+            start -= 1
+        name = line[start:at].strip().split(" ")[-1]
+        value = _plain_value(line[at + 1 :])
+        plain = name.replace(".", "_")
+        if is_name(plain) and value and line[at + 1 : at + 2] != "=":
+            found.append(entry(name, value, "python"))
+        at = line.find("=", at + 1)
+    return found
+
+
+def _plain_value(text: str) -> str:
+    text = text.strip()
+    if text[:1] in ("'", '"'):
+        return text[1:].partition(text[0])[0]
+    if text[:1] == "[":
+        inner = text[1:].partition("]")[0]
+        return " ".join([part.strip().strip(QUOTES) for part in inner.split(",")])
+    end = 0
+    while end < len(text) and (text[end].isalnum() or text[end] in "._-"):
+        end += 1
+    if end < len(text) and text[end] == "(":
+        return ""
+    return text[:end]
+
+
+def _matching(text: str, at: int) -> int:
+    depth = 0
+    while at < len(text):
+        if text[at] in "([":
+            depth += 1
+        elif text[at] in ")]":
+            depth -= 1
+            if depth == 0:
+                return at
+        at += 1
+    return len(text)

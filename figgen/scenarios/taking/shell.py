@@ -1,0 +1,396 @@
+"""Reads a shell script into the words of its commands, with variables put in.
+
+Assignments, defaults such as `${TP:-4}`, arrays, sums such as `$((NNODES * GPUS))` and quoted
+values of several lines are followed from top to bottom. Conditions are not decided: the last value
+that a variable gets holds, and `changed` names variables with more than one. A value that the text
+does not hold, such as `$1` or the output of a command, stays in the words as `$NAME`.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from figgen.scenarios.taking.arithmetic import computed
+from figgen.scenarios.taking.entry import is_name
+
+BLANKS = " \t\r"
+ENDS = "\n;&|()"
+KEYWORDS = (
+    "if", "then", "else", "elif", "fi", "do", "done", "while", "until", "{", "}", "!", "time",
+    "exec", "nohup", "set", "export", "readonly", "declare", "local", "typeset", "env", "sudo",
+)  # fmt: skip
+"""Words before a command that leave the command what it is."""
+
+
+@dataclass(slots=True)
+class Shell:
+    """What is known while a script is read; `answers` are values that the reader has given."""
+
+    answers: dict[str, str]
+    variables: dict[str, str] = field(default_factory=dict)
+    values: dict[str, list[str]] = field(default_factory=dict)
+    used: list[str] = field(default_factory=list)
+    defaults: dict[str, str] = field(default_factory=dict)
+    commands: list[list[str]] = field(default_factory=list)
+    directives: list[str] = field(default_factory=list)
+    documents: list[str] = field(default_factory=list)
+
+    def changed(self) -> list[str]:
+        """Variables that get more than one value."""
+        return [name for name, given in self.values.items() if len(given) > 1]
+
+
+def read_shell(text: str, shell: Shell) -> None:
+    """Reads the commands of a script into `shell`."""
+    text = _without_documents(text.replace("\r\n", "\n"), shell)
+    at = 0
+    command: list[str] = []
+    while at < len(text):
+        letter = text[at]
+        if letter in BLANKS:
+            at += 1
+        elif letter == "\\" and at + 1 < len(text) and text[at + 1] in "\r\n ":
+            at = _after_continuation(text, at)
+        elif letter == "#":
+            end = _line_end(text, at)
+            _take_directive(text[at:end], shell)
+            at = end
+        elif letter in ENDS:
+            _finish(command, shell)
+            command = []
+            at += 1
+        elif letter in "<>":
+            at = _after_redirection(text, at, shell)
+        else:
+            word, at = read_word(text, at, shell)
+            if word == "\\":
+                continue
+            command.append(word)
+    _finish(command, shell)
+
+
+def expand(text: str, shell: Shell) -> str:
+    """A text with its variables put in, as in double quotes."""
+    out = ""
+    at = 0
+    while at < len(text):
+        letter = text[at]
+        if letter == "$":
+            value, at = _dollar(text, at, shell)
+            out += value
+        elif letter == "\\" and at + 1 < len(text):
+            follows = text[at + 1]
+            out += " " if follows == "\n" else (follows if follows in '$`"\\' else "\\" + follows)
+            at += 2
+        else:
+            out += letter
+            at += 1
+    return out
+
+
+def read_word(text: str, at: int, shell: Shell) -> tuple[str, int]:
+    """One word from `at` on and the place behind it; quotes are taken off."""
+    word = ""
+    while at < len(text):
+        letter = text[at]
+        if letter in BLANKS or letter in "\n;&|)<>":
+            break
+        if letter == "(":
+            if not word.endswith("="):
+                break
+            value, at = _array(text, at + 1, shell)
+            return word + value, at
+        if letter == "'":
+            end = text.find("'", at + 1)
+            end = len(text) if end < 0 else end
+            word += text[at + 1 : end]
+            at = end + 1
+        elif letter == '"':
+            end = _closing_quote(text, at + 1)
+            word += expand(_uncommented(text[at + 1 : end]), shell)
+            at = end + 1
+        elif letter == "$":
+            value, at = _dollar(text, at, shell)
+            word += value
+        elif letter == "`":
+            end = text.find("`", at + 1)
+            end = len(text) if end < 0 else end
+            word += _command_value(text[at + 1 : end], shell)
+            at = end + 1
+        elif letter == "\\":
+            if at + 1 < len(text) and text[at + 1] in "\r\n":
+                at = _after_continuation(text, at)
+                break
+            word += text[at + 1 : at + 2]
+            at += 2
+        else:
+            word += letter
+            at += 1
+    return word, at
+
+
+def is_known(value: str) -> bool:
+    """Whether nothing in a value waits for an answer."""
+    return "$" not in value
+
+
+def asked_in(value: str) -> list[str]:
+    """Names of the variables in a value that nobody has set."""
+    names: list[str] = []
+    at = value.find("$")
+    while at >= 0:
+        end = at + 1
+        while end < len(value) and (value[end].isalnum() or value[end] == "_"):
+            end += 1
+        name = value[at + 1 : end]
+        if name and name not in names:
+            names.append(name)
+        at = value.find("$", at + 1)
+    return names
+
+
+def _after_continuation(text: str, at: int) -> int:
+    """Behind a backslash and the line's end; blanks between them are a slip that is forgiven."""
+    end = at + 1
+    while end < len(text) and text[end] in BLANKS:
+        end += 1
+    return end + 1 if end < len(text) and text[end] == "\n" else at + 2
+
+
+def _line_end(text: str, at: int) -> int:
+    end = text.find("\n", at)
+    return len(text) if end < 0 else end
+
+
+def _closing_quote(text: str, at: int) -> int:
+    while at < len(text) and text[at] != '"':
+        at += 2 if text[at] == "\\" else 1
+    return min(at, len(text))
+
+
+def _uncommented(text: str) -> str:
+    """A quoted text without the lines that somebody has commented out."""
+    if "#" not in text:
+        return text
+    return "\n".join([line for line in text.split("\n") if not line.strip().startswith("#")])
+
+
+def _after_redirection(text: str, at: int, shell: Shell) -> int:
+    while at < len(text) and text[at] in "<>&":
+        at += 1
+    while at < len(text) and text[at] in BLANKS:
+        at += 1
+    _, at = read_word(text, at, shell)
+    return at
+
+
+def _array(text: str, at: int, shell: Shell) -> tuple[str, int]:
+    """The words of an array up to its closing bracket, with blanks between them."""
+    words: list[str] = []
+    while at < len(text) and text[at] != ")":
+        letter = text[at]
+        if letter in BLANKS or letter in "\n;&|<>(":
+            at += 1
+        elif letter == "#":
+            at = _line_end(text, at)
+        else:
+            word, at = read_word(text, at, shell)
+            if word and word != "\\":
+                words.append(word)
+    return " ".join(words), at + 1
+
+
+def _take_directive(line: str, shell: Shell) -> None:
+    """Keeps a line such as `#SBATCH --nodes=4`, which a scheduler reads and the shell does not."""
+    for start in ("#SBATCH", "#PBS", "#BSUB"):
+        if line.startswith(start):
+            shell.directives.append(expand(line[1:].partition(" #")[0].strip(), shell))
+            _set_slurm(shell)
+
+
+def _set_slurm(shell: Shell) -> None:
+    """Sets the variables that Slurm sets for the last of its directives."""
+    words = shell.directives[-1].replace("=", " ").split()
+    if len(words) < 2 or words[0] != "SBATCH":
+        return
+    names = SLURM_VARIABLES.get(words[1], ())
+    value = words[2] if len(words) > 2 else ""
+    if words[1].startswith("-N") and len(words[1]) > 2:
+        names = SLURM_VARIABLES["-N"]
+        value = words[1][2:]
+    if ":" in value:
+        value = value.split(":")[-1]
+    for name in names:
+        shell.variables[name] = value
+
+
+SLURM_VARIABLES: dict[str, tuple[str, ...]] = {
+    "--nodes": ("SLURM_NNODES", "SLURM_JOB_NUM_NODES"),
+    "-N": ("SLURM_NNODES", "SLURM_JOB_NUM_NODES"),
+    "--gpus-per-node": ("SLURM_GPUS_PER_NODE", "SLURM_GPUS_ON_NODE"),
+    "--gres": ("SLURM_GPUS_ON_NODE",),
+    "--ntasks-per-node": ("SLURM_NTASKS_PER_NODE",),
+    "--ntasks": ("SLURM_NTASKS", "SLURM_NPROCS"),
+    "-n": ("SLURM_NTASKS", "SLURM_NPROCS"),
+}
+"""Variables that Slurm sets in a job, by the option that decides them."""
+
+
+def _without_documents(text: str, shell: Shell) -> str:
+    """A script without its here-documents, which are kept for readers of their own."""
+    lines: list[str] = []
+    until = ""
+    body: list[str] = []
+    for line in text.split("\n"):
+        if until:
+            if line.strip() == until:
+                shell.documents.append("\n".join(body))
+                until = ""
+                body = []
+            else:
+                body.append(line)
+            continue
+        lines.append(line)
+        _, found, after = line.partition("<<")
+        if found and not after.startswith("<") and not line.strip().startswith("#"):
+            words = after.replace("-", " ", 1).split()
+            until = words[0].strip("'\"") if words else ""
+    if until:
+        lines = lines + body
+    return "\n".join(lines)
+
+
+def _finish(command: list[str], shell: Shell) -> None:
+    """Keeps a command, after its assignments have been made."""
+    at = 0
+    while at < len(command):
+        word = command[at]
+        name, sign, value = word.partition("=")
+        if sign and is_name(name.rstrip("+")):
+            _assign(name.rstrip("+"), value, name.endswith("+"), shell)
+        elif word not in KEYWORDS:
+            break
+        at += 1
+    if at < len(command):
+        shell.commands.append(command[at:])
+
+
+def _assign(name: str, value: str, more: bool, shell: Shell) -> None:
+    if name in shell.answers and not is_known(value):
+        value = shell.answers[name]
+    before = shell.variables.get(name, "")
+    if more:
+        value = before + " " + value
+    shell.variables[name] = "$" + name if value.startswith("$(") else value
+    continues = before != "" and before in value
+    if not is_known(value) or continues:
+        return
+    given = shell.values.get(name, [])
+    if value not in given:
+        given.append(value)
+    shell.values[name] = given
+
+
+def _dollar(text: str, at: int, shell: Shell) -> tuple[str, int]:
+    """The value of what begins with a dollar sign at `at`, and the place behind it."""
+    if text.startswith("$((", at):
+        end = _matching(text, at + 2)
+        inner = expand(text[at + 3 : end], shell)
+        value = computed(inner, {**shell.answers, **shell.variables})
+        return value if value else _unknown_sum(inner, shell), min(end + 2, len(text))
+    if text.startswith("$(", at):
+        end = _matching(text, at + 1)
+        return _command_value(text[at + 2 : end], shell), end + 1
+    if text.startswith("${", at):
+        end = _closing_brace(text, at + 2)
+        return _braced(text[at + 2 : end], shell), end + 1
+    end = at + 1
+    if end < len(text) and text[end] in "0123456789@*#?!$-":
+        return ("$" + text[end] if text[end] in "123456789" else ""), end + 1
+    while end < len(text) and (text[end].isalnum() or text[end] == "_"):
+        end += 1
+    name = text[at + 1 : end]
+    return (_variable(name, shell) if name else "$"), end
+
+
+def _unknown_sum(inner: str, shell: Shell) -> str:
+    """The unknown names of a sum, as words that wait for an answer."""
+    word = ""
+    names: list[str] = []
+    for letter in inner + " ":
+        if letter.isalnum() or letter == "_":
+            word += letter
+        else:
+            if is_name(word) and not is_known(_variable(word, shell)):
+                names.append("$" + word)
+            word = ""
+    return "*".join(names) if names else "$(" + inner.replace(" ", "") + ")"
+
+
+def _variable(name: str, shell: Shell) -> str:
+    if name not in shell.used:
+        shell.used.append(name)
+    if name in shell.answers and name not in shell.variables:
+        return shell.answers[name]
+    return shell.variables.get(name, "$" + name)
+
+
+def _braced(inner: str, shell: Shell) -> str:
+    """The value of `${…}`."""
+    end = 0
+    while end < len(inner) and (inner[end].isalnum() or inner[end] == "_"):
+        end += 1
+    name = inner[:end]
+    rest = inner[end:]
+    if not name:
+        return ""
+    if rest.startswith("["):
+        rest = rest.partition("]")[2]
+    value = _variable(name, shell)
+    for sign in (":-", ":=", "-", "="):
+        if rest.startswith(sign):
+            if value and (is_known(value) or name in shell.variables):
+                return value
+            default = rest[len(sign) :].strip('"')
+            shell.defaults[name] = expand(default, shell)
+            return shell.defaults[name]
+    return value
+
+
+def _command_value(command: str, shell: Shell) -> str:
+    """What a command prints, where it is a sum or an echo; else a word that waits for an answer."""
+    words = command.strip()
+    if words.startswith("expr "):
+        value = computed(expand(words[5:].replace("\\", ""), shell), {})
+        if value:
+            return value
+    if words.startswith("echo ") and "|" not in words:
+        return expand(words[5:].strip().strip("\"'"), shell)
+    return "$(" + words.replace(" ", "").replace("\n", "") + ")"
+
+
+def _matching(text: str, at: int) -> int:
+    """The place of the bracket that closes the one at `at`."""
+    depth = 0
+    while at < len(text):
+        if text[at] == "(":
+            depth += 1
+        elif text[at] == ")":
+            depth -= 1
+            if depth == 0:
+                return at
+        at += 1
+    return len(text)
+
+
+def _closing_brace(text: str, at: int) -> int:
+    depth = 1
+    while at < len(text):
+        if text[at] == "{":
+            depth += 1
+        elif text[at] == "}":
+            depth -= 1
+            if depth == 0:
+                return at
+        at += 1
+    return len(text)

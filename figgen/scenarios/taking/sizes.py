@@ -1,0 +1,232 @@
+"""The model of a job: a name that the catalog knows, or its sizes."""
+
+from __future__ import annotations
+
+from figgen.scenarios.taking.given import Given, assume, switch_of, take, text_of, whole_of
+
+CATALOG_NAMES = (
+    ("llama31405b", "llama-3-405b"), ("llama3405b", "llama-3-405b"), ("llama3170b", "llama-3-70b"),
+    ("llama3370b", "llama-3-70b"), ("llama370b", "llama-3-70b"), ("llama318b", "llama-3-8b"),
+    ("llama38b", "llama-3-8b"), ("llama321b", "llama-3-1b"), ("llama31b", "llama-3-1b"),
+    ("llama27b", "llama-2-7b"), ("llama213b", "llama-2-13b"), ("llama270b", "llama-2-70b"),
+    ("llama7b", "llama-1-7b"), ("llama13b", "llama-1-13b"), ("llama33b", "llama-1-33b"),
+    ("llama30b", "llama-1-33b"), ("llama65b", "llama-1-65b"), ("mixtral8x22b", "mixtral-8x22b"),
+    ("mixtral8x7b", "mixtral-8x7b"), ("mistral7b", "mistral-7b"), ("deepseekv3", "deepseek-v3"),
+    ("deepseekr1", "deepseek-v3"), ("deepseekv2", "deepseek-v2"), ("qwen38b", "qwen-3-8b"),
+    ("qwen314b", "qwen-3-14b"), ("qwen332b", "qwen-3-32b"), ("qwen330ba3b", "qwen-3-30b-a3b"),
+    ("qwen3235ba22b", "qwen-3-235b-a22b"), ("gptoss120b", "gpt-oss-120b"),
+    ("gemma327b", "gemma-3-27b"), ("kimik2", "kimi-k2"), ("grok1", "grok-1"),
+    ("nemotron4340b", "nemotron-4-340b"), ("olmo27b", "olmo-2-7b"), ("olmo213b", "olmo-2-13b"),
+    ("olmo232b", "olmo-2-32b"), ("olmo211247b", "olmo-2-7b"), ("olmo2112413b", "olmo-2-13b"),
+    ("olmo2032532b", "olmo-2-32b"), ("bloom176b", "bloom-176b"), ("opt175b", "opt-175b"),
+    ("gpt3175b", "gpt-3-175b"), ("gpt2xl", "gpt-2-xl"), ("granite40hsmall", "granite-4-h-small"),
+)  # fmt: skip
+"""Names of models without signs, and what the catalog calls them."""
+
+OTHER_MODELS = (
+    "distill", "lite", "chat16b", "16b", "debug", "tiny", "next", "coder", "vision", "lora",
+    "draft", "mini", "vl", "omni",
+)  # fmt: skip
+"""Parts of names that tell of another model than the one that they are called after."""
+
+SIZES = (
+    "layers", "hidden", "heads", "kv_heads", "head_dim", "ffn", "vocab", "experts", "top_k",
+    "expert_ffn", "query_rank", "kv_rank", "nope_head_dim", "rope_head_dim", "value_head_dim",
+)  # fmt: skip
+"""Sizes of a model that a file may give, under the options' names."""
+
+
+def catalog_name(said: str) -> str:
+    """The model of the catalog that a name means, "" for none."""
+    plain = ""
+    for letter in said.rstrip("/").rpartition("/")[2].lower():
+        plain += letter if letter.isalnum() else ""
+    if plain.startswith("meta"):
+        plain = plain[4:]
+    plain = plain.removeprefix("unsloth").replace("instruct", "").replace("base", "")
+    best = ""
+    for name, model in CATALOG_NAMES:
+        at = plain.find(name)
+        if at < 0 or (at > 0 and plain[at - 1].isalnum() and not _starts(plain, at)):
+            continue
+        rest = plain[at + len(name) :]
+        if any(other in plain for other in OTHER_MODELS) or (rest[:1].isdigit() and best):
+            continue
+        return model
+    return best
+
+
+def _starts(plain: str, at: int) -> bool:
+    """Whether what stands before a name is that of its maker."""
+    return plain[:at] in (
+        "huggyllama",
+        "metallama",
+        "code",
+        "hf",
+        "nousresearch",
+        "deepseekai",
+        "pretrain",
+    )
+
+
+def take_model(given: Given, dialect: str) -> None:
+    """Takes the model's name where the catalog has it, and its sizes where they are given."""
+    said = _named(given)
+    flavor = text_of(given, "model_size_name").split(" ")[0]
+    named = catalog_name(said.rpartition("/")[2] + flavor) if flavor else catalog_name(said)
+    if not named and flavor:
+        named = catalog_name(flavor)
+    if not named and dialect == "torchtitan":
+        named = catalog_name(_of_configuration(given))
+    if named:
+        take(given, "model", named)
+    elif said and not _is_program_word(said) and not flavor:
+        given.notes.append(
+            f"the model {said!r} is not in the catalog: give its config.json or its sizes"
+        )
+    elif said and flavor:
+        given.notes.append(f"the model {said} {flavor} is not in the catalog: give its sizes")
+    for size in SIZES:
+        number = whole_of(given, size)
+        if number:
+            take(given, size, number)
+    _take_kinds(given, dialect)
+
+
+def _named(given: Given) -> str:
+    """The name of the model: one that the catalog knows, else the last."""
+    last = text_of(given, "model_name").split(" ")[0]
+    for one in given.keys.get("model_name", []):
+        if catalog_name(one.value):
+            return one.value
+    return last
+
+
+def _is_program_word(said: str) -> bool:
+    return said in ("gpt", "GPT", "causal_lm", "mpt_causal_lm", "hf_causal_lm", "llama", "true")
+
+
+def _of_configuration(given: Given) -> str:
+    """The model that torchtitan's configuration is named after: `llama3_8b.toml`."""
+    for one in given.entries:
+        if one.name in ("configuration_file", "CONFIG_FILE", "--job.config_file", "--config"):
+            return one.value.rpartition("/")[2].partition(".")[0]
+    return ""
+
+
+GATED = ("swiglu", "silu", "geglu", "fast-swiglu", "fast_swiglu")
+
+
+def _take_kinds(given: Given, dialect: str) -> None:
+    """Takes what the layers are made of, where sizes say that the model is one's own."""
+    if "layers" not in given.taken or "hidden" not in given.taken:
+        return
+    megatron = dialect in (
+        "megatron-lm",
+        "megatron-deepspeed",
+        "gpt-neox",
+        "nemo",
+        "megatron-bridge",
+    )
+    activation = text_of(given, "activation").split(" ")[0].lower()
+    if switch_of(given, "quick_geglu"):
+        take(given, "activation", "geglu")
+    elif switch_of(given, "swiglu") or activation in GATED:
+        take(given, "activation", "geglu" if activation == "geglu" else "swiglu")
+    elif switch_of(given, "squared_relu"):
+        take(given, "activation", "squared-relu")
+    elif activation in ("gelu", "relu", "squared-relu", "squared_relu"):
+        take(given, "activation", activation.replace("_", "-"))
+    elif dialect in ("megatron-lm", "megatron-deepspeed", "gpt-neox", "llm-foundry"):
+        assume(given, "activation", "gelu")
+    _take_norm(given, megatron)
+    if (
+        not switch_of(given, "grouped")
+        and "grouped" not in given.keys
+        and _is_megatron_line(dialect)
+    ):
+        given.taken.pop("kv_heads", None)
+    _assume_ffn(given, dialect)
+    shared = whole_of(given, "shared_ffn")
+    width = given.taken.get("expert_ffn", given.taken.get("ffn", 0))
+    if shared and isinstance(width, int) and width and shared % width == 0:
+        take(given, "shared_experts", shared // width)
+    dense = _dense_layers(text_of(given, "moe_layer_freq"))
+    if dense:
+        take(given, "dense_layers", dense)
+    _take_window(given)
+
+
+def _take_window(given: Given) -> None:
+    """Takes the window of attention; Megatron writes the keys before a token and behind it."""
+    said = text_of(given, "window").replace("(", "").replace(")", "")
+    before = said.replace(",", " ").split()[0] if said else ""
+    if not before.isdigit() or before == "0":
+        return
+    both = "," in said or len(said.split()) > 1
+    take(given, "window", int(before) + 1 if both else int(before))
+    every = whole_of(given, "window_skip")
+    if every:
+        take(given, "full_every", every)
+
+
+def _is_megatron_line(dialect: str) -> bool:
+    return dialect in ("megatron-lm", "megatron-deepspeed")
+
+
+def _take_norm(given: Given, megatron: bool) -> None:
+    norm = text_of(given, "norm").split(" ")[0].lower()
+    if norm in ("rmsnorm", "layernorm"):
+        take(given, "norm", norm)
+    elif norm in ("layernorm1p", "low_precision_layernorm"):
+        take(given, "norm", "layernorm")
+    elif megatron:
+        assume(given, "norm", "layernorm")
+    bias = switch_of(given, "bias")
+    if switch_of(given, "no_bias") or bias is False:
+        take(given, "bias", False)
+    elif bias:
+        take(given, "bias", True)
+    elif megatron:
+        assume(given, "bias", True)
+    text_of(given, "latent")
+    if switch_of(given, "qk_norm") and "kv_rank" not in given.taken:
+        take(given, "qk_norm", "per-head")
+    tied = switch_of(given, "tied")
+    untied = switch_of(given, "untied")
+    if untied is not None or tied is not None:
+        take(given, "tied", not untied if untied is not None else bool(tied))
+    elif megatron:
+        assume(given, "tied", True)
+    kind = text_of(given, "position_kind").split(" ")[0].lower()
+    if kind in ("rope", "rotary", "yarn", "none", "alibi"):
+        take(given, "learned_positions", False)
+    elif kind in ("learned_absolute", "learned"):
+        take(given, "learned_positions", True)
+    elif megatron and "kv_rank" not in given.taken:
+        assume(given, "learned_positions", True)
+    if switch_of(given, "qkv_bias"):
+        take(given, "qkv_bias", True)
+
+
+def _assume_ffn(given: Given, dialect: str) -> None:
+    """The width of feed-forward blocks where it is left out, as the framework computes it."""
+    hidden = given.taken["hidden"]
+    ratio = whole_of(given, "expansion")
+    if "ffn" in given.taken or not isinstance(hidden, int):
+        return
+    if ratio:
+        take(given, "ffn", ratio * hidden)
+    elif given.taken.get("activation") in ("swiglu", "geglu") and _is_megatron_line(dialect):
+        assume(given, "ffn", (hidden * 8 // 3) // 64 * 64)
+    else:
+        assume(given, "ffn", 4 * hidden)
+
+
+def _dense_layers(freq: str) -> int:
+    """Plain layers that Megatron's `([0]*3+[1]*58)` begins with; 0 for another pattern."""
+    plain = freq.replace(" ", "").strip("'\"()")
+    if not plain.startswith("[0]*"):
+        return 0
+    number = plain[4:].partition("+")[0]
+    return int(number) if number.isdigit() and plain.partition("+")[2].startswith("[1]") else 0

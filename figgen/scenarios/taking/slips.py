@@ -1,0 +1,58 @@
+"""Slips of the pen in names of options, and names that tell of sizes though nobody knows them."""
+
+from __future__ import annotations
+
+from figgen.scenarios.taking.entry import normal
+from figgen.scenarios.taking.names import BY_NAME
+
+LONG_NAME = 9
+VERY_LONG_NAME = 14
+"""Letters from which on names that differ in one, or in two, are taken for slips of each other."""
+
+TELLING = (
+    "parallel", "batch", "seq", "recompute", "checkpoint_act", "fsdp", "zero", "offload", "shard",
+    "expert", "moe", "layers", "hidden", "heads", "lora", "precision", "fp8", "overlap",
+    "attention", "vocab", "capacity", "nodes", "nproc", "gpus", "pack", "quant", "micro",
+)  # fmt: skip
+"""Parts of names that tell of memory or time."""
+
+NOT_TELLING = (
+    "checkpoint_dir", "seed", "seq_io", "batch_sampler", "eval_batch", "eval_micro", "save", "load",
+    "lr_", "log_", "tensorboard", "wandb", "comm_backend", "warmup", "loss_scale", "dataloader",
+    "eval_", "val_", "aux_loss", "z_loss", "amax", "vocab_file", "in_fp32", "checkpoint_folder",
+)  # fmt: skip
+"""Parts of names that tell of something else."""
+
+
+def may_matter(name: str) -> bool:
+    """Whether the name of a setting that nobody took tells of sizes or layouts."""
+    plain = normal(name)
+    if any(part in plain for part in NOT_TELLING):
+        return False
+    return any(part in plain for part in TELLING)
+
+
+def meant(name: str) -> str:
+    """The option that a name is a slip for, "" for none: at most two letters differ."""
+    plain = normal(name)
+    if len(plain) < LONG_NAME or plain in BY_NAME:
+        return ""
+    for known in BY_NAME:
+        if len(known) < LONG_NAME or abs(len(known) - len(plain)) > 2 or known[0] != plain[0]:
+            continue
+        most = 2 if len(plain) >= VERY_LONG_NAME else 1
+        if "." not in known and distance(plain, known) <= most:
+            return "--" + known.replace("_", "-") if name.startswith("-") else known
+    return ""
+
+
+def distance(one: str, other: str) -> int:
+    """How many letters have to be changed, put in or taken out to make one text of another."""
+    before = list(range(len(other) + 1))
+    for row in range(1, len(one) + 1):
+        now = [row]
+        for column in range(1, len(other) + 1):
+            same = 0 if one[row - 1] == other[column - 1] else 1
+            now.append(min(before[column] + 1, now[column - 1] + 1, before[column - 1] + same))
+        before = now
+    return before[-1]

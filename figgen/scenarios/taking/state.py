@@ -1,0 +1,323 @@
+"""How the state is sharded, what is kept or computed again, and in which number formats."""
+
+from __future__ import annotations
+
+from figgen.scenarios.taking.given import (
+    Given,
+    assume,
+    switch_of,
+    take,
+    text_of,
+    value_of,
+    whole_of,
+)
+
+MEGATRON = ("megatron-lm", "megatron-deepspeed", "nemo", "megatron-bridge")
+RECOMPUTED = (
+    "core_attn", "layernorm", "mla_up_proj", "mlp", "moe", "moe_act", "shared_experts",
+)  # fmt: skip
+"""Modules that Megatron-LM's option names."""
+
+SECOND = "every_second_product"
+
+
+def take_state(given: Given, dialect: str) -> None:
+    """Takes ZeRO, precision, recomputation, fine-tuning and what overlaps."""
+    _take_zero(given, dialect)
+    _take_precision(given, dialect)
+    _take_recomputation(given, dialect)
+    _take_adapters(given)
+    _take_sequence_parallel(given, dialect)
+    _take_switches(given, dialect)
+    modules = whole_of(given, "mtp_layers")
+    if modules:
+        take(given, "mtp_layers", modules)
+    if _is_offloaded(given):
+        given.notes.append(
+            "state that is offloaded to the host is not modelled: it counts on the GPU"
+        )
+
+
+STRATEGIES = {
+    "full_shard": 3, "1": 3, "hybrid_shard": 3, "4": 3, "optim_grads_params": 3,
+    "shard_grad_op": 2, "2": 2, "_hybrid_shard_zero2": 2, "5": 2, "optim_grads": 2,
+    "no_shard": 0, "3": 0, "optim": 1,
+}  # fmt: skip
+"""ZeRO stages by the strategies of FSDP, of PyTorch and of Megatron; accelerate numbers them."""
+
+
+def _take_zero(given: Given, dialect: str) -> None:
+    zero = text_of(given, "zero").split(" ")[0]
+    strategy = text_of(given, "fsdp_strategy").split(" ")[0].lower().rpartition(".")[2]
+    reshard = text_of(given, "fsdp_reshard").split(" ")[0].lower()
+    used = text_of(given, "use_fsdp").lower()
+    file = text_of(given, "deepspeed_file")
+    fsdp = used and used.split(" ")[0] not in (
+        "false",
+        "no",
+        "multi_gpu",
+        "deepspeed",
+        "none",
+        "megatron_lm",
+    )
+    distributed = switch_of(given, "distributed_optimizer")
+    if zero in ("0", "1", "2", "3"):
+        take(given, "zero_stage", int(zero))
+    elif strategy in STRATEGIES:
+        take(given, "zero_stage", STRATEGIES[strategy])
+        if "hybrid" in strategy or strategy in ("4", "5"):
+            given.notes.append(
+                "hybrid sharding shards in each node: the model shards over all replicas"
+            )
+    elif "shard_grad_op" in used or reshard in ("false", "never"):
+        take(given, "zero_stage", 2)
+    elif fsdp or reshard in ("true", "always", "default"):
+        take(given, "zero_stage", 3)
+    elif distributed is not None:
+        take(given, "zero_stage", 1 if distributed else 0)
+    elif file and file != "true":
+        _assume_of_file(given, file)
+    elif dialect == "torchtitan":
+        shard = text_of(given, "dp_shard")
+        if shard == "1":
+            take(given, "zero_stage", 0)
+        else:
+            assume(given, "zero_stage", 3)
+    elif dialect == "mesh":
+        return
+    elif "distributed_fused_adam" in text_of(given, "optimizer"):
+        take(given, "zero_stage", 1)
+    elif dialect in ("megatron-bridge", "llm-foundry"):
+        assume(given, "zero_stage", 1 if dialect == "megatron-bridge" else 3)
+    else:
+        assume(given, "zero_stage", 0)
+
+
+def _assume_of_file(given: Given, file: str) -> None:
+    """The stage that the name of a file of DeepSpeed says: `zero3.json`, `ds_z2_config.json`."""
+    name = file.split(" ")[0].rpartition("/")[2].lower()
+    for stage in ("3", "2", "1", "0"):
+        for word in (
+            "zero" + stage,
+            "z" + stage,
+            "zero_" + stage,
+            "stage" + stage,
+            "stage_" + stage,
+        ):
+            if word in name:
+                assume(given, "zero_stage", int(stage))
+                return
+    given.notes.append(
+        f"what {file.split(' ')[0]} says of ZeRO is not in this text: add its content"
+    )
+
+
+def _is_offloaded(given: Given) -> bool:
+    text_of(given, "offload")
+    for one in given.keys.get("offload", []):
+        if one.value.lower() not in ("none", "false", "no", "null", "0"):
+            return True
+    return False
+
+
+def _take_precision(given: Given, dialect: str) -> None:
+    said = text_of(given, "precision").lower()
+    recipe = text_of(given, "fp8_recipe").lower()
+    converters = text_of(given, "converters").lower()
+    fp8 = switch_of(given, "fp8") or "fp8" in said or "float8" in converters
+    fp4 = switch_of(given, "fp4") or "fp4" in said
+    bf16 = switch_of(given, "bf16") or "bf16" in said or "bfloat16" in said
+    fp16 = switch_of(given, "fp16") or said.startswith(("16", "fp16", "float16", "amp_fp16"))
+    full = said.startswith(("fp32", "float32", "32", "no"))
+    if fp4:
+        take(given, "dtype", "fp4")
+    elif fp8 or "mx" in converters:
+        take(given, "dtype", "fp8")
+        if dialect in MEGATRON:
+            assume(given, "activations", "fp8")
+    elif bf16 or (fp16 and said.startswith("bf16")):
+        take(given, "dtype", "bf16")
+    elif fp16:
+        take(given, "dtype", "fp16")
+    elif full:
+        take(given, "dtype", "tf32")
+    text_of(given, "precision_reduce")
+    if recipe and fp8:
+        given.notes.append(f"the recipe {recipe} of FP8 is computed as FP8")
+    _take_recipe(given, dialect, bool(fp16), not (bf16 or fp16 or fp8 or fp4))
+
+
+def _take_recipe(given: Given, dialect: str, fp16: bool, wide: bool) -> None:
+    """Bytes of a parameter: what the optimizer is, and what the framework keeps in 32 bits."""
+    optimizer = text_of(given, "optimizer").lower()
+    moments = text_of(given, "moments_dtype").lower()
+    grads = text_of(given, "main_grads_dtype").lower()
+    if "8bit" in optimizer:
+        take(given, "recipe", "adam10")
+    elif "adafactor" in optimizer:
+        take(given, "recipe", "adafactor8")
+    elif "muon" in optimizer:
+        take(given, "recipe", "muon14")
+    elif "bf16" in moments:
+        take(given, "recipe", "mcore14")
+    elif dialect in MEGATRON and wide and dialect == "megatron-lm":
+        assume(given, "recipe", "fp32_16")
+    elif dialect in MEGATRON:
+        light = switch_of(given, "accumulate_bf16") or "bf16" in grads
+        assume(given, "recipe", "mcore20" if fp16 else ("zero16" if light else "mcore18"))
+    elif dialect in ("torchtitan", "llm-foundry", "mesh", "fsdp"):
+        assume(given, "recipe", "fsdp16")
+    elif dialect == "nanotron":
+        assume(given, "recipe", "mcore18")
+    elif dialect in ("deepspeed", "gpt-neox", "deepspeed-topology"):
+        assume(given, "recipe", "zero16")
+
+
+def _take_recomputation(given: Given, dialect: str) -> None:
+    granularity = text_of(given, "recompute_granularity").split(" ")[0].lower()
+    mode = text_of(given, "ac_mode").split(" ")[0].lower()
+    full = switch_of(given, "recompute_full")
+    if granularity == "full":
+        take(given, "recompute", _whole_layers(given))
+    elif granularity == "selective" or switch_of(given, "recompute_selective"):
+        take(given, "recompute", _modules(given))
+    elif granularity in ("none", "null"):
+        take(given, "recompute", "none")
+    elif mode:
+        _take_mode(given, mode)
+    elif full is not None:
+        take(given, "recompute", "full" if full else "none")
+    elif dialect == "torchtitan":
+        assume(given, "recompute", SECOND)
+    else:
+        assume(given, "recompute", "none")
+
+
+def _whole_layers(given: Given) -> str:
+    method = text_of(given, "recompute_method").split(" ")[0].lower()
+    number = whole_of(given, "recompute_layers")
+    if method == "block" and number:
+        return "block:" + str(number)
+    if method == "uniform" and number > 1:
+        return "uniform:" + str(number)
+    return "full"
+
+
+def _modules(given: Given) -> str:
+    """Modules in Megatron's words, separated by commas; alone, the attention core is meant."""
+    said = text_of(given, "recompute_modules").replace(",", " ").split()
+    known = [module.strip("[]\"'") for module in said if module.strip("[]\"'") in RECOMPUTED]
+    others = [module for module in said if module.strip("[]\"'") not in RECOMPUTED]
+    if others:
+        given.notes.append(f"recomputed modules that no option here has: {', '.join(others)}")
+    if not known or known == ["core_attn"]:
+        return "selective"
+    return ",".join(known)
+
+
+def _take_mode(given: Given, mode: str) -> None:
+    """torchtitan's modes: selective is by operation, or of every n-th layer."""
+    option = text_of(given, "ac_option").split(" ")[0]
+    if mode in ("full", "none"):
+        take(given, "recompute", mode)
+    elif mode == "selective" and (option == "op" or not option):
+        take(given, "recompute", SECOND)
+    elif mode == "selective" and option == "1":
+        take(given, "recompute", "full")
+    elif mode == "selective":
+        layers = value_of(given, "layers", 0) // value_of(given, "pp", 1)
+        if layers and option.isdigit() and int(option) > 0:
+            take(given, "recompute", "block:" + str(max(1, layers // int(option))))
+        else:
+            given.notes.append(f"every {option}. layer is computed again: give --recompute block:N")
+    else:
+        given.notes.append(f"the mode {mode!r} of activation checkpointing is not modelled")
+
+
+def _take_adapters(given: Given) -> None:
+    adapter = text_of(given, "adapter").split(" ")[0].lower()
+    rank = whole_of(given, "lora_rank")
+    targets = text_of(given, "lora_targets").lower()
+    whole = switch_of(given, "lora_all")
+    bits = text_of(given, "bits").split(" ")[0]
+    four = switch_of(given, "four_bit") or bits == "4" or adapter == "qlora"
+    eight = switch_of(given, "eight_bit") or bits == "8"
+    wanted = adapter in ("lora", "qlora", "true", "dora")
+    if not (wanted or (rank and adapter not in ("full", "none", "freeze", "false"))):
+        return
+    if rank:
+        take(given, "lora_rank", rank)
+    else:
+        assume(given, "lora_rank", 8)
+    if whole or targets in ("all", "all-linear") or _has_any(targets, FEED_FORWARD):
+        take(given, "lora_matrices", "all-linear")
+    elif _has_any(targets, ("k_proj", "o_proj", "out_proj", "output_proj")):
+        take(given, "lora_matrices", "attention")
+    elif targets:
+        take(given, "lora_matrices", "query-value")
+    if four or eight:
+        take(given, "frozen_weights", "nf4" if four else "int8")
+
+
+FEED_FORWARD = ("up_proj", "gate_proj", "down_proj", "fc1", "fc2", "w1", "w2", "linear_fc1")
+
+
+def _has_any(text: str, words: tuple[str, ...]) -> bool:
+    return any(word in text for word in words)
+
+
+def _take_sequence_parallel(given: Given, dialect: str) -> None:
+    said = switch_of(given, "sequence_parallel")
+    mode = text_of(given, "tp_mode").upper()
+    split = value_of(given, "tp", 1) > 1
+    if said is not None:
+        take(given, "sequence_parallel", said)
+    elif mode:
+        take(given, "sequence_parallel", "SCATTER" in mode)
+    elif split and dialect in MEGATRON:
+        assume(given, "sequence_parallel", False)
+    elif split and dialect == "torchtitan":
+        assume(given, "sequence_parallel", True)
+
+
+EXCHANGES = {
+    "p2p": "p2p", "all_gather": "all-gather", "allgather": "all-gather", "alltoall": "p2p",
+}  # fmt: skip
+
+
+def _take_switches(given: Given, dialect: str) -> None:
+    overlap = switch_of(given, "overlap_gradients")
+    if overlap is not None:
+        take(given, "overlap_data_parallel", overlap)
+    elif dialect == "megatron-lm":
+        assume(given, "overlap_data_parallel", False)
+    exchange = text_of(given, "context_exchange").split(" ")[0].lower()
+    if exchange in ("p2p", "all_gather", "allgather"):
+        take(given, "context_exchange", EXCHANGES[exchange])
+    elif exchange:
+        given.notes.append(f"the exchange {exchange!r} of context parallelism is not modelled")
+    flash = text_of(given, "flash").split(" ")[0].lower()
+    if flash:
+        plain = flash in (
+            "false",
+            "no",
+            "0",
+            "none",
+            "eager",
+            "torch",
+            "unfused",
+            "local",
+            "math",
+            "disabled",
+        )
+        take(given, "flash_attention", not plain)
+    rates = [text_of(given, "dropout_attention"), text_of(given, "dropout_hidden")]
+    said = [rate.split(" ")[0] for rate in rates if rate]
+    if len(said) == 2 or any(not _is_zero(rate) for rate in said):
+        take(given, "dropout", any(not _is_zero(rate) for rate in said))
+    elif dialect == "megatron-lm":
+        assume(given, "dropout", True)
+
+
+def _is_zero(rate: str) -> bool:
+    return rate.strip("0.") == "" or rate in ("0.", "null", "none")

@@ -1,0 +1,231 @@
+"""Reads the YAML that configurations of training jobs use: mappings, lists, scalars and comments.
+
+Anchors, tags and keys of several lines are none of it. The page and the command line read with the
+same lines, so neither needs a library.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from figgen.errors import InputError
+from figgen.scenarios.taking.entry import Entry, entry
+from figgen.scenarios.taking.flow import read_flow, scalar_text
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Line:
+    """A line that says something: how far it is indented, its text, and its number from 0."""
+
+    indent: int
+    text: str
+    number: int
+
+
+def read_yaml(text: str) -> list[Entry]:
+    """All settings of a document, in its order, under dotted names.
+
+    Raises InputError for a line that is neither a setting nor a part of a list.
+    """
+    lines = _lines(text)
+    entries: list[Entry] = []
+    at = 0
+    while at < len(lines):
+        at = _block(lines, at, lines[at].indent, "", entries)
+    return _interpolated(entries)
+
+
+def key_end(text: str) -> int:
+    """The place of the colon that ends the key of a line, or -1."""
+    if text[:1] in ("'", '"'):
+        close = text.find(text[0], 1)
+        after = text[close + 1 :].lstrip() if close > 0 else ""
+        return text.find(":", close) if after.startswith(":") else -1
+    at = text.find(":")
+    while at >= 0:
+        if at + 1 == len(text) or text[at + 1] in " \t":
+            return at
+        at = text.find(":", at + 1)
+    return -1
+
+
+def _lines(text: str) -> list[Line]:
+    """Lines without comments; the body of a block scalar and of brackets is joined to its key."""
+    found: list[Line] = []
+    raw = text.replace("\r\n", "\n").replace("\t", "    ").split("\n")
+    at = 0
+    while at < len(raw):
+        said = uncommented(raw[at])
+        at += 1
+        if not said.strip() or said.startswith(("---", "...", "%")):
+            continue
+        indent = len(said) - len(said.lstrip())
+        number = at - 1
+        depth = _open_brackets(said)
+        while depth > 0 and at < len(raw):
+            more = uncommented(raw[at])
+            depth += _open_brackets(more)
+            said += " " + more.strip()
+            at += 1
+        if _opens_block(said):
+            while at < len(raw) and (not raw[at].strip() or _indent(raw[at]) > indent):
+                at += 1
+            said = said.rstrip("|>-+ 0123456789") + " (text)"
+        found.append(Line(indent=indent, text=said.strip(), number=number))
+    return found
+
+
+def _indent(line: str) -> int:
+    return len(line) - len(line.lstrip())
+
+
+def _opens_block(said: str) -> bool:
+    end = said.rstrip().rstrip("-+0123456789")
+    return end.endswith((": |", ": >", "- |", "- >"))
+
+
+def uncommented(line: str) -> str:
+    """A line without its comment: a # at its beginning or behind a blank, outside quotes."""
+    quote = ""
+    before = " "
+    for at in range(len(line)):
+        letter = line[at]
+        if quote:
+            if letter == quote:
+                quote = ""
+        elif letter in "'\"" and before in " [{,:":
+            quote = letter
+        elif letter == "#" and before in " \t":
+            return line[:at].rstrip()
+        before = letter
+    return line.rstrip()
+
+
+def _open_brackets(line: str) -> int:
+    """How many brackets of a value a line leaves open."""
+    colon = key_end(line.strip())
+    value = line.strip()[colon + 1 :].strip() if colon >= 0 else line.strip().lstrip("- ")
+    if not value or (value[0] not in "[{" and colon >= 0):
+        return 0
+    depth = 0
+    quote = ""
+    for letter in value:
+        if quote:
+            quote = "" if letter == quote else quote
+        elif letter in "'\"":
+            quote = letter
+        elif letter in "[{":
+            depth += 1
+        elif letter in "]}":
+            depth -= 1
+    return depth
+
+
+def _block(lines: list[Line], at: int, indent: int, name: str, entries: list[Entry]) -> int:
+    """Reads lines of this indentation; returns the first that is not among them."""
+    if lines[at].text == "-" or lines[at].text.startswith("- "):
+        return _sequence(lines, at, indent, name, entries)
+    while at < len(lines) and lines[at].indent >= indent:
+        line = lines[at]
+        if line.indent > indent or line.text.startswith("- "):
+            raise _unlike(line)
+        colon = key_end(line.text)
+        if colon < 0:
+            if line.text[:1] in ("{", "["):
+                entries.extend(read_flow(line.text, name)[0])
+                at += 1
+                continue
+            raise _unlike(line)
+        key = scalar_text(line.text[:colon])
+        at = _setting(lines, at, line.text[colon + 1 :].strip(), _path(name, key), entries)
+    return at
+
+
+def _setting(lines: list[Line], at: int, value: str, path: str, entries: list[Entry]) -> int:
+    """Reads what stands behind a key: on its line, or indented below."""
+    indent = lines[at].indent
+    if value.startswith(("&", "!!")):
+        value = value.partition(" ")[2].strip()
+    if value:
+        entries.extend(_scalar_or_flow(value, path))
+        at += 1
+        # A plain text may go on in lines that are indented further.
+        while at < len(lines) and lines[at].indent > indent:
+            at += 1
+        return at
+    at += 1
+    if at < len(lines) and lines[at].indent > indent:
+        return _block(lines, at, lines[at].indent, path, entries)
+    if at < len(lines) and lines[at].indent == indent and lines[at].text.startswith("-"):
+        return _sequence(lines, at, indent, path, entries)
+    entries.append(entry(path, "", "config"))
+    return at
+
+
+def _sequence(lines: list[Line], at: int, indent: int, name: str, entries: list[Entry]) -> int:
+    """A list: one entry for scalars together, one for each leaf of anything else."""
+    words: list[str] = []
+    number = 0
+    while at < len(lines) and lines[at].indent == indent and lines[at].text[:1] == "-":
+        line = lines[at]
+        inner = line.text[1:].strip()
+        path = name + "." + str(number)
+        number += 1
+        if not inner:
+            at += 1
+            if at < len(lines) and lines[at].indent > indent:
+                at = _block(lines, at, lines[at].indent, path, entries)
+        elif inner[0] in "{[":
+            entries.extend(read_flow(inner, path)[0])
+            at += 1
+        elif key_end(inner) >= 0 or inner.startswith("- "):
+            # The rest of the item is indented as its first key.
+            offset = len(line.text) - len(inner)
+            lines[at] = Line(indent=indent + offset, text=inner, number=line.number)
+            at = _block(lines, at, indent + offset, path, entries)
+        else:
+            words.append(scalar_text(inner))
+            at += 1
+    if words:
+        entries.append(entry(name, " ".join(words), "config"))
+    return at
+
+
+def _scalar_or_flow(value: str, path: str) -> list[Entry]:
+    if value[0] in "{[":
+        return read_flow(value, path)[0]
+    text = scalar_text(value)
+    return [entry(path, "" if text in ("null", "~") else text, "config")]
+
+
+def _path(name: str, key: str) -> str:
+    return name + "." + key if name else key
+
+
+def _unlike(line: Line) -> InputError:
+    return InputError(
+        f"line {line.number + 1} of the YAML", expected="a key and a colon", got=line.text[:60]
+    )
+
+
+def _interpolated(entries: list[Entry]) -> list[Entry]:
+    """Entries with `${a.b}` in the place of which the value of that entry stands."""
+    if not any("${" in one.words for one in entries):
+        return entries
+    values = {one.name: one.words for one in entries}
+    found: list[Entry] = []
+    for one in entries:
+        text = one.words
+        for _ in range(4):
+            start = text.find("${")
+            end = text.find("}", start)
+            if start < 0 or end < 0:
+                break
+            name = text[start + 2 : end]
+            if name.startswith(".") and "." in one.name:
+                name = one.name.rpartition(".")[0] + name
+            if name not in values or "${" in name:
+                break
+            text = text[:start] + values[name] + text[end + 1 :]
+        found.append(entry(one.name, text, one.origin))
+    return found

@@ -1,0 +1,551 @@
+"""Scripts, configurations and lines of tools are read as their own programs read them."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import pytest
+import yaml
+
+from figgen.__main__ import main
+from figgen.errors import InputError
+from figgen.models.machine.layout import ParallelLayout
+from figgen.models.machine.mesh import RankMesh, groups
+from figgen.scenarios.options.resolve import SIZES, parallel_layout, training_step
+from figgen.scenarios.options.schema import OPTIONS
+from figgen.scenarios.taking.arithmetic import computed
+from figgen.scenarios.taking.flow import read_flow
+from figgen.scenarios.taking.job import TakenJob, read_job
+from figgen.scenarios.taking.names import BY_NAME, KEYS
+from figgen.scenarios.taking.options import named_after_sizes, options_of, own_names
+from figgen.scenarios.taking.shell import Shell, read_shell
+from figgen.scenarios.taking.toml import read_toml
+from figgen.scenarios.taking.yaml import read_yaml
+
+HERE = Path(__file__).parent
+CASES = json.loads((HERE.parent / "oracles" / "taken_jobs.json").read_text("utf-8"))["cases"]
+WRITTEN = json.loads((HERE / "written_by_the_rank_map.json").read_text("utf-8"))
+
+
+def take(text: str, **answers: str) -> TakenJob:
+    return named_after_sizes(read_job(text, answers, own_names()))
+
+
+@pytest.mark.parametrize("case", CASES, ids=lambda case: case["file"])
+def test_files_of_people_are_taken_as_they_are_written(case: dict[str, Any]) -> None:
+    job = take(case["text"])
+    assert {name: job.taken.get(name) for name in case["taken"]} == case["taken"]
+
+
+INLINE: dict[str, tuple[str, dict[str, object]]] = {
+    "array": (
+        "GPUS=8\nARGS=(\n  --tensor-model-parallel-size 4 # in a node\n"
+        "  --micro-batch-size 2\n)\nARGS+=(--seq-length 8192)\n"
+        'torchrun --nproc_per_node=$GPUS --nnodes=2 pretrain_gpt.py "${ARGS[@]}"',
+        {"nodes": 2, "gpus_per_node": 8, "tp": 4, "microbatch_size": 2, "sequence": 8192},
+    ),
+    "sum": (
+        "NODES=4\nPER=8\nWORLD=$((NODES*PER))\nTP=2\nPP=4\nGBS=$(( WORLD / (TP * PP) * 16 ))\n"
+        "torchrun --nnodes $NODES --nproc-per-node $PER x.py --tensor-model-parallel-size $TP "
+        "--pipeline-model-parallel-size $PP --global-batch-size $GBS --micro-batch-size 1",
+        {"nodes": 4, "gpus_per_node": 8, "tp": 2, "pp": 4, "global_batch": 64},
+    ),
+    "expr": (
+        "A=4\nB=`expr $A \\* 2`\ntorchrun --nnodes 1 --nproc_per_node $B x.py "
+        "--tensor-model-parallel-size $A",
+        {"nodes": 1, "gpus_per_node": 8, "tp": 4},
+    ),
+    "slurm variables": (
+        "#!/bin/bash\n#SBATCH -N 16\n#SBATCH --gres=gpu:h100:8\n"
+        "srun torchrun --nnodes $SLURM_NNODES --nproc-per-node $SLURM_GPUS_ON_NODE "
+        "--rdzv_endpoint $head:29500 train.py --tensor-model-parallel-size 8",
+        {"nodes": 16, "gpus_per_node": 8, "tp": 8, "accelerator": "h100-sxm-80gb"},
+    ),
+    "gpus of slurm": (
+        "#SBATCH --nodes=2\n#SBATCH --gpus=16\nsrun python x.py --pipeline-model-parallel-size 2",
+        {"nodes": 2, "gpus_per_node": 8, "pp": 2},
+    ),
+    "processes beat gpus": (
+        "#SBATCH --nodes=2\n#SBATCH --gpus-per-node=8\n"
+        "srun torchrun --nnodes 2 --nproc-per-node 4 x.py --tensor-model-parallel-size 2",
+        {"nodes": 2, "gpus_per_node": 4, "tp": 2},
+    ),
+    "shell in a shell": (
+        'srun -N4 --ntasks-per-node=1 bash -c "torchrun --nnodes 4 --nproc_per_node 8 x.py '
+        '--tensor-model-parallel-size 2"',
+        {"nodes": 4, "gpus_per_node": 8, "tp": 2},
+    ),
+    "mpi": (
+        "mpirun -np 32 -npernode 8 python pretrain_gpt.py --tensor-model-parallel-size 8",
+        {"nodes": 4, "gpus_per_node": 8, "tp": 8},
+    ),
+    "old launcher": (
+        "python -m torch.distributed.launch --nproc_per_node 8 --nnodes 2 pretrain_gpt.py "
+        "--tensor-model-parallel-size 2 --recompute-granularity full --recompute-method block "
+        "--recompute-num-layers 3 --micro-batch-size 1",
+        {"nodes": 2, "gpus_per_node": 8, "tp": 2, "recompute": "block:3"},
+    ),
+    "here document": (
+        "cat <<EOF > ds.json\n{\"train_micro_batch_size_per_gpu\": $MBS,\n"
+        ' "zero_optimization": {"stage": 2}, "bf16": {"enabled": true}}\nEOF\n'
+        "deepspeed --num_gpus 8 --num_nodes 2 train.py --deepspeed ds.json",
+        {"nodes": 2, "gpus_per_node": 8, "zero_stage": 2, "dtype": "bf16"},
+    ),
+    "virtual stages": (
+        "torchrun --nnodes 8 --nproc-per-node 8 pretrain_gpt.py --num-layers 96 --hidden-size 12288"
+        " --num-attention-heads 96 --pipeline-model-parallel-size 8 "
+        "--num-layers-per-virtual-pipeline-stage 2 --micro-batch-size 1",
+        {"pp": 8, "chunks": 6, "schedule": "interleaved-1f1b"},
+    ),
+    "first and last stage": (
+        "torchrun --nnodes 4 --nproc-per-node 8 pretrain_gpt.py --num-layers 30 --hidden-size 1024 "
+        "--pipeline-model-parallel-size 4 --decoder-first-pipeline-num-layers 7 "
+        "--decoder-last-pipeline-num-layers 7",
+        {"layers_per_stage": "7,8,8,7"},
+    ),
+    "modules": (
+        "torchrun --nnodes 1 --nproc-per-node 8 pretrain_gpt.py --num-layers 4 "
+        "--recompute-granularity selective --recompute-modules mlp moe_act layernorm",
+        {"recompute": "mlp,moe_act,layernorm"},
+    ),
+    "other order": (
+        "torchrun --nnodes 2 --nproc-per-node 8 pretrain_gpt.py --tensor-model-parallel-size 2 "
+        "--pipeline-model-parallel-size 2 --use-tp-pp-dp-mapping",
+        {"order": "megatron-tp-pp-dp"},
+    ),
+    "bridge": (
+        "torchrun --nproc-per-node 8 run.py model.tensor_model_parallel_size=2 "
+        "model.context_parallel_size=2 train.global_batch_size=128 train.micro_batch_size=1 "
+        "dataset.sequence_length=8192 ddp.overlap_grad_reduce=true model.sequence_parallel=true",
+        {"tp": 2, "cp": 2, "global_batch": 128, "microbatch_size": 1, "sequence": 8192,
+         "overlap_data_parallel": True, "sequence_parallel": True},
+    ),
+    "bridge's short options": (
+        "python setup_experiment.py --model_family_name llama --model_recipe_name llama3_70b "
+        "--gpu h100 -ng 64 -gn 8 -tp 4 -pp 8 -cp 2 -vp 5 -mb 1 -gb 128 --compute_dtype fp8_cs",
+        {"nodes": 8, "gpus_per_node": 8, "tp": 4, "pp": 8, "cp": 2, "chunks": 5,
+         "microbatch_size": 1, "global_batch": 128, "dtype": "fp8", "model": "llama-3-70b",
+         "accelerator": "h100-sxm-80gb"},
+    ),
+    "nemo's yaml": (
+        "trainer:\n  devices: 8\n  num_nodes: 16\n  precision: bf16\nmodel:\n"
+        "  micro_batch_size: 1\n  global_batch_size: 2048\n  tensor_model_parallel_size: 8\n"
+        "  pipeline_model_parallel_size: 4\n  virtual_pipeline_model_parallel_size: null\n"
+        "  encoder_seq_length: 4096\n  max_position_embeddings: ${.encoder_seq_length}\n"
+        "  num_layers: 80\n  hidden_size: 8192\n  num_attention_heads: 64\n"
+        "  num_query_groups: 8\n  ffn_hidden_size: 28672 # wide\n  activation: fast-swiglu\n"
+        "  activations_checkpoint_granularity: selective\n  sequence_parallel: True\n"
+        "  optim:\n    name: distributed_fused_adam\n",
+        {"nodes": 16, "gpus_per_node": 8, "tp": 8, "pp": 4, "layers": 80, "kv_heads": 8,
+         "global_batch": 2048, "sequence": 4096, "recompute": "selective", "zero_stage": 1,
+         "sequence_parallel": True, "dtype": "bf16", "model": "llama-2-70b"},
+    ),
+    "megatron's yaml": (
+        "language_model:\n  num_layers: 24\n  hidden_size: 1024\n  num_attention_heads: 16\n"
+        "model_parallel:\n  tensor_model_parallel_size: 2\n  pipeline_model_parallel_size: 2\n"
+        "  bf16: True\nmicro_batch_size: 2\nglobal_batch_size: 128\nseq_length: 4096\n",
+        {"layers": 24, "hidden": 1024, "tp": 2, "pp": 2, "microbatch_size": 2, "dtype": "bf16",
+         "global_batch": 128, "sequence": 4096},
+    ),
+    "torchtitan's file": (
+        '[model]\nname = "llama3"\nflavor = "70B"\n[training]\nlocal_batch_size = 8\n'
+        "seq_len = 8192\n[parallelism]\ndata_parallel_replicate_degree = 1\n"
+        "data_parallel_shard_degree = -1\ntensor_parallel_degree = 8  # a node\n"
+        '[activation_checkpoint]\nmode = "full"\n[quantize.linear.float8]\nx = 1\n',
+        {"model": "llama-3-70b", "microbatch_size": 8, "sequence": 8192, "tp": 8,
+         "microbatches": 1, "recompute": "full", "order": "torchtitan"},
+    ),
+    "torchtitan's pipeline": (
+        "NGPU=8 CONFIG_FILE=./torchtitan/models/llama3/train_configs/llama3_8b.toml ./run_train.sh "
+        "--training.local_batch_size 4 --parallelism.pipeline_parallel_degree 2 "
+        "--parallelism.pipeline_parallel_schedule Interleaved1F1B --training.seq_len=4096",
+        {"model": "llama-3-8b", "gpus_per_node": 8, "pp": 2, "schedule": "interleaved-1f1b",
+         "microbatch_size": 1, "microbatches": 4, "sequence": 4096},
+    ),
+    "gpt-neox": (
+        '{\n  "pipe-parallel-size": 4,\n  "model-parallel-size": 2,\n  "num-layers": 44,\n'
+        '  "hidden-size": 6144,\n  "num-attention-heads": 64,\n  "seq-length": 2048,\n'
+        '  "train_micro_batch_size_per_gpu": 4, # of a GPU\n'
+        '  "gradient_accumulation_steps": 32,\n  "zero_optimization": {"stage": 1},\n'
+        '  "checkpoint-activations": true,\n  "fp16": {"enabled": true},\n}',
+        {"pp": 4, "tp": 2, "layers": 44, "hidden": 6144, "sequence": 2048, "microbatch_size": 4,
+         "microbatches": 32, "zero_stage": 1, "recompute": "full", "dtype": "fp16",
+         "order": "deepspeed"},
+    ),
+    "accelerate's file": (
+        "compute_environment: LOCAL_MACHINE\ndistributed_type: FSDP\nfsdp_config:\n"
+        "  fsdp_sharding_strategy: SHARD_GRAD_OP\n  fsdp_activation_checkpointing: true\n"
+        "machine_rank: 0\nmixed_precision: bf16\nnum_machines: 2\nnum_processes: 16\n",
+        {"nodes": 2, "gpus_per_node": 8, "zero_stage": 2, "recompute": "full", "dtype": "bf16"},
+    ),
+    "accelerate with deepspeed": (
+        "deepspeed_config:\n  gradient_accumulation_steps: 4\n  zero_stage: 3\n"
+        "  offload_optimizer_device: none\ndistributed_type: DEEPSPEED\nnum_machines: 1\n"
+        "num_processes: 8\n",
+        {"nodes": 1, "gpus_per_node": 8, "zero_stage": 3, "microbatches": 4},
+    ),
+    "trainer": (
+        "torchrun --nproc_per_node 8 run_clm.py --model_name_or_path meta-llama/Llama-3.1-8B "
+        "--per_device_train_batch_size 2 --gradient_accumulation_steps 4 --bf16 True "
+        '--gradient_checkpointing True --fsdp "full_shard auto_wrap" --max_seq_length 4096',
+        {"gpus_per_node": 8, "model": "llama-3-8b", "microbatch_size": 2, "microbatches": 4,
+         "dtype": "bf16", "recompute": "full", "zero_stage": 3, "sequence": 4096},
+    ),
+    "axolotl": (
+        "base_model: NousResearch/Llama-2-7b-hf\nsequence_len: 4096\nmicro_batch_size: 2\n"
+        "gradient_accumulation_steps: 1\nadapter: lora\nlora_r: 32\nlora_target_modules:\n"
+        "  - q_proj\n  - v_proj\nbf16: auto\ndeepspeed: deepspeed_configs/zero2.json\n"
+        "datasets:\n  - path: a/b\n    type: alpaca\nload_in_8bit: true\n",
+        {"model": "llama-2-7b", "sequence": 4096, "microbatch_size": 2, "microbatches": 1,
+         "lora_rank": 32, "lora_matrices": "query-value", "frozen_weights": "int8",
+         "dtype": "bf16"},
+    ),
+    "llm-foundry": (
+        "variables:\n  max_seq_len: 2048\nmax_seq_len: ${variables.max_seq_len}\nmodel:\n"
+        "  name: mpt_causal_lm\n  d_model: 4096\n  n_heads: 32\n  n_layers: 32\n"
+        "  expansion_ratio: 4\n  max_seq_len: ${max_seq_len}\n  vocab_size: 50368\n"
+        "global_train_batch_size: 1024\ndevice_train_microbatch_size: 16\nprecision: amp_bf16\n"
+        "fsdp_config:\n  sharding_strategy: FULL_SHARD\n  activation_checkpointing: true\n",
+        {"layers": 32, "hidden": 4096, "heads": 32, "ffn": 16384, "vocab": 50368,
+         "sequence": 2048, "global_batch": 1024, "microbatch_size": 16, "zero_stage": 3,
+         "recompute": "full", "dtype": "bf16"},
+    ),
+    "composer": (
+        "composer -n 8 train.py yamls/mpt-7b.yaml global_train_batch_size=256 model.n_layers=24 "
+        "max_seq_len=4096",
+        {"gpus_per_node": 8, "global_batch": 256, "layers": 24, "sequence": 4096},
+    ),
+    "torchtune": (
+        "tune run --nnodes 2 --nproc_per_node 8 full_finetune_distributed --config llama3_1/8B_full"
+        " batch_size=2 gradient_accumulation_steps=4 tokenizer.max_seq_len=8192",
+        {"nodes": 2, "gpus_per_node": 8, "microbatch_size": 2, "microbatches": 4,
+         "sequence": 8192},
+    ),
+    "mesh": (
+        "mesh = init_device_mesh(\n    'cuda',\n    mesh_shape=(2, 4, 8),\n"
+        "    mesh_dim_names=('dp_replicate', 'dp_shard', 'tp'),\n)",
+        {"dp": 8, "tp": 8},
+    ),
+    "mesh of variables": (
+        "tp_size = 4\nmesh = init_device_mesh('cuda', (2, tp_size), mesh_dim_names=('dp', 'tp'))",
+        {"dp": 2, "tp": 4},
+    ),
+    "pbs": (
+        "#PBS -l select=4:ncpus=64:ngpus=4\nmpiexec -n 16 python pretrain_gpt.py "
+        "--tensor-model-parallel-size 4",
+        {"nodes": 4, "gpus_per_node": 4, "tp": 4},
+    ),
+    "elastic": (
+        "torchrun --nnodes=1:4 --nproc_per_node=8 x.py --tensor_model_parallel_size 8",
+        {"nodes": 4, "gpus_per_node": 8, "tp": 8},
+    ),
+    "windows": (
+        "TP=4\r\ntorchrun --nnodes 2 \\\r\n  --nproc-per-node 8 \\\r\n x.py "
+        "--tensor-model-parallel-size $TP\r\n",
+        {"nodes": 2, "gpus_per_node": 8, "tp": 4},
+    ),
+    "options alone": (
+        'TP=2\nMODEL_ARGS="--tensor-model-parallel-size $TP --num-layers 12"\n',
+        {"tp": 2, "layers": 12},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", INLINE)
+def test_each_format_is_read(name: str) -> None:
+    text, wanted = INLINE[name]
+    job = take(text)
+    assert {key: job.taken.get(key) for key in wanted} == wanted
+
+
+def test_what_nobody_said_is_assumed_and_not_taken() -> None:
+    job = take("torchrun --nproc_per_node 8 x.py --tensor-model-parallel-size 2")
+    assert job.assumed["nodes"] == 1
+    assert "nodes" not in job.taken
+    assert (
+        take("torchrun --nnodes 2 x.py --tensor-model-parallel-size 1").assumed["gpus_per_node"]
+        == 1
+    )
+    layout_only = take("[parallelism]\ntensor_parallel_degree = 4\n")
+    assert not {"nodes", "zero_stage", "recompute"} & layout_only.assumed.keys()
+
+
+def test_unknown_variables_are_asked_for_and_answered() -> None:
+    text = "torchrun --nnodes $NUM --nproc-per-node ${PER} x.py --tensor-model-parallel-size $1"
+    job = take(text)
+    assert job.asked == ["NUM", "PER", "1"]
+    with pytest.raises(InputError, match="--set NUM=… --set PER=…"):
+        options_of(job)
+    answered = take(text, NUM="4", PER="8")
+    assert (answered.taken["nodes"], answered.taken["gpus_per_node"]) == (4, 8)
+    assert answered.asked == ["1"]
+    counted = take("N=$(scontrol show hostnames | wc -l)\ntorchrun --nnodes $N x.py --tp-size 2")
+    assert counted.asked == ["N"]
+    sums = "torchrun --nnodes $((WORLD / 8)) --nproc-per-node 8 x.py --tensor-model-parallel-size 8"
+    assert take(sums).asked == ["WORLD"]
+    assert take(sums, WORLD="64").taken["nodes"] == 8
+
+
+def test_an_option_given_twice_is_named() -> None:
+    job = take("torchrun --nnodes 1 --nproc-per-node 8 x.py --micro-batch-size 1 "
+               "--tensor-model-parallel-size 2 --micro-batch-size 4")  # fmt: skip
+    assert job.taken["microbatch_size"] == 4
+    assert any("--micro-batch-size is given twice, 1 and 4" in note for note in job.notes)
+    other = take("TP=2\nif x; then\nTP=4\nfi\ntorchrun --nproc-per-node 8 x.py "
+                 "--tensor-model-parallel-size $TP")  # fmt: skip
+    assert any("TP is set more than once, to 2, 4" in note for note in other.notes)
+
+
+def test_what_is_left_is_named_and_what_may_matter_is_not_called_irrelevant() -> None:
+    job = take("torchrun --nproc-per-node 8 x.py --tensor-model-parallel-size 2 --lr 1e-4 "
+               "--pipline-model-parallel-size 4 --moe-expert-capacity-factor 2")  # fmt: skip
+    assert "--lr" in job.left
+    assert "--lr" not in job.unsure
+    assert {"--pipline-model-parallel-size", "--moe-expert-capacity-factor"} <= set(job.unsure)
+    assert any("did you mean --pipeline-model-parallel-size?" in note for note in job.notes)
+
+
+def test_sizes_that_do_not_fit_are_told() -> None:
+    job = take("torchrun --nnodes 1 --nproc-per-node 8 x.py --tensor-model-parallel-size 3")
+    assert any("8 GPUs cannot be divided" in note for note in job.notes)
+    bad = take("torchrun --nproc-per-node 8 x.py --tensor-model-parallel-size four")
+    assert any("expected a whole number" in note and "four" in note for note in bad.notes)
+
+
+@pytest.mark.parametrize("text", ["", "hello", "{}", "[1]", "a: b: c", "{", "  \n"])
+def test_a_text_about_nothing_is_refused(text: str) -> None:
+    with pytest.raises(InputError):
+        take(text)
+
+
+def wide(mesh: RankMesh) -> list[str]:
+    return [name for name, size in mesh.axes if size > 1]
+
+
+def ranks_of(layout: ParallelLayout) -> dict[str, object]:
+    meshes = [layout.dense, *([layout.expert] if layout.ep > 1 else [])]
+    return {name: groups(mesh, name) for mesh in meshes for name in wide(mesh)}
+
+
+@pytest.mark.parametrize("case", WRITTEN, ids=lambda case: f"{case['launcher']} {case['layout']}")
+def test_a_launch_that_the_rank_map_writes_is_read_back(case: dict[str, Any]) -> None:
+    found = options_of(take(case["text"]))
+    sizes = {name: value for name, value in found.items() if name in (*SIZES, "order")}
+    assert ranks_of(parallel_layout(**sizes)) == ranks_of(parallel_layout(**case["layout"]))
+
+
+COMMAND = (
+    "figgen step --model llama-3-70b --nodes 8 --gpus-per-node 8 --tp 8 --pp 4 --zero 1 "
+    "--recipe mcore14 --schedule zbv --microbatches 32 --recompute mlp,moe --no-overlap "
+    "--dropout --reserve '3 GB' --efficiency 0.5 --layers-per-stage 10,10,10,10,10,10,10,10 "
+    "--software 'nemo 24.09 fp8-current' --network-latency-s '20 µs' --json"
+)
+
+
+def test_commands_and_addresses_of_this_site_are_read_back() -> None:
+    found = options_of(take(COMMAND))
+    assert found["reserve_bytes"] == 3e9
+    assert found["network_latency_s"] == pytest.approx(20e-6)
+    assert found["layers_per_stage"] == (10,) * 8
+    assert (found["overlap_data_parallel"], found["dropout"]) == (False, True)
+    assert found["software"] == "nemo 24.09 fp8-current"
+    assert training_step(**found).setup.recipe.name == "mcore14"
+    for option in OPTIONS.values():
+        if option.default not in (None, "", ()) and option.kind != "switch":
+            value = str(option.default)
+            job = take(f"figgen memory --tp 2 {option.command_flag} '{value}'")
+            assert str(job.taken[option.name]) == value
+    address = (
+        "https://x.org/tools/modeler/?nodes=16&gpus=8&model=gpt-3-175b&flash=0&zero=2&reserve=2"
+    )
+    taken = options_of(take(address))
+    assert (taken["gpus_per_node"], taken["zero_stage"], taken["reserve_bytes"]) == (8, 2, 2e9)
+    assert taken["flash_attention"] is False
+
+
+SCRIPT = r"""
+#!/bin/bash
+export A=4
+B="two words"
+C=$((A * 2 + 1))
+ARGS="
+   --one $A \
+   --two ${MISSING:-7}
+   --three=${A}x
+"
+LIST=(--four "$B" --five $C) # a comment
+LIST+=(--six)
+probe $ARGS "${LIST[@]}" --seven 'a $A' --eight "in \"quotes\"" \
+   --nine # not --ten
+probe --eleven ${A:-9} && probe --twelve
+"""
+
+
+def test_words_are_those_that_a_shell_gives_a_program() -> None:
+    print_words = 'probe() { for w in "$@"; do echo "$w"; done; }\n'
+    shown = subprocess.run(
+        ["bash", "-c", print_words + SCRIPT], capture_output=True, text=True, check=True
+    ).stdout.split("\n")[:-1]
+    shell = Shell(answers={})
+    read_shell(SCRIPT, shell)
+    words = [word for command in shell.commands for word in command[1:]]
+    # Quoted words of several stay together for a shell, and are options for a reader.
+    assert " ".join(" ".join(words).split()) == " ".join(" ".join(shown).split())
+
+
+@pytest.mark.parametrize(
+    "text", ["2*3+4", "(2+3)*4", "17/5", "17%5", "2*(3+4)*5", "((7))", "10-2-3", "8/2/2"]
+)
+def test_sums_are_those_of_a_shell(text: str) -> None:
+    shown = subprocess.run(
+        ["bash", "-c", f"echo $(({text}))"], capture_output=True, text=True, check=True
+    ).stdout
+    assert computed(text, {}) == shown.strip()
+
+
+def flat(value: object, name: str = "") -> dict[str, str]:
+    """What a library reads, as entries: lists of scalars are words."""
+    if isinstance(value, dict):
+        found: dict[str, str] = {}
+        for key, inner in value.items():
+            found |= flat(inner, f"{name}.{key}" if name else str(key))
+        return found
+    if isinstance(value, list):
+        plain = [str(one) for one in value if not isinstance(one, dict | list)]
+        nested = {
+            key: text
+            for at, one in enumerate(value)
+            if isinstance(one, dict | list)
+            for key, text in flat(one, f"{name}.{at}").items()
+        }
+        return nested | ({name: " ".join(plain)} if plain else {})
+    return {name: "" if value is None else str(value)}
+
+
+def plainly(entries: dict[str, str]) -> dict[str, str]:
+    """Numbers and switches in one spelling, empty settings left out."""
+    found = {}
+    for name, text in entries.items():
+        word = {"true": "True", "false": "False", "null": ""}.get(text.strip(), text.strip())
+        try:
+            word = str(float(word.replace("_", "")))
+        except ValueError:
+            word = " ".join(word.split())
+        if word and "(text)" not in word:
+            found[name] = word
+    return found
+
+
+YAMLS = [case for case in CASES if case["file"].endswith((".yaml", ".yml"))]
+
+
+@pytest.mark.parametrize("case", YAMLS, ids=lambda case: case["file"])
+def test_yaml_is_read_as_a_library_reads_it(case: dict[str, Any]) -> None:
+    ours = {one.name: one.words for one in read_yaml(case["text"])}
+    theirs = flat(yaml.safe_load(case["text"]))
+    assert plainly(ours) == plainly(theirs)
+
+
+TRICKY = """
+a: 1 # a comment
+"b c": 'x # y'
+list:
+- one
+- two: 2
+  three: [3, {four: 4}]
+-   five: 5
+deep:
+    er:
+        est: "q: r"
+flow: {x: 1, "y": [a, b], z: {}}
+long: [1,
+  2,
+  3]
+text: |
+  not: a setting
+after: ~
+url: http://host:80/x
+time: 12:30
+"""
+
+
+def test_what_yaml_may_look_like_is_read_as_a_library_reads_it() -> None:
+    ours = plainly({one.name: one.words for one in read_yaml(TRICKY)})
+    theirs = plainly(flat(yaml.safe_load(TRICKY)))
+    assert {name: ours.get(name) for name in theirs if name not in ("text", "time")} == {
+        name: text for name, text in theirs.items() if name not in ("text", "time")
+    }
+
+
+TABLES = """
+title = "x # y"
+[a.b]
+c = 1_000 # a comment
+d = [1, 2,
+  3] # more
+e = { f = 1, g = "h" }
+i.j = true
+[[k]]
+l = 'm'
+[[k]]
+l = 'n'
+"""
+
+
+def test_toml_is_read_as_a_library_reads_it() -> None:
+    ours = {one.name: one.words for one in read_toml(TABLES)}
+    assert plainly(ours) == plainly(flat(tomllib.loads(TABLES)))
+
+
+def test_json_is_read_as_a_library_reads_it() -> None:
+    text = '{"a": {"b": [1, 2], "c": null}, "d": "e \\" f", "g": [{"h": 1}, []], "i": -1.5e3}'
+    ours = {one.name: one.words for one in read_flow(text, "")[0]}
+    assert plainly(ours) == plainly(flat(json.loads(text)))
+    assert read_flow('{"a": Infinity}', "")[0][0].value == "Infinity"
+
+
+def test_every_name_means_one_thing() -> None:
+    names = [name for given in KEYS.values() for name in given]
+    assert len(names) == len(set(names)) == len(BY_NAME)
+
+
+def test_the_command_line_takes_and_goes_on(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    script = tmp_path / "train.sh"
+    script.write_text(
+        "torchrun --nnodes $N --nproc-per-node 8 pretrain_gpt.py --num-layers 32 "
+        "--hidden-size 4096 --num-attention-heads 32 --group-query-attention --num-query-groups 8 "
+        "--ffn-hidden-size 14336 --swiglu --vocab-size 128256 --seq-length 4096 "
+        "--micro-batch-size 1 --global-batch-size 64 --tensor-model-parallel-size 2 --bf16\n",
+        encoding="utf-8",
+    )
+    assert main(["take", str(script), "--set", "N=2", "--json"]) == 0
+    shown = json.loads(capsys.readouterr().out)
+    assert {"taken", "assumed", "left", "asked"} <= shown.keys()
+    assert (shown["taken"]["nodes"], shown["taken"]["model"]) == (2, "llama-3-8b")
+    for verb in ("step", "memory", "ranks", "plan"):
+        assert main([verb, "--take", str(script), "--set", "N=2", "--json"]) == 0
+        assert json.loads(capsys.readouterr().out)
+    assert main(["step", "--take", str(script), "--set", "N=2", "--tp", "4", "--json"]) == 0
+    step = json.loads(capsys.readouterr().out)
+    assert (step["tp"], step["dp"], step["tokens_per_step"]) == (4, 4, 64 * 4096)
+    assert main(["step", "--take", str(script)]) == 2
+    assert "--set N=…" in capsys.readouterr().err
+
+
+def test_a_model_has_sizes_on_the_command_line(capsys: pytest.CaptureFixture[str]) -> None:
+    cluster = ["--nodes", "1", "--gpus-per-node", "8", "--json"]
+    sizes = ["--layers", "32", "--hidden", "4096", "--heads", "32", "--kv-heads", "8"]
+    more = ["--ffn", "14336", "--vocab", "128256"]
+    assert main(["memory", *sizes, *more, *cluster]) == 0
+    assert json.loads(capsys.readouterr().out)["ranks"][0]["parameters"] == 8_030_261_248
+    assert main(["memory", "--model", "llama-3-8b", "--layers", "16", *cluster]) == 0
+    half = json.loads(capsys.readouterr().out)["ranks"][0]["parameters"]
+    assert half == 8_030_261_248 - 16 * 218_112_000
+    assert main(["memory", "--layers", "32", *cluster]) == 2
+    assert "--hidden, --heads, --vocab" in capsys.readouterr().err
