@@ -1,7 +1,7 @@
-"""What `measure.py` writes on a reader's machine: JSON in, checked tables out.
+"""Read what `measure.py` writes on a reader's machine: JSON in, checked tables out.
 
-The program stands in `docs/tools/measure/`; a reader's file is no part of the catalog, but has to
-say as much as an entry of it: what was measured, in which sizes, in seconds.
+The program is `docs/tools/measure/measure.py`. A reader's file is not part of the catalog, but it
+must say as much as an entry of the catalog: what was measured, at which sizes, in how many seconds.
 """
 
 from __future__ import annotations
@@ -14,7 +14,10 @@ from typing import Any, TypeAlias
 
 from figgen.errors import InputError, closest
 
-FORMAT, VERSION = "parallelism-computed/measured", 1
+FORMAT, VERSION = "parallelism-computed/measured", 2
+VERSIONS = (1, VERSION)
+"""Versions that are read. The first timed a matmul with its launch, and had fewer tables."""
+
 LONGEST = 2**24
 """Characters of a file; the program writes some ten thousand."""
 
@@ -22,36 +25,66 @@ Row: TypeAlias = Mapping[str, Any]
 
 COUNT, SECONDS, BYTES = "a whole number from 1 on", "seconds above 0", "bytes from 0 on"
 FORMATS, PASSES = ("bf16", "fp16", "fp8", "fp4", "tf32"), ("forward", "backward")
-KERNELS = ("copy", "add", "norm", "softmax")
+SIDES, MASKS = ("forward", "input", "weight"), ("causal", "explicit")
+PLAIN_KERNELS = ("copy", "add", "norm", "softmax")
+KERNELS = (*PLAIN_KERNELS, "broadcast", "mixed", "strided", "reduce", "gate")
 COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all")
+MODES, STATES = ("eager", "compiled"), ("autocast", "bf16")
+
+Keys: TypeAlias = Mapping[str, str | tuple[str, ...]]
 
 _LAYER = dict.fromkeys(("hidden", "ffn", "heads", "sequence", "batch"), COUNT)
-TABLES: Mapping[str, Mapping[str, str | tuple[str, ...]]] = {
-    "products": {"format": FORMATS, **dict.fromkeys(("m", "n", "k"), COUNT), "seconds": SECONDS},
+_MEMORY = dict.fromkeys(("state_bytes", "peak_allocated_bytes", "peak_reserved_bytes"), BYTES)
+TABLES: Mapping[str, Keys] = {
+    "products": {
+        "format": FORMATS, "side": SIDES, **dict.fromkeys(("m", "n", "k"), COUNT),
+        "seconds": SECONDS,
+    },
+    "grouped": {
+        "format": FORMATS, "way": ("grouped", "loop"),
+        **dict.fromkeys(("experts", "tokens", "n", "k"), COUNT), "seconds": SECONDS,
+    },
     "attention": {
-        "format": FORMATS, **dict.fromkeys(("batch", "heads", "head_dim", "sequence"), COUNT),
-        "pass": PASSES, "seconds": SECONDS,
+        "format": FORMATS, "mask": MASKS,
+        **dict.fromkeys(("batch", "heads", "head_dim", "sequence"), COUNT), "pass": PASSES,
+        "seconds": SECONDS,
     },
     "kernels": {"kernel": KERNELS, "bytes": COUNT, "seconds": SECONDS},
+    "host": {"what": ("forward", "both", "gap"), "kernels": COUNT, "seconds": SECONDS},
+    "optimizer": {
+        "format": ("fp32", "bf16"), "parameters": COUNT, "update_s": SECONDS, "clip_s": SECONDS,
+    },
+    "loss": {"mode": MODES, "tokens": COUNT, "vocab": COUNT, "seconds": SECONDS},
     "layers": {"format": FORMATS, **_LAYER, "forward_s": SECONDS, "both_s": SECONDS},
-    "steps": {
-        **_LAYER, "layers": COUNT, "parameters": COUNT,
-        **dict.fromkeys(("state_bytes", "peak_allocated_bytes", "peak_reserved_bytes"), BYTES),
+    "steps": {**_LAYER, "layers": COUNT, "parameters": COUNT, **_MEMORY},
+    "training": {
+        "mode": MODES, "state": STATES, "mask": MASKS, **_LAYER,
+        **dict.fromkeys(("layers", "kv_heads", "vocab", "parameters"), COUNT),
+        "seconds": SECONDS, **_MEMORY,
     },
     "collectives": {
         "collective": COLLECTIVES, "ranks": COUNT, "nodes": COUNT, "message_bytes": COUNT,
         "seconds": SECONDS,
     },
 }  # fmt: skip
-"""Tables of a file with the keys of their rows: what each must be, or one of a few words."""
+"""Tables of a file with the keys of their rows: what each value must be, or one of a few words.
+
+The first version has `steps`, memory without time; the second has `training` in its place.
+"""
+
+USUAL: Mapping[str, Mapping[str, str]] = {
+    "products": {"side": "forward"}, "attention": {"mask": "causal"},
+}  # fmt: skip
+"""Keys that a row may lack, as rows of the first version do, with what they then are."""
 
 MACHINE = {"device", "kind", "memory_bytes", "ranks", "nodes", "torch", "runtime", "date"}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MeasuredFile:
     """A machine in words, and the rows of each table; a table may be empty."""
 
+    version: int
     device: str
     kind: str
     memory_bytes: float
@@ -75,15 +108,16 @@ def read_measured(text: str) -> MeasuredFile:
         raise InputError("measured file", expected="the JSON of measure.py") from None
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise InputError("measured file", expected=f'"format": "{FORMAT}"')
-    if content.get("version") != VERSION:
-        raise InputError(
-            "measured file: version", expected=str(VERSION), got=content.get("version")
-        )
+    version = content.get("version")
+    if version not in VERSIONS or isinstance(version, bool):
+        expected = " or ".join(map(str, VERSIONS))
+        raise InputError("measured file: version", expected=expected, got=version)
     machine = content.get("machine")
     if not isinstance(machine, dict) or not machine.keys() >= MACHINE:
         raise InputError("measured file: machine", expected=", ".join(sorted(MACHINE)))
     counts = {key: _number(f"machine.{key}", machine[key], COUNT) for key in ("ranks", "nodes")}
     return MeasuredFile(
+        version=int(version),
         device=str(machine["device"])[:100],
         kind=str(machine["kind"])[:20],
         memory_bytes=_number("machine.memory_bytes", machine["memory_bytes"], BYTES),
@@ -91,19 +125,20 @@ def read_measured(text: str) -> MeasuredFile:
         nodes=int(counts["nodes"]),
         torch=str(machine["torch"])[:40],
         date=str(machine["date"])[:20],
-        tables={name: _rows(name, content.get(name, [])) for name in TABLES},
+        tables={name: _rows(name, content.get(name, []), USUAL.get(name, {})) for name in TABLES},
     )
 
 
-def _rows(name: str, listed: object) -> tuple[Row, ...]:
+def _rows(name: str, listed: object, usual: Mapping[str, str]) -> tuple[Row, ...]:
     if not isinstance(listed, list):
         raise InputError(f"measured file: {name}", expected="a list", got=type(listed).__name__)
-    return tuple(_row(f"{name}[{at}]", row, TABLES[name]) for at, row in enumerate(listed))
+    return tuple(_row(f"{name}[{at}]", row, TABLES[name], usual) for at, row in enumerate(listed))
 
 
-def _row(where: str, row: object, keys: Mapping[str, str | tuple[str, ...]]) -> Row:
+def _row(where: str, row: object, keys: Keys, usual: Mapping[str, str]) -> Row:
     if not isinstance(row, dict):
         raise InputError(f"measured file: {where}", expected="an object", got=row)
+    row = {**usual, **row}
     for key in row:
         if key not in keys:
             raise InputError(f"measured file: {where}.{key}", nearest=closest(key, keys))

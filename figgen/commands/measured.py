@@ -1,4 +1,4 @@
-"""measured: what a file of measure.py says, beside the data sheet."""
+"""The verb `measured`: what a file of measure.py says, beside the data sheet."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from figgen import catalog
-from figgen.catalog.measured_file import MeasuredFile, read_measured
+from figgen.catalog.measured_file import MeasuredFile, Row, read_measured
 from figgen.commands import Answer, add_verb, file_text
 from figgen.commands.training import aligned
 from figgen.scenarios.runs.measured_rates import MeasuredRates, rates_of
@@ -60,7 +60,7 @@ def _measured(options: argparse.Namespace) -> Answer:
 
 
 def _checks(file: MeasuredFile, taken: MeasuredRates) -> list[tuple[str, dict[str, float]]]:
-    """Whole layers beside their parts, and peaks of steps beside the state that stays."""
+    """Return what is no rate, each as a line and as data: layers, steps, host, optimizer, loss."""
     found = []
     for row in file.tables["layers"]:
         parts_s = layer_parts_s(row, taken)
@@ -70,10 +70,53 @@ def _checks(file: MeasuredFile, taken: MeasuredRates) -> list[tuple[str, dict[st
             line = f"a layer takes {measured}, {share:.2f} times its parts by these rates ({parts})"
             found.append((line, {"layer_s": row["both_s"], "parts_s": parts_s}))
     for row in file.tables["steps"]:
-        held = ("state_bytes", "peak_allocated_bytes", "peak_reserved_bytes")
-        state, peak, reserved = (format_quantity(row[key], "B", "bytes") for key in held)
-        line = f"a step of {row['layers']:,} layers holds {peak} at most, {state} of it state"
-        found.append((f"{line}; {reserved} reserved", {key: row[key] for key in held}))
+        line = f"a step of {row['layers']:,.0f} layers holds {_memory(row)}"
+        found.append((line, {key: row[key] for key in MEMORY}))
+    for row in file.tables["training"]:
+        line = (
+            f"a step of {row['layers']:,.0f} layers, {row['mode']}, {STATES[row['state']]}: "
+            f"{format_quantity(row['seconds'], 's', 'time')}"
+        )
+        line += f", {_memory(row)}" if row["peak_allocated_bytes"] else ""
+        found.append((line, {"step_s": row["seconds"]} | {key: row[key] for key in MEMORY}))
+    found += _costs(file)
+    return found
+
+
+MEMORY = ("state_bytes", "peak_allocated_bytes", "peak_reserved_bytes")
+STATES = {"autocast": "weights in FP32 under autocast", "bf16": "all in BF16"}
+HOST = {
+    "forward": "the host launches a kernel every {} forward",
+    "both": "the host launches a kernel every {} forward and backward",
+    "gap": "a tiny kernel and the gap behind it take {} on the device",
+}
+
+
+def _memory(row: Row) -> str:
+    state, peak, reserved = (format_quantity(row[key], "B", "bytes") for key in MEMORY)
+    return f"{peak} at most, {state} of it state; {reserved} reserved"
+
+
+def _costs(file: MeasuredFile) -> list[tuple[str, dict[str, float]]]:
+    """Return what a kernel, a parameter and a logit cost."""
+    found = []
+    for row in file.tables["host"]:
+        each = row["seconds"] / row["kernels"]
+        line = HOST[row["what"]].format(format_quantity(each, "s", "time"))
+        found.append((line, {f"{row['what']}_kernel_s": each}))
+    for row in file.tables["optimizer"]:
+        each = (row["update_s"] + row["clip_s"]) / row["parameters"]
+        line = (
+            f"Adam in {row['format'].upper()} with clipping takes {each * 1e12:.3g} ps a parameter"
+        )
+        found.append((line, {f"{row['format']}_update_s_per_parameter": each}))
+    for row in file.tables["loss"]:
+        each = row["seconds"] / row["tokens"] / row["vocab"]
+        line = (
+            f"the loss over {row['vocab']:,.0f} words, {row['mode']}, takes "
+            f"{each * 1e12:.3g} ps a logit, forward and backward"
+        )
+        found.append((line, {f"{row['mode']}_{row['vocab']:.0f}_loss_s_per_logit": each}))
     return found
 
 

@@ -17,13 +17,18 @@ from figgen.catalog.measured_file import FORMAT, TABLES, VERSION, read_measured
 from figgen.errors import InputError
 from figgen.formulas.compute_and_roofline import attention_core_flops
 from figgen.models.shape.model_shape import ModelShape
-from figgen.models.shape.transformer import matmul_parameters
+from figgen.models.shape.transformer import matmul_parameters, parameter_counts
+from figgen.scenarios.runs.measured_rates import rates_of
 from figgen.scenarios.runs.own_rates import attention_rate, chip_of, layer_rate, rates
 
 ROOT = Path(__file__).parents[2]
 PROGRAM = ROOT / "docs" / "tools" / "measure" / "measure.py"
 SAMPLE = Path(__file__).with_name("measured_cpu.json")
 COUNTS = runpy.run_path(str(PROGRAM))
+MODEL_SHAPE = ModelShape(
+    layers=4, hidden=2048, heads=16, kv_heads=4, head_dim=128, ffn_hidden=5632, vocab=32000,
+    sequence=2048,
+)  # fmt: skip
 LAYER = {"hidden": 4096, "ffn": 14336, "heads": 32, "sequence": 8192, "batch": 1}
 
 
@@ -36,7 +41,14 @@ def h100(**tables: list[dict[str, Any]]) -> str:
     return json.dumps({"format": FORMAT, "version": VERSION, "machine": machine, **tables})
 
 
-PRODUCT = {"format": "bf16", "m": 8192, "n": 8192, "k": 8192, "seconds": 2 * 8192**3 / 700e12}
+PRODUCT = {
+    "format": "bf16",
+    "side": "forward",
+    "m": 8192,
+    "n": 8192,
+    "k": 8192,
+    "seconds": 2 * 8192**3 / 700e12,
+}
 REDUCE = {
     "collective": "all_reduce", "ranks": 8, "nodes": 1, "message_bytes": 2**30,
     "seconds": 2 * 7 / 8 * 2**30 / 360e9,
@@ -74,6 +86,7 @@ def test_reader_counts_as_the_program_does() -> None:
     layer = LAYER | {"batch": 3}
     flops = COUNTS["layer_flops"](**layer)
     assert layer_rate(layer | {"both_s": 7e15}) == pytest.approx(3 * flops / 7e15)
+    assert COUNTS["model_parameters"](COUNTS["MODEL"]) == parameter_counts(MODEL_SHAPE).total
     row = {"batch": 4, "heads": 32, "head_dim": 64, "sequence": 4096, "seconds": 1.0}
     once = COUNTS["attention_flops"](4, 32, 64, 4096)
     assert attention_rate(row | {"pass": "forward"}) == once
@@ -90,8 +103,8 @@ def test_a_file_of_known_rates_gives_them_back_beside_the_data_sheet() -> None:
     assert chip_of(file) == "h100-sxm-80gb"
     chip = catalog.accelerator("h100-sxm-80gb")
     found = {rate.name: rate for rate in rates(file, chip)}
-    assert found["products in BF16"].value == pytest.approx(700e12)
-    assert found["products in BF16"].share == pytest.approx(700 / 989.4)
+    assert found["matmuls in BF16"].value == pytest.approx(700e12)
+    assert found["matmuls in BF16"].share == pytest.approx(700 / 989.4)
     assert found["memory, copy"].share == pytest.approx(2.5 / 3.35)
     assert found["all-reduce over 8 ranks"].share == pytest.approx(360 / 450)
 
@@ -114,7 +127,14 @@ def test_a_chip_is_that_of_the_catalog_or_none(kind: str, device: str, chip: str
 
 def test_the_best_rate_of_each_kind_counts_and_of_links_that_of_long_messages() -> None:
     once = COUNTS["attention_flops"](1, 32, 128, 8192)
-    size = {"format": "bf16", "batch": 1, "heads": 32, "head_dim": 128, "sequence": 8192}
+    size = {
+        "format": "bf16",
+        "mask": "causal",
+        "batch": 1,
+        "heads": 32,
+        "head_dim": 128,
+        "sequence": 8192,
+    }
     attention = [
         size | {"pass": way, "seconds": work / rate}
         for way, work, best in (("forward", once, (6e14, 5e14)), ("backward", 2.5 * once, (7e14,)))
@@ -138,7 +158,7 @@ def test_the_best_rate_of_each_kind_counts_and_of_links_that_of_long_messages() 
     )  # fmt: skip
     chip = catalog.accelerator("h100-sxm-80gb")
     wanted = {
-        "products in BF16": (700e12, 989.4e12), "products in FP8": (1.2e15, 1978.9e12),
+        "matmuls in BF16": (700e12, 989.4e12), "matmuls in FP8": (1.2e15, 1978.9e12),
         "attention forward": (6e14, 989.4e12), "attention backward": (7e14, 989.4e12),
         "memory, copy": (2.5e12, 3.35e12), "all-to-all over 8 ranks": (200e9, 450e9),
         "all-gather over 8 ranks": (320e9, 450e9), "all-reduce over 8 ranks": (50e9, 450e9),
@@ -157,18 +177,49 @@ def test_the_best_rate_of_each_kind_counts_and_of_links_that_of_long_messages() 
 
 def test_a_file_recorded_on_a_cpu_is_read_whole(capsys: pytest.CaptureFixture[str]) -> None:
     content = json.loads(SAMPLE.read_text("utf-8"))
-    assert content.keys() == {"format", "version", "machine", *TABLES}
+    assert content.keys() == {"format", "version", "machine", *TABLES} - {"steps"}
     file = read_measured(SAMPLE.read_text("utf-8"))
     assert {name: len(rows) for name, rows in file.tables.items()} == {
-        name: len(content[name]) for name in TABLES
+        name: len(content.get(name, [])) for name in TABLES
     }
     assert chip_of(file) is None
     assert main(["measured", str(SAMPLE)]) == 0
     said = capsys.readouterr().out
     assert "no chip of the catalog" in said
     assert "all-to-all over 2 ranks" in said
-    assert "3.99 times its parts by these rates" in said
+    assert "3.80 times its parts by these rates" in said
+    assert "a step of 2 layers, eager, weights in FP32 under autocast" in said
+    assert "the host launches a kernel every" in said
     assert "--measured:\nbf16-" in said
+
+
+def test_a_file_of_the_first_version_is_still_read(capsys: pytest.CaptureFixture[str]) -> None:
+    text = SAMPLE.with_name("measured_cpu_version_1.json").read_text("utf-8")
+    file = read_measured(text)
+    assert file.version == 1
+    assert {row["side"] for row in file.tables["products"]} == {"forward"}
+    assert {row["mask"] for row in file.tables["attention"]} == {"causal"}
+    assert file.tables["training"] == ()
+    assert main(["measured", str(SAMPLE.with_name("measured_cpu_version_1.json"))]) == 0
+    assert "3.99 times its parts by these rates" in capsys.readouterr().out
+
+
+def test_backward_matmuls_and_explicit_masks_do_not_change_the_rates_that_tools_take() -> None:
+    size = {"format": "bf16", "batch": 1, "heads": 32, "head_dim": 128, "sequence": 8192}
+    attention = [size | {"pass": way, "seconds": 1e-3} for way in ("forward", "backward")]
+    kernel = {"kernel": "copy", "bytes": 2.5e9, "seconds": 1e-3}
+    plain = rates_of(read_measured(h100(products=[PRODUCT], attention=attention, kernels=[kernel])))
+    more = rates_of(
+        read_measured(
+            h100(
+                products=[PRODUCT, PRODUCT | {"side": "weight", "seconds": 1.0}],
+                attention=attention
+                + [row | {"mask": "explicit", "seconds": 1} for row in attention],
+                kernels=[kernel, kernel | {"kernel": "strided", "seconds": 1.0}],
+            )
+        )
+    )
+    assert more == plain
 
 
 @pytest.mark.parametrize(
@@ -176,7 +227,8 @@ def test_a_file_recorded_on_a_cpu_is_read_whole(capsys: pytest.CaptureFixture[st
     [
         ("[]", "measured file"),
         ("{", "JSON of measure.py"),
-        ('{"format": "parallelism-computed/measured", "version": 2}', "version"),
+        ('{"format": "parallelism-computed/measured", "version": 3}', "version.*1 or 2.*3"),
+        ('{"format": "parallelism-computed/measured", "version": true}', "version"),
         (h100(products=[PRODUCT | {"seconds": 0}]), r"products\[0\].seconds.*above 0.*0"),
         (h100(products=[PRODUCT | {"format": "bf15"}]), r"products\[0\].format.*bf16"),
         (h100(products=[PRODUCT | {"secs": 1}]), r"secs.*seconds"),

@@ -14,7 +14,13 @@ from pathlib import Path
 
 import numpy as np
 
-from figgen.catalog.measured_file import FORMATS, MeasuredFile, Row, read_measured
+from figgen.catalog.measured_file import (
+    FORMATS,
+    PLAIN_KERNELS,
+    MeasuredFile,
+    Row,
+    read_measured,
+)
 from figgen.errors import InputError, closest
 from figgen.models.step.layer_time import CORE_BACKWARD
 from figgen.scenarios.runs.rates import head_share
@@ -123,13 +129,14 @@ def rates_of(file: MeasuredFile) -> MeasuredRates:
     """The rates of a file. Raises InputError for one in which nothing was measured."""
     tables, known = file.tables, dict[str, tuple[float, ...]]()
     for name in FORMATS:
-        rows = [row for row in tables["products"] if row["format"] == name]
+        rows = [
+            row for row in tables["products"] if row["format"] == name and row["side"] == "forward"
+        ]
         known |= _line(name, [(1.0, _flops(row), row["seconds"]) for row in rows])
-    known |= _attention(tables["attention"])
-    if tables["kernels"]:
-        moved, seconds = (
-            fsum(row[key] for row in tables["kernels"]) for key in ("bytes", "seconds")
-        )
+    known |= _attention([row for row in tables["attention"] if row["mask"] == "causal"])
+    kernels = [row for row in tables["kernels"] if row["kernel"] in PLAIN_KERNELS]
+    if kernels:
+        moved, seconds = (fsum(row[key] for row in kernels) for key in ("bytes", "seconds"))
         known["memory"] = (moved / seconds,)
     links = [row for row in tables["collectives"] if row["ranks"] > 1]
     near, far = ([r for r in links if (r["nodes"] > 1) == across] for across in (False, True))

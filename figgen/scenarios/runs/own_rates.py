@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from figgen.catalog.hardware import Accelerator
-from figgen.catalog.measured_file import MeasuredFile, Row
+from figgen.catalog.measured_file import MASKS, PASSES, MeasuredFile, Row
 from figgen.models.step.layer_time import (
     ACTIVATION_BYTES,
     BLOCK_PRODUCTS,
@@ -53,6 +53,11 @@ def attention_rate(row: Row) -> float:
     return float(forward * (1.0 if row["pass"] == "forward" else 2.5) / row["seconds"])
 
 
+def grouped_rate(row: Row) -> float:
+    """Return the FLOP/s of the matmuls of all experts together."""
+    return float(2 * row["tokens"] * row["n"] * row["k"] / row["seconds"])
+
+
 def layer_rate(row: Row) -> float:
     """FLOP/s of a layer, forward and backward: three times its forward."""
     weights = 4 * row["hidden"] ** 2 + 3 * row["hidden"] * row["ffn"]
@@ -93,10 +98,19 @@ def rates(file: MeasuredFile, chip: Accelerator | None) -> list[Rate]:
     found = []
     for name in dict.fromkeys(row["format"] for row in tables["products"]):
         rows = [product_rate(row) for row in tables["products"] if row["format"] == name]
-        found.append(Rate(f"products in {name.upper()}", max(rows), "FLOP/s", _peak(chip, name)))
-    for way in ("forward", "backward"):
-        rows = [attention_rate(row) for row in tables["attention"] if row["pass"] == way]
-        found += _best(f"attention {way}", rows, "FLOP/s", _peak(chip, "bf16"))
+        found.append(Rate(f"matmuls in {name.upper()}", max(rows), "FLOP/s", _peak(chip, name)))
+    for way in ("grouped", "loop"):
+        rows = [grouped_rate(row) for row in tables["grouped"] if row["way"] == way]
+        found += _best(f"matmuls of experts, {way}", rows, "FLOP/s", _peak(chip, "bf16"))
+    for mask in MASKS:
+        for way in PASSES:
+            rows = [
+                attention_rate(row)
+                for row in tables["attention"]
+                if row["pass"] == way and row["mask"] == mask
+            ]
+            name = f"attention {way}" + (", explicit mask" if mask == "explicit" else "")
+            found += _best(name, rows, "FLOP/s", _peak(chip, "bf16"))
     for row in tables["kernels"]:
         peak = chip.hbm_bandwidth_bytes_per_s if chip else None
         found.append(Rate(f"memory, {row['kernel']}", row["bytes"] / row["seconds"], "B/s", peak))

@@ -9,6 +9,7 @@ const FORMAT = "parallelism-computed/measured";
 const LONGEST = 2 ** 24;
 const CORE_BACKWARD = 2.5;
 const FORMATS = ["bf16", "fp16", "fp8", "fp4", "tf32"];
+const PLAIN_KERNELS = ["copy", "add", "norm", "softmax"];
 const KEYS = {
   products: ["m", "n", "k", "seconds"],
   attention: ["batch", "heads", "head_dim", "sequence", "seconds"],
@@ -18,7 +19,12 @@ const KEYS = {
 
 /** The rates of a file's text as a line. Throws InputError for a file that is none, or says nonsense. */
 export function ratesOf(text) {
-  const { machine, products, attention, kernels, collectives } = read(text);
+  const file = read(text);
+  const { machine, collectives } = file;
+  // The second version also has backward's matmuls, masks as tensors and other kinds of access.
+  const products = file.products.filter(({ side = "forward" }) => side === "forward");
+  const attention = file.attention.filter(({ mask = "causal" }) => mask === "causal");
+  const kernels = file.kernels.filter(({ kernel }) => PLAIN_KERNELS.includes(kernel));
   const known = {};
   const put = (name, found) => { if (found) known[name] = found; };
   for (const name of FORMATS) {
@@ -97,7 +103,7 @@ function read(text) {
   } catch {
     // told below
   }
-  if (content?.format !== FORMAT || content.version !== 1 || !(content.machine?.memory_bytes >= 0)) {
+  if (content?.format !== FORMAT || ![1, 2].includes(content.version) || !(content.machine?.memory_bytes >= 0)) {
     throw new InputError("the file", { expected: "what measure.py writes" });
   }
   const tables = Object.entries(KEYS).map(([name, keys]) => [name, rows(name, keys, content[name] ?? [])]);
