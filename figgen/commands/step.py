@@ -52,7 +52,9 @@ def add(verbs: Verbs) -> None:
 
 def _step(options: argparse.Namespace) -> Answer:
     if options.run_name and options.run_name not in catalog.RUNS:
-        return predicted_runs(options.run_name, chosen_of(options).get("compute_efficiency"))
+        chosen = chosen_of(options)
+        measured = str(chosen.get("measured") or "")
+        return predicted_runs(options.run_name, chosen.get("compute_efficiency"), measured)
     asked = resolve(scenario_of(options))
     found, setup = asked.estimate, asked.setup
     data = setup_data(asked.model.name, setup) | {

@@ -12,38 +12,55 @@ from figgen.models.memory.memory import RESERVE_BYTES, MemoryEstimate, memory
 from figgen.models.memory.memory_fixes import heavier_recomputation, reason, what_fits
 from figgen.models.setup.training_setup import TrainingSetup
 from figgen.scenarios.runs.described import DescribedRun
+from figgen.scenarios.runs.device_run import (
+    device_answer,
+    device_run,
+    fit_words,
+    is_device_run,
+    predicted_device,
+)
 from figgen.scenarios.runs.fields import Record
+from figgen.scenarios.runs.measured_rates import read_rates
 from figgen.scenarios.runs.predicted import predicted_step
+from figgen.scenarios.runs.rates import Measured
 from figgen.scenarios.runs.record import described_run, read_run_file
 from figgen.scenarios.runs.setup import run_setup
 from figgen.units import format_quantity
 
 
-def predicted_runs(path: str, compute_efficiency: float | None) -> Answer:
-    """Every run of the file. A refused one of many is told by its error; a single one raises.
+def predicted_runs(path: str, compute_efficiency: float | None, measured: str = "") -> Answer:
+    """Every run of the file, on the rates that `measured` names where it names some.
 
+    A single run that cannot be predicted raises; one of many is answered with its error.
     Raises InputError for a file that cannot be read.
     """
     many, records = read_run_file(file_text(path, "run file"))
+    rates = read_rates(measured).known if measured else None
     if not many:
-        found = predicted(records[0], compute_efficiency)
+        found = predicted(records[0], compute_efficiency, rates)
         return Answer(found, _line(found))
-    rows = [_predicted_or_refused(record, compute_efficiency) for record in records]
+    rows = [_predicted_or_refused(record, compute_efficiency, rates) for record in records]
     return Answer(rows, "\n".join(map(_line, rows)))
 
 
-def _predicted_or_refused(record: Record, compute_efficiency: float | None) -> dict[str, object]:
+def _predicted_or_refused(
+    record: Record, compute_efficiency: float | None, rates: Measured | None
+) -> dict[str, object]:
     try:
-        return predicted(record, compute_efficiency)
+        return predicted(record, compute_efficiency, rates)
     except InputError as error:
         name = record.get("id", "run") if isinstance(record, Mapping) else "run"
         return {"id": name, "error": str(error)}
 
 
-def predicted(record: Record, compute_efficiency: float | None) -> dict[str, object]:
+def predicted(
+    record: Record, compute_efficiency: float | None, rates: Measured | None = None
+) -> dict[str, object]:
     """Time and memory of one run's step. Raises InputError for a run that cannot be laid out."""
+    if is_device_run(record):
+        return device_answer(predicted_device(device_run(record), rates, compute_efficiency))
     run = described_run(record)
-    found = predicted_step(run, compute_efficiency)
+    found = predicted_step(run, compute_efficiency, measured=rates)
     return {
         "id": run.name,
         "step_time_s": found.step_time_s,
@@ -116,11 +133,24 @@ def _line(row: Mapping[str, Any]) -> str:
     )
     rate = f"{row['tokens_per_s_per_gpu']:,.0f} tokens/s per GPU"
     said = f", measured {row['difference']:+.1%}" if "difference" in row else ""
-    return f"{row['id']}: {time} ({low} to {high}){said}, {rate}, {_held(row)}"
+    return f"{row['id']}: {time} ({low} to {high}){said}, {rate}, {_held(row)}{_parts(row)}"
+
+
+def _parts(row: Mapping[str, Any]) -> str:
+    """Where the time goes, a line more, where it is known by kind of kernel."""
+    parts = row.get("parts", {})
+    shares = [f"{name} {s / row['step_time_s']:.0%}" for name, s in parts.items() if s > 0]
+    return f"\n  {row['stack']}: {', '.join(shares)}" if shares else ""
 
 
 def _held(row: Mapping[str, Any]) -> str:
     if row["memory_bytes"] is None:
         return f"memory unknown: {row['memory_error']}"
     held = format_quantity(row["memory_bytes"], "B", "bytes")
+    if "fit_probability" in row:
+        allocated = format_quantity(row["allocated_bytes"], "B", "bytes")
+        chance = fit_words(row["fit_probability"])
+        return (
+            f"{held} reserved, {allocated} of it allocated at the {row['memory_peak_at']}, {chance}"
+        )
     return f"{held} ({'fits' if row['fits'] else 'does not fit: ' + row['memory_reason']})"

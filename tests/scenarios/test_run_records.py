@@ -164,8 +164,8 @@ def test_a_benchmark_s_experts_are_divided_and_repeated_as_its_table_says(
 def test_what_is_no_run_file_is_refused() -> None:
     with pytest.raises(InputError, match="expected JSON"):
         read_run_file("{")
-    with pytest.raises(InputError, match="one run, or"):
-        read_run_file("[1]")
+    with pytest.raises(InputError, match="a run, a list, or"):
+        read_run_file("1")
 
 
 def test_the_split_is_by_key_and_about_half() -> None:

@@ -18,6 +18,7 @@ from figgen.models.step.timed_step import timed_step
 from figgen.scenarios.evidence.measured import measured_runs, run_sides, shown_runs
 from figgen.scenarios.evidence.split import CALIBRATION, TEST
 from figgen.scenarios.runs.described import DescribedRun
+from figgen.scenarios.runs.device_run import CLASS, device_run, device_step_s, measured_steps
 from figgen.scenarios.runs.job import run_job
 from figgen.scenarios.runs.predicted import UNKNOWN, class_of
 from figgen.scenarios.runs.rates import terms_of
@@ -131,6 +132,7 @@ def class_residuals() -> list[Residuals]:
     for run, predicted_s in zip(runs, seconds, strict=True):
         ratio = float(run.step_time_s or 0) / float(predicted_s)
         by_class.setdefault(class_of(run), []).append((ratio, sides[run.name] == TEST))
+    by_class[CLASS] = [(ratio, False) for ratio in device_ratios()]
     found = []
     for name, ratios in sorted(by_class.items()):
         tested = [ratio for ratio, is_test in ratios if is_test]
@@ -146,12 +148,21 @@ def class_residuals() -> list[Residuals]:
     return [*found, replace(wide, low=0.7, high=1.5)]
 
 
+def device_ratios() -> list[float]:
+    """Measured over predicted step times of plain transformers on one GPU."""
+    runs = [device_run(record) for record in measured_steps()]
+    return [run.step_time_s / device_step_s(run) for run in runs if run.step_time_s is not None]
+
+
 def _residuals(
     name: str, ratios: Sequence[float], within: Sequence[Sequence[float]], tested: bool
 ) -> Residuals:
     # Ends are runs, and rounded outwards: between two runs fewer than eight of ten may lie.
     low = min(1 - LEAST, *(float(np.quantile(one, 0.1, method="lower")) for one in within))
     high = max(1 + LEAST, *(float(np.quantile(one, 0.9, method="higher")) for one in within))
+    if len(ratios) < FEWEST:
+        # So few runs do not show how far others lie: twice as far as the furthest of them.
+        low, high = 1 - 2 * (1 - low), 1 + 2 * (high - 1)
     low, high = floor(1000 * low) / 1000, ceil(1000 * high) / 1000
     error = float(np.mean(np.abs(1 / np.array(ratios) - 1)))
     return Residuals(name, len(ratios), tested, low, high, round(error, 4))

@@ -45,7 +45,7 @@ DATED = r"\b20(2[3-9])-?(0[1-9]|1[0-2])\b"
 def read_run_file(text: str) -> tuple[bool, list[Record]]:
     """Whether a file holds many runs, and their records.
 
-    Raises InputError for what is no JSON, and for JSON that is neither a run nor `{"runs": []}`.
+    Raises InputError for what is no JSON, and for JSON that is neither a run nor a list of runs.
     """
     try:
         content = json.loads(text)
@@ -53,9 +53,13 @@ def read_run_file(text: str) -> tuple[bool, list[Record]]:
         raise InputError("run file", expected="JSON", got=str(error)) from None
     if isinstance(content, dict) and isinstance(content.get("runs"), list):
         return True, content["runs"]
+    if isinstance(content, list):
+        return True, content
     if isinstance(content, dict):
         return False, [content]
-    raise InputError("run file", expected='one run, or {"runs": [...]}', got=type(content).__name__)
+    raise InputError(
+        "run file", expected='a run, a list, or {"runs": [...]}', got=type(content).__name__
+    )
 
 
 def described_run(record: Record) -> DescribedRun:

@@ -1,0 +1,1 @@
+"""What a training step does on one device, operation by operation."""

@@ -1,0 +1,57 @@
+"""The whole step of one device as a list of operations."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from figgen.models.operations.compiled_layer import compiled_ends, compiled_layer
+from figgen.models.operations.device_job import DeviceJob
+from figgen.models.operations.eager_layer import eager_layer
+from figgen.models.operations.ends import accumulation, embedding, head_and_loss, update
+from figgen.models.operations.operation import (
+    BACKWARD,
+    FORWARD,
+    Operation,
+    of_phase,
+    times,
+)
+
+
+def layer_operations(job: DeviceJob, *, experts: bool) -> tuple[Operation, ...]:
+    """One layer and one microbatch, forward and backward."""
+    layer = compiled_layer if job.stack.compiled else eager_layer
+    return layer(job, experts=experts)
+
+
+def end_operations(job: DeviceJob) -> tuple[Operation, ...]:
+    """Embedding, last norm, head and loss of one microbatch."""
+    if job.stack.compiled:
+        return compiled_ends(job)
+    return (*embedding(job), *head_and_loss(job))
+
+
+def layer_kinds(job: DeviceJob) -> tuple[tuple[int, bool], ...]:
+    """Numbers of layers, and whether they have experts."""
+    dense = job.first_layers_dense
+    return ((dense, False), (job.shape.layers - dense, True))
+
+
+def step_operations(job: DeviceJob) -> tuple[Operation, ...]:
+    """Everything that a step computes, counted over layers and microbatches."""
+    found: tuple[Operation, ...] = ()
+    for layers, experts in layer_kinds(job):
+        if layers:
+            layer = layer_operations(job, experts=experts)
+            again = recomputed(layer) if job.recomputed else ()
+            found = (*found, *times((*layer, *again), layers * job.microbatches))
+    found = (*found, *times(end_operations(job), job.microbatches))
+    found = (*found, *times(accumulation(job), job.microbatches - 1))
+    return (*found, *update(job))
+
+
+def recomputed(layer: tuple[Operation, ...]) -> tuple[Operation, ...]:
+    """The forward of a layer once more, in backward."""
+    return tuple(
+        replace(one, phase=BACKWARD, name=f"{one.name}, recomputed", kept_bytes=0.0)
+        for one in of_phase(layer, FORWARD)
+    )

@@ -1,0 +1,105 @@
+"""Operations outside the layers: embedding, last norm, head and loss, clipping and the update."""
+
+from __future__ import annotations
+
+from figgen.models.operations.device_job import DeviceJob
+from figgen.models.operations.eager_layer import layer_norm, linear, rms_norm
+from figgen.models.operations.operation import (
+    BACKWARD,
+    BROADCAST,
+    CONTIGUOUS,
+    FORWARD,
+    FUSED,
+    OPTIMIZER,
+    SCATTER,
+    SOFTMAX,
+    UPDATE,
+    Operation,
+    Pass,
+    kept,
+    passes,
+    small,
+)
+
+START_KERNELS = 30
+"""Positions, masks and rotary tables of a microbatch."""
+ALIGNMENT = 8
+"""Widths of fast matmuls in 16 bits are multiples of so many elements; a compiler pads others."""
+UPDATED_AT_ONCE = 2e7
+"""Parameters that one kernel of the fused optimizer updates, by the trace."""
+
+EAGER_LOSS: tuple[Pass, ...] = (("logits to FP32", BROADCAST, 6), ("log-softmax", SOFTMAX, 8))
+EAGER_LOSS_BACKWARD: tuple[Pass, ...] = (
+    ("clear", CONTIGUOUS, 4), ("log-softmax", SOFTMAX, 12), ("gradient to BF16", CONTIGUOUS, 6),
+)  # fmt: skip
+COMPILED_LOSS: tuple[Pass, ...] = (("cross-entropy", FUSED, 2),)
+COMPILED_LOSS_BACKWARD: tuple[Pass, ...] = (("cross-entropy", FUSED, 4),)
+
+EAGER_LOGIT_BYTES, COMPILED_LOGIT_BYTES = 12, 6
+"""Bytes of a logit while its gradient is made: eager, three FP32 copies (log-probabilities, their
+gradient, the gradient of logits); compiled, one FP32 and one BF16."""
+
+
+def embedding(job: DeviceJob) -> tuple[Operation, ...]:
+    """The lookup of tokens, and the gradient of the table, a dense one."""
+    elements, each = job.tokens * job.shape.hidden, job.stack.residual_bytes
+    table = job.shape.vocab * job.shape.hidden
+    found = [
+        small("positions and tables", FORWARD, START_KERNELS),
+        *passes((("embedding", CONTIGUOUS, 2 * each),), FORWARD, elements),
+        *passes((("clear table", CONTIGUOUS, each),), BACKWARD, table),
+        *passes((("embedding", SCATTER, 2 * each),), BACKWARD, elements),
+        small("sort tokens", BACKWARD, 16),
+    ]
+    if job.shape.learned_positions:
+        found += passes((("position", CONTIGUOUS, 3 * each),), FORWARD, elements)
+        found += passes((("position", BROADCAST, each),), BACKWARD, elements)
+    if job.shape.tied_embeddings:
+        found += passes((("sum of tables", CONTIGUOUS, 3 * each),), BACKWARD, table)
+    return tuple(found)
+
+
+def head_and_loss(job: DeviceJob) -> tuple[Operation, ...]:
+    """The last norm, the head and cross-entropy."""
+    shape, logits = job.shape, job.logits
+    compiled = job.stack.compiled
+    aligned = compiled or shape.vocab % ALIGNMENT == 0
+    ahead, behind = (
+        (COMPILED_LOSS, COMPILED_LOSS_BACKWARD) if compiled else (EAGER_LOSS, EAGER_LOSS_BACKWARD)
+    )
+    norm = layer_norm(job) if job.biased else rms_norm(job)
+    return (
+        *norm,
+        *linear(job, "head", shape.hidden, shape.vocab, widened=True, aligned=aligned),
+        *passes(ahead, FORWARD, logits),
+        small("loss", FORWARD, 6),
+        *passes(behind, BACKWARD, logits),
+        small("loss", BACKWARD, 4),
+    )
+
+
+def loss_bytes(job: DeviceJob) -> float:
+    """Most bytes of logits and their gradients at once."""
+    return job.logits * (COMPILED_LOGIT_BYTES if job.stack.compiled else EAGER_LOGIT_BYTES)
+
+
+def accumulation(job: DeviceJob) -> tuple[Operation, ...]:
+    """The gradients of a microbatch are added to those of the earlier ones."""
+    table = (("accumulated gradients", CONTIGUOUS, 3 * job.stack.residual_bytes),)
+    return passes(table, BACKWARD, job.parameters)
+
+
+def update(job: DeviceJob) -> tuple[Operation, ...]:
+    """Clipping of the norm of all gradients, and the fused Adam step."""
+    return (
+        Operation(
+            name="clipping and Adam", kind=OPTIMIZER, phase=UPDATE,
+            moved_bytes=job.stack.update_bytes * job.parameters,
+            kernels=job.parameters / UPDATED_AT_ONCE,
+        ),
+    )  # fmt: skip
+
+
+def embedded(job: DeviceJob) -> Operation:
+    """What the embedding keeps: the numbers of the tokens."""
+    return kept("token numbers", 8.0 * job.tokens)

@@ -1,0 +1,116 @@
+"""How fast one device runs each kind of operation.
+
+What whole training steps on one H100 reached (`tests/oracles/gpu/`), as shares of the device's own
+peaks, so that another device has the same shares of its own.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from figgen.models.operations.operation import (
+    BROADCAST,
+    CONTIGUOUS,
+    COPY,
+    FUSED,
+    SCATTER,
+    SOFTMAX,
+    STRIDED,
+)
+
+MATMUL_SHARE = 0.869
+"""Of the dense peak: what a tile of a matmul sustains in a step (860 of 989.4 TFLOP/s)."""
+COMPILED_SHARE = 0.94
+"""Of that under torch.compile, which leaves a device no pauses, so that its clock is lower."""
+UNALIGNED_SHARE = 0.1455
+"""Of the dense peak for widths that are no multiple of eight (144 TFLOP/s)."""
+GROUPED_SHARE = 0.6
+"""Of the dense peak for grouped matmuls in 16 bits. No step has measured it yet: a judgment."""
+GROUPED_FP32_SHARE = 0.503
+"""Of the TF32 peak, expert by expert (249 of 494.7 TFLOP/s)."""
+ATTENTION_64_SHARE, ATTENTION_128_SHARE = 0.4265, 0.647
+"""Of the dense peak: causal attention of many tokens, heads of 64 and of 128 (422, 640 TFLOP/s)."""
+MASKED_64_SHARE, MASKED_128_SHARE = 0.1233, 0.189
+"""The same with an explicit mask (122, 187 TFLOP/s)."""
+ATTENTION_64_HALF, ATTENTION_128_HALF = 432.0, 54_000.0
+"""Tokens of a sequence, and tokens times heads, that reach half of these."""
+
+ACCESS_SHARES = (
+    (CONTIGUOUS, 0.881), (BROADCAST, 0.612), (STRIDED, 0.328), (SOFTMAX, 0.567), (SCATTER, 0.158),
+    (COPY, 0.866), (FUSED, 0.607),
+)  # fmt: skip
+"""Of the memory bandwidth, by access (2.95, 2.05, 1.1, 1.9, 0.53 and 2.9 of 3.35 TB/s); fused
+passes move 1.45 times their fewest bytes at the rate of contiguous ones."""
+OPTIMIZER_FP32_SHARE, OPTIMIZER_BF16_SHARE = 0.788, 0.66
+"""Of the memory bandwidth in clipping and fused Adam, with FP32 and with BF16 state."""
+
+MATMUL_START_S, WAVE_START_S = 2e-6, 0.6e-6
+GAP_S = 1.85e-6
+"""From the end of a kernel to the start of the next where the host keeps ahead."""
+HOST_S, WAITING_HOST_S = 10e-6, 52e-6
+"""What the host takes for a kernel: while it keeps going, and where it must wait for the device
+again and again, as for the counts of experts."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class KernelRates:
+    """Rates of one device in FLOP/s, bytes/s and seconds.
+
+    Attention over heads of up to 64 channels is as fast as its sequence is long: a sequence of
+    `attention_64_half` tokens reaches half of the rate. With wider heads the product of tokens and
+    heads decides. The masked rates are those of attention with an explicit mask.
+    """
+
+    multiprocessors: float
+    matmul_flops_per_s: float
+    matmul_start_s: float
+    wave_start_s: float
+    compiled_share: float
+    unaligned_flops_per_s: float
+    grouped_flops_per_s: float
+    grouped_fp32_flops_per_s: float
+    attention_64_flops_per_s: float
+    attention_64_half: float
+    attention_128_flops_per_s: float
+    attention_128_half: float
+    masked_64_flops_per_s: float
+    masked_128_flops_per_s: float
+    access_bytes_per_s: dict[str, float]
+    optimizer_fp32_bytes_per_s: float
+    optimizer_bf16_bytes_per_s: float
+    gap_s: float
+    host_s: float
+    waiting_host_s: float
+
+
+def device_rates(
+    *, flops_per_s: float, tf32_flops_per_s: float, bytes_per_s: float,
+    attention_flops_per_s: float, multiprocessors: float,
+) -> KernelRates:  # fmt: skip
+    """The rates of a device with these peaks, dense and in 16 bits where nothing else is said.
+
+    `attention_flops_per_s` is the peak of which attention has its share; it is another number than
+    `flops_per_s` only where both were measured.
+    """
+    return KernelRates(
+        multiprocessors=multiprocessors,
+        matmul_flops_per_s=MATMUL_SHARE * flops_per_s,
+        matmul_start_s=MATMUL_START_S,
+        wave_start_s=WAVE_START_S,
+        compiled_share=COMPILED_SHARE,
+        unaligned_flops_per_s=UNALIGNED_SHARE * flops_per_s,
+        grouped_flops_per_s=GROUPED_SHARE * flops_per_s,
+        grouped_fp32_flops_per_s=GROUPED_FP32_SHARE * tf32_flops_per_s,
+        attention_64_flops_per_s=ATTENTION_64_SHARE * attention_flops_per_s,
+        attention_64_half=ATTENTION_64_HALF,
+        attention_128_flops_per_s=ATTENTION_128_SHARE * attention_flops_per_s,
+        attention_128_half=ATTENTION_128_HALF,
+        masked_64_flops_per_s=MASKED_64_SHARE * attention_flops_per_s,
+        masked_128_flops_per_s=MASKED_128_SHARE * attention_flops_per_s,
+        access_bytes_per_s={kind: share * bytes_per_s for kind, share in ACCESS_SHARES},
+        optimizer_fp32_bytes_per_s=OPTIMIZER_FP32_SHARE * bytes_per_s,
+        optimizer_bf16_bytes_per_s=OPTIMIZER_BF16_SHARE * bytes_per_s,
+        gap_s=GAP_S,
+        host_s=HOST_S,
+        waiting_host_s=WAITING_HOST_S,
+    )

@@ -1,0 +1,136 @@
+"""One operation of a training step, and how the tables of passes over memory become operations.
+
+Time, memory, FLOPs, traffic and kernel counts of a step are sums over its operations. An operation
+is a matmul, an attention kernel or a *pass*: a kernel that reads tensors from memory and writes
+tensors to memory, and takes as long as its bytes take by their kind of access.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+MATMUL, GROUPED, ATTENTION = "matmul", "grouped matmul", "attention"
+CONTIGUOUS, BROADCAST, STRIDED = "contiguous", "broadcast", "strided"
+SOFTMAX, SCATTER, FUSED, OPTIMIZER, COPY = "softmax", "scatter", "fused", "optimizer", "copy"
+"""Kinds of operations. `contiguous` passes read and write whole vectors of one format; `broadcast`
+passes reduce, broadcast, or widen 16 bits to 32; `strided` passes go against the layout of a tensor
+(rotation, concatenation, transposition); `fused` passes are what a compiler made of several."""
+
+FORWARD, BACKWARD, UPDATE = "forward", "backward", "update"
+
+Pass = tuple[str, str, float]
+"""A name, a kind of access, and bytes read and written for each element."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Operation:
+    """One operation: `m`, `n`, `k` are the sizes of a matmul, `moved_bytes` what a pass moves.
+
+    `kept_bytes` stay from its forward until the backward pass of its layer, `cached_bytes` until
+    the end of the microbatch (casts of weights under autocast). `aligned` is False for a matmul
+    with a width that is no multiple of eight, for which no fast kernel exists. `count` is how often
+    it runs, `kernels` how many kernels each time launches.
+    """
+
+    name: str
+    kind: str
+    phase: str
+    flops: float = 0.0
+    m: float = 0.0
+    n: float = 0.0
+    k: float = 0.0
+    width: float = 0.0
+    groups: float = 1.0
+    moved_bytes: float = 0.0
+    kept_bytes: float = 0.0
+    cached_bytes: float = 0.0
+    kernels: float = 1.0
+    count: float = 1.0
+    aligned: bool = True
+
+
+def matmul(
+    name: str, phase: str, *, m: float, n: float, k: float, aligned: bool = True
+) -> Operation:
+    """An m × k matrix times a k × n matrix: a kernel, and one that clears its counters."""
+    return Operation(
+        name=name, kind=MATMUL, phase=phase, flops=2 * m * n * k, m=m, n=n, k=k, kernels=2,
+        aligned=aligned,
+    )  # fmt: skip
+
+
+def grouped_matmuls(
+    name: str, inputs: float, outputs: float, *, rows: float, groups: float, kernels: float
+) -> tuple[Operation, ...]:
+    """A linear layer of each of `groups` experts, which share the rows, and its gradients."""
+    each = rows / groups
+    return (
+        _grouped(name, FORWARD, groups, kernels, m=rows, n=outputs, k=inputs),
+        _grouped(f"{name} input", BACKWARD, groups, kernels, m=rows, n=inputs, k=outputs),
+        _grouped(f"{name} weight", BACKWARD, groups, kernels, m=outputs * groups, n=inputs, k=each),
+    )
+
+
+def _grouped(
+    name: str, phase: str, groups: float, kernels: float, *, m: float, n: float, k: float
+) -> Operation:
+    return Operation(
+        name=name, kind=GROUPED, phase=phase, flops=2 * m * n * k, m=m, n=n, k=k, groups=groups,
+        kernels=kernels,
+    )  # fmt: skip
+
+
+def passes(
+    table: tuple[Pass, ...], phase: str, elements: float, *, of: str = ""
+) -> tuple[Operation, ...]:
+    """The operations of a table of passes over so many elements."""
+    return tuple(
+        Operation(
+            name=f"{of} {name}" if of else name, kind=kind, phase=phase,
+            moved_bytes=each * elements,
+        )
+        for name, kind, each in table
+    )  # fmt: skip
+
+
+def small(name: str, phase: str, kernels: float) -> Operation:
+    """Kernels that move next to nothing and cost their launch."""
+    return Operation(name=name, kind=CONTIGUOUS, phase=phase, kernels=kernels)
+
+
+def kept(name: str, kept_bytes: float, cached_bytes: float = 0.0) -> Operation:
+    """A tensor that forward keeps and that another operation has counted the making of."""
+    return Operation(
+        name=name, kind=CONTIGUOUS, phase=FORWARD, kept_bytes=kept_bytes,
+        cached_bytes=cached_bytes, kernels=0,
+    )  # fmt: skip
+
+
+def times(operations: tuple[Operation, ...], count: float) -> tuple[Operation, ...]:
+    """The same operations, run `count` times as often."""
+    return tuple(replace(one, count=one.count * count) for one in operations)
+
+
+def of_phase(operations: tuple[Operation, ...], phase: str) -> tuple[Operation, ...]:
+    """The operations of one phase."""
+    return tuple(one for one in operations if one.phase == phase)
+
+
+def total_flops(operations: tuple[Operation, ...]) -> float:
+    """FLOPs of all of them."""
+    return sum(one.flops * one.count for one in operations)
+
+
+def total_moved_bytes(operations: tuple[Operation, ...]) -> float:
+    """Bytes that their passes read and write."""
+    return sum(one.moved_bytes * one.count for one in operations)
+
+
+def total_kernels(operations: tuple[Operation, ...]) -> float:
+    """Kernels that they launch."""
+    return sum(one.kernels * one.count for one in operations)
+
+
+def total_kept_bytes(operations: tuple[Operation, ...]) -> float:
+    """Bytes that forward keeps until backward."""
+    return sum(one.kept_bytes * one.count for one in operations)

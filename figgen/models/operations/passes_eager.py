@@ -1,0 +1,114 @@
+"""Passes over memory that eager PyTorch makes of each module of transformers, one an operator.
+
+Each table lists what the dispatcher records, with bytes read and written for each element, once for
+FP32 (the residual stream under autocast) and once for BF16. `tests/models/operations/` holds the
+tables against the operators that PyTorch dispatched and the tensors that it saved.
+"""
+
+from __future__ import annotations
+
+from figgen.models.operations.operation import (
+    BROADCAST,
+    CONTIGUOUS,
+    COPY,
+    STRIDED,
+    Pass,
+)
+
+RMS_NORM_FP32: tuple[Pass, ...] = (
+    ("square", CONTIGUOUS, 8), ("mean", BROADCAST, 4), ("scale", BROADCAST, 8),
+    ("weight", BROADCAST, 8),
+)  # fmt: skip
+RMS_NORM_BF16: tuple[Pass, ...] = (
+    ("to FP32", BROADCAST, 6), ("square", CONTIGUOUS, 8), ("mean", BROADCAST, 4),
+    ("scale", BROADCAST, 8), ("to BF16", CONTIGUOUS, 6), ("weight", BROADCAST, 4),
+)  # fmt: skip
+HEAD_NORM_AUTOCAST: tuple[Pass, ...] = (*RMS_NORM_BF16[:-1], ("weight", BROADCAST, 6))
+"""A norm of heads, whose input is the BF16 output of a linear layer and whose weight is FP32."""
+
+_OF_SQUARES: tuple[Pass, ...] = (
+    ("input gradient", CONTIGUOUS, 12), ("scale", BROADCAST, 8), ("sum", BROADCAST, 4),
+    ("expand", BROADCAST, 4), ("clone", COPY, 8), ("double", CONTIGUOUS, 8),
+    ("of squares", CONTIGUOUS, 12), ("sum of gradients", CONTIGUOUS, 12),
+)  # fmt: skip
+RMS_NORM_FP32_BACKWARD: tuple[Pass, ...] = (
+    ("weight", BROADCAST, 8), ("weight gradient", CONTIGUOUS, 12), ("sum of rows", BROADCAST, 4),
+    *_OF_SQUARES,
+)  # fmt: skip
+RMS_NORM_BF16_BACKWARD: tuple[Pass, ...] = (
+    ("weight", BROADCAST, 4), ("weight gradient", CONTIGUOUS, 6), ("sum of rows", BROADCAST, 2),
+    ("to FP32", BROADCAST, 6), *_OF_SQUARES, ("to BF16", CONTIGUOUS, 6),
+)  # fmt: skip
+_OF_HEADS: tuple[Pass, ...] = (
+    ("to FP32", BROADCAST, 6), ("input gradient", STRIDED, 12), *_OF_SQUARES[1:-1],
+    ("sum of gradients", STRIDED, 12), ("to BF16", CONTIGUOUS, 6),
+)  # fmt: skip
+HEAD_NORM_AUTOCAST_BACKWARD: tuple[Pass, ...] = (
+    ("weight", BROADCAST, 8), ("to BF16", CONTIGUOUS, 6), ("weight gradient", STRIDED, 10),
+    ("sum of rows", BROADCAST, 4), *_OF_HEADS,
+)  # fmt: skip
+HEAD_NORM_BF16_BACKWARD: tuple[Pass, ...] = (
+    ("weight", BROADCAST, 4), ("weight gradient", STRIDED, 6), ("sum of rows", BROADCAST, 2),
+    *_OF_HEADS,
+)  # fmt: skip
+
+ROTARY_AUTOCAST: tuple[Pass, ...] = (
+    ("cosine", STRIDED, 6), ("negate half", STRIDED, 2), ("concatenate", STRIDED, 4),
+    ("sine", STRIDED, 6), ("sum", BROADCAST, 12), ("to BF16", CONTIGUOUS, 6),
+)  # fmt: skip
+"""BF16 times an FP32 table makes FP32, which attention casts back."""
+ROTARY_FP32: tuple[Pass, ...] = (
+    ("cosine", STRIDED, 8), ("negate half", STRIDED, 4), ("concatenate", STRIDED, 8),
+    ("sine", STRIDED, 8), ("sum", BROADCAST, 12), ("to BF16", CONTIGUOUS, 6),
+)  # fmt: skip
+ROTARY_BF16: tuple[Pass, ...] = (
+    ("cosine", STRIDED, 4), ("negate half", STRIDED, 2), ("concatenate", STRIDED, 4),
+    ("sine", STRIDED, 4), ("sum", BROADCAST, 6),
+)  # fmt: skip
+_HALVES_BF16: tuple[Pass, ...] = (
+    ("negate half", STRIDED, 2), ("clear", CONTIGUOUS, 2), ("place half", STRIDED, 2),
+    ("clear", CONTIGUOUS, 2), ("place half", STRIDED, 2), ("sum of halves", CONTIGUOUS, 6),
+)  # fmt: skip
+ROTARY_AUTOCAST_BACKWARD: tuple[Pass, ...] = (
+    ("to FP32", BROADCAST, 6), ("sine", BROADCAST, 8), ("to BF16", CONTIGUOUS, 6), *_HALVES_BF16,
+    ("cosine", BROADCAST, 8), ("to BF16", CONTIGUOUS, 6), ("sum", STRIDED, 6),
+)  # fmt: skip
+ROTARY_FP32_BACKWARD: tuple[Pass, ...] = (
+    ("to FP32", BROADCAST, 6), ("sine", BROADCAST, 8),
+    *((name, kind, 2 * each) for name, kind, each in _HALVES_BF16),
+    ("cosine", BROADCAST, 8), ("sum", STRIDED, 12),
+)  # fmt: skip
+ROTARY_BF16_BACKWARD: tuple[Pass, ...] = (
+    ("sine", BROADCAST, 4), *_HALVES_BF16, ("cosine", BROADCAST, 4), ("sum", STRIDED, 6),
+)  # fmt: skip
+
+SWIGLU: tuple[Pass, ...] = (("SiLU", CONTIGUOUS, 4), ("gate", CONTIGUOUS, 6))
+SWIGLU_BACKWARD: tuple[Pass, ...] = (
+    ("gate gradient", CONTIGUOUS, 6), ("up gradient", CONTIGUOUS, 6), ("SiLU", CONTIGUOUS, 6),
+)  # fmt: skip
+
+GELU_NEW_AUTOCAST: tuple[Pass, ...] = (
+    ("half", CONTIGUOUS, 4), ("to FP32", BROADCAST, 6), ("cube", CONTIGUOUS, 8),
+    ("scale", CONTIGUOUS, 8), ("sum", BROADCAST, 10), ("scale", CONTIGUOUS, 8),
+    ("tanh", CONTIGUOUS, 8), ("plus one", CONTIGUOUS, 8), ("product", BROADCAST, 10),
+    ("to BF16", CONTIGUOUS, 6),
+)  # fmt: skip
+"""Autocast computes the power in FP32, and everything after it."""
+GELU_NEW_AUTOCAST_BACKWARD: tuple[Pass, ...] = (
+    ("to FP32", BROADCAST, 6), ("product", BROADCAST, 10), ("product", CONTIGUOUS, 12),
+    ("to BF16", CONTIGUOUS, 6), ("tanh", CONTIGUOUS, 12), ("scale", CONTIGUOUS, 8),
+    ("to BF16", CONTIGUOUS, 6), ("scale", CONTIGUOUS, 8), ("square", CONTIGUOUS, 8),
+    ("triple", CONTIGUOUS, 8), ("cube", CONTIGUOUS, 12), ("to BF16", CONTIGUOUS, 6),
+    ("half", CONTIGUOUS, 4), ("sum", CONTIGUOUS, 6), ("sum", CONTIGUOUS, 6),
+)  # fmt: skip
+GELU_NEW_BF16: tuple[Pass, ...] = (
+    ("half", CONTIGUOUS, 4), ("cube", CONTIGUOUS, 4), ("scale", CONTIGUOUS, 4),
+    ("sum", CONTIGUOUS, 6), ("scale", CONTIGUOUS, 4), ("tanh", CONTIGUOUS, 4),
+    ("plus one", CONTIGUOUS, 4), ("product", CONTIGUOUS, 6),
+)  # fmt: skip
+GELU_NEW_BF16_BACKWARD: tuple[Pass, ...] = (
+    ("product", CONTIGUOUS, 6), ("product", CONTIGUOUS, 6), ("tanh", CONTIGUOUS, 6),
+    ("scale", CONTIGUOUS, 4), ("scale", CONTIGUOUS, 4), ("square", CONTIGUOUS, 4),
+    ("triple", CONTIGUOUS, 4), ("cube", CONTIGUOUS, 6), ("sum", CONTIGUOUS, 6),
+    ("half", CONTIGUOUS, 4), ("sum", CONTIGUOUS, 6),
+)  # fmt: skip

@@ -1,0 +1,84 @@
+"""Memory of a step on one device from its operations: allocated and reserved, at named moments."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from figgen.models.operations.device_job import DeviceJob
+from figgen.models.operations.device_step import end_operations, layer_kinds, layer_operations
+from figgen.models.operations.ends import loss_bytes
+from figgen.models.operations.operation import total_kept_bytes
+
+WORKSPACE_BYTES = 2 * 2.0**25
+"""Workspaces of cuBLAS and cuBLASLt on Hopper, 32 MiB each."""
+OUTSIDE_BYTES = 0.82e9
+"""What a process holds on an H100 outside the allocator: context and kernels, without NCCL."""
+FRAGMENTED = 0.38
+"""Reserved memory beyond allocated, of the smaller of the two phases: blocks of the one that do not
+serve the other. Fitted on ten steps of one H100."""
+AGAIN_LOGIT_BYTES = 4
+"""Bytes of a logit that stay reserved besides where an eager model recomputes its layers: blocks of
+the logits' copies do not serve the layers that are computed again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceMemory:
+    """Bytes on the device at the peak, whose moment is named: in tensors, and in the allocator.
+
+    `held_bytes` are weights and optimizer, between steps.
+    """
+
+    held_bytes: float
+    forward_bytes: float
+    backward_bytes: float
+    allocated_bytes: float
+    reserved_bytes: float
+    moment: str
+
+    @property
+    def device_bytes(self) -> float:
+        """With what the process holds outside the allocator."""
+        return self.reserved_bytes + OUTSIDE_BYTES
+
+
+def device_memory(job: DeviceJob) -> DeviceMemory:
+    """The peak of a step: the loss, when all activations live, or the end of backward."""
+    held = job.stack.held_bytes * job.parameters + WORKSPACE_BYTES
+    each = job.stack.residual_bytes
+    gradients = each * job.parameters
+    layers, one_layer, casts = _layers(job)
+    ends = end_operations(job)
+    loss = total_kept_bytes(ends) + loss_bytes(job)
+    summed = gradients if job.microbatches > 1 else 0.0
+    casts += sum(one.cached_bytes for one in ends)
+    forward = layers + loss + casts + summed
+    table = each * job.shape.vocab * job.shape.hidden * job.shape.tied_embeddings
+    backward = gradients + table
+    if job.stack.compiled:
+        # A compiled backward returns all gradients at its end, beside those that are added up.
+        backward += summed
+    again = layers + one_layer + gradients / 2 if job.recomputed else 0.0
+    peak = max(forward, backward, again)
+    moment = "loss" if peak == forward else "end of backward"
+    extra = FRAGMENTED * min(forward, gradients + table)
+    if job.recomputed and not job.stack.compiled:
+        extra += AGAIN_LOGIT_BYTES * job.logits
+    return DeviceMemory(
+        held_bytes=held, forward_bytes=forward, backward_bytes=backward,
+        allocated_bytes=held + peak, reserved_bytes=held + peak + extra, moment=moment,
+    )  # fmt: skip
+
+
+def _layers(job: DeviceJob) -> tuple[float, float, float]:
+    """Bytes that all layers keep, those of one layer made again, and of cached casts."""
+    whole, most, casts = 0.0, 0.0, 0.0
+    for layers, experts in layer_kinds(job):
+        if layers:
+            operations = layer_operations(job, experts=experts)
+            each = total_kept_bytes(operations)
+            whole, most = whole + layers * each, max(most, each)
+            casts += layers * sum(one.cached_bytes for one in operations)
+    if not job.recomputed:
+        return whole, 0.0, casts
+    inputs = job.shape.layers * job.stack.residual_bytes * job.tokens * job.shape.hidden
+    return inputs, most, 0.0

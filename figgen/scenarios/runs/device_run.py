@@ -1,0 +1,274 @@
+"""A run of plain transformers on one device: its record read, its step predicted from operations.
+
+Every operation is one of the lists of `figgen.models.operations`. Rates are the shares that whole
+steps on an H100 reached of its peaks. Rates that `measure.py` measured on another machine replace
+them in the ratio of what the same program measured on that H100: what a lone kernel takes beyond
+its share of a step, its launch above all, is then on both sides.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
+from functools import cache
+from math import erf, sqrt
+from typing import Any
+
+from figgen.catalog import load
+from figgen.catalog.hardware import Accelerator
+from figgen.catalog.measured_file import read_measured
+from figgen.catalog.residuals import Residuals, residuals
+from figgen.errors import InputError, check_share
+from figgen.models.operations.device_job import DeviceJob
+from figgen.models.operations.device_step import step_operations
+from figgen.models.operations.kernel_rates import KernelRates, device_rates
+from figgen.models.operations.peak_memory import DeviceMemory, device_memory
+from figgen.models.operations.stack import STACKS
+from figgen.models.operations.step_time import step_parts_s
+from figgen.models.shape.model_shape import ModelShape
+from figgen.models.step.compute import utilisation_of_step
+from figgen.scenarios.runs.fields import Record, whole_of
+from figgen.scenarios.runs.measured_rates import rates_of
+from figgen.scenarios.runs.names import accelerator_of, recompute_of
+from figgen.scenarios.runs.rates import Measured, generation_of
+from figgen.scenarios.runs.shape import shape_of
+
+TRANSFORMERS = "transformers"
+"""The framework of these runs."""
+
+CLASS = "transformers on one GPU"
+"""The class whose residuals tell how far off a prediction may be."""
+
+MULTIPROCESSORS = {"ampere": 108, "hopper": 132, "blackwell": 148}
+USUAL_MULTIPROCESSORS = 132
+
+PYTORCH_SHARE = 85_017_493_504 / (81_559 * 2**20)
+"""What PyTorch reports of an H100's memory, of what nvidia-smi reports."""
+
+RESERVED_SPREAD = 0.03
+"""Standard deviation of reserved memory over its prediction, on seven steps of one H100."""
+
+EMPTY = ("", "none")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceRun:
+    """A run on one device, and what was measured of it, None where its record is silent."""
+
+    name: str
+    job: DeviceJob
+    accelerator: Accelerator
+    step_time_s: float | None
+    allocated_bytes: float | None
+    reserved_bytes: float | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PredictedDevice:
+    """A predicted step: seconds by part, which add up to it, and memory."""
+
+    run: DeviceRun
+    parts_s: Mapping[str, float]
+    memory: DeviceMemory
+    capacity_bytes: float
+    residuals: Residuals
+
+    @property
+    def step_time_s(self) -> float:
+        """The step."""
+        return sum(self.parts_s.values())
+
+    @property
+    def fit_probability(self) -> float:
+        """How likely the reserved memory stays within what the device reports to PyTorch."""
+        spread = RESERVED_SPREAD * self.memory.reserved_bytes
+        return normal_share((self.capacity_bytes - self.memory.device_bytes) / spread)
+
+    @property
+    def model_flops_utilisation(self) -> float:
+        """Of the dense 16-bit peak, without what is computed again."""
+        job = self.run.job
+        return utilisation_of_step(
+            job.shape,
+            step_time_s=self.step_time_s,
+            tokens_per_step=job.tokens * job.microbatches,
+            gpus=1,
+            peak_flops_per_s=self.run.accelerator.peak_flops_per_s("bf16"),
+            sequence=job.sequence,
+        )
+
+
+def is_device_run(record: object) -> bool:
+    """Whether a record is of plain transformers on one device."""
+    if not isinstance(record, Mapping):
+        return False
+    framework = str(record.get("framework") or "").strip().lower()
+    return framework.startswith(TRANSFORMERS) and record.get("num_accelerators", 1) == 1
+
+
+def device_run(record: Record) -> DeviceRun:
+    """The run of a record. Raises InputError that names the field at fault."""
+    sequence = whole_of(record, "seq_length")
+    microbatch = whole_of(record, "micro_batch", 1)
+    batch = whole_of(record, "global_batch_sequences", microbatch)
+    microbatches = whole_of(record, "microbatches", max(1, batch // microbatch))
+    state = str(record.get("state") or "autocast").lower()
+    words = str(record.get("recompute") or "")
+    recompute = recompute_of(words)
+    if recompute not in (*EMPTY, "full"):
+        raise InputError("recompute", expected="none or full", got=words)
+    return DeviceRun(
+        name=str(record.get("id", "run")),
+        job=DeviceJob(
+            shape=_shape(record, sequence),
+            stack=STACKS[bool(record.get("compiled")), "autocast" in state or "fp32" in state],
+            microbatch=microbatch,
+            microbatches=microbatches,
+            sequence=sequence,
+            recomputed=recompute == "full",
+        ),
+        accelerator=accelerator_of(str(record.get("hardware") or "")),
+        step_time_s=_measured(record, "step_time_s"),
+        allocated_bytes=_measured(record, "peak_allocated_bytes"),
+        reserved_bytes=_measured(record, "peak_reserved_bytes"),
+    )
+
+
+def _measured(record: Record, field: str) -> float | None:
+    value = record.get(field)
+    return float(value) if isinstance(value, int | float) and value > 0 else None
+
+
+def _shape(record: Record, sequence: int) -> ModelShape:
+    """The shape, with what the class of the model says beyond its sizes."""
+    shape, given = shape_of(record, sequence), record.get("shape")
+    named = str(record.get("model_class") or "").lower()
+    norms = given.get("qk_norm") if isinstance(given, Mapping) else None
+    if named.startswith("gpt2"):
+        return replace(
+            shape, ffn="gelu", norm="layernorm", bias=True, learned_positions=True,
+            sequence=max(1024, sequence),
+        )  # fmt: skip
+    if norms or named.startswith("qwen3"):
+        return replace(shape, qk_norm=str(norms or "per-head"))
+    return shape
+
+
+def predicted_device(
+    run: DeviceRun, measured: Measured | None = None, compute_efficiency: float | None = None
+) -> PredictedDevice:
+    """Predict a run, on the rates that were `measured` of its machine where there are some.
+
+    Raises InputError for a `compute_efficiency`, the share of the peak that matmuls reach, outside
+    0 … 1.
+    """
+    rates = rates_on(run.accelerator, measured or {})
+    if compute_efficiency is not None:
+        check_share("compute_efficiency", compute_efficiency)
+        peak = run.accelerator.peak_flops_per_s("bf16")
+        rates = replace(rates, matmul_flops_per_s=compute_efficiency * peak)
+    reported = run.accelerator.capacity_bytes * PYTORCH_SHARE
+    return PredictedDevice(
+        run=run,
+        parts_s=device_parts_s(run, rates),
+        memory=device_memory(run.job),
+        capacity_bytes=(measured or {}).get("capacity", (reported,))[0],
+        residuals=residuals()[CLASS],
+    )
+
+
+def device_parts_s(run: DeviceRun, rates: KernelRates) -> dict[str, float]:
+    """Seconds of a run's step by part."""
+    return step_parts_s(step_operations(run.job), rates, run.job.stack)
+
+
+def device_step_s(run: DeviceRun) -> float:
+    """Seconds of a run's step by the datasheet of its chip."""
+    return sum(device_parts_s(run, rates_on(run.accelerator, {})).values())
+
+
+def rates_on(chip: Accelerator, measured: Measured) -> KernelRates:
+    """The rates of a chip by its datasheet, or as measured beside the reference machine."""
+    peak, memory = chip.peak_flops_per_s("bf16"), chip.hbm_bandwidth_bytes_per_s
+    try:
+        tf32 = chip.peak_flops_per_s("tf32")
+    except InputError:
+        tf32 = peak / 2
+    reference, known = load.accelerators.only("h100-sxm-80gb")["h100-sxm-80gb"], reference_rates()
+
+    def beside(part: str, ours: float, theirs: float) -> float:
+        if part not in measured:
+            return ours
+        return theirs * measured[part][0] / known[part][0]
+
+    wide, narrow = reference.peak_flops_per_s("bf16"), reference.peak_flops_per_s("tf32")
+    return device_rates(
+        flops_per_s=beside("bf16", peak, wide),
+        tf32_flops_per_s=beside("bf16", tf32, narrow),
+        bytes_per_s=beside("memory", memory, reference.hbm_bandwidth_bytes_per_s),
+        attention_flops_per_s=beside("attention", peak, wide),
+        multiprocessors=multiprocessors_of(chip),
+    )
+
+
+@cache
+def reference_rates() -> Mapping[str, tuple[float, ...]]:
+    """What `measure.py` measured on the machine whose steps the shares are of."""
+    return rates_of(read_measured(load.content("measured-h100.json"))).known
+
+
+def multiprocessors_of(chip: Accelerator) -> int:
+    """Multiprocessors of a chip, by its generation."""
+    return MULTIPROCESSORS.get(generation_of(chip), USUAL_MULTIPROCESSORS)
+
+
+@cache
+def measured_steps() -> tuple[Record, ...]:
+    """The records of steps that were measured on one GPU."""
+    return tuple(json.loads(load.content("steps-h100.json"))["runs"])
+
+
+def normal_share(deviations: float) -> float:
+    """The share of a normal distribution below so many standard deviations."""
+    return (1 + erf(deviations / sqrt(2))) / 2
+
+
+def fit_words(probability: float) -> str:
+    """The chance that a step fits, in words with its number."""
+    shown = min(max(probability, 0.01), 0.99)
+    number = f"{'<' if probability < 0.01 else '>' if probability > 0.99 else ''}{shown:.0%}"
+    if probability >= 0.95:
+        return f"fits (chance {number})"
+    if probability >= 0.5:
+        return f"likely fits (chance {number})"
+    if probability > 0.05:
+        return f"likely does not fit (chance {number})"
+    return f"does not fit (chance {number})"
+
+
+def device_answer(found: PredictedDevice) -> dict[str, Any]:
+    """A predicted run for JSON."""
+    run, seconds, held = found.run, found.step_time_s, found.memory
+    tokens = run.job.tokens * run.job.microbatches
+    answer: dict[str, Any] = {
+        "id": run.name,
+        "stack": run.job.stack.name,
+        "step_time_s": seconds,
+        "step_time_interval_s": [seconds * found.residuals.low, seconds * found.residuals.high],
+        "interval_of": found.residuals.name,
+        "parts": dict(found.parts_s),
+        "tokens_per_s_per_gpu": tokens / seconds,
+        "model_flops_utilisation": found.model_flops_utilisation,
+        "memory_bytes": held.reserved_bytes,
+        "allocated_bytes": held.allocated_bytes,
+        "memory_device_bytes": held.device_bytes,
+        "memory_peak_at": held.moment,
+        "capacity_bytes": found.capacity_bytes,
+        "fits": found.fit_probability >= 0.5,
+        "fit_probability": found.fit_probability,
+    }
+    if run.step_time_s is not None:
+        answer["measured_step_time_s"] = run.step_time_s
+        answer["difference"] = seconds / run.step_time_s - 1
+    return answer

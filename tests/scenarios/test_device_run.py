@@ -1,0 +1,188 @@
+"""Steps of plain transformers on one GPU, predicted, against those that were measured."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from statistics import fmean
+from typing import Any
+
+import pytest
+
+from figgen.__main__ import main
+from figgen.catalog.load import FOLDER
+from figgen.errors import InputError
+from figgen.models.operations.device_step import step_operations
+from figgen.models.operations.kernel_rates import MATMUL_SHARE
+from figgen.models.operations.step_time import step_parts_s
+from figgen.scenarios.runs.device_run import (
+    device_answer,
+    device_run,
+    fit_words,
+    is_device_run,
+    measured_steps,
+    predicted_device,
+    rates_on,
+    reference_rates,
+)
+from tests.models.test_operations import TRACE, tinyllama
+
+RECORDS = measured_steps()
+RAN = [record for record in RECORDS if "step_time_s" in record]
+FAILED = [record for record in RECORDS if record.get("out_of_memory")]
+
+
+def answer(record: Any) -> dict[str, Any]:
+    return device_answer(predicted_device(device_run(record)))
+
+
+def test_measured_steps_are_predicted_to_three_per_cent_in_the_mean() -> None:
+    errors = [abs(answer(record)["difference"]) for record in RAN]
+    assert fmean(errors) < 0.03
+    assert max(errors) < 0.06
+
+
+def test_every_measured_step_lies_in_the_interval_of_its_stack() -> None:
+    for record in RAN:
+        low, high = answer(record)["step_time_interval_s"]
+        assert low <= record["step_time_s"] <= high, record["id"]
+
+
+def test_peaks_of_memory_are_predicted_to_half_a_per_cent_and_five() -> None:
+    for record in RAN:
+        found = answer(record)
+        allocated, reserved = record["peak_allocated_bytes"], record["peak_reserved_bytes"]
+        assert found["allocated_bytes"] == pytest.approx(allocated, rel=0.005), record["id"]
+        assert found["memory_bytes"] == pytest.approx(reserved, rel=0.06), record["id"]
+        assert found["memory_device_bytes"] == pytest.approx(
+            record["used_on_device_bytes"], rel=0.06
+        )
+
+
+def test_state_between_steps_is_what_was_held() -> None:
+    for record in RAN:
+        held = predicted_device(device_run(record)).memory.held_bytes
+        assert held == pytest.approx(record["held_bytes"], rel=0.007), record["id"]
+
+
+def test_what_ran_fits_and_what_failed_does_not() -> None:
+    assert FAILED
+    for record in RAN:
+        assert answer(record)["fits"], record["id"]
+    for record in FAILED:
+        found = answer(record)
+        assert not found["fits"]
+        assert found["fit_probability"] < 0.05
+        # The message of PyTorch: allocated, and asked for besides.
+        needed = record["allocated_bytes"] + record["asked_bytes"]
+        assert found["allocated_bytes"] == pytest.approx(needed, rel=0.005)
+
+
+def test_capacity_is_what_pytorch_reports() -> None:
+    for record in FAILED:
+        assert answer(record)["capacity_bytes"] == pytest.approx(record["capacity_bytes"], rel=1e-4)
+
+
+def test_parts_add_up_and_are_the_measured_ones() -> None:
+    for record in RAN:
+        found, seconds = answer(record), record["kernel_seconds"]
+        parts, step_s = found["parts"], record["step_time_s"]
+        assert sum(parts.values()) == pytest.approx(found["step_time_s"], rel=1e-12)
+        measured = {
+            "product": seconds["product"],
+            "attention": seconds["attention"],
+            "elementwise": seconds["other"] + seconds.get("triton", 0.0),
+            "optimizer": seconds["optimizer"],
+            "copy": seconds["copy"],
+        }
+        for name, measured_s in measured.items():
+            assert abs(parts[name] - measured_s) < 0.025 * step_s, (record["id"], name)
+
+
+def test_the_traced_step_is_predicted_kind_by_kind() -> None:
+    job = tinyllama()
+    chip = device_run(RECORDS[0]).accelerator
+    parts = step_parts_s(step_operations(job), rates_on(chip, {}), job.stack)
+    for name, traced_s in TRACE["seconds"].items():
+        assert parts[name] == pytest.approx(traced_s, rel=0.2 if name == "copy" else 0.15), name
+    assert sum(parts[name] for name in TRACE["seconds"]) == pytest.approx(
+        sum(TRACE["seconds"].values()), rel=0.02
+    )
+
+
+def test_its_own_measurements_change_nothing() -> None:
+    """The file of the machine whose steps the shares are of: never worse, to the last digits."""
+    for record in RAN:
+        run = device_run(record)
+        alone, beside = predicted_device(run), predicted_device(run, reference_rates())
+        assert beside.step_time_s == pytest.approx(alone.step_time_s, rel=1e-12)
+
+
+def test_measured_rates_replace_those_of_their_kind() -> None:
+    run = device_run(RAN[0])
+    half = {"bf16": (reference_rates()["bf16"][0] / 2, 0.0)}
+    slow, usual = predicted_device(run, half).parts_s, predicted_device(run).parts_s
+    assert slow["product"] == pytest.approx(2 * usual["product"], rel=0.1)
+    assert {**slow, "product": 0} == {**usual, "product": 0}
+
+
+def test_measured_is_heeded_beside_a_file(capsys: pytest.CaptureFixture[str]) -> None:
+    file, measured = str(FOLDER / "steps-h100.json"), "bf16-300000-2"
+    assert main(["step", "--run", file, "--json"]) == 0
+    usual = json.loads(capsys.readouterr().out)
+    assert main(["step", "--run", file, "--measured", measured, "--json"]) == 0
+    slow = json.loads(capsys.readouterr().out)
+    assert len(usual) == len(slow) == len(RECORDS)
+    assert all(b["step_time_s"] > a["step_time_s"] for a, b in zip(usual, slow, strict=True))
+
+
+@pytest.mark.parametrize("wrapped", ["list", "runs", "one"])
+def test_a_file_may_hold_a_run_a_list_or_runs(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], wrapped: str
+) -> None:
+    record = dict(RAN[0])
+    content = {"list": [record], "runs": {"runs": [record]}, "one": record}[wrapped]
+    path = tmp_path / "run.json"
+    path.write_text(json.dumps(content))
+    assert main(["step", "--run", str(path), "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    assert (found if wrapped == "one" else found[0])["id"] == record["id"]
+
+
+def test_the_line_says_where_time_goes(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["step", "--run", str(FOLDER / "steps-h100.json")]) == 0
+    said = capsys.readouterr().out
+    assert "transformers eager, autocast: product 35%, attention 9%, elementwise 44%" in said
+    assert "does not fit (chance 2%)" in said
+
+
+def test_an_efficiency_is_that_of_matmuls() -> None:
+    run = device_run(RAN[0])
+    usual = predicted_device(run)
+    same = predicted_device(run, compute_efficiency=MATMUL_SHARE)
+    assert same.step_time_s == pytest.approx(usual.step_time_s)
+    assert predicted_device(run, compute_efficiency=0.3).step_time_s > usual.step_time_s
+
+
+def test_recomputing_parts_is_refused() -> None:
+    with pytest.raises(InputError, match=r"recompute: expected none or full, got 'selective'"):
+        device_run({**RAN[0], "recompute": "selective"})
+
+
+def test_other_frameworks_and_several_devices_are_not_device_runs() -> None:
+    assert is_device_run(RAN[0])
+    assert not is_device_run({**RAN[0], "framework": "nemo"})
+    assert not is_device_run({**RAN[0], "num_accelerators": 2})
+    assert not is_device_run("a text")
+
+
+@pytest.mark.parametrize(
+    ("probability", "said"),
+    [
+        (0.999, "fits (chance >99%)"), (0.96, "fits (chance 96%)"),
+        (0.7, "likely fits (chance 70%)"),
+        (0.2, "likely does not fit (chance 20%)"), (0.001, "does not fit (chance <1%)"),
+    ],
+)  # fmt: skip
+def test_a_chance_is_told_in_words_and_number(probability: float, said: str) -> None:
+    assert fit_words(probability) == said
