@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from figgen.formulas.ops import ceil
+from figgen.equations.ops import ceil
 from figgen.models.operations.kernel_rates import KernelRates
 from figgen.models.operations.operation import (
     ATTENTION,
