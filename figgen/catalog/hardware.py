@@ -14,7 +14,7 @@ DTYPES = ("bf16", "fp16", "fp8", "fp4", "tf32")
 
 _BANDWIDTH = ("1 GB/s", "2 TB/s")
 _LATENCY = ("100 ns", "100 µs")
-_PEAK = ("50 TFLOP/s", "30 PFLOP/s")
+_PEAK = ("10 TFLOP/s", "60 PFLOP/s")
 _MEMORY = ("8 GB", "1 TB")
 
 LINK_KEYS = {
@@ -196,10 +196,10 @@ def link_of(entry: Entry) -> Link:
 
 
 def read_accelerators(
-    content: str, sources: Mapping[str, str], links: Mapping[str, Link]
+    file: str, content: str, sources: Mapping[str, str], links: Mapping[str, Link]
 ) -> dict[str, Accelerator]:
-    """The accelerators of `accelerators.toml`.  Raises InputError for any fault in it."""
-    entries = read_entries("accelerators.toml", content, ACCELERATOR_KEYS, sources)
+    """The accelerators of one file.  Raises InputError for any fault in it."""
+    entries = read_entries(file, content, ACCELERATOR_KEYS, sources)
     return {name: accelerator_of(entry, links) for name, entry in entries.items()}
 
 

@@ -16,6 +16,7 @@ from figgen.errors import InputError, Place
 from figgen.lookups import Table
 
 FOLDER = Path(__file__).parent
+ACCELERATOR_FILES = ("accelerators.toml", "accelerators-cards.toml", "accelerators-announced.toml")
 MODEL_FILES = ("models.toml", "models-benchmarks.toml")
 RUN_FILES = ("runs-reports.toml", "runs-megatron.toml", "runs-benchmarks.toml")
 
@@ -43,7 +44,13 @@ def links() -> dict[str, Link]:
 
 @Table
 def accelerators() -> dict[str, Accelerator]:
-    return read_accelerators(content("accelerators.toml"), sources(), links())
+    found: dict[str, Accelerator] = {}
+    for file in ACCELERATOR_FILES:
+        for name, chip in read_accelerators(file, content(file), sources(), links()).items():
+            if name in found:
+                raise Place(file, name).fault("twice in the catalog")
+            found[name] = chip
+    return found
 
 
 @Table

@@ -36,9 +36,9 @@ def read(file: str, content: str) -> object:
             runs=load.runs(), nccl=load.nccl(),
         )  # fmt: skip
     if file in ("accelerators.toml", "measurements.toml"):
-        known = load.links() if file.startswith("acc") else load.accelerators()
-        reader = read_accelerators if file.startswith("acc") else read_measurements
-        return reader(content, load.sources(), known)  # type: ignore[operator]
+        if file == "accelerators.toml":
+            return read_accelerators(file, content, load.sources(), load.links())
+        return read_measurements(content, load.sources(), load.accelerators())
     if file == "sources.toml":
         return read_sources(content)
     readers = {"links.toml": read_links, "nccl.toml": read_nccl}

@@ -113,8 +113,9 @@ def test_a_file_of_known_rates_gives_them_back_beside_the_data_sheet() -> None:
     ("kind", "device", "chip"),
     [
         ("cuda", "NVIDIA H100 80GB HBM3", "h100-sxm-80gb"),
-        ("cuda", "NVIDIA H100 PCIe", None),  # other rates than the catalog's SXM
-        ("cuda", "NVIDIA GeForce RTX 4090", None),
+        ("cuda", "NVIDIA H100 PCIe", "h100-pcie-80gb"),
+        ("cuda", "NVIDIA GeForce RTX 4090", "rtx-4090"),
+        ("cuda", "NVIDIA GeForce RTX 4080", None),
         ("cpu", "a host of H100", None),
         ("mps", "a Mac, and no H100", None),
     ],

@@ -22,7 +22,14 @@ from figgen.scenarios.options.resolve import resolve, training_step
 from figgen.scenarios.options.scenario import scenario
 from figgen.scenarios.runs.described import domain_width
 from figgen.scenarios.runs.job import run_job, stages_of
-from figgen.scenarios.runs.names import accelerator_of, format_of, network_of, recompute_of
+from figgen.scenarios.runs.names import (
+    accelerator_of,
+    format_of,
+    named_chip,
+    network_of,
+    recompute_of,
+)
+from figgen.scenarios.runs.own_hardware import named_accelerator, named_link
 from figgen.scenarios.runs.predicted import predicted_step
 from figgen.scenarios.runs.published_record import record_of
 from figgen.scenarios.runs.published_time import published_step_s
@@ -83,6 +90,89 @@ def test_chips_formats_and_networks_are_known_by_what_tables_write() -> None:
     assert [format_of(word) for word in said] == [
         "fp8", "fp8-rowwise", "fp8-current", "mxfp8", "nvfp4", "bf16",
     ]  # fmt: skip
+
+
+HARDWARE = {
+    "A100 SXM 40GB": "a100-sxm-40gb", "A100 SXM 80GB": "a100-sxm-80gb",
+    "A800 SXM 80GB": "a800-sxm-80gb", "B200 SXM": "b200-sxm-hgx", "GB200 NVL72": "gb200-nvl72",
+    "GB300 NVL72": "gb300-nvl72", "H100 96GB HBM2e": "h100-hbm2e-96gb",
+    "H100 SXM 80GB": "h100-sxm-80gb", "H20 SXM 96GB": "h20-sxm-96gb",
+    "H200 SXM 141GB": "h200-sxm-141gb", "H800 SXM 80GB": "h800-sxm-80gb", "MI300X": "mi300x",
+    "MI350X": "mi350x", "RTX 4090 24GB": "rtx-4090", "RTX A6000 48GB": "rtx-a6000",
+    "TPU v6e": "tpu-v6e", "Trainium1 (trn1.32xlarge, NeuronCore-v2)": "trainium1",
+    "V100 SXM2 32GB": "v100-sxm2-32gb",
+}  # fmt: skip
+"""What 25 publishers of measured runs write of their hardware (collected 2026-11-26)."""
+
+NAMES = {
+    "RTX 4090": "rtx-4090", "rtx4090": "rtx-4090", "NVIDIA GeForce RTX 3090": "rtx-3090",
+    "RTX 5090": "rtx-5090", "A100-PCIe-40GB": "a100-pcie-40gb", "NVIDIA A100 80GB PCIe":
+    "a100-pcie-80gb", "A800": "a800-sxm-80gb", "H20": "h20-sxm-96gb", "H800": "h800-sxm-80gb",
+    "A10": "a10", "L4": "l4", "l40s": "l40s", "RTX A5000": "rtx-a5000", "a6000": "rtx-a6000",
+    "RTX 6000 Ada": "rtx-6000-ada", "RTX PRO 6000 Blackwell": "rtx-pro-6000",
+    "Tesla V100-SXM2-16GB": "v100-sxm2-16gb", "Gaudi 1": "gaudi1", "Gaudi2": "gaudi2",
+    "Trainium1": "trainium1", "trn1": "trainium1", "Ascend 910B": "ascend-910b",
+    "NVIDIA GH200 480GB": "gh200-96gb", "NVIDIA GB10": "gb10", "DGX Spark": "gb10",
+    "MI250": "mi250", "AMD Instinct MI250X": "mi250x", "B300": "b300-sxm-hgx",
+    "MI350X": "mi350x", "Vera Rubin": "vera-rubin-nvl72", "MI455X": "mi455x",
+    "H100 NVL": "h100-nvl-94gb", "NVIDIA H100 80GB HBM3": "h100-sxm-80gb", "H100 PCIe":
+    "h100-pcie-80gb", "NVIDIA A100-SXM4-80GB": "a100-sxm-80gb", "TPU v5p": "tpu-v5p",
+}  # fmt: skip
+
+
+def test_no_publisher_is_refused_for_its_hardware() -> None:
+    assert {said: accelerator_of(said).name for said in HARDWARE} == HARDWARE
+
+
+def test_chips_are_found_by_the_names_that_people_write() -> None:
+    assert {said: named_chip(said) for said in NAMES} == NAMES
+    for said, name in NAMES.items():
+        assert named_accelerator(said).name == name
+    found = training_step(
+        model="llama-3-8b", nodes=1, gpus_per_node=1, accelerator="RTX 4090", nic="10 GB/s per GPU"
+    )
+    assert found.accelerator.name == "rtx-4090"
+    assert found.nic.bandwidth_bytes_per_s == 10e9
+
+
+@pytest.mark.parametrize("words", ["banana H100", "h10", "h100-sxm-80g", "4090 Ti Super", "X1"])
+def test_words_that_say_more_than_a_chip_name_none(words: str) -> None:
+    assert named_chip(words) is None
+    with pytest.raises(InputError):
+        named_accelerator(words)
+
+
+def test_announced_chips_say_so() -> None:
+    announced = [chip for chip in catalog.ACCELERATORS.values() if chip.year > 2025]
+    assert {chip.name for chip in announced} == {"vera-rubin-nvl72", "mi455x"}
+    assert all(chip.title.endswith(", announced") for chip in announced)
+
+
+@pytest.mark.parametrize(
+    ("words", "per_gpu_of_8"),
+    [
+        ("4x100Gb RoCE", 6.25e9),
+        ("RoCE 8x400 Gb/s", 50e9),
+        ("EFA 3.2 Tb/s per node", 50e9),
+        ("GPUDirect-TCPXO 8x200 Gb/s", 25e9),
+        ("InfiniBand 800 Gb/s per node (config)", 12.5e9),
+        ("NDR 400 Gb/s per GPU", 50e9),
+        ("Omni-Path 4x100 Gb/s per node of 4 GPUs", 12.5e9),
+        ("InfiniBand NDR", 50e9),
+    ],
+)
+def test_a_network_has_the_rate_that_its_source_prints(words: str, per_gpu_of_8: float) -> None:
+    link = network_of(words, accelerator_of("A100"))
+    shared = 8 if link.per == "node" else 1
+    assert link.bandwidth_bytes_per_s / shared == per_gpu_of_8
+
+
+def test_a_rate_says_whether_it_is_of_a_gpu_or_of_a_node() -> None:
+    per_gpu, per_node = named_link("400 Gb/s per GPU"), named_link("400 GB/s per node")
+    assert (per_gpu.bandwidth_bytes_per_s, per_gpu.per) == (50e9, "GPU")
+    assert (per_node.bandwidth_bytes_per_s, per_node.per) == (400e9, "node")
+    with pytest.raises(InputError, match="50 GB/s per GPU, or 50 GB/s per node"):
+        named_link("50 GB/s")
 
 
 def test_a_shape_may_be_given_in_either_spelling() -> None:

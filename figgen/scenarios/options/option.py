@@ -30,7 +30,8 @@ class Option:
     `default` None means that it follows from the others, as `hint` says, unless it is `required`.
     Numbers lie in `low` to `high`; a "quantity" is in the SI `unit`, and a form shows it in
     `form_unit`, which is `scale` of that. `choices` gives the names that a form offers, with their
-    words; "choice" takes no other, "text" whatever `check` lets pass. `key` is its name in
+    words; "choice" takes no other, "text" whatever `check` lets pass. `spelled` turns
+    another spelling of a name into the usual one. `key` is its name in
     addresses, `flag` on the command line, which has the opposite of a switch that is usually on.
     `former` are options that it has taken in: what their values, by name, are called now.
     """
@@ -49,6 +50,7 @@ class Option:
     scale: float = 1
     choices: Callable[[], Mapping[str, str]] | None = None
     check: Callable[[str], object] | None = None
+    spelled: Callable[[str], str] | None = None
     required: bool = False
     key: str = ""
     flag: str = ""
@@ -100,7 +102,7 @@ class Option:
                 raise unknown(self.name, value, self.choices())
         except InputError as error:
             raise error.about(self.name) from None
-        return value
+        return value if self.spelled is None else self.spelled(value)
 
     def _counts(self, value: object) -> tuple[int, ...]:
         found = tuple(value) if isinstance(value, list | tuple) else (None,)

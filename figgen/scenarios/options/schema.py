@@ -28,7 +28,7 @@ from figgen.scenarios.options.config_json import named_model
 from figgen.scenarios.options.option import QUESTIONS, Option, Value
 from figgen.scenarios.runs.measured_rates import read_rates
 from figgen.scenarios.runs.names import USUAL_NETWORK
-from figgen.scenarios.runs.own_hardware import named_accelerator, named_link
+from figgen.scenarios.runs.own_hardware import catalog_name, named_accelerator, named_link
 from figgen.scenarios.runs.software import (
     FORMER_FRAMEWORKS,
     SOFTWARE,
@@ -127,13 +127,14 @@ _ALL = (
     ),
     Option(
         "accelerator", "choice", "hardware", "Accelerator", _SETUP, "h100-sxm-80gb",
-        choices=_titles(lambda: catalog.ACCELERATORS), check=named_accelerator, key="chip",
+        choices=_titles(lambda: catalog.ACCELERATORS), check=named_accelerator,
+        spelled=catalog_name, key="chip",
         hint="of the catalog, or FILE.toml or .json with an entry as the catalog's",
     ),
     Option(
         "nic", "choice", "hardware", "Network link of a GPU", _STEP, USUAL_NETWORK,
         choices=_titles(_networks), check=named_link,
-        hint="of the catalog, or FILE.toml or .json with an entry as the catalog's",
+        hint="of the catalog, FILE.toml or .json, '50 GB/s per GPU' or '400 GB/s per node'",
     ),
     Option(
         "measured", "text", "hardware", "Rates that measure.py measured", _SETUP,

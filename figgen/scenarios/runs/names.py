@@ -10,6 +10,7 @@ import re
 import tomllib
 from collections.abc import Mapping
 from contextlib import suppress
+from dataclasses import replace
 from functools import cache, lru_cache
 
 from figgen.catalog import load
@@ -20,34 +21,69 @@ from figgen.lookups import remembered
 from figgen.models.shape.recomputation import NAMED, recomputation
 
 CHIPS = (
-    (r"h100.*(96 ?gb|hbm2e)", "h100-hbm2e-96gb"),
+    (r"h100.*(96 ?gb|hbm2e)(?!.*pcie)", "h100-hbm2e-96gb"),
+    (r"h100.*nvl\b", "h100-nvl-94gb"),
+    (r"h100.*pcie", "h100-pcie-80gb"),
     (r"gb300", "gb300-nvl72"),
     (r"gb200", "gb200-nvl72"),
+    (r"gb10\b|dgx spark", "gb10"),
+    (r"gh200.*(144|141) ?gb", "gh200-144gb"),
+    (r"gh200|grace hopper", "gh200-96gb"),
     (r"b300", "b300-sxm-hgx"),
     (r"b200", "b200-sxm-hgx"),
     (r"h200", "h200-sxm-141gb"),
     (r"h800", "h800-sxm-80gb"),
     (r"h100", "h100-sxm-80gb"),
     (r"h20\b", "h20-sxm-96gb"),
+    (r"pro 6000", "rtx-pro-6000"),
+    (r"6000 ?ada", "rtx-6000-ada"),
+    (r"a6000\b", "rtx-a6000"),
+    (r"a5000\b", "rtx-a5000"),
+    (r"(rtx|geforce|\b) ?3090", "rtx-3090"),
+    (r"(rtx|geforce|\b) ?4090", "rtx-4090"),
+    (r"(rtx|geforce|\b) ?5090", "rtx-5090"),
+    (r"\bl40s", "l40s"),
+    (r"\bl4\b", "l4"),
+    (r"\ba10\b", "a10"),
+    (r"a100.*pcie.*80 ?gb|a100.*80 ?gb.*pcie", "a100-pcie-80gb"),
+    (r"a100.*pcie", "a100-pcie-40gb"),
     (r"a100.*40 ?gb", "a100-sxm-40gb"),
-    (r"a100|a800|ampere", "a100-sxm-80gb"),
+    (r"a800", "a800-sxm-80gb"),
+    (r"a100|ampere", "a100-sxm-80gb"),
+    (r"v100.*16 ?gb", "v100-sxm2-16gb"),
     (r"v100", "v100-sxm2-32gb"),
-    (r"mi300", "mi300x"),
-    (r"mi325", "mi325x"),
-    (r"mi350", "mi350x"),
-    (r"mi35\d", "mi355x"),
+    (r"mi250x", "mi250x"),
+    (r"mi250", "mi250"),
+    (r"mi300x?", "mi300x"),
+    (r"mi325x?", "mi325x"),
+    (r"mi350x?", "mi350x"),
+    (r"mi35\dx?", "mi355x"),
+    (r"mi4[05]\dx?", "mi455x"),
+    (r"(vera )?rubin|vr200", "vera-rubin-nvl72"),
     (r"v5p", "tpu-v5p"),
     (r"v5e|v5litepod", "tpu-v5e"),
     (r"v6e|trillium", "tpu-v6e"),
     (r"tpu.*v7|ironwood", "tpu-v7"),
     (r"tpu.*v4", "tpu-v4"),
     (r"gaudi ?3", "gaudi3"),
+    (r"gaudi ?2|hl-?225", "gaudi2"),
+    (r"gaudi( ?1\b)?|hl-?205", "gaudi1"),
     (r"trainium ?2|trn2", "trainium2"),
     (r"trainium ?3|trn3", "trainium3"),
+    (r"trainium( ?1\b)?|trn1", "trainium1"),
+    (r"(ascend )?910b\d?|ascend", "ascend-910b"),
 )
+
+BESIDE = (
+    r"(nvidia|amd|intel|huawei|aws|google|habana|instinct|geforce|tesla|quadro|rtx|gpu|tpu|npu|"
+    r"sxm ?\d?|pcie|nvl ?\d*|dgx|hgx|oam|hbm ?\d?e?|gen ?\d|x16|blackwell|hopper|ampere|ada|"
+    r"superchip|server|workstation|max ?q|edition|\d+ ?gi?b)"
+)
+"""Words that may stand beside a chip's own in the name that somebody writes."""
 
 NETWORKS = (
     (r"efa", "efa-v2-p5"),
+    (r"omni-?path", "omni-path-100"),
     (r"roce.*1600 ?gb/?s|1600 ?gb/?s.*roce|8x200g|8 ?x ?200", "roce-200g"),
     (r"selene", "ib-hdr"),
     (r"roce", "roce-400g"),
@@ -55,6 +91,12 @@ NETWORKS = (
     (r"ndr|400 ?gb/?s", "ib-ndr"),
     (r"hdr", "ib-hdr"),
 )
+
+PORTS = r"(\d+) ?[x×] ?(\d+) ?g(?:b(?:it)?)?(?:/s|ps)?\b"
+PER_NODE = r"([\d.]+) ?(g|t)(?:b(?:it)?)(?:/s|ps) (?:per|a|each) (?:node|instance|machine)"
+PER_GPU = r"([\d.]+) ?(g|t)(?:b(?:it)?)(?:/s|ps) (?:per|a|each) (?:gpu|accelerator|chip|rank)"
+"""Rates of a network in words: `8x400 Gb/s`, so many ports of a node, or one rate for a node or
+a GPU."""
 
 USUAL_NETWORK = "ib-ndr"
 """Of chips of which `assumptions.toml` says nothing."""
@@ -127,20 +169,68 @@ def first_match(table: tuple[tuple[str, str], ...], text: str) -> str | None:
 def accelerator_of(words: str) -> Accelerator:
     """The chip that `words` describe. Raises InputError for one that the catalog lacks."""
     known = load.accelerators.names()
-    name = words if words in known else first_match(CHIPS, words)
+    name = words if words in known else first_match(CHIPS, spaced(words))
     if name is None:
         raise unknown("hardware", words, known)
     return load.accelerators.only(name)[name]
 
 
+def spaced(words: str) -> str:
+    """Words as `CHIPS` expects them: `A100-PCIe-40GB` and `rtx4090` like `a100 pcie 40gb`."""
+    return re.sub(r"[\s_-]+", " ", words.lower()).strip()
+
+
+def named_chip(words: str) -> str | None:
+    """The catalog's name of a chip that somebody names: `RTX 4090`, `h100 pcie`, `H20`.
+
+    None for words that say more than a chip, or nothing of one.
+    """
+    known = load.accelerators.names()
+    if words in known:
+        return words
+    text = spaced(words)
+    for pattern, name in CHIPS:
+        found = re.search(pattern, text)
+        if found is None:
+            continue
+        rest = f"{text[: found.start()]} {text[found.end() :]}"
+        return name if re.fullmatch(rf"\s*({BESIDE}\s*)*", rest) else None
+    return None
+
+
 def network_of(words: str, chip: Accelerator) -> Link:
-    """The network link of each GPU: as `words` say, or what is usual for the chip."""
+    """The network link of each GPU: as `words` say, or what is usual for the chip.
+
+    A rate that they print for a node or for a GPU replaces that of the link.
+    """
     if words in load.links.names():
-        found = words
-    else:
-        usual = networks_of_chips().get(chip.name, USUAL_NETWORK)
-        found = first_match(NETWORKS, words) or usual
-    return load.links.only(found)[found]
+        return load.links.only(words)[words]
+    usual = networks_of_chips().get(chip.name, USUAL_NETWORK)
+    found = first_match(NETWORKS, words) or usual
+    link = load.links.only(found)[found]
+    printed = printed_rate(words)
+    return link if printed is None else with_rate(link, *printed)
+
+
+def printed_rate(words: str) -> tuple[float, str] | None:
+    """B/s of one direction and whose they are, "node" or "GPU"; None where no rate is printed."""
+    low = words.lower()
+    ports, width = re.search(PORTS, low), re.search(r"node of (\d+) gpus", low)
+    if ports:
+        rate = int(ports[1]) * int(ports[2]) * 1e9 / 8
+        return (rate / int(width[1]), "GPU") if width else (rate, "node")
+    for pattern, whose in ((PER_NODE, "node"), (PER_GPU, "GPU")):
+        found = re.search(pattern, low)
+        if found:
+            return float(found[1]) * {"g": 1e9, "t": 1e12}[found[2]] / 8, whose
+    return None
+
+
+def with_rate(link: Link, bytes_per_s: float, per: str) -> Link:
+    """A link with the rate that a source prints."""
+    printed = f"{bytes_per_s / 1e9:g} GB/s"
+    rate = replace(link.bandwidth, value=bytes_per_s, low=None, high=None, printed=printed)
+    return replace(link, bandwidth=rate, per=per)
 
 
 @cache

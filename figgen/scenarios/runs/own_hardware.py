@@ -33,6 +33,7 @@ from figgen.catalog.load import sources
 from figgen.catalog.read import PROVENANCE, amount, read_entry
 from figgen.catalog.schema import Keys
 from figgen.errors import InputError, Place
+from figgen.scenarios.runs.names import named_chip
 
 ENDINGS = (".toml", ".json")
 LARGEST = 2**20
@@ -44,7 +45,7 @@ _TOLD = {"vendor": "own", "year": 2026, "topology": "own", "kind": "scale-out"}
 def named_accelerator(name: str) -> catalog.Accelerator:
     """The accelerator of the catalog, or that of a file. Raises InputError for what is neither."""
     if not name.endswith(ENDINGS):
-        return catalog.accelerator(name)
+        return catalog.accelerator(catalog_name(name))
     place, table = _table(name, "an accelerator", "hbm_capacity")
     links, scale_up = dict(catalog.LINKS), table.get("scale_up")
     if isinstance(scale_up, str) and scale_up[:1].isdigit():
@@ -54,12 +55,37 @@ def named_accelerator(name: str) -> catalog.Accelerator:
     return accelerator_of(_entry(place, table, ACCELERATOR_KEYS), links)
 
 
+def catalog_name(name: str) -> str:
+    """What the catalog calls an accelerator that somebody spells in another way: `RTX 4090`.
+
+    A file's name, and what is the name of nothing, stay as they are.
+    """
+    return name if name.endswith(ENDINGS) else named_chip(name) or name
+
+
 def named_link(name: str) -> catalog.Link:
-    """The link of the catalog, or that of a file. Raises InputError for what is neither."""
+    """The link of the catalog or of a file, or one of a rate such as `400 Gb/s per GPU`.
+
+    Raises InputError for what is none of these, and for a rate that does not say whose it is.
+    """
+    if name[:1].isdigit() and name not in catalog.LINKS:
+        return _rated(name)
     if not name.endswith(ENDINGS):
         return catalog.link(name)
     place, table = _table(name, "a link", "bandwidth")
     return link_of(_entry(place, table, LINK_KEYS))
+
+
+def _rated(text: str) -> catalog.Link:
+    """A network of which somebody says the rate, of each GPU or of each node."""
+    rate, _, whose = text.partition(" per ")
+    per = {"gpu": "GPU", "node": "node"}.get(whose.strip().lower())
+    if per is None:
+        raise InputError(
+            f"network {text!r}", expected=f"{rate} per GPU, or {rate} per node", got=whose or None
+        )
+    place = Place("network", text)
+    return link_of(_entry(place, {"bandwidth": rate.strip(), "per": per}, LINK_KEYS))
 
 
 def _entry(place: Place, table: Mapping[str, Any], keys: Keys) -> Entry:

@@ -14,7 +14,7 @@ from figgen.models.step.layer_time import (
     STREAM_BYTES,
 )
 from figgen.scenarios.runs.measured_rates import MeasuredRates
-from figgen.scenarios.runs.names import CHIPS, first_match
+from figgen.scenarios.runs.names import named_chip
 from figgen.scenarios.runs.rates import head_share
 
 LONG_MESSAGE = 2**24
@@ -38,8 +38,7 @@ class Rate:
 
 def chip_of(file: MeasuredFile) -> str | None:
     """The catalog's name of the device of a file, if it is one of its chips."""
-    known = file.kind == "cuda" and "pcie" not in file.device.lower()
-    return first_match(CHIPS, file.device) if known else None
+    return named_chip(file.device) if file.kind == "cuda" else None
 
 
 def product_rate(row: Row) -> float:

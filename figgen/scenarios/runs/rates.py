@@ -25,7 +25,10 @@ REFERENCES = {
 }
 """The chip whose measured matmul rates, as a share of its peaks, stand for its generation."""
 
-STARTS = {"v100": "volta", "a100": "ampere", "h": "hopper", "b": "blackwell", "gb": "blackwell"}
+STARTS = {
+    "v100": "volta", "a100": "ampere", "a800": "ampere", "h": "hopper", "gh": "hopper",
+    "b": "blackwell", "gb2": "blackwell", "gb3": "blackwell",
+}  # fmt: skip
 """What names of chips of a generation begin with."""
 
 STAND_INS = {"mi350x": "mi355x"}
@@ -120,7 +123,7 @@ def terms_of(run: DescribedRun) -> Terms:
     share = "efa" if run.network.name.startswith("efa") else family
     own = chip.scale_up.step_latency  # the fitted one is of NCCL's rings
     routed = (f"expert_era.{era}",)
-    x86 = generation != "other" and not chip.name.startswith("gb")  # which come with Grace
+    x86 = generation != "other" and not chip.name.startswith("g")  # GH and GB come with Grace
     host = (f"host_expert_layer_s.{era}", *(("host_x86.all",) if x86 else ()))
     # Experts of fixed capacity need no counts from the GPU before kernels are launched.
     host += ("host_token_drop.all",) if "tokendrop" in run.name.lower() else ()
