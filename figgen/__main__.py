@@ -11,6 +11,7 @@ from io import TextIOWrapper
 
 from figgen.commands import OneLineParser, one_line
 from figgen.errors import InputError
+from figgen.subject import use
 
 SUBJECTS = (
     "figures", "ranks", "schedules", "collectives", "convert", "costs", "memory", "snapshot",
@@ -24,6 +25,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if isinstance(sys.stdout, TextIOWrapper):
         # A terminal without Greek letters, or bytes that are no text.
         sys.stdout.reconfigure(errors="backslashreplace")
+    use("figgen.guide")
     try:
         parser = _parser()
     except InputError as error:

@@ -1,4 +1,7 @@
-"""Figures by name.  A figure is a plain function; its keyword-only signature is the schema."""
+"""Figures and formulas of the site's subject by name.
+
+A figure is a plain function; its keyword-only signature is the schema.
+"""
 
 from __future__ import annotations
 
@@ -8,11 +11,13 @@ import types
 import typing
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from importlib import import_module
 from typing import Any, Literal
 
 from figgen.charts import Chart
-from figgen.equations.definition import is_reloaded
+from figgen.equations.definition import FORMULAS, Formula, is_reloaded
 from figgen.errors import InputError, closest, raise_all, unknown
+from figgen.subject import subject
 from figgen.units import parse_quantity
 
 
@@ -81,10 +86,20 @@ def _signature(function: Callable[..., object]) -> list[inspect.Parameter]:
 
 
 def all_figures() -> Mapping[str, Figure]:
-    """Every figure of the site by name."""
-    import figgen.figures  # noqa: F401  registers them, on first use
-
+    """Every figure of the site by name; the first call imports them."""
+    _load(subject().figures)
     return FIGURES
+
+
+def all_formulas() -> Mapping[str, Formula]:
+    """Every formula of the site by name; the first call imports them."""
+    _load(subject().formulas)
+    return FORMULAS
+
+
+def _load(module: str) -> None:
+    if module and module not in sys.modules:
+        import_module(module)
 
 
 def figure_named(name: str) -> Figure:

@@ -12,14 +12,15 @@ import warnings
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 from inspect import signature
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from figgen.charts import Named, Scalar
+from figgen.equations.definition import Formula
 from figgen.equations.evaluation import Evaluation, evaluate
 from figgen.errors import InputError, check_once, unknown
-from figgen.formulas import FORMULAS
 from figgen.lookups import remembered
-from figgen.registry import unit_of
+from figgen.registry import all_formulas, unit_of
+from figgen.subject import Subject, subject
 from figgen.units import format_quantity
 
 LONGEST = 400
@@ -86,12 +87,13 @@ def compute(text: str, named: Mapping[str, Named] | None = None) -> tuple[Comput
             raise unknown("value of this figure", source, named)
         found = named[source]
         return Computed(found.value, found.unit, "", source), spec
-    return _resolved(source), spec
+    return _resolved(source, subject()), spec
 
 
 # A page's numbers are asked for when it is looked at, when it is converted and when it is listed.
 @remembered(8192)
-def _resolved(source: str) -> Computed:
+def _resolved(source: str, about: Subject) -> Computed:
+    """The value of a call; a server that loads changed code anew has another subject."""
     return resolve(parse(source), source)
 
 
@@ -158,25 +160,25 @@ def _argument(node: ast.expr, text: str) -> Argument:
 
 def resolve(call: Call, text: str) -> Computed:
     """Look the name up and compute it."""
+    formulas, lookups = all_formulas(), subject().lookups
     try:
-        if call.name in FORMULAS:
-            return _formula(call, text)
-        if call.name in LOOKUPS:
-            return _lookup(call, text)
+        if call.name in formulas:
+            return _formula(formulas[call.name], call, text)
+        if call.name in lookups:
+            return _lookup(lookups[call.name], call, text)
     except (ArithmeticError, RecursionError) as error:
         raise InputError(f"{call.name} cannot be computed: {error}", got=text) from None
-    raise unknown("formula", call.name, [*FORMULAS, *LOOKUPS])
+    raise unknown("formula", call.name, [*formulas, *lookups])
 
 
-def _formula(call: Call, text: str) -> Computed:
+def _formula(formula: Formula, call: Call, text: str) -> Computed:
     if call.field:
         raise InputError(f"formula {call.name!r} has no fields", got=call.field)
     if call.positional:
-        names = ", ".join(argument.name for argument in FORMULAS[call.name].args)
+        names = ", ".join(argument.name for argument in formula.args)
         raise InputError(f"formula {call.name!r} takes its arguments by name", expected=names)
     arguments = {name: _plain(argument) for name, argument in call.keywords}
     evaluation = evaluate(call.name, **arguments)
-    formula = evaluation.formula
     return Computed(
         evaluation.value,
         formula.unit,
@@ -188,11 +190,11 @@ def _formula(call: Call, text: str) -> Computed:
     )
 
 
-def _lookup(call: Call, text: str) -> Computed:
+def _lookup(look_up: Callable[..., object], call: Call, text: str) -> Computed:
     positional = [_plain(argument) for argument in call.positional]
     keywords = {name: _plain(argument) for name, argument in call.keywords}
     try:
-        found = LOOKUPS[call.name](*positional, **keywords)
+        found = look_up(*positional, **keywords)
     except TypeError as error:
         raise InputError(f"{call.name}: {error}", got=text) from None
     if not call.field:
@@ -202,21 +204,13 @@ def _lookup(call: Call, text: str) -> Computed:
         raise unknown(f"field of {call.name}", call.field, fields)
     computed = _computed(getattr(found, call.field), found, call, text)
     # What an entry is looked up by goes by the name of its kind: model, run, schedule.
-    _, *others = signature(LOOKUPS[call.name]).parameters
+    _, *others = signature(look_up).parameters
     named = dict(zip((call.name, *others), positional, strict=False)) | keywords
     return replace(computed, quantity=f"{call.name}.{call.field}", inputs=named)
 
 
 def _plain(argument: Argument) -> object:
     return resolve(argument, argument.name).value if isinstance(argument, Call) else argument
-
-
-GIVEN = {
-    "bandwidth_bytes_per_s": "bandwidth",
-    "hbm_bandwidth_bytes_per_s": "hbm_bandwidth",
-    "hbm_bytes": "hbm_capacity",
-}
-"""Bare numbers of the catalog, and the fields that they are the values of."""
 
 
 def _computed(found: object, entry: object, call: Call, text: str) -> Computed:
@@ -226,63 +220,7 @@ def _computed(found: object, entry: object, call: Call, text: str) -> Computed:
         raise InputError(f"{call.name}(…).{call.field} is not a number or a text", got=text)
     unit = getattr(found, "unit", unit_of(call.field))
     source = getattr(found, "source", getattr(entry, "source", ""))
-    given = getattr(entry, GIVEN.get(call.field, ""), found)  # a bare number has lost its range
+    # A bare number has lost its range.
+    given = getattr(entry, subject().ranges.get(call.field, ""), found)
     low, high = getattr(given, "low", None), getattr(given, "high", None)
     return Computed(value, unit, source, text, low=low, high=high)
-
-
-def _schedule(name: str, *, stages: int, microbatches: int, **options: Any) -> object:
-    from figgen.models.pipeline.schedules import build
-    from figgen.models.pipeline.simulate import simulate
-
-    return simulate(build(name, stages=stages, microbatches=microbatches, **options))
-
-
-def _communicator(preset: str, axes: str) -> object:
-    from figgen.catalog import map_preset
-    from figgen.models.machine.layout import layout
-    from figgen.models.machine.placement import communicator
-
-    sizes = map_preset(preset)
-    names = ("nodes", "gpus_per_node", "tp", "cp", "pp", "ep", "etp")
-    return communicator(layout(**{name: getattr(sizes, name) for name in names}), axes)
-
-
-def _job(model: str, sizes: str, options: str = "") -> object:
-    from figgen.scenarios.stories.journey import job
-
-    return job(model, sizes, options)
-
-
-def _rung(page: int) -> object:
-    from figgen.scenarios.stories.journey import rung
-
-    return rung(page)
-
-
-def _entry(kind: str) -> Callable[[str], object]:
-    def look_up(name: str) -> object:
-        import figgen.catalog
-
-        return getattr(figgen.catalog, kind)(name)
-
-    return look_up
-
-
-ENTRIES = (
-    "accelerator",
-    "interruption",
-    "link",
-    "measurement",
-    "model",
-    "preset",
-    "residuals",
-    "run",
-)
-LOOKUPS: dict[str, Callable[..., object]] = {
-    **{kind: _entry(kind) for kind in ENTRIES},
-    "schedule": _schedule,
-    "communicator": _communicator,
-    "job": _job,
-    "rung": _rung,
-}

@@ -19,15 +19,15 @@ logging.getLogger("mkdocs").addHandler(told := CountHandler(level=logging.INFO))
 build = None
 
 
-def on_config(config: MkDocsConfig) -> MkDocsConfig:
+def on_config(config: MkDocsConfig) -> None:
     global build
     from figgen.publish.begin import begin_build
 
+    options = config.mdx_configs.setdefault("figgen", {})
     beside = Path(config.config_file_path).with_name(".cache") / "figgen"
     where = Path(config.docs_dir), Path(os.environ.get("FIGGEN_CACHE", beside))
-    build = begin_build(*where, config.site_name, config.site_url or "")
-    config.mdx_configs["figgen"] = {"site": build.site}
-    return config
+    build = begin_build(*where, config.site_name, config.site_url or "", options.get("modules"))
+    options["site"] = build.site
 
 
 def on_files(files: Files, config: MkDocsConfig) -> None:

@@ -13,6 +13,7 @@ from urllib.parse import urlsplit
 import hypothesis
 import pytest
 
+from figgen import subject
 from tests import goldens
 from tests.browser import chromium as finder
 from tests.browser import site as built
@@ -50,6 +51,8 @@ os.environ.pop("FORCE_COLOR", None)
 # Eleven thousand tests are half a million objects that stay, and next to none are made in circles:
 # to look through them took a twentieth of the time of tests, and more of their collection.
 gc.set_threshold(50_000, 20, 20)
+
+subject.use("figgen.guide")
 
 hypothesis.settings.register_profile("ci", derandomize=True, deadline=None, database=None)
 hypothesis.settings.register_profile("explore", deadline=None, max_examples=1000)

@@ -21,10 +21,27 @@ IDLE = Quantity(
     "1",
     "of the wall time",
     (
-        Way("formula", "bubble_fraction", "bubble_fraction", given={"schedule": "1f1b"}),
-        Way("figure", "table", "{schedule}_idle", without=("columns",)),
-        Way("figure", "line", "idle", names={"ranks": "stages"}, when={"unit_times": True}),
-        Way("figure", "step", "idle", convention="of the slowest rank", words=("slowest",)),
+        Way(
+            kind="formula",
+            source="bubble_fraction",
+            value="bubble_fraction",
+            given={"schedule": "1f1b"},
+        ),
+        Way(kind="figure", source="table", value="{schedule}_idle", without=("columns",)),
+        Way(
+            kind="figure",
+            source="line",
+            value="idle",
+            names={"ranks": "stages"},
+            when={"unit_times": True},
+        ),
+        Way(
+            kind="figure",
+            source="step",
+            value="idle",
+            convention="of the slowest rank",
+            words=("slowest",),
+        ),
     ),
 )
 TABLE = Number(
@@ -87,7 +104,10 @@ def test_a_unit_of_another_kind_is_no_value_of_the_quantity() -> None:
 
 def test_a_step_is_the_same_however_it_was_asked_for() -> None:
     """Page 7 of the journey by its number, and written out; with another batch it is another."""
-    by = {name: Way("lookup", name, name, step=("time",)) for name in ("rung", "job")}
+    by = {
+        name: Way(kind="lookup", source=name, value=name, expansions={"step": ("time",)})
+        for name in ("rung", "job")
+    }
     quantity = Quantity("seconds", "s", "computed", tuple(by.values()))
     rung = Number("lookup", "rung", "rung", 2.0, "s", "a.md:1", {"rung": 7})
     asked = {"job": "llama-3-70b", "sizes": "nodes=8 gpus_per_node=8 tp=8 pp=2"}
@@ -100,7 +120,9 @@ def test_a_step_is_the_same_however_it_was_asked_for() -> None:
 
 
 def test_a_layout_is_the_same_however_it_was_asked_for_and_not_in_another_order() -> None:
-    way = Way("figure", "map", "{axis:tp|pp}_groups", layout=("grids",))
+    way = Way(
+        kind="figure", source="map", value="{axis:tp|pp}_groups", expansions={"layout": ("grids",)}
+    )
     quantity = Quantity("groups", "1", "all", (way, replace(way, source="cube")))
     sizes = {"sizes": "nodes=2 gpus_per_node=8 tp=8 pp=2"}
     one = Number("figure", "map", "tp_groups", 2, "1", "a.md:1", {"preset": "map-16"})

@@ -16,8 +16,8 @@ import pytest
 
 from figgen.__main__ import main
 from figgen.catalog import ACCELERATORS, LINKS
+from figgen.guide.lookups import RANGES
 from figgen.units import NBSP
-from figgen.values import GIVEN
 
 VERBS = (
     "list", "show", "eval", "stats", "ranks", "schedule", "trace", "convert", "cost", "memory",
@@ -57,7 +57,7 @@ def test_eval_gives_the_range_of_a_value_that_is_not_certain(capsys):
 def test_a_bare_number_of_the_catalog_is_the_value_of_the_field_it_names(entries):
     found = 0
     for entry in entries.values():
-        for name, field in GIVEN.items():
+        for name, field in RANGES.items():
             if hasattr(entry, name):
                 assert getattr(entry, name) == getattr(entry, field).value
                 found += 1

@@ -11,8 +11,6 @@ from tests.test_layers import ROOT, SOURCES, imports, module_of
 Rooms = dict[str, set[str]]
 CONTRIBUTING = ROOT / "CONTRIBUTING.md"
 FENCED = re.compile(r"(<!-- rooms -->\n```\n)(.*?)(```\n<!-- /rooms -->)", re.S)
-BY_REGISTRY = ("registry", "figures")
-"""The registry imports figures by name, on first use; they import it to register themselves."""
 
 
 def rooms() -> Rooms:
@@ -26,7 +24,6 @@ def rooms() -> Rooms:
             found.setdefault(room, set()).update(other for other in named if other)
     for room, others in found.items():
         others.discard(room)
-    found[BY_REGISTRY[0]].discard(BY_REGISTRY[1])
     return found
 
 
@@ -81,11 +78,6 @@ def test_the_picture_in_contributing_is_that_of_the_code(pytestconfig: pytest.Co
     shown = FENCED.search(text)
     assert shown
     assert shown[2] == picture(), "pytest tests/test_house.py --update-golden draws it anew"
-
-
-def test_the_registry_imports_figures_only_when_it_is_asked() -> None:
-    source = (ROOT / "figgen" / "registry.py").read_text(encoding="utf-8")
-    assert re.findall(r"^( *)import figgen\.figures\b", source, re.M) == ["    "]
 
 
 HOMONYMS = {"double-binary-tree", "oversubscription"}

@@ -37,11 +37,25 @@ LAYERS = {
         *("figgen.charts", "figgen.plotting", "figgen.registry"),
     ),
 }
+SUBJECT = (
+    *("figgen.formulas", "figgen.models", "figgen.catalog", "figgen.scenarios", "figgen.plotting"),
+    *("figgen.figures", "figgen.generated", "figgen.guide", "figgen.commands"),
+)
+"""What this site is about.  `figgen.guide` tells the press of it, by way of `figgen.subject`."""
+PRESS = (
+    *("figgen.errors", "figgen.units", "figgen.charts", "figgen.theme", "figgen.policy"),
+    *("figgen.cache", "figgen.progress", "figgen.lookups", "figgen.subject", "figgen.equations"),
+    *("figgen.registry", "figgen.values", "figgen.renderers", "figgen.pictures", "figgen.serving"),
+    *("figgen.markdown", "figgen.agreement", "figgen.prose", "figgen.changes", "figgen.search"),
+    "figgen.publish",
+)
+"""What makes a site of any subject: it imports nothing of this one's."""
+
 # The renderers know units besides, to label axes; which libraries they may import is in OWNERS.
 RENDERERS = {"figgen.renderers": ("figgen.errors", "figgen.units", "figgen.charts", "figgen.theme")}
 
-# Room: the only one of ours that may import it, but for itself. Figures are leaves.
-LEAVES = {"figgen.figures": "figgen.registry"}
+# Rooms that nobody imports but themselves: the registry loads them by the subject's names.
+LEAVES = ("figgen.figures",)
 
 # Library: the only modules that may import it.
 OWNERS = {
@@ -94,9 +108,11 @@ def allowed(importer: str, name: str) -> bool:
         return False
     if library in OWNERS:
         return any(within(importer, owner) for owner in OWNERS[library])
-    for leaf, owner in LEAVES.items():
-        if within(name, leaf) and not within(importer, leaf) and importer != owner:
-            return False
+    if any(within(name, leaf) and not within(importer, leaf) for leaf in LEAVES):
+        return False
+    of_press = any(within(importer, room) for room in PRESS)
+    if of_press and any(within(name, room) for room in SUBJECT):
+        return False
     for layer, ours in (LAYERS | RENDERERS).items():
         if not within(importer, layer):
             continue
@@ -156,6 +172,11 @@ def test_file_imports_only_what_its_layer_may(path: Path) -> None:
         ("figgen/pictures.py", "import hooks.figures"),
         ("figgen/markdown/directive.py", "from mkdocs.plugins import event_priority"),
         ("figgen/registry.py", "import markdown"),
+        ("figgen/registry.py", "def figures():\n    import figgen.figures"),
+        ("figgen/values.py", "def late():\n    from figgen.catalog import preset"),
+        ("figgen/publish/build.py", "from figgen.generated.site_pages import site_pages"),
+        ("figgen/prose/rules.py", "import figgen.formulas"),
+        ("figgen/serving/memory.py", "from figgen import guide"),
         ("hooks/figures.py", "from pymdownx import superfences"),
     ],
 )
@@ -174,7 +195,8 @@ def test_breach_is_seen(path: str, source: str) -> None:
         ("figgen/models/deep/ring.py", "from ..mesh import Mesh\nfrom ...formulas import ring"),
         ("figgen/models/__init__.py", "from .mesh import Mesh"),
         ("figgen/formulas/ring.py", "from figgen.models.mesh import Mesh"),
-        ("figgen/registry.py", "def figures():\n    import figgen.figures"),
+        ("figgen/guide/expand.py", "from figgen.agreement.inputs import plain"),
+        ("figgen/guide/__init__.py", "from figgen.catalog import preset"),
         ("figgen/catalog/__init__.py", "import tomllib\nfrom .schema import Source"),
         ("figgen/figures/bubble.py", "from figgen.registry import figure"),
         ("figgen/renderers/svg_canvas.py", "from matplotlib.path import Path"),
@@ -186,6 +208,13 @@ def test_breach_is_seen(path: str, source: str) -> None:
 )
 def test_lawful_import_passes(path: str, source: str) -> None:
     assert violations(Path(path), source) == []
+
+
+def test_every_room_is_of_the_press_or_of_the_subject() -> None:
+    rooms = {".".join(module_of(path.relative_to(ROOT)).split(".")[:2]) for path in SOURCES}
+    ours = {room for room in rooms if within(room, "figgen")} - {"figgen", "figgen.__main__"}
+    assert ours == {*PRESS, *SUBJECT}
+    assert not set(PRESS) & set(SUBJECT)
 
 
 def loaded_by(modules: list[str]) -> set[str]:
@@ -225,6 +254,22 @@ def test_evaluating_loads_no_drawing_library_and_no_host(layer: str) -> None:
 @pytest.mark.parametrize("layer", ["figgen.markdown", "figgen.pictures"])
 def test_page_without_a_changed_picture_loads_no_drawing_library_and_no_host(layer: str) -> None:
     assert {name.split(".")[0] for name in loaded_by(modules_in(layer))} & (HEAVY | HOST) == set()
+
+
+def test_the_press_loads_nothing_of_the_subject() -> None:
+    """Not by way of another room either, nor by a name that is imported."""
+    loaded = loaded_by([name for room in PRESS for name in modules_in(room)])
+    assert {name for name in loaded if any(within(name, room) for room in SUBJECT)} == set()
+
+
+def test_telling_the_press_of_the_subject_loads_no_model() -> None:
+    """Every build imports `figgen.guide`, a warm one without need of anything behind it."""
+    loaded = loaded_by(["figgen.guide"])
+    assert {name for name in loaded if any(within(name, room) for room in SUBJECT)} == {
+        "figgen.guide",
+        "figgen.guide.lookups",
+        "figgen.guide.words",
+    }
 
 
 def test_loading_is_seen() -> None:

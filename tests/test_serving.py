@@ -229,25 +229,28 @@ from importlib import import_module
 
 import figgen
 from figgen import lookups
-from figgen.serving.code import ENTRIES, Code
+from figgen.guide import SUBJECT
+from figgen.serving.code import Code
+from figgen.subject import use
 
 for found in pkgutil.walk_packages(figgen.__path__, "figgen."):
     if found.name != "figgen.__main__":
         import_module(found.name)
 print(*(name for name, table in lookups._tables.items() if table.whole.cache_info().currsize))
+use("figgen.guide")
 code = Code()
 code.look()
-for name in sorted(code.dependents([ENTRIES])):
+for name in sorted(code.dependents([SUBJECT.entries])):
     for own, thing in vars(sys.modules.get(name)).items() if name in sys.modules else ():
         if isinstance(thing, _lru_cache_wrapper) and thing.__module__ == name:
             print(f"{name}.{own}")
 """
 LOOK_NOTHING_UP = {
-    "figgen.agreement.expand._original",
+    "figgen.guide.expand._original",
     "figgen.agreement.manifest._ways_by_source",
     "figgen.agreement.manifest._written",
     "figgen.agreement.ways._pattern",
-    "figgen.agreement.ways.quantities",
+    "figgen.agreement.ways._quantities",
     "figgen.catalog.interruptions.interruptions",
     "figgen.catalog.load.sources",
     "figgen.catalog.measured.measured_records",

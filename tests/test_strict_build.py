@@ -16,7 +16,7 @@ ROOT = Path(__file__).parents[1]
 CONFIGURATION = """site_name: Broken
 site_url: http://127.0.0.1/
 theme: {name: mkdocs}
-markdown_extensions: [admonition, figgen]
+markdown_extensions: [admonition, figgen: {modules: [figgen.guide]}]
 plugins: []
 hooks: [hooks/figures.py]
 exclude_docs: |

@@ -8,14 +8,16 @@ from functools import cache
 from pathlib import PurePath
 from typing import Any
 
-from figgen.agreement.asked import Same
+from figgen.agreement.inputs import Same
 from figgen.agreement.numbers import Kind, Number
 from figgen.agreement.ways import Quantity, Way, quantities
 from figgen.cache import digest
 from figgen.charts import Scalar
+from figgen.equations.definition import Formula
 from figgen.equations.syntax import expression
 from figgen.equations.text import text
-from figgen.formulas import FORMULAS, Formula
+from figgen.registry import all_formulas
+from figgen.subject import Subject, subject
 
 Entry = dict[str, Any]
 
@@ -38,12 +40,12 @@ def with_quantities(entries: Iterable[Entry]) -> list[Entry]:
 
 
 def _sentence(entry: Entry) -> Entry:
-    kind: Kind = "formula" if entry["quantity"] in FORMULAS else "lookup"
+    formula = all_formulas().get(entry["quantity"])
+    kind: Kind = "formula" if formula else "lookup"
     found = _known(Number(
         kind, entry["quantity"], entry["quantity"], entry["value"], entry["unit"],
         entry["where"], entry["inputs"],
     ))  # fmt: skip
-    formula = FORMULAS.get(entry["quantity"])
     convention = found["convention"] if found else formula.doc if formula else "as its source says"
     return {
         **entry,
@@ -71,7 +73,7 @@ def _figure(entry: Entry) -> Entry:
 
 
 @cache
-def _ways_by_source() -> dict[tuple[str, str], list[tuple[Quantity, Way]]]:
+def _ways_by_source(about: Subject) -> dict[tuple[str, str], list[tuple[Quantity, Way]]]:
     found: dict[tuple[str, str], list[tuple[Quantity, Way]]] = {}
     for quantity in quantities():
         for way in quantity.ways:
@@ -80,7 +82,7 @@ def _ways_by_source() -> dict[tuple[str, str], list[tuple[Quantity, Way]]]:
 
 
 def _known(number: Number) -> dict[str, Any] | None:
-    for quantity, way in _ways_by_source().get((number.kind, number.source), ()):
+    for quantity, way in _ways_by_source(subject()).get((number.kind, number.source), ()):
         inputs = way.inputs(number)
         if inputs is not None:
             convention = way.convention or quantity.convention

@@ -10,11 +10,11 @@ from typing import Literal, TypeAlias
 
 from figgen.charts import Scalar
 from figgen.errors import InputError
-from figgen.generated.site_pages import site_pages
 from figgen.markdown import directive
 from figgen.markdown.conversion import Fence, fences
 from figgen.markdown.inline import PATTERN
 from figgen.registry import build, inputs
+from figgen.subject import subject
 from figgen.values import compute
 
 Kind = Literal["formula", "lookup", "figure"]
@@ -55,7 +55,7 @@ def numbers_of_folder(docs: Path) -> list[Number]:
         path.relative_to(docs).as_posix(): path.read_text(encoding="utf-8")
         for path in sorted(docs.rglob("*.md"))
     }
-    made = site_pages(docs, {})
+    made = subject().pages(docs, {})
     return [number for page, text in (pages | made).items() for number in numbers(page, text)]
 
 

@@ -1,4 +1,4 @@
-"""Which numbers are the same quantity, as `quantities.toml` says."""
+"""Which numbers are the same quantity, as the subject's table of quantities says."""
 
 from __future__ import annotations
 
@@ -10,21 +10,19 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from figgen.agreement.asked import by_layout, by_step
-from figgen.agreement.expand import expanded, plain
+from figgen.agreement.inputs import plain
 from figgen.agreement.numbers import Kind, Number
 from figgen.errors import InputError, unknown
-from figgen.formulas import FORMULAS
+from figgen.registry import all_formulas
+from figgen.subject import Subject, subject
 
-TABLE = Path(__file__).with_name("quantities.toml")
 KINDS: tuple[Kind, ...] = ("formula", "lookup", "figure")
-EXPANSIONS = ("machine", "shape", "recipe", "accelerator", "step", "layout")
 CONDITIONS = ("when", "unless")
 NAMING = ("convention", "words")
-KEYS = (*KINDS, "value", "given", "as", "from", "without", *CONDITIONS, *EXPANSIONS, *NAMING)
+KEYS = (*KINDS, "value", "given", "as", "from", "without", *CONDITIONS, *NAMING)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Way:
     """One way to a quantity: a formula, a field of the catalog, or values of a figure.
 
@@ -32,7 +30,8 @@ class Way:
     several: `exposed_{axis:tp|cp}`.
     `given` are inputs that the way implies, `names` its own names of inputs that go by another,
     `values` inputs that are other values of the same figure, `without` parameters that this value
-    does not depend on, `when` parameters that must be so.
+    does not depend on, `when` parameters that must be so, `expansions` the subject's keys with what
+    they ask for.
     """
 
     kind: Kind
@@ -44,12 +43,7 @@ class Way:
     without: tuple[str, ...] = ()
     when: Mapping[str, object] = field(default_factory=dict)
     unless: Mapping[str, object] = field(default_factory=dict)
-    machine: str = ""
-    accelerator: Mapping[str, str] = field(default_factory=dict)
-    shape: tuple[str, ...] = ()
-    recipe: tuple[str, ...] = ()
-    step: tuple[str, ...] = ()
-    layout: tuple[str, ...] = ()
+    expansions: Mapping[str, object] = field(default_factory=dict)
     convention: str = ""
     words: tuple[str, ...] = ()
 
@@ -79,11 +73,9 @@ class Way:
         found |= implied
         asked = dict(number.inputs) | match.groupdict()
         try:
-            if self.step:
-                found = by_step(found, asked, self.step)
-            if self.layout:
-                found = by_layout(found, asked, self.layout)
-            found = expanded(found, self)
+            for key, expand in subject().expansions().items():
+                if key in self.expansions:
+                    found = expand(found, asked, self.expansions[key])
         except (KeyError, InputError):  # a name that matches, but is nothing of the catalog
             return None
         if any(found.get(name) == plain(wanted) for name, wanted in self.unless.items()):
@@ -122,9 +114,19 @@ def _wildcard(name: str, choices: str = ".+") -> str:
     return f"(?P<{name}>{choices})"
 
 
+def quantities(table: Path | None = None) -> tuple[Quantity, ...]:
+    """The table, by default the subject's.
+
+    Raises InputError for a key or a formula that does not exist.
+    """
+    return _quantities(table or subject().quantities, subject())
+
+
 @cache
-def quantities(table: Path = TABLE) -> tuple[Quantity, ...]:
-    """The table.  Raises InputError for a key or a formula that does not exist."""
+def _quantities(table: Path | None, about: Subject) -> tuple[Quantity, ...]:
+    """The table; a server that loads changed code or data anew has another subject."""
+    if table is None:
+        return ()
     entries = tomllib.loads(table.read_text(encoding="utf-8"))
     return tuple(_quantity(name, entry) for name, entry in entries.items())
 
@@ -135,33 +137,33 @@ def _quantity(name: str, entry: dict[str, Any]) -> Quantity:
 
 
 def _ways(quantity: str, entry: dict[str, Any]) -> Iterator[Way]:
+    expansions = subject().expansions()
     for key in entry:
-        if key not in KEYS:
-            raise unknown(f"key of a way to {quantity}", key, KEYS)
+        if key not in KEYS and key not in expansions:
+            raise unknown(f"key of a way to {quantity}", key, [*KEYS, *expansions])
     kind = next((kind for kind in KINDS if kind in entry), None)
     if kind is None:
         raise InputError(f"a way to {quantity}", expected=f"one of {', '.join(KINDS)}", got=entry)
     source = entry[kind]
-    if kind == "formula" and source not in FORMULAS:
-        raise unknown(f"formula of {quantity}", source, FORMULAS)
+    if kind == "formula" and source not in all_formulas():
+        raise unknown(f"formula of {quantity}", source, all_formulas())
     values = entry.get("value", source)
     for value in values if isinstance(values, list) else [values]:
         yield Way(
-            kind,
-            source,
-            value,
-            entry.get("given", {}),
-            entry.get("as", {}),
-            entry.get("from", {}),
-            tuple(entry.get("without", ())),
-            entry.get("when", {}),
-            entry.get("unless", {}),
-            entry.get("machine", ""),
-            entry.get("accelerator", {}),
-            tuple(entry.get("shape", ())),
-            tuple(entry.get("recipe", ())),
-            tuple(entry.get("step", ())),
-            tuple(entry.get("layout", ())),
-            entry.get("convention", ""),
-            tuple(entry.get("words", ())),
+            kind=kind,
+            source=source,
+            value=value,
+            given=entry.get("given", {}),
+            names=entry.get("as", {}),
+            values=entry.get("from", {}),
+            without=tuple(entry.get("without", ())),
+            when=entry.get("when", {}),
+            unless=entry.get("unless", {}),
+            expansions={key: _frozen(entry[key]) for key in expansions if key in entry},
+            convention=entry.get("convention", ""),
+            words=tuple(entry.get("words", ())),
         )
+
+
+def _frozen(value: object) -> object:
+    return tuple(value) if isinstance(value, list) else value

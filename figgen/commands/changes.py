@@ -15,7 +15,7 @@ from figgen.changes.compare import compare
 from figgen.changes.feed import with_moved
 from figgen.commands import Answer, add_verb
 from figgen.errors import InputError
-from figgen.generated.changelog import FEED
+from figgen.publish.changelog import FEED
 
 if TYPE_CHECKING:
     from figgen.commands import Verbs

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib import resources
+from pathlib import Path
 
 from figgen.equations.definition import Formula
 
@@ -25,12 +25,12 @@ def held_by(formula: Formula) -> tuple[Held, ...]:
     They stand in `held.json` beside the formula's module.  A formula that was just written has
     none; `make golden` notes them.
     """
-    return _table(formula.module.rpartition(".")[0]).get(formula.name, ())
+    written = Path(formula.function.__code__.co_filename)
+    return _table(written.with_name("held.json")).get(formula.name, ())
 
 
 @cache
-def _table(package: str) -> Mapping[str, tuple[Held, ...]]:
-    file = resources.files(package) / "held.json"
+def _table(file: Path) -> Mapping[str, tuple[Held, ...]]:
     if not file.is_file():
         return {}
     text = file.read_text("utf-8")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from html import escape
@@ -11,6 +10,7 @@ from typing import Any
 from figgen.formulas import FORMULAS, NOTATION
 from figgen.generated.fences import figure
 from figgen.generated.formulas import formula_link, formula_title
+from figgen.markdown.lists import term_anchor
 
 MOST_LINKED = 3
 """Formulas that a symbol's row links to; the others are on the topics' pages."""
@@ -56,11 +56,6 @@ def glossary_page(terms: Mapping[str, Mapping[str, Any]], pages: Iterable[str]) 
         "Most of the words name a way to take a job apart; [](#fig-nested-terms) shows how those "
         f"nest.\n\n{_NESTED}\n" + "\n".join(entries)
     )
-
-
-def term_anchor(term: str) -> str:
-    """A term as the id of its entry."""
-    return re.sub(r"[^\w]+", "-", term.lower()).strip("-")
 
 
 def notation_page() -> str:

@@ -10,7 +10,7 @@ from figgen import catalog
 from figgen.formulas import FORMULAS
 from figgen.generated.data_tables import anchor
 from figgen.generated.formulas import formula_link, formula_title
-from figgen.generated.glossary import term_anchor
+from figgen.markdown.lists import term_anchor
 
 PATH = "search.md"
 

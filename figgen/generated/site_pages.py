@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, TypeAlias
 
 from figgen.cache import digest
 from figgen.generated.borrowed import borrowed_figures
 from figgen.generated.catalog_pages import catalog_pages
-from figgen.generated.changelog import PAGE, changelog_page
 from figgen.generated.figure_coverage import figure_coverage_page, planned_figures
 from figgen.generated.formula_coverage import coverage_page
 from figgen.generated.formulas import Known, formula_pages, frozen_points
@@ -19,6 +18,8 @@ from figgen.generated.presets import preset_pages
 from figgen.generated.search_page import PATH, search_page
 from figgen.generated.uses import pages_of_formulas
 from figgen.generated.validation import validation_pages
+from figgen.publish.changelog import PAGE, changelog_page
+from figgen.subject import Keep, Terms, made, nowhere
 
 _H1 = re.compile(r"^# (.+?)\s*$", re.M)
 
@@ -27,16 +28,7 @@ Pages: TypeAlias = dict[str, str]
 """Markdown by path."""
 
 
-def _made(_: str, __: str, make: Callable[[], Any]) -> Any:
-    return make()
-
-
-def nowhere(_: str) -> bool:
-    """No page."""
-    return False
-
-
-def kept_validation(keep: Callable[[str, str, Callable[[], Any]], Any]) -> Pages:
+def kept_validation(keep: Keep) -> Pages:
     """What `site_pages` asks for last, so that another process can have made it by then."""
     pages: Pages = keep("pages of the validation", validation_pages.__module__, validation_pages)
     return pages
@@ -44,8 +36,8 @@ def kept_validation(keep: Callable[[str, str, Callable[[], Any]], Any]) -> Pages
 
 def site_pages(
     docs: Path | None,
-    terms: Mapping[str, Mapping[str, Any]],
-    keep: Callable[[str, str, Callable[[], Any]], Any] = _made,
+    terms: Terms,
+    keep: Keep = made,
     excluded: Callable[[str], bool] = nowhere,
 ) -> Pages:
     """Markdown by path; `docs` are the written pages, `terms` the entries of the glossary.

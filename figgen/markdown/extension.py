@@ -23,6 +23,7 @@ from figgen.markdown.math import ARITHMATEX, MathTree
 from figgen.markdown.references import CitationInline, FigureLinkTree, cited_html
 from figgen.markdown.slips import slips
 from figgen.markdown.tables import DataTables
+from figgen.subject import use
 
 
 class FiggenExtension(Extension):
@@ -32,10 +33,13 @@ class FiggenExtension(Extension):
         self.config = {
             "site": ["", "figgen.markdown.Site that all pages share; its own by default"],
             "page": ["", "figgen.markdown.Page to convert; made from the text by default"],
+            "modules": [[], "modules that register the figures and formulas of a site"],
         }
         super().__init__(**options)
 
     def extendMarkdown(self, md: Markdown) -> None:
+        if modules := self.getConfig("modules"):
+            use(*modules)
         self.site: Site = self.getConfig("site") or Site()
         given: Page | None = self.getConfig("page") or None
         self.page = given or Page()

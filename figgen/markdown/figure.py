@@ -15,6 +15,7 @@ from figgen.markdown.directive import Directive
 from figgen.markdown.downloads import Variant
 from figgen.markdown.errors import error_box, place_of
 from figgen.registry import inputs
+from figgen.subject import subject
 
 MOST_FRAME_PX, FRAME_GROWTH = 640, 1.8
 """How large the player's frame gets at most, and over its film's own size."""
@@ -187,11 +188,7 @@ def _captions(captions: list[str]) -> str:
 
 
 def _label(preset: str) -> str:
-    if not preset:
-        return ""
-    from figgen.catalog import preset as look_up
-
-    return look_up(preset).title
+    return subject().preset_title(preset) if preset else ""
 
 
 def entry(placed: Placed, variant: Variant, page: Page) -> dict[str, object]:

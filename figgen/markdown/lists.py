@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
@@ -63,3 +64,8 @@ def _is(value: object, kind: type) -> bool:
     if isinstance(value, list):
         return kind is list and all(isinstance(item, str) for item in value)
     return isinstance(value, kind)
+
+
+def term_anchor(term: str) -> str:
+    """A term of the glossary as the id of its entry on the glossary's page."""
+    return re.sub(r"[^\w]+", "-", term.lower()).strip("-")

@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable
 from pathlib import Path
 
-from figgen.generated.site_pages import site_pages
 from figgen.markdown.conversion import fences
 from figgen.markdown.inline import PATTERN
+from figgen.subject import subject
 
 Counts = tuple[int, int, int, int]
 
@@ -22,7 +22,7 @@ def page_counts(docs: Path) -> list[tuple[str, Counts]]:
         (path.relative_to(docs).as_posix(), _counts(path.read_text(encoding="utf-8")))
         for path in sorted(docs.rglob("*.md"))
     ]
-    generated = list(map(_counts, site_pages(docs, {}).values()))
+    generated = list(map(_counts, subject().pages(docs, {}).values()))
     return [
         *rows,
         ("all written pages", _sum(counts for _, counts in rows)),

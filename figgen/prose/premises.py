@@ -9,20 +9,18 @@ from __future__ import annotations
 import contextlib
 import re
 from collections.abc import Iterator
+from functools import cache
 from typing import TypeAlias
 
 import yaml
 
-from figgen.catalog.load import accelerators
 from figgen.errors import InputError
-from figgen.formulas import NOTATION
 from figgen.markdown.conversion import fences
 from figgen.markdown.inline import PATTERN
-from figgen.models.algorithms.gradient_overlap import MIB
-from figgen.models.shape.recipes import RECIPES
 from figgen.prose.lines import without_captions
-from figgen.registry import figure_named, unit_of
-from figgen.units import COUNTS, parse_quantity
+from figgen.registry import all_formulas, figure_named, unit_of
+from figgen.subject import Subject, subject
+from figgen.units import BINARY, COUNTS, parse_quantity
 
 Premises: TypeAlias = frozenset[tuple[float, str]]
 """Values in SI with their units; everything that is counted has the unit "1"."""
@@ -62,25 +60,22 @@ def parameters(body: str) -> Premises:
                 shown = list(default) if isinstance(default, tuple) else default
                 written += f"\n{known.name}: {shown}"
     counted = re.findall(r"_(\d+)(?=[_:\W])", " ".join(re.findall(PATTERN, body)))
-    named = (pair for word in re.findall(r"[\w-]+", written) for pair in _entry(word))
+    named = (pair for word in re.findall(r"[\w-]+", written) for pair in subject().premises(word))
     return frozenset([*_arguments(written), *((float(n), "1") for n in counted), *named])
 
 
-def _entry(name: str) -> Iterator[tuple[float, str]]:
-    """Bytes of a GPU, and of each parameter by a recipe."""
-    if chip := accelerators().get(name):
-        yield chip.hbm_bytes, "B"
-    if found := RECIPES.get(name):
-        sizes = found.weight_bytes, found.gradient_bytes, found.optimizer_bytes
-        yield from ((size, "B") for size in (*sizes, found.total_bytes))
+@cache
+def _units(about: Subject) -> dict[str, str]:
+    """The unit of every argument of a formula."""
+    return {arg.name: arg.unit for formula in all_formulas().values() for arg in formula.args}
 
 
 def _arguments(text: str) -> Iterator[tuple[float, str]]:
     """Quantities that a call or a figure's parameters are written with."""
+    units = _units(subject())
     for name, written in _GIVEN.findall(text):
-        known = NOTATION.get(name)
-        unit = known.unit if known else unit_of(name)
-        scale, unit = (MIB, "B") if name.endswith("_mib") else (1.0, unit)
+        unit = units.get(name) or unit_of(name)
+        scale, unit = (BINARY["Mi"], "B") if name.endswith("_mib") else (1.0, unit)
         quoted = [part for pair in re.findall(r"\"([^\"]*)\"|'([^']*)'", written) for part in pair]
         for word in (*quoted, written.strip(), *re.findall(_NUMBER, written)):
             with contextlib.suppress(InputError, ValueError):

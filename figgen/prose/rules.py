@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any, get_type_hints
 
@@ -21,6 +22,7 @@ from figgen.prose.lines import CITED, COMPUTED, MATH, Line, figure_lines, prose_
 from figgen.prose.premises import is_premise, parameters, premises
 from figgen.prose.symbols import clashes
 from figgen.registry import all_figures, figure_named
+from figgen.subject import Subject, subject
 
 Terms = Mapping[str, Mapping[str, Any]]
 
@@ -44,9 +46,6 @@ _PREFIXED = r"(?:[kKMGTPE]i?)?(?:B|FLOPs?|FLOPS)(?:/s)?"
 _TIME = r"(?:[mµμun]s|s|min|h|seconds?|minutes?|hours?|days?|weeks?|months?|years?)"
 _OTHER = r"(?:k|M|G)?(?:W|Hz)|bytes?|tokens?/s|°C"
 _SCALE = r"(?:million|billion|trillion|thousand)s?"
-_COUNTED = (
-    r"(?:GPUs|ranks|nodes|tokens|parameters|sequences|layers|microbatches|steps|experts|messages)"
-)
 QUANTITIES: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("a percentage", re.compile(rf"{_NUMBER}\s?%|{_NUMBER} per ?cent\b")),
     ("a multiple", re.compile(
@@ -59,18 +58,11 @@ QUANTITIES: tuple[tuple[str, re.Pattern[str]], ...] = (
         rf"|{_NUMBER}[ \u00a0-]{_TIME}(?![\w/])|{_NUMBER}(?:[mµμun]s)\b"
         rf"|{_NUMBER}[ \u00a0-]{_SCALE}\b"
     )),
-    ("a large count", re.compile(
-        rf"(?<![\w.,/#-])(?:\d{{1,3}}(?:,\d{{3}})+|\d{{4,}})[ \u00a0]{_COUNTED}\b"
-    )),
 )  # fmt: skip
 """What a number must look like to be a quantity; a small count of things is none."""
 
-# "A100 80GB" and "Llama 3 405B" are names, what stands in quotes others have said, and a unit may
-# be explained; ports are called by their rate in Gb/s, numbers by their width in bits.
-_NAMED = re.compile(
-    r"(?:[A-Z]+\d+\w*|SXM\d?|PCIe|HBM\w*)[ \u00a0-]\d+ ?GB\b|\b\d+(?:\.\d+)?[BMKT]\b(?!/)"
-    r"|\"[^\"]*\"|“[^”]*”|\b1 \w+(?= is | = )"
-)
+_EXPLAINED = r"\"[^\"]*\"|“[^”]*”|\b1 \w+(?= is | = )"
+"""What stands in quotation marks, since others said it, and a unit that is explained."""
 _ABBREVIATED = re.compile(r"\b(?:e\.g|i\.e|et al|cf|vs|Fig|Eq|No|[A-Z])\.$")
 _LEAD_IN = re.compile(r"\s*(\*\*?|_)(?:(?!\1).)+\1")
 _END = re.compile(r"[.!?…][\"”’)*_\]]*(?=\s+[\"“(\[*_]*[A-ZΑ-Ω])")
@@ -137,8 +129,21 @@ def _symbols(page: str, source: str) -> Iterator[Finding]:
         yield Finding(page, line, f"two meanings of {symbol}", known, other)
 
 
+@cache
+def _of_the_subject(
+    about: Subject,
+) -> tuple[re.Pattern[str], tuple[tuple[str, re.Pattern[str]], ...]]:
+    """What is no quantity, names with a number in them included; counts that are quantities."""
+    named = re.compile("|".join(filter(None, (about.names, _EXPLAINED))))
+    if not about.counted:
+        return named, ()
+    large = r"(?<![\w.,/#-])(?:\d{1,3}(?:,\d{3})+|\d{4,})[ \u00a0]"
+    return named, (("a large count", re.compile(rf"{large}(?:{'|'.join(about.counted)})\b")),)
+
+
 def _quantities(page: str, lines: list[Line], source: str) -> Iterator[Finding]:
     given, beside = premises(source), premises(source, by_line=True)
+    named, counts = _of_the_subject(subject())
     for line in lines:
         if line.kind == "caption":
             own = parameters(next(f.body for f in fences(source) if f.line == line.of))
@@ -146,8 +151,8 @@ def _quantities(page: str, lines: list[Line], source: str) -> Iterator[Finding]:
         for sentence in [line.text] if line.kind == "row" else sentences(line.text):
             if CITED in sentence:
                 continue
-            plain = _NAMED.sub("", sentence)
-            for what, pattern in QUANTITIES:
+            plain = named.sub("", sentence)
+            for what, pattern in (*QUANTITIES, *counts):
                 if line.kind == "heading" and what == "a large count":
                     continue  # "MegaScale on 12,288 GPUs" is the name of a run
                 for match in pattern.finditer(plain):

@@ -5,15 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from figgen.formulas import FORMULAS
-from figgen.formulas.notation import NOTATION
-
-SAME = (
-    {"pp", "stages"},
-    {"microbatches", "accumulation_steps"},
-    {"message_bytes", "gradient_bytes"},  # a gradient is the message of its all-reduce
-)
-"""Arguments that share a letter because they are one thing under two names."""
+from figgen.equations.notation import Argument
+from figgen.registry import all_formulas
+from figgen.subject import subject
 
 _CALL = re.compile(r"\b([a-z][a-z0-9_]*)\(")
 _PLACE = re.compile(r"\{\{.*?\}\}")
@@ -24,16 +18,17 @@ def clashes(source: str) -> Iterator[tuple[int, str, str, str]]:
 
     Only inline values count, whose worked lines show the symbols; the later one is told.
     """
-    first: dict[str, str] = {}
-    told: set[tuple[str, str]] = set()
+    formulas, same = all_formulas(), subject().same_symbols
+    first: dict[str, Argument] = {}
+    reported: set[tuple[str, str]] = set()
     for line, text in enumerate(source.splitlines(), 1):
         for place in _PLACE.findall(text):
             for name in _CALL.findall(place):
-                for argument in FORMULAS[name].args if name in FORMULAS else ():
+                for argument in formulas[name].args if name in formulas else ():
                     symbol = argument.symbol
-                    known = first.setdefault(symbol, argument.name)
-                    if known == argument.name or {known, argument.name} in SAME:
+                    known = first.setdefault(symbol, argument)
+                    if known.name == argument.name or {known.name, argument.name} in same:
                         continue
-                    if (symbol, argument.name) not in told:
-                        told.add((symbol, argument.name))
-                        yield line, symbol, NOTATION[known].meaning, argument.meaning
+                    if (symbol, argument.name) not in reported:
+                        reported.add((symbol, argument.name))
+                        yield line, symbol, known.meaning, argument.meaning

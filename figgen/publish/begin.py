@@ -2,26 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
 
 from figgen import serving
-from figgen.generated.glossary import term_anchor
 from figgen.markdown import math
 from figgen.markdown.conversion import Short, Site
-from figgen.markdown.lists import REFERENCE, TERM, read_list
+from figgen.markdown.lists import REFERENCE, TERM, read_list, term_anchor
 from figgen.pictures import Pictures
 from figgen.publish.build import SiteBuild
 from figgen.serving.answers import Answers
+from figgen.subject import use
 
 
-def begin_build(docs: Path, cache: Path, name: str, address: str) -> SiteBuild:
+def begin_build(
+    docs: Path, cache: Path, name: str, address: str, modules: Iterable[str] | None = None
+) -> SiteBuild:
     """Begin a build of the pages in `docs`, with pictures kept in `cache`.
+
+    `modules` register what the site is about; None leaves what is in use.
 
     A server has a memory, and builds again only what changed; other builds take over what the same
     code has computed.
     """
+    if modules is not None:
+        use(*modules)
     keeper = serving.current() or Answers(cache)
     math.recall(cache)
     terms = read_list(docs / "glossary.toml", TERM, "means")

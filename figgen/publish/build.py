@@ -17,7 +17,6 @@ from figgen import theme
 from figgen.agreement.manifest import listed
 from figgen.changes.builds import MANIFEST, SOURCES
 from figgen.changes.sources import sources
-from figgen.generated.site_pages import nowhere, site_pages
 from figgen.markdown import math
 from figgen.markdown.conversion import Page, Problem, Site, figure_numbers
 from figgen.progress import Progress
@@ -30,6 +29,7 @@ from figgen.publish.tools import Tools
 from figgen.serving.answers import Answers
 from figgen.serving.memory import Memory
 from figgen.serving.others import beside, end_all, forks
+from figgen.subject import nowhere, subject
 
 Content: TypeAlias = str | bytes
 
@@ -76,7 +76,7 @@ class SiteBuild:
             self.tools.begin()
         with self.site.pictures.spent.on("evaluating"):
             keep = {"keep": self.keeper.figure} if self.keeper else {}
-            return site_pages(self.docs, self.terms, **keep, excluded=excluded or nowhere)
+            return subject().pages(self.docs, self.terms, **keep, excluded=excluded or nowhere)
 
     @staticmethod
     def chapter_numbers(paths: Iterable[str]) -> dict[str, str]:

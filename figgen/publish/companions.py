@@ -6,9 +6,9 @@ import re
 from dataclasses import dataclass
 
 from figgen.charts import Table
-from figgen.generated.changelog import FEED, PAGE, feed
 from figgen.markdown.conversion import Page, Site
 from figgen.publish.cards import card
+from figgen.publish.changelog import FEED, PAGE, feed
 from figgen.publish.twins import figure_twin, llms_txt, twin
 
 LOCAL = ("http://127.0.0.1", "http://localhost", "http://[::1]")

@@ -13,13 +13,13 @@ from typing import Any, Literal, TypeAlias
 
 from figgen.cache import digest
 from figgen.errors import InputError
-from figgen.formulas import FORMULAS
 from figgen.markdown import directive
 from figgen.markdown.conversion import Page, Site, fences
 from figgen.markdown.inline import PATTERN
 from figgen.serving.answers import Answers
 from figgen.serving.code import Code
 from figgen.serving.memory import Memory
+from figgen.subject import subject
 from figgen.values import compute
 
 
@@ -175,19 +175,15 @@ def computed(page: Page, site: Site, code: Code) -> str:
             value, spec = compute(text)
         except InputError:  # a figure's own value, or a mistake: then the page has a problem
             continue
-        formula = FORMULAS.get(value.quantity)
-        of = code.fingerprint(formula.module) if formula else ""
+        evaluation = value.evaluation
+        of = code.fingerprint(evaluation.formula.module) if evaluation else ""
         shown = (value.value, value.unit, value.source, value.low, value.high, value.inputs)
         parts.append(repr((text, shown, spec, of)))
     return digest("\0".join(parts))
 
 
 def _title(preset: str) -> str:
-    if not preset:
-        return ""
-    from figgen.catalog import preset as look_up
-
-    return look_up(preset).title
+    return subject().preset_title(preset) if preset else ""
 
 
 def made_of(page: Any, html: str) -> tuple[Any, ...]:

@@ -6,27 +6,15 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import ClassVar, TypeVar
+from typing import TypeVar
 
 from figgen.cache import digest
-from figgen.generated.site_pages import kept_validation
-from figgen.publish.scripts import imported_names, lean, plain_scripts
-from figgen.publish.tool_scripts import (
-    STEP_FORMULAS,
-    imported_modules,
-    joined_tools,
-    printed_modules,
-)
-from figgen.scenarios.tools.data import (
-    configurations_json,
-    converter_json,
-    layouts_json,
-    schedules_json,
-)
-from figgen.scenarios.tools.profile import profile_json
+from figgen.publish.joined import joined
+from figgen.publish.scripts import FOLDER, imported_names, lean, plain_scripts
 from figgen.serving.answers import Answers
 from figgen.serving.memory import Memory
 from figgen.serving.others import beside
+from figgen.subject import subject
 
 Thing = TypeVar("Thing")
 
@@ -35,13 +23,6 @@ Thing = TypeVar("Thing")
 class Tools:
     """The tools of one build; `keeper` has from earlier ones what need not be made again."""
 
-    DATA: ClassVar = {
-        "layouts": layouts_json,
-        "catalog": configurations_json,
-        "converter": converter_json,
-        "schedules": schedules_json,
-        "profile": profile_json,
-    }
     docs: Path | None
     keeper: Memory | Answers | None
     _begun: Callable[[], set[str]] | None = None
@@ -49,20 +30,23 @@ class Tools:
     @property
     def data(self) -> Mapping[str, Callable[[], str]]:
         """What a tool's page brings along for its script, as JSON, by the name in front matter."""
-        made = self.DATA.items()
+        tools = subject().tools()
+        made = tools.data.items() if tools else ()
         return {name: partial(self._same, f"data of {name}", make) for name, make in made}
 
     def files(self, *, printed: bool) -> dict[str, str | bytes]:
         """The scripts of the site, and what is `printed` for those of the tools."""
         made = dict[str, str | bytes]()
-        if printed:
-            used = tuple(imported_names(self.docs, STEP_FORMULAS)) if self.docs else ()
-            made |= self._same("modules of the tools", lambda: printed_modules(used), str(used))
+        tools = subject().tools()
+        if printed and tools:
+            used = tuple(imported_names(self.docs, tools.formulas)) if self.docs else ()
+            made |= self._same("modules of the tools", lambda: tools.printed(used), str(used))
         if self.docs:
             scripts = plain_scripts(self.docs)
             made |= {path: lean(source) for path, source in scripts.items()}
-            parts = {**scripts, **imported_modules(made)}
-            made |= self._same("joined", lambda: joined_tools(parts), digest(repr(parts)))
+        if self.docs and tools:
+            parts, later = {**scripts, **tools.imported(made)}, tools.later
+            made |= self._same("joined", lambda: joined_tools(parts, later), digest(repr(parts)))
         return made
 
     def begin(self) -> None:
@@ -72,12 +56,12 @@ class Tools:
         does that ends.
         """
         keeper = self.keeper
-        if not isinstance(keeper, Answers) or all(keeper.has(f"data of {n}") for n in self.DATA):
+        if not isinstance(keeper, Answers) or all(keeper.has(f"data of {n}") for n in self.data):
             return
         before = keeper.known()
 
         def make() -> set[str]:
-            kept_validation(keeper.figure)  # whose files the first process can read at once
+            subject().pages_ahead(keeper.figure)  # whose files the first process can read at once
             self.files(printed=True)
             for data in self.data.values():
                 data()
@@ -93,3 +77,23 @@ class Tools:
     def _same(self, request: str, make: Callable[[], Thing], key: str = "") -> Thing:
         """What follows from the code, a request and a key alone."""
         return self.keeper.same(request, key, make) if self.keeper else make()
+
+
+def joined_tools(
+    scripts: Mapping[str, str], later: Mapping[str, tuple[str, ...]]
+) -> dict[str, str]:
+    """Each tool in one file, and the parts that it loads `later` in others.
+
+    `scripts` are all scripts by their path; a tool that is not among them is left out.
+    """
+    made: dict[str, str] = {}
+    for name, parts in later.items():
+        entry = f"{FOLDER}/tools/{name}.js"
+        paths = [f"{FOLDER}/tools/{part}.js" for part in parts]
+        if entry not in scripts:
+            continue
+        first = {path: script for path, script in scripts.items() if path not in paths}
+        made[entry] = joined(first, entry)
+        for path in paths:
+            made[path] = joined(first | {path: scripts[path]}, path, beside=entry)
+    return {path: lean(script) for path, script in made.items()}

@@ -1,7 +1,7 @@
 """Which files of the package changed, which modules follow from them, and how to load those anew.
 
 A module depends on what it imports, wherever in it the import stands, and on the data files that it
-names.  That the registry imports the figures is no dependency: it asks them to register.
+names.  That the registry loads figures by name is no dependency: it asks them to register.
 """
 
 from __future__ import annotations
@@ -16,18 +16,13 @@ from pathlib import Path
 from typing import Any
 
 from figgen.cache import digest
+from figgen.subject import subject
 
 PACKAGE = Path(__file__).parents[1]
-FIGURES, FORMULAS = "figgen.figures", "figgen.formulas"
-ENTRIES = "figgen.catalog.load"
-"""Its data are followed entry by entry (`figgen.lookups`), not as files."""
 DATA = (".toml", ".json")
-COMPUTING = (
-    "figgen.figures", "figgen.models", "figgen.catalog", "figgen.scenarios", "figgen.plotting",
-    "figgen.generated", "figgen.commands", "figgen.agreement", "figgen.search", "figgen.changes",
-)  # fmt: skip
-"""What computes values, makes sources of pages, or has nothing to do with pages."""
-KEPT = ("figgen.serving", "figgen.lookups")
+ASIDE = ("figgen.agreement", "figgen.search", "figgen.changes", "figgen.prose")
+"""Rooms of the press that have nothing to do with how a page looks."""
+KEPT = ("figgen.serving", "figgen.lookups", "figgen.subject")
 """What remembers is loaded once; who works on it starts the server again."""
 
 _IMPORT = re.compile(
@@ -89,16 +84,17 @@ class Code:
     def fingerprint(self, module: str) -> str:
         """Changes when the module or what it depends on does, entries of the catalog left out."""
         if module not in self._fingerprints:
-            entries = {name for name in self._needs(ENTRIES) if name.endswith(DATA)}
+            entries = {name for name in self._needs(subject().entries) if name.endswith(DATA)}
             parts = (self._texts[name] for name in sorted(self.closure(module) - entries))
             self._fingerprints[module] = digest("\0".join(parts))
         return self._fingerprints[module]
 
     def entries(self) -> set[str]:
         """The data files that are followed entry by entry, and that nothing else names."""
-        beside = self._texts.keys() - self.closure(ENTRIES)
+        tables = subject().entries
+        beside = self._texts.keys() - self.closure(tables)
         others = {need for name in beside for need in self._needs(name)}
-        return {name for name in self._needs(ENTRIES) if name.endswith(DATA)} - others
+        return {name for name in self._needs(tables) if name.endswith(DATA)} - others
 
     def everything(self) -> str:
         """Changes when any source or data file does."""
@@ -107,7 +103,12 @@ class Code:
     def shell(self) -> str:
         """Changes when the code changes that turns values into pages, whatever they are."""
         if "" not in self._fingerprints:
-            shell = (text for name, text in sorted(self._texts.items()) if _is_shell(name, text))
+            aside = (*subject().rooms, *ASIDE)
+            shell = (
+                text
+                for name, text in sorted(self._texts.items())
+                if not name.startswith(aside) and not name.endswith(DATA)
+            )
             self._fingerprints[""] = digest("\0".join(shell))
         return self._fingerprints[""]
 
@@ -141,19 +142,13 @@ class Code:
         """The modules and data files that a module names; a data file names none."""
         if name not in self._needed:
             text = "" if name.endswith(DATA) else self._texts.get(name, "")
-            inside = name == FIGURES or name.startswith(f"{FIGURES}.")
             modules = (
                 f"{base}.{own}" if f"{base}.{own}" in self._texts else base
                 for base, own in _imports(text)
             )
             data = (d for d in self._texts if d.endswith(DATA) and _names(d, text))
-            needed = {*(module for module in modules if module != FIGURES or inside), *data}
-            self._needed[name] = tuple(sorted(needed))
+            self._needed[name] = tuple(sorted({*modules, *data}))
         return self._needed[name]
-
-
-def _is_shell(name: str, text: str) -> bool:
-    return not name.startswith(COMPUTING) and not name.endswith(DATA) and "\n@formula(" not in text
 
 
 def _stamp(path: Path) -> tuple[int, int]:
@@ -183,15 +178,16 @@ def reload(modules: Iterable[str]) -> None:
 
     What they registered is replaced in its place, so that the order of everything stays.
     """
+    figures, formulas = subject().figures, subject().formulas
     gone = {name for name in modules if name in sys.modules and not name.startswith(KEPT)}
-    if any(name.startswith(f"{FIGURES}.") for name in gone):
-        gone |= {FIGURES} & sys.modules.keys()  # it imports whatever is in its folder
+    if figures and any(name.startswith(f"{figures}.") for name in gone):
+        gone |= {figures} & sys.modules.keys()  # it imports whatever is in its folder
     for name in gone:
         package, _, own = name.rpartition(".")
         if package in sys.modules:
             vars(sys.modules[package]).pop(own, None)
         del sys.modules[name]
-    for name in (FORMULAS, FIGURES):
+    for name in (formulas, figures):
         if name in gone:
             import_module(name)
     if registry := sys.modules.get("figgen.registry"):

@@ -19,6 +19,7 @@ from figgen.cache import digest
 from figgen.errors import InputError
 from figgen.lookups import NAMES, WHOLE, Lookup, renew, watched
 from figgen.serving.code import Code, reload
+from figgen.subject import subject
 
 Thing = TypeVar("Thing")
 
@@ -152,7 +153,7 @@ class Memory:
         """The digest of an entry of the catalog, or of a whole table of it."""
         if lookup not in self._entries:
             table, name = lookup
-            entries = getattr(import_module("figgen.catalog.load"), table)()
+            entries = getattr(import_module(subject().entries), table)()
             if name == NAMES:
                 found = tuple(entries)
             else:

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from figgen.guide.tool_scripts import STEP_FORMULAS, printed_modules
 from figgen.policy import with_security_policy
 from figgen.publish.scripts import imported_names, lean
-from figgen.publish.tool_scripts import STEP_FORMULAS, printed_modules
 from figgen.scenarios.tools.data import configurations_json
 from tests.browser.engine import Ask
 from tests.browser.modeler import PATH as MODELER

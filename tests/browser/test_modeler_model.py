@@ -17,6 +17,7 @@ import pytest
 from figgen import catalog
 from figgen.catalog.hardware import DTYPES
 from figgen.errors import InputError
+from figgen.guide.tool_scripts import JOINED
 from figgen.models.machine.frameworks import CONVENTIONS
 from figgen.models.pipeline.schedules import SCHEDULES
 from figgen.models.shape.activation_formats import FORMATS
@@ -24,7 +25,6 @@ from figgen.models.shape.adapters import ADAPTED, FROZEN
 from figgen.models.shape.model_shape import FFN_MATRICES, NORM_VECTORS, QK_NORMS
 from figgen.models.shape.recipes import RECIPES
 from figgen.models.shape.transformer import parameter_counts
-from figgen.publish.tool_scripts import JOINED
 from figgen.scenarios.options.config_json import shape_of_config
 from figgen.scenarios.runs.software import known_software
 from tests.browser.engine import Ask

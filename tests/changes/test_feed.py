@@ -11,7 +11,7 @@ import pytest
 
 from figgen.__main__ import main
 from figgen.changes.feed import MOST_ENTRIES
-from figgen.generated.changelog import FEED, feed
+from figgen.publish.changelog import FEED, feed
 
 ATOM = "{http://www.w3.org/2005/Atom}"
 CHANGELOG = "# Changelog\n\n## [0.1.0] - 2026-05-04\n\n- First.\n"

@@ -22,7 +22,7 @@ ROOT = Path(__file__).parents[2]
 CONFIGURATION = """site_name: Small
 site_url: http://127.0.0.1/
 theme: {name: mkdocs}
-markdown_extensions: [figgen]
+markdown_extensions: [figgen: {modules: [figgen.guide]}]
 plugins: []
 hooks: [hooks/figures.py]
 exclude_docs: |

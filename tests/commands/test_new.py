@@ -37,6 +37,8 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[str]]:
     for name in COPIED:
         (root / name).parent.mkdir(exist_ok=True)
         (root / name).write_text((ROOT / name).read_text(encoding="utf-8"), encoding="utf-8")
+    # The tests' own conftest.py says so, and needs a browser's modules beside.
+    (root / "conftest.py").write_text('from figgen import subject\n\nsubject.use("figgen.guide")\n')
     before = set(root.rglob("*"))
     for arguments in NEW:
         assert new(root, *arguments) == 0

@@ -8,7 +8,8 @@ from pathlib import Path
 
 from figgen.formulas import FORMULAS, NOTATION
 from figgen.generated.formulas import formula_link
-from figgen.generated.glossary import MOST_LINKED, glossary_page, notation_page, term_anchor
+from figgen.generated.glossary import MOST_LINKED, glossary_page, notation_page
+from figgen.markdown.lists import term_anchor
 
 TERMS = tomllib.loads(
     (Path(__file__).parents[2] / "docs" / "glossary.toml").read_text(encoding="utf-8")

@@ -7,7 +7,8 @@ from typing import Any
 
 import pytest
 
-from figgen.generated.site_pages import nowhere, site_pages
+from figgen.generated.site_pages import site_pages
+from figgen.subject import nowhere
 
 
 @pytest.mark.parametrize(

@@ -275,7 +275,7 @@ def test_a_bug_in_a_figure_or_a_formula_is_told_with_its_line_of_code(convert, m
     assert re.search(r"KeyError while drawing .*\(figgen/pictures\.py:\d+\)", str(drawn))
     monkeypatch.setattr(schedules, "build", broken)
     (computed, *_) = convert('{{ schedule("1f1b", stages=4, microbatches=8).makespan }}').problems
-    assert re.search(r"KeyError while computing .*\(figgen/values\.py:\d+\)", str(computed))
+    assert re.search(r"KeyError while computing .*\(figgen/guide/lookups\.py:\d+\)", str(computed))
 
 
 def test_a_line_of_a_text_that_begins_like_a_key_is_not_blamed() -> None:

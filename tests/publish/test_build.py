@@ -8,7 +8,8 @@ import os
 import re
 import signal
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -18,9 +19,10 @@ from markdown import Markdown
 from figgen.cache import digest
 from figgen.formulas import FORMULAS, module
 from figgen.generated.site_pages import kept_validation
+from figgen.guide import SUBJECT
+from figgen.guide.tool_scripts import TOOLS
 from figgen.publish.begin import begin_build
 from figgen.publish.build import SiteBuild
-from figgen.publish.tools import Tools
 from figgen.serving.memory import Memory
 from tests.pages import host_page
 
@@ -51,6 +53,16 @@ def built(folder: Path, source: str = PAGE) -> tuple[SiteBuild, str]:
     options = {"site": building.site, "page": building.page("page.md", "page/", source)}
     Markdown(extensions=["figgen"], extension_configs={"figgen": options}).convert(source)
     return building, building.close(print)
+
+
+def about(
+    monkeypatch: pytest.MonkeyPatch,
+    data: Mapping[str, Callable[[], str]],
+    pages: Callable[..., dict[str, str]],
+) -> None:
+    """Let the site be about tools with this data, and these generated pages."""
+    tools = replace(TOOLS, data=data)
+    monkeypatch.setattr("figgen.guide.SUBJECT", replace(SUBJECT, tools=lambda: tools, pages=pages))
 
 
 def counts(told: str) -> list[int]:
@@ -169,8 +181,7 @@ def test_what_the_tools_need_is_made_by_another_process_and_once(
         return str(os.getpid())
 
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
-    monkeypatch.setattr(Tools, "DATA", {"who": who})
-    monkeypatch.setattr("figgen.publish.build.site_pages", lambda *_, **__: {})
+    about(monkeypatch, {"who": who}, lambda *_, **__: {})
     (tmp_path / page).parent.mkdir()
     (tmp_path / page).write_text("# Map\n")
     building = begin_build(tmp_path, tmp_path / "cache", "Site", "http://127.0.0.1/")
@@ -208,9 +219,8 @@ def test_the_last_generated_pages_are_taken_from_the_process_that_made_them_mean
 
     validation_pages.__module__ = "figgen.generated.validation"
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
-    monkeypatch.setattr(Tools, "DATA", {"who": who})
     monkeypatch.setattr("figgen.generated.site_pages.validation_pages", validation_pages)
-    monkeypatch.setattr("figgen.publish.build.site_pages", pages)
+    about(monkeypatch, {"who": who}, pages)
     (tmp_path / "tools").mkdir()
     (tmp_path / "tools" / "map.md").write_text("# Map\n")
     building = begin_build(tmp_path, tmp_path / "cache", "Site", "http://127.0.0.1/")
@@ -223,8 +233,7 @@ def test_a_build_that_fails_leaves_no_process(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(os, "sched_getaffinity", lambda _: {0, 1})
-    monkeypatch.setattr(Tools, "DATA", {"waits": signal.pause})
-    monkeypatch.setattr("figgen.publish.build.site_pages", lambda *_, **__: {})
+    about(monkeypatch, {"waits": signal.pause}, lambda *_, **__: {})
     (tmp_path / "tools").mkdir()
     (tmp_path / "tools" / "map.md").write_text("# Map\n")
     building = begin_build(tmp_path, tmp_path / "cache", "Site", "http://127.0.0.1/")

@@ -14,9 +14,9 @@ import pytest
 from markdown import Markdown
 
 from figgen.charts import Column, Table
-from figgen.generated.changelog import changelog_page, feed, releases
 from figgen.publish.about import about, reading_minutes
 from figgen.publish.begin import begin_build
+from figgen.publish.changelog import changelog_page, feed, releases
 from figgen.publish.companions import companions
 from figgen.publish.history import last_changes
 from figgen.publish.twins import MOST_ROWS, figure_twin

@@ -12,9 +12,9 @@ import playwright
 import pytest
 
 from figgen.errors import InputError
+from figgen.guide.tool_scripts import JOINED
 from figgen.publish.joined import joined
 from figgen.publish.scripts import plain_scripts
-from figgen.publish.tool_scripts import JOINED
 
 DOCS = Path(__file__).parents[2] / "docs"
 NODE = Path(playwright.__file__).parent / "driver" / "node"

@@ -1,4 +1,4 @@
-"""The scripts of the tools: modules printed from Python, and each tool with all that it imports."""
+"""What the live tools of this site are made from: data, modules printed from Python, and parts."""
 
 from __future__ import annotations
 
@@ -7,12 +7,18 @@ from collections.abc import Iterable, Mapping
 from figgen.equations.javascript import functions_module
 from figgen.equations.notes import notes_module
 from figgen.formulas import FORMULAS, module
-from figgen.publish.joined import joined
-from figgen.publish.scripts import lean, plain
-from figgen.scenarios.tools.data import config_tables_json, configurations_json
+from figgen.publish.scripts import FOLDER, plain
+from figgen.scenarios.tools.data import (
+    config_tables_json,
+    configurations_json,
+    converter_json,
+    layouts_json,
+    schedules_json,
+)
 from figgen.scenarios.tools.plan import plan_module
-from figgen.scenarios.tools.profile import profile_tables_module
+from figgen.scenarios.tools.profile import profile_json, profile_tables_module
 from figgen.scenarios.tools.rates import timed_step_module
+from figgen.subject import ToolScripts
 
 JOINED = {
     "converter": (),
@@ -42,9 +48,6 @@ One request instead of sixty; the rest comes when a reader comes near it or asks
 below the first screen, worked lines, two configurations side by side, what can be taken away, ways
 out of what does not fit.
 """
-
-FOLDER = "assets/javascripts"
-SCRIPTS = f"{FOLDER}/tools/"
 
 TABLES = "config-tables.js"
 """What the reading of a config.json goes by."""
@@ -102,16 +105,16 @@ def imported_modules(made: Mapping[str, str | bytes]) -> dict[str, str]:
     }
 
 
-def joined_tools(scripts: Mapping[str, str]) -> dict[str, str]:
-    """Each tool in one file, and in others what it loads later; all `scripts` by their path."""
-    made: dict[str, str] = {}
-    for name, parts in JOINED.items():
-        entry = f"{SCRIPTS}{name}.js"
-        later = [f"{SCRIPTS}{part}.js" for part in parts]
-        if entry not in scripts:
-            continue
-        first = {path: script for path, script in scripts.items() if path not in later}
-        made[entry] = joined(first, entry)
-        for path in later:
-            made[path] = joined(first | {path: scripts[path]}, path, beside=entry)
-    return {path: lean(script) for path, script in made.items()}
+TOOLS = ToolScripts(
+    data={
+        "layouts": layouts_json,
+        "catalog": configurations_json,
+        "converter": converter_json,
+        "schedules": schedules_json,
+        "profile": profile_json,
+    },
+    formulas=STEP_FORMULAS,
+    printed=printed_modules,
+    imported=imported_modules,
+    later=JOINED,
+)

@@ -7,9 +7,8 @@ they ask for the same, and against formulas that are given the sizes.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
 
-from figgen.agreement.expand import Inputs, plain
+from figgen.agreement.inputs import Inputs, Same, plain
 from figgen.catalog.load import presets
 from figgen.errors import InputError
 from figgen.lookups import remembered
@@ -22,17 +21,6 @@ from figgen.scenarios.tools.data import training_choices
 
 STEP = ("preset", "run", "model", "sizes", "options", "job", "rung", "page")
 LAYOUT = ("preset", "run", "sizes", "order")
-
-
-@dataclass(frozen=True, slots=True)
-class Same:
-    """What decides a number, with the words that a message has for it."""
-
-    key: object
-    words: str = field(compare=False)
-
-    def __str__(self) -> str:
-        return self.words
 
 
 STEPS: Mapping[str, Callable[[TrainingStep], object]] = {
@@ -59,14 +47,14 @@ LAYOUTS: Mapping[str, Callable[[ParallelLayout, str], object]] = {
 """What a key `layout` may name; all but the grids are of the groups of the input `axis`."""
 
 
-def by_step(inputs: Inputs, asked: Inputs, names: tuple[str, ...]) -> Inputs:
+def by_step(inputs: Inputs, asked: Mapping[str, object], names: tuple[str, ...]) -> Inputs:
     """`inputs` with what asks for a step, as a page writes it in `asked`, by these names."""
     rest = {name: value for name, value in inputs.items() if name not in STEP}
     found = _step(*(_text(asked, name) for name in STEP))
     return rest | {name: STEPS[name](found) for name in names}
 
 
-def by_layout(inputs: Inputs, asked: Inputs, names: tuple[str, ...]) -> Inputs:
+def by_layout(inputs: Inputs, asked: Mapping[str, object], names: tuple[str, ...]) -> Inputs:
     """The same for a layout; the axis stays an input where the grids are one of the names."""
     axis = str(inputs.get("axis", "")).replace("_", "-")
     dropped = LAYOUT if "grids" in names else (*LAYOUT, "axis")
@@ -75,7 +63,7 @@ def by_layout(inputs: Inputs, asked: Inputs, names: tuple[str, ...]) -> Inputs:
     return rest | {name: LAYOUTS[name](found, axis) for name in names}
 
 
-def _text(asked: Inputs, name: str) -> str:
+def _text(asked: Mapping[str, object], name: str) -> str:
     """A preset may have been read from the name of a value, which writes no hyphens."""
     text = str(asked.get(name) or "")
     return _presets().get(text, text) if name == "preset" else text

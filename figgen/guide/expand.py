@@ -7,53 +7,18 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from functools import cache
-from typing import Protocol
+from typing import TypeAlias
 
+from figgen.agreement.inputs import Inputs, plain
 from figgen.catalog import HardwarePreset, accelerator, hardware_preset
 from figgen.catalog import model as catalog_model
 from figgen.catalog.load import accelerators, models, presets
+from figgen.guide.asked import by_layout, by_step
 from figgen.models.shape.recipes import RECIPES
+from figgen.subject import Expand
 
-Inputs = dict[str, object]
-SPELLED = {"one_f_one_b": "1f1b"}
-"""Names that values' names write otherwise, since none of these begins with a digit."""
-
-
-def plain(value: object) -> object:
-    """A value as it is compared: names as values' names write them, lists as tuples."""
-    if isinstance(value, str):
-        return SPELLED.get(value) or value.replace("-", "_").replace(".", "_")
-    if isinstance(value, list | tuple):
-        return tuple(map(plain, value))
-    return value
-
-
-class Expansions(Protocol):
-    """The keys of a way that say in which other words its inputs are to be put."""
-
-    @property
-    def machine(self) -> str: ...
-    @property
-    def accelerator(self) -> Mapping[str, str]: ...
-    @property
-    def shape(self) -> tuple[str, ...]: ...
-    @property
-    def recipe(self) -> tuple[str, ...]: ...
-
-
-def expanded(inputs: Inputs, way: Expansions) -> Inputs:
-    """What a way's keys `machine`, `accelerator`, `shape` and `recipe` make of its inputs."""
-    if way.machine:
-        inputs = machine(inputs, way.machine)
-    for name, number in way.accelerator.items():
-        known = tuple(accelerators())
-        inputs = inputs | {name: getattr(accelerator(_original(str(inputs[name]), known)), number)}
-    if way.shape:
-        inputs = shape(inputs, way.shape)
-    if way.recipe:
-        inputs = by_recipe(inputs, way.recipe)
-    return inputs
-
+Written: TypeAlias = Mapping[str, object]
+"""Inputs as a page writes them."""
 
 LINKS: Mapping[str, Callable[[HardwarePreset], float]] = {
     "hbm": lambda node: node.accelerator.hbm_bandwidth_bytes_per_s,
@@ -63,7 +28,7 @@ LINKS: Mapping[str, Callable[[HardwarePreset], float]] = {
 }
 
 
-def machine(inputs: Inputs, link: str) -> Inputs:
+def machine(inputs: Inputs, _: Written, link: str) -> Inputs:
     """`preset` and `dtype` as the dense peak and the bandwidth of one of the node's links."""
     rest = dict(inputs)
     node = _node(str(rest.pop("preset")))
@@ -71,14 +36,23 @@ def machine(inputs: Inputs, link: str) -> Inputs:
     return rest | {"peak_flops_per_s": peak, "bandwidth_bytes_per_s": LINKS[link](node)}
 
 
-def shape(inputs: Inputs, names: tuple[str, ...]) -> Inputs:
+def by_accelerator(inputs: Inputs, _: Written, numbers: Mapping[str, str]) -> Inputs:
+    """Names of accelerators as one number each of theirs: {input: number}."""
+    known = tuple(accelerators())
+    return inputs | {
+        name: getattr(accelerator(_original(str(inputs[name]), known)), number)
+        for name, number in numbers.items()
+    }
+
+
+def shape(inputs: Inputs, _: Written, names: tuple[str, ...]) -> Inputs:
     """`model` as numbers of its shape."""
     rest = dict(inputs)
     found = catalog_model(_original(str(rest.pop("model")), tuple(models())))
     return rest | {name: getattr(found.shape, name, None) or getattr(found, name) for name in names}
 
 
-def by_recipe(inputs: Inputs, names: tuple[str, ...]) -> Inputs:
+def by_recipe(inputs: Inputs, _: Written, names: tuple[str, ...]) -> Inputs:
     """`recipe` as its bytes per parameter; one that only a figure knows stays a name."""
     rest = dict(inputs)
     if rest["recipe"] not in RECIPES:
@@ -96,3 +70,14 @@ def _node(name: str) -> HardwarePreset:
 @cache
 def _original(name: str, names: tuple[str, ...]) -> str:
     return {str(plain(other)): other for other in names}[name]
+
+
+EXPANSIONS: Mapping[str, Expand] = {
+    "step": by_step,
+    "layout": by_layout,
+    "machine": machine,
+    "accelerator": by_accelerator,
+    "shape": shape,
+    "recipe": by_recipe,
+}
+"""The keys of a way that put its inputs in other words, in the order of their use."""

@@ -1,0 +1,29 @@
+"""What a number depends on, as numbers of different places are compared."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from figgen.subject import subject
+
+Inputs = dict[str, object]
+
+
+@dataclass(frozen=True, slots=True)
+class Same:
+    """An input that is more than a number or a name, with the words that a message has for it."""
+
+    key: object
+    words: str = field(compare=False)
+
+    def __str__(self) -> str:
+        return self.words
+
+
+def plain(value: object) -> object:
+    """A value as it is compared: names as values' names write them, lists as tuples."""
+    if isinstance(value, str):
+        return subject().spelled.get(value) or value.replace("-", "_").replace(".", "_")
+    if isinstance(value, list | tuple):
+        return tuple(map(plain, value))
+    return value
