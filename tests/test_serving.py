@@ -283,6 +283,18 @@ def test_the_catalog_is_asked_for_when_it_is_needed_and_answers_are_kept_where_t
     assert set(kept) <= LOOK_NOTHING_UP, "use `remembered` for what looks something up"
 
 
+def test_the_subject_follows_from_all_that_a_number_does_and_from_no_figure() -> None:
+    """Numbers are remembered by the subject, which a server loads anew with what it depends on."""
+    code = Code()
+    code.look()
+    below = code.closure("figgen.guide")
+    assert {
+        "figgen.formulas.pipeline", "figgen.models.pipeline.schedules", "figgen.catalog.load",
+        "figgen.scenarios.stories.journey", "guide/quantities.toml",
+    } <= below  # fmt: skip
+    assert not any(name.startswith("figgen.figures") for name in below)
+
+
 def test_a_figure_is_computed_again_only_when_an_entry_that_it_looked_up_changed() -> None:
     memory = Memory()
     memory.refresh()
