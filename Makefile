@@ -41,9 +41,9 @@ serve: $(READY) ## Serve the site with live reload (ADDR=127.0.0.1:8000)
 
 build: $(READY) ## Build the site into site/; any warning fails
 	@# Whole or not at all: a build that fails or is killed, or a full disk, leaves the last site.
-	@for left in .cache/site-*; do kill -0 "$${left##*-}" 2>/dev/null || rm -rf "$$left"; done; \
-	new=.cache/site-$$$$; trap "rm -rf $$new" EXIT INT TERM; \
-	$(RUN) mkdocs build --strict --site-dir $$new && $(RUN) figgen.publish.place $$new site
+	@new=$$($(RUN) figgen.publish.place begin site $$$$) || exit 1; \
+	trap "rm -rf '$$new'" EXIT INT TERM; \
+	$(RUN) mkdocs build --strict --site-dir "$$new" && $(RUN) figgen.publish.place end "$$new" site
 
 test: ## Run every test, Chromium included (ARGS='-k name' is passed on)
 	@$(MAKE) --no-print-directory --jobs 2 first-browser $(READY)

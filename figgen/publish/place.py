@@ -1,35 +1,168 @@
-"""A finished folder takes another's place: `python -m figgen.publish.place NEW PLACE`.
+"""A finished site takes another's place: `place begin PLACE PID`, then `place end NEW PLACE`.
 
-No reader finds half of one, and of several that come at once the last one stays, whole.
+`begin` prints the folder into which to build, beside the place, so that one call of the system
+exchanges the two and no reader meets half a site or none.  A link stays a link: what it leads to is
+exchanged.  Where folders cannot be exchanged (a place that is mounted, as in a container) files are
+copied one by one, each of them whole.  Files can be read by everybody, whoever built them.
 """
 
 from __future__ import annotations
 
 import contextlib
+import ctypes
 import errno
+import os
 import shutil
 import sys
 from pathlib import Path
 
 TAKEN = (errno.ENOTEMPTY, errno.EEXIST)
+ELSEWHERE = (errno.EXDEV, errno.EBUSY, errno.EACCES, errno.EPERM)
+"""A place that cannot be renamed: of another file system, mounted, or in a folder of others."""
+NO_EXCHANGE = (errno.ENOSYS, errno.EINVAL, errno.ENOTSUP)
+
+_AT_FDCWD, _RENAME_EXCHANGE, _RENAME_SWAP = -100, 2, 2
+_FILE, _FOLDER = 0o644, 0o755
+
+
+def begin(place: Path, pid: int) -> Path:
+    """The folder into which process `pid` builds.  Raises OSError if it could not be put in place.
+
+    Removes what builds that were killed have left, and puts back a site that one had put aside.
+    """
+    real = place.resolve()
+    if real.exists() and not real.is_dir():
+        raise NotADirectoryError(errno.ENOTDIR, "the site's place is a file", str(place))
+    near = real.parent if os.access(real.parent, os.W_OK) else Path(".cache").resolve()
+    near.mkdir(exist_ok=True)
+    for left in sorted(near.glob(f".{real.name}-*-*")):
+        _, kind, number = left.name.rsplit("-", 2)
+        if number.isdigit() and kind in ("new", "old") and not _runs(int(number)):
+            if kind == "old" and not real.exists():
+                left.rename(real)
+            else:
+                shutil.rmtree(left, ignore_errors=True)
+    if not os.access(real if real.exists() else real.parent, os.W_OK):
+        raise PermissionError(errno.EACCES, "the site's place cannot be written", str(place))
+    return near / f".{real.name}-new-{pid}"
+
+
+def _runs(pid: int) -> bool:
+    try:
+        os.kill(pid, 0)
+    except ProcessLookupError:
+        return False
+    except PermissionError:
+        return True
+    return True
 
 
 def put(new: Path, place: Path) -> None:
-    """Rename `new` to `place`, and remove what was there."""
-    old = new.with_name(f"{new.name}.old")
+    """Put the folder `new` in the place of what is at `place`, which is removed.
+
+    Of several that come at once the last one stays.
+    """
+    readable(new)
+    real = place.resolve()
+    old = new.with_name(
+        new.name.replace("-new-", "-old-") if "-new-" in new.name else f"{new.name}.old"
+    )
     while True:
-        with contextlib.suppress(FileNotFoundError):
-            place.rename(old)
         try:
-            new.rename(place)
-        except OSError as error:
-            if error.errno not in TAKEN:
+            if real.exists():
+                _exchange(new, real, old)
+            else:
+                new.rename(real)
+        except FileNotFoundError:
+            if not (new.exists() and real.parent.exists()):
                 raise
-            shutil.rmtree(old, ignore_errors=True)  # another came between
-        else:
-            break
-    shutil.rmtree(old, ignore_errors=True)
+            continue  # another took away what was there
+        except OSError as error:
+            if error.errno in TAKEN:
+                continue  # another came between
+            if error.errno not in ELSEWHERE:
+                raise
+            copy(new, real)
+        break
+    for left in (new, old):
+        shutil.rmtree(left, ignore_errors=True)
+
+
+def _exchange(new: Path, place: Path, old: Path) -> None:
+    """Exchange two folders in one call, or in two where the system has none; OSError if neither."""
+    libc = ctypes.CDLL(None, use_errno=True)
+    words = os.fsencode(new), os.fsencode(place)
+    if sys.platform == "linux" and hasattr(libc, "renameat2"):
+        failed = libc.renameat2(_AT_FDCWD, words[0], _AT_FDCWD, words[1], _RENAME_EXCHANGE)
+    elif sys.platform == "darwin" and hasattr(libc, "renamex_np"):
+        failed = libc.renamex_np(*words, _RENAME_SWAP)
+    else:
+        failed = -1
+        ctypes.set_errno(errno.ENOSYS)
+    if not failed:
+        return
+    number = ctypes.get_errno()
+    if number not in NO_EXCHANGE:
+        raise OSError(number, os.strerror(number), str(place))
+    place.rename(old)
+    try:
+        new.rename(place)
+    except OSError:
+        with contextlib.suppress(OSError):
+            old.rename(place)
+        raise
+
+
+def readable(folder: Path) -> None:
+    """Let everybody read all files, and the folder's owner alone write them, whatever the mask."""
+    for path, _, files in os.walk(folder):
+        os.chmod(path, _FOLDER)
+        for name in files:
+            os.chmod(os.path.join(path, name), _FILE)
+
+
+def copy(new: Path, place: Path) -> None:
+    """Copy `new` over `place` file by file, each of them whole, and remove what `new` has not."""
+    place.mkdir(exist_ok=True)
+    for path, folders, files in os.walk(new):
+        there = place / Path(path).relative_to(new)
+        for name in folders:
+            if (there / name).is_symlink() or (there / name).is_file():
+                (there / name).unlink()
+            (there / name).mkdir(exist_ok=True)
+            (there / name).chmod(_FOLDER)
+        for name in files:
+            if (there / name).is_dir() and not (there / name).is_symlink():
+                shutil.rmtree(there / name)
+            part = there / f".{name}.part"
+            shutil.copyfile(Path(path, name), part)
+            part.chmod(_FILE)
+            part.replace(there / name)
+    for path, folders, files in os.walk(place, topdown=False):
+        here = new / Path(path).relative_to(place)
+        for name in (name for name in files if not (here / name).exists()):
+            Path(path, name).unlink()
+        for name in (name for name in folders if not (here / name).exists()):
+            left = Path(path, name)
+            left.unlink() if left.is_symlink() else left.rmdir()
+
+
+def main(words: list[str]) -> int:
+    """One line and status 1 for what the system refuses."""
+    try:
+        match words:
+            case ["begin", place, pid]:
+                print(begin(Path(place), int(pid)))
+            case ["end", new, place]:
+                put(Path(new), Path(place))
+            case _:
+                print("usage: place begin PLACE PID | place end NEW PLACE", file=sys.stderr)
+                return 2
+    except OSError as error:
+        print(f"the site is not put in its place: {error}", file=sys.stderr)
+        return 1
+    return 0
 
 
 if __name__ == "__main__":
-    put(*map(Path, sys.argv[1:]))
+    sys.exit(main(sys.argv[1:]))
