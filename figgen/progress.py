@@ -39,6 +39,33 @@ class Progress:
 
 
 @dataclass
+class Share:
+    """How much of a file's bytes was read; draws itself over its own line on a terminal."""
+
+    what: str
+    bytes: int
+    stream: TextIO | None = None
+    shown: int = -1
+
+    def reached(self, read: int) -> None:
+        """So many bytes were read."""
+        percent = min(100, 100 * read // max(1, self.bytes))
+        if percent > self.shown:
+            self.shown = percent
+            self._write(f"\r {percent} % {self.what} ")
+
+    def end(self) -> None:
+        """All was read, or will not be: the line is cleared."""
+        self._write("\r\x1b[2K")
+
+    def _write(self, text: str) -> None:
+        stream = self.stream or sys.stderr
+        if stream.isatty():
+            stream.write(text)
+            stream.flush()
+
+
+@dataclass
 class Spent:
     """Seconds by what they were spent on; work within other work counts for itself alone."""
 

@@ -29,8 +29,11 @@ LAYERS = {
     "figgen.formulas": NUMBERS,
     "figgen.models": NUMBERS,
     "figgen.charts": (),
-    "figgen.catalog": ("figgen.errors", "figgen.units", "figgen.lookups", "figgen.models"),
-    "figgen.scenarios": (*NUMBERS, "figgen.lookups", "figgen.catalog"),
+    "figgen.json_text": (),
+    "figgen.catalog": (
+        *("figgen.errors", "figgen.json_text", "figgen.units", "figgen.lookups", "figgen.models"),
+    ),
+    "figgen.scenarios": (*NUMBERS, "figgen.json_text", "figgen.lookups", "figgen.catalog"),
     "figgen.plotting": (*NUMBERS, "figgen.charts"),
     "figgen.figures": (
         *(*NUMBERS, "figgen.lookups", "figgen.catalog", "figgen.scenarios"),
@@ -44,6 +47,7 @@ SUBJECT = (
 """What this site is about.  `figgen.guide` tells the press of it, by way of `figgen.subject`."""
 PRESS = (
     *("figgen.errors", "figgen.units", "figgen.charts", "figgen.theme", "figgen.policy"),
+    "figgen.json_text",
     *("figgen.cache", "figgen.progress", "figgen.lookups", "figgen.subject", "figgen.equations"),
     *("figgen.registry", "figgen.values", "figgen.renderers", "figgen.pictures", "figgen.serving"),
     *("figgen.markdown", "figgen.agreement", "figgen.prose", "figgen.changes", "figgen.search"),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import io
 
-from figgen.progress import Progress, Spent
+from figgen.progress import Progress, Share, Spent
 
 
 class Terminal(io.StringIO):
@@ -50,3 +50,17 @@ def test_work_within_work_counts_for_itself_alone():
         pass
 
     assert spent.words() == "5.0 s converting, 2.0 s evaluating, 1.0 s drawing"
+
+
+def test_a_terminal_is_told_how_much_was_read():
+    terminal = Terminal()
+    shown = Share("read of a.json", 1000, terminal)
+    for read in (0, 1, 500, 500, 1000):
+        shown.reached(read)
+    shown.end()
+    assert terminal.getvalue() == (
+        "\r 0 % read of a.json \r 50 % read of a.json \r 100 % read of a.json \r\x1b[2K"
+    )
+    log = io.StringIO()
+    Share("read", 10, log).reached(5)
+    assert log.getvalue() == ""

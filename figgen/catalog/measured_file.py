@@ -6,13 +6,13 @@ must say as much as an entry of the catalog: what was measured, at which sizes, 
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from math import isfinite
 from typing import Any, TypeAlias
 
 from figgen.errors import InputError, closest
+from figgen.json_text import read_json
 
 FORMAT, VERSION = "parallelism-computed/measured", 2
 VERSIONS = (1, VERSION)
@@ -103,8 +103,8 @@ def read_measured(text: str) -> MeasuredFile:
     if len(text) > LONGEST:
         raise InputError("measured file", expected=f"at most {LONGEST:,} characters", got=len(text))
     try:
-        content = json.loads(text)
-    except (ValueError, RecursionError):
+        content = read_json(text)
+    except ValueError:
         raise InputError("measured file", expected="the JSON of measure.py") from None
     if not isinstance(content, dict) or content.get("format") != FORMAT:
         raise InputError("measured file", expected=f'"format": "{FORMAT}"')

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 from collections.abc import Sequence
 from dataclasses import asdict
+from pathlib import Path
 from typing import TYPE_CHECKING
 
-from figgen.commands import Answer, add_verb
+from figgen.commands import Answer, add_verb, whole
 from figgen.commands.training import add_options, aligned, scenario_of
 from figgen.models.profiles.profile import PARTS, RankProfile, profiles
 from figgen.models.profiles.profile_beside import (
@@ -21,11 +23,17 @@ from figgen.models.profiles.profile_beside import (
     waiting,
 )
 from figgen.models.profiles.trace_reader import trace_events
+from figgen.models.profiles.unpacked import Limits
+from figgen.progress import Share
 from figgen.scenarios.options.resolve import resolve
 from figgen.units import format_quantity
 
 if TYPE_CHECKING:
     from figgen.commands import Verbs
+
+
+MOST_BYTES = 2**34
+"""Of a trace, unpacked; a step of a rank is a thousandth of it."""
 
 
 def add(verbs: Verbs) -> None:
@@ -39,11 +47,15 @@ def add(verbs: Verbs) -> None:
         "rank0.json.gz --model llama-3-8b --nodes 2 --gpus-per-node 8 --tp 2 --pp 2",
     )
     parser.add_argument("files", nargs="+", metavar="FILE", help="a trace, packed or not")
+    parser.add_argument(
+        "--most-bytes", type=whole(1, 2**50), default=MOST_BYTES, metavar="N",
+        help=f"bytes that a file may unpack to; {MOST_BYTES} if left out",
+    )  # fmt: skip
     add_options(parser, "step")
 
 
 def _read(options: argparse.Namespace) -> Answer:
-    ranks = [rank for file in options.files for rank in profiles(trace_events(file), file)]
+    ranks = [rank for file in options.files for rank in _profiles(file, options.most_bytes)]
     common = common_calls(ranks)
     waits, worst = waiting(common), slowest(ranks)
     data: dict[str, object] = {
@@ -58,6 +70,18 @@ def _read(options: argparse.Namespace) -> Answer:
         data["model"] = [asdict(row) for row in rows]
         lines += ["", *_beside(worst, rows)]
     return Answer(data, "\n".join(lines))
+
+
+def _profiles(file: str, most_bytes: int) -> Sequence[RankProfile]:
+    """The ranks of a file, with a line on a terminal while it is read."""
+    with contextlib.suppress(OSError):
+        shown = Share(f"read of {file}", Path(file).stat().st_size)
+        limits = Limits(most_bytes=most_bytes, tell=shown.reached)
+        try:
+            return profiles(trace_events(file, limits), file)
+        finally:
+            shown.end()
+    return profiles(trace_events(file), file)
 
 
 def _rank_data(rank: RankProfile, common: Common) -> dict[str, object]:

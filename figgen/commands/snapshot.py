@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import argparse
-import pickle
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 from figgen.commands import Answer, add_verb, whole
 from figgen.commands.training import add_options, aligned, scenario_of
@@ -22,6 +21,7 @@ from figgen.models.memory.allocator_snapshot import (
 )
 from figgen.models.memory.memory import RankMemory
 from figgen.models.memory.memory_lines import CONTEXTS, PARTS
+from figgen.models.memory.plain_pickle import plain_pickle
 from figgen.scenarios.options.resolve import resolve
 
 if TYPE_CHECKING:
@@ -48,14 +48,6 @@ def add(verbs: Verbs) -> None:
     add_options(parser, "memory")
 
 
-class _PlainUnpickler(pickle.Unpickler):
-    """Reads lists, dicts, texts and numbers; a file that names anything else is refused."""
-
-    def find_class(self, module: str, name: str) -> NoReturn:
-        """Refuse what would run code. Raises InputError always."""
-        raise InputError("snapshot", expected="plain data", got=f"{module}.{name}")
-
-
 def read_snapshot(path: str) -> Mapping[str, Any]:
     """The snapshot of a file, without running anything of it.
 
@@ -67,13 +59,9 @@ def read_snapshot(path: str) -> Mapping[str, Any]:
         if size > LARGEST_FILE:
             raise InputError("snapshot", expected=f"at most {LARGEST_FILE:,} bytes", got=size)
         with file.open("rb") as opened:
-            found = _PlainUnpickler(opened).load()
-    except InputError:
-        raise
+            found = plain_pickle(opened)
     except OSError as error:
         raise InputError("snapshot", expected="a readable file", got=str(error)) from None
-    except Exception as error:  # a broken pickle raises whatever its bytes lead to
-        raise InputError("snapshot", expected="a pickle of torch", got=str(error)) from None
     if not isinstance(found, dict):
         raise InputError("snapshot", expected="a dict with segments", got=type(found).__name__)
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 from pathlib import Path
 from typing import Any
@@ -45,7 +46,7 @@ REFUSED = {
     '{"traceEvents": [{"ph": "X", "ts": NaN, "dur": 1}]}': "a finite ts",
     '{"traceEvents": [{"ph": "X", "ts": 1, "dur": -1}]}': "a finite ts",
     '{"traceEvents": [{"ph": "X", "ts": "1"}]}': "a finite ts",
-    "[" * 5000: "a whole JSON value",
+    "[" * 5000: "at most 200 lists and objects in each other",
 }
 
 
@@ -85,3 +86,16 @@ def test_files_that_cannot_be_read_are_refused(tmp_path: Path) -> None:
     for path in (tmp_path / "none.json", tmp_path, cut):
         with pytest.raises(InputError, match="trace"):
             list(trace_events(str(path)))
+
+
+def test_a_packed_file_unpacks_to_no_more_than_is_allowed(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """A few kilobytes of gzip hold gigabytes of blanks, which were read in silence to the end."""
+    bomb = tmp_path / "bomb.json.gz"
+    bomb.write_bytes(gzip.compress(b" " * 200_000_000))
+    assert main(["profile", str(bomb), "--most-bytes", "5000000"]) == 2
+    said = capsys.readouterr().err
+    assert said.count("\n") == 1
+    assert "at most 5,000,000 bytes, unpacked" in said
+    assert main(["profile", str(EXAMPLE), "--most-bytes", "10000000"]) == 0

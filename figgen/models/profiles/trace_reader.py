@@ -9,40 +9,36 @@ Format".
 
 from __future__ import annotations
 
-import gzip
 import json
+import re
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, TextIO
 
 from figgen.errors import InputError
+from figgen.models.profiles.unpacked import UNLIMITED, Limits, opened
 
 PIECE = 1 << 20
 LARGEST_VALUE = 1 << 26
 """Characters of one event or header; no profiler writes such a one."""
+_BLANKS = re.compile(r"[ \t\r\n]*")
+DEEPEST = 200
+TOO_DEEP = f"at most {DEEPEST} lists and objects in each other"
 
 Header = dict[str, Any]
 
 
-def trace_events(path: str) -> Iterator[tuple[Header, dict[str, Any]]]:
+def trace_events(path: str, limits: Limits = UNLIMITED) -> Iterator[tuple[Header, dict[str, Any]]]:
     """Each event of the file with what stood before the events (`distributedInfo` and the like).
 
     Raises InputError for a file that cannot be read, is cut off, or is no trace.
     """
     try:
-        with _opened(Path(path)) as file:
+        with opened(Path(path), limits) as file:
             yield from _events(_Text(file, path))
     except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
         raise InputError("trace", expected="a readable file", got=f"{path}: {error}") from None
-
-
-def _opened(path: Path) -> TextIO:
-    with path.open("rb") as file:
-        packed = file.read(2) == b"\x1f\x8b"
-    if packed:
-        return gzip.open(path, "rt", encoding="utf-8")
-    return path.open(encoding="utf-8")
 
 
 class _Text:
@@ -65,8 +61,7 @@ class _Text:
     def next(self) -> str:
         """The next character that is no white space, not taken; empty at the end."""
         while True:
-            while self.at < len(self.text) and self.text[self.at] in " \t\r\n":
-                self.at += 1
+            self.at = _BLANKS.match(self.text, self.at).end()  # type: ignore[union-attr]
             if self.at < len(self.text):
                 return self.text[self.at]
             if not self.more():
@@ -87,14 +82,28 @@ class _Text:
         while True:
             try:
                 found, end = self.decoder.raw_decode(self.text, self.at)
+                self.check_depth(end)
                 # A number at the end of a piece may go on in the next.
                 if ended or end < len(self.text):
                     self.at = end
                     return found
-            except (json.JSONDecodeError, RecursionError):
+            except RecursionError:
+                raise self.wrong(TOO_DEEP) from None
+            except json.JSONDecodeError:
                 if ended:
                     raise self.wrong("a whole JSON value") from None
             ended = not self.more()
+
+    def check_depth(self, end: int) -> None:
+        """Raise InputError where the value up to `end` has too many lists in each other."""
+        text, at = self.text, self.at
+        if text.count("[", at, end) + text.count("{", at, end) <= DEEPEST:
+            return
+        depth = 0
+        for bracket in re.findall(r'"(?:[^"\\]|\\.)*"|[\[\]{}]', text[at:end]):
+            depth += (bracket in "[{") - (bracket in "]}")
+            if depth > DEEPEST:
+                raise self.wrong(TOO_DEEP)
 
     def wrong(self, expected: str) -> InputError:
         """The error at this place."""

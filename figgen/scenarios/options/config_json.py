@@ -6,7 +6,6 @@ share; a kind that is not there is refused, since its layers may be counted othe
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping
 from pathlib import Path
 from types import MappingProxyType
@@ -14,6 +13,7 @@ from typing import Any
 
 from figgen import catalog
 from figgen.errors import InputError, unknown
+from figgen.json_text import read_json
 from figgen.models.shape.model_shape import ExpertShape, LatentAttention, ModelShape, StateSpace
 from figgen.scenarios.options.own_model import OwnModel, is_sizes, model_of_sizes
 
@@ -98,7 +98,7 @@ def named_model(name: str) -> catalog.Model | OwnModel:
 def model_from_file(path: str) -> OwnModel:
     """The model of a `config.json`.  Raises InputError for what is none."""
     try:
-        config = json.loads(Path(path).read_text(encoding="utf-8"))
+        config = read_json(Path(path).read_text(encoding="utf-8"))
     except (OSError, ValueError) as error:
         raise InputError(f"model {path!r}", expected="a config.json", got=str(error)) from None
     if not isinstance(config, dict):

@@ -20,7 +20,6 @@ say of which generation it is, and so what software reaches on it.
 
 from __future__ import annotations
 
-import json
 import tomllib
 from collections.abc import Mapping
 from pathlib import Path
@@ -33,6 +32,7 @@ from figgen.catalog.load import sources
 from figgen.catalog.read import PROVENANCE, amount, read_entry
 from figgen.catalog.schema import Keys
 from figgen.errors import InputError, Place
+from figgen.json_text import read_json
 from figgen.scenarios.runs.names import named_chip
 
 ENDINGS = (".toml", ".json")
@@ -116,7 +116,7 @@ def _bare(value: object) -> object:
 
 def _tables(path: str, content: str) -> dict[str, Any]:
     try:
-        found = json.loads(content) if path.endswith(".json") else tomllib.loads(content)
+        found = read_json(content) if path.endswith(".json") else tomllib.loads(content)
     except (ValueError, RecursionError) as error:
         raise InputError(path, expected="TOML or JSON", got=str(error)) from None
     if not isinstance(found, dict) or not found:

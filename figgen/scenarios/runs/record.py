@@ -7,12 +7,12 @@ sequence a microbatch, no CP and EP, one virtual stage, ZeRO as the framework ha
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Mapping
 
 from figgen.catalog.hardware import Accelerator
 from figgen.errors import InputError
+from figgen.json_text import read_json
 from figgen.models.setup.framework_memory import framework_memory
 from figgen.models.shape.model_shape import ModelShape
 from figgen.scenarios.runs.described import DescribedRun, domain_width
@@ -48,7 +48,7 @@ def read_run_file(text: str) -> tuple[bool, list[Record]]:
     Raises InputError for what is no JSON, and for JSON that is neither a run nor a list of runs.
     """
     try:
-        content = json.loads(text)
+        content = read_json(text)
     except ValueError as error:
         raise InputError("run file", expected="JSON", got=str(error)) from None
     if isinstance(content, dict) and isinstance(content.get("runs"), list):

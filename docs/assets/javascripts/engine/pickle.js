@@ -6,6 +6,7 @@ import { InputError, grouped } from "./errors.js";
 
 const MOST_STEPS = 50_000_000; // a file of a few bytes each could fill the memory
 const MARK = Symbol("mark");
+const UNFIT = "operations that do not fit each other";
 const broken = (why) => new InputError("snapshot", { expected: "a pickle of torch", got: why });
 const refused = (what) => new InputError("snapshot", { expected: "plain data", got: what });
 
@@ -50,40 +51,47 @@ export function unpickled(bytes) {
     return Number(size ? BigInt.asIntN(8 * size, value) : 0n);
   };
   const pop = () => {
-    if (!stack.length || stack[stack.length - 1] === MARK) throw broken("an operation without a value");
+    if (!stack.length || stack[stack.length - 1] === MARK) throw broken(UNFIT);
     return stack.pop();
   };
   const marked = () => {
     const from = stack.lastIndexOf(MARK);
-    if (from < 0) throw broken("an operation without a mark");
+    if (from < 0) throw broken(UNFIT);
     const found = stack.splice(from);
     found.shift();
     return found;
   };
-  const into = (isKind, kind) => {
+  const into = (isKind) => {
     const found = stack[stack.length - 1];
-    if (!isKind(found)) throw broken(`no ${kind}`);
+    if (found === undefined || found === MARK || !isKind(found)) throw broken(UNFIT);
     return found;
   };
   const append = (values) => {
-    const list = into(Array.isArray, "list");
+    if (!values.length) return void into(() => true);
+    const list = into(Array.isArray);
     for (const value of values) list.push(value);
   };
   const fill = (pairs) => {
-    const dict = into((found) => found instanceof Map, "dict");
-    if (pairs.length % 2) throw broken("a key without a value");
-    for (let i = 0; i < pairs.length; i += 2) dict.set(pairs[i], pairs[i + 1]);
+    if (!pairs.length) return void into(() => true);
+    const dict = into((found) => found instanceof Map);
+    if (pairs.length % 2) throw broken(UNFIT);
+    for (let i = 0; i < pairs.length; i += 2) {
+      if (pairs[i] instanceof Map || Array.isArray(pairs[i])) throw broken(UNFIT);
+      dict.set(pairs[i], pairs[i + 1]);
+    }
   };
   const tuple = (count) => {
     const found = Array.from({ length: count }, pop).reverse();
     stack.push(found);
   };
   const keep = (place) => {
-    if (place > MOST_STEPS) throw broken("a memo of too many values");
-    memo[place] = into((found) => found !== undefined && found !== MARK, "value");
+    // A memo has no more places than the file has bytes.
+    const round = bytes.length < 2 ** 24 ? 2 ** 16 : 2 ** 24;
+    if (Math.floor(place / round) > Math.floor(bytes.length / round)) throw broken("a memo of too many values");
+    memo[place] = into(() => true);
   };
   const recall = (place) => {
-    if (!(place in memo)) throw broken("a value that was never kept");
+    if (!(place in memo)) throw broken(UNFIT);
     stack.push(memo[place]);
   };
   const put = (value) => stack.push(value);
@@ -92,7 +100,7 @@ export function unpickled(bytes) {
     0x80: () => { if (u8() > 5) throw broken("another protocol"); },
     0x95: () => { take(8); },
     0x28: () => put(MARK),
-    0x30: pop,
+    0x30: () => { if (stack.pop() === undefined) throw broken(UNFIT); }, // a mark too
     0x31: marked,
     0x4e: () => put(null),
     0x88: () => put(true),
@@ -128,7 +136,11 @@ export function unpickled(bytes) {
     // What names something to be called, in the order of a pickler.
     0x63: () => { throw refused(`${line()}.${line()}`); },
     0x69: () => { throw refused(`${line()}.${line()}`); },
-    0x93: () => { throw refused([pop(), pop()].reverse().map((part) => String(part).slice(0, 100)).join(".")); },
+    0x93: () => {
+      const [name, module] = [pop(), pop()];
+      if (typeof name !== "string" || typeof module !== "string") throw broken(UNFIT);
+      throw refused([module, name].map((part) => part.slice(0, 100)).join("."));
+    },
     0x82: () => { throw refused("a name of the extension registry"); },
     0x83: () => { throw refused("a name of the extension registry"); },
     0x84: () => { throw refused("a name of the extension registry"); },
@@ -141,7 +153,10 @@ export function unpickled(bytes) {
     if (code === 0x2e) return pop();
     const step = STEPS[code];
     if (!step) throw broken(`operation 0x${code.toString(16).padStart(2, "0")} of no plain data of protocols 2 to 5`);
-    if (++steps > MOST_STEPS) throw new InputError("snapshot", { expected: `at most ${grouped(MOST_STEPS)} values`, got: "more" });
+    if (++steps > MOST_STEPS) {
+      const expected = `at most ${grouped(MOST_STEPS)} operations in a browser; figgen memory-snapshot reads more`;
+      throw new InputError("snapshot", { expected, got: "more" });
+    }
     step();
   }
 }

@@ -3,6 +3,8 @@
 import { InputError, grouped } from "./errors.js";
 
 export const LARGEST_VALUE = 2 ** 26; // characters of one event or header
+const DEEPEST = 200; // lists and objects in each other
+const TOO_DEEP = Infinity;
 const BLANK = new Set([" ", "\t", "\r", "\n"]);
 const NEITHER = /"(?:[^"\\]|\\.)*"|-?\bInfinity\b|\bNaN\b/g;
 
@@ -52,12 +54,18 @@ export function traceReader(name, take) {
     at++;
   }
 
+  function whole() {
+    const end = endOf(text, at);
+    if (end === TOO_DEEP) throw wrong(`at most ${DEEPEST} lists and objects in each other`);
+    return end;
+  }
+
   function* value() {
     yield* next();
-    let end = endOf(text, at);
+    let end = whole();
     while (end < 0 && !ended) {
       yield;
-      end = endOf(text, at);
+      end = whole();
     }
     const written = text.slice(at, end < 0 ? text.length : end);
     let found;
@@ -107,7 +115,7 @@ function parsed(written) {
   }
 }
 
-/** Where the JSON value that begins at `at` ends; -1 where the text ends before. */
+/** Where the JSON value that begins at `at` ends; -1 where the text ends before, TOO_DEEP where none may. */
 export function endOf(text, at) {
   let depth = 0;
   for (let i = at; i < text.length; i++) {
@@ -116,7 +124,9 @@ export function endOf(text, at) {
       i = quoteAfter(text, i);
       if (i < 0) return -1;
       if (!depth) return i + 1;
-    } else if (code === 123 || code === 91) depth++;
+    } else if (code === 123 || code === 91) {
+      if (++depth > DEEPEST) return TOO_DEEP;
+    }
     else if (code === 125 || code === 93) {
       if (!depth) return i;
       if (--depth === 0) return i + 1;

@@ -4,6 +4,7 @@
 import { InputError, unknown } from "../engine/errors.js";
 import { mixerLayers, modelShape } from "../engine/transformer.js";
 import { ownKinds, ownOf } from "./modeler_own.js";
+import { readJson } from "./json.js";
 import { readValue } from "./state.js";
 import { tables } from "../config-tables.js";
 
@@ -13,7 +14,7 @@ const MOST = 2 ** 40;
 export function shapeOfText(text) {
   let config;
   try {
-    config = JSON.parse(text);
+    config = readJson(text);
   } catch {
     throw new InputError("the text", { expected: "a config.json" });
   }

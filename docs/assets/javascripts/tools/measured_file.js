@@ -4,6 +4,7 @@
 import { InputError } from "../engine/errors.js";
 import { PARTS } from "../engine/measured.js";
 import { headShare } from "../engine/predicted.js";
+import { readJson } from "./json.js";
 
 const FORMAT = "parallelism-computed/measured";
 const LONGEST = 2 ** 24;
@@ -99,7 +100,7 @@ function line(points) {
 function read(text) {
   let content = null;
   try {
-    if (text.length <= LONGEST) content = JSON.parse(text);
+    if (text.length <= LONGEST) content = readJson(text);
   } catch {
     // told below
   }

@@ -1,0 +1,51 @@
+"""JSON that a reader brings, without what Python takes and JSON, or a browser, does not have."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from typing import Any, NoReturn
+
+DEEPEST = 200
+"""Lists and objects in each other; no file that is read here has more than ten."""
+
+
+def read_json(text: str) -> Any:
+    """What `text` holds.
+
+    Raises ValueError for what is no JSON, for NaN and infinities, for a key that an object has
+    twice, and for lists and objects in each other beyond `DEEPEST`.
+    """
+    if max(_depths(text), default=0) > DEEPEST:
+        raise ValueError(f"more than {DEEPEST} lists and objects in each other")
+    return json.loads(text, object_pairs_hook=_unique, parse_constant=_no_number)
+
+
+def _unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    found = dict(pairs)
+    if len(found) < len(pairs):
+        keys = [key for key, _ in pairs]
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise ValueError(f"the key {twice[:80]!r} is given twice")
+    return found
+
+
+def _no_number(constant: str) -> NoReturn:
+    raise ValueError(f"{constant} is no number of JSON")
+
+
+def _depths(text: str) -> Iterator[int]:
+    """How deep each list and object of a text begins, brackets in its texts aside."""
+    if text.count("[") + text.count("{") <= DEEPEST:
+        return
+    depth, quoted, escaped = 0, False, False
+    for character in text:
+        if quoted:
+            quoted, escaped = escaped or character != '"', not escaped and character == "\\"
+        elif character == '"':
+            quoted = True
+        elif character in "[{":
+            depth += 1
+            yield depth
+        elif character in "]}":
+            depth -= 1

@@ -1,0 +1,27 @@
+// What the reader of pickles says of the files of test_pickles.py: "read", or why not.
+
+import { InputError } from "./engine/errors.js";
+import { unpickled } from "./engine/pickle.js";
+import { shapeOfText } from "./tools/config_json.js";
+import { traceReader } from "./engine/trace_reader.js";
+
+function said(read) {
+  try {
+    read();
+    return "read";
+  } catch (error) {
+    if (!(error instanceof InputError)) throw error;
+    return error.message;
+  }
+}
+
+export const suites = {
+  pickles: (files) => files.map((hex) => said(() =>
+    unpickled(Uint8Array.from(hex.match(/../g) ?? [], (two) => parseInt(two, 16))))),
+  configs: (texts) => texts.map((text) => said(() => shapeOfText(text))),
+  traces: (texts) => texts.map((text) => said(() => {
+    const reader = traceReader("t.json", () => {});
+    reader.push(text);
+    reader.end();
+  })),
+};
