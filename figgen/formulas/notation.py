@@ -98,6 +98,7 @@ NOTATION = Notation(
     count("width", "d", "1", "dimension that is split"),
     count("heads", "a", "head", "attention (query) heads"),
     count("kv_heads", r"a_\text{kv}", "head", "heads of keys and values"),
+    index("timeout_exponent", r"e_\text{IB}", "exponent of the adapter's timeout"),
     count("vocabulary", r"V_\text{voc}", "token", "vocabulary size"),
     count("sequence_length", "s", "token", "tokens of one sequence"),
     count("microbatch_size", "b", "sequence", "sequences of one microbatch"),

@@ -6,7 +6,7 @@ them, loses what is not in a safe checkpoint, restarts and repeats it.
 
 from __future__ import annotations
 
-from figgen.equations.ops import Number, exp, minimum, sqrt, where
+from figgen.equations.ops import Number, exp, log2, minimum, sqrt, where
 from figgen.formulas.notation import formula
 
 YOUNG = "Young 1974, doi:10.1145/361147.361115"
@@ -86,3 +86,21 @@ def lost_share(
 def nodes_in_repair(gpus: Number, gpu_mtbf_s: Number, repair_s: Number) -> Number:
     """Nodes that are in repair on average, each failure taking one out."""
     return gpus * repair_s / gpu_mtbf_s
+
+
+@formula(
+    symbol=r"t_\text{IB}", unit="s", source="InfiniBand specification, 12.7.34: Local ACK Timeout"
+)
+def infiniband_timeout(timeout_exponent: Number) -> Number:
+    """Time that an InfiniBand adapter waits for an answer before it sends a packet again."""
+    return 4.096e-6 * 2**timeout_exponent
+
+
+@formula(
+    symbol="L_0",
+    unit="nat/token",
+    source="definition: cross-entropy of the uniform guess",
+)
+def uniform_loss(vocabulary: Number) -> Number:
+    """Loss of a model that finds every token of its vocabulary equally likely, ln V."""
+    return 0.6931471805599453 * log2(vocabulary)

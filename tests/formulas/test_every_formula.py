@@ -179,7 +179,8 @@ CONSTANTS = {
     "price_per_token": "GPU-h/s",
     "energy_per_token": "J/W/s",
     "training_energy": "J/GPU-h/W",
-    "power_law_loss": "nat",
+    **dict.fromkeys(("power_law_loss", "uniform_loss"), "nat"),
+    "infiniband_timeout": "s",
 }  # fmt: skip
 
 
