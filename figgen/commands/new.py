@@ -1,6 +1,7 @@
 """new: the stubs of a formula, a figure, a preset, an accelerator or a page, with test and oracle.
 
-Everything is checked before anything is written, and what is to be filled in says TODO.
+Names are looked up in the checkout that is written to.  Everything is checked and told before
+anything is written, and what is to be filled in says TODO.
 """
 
 from __future__ import annotations
@@ -9,7 +10,10 @@ import argparse
 import json
 import keyword
 import re
+import sys
+import tomllib
 from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -22,9 +26,17 @@ if TYPE_CHECKING:
 
 STUBS = Path(__file__).with_name("stubs")
 ORACLES = "tests/oracles"
-POINTS = "figgen/formulas/points.json"
+FORMULAS, CATALOG = "figgen/formulas", "figgen/catalog"
 WORD = re.compile(r"[a-z][a-z0-9]*(_[a-z0-9]+)*")
 NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Changes:
+    """What a stub writes, as texts by path: files that are new, and files with lines added."""
+
+    new: dict[str, str]
+    longer: dict[str, str] = field(default_factory=dict)
 
 
 def add(verbs: Verbs) -> None:
@@ -38,6 +50,7 @@ def add(verbs: Verbs) -> None:
     new.add_argument("name")
     new.add_argument("--in", dest="room", default="", help="the module or folder it belongs to")
     new.add_argument("--root", type=Path, default=Path(), help="the project's folder")
+    new.add_argument("--dry-run", action="store_true", help="say what would be written, no more")
 
 
 def _new(options: argparse.Namespace) -> Answer:
@@ -45,89 +58,120 @@ def _new(options: argparse.Namespace) -> Answer:
         raise unknown("kind", options.kind, KINDS)
     if not (options.root / "figgen" / "catalog").is_dir():
         raise InputError("root", expected="the project's folder", got=str(options.root))
-    written: Mapping[str, str] = KINDS[options.kind](options.root, options.name, options.room)
-    for path, text in written.items():
+    changes: Changes = KINDS[options.kind](options.root, options.name, options.room)
+    for path in changes.new:
+        if (options.root / path).exists():
+            raise InputError(f"{path} is there already", expected="another name")
+    plan = [
+        *(f"new file {path}" for path in changes.new),
+        *(f"{_lines_more(options.root / path, text)} in {path}"
+          for path, text in changes.longer.items()),
+    ]  # fmt: skip
+    written = [*changes.new, *changes.longer]
+    if options.dry_run:
+        return Answer({"would_write": written}, "\n".join([*plan, "nothing is written"]))
+    print("\n".join(plan), file=sys.stderr, flush=True)
+    for path, text in (changes.new | changes.longer).items():
         target = options.root / path
         target.parent.mkdir(parents=True, exist_ok=True)
         target.write_text(text, encoding="utf-8")
-    lines = [f"wrote {path}" for path in written]
     after = "fill in every TODO, then: make golden, make check, make test"
-    return Answer({"wrote": list(written)}, "\n".join([*lines, after]))
+    return Answer({"wrote": written}, f"wrote {len(written)} files\n{after}")
 
 
-def _formula(root: Path, name: str, room: str) -> dict[str, str]:
-    from figgen.formulas import FORMULAS, TOPICS
+def _lines_more(path: Path, text: str) -> str:
+    count = text.count("\n") - path.read_text(encoding="utf-8").count("\n")
+    return f"{count} lines more" if count > 1 else "a line more"
 
-    topics = [topic.__name__.rpartition(".")[2] for topic in TOPICS]
-    _check_name("formula", name, WORD, FORMULAS, "words joined by _, as in ring_all_reduce_time")
+
+def _formula(root: Path, name: str, room: str) -> Changes:
+    sources = {path.stem: _text(path) for path in (root / FORMULAS).glob("*.py")}
+    topics = [topic for topic, text in sources.items() if "\n@formula(" in text]
+    taken = [found for text in sources.values() for found in re.findall(r"(?m)^def (\w+)\(", text)]
+    _check_name("formula", name, WORD, taken, "words joined by _, as in ring_all_reduce_time")
     _check_room(room, topics)
-    module, words = f"figgen/formulas/{room}.py", {"name": name, "symbol": name.split("_")[0]}
-    return {
-        module: _after(root / module, _stub("formula.py", words)),
-        f"tests/formulas/test_{name}.py": _stub("formula_test.py", words),
-        f"{ORACLES}/{name}.json": _stub("oracle.json", words),
-        POINTS: _with_point(root / POINTS, name),
-        **_listed(root, f"{name}.json points",
-                  f"tests/formulas/test_{name}.py::test_{name}_is_what_was_published"),
-    }  # fmt: skip
+    module, points = f"{FORMULAS}/{room}.py", f"{FORMULAS}/points.json"
+    words = {"name": name, "symbol": name.split("_")[0]}
+    test = f"tests/formulas/test_{name}.py"
+    return Changes(
+        new={
+            test: _stub("formula_test.py", words),
+            f"{ORACLES}/{name}.json": _stub("oracle.json", words),
+        },
+        longer={
+            module: _after(root / module, _stub("formula.py", words)),
+            points: _with_point(root / points, name),
+            **_listed(root, f"{name}.json points", f"{test}::test_{name}_is_what_was_published"),
+        },
+    )
 
 
-def _figure(root: Path, name: str, room: str) -> dict[str, str]:
-    from figgen.registry import all_figures
-
-    folders = [path.parent.name for path in (root / "figgen" / "figures").glob("*/__init__.py")]
-    _check_name("figure", name, NAME, all_figures(), "words joined by -, as in ring-steps")
+def _figure(root: Path, name: str, room: str) -> Changes:
+    figures = root / "figgen" / "figures"
+    folders = [path.parent.name for path in figures.glob("*/__init__.py")]
+    taken = [
+        found
+        for path in figures.rglob("*.py")
+        for found in re.findall(r'@figure\(\s*"([\w-]+)"', _text(path))
+    ]
+    _check_name("figure", name, NAME, taken, "words joined by -, as in ring-steps")
     _check_room(room, folders)
     function = name.replace("-", "_")
     words = {"name": name, "function": function}
-    module = f"figgen/figures/{room}/{function}.py"
-    if (root / module).exists():
-        raise InputError(f"{module} is there already", expected="another name")
-    return {
-        module: _stub("figure.py", words),
-        f"tests/figures/test_{function}_figure.py": _stub("figure_test.py", words),
-    }
+    return Changes(
+        new={
+            f"figgen/figures/{room}/{function}.py": _stub("figure.py", words),
+            f"tests/figures/test_{function}_figure.py": _stub("figure_test.py", words),
+        }
+    )
 
 
-def _preset(root: Path, name: str, room: str) -> dict[str, str]:
-    from figgen import catalog
-
-    _check_name("preset", name, NAME, catalog.PRESETS, "words joined by -, as in map-64")
+def _preset(root: Path, name: str, room: str) -> Changes:
+    taken = _entries(root, "presets")
+    _check_name("preset", name, NAME, taken, "words joined by -, as in map-64")
     printed = '"nodes": 1, "gpus_per_node": 8, "tp": 8, "pp": 1, "dp": 1'
     return _entry(root, "preset", name, "PRESETS", printed)
 
 
-def _accelerator(root: Path, name: str, room: str) -> dict[str, str]:
-    from figgen import catalog
-
-    known = catalog.ACCELERATORS
-    _check_name("accelerator", name, NAME, known, "words joined by -, as in h100-sxm-80gb")
+def _accelerator(root: Path, name: str, room: str) -> Changes:
+    taken = _entries(root, "accelerators")
+    _check_name("accelerator", name, NAME, taken, "words joined by -, as in h100-sxm-80gb")
     return _entry(root, "accelerator", name, "ACCELERATORS", '"year": 2026, "scale_up_domain": 8')
 
 
-def _entry(root: Path, kind: str, name: str, table: str, printed: str) -> dict[str, str]:
-    from figgen import catalog
+def _entries(root: Path, file: str) -> list[str]:
+    """The names of the entries of a catalog file."""
+    return list(tomllib.loads(_text(root / CATALOG / f"{file}.toml")))
 
-    if name in catalog.SOURCES:
+
+def _entry(root: Path, kind: str, name: str, table: str, printed: str) -> Changes:
+    if name in _entries(root, "sources"):
         raise InputError(f"{name!r} is the name of a source", expected="another name")
     function = name.replace("-", "_")
     words = {"name": name, "function": function, "kind": kind, "table": table, "printed": printed,
              "file": f"{kind}_{function}", "month": f"{datetime.now(UTC):%Y-%m}"}  # fmt: skip
-    data, sources = f"figgen/catalog/{kind}s.toml", "figgen/catalog/sources.toml"
+    data, sources = f"{CATALOG}/{kind}s.toml", f"{CATALOG}/sources.toml"
     test = f"tests/catalog/test_{kind}_{function}.py"
-    return {
-        data: _after(root / data, _stub(f"{kind}.toml", words)),
-        sources: _after(root / sources, _stub("source.toml", words)),
-        test: _stub("entry_test.py", words),
-        f"{ORACLES}/{words['file']}.json": _stub("entry_oracle.json", words),
-        **_listed(root, f"{words['file']}.json printed",
-                  f"{test}::test_{function}_is_what_its_source_prints"),
-    }  # fmt: skip
+    return Changes(
+        new={
+            test: _stub("entry_test.py", words),
+            f"{ORACLES}/{words['file']}.json": _stub("entry_oracle.json", words),
+        },
+        longer={
+            data: _after(root / data, _stub(f"{kind}.toml", words)),
+            sources: _after(root / sources, _stub("source.toml", words)),
+            **_listed(
+                root,
+                f"{words['file']}.json printed",
+                f"{test}::test_{function}_is_what_its_source_prints",
+            ),
+        },
+    )
 
 
-def _page(root: Path, name: str, room: str) -> dict[str, str]:
+def _page(root: Path, name: str, room: str) -> Changes:
     folder, _, own = name.rpartition("/")
-    docs, nav = root / "docs", (root / "mkdocs.yml").read_text(encoding="utf-8")
+    docs, nav = root / "docs", _text(root / "mkdocs.yml")
     parts = sorted(
         {path.split("/")[0] for path in re.findall(r": ([\w-]+/[\w-]+)\.md$", nav, re.M)}
     )
@@ -138,13 +182,13 @@ def _page(root: Path, name: str, room: str) -> dict[str, str]:
     title = own.replace("-", " ").capitalize()
     entries = list(re.finditer(rf"^( *)- [^\n]*: {folder}/[\w-]+\.md\n", nav, re.M))
     at, indent = entries[-1].end(), entries[-1][1]
-    return {
-        f"docs/{name}.md": _stub("page.md", {"title": title}),
-        "mkdocs.yml": f"{nav[:at]}{indent}- {title}: {name}.md\n{nav[at:]}",
-    }
+    return Changes(
+        new={f"docs/{name}.md": _stub("page.md", {"title": title})},
+        longer={"mkdocs.yml": f"{nav[:at]}{indent}- {title}: {name}.md\n{nav[at:]}"},
+    )
 
 
-KINDS: Mapping[str, Callable[[Path, str, str], dict[str, str]]] = {
+KINDS: Mapping[str, Callable[[Path, str, str], Changes]] = {
     "formula": _formula,
     "figure": _figure,
     "preset": _preset,
@@ -169,18 +213,22 @@ def _check_room(room: str, rooms: Collection[str]) -> None:
         raise unknown("--in", room, rooms)
 
 
+def _text(path: Path) -> str:
+    return path.read_text(encoding="utf-8")
+
+
 def _stub(file: str, words: Mapping[str, str]) -> str:
-    text = (STUBS / f"{file}.txt").read_text(encoding="utf-8")
+    text = _text(STUBS / f"{file}.txt")
     return re.sub(r"%([a-z]+)", lambda found: words[found[1]], text)
 
 
 def _after(path: Path, stub: str) -> str:
-    return path.read_text(encoding="utf-8").rstrip("\n") + "\n" + stub
+    return _text(path).rstrip("\n") + "\n" + stub
 
 
 def _with_point(path: Path, name: str) -> str:
     """The test points with one more, that of the stub's expression."""
-    text, end = path.read_text(encoding="utf-8"), "\n]\n}\n"
+    text, end = _text(path), "\n]\n}\n"
     if not text.endswith(end):
         raise InputError(str(path), expected="lines of ] and } at its end")
     rows = text.removesuffix(end)
@@ -193,4 +241,4 @@ def _listed(root: Path, part: str, test: str) -> dict[str, str]:
     """The list of oracles with one more row."""
     path = root / ORACLES / "README.md"
     row = f"| {part} | {test} | TODO how closely | TODO why not more closely |\n"
-    return {f"{ORACLES}/README.md": path.read_text(encoding="utf-8").rstrip("\n") + f"\n{row}"}
+    return {f"{ORACLES}/README.md": _text(path).rstrip("\n") + f"\n{row}"}

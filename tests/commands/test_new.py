@@ -92,10 +92,10 @@ def test_the_stubs_pass_style_prose_and_their_tests(written: tuple[Path, list[st
     ("arguments", "told"),
     [
         (("formula", "GatherTime", "--in", "zero"), "name of a formula: expected words"),
-        (("formula", "Gather Time"), "(did you mean gather_time?)"),
+        (("formula", "Scatter Time"), "(did you mean scatter_time?)"),
         (("formula", "class", "--in", "placement"), "name of a formula: expected words"),
         (("formula", "bubble_fraction", "--in", "pipeline"), "'bubble_fraction' already"),
-        (("formula", "gather_time", "--in", "piepline"), "(did you mean pipeline?)"),
+        (("formula", "scatter_time", "--in", "piepline"), "(did you mean pipeline?)"),
         (("figure", "bubble-curves", "--in", "pipeline"), "'bubble-curves' already"),
         (("figure", "../evil", "--in", "pipeline"), "(did you mean evil?)"),
         (("figure", "gather", "--in", "../.."), "unknown --in"),
@@ -116,6 +116,41 @@ def test_a_bad_or_taken_name_is_refused(
 ) -> None:
     assert new(written[0], *arguments) == 2
     assert told in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("arguments", NEW, ids=lambda words: words[0])
+def test_a_name_that_the_checkout_took_since_is_refused(
+    arguments: tuple[str, ...], written: tuple[Path, list[str]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    """This process has loaded another checkout, which has none of them."""
+    assert new(written[0], *arguments) == 2
+    assert "already" in capsys.readouterr().err
+
+
+def test_a_file_that_would_be_written_over_is_refused(
+    written: tuple[Path, list[str]], capsys: pytest.CaptureFixture[str]
+) -> None:
+    taken = written[0] / "tests" / "oracles" / "scatter_time.json"
+    taken.write_text("{}")
+    assert new(written[0], "formula", "scatter_time", "--in", "data_parallel") == 2
+    assert "tests/oracles/scatter_time.json is there already" in capsys.readouterr().err
+    assert taken.read_text() == "{}"
+    taken.unlink()
+
+
+def test_a_dry_run_says_what_is_told_again_before_it_is_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root = copy_of_the_project(tmp_path / "project")
+    before = {path: path.stat().st_mtime_ns for path in root.rglob("*")}
+    words = ("page", "guide/stragglers")
+    assert new(root, *words, "--dry-run") == 0
+    assert before == {path: path.stat().st_mtime_ns for path in root.rglob("*")}
+    *plan, last = capsys.readouterr().out.splitlines()
+    assert plan == ["new file docs/guide/stragglers.md", "a line more in mkdocs.yml"]
+    assert last == "nothing is written"
+    assert new(root, *words) == 0
+    assert capsys.readouterr().err.splitlines() == plan
 
 
 def test_a_folder_that_is_not_the_project_is_refused(
