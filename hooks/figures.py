@@ -1,13 +1,13 @@
-"""Connects `figgen` to MkDocs: shows it the pages, publishes its files, reports its problems."""
+"""Connects `figgen` to MkDocs, whose events lead through `figgen.publish.site.build_site`."""
 
 from __future__ import annotations
 
 import logging
 import os
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from mkdocs.commands.build import _populate_page
 from mkdocs.config.defaults import MkDocsConfig
 from mkdocs.plugins import event_priority, get_plugin_logger
 from mkdocs.structure.files import File, Files
@@ -15,33 +15,67 @@ from mkdocs.structure.pages import Page
 from mkdocs.utils import CountHandler
 
 log = get_plugin_logger("figgen")
-logging.getLogger("mkdocs").addHandler(told := CountHandler(level=logging.INFO))
+logging.getLogger("mkdocs").addHandler(messages := CountHandler(level=logging.INFO))
+steps: Iterator[Any] = iter(())
 build = None
 
 
-def on_config(config: MkDocsConfig) -> None:
-    global build
-    from figgen.publish.begin import begin_build
+class Host:
+    """MkDocs as `figgen.publish.site.Host` wants it."""
 
-    options = config.mdx_configs.setdefault("figgen", {})
-    beside = Path(config.config_file_path).with_name(".cache") / "figgen"
-    where = Path(config.docs_dir), Path(os.environ.get("FIGGEN_CACHE", beside))
-    build = begin_build(*where, config.site_name, config.site_url or "", options.get("modules"))
-    options["site"] = build.site
+    def __init__(self, config: MkDocsConfig) -> None:
+        beside = Path(config.config_file_path).with_name(".cache") / "figgen"
+        self.config, self.docs, self.folder = config, Path(config.docs_dir), Path(config.site_dir)
+        self.cache = Path(os.environ.get("FIGGEN_CACHE", beside))
+        self.name, self.address = config.site_name, config.site_url or ""
+        self.modules = config.mdx_configs.setdefault("figgen", {}).get("modules")
+        self.excludes = config.exclude_docs and config.exclude_docs.match_file
+        self.warn, self.say = log.warning, log.info
+        self.files, self.nav = Files([]), None
+
+    def add(self, files: Mapping[str, Any]) -> None:
+        for uri, content in files.items():
+            known = self.files.get_file_from_path(uri)
+            if known and not known.is_documentation_page():
+                self.files.remove(known)
+            self.files.append(File.generated(self.config, uri, content=content))
+
+    def chapters(self) -> list[str]:
+        return [page.file.src_uri for page in self.nav.pages if not page.is_homepage]
+
+    def sources(self) -> list[tuple[str, str]]:
+        return [(f.src_uri, f.content_string) for f in self.files.documentation_pages()]
+
+    def settings(self) -> Iterator[str]:
+        return build.settings(self.config, self.files)
+
+    def convert(self, path: str) -> None:
+        file, events = self.files.get_file_from_path(path), self.config.plugins
+        both = {"config": self.config, "files": self.files}
+        page = events.on_pre_page(file.page or Page(None, file, self.config), **both)
+        page.read_source(self.config)
+        page.markdown = events.on_page_markdown(page.markdown, page=page, **both)
+        page.render(self.config, self.files)
+        page.content = events.on_page_content(page.content, page=page, **both)
+
+
+def on_config(config: MkDocsConfig) -> None:
+    global steps, host, build
+    from figgen.publish.site import build_site
+
+    steps = build_site(host := Host(config))
+    build = next(steps)
+    config.mdx_configs["figgen"]["site"] = build.site
 
 
 def on_files(files: Files, config: MkDocsConfig) -> None:
-    for uri, source in build.pages(config.exclude_docs and config.exclude_docs.match_file).items():
-        files.append(File.generated(config, uri, content=source))
+    host.files = files
+    next(steps)
 
 
 def on_nav(nav: Any, config: MkDocsConfig, files: Files) -> None:
-    of = build.chapter_numbers(p.file.src_uri for p in nav.pages if not p.is_homepage)
-    found = files.documentation_pages()
-    sources = ((f.src_uri, of.get(f.src_uri, ""), f.content_string) for f in found)
-    build.scan(sources, build.around(config, files))
-    pages = {f.src_uri: f.page or Page(None, f, config) for f in found}
-    build.share(lambda uri: _populate_page(pages[uri], config, files))
+    host.nav, host.files = nav, files
+    next(steps)
 
 
 def on_page_markdown(markdown: str, page: Any, config: MkDocsConfig, files: Files) -> None:
@@ -49,20 +83,17 @@ def on_page_markdown(markdown: str, page: Any, config: MkDocsConfig, files: File
         page.render = lambda _, files: build.take(page, kept.made, files)
     of = kept.page if kept else build.page(page.file.src_uri, page.url, page.file.content_string)
     config.mdx_configs["figgen"]["page"] = of
-    told.counts.clear()
+    messages.counts.clear()
 
 
 def on_page_content(html: str, page: Any, config: MkDocsConfig, files: Files) -> None:
-    build.converted(config.mdx_configs["figgen"]["page"], html, page, keep=not told.counts)
+    build.converted(config.mdx_configs["figgen"]["page"], html, page, keep=not messages.counts)
 
 
 def on_env(env: Any, config: MkDocsConfig, files: Files) -> None:
     env.globals["tool_data"] = build.tools.data
-    log.info(build.close(log.warning))
-    for uri, content in build.files().items():
-        if written := files.get_file_from_path(uri):
-            files.remove(written)
-        files.append(File.generated(config, uri, content=content))
+    host.files = files
+    next(steps)
 
 
 @event_priority(-50)  # after the repairs, which need not search pictures; before the policy
@@ -71,7 +102,7 @@ def on_post_page(output: str, page: Any, config: MkDocsConfig) -> str:
 
 
 def on_post_build(config: MkDocsConfig) -> None:
-    build.record(Path(config.site_dir))
+    next(steps)
 
 
 def on_build_error(error: Exception) -> None:

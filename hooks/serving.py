@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import logging
 import threading
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -68,11 +69,14 @@ def on_post_build(**_: Any) -> None:
         threading.Timer(1.0, gc.collect).start()  # when the page is shown
 
 
-def on_serve(server: Any, **_: Any) -> Any:
+def on_serve(server: Any, config: MkDocsConfig, **_: Any) -> Any:
     from figgen.serving.observer import Told
 
-    for path in (watched := list(server._watched_paths)):
-        server.unwatch(path)
+    watched = []  # MkDocs watches what `watch` names after this event
+    for path in (config.docs_dir, str(config.config_file_path), *config.theme.dirs):
+        with suppress(KeyError):  # of the theme's folders only where somebody asked for it
+            server.unwatch(path)
+            watched.append(path)
     server.observer, server.build_delay = Told(), 0.05
     for path in watched:
         server.watch(path)

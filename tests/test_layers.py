@@ -285,7 +285,7 @@ def test_loading_is_seen() -> None:
 @pytest.mark.parametrize("path", HOOKS, ids=lambda path: path.name)
 def test_hook_is_short_and_imports_figgen_when_called(path: Path) -> None:
     source = path.read_text(encoding="utf-8")
-    assert len(source.splitlines()) < 80
+    assert len(source.splitlines()) < 120
     statements = [node for node in ast.parse(source).body if isinstance(node, ast.stmt)]
     at_start = [
         name

@@ -1,8 +1,4 @@
-"""One build of the site, from the pages' sources to the files that go beside them.
-
-A host (the MkDocs hook) begins a build, shows it all sources, begins each page, and at the end
-writes `files()`.  Nothing here knows the host.
-"""
+"""The state of one build of the site; `figgen.publish.site` goes through its steps in order."""
 
 from __future__ import annotations
 
@@ -22,7 +18,7 @@ from figgen.markdown.conversion import Page, Problem, Site, figure_numbers
 from figgen.progress import Progress
 from figgen.publish.companions import figures_in_words, first_picture
 from figgen.publish.fonts import math_font
-from figgen.publish.kept_pages import KeptPage, KeptPages, around, made_of, take
+from figgen.publish.kept_pages import KeptPage, KeptPages, made_of, settings, take
 from figgen.publish.scripts import plotly_bundle
 from figgen.publish.shared import Shared
 from figgen.publish.tools import Tools
@@ -44,7 +40,7 @@ class SiteBuild:
     """The state of one build; `keeper` has between builds what need not be made again."""
 
     RECORDS: ClassVar = (MANIFEST, SOURCES)
-    around, take, abandon = staticmethod(around), staticmethod(take), staticmethod(end_all)
+    settings, take, abandon = staticmethod(settings), staticmethod(take), staticmethod(end_all)
     site: Site
     docs: Path | None = None
     terms: dict[str, dict[str, Any]] = field(default_factory=dict)

@@ -141,12 +141,12 @@ def ground(site: Site, others: Iterable[str]) -> str:
     return digest(repr((site.name, site.address, *written, *others)))
 
 
-def around(config: Any, files: Any) -> Iterator[str]:
+def settings(config: Any, files: Any) -> Iterator[str]:
     """What any page may depend on of the host: other files, settings, and the code of its hooks."""
     yield from files.src_uris
     markdown = {name: given for name, given in config.mdx_configs.items() if name != "figgen"}
-    settings = config.markdown_extensions, markdown, config.use_directory_urls, config.validation
-    yield repr((*settings, list(config.plugins)))
+    given = config.markdown_extensions, markdown, config.use_directory_urls, config.validation
+    yield repr((*given, list(config.plugins)))
     for hook in config.hooks.values():
         yield Path(hook.__file__).read_text(encoding="utf-8")
 

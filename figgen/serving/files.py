@@ -48,11 +48,10 @@ def _nothing(dirty: bool = False) -> None:
 
 
 def _stands(file: Any, memory: Memory) -> bool:
-    content = file._content
-    if content is None:
+    if file.abs_src_path is None:  # it has its content in memory
+        key = str(hash(file.content_bytes))
+    else:
         about = Path(file.abs_src_path).stat()
         key = f"{about.st_mtime_ns} {about.st_size}"
-    else:
-        key = str(hash(content))
     # A page's name has no slash in front.
     return memory.is_shown(f"/{file.dest_uri}", key) and Path(file.abs_dest_path).exists()

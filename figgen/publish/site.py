@@ -1,0 +1,71 @@
+"""One build from pages to files: the table of contents of this package."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from pathlib import Path
+from typing import Protocol
+
+from figgen.publish.begin import begin_build
+from figgen.publish.build import Content, SiteBuild
+
+
+class Host(Protocol):
+    """What turns Markdown into a site: MkDocs, by way of `hooks/figures.py`."""
+
+    docs: Path
+    cache: Path
+    folder: Path
+    """The folder of the pages' sources, that of the cache, and that of the finished site."""
+    name: str
+    address: str
+    modules: Iterable[str] | None
+    """Modules that register the site's subject; None leaves the subject in use."""
+    excludes: Callable[[str], bool] | None
+    """Whether the site leaves out a page, or all pages of a folder."""
+
+    def add(self, files: Mapping[str, Content]) -> None:
+        """Let the site have these files, pages among them, in place of files at their paths."""
+
+    def chapters(self) -> Iterable[str]:
+        """The paths of the pages of the navigation, in its order, without the home page."""
+
+    def sources(self) -> Iterable[tuple[str, str]]:
+        """Path and Markdown of each page."""
+
+    def settings(self) -> Iterable[str]:
+        """What any page may depend on beside its own text: settings, files, code of the host."""
+
+    def convert(self, path: str) -> None:
+        """Convert a page now, in another process."""
+
+    def warn(self, message: str) -> None:
+        """Report something that a strict build fails for."""
+
+    def say(self, message: str) -> None:
+        """Tell what was done."""
+
+
+def build_site(host: Host) -> Iterator[SiteBuild]:
+    """Go through a build; at each `yield` the host does its part and then asks for the next one."""
+    # Load the subject, the glossary, the references, and what earlier builds computed.
+    build = begin_build(host.docs, host.cache, host.name, host.address, host.modules)
+    yield build  # the host finds its files
+    # Make the pages that nobody writes: the reference, presets, coverage.
+    host.add(build.pages(host.excludes))
+    yield build  # the host arranges its navigation
+    # Number all figures first, since any page may refer to any of them; find what can be kept.
+    chapters = build.chapter_numbers(host.chapters())
+    pages = ((path, chapters.get(path, ""), text) for path, text in host.sources())
+    build.scan(pages, host.settings())
+    # Let other processes convert the last of the pages that no earlier build has converted.
+    build.share(host.convert)
+    yield build  # the host converts each page: `kept` or `page`, then `converted`
+    # Report every problem of every page, and what was drawn.
+    host.say(build.close(host.warn))
+    # Publish pictures, data, scripts and fonts beside the pages.
+    host.add(build.files())
+    yield build  # the host puts pages into its theme, and `fill` puts in what was held back
+    # Write the manifest of all numbers and figures, and what later builds may keep.
+    build.record(host.folder)
+    yield build

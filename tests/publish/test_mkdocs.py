@@ -1,0 +1,75 @@
+"""The parts of MkDocs on which the hooks rely though its documentation does not promise them.
+
+Each was last checked with the version below.  A newer one fails here first: look at what each test
+says is relied on, and then write the new version down.
+"""
+
+from __future__ import annotations
+
+import inspect
+from importlib import metadata
+from pathlib import Path
+
+import pytest
+from mkdocs.commands import build
+from mkdocs.config.base import load_config
+from mkdocs.config.defaults import MkDocsConfig
+from mkdocs.livereload import LiveReloadServer
+from mkdocs.structure.files import File, Files
+from mkdocs.structure.pages import Page
+
+CHECKED_WITH = "1.6.1"
+
+
+@pytest.fixture
+def config(tmp_path: Path) -> MkDocsConfig:
+    (tmp_path / "docs").mkdir()
+    (tmp_path / "mkdocs.yml").write_text("site_name: Site\ntheme: {name: mkdocs}\n")
+    found = load_config(str(tmp_path / "mkdocs.yml"))
+    found.plugins._current_plugin = "tests"  # what makes a file is asked for during an event only
+    return found
+
+
+def test_mkdocs_is_the_version_that_these_tests_were_written_for() -> None:
+    assert metadata.version("mkdocs") == CHECKED_WITH
+
+
+def test_a_build_cleans_the_sites_folder_by_the_function_that_serving_replaces() -> None:
+    """`hooks/serving.py` puts a function in its place, so that unchanged pages stay."""
+    assert inspect.getsource(build.build).count("utils.clean_directory(config.site_dir)") == 1
+    assert inspect.getsource(build).count("clean_directory(") == 1
+
+
+def test_a_page_remembers_the_title_that_its_text_begins_with(config: MkDocsConfig) -> None:
+    """`figgen.publish.kept_pages` keeps it with the page: the public title may be the menu's."""
+    file = File.generated(config, "page.md", content="# Of the text\n")
+    for title, shown in ((None, "Of the text"), ("Of the menu", "Of the menu")):
+        page = Page(title, file, config)
+        page.read_source(config)
+        page.render(config, Files([file]))
+        assert (page._title_from_render, page.title) == ("Of the text", shown)
+
+
+def test_a_file_that_is_generated_has_no_path_of_a_source(config: MkDocsConfig) -> None:
+    """`figgen.serving.files` tells by it whether to look at the content or at the file's date."""
+    file = File.generated(config, "a.css", content="a")
+    assert (file.abs_src_path, file.content_bytes) == (None, b"a")
+
+
+def test_converting_a_page_is_the_events_that_the_hook_sends() -> None:
+    """`hooks/figures.py` converts pages in other processes by the same steps as MkDocs."""
+    steps = inspect.getsource(build._populate_page)
+    order = ["on_pre_page(", "read_source(", "on_page_markdown(", ".render(", "on_page_content("]
+    assert sorted(order, key=steps.index) == order
+
+
+def test_a_server_watches_again_with_another_observer(tmp_path: Path) -> None:
+    """`hooks/serving.py` gives it one that is told of changes; MkDocs' looks twice a second."""
+    server = LiveReloadServer(lambda: None, host="127.0.0.1", port=0, root=str(tmp_path))
+    server.watch(str(tmp_path))
+    server.unwatch(str(tmp_path))
+    with pytest.raises(KeyError):  # not watched, as a theme's folder usually
+        server.unwatch(str(tmp_path))
+    assert server.build_delay > 0.05
+    server.observer.stop()
+    server.server_close()
