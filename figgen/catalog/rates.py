@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
@@ -11,7 +12,7 @@ from figgen.catalog import load
 from figgen.catalog.read import CONFIDENCE, cite, parse_file
 from figgen.errors import Place, closest
 
-FILE = "rates.toml"
+FILE, LEFT_OUT_FILE = "rates.toml", "rates-left-out.json"
 JUDGEMENT = "judgement"
 """The source of a guess that nobody has published."""
 
@@ -47,6 +48,13 @@ class Constant:
 def constants() -> dict[str, Constant]:
     """The constants by name, such as "product_share.hopper"."""
     return read_constants(load.content(FILE), load.sources())
+
+
+@cache
+def left_out_constants() -> dict[str, dict[str, float]]:
+    """By house that had a part in the fit: the constants as fitted without its runs."""
+    held: dict[str, dict[str, float]] = json.loads(load.content(LEFT_OUT_FILE))
+    return held
 
 
 def read_constants(content: str, sources: Mapping[str, str]) -> dict[str, Constant]:

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 import argparse
+import json
 import re
 from collections.abc import Mapping
 from math import log
 from typing import TYPE_CHECKING
 
 from figgen.catalog.load import FOLDER, content
-from figgen.catalog.rates import constants
+from figgen.catalog.rates import LEFT_OUT_FILE, constants, left_out_constants
 from figgen.commands import Answer, add_verb
 from figgen.commands.training import aligned
-from figgen.scenarios.evidence.calibrate import calibrated, class_residuals, decided_by
+from figgen.scenarios.evidence.calibrate import (
+    calibrated,
+    class_residuals,
+    decided_by,
+    left_out,
+)
 
 if TYPE_CHECKING:
     from figgen.commands import Verbs
@@ -32,9 +38,16 @@ def add(verbs: Verbs) -> None:
         "--json",
     )
     parser.add_argument("--write", action="store_true", help="into rates.toml and residuals.toml")
+    parser.add_argument(
+        "--leave-out",
+        action="store_true",
+        help="fit without each house of publishers in turn, into rates-left-out.json",
+    )
 
 
 def _calibrate(options: argparse.Namespace) -> Answer:
+    if options.leave_out:
+        return _without_each_house()
     found, known = calibrated(), constants()
     if options.write:
         (FOLDER / "rates.toml").write_text(
@@ -55,6 +68,13 @@ def _calibrate(options: argparse.Namespace) -> Answer:
         if known[name].spread
     ]
     return Answer(found, "\n".join(aligned(rows, left=1)))
+
+
+def _without_each_house() -> Answer:
+    found = left_out()
+    (FOLDER / LEFT_OUT_FILE).write_text(json.dumps(found, indent=0) + "\n")
+    left_out_constants.cache_clear()
+    return Answer(found, f"fitted without each of {len(found)} houses: {', '.join(found)}")
 
 
 def rewritten(

@@ -8,6 +8,14 @@ from typing import TYPE_CHECKING
 
 from figgen.commands import Answer, add_verb
 from figgen.registry import build
+from figgen.scenarios.evidence.class_intervals import coverages, interval_of
+from figgen.scenarios.evidence.publishers import (
+    by_class,
+    by_publisher,
+    errors_of_group,
+    judged_publishers,
+    side_of,
+)
 from figgen.scenarios.evidence.rivals import comparisons
 from figgen.scenarios.evidence.validation import GROUPINGS, errors_of, grouped, rankings
 
@@ -37,7 +45,7 @@ def add(verbs: Verbs) -> None:
 def _validate(options: argparse.Namespace) -> Answer:
     from figgen.renderers import text
 
-    data = {
+    data: dict[str, object] = {
         by: [
             {"tested": tested} | asdict(found)
             for name, runs in grouped(by).items()
@@ -50,13 +58,29 @@ def _validate(options: argparse.Namespace) -> Answer:
         f"{title}\n{text.render(build('validation-errors', {'by': by}))}"
         for by, title in TITLES.items()
     ]
+    shown += [
+        f"Errors by publisher\n{text.render(build('validation-publishers', {}))}",
+        f"Errors by stack, chips and kind\n{text.render(build('validation-classes', {}))}",
+    ]
     shown += [f"Layouts of the sweep in order\n{text.render(build('validation-ranking', {}))}"]
     shown += [f"Worst misses of tests\n{text.render(build('validation-misses', {}))}"]
     shown += [f"Other models on the same tests\n{text.render(build('validation-rivals', {}))}"]
+    judged = judged_publishers()
+    publishers = [
+        asdict(errors_of_group(name, runs)) | {"part": side_of(name)}
+        for name, runs in by_publisher(judged).items()
+    ]
+    classes = [
+        asdict(errors_of_group(name, runs))
+        | {"interval": asdict(interval_of(runs[0].published.run_class, judged))}
+        for name, runs in by_class(judged).items()
+    ]
+    covered = [asdict(found) for found in coverages(judged)]
     ranked = [asdict(entry) for entry in rankings(tested_only=True)]
     rivals = [
         {"kind": one.kind, "tool": one.rival.name, "documented": asdict(one.documented)}
         | {"fitted": asdict(one.fitted), "ours": asdict(one.ours)}
         for one in comparisons()
     ]
+    data |= {"publishers": publishers, "classes": classes, "coverage": covered}
     return Answer(data | {"rankings": ranked, "rivals": rivals}, "\n".join(shown))

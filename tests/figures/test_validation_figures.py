@@ -32,7 +32,8 @@ from figgen.scenarios.runs.rates import generation_of
 TABLES = {
     "validation-errors": {}, "validation-ranking": {}, "validation-releases": {},
     "validation-misses": {}, "validation-sensitivity": {}, "validation-constants": {},
-    "validation-rivals": {}, "validation-refusals": {},
+    "validation-rivals": {}, "validation-refusals": {}, "validation-publishers": {},
+    "validation-classes": {},
 }  # fmt: skip
 
 

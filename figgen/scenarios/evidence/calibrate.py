@@ -16,6 +16,7 @@ from figgen.models.step.calibration import fitted, slopes, uncertainty
 from figgen.models.step.job import stacked
 from figgen.models.step.timed_step import timed_step
 from figgen.scenarios.evidence.measured import measured_runs, run_sides, shown_runs
+from figgen.scenarios.evidence.publisher_names import house_of, publisher_of
 from figgen.scenarios.evidence.split import CALIBRATION, TEST
 from figgen.scenarios.runs.described import DescribedRun
 from figgen.scenarios.runs.device_run import CLASS, device_run, device_step_s, measured_steps
@@ -70,14 +71,14 @@ class Predictor:
         return np.asarray(timed_step(self.job, Attained(**found)).total_s)
 
 
-def calibrated() -> dict[str, float]:
-    """The fitted value of every constant, by name.
+def calibrated(without: str = "") -> dict[str, float]:
+    """The fitted value of every constant, by name, from all runs but those `without` a house.
 
     Searched for from the guesses and from the catalog: what the host takes for a layer of experts
     and what their permutation takes are hard to tell apart, and from the guesses alone the search
     has ended in the higher of two valleys.
     """
-    runs, weights, free = calibrating()
+    runs, weights, free = calibrating(without)
     start = np.log([constant.start for constant in free])
     measured = np.array([run.step_time_s for run in runs], dtype=float)
     spread = np.array([constant.spread for constant in free])
@@ -107,16 +108,28 @@ def decided_by(values: Mapping[str, float]) -> dict[str, tuple[int, float]]:
     }
 
 
-def calibrating() -> tuple[list[DescribedRun], Floats, list[Constant]]:
-    """The runs that calibrate, their weights, and the constants that are fitted."""
+def calibrating(without: str = "") -> tuple[list[DescribedRun], Floats, list[Constant]]:
+    """The runs that calibrate, but those of a house, their weights, and the fitted constants."""
     sides = run_sides()
     runs = [
         run
         for run in (*measured_runs(), *shown_runs())
         if sides[run.name] == CALIBRATION and not run.suspect and run.step_time_s is not None
+        if not without or house_of(publisher_of(run)) != without
     ]
     weights = np.array([SWEEP_WEIGHT if run.framework == "nanotron" else 1.0 for run in runs])
     return runs, weights, [constant for constant in constants().values() if constant.spread > 0]
+
+
+def left_out() -> dict[str, dict[str, float]]:
+    """By house that has a part in the fit: the fitted constants without its runs."""
+    runs, _, free = calibrating()
+    houses = sorted({house_of(publisher_of(run)) for run in runs})
+    found = {}
+    for house in houses:
+        values = calibrated(house)
+        found[house] = {constant.name: values[constant.name] for constant in free}
+    return found
 
 
 def class_residuals() -> list[Residuals]:

@@ -4,6 +4,9 @@ Written down before anything was fitted. Runs that share layout, model, hardware
 framework go to one side together, whatever their release (`config_key`): half of the keys by the
 first byte of their SHA-256. The runs of the catalog, which this guide has always shown, calibrate;
 so does every measured run of a layout that one of them has.
+
+Publishers who were collected later go to one side whole (`PUBLISHER_SIDES`), by the same byte of
+their names, so that nobody's habits are fitted and tested at once.
 """
 
 from __future__ import annotations
@@ -11,9 +14,39 @@ from __future__ import annotations
 from collections.abc import Iterable
 from hashlib import sha256
 
+from figgen.errors import unknown
 from figgen.scenarios.runs.described import DescribedRun
 
 CALIBRATION, TEST = "calibration", "test"
+
+PUBLISHER_SIDES: dict[str, str] = {
+    "alfredyu24-mi350x": CALIBRATION,
+    "amd-te-threads": TEST,
+    "aws-neuron": TEST,
+    "bigscience-v100-jeanzay": CALIBRATION,
+    "dao-flash-attention": CALIBRATION,
+    "fla-org-issue32": TEST,
+    "google-gpu-recipes": CALIBRATION,
+    "huggingface-smollm3": TEST,
+    "internlm-internevo": CALIBRATION,
+    "internlm-xtuner": CALIBRATION,
+    "internlm-xtuner-megatron-h800": TEST,
+    "jzhang38-tinyllama": CALIBRATION,
+    "kaist-vtrain": CALIBRATION,
+    "karpathy-nanochat": CALIBRATION,
+    "karpathy-nanogpt": CALIBRATION,
+    "lightning-litgpt": TEST,
+    "modelscope-ms-swift": TEST,
+    "nvidia-jax-toolbox": TEST,
+    "nvidia-megatron-bridge-cards": TEST,
+    "nvidia-transformer-engine-tutorial": CALIBRATION,
+    "oneflow-libai": CALIBRATION,
+    "primeintellect-prime-rl": TEST,
+    "pytorch-torchtitan-threads": CALIBRATION,
+    "pytorch-torchtune": TEST,
+    "pytorch-xla-torchprime": CALIBRATION,
+}
+"""The side of every publisher of `runs-publishers.json`, as `side_of_key` of the name has it."""
 
 Layout = tuple[object, ...]
 
@@ -21,6 +54,13 @@ Layout = tuple[object, ...]
 def side_of_key(config_key: str) -> str:
     """The side of a group of runs by the hash of its key."""
     return CALIBRATION if sha256(config_key.encode()).digest()[0] < 128 else TEST
+
+
+def publisher_side(publisher: str) -> str:
+    """The side of a publisher. Raises InputError for one whose side nobody wrote down."""
+    if publisher not in PUBLISHER_SIDES:
+        raise unknown("publisher", publisher, PUBLISHER_SIDES)
+    return PUBLISHER_SIDES[publisher]
 
 
 def layout_key(run: DescribedRun) -> Layout:

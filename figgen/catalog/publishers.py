@@ -1,0 +1,56 @@
+"""Publishers of measured runs, and the runs of those who had no part in any fit."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from figgen.catalog.load import content
+
+FILE = "runs-publishers.json"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Publisher:
+    """Somebody who published measured runs.
+
+    `trust` is from 1, a number in a thread, to 5, a script with its log; `doubts` are those of who
+    collected the runs. Of the `rows` that were collected the catalog keeps `kept`.
+    """
+
+    name: str
+    source: str
+    date: str
+    trust: int
+    doubts: str
+    rows: int
+    kept: int
+
+
+@cache
+def publishers() -> Mapping[str, Publisher]:
+    """The publishers of the file, by name."""
+    held = json.loads(content(FILE))["publishers"]
+    return {name: Publisher(name=name, **facts) for name, facts in held.items()}
+
+
+@cache
+def publisher_records() -> tuple[dict[str, Any], ...]:
+    """The records of the file in the fields of `figgen.scenarios.runs.record`.
+
+    `publisher`, `training` ("lora", "qlora", "encoder" or nothing), `doubt` and `memory_kind` stand
+    beside them.
+    """
+    held = json.loads(content(FILE))
+    records = []
+    for row in held["rows"]:
+        record = dict(zip(held["columns"], row, strict=True))
+        for key, words in held["texts"].items():
+            if record[key] is not None:
+                record[key] = words[record[key]]
+        record["shape"] = held["shapes"].get(record["shape"])
+        records.append({key: value for key, value in record.items() if value is not None})
+    return tuple(records)

@@ -1,0 +1,105 @@
+"""Errors of predicted steps by publisher and by class, each with its house left out of the fit."""
+
+from __future__ import annotations
+
+from figgen.charts import Column, Named, Table
+from figgen.registry import figure
+from figgen.scenarios.evidence.class_intervals import TEN_RUNS, coverages, interval_of
+from figgen.scenarios.evidence.publishers import (
+    by_class,
+    by_publisher,
+    errors_of_group,
+    filtered_records,
+    judged_publishers,
+    mean_of_publishers,
+    published_runs,
+    side_of,
+    trust_of,
+)
+
+DASH = "–"
+
+PUBLISHER_COLUMNS = (
+    Column(label="publisher"),
+    Column(label="part"),
+    Column(label="trust"),
+    Column(label="runs", spec=",d"),
+    Column(label="doubtful", spec=",d"),
+    Column(label="mean error", spec=".1%"),
+    Column(label="bias", spec="+.1%"),
+    Column(label="mean error, left out", spec=".1%"),
+    Column(label="in the interval, left out", spec=".0%"),
+)
+
+
+@figure("validation-publishers")
+def validation_publishers() -> Table:
+    """Errors by publisher: as predicted, and with the publisher's house left out of the fit.
+
+    The share in the interval is over intervals that other houses make alone.
+    """
+    judged = judged_publishers()
+    covered = {found.publisher: found for found in coverages(judged)}
+    doubtful = [run.publisher for run in published_runs() if run.doubt]
+    rows, apart = [], []
+    for name, runs in by_publisher(judged).items():
+        errors, trust = errors_of_group(name, runs), trust_of(name)
+        rows.append((
+            name, side_of(name), DASH if trust is None else f"{trust} of 5", errors.runs,
+            doubtful.count(name), errors.mean_absolute, errors.bias,
+            errors.left_out_mean_absolute, covered[name].share,
+        ))  # fmt: skip
+        if errors.runs >= TEN_RUNS:
+            apart.append(covered[name].share)
+    dense, experts = (mean_of_publishers(judged, experts=kind) for kind in (False, True))
+    return Table(
+        columns=PUBLISHER_COLUMNS,
+        rows=tuple(rows),
+        values={
+            "publishers": Named(len(rows)),
+            "runs": Named(len(judged)),
+            "unfitted": Named(sum(side_of(name) != "fitted" for name in by_publisher(judged))),
+            "dense": Named(dense),
+            "experts": Named(experts),
+            "covered": Named(sum(found.inside for found in covered.values()) / len(judged)),
+            "large": Named(len(apart)),
+            "large_covered": Named(sum(share >= 0.75 for share in apart)),
+            "least_covered": Named(min(apart)),
+            "adapters": Named(filtered_records().get("lora", 0)),
+        },
+    )
+
+
+CLASS_COLUMNS = (
+    Column(label="class"),
+    Column(label="publishers", spec=",d"),
+    Column(label="runs", spec=",d"),
+    Column(label="mean error", spec=".1%"),
+    Column(label="mean error, left out", spec=".1%"),
+    Column(label="bias, left out", spec="+.1%"),
+    Column(label="measured over predicted"),
+    Column(label="from"),
+)
+
+
+@figure("validation-classes")
+def validation_classes() -> Table:
+    """Errors and interval by stack of software, generation of chips, and dense or with experts."""
+    judged = judged_publishers()
+    rows = []
+    for name, runs in by_class(judged).items():
+        errors, interval = (
+            errors_of_group(name, runs),
+            interval_of(runs[0].published.run_class, judged),
+        )
+        rows.append((
+            name, errors.publishers, errors.runs, errors.mean_absolute,
+            errors.left_out_mean_absolute, errors.left_out_bias,
+            f"{interval.low:.2f} to {interval.high:.2f}", interval.level,
+        ))  # fmt: skip
+    alone = sum(row[7] == row[0] for row in rows)
+    return Table(
+        columns=CLASS_COLUMNS,
+        rows=tuple(rows),
+        values={"classes": Named(len(rows)), "alone": Named(alone)},
+    )

@@ -1,0 +1,169 @@
+"""Intervals of predictions from the errors of publishers who were left out.
+
+A publisher errs as a whole, and its runs err around that. Both spreads are estimated over the
+publishers of a class and drawn towards those of all publishers as if `PRIOR` more publishers had
+them; so is the mean, as if one more publisher had it. A new publisher's runs lie where both spreads
+together put them, at `NOMINAL` of a Student distribution with as many degrees of freedom as there
+are publishers.
+
+A class that fewer than `FEWEST` houses have timed takes the publishers of the next wider one: its
+stack, then its chips, then all dense models or all mixtures of experts. One that nobody has timed
+takes the widest interval that there is.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import exp, sqrt
+
+import numpy as np
+from numpy.typing import NDArray
+
+from figgen.scenarios.evidence.publishers import Judged, by_publisher
+from figgen.scenarios.runs.classes import RunClass
+
+NOMINAL = 0.8
+FEWEST = 2
+"""Houses that a class must have for its interval to come from it alone."""
+
+PRIOR = 3
+"""How many publishers the spreads of all publishers count for in that of a class."""
+
+FEWEST_RUNS = 3
+"""Runs of a publisher from which they say how far they lie apart."""
+
+TEN_RUNS = 10
+"""Runs of a publisher from which its coverage is asked for."""
+
+NOBODY = "nobody has published a time of this"
+
+STUDENT = (
+    (3, 1.638), (4, 1.533), (5, 1.476), (6, 1.440), (8, 1.397), (10, 1.372), (15, 1.341),
+    (30, 1.310), (1000, 1.282),
+)  # fmt: skip
+"""Ends of the middle eight of ten of Student's distribution, by degrees of freedom."""
+
+Floats = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClassInterval:
+    """Measured over predicted seconds of a class of runs: eight of ten between `low` and `high`.
+
+    `level` are the runs that it comes from in words, which `publishers` of several `houses` made.
+    """
+
+    name: str
+    level: str
+    publishers: int
+    houses: int
+    runs: int
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Spread:
+    """Of publishers: the logarithms of their means, how far these and their runs are apart."""
+
+    means: Floats
+    between: float
+    within: float
+    counted: int
+
+
+def spread_of(judged: Sequence[Judged]) -> Spread:
+    """The spreads of some runs by their publishers."""
+    logs = [np.array([one.log_ratio for one in rows]) for rows in by_publisher(judged).values()]
+    means = np.array([rows.mean() for rows in logs])
+    enough = [float(rows.var(ddof=1)) for rows in logs if len(rows) >= FEWEST_RUNS]
+    return Spread(
+        means=means,
+        between=float(means.var(ddof=1)) if len(means) > 1 else 0.0,
+        within=float(np.mean(enough)) if enough else 0.0,
+        counted=len(enough),
+    )
+
+
+def ends_of(judged: Sequence[Judged], everybody: Spread) -> tuple[float, float]:
+    """Low and high of the interval of a new publisher's runs among these."""
+    own = spread_of(judged)
+    count = len(own.means)
+    between = ((count - 1) * own.between + PRIOR * everybody.between) / (count - 1 + PRIOR)
+    within = (own.counted * own.within + PRIOR * everybody.within) / (own.counted + PRIOR)
+    freedom = count - 1 + PRIOR
+    freedoms, quantiles = zip(*STUDENT, strict=True)
+    quantile = float(np.interp(freedom, np.array(freedoms), np.array(quantiles)))
+    half = quantile * sqrt(between * (1 + 1 / count) + within)
+    middle = float(own.means.sum() + everybody.means.mean()) / (count + 1)
+    return exp(middle - half), exp(middle + half)
+
+
+def levels(wanted: RunClass, judged: Sequence[Judged]) -> list[tuple[str, list[Judged]]]:
+    """Ever wider groups of runs around a class, with their names."""
+    kind = "mixtures of experts" if wanted.experts else "dense models"
+    alike = [one for one in judged if one.published.run_class.experts == wanted.experts]
+    classes = [(one, one.published.run_class) for one in alike]
+    return [
+        (wanted.name, [one for one, found in classes if found == wanted]),
+        (
+            f"{kind} on {wanted.stack}",
+            [one for one, found in classes if found.stack == wanted.stack],
+        ),
+        (
+            f"{kind} on {wanted.chips}",
+            [one for one, found in classes if found.chips == wanted.chips],
+        ),
+        (f"all {kind}", alike),
+    ]
+
+
+def interval_of(wanted: RunClass, judged: Sequence[Judged]) -> ClassInterval:
+    """The interval of a class from some publishers' runs; the widest for one that nobody timed."""
+    everybody, around = spread_of(judged), levels(wanted, judged)
+    level, rows = next(
+        (found for found in around if len({one.published.house for one in found[1]}) >= FEWEST),
+        around[-1],
+    )
+    low, high = ends_of(rows, everybody)
+    if not around[0][1]:
+        level = NOBODY
+        ends = [ends_of(found, everybody) for _, found in around if found]
+        low, high = min(low for low, _ in ends), max(high for _, high in ends)
+    return ClassInterval(
+        name=wanted.name, level=level,
+        publishers=len({one.published.publisher for one in rows}),
+        houses=len({one.published.house for one in rows}), runs=len(rows), low=low, high=high,
+    )  # fmt: skip
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Coverage:
+    """Which share of a publisher's runs lies in the intervals that others alone make."""
+
+    publisher: str
+    runs: int
+    inside: int
+
+    @property
+    def share(self) -> float:
+        return self.inside / self.runs
+
+
+def coverages(judged: Sequence[Judged]) -> list[Coverage]:
+    """Every publisher's coverage with its house left out, of the fit and of the intervals."""
+    found = []
+    for publisher, rows in by_publisher(judged).items():
+        others = [one for one in judged if one.published.house != rows[0].published.house]
+        made = {
+            name: interval_of(name, others) for name in {one.published.run_class for one in rows}
+        }
+        inside = sum(
+            made[one.published.run_class].low
+            <= exp(one.log_ratio)
+            <= made[one.published.run_class].high
+            for one in rows
+        )
+        found.append(Coverage(publisher=publisher, runs=len(rows), inside=inside))
+    return found
