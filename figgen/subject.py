@@ -57,14 +57,16 @@ class ToolScripts:
 
     `data` is JSON by the name under which a tool's page asks for it.  `printed` makes scripts by
     path, given the formulas that other scripts import from the script called `formulas`;
-    `imported` chooses those of them that tools import, as they are to be joined.  `later` names
-    every tool that is joined into one file, with the parts that it loads later.
+    `imported` chooses those of them that tools import, as they are to be joined.  `models` prints
+    what given scripts import of the subject's own code.  `later` names every tool that is joined
+    into one file, with the parts that it loads later.
     """
 
     data: Mapping[str, Callable[[], str]]
     formulas: str
     printed: Callable[[Iterable[str]], dict[str, str]]
     imported: Callable[[Mapping[str, str | bytes]], dict[str, str]]
+    models: Callable[[Mapping[str, str]], dict[str, str]]
     later: Mapping[str, tuple[str, ...]]
 
 

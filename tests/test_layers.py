@@ -25,6 +25,7 @@ LAYERS = {
     "figgen.errors": (),
     "figgen.lookups": (),
     "figgen.units": ("figgen.errors",),
+    "figgen.translation": ("figgen.errors",),
     "figgen.equations": ("figgen.errors", "figgen.units"),
     "figgen.formulas": NUMBERS,
     "figgen.models": NUMBERS,
@@ -51,7 +52,7 @@ PRESS = (
     *("figgen.cache", "figgen.progress", "figgen.lookups", "figgen.subject", "figgen.equations"),
     *("figgen.registry", "figgen.values", "figgen.renderers", "figgen.pictures", "figgen.serving"),
     *("figgen.markdown", "figgen.agreement", "figgen.prose", "figgen.changes", "figgen.search"),
-    "figgen.publish",
+    *("figgen.publish", "figgen.translation"),
 )
 """What makes a site of any subject: it imports nothing of this one's."""
 

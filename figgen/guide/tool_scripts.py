@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from figgen.equations.javascript import functions_module
 from figgen.equations.notes import notes_module
 from figgen.formulas import FORMULAS, module
+from figgen.publish.joined import named_imports
 from figgen.publish.scripts import FOLDER, plain
 from figgen.scenarios.tools.data import (
     config_tables_json,
@@ -19,6 +20,8 @@ from figgen.scenarios.tools.plan import plan_module
 from figgen.scenarios.tools.profile import profile_json, profile_tables_module
 from figgen.scenarios.tools.rates import timed_step_module
 from figgen.subject import ToolScripts
+from figgen.translation.modules import module_of, printed
+from figgen.translation.sources import Place
 
 JOINED = {
     "converter": (),
@@ -105,6 +108,18 @@ def imported_modules(made: Mapping[str, str | bytes]) -> dict[str, str]:
     }
 
 
+def printed_models(scripts: Mapping[str, str]) -> dict[str, str]:
+    """The models that scripts import by name, printed with all that these need and nothing else."""
+    wanted = {
+        Place(module, name)
+        for path, source in scripts.items()
+        for target, name in named_imports(source, path)
+        if (module := module_of(target))
+    }
+    made = printed(sorted(wanted, key=str))
+    return {path: plain(source) for path, source in made.items()}
+
+
 TOOLS = ToolScripts(
     data={
         "layouts": layouts_json,
@@ -116,5 +131,6 @@ TOOLS = ToolScripts(
     formulas=STEP_FORMULAS,
     printed=printed_modules,
     imported=imported_modules,
+    models=printed_models,
     later=JOINED,
 )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from functools import lru_cache
 
 from figgen.errors import InputError
@@ -72,6 +72,26 @@ def _order(scripts: Mapping[str, str], entry: str) -> list[str]:
 
     visit(entry)
     return found
+
+
+def reached(scripts: Mapping[str, str], entries: Iterable[str]) -> list[str]:
+    """The scripts that entries import, at once or later, those that are there; sorted."""
+    found: set[str] = set()
+    waiting = list(entries)
+    while waiting:
+        path = waiting.pop()
+        if path in scripts and path not in found:
+            found.add(path)
+            at_once, later = _imported(scripts[path], path)
+            waiting += [*at_once, *later]
+    return sorted(found)
+
+
+def named_imports(source: str, path: str) -> list[tuple[str, str]]:
+    """What a script imports or hands on by name, each with the path that it comes from."""
+    found = [(match[2], match[3]) for match in _IMPORT.finditer(source) if match[2]]
+    found += [(match[1], match[2]) for match in _AGAIN.finditer(source)]
+    return [(_target(path, target), name) for names, target in found for name, _ in _pairs(names)]
 
 
 # A server joins again whenever one script changed, and most are part of several tools.

@@ -9,12 +9,12 @@ from pathlib import Path
 from typing import TypeVar
 
 from figgen.cache import digest
-from figgen.publish.joined import joined
+from figgen.publish.joined import joined, reached
 from figgen.publish.scripts import FOLDER, imported_names, lean, plain_scripts
 from figgen.serving.answers import Answers
 from figgen.serving.memory import Memory
 from figgen.serving.others import beside
-from figgen.subject import subject
+from figgen.subject import ToolScripts, subject
 
 Thing = TypeVar("Thing")
 
@@ -45,8 +45,12 @@ class Tools:
             scripts = plain_scripts(self.docs)
             made |= {path: lean(source) for path, source in scripts.items()}
         if self.docs and tools:
-            parts, later = {**scripts, **tools.imported(made)}, tools.later
-            made |= self._same("joined", lambda: joined_tools(parts, later), digest(repr(parts)))
+            asked = digest(repr(scripts))
+            models = self._same("printed models", lambda: tools.models(scripts), asked)
+            made |= {path: lean(source) for path, source in models.items()}
+            parts = {**scripts, **tools.imported(made)}
+            key = digest(repr((parts, models)))
+            made |= self._same("joined", lambda: joined_tools(parts, tools), key)
         return made
 
     def begin(self) -> None:
@@ -79,21 +83,22 @@ class Tools:
         return self.keeper.same(request, key, make) if self.keeper else make()
 
 
-def joined_tools(
-    scripts: Mapping[str, str], later: Mapping[str, tuple[str, ...]]
-) -> dict[str, str]:
-    """Each tool in one file, and the parts that it loads `later` in others.
+def joined_tools(scripts: Mapping[str, str], tools: ToolScripts) -> dict[str, str]:
+    """Each tool in one file, and the parts that it loads later in others.
 
-    `scripts` are all scripts by their path; a tool that is not among them is left out.
+    `scripts` are all scripts by their path; a tool that is not among them is left out.  Of the
+    printed models a tool has what its own scripts call, and no more.
     """
     made: dict[str, str] = {}
-    for name, parts in later.items():
+    for name, parts in tools.later.items():
         entry = f"{FOLDER}/tools/{name}.js"
         paths = [f"{FOLDER}/tools/{part}.js" for part in parts]
         if entry not in scripts:
             continue
-        first = {path: script for path, script in scripts.items() if path not in paths}
+        own = {path: scripts[path] for path in reached(scripts, [entry, *paths])}
+        own |= tools.models(own)
+        first = {path: script for path, script in own.items() if path not in paths}
         made[entry] = joined(first, entry)
         for path in paths:
-            made[path] = joined(first | {path: scripts[path]}, path, beside=entry)
+            made[path] = joined(first | {path: own[path]}, path, beside=entry)
     return {path: lean(script) for path, script in made.items()}

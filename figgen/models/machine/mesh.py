@@ -102,6 +102,32 @@ def coordinate_array(mesh: RankMesh, ranks: ArrayLike | None = None) -> IntArray
     return np.stack(slowest_first[::-1], axis=-1).astype(np.int64)
 
 
+def group_offsets(mesh: RankMesh, axes: str | Sequence[str]) -> tuple[int, ...]:
+    """The group of rank 0 along one axis or several together, ascending.
+
+    Every other group is this one moved to its own first rank.
+    """
+    inner = axis_names(axes)
+    for name in inner:
+        _position(mesh, name)
+    return _grid(mesh, [name for name in mesh.names if name in inner])
+
+
+def group_starts(mesh: RankMesh, axes: str | Sequence[str]) -> tuple[int, ...]:
+    """The first rank of every group along `axes`, ascending."""
+    inner = axis_names(axes)
+    return _grid(mesh, [name for name in mesh.names if name not in inner])
+
+
+def _grid(mesh: RankMesh, names: Sequence[str]) -> tuple[int, ...]:
+    """Ranks whose coordinates are 0 on all axes but `names`, which stand in the mesh's order."""
+    ranks = [0]
+    for name in names:
+        stride = axis_stride(mesh, name)
+        ranks = [at * stride + rank for at in range(axis_size(mesh, name)) for rank in ranks]
+    return tuple(ranks)
+
+
 def group_array(mesh: RankMesh, axes: str | Sequence[str]) -> IntArray:
     """Groups along one axis or several together, shape (groups, ranks per group).
 
@@ -109,13 +135,8 @@ def group_array(mesh: RankMesh, axes: str | Sequence[str]) -> IntArray:
     does not matter. Two ranks share a group when all other coordinates are equal. Rows are sorted
     by their first rank and ranks ascend inside a row, which is Megatron's order.
     """
-    # numpy counts the last dimension fastest, the mesh its first: axis i is dimension n − 1 − i.
-    count = len(mesh.axes)
-    inner = sorted(count - 1 - _position(mesh, name) for name in axis_names(axes))
-    outer = [dimension for dimension in range(count) if dimension not in inner]
-    grid = np.arange(mesh.world_size, dtype=np.int64).reshape(mesh.sizes[::-1])
-    size = math.prod(grid.shape[dimension] for dimension in inner)
-    return grid.transpose(outer + inner).reshape(-1, size)
+    offsets, starts = group_offsets(mesh, axes), group_starts(mesh, axes)
+    return np.add.outer(np.array(starts, dtype=np.int64), np.array(offsets, dtype=np.int64))
 
 
 def groups(mesh: RankMesh, axes: str | Sequence[str]) -> tuple[tuple[int, ...], ...]:

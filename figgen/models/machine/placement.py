@@ -8,6 +8,7 @@ k > 1 nodes visits each of them once: exactly k of its links cross.
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 
 import numpy as np
@@ -20,7 +21,8 @@ from figgen.models.machine.mesh import (
     axis_names,
     axis_size,
     axis_stride,
-    group_array,
+    group_offsets,
+    group_starts,
 )
 
 LABELS: dict[str, str] = {
@@ -98,20 +100,25 @@ def communicator(parallel: ParallelLayout, axes: str) -> Communicator:
 def mesh_communicator(mesh: RankMesh, axes: str, gpus_per_node: int) -> Communicator:
     """`communicator` for any mesh, on nodes of `gpus_per_node` GPUs."""
     check_size("gpus_per_node", gpus_per_node)
-    rows = group_array(mesh, axes)
-    touched = nodes_touched(rows, gpus_per_node)
-    inter = int(inter_node_links(rows, gpus_per_node).sum())
-    size = rows.shape[1]
+    offsets, starts = group_offsets(mesh, axes), group_starts(mesh, axes)
+    # Groups that begin at the same place of their node lie alike.
+    groups_at = Counter(start % gpus_per_node for start in starts)
+    touched = {
+        place: len({(place + offset) // gpus_per_node for offset in offsets}) for place in groups_at
+    }
+    crossing = [place for place in groups_at if touched[place] > 1]
+    inter = sum(groups_at[place] * touched[place] for place in crossing)
+    size = len(offsets)
     return Communicator(
         name=axes,
         label=LABELS.get(axes, axes.upper()),
         size=size,
-        group_count=rows.shape[0],
+        group_count=len(starts),
         stride=_uniform_stride(mesh, axis_names(axes)),
-        nodes_touched_min=int(touched.min()),
-        nodes_touched_max=int(touched.max()),
-        crossing_groups=int((touched > 1).sum()),
-        intra_node_links=(rows.size if size > 1 else 0) - inter,
+        nodes_touched_min=min(touched.values()),
+        nodes_touched_max=max(touched.values()),
+        crossing_groups=sum(groups_at[place] for place in crossing),
+        intra_node_links=(len(starts) * size if size > 1 else 0) - inter,
         inter_node_links=inter,
     )
 

@@ -6,7 +6,6 @@ Which tensors a layer keeps, and their sizes, stands in `figgen.models.memory.la
 from __future__ import annotations
 
 from collections.abc import Sequence
-from functools import partial
 
 from figgen.models.memory.layer_tensors import (
     MASK_BYTES,
@@ -163,7 +162,7 @@ def peak_activation_bytes(setup: TrainingSetup) -> tuple[float, ...]:
     Activations live from their forward to the end of their backward, of the weight gradient
     where the schedule splits it. `peak_in_flight` counts the same in microbatches.
     """
-    return _peaks(setup.order, by_stage(setup, partial(stage_bytes, setup)))
+    return _peaks(setup.order, by_stage(setup, lambda share: stage_bytes(setup, share)))
 
 
 def _peaks(schedule: Schedule, stage_held: Sequence[float]) -> tuple[float, ...]:

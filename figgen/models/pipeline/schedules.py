@@ -43,6 +43,7 @@ __all__ = [
     "MOST_VISITS",
     "SCHEDULES",
     "TITLES",
+    "USUAL_CHUNKS",
     "Action",
     "Order",
     "Placement",
@@ -82,6 +83,13 @@ SCHEDULES: dict[str, ScheduleFunction] = {
 }
 
 
+USUAL_CHUNKS: dict[str, int] = {
+    name: inspect.signature(function).parameters["chunks"].default
+    for name, function in SCHEDULES.items()
+}
+"""V that each schedule is usually run with, the default of its function."""
+
+
 TITLES: dict[str, str] = {
     "naive": "naive",
     "gpipe": "GPipe",
@@ -118,7 +126,7 @@ def build(name: str, *, stages: int, microbatches: int, chunks: int | None = Non
     if name not in SCHEDULES:
         raise unknown("schedule", name, SCHEDULES)
     if chunks is None:
-        chunks = inspect.signature(SCHEDULES[name]).parameters["chunks"].default
+        chunks = USUAL_CHUNKS[name]
     _check_effort(name, stages, microbatches, chunks)
     return SCHEDULES[name](stages, microbatches, chunks)
 

@@ -7,7 +7,6 @@ inputs have arrived. Sending costs the sender nothing and links never queue.
 from __future__ import annotations
 
 import math
-from operator import sub
 
 from figgen.errors import InputError
 from figgen.models.pipeline.carry import KIND_ORDER
@@ -29,7 +28,10 @@ def simulate(schedule: Schedule, durations: Durations | None = None) -> Trace:
     durations = durations or Durations()
     starts, ends = _carried_out(schedule, durations)
     # Rounded once, or the last digit is another one from Python 3.12 on.
-    busy = tuple(math.fsum(map(sub, *lanes)) for lanes in zip(ends, starts, strict=True))
+    busy = tuple(
+        math.fsum(end - start for start, end in zip(*lanes, strict=True))
+        for lanes in zip(starts, ends, strict=True)
+    )
     makespan = max((lane[-1] for lane in ends if lane), default=0)
     return Trace(schedule, durations, starts, ends, busy, makespan)
 

@@ -9,16 +9,15 @@ Different communicators are taken to run one after the other, never to slow each
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-
-import numpy as np
 
 from figgen.models.algorithms.communication_ratio import group_bandwidth_bytes_per_s
 from figgen.models.machine.cluster import Cluster
 from figgen.models.machine.layout import ParallelLayout, mesh_of
-from figgen.models.machine.mesh import group_array
-from figgen.models.machine.placement import members_of_node
+from figgen.models.machine.mesh import group_offsets, group_starts
 from figgen.models.step.step_traffic import PASSES, SEND, Traffic
 
 SCALE_UP, NETWORK = "scale-up", "network"
@@ -40,14 +39,24 @@ class GroupLink:
 @lru_cache(maxsize=1024)
 def group_link(parallel: ParallelLayout, axis: str) -> GroupLink:
     """The link of a communicator of `parallel`; "embedding" pairs the ends of each pipeline."""
+    node = parallel.gpus_per_node
     if axis == "embedding":
-        rows = group_array(parallel.dense, "pp")
-        nodes = rows[:, [0, -1]] // parallel.gpus_per_node
-        apart = bool(np.any(nodes[:, 0] != nodes[:, 1]))
+        last = group_offsets(parallel.dense, "pp")[-1]
+        starts = group_starts(parallel.dense, "pp")
+        apart = any(start // node != (start + last) // node for start in starts)
         return GroupLink(NETWORK if apart else SCALE_UP, 2, 1 if apart else 2)
-    rows = group_array(mesh_of(parallel, axis), axis)
-    near, size = int(members_of_node(rows, parallel.gpus_per_node).min()), rows.shape[1]
-    return GroupLink(NETWORK if near < size else SCALE_UP, size, near)
+    mesh = mesh_of(parallel, axis)
+    offsets = group_offsets(mesh, axis)
+    # Groups that begin at the same place of their node lie alike.
+    places = {start % node for start in group_starts(mesh, axis)}
+    near = min(_fewest_on_a_node(offsets, place, node) for place in places)
+    return GroupLink(NETWORK if near < len(offsets) else SCALE_UP, len(offsets), near)
+
+
+def _fewest_on_a_node(offsets: Sequence[int], place: int, gpus_per_node: int) -> int:
+    """Fewest ranks on any node of a group that begins at a place of its first node."""
+    counts = Counter((place + offset) // gpus_per_node for offset in offsets)
+    return min(counts.values())
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,15 +1,38 @@
 // What bad input says, word for word as figgen.errors and Python's repr would say it.
 
+/** What Python calls a ValueError. */
+export class ValueFault extends Error {}
+
 /** Input that cannot be computed. `nearest` are valid inputs close to it, ready to be typed. */
-export class InputError extends Error {
-  constructor(what, { expected = null, got = null, nearest = [] } = {}) {
+export class InputError extends ValueFault {
+  about(key) { return Object.assign(this, { key }); }
+  constructor(what, { expected = null, got = null, nearest = [], key = "" } = {}) {
     let text = what;
     if (expected !== null) text += `: expected ${expected}`;
     if (got !== null) text += `, got ${repr(got)}`;
     if (nearest.length) text += ` (did you mean ${nearest.join(" or ")}?)`;
     super(text);
-    Object.assign(this, { name: "InputError", what, expected, got, nearest });
+    Object.assign(this, { name: "InputError", what, expected, got, nearest, key: key || (/^[A-Za-z_]\w*$/.test(what) ? what : "") });
   }
+}
+
+/** What a message shows of a value that `repr` would write otherwise, a list for instance. */
+export class Shown {
+  constructor(text) { this.text = text; }
+}
+
+/** `size` where it is a whole number of at least 1. */
+export function check_size(name, size) {
+  if (!Number.isInteger(size) || size < 1) throw new InputError(name, { expected: "a whole number ≥ 1", got: size });
+  return size;
+}
+
+export function check_between(name, value, low, high) {
+  if (!(low <= value && value <= high)) throw new InputError(name, { expected: `${grouped(low)} to ${grouped(high)}`, got: value });
+}
+
+export function check_share(name, value) {
+  if (!(value > 0 && value <= 1)) throw new InputError(name, { expected: "above 0, at most 1", got: value });
 }
 
 /** A number or its digits with commas between thousands; a browser's own way starts in 20 ms. */
@@ -38,6 +61,7 @@ export function repr(value) {
   if (typeof value === "number") return number(value);
   if (typeof value === "bigint") return String(value);
   if (typeof value === "string") return quoted(value);
+  if (value instanceof Shown) return value.text;
   const items = Array.from(value, repr);
   return items.length === 1 ? `(${items[0]},)` : `(${items.join(", ")})`;
 }

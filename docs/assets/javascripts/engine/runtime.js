@@ -1,0 +1,297 @@
+// What Python has and JavaScript lacks, for modules that figgen.translation prints.
+
+import { Shown, ValueFault, grouped, repr } from "./errors.js";
+
+export { repr };
+
+/** A value as texts that are equal where Python's values are. */
+export function key(value) {
+  if (typeof value === "string") return `'${value}`;
+  if (value === null || typeof value !== "object") return String(Number(value));
+  if (value instanceof Record) return value.key;
+  const parts = value instanceof Set ? Array.from(value, key).sort() : Array.from(value, key);
+  return `(${parts.join("\u0001")})`;
+}
+
+const known = new WeakMap();
+
+/** Equal to another one by its fields. */
+export class Record {
+  get key() {
+    let found = known.get(this);
+    if (found === undefined) {
+      const { $name, $fields } = this;
+      if (!$fields) known.set(this, found = `@${++count}`);
+      else known.set(this, found = `${$name}(${$fields.map((name) => key(this[name])).join("\u0001")})`);
+    }
+    return found;
+  }
+}
+let count = 0;
+
+export const fields = (cls, names) =>
+  Object.assign(cls.prototype, { $name: `${cls.name}${++count}`, $fields: names.split(" ") });
+
+/** Properties that are computed once for a record. */
+export function lazily(cls, names) {
+  for (const name of names.split(" ")) {
+    const { get } = Object.getOwnPropertyDescriptor(cls.prototype, name);
+    const held = `$${name}`;
+    Object.defineProperty(cls.prototype, name, { get() { return (this[held] ??= get.call(this)); } });
+  }
+}
+
+/** A dictionary that goes by value. */
+export class KeyMap extends Map {
+  get(name) { return super.get(key(name))?.[1]; }
+  set(name, value) {
+    const text = key(name);
+    return super.set(text, [super.get(text)?.[0] ?? name, value]);
+  }
+  has(name) { return super.has(key(name)); }
+  delete(name) { return super.delete(key(name)); }
+  keys() { return Array.from(super.values(), ([name]) => name).values(); }
+  values() { return Array.from(super.values(), ([, value]) => value).values(); }
+  entries() { return super.values(); }
+  [Symbol.iterator]() { return super.values(); }
+}
+
+/** A set that goes by value. */
+export class KeySet extends Set {
+  #items = new Map();
+  constructor(items = []) {
+    super();
+    for (const item of items) this.add(item);
+  }
+  add(item) {
+    const text = key(item);
+    if (!this.#items.has(text)) this.#items.set(text, item);
+    return this;
+  }
+  has(item) { return this.#items.has(key(item)); }
+  delete(item) { return this.#items.delete(key(item)); }
+  get size() { return this.#items.size; }
+  values() { return this.#items.values(); }
+  [Symbol.iterator]() { return this.#items.values(); }
+}
+
+export class DefaultMap extends Map {
+  constructor(make) { super(); this.make = make; }
+  get(name) {
+    if (!this.has(name)) this.set(name, this.make());
+    return super.get(name);
+  }
+}
+
+/** A function that remembers its last `most` answers. */
+export function cached(answer, most) {
+  const answers = new Map();
+  return (...given) => {
+    const asked = given.length === 1 ? key(given[0]) : key(given);
+    let found = answers.get(asked);
+    if (found === undefined) {
+      if (answers.size >= most) answers.delete(answers.keys().next().value);
+      answers.set(asked, found = answer(...given));
+    }
+    return found;
+  };
+}
+
+export const equal = (one, other) => one === other || key(one) === key(other);
+export const truth = (value) =>
+  (Array.isArray(value) ? value.length > 0 : value instanceof Map || value instanceof Set ? value.size > 0 : Boolean(value));
+export const either = (value, other) => (truth(value) ? value : other());
+export const both = (value, other) => (truth(value) ? other() : value);
+
+/** The order of two values; arrays by their first difference. */
+export function compare(one, other) {
+  if (!Array.isArray(one)) return one < other ? -1 : one > other ? 1 : 0;
+  for (let at = 0; at < Math.min(one.length, other.length); at++) {
+    const found = compare(one[at], other[at]);
+    if (found) return found;
+  }
+  return one.length - other.length;
+}
+
+const same = (one) => one;
+export function sort(items, by = same, backwards = false) {
+  const sign = backwards ? -1 : 1;
+  return items.sort((one, other) => sign * compare(by(one), by(other)));
+}
+export const sorted = (items, by, backwards) => sort([...items], by, backwards);
+
+function extreme(sign, items, by = same, usual) {
+  if (!items.length && usual !== undefined) return usual;
+  let [best] = items;
+  let most = by(best);
+  for (let at = 1; at < items.length; at++) {
+    const value = by(items[at]);
+    if (sign * compare(value, most) > 0) [best, most] = [items[at], value];
+  }
+  return best;
+}
+export const max = (items, by, usual) => extreme(1, items, by, usual);
+export const min = (items, by, usual) => extreme(-1, items, by, usual);
+
+export function range(start, end = null, step = 1) {
+  const [first, last] = end === null ? [0, start] : [start, end];
+  return Array.from({ length: Math.max(0, Math.ceil((last - first) / step)) }, (_, at) => first + at * step);
+}
+export const enumerate = (items, start = 0) => items.map((item, at) => [at + start, item]);
+export const zip = (...lists) => (lists.length ? range(Math.min(...lists.map((one) => one.length))).map((at) => lists.map((one) => one[at])) : []);
+export const pairwise = (items) => items.slice(1).map((item, at) => [items[at], item]);
+export const reversed = (items) => [...items].reverse();
+export const repeated = (items, times) => (items.length === 1 ? Array(Number(times)).fill(items[0]) : range(times).flatMap(() => items));
+export const product = (...lists) => lists.reduce((rows, list) => rows.flatMap((row) => list.map((item) => [...row, item])), [[]]);
+export function accumulate(items) {
+  let total = 0;
+  return items.map((item, at) => (total = at ? total + item : item));
+}
+export function strided(items, start, end, step) {
+  const part = step < 0 ? [...items].reverse() : items.slice(start ?? 0, end ?? items.length);
+  const kept = [...part].filter((_, at) => at % Math.abs(step) === 0);
+  return typeof items === "string" ? kept.join("") : kept;
+}
+
+export const sum = (items, start = 0) => items.reduce((total, item) => total + item, start);
+export const prod = (items) => items.reduce((total, item) => total * item, 1);
+export const modulo = (one, other) => ((one % other) + other) % other;
+export const divmod = (one, other) => [Math.floor(one / other), modulo(one, other)];
+export const squared = (value) => value * value;
+export function round(value, digits = 0) {
+  if (digits) return Number(Math.abs(value) < 1e21 ? value.toFixed(digits) : value);
+  const low = Math.floor(value);
+  return value - low === 0.5 ? low + (low % 2 ? 1 : 0) : Math.round(value);
+}
+
+/** The sum rounded once; Shewchuk 1997, as in Python's math module. */
+export function fsum(items) {
+  const partials = [];
+  for (let x of items) {
+    let used = 0;
+    for (let y of partials) {
+      if (Math.abs(x) < Math.abs(y)) [x, y] = [y, x];
+      const high = x + y;
+      const low = y - (high - x);
+      if (low) partials[used++] = low;
+      x = high;
+    }
+    partials.length = used;
+    partials.push(x);
+  }
+  let at = partials.length;
+  if (!at) return 0;
+  let high = partials[--at], low = 0;
+  while (at > 0) {
+    const x = high, y = partials[--at];
+    high = x + y;
+    low = y - (high - x);
+    if (low) break;
+  }
+  // Half a digit is rounded by what lies below it.
+  if (at > 0 && ((low < 0 && partials[at - 1] < 0) || (low > 0 && partials[at - 1] > 0))) {
+    const y = low * 2, x = high + y;
+    if (y === x - high) high = x;
+  }
+  return high;
+}
+
+export const subset = (one, other) => [...one].every((item) => other.has(item));
+export const proper_subset = (one, other) => one.size < other.size && subset(one, other);
+export const disjoint = (one, other) => [...other].every((item) => !one.has(item));
+const like = (one, items) => new one.constructor(items);
+export const joined = (one, ...others) => like(one, [...one, ...others.flatMap((other) => [...other])]);
+export const common = (one, other) => like(one, [...one].filter((item) => other.has(item)));
+export const without = (one, other) => like(one, [...one].filter((item) => !other.has(item)));
+export function updated(one, other) {
+  for (const item of other) if (one instanceof Map) one.set(...item); else one.add(item);
+}
+export const got = (map, name, usual) => (map.has(name) ? map.get(name) : usual);
+export function take(map, name, usual) {
+  const found = got(map, name, usual);
+  map.delete(name);
+  return found;
+}
+export function setdefault(map, name, usual) {
+  if (!map.has(name)) map.set(name, usual);
+  return map.get(name);
+}
+export function counted(items, kind) {
+  const found = kind === "Map" ? new Map() : new KeyMap();
+  for (const item of items) found.set(item, (found.get(item) ?? 0) + 1);
+  return found;
+}
+export const most_common = (counts) => [...counts].sort((one, other) => other[1] - one[1]);
+
+/** A float as Python writes it. */
+export function decimal(value) {
+  if (!Number.isFinite(value)) return Number.isNaN(value) ? "nan" : value > 0 ? "inf" : "-inf";
+  if (Number.isInteger(value)) return Math.abs(value) < 1e16 ? `${value}.0` : value.toExponential();
+  return repr(value);
+}
+export const text = (value) => (typeof value === "string" ? value : value?.$fields ? value.toString() : repr(value));
+export const listed = (items) => `[${Array.from(items, repr).join(", ")}]`;
+export { Shown };
+
+/** A number by a format of Python's: "," ",.1f" ".3g" ".0%" "d". */
+export function format(value, spec) {
+  const [, comma, digits, kind] = /^(,?)(?:\.(\d+))?([dfgs%]?)$/.exec(spec);
+  const places = Number(digits ?? 6);
+  if (kind === "%") return `${(value * 100).toFixed(places)}%`;
+  let shown = kind === "f" ? value.toFixed(places) : digits === undefined ? text(value) : value.toPrecision(places || 1);
+  if (kind === "g") {
+    const power = value ? Math.floor(Math.log10(Math.abs(Number(shown)))) : 0;
+    const trim = (number) => (number.includes(".") ? number.replace(/\.?0+$/, "") : number);
+    if (power < -4 || power >= places) {
+      const [head, tail] = value.toExponential(places - 1).split("e");
+      return `${trim(head)}e${tail[0]}${tail.slice(1).padStart(2, "0")}`;
+    }
+    shown = trim(Number(shown).toFixed(Math.max(0, places - 1 - power)));
+  }
+  return comma ? grouped(shown) : shown;
+}
+
+export function split(value, by = null, most = Infinity) {
+  if (by === null) return value.trim() ? value.trim().split(/\s+/) : [];
+  const parts = value.split(by);
+  return parts.length > most + 1 ? [...parts.slice(0, most), parts.slice(most).join(by)] : parts;
+}
+const ends = (letters) => letters.replace(/[\\\]^-]/g, "\\$&");
+export const lstrip = (value, letters = " \t\r\n\f\v") => value.replace(new RegExp(`^[${ends(letters)}]+`), "");
+export const rstrip = (value, letters = " \t\r\n\f\v") => value.replace(new RegExp(`[${ends(letters)}]+$`), "");
+export const strip = (value, letters) => lstrip(rstrip(value, letters), letters);
+export function partition(value, by) {
+  const at = value.indexOf(by);
+  return at < 0 ? [value, "", ""] : [value.slice(0, at), by, value.slice(at + by.length)];
+}
+export function rpartition(value, by) {
+  const at = value.lastIndexOf(by);
+  return at < 0 ? ["", "", value] : [value.slice(0, at), by, value.slice(at + by.length)];
+}
+export const removeprefix = (value, start) => (start && value.startsWith(start) ? value.slice(start.length) : value);
+export const removesuffix = (value, end) => (end && value.endsWith(end) ? value.slice(0, -end.length) : value);
+
+const anew = (pattern, flags) => new RegExp(pattern.source, [...new Set(pattern.flags + flags)].join(""));
+export function match(pattern, value) {
+  const sticky = anew(pattern, "y");
+  return sticky.exec(value);
+}
+export const fullmatch = (pattern, value) => new RegExp(`^(?:${pattern.source})$`, pattern.flags.replace("m", "")).exec(value);
+export const finditer = (pattern, value) => [...value.matchAll(anew(pattern, "g"))];
+export const findall = (pattern, value) => finditer(pattern, value).map((one) => one[1] ?? one[0]);
+export const substituted = (pattern, by, value) => value.replace(anew(pattern, "g"), by);
+export const group = (found, at = 0) => found[at] ?? null;
+
+/** A text read as `int` or `float` reads it. */
+export function whole(value) {
+  if (typeof value === "number") return Math.trunc(value);
+  if (!/^\s*[+-]?\d+(_\d+)*\s*$/.test(value)) throw new ValueFault(`invalid literal for int() with base 10: ${repr(value)}`);
+  return Number(value.replaceAll("_", ""));
+}
+export function number(value) {
+  if (typeof value === "number") return value;
+  const found = /^\s*[+-]?(inf|infinity|nan)\s*$/i.exec(value);
+  if (found) return found[1].toLowerCase() === "nan" ? NaN : value.includes("-") ? -Infinity : Infinity;
+  if (!/^\s*[+-]?(\d+(_\d+)*\.?\d*|\.\d+)(e[+-]?\d+)?\s*$/i.test(value)) throw new ValueFault(`could not convert string to float: ${repr(value)}`);
+  return Number(value.replaceAll("_", ""));
+}

@@ -1,0 +1,6 @@
+"""Models printed as ES modules from their own source: a typed subset of Python, read once.
+
+`modules` finds what an entry function needs and prints it, `statements`, `expressions` and `calls`
+print the parts, `types` says what an annotation or a value means. What is not understood is refused
+with file and line. `docs/assets/javascripts/engine/runtime.js` has what JavaScript lacks.
+"""

@@ -1,0 +1,259 @@
+"""Calls: of printed functions and classes, of built-in functions, of methods of built-in types."""
+
+from __future__ import annotations
+
+import ast
+import dataclasses
+import inspect
+from collections.abc import Callable, Mapping, Sequence
+
+from figgen.translation.built_in import BuiltIn
+from figgen.translation.code import (
+    Code,
+    Level,
+    array,
+    listed,
+)
+from figgen.translation.methods import DICT, LIST, MATCH, SET, STRING, Method
+from figgen.translation.sources import Place, is_printed, place_of, source_of
+from figgen.translation.types import (
+    ANY,
+    STR,
+    Type,
+    bind,
+    bound,
+    kinds,
+    without_none,
+)
+
+
+class Calls(BuiltIn):
+    """Prints calls."""
+
+    def signature(self, place: Place) -> ast.FunctionDef | None:
+        """The definition of a printed function."""
+        node = source_of(place.module).definitions[place.name]
+        return node if isinstance(node, ast.FunctionDef) else None
+
+    def called(self, node: ast.Call, wanted: Type) -> Code:
+        match node.func:
+            case ast.Name(id=name) if self.local(name) is None:
+                place = place_of(self.source.module.__name__, name)
+                if place is None:
+                    return self.built_in(name, node, wanted)
+                return self.at(place, node, wanted)
+            case ast.Attribute(value=value, attr=attribute):
+                given = self.module_of(value)
+                if given is not None:
+                    place = place_of(given, attribute) if is_printed(given) else None
+                    return self.at(place or Place(given, attribute), node, wanted)
+                return self.method(node, value, attribute, wanted)
+            case ast.Subscript(
+                value=ast.Name(id="list" | "dict" | "set" | "frozenset" | "tuple" as name)
+            ):
+                return self.built_in(name, node, self.source.hint(node.func))
+        return self.plain_call(self.expression(node.func), node)
+
+    def module_of(self, node: ast.expr) -> str | None:
+        """The name of a module or class of Python's library that a name means."""
+        if isinstance(node, ast.Name) and self.local(node.id) is None:
+            place = place_of(self.source.module.__name__, node.id)
+            if place is None:
+                return node.id if node.id in ("dict", "object", "str") else None
+            return None if place.printed else str(place)
+        if isinstance(node, ast.Attribute) and (inner := self.module_of(node.value)):
+            return f"{inner}.{node.attr}"
+        return None
+
+    def plain_call(self, function: Code, node: ast.Call) -> Code:
+        """A call of a value: of a parameter, or of what a dictionary has."""
+        given = without_none(function.type)
+        if given.kind == "function" and given.about is not None and not given.args:
+            protocol = getattr(given.about, "__call__", None)  # noqa: B004 - of a protocol
+            if inspect.isfunction(protocol):
+                return self.by_protocol(function, given.about, node)
+        if node.keywords:
+            raise self.no(node, "keywords in a call of a value")
+        hints = given.args[:-1] if given.kind == "function" and given.args else ()
+        parts = [self.passed(arg, hints[at] if at < len(hints) else ANY)
+                 for at, arg in enumerate(node.args)]  # fmt: skip
+        result = given.args[-1] if given.kind == "function" and given.args else ANY
+        return Code(f"{function.atom}({listed(c.text for c in parts)})", type=result)
+
+    def by_protocol(self, function: Code, protocol: type, node: ast.Call) -> Code:
+        """A call of what a protocol describes."""
+        place = place_of(protocol.__module__, protocol.__name__)
+        assert place is not None
+        source = source_of(place.module)
+        definition = source.definitions[place.name]
+        assert isinstance(definition, ast.ClassDef)
+        call = next(one for one in definition.body if isinstance(one, ast.FunctionDef))
+        hints = self.parameters(call, source.hint, method=True)
+        parts, _ = self.arranged(node, hints)
+        return Code(f"{function.atom}({listed(parts)})", type=source.hint(call.returns))
+
+    def passed(self, node: ast.expr, wanted: Type) -> Code:
+        """An argument in a place of a type: keys for a dictionary that is gone over."""
+        if isinstance(node, ast.Starred):
+            return self.on_starred(node, wanted)
+        code = self.expression(node, wanted)
+        asked = without_none(wanted)
+        if asked.kind in ("iterator", "list") and kinds(without_none(code.type)) & {"dict"}:
+            return array(code)
+        if asked.kind == "list" and without_none(code.type).kind == "set":
+            return array(code)
+        return code
+
+    def parameters(
+        self, node: ast.FunctionDef, hint: Callable[[ast.expr | None], Type], *, method: bool
+    ) -> list[tuple[str, Type]]:
+        """Names and types of the parameters of a function; that of the rest is called `*place`."""
+        given = [*node.args.posonlyargs, *node.args.args][1 if method else 0 :]
+        found = [(one.arg, hint(one.annotation)) for one in [*given, *node.args.kwonlyargs]]
+        if node.args.vararg:
+            # What JavaScript takes any number of stands last; keywords have their own places.
+            name = f"*{len(given)} {node.args.vararg.arg}"
+            found.append((name, hint(node.args.vararg.annotation)))
+        if node.args.kwarg:
+            raise self.no(node, "a function of any keywords")
+        return found
+
+    def arranged(
+        self, node: ast.Call, parameters: Sequence[tuple[str, Type]]
+    ) -> tuple[list[str], dict[str, Type]]:
+        """The arguments of a call in the order of the parameters, and what type variables mean."""
+        known: dict[str, Type] = {}
+        texts: dict[int, str] = {}
+        names = [name for name, _ in parameters]
+        rest = len(names) - 1 if names and names[-1].startswith("*") else None
+        begins = int(names[-1][1:].split()[0]) if rest is not None else 0
+        many: list[str] = []
+        for at, argument in enumerate(node.args):
+            starred = isinstance(argument, ast.Starred)
+            place = min(at, len(parameters) - 1)
+            if rest is not None and at >= begins:
+                place = rest
+            hint = bound(parameters[place][1], known) if parameters else ANY
+            code = self.passed(argument, hint)
+            if parameters and not starred:
+                bind(parameters[place][1], code.type, known)
+            if place == rest:
+                many.append(code.text)
+            else:
+                texts[at] = code.text
+        for keyword in node.keywords:
+            if keyword.arg is None:
+                raise self.no(node, "keywords from a dictionary")
+            if keyword.arg not in names:
+                raise self.no(node, f"the keyword {keyword.arg}")
+            at = names.index(keyword.arg)
+            code = self.passed(keyword.value, bound(parameters[at][1], known))
+            bind(parameters[at][1], code.type, known)
+            texts[at] = code.text
+        before = range(max([*texts, -1]) + 1 if rest is None or not many else rest)
+        return [texts.get(at, "undefined") for at in before] + many, known
+
+    def at(self, place: Place, node: ast.Call, wanted: Type) -> Code:
+        """A call of what stands at a place."""
+        if not place.printed:
+            return self.library(place, node, wanted)
+        value = place.value
+        if inspect.isclass(value):
+            return self.made(place, value, node)
+        definition = self.signature(place)
+        function = self.reference(place, node.func)
+        if definition is None:
+            return self.plain_call(function, node)
+        source = source_of(place.module)
+        parts, known = self.arranged(node, self.parameters(definition, source.hint, method=False))
+        result = bound(source.hint(definition.returns), known)
+        if any(ast.unparse(one) == "contextmanager" for one in definition.decorator_list):
+            raise self.no(node, "a context manager")
+        return Code(f"{function.text}({listed(parts)})", type=result)
+
+    def made(self, place: Place, cls: type, node: ast.Call) -> Code:
+        """A new record."""
+        name = self.reference(place, node.func).text
+        parts, _ = self.arranged(node, self.fields(cls, node))
+        return Code(f"new {name}({listed(parts)})", type=Type("record", about=cls))
+
+    def fields(self, cls: type, node: ast.AST) -> list[tuple[str, Type]]:
+        """What a record is made of, in order."""
+        if dataclasses.is_dataclass(cls):
+            given = [field.name for field in dataclasses.fields(cls) if field.init]
+        elif hasattr(cls, "_fields"):
+            given = list(cls._fields)
+        else:
+            source = source_of(cls.__module__)
+            definition = source.definitions[cls.__name__]
+            assert isinstance(definition, ast.ClassDef)
+            for method in definition.body:
+                if isinstance(method, ast.FunctionDef) and method.name == "__init__":
+                    return self.parameters(method, source.hint, method=True)
+            return []
+        return [(name, self.member_type(cls, name, node)) for name in given]
+
+    def function(self, node: ast.expr, given: Sequence[Type]) -> Code:
+        """A function that is handed on, as an arrow that takes just what it is given."""
+        wanted = Type("function", (*given, ANY))
+        if isinstance(node, ast.Lambda):
+            return self.on_lambda(node, wanted)
+        names = [f"given{at}" for at in range(len(given))] if len(given) > 1 else ["one"]
+        call = ast.Call(node, [ast.Name(name, ast.Load()) for name in names], [])
+        ast.copy_location(call, node)
+        ast.fix_missing_locations(call)
+        with self.names(dict(zip(names, given, strict=True))):
+            body = self.called(call, ANY)
+        text = f"({listed(names)}) => {body.within(Level.CHOICE)}"
+        return Code(text, Level.ARROW, Type("function", (*given, body.type)))
+
+    def method(self, node: ast.Call, owner: ast.expr, name: str, wanted: Type) -> Code:
+        """A call of a method."""
+        value = self.expression(owner)
+        given = without_none(value.type)
+        if given.kind in ("record", "class"):
+            return self.own_method(value, given, name, node)
+        if given.kind == "union" and {part.kind for part in given.args} == {"record"}:
+            return self.own_method(value, given.args[0], name, node)
+        if given.kind == "pattern":
+            if name == "sub":
+                by, text = node.args
+                return Code(f"{self.help('substituted')}({value.text}, {self.expression(by).text}, "
+                            f"{self.expression(text).text})", type=STR)  # fmt: skip
+            return self.matched(name, value, self.expression(node.args[0]).atom)
+        table: Mapping[str, Method] = {
+            "list": LIST, "tuple": LIST, "dict": DICT, "set": SET, "str": STRING, "match": MATCH,
+        }.get(given.kind, {})  # fmt: skip
+        if name not in table:
+            raise self.no(node, f"the method {name} of a value of kind {given.kind}")
+        made = table[name](self, value, given, node)
+        if name in ("append", "add") and given.args == (ANY,) and isinstance(owner, ast.Name):
+            item = self.expression(node.args[0]).type
+            self.note(owner.id, dataclasses.replace(given, args=(item,)))
+        return made
+
+    def own_method(self, value: Code, given: Type, name: str, node: ast.Call) -> Code:
+        """A method of a printed class."""
+        cls = given.about
+        if cls.__module__ == "figgen.errors":
+            return Code(f"{value.atom}.{name}({self.texts(node.args)})", type=given)
+        if given.kind == "record" and name not in ("__init__",):
+            kind = self.member_type(cls, name, node)
+            if (
+                kind.kind == "function"
+                and kind.args
+                and not inspect.isfunction(inspect.getattr_static(cls, name, None))
+            ):
+                return self.plain_call(Code(f"{value.atom}.{name}", type=kind), node)
+        owner = next(c for c in cls.__mro__ if name in vars(c))
+        source = source_of(owner.__module__)
+        definition = source.definitions[owner.__name__]
+        assert isinstance(definition, ast.ClassDef)
+        for method in definition.body:
+            if isinstance(method, ast.FunctionDef) and method.name == name:
+                static = any(ast.unparse(d) == "staticmethod" for d in method.decorator_list)
+                hints = self.parameters(method, source.hint, method=not static)
+                parts, known = self.arranged(node, hints)
+                result = bound(source.hint(method.returns), known)
+                return Code(f"{value.atom}.{name}({listed(parts)})", type=result)
+        raise self.no(node, f"the method {name}")

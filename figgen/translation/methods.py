@@ -1,0 +1,161 @@
+"""Methods of the built-in types."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable
+from typing import TYPE_CHECKING
+
+from figgen.translation.code import Code, Level, array, is_list, listed
+from figgen.translation.types import ANY, BOOL, INT, NONE, STR, Type, element, kinds, union
+
+if TYPE_CHECKING:
+    from figgen.translation.calls import Calls
+
+Method = Callable[["Calls", Code, Type, ast.Call], Code]
+
+
+def _as(text: str, result: Callable[[Type], Type]) -> Method:
+    """A method of JavaScript: `{0}` is the value, `{1}` … the arguments, `{all}` all of them."""
+
+    def call(calls: Calls, value: Code, given: Type, node: ast.Call) -> Code:
+        parts = [calls.expression(one).text for one in node.args]
+        helper = text.split("(")[0]
+        if helper.isidentifier() and helper[0].islower():
+            shown = calls.help(helper) + text[len(helper) :]
+        else:
+            shown = text
+        shown = shown.format(value.atom, *parts, all=listed(parts), value=value.text)
+        return Code(shown, type=result(given))
+
+    return call
+
+
+def _always(type: Type) -> Callable[[Type], Type]:
+    return lambda given: type
+
+
+def _item(given: Type) -> Type:
+    return element(given)
+
+
+def _join(calls: Calls, value: Code, given: Type, node: ast.Call) -> Code:
+    items = array(calls.expression(node.args[0], Type("iterator", (STR,))))
+    return Code(f"{items.atom}.join({value.text})", type=STR)
+
+
+def _starts(name: str) -> Method:
+    def call(calls: Calls, value: Code, given: Type, node: ast.Call) -> Code:
+        start = calls.expression(node.args[0])
+        if is_list(start.type):
+            return Code(f"{start.atom}.some((one) => {value.atom}.{name}(one))", type=BOOL)
+        return Code(f"{value.atom}.{name}({start.text})", type=BOOL)
+
+    return call
+
+
+def _extend(calls: Calls, value: Code, given: Type, node: ast.Call) -> Code:
+    items = array(calls.expression(node.args[0], given))
+    return Code(f"{value.atom}.push(...{items.text})", type=NONE)
+
+
+def _sort(calls: Calls, value: Code, given: Type, node: ast.Call) -> Code:
+    options = calls.options(node, value, ("key", "reverse"))
+    return Code(f"{calls.help('sort')}({value.text}{options})", type=NONE)
+
+
+def _pop(calls: Calls, value: Code, given: Type, node: ast.Call) -> Code:
+    if not node.args:
+        return Code(f"{value.atom}.pop()", type=element(given))
+    if ast.unparse(node.args[0]) == "0":
+        return Code(f"{value.atom}.shift()", type=element(given))
+    at = calls.expression(node.args[0]).text
+    return Code(f"{value.atom}.splice({at}, 1)[0]", type=element(given))
+
+
+def _get(calls: Calls, value: Code, given: Type, node: ast.Call) -> Code:
+    key = calls.expression(node.args[0]).text
+    if len(node.args) == 1:
+        return Code(f"{value.atom}.get({key}) ?? null", Level.OR, union((given.args[1], NONE)))
+    other = calls.expression(node.args[1], given.args[1])
+    found = union((given.args[1], other.type)) if given.args[1] != ANY else ANY
+    if "none" in kinds(given.args[1]):
+        text = f"{calls.help('got')}({value.text}, {key}, {other.text})"
+        return Code(text, type=found)
+    return Code(f"{value.atom}.get({key}) ?? {other.within(Level.UNARY)}", Level.OR, found)
+
+
+def _taken(calls: Calls, value: Code, given: Type, node: ast.Call) -> Code:
+    parts = [calls.expression(one, given.args[at]) for at, one in enumerate(node.args)]
+    shown = listed([value.text, *(one.text for one in parts)])
+    types = (given.args[1], *(one.type for one in parts[1:]))
+    return Code(f"{calls.help('take')}({shown})", type=union(types))
+
+
+def _default(calls: Calls, value: Code, given: Type, node: ast.Call) -> Code:
+    key, other = (
+        calls.expression(one, hint) for one, hint in zip(node.args, given.args, strict=True)
+    )
+    shown = f"{calls.help('setdefault')}({value.text}, {key.text}, {other.text})"
+    return Code(shown, type=given.args[1] if given.args[1] != ANY else other.type)
+
+
+def _items(calls: Calls, value: Code, given: Type, node: ast.Call) -> Code:
+    return Code(f"{value.atom}.entries()", type=Type("iterator", (Type("tuple", given.args),)))
+
+
+LIST: dict[str, Method] = {
+    "append": _as("{0}.push({1})", _always(NONE)), "extend": _extend, "sort": _sort, "pop": _pop,
+    "popleft": _as("{0}.shift()", _item), "index": _as("{0}.indexOf({1})", _always(INT)),
+    "insert": _as("{0}.splice({1}, 0, {2})", _always(NONE)),
+    "reverse": _as("{0}.reverse()", _always(NONE)), "copy": _as("[...{value}]", lambda t: t),
+    "count": _as("{0}.filter((one) => one === {1}).length", _always(INT)),
+    "appendleft": _as("{0}.unshift({1})", _always(NONE)),
+}  # fmt: skip
+DICT: dict[str, Method] = {
+    "get": _get, "items": _items, "pop": _taken, "setdefault": _default,
+    "keys": _as("{0}.keys()", lambda t: Type("iterator", (t.args[0],))),
+    "values": _as("{0}.values()", lambda t: Type("iterator", (t.args[1],))),
+    "update": _as("updated({value}, {1})", _always(NONE)),
+    "copy": _as("new Map({value})", lambda t: t),
+    "most_common": _as("most_common({value})", lambda t: Type(
+        "list", (Type("tuple", t.args),), "list")),
+}  # fmt: skip
+SET: dict[str, Method] = {
+    "add": _as("{0}.add({1})", _always(NONE)), "remove": _as("{0}.delete({1})", _always(NONE)),
+    "discard": _as("{0}.delete({1})", _always(NONE)),
+    "isdisjoint": _as("disjoint({value}, {1})", _always(BOOL)),
+    "issubset": _as("subset({value}, {1})", _always(BOOL)),
+    "intersection": _as("common({value}, new Set({1}))", lambda t: t),
+    "union": _as("joined({value}, {all})", lambda t: t),
+    "update": _as("updated({value}, {1})", _always(NONE)),
+}  # fmt: skip
+_TEXT, _TEXTS, _TRUE = _always(STR), _always(Type("list", (STR,), "list")), _always(BOOL)
+STRING: dict[str, Method] = {
+    "join": _join, "startswith": _starts("startsWith"), "endswith": _starts("endsWith"),
+    "split": _as("split({value}, {all})", _TEXTS),
+    "strip": _as("strip({value}, {all})", _TEXT), "lstrip": _as("lstrip({value}, {all})", _TEXT),
+    "rstrip": _as("rstrip({value}, {all})", _TEXT),
+    "partition": _as("partition({value}, {1})", _always(Type("tuple", (STR, STR, STR)))),
+    "rpartition": _as("rpartition({value}, {1})", _always(Type("tuple", (STR, STR, STR)))),
+    "find": _as("{0}.indexOf({all})", _always(INT)),
+    "rfind": _as("{0}.lastIndexOf({1})", _always(INT)),
+    "replace": _as("{0}.replaceAll({1}, {2})", _TEXT), "lower": _as("{0}.toLowerCase()", _TEXT),
+    "upper": _as("{0}.toUpperCase()", _TEXT), "casefold": _as("{0}.toLowerCase()", _TEXT),
+    "splitlines": _as("{0}.split(/\\r\\n|\\n|\\r/)", _TEXTS),
+    "removeprefix": _as("removeprefix({value}, {1})", _TEXT),
+    "removesuffix": _as("removesuffix({value}, {1})", _TEXT),
+    "isdigit": _as("/^[0-9]+$/.test({value})", _TRUE),
+    "isdecimal": _as("/^[0-9]+$/.test({value})", _TRUE),
+    "isidentifier": _as("/^[A-Za-z_][A-Za-z0-9_]*$/.test({value})", _TRUE),
+    "isalnum": _as("/^[A-Za-z0-9]+$/.test({value})", _TRUE),
+    "isalpha": _as("/^[A-Za-z]+$/.test({value})", _TRUE),
+    "isspace": _as("/^\\s+$/.test({value})", _TRUE),
+    "count": _as("({0}.split({1}).length - 1)", _always(INT)),
+}  # fmt: skip
+MATCH: dict[str, Method] = {
+    "group": _as("group({value}, {all})", _TEXT),
+    "groups": _as("{0}.slice(1)", _always(Type("list", (STR,), "tuple"))),
+    "start": _as("{0}.index", _always(INT)),
+    "end": _as("({0}.index + {0}[0].length)", _always(INT)),
+}  # fmt: skip

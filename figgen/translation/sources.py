@@ -1,0 +1,133 @@
+"""Modules as syntax trees: what they define, what their names mean, where a name comes from."""
+
+from __future__ import annotations
+
+import ast
+import importlib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+from figgen.translation.types import Type, of_hint
+
+PRINTED = ("figgen.models", "figgen.formulas", "figgen.scenarios")
+"""Rooms whose definitions are printed."""
+
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a name is defined: in a printed module, or in one that the runtime stands for.
+
+    `name` is empty for a module itself.
+    """
+
+    module: str
+    name: str
+
+    @property
+    def printed(self) -> bool:
+        """Whether the definition is printed from Python."""
+        return bool(self.name) and is_printed(self.module)
+
+    @property
+    def value(self) -> Any:
+        """What Python has there."""
+        module = importlib.import_module(self.module)
+        return getattr(module, self.name) if self.name else module
+
+    def __str__(self) -> str:
+        return f"{self.module}.{self.name}" if self.name else self.module
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Source:
+    """A module that is read: its tree, what it defines and imports by name, and its values."""
+
+    module: ModuleType
+    path: str
+    definitions: Mapping[str, ast.stmt]
+    imports: Mapping[str, Place]
+    names: Mapping[str, Any]
+    hints: dict[str, Type]
+
+    def hint(self, annotation: ast.expr | None) -> Type:
+        """What an annotation means; anything where there is none."""
+        if annotation is None:
+            return of_hint(Any)
+        text = ast.unparse(annotation)
+        if isinstance(annotation, ast.Constant) and isinstance(annotation.value, str):
+            text = annotation.value
+        if text not in self.hints:
+            self.hints[text] = of_hint(eval(text, {**self.names}))  # our own source, imported
+        return self.hints[text]
+
+
+def is_printed(module: str) -> bool:
+    """Whether definitions of a module are printed."""
+    return module.startswith(tuple(f"{room}." for room in PRINTED))
+
+
+@lru_cache(maxsize=512)
+def source_of(name: str) -> Source:
+    """A module of figgen as it was read first; `figgen.translation.modules` looks for changes."""
+    module = importlib.import_module(name)
+    path = str(module.__file__)
+    tree = ast.parse(Path(path).read_text(encoding="utf-8"))
+    definitions: dict[str, ast.stmt] = {}
+    imports: dict[str, Place] = {}
+    names: dict[str, Any] = {}
+    for node in _statements(tree):
+        match node:
+            case ast.FunctionDef(name=defined) | ast.ClassDef(name=defined):
+                definitions[defined] = node
+            case ast.Assign(targets=targets):
+                for target in targets:
+                    definitions |= {n.id: node for n in ast.walk(target) if isinstance(n, ast.Name)}
+            case ast.AnnAssign(target=ast.Name(id=defined)):
+                definitions[defined] = node
+            case ast.Import(names=aliases):
+                for alias in aliases:
+                    imports[alias.asname or alias.name] = Place(alias.name, "")
+            case ast.ImportFrom(module=str() as origin, names=aliases):
+                for alias in aliases:
+                    place = _imported(origin, alias.name)
+                    imports[alias.asname or alias.name] = place
+                    names[alias.asname or alias.name] = place.value
+    depth = len(name.split(".")) + ("figgen" in Path(path).parts and not name.startswith("figgen"))
+    shown = Path(*Path(path).parts[-depth:]).as_posix()
+    return Source(module, shown, definitions, imports, names | vars(module), {})
+
+
+def _imported(origin: str, name: str) -> Place:
+    module = importlib.import_module(origin)
+    inner = f"{origin}.{name}"
+    if isinstance(getattr(module, name, None), ModuleType):
+        return Place(inner, "")
+    return Place(origin, name)
+
+
+def _statements(tree: ast.Module) -> list[ast.stmt]:
+    """Statements of a module, those behind `if TYPE_CHECKING` too."""
+    found: list[ast.stmt] = []
+    for node in tree.body:
+        inner = isinstance(node, ast.If) and ast.unparse(node.test) == "TYPE_CHECKING"
+        found += node.body if inner and isinstance(node, ast.If) else [node]
+    return found
+
+
+def place_of(module: str, name: str) -> Place | None:
+    """Where a name of a printed module is defined; None where it is none of the module's."""
+    for _ in range(9):
+        source = source_of(module)
+        if name in source.definitions:
+            return Place(module, name)
+        found = source.imports.get(name)
+        if found is None:
+            return None
+        if not found.name or not is_printed(found.module):
+            return found
+        module, name = found.module, found.name
+    return None

@@ -1,0 +1,485 @@
+"""Statements of functions, with each name declared where all its uses are."""
+
+from __future__ import annotations
+
+import ast
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
+
+from figgen.translation.base import Scope
+from figgen.translation.calls import Calls
+from figgen.translation.code import Code, Level, array, identifier, is_list, listed, loop
+from figgen.translation.names import (
+    arguments_of,
+    count_of,
+    declares,
+    defaults_of,
+    generates,
+    handled,
+    indented,
+    independent,
+    leaves,
+    names_of,
+    stores_of,
+    uses_of,
+)
+from figgen.translation.types import (
+    ANY,
+    BOOL,
+    Type,
+    element,
+    of_hint,
+    union,
+    without_none,
+)
+
+_SIGNS = {ast.Add: "+=", ast.Sub: "-=", ast.Mult: "*=", ast.Div: "/="}
+
+
+class Statements(Calls):
+    """Prints the bodies of functions."""
+
+    def body(self, nodes: Sequence[ast.stmt], declared: set[str]) -> list[str]:
+        """A block: its statements as lines; `declared` are names of blocks around it."""
+        known, lines = set(declared), list[str]()
+        own = self.declarations(nodes, known)
+        late = sorted(name for name, first in own.items() if not first)
+        if late:
+            lines.append(f"let {listed(map(identifier, late))};")
+            known |= set(late)
+        with self.left() as narrow:
+            for node in nodes:
+                new = {name for name, first in own.items() if node in first}
+                lines += self.statement(node, known | new, new)
+                known |= {name for name in new if len(own[name]) == 1}
+                narrow(node)
+        return lines
+
+    @contextmanager
+    def left(self) -> Iterator[Callable[[ast.stmt], None]]:
+        """Narrow names for the rest of a block behind an `if` that always leaves it."""
+        before = self.scope
+
+        def narrow(node: ast.stmt) -> None:
+            if isinstance(node, ast.If) and not node.orelse and leaves(node.body):
+                found = self.narrowing(node.test, False)
+                if found and self.scope is not None:
+                    inner = Scope(found, self.scope)
+                    for name in found:
+                        around = self.scope.find(name)
+                        if around:
+                            inner.shown[name] = around.shown.get(name, identifier(name))
+                    self.scope = inner
+
+        yield narrow
+        self.scope = before
+
+    def declarations(
+        self, nodes: Sequence[ast.stmt], declared: set[str]
+    ) -> dict[str, list[ast.stmt]]:
+        """Names that begin in this block, with what declares them; none where the block does."""
+        found: dict[str, list[ast.stmt]] = {}
+        uses = [(node, names_of(node)) for node in nodes]
+        total: dict[str, int] = {}
+        for _, names in uses:
+            for name, count in names.all.items():
+                total[name] = total.get(name, 0) + count
+        for node, names in uses:
+            for name in sorted(names.assigned - declared - found.keys()):
+                if total[name] < self.uses_by_name.get(name, 0):
+                    continue  # used outside of this block too
+                holders = [other for other, used in uses if name in used.all]
+                if all(isinstance(one, ast.For) and declares(one, name) for one in holders):
+                    found[name] = holders
+                elif declares(node, name) and (node is holders[0]):
+                    found[name] = [node]
+                elif len(holders) > 1 or not self.fits(node, name):
+                    found[name] = []
+        return found
+
+    @staticmethod
+    def fits(node: ast.stmt, name: str) -> bool:
+        """Whether one block of a statement has all uses of a name."""
+        blocks = [getattr(node, part, []) for part in ("body", "orelse", "finalbody")]
+        blocks += [handler.body for handler in getattr(node, "handlers", [])]
+        total = count_of(node, name)
+        return any(block and sum(count_of(one, name) for one in block) == total for block in blocks)
+
+    def statement(self, node: ast.stmt, known: set[str], new: set[str]) -> list[str]:
+        """The lines of one statement; it declares the names that are `new`."""
+        match node:
+            case ast.Expr(value=ast.Constant()) | ast.Pass():
+                return []
+            case ast.Expr(value=ast.Yield(value=value)):
+                return [f"yield {self.expression(value).text};"] if value else ["yield null;"]
+            case ast.Expr(value=ast.YieldFrom(value=value)):
+                return [f"yield* {loop(self.expression(value))};"]
+            case ast.Expr(value=value):
+                return [f"{self.expression(value).text};"]
+            case ast.Return(value=None):
+                return ["return null;" if not self.generates else "return;"]
+            case ast.Return(value=ast.expr() as value):
+                return [f"return {self.passed(value, self.result).text};"]
+            case ast.Assign(targets=targets, value=value):
+                return self.assigned(targets, value, new, node)
+            case ast.AnnAssign(target=ast.Name(id=name) as target, value=value, annotation=hint):
+                wanted = self.source.hint(hint)
+                self.note(name, wanted)
+                if value is None:
+                    return []
+                shown = self.expression(value, wanted)
+                self.note(name, wanted if wanted != ANY else shown.type)
+                word = self.word(name, new)
+                return [f"{word}{identifier(target.id)} = {shown.text};"]
+            case ast.AnnAssign(target=ast.Attribute() as target, value=ast.expr() as value):
+                wanted = self.source.hint(node.annotation)
+                return [f"{self.place(target)} = {self.expression(value, wanted).text};"]
+            case ast.AugAssign():
+                return [self.augmented(node)]
+            case ast.If():
+                return self.condition_block(node, known)
+            case ast.For():
+                return self.loop_block(node, known, new)
+            case ast.While(test=test, body=body, orelse=[]):
+                head = f"while ({self.condition(test).text}) {{"
+                with self.narrowed(test, True):
+                    return [head, *indented(self.body(body, known)), "}"]
+            case ast.Continue():
+                return ["continue;"]
+            case ast.Break():
+                return ["break;"]
+            case ast.Raise(exc=ast.expr() as error):
+                return [f"throw {self.expression(error).text};"]
+            case ast.Raise(exc=None):
+                return [f"throw {self.caught};"]
+            case ast.Delete(targets=[ast.Subscript(value=owner, slice=key)]):
+                held = self.expression(owner)
+                if without_none(held.type).kind == "dict":
+                    return [f"{held.atom}.delete({self.expression(key).text});"]
+                return [f"{held.atom}.splice({self.expression(key).text}, 1);"]
+            case ast.FunctionDef():
+                return self.inner_function(node)
+            case ast.Try(orelse=[], finalbody=[]):
+                return self.attempt(node, known)
+            case ast.Nonlocal():
+                return []
+        raise self.no(node, type(node).__name__)
+
+    generates = False
+    result = ANY
+    caught = "error"
+
+    def note(self, name: str, given: Type) -> None:
+        """Remember the type of a name of the function, whatever a test has told of it."""
+        scope = self.scope
+        while scope is not None and scope.above is not None and not getattr(scope, "whole", False):
+            if scope.above.find(name) is None:
+                break
+            if name in scope.types and scope.above.find(name) is not None:
+                del scope.types[name]
+            scope = scope.above
+        assert self.scope is not None
+        found = self.scope.find(name)
+        target = found or self.function_scope
+        old = target.types.get(name)
+        target.types[name] = given if old in (None, ANY) else self.merged(old, given)
+
+    @staticmethod
+    def merged(old: Type | None, new: Type) -> Type:
+        """The type of a name that is assigned again."""
+        if old is None or new == ANY:
+            return new if old is None else old
+        if old.kind in ("list", "dict", "set") and ANY in old.args:
+            return new
+        if old.kind in ("list", "dict", "set") and new.kind == old.kind and ANY in new.args:
+            return old
+        return union((old, new))
+
+    function_scope: Scope
+
+    def word(self, name: str, new: set[str]) -> str:
+        """What declares a name, if its statement does."""
+        if name not in new:
+            return ""
+        return "const " if self.stores.get(name, 2) == 1 else "let "
+
+    stores: dict[str, int] = {}  # noqa: RUF012 - replaced by each function
+
+    def assigned(
+        self, targets: Sequence[ast.expr], value: ast.expr, new: set[str], node: ast.stmt
+    ) -> list[str]:
+        match targets, value:
+            case [ast.Tuple(elts=parts)], ast.Tuple(elts=values) if len(parts) == len(
+                values
+            ) and independent(parts, values):
+                return [
+                    line
+                    for part, one in zip(parts, values, strict=True)
+                    for line in self.assigned([part], one, new, node)
+                ]
+        if isinstance(value, ast.Yield):
+            raise self.no(node, "what is sent to a generator")
+        hint = self.known(targets[0]) if len(targets) == 1 else ANY
+        shown = self.expression(value, hint)
+        lines = []
+        for target in reversed(targets[1:]):
+            lines.append(self.stored(target, shown, new))
+            shown = Code(self.place(target), type=shown.type)
+        if lines:
+            lines.append(self.stored(targets[0], shown, new))
+            return lines
+        return [self.stored(targets[0], shown, new)]
+
+    def known(self, node: ast.expr) -> Type:
+        """The type of what is assigned to, where it is known."""
+        if isinstance(node, ast.Name):
+            scope = self.function_scope.find(node.id)
+            return scope.types[node.id] if scope else ANY
+        if isinstance(node, ast.Attribute):
+            return self.expression(node).type
+        if isinstance(node, ast.Subscript) and not isinstance(node.slice, ast.Slice):
+            given = without_none(self.expression(node.value).type)
+            return given.args[1] if given.kind == "dict" else element(given)
+        return ANY
+
+    def stored(self, target: ast.expr, value: Code, new: set[str]) -> str:
+        """A line that gives a value to a target."""
+        match target:
+            case ast.Name(id=name):
+                self.note(name, value.type)
+                return f"{self.word(name, new)}{self.shown_name(name)} = {value.text};"
+            case ast.Tuple(elts=parts) | ast.List(elts=parts):
+                types: dict[str, Type] = {}
+                inner = [p.value if isinstance(p, ast.Starred) else p for p in parts]
+                if not all(isinstance(part, ast.Name | ast.Tuple) for part in inner):
+                    return self.scattered(parts, value)
+                pattern = self.target(target, value.type, types)
+                for name, given in types.items():
+                    self.note(name, given)
+                names = set(types) - {"_"}
+                if names <= new:
+                    once = all(self.stores.get(name, 2) == 1 for name in names)
+                    return f"{'const' if once else 'let'} {pattern} = {value.text};"
+                begun = f"let {listed(sorted(names & new))}; " if names & new else ""
+                brackets = pattern.startswith("{")
+                text = f"({pattern} = {value.text});" if brackets else f"{pattern} = {value.text};"
+                return begun + text
+            case ast.Subscript(value=owner, slice=ast.Slice(lower=low, upper=high, step=None)):
+                held = self.expression(owner)
+                start = self.expression(low).within(Level.SUM) if low else "0"
+                end = self.expression(high).within(Level.SUM) if high else f"{held.atom}.length"
+                return f"{held.atom}.splice({start}, {end} - ({start}), ...{value.text});"
+            case ast.Subscript(value=owner, slice=key):
+                held, at = self.expression(owner), self.expression(key)
+                if without_none(held.type).kind == "dict":
+                    return f"{held.atom}.set({at.text}, {value.text});"
+                return f"{held.atom}[{self.position(held, key)}] = {value.text};"
+            case ast.Attribute():
+                return f"{self.place(target)} = {value.text};"
+        raise self.no(target, "this target")
+
+    def scattered(self, parts: Sequence[ast.expr], value: Code) -> str:
+        """A tuple taken apart into places."""
+        first = [self.place(part) for part in parts]
+        return f"[{listed(first)}] = {value.text};"
+
+    def shown_name(self, name: str) -> str:
+        scope = self.scope.find(name) if self.scope else None
+        return scope.shown.get(name, identifier(name)) if scope else identifier(name)
+
+    def position(self, held: Code, key: ast.expr) -> str:
+        """An index to store at."""
+        at = self.expression(key)
+        if isinstance(key, ast.UnaryOp) and isinstance(key.op, ast.USub):
+            return f"{held.atom}.length - {self.expression(key.operand).within(Level.PRODUCT)}"
+        return f"+{at.within(Level.UNARY)}" if at.type == BOOL else at.text
+
+    def place(self, node: ast.expr) -> str:
+        """Where something is stored, as an expression."""
+        match node:
+            case ast.Name(id=name):
+                return self.shown_name(name)
+            case ast.Attribute(value=owner, attr=name):
+                return f"{self.expression(owner).atom}.{name}"
+            case ast.Subscript(value=owner, slice=key) if not isinstance(key, ast.Slice):
+                held = self.expression(owner)
+                if without_none(held.type).kind != "dict":
+                    return f"{held.atom}[{self.position(held, key)}]"
+        raise self.no(node, "this target")
+
+    def augmented(self, node: ast.AugAssign) -> str:
+        """`a += b` and its like."""
+        if isinstance(node.target, ast.Subscript):
+            held = self.expression(node.target.value)
+            if without_none(held.type).kind == "dict":
+                operation = ast.BinOp(node.target, node.op, node.value)
+                ast.copy_location(operation, node)
+                key = self.expression(node.target.slice).text
+                return f"{held.atom}.set({key}, {self.expression(operation).text});"
+        target = self.expression(node.target)
+        value = self.expression(node.value, target.type)
+        given = without_none(target.type)
+        if isinstance(node.op, ast.Add) and is_list(given):
+            if given.about == "list" or given.about is None:
+                return f"{target.atom}.push(...{array(value).text});"
+            return f"{self.place(node.target)} = [...{target.text}, ...{array(value).text}];"
+        if isinstance(node.op, ast.BitOr) and given.kind in ("dict", "set"):
+            return f"{self.help('updated')}({target.text}, {value.text});"
+        if isinstance(node.target, ast.Name):
+            result = self.arithmetic(
+                ast.copy_location(ast.BinOp(node.target, node.op, node.value), node), target, value
+            )
+            self.note(node.target.id, result.type)
+        sign = _SIGNS.get(type(node.op))
+        if sign is None:
+            operation = ast.copy_location(ast.BinOp(node.target, node.op, node.value), node)
+            return f"{self.place(node.target)} = {self.expression(operation).text};"
+        return f"{self.place(node.target)} {sign} {value.text};"
+
+    def condition_block(self, node: ast.If, known: set[str]) -> list[str]:
+        lines = [f"if ({self.condition(node.test).text}) {{"]
+        with self.narrowed(node.test, True):
+            lines += indented(self.body(node.body, known))
+        if not node.orelse:
+            return [*lines, "}"]
+        with self.narrowed(node.test, False):
+            match node.orelse:
+                case [ast.If() as inner]:
+                    rest = self.condition_block(inner, known)
+                    return [*lines, f"}} else {rest[0]}", *rest[1:]]
+            return [*lines, "} else {", *indented(self.body(node.orelse, known)), "}"]
+
+    def loop_block(self, node: ast.For, known: set[str], new: set[str]) -> list[str]:
+        """A loop; over a range by counting."""
+        if node.orelse:
+            raise self.no(node, "else of a loop")
+        types: dict[str, Type] = {}
+        items = self.expression(node.iter)
+        pattern = self.target(node.target, element(items.type), types)
+        names = set(types) - {"_"}
+        for name, given in types.items():
+            self.note(name, given)
+        outside = names & known - new
+        begun = list[str]()
+        head = self.counted(node, names, outside)
+        if head is None:
+            word = ""
+            if not outside:
+                once = all(self.stores.get(name, 2) == 1 for name in names)
+                word = "const " if once else "let "
+            elif outside != names:
+                begun = [f"let {listed(sorted(names - outside))};"]
+            over = items.text
+            text = ast.unparse(node.iter)
+            if without_none(items.type).kind == "dict":
+                over = loop(items)
+            elif text.endswith(".items()"):
+                over = items.text.removesuffix(".entries()")
+            pattern = "_" if pattern == "" else pattern
+            head = f"for ({word}{pattern} of {over}) {{"
+        return [*begun, head, *indented(self.body(node.body, known | names)), "}"]
+
+    def counted(self, node: ast.For, names: set[str], outside: set[str]) -> str | None:
+        """The head of a loop over whole numbers."""
+        match node.iter, node.target:
+            case ast.Call(func=ast.Name(id="range"), args=given, keywords=[]), ast.Name(
+                id=name
+            ) if len(given) < 3 and not outside and self.stores.get(name, 2) == 1:
+                start = self.expression(given[0]).text if len(given) > 1 else "0"
+                end = self.expression(given[-1])
+                shown = identifier(name)
+                if isinstance(given[-1], ast.Name | ast.Constant):
+                    return f"for (let {shown} = {start}; {shown} < {end.text}; {shown}++) {{"
+                bound = f"{shown}_end"
+                return (f"for (let {shown} = {start}, {bound} = {end.text}; "
+                        f"{shown} < {bound}; {shown}++) {{")  # fmt: skip
+        return None
+
+    def attempt(self, node: ast.Try, known: set[str]) -> list[str]:
+        """`try` with handlers of input errors and values that cannot be read."""
+        lines = ["try {", *indented(self.body(node.body, known)), "} catch (error) {"]
+        parts: list[str] = []
+        for handler in node.handlers:
+            names = handled(handler.type)
+            if not names <= {"InputError", "ValueError"}:
+                raise self.no(handler, f"a handler of {sorted(names)}")
+            name = "InputError" if names == {"InputError"} else "ValueFault"
+            self.helpers[f"errors.{name}"] = None
+            with self.names({handler.name or "_": of_hint(self.error_class())}) as scope:
+                scope.shown[handler.name or "_"] = "error"
+                inner = self.body(handler.body, known)
+            parts += [f"if (error instanceof {name}) {{", *indented(inner), "} else "]
+        text = "\n".join(parts).replace("} else \n", "} else ").split("\n")
+        return [*lines, *indented([*text[:-1], "} else throw error;"]), "}"]
+
+    @staticmethod
+    def error_class() -> type:
+        from figgen.errors import InputError
+
+        return InputError
+
+    def inner_function(self, node: ast.FunctionDef) -> list[str]:
+        """A function within another one, as an arrow."""
+        hints = [self.source.hint(one.annotation) for one in arguments_of(node)]
+        result = self.source.hint(node.returns)
+        self.note(node.name, Type("function", (*hints, result)))
+        given, lines = self.function_parts(node, method=False)
+        if self.made_generator:
+            if any(isinstance(n, ast.Name) and n.id == "self" for n in ast.walk(node)):
+                raise self.no(node, "a generator within a method")
+            return [f"function* {identifier(node.name)}({given}) {{", *indented(lines), "}"]
+        return [f"const {identifier(node.name)} = ({given}) => {{", *indented(lines), "};"]
+
+    made_generator = False
+
+    def function_parts(
+        self, node: ast.FunctionDef, *, method: bool, first: Type | None = None
+    ) -> tuple[str, list[str]]:
+        """The parameters and the lines of a function; `first` is the type of a method's object."""
+        types, shown = dict[str, Type](), list[str]()
+        arguments = arguments_of(node)
+        defaults = defaults_of(node)
+        for one in arguments[1:] if method else arguments:
+            types[one.arg] = self.source.hint(one.annotation)
+            name = identifier(one.arg)
+            if one.arg in defaults:
+                name += f" = {self.expression(defaults[one.arg], types[one.arg]).text}"
+            shown.append(name)
+        if node.args.vararg:
+            rest = node.args.vararg
+            types[rest.arg] = Type("list", (self.source.hint(rest.annotation),), "tuple")
+            shown.append(f"...{identifier(rest.arg)}")
+        if method and first is not None:
+            types[arguments[0].arg] = first
+        saved = (
+            self.stores, self.generates, self.result, getattr(self, "uses_by_name", {}),
+            getattr(self, "function_scope", None),
+        )  # fmt: skip
+        with self.names(types) as scope:
+            if method:
+                scope.shown[arguments[0].arg] = "this"
+            scope.whole = True
+            self.function_scope = scope
+            self.stores = stores_of(node)
+            self.generates = generates(node)
+            self.result = self.source.hint(node.returns)
+            self.uses_by_name = uses_of(node)
+            self.guess(node.body)
+            lines = self.body(node.body, set(types))
+            made = self.generates
+        self.stores, self.generates, self.result, self.uses_by_name, before = saved
+        if before is not None:
+            self.function_scope = before
+        self.made_generator = made
+        return listed(shown), lines
+
+    def guess(self, nodes: Sequence[ast.stmt]) -> None:
+        """Types of empty lists, dictionaries and sets by what is put into them later."""
+        for node in (inner for one in nodes for inner in ast.walk(one)):
+            match node:
+                case ast.Assign(targets=[ast.Name(id=name)], value=ast.List(elts=[])) if (
+                    self.local(name) is None
+                ):
+                    self.function_scope.types.setdefault(name, Type("list", (ANY,), "list"))
+
+    uses_by_name: dict[str, int]

@@ -1,0 +1,133 @@
+"""What is printed computes what Python computes, and what is not understood is refused by line."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import playwright
+import pytest
+
+from figgen.errors import InputError
+from figgen.translation import modules, sources
+from figgen.translation.modules import module_of, printed, script_of
+from figgen.translation.sources import Place
+from tests.translation import sample
+
+NODE = Path(playwright.__file__).parent / "driver" / "node"
+ENGINE = Path(__file__).parents[2] / "docs" / "assets" / "javascripts" / "engine"
+
+
+@pytest.fixture
+def rooms(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Modules of tests are printed too."""
+    monkeypatch.setattr(sources, "PRINTED", (*sources.PRINTED, "tests.translation", "drawn"))
+
+
+def ran(folder: Path, program: str, scripts: dict[str, str]) -> Any:
+    """What a program prints beside these scripts and the runtime."""
+    for path, text in scripts.items():
+        file = folder / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    engine = folder / modules.FOLDER / "engine"
+    engine.mkdir(parents=True, exist_ok=True)
+    for name in ("runtime.js", "errors.js"):
+        (engine / name).write_text((ENGINE / name).read_text("utf-8"), encoding="utf-8")
+    (folder / "package.json").write_text('{"type": "module"}', encoding="utf-8")
+    (folder / "main.js").write_text(program, encoding="utf-8")
+    command = [str(NODE), str(folder / "main.js")]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    assert not done.returncode, done.stderr
+    return json.loads(done.stdout)
+
+
+def test_every_construct_gives_what_python_gives(rooms: None, tmp_path: Path) -> None:
+    names = [case.__name__ for case in sample.CASES]
+    scripts = printed([Place("tests.translation.sample", name) for name in names])
+    path = script_of("tests.translation.sample")
+    program = (
+        f'import * as sample from "./{path}";\n'
+        f"const names = {json.dumps(names)};\n"
+        "console.log(JSON.stringify(names.map((name) => sample[name]())));"
+    )
+    found = ran(tmp_path, program, scripts)
+    for case, got in zip(sample.CASES, found, strict=True):
+        wanted = json.loads(json.dumps(case()))
+        differing = [(at, *pair) for at, pair in enumerate(zip(wanted, got, strict=True))
+                     if pair[0] != pair[1]]  # fmt: skip
+        assert differing == [], case.__name__
+
+
+REFUSED = {
+    "with open('x') as file:\n        return 1": "With",
+    "return sum(n for n in value)": "",
+    "for one in (1, 2):\n        pass\n    else:\n        pass\n    return 1": "else of a loop",
+    "return value.nothing": "attribute",
+    "return value & 3": "bits of numbers",
+    "return print(value)": "a call of print",
+    "return 2**60": "2**53",
+    "return len(value)": "len of a value",
+    "return [1] + value": "a sum of a list",
+    "import os\n    return os.getpid()": "Import",
+    "try:\n        return 1\n    except KeyError:\n        return 2": "a handler",
+    "return f'{value:>8}'": "",
+    "return missing": "a name that no module defines",
+    "return (lambda **words: 1)(value)": "",
+    "return '%s' % value": "this operation",
+    "match value:\n        case 1:\n            return 2\n    return 3": "Match",
+    "return value[0]": "an element",
+}
+
+
+@pytest.fixture
+def module(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str], str]:
+    """Makes a module of a text; returns its name."""
+
+    def made(text: str) -> str:
+        folder = tmp_path / "figgen" / "drawn"
+        folder.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "figgen" / "drawn" / "__init__.py").write_text("", encoding="utf-8")
+        (folder / "one.py").write_text(text, encoding="utf-8")
+        modules.forget()
+        return "drawn.one"
+
+    monkeypatch.syspath_prepend(tmp_path / "figgen")
+    for name in [name for name in sys.modules if name.split(".")[0] == "drawn"]:
+        monkeypatch.delitem(sys.modules, name)
+    return made
+
+
+@pytest.mark.parametrize("body", [body for body, why in REFUSED.items() if why])
+def test_what_is_not_understood_is_refused_with_its_line(
+    rooms: None, module: Callable[[str], str], body: str
+) -> None:
+    name = module(
+        f"from __future__ import annotations\n\n\ndef wrong(value: int) -> object:\n    {body}\n"
+    )
+    importlib.invalidate_caches()
+    with pytest.raises(InputError) as caught:
+        printed([Place(name, "wrong")])
+    assert REFUSED[body] in str(caught.value)
+    assert "figgen/drawn/one.py:" in str(caught.value)
+    assert int(str(caught.value).split(":")[1]) >= 5
+
+
+def test_what_no_entry_needs_is_left_out(rooms: None) -> None:
+    scripts = printed([Place("tests.translation.sample", "area")])
+    assert list(scripts) == [script_of("tests.translation.sample")]
+    (text,) = scripts.values()
+    assert "function area" in text
+    assert "class" not in text
+
+
+def test_paths_and_modules_answer_to_each_other() -> None:
+    path = script_of("figgen.models.step.step")
+    assert path == "assets/javascripts/models/step/step.js"
+    assert module_of(path) == "figgen.models.step.step"
+    assert module_of("assets/javascripts/engine/errors.js") is None
