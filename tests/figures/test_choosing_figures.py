@@ -58,12 +58,12 @@ def test_the_page_says_of_the_search_what_it_finds() -> None:
     page = (Path(__file__).parents[2] / "docs/guide/choosing.md").read_text("utf-8")
     tried = search("llama-3-70b", 8)
     first, _, third, fourth = (tried.row(place).step_s for place in range(4))
-    assert "The first three lie within a few percent of each other" in page
+    assert "The first three are within a few percent of each other" in page
     assert third / first < 1.05 < fourth / first
-    assert "What that gains is as small as the error" in page
+    assert "The gain is no larger than the error" in page
     whole = planned("", "llama-3-70b", "nodes=8", "").found.step_s[0]
     assert first * tried.plans[0].question.residuals.low < whole < first
-    assert "on 512 GPUs each still has a whole sequence" in page
+    assert "on 512 GPUs each one still has a whole sequence" in page
     row, job = search("llama-3-8b", 64).row(0), search("llama-3-8b", 64).plans[0].question.job
     assert (row.dp, row.microbatches, row.choices["zero_stage"]) == (512, 1, 3)
     assert job.setup.sequence == 8192 > 989.4e12 / 400e9
