@@ -47,7 +47,7 @@ def _page(title: str, about: str, judged: list[JudgedRun], words: str) -> str:
     assert found is not None
     return (
         f"---\ndescription: {about}\nhide: [toc]\n---\n\n# {title}\n\n"
-        "[How far off the predicted times are](index.md) sums these rows up and says how runs were "
+        "[How accurate the predictions are](index.md) sums these rows up and says how runs were "
         f"split.\n{words}"
         "`test` marks runs that had no part in fitting; an error above zero is a prediction that "
         "is too slow.\n"

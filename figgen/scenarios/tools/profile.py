@@ -42,7 +42,7 @@ def profile_tables_module() -> str:
 TITLES = {
     "guide/efficiency": "Efficiency",
     "guide/tensor-parallelism": "Tensor parallelism",
-    "guide/experts": "Mixtures of experts",
+    "guide/experts": "Mixture of experts",
     "guide/context-parallelism": "Context parallelism",
     "guide/zero-fsdp": "ZeRO and FSDP",
     "guide/pipeline-schedules": "Pipeline schedules",
