@@ -141,18 +141,32 @@ def _eval(options: argparse.Namespace) -> Answer:
     return Answer(data, "\n".join(part for part in parts if part))
 
 
+DENSITIES = ("in 100 words", "in captions")
+"""Numbers in 100 words of running text, and in 100 words of captions."""
+
+
 def _stats(options: argparse.Namespace) -> Answer:
-    from figgen.prose.counts import page_counts
+    from figgen.prose.counts import page_counts, page_densities
 
     if not options.docs.is_dir():
         raise InputError("pages", expected="a folder", got=str(options.docs))
     head = ("words", "figures", "numbers", "problems")
     counted = page_counts(options.docs)
-    rows = [("page", *head), *((name, *map(str, counts)) for name, counts in counted)]
+    dense = page_densities(options.docs)
+    rows: list[tuple[str, ...]] = [("page", *head, *DENSITIES)]
+    for name, counts in counted:
+        rows.append((name, *map(str, counts), *(f"{share:.1f}" for share in dense.get(name, ()))))
+    rows = [(*row, *[""] * (len(rows[0]) - len(row))) for row in rows]
     widths = [max(len(row[i]) for row in rows) for i in range(len(rows[0]))]
     lines = (
         "  ".join(cell.rjust(w) if i else cell.ljust(w) for i, (cell, w) in enumerate(pairs))
         for pairs in (zip(row, widths, strict=True) for row in rows)
     )
-    data = {name: dict(zip(head, counts, strict=True)) for name, counts in counted}
-    return Answer(data, "\n".join(lines))
+    data: dict[str, dict[str, float]] = {
+        name: {
+            **dict(zip(head, counts, strict=True)),
+            **dict(zip(DENSITIES, dense.get(name, ()), strict=False)),
+        }
+        for name, counts in counted
+    }
+    return Answer(data, "\n".join(line.rstrip() for line in lines))

@@ -140,7 +140,7 @@ def _text(found: Plan, rows: list[PlanRow]) -> list[str]:
     lines = [
         f"{question.model.name} on {job.world_size:,} × {question.accelerator.name}, "
         f"{question.nic.name}; {job.global_batch:,} sequences{assumed} of "
-        f"{job.setup.sequence:,} tokens a step{'; ' if said else ''}{said}",
+        f"{job.setup.sequence:,} tokens per step{'; ' if said else ''}{said}",
         *([f"with measured rates: {question.measured.text}"] if question.measured else []),
         f"{found.layouts:,} layouts, {found.fitting:,} fit in "
         f"{format_quantity(job.capacity_bytes, 'B', 'bytes')}",

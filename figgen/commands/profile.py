@@ -157,4 +157,4 @@ def _beside(rank: RankProfile, rows: Sequence[Beside]) -> list[str]:
         ])  # fmt: skip
     recorded, modelled = rank.wall_s / rank.steps, sum(row.modelled_s for row in rows)
     table.append(["step", "", _time(recorded), _time(modelled), f"{recorded / modelled - 1:+.1%}"])
-    return [f"{rank.name} beside the model:", *aligned(table, left=2)]
+    return [f"{rank.name} compared with the model:", *aligned(table, left=2)]

@@ -159,7 +159,7 @@ def described(name: str, setup: TrainingSetup) -> str:
     if setup.lora_rank is not None:
         count = trained_parameters(setup)
         lora = (
-            f"\nLoRA of rank {setup.lora_rank} beside {ADAPTED[setup.lora_matrices]}: {count:,} "
+            f"\nLoRA of rank {setup.lora_rank} next to {ADAPTED[setup.lora_matrices]}: {count:,} "
             f"parameters trained, the others frozen in {setup.frozen_format.label}"
         )
     return (

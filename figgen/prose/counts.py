@@ -8,9 +8,19 @@ from pathlib import Path
 
 from figgen.markdown.conversion import fences
 from figgen.markdown.inline import PATTERN
+from figgen.prose.density import in_captions, in_text
 from figgen.subject import subject
 
 Counts = tuple[int, int, int, int]
+
+
+def page_densities(docs: Path) -> dict[str, tuple[float, float]]:
+    """Numbers in 100 words of each written page: in its running text, and in its captions."""
+    sources = {
+        path.relative_to(docs).as_posix(): path.read_text(encoding="utf-8")
+        for path in sorted(docs.rglob("*.md"))
+    }
+    return {name: (in_text(source), in_captions(source)) for name, source in sources.items()}
 
 
 def page_counts(docs: Path) -> list[tuple[str, Counts]]:

@@ -1,17 +1,17 @@
-"""Calques and mannerisms, each with what a good technical writer puts in its place.
+"""Phrases that read as translated or mannered, each with what a good technical writer writes.
 
-Every pair is a pattern, without regard to case, and the words to write instead.
+Each pair is a pattern, which ignores case, and the words to write instead.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 
 INSTEAD: tuple[tuple[str, str], ...] = (
     # Words of another language, translated one by one.
     (r"takes? along", "takeaways, or 'with you'"),
-    (r"(?:nothing|what) (?:speaks|argues) against", "there's no reason not to, or the reason against"),
+    (r"(?:nothing|what) (?:speaks|argues) against", "there is (no) reason not to"),
     (r"from \S+ over \S+ to", "from … to … to"),
     (r"shall", "should, must or will"),
     (r"in turns", "alternately"),
@@ -26,7 +26,7 @@ INSTEAD: tuple[tuple[str, str], ...] = (
      "is, or is listed"),
     (r"stands? (?:written|printed)", "is printed"),
     (r"(?:is|are|was) asked of", "depends on, or is compared with"),
-    (r"next to (?:all|none|nothing|no)", "almost all, almost none"),
+    (r"next to (?:all|none|no)(?! of them| longer)", "almost all, almost none"),
     (r"(?:is|are|was|were) (?:to be )?found out", "turns out"),
     (r"for (?:it|that) alone", "just for that"),
     (r"each (?:two|three|four|eight|sixteen) of", "every two, every eight"),
@@ -43,11 +43,12 @@ INSTEAD: tuple[tuple[str, str], ...] = (
     (r"of (?:the )?same kind as", "like"),
     # The field has its own words.
     (r"matrix products?", "matmul"),
+    (r"(?:the|large|small|thin|narrow|two|four|five|its|their|all|most|these) products"
+     r"(?! of (?:the )?(?:sizes|axes|degrees))", "matmuls"),
     (r"data sheets?", "datasheet"),
     (r"lie around", "are unused"),
     (r"computing time", "compute time"),
     (r"table of embeddings", "embedding table"),
-    (r"heads of (?:queries|keys|values)", "query heads, key heads"),
     (r"the update of the optimizer", "the optimizer's update"),
     # Archaic, or dearer than the plain word.
     (r"dearer", "more expensive"),
@@ -57,8 +58,8 @@ INSTEAD: tuple[tuple[str, str], ...] = (
     (r"reckon(?:s|ed|ing)?", "compute, or estimate"),
     (r"thereof|whereof|wherein|therein|hereby|herein|thereto|heretofore", "of it, in which"),
     (r"whilst|amongst|lest|albeit|hitherto", "while, among, so that … not, although"),
-    (r"whoever|whosoever", "if you, or anyone who"),
-    (r"one (?:can|must|may|should|would|has to|needs to|needs|wants)(?! (?:of|more))", "you can"),
+    (r"(?<!each )(?<!that )(?<!this )(?<!every )(?<!the )(?<!second )(?<!first )(?<!last )"
+     r"one (?:can|must|may|should|would|has to|needs|wants)", "you can"),
     (r"from behind", "from the end"),
     (r"at hand", "available"),
     (r"gives? away", "sends"),
@@ -74,28 +75,20 @@ _ANY = re.compile(
 
 
 def mannered(text: str) -> Iterator[tuple[str, str]]:
-    """What is said in a text, and what to write instead."""
+    """Each phrase of a text that reads as translated, and what to write instead."""
     for match in _ANY.finditer(text):
-        assert match.lastgroup is not None  # noqa: S101 - every branch is named
-        yield match[0], INSTEAD[int(match.lastgroup[1:])][1]
+        at = next(int(name[1:]) for name, found in match.groupdict().items() if found)
+        yield match[0], INSTEAD[at][1]
 
 
 _STRING = re.compile(r"\"((?:[^\"\\\n]|\\.)*)\"|'((?:[^'\\\n]|\\.)*)'|`((?:[^`\\]|\\.)*)`")
-_COMMENT = re.compile(r"^\s*(?://|\*|/\*).*$", re.M)
+_COMMENT = re.compile(r"^[ \t]*(?://|\*|/\*).*$", re.M)
 
 
 def spoken(source: str) -> Iterator[tuple[int, str]]:
-    """Line and words of a script's strings that are sentences or phrases, not names."""
+    """Line and words of each string of a script that is a phrase and not a name."""
     bare = _COMMENT.sub("", source)
     for match in _STRING.finditer(bare):
-        words = next(part for part in match.groups(default="") if part) if any(match.groups()) else ""
-        if " " in words.strip():
+        words = "".join(match.groups(default="")).strip()
+        if " " in words:
             yield bare.count("\n", 0, match.start()) + 1, re.sub(r"\$\{[^}]*\}", " ", words)
-
-
-def sentences_of(scripts: Iterable[tuple[str, str]]) -> Iterator[tuple[str, int, str, str]]:
-    """File, line, what is said and what to write instead, for scripts with their names."""
-    for name, source in scripts:
-        for line, words in spoken(source):
-            for got, expected in mannered(words):
-                yield name, line, got, expected

@@ -18,6 +18,8 @@ from figgen.errors import InputError
 from figgen.markdown import directive
 from figgen.markdown.conversion import fences
 from figgen.markdown.lists import TERM, read_list
+from figgen.prose.density import MOST_IN_JOURNEY, in_text
+from figgen.prose.idiom import mannered, spoken
 from figgen.prose.lines import CITED, COMPUTED, MATH, Line, figure_lines, prose_lines
 from figgen.prose.premises import is_premise, parameters, premises
 from figgen.prose.symbols import clashes
@@ -75,10 +77,37 @@ def lint_folder(docs: Path) -> list[Finding]:
     for path in sorted(docs.rglob("*.md")):
         name = (Path(docs.name) / path.relative_to(docs)).as_posix()
         found += lint(name, path.read_text(encoding="utf-8"), terms)
+    found += _idioms_elsewhere(docs, terms)
     changelog = docs.parent / "CHANGELOG.md"
     if changelog.exists():
         found += lint_changelog(changelog.name, changelog.read_text(encoding="utf-8"))
     return found
+
+
+def _idioms_elsewhere(docs: Path, terms: Terms) -> Iterator[Finding]:
+    """Mannered phrases in the glossary and in the words of the tools."""
+    glossary = docs / "glossary.toml"
+    lines = glossary.read_text(encoding="utf-8").split("\n") if glossary.exists() else []
+    for term, entry in terms.items():
+        at = next(n for n, line in enumerate(lines, 1) if line.startswith(f'["{term}"]'))
+        yield from _idioms(f"{docs.name}/{glossary.name}", at, entry["means"])
+    for script in sorted((docs / "assets" / "javascripts" / "tools").glob("*.js")):
+        name = (Path(docs.name) / script.relative_to(docs)).as_posix()
+        for at, words in spoken(script.read_text(encoding="utf-8")):
+            yield from _idioms(name, at, words)
+
+
+def _dense(page: str, source: str) -> Iterator[Finding]:
+    """A page of the journey is read from top to bottom: few numbers, the accounting in folds."""
+    found = in_text(source)
+    if "/journey/" in page and found > MOST_IN_JOURNEY:
+        expected = f"at most {MOST_IN_JOURNEY:g}"
+        yield Finding(page, 1, "numbers in 100 words of text", expected, f"{found:.1f}")
+
+
+def _idioms(page: str, line: int, text: str) -> Iterator[Finding]:
+    for got, expected in mannered(text):
+        yield Finding(page, line, "a mannered phrase", expected, got)
 
 
 _LINK = re.compile(
@@ -106,6 +135,12 @@ def lint(page: str, source: str, terms: Terms) -> list[Finding]:
         *_opening(page, lines),
         *_pictured(page, source, lines),
         *_spellings(page, lines, terms),
+        *(
+            f
+            for line in [*lines, *figure_lines(source)]
+            for f in _idioms(page, line.number, line.text)
+        ),
+        *_dense(page, source),
         *_figures(page, source),
         *_symbols(page, source),
     ]

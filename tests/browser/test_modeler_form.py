@@ -98,7 +98,7 @@ def test_adapters_have_a_fold_of_their_own_and_mend_what_does_not_go_with_them(
     said.get_by_role("button").first.click()
     said.first.wait_for(state="detached")
     page.locator("[name=frozen_weights]").select_option("nf4")
-    expect(fold).to_contain_text("LoRA of rank 16 beside nf4 weights")
+    expect(fold).to_contain_text("LoRA of rank 16 next to nf4 weights")
     page.wait_for_function("() => location.search.includes('frozen_weights=nf4')")
     assert card(page, 2) != whole
     assert axe(page, within="article", without=("color-contrast",)) == []

@@ -278,7 +278,7 @@ def test_page_reads_files_and_says_what_it_cannot_read(
         printed, _ = said_by("profile", *(str(path) for path in FILES[:2]), *options)
         assert same(json.loads(text), json.loads(printed)) if options else text == printed
     page.get_by_label("A configuration of the modeler").fill("?model=llama-3-8b&nodes=1&zero=3")
-    rows = page.get_by_label("Recorded beside modelled")
+    rows = page.get_by_label("Recorded and predicted")
     expect(rows.get_by_role("link", name="Efficiency")).to_be_visible()
     expect(page.locator(".profile-beside > *")).to_have_count(2)
     page.get_by_label("A configuration of the modeler").fill("?tp=7")

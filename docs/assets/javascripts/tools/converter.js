@@ -61,11 +61,11 @@ function build(root, signal, { busbw }) {
       typed("width", "Ranks on a node"),
       typed("ports", "Network ports of a node"),
     ], measured),
-    part("A link on a data sheet", [
+    part("A link on a datasheet", [
       typed("link", "Bandwidth", "in GB/s or Gb/s"),
       chosen("ways", "Counted"),
     ], link),
-    part("A peak on a data sheet", [
+    part("A peak on a datasheet", [
       typed("peak", "Peak", "such as 3958 TFLOP/s"),
       chosen("zeros", "Counted"),
     ], peak),

@@ -31,7 +31,7 @@ export function answer(found) {
     ],
     ["Memory of the fullest GPU", memoryAnswer],
     ["Links need at least", linksAnswer],
-    ["Costs most beside computing", costAnswer],
+    ["Costs most apart from computing", costAnswer],
   ];
   return cards.map(([title, of]) =>
     el(

@@ -95,7 +95,7 @@ const SAYS = {
   state: ({ zero, recipe, recompute, dtype }) =>
     `ZeRO ${zero}, ${recipe}, recompute ${wordOf("recompute", recompute) ?? recompute.replaceAll(",", ", ")}, ${dtype.toUpperCase()}`,
   tuning: ({ lora_rank: rank, frozen_weights }) =>
-    rank === null ? "all weights are trained" : `LoRA of rank ${rank} beside ${frozen_weights} weights`,
+    rank === null ? "all weights are trained" : `LoRA of rank ${rank} next to ${frozen_weights} weights`,
   overlap: ({ efficiency, overlap }) => `${efficiency === null ? "as predicted" : `${plainNumber(100 * efficiency)}% of the peak`}, overlap ${overlap ? "on" : "off"}`,
 };
 

@@ -30,7 +30,7 @@ export function memoryLines(found, notes, rank, part) {
   if (part === "reserve") return [reserveLine(found, rank)];
   const state = stateLine(found, rank, part);
   const beside = rank.lines.filter(([of]) => of === part).length > 1;
-  return beside ? [state, lineSum("With what the framework keeps beside them.", rank, part)] : [state];
+  return beside ? [state, lineSum("Including what the framework keeps along with them.", rank, part)] : [state];
 }
 
 function stateLine({ setup }, rank, part) {
@@ -103,7 +103,7 @@ export function layersLines(found, rank) {
   const mine = sharesOf(found, rank).map(({ layers }) => plainNumber(layers));
   return [
     plainLine(
-      `${plainNumber(setup.shape.layers)} layers over ${plainNumber(setup.placement.depth)} stages, ${setup.mtp_layers ? "those of MTP beside the head" : "as even as they go"}; the stages of this rank:`,
+      `${plainNumber(setup.shape.layers)} layers over ${plainNumber(setup.placement.depth)} stages, ${setup.mtp_layers ? "those of MTP next to the head" : "as even as they go"}; the stages of this rank:`,
       "layers of its stages",
       mine.length > 1 ? `${mine.join(" + ")} = ${plainNumber(found.memory.ranks[rank].layers)}` : mine[0],
     ),

@@ -31,7 +31,7 @@ export function results({ signal, say, apply, choose, evaluate, catalog, mapQuer
   const traffic = section("What a GPU sends");
   const links = section("Links: bandwidth that is needed");
   const units = section("What one more unit buys", waiting());
-  const utilisation = section("Utilisation");
+  const utilisation = section("Utilization");
   const away = section("Take away");
   const alike = [change, pipeline, memory, traffic, links, units, utilisation, away];
 

@@ -171,7 +171,7 @@ export function utilisationSection(found, at) {
       ),
     );
   return [
-    table("Utilisation by convention", ["convention", "what counts per token", "#of the dense peak"], rows),
+    table("Utilization by convention", ["convention", "what counts per token", "#of the dense peak"], rows),
     updateNote(found, at),
     note(
       `With what this configuration computes again, HFU is ${percent(found.step.hardware_flops_utilisation)}, attention whole; a line named hfu holds for the recomputation in its name.`,

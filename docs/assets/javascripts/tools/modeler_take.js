@@ -57,7 +57,7 @@ export function takeaway(say, mapQueryOf, catalog) {
       ),
     ),
     files,
-    el("p", { class: "modeler-note" }, "The JSON files are what the command line prints; the trace is for ui.perfetto.dev, beside one of your own:"),
+    el("p", { class: "modeler-note" }, "The JSON files are what the command line prints; open the trace in ui.perfetto.dev, next to one of your own:"),
     commands,
     el(
       "p",

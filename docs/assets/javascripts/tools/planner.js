@@ -208,7 +208,7 @@ async function build(root, signal, catalog) {
 
   function tellAnswer() {
     const { layouts, fitting, refused: why, least_bytes, told, global_batch, batch_assumed, sequence, interval_of, residuals, took_s } = found;
-    const batch = `${plainNumber(global_batch)} sequences of ${plainNumber(sequence)} tokens a step${batch_assumed ? " (assumed)" : ""}`;
+    const batch = `${plainNumber(global_batch)} sequences of ${plainNumber(sequence)} tokens per step${batch_assumed ? " (assumed)" : ""}`;
     const counted = `${plainNumber(layouts)} layouts of ${plainNumber(found.gpus)} GPUs tried in ${seconds(took_s)}, ${plainNumber(fitting)} fit; ${batch}.`;
     const reasons = Object.entries(why).filter(([, count]) => count).map(([name, count]) => el("li", {}, `${plainNumber(count)}: ${TOO_MUCH[name]}`));
     const lines = [note(counted)];

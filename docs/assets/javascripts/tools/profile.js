@@ -140,10 +140,10 @@ function build(root, signal, { pages, examples }) {
       found.replaceChildren(
         ...wrong.map((text) => el("div", { class: "tool-message is-warning" }, el("p", {}, `${text}.`))),
         rows ? el("p", {}, besideTitle({ name: cut(worst.name) })) : "",
-        rows ? table("Recorded beside modelled", rows, 2, linked)[0] : "");
+        rows ? table("Recorded and predicted", rows, 2, linked)[0] : "");
     });
     return [
-      section("Beside the model",
+      section("Compared with the model",
         field("A configuration of the modeler", address, "its address: “Link to this configuration” under what can be taken away there"), found),
       taking("profile", () => profileText(profile, rows), () => profileData(profile, model)),
     ];

@@ -50,7 +50,7 @@ export const peakSentence = ({ bytes, event, kinds: found }) => `peak ${gigabyte
 export const callsTitle = (rank) => `${rank.name}, which computes longest, per step:`;
 export const silent = (rank) => `${rank.name} communicates nothing`;
 
-export const besideTitle = (rank) => `${rank.name} beside the model:`;
+export const besideTitle = (rank) => `${rank.name} compared with the model:`;
 
 /** What the command line prints of traces; `besides` are rows beside the model, if any. */
 export function profileText({ ranks, common, waits }, besides = null) {
