@@ -99,7 +99,7 @@ On page 3 rank 5 has TP 8 and an H100: {{ a(b=1) }} of 12 words here.
 
 
 def test_numbers_are_counted_in_running_text_without_names_and_folds() -> None:
-    # On page 3 rank 5 has TP 8 and an H100: of 12 words here; a name is a word, so there are eleven.
+    # Each name counts as one word, so there are eleven; the fold and the title do not count.
     assert in_text(FOLDED) == pytest.approx(100 * 2 / 11)
     caption = '```figure\nfigure: x\ncaption: "Half of {{ a:d }}."\nalt: "3 4 5"\n```\n'
     assert in_captions(caption) == pytest.approx(100 / 2)
