@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from figgen.commands import Answer, add_verb
 from figgen.commands.training import add_options, aligned, described, scenario_of, setup_data
+from figgen.models.memory.fit_probability import fit_words
 from figgen.models.memory.memory import MemoryEstimate
 from figgen.models.memory.memory_fixes import reason, what_fits
 from figgen.models.memory.memory_lines import PARTS
@@ -35,6 +36,7 @@ def add(verbs: Verbs) -> None:
 def _memory(options: argparse.Namespace) -> Answer:
     asked = resolve(scenario_of(options))
     data = setup_data(asked.model.name, asked.setup) | memory_data(asked.memory)
+    data["fit_probability"] = asked.memory.fit_probability
     lines = [described(asked.model.name, asked.setup), *_table(asked.memory)]
     found = asked.memory
     if found.capacity_bytes is not None and not found.fits:
@@ -85,7 +87,8 @@ def _table(found: MemoryEstimate) -> list[str]:
     verdict = f"fullest: rank {found.fullest.pipeline_rank}, {_both(total)}"
     if found.capacity_bytes is not None and found.free_bytes is not None:
         verdict += f" of {_both(found.capacity_bytes)}: "
-        verdict += f"{_both(found.free_bytes)} free" if found.fits else "does not fit"
+        verdict += f"{_both(found.free_bytes)} free, " if found.fits else ""
+        verdict += fit_words(found.fit_probability or 0.0)
     return [*aligned(rows, left=0), verdict]
 
 

@@ -8,6 +8,7 @@ from typing import Any
 
 from figgen.commands import Answer, file_text
 from figgen.errors import InputError
+from figgen.models.memory.fit_probability import fit_words
 from figgen.models.memory.memory import RESERVE_BYTES, MemoryEstimate, memory
 from figgen.models.memory.memory_fixes import heavier_recomputation, reason, what_fits
 from figgen.models.setup.training_setup import TrainingSetup
@@ -15,7 +16,6 @@ from figgen.scenarios.runs.described import DescribedRun
 from figgen.scenarios.runs.device_run import (
     device_answer,
     device_run,
-    fit_words,
     is_device_run,
     predicted_device,
 )
@@ -85,6 +85,7 @@ def _memory(run: DescribedRun) -> dict[str, object]:
         "memory_bytes": held.printed_bytes,
         "memory_device_bytes": held.fullest.total_bytes,
         "fits": held.fits,
+        "fit_probability": held.fit_probability,
         **_told(run, setup, held, assumed),
     }
 
@@ -147,10 +148,11 @@ def _held(row: Mapping[str, Any]) -> str:
     if row["memory_bytes"] is None:
         return f"memory unknown: {row['memory_error']}"
     held = format_quantity(row["memory_bytes"], "B", "bytes")
-    if "fit_probability" in row:
+    if "allocated_bytes" in row:
         allocated = format_quantity(row["allocated_bytes"], "B", "bytes")
         chance = fit_words(row["fit_probability"])
         return (
             f"{held} reserved, {allocated} of it allocated at the {row['memory_peak_at']}, {chance}"
         )
-    return f"{held} ({'fits' if row['fits'] else 'does not fit: ' + row['memory_reason']})"
+    why = f": {row['memory_reason']}" if "memory_reason" in row else ""
+    return f"{held}, {fit_words(row['fit_probability'])}{why}"

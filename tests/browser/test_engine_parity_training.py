@@ -121,7 +121,7 @@ def test_products_of_muons_update_are_the_same(ask: Ask) -> None:
 def test_own_models_and_own_hardware_are_the_same(ask: Ask) -> None:
     rng = random.Random(5)
     expected = compared(ask, [own_choices(rng) for _ in range(150)])
-    assert sum("error" not in answer for answer in expected) >= 80
+    assert sum("error" not in answer for answer in expected) >= 70
 
 
 BASE: Choices = {"model": "llama-3-8b", "nodes": 8, "gpus_per_node": 8}

@@ -222,7 +222,9 @@ def test_grouped_queries_gates_and_latents_change_what_a_layer_keeps() -> None:
     assert sizes["norm inputs"] == 2 * 4096 * 2
     assert "dropout masks" not in sizes
 
-    deepseek = TrainingSetup(catalog.model("deepseek-v3").shape, one, 1, 4096)
+    deepseek = TrainingSetup(
+        catalog.model("deepseek-v3").shape, one, 1, 4096, framework="megatron-2024"
+    )
     dense = {tensor.name: tensor.bytes / 4096 for tensor in layer_tensors(deepseek)}
     mixture = {tensor.name: tensor.bytes / 4096 for tensor in layer_tensors(deepseek, experts=True)}
     assert dense["latents and rotary keys"] == 2 * (1536 + 512 + 64)
@@ -236,8 +238,9 @@ def test_grouped_queries_gates_and_latents_change_what_a_layer_keeps() -> None:
 
 def test_recomputed_experts_make_their_outputs_anew_unless_gates_multiply_before() -> None:
     run = TrainingSetup(
-        catalog.model("mixtral-8x7b").shape, layout(nodes=1, gpus_per_node=8), 1, 4096
-    )
+        catalog.model("mixtral-8x7b").shape, layout(nodes=1, gpus_per_node=8), 1, 4096,
+        framework="megatron-2024",
+    )  # fmt: skip
     share = virtual_stage_shares(run)[0]
     made = {t.name: t.bytes for t in layer_tensors(run, experts=True) if "moe" in t.modules}
     anew = recomputed_bytes(replace(run, recompute="moe"), share)

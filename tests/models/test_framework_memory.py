@@ -11,7 +11,7 @@ import pytest
 from figgen import catalog
 from figgen.errors import InputError
 from figgen.models.machine.layout import layout
-from figgen.models.memory.memory import memory
+from figgen.models.memory.memory import MemoryEstimate, memory
 from figgen.models.memory.memory_fixes import _changes, heavier_recomputation, reason, what_fits
 from figgen.models.memory.memory_lines import LASTING, PARTS
 from figgen.models.setup.framework_memory import FRAMEWORKS, framework_memory
@@ -24,6 +24,8 @@ from figgen.models.setup.stage_layers import (
 from figgen.models.setup.training_setup import TrainingSetup
 from figgen.models.shape.model_shape import ModelShape
 from figgen.models.shape.recipes import recipe
+from figgen.scenarios.options.resolve import resolve
+from figgen.scenarios.options.scenario import scenario
 
 ONE_B = ModelShape(16, 2048, 32, 32, 64, 8192, 131072, 4096, tied_embeddings=True)
 LLAMA = catalog.model("llama-3-8b").shape
@@ -236,3 +238,36 @@ def test_the_cheapest_change_that_fits_is_offered(zero_stage: int) -> None:
     for capacity in (need * 1.0001 for need in needs.values()):
         first = next(words for words, need in needs.items() if need <= capacity)
         assert what_fits(setup, capacity, 0.0) == first
+
+
+def _qwen_on_b200(**chosen: Any) -> MemoryEstimate:
+    """NVIDIA's recipe of Qwen3 30B on eight B200 (Megatron-Bridge, scripts/performance)."""
+    return resolve(
+        scenario(
+            model="qwen-3-30b-a3b", accelerator="b200-sxm-hgx", nodes=1, gpus_per_node=8, ep=8,
+            etp=1, sequence=4096, microbatch_size=4, global_batch=512, zero_stage=1,
+            recipe="zero16",
+            **chosen,
+        )
+    ).memory  # fmt: skip
+
+
+def test_nvidias_recipe_of_qwen3_on_eight_b200_fits_since_experts_outputs_are_not_kept() -> None:
+    found, before = _qwen_on_b200(), _qwen_on_b200(software="megatron-lm 24.12")
+    assert found.fits
+    assert found.fullest.total_bytes == pytest.approx(180e9, rel=0.01)
+    # Eight copies of every token, 48 layers, and the allocator's share of them.
+    outputs = 48 * 4 * 4096 * 8 * 2048 * 2
+    saved = before.fullest.total_bytes - found.fullest.total_bytes
+    assert saved == pytest.approx(1.05 * outputs, rel=1e-6)
+
+
+def test_fp8_keeps_copies_of_weights_so_that_it_may_need_more_than_bf16() -> None:
+    """Megatron-LM issues 1236 and 1237: FP8 runs out of memory where BF16 fits."""
+    job = {"model": "llama-3-8b", "nodes": 1, "gpus_per_node": 8, "tp": 2, "sequence": 4096}
+    wide, narrow = (
+        resolve(scenario(**job, activations=kept)).memory.fullest.total_bytes
+        for kept in ("16-bit", "fp8")
+    )
+    alone = resolve(scenario(**job, activations="fp8-weights")).memory.fullest.total_bytes
+    assert alone < wide < narrow

@@ -7,12 +7,16 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import cache
+from math import exp, log
 from statistics import fmean, median
 from typing import NamedTuple
+
+import pytest
 
 from figgen import catalog
 from figgen.commands.step_runs import held_memory
 from figgen.errors import InputError
+from figgen.models.memory.fit_probability import fit_probability
 from figgen.models.memory.memory import MemoryEstimate, memory
 from figgen.models.memory.memory_fixes import reason, what_fits
 from figgen.models.setup.framework_memory import FRAMEWORKS
@@ -168,3 +172,32 @@ def test_no_run_held_more_than_its_gpu_reports_less_what_is_set_aside() -> None:
     for peak in peaks():
         assert peak.run.peak_memory_bytes is not None
         assert peak.run.peak_memory_bytes < peak.run.accelerator.capacity_bytes
+
+
+def spread_of(framework: str) -> float:
+    """Half of what lies between the 16th and the 84th of a hundred logarithmic errors."""
+    found = sorted(
+        log(peak.run.peak_memory_bytes / peak.found.printed_bytes)
+        for side in ("calibration", "test")
+        for peak in of(framework, side)
+        if peak.run.peak_memory_bytes
+    )
+    return (found[int(0.84 * len(found))] - found[int(0.16 * len(found))]) / 2
+
+
+def test_the_chance_to_fit_has_the_spread_of_the_measured_peaks() -> None:
+    assert FRAMEWORKS["nanotron"].peak_spread == pytest.approx(spread_of("nanotron"), abs=0.01)
+    assert FRAMEWORKS["torchtitan"].peak_spread == pytest.approx(spread_of("torchtitan"), abs=0.02)
+
+
+def test_a_step_that_needs_what_there_is_fits_with_even_chance() -> None:
+    assert fit_probability(80e9, 80e9, 0.13) == 0.5
+    # One standard deviation below: 84 of 100 of a normal distribution.
+    assert fit_probability(80e9 * exp(-0.13), 80e9, 0.13) == pytest.approx(0.8413, abs=1e-4)
+    with pytest.raises(InputError, match="spread"):
+        fit_probability(1.0, 1.0, 0.0)
+    for peak in of("nanotron", "test")[:50]:
+        held = peak.found.fullest.total_bytes
+        found = memory(run_setup(peak.run), capacity_bytes=held * 1.01)
+        assert found.fits
+        assert 0.5 < (found.fit_probability or 0) < 0.55

@@ -45,7 +45,7 @@ def megatron(**options: Any) -> TrainingSetup:
     return TrainingSetup(
         replace(shape, layers=64, experts=replace(shape.experts, dense_layers=0)),
         layout(nodes=64, gpus_per_node=4, pp=4, ep=64, etp=1), 32, 4096,
-        schedule="interleaved-1f1b", chunks=4, **options,
+        schedule="interleaved-1f1b", chunks=4, framework="megatron-2024", **options,
     )  # fmt: skip
 
 
@@ -99,7 +99,8 @@ def small(shape: ModelShape, **options: Any) -> TrainingSetup:
     if shape.experts:
         sizes |= {"ep": 2, "etp": 1}
     parallel = layout(nodes=1, gpus_per_node=8, **sizes)
-    return TrainingSetup(shape, parallel, 4, 32, **{"dropout": True} | options)
+    usual: dict[str, Any] = {"dropout": True, "framework": "megatron-2024"}
+    return TrainingSetup(shape, parallel, 4, 32, **usual | options)
 
 
 def subsets() -> Iterator[str]:

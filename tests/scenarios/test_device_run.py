@@ -12,13 +12,13 @@ import pytest
 from figgen.__main__ import main
 from figgen.catalog.load import FOLDER
 from figgen.errors import InputError
+from figgen.models.memory.fit_probability import fit_words
 from figgen.models.operations.device_step import step_operations
 from figgen.models.operations.kernel_rates import MATMUL_SHARE
 from figgen.models.operations.step_time import step_parts_s
 from figgen.scenarios.runs.device_run import (
     device_answer,
     device_run,
-    fit_words,
     is_device_run,
     measured_steps,
     predicted_device,

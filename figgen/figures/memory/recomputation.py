@@ -14,6 +14,9 @@ from figgen.scenarios.options.option import Choices
 from figgen.scenarios.options.resolve import resolve, training_step
 from figgen.scenarios.options.scenario import scenario
 
+BEFORE = "megatron-lm 24.12"
+"""Megatron-LM before gates multiplied inside experts, which was the first thing it saved."""
+
 
 @figure("recompute-modules")
 def recompute_modules(*, model: str = "deepseek-v3", ep: int = 64) -> Table:
@@ -22,7 +25,10 @@ def recompute_modules(*, model: str = "deepseek-v3", ep: int = 64) -> Table:
     Of a mixture of experts, or of a dense layer where the model has no other; FlashAttention
     stores no scores.
     """
-    asked = scenario(model=model, nodes=max(1, ep // 8), gpus_per_node=min(8, ep), ep=ep)
+    asked = scenario(
+        model=model, nodes=max(1, ep // 8), gpus_per_node=min(8, ep), ep=ep,
+        software=BEFORE,
+    )  # fmt: skip
 
     def found(recompute: str) -> TrainingSetup:
         return resolve(asked.but(recompute=recompute)).setup
@@ -82,7 +88,7 @@ def recompute_published() -> Table:
             model="deepseek-v3", accelerator="gb200-nvl72",
             nodes=64, gpus_per_node=4, pp=4, ep=64,
             schedule="interleaved-1f1b", chunks=4, microbatches=32,
-            recompute=recompute or "none", activations=activations,
+            recompute=recompute or "none", activations=activations, software=BEFORE,
         )  # fmt: skip
         return peak_activation_bytes(step.setup)[2]
 
@@ -113,8 +119,8 @@ def recompute_published() -> Table:
 
 WIDE: Choices = {"activations": "16-bit", "recipe": "mcore18"}
 LADDER: dict[str, Choices] = {
-    "everything kept, in 16 bits": {**WIDE, "recompute": "none"},
-    "gates in the experts": {**WIDE, "recompute": "moe_gate"},
+    "everything kept, in 16 bits": {**WIDE, "recompute": "none", "software": BEFORE},
+    "gates in the experts": {**WIDE, "recompute": "none"},
     "norms, up-projections, SwiGLU again": WIDE,
     "activations in 8 bits": {"recipe": "mcore18"},
     "moments in 16 bits": {},

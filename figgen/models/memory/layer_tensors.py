@@ -165,7 +165,8 @@ def _expert_tensors(setup: TrainingSetup) -> Iterator[KeptTensor]:
     yield _whole(setup, "routed inputs", tokens, "moe", size=linear)
     yield _whole(setup, "routed activation inputs", before * routed, "moe", size=gated)
     yield _whole(setup, "routed products", routed, "moe", "moe_act", size=linear)
-    yield _whole(setup, "routed outputs", tokens, "moe", "moe_gate")
+    if not setup.framework_memory.gates_first:
+        yield _whole(setup, "routed outputs", tokens, "moe", "moe_gate")
     shared, modules = mixture.shared * mixture.ffn_hidden // setup.parallel.tp, SHARED
     if mixture.shared and kept_as.eight_bit:
         inputs = ("layernorm", *modules)

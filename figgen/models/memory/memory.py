@@ -14,6 +14,7 @@ from dataclasses import dataclass
 
 from figgen.errors import InputError, unknown
 from figgen.models.memory.activations import peak_activation_bytes
+from figgen.models.memory.fit_probability import fit_probability
 from figgen.models.memory.memory_lines import (
     PARTS,
     MemoryLine,
@@ -88,12 +89,14 @@ class RankMemory:
 class MemoryEstimate:
     """Memory on every pipeline rank, against the capacity of one GPU where that is given.
 
-    `prints` is what the framework's log has, see `figgen.models.setup.framework_memory`.
+    `prints` is what the log of the framework has, `peak_spread` how far its peaks are off, see
+    `figgen.models.setup.framework_memory`.
     """
 
     ranks: tuple[RankMemory, ...]
     capacity_bytes: float | None
     prints: Prints = "fullest"
+    peak_spread: float = 0.13
 
     @property
     def fullest(self) -> RankMemory:
@@ -121,6 +124,13 @@ class MemoryEstimate:
         """Whether every rank fits; None without a capacity."""
         free = self.free_bytes
         return None if free is None else free >= 0
+
+    @property
+    def fit_probability(self) -> float | None:
+        """How likely every rank fits; None without a capacity, above a half where `fits` is."""
+        if self.capacity_bytes is None:
+            return None
+        return fit_probability(self.fullest.total_bytes, self.capacity_bytes, self.peak_spread)
 
 
 def memory(
@@ -155,4 +165,4 @@ def memory(
                 lines=(*lines, *reserve_lines(lines, share, reserve_bytes)),
             )
         )
-    return MemoryEstimate(tuple(ranks), capacity_bytes, framework.prints)
+    return MemoryEstimate(tuple(ranks), capacity_bytes, framework.prints, framework.peak_spread)

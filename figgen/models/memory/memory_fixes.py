@@ -8,7 +8,7 @@ from dataclasses import replace
 from figgen.models.memory.memory import MemoryEstimate, memory
 from figgen.models.setup.training_setup import TrainingSetup
 
-CHEAP = "layernorm,moe_act,moe_gate"
+CHEAP = "layernorm,moe_act"
 """Recomputation in experts that repeats no product."""
 
 

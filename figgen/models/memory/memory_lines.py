@@ -34,7 +34,13 @@ PARTS = (
 """What lines belong to, in order: "working" is what the loss or one layer's backward needs."""
 
 CONTEXTS = "contexts"
-LASTING = ("weights", "accumulated gradients", "buckets of gradients", "optimizer state")
+LASTING = (
+    "weights",
+    "FP8 weights",
+    "accumulated gradients",
+    "buckets of gradients",
+    "optimizer state",
+)
 """Names of the lines of tensors that stay for the whole training."""
 
 
@@ -108,6 +114,15 @@ def reserve_lines(
     return tuple(line for line in found if line.bytes)
 
 
+def cast_weight_bytes(setup: TrainingSetup) -> float:
+    """Bytes of the 8-bit copies of a weight of a layer that stay through a step.
+
+    Where ZeRO-3 gathers each layer, they come and go with it.
+    """
+    stay = setup.framework_memory.caches_casts and setup.lora_rank is None and setup.zero_stage < 3
+    return setup.activation_format.cast_weight_bytes if stay else 0.0
+
+
 def allocator_bytes(lines: tuple[MemoryLine, ...]) -> float:
     """What the framework's allocator holds: everything but the contexts."""
     return sum(line.bytes for line in lines if line.name != CONTEXTS)
@@ -159,6 +174,8 @@ def _state(
     trained = kept.trained + kept.trained_routed
     weights, gradients, optimizer = _divided(setup, held, kept)
     yield MemoryLine("weights", "weights", weights)
+    tables = sum(part.count for part in held if part.part in TABLES)
+    yield MemoryLine("weights", "FP8 weights", (trained - tables) * cast_weight_bytes(setup))
     yield MemoryLine("gradients", "accumulated gradients", gradients)
     if setup.zero_stage == 0 and setup.dense_shards > 1:
         size = trained * framework.bucket_bytes

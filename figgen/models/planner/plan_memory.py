@@ -89,6 +89,7 @@ class HeldSizes:
     key_value_blocks: Number
     prefetched: Number
     weight_bytes: Number
+    cast_weight_bytes: Number
     gradient_bytes: Number
     optimizer_bytes: Number
     table_bytes: Number
@@ -124,6 +125,8 @@ def rank_bytes(load: RankLoad, held: HeldSizes) -> RankBytes:
     """What a GPU of a rank needs at that moment."""
     dense, routed = dense_parameters(load, held), load.expert_layers * held.routed_layer
     weights = _divided(dense, routed, held, 3) * held.weight_bytes
+    layers = dense + routed - load.tables * held.table
+    weights = weights + layers * where(held.zero_stage == 3, 0, held.cast_weight_bytes)
     accumulated = _divided(dense, routed, held, 2) * held.gradient_bytes
     replicated = where((held.zero_stage == 0) & (held.shards > 1), held.bucket_bytes, 0)
     fresh = (dense + routed) * held.fresh_gradient_bytes

@@ -19,6 +19,7 @@ from figgen.models.memory.activations import (
     stage_bytes,
 )
 from figgen.models.memory.communication_buffers import key_value_width
+from figgen.models.memory.memory_lines import cast_weight_bytes
 from figgen.models.memory.rank_parameters import (
     ROUTED,
     attention_held,
@@ -101,6 +102,7 @@ def job_sizes(setup: TrainingSetup) -> dict[str, float]:
         "weight_bytes": recipe.weight_bytes,
         "gradient_bytes": recipe.gradient_bytes,
         "optimizer_bytes": recipe.optimizer_bytes,
+        "cast_weight_bytes": cast_weight_bytes(replace(setup, zero_stage=0)),
         "table_bytes": recipe.table_bytes,
         "bucket_bytes": framework.bucket_bytes,
         "fresh_gradient_bytes": framework.fresh_gradient_bytes,

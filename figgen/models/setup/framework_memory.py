@@ -26,9 +26,13 @@ class FrameworkMemory:
     added to those kept, `bucket_bytes` of a second copy for messages where nothing is sharded.
     Per logit: `kept_logit_bytes` from forward to backward, `loss_bytes` beside them while the loss
     is at work. `keeps_gate` if the activation of a gate is stored beside what it multiplies.
+    `gates_first` if gates multiply inside experts, so that nobody keeps what experts return.
+    `caches_casts` if 8-bit copies of weights stay from one microbatch to the next.
     `keeps_outputs` if a stage holds its outputs until their backward. `whole_in_pipeline` if
     ZeRO-3 in a pipeline keeps weights and gradients of its stage whole through a step.
     `selective` is what recomputing "selective" means. `balanced` if stages are cut by cost.
+    `peak_spread` is the standard deviation of the logarithm of a peak over its prediction: of
+    nanotron's 898 measured ones, but for frameworks with measured peaks of their own.
     `prints` says what its log has: what the allocator holds on the "fullest" pipeline rank or on
     the "first", or what the "device" of the fullest holds, contexts too.
     """
@@ -43,16 +47,20 @@ class FrameworkMemory:
     kept_logit_bytes: float = 4
     loss_bytes: float = 2
     keeps_gate: bool = False
+    gates_first: bool = False
+    caches_casts: bool = False
     keeps_gathered: bool = False
     keeps_outputs: bool = False
     whole_in_pipeline: bool = False
     selective: str = "selective"
     balanced: bool = False
     prints: Prints = "fullest"
+    peak_spread: float = 0.13
 
 
 TORCHTITAN: dict[str, Any] = {
     "allocator_share": 0.13,
+    "peak_spread": 0.06,
     "recipe": "fsdp16",
     "keeps_gathered": True,
     "keeps_outputs": True,
@@ -60,13 +68,25 @@ TORCHTITAN: dict[str, Any] = {
     "selective": "every_second_product",
 }
 
+MEGATRON: dict[str, Any] = {"allocator_share": 0.05, "caches_casts": True}
+
 _ALL = (
     FrameworkMemory(
-        "megatron", "Megatron-Core", allocator_share=0.05,
+        "megatron", "Megatron-Core", gates_first=True,
         source="NVIDIA/Megatron-LM@d98e8a64 megatron/core/tensor_parallel/layers.py (weight "
         "gradients are added into the FP32 buffer), cross_entropy.py (softmax in place of FP32 "
         "logits), training/arguments.py (outputs of stages are freed); no measured peak is public, "
-        "so the share is assumed: a third of torchtitan's, with expandable segments",
+        "so the share is assumed: a third of torchtitan's, with expandable segments; "
+        "moe/token_dispatcher.py and experts.py (gates multiply before the down-projection); "
+        "Transformer Engine, module/base.py (FP8 weights and their transposes are cached), and "
+        "Megatron-LM issues 1236 and 1237 (FP8 runs out of memory where BF16 fits)",
+        **MEGATRON,
+    ),
+    FrameworkMemory(
+        "megatron-2024", "Megatron-Core until 2024",
+        source="as Megatron-Core, but gates multiply what experts return, which is kept for their "
+        "gradient: Yan et al. 2026, arXiv:2603.07685, section 4.1, before its first measure",
+        **MEGATRON,
     ),
     FrameworkMemory(
         "megatron-deepspeed", "Megatron-DeepSpeed of 2022", allocator_share=0.6,
@@ -97,7 +117,7 @@ _ALL = (
         **TORCHTITAN,
     ),
     FrameworkMemory(
-        "fsdp", "PyTorch FSDP", allocator_share=0.13, recipe="fsdp16",
+        "fsdp", "PyTorch FSDP", allocator_share=0.13, peak_spread=0.06, recipe="fsdp16",
         kept_logit_bytes=2, loss_bytes=2,
         source="mosaicml/llm-foundry@8c8dd48f llmfoundry/models/mpt (fused cross entropy); the "
         "share is torchtitan's",

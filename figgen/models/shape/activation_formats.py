@@ -28,7 +28,8 @@ class ActivationFormat:
     `linear_bytes` are those of inputs that only matrix products read, `gated_bytes` of what the
     activation of experts reads, `attention_bytes` of what attention returns; `dispatch_bytes` are
     those of tokens on their way to their experts, and of the gradients that take the same way in
-    backward. What comes back is always 16 bits wide.
+    backward. What comes back is always 16 bits wide. `cast_weight_bytes` are those of 8-bit copies
+    that stay beside each 16-bit weight of a layer, as it is and transposed.
     """
 
     label: str
@@ -36,6 +37,7 @@ class ActivationFormat:
     gated_bytes: float = 2
     attention_bytes: float = 2
     dispatch_bytes: float = 2
+    cast_weight_bytes: float = 0
 
     @property
     def eight_bit(self) -> bool:
@@ -45,13 +47,16 @@ class ActivationFormat:
 
 FORMATS: Mapping[str, ActivationFormat] = MappingProxyType({
     "16-bit": ActivationFormat("all in 16 bits"),
-    "fp8": ActivationFormat("inputs of linear layers in FP8", FP8_BYTES),
+    "fp8": ActivationFormat("inputs of linear layers in FP8", FP8_BYTES, cast_weight_bytes=2),
+    "fp8-weights": ActivationFormat("inputs and weights of linear layers in FP8", FP8_BYTES),
     "fp8-deepseek": ActivationFormat(
         "inputs of linear layers and of SwiGLU in experts in FP8, attention outputs in E5M6",
         FP8_BYTES, FP8_BYTES, E5M6_BYTES, FP8_BYTES,
     ),
 })  # fmt: skip
-"""Formats by name: "fp8" is what Transformer Engine does, "fp8-deepseek" what its report lists."""
+"""Formats by name: "fp8" is what Transformer Engine does, with 8-bit copies of weights (Megatron-LM
+issues 1236, 1237); "fp8-weights" what it does where weights have no other copy (Megatron-LM's
+`--fp8-param-gather`), two of 8 bits being one of 16; "fp8-deepseek" what its report lists."""
 
 
 def activation_format(name: str) -> ActivationFormat:

@@ -36,7 +36,7 @@ from figgen.scenarios.runs.software import (
     read_software,
 )
 
-SMALL = "layernorm,moe_act,moe_gate"
+SMALL = "layernorm,moe_act"
 """What is recomputed in experts without another product."""
 
 GROUPS = MappingProxyType({

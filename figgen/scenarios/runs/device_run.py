@@ -12,7 +12,6 @@ import json
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cache
-from math import erf, sqrt
 from typing import Any
 
 from figgen.catalog import load
@@ -20,6 +19,7 @@ from figgen.catalog.hardware import Accelerator
 from figgen.catalog.measured_file import read_measured
 from figgen.catalog.residuals import Residuals, residuals
 from figgen.errors import InputError, check_share
+from figgen.models.memory.fit_probability import fit_probability
 from figgen.models.operations.device_job import DeviceJob
 from figgen.models.operations.device_step import step_operations
 from figgen.models.operations.kernel_rates import KernelRates, device_rates
@@ -82,8 +82,7 @@ class PredictedDevice:
     @property
     def fit_probability(self) -> float:
         """How likely the reserved memory stays within what the device reports to PyTorch."""
-        spread = RESERVED_SPREAD * self.memory.reserved_bytes
-        return normal_share((self.capacity_bytes - self.memory.device_bytes) / spread)
+        return fit_probability(self.memory.device_bytes, self.capacity_bytes, RESERVED_SPREAD)
 
     @property
     def model_flops_utilisation(self) -> float:
@@ -227,24 +226,6 @@ def multiprocessors_of(chip: Accelerator) -> int:
 def measured_steps() -> tuple[Record, ...]:
     """The records of steps that were measured on one GPU."""
     return tuple(json.loads(load.content("steps-h100.json"))["runs"])
-
-
-def normal_share(deviations: float) -> float:
-    """The share of a normal distribution below so many standard deviations."""
-    return (1 + erf(deviations / sqrt(2))) / 2
-
-
-def fit_words(probability: float) -> str:
-    """The chance that a step fits, in words with its number."""
-    shown = min(max(probability, 0.01), 0.99)
-    number = f"{'<' if probability < 0.01 else '>' if probability > 0.99 else ''}{shown:.0%}"
-    if probability >= 0.95:
-        return f"fits (chance {number})"
-    if probability >= 0.5:
-        return f"likely fits (chance {number})"
-    if probability > 0.05:
-        return f"likely does not fit (chance {number})"
-    return f"does not fit (chance {number})"
 
 
 def device_answer(found: PredictedDevice) -> dict[str, Any]:

@@ -38,13 +38,20 @@ def run_setup(run: DescribedRun) -> TrainingSetup:
         recipe=RECIPES["mcore20" if run.dtype == "fp16" else framework.recipe],
         zero_stage=run.zero_stage,
         recompute=run.recompute or "none",
-        activations="fp8" if run.dtype == "fp8" else "16-bit",
+        activations=_activations(run),
         flash_attention=not before_flash(run),
         sequence_parallel=run.tp > 1 and run.framework != "megatron-deepspeed",
         layers_per_stage=run.layers_per_stage,
         mtp_layers=run.mtp_layers,
         framework=framework.name,
     )
+
+
+def _activations(run: DescribedRun) -> str:
+    """NVIDIA's recipes keep weights in FP8 alone where products are."""
+    if run.dtype != "fp8":
+        return "16-bit"
+    return "fp8" if run.framework == "megatron-lm" else "fp8-weights"
 
 
 def before_flash(run: DescribedRun) -> bool:
@@ -57,6 +64,6 @@ DECEMBER_2024 = 24 + 12 / 12
 
 def memory_framework(framework: str, version: float | None) -> str:
     """The name of the framework whose habits fill the memory, by framework and release."""
-    if framework == "torchtitan" and version is not None and version <= DECEMBER_2024:
-        return "torchtitan-2024"
-    return MEMORY_OF.get(framework, "megatron")
+    found = MEMORY_OF.get(framework, "megatron")
+    early = version is not None and version <= DECEMBER_2024
+    return f"{found}-2024" if early and found in ("torchtitan", "megatron") else found

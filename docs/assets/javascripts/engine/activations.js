@@ -125,7 +125,7 @@ function attention(setup, whole, divided, read) {
   divided(heads * valueDim, format.attention, ...(unread ? [UNREAD] : []));
 }
 
-function mixture({ shape, format: { linear, gated }, parallel: { tp, etp } }, whole, divided, own, routers) {
+function mixture({ shape, format: { linear, gated }, framework_memory, parallel: { tp, etp } }, whole, divided, own, routers) {
   const { hidden, ffn, experts: { count, top_k, ffn_hidden, shared } } = shape;
   const before = FFN_MATRICES[ffn] - 1;
   const modules = ["moe", "shared_experts"];
@@ -134,7 +134,7 @@ function mixture({ shape, format: { linear, gated }, parallel: { tp, etp } }, wh
   whole(top_k * etp * hidden, linear, "moe", ...own);
   whole(before * top_k * ffn_hidden, gated, "moe");
   whole(top_k * ffn_hidden, linear, "moe", "moe_act", ...own);
-  whole(top_k * etp * hidden, 2, "moe", "moe_gate");
+  if (!framework_memory.gates_first) whole(top_k * etp * hidden, 2, "moe", "moe_gate");
   if (shared && linear < 2) whole(hidden, linear, "layernorm", ...modules);
   const width = Math.floor((shared * ffn_hidden) / tp);
   divided(before * width, gated, ...modules);

@@ -15,7 +15,7 @@ import { mixerLayers } from "./transformer.js";
 const PARTS = [
   "weights", "gradients", "optimizer", "activations", "working", "communication", "reserve",
 ];
-const LASTING = ["weights", "accumulated gradients", "buckets of gradients", "optimizer state"];
+const LASTING = ["weights", "FP8 weights", "accumulated gradients", "buckets of gradients", "optimizer state"];
 
 /** Every pipeline rank with its lines and parts in bytes, the fullest, what the capacity leaves. */
 export function memoryOf(setup) {
@@ -60,6 +60,7 @@ function rankLines(setup, mine, total, activationBytes) {
   const replicated = setup.zero_stage === 0 && setup.dense_shards > 1;
   const lines = [
     ["weights", "weights", weights],
+    ["weights", "FP8 weights", (trained - total.tables) * castWeightBytes(setup)],
     ["gradients", "accumulated gradients", gradients],
     ["gradients", "buckets of gradients", replicated ? trained * framework.bucket_bytes : 0],
     ["gradients", "fresh gradients", trained * framework.fresh_gradient_bytes],
@@ -74,6 +75,11 @@ function rankLines(setup, mine, total, activationBytes) {
     ["reserve", "contexts", setup.reserve_bytes],
   ];
   return [...lines, ...reserve.filter(([, , size]) => size)];
+}
+
+/** Bytes of the 8-bit copies of a weight of a layer that stay through a step. */
+export function castWeightBytes({ framework_memory, format, lora_rank, zero_stage }) {
+  return framework_memory.caches_casts && lora_rank === null && zero_stage < 3 ? format.cast : 0;
 }
 
 // The loss or the backward of one layer, whichever takes more.

@@ -3,6 +3,7 @@
 
 import { TABLES } from "../plan-memory.js";
 import { InputError } from "./errors.js";
+import { castWeightBytes } from "./memory.js";
 import { attainedOf, classOf, ratesOf, shapeNumbers } from "./predicted.js";
 import { recomputation } from "./recomputation.js";
 import { untimedSetup } from "./setup.js";
@@ -81,6 +82,7 @@ function heldOf(setup) {
     expert_ways: 1, shards: 1, expert_shards: 1, zero_stage: 0, sequence_parallel: setup.sequence_parallel ? 1 : 0,
     key_value_blocks: setup.context_exchange === "all-gather" ? 0 : setup.double_buffering ? 2 : 1,
     prefetched: setup.double_buffering ? 2 : 1, weight_bytes: recipe.weight_bytes,
+    cast_weight_bytes: castWeightBytes({ ...setup, zero_stage: 0 }),
     gradient_bytes: recipe.gradient_bytes, optimizer_bytes: recipe.optimizer_bytes, table_bytes: recipe.table_bytes,
     bucket_bytes: framework.bucket_bytes, fresh_gradient_bytes: framework.fresh_gradient_bytes,
     whole_in_pipeline: framework.whole_in_pipeline ? 1 : 0, allocator_share: framework.allocator_share,

@@ -10,7 +10,7 @@ export const MODULES = [
 ];
 
 /** What is recomputed in experts without another product. */
-export const SMALL = "layernorm,moe_act,moe_gate";
+export const SMALL = "layernorm,moe_act";
 
 const NOTHING = { modules: new Set(), method: "", number: 1 };
 const NAMED = {
@@ -76,11 +76,12 @@ const FP8 = 1 + 4 / 128; // with a scale for each tile of 1 × 128 elements
 
 /** Bytes per element of what products read, experts' activations read, attention returns; sent. */
 export const FORMATS = new Map(Object.entries({
-  "16-bit": [2, 2, 2, 2],
-  fp8: [FP8, 2, 2, 2],
-  "fp8-deepseek": [FP8, FP8, FP8 + 0.5, FP8],
-}).map(([name, [linear, gated, attention, dispatch]]) =>
-  [name, { linear, gated, attention, dispatch }]));
+  "16-bit": [2, 2, 2, 2, 0],
+  fp8: [FP8, 2, 2, 2, 2],
+  "fp8-weights": [FP8, 2, 2, 2, 0],
+  "fp8-deepseek": [FP8, FP8, FP8 + 0.5, FP8, 0],
+}).map(([name, [linear, gated, attention, dispatch, cast]]) =>
+  [name, { linear, gated, attention, dispatch, cast }]));
 
 export function activationFormat(name) {
   if (!FORMATS.has(name)) throw unknown("format of activations", name, FORMATS.keys());

@@ -1,0 +1,39 @@
+"""How likely a step fits: its memory is a prediction, whose error is known by framework."""
+
+from __future__ import annotations
+
+from math import erf, log, sqrt
+
+from figgen.errors import InputError
+
+
+def fit_probability(needed_bytes: float, capacity_bytes: float, spread: float) -> float:
+    """The chance that a step which is predicted to need so much fits.
+
+    The logarithm of what it needs is normal around the prediction, with a standard deviation of
+    `spread`. Raises InputError for sizes or a spread that are not above 0.
+    """
+    for name, value in (
+        ("needed_bytes", needed_bytes), ("capacity_bytes", capacity_bytes), ("spread", spread),
+    ):  # fmt: skip
+        if value <= 0:
+            raise InputError(name, expected="> 0", got=value)
+    return normal_share(log(capacity_bytes / needed_bytes) / spread)
+
+
+def normal_share(deviations: float) -> float:
+    """The share of a normal distribution below so many standard deviations."""
+    return (1 + erf(deviations / sqrt(2))) / 2
+
+
+def fit_words(probability: float) -> str:
+    """The chance that a step fits, in words with its number."""
+    shown = min(max(probability, 0.01), 0.99)
+    number = f"{'<' if probability < 0.01 else '>' if probability > 0.99 else ''}{shown:.0%}"
+    if probability >= 0.95:
+        return f"fits (chance {number})"
+    if probability >= 0.5:
+        return f"likely fits (chance {number})"
+    if probability > 0.05:
+        return f"likely does not fit (chance {number})"
+    return f"does not fit (chance {number})"
