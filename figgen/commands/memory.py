@@ -6,7 +6,15 @@ import argparse
 from typing import TYPE_CHECKING
 
 from figgen.commands import Answer, add_verb
-from figgen.commands.training import add_options, aligned, described, scenario_of, setup_data
+from figgen.commands.training import (
+    add_options,
+    aligned,
+    described,
+    model_notes,
+    model_notes_data,
+    scenario_of,
+    setup_data,
+)
 from figgen.models.memory.fit_probability import fit_words
 from figgen.models.memory.memory import MemoryEstimate
 from figgen.models.memory.memory_fixes import reason, what_fits
@@ -37,7 +45,8 @@ def _memory(options: argparse.Namespace) -> Answer:
     asked = resolve(scenario_of(options))
     data = setup_data(asked.model.name, asked.setup) | memory_data(asked.memory)
     data["fit_probability"] = asked.memory.fit_probability
-    lines = [described(asked.model.name, asked.setup), *_table(asked.memory)]
+    data |= model_notes_data(asked)
+    lines = [described(asked.model.name, asked.setup), *model_notes(asked), *_table(asked.memory)]
     found = asked.memory
     if found.capacity_bytes is not None and not found.fits:
         change = what_fits(asked.setup, found.capacity_bytes, asked.reserve_bytes)

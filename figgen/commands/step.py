@@ -16,6 +16,8 @@ from figgen.commands.training import (
     described,
     interval_data,
     interval_lines,
+    model_notes,
+    model_notes_data,
     scenario_of,
     setup_data,
 )
@@ -64,11 +66,13 @@ def _step(options: argparse.Namespace) -> Answer:
         "software": asked.software,
         **({"assumed": sorted(asked.assumed)} if asked.run else {}),
         **interval_data(asked),
+        **model_notes_data(asked),
         **step_data(found, asked.cluster, asked.compute_efficiency),
         **_muon_data(asked),
     }
     lines = [
         described(asked.model.name, setup),
+        *model_notes(asked),
         *interval_lines(asked),
         *_table(found),
         *_summary(found, asked),

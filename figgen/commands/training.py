@@ -10,7 +10,7 @@ from figgen.models.memory.trained_state import trained_parameters
 from figgen.models.setup.training_setup import TrainingSetup
 from figgen.models.shape.adapters import ADAPTED
 from figgen.scenarios.options.option import Choices, Option, Value
-from figgen.scenarios.options.own_model import SIZES
+from figgen.scenarios.options.own_model import SIZES, OwnModel
 from figgen.scenarios.options.resolve import TrainingStep
 from figgen.scenarios.options.scenario import Scenario, scenario
 from figgen.scenarios.options.schema import OPTIONS, asked_by
@@ -191,6 +191,17 @@ def interval_lines(found: TrainingStep) -> list[str]:
         f"as predicted for {software}; eight of ten runs of the class "
         f"{found.predicted.residuals.name!r} lie within {low} to {high}"
     ]
+
+
+def model_notes(asked: TrainingStep) -> tuple[str, ...]:
+    """What the shape of a model's file leaves out."""
+    return asked.model.notes if isinstance(asked.model, OwnModel) else ()
+
+
+def model_notes_data(asked: TrainingStep) -> dict[str, object]:
+    """The same for JSON, nothing where there is none."""
+    notes = model_notes(asked)
+    return {"model_notes": list(notes)} if notes else {}
 
 
 def setup_data(name: str, setup: TrainingSetup) -> dict[str, object]:

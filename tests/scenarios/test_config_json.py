@@ -12,13 +12,19 @@ import pytest
 from figgen import catalog
 from figgen.__main__ import main
 from figgen.errors import InputError
+from figgen.models.memory.memory import memory
 from figgen.models.shape.model_shape import StateSpace
 from figgen.models.shape.transformer import parameter_counts
-from figgen.scenarios.options.config_json import MODEL_TYPES, shape_of_config
+from figgen.scenarios.architectures.kinds import KINDS, SAME_AS
+from figgen.scenarios.options.config_json import read_model_text, shape_of_config
+from figgen.scenarios.options.resolve import training_step
 
 CASES = json.loads((Path(__file__).parents[1] / "oracles" / "config_json.json").read_text("utf-8"))[
     "cases"
 ]
+COUNTS = json.loads(
+    (Path(__file__).parents[1] / "oracles" / "config_json_transformers.json").read_text("utf-8")
+)["counts"]
 LLAMA = CASES[0]["config"]
 HYBRIDS = {case["config"]["model_type"]: case["config"] for case in CASES[-2:]}
 MIXTURE = next(case["config"] for case in CASES if "DeepSeek-V3" in case["file"])
@@ -81,9 +87,12 @@ def test_hybrids_have_attention_where_their_file_says_so() -> None:
         ({"attn_layer_indices": [9, 18, 28]}, "layers with attention: expected numbers at even"),
         ({"attn_layer_indices": [9, 18]}, "layers with attention: expected numbers at even"),
         ({"attn_layer_indices": [18, 9]}, "layers with attention: expected numbers at even"),
-        ({"attn_layer_indices": "9"}, "layers with attention: expected a list of numbers"),
+        ({"attn_layer_indices": "x"}, "layers with attention: expected a list of numbers"),
         ({"mamba_proj_bias": True}, "mamba_proj_bias: expected false"),
-        ({"attn_layer_indices": None, "layer_types": 5}, "layer_types: expected a list, got 5"),
+        (
+            {"attn_layer_indices": None, "layer_types": 5},
+            "layer_types: expected a list of layers, got '5'",
+        ),
         ({"mamba_n_heads": 100}, "mamba_n_heads: expected a divisor of 8192"),
         ({"mamba_n_groups": 3}, "groups of a mixer: expected a divisor of 128 heads"),
     ],
@@ -127,12 +136,10 @@ def test_windows_are_those_that_transformers_uses(
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"model_type": "lama"}, "did you mean llama"),
-        ({"model_type": None}, "unknown model_type 'None'"),
-        ({"hidden_size": None}, "hidden_size or n_embd: expected a whole number"),
-        ({"num_hidden_layers": "32"}, "num_hidden_layers or n_layer"),
+        ({"hidden_size": None}, "hidden_size or n_embd or d_model: expected a whole number"),
+        ({"num_hidden_layers": "many"}, "num_hidden_layers or n_layer"),
         ({"num_key_value_heads": 5}, "kv_heads of a model"),
-        ({"vocab_size": -1}, "vocab_size: expected a whole number, got -1"),
+        ({"vocab_size": -1}, "vocab_size: expected a whole number, got '-1'"),
         ({"num_attention_heads": 0}, "heads of a model: expected >= 1, got 0"),
     ],
 )
@@ -142,15 +149,82 @@ def test_what_no_shape_follows_from_is_refused(change: dict[str, Any], message: 
 
 
 @pytest.mark.parametrize(
-    "change",
+    ("change", "plain", "note"),
     [
-        {"moe_layer_freq": 2}, {"mlp_only_layers": [1, 3]}, {"mlp_only_layers": 3},
-        {"shared_expert_intermediate_size": 3000}, {"moe_intermediate_size": 0},
+        ({"moe_layer_freq": 2}, 32, "plain layers stand between"),
+        ({"mlp_only_layers": [1, 3]}, 4, "plain layers stand between"),
+        ({"n_shared_experts": None, "shared_expert_intermediate_size": 3000}, 3, "the rest apart"),
     ],
-)  # fmt: skip
-def test_experts_that_do_not_follow_each_other_are_refused(change: dict[str, Any]) -> None:
+)
+def test_experts_that_do_not_follow_each_other_are_counted_and_named(
+    change: dict[str, Any], plain: int, note: str
+) -> None:
+    shape, notes = read_model_text(json.dumps(MIXTURE | change))
+    assert shape.dense_layers == plain
+    assert any(note in one for one in notes)
     with pytest.raises(InputError, match=r"expert|mlp_only_layers"):
-        shape_of_config(MIXTURE | change)
+        shape_of_config(MIXTURE | {"mlp_only_layers": ["x"]})
+    with pytest.raises(InputError, match="expert"):
+        shape_of_config(MIXTURE | {"moe_intermediate_size": 0})
+
+
+@pytest.mark.parametrize("row", COUNTS, ids=lambda row: row["name"])
+def test_parameters_are_those_that_transformers_builds(row: dict[str, Any]) -> None:
+    shape, _ = read_model_text(json.dumps(row["config"]))
+    assert parameter_counts(shape).total == row["parameters"]
+
+
+def test_every_kind_of_the_oracle_is_known_and_every_other_name_leads_to_a_kind() -> None:
+    assert set(SAME_AS.values()) <= KINDS.keys() | {"stablelm"}
+    met = {row["config"].get("text_config", row["config"])["model_type"] for row in COUNTS}
+    known = {SAME_AS.get(name, name).removesuffix("_text") for name in met}
+    assert known <= KINDS.keys()
+    assert len(known) > 50
+
+
+def test_a_kind_that_is_not_known_is_read_by_its_plain_fields_and_named() -> None:
+    shape, notes = read_model_text(json.dumps(LLAMA | {"model_type": "lama"}))
+    assert shape == shape_of_config(LLAMA)
+    assert any("'lama' is not known (did you mean llama" in note for note in notes)
+    with pytest.raises(InputError, match=r"hidden_size or n_embd or d_model, num_hidden"):
+        read_model_text('{"model_type": "new", "vocab_size": 1000}')
+
+
+def test_towers_and_layers_of_prediction_are_named() -> None:
+    tower = {"model_type": "pixtral", "hidden_size": 1024, "num_hidden_layers": 24}
+    seeing = {"model_type": "mistral3", "text_config": LLAMA, "vision_config": tower}
+    _, notes = read_model_text(json.dumps(seeing))
+    assert notes == ["the vision tower (24 layers of 1024) is left out: vision_config"]
+    _, notes = read_model_text(json.dumps(LLAMA | {"num_nextn_predict_layers": 1}))
+    assert any("--mtp-layers 1" in note for note in notes)
+
+
+def test_numbers_that_only_python_writes_are_read() -> None:
+    text = json.dumps(LLAMA | {"time_step_limit": [0.0, float("inf")], "x": float("nan")})
+    assert "Infinity" in text
+    assert read_model_text(text)[0] == shape_of_config(LLAMA)
+
+
+def test_linear_attention_is_a_window_of_a_chunk_and_chunks_are_windows() -> None:
+    rows = {row["name"]: row["config"] for row in COUNTS}
+    delta = shape_of_config(rows["defaults qwen3_next"])
+    assert (delta.window, delta.full_every) == (64, 4)
+    chunked = shape_of_config(rows["defaults llama4"])
+    assert (chunked.window, chunked.full_every) == (8192, 4)
+    gpt = shape_of_config(rows["defaults gpt_oss"])
+    assert (gpt.window, gpt.full_every) == (128, 2)
+
+
+def test_queries_without_a_rank_are_projected_at_once() -> None:
+    lite = next(row["config"] for row in COUNTS if row["name"] == "deepseek v2 lite")
+    shape = shape_of_config(lite)
+    assert shape.latent is not None
+    assert shape.latent.query_rank == 0
+    # The same sum over a rank's parts, and over the matrices that adapters stand beside.
+    job = training_step(model="deepseek-v2", nodes=1, gpus_per_node=8).setup
+    setup = replace(job, shape=shape)
+    ranks = memory(setup).ranks
+    assert ranks[0].parameters == parameter_counts(shape).total
 
 
 def test_command_line_takes_a_file_for_a_model(tmp_path: Path, capsys: Any) -> None:
@@ -166,4 +240,4 @@ def test_command_line_takes_a_file_for_a_model(tmp_path: Path, capsys: Any) -> N
     assert "expected a config.json" in capsys.readouterr().err
     file.write_text("{", encoding="utf-8")
     assert main(["memory", "--model", str(file), *sizes]) == 2
-    assert len(MODEL_TYPES) > 15
+    assert "expected a config.json" in capsys.readouterr().err

@@ -105,7 +105,8 @@ def _attention_tensors(setup: TrainingSetup) -> Iterator[KeptTensor]:
         kv_heads = heads
     if shape.qk_norm != "none":
         yield _divided(setup, "query and key norm inputs", (heads + kv_heads) * key_dim)
-    yield _divided(setup, "queries", heads * key_dim, *made_by)
+    at_once = mla is not None and not mla.query_rank
+    yield _divided(setup, "queries", heads * key_dim, *(() if at_once else made_by))
     yield _divided(setup, "keys", kv_heads * key_dim, *made_by, *second)
     yield _divided(setup, "values", kv_heads * value_dim, *made_by)
     scores = setup.tokens * heads * setup.sequence

@@ -105,7 +105,7 @@ def attention_held(setup: TrainingSetup) -> int:
         biases = query + 2 * key_value + shape.hidden if shape.bias else 0
         return 2 * shape.hidden * (query + key_value) + biases
     down = shape.hidden * (mla.query_rank + mla.kv_rank + mla.rope_head_dim)
-    up_query = mla.query_rank * heads * (mla.nope_head_dim + mla.rope_head_dim)
+    up_query = (mla.query_rank or shape.hidden) * heads * (mla.nope_head_dim + mla.rope_head_dim)
     up_key_value = mla.kv_rank * heads * (mla.nope_head_dim + mla.value_head_dim)
     out = heads * mla.value_head_dim * shape.hidden
     return down + up_query + up_key_value + out + attention_biases(shape)

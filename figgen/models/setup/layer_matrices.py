@@ -88,6 +88,13 @@ def _attention(shape: ModelShape) -> tuple[LayerMatrix, ...]:
     key, value = mla.nope_head_dim + mla.rope_head_dim, mla.value_head_dim
     down = mla.kv_rank + mla.rope_head_dim
     up = shape.heads * (mla.nope_head_dim + value)
+    if not mla.query_rank:
+        return (
+            LayerMatrix("query", part, hidden, shape.heads * key, from_layer=True),
+            LayerMatrix("key-value down", part, hidden, down, from_layer=True),
+            LayerMatrix("key-value up", part, mla.kv_rank, up, up=True),
+            LayerMatrix("output", part, shape.heads * value, hidden),
+        )
     return (
         LayerMatrix("query down", part, hidden, mla.query_rank, from_layer=True),
         LayerMatrix("key-value down", part, hidden, down, from_layer=True),

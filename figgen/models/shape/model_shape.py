@@ -29,7 +29,8 @@ QK_NORMS = ("none", "per-head", "full-width")
 class LatentAttention:
     """Multi-head latent attention: keys and values are rebuilt from one small cached vector.
 
-    `query_rank` and `kv_rank` are the widths of the compressed query and key-value; a query
+    `query_rank` and `kv_rank` are the widths of the compressed query and key-value; queries of
+    rank 0 are not compressed but projected at once. A query
     or key head is `nope_head_dim + rope_head_dim` wide, a value head `value_head_dim`.
     Source: DeepSeek-V2, arXiv:2405.04434, section 2.1.
     """

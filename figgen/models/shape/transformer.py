@@ -69,7 +69,9 @@ def attention_weights(shape: ModelShape) -> int:
         query, key_value = shape.heads * shape.head_dim, shape.kv_heads * shape.head_dim
         return 2 * shape.hidden * query + 2 * shape.hidden * key_value
     down = shape.hidden * (mla.query_rank + mla.kv_rank + mla.rope_head_dim)
-    return down + up_projection_weights(shape) + shape.heads * mla.value_head_dim * shape.hidden
+    at_once = 0 if mla.query_rank else shape.heads * (mla.nope_head_dim + mla.rope_head_dim)
+    out = shape.heads * mla.value_head_dim * shape.hidden
+    return down + shape.hidden * at_once + up_projection_weights(shape) + out
 
 
 def up_projection_weights(shape: ModelShape) -> int:

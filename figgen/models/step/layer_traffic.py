@@ -56,7 +56,7 @@ def _tensor(setup: TrainingSetup, share: StageShare) -> Iterator[Traffic]:
     mla, experts = shape.latent, shape.experts
     attention = shape.hidden
     if mla is not None:
-        attention = mla.query_rank + mla.kv_rank + mla.rope_head_dim
+        attention = (mla.query_rank or shape.hidden) + mla.kv_rank + mla.rope_head_dim
     shares_experts = experts is not None and experts.shared > 0
     forward, again = parts_of(share), repeated_parts(setup, share)
     whole = tokens * shape.hidden * ACTIVATION_BYTES

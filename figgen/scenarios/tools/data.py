@@ -21,11 +21,11 @@ from figgen.models.setup.framework_memory import FRAMEWORKS, FrameworkMemory
 from figgen.models.shape.adapters import ADAPTED, FROZEN, NOT_ADAPTED, FrozenFormat
 from figgen.models.shape.model_shape import ModelShape
 from figgen.models.shape.recipes import RECIPES, Recipe
-from figgen.scenarios.options.config_json import FIELDS, LONGEST, MODEL_TYPES
 from figgen.scenarios.options.option import Choices, Option
 from figgen.scenarios.options.resolve import TrainingStep, parallel_layout, training_step
 from figgen.scenarios.options.schema import GROUPS, OPTIONS
 from figgen.scenarios.runs.software import SOFTWARE, known_software, memory_of
+from figgen.scenarios.tools.config_tables import FIELDS, LONGEST, MODEL_TYPES
 from figgen.scenarios.tools.own import own_shape
 from figgen.scenarios.tools.rates import attained_rows
 

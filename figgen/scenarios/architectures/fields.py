@@ -1,0 +1,86 @@
+"""The fields of a `config.json`: texts by name, read as numbers, switches and lists."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from figgen.errors import InputError
+from figgen.scenarios.taking.entry import Entry, is_whole
+
+MOST = 2**40
+INNER = ("text_config.", "llm_config.", "language_config.", "thinker_config.text_config.")
+"""Parts of a file that describe the language model of one that also sees or hears."""
+
+NOTHING = ("", "null", "None", "NaN")
+
+
+@dataclass(slots=True)
+class Fields:
+    """The fields of a file, those that were looked for in vain, and notes for the reader."""
+
+    values: dict[str, str]
+    missing: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+
+
+def fields_of(entries: list[Entry]) -> Fields:
+    """Fields of a file; those of its language model stand before the others.
+
+    Raises InputError for a key that is given twice.
+    """
+    values: dict[str, str] = {}
+    for one in entries:
+        if one.name in values and one.name:
+            raise InputError("the text", expected="each key once", got=one.name[:80])
+        values[one.name] = one.words
+    for start in INNER:
+        for one in entries:
+            if one.name.startswith(start):
+                values[one.name[len(start) :]] = one.words
+    return Fields(values)
+
+
+def has(fields: Fields, name: str) -> bool:
+    """Whether a field has a value."""
+    return fields.values.get(name, "") not in NOTHING
+
+
+def whole(fields: Fields, *names: str) -> int:
+    """The whole number of a field under any of its names; it is missing where there is none."""
+    found = _found(fields, names)
+    if found == "":
+        fields.missing.append(" or ".join(names))
+        return 1
+    return _number(found, names)
+
+
+def whole_or(fields: Fields, usual: int, *names: str) -> int:
+    """The whole number of a field, `usual` where the file has none; the first of a list."""
+    found = _found(fields, names)
+    return usual if found == "" else _number(found, names)
+
+
+def switch_or(fields: Fields, usual: bool, *names: str) -> bool:
+    """Whether a field is on, `usual` where the file does not say."""
+    found = _found(fields, names)
+    return usual if found == "" else found in ("true", "True", "1")
+
+
+def words_of(fields: Fields, *names: str) -> list[str]:
+    """The list of a field, nothing where the file has none."""
+    return _found(fields, names).split()
+
+
+def _found(fields: Fields, names: tuple[str, ...]) -> str:
+    for name in names:
+        if has(fields, name):
+            return fields.values[name]
+    return ""
+
+
+def _number(found: str, names: tuple[str, ...]) -> int:
+    first = found.split()[0]
+    plain = first[:-2] if first.endswith(".0") else first
+    if not is_whole(plain) or int(plain) > MOST:
+        raise InputError(" or ".join(names), expected="a whole number", got=found[:40])
+    return int(plain)

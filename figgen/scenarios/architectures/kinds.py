@@ -1,0 +1,171 @@
+"""What each kind of model (`model_type`) does otherwise than Llama.
+
+As in the modeling files of huggingface/transformers 5.24.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Kind:
+    """A kind of models.
+
+    `full_every` says which layers see all tokens where the file has no list: every so many-th,
+    none for 0; a kind without it has no windows. `qkv_bias` and `out_bias` are biases of attention
+    that are always there, `bias_field` is the switch of a file for them, which has `bias_usual`
+    where it is silent, and which the output projection heeds with `bias_of_output`. `linear` is
+    the kind of linear attention, `mixers` that of state-space layers. `usual` is what transformers
+    takes where a published file is silent.
+    """
+
+    ffn: str = "swiglu"
+    norm: str = "rmsnorm"
+    norms_per_layer: int = 2
+    qk_norm: str = "none"
+    qk_norm_field: str = ""
+    bias: bool = False
+    all_bias_field: str = ""
+    qkv_bias: bool = False
+    bias_field: str = "attention_bias"
+    bias_usual: bool = False
+    bias_of_output: bool = True
+    tied: bool = False
+    learned_positions: bool = False
+    full_every: int = -1
+    router_offsets: bool = False
+    shared_gate: bool = False
+    biased_experts: bool = False
+    sinks: bool = False
+    output_gate: bool = False
+    head_bias: bool = False
+    linear: str = ""
+    mixers: str = ""
+    indexer: bool = False
+    special: str = ""
+    usual: dict[str, str] = field(default_factory=dict)
+
+
+_GEMMA_3 = {
+    "num_attention_heads": "8", "num_key_value_heads": "4", "head_dim": "256",
+    "vocab_size": "262208", "max_position_embeddings": "131072", "sliding_window": "4096",
+}  # fmt: skip
+_GEMMA_4 = {
+    "num_attention_heads": "8", "num_key_value_heads": "4", "head_dim": "256",
+    "vocab_size": "262144", "max_position_embeddings": "131072", "sliding_window": "512",
+    "hidden_size_per_layer_input": "256", "vocab_size_per_layer_input": "262144",
+    "global_head_dim": "512",
+}  # fmt: skip
+_GATED_DELTA = {
+    "linear_conv_kernel_dim": "4", "linear_key_head_dim": "128", "linear_value_head_dim": "128",
+    "linear_num_key_heads": "16", "linear_num_value_heads": "32", "full_attention_interval": "4",
+    "head_dim": "256",
+}  # fmt: skip
+
+_LLAMA = Kind()
+_QWEN_2 = Kind(qkv_bias=True, bias_field="", full_every=0)
+_QWEN_3 = Kind(qk_norm="per-head", full_every=0)
+_DEEPSEEK = Kind(bias_field="")
+_DEEPSEEK_3 = Kind(bias_field="", router_offsets=True)
+
+KINDS: dict[str, Kind] = {
+    "llama": _LLAMA, "granite": _LLAMA, "granitemoe": _LLAMA, "granitemoeshared": _LLAMA,
+    "code_llama": _LLAMA, "helium": _LLAMA, "solar_open": _LLAMA, "ernie4_5": Kind(
+        bias_field="use_bias", tied=True,
+    ),
+    "ernie4_5_moe": Kind(bias_field="use_bias", tied=True, router_offsets=True, special="ernie"),
+    "mistral": Kind(full_every=0, bias_field=""), "mixtral": Kind(full_every=0, bias_field=""),
+    "ministral": Kind(full_every=0, bias_field=""),
+    "phi": Kind(ffn="gelu", norm="layernorm", norms_per_layer=1, bias=True, head_bias=True,
+                special="phi"),
+    "phi3": Kind(full_every=0, bias_field=""),
+    "phimoe": Kind(norm="layernorm", full_every=0, special="head_bias"),
+    "qwen2": _QWEN_2, "mimo": Kind(qkv_bias=True, bias_field=""),
+    "qwen2_moe": Kind(qkv_bias=True, bias_field="", full_every=0, shared_gate=True),
+    "qwen3": _QWEN_3, "qwen3_moe": _QWEN_3,
+    "qwen3_next": Kind(qk_norm="per-head", output_gate=True, shared_gate=True,
+                       linear="gated-delta", usual=_GATED_DELTA),
+    "qwen3_5": Kind(qk_norm="per-head", output_gate=True, linear="gated-delta",
+                    usual=_GATED_DELTA),
+    "qwen3_5_moe": Kind(qk_norm="per-head", output_gate=True, shared_gate=True,
+                        linear="gated-delta", usual=_GATED_DELTA),
+    "olmo": Kind(norm="none"), "olmo2": Kind(qk_norm="full-width"),
+    "olmo3": Kind(qk_norm="full-width", full_every=4), "olmoe": Kind(qk_norm="full-width"),
+    "flex_olmo": Kind(qk_norm="full-width"),
+    "gemma": Kind(ffn="geglu", tied=True, usual={"head_dim": "256"}),
+    "gemma2": Kind(ffn="geglu", tied=True, norms_per_layer=4, full_every=2,
+                   usual={"head_dim": "256", "sliding_window": "4096"}),
+    "gemma3": Kind(ffn="geglu", tied=True, norms_per_layer=4, full_every=6, qk_norm="per-head",
+                   usual=_GEMMA_3),
+    "gemma4": Kind(ffn="geglu", tied=True, norms_per_layer=4, full_every=6, qk_norm="per-head",
+                   special="gemma4", usual=_GEMMA_4),
+    "deepseek_v2": _DEEPSEEK, "deepseek_v3": _DEEPSEEK_3, "kimi_k2": _DEEPSEEK_3,
+    "deepseek_v32": Kind(bias_field="", indexer=True,
+                         usual={"index_n_heads": "64", "index_head_dim": "128"}),
+    "glm_moe_dsa": Kind(bias_field="", indexer=True,
+                        usual={"index_n_heads": "32", "index_head_dim": "128"}),
+    "deepseek_v4": Kind(bias_field="", special="deepseek_v4"),
+    "glm4_moe_lite": _DEEPSEEK,
+    "glm": Kind(bias_field="attention_bias", bias_of_output=False),
+    "glm4": Kind(bias_of_output=False, norms_per_layer=4),
+    "glm4_moe": Kind(bias_of_output=False, qk_norm="per-head", qk_norm_field="use_qk_norm"),
+    "kimi_linear": Kind(bias_field="", linear="kda"),
+    "llama4": Kind(full_every=4, special="llama4",
+                   usual={"attention_chunk_size": "8192", "interleave_moe_layer_step": "1"}),
+    "gpt_oss": Kind(bias_usual=True, full_every=2, biased_experts=True, sinks=True,
+                    usual={"sliding_window": "128"}),
+    "minimax": Kind(linear="lightning", full_every=-1),
+    "minimax_m2": Kind(qk_norm="full-width"),
+    "nemotron": Kind(ffn="squared-relu", norm="layernorm"),
+    "nemotron_h": Kind(ffn="squared-relu", mixers="nemotron", norms_per_layer=1),
+    "smollm3": Kind(tied=True, full_every=0),
+    "starcoder2": Kind(
+        ffn="gelu", norm="layernorm", all_bias_field="use_bias", bias=True, tied=True,
+        full_every=0,
+    ),
+    "cohere": Kind(norm="layernorm-no-bias", norms_per_layer=1, tied=True, special="cohere"),
+    "cohere2": Kind(norm="layernorm-no-bias", norms_per_layer=1, tied=True, full_every=4),
+    "falcon_h1": Kind(mixers="beside"),
+    "jamba": Kind(mixers="mamba-1", usual={
+        "attn_layer_period": "8", "attn_layer_offset": "4", "expert_layer_period": "2",
+        "expert_layer_offset": "1", "mamba_d_state": "16", "mamba_d_conv": "4",
+        "mamba_expand": "2",
+    }),
+    "zamba2": Kind(ffn="geglu", mixers="zamba2", norms_per_layer=1),
+    "gpt_neox": Kind(ffn="gelu", norm="layernorm", bias=True),
+    "gpt2": Kind(ffn="gelu", norm="layernorm", bias=True, tied=True, learned_positions=True),
+    "granitemoehybrid": Kind(mixers="mamba-2", linear=""), "bamba": Kind(mixers="mamba-2"),
+    "hunyuan_v1_dense": Kind(qk_norm="per-head", qk_norm_field="use_qk_norm"),
+    "hunyuan_v1_moe": Kind(qk_norm="per-head", qk_norm_field="use_qk_norm"),
+    "hy_v3": Kind(qk_norm="per-head"),
+    "mimo_v2_flash": Kind(bias_of_output=False, special="mimo_v2", usual={
+        "head_dim": "192", "v_head_dim": "128", "sliding_window": "128",
+    }),
+    "seed_oss": Kind(bias_usual=True, bias_of_output=False),
+    "exaone4": Kind(qk_norm="per-head", full_every=4, bias_field=""),
+    "apertus": Kind(ffn="squared-relu", qk_norm="per-head", special="xielu"),
+    "minimax_m3_vl": Kind(qk_norm="per-head"),
+}  # fmt: skip
+"""Kinds by the name that a file has for them."""
+
+SAME_AS = {
+    "qwen2_vl": "qwen2", "qwen2_5_vl": "qwen2", "qwen2_vl_text": "qwen2", "qwen2_5": "qwen2",
+    "qwen2_5_vl_text": "qwen2", "qwen2_5_omni_text": "qwen2", "qwen2_5_omni": "qwen2",
+    "qwen2_audio": "qwen2", "qwen3_vl": "qwen3", "qwen3_vl_text": "qwen3",
+    "qwen3_vl_moe": "qwen3_moe", "qwen3_vl_moe_text": "qwen3_moe", "qwen3_omni_moe": "qwen3_moe",
+    "qwen3_omni_moe_text": "qwen3_moe", "qwen3_5_text": "qwen3_5",
+    "qwen3_5_moe_text": "qwen3_5_moe", "qwen3_6": "qwen3_5", "qwen3_6_moe": "qwen3_5_moe",
+    "qwen3_6_text": "qwen3_5", "qwen3_6_moe_text": "qwen3_5_moe", "gemma3_text": "gemma3",
+    "gemma4_text": "gemma4", "gemma4_unified": "gemma4", "gemma4_unified_text": "gemma4",
+    "llama4_text": "llama4", "mistral3": "mistral", "ministral3": "mistral",
+    "pixtral": "mistral", "kimi_k25": "deepseek_v3", "glm4v": "glm4", "glm4v_text": "glm4",
+    "glm4v_moe": "glm4_moe", "glm4v_moe_text": "glm4_moe", "glm46v": "glm4_moe",
+    "ernie4_5_vl_moe": "ernie4_5_moe", "ernie4_5_moe_vl": "ernie4_5_moe",
+    "minimax_text_01": "minimax", "minimax_m1": "minimax", "deepseek_v32_exp": "deepseek_v32",
+    "mllama_text_model": "llama", "stablelm_epoch": "stablelm", "hunyuan": "hunyuan_v1_moe",
+    "minimax_m3_vl_text": "minimax_m3_vl", "glm5": "glm_moe_dsa", "phimoe_text": "phimoe",
+    "internlm2": "llama", "internlm3": "llama", "yi": "llama", "kimi_vl": "deepseek_v3",
+    "exaone4_5": "exaone4", "granite_swa": "granite",
+}  # fmt: skip
+"""Other names of kinds, and of those that also see or hear, by their language model."""

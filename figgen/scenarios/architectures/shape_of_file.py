@@ -1,0 +1,310 @@
+"""The shape of a model out of the fields of its `config.json`, with notes of what it leaves out."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from figgen.errors import InputError, unknown
+from figgen.models.shape.model_shape import ExpertShape, LatentAttention, ModelShape
+from figgen.models.shape.transformer import (
+    attention_weights,
+    ffn_weights,
+    mixer_parameters,
+    norm_parameters,
+    parameter_counts,
+)
+from figgen.scenarios.architectures.extras import Sizes, extra_of, left_out
+from figgen.scenarios.architectures.fields import Fields, has, switch_or, whole, whole_or
+from figgen.scenarios.architectures.hybrids import (
+    Hybrid,
+    beside_parameters,
+    hybrid_of,
+    mamba_1_parameters,
+    mixers_of,
+    shared_block_parameters,
+)
+from figgen.scenarios.architectures.kinds import KINDS, SAME_AS, Kind
+from figgen.scenarios.architectures.stack import layer_kinds, sparse_layers, windows_of
+
+LONGEST = 8192
+"""Tokens of a sequence at most: a file says how long a model may run, not how it was trained."""
+
+
+def shape_of_fields(fields: Fields) -> ModelShape:
+    """The shape that a file describes; what it leaves out is among the fields' notes.
+
+    Raises InputError for fields that are missing, all of them together, and for what no shape
+    follows from.
+    """
+    kind = _kind_of(fields)
+    for name, value in kind.usual.items():
+        if not has(fields, name):
+            fields.values[name] = value
+    shape = _shape(fields, kind)
+    fields.notes.extend(left_out(fields))
+    return shape
+
+
+def _kind_of(fields: Fields) -> Kind:
+    """The kind of a file; one that is not known is read as Llama is, which is noted."""
+    inner = fields.values.get("text_config.model_type", "")
+    for name in (inner, fields.values.get("model_type", "")):
+        found = SAME_AS.get(name, name)
+        if found in KINDS:
+            fields.values["model_type"] = found
+            return KINDS[found]
+        if found.removesuffix("_text") in KINDS:
+            return KINDS[found.removesuffix("_text")]
+    name = inner or fields.values.get("model_type", "None")
+    error = unknown("model_type", name, KINDS)
+    meant = f" (did you mean {' or '.join(error.nearest)}?)" if error.nearest else ""
+    fields.notes.append(
+        f"the model_type {name!r} is not known{meant}: its plain fields are read as Llama's are"
+    )
+    return KINDS["llama"]
+
+
+def _shape(fields: Fields, kind: Kind) -> ModelShape:
+    hidden = whole(fields, "hidden_size", "n_embd", "d_model")
+    layers = _layers(fields, kind)
+    heads = whole(fields, "num_attention_heads", "n_head", "n_heads")
+    kv_heads = whole_or(fields, heads, "num_key_value_heads", "num_kv_heads", "n_head_kv")
+    vocab = whole(fields, "vocab_size")
+    sequence = whole_or(fields, LONGEST, *SEQUENCES)
+    _raise_missing(fields)
+    latent = _latent(fields)
+    head_dim = latent.nope_head_dim if latent else whole_or(
+        fields, hidden // max(heads, 1), "head_dim", "attention_head_dim"
+    )  # fmt: skip
+    ffn = _dense_width(fields, kind, hidden)
+    kinds = layer_kinds(fields, kind, layers)
+    hybrid = hybrid_of(fields, kind, layers) if kind.mixers and kind.mixers != "zamba2" else None
+    mixers = mixers_of(fields, kind, hidden, hybrid) if hybrid else None
+    windows = windows_of(fields, kind, kinds, layers)
+    experts = _experts(fields, kind, layers, ffn, hybrid)
+    plain = ModelShape(
+        layers=layers, hidden=hidden, heads=heads, kv_heads=kv_heads, head_dim=head_dim,
+        ffn_hidden=_spread(hybrid, ffn, layers), vocab=vocab, sequence=min(sequence, LONGEST),
+        ffn=_ffn(fields, kind), norm="rmsnorm" if kind.norm == "none" else kind.norm,
+        norms_per_layer=0 if kind.norm == "none" else kind.norms_per_layer,
+        final_norm=kind.norm != "none", qk_norm=_qk_norm(fields, kind),
+        bias=_bias(fields, kind),
+        tied_embeddings=switch_or(fields, kind.tied, "tie_word_embeddings"),
+        learned_positions=kind.learned_positions, experts=experts, latent=latent,
+        window=windows.window, full_every=windows.full_every, state_space=mixers,
+    )  # fmt: skip
+    if kind.mixers == "zamba2":
+        return _zamba(fields, plain, ffn)
+    extra = extra_of(fields, kind, _sizes(fields, plain, windows.linear_layers, ffn), kinds)
+    extra += _rest(fields, kind, plain, hybrid, ffn)
+    return replace(plain, extra=extra)
+
+
+SEQUENCES = (
+    "max_position_embeddings",
+    "n_positions",
+    "max_seq_len",
+    "model_max_length",
+    "seq_length",
+)
+
+
+def _layers(fields: Fields, kind: Kind) -> int:
+    if kind.mixers == "nemotron":
+        return hybrid_of(fields, kind, 0).layers
+    return whole(fields, "num_hidden_layers", "n_layer", "n_layers", "num_layers")
+
+
+FLAGS = {
+    "hidden_size": "--hidden", "num_hidden_layers": "--layers", "num_attention_heads": "--heads",
+    "vocab_size": "--vocab",
+}  # fmt: skip
+"""Options of the command line that give what a file lacks."""
+
+
+def _raise_missing(fields: Fields) -> None:
+    if fields.missing:
+        names = ", ".join(fields.missing)
+        number = "a whole number" if len(fields.missing) == 1 else "whole numbers"
+        raise InputError(f"{names}", expected=number, got=None)
+
+
+def _latent(fields: Fields) -> LatentAttention | None:
+    if not has(fields, "kv_lora_rank"):
+        return None
+    sizes = LatentAttention(
+        whole_or(fields, 0, "q_lora_rank"),
+        whole(fields, "kv_lora_rank"),
+        whole(fields, "qk_nope_head_dim"),
+        whole(fields, "qk_rope_head_dim"),
+        whole(fields, "v_head_dim"),
+    )
+    _raise_missing(fields)
+    return sizes
+
+
+def _qk_norm(fields: Fields, kind: Kind) -> str:
+    if kind.special == "cohere":
+        return "full-width" if switch_or(fields, False, "use_qk_norm") else "none"
+    if kind.qk_norm_field:
+        usual = kind.qk_norm_field == "use_qk_norm" and "hunyuan" in fields.values["model_type"]
+        return kind.qk_norm if switch_or(fields, usual, kind.qk_norm_field) else "none"
+    return kind.qk_norm
+
+
+def _bias(fields: Fields, kind: Kind) -> bool:
+    if kind.all_bias_field:
+        return switch_or(fields, kind.bias, kind.all_bias_field)
+    return kind.bias
+
+
+def _ffn(fields: Fields, kind: Kind) -> str:
+    """The kind of feed-forward block; that of a kind which is not known by its activation."""
+    if kind is not KINDS["llama"] or "hidden_act" not in fields.values:
+        return kind.ffn
+    plain = fields.values["hidden_act"] in ("relu2", "relu", "gelu", "gelu_new")
+    known = SAME_AS.get(fields.values.get("model_type", ""), fields.values.get("model_type", ""))
+    if plain and known not in KINDS:
+        fields.notes.append("a block without a gate is supposed, since its activation is plain")
+        return "squared-relu" if fields.values["hidden_act"] == "relu2" else "gelu"
+    return kind.ffn
+
+
+def _dense_width(fields: Fields, kind: Kind, hidden: int) -> int:
+    """The width of plain feed-forward blocks."""
+    # Beside routed experts a shared one is always there, and alone without them.
+    alone = kind.mixers == "mamba-2" and fields.values.get("num_local_experts") == "0"
+    if alone:
+        return whole_or(fields, 4 * hidden, "shared_intermediate_size")
+    return whole_or(
+        fields, 4 * hidden, "intermediate_size_mlp", "dense_intermediate_size",
+        "intermediate_size", "n_inner", "ffn_hidden_size", "ffn_dim",
+    )  # fmt: skip
+
+
+def _spread(hybrid: Hybrid | None, ffn: int, layers: int) -> int:
+    """The width of blocks where fewer layers have one than mix: as wide as all together are."""
+    if hybrid is None or hybrid.blocks == layers:
+        return ffn
+    return ffn * hybrid.blocks // layers
+
+
+def _experts(
+    fields: Fields, kind: Kind, layers: int, ffn: int, hybrid: Hybrid | None
+) -> ExpertShape | None:
+    names = ("n_routed_experts", "num_local_experts", "num_experts", "moe_num_experts")
+    count = whole_or(fields, 0, *names)
+    if not count or kind.special == "gemma4":
+        return None
+    width = whole_or(
+        fields, whole_or(fields, ffn, "intermediate_size"), "moe_intermediate_size",
+        "expert_ffn_hidden_size",
+    )  # fmt: skip
+    top_k = whole(
+        fields, "num_experts_per_tok", "num_experts_per_token", "moe_k", "moe_topk", "moe_top_k",
+        "top_k_experts",
+    )  # fmt: skip
+    _raise_missing(fields)
+    together = whole_or(fields, 0, *SHARED_WIDTHS)
+    shared = whole_or(
+        fields, together // max(width, 1) if together else _usual_shared(fields, kind),
+        "n_shared_experts", "num_shared_experts", "moe_num_shared_experts", "num_shared_expert",
+    )  # fmt: skip
+    if hybrid is not None and hybrid.blocks != layers:
+        if not hybrid.sparse:
+            return None
+        shared = together * hybrid.sparse // layers // max(width * hybrid.sparse // layers, 1)
+        return ExpertShape(count, top_k, width * hybrid.sparse // layers, shared, 0)
+    sparse = sparse_layers(fields, kind, layers)
+    plain = sparse.count(False)
+    if plain == layers:
+        return None
+    if sparse != [False] * plain + [True] * (layers - plain):
+        fields.notes.append(
+            f"{plain} plain layers stand between those with experts: they are counted as the first"
+        )
+    if together and together % max(width, 1):
+        fields.notes.append(
+            f"a shared expert of {together} is counted as {shared} of {width}, and the rest apart"
+        )
+    return ExpertShape(count, top_k, width, shared, plain)
+
+
+SHARED_WIDTHS = (
+    "shared_expert_intermediate_size", "shared_intermediate_size",
+    "moe_shared_expert_intermediate_size",
+)  # fmt: skip
+"""What the width of all shared experts together is called."""
+
+
+def _usual_shared(fields: Fields, kind: Kind) -> int:
+    """Llama 4 has a shared expert, and Hunyuan's mixtures, though their files do not say so."""
+    if kind.special == "llama4":
+        return 1
+    return 1 if fields.values.get("use_mixed_mlp_moe") in ("true", "True") else 0
+
+
+def _sizes(fields: Fields, shape: ModelShape, linear: int, ffn: int) -> Sizes:
+    experts = shape.experts
+    norms = norm_parameters(replace(shape, norms_per_layer=0, final_norm=False)) // shape.layers
+    return Sizes(
+        layers=shape.layers, attending=shape.attention_layers, linear=linear,
+        dense=shape.dense_layers, sparse=shape.expert_layers, hidden=shape.hidden,
+        heads=shape.heads, kv_heads=shape.kv_heads, head_dim=shape.head_dim, ffn=ffn,
+        vocab=shape.vocab, experts=experts.count if experts else 0,
+        expert_ffn=experts.ffn_hidden if experts else 0, attention=attention_weights(shape),
+        attention_norms=norms,
+    )  # fmt: skip
+
+
+def _rest(fields: Fields, kind: Kind, shape: ModelShape, hybrid: Hybrid | None, ffn: int) -> int:
+    """What spreading blocks and mixers of other kinds leave over, and parts of shared experts."""
+    found = 0
+    experts = shape.experts
+    together = whole_or(fields, 0, *SHARED_WIDTHS)
+    if experts and together and not has(fields, "n_shared_experts"):
+        width = together - experts.shared * experts.ffn_hidden
+        if hybrid is None or hybrid.blocks == shape.layers:
+            found += shape.expert_layers * ffn_weights(shape, width)
+    if kind.mixers == "beside":
+        fields.notes.append("mixers beside attention count in parameters and not in time")
+        return found + shape.layers * beside_parameters(fields, shape.hidden)
+    if kind.mixers == "mamba-1":
+        each = mamba_1_parameters(fields, shape.hidden) - mixer_parameters(shape)
+        return found + shape.state_space_layers * each
+    if kind.mixers == "nemotron" and hybrid:
+        return found + _nemotron_rest(fields, shape, hybrid, ffn)
+    return found
+
+
+def _nemotron_rest(fields: Fields, shape: ModelShape, hybrid: Hybrid, ffn: int) -> int:
+    """Blocks and experts as the file has them, without those that the shape spreads over layers."""
+    counts = parameter_counts(shape)
+    hidden = shape.hidden
+    norms = (hybrid.blocks + hybrid.sparse) * hidden
+    whole_blocks = hybrid.blocks * ffn_weights(shape, ffn)
+    if hybrid.sparse and shape.experts:
+        count = shape.experts.count
+        width = whole_or(fields, ffn, "moe_intermediate_size")
+        inner = whole_or(fields, hidden, "moe_latent_size")
+        together = whole_or(fields, 0, *SHARED_WIDTHS)
+        each = count * 2 * inner * width + hidden * count + 2 * hidden * together
+        each += 2 * hidden * inner if has(fields, "moe_latent_size") else 0
+        whole_blocks += hybrid.sparse * each
+    fields.notes.append(
+        f"{hybrid.blocks + hybrid.sparse} blocks are counted as if each of the {shape.layers} "
+        "layers that mix tokens had a narrower one"
+    )
+    spread = counts.ffn + counts.router + counts.shared_experts + counts.routed_experts
+    return norms + whole_blocks - spread
+
+
+def _zamba(fields: Fields, shape: ModelShape, ffn: int) -> ModelShape:
+    """Mixers alone, and the blocks that layers share, which count in parameters and not in time."""
+    mixers = mixers_of(
+        fields, KINDS["zamba2"], shape.hidden,
+        Hybrid(attention=[], layers=shape.layers, blocks=shape.layers, sparse=0),
+    )  # fmt: skip
+    fields.notes.append("blocks that layers share count in parameters and not in time")
+    extra = shared_block_parameters(fields, shape.hidden, ffn)
+    return replace(shape, ffn_hidden=0, window=0, full_every=0, state_space=mixers, extra=extra)
