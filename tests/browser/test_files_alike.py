@@ -61,8 +61,8 @@ def test_a_config_json_with_a_slip_is_refused_by_both(ask: Ask, tmp_path: Path) 
         try:
             model_from_file(str(path))
             refused.append(False)
-        except InputError as error:
-            refused.append("expected a config.json" in str(error))
+        except InputError:
+            refused.append(True)
     shown = ask("configs", texts)
     assert [found != "read" for found in shown] == refused
     assert [number for number, found in enumerate(refused) if not found] == [0, 7, 8]

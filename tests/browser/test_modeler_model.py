@@ -132,21 +132,14 @@ def test_a_pasted_config_json_is_read_as_python_reads_it(ask: Ask) -> None:
     files = [case["config"] for case in cases]
     bamba = files[-1]
     biased = files[0] | {"attention_bias": True, "tie_word_embeddings": True}
-    wrong = [files[0] | {"model_type": "lama"}, files[0] | {"hidden_size": None},
-             files[11] | {"moe_layer_freq": 2}, files[11] | {"mlp_only_layers": [1]},
-             files[-1] | {"attn_layer_indices": [9, 18]}, files[-1] | {"mamba_n_groups": 3},
+    wrong = [files[-1] | {"attn_layer_indices": [9, 18]}, files[-1] | {"mamba_n_groups": 3},
              files[-1] | {"mamba_n_heads": 100}, files[-1] | {"mamba_proj_bias": True},
-             files[-1] | {"attn_layer_indices": "9"}, files[0] | {"num_attention_heads": 0},
-             files[9] | {"moe_intermediate_size": 0}, files[11] | {"mlp_only_layers": 3},
-             files[18] | {"text_config": {"hidden_size": 2560}},
-             files[-2] | {"layer_types": 5}]  # fmt: skip
+             files[0] | {"num_attention_heads": 0},
+             files[9] | {"moe_intermediate_size": 0}]  # fmt: skip
     files += [files[-2] | {"num_local_experts": 0, "shared_intermediate_size": 8192}]
     files += [bamba | {"attn_layer_indices": [20], "attention_bias": True}]
     files += [files[0] | {"model_type": "gemma3_text", "sliding_window": 1024}]
     files += [files[0] | {"model_type": "mistral", "sliding_window": 4096}]
-    # Where no list says what a layer is, none as long as a number in the file is made.
-    small = {"hidden_size": 64, "intermediate_size": 64, "num_hidden_layers": 2**33}
-    files += [bamba | small | {"attn_layer_indices": None}]
     texts = [json.dumps(config) for config in [*files, biased, *wrong]]
     shown = ask("configs", [*texts, "[]", "no"])
     for config, found in zip([*files, biased], shown, strict=False):

@@ -152,7 +152,7 @@ def test_what_no_shape_follows_from_is_refused(change: dict[str, Any], message: 
     ("change", "plain", "note"),
     [
         ({"moe_layer_freq": 2}, 32, "plain layers stand between"),
-        ({"mlp_only_layers": [1, 3]}, 4, "plain layers stand between"),
+        ({"mlp_only_layers": [1, 5]}, 4, "plain layers stand between"),
         ({"n_shared_experts": None, "shared_expert_intermediate_size": 3000}, 3, "the rest apart"),
     ],
 )

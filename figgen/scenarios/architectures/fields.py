@@ -81,6 +81,7 @@ def _found(fields: Fields, names: tuple[str, ...]) -> str:
 def _number(found: str, names: tuple[str, ...]) -> int:
     first = found.split()[0]
     plain = first[:-2] if first.endswith(".0") else first
-    if not is_whole(plain) or int(plain) > MOST:
+    padded = len(plain) > 1 and plain.startswith("0")
+    if not is_whole(plain) or padded or int(plain) > MOST:
         raise InputError(" or ".join(names), expected="a whole number", got=found[:40])
     return int(plain)

@@ -112,14 +112,14 @@ SEQUENCES = (
 def _layers(fields: Fields, kind: Kind) -> int:
     if kind.mixers == "nemotron":
         return hybrid_of(fields, kind, 0).layers
-    return whole(fields, "num_hidden_layers", "n_layer", "n_layers", "num_layers")
+    found = whole(fields, "num_hidden_layers", "n_layer", "n_layers", "num_layers")
+    if found > MOST_LAYERS:
+        raise InputError("num_hidden_layers", expected=f"at most {MOST_LAYERS:,}", got=found)
+    return found
 
 
-FLAGS = {
-    "hidden_size": "--hidden", "num_hidden_layers": "--layers", "num_attention_heads": "--heads",
-    "vocab_size": "--vocab",
-}  # fmt: skip
-"""Options of the command line that give what a file lacks."""
+MOST_LAYERS = 10_000
+"""Layers of a file at most: each is looked at, and a number is quickly written."""
 
 
 def _raise_missing(fields: Fields) -> None:
