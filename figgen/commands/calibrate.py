@@ -19,6 +19,8 @@ from figgen.scenarios.evidence.calibrate import (
     decided_by,
     left_out,
 )
+from figgen.scenarios.evidence.class_intervals import widest_ends
+from figgen.scenarios.evidence.publishers import judged_publishers
 
 if TYPE_CHECKING:
     from figgen.commands import Verbs
@@ -101,7 +103,7 @@ def residual_text() -> str:
         "# Measured over predicted step times by class: eight of ten runs between low and high.",
         "# Of all and, where `tested`, of test runs too. By `python -m figgen calibrate --write`.",
     ]
-    for entry in class_residuals():
+    for entry in class_residuals(widest_ends(judged_publishers())):
         lines += [
             f'\n["{entry.name}"]',
             f"runs = {entry.runs}",

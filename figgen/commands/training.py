@@ -15,6 +15,7 @@ from figgen.scenarios.options.resolve import TrainingStep
 from figgen.scenarios.options.scenario import Scenario, scenario
 from figgen.scenarios.options.schema import OPTIONS, asked_by
 from figgen.scenarios.planning.plan_question import NOT_PLANNED, SEARCHED
+from figgen.scenarios.runs.predicted import UNKNOWN
 from figgen.scenarios.taking.options import LAYOUT, answers_of, options_of, taken_from
 from figgen.units import format_quantity
 
@@ -187,6 +188,11 @@ def interval_lines(found: TrainingStep) -> list[str]:
         return []
     low, high = (format_quantity(s, "s", "time") for s in found.interval_s)
     software = f"{found.software}{' on what was measured' if found.measured else ''}"
+    if found.predicted.residuals.name == UNKNOWN:
+        return [
+            f"as predicted for {software}; no run like it had a part in the fit, so that the "
+            f"interval is the widest, {low} to {high}"
+        ]
     return [
         f"as predicted for {software}; eight of ten runs of the class "
         f"{found.predicted.residuals.name!r} lie within {low} to {high}"

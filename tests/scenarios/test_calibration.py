@@ -18,7 +18,9 @@ from figgen.scenarios.evidence.calibrate import (
     calibrating,
     class_residuals,
 )
+from figgen.scenarios.evidence.class_intervals import widest_ends
 from figgen.scenarios.evidence.measured import measured_runs, run_sides, shown_runs
+from figgen.scenarios.evidence.publishers import judged_publishers
 from figgen.scenarios.evidence.split import TEST
 from figgen.scenarios.runs.predicted import LARGE, class_of, predicted_step
 
@@ -109,7 +111,7 @@ def test_no_fitted_constant_wants_to_move() -> None:
 
 
 def test_the_intervals_of_the_catalog_are_those_of_the_runs() -> None:
-    found = class_residuals()
+    found = class_residuals(widest_ends(judged_publishers()))
     assert {entry.name for entry in found} == residuals().keys()
     assert {class_of(run) for run in RUNS} <= residuals().keys()
     for entry in found:
@@ -119,6 +121,10 @@ def test_the_intervals_of_the_catalog_are_those_of_the_runs() -> None:
         assert known.high == pytest.approx(entry.high, abs=0.01)
         assert known.low < 1 < known.high
         assert known.mean_absolute == pytest.approx(entry.mean_absolute, abs=0.005)
+    unmeasured = residuals()["unmeasured"]
+    assert unmeasured.high / unmeasured.low == max(
+        known.high / known.low for known in residuals().values()
+    )
 
 
 def test_an_efficiency_given_by_hand_replaces_what_was_fitted() -> None:

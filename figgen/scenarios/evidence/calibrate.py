@@ -132,8 +132,11 @@ def left_out() -> dict[str, dict[str, float]]:
     return found
 
 
-def class_residuals() -> list[Residuals]:
-    """The errors of every class of runs, by the constants of the catalog."""
+def class_residuals(widest: tuple[float, float]) -> list[Residuals]:
+    """The errors of every class of runs, by the constants of the catalog.
+
+    `widest` are the ends of the interval of what nobody has timed.
+    """
     sides = run_sides()
     runs = [
         run
@@ -158,7 +161,8 @@ def class_residuals() -> list[Residuals]:
         )
     every = [ratio for ratios in by_class.values() for ratio, is_test in ratios if is_test]
     wide = _residuals(UNKNOWN, every, [every], True)
-    return [*found, replace(wide, low=0.7, high=1.5)]
+    low, high = floor(1000 * widest[0]) / 1000, ceil(1000 * widest[1]) / 1000
+    return [*found, replace(wide, low=low, high=high)]
 
 
 def device_ratios() -> list[float]:

@@ -138,6 +138,16 @@ def interval_of(wanted: RunClass, judged: Sequence[Judged]) -> ClassInterval:
     )  # fmt: skip
 
 
+def widest_ends(judged: Sequence[Judged]) -> tuple[float, float]:
+    """Low and high of what nobody has timed, dense or with experts."""
+    everybody = spread_of(judged)
+    ends = [
+        ends_of([one for one in judged if one.published.run_class.experts == experts], everybody)
+        for experts in (False, True)
+    ]
+    return min(low for low, _ in ends), max(high for _, high in ends)
+
+
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Coverage:
     """Which share of a publisher's runs lies in the intervals that others alone make."""
