@@ -1,42 +1,66 @@
-"""The picture of who imports whom, in CONTRIBUTING.md, is that of the code; no two rooms circle."""
+"""The pictures of who imports whom, in CONTRIBUTING.md, are those of the code; nothing circles."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
+from functools import cache
 
 import pytest
 
 from tests.test_layers import ROOT, SOURCES, imports, module_of
 
-Rooms = dict[str, set[str]]
+Arrows = dict[str, set[str]]
+"""What imports what: modules, or the rooms that they are in."""
 CONTRIBUTING = ROOT / "CONTRIBUTING.md"
-FENCED = re.compile(r"(<!-- rooms -->\n```\n)(.*?)(```\n<!-- /rooms -->)", re.S)
+FENCED = re.compile(r"(<!-- rooms of ([\w.]+) -->\n```\n)(.*?)(```\n<!-- /rooms -->)", re.S)
+HOUSES = ("figgen", "figgen.models", "figgen.scenarios")
+"""Packages whose rooms CONTRIBUTING shows."""
 
 
-def rooms() -> Rooms:
-    """Every folder and file directly in `figgen`, the hooks, and the rooms that each imports."""
-    found: Rooms = {}
-    for path in SOURCES:
-        inside = path.relative_to(ROOT)
-        room = room_of(module_of(inside))
-        if room:
-            named = (room_of(name) for _, name in imports(inside, path.read_text(encoding="utf-8")))
-            found.setdefault(room, set()).update(other for other in named if other)
-    for room, others in found.items():
-        others.discard(room)
+@cache
+def arrows() -> Arrows:
+    """Every module of figgen and every hook, with those of them that it imports anywhere in it."""
+    paths = {module_of(path.relative_to(ROOT)): path for path in SOURCES}
+    found: Arrows = {}
+    for module, path in paths.items():
+        names = imports(path.relative_to(ROOT), path.read_text(encoding="utf-8"))
+        found[module] = {known(name, paths) for _, name in names} - {module, "figgen", ""}
     return found
 
 
-def room_of(module: str) -> str:
-    """`models` for `figgen.models.machine.mesh`, `hooks` for a hook, "" for what is not ours."""
-    first, _, rest = module.partition(".")
-    return {"figgen": rest.partition(".")[0], "hooks": "hooks"}.get(first, "")
+def known(name: str, modules: Collection[str]) -> str:
+    """The module that an imported name is, or is in; "" if it is not ours."""
+    while name and name not in modules:
+        name = name.rpartition(".")[0]
+    return name
 
 
-def reach(found: Rooms, room: str) -> set[str]:
-    """All rooms below this one."""
+def rooms(house: str) -> Arrows:
+    """Every folder and file directly in a package, and the others of them that each imports.
+
+    The hooks stand beside the rooms of `figgen`.
+    """
+    found: Arrows = {}
+    for module, others in arrows().items():
+        if room := room_of(module, house):
+            named = {room_of(other, house) for other in others}
+            found.setdefault(room, set()).update(named - {room, ""})
+    return found
+
+
+def room_of(module: str, house: str) -> str:
+    """`models` for `figgen.models.machine.mesh` in `figgen`, "" for what is not in the house."""
+    if module.startswith("hooks") and house == "figgen":
+        return "hooks"
+    inside = module.removeprefix(f"{house}.")
+    return inside.partition(".")[0] if inside != module else ""
+
+
+def reach(found: Arrows, start: str) -> set[str]:
+    """All that is below."""
     below: set[str] = set()
-    open_ends = list(found.get(room, ()))
+    open_ends = list(found.get(start, ()))
     while open_ends:
         other = open_ends.pop()
         if other not in below:
@@ -45,9 +69,9 @@ def reach(found: Rooms, room: str) -> set[str]:
     return below
 
 
-def picture() -> str:
+def picture(house: str) -> str:
     """Floors of rooms, the top one first; each with what it imports that no other brings along."""
-    found = rooms()
+    found = rooms(house)
     below = {room: reach(found, room) for room in found}
     floors: dict[str, int] = {}
     for room in sorted(found, key=lambda room: len(below[room])):
@@ -59,25 +83,35 @@ def picture() -> str:
             for other in found[room]
             if not any(other in below[beside] for beside in found[room] - {other})
         }
-        lines.append(f"{floors[room]:2}  {room:10} ─► {' '.join(sorted(near))}".rstrip(" ─►"))
+        lines.append(f"{floors[room]:2}  {room:12} ─► {' '.join(sorted(near))}".rstrip(" ─►"))
     return "\n".join(lines) + "\n"
 
 
-def test_no_room_imports_what_imports_it() -> None:
-    found = rooms()
+@pytest.mark.parametrize("house", HOUSES)
+def test_no_room_imports_what_imports_it(house: str) -> None:
+    found = rooms(house)
+    assert len(found) > 5
     assert {room for room in found if room in reach(found, room)} == set()
 
 
+def test_no_file_imports_what_imports_it() -> None:
+    """Not for its types alone either: what two files need of each other is a third one."""
+    found = arrows()
+    assert len(found) > 300
+    assert {module for module in found if module in reach(found, module)} == set()
+
+
 @pytest.mark.golden
-def test_the_picture_in_contributing_is_that_of_the_code(pytestconfig: pytest.Config) -> None:
+def test_the_pictures_in_contributing_are_those_of_the_code(pytestconfig: pytest.Config) -> None:
     text = CONTRIBUTING.read_text(encoding="utf-8")
-    assert len(FENCED.findall(text)) == 1
+    assert [shown[2] for shown in FENCED.finditer(text)] == list(HOUSES)
     if pytestconfig.getoption("--update-golden"):
-        CONTRIBUTING.write_text(FENCED.sub(rf"\g<1>{picture()}\g<3>", text), encoding="utf-8")
+        drawn = FENCED.sub(lambda shown: shown[1] + picture(shown[2]) + shown[4], text)
+        CONTRIBUTING.write_text(drawn, encoding="utf-8")
         return
-    shown = FENCED.search(text)
-    assert shown
-    assert shown[2] == picture(), "pytest tests/test_house.py --update-golden draws it anew"
+    for shown in FENCED.finditer(text):
+        message = "pytest tests/test_house.py --update-golden draws it anew"
+        assert shown[3] == picture(shown[2]), message
 
 
 HOMONYMS = {"double-binary-tree", "oversubscription"}

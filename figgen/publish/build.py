@@ -102,7 +102,8 @@ class SiteBuild:
         """Let other processes convert some of the pages; `convert` is the host's."""
         pages, count = self.kept_pages.open(), forks()
         if self.keeper and count and len(pages) > 1:
-            self._shared = Shared(self, self.keeper, convert, pages, count)
+            shared = self.site, self.kept_pages, self.keep_files
+            self._shared = Shared(*shared, self.keeper, convert, pages, count)
 
     def page(self, path: str, url: str, source: str) -> Page:
         """Begin a page; `url` is its folder from the site's root, `source` its whole file."""
@@ -174,8 +175,9 @@ class SiteBuild:
         pages = sorted(self.site.pages, key=lambda page: f"{page.path}:")
         return f"[{','.join(filter(None, map(self._listed, pages)))}\n]\n"
 
-    def write_page(self, kept: KeptPage) -> None:
-        """Write a page of another process for later builds, where no server remembers it."""
+    def keep_files(self, kept: KeptPage) -> None:
+        """Keep the files beside a page of another process, and write both where no server is."""
+        kept.files = self.files_of(kept.page)
         if isinstance(self.keeper, Answers):
             self._listed(kept.page)
             self.kept_pages.write()

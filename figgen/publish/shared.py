@@ -4,17 +4,15 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from figgen.markdown import math
+from figgen.markdown.conversion import Site
 from figgen.pictures import Drawing
-from figgen.publish.kept_pages import Given, KeptPage
+from figgen.publish.kept_pages import Given, KeptPage, KeptPages
 from figgen.serving.answers import Answers
 from figgen.serving.memory import Memory
 from figgen.serving.others import Others
-
-if TYPE_CHECKING:
-    from figgen.publish.build import SiteBuild
 
 
 @dataclass(frozen=True, slots=True)
@@ -32,37 +30,39 @@ class Done:
 
 
 class Shared:
-    """A build whose open pages are converted by this process and by forks of it."""
+    """Pages that this process and its forks convert; `keep_files` keeps what lies beside a page."""
 
     def __init__(
         self,
-        building: SiteBuild,
+        site: Site,
+        kept_pages: KeptPages,
+        keep_files: Callable[[KeptPage], None],
         keeper: Memory | Answers,
         convert: Callable[[str], None],
         pages: list[str],
         count: int,
     ) -> None:
-        self.building, self.keeper, self.convert = building, keeper, convert
+        self.pictures, self.kept_pages, self.keep_files = site.pictures, kept_pages, keep_files
+        self.keeper, self.convert = keeper, convert
         self._before: Any = keeper.known()
         self._formulas = math.known()
         self._others = Others(pages, self._do, count)
 
     def _do(self, piece: str) -> Done:
         """In a fork: a page as it would be kept, with its files."""
-        building, pictures = self.building, self.building.site.pictures
+        pictures = self.pictures
         pictures.begin_anew()
         self.convert(piece)
-        page = building.kept_pages.given(piece)
+        page = self.kept_pages.given(piece)
         if isinstance(page, KeptPage):  # made just now: one of an earlier build stays as it is
-            page.files = building.files_of(page.page)
-            building.write_page(page)
+            self.keep_files(page)
         news, self._before = self.keeper.news(self._before), self.keeper.known()
         formulas, self._formulas = math.news(self._formulas), math.known()
         return Done(page, news, pictures.drawn, pictures.used, pictures.spent.seconds, formulas)
 
     def take_over(self, piece: str) -> None:
         """Take what another process made of a page, if one did."""
-        pictures = self.building.site.pictures
+        pictures = self.pictures
         with pictures.spent.on("waiting for other processes"):
             done: Done | None = self._others.made(piece)
         if done:
@@ -72,8 +72,8 @@ class Shared:
             pictures.used |= done.used
             pictures.spent.add(done.seconds)
             if done.page:
-                self.building.kept_pages.take_over(piece, done.page)
+                self.kept_pages.take_over(piece, done.page)
 
     def end(self) -> None:
-        """Nobody asks any more."""
+        """End the other processes; no page is asked for any more."""
         self._others.end()

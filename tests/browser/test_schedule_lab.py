@@ -14,7 +14,8 @@ from urllib.parse import urlencode
 from playwright.sync_api import expect
 
 from figgen.__main__ import main
-from figgen.models.pipeline.order import Action, Schedule, check_orders
+from figgen.models.pipeline.action import Action
+from figgen.models.pipeline.order import Schedule, check_orders
 from figgen.models.pipeline.schedules import SCHEDULES, build
 from figgen.models.pipeline.simulate import Durations, simulate
 from tests.browser.engine import Ask

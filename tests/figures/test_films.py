@@ -14,7 +14,7 @@ from figgen.figures.experts.layer import routed
 from figgen.models.algorithms.context_parallel import chunks_of_rank
 from figgen.models.collectives import trace
 from figgen.models.collectives.numbers import carry_out
-from figgen.models.pipeline.order import Action
+from figgen.models.pipeline.action import Action
 from figgen.models.pipeline.schedules import build as build_schedule
 from figgen.registry import build
 from figgen.renderers import svg, text

@@ -6,7 +6,8 @@ import itertools
 import pytest
 
 from figgen.errors import InputError
-from figgen.models.pipeline.order import Action, _check_overlapped
+from figgen.models.pipeline.action import Action
+from figgen.models.pipeline.order import _check_overlapped
 from figgen.models.pipeline.schedules import (
     build,
     contiguous,

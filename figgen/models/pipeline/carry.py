@@ -8,12 +8,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 from figgen.errors import InputError
-
-if TYPE_CHECKING:
-    from figgen.models.pipeline.order import Action, Order, Schedule
+from figgen.models.pipeline.action import Action, Order
+from figgen.models.pipeline.stage_placement import Placement
 
 KIND_ORDER = "FBIW"
 """Times of actions are numbered by kind, in this order, then by stage."""
@@ -40,13 +39,23 @@ class Plan:
     outputs: int
 
 
-def plan_of(schedule: Schedule) -> Plan:
-    """Find the order. Raises InputError that names the circle of waits where there is none."""
-    board = _Board(schedule)
-    runnable = list(range(schedule.placement.ranks))
+def plan_of(
+    *,
+    name: str,
+    placement: Placement,
+    microbatches: int,
+    orders: tuple[Order, ...],
+    overlapped: frozenset[Action],
+) -> Plan:
+    """Find the order in which the schedule `name`, whose `orders` are by rank, can be carried out.
+
+    Raises InputError that names the circle of waits where there is none.
+    """
+    board = _Board(name, placement, microbatches, orders, overlapped)
+    runnable = list(range(placement.ranks))
     while runnable:
         runnable += board.run(runnable.pop())
-    if any(at < len(order) for at, order in zip(board.position, schedule.orders, strict=True)):
+    if any(at < len(order) for at, order in zip(board.position, orders, strict=True)):
         raise _stuck(board)
     return Plan(tuple(board.steps), board.ready + 2)
 
@@ -54,11 +63,17 @@ def plan_of(schedule: Schedule) -> Plan:
 class _Board:
     """How far every rank has come, and which outputs are there."""
 
-    def __init__(self, schedule: Schedule) -> None:
-        placement, microbatches = schedule.placement, schedule.microbatches
+    def __init__(
+        self,
+        name: str,
+        placement: Placement,
+        microbatches: int,
+        orders: tuple[Order, ...],
+        overlapped: frozenset[Action],
+    ) -> None:
         stages, holder = placement.stages, placement.rank_of_stage
-        self.schedule = schedule
-        self.microbatches = microbatches
+        self.name, self.orders, self.overlapped = name, orders, overlapped
+        self.holder, self.microbatches = holder, microbatches
         self.gradients = stages * microbatches
         self.ready = 2 * self.gradients
         self.first = [placement.is_first(stage) for stage in range(stages)]
@@ -97,12 +112,12 @@ class _Board:
 
     def block(self, rank: int) -> Order:
         """What `rank` runs next: an action, or an overlapped pair."""
-        order, at = self.schedule.orders[rank], self.position[rank]
-        return order[at : at + (2 if order[at] in self.schedule.overlapped else 1)]
+        order, at = self.orders[rank], self.position[rank]
+        return order[at : at + (2 if order[at] in self.overlapped else 1)]
 
     def run(self, rank: int) -> list[int]:
         """Run `rank` until its order ends or must wait; returns the ranks this set going."""
-        order, overlapped = self.schedule.orders[rank], self.schedule.overlapped
+        order, overlapped = self.orders[rank], self.overlapped
         woken: list[int] = []
         while self.position[rank] < len(order):
             first = self.half(order[self.position[rank]])
@@ -126,7 +141,7 @@ class _Board:
 
 def _stuck(board: _Board) -> InputError:
     """The error for an order that stopped: the first circle of waits, from the lowest rank."""
-    orders = board.schedule.orders
+    orders = board.orders
     rank = next(r for r, order in enumerate(orders) if board.position[r] < len(order))
     waits: dict[int, tuple[Action, Action]] = {}
     while rank not in waits:
@@ -137,16 +152,16 @@ def _stuck(board: _Board) -> InputError:
         )
         awaited = _maker(board, missing)
         waits[rank] = action, awaited
-        rank = board.schedule.placement.rank_of_stage[awaited.stage]
+        rank = board.holder[awaited.stage]
     circle = list(waits)[list(waits).index(rank) :]
     action, awaited = waits[circle[0]]
     if len(circle) == 1:
         return InputError(
-            f"order of schedule {board.schedule.name!r} breaks a dependency: on rank {rank},"
+            f"order of schedule {board.name!r} breaks a dependency: on rank {rank},"
             f" {action} waits for {awaited}, which comes later in the same order"
         )
     return InputError(
-        f"order of schedule {board.schedule.name!r} deadlocks: "
+        f"order of schedule {board.name!r} deadlocks: "
         + "; ".join(f"rank {r} at {waits[r][0]} waits for {waits[r][1]}" for r in circle)
     )
 
@@ -154,5 +169,5 @@ def _stuck(board: _Board) -> InputError:
 def _maker(board: _Board, output: int) -> Action:
     """The action that computes an activation or the gradient of an input."""
     stage = output % board.gradients // board.microbatches
-    order = board.schedule.orders[board.schedule.placement.rank_of_stage[stage]]
+    order = board.orders[board.holder[stage]]
     return next(a for a in order if board.half(a)[-1] == output)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from figgen.errors import InputError
-from figgen.models.pipeline.order import Action, Schedule, check_sizes
+from figgen.models.pipeline.action import Action
+from figgen.models.pipeline.order import Schedule, check_sizes
 from figgen.models.pipeline.order_phases import Phase, write_order
 from figgen.models.pipeline.stage_placement import bidirectional, v_shape
 

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from figgen.models.pipeline.order import Action, Kind, Order, Schedule, check_sizes
+from figgen.models.pipeline.action import Action, Kind, Order
+from figgen.models.pipeline.order import Schedule, check_sizes
 from figgen.models.pipeline.stage_placement import contiguous, looping
 
 _FORWARD_BACKWARD: tuple[Kind, Kind] = ("F", "B")

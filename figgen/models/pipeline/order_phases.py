@@ -7,7 +7,7 @@ from collections import Counter, deque
 from collections.abc import Iterable
 from typing import cast
 
-from figgen.models.pipeline.order import Action, Kind, Order
+from figgen.models.pipeline.action import Action, Kind, Order
 
 Phase = tuple[str, int]
 

@@ -9,7 +9,8 @@ from __future__ import annotations
 import math
 
 from figgen.errors import InputError
-from figgen.models.pipeline.order import Action, Schedule
+from figgen.models.pipeline.action import Action
+from figgen.models.pipeline.order import Schedule
 from figgen.models.pipeline.simulate import Durations, Trace, simulate
 from figgen.models.pipeline.stage_placement import Placement
 from figgen.models.pipeline.trace import PerStage

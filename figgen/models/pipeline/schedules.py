@@ -10,6 +10,7 @@ from functools import lru_cache
 from typing import Protocol
 
 from figgen.errors import InputError, unknown
+from figgen.models.pipeline.action import KINDS, Action, Order, parse_order
 from figgen.models.pipeline.dualpipe import dualpipe, dualpipev
 from figgen.models.pipeline.one_f_one_b import (
     gpipe,
@@ -19,15 +20,7 @@ from figgen.models.pipeline.one_f_one_b import (
     naive,
     one_f_one_b,
 )
-from figgen.models.pipeline.order import (
-    KINDS,
-    Action,
-    Order,
-    Schedule,
-    check_orders,
-    parse_order,
-    peak_in_flight,
-)
+from figgen.models.pipeline.order import Schedule, check_orders, peak_in_flight
 from figgen.models.pipeline.stage_placement import (
     Placement,
     bidirectional,

@@ -7,7 +7,8 @@ from dataclasses import dataclass, replace
 from math import fsum
 
 from figgen.errors import InputError
-from figgen.models.pipeline.order import Action, Schedule, peak_in_flight, sources
+from figgen.models.pipeline.action import Action
+from figgen.models.pipeline.order import Schedule, peak_in_flight, sources
 
 PerStage = float | tuple[float, ...]
 

@@ -11,7 +11,8 @@ from collections import deque
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
 
-from figgen.models.pipeline.order import Action, Kind, Schedule, check_sizes, sources
+from figgen.models.pipeline.action import Action, Kind
+from figgen.models.pipeline.order import Schedule, check_sizes, sources
 from figgen.models.pipeline.stage_placement import Placement, v_shape
 
 _PERIOD = 6  # F, I and W of two chunks, in units: a block starts every so often

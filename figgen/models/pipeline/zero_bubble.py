@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from figgen.models.pipeline.action import Action, Order
 from figgen.models.pipeline.one_f_one_b import chunk_turns, microbatch_group_size
-from figgen.models.pipeline.order import Action, Order, Schedule, check_sizes
+from figgen.models.pipeline.order import Schedule, check_sizes
 from figgen.models.pipeline.order_phases import write_order
 from figgen.models.pipeline.stage_placement import contiguous, looping, v_shape
 
