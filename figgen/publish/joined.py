@@ -17,6 +17,7 @@ _IMPORT = re.compile(r'^import (?:\* as (\w+)|\{([^}]*)\}) from "(\.[^"]+)";?\n'
 _AGAIN = re.compile(r'^export \{([^}]*)\} from "(\.[^"]+)";?\n', re.M)
 _LISTED = re.compile(r"^export \{([^}]*)\};?\n", re.M)
 _DECLARED = re.compile(r"^export ((?:async )?function\*? |class |const |let )(\w+)", re.M)
+_TAKEN_APART = re.compile(r"^export (const|let) ([\[{])([^=]*?)[\]}] =", re.M)
 _LATER = re.compile(r'\bimport\("(\.[^"]+)"\)')
 _LEFT = re.compile(r"^(?:import|export)\b.*|\bimport\(.*", re.M)
 
@@ -152,6 +153,16 @@ def _converted(
         exported[match[2]] = match[2]
         return match[1] + match[2]
 
+    def taken_apart(match: re.Match[str]) -> str:
+        """`export const [a, b] = …` or `{ a, b: c }`: names alone, without defaults or nesting."""
+        _, bracket, written = match.groups()
+        parts = [part.strip() for part in written.split(",") if part.strip()]
+        own = [part.partition(":")[2].strip() or part if bracket == "{" else part for part in parts]
+        if wrong := [name for name in own if not re.fullmatch(r"[A-Za-z_$][\w$]*", name)]:
+            raise InputError(path, expected="names alone in an export", got=wrong[0])
+        exported.update({name: name for name in own})
+        return match[0].removeprefix("export ")
+
     apart: list[str] = []
 
     def later(match: re.Match[str]) -> str:
@@ -163,7 +174,7 @@ def _converted(
 
     text = _LATER.sub(later, _IMPORT.sub(bound, source))
     text = _LISTED.sub(listed, _AGAIN.sub(passed_on, text))
-    text = _DECLARED.sub(declared, text)
+    text = _TAKEN_APART.sub(taken_apart, _DECLARED.sub(declared, text))
     if left := _LEFT.search(text):
         raise InputError(
             path, expected="a form of import or export that can be joined", got=left[0]

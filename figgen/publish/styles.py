@@ -59,11 +59,6 @@ def lighter(stylesheet: str, unmet: set[str]) -> str:
     return re.sub(r'(--md-[\w-]+):url\("[^"]*"\);?', lambda m: m[0] if m[1] in named else "", kept)
 
 
-def is_unused(name: str) -> bool:
-    """Whether the styles of a class were left out."""
-    return bool(_UNUSED.fullmatch(f".{name}"))
-
-
 def _kept(css: str) -> Iterator[str]:
     for head, body in _rules(css):
         if head.startswith(("@media", "@supports", "@layer")):

@@ -20,7 +20,6 @@ from figgen.renderers.markup import (
     element,
     figure,
     number,
-    text_width,
     words,
 )
 from figgen.theme import colour, soft
@@ -129,20 +128,6 @@ def arranged(chart: Diagram) -> tuple[dict[str, Place], list[list[Point]]]:
         route(source, target, solid, lane, down)
         for (source, target), lane in zip(ends, _lanes(chart.links), strict=True)
     ]
-
-
-def overflows(chart: Diagram) -> tuple[str, ...]:
-    """Names of boxes whose text is likely to stick out, for a test over all diagrams."""
-    scale, found = unit(chart), []
-    for box in chart.boxes:
-        room = box.width * scale - 6
-        heads = not box.frame and len(box.lines) > 1
-        wide = any(
-            text_width(line, bold=heads and not at) > room for at, line in enumerate(box.lines)
-        )
-        if wide or len(box.lines) * LINE > box.height * scale:
-            found.append(box.name)
-    return tuple(found)
 
 
 def _place(box: Box, scale: float) -> Place:

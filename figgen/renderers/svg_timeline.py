@@ -21,6 +21,7 @@ from figgen.renderers.markup import (
     title,
     words,
 )
+from figgen.renderers.ticks import round_step
 from figgen.theme import WORK, colour, label, soft
 from figgen.units import format_quantity
 
@@ -228,6 +229,7 @@ def _key(
     return element("g", "".join(parts), class_="key"), y + LINE + 8
 
 
+LEAST_TICK_PX = 48
 _SCALES = ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns"))
 
 
@@ -235,7 +237,8 @@ def _axis(chart: Timeline, left: float, y: float, scale: float) -> str:
     factor, unit = 1.0, chart.time_unit
     if unit == "s":
         factor, unit = next((pair for pair in _SCALES if chart.end >= pair[0]), _SCALES[-1])
-    step = _tick_step(chart.end / factor, chart.end * scale)
+    mantissa, exponent = round_step(LEAST_TICK_PX / (scale * factor))
+    step = float(f"{mantissa}e{exponent}")
     ticks = [index * step for index in range(int(chart.end / factor / step + 1e-9) + 1)]
     at = [left + tick * factor * scale for tick in ticks]
     marks = "".join(f"M{number(x)} {number(y)}v5" for x in at)
@@ -248,10 +251,3 @@ def _axis(chart: Timeline, left: float, y: float, scale: float) -> str:
     over = left + text_width(named) - (left + chart.end * scale + 8)
     name = words(left - min(left, max(0.0, over)), y + 34, named, fill=colour("muted"))
     return element("g", path + labels + name, class_="axis")
-
-
-def _tick_step(end: float, room: float) -> float:
-    """1, 2 or 5 times a power of ten, at least 48 px apart."""
-    least = end * 48 / room
-    power = 10 ** math.floor(math.log10(least))
-    return next(factor * power for factor in (1, 2, 5, 10) if factor * power >= least * (1 - 1e-9))

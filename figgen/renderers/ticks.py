@@ -51,9 +51,7 @@ def linear_ticks(
     """Multiples of 1, 2 or 5 in the unit that suits the largest value, and that unit."""
     largest = max(abs(low), abs(high))
     suffix, factor, own = _display_unit(axis, largest)
-    raw = (high - low) / factor / (MOST_TICKS - 1)
-    exponent = math.floor(math.log10(raw))
-    mantissa = next(m for m in (1, 2, 5, 10) if m >= raw / 10.0**exponent * (1 - 1e-9))
+    mantissa, exponent = round_step((high - low) / factor / (MOST_TICKS - 1))
     step = float(f"{mantissa}e{exponent}")
     if axis.unit in COUNTS and step < 1:
         mantissa, exponent, step = 1, 0, 1.0
@@ -66,6 +64,13 @@ def linear_ticks(
         shown = float(f"{count * mantissa}e{exponent}")
         ticks.append((shown * factor, format_number(shown) if own else tick_text(axis, shown)))
     return _shortened(ticks), suffix
+
+
+def round_step(least: float) -> tuple[int, int]:
+    """Mantissa and exponent of the smallest 1, 2 or 5 times a power of ten from `least` on."""
+    exponent = math.floor(math.log10(least))
+    smallest = least / 10.0**exponent * (1 - 1e-9)
+    return next(mantissa for mantissa in (1, 2, 5, 10) if mantissa >= smallest), exponent
 
 
 def _shortened(ticks: list[tuple[float, str]]) -> list[tuple[float, str]]:

@@ -13,7 +13,7 @@ from figgen.models.collectives import synchronous_time_s
 from figgen.models.collectives.folding import EXCHANGES, folded_all_reduce
 from figgen.registry import build
 from figgen.renderers import text
-from figgen.renderers.svg_diagram import overflows
+from tests.renderers.overflows import overflows
 
 
 def test_the_root_sends_n_minus_1_vectors_and_everybody_else_one() -> None:

@@ -23,8 +23,8 @@ from figgen.models.collectives.numbers import carry_out
 from figgen.models.collectives.traces import Send, Trace
 from figgen.registry import build
 from figgen.renderers import text
-from figgen.renderers.svg_diagram import overflows
 from figgen.scenarios.stories.all_reduce import Algorithm, machine
+from tests.renderers.overflows import overflows
 
 
 def by_hand(collective: str, vectors: Sequence[Sequence[int]]) -> list[list[int]]:

@@ -13,7 +13,7 @@ from figgen.errors import InputError
 from figgen.figures.collectives import rings as drawn
 from figgen.registry import build
 from figgen.renderers import text
-from figgen.renderers.svg_diagram import overflows
+from tests.renderers.overflows import overflows
 
 ORACLE = json.loads(
     (Path(__file__).parents[1] / "oracles" / "collective_ring_4_ranks.json").read_text("utf-8")

@@ -10,8 +10,8 @@ import pytest
 from figgen.charts import Bars, Curves, Diagram, Table, Timeline
 from figgen.registry import build
 from figgen.renderers import text
-from figgen.renderers.svg_diagram import overflows
 from tests.figures.reading import frozen, value
+from tests.renderers.overflows import overflows
 
 ARGUMENTS: dict[str, tuple[str, dict[str, Any]]] = {
     "triangle": ("cp-triangle", {}),

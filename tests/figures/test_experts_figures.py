@@ -14,8 +14,8 @@ from figgen.errors import InputError
 from figgen.figures.experts.layer import LOGITS
 from figgen.registry import build
 from figgen.renderers import text
-from figgen.renderers.svg_diagram import overflows
 from tests.figures.reading import bars, frozen, table, value
+from tests.renderers.overflows import overflows
 
 ROOT = Path(__file__).parents[2]
 NAMES = (

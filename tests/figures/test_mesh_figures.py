@@ -10,8 +10,8 @@ import pytest
 from figgen.errors import InputError
 from figgen.registry import build
 from figgen.renderers import text
-from figgen.renderers.svg_diagram import overflows
 from figgen.units import NBSP
+from tests.renderers.overflows import overflows
 
 
 def plain(text: str) -> str:

@@ -12,7 +12,7 @@ from figgen.figures.pipeline.timelines import simulated
 from figgen.figures.pipeline.zero_bubble import messages
 from figgen.registry import build
 from figgen.renderers import text
-from figgen.renderers.svg_diagram import overflows
+from tests.renderers.overflows import overflows
 
 GPT_3: dict[str, object] = {
     "stages": (4, 8, 8),

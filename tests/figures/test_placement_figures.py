@@ -15,8 +15,8 @@ from figgen.models.machine.layout import layout
 from figgen.models.machine.mesh import groups
 from figgen.registry import build
 from figgen.renderers import text
-from figgen.renderers.svg_diagram import overflows
 from figgen.units import NBSP
+from tests.renderers.overflows import overflows
 
 GPT_3 = {
     "model": "gpt-3-175b",

@@ -13,8 +13,8 @@ from figgen.charts import Bars, Diagram
 from figgen.errors import InputError
 from figgen.formulas import FORMULAS
 from figgen.registry import build
-from figgen.renderers.svg_diagram import overflows
 from figgen.renderers.text import render
+from tests.renderers.overflows import overflows
 
 LLAMA, DEEPSEEK = {"preset": "llama-3-405b-8k-16384"}, {"preset": "deepseek-v3"}
 COUNTS = {"forms": ["picture", "table"], "as_planned": [3, 1], "changed": [2, 0], "dropped": [0, 1]}

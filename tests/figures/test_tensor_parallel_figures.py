@@ -15,8 +15,8 @@ from figgen.errors import InputError
 from figgen.models.algorithms.communication_ratio import tensor_parallel_ccr
 from figgen.registry import build
 from figgen.renderers import text
-from figgen.renderers.svg_diagram import overflows
 from tests.figures.reading import frozen, value
+from tests.renderers.overflows import overflows
 
 ARGUMENTS: dict[str, tuple[str, dict[str, Any]]] = {
     "linear-column": ("tp-linear", {"split": "column"}),

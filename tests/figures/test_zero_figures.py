@@ -13,9 +13,10 @@ from figgen.charts import Curves, Diagram, Timeline
 from figgen.errors import InputError
 from figgen.figures.zero.flow import fsdp_timeline
 from figgen.registry import FIGURES, build
-from figgen.renderers import svg_diagram, text
+from figgen.renderers import text
 from figgen.values import compute
 from tests.figures.reading import table, value
+from tests.renderers.overflows import overflows
 
 ARGUMENTS: dict[str, dict[str, Any]] = {
     "state-redundancy": {},
@@ -47,7 +48,7 @@ def test_every_figure_of_these_modules_is_covered() -> None:
 def test_no_words_stick_out_of_their_boxes(name: str) -> None:
     chart = build(name, {})
     assert isinstance(chart, Diagram)
-    assert not svg_diagram.overflows(chart)
+    assert not overflows(chart)
 
 
 # Appendix D.1 of the corrected tables: GB per GPU with eight ranks.

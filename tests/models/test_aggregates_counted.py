@@ -25,10 +25,11 @@ from figgen.models.shape.model_shape import ExpertShape, ModelShape
 from figgen.models.step.axis_traffic import LEFT_OUT, axis_traffic
 from figgen.models.step.data_traffic import stage_traffic
 from figgen.models.step.level_loads import port_bytes
-from figgen.models.step.nic_load import leaving_bytes, nic_bytes, step_nic_bytes
+from figgen.models.step.nic_load import leaving_bytes, nic_bytes
 from figgen.models.step.step import step
 from figgen.models.step.step_links import group_link
 from figgen.models.step.step_traffic import Traffic
+from tests.models.leaving import leaving_by_gpu
 
 DENSE = ModelShape(16, 48, 12, 12, 4, 96, 96, 48, tied_embeddings=True)
 MIXTURE = ModelShape(16, 48, 12, 12, 4, 96, 96, 48, experts=ExpertShape(12, 2, 24, dense_layers=5))
@@ -227,8 +228,8 @@ def test_traffic_of_an_axis_is_the_mean_of_all_ranks() -> None:
 def test_every_nic_and_the_busiest_send_what_their_ranks_send_to_other_nodes() -> None:
     for setup, ranks in zip(setups(), all_counted(), strict=True):
         leaving = [sum(total[3] for total in rank.values()) for rank in ranks]
-        assert step_nic_bytes(setup).ravel() == pytest.approx(leaving)
-        assert step_nic_bytes(setup).max() == pytest.approx(max(leaving))
+        assert leaving_by_gpu(setup).ravel() == pytest.approx(leaving)
+        assert leaving_by_gpu(setup).max() == pytest.approx(max(leaving))
         for axis, by_rank in leaving_bytes(setup).items():
             mine = [
                 sum(total[3] for (name, _), total in rank.items() if name == axis) for rank in ranks

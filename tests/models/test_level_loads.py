@@ -14,8 +14,8 @@ from figgen.models.machine.layout import layout
 from figgen.models.machine.mesh import coordinate_array
 from figgen.models.setup.training_setup import TrainingSetup
 from figgen.models.step.level_loads import LevelLoad, level_loads
-from figgen.models.step.nic_load import step_nic_bytes
 from figgen.models.step.step import StepEstimate, step
+from tests.models.leaving import leaving_by_gpu
 
 H100 = Cluster(989.4e12, 450e9, 50e9, 3.4e-6, 14e-6)
 
@@ -47,7 +47,7 @@ def test_network_bytes_are_those_of_the_nics_of_the_bottleneck(
     found = estimate(model, sizes, **options)
     dense = found.setup.parallel.dense
     stages = coordinate_array(dense)[:, dense.names.index("pp")]
-    by_gpu = step_nic_bytes(found.setup).ravel()[stages == found.bottleneck]
+    by_gpu = leaving_by_gpu(found.setup).ravel()[stages == found.bottleneck]
     assert loads(found)["network"].port_bytes == pytest.approx(np.mean(by_gpu))
 
 

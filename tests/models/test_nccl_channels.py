@@ -14,7 +14,6 @@ from figgen.models.machine.nccl_channels import (
     SPEEDS_GB_S,
     Channels,
     ring_channels,
-    rings_run,
     switch_channels,
 )
 
@@ -53,30 +52,6 @@ def test_the_bandwidths_that_are_tried_are_those_of_nccl(architecture: str) -> N
 def test_nvls_between_nodes_stops_at_exactly_twice_the_bandwidth_within_one() -> None:
     """search.cc raises bwInter while it is below 2 × bwIntra; 90 GB/s would be next in its list."""
     assert switch_channels("blackwell", 9 * 40e9 + 1e6, 8) == Channels(8, 40e9, 80e9)
-
-
-@pytest.mark.parametrize(
-    ("architecture", "lanes", "lane_gb_s", "run"),
-    [
-        ("ampere", 12, 20.0, 24),  # A100: "24 coll channels"
-        ("hopper", 18, 20.6, 24),  # H100: channels 00 to 23 in issue 1259 of NVIDIA/nccl
-        ("hopper", 8, 20.6, 16),  # H800: "16 coll channels" in issue 892
-    ],
-)
-def test_nodes_run_as_many_rings_as_nccl_logs(
-    architecture: str, lanes: int, lane_gb_s: float, run: int
-) -> None:
-    found = ring_channels(architecture, lanes * lane_gb_s * 1e9, 8)
-    assert rings_run(architecture, 1, found) == run
-
-
-def test_only_few_fast_channels_over_nodes_of_hopper_are_run_four_times() -> None:
-    """connect.cc: compute capability 9.0 and later, several nodes, bwIntra > 45, under 16 rings."""
-    for architecture, nodes, count, gb, run in (
-        ("hopper", 2, 7, 48, 28), ("hopper", 2, 8, 48, 16), ("hopper", 2, 7, 45, 14),
-        ("hopper", 1, 7, 48, 14), ("ampere", 2, 7, 48, 14), ("blackwell", 4, 4, 96, 16),
-    ):  # fmt: skip
-        assert rings_run(architecture, nodes, Channels(count, gb * 1e9, gb * 1e9)) == run
 
 
 def test_the_rings_of_an_h100_carry_360_gb_s_of_its_370_8() -> None:

@@ -16,7 +16,8 @@ from figgen.models.setup.training_setup import TrainingSetup
 from figgen.models.shape.model_shape import ExpertShape, ModelShape
 from figgen.models.shape.recipes import recipe
 from figgen.models.step.data_traffic import stage_traffic
-from figgen.models.step.nic_load import leaving_share, step_nic_bytes
+from figgen.models.step.nic_load import leaving_share, nic_bytes
+from tests.models.leaving import leaving_by_gpu
 
 DENSE = ModelShape(8, 16, 4, 2, 4, 24, 24, 16, tied_embeddings=True)
 MIXTURE = ModelShape(8, 16, 4, 4, 4, 24, 24, 16, experts=ExpertShape(4, 2, 8))
@@ -95,8 +96,7 @@ def test_every_nic_sends_what_its_ranks_send_to_other_nodes(
             recipe=recipe("zero16"),
         )  # fmt: skip
         expected = np.array(counted(run))
-        assert step_nic_bytes(run) == pytest.approx(expected)
-        assert step_nic_bytes(run, nics_per_node=1)[:, 0] == pytest.approx(expected.sum(axis=1))
+        assert leaving_by_gpu(run) == pytest.approx(expected)
         assert expected.sum() > 0
 
 
@@ -106,7 +106,7 @@ def test_gpt_3_sends_10_gigabytes_of_gradients_and_its_share_of_the_activations(
         catalog.model("gpt-3-175b").shape, parallel, 3, sequence=2048, recipe=recipe("zero16"),
         zero_stage=0,
     )  # fmt: skip
-    sent = step_nic_bytes(run)
+    sent = leaving_by_gpu(run)
     # TP stays inside; DP 16 is one rank per node, and every stage but the last is 16 nodes away.
     boundary = 3 * 50_331_648 / 8
     inner = sent[32:96]
@@ -119,9 +119,9 @@ def test_one_node_sends_nothing_and_nics_must_share_the_gpus() -> None:
     run = TrainingSetup(
         DENSE, layout(nodes=1, gpus_per_node=4, tp=2), 2, sequence=16, recipe=recipe("zero16")
     )
-    assert step_nic_bytes(run).tolist() == [[0.0] * 4]
+    assert leaving_by_gpu(run).tolist() == [[0.0] * 4]
     with pytest.raises(InputError, match="nics_per_node: expected a divisor of 4, got 3"):
-        step_nic_bytes(run, nics_per_node=3)
+        nic_bytes(run.parallel.dense, "tp", gpus_per_node=4, message_bytes=8.0, nics_per_node=3)
 
 
 @pytest.mark.parametrize("collective", ["all-gather", "all-reduce", "reduce-scatter"])

@@ -58,6 +58,16 @@ def test_what_is_passed_on_is_found() -> None:
     assert "const { x } = $m1;" in text
 
 
+def test_what_a_declaration_takes_apart_is_exported_name_by_name() -> None:
+    scripts = {
+        "entry.js": 'import { a, b, d } from "./b.js";\nimport { e } from "./c.js";\n'
+        "globalThis.sum = [a, b, d, e];\n",
+        "b.js": "export const [a, b] = [1, 2];\nexport let { c: d } = { c: 3 };\n",
+        "c.js": "export const {\n  e,\n} = { e: 4 };\n",
+    }
+    assert printed(f"{joined(scripts, 'entry.js')}console.log(sum.join());") == "1,2,3,4"
+
+
 def test_an_entry_may_pass_on_what_others_export() -> None:
     """`export { $m0.y as x }` would be no JavaScript: a member has no name of its own."""
     scripts = {

@@ -129,18 +129,6 @@ def switch_channels(
     return Channels(count, inside * 1e9, across * 1e9)
 
 
-def rings_run(architecture: str, nodes: int, found: Channels) -> int:
-    """Rings that a communicator runs: every channel of the search twice, and on some twice again.
-
-    Source: src/graph/connect.cc, ncclTopoPostset.
-    """
-    run = 2 * found.count
-    fast = found.inside_bytes_per_s > 45e9
-    if architecture in ("hopper", "blackwell") and nodes > 1 and fast and run < 16:
-        run *= 2
-    return run
-
-
 def _speeds(architecture: str, nic_bytes_per_s: float | None) -> tuple[float, ...]:
     if architecture not in SPEEDS_GB_S:
         raise unknown("architecture", architecture, SPEEDS_GB_S)

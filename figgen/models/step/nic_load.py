@@ -80,16 +80,6 @@ def nic_bytes(
     return _by_nic(leaving, gpus_per_node, nics_per_node)
 
 
-def step_nic_bytes(setup: TrainingSetup, *, nics_per_node: int | None = None) -> FloatArray:
-    """Bytes sent by every NIC in one step of `setup`, shape (nodes, NICs), with shared rings.
-
-    All that `figgen.models.step.data_traffic` counts; messages between pipeline ranks go to the
-    rank that holds the next or previous stage. Raises InputError like `nic_bytes`.
-    """
-    leaving = sum(leaving_bytes(setup).values(), np.zeros(setup.parallel.world_size))
-    return _by_nic(leaving, setup.parallel.gpus_per_node, nics_per_node)
-
-
 def leaving_bytes(setup: TrainingSetup, *, without: Iterable[str] = ()) -> dict[str, FloatArray]:
     """By axis, the bytes that every rank sends out of its node in one step, shape (world,).
 
