@@ -246,7 +246,7 @@ class Box:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Link:
+class DiagramLink:
     """An arrow from one box to another."""
 
     source: str
@@ -261,7 +261,7 @@ class Diagram:
     """Boxes and arrows; a `frame` box surrounds others and carries its text at the top."""
 
     boxes: tuple[Box, ...]
-    links: tuple[Link, ...]
+    links: tuple[DiagramLink, ...]
     width: float
     height: float
     values: Values = field(default_factory=dict)
@@ -354,7 +354,7 @@ class Overview:
 
 
 Chart: TypeAlias = RankGrid | Timeline | Steps | Curves | Bars | Diagram | Table | Film | Overview
-KINDS: tuple[type, ...] = (
+CHARTS: tuple[type, ...] = (
     RankGrid, Timeline, Steps, Curves, Bars, Diagram, Table, Film, Overview,
 )  # fmt: skip
 

@@ -22,7 +22,7 @@ Found = TypeVar("Found")
 Entries = TypeVar("Entries")
 
 _watchers: list[set[Lookup]] = []
-_tables: dict[str, Table[Any]] = {}
+_tables: dict[str, LookupTable[Any]] = {}
 _remembered: dict[str, dict[Any, tuple[Any, frozenset[Lookup]]]] = {}
 
 
@@ -43,7 +43,7 @@ def watched() -> Iterator[set[Lookup]]:
         _watchers.pop()
 
 
-class Table(Generic[Entries]):
+class LookupTable(Generic[Entries]):
     """A table of the catalog, read once; called, it is the whole table, and noted as such."""
 
     def __init__(self, read: Callable[[], Entries]) -> None:

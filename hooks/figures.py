@@ -20,7 +20,7 @@ steps: Iterator[Any] = iter(())
 build = None
 
 
-class Host:
+class MkDocsHost:
     """MkDocs as `figgen.publish.site.Host` wants it."""
 
     def __init__(self, config: MkDocsConfig) -> None:
@@ -63,7 +63,7 @@ def on_config(config: MkDocsConfig) -> None:
     global steps, host, build
     from figgen.publish.site import build_site
 
-    steps = build_site(host := Host(config))
+    steps = build_site(host := MkDocsHost(config))
     build = next(steps)
     config.mdx_configs["figgen"]["site"] = build.site
 

@@ -185,7 +185,7 @@ SHOWN = [
     (
         charts.Diagram(
             boxes=BOXES,
-            links=(charts.Link(source="a", target="b", label="sends"),),
+            links=(charts.DiagramLink(source="a", target="b", label="sends"),),
             width=2,
             height=1,
         ),
@@ -213,8 +213,8 @@ def test_a_drawing_has_every_word_of_its_data(chart: charts.Chart, words: list[s
 
 
 def test_every_kind_of_chart_but_the_table_is_drawn() -> None:
-    assert {*drawing.DRAWN, "Table"} == {kind.__name__ for kind in charts.KINDS}
-    assert {type(chart) for chart, _ in SHOWN} == {*charts.KINDS} - {charts.Table}
+    assert {*drawing.DRAWN, "Table"} == {kind.__name__ for kind in charts.CHARTS}
+    assert {type(chart) for chart, _ in SHOWN} == {*charts.CHARTS} - {charts.Table}
 
 
 def test_a_page_weighs_what_a_browser_fetches_and_not_what_it_links(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection
 from functools import cache
 
@@ -112,6 +113,13 @@ def test_the_pictures_in_contributing_are_those_of_the_code(pytestconfig: pytest
     for shown in FENCED.finditer(text):
         message = "pytest tests/test_house.py --update-golden draws it anew"
         assert shown[3] == picture(shown[2]), message
+
+
+def test_a_class_has_a_name_of_its_own() -> None:
+    """There were three `Job`, four `Plan` and three `Kept`, each of another thing."""
+    declared = re.compile(r"^class (\w+)", re.M)
+    names = [name for path in SOURCES for name in declared.findall(path.read_text("utf-8"))]
+    assert [name for name, count in Counter(names).items() if count > 1] == []
 
 
 HOMONYMS = {"double-binary-tree", "oversubscription"}

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 
 from figgen.agreement.numbers import Number
-from figgen.agreement.ways import Quantity, Way
+from figgen.agreement.ways import ComparedQuantity, Way
 from figgen.charts import Scalar
 from figgen.equations.evaluation import evaluate
 from figgen.errors import InputError
@@ -53,7 +53,7 @@ class _Shown:
 Point = frozenset[tuple[str, object]]
 
 
-def compared(numbers: Sequence[Number], quantities: Iterable[Quantity]) -> Outcome:
+def compared(numbers: Sequence[Number], quantities: Iterable[ComparedQuantity]) -> Outcome:
     """Hold every number against the others of its quantity, and against its closed forms."""
     found: list[Disagreement] = []
     unused: list[str] = []
@@ -92,7 +92,7 @@ def _uncounted(unit: str) -> str:
     return "1" if unit in COUNTS else unit
 
 
-def _unnamed(quantity: Quantity, way: Way, number: Number) -> Iterator[Disagreement]:
+def _unnamed(quantity: ComparedQuantity, way: Way, number: Number) -> Iterator[Disagreement]:
     """A number in another convention than the quantity's, where nothing says so."""
     if way.words and not any(word in number.text for word in way.words):
         expected = f"“{'” or “'.join(way.words)}” beside it"
@@ -100,7 +100,7 @@ def _unnamed(quantity: Quantity, way: Way, number: Number) -> Iterator[Disagreem
         yield Disagreement(number.where, what, expected, "nothing of the kind")
 
 
-def _closed_forms(quantity: Quantity, convention: str, point: Point) -> Iterator[_Shown]:
+def _closed_forms(quantity: ComparedQuantity, convention: str, point: Point) -> Iterator[_Shown]:
     """What formulas say at a point that something else has shown."""
     for way in quantity.ways:
         if way.kind != "formula" or way.convention != convention:
@@ -118,7 +118,7 @@ def _closed_forms(quantity: Quantity, convention: str, point: Point) -> Iterator
 
 
 def _differing(
-    quantity: Quantity, point: Point, everything: Sequence[_Shown]
+    quantity: ComparedQuantity, point: Point, everything: Sequence[_Shown]
 ) -> Iterator[Disagreement]:
     """Each way that parts from the first one, once."""
     first = max(everything, key=lambda shown: shown.way.kind == "formula")

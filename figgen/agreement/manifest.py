@@ -10,7 +10,7 @@ from typing import Any
 
 from figgen.agreement.inputs import Same
 from figgen.agreement.numbers import Kind, Number
-from figgen.agreement.ways import Quantity, Way, quantities
+from figgen.agreement.ways import ComparedQuantity, Way, quantities
 from figgen.cache import digest
 from figgen.charts import Scalar
 from figgen.equations.definition import Formula
@@ -73,8 +73,8 @@ def _figure(entry: Entry) -> Entry:
 
 
 @cache
-def _ways_by_source(about: Subject) -> dict[tuple[str, str], list[tuple[Quantity, Way]]]:
-    found: dict[tuple[str, str], list[tuple[Quantity, Way]]] = {}
+def _ways_by_source(about: Subject) -> dict[tuple[str, str], list[tuple[ComparedQuantity, Way]]]:
+    found: dict[tuple[str, str], list[tuple[ComparedQuantity, Way]]] = {}
     for quantity in quantities():
         for way in quantity.ways:
             found.setdefault((way.kind, way.source), []).append((quantity, way))

@@ -16,10 +16,10 @@ from figgen.errors import InputError, unknown
 from figgen.registry import all_formulas
 from figgen.subject import Subject, subject
 
-KINDS: tuple[Kind, ...] = ("formula", "lookup", "figure")
+NUMBER_KINDS: tuple[Kind, ...] = ("formula", "lookup", "figure")
 CONDITIONS = ("when", "unless")
 NAMING = ("convention", "words")
-KEYS = (*KINDS, "value", "given", "as", "from", "without", *CONDITIONS, *NAMING)
+KEYS = (*NUMBER_KINDS, "value", "given", "as", "from", "without", *CONDITIONS, *NAMING)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -88,7 +88,7 @@ class Way:
 
 
 @dataclass(frozen=True, slots=True)
-class Quantity:
+class ComparedQuantity:
     """A quantity with its convention in words, and the ways in which the site comes to it."""
 
     name: str
@@ -114,7 +114,7 @@ def _wildcard(name: str, choices: str = ".+") -> str:
     return f"(?P<{name}>{choices})"
 
 
-def quantities(table: Path | None = None) -> tuple[Quantity, ...]:
+def quantities(table: Path | None = None) -> tuple[ComparedQuantity, ...]:
     """The table, by default the subject's.
 
     Raises InputError for a key or a formula that does not exist.
@@ -123,7 +123,7 @@ def quantities(table: Path | None = None) -> tuple[Quantity, ...]:
 
 
 @cache
-def _quantities(table: Path | None, about: Subject) -> tuple[Quantity, ...]:
+def _quantities(table: Path | None, about: Subject) -> tuple[ComparedQuantity, ...]:
     """The table; a server that loads changed code or data anew has another subject."""
     if table is None:
         return ()
@@ -131,9 +131,9 @@ def _quantities(table: Path | None, about: Subject) -> tuple[Quantity, ...]:
     return tuple(_quantity(name, entry) for name, entry in entries.items())
 
 
-def _quantity(name: str, entry: dict[str, Any]) -> Quantity:
+def _quantity(name: str, entry: dict[str, Any]) -> ComparedQuantity:
     ways = tuple(way for given in entry["ways"] for way in _ways(name, given))
-    return Quantity(name.replace("_", " "), entry["unit"], entry["convention"], ways)
+    return ComparedQuantity(name.replace("_", " "), entry["unit"], entry["convention"], ways)
 
 
 def _ways(quantity: str, entry: dict[str, Any]) -> Iterator[Way]:
@@ -141,9 +141,11 @@ def _ways(quantity: str, entry: dict[str, Any]) -> Iterator[Way]:
     for key in entry:
         if key not in KEYS and key not in expansions:
             raise unknown(f"key of a way to {quantity}", key, [*KEYS, *expansions])
-    kind = next((kind for kind in KINDS if kind in entry), None)
+    kind = next((kind for kind in NUMBER_KINDS if kind in entry), None)
     if kind is None:
-        raise InputError(f"a way to {quantity}", expected=f"one of {', '.join(KINDS)}", got=entry)
+        raise InputError(
+            f"a way to {quantity}", expected=f"one of {', '.join(NUMBER_KINDS)}", got=entry
+        )
     source = entry[kind]
     if kind == "formula" and source not in all_formulas():
         raise unknown(f"formula of {quantity}", source, all_formulas())

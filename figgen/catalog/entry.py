@@ -15,7 +15,7 @@ Thing = TypeVar("Thing")
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class CatalogEntry:
     """One validated table: its values, words and flags, and the provenance of the whole."""
 
     place: Place

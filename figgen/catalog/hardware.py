@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from figgen.catalog.entry import Entry
+from figgen.catalog.entry import CatalogEntry
 from figgen.catalog.read import read_entries, referred
 from figgen.catalog.schema import Value, choice, count, quantity, text
 from figgen.errors import InputError
@@ -180,7 +180,7 @@ def read_links(content: str, sources: Mapping[str, str]) -> dict[str, Link]:
     return {name: link_of(entry) for name, entry in entries.items()}
 
 
-def link_of(entry: Entry) -> Link:
+def link_of(entry: CatalogEntry) -> Link:
     """A link; its lanes or its port rate must add up to one direction's bandwidth."""
     bandwidth, lane = entry.values["bandwidth"], entry.values.get("lane_bandwidth")
     wanted = entry.plain("port_rate")
@@ -203,7 +203,7 @@ def read_accelerators(
     return {name: accelerator_of(entry, links) for name, entry in entries.items()}
 
 
-def accelerator_of(entry: Entry, links: Mapping[str, Link]) -> Accelerator:
+def accelerator_of(entry: CatalogEntry, links: Mapping[str, Link]) -> Accelerator:
     """An accelerator with its scale-up link.  Raises InputError for one without a dense peak."""
     _check_dense(entry)
     return entry.fill(
@@ -218,7 +218,7 @@ def accelerator_of(entry: Entry, links: Mapping[str, Link]) -> Accelerator:
     )
 
 
-def _check_dense(entry: Entry) -> None:
+def _check_dense(entry: CatalogEntry) -> None:
     """Refuse an entry without a peak, or whose dense peak is as high as its sparse one."""
     if not any(dtype in entry.values for dtype in DTYPES):
         raise entry.place.fault("no dense peak", expected=" or ".join(DTYPES))

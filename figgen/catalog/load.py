@@ -13,7 +13,7 @@ from figgen.catalog.presets import Preset, read_presets
 from figgen.catalog.read import read_sources
 from figgen.catalog.runs import Run, read_runs
 from figgen.errors import InputError, Place
-from figgen.lookups import Table
+from figgen.lookups import LookupTable
 
 FOLDER = Path(__file__).parent
 ACCELERATOR_FILES = ("accelerators.toml", "accelerators-cards.toml", "accelerators-announced.toml")
@@ -37,12 +37,12 @@ def sources() -> dict[str, str]:
     return read_sources(content("sources.toml"))
 
 
-@Table
+@LookupTable
 def links() -> dict[str, Link]:
     return read_links(content("links.toml"), sources())
 
 
-@Table
+@LookupTable
 def accelerators() -> dict[str, Accelerator]:
     found: dict[str, Accelerator] = {}
     for file in ACCELERATOR_FILES:
@@ -53,7 +53,7 @@ def accelerators() -> dict[str, Accelerator]:
     return found
 
 
-@Table
+@LookupTable
 def models() -> dict[str, Model]:
     found: dict[str, Model] = {}
     for file in MODEL_FILES:
@@ -67,7 +67,7 @@ def models() -> dict[str, Model]:
     return found
 
 
-@Table
+@LookupTable
 def runs() -> dict[str, Run]:
     found: dict[str, Run] = {}
     for file in RUN_FILES:
@@ -80,12 +80,12 @@ def runs() -> dict[str, Run]:
     return found
 
 
-@Table
+@LookupTable
 def nccl() -> NcclTuning:
     return read_nccl(content("nccl.toml"), sources())
 
 
-@Table
+@LookupTable
 def presets() -> dict[str, Preset]:
     return read_presets(
         content("presets.toml"),
@@ -97,6 +97,6 @@ def presets() -> dict[str, Preset]:
     )
 
 
-@Table
+@LookupTable
 def measurements() -> dict[str, Measurement]:
     return read_measurements(content("measurements.toml"), sources(), accelerators())

@@ -6,7 +6,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 
-from figgen.catalog.entry import Entry
+from figgen.catalog.entry import CatalogEntry
 from figgen.catalog.read import read_entries
 from figgen.catalog.schema import Value, choice, count, flag, text
 from figgen.errors import InputError
@@ -189,7 +189,7 @@ def read_models(file: str, content: str, sources: Mapping[str, str]) -> dict[str
     return {name: _model(entry) for name, entry in entries.items()}
 
 
-def _model(entry: Entry) -> Model:
+def _model(entry: CatalogEntry) -> Model:
     try:
         shape = _shape(entry)
     except InputError as error:
@@ -207,14 +207,14 @@ def _model(entry: Entry) -> Model:
     return model
 
 
-def _month(entry: Entry) -> str:
+def _month(entry: CatalogEntry) -> str:
     said = entry.words.get("released", "")
     if said and not re.fullmatch(r"20\d\d-(0[1-9]|1[0-2])", said):
         raise entry.place.at("released").fault("a month", expected="one such as 2020-05", got=said)
     return said
 
 
-def _shape(entry: Entry) -> ModelShape:
+def _shape(entry: CatalogEntry) -> ModelShape:
     given = entry.values
     for keys in (_EXPERT_KEYS, _LATENT_KEYS, _STATE_SPACE_KEYS):
         missing = [key for key in keys if key not in given]
@@ -229,7 +229,7 @@ def _shape(entry: Entry) -> ModelShape:
     )
 
 
-def _experts(entry: Entry) -> ExpertShape:
+def _experts(entry: CatalogEntry) -> ExpertShape:
     return ExpertShape(
         count=entry.whole("experts"),
         top_k=entry.whole("top_k"),
@@ -239,7 +239,7 @@ def _experts(entry: Entry) -> ExpertShape:
     )
 
 
-def _check_sum(entry: Entry, key: str, computed: int, explained: str) -> None:
+def _check_sum(entry: CatalogEntry, key: str, computed: int, explained: str) -> None:
     """The shape must sum to the published count, or the entry must say why it does not."""
     published = entry.values[key]
     off = computed / published.value - 1

@@ -7,7 +7,7 @@ from figgen.catalog.load import links, nccl
 from figgen.catalog.schema import Value
 from figgen.errors import InputError, unknown
 from figgen.models.machine.nccl_channels import ring_channels, switch_channels
-from figgen.models.machine.nccl_tuning import Group
+from figgen.models.machine.nccl_tuning import NcclGroup
 
 BRICKS = {
     "nvlink2": ("volta", "sm70_nvlink"),
@@ -43,7 +43,7 @@ def message_gap(network: str) -> Value:
     return found
 
 
-def nccl_group(link: Link, ranks: int, nodes: int, nic: Link) -> Group:
+def nccl_group(link: Link, ranks: int, nodes: int, nic: Link) -> NcclGroup:
     """The channels that NCCL would find on nodes whose GPUs share a switch.
 
     On several nodes every GPU has one NIC, of which NCCL reckons with the share that it gives to
@@ -60,7 +60,7 @@ def nccl_group(link: Link, ranks: int, nodes: int, nic: Link) -> Group:
         share * nic.bandwidth_bytes_per_s if nodes > 1 else None,
     )
     rings = ring_channels(*machine)
-    return Group(
+    return NcclGroup(
         ranks,
         rings.count,
         rings.inside_bytes_per_s,

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any, TypeAlias
 
-from figgen.catalog.entry import Entry
+from figgen.catalog.entry import CatalogEntry
 from figgen.catalog.hardware import Accelerator, Link
 from figgen.catalog.nccl import NcclTuning
 from figgen.catalog.read import parse_file, read_entry, referred
@@ -16,9 +16,12 @@ from figgen.catalog.schema import Key, Keys, choice, count, text
 from figgen.errors import Place
 
 FILE = "presets.toml"
-KINDS = ("map", "hardware", "training")
+PRESET_KINDS = ("map", "hardware", "training")
 
-_COMMON: dict[str, Key] = {"kind": choice(*KINDS, required=True), "title": text(required=True)}
+_COMMON: dict[str, Key] = {
+    "kind": choice(*PRESET_KINDS, required=True),
+    "title": text(required=True),
+}
 _SIZE, _ONE = count(1, 4096, required=True), count(1, 4096)
 
 PRESET_KEYS: dict[str, dict[str, Key]] = {
@@ -161,11 +164,13 @@ def read_presets(
 def _keys(place: Place, table: Mapping[str, Any]) -> Keys:
     kind = table.get("kind")
     if kind not in PRESET_KEYS:
-        raise place.at("kind").fault("missing or unknown", expected=" or ".join(KINDS), got=kind)
+        raise place.at("kind").fault(
+            "missing or unknown", expected=" or ".join(PRESET_KINDS), got=kind
+        )
     return PRESET_KEYS[kind]
 
 
-def _preset(entry: Entry, known: _Known) -> Preset:
+def _preset(entry: CatalogEntry, known: _Known) -> Preset:
     if entry.words["kind"] == "map":
         return _map(entry)
     if entry.words["kind"] == "hardware":
@@ -174,7 +179,7 @@ def _preset(entry: Entry, known: _Known) -> Preset:
     return entry.fill(TrainingPreset, run=run, source=run.source)
 
 
-def _map(entry: Entry) -> MapPreset:
+def _map(entry: CatalogEntry) -> MapPreset:
     size = {axis: entry.whole(axis, 1) for axis in ("tp", "cp", "pp", "dp", "ep")}
     nodes, gpus_per_node = entry.whole("nodes"), entry.whole("gpus_per_node")
     world = nodes * gpus_per_node
@@ -192,7 +197,7 @@ def _map(entry: Entry) -> MapPreset:
     return entry.fill(MapPreset, **size, etp=etp, edp=edp)
 
 
-def _hardware(entry: Entry, known: _Known) -> HardwarePreset:
+def _hardware(entry: CatalogEntry, known: _Known) -> HardwarePreset:
     accelerator = referred(entry, "accelerator", known.accelerators, "accelerators.toml")
     gpus_per_node = entry.whole("gpus_per_node")
     if gpus_per_node > accelerator.scale_up_domain:

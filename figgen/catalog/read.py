@@ -7,7 +7,7 @@ import tomllib
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
-from figgen.catalog.entry import Entry
+from figgen.catalog.entry import CatalogEntry
 from figgen.catalog.schema import Key, Keys, Value, wanted
 from figgen.errors import InputError, Place, closest, raise_all
 from figgen.units import parse_quantity
@@ -48,7 +48,7 @@ def read_entries(
     content: str,
     keys: Keys | Callable[[Place, Mapping[str, Any]], Keys],
     sources: Mapping[str, str],
-) -> dict[str, Entry]:
+) -> dict[str, CatalogEntry]:
     """Every entry of a file, checked against `keys` (or the keys that fit a table).
 
     Raises InputError, naming file, line, entry and key, for every unknown or missing key, missing
@@ -73,7 +73,7 @@ def read_entry(
     sources: Mapping[str, str],
     *,
     cited: bool = True,
-) -> Entry:
+) -> CatalogEntry:
     """One table as an `Entry`; raises InputError as `read_entries` does.
 
     An entry that is not `cited` only points at another one, which has the source.
@@ -93,7 +93,7 @@ def read_entry(
         for name in PROVENANCE
     )
     note = told(_plain, place.at("note"), str(table.get("note", ""))) or ""
-    entry = Entry(place, source, seen, confidence, note, {}, {}, {})
+    entry = CatalogEntry(place, source, seen, confidence, note, {}, {}, {})
     found: dict[str, dict[str, Any]] = {"text": {}, "flag": {}, "": {}}
     for key, spec in keys.items():
         if key in table:
@@ -106,7 +106,9 @@ def read_entry(
             else:
                 found[kind][key] = told(_value, *given, spec, entry, sources)
     raise_all(faults)
-    return Entry(place, source, seen, confidence, note, found[""], found["text"], found["flag"])
+    return CatalogEntry(
+        place, source, seen, confidence, note, found[""], found["text"], found["flag"]
+    )
 
 
 def _wrong_keys(
@@ -149,7 +151,7 @@ def cite(place: Place, cited: object, sources: Mapping[str, str]) -> str:
     return "; ".join(whole)
 
 
-def referred(entry: Entry, key: str, known: Mapping[str, Thing], file: str) -> Thing:
+def referred(entry: CatalogEntry, key: str, known: Mapping[str, Thing], file: str) -> Thing:
     """The entry of another file that `key` names.  Raises InputError for a dangling name."""
     name = entry.words[key]
     if name not in known:
@@ -186,7 +188,9 @@ def _flag(place: Place, got: object) -> bool:
     return got
 
 
-def _value(place: Place, got: object, spec: Key, entry: Entry, sources: Mapping[str, str]) -> Value:
+def _value(
+    place: Place, got: object, spec: Key, entry: CatalogEntry, sources: Mapping[str, str]
+) -> Value:
     table: Mapping[str, Any] = got if isinstance(got, dict) else {"value": got}
     for key in table:
         if key not in VALUE_KEYS:

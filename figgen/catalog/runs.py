@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from math import prod
 
-from figgen.catalog.entry import Entry
+from figgen.catalog.entry import CatalogEntry
 from figgen.catalog.hardware import DTYPES, Accelerator
 from figgen.catalog.models import Model
 from figgen.catalog.read import read_entries, referred
@@ -148,7 +148,9 @@ def read_runs(
     return {name: _run(entry, models, accelerators) for name, entry in entries.items()}
 
 
-def _run(entry: Entry, models: Mapping[str, Model], accelerators: Mapping[str, Accelerator]) -> Run:
+def _run(
+    entry: CatalogEntry, models: Mapping[str, Model], accelerators: Mapping[str, Accelerator]
+) -> Run:
     _check_layout(entry)
     words = entry.words
     run = entry.fill(
@@ -167,7 +169,7 @@ def _run(entry: Entry, models: Mapping[str, Model], accelerators: Mapping[str, A
     return run
 
 
-def _check_layout(entry: Entry) -> None:
+def _check_layout(entry: CatalogEntry) -> None:
     """Every published layout multiplies out to its accelerators, and its batch divides."""
     sizes = [entry.optional(axis) for axis in AXES]
     known = [size for size in sizes if size is not None]
@@ -187,7 +189,7 @@ def _check_layout(entry: Entry) -> None:
         )
 
 
-def _check_rates(entry: Entry, run: Run) -> None:
+def _check_rates(entry: CatalogEntry, run: Run) -> None:
     """The accelerator has the peak; step time and tokens per second tell the same story."""
     for key in ("dtype", "mfu_dtype"):
         try:

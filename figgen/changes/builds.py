@@ -28,7 +28,7 @@ LOCK = "requirements.txt"
 
 
 @dataclass(frozen=True, slots=True)
-class Number:
+class ManifestNumber:
     """One number as readers see it; `name` is its call, or the name of a figure's value.
 
     `formula` is what is computed, in symbols, where it is one of the formulas.
@@ -44,7 +44,7 @@ class Number:
 
 
 @dataclass(frozen=True, slots=True)
-class Figure:
+class ManifestFigure:
     """One figure: digests of its data and of its picture, and the picture's file in the site."""
 
     page: str
@@ -62,8 +62,8 @@ class Build:
     """A build: its numbers by a key that survives inserted lines, figures, sources and files."""
 
     name: str
-    numbers: Mapping[str, Number]
-    figures: Mapping[str, Figure]
+    numbers: Mapping[str, ManifestNumber]
+    figures: Mapping[str, ManifestFigure]
     sources: Mapping[str, Mapping[str, str]]
     folder: Path | None
 
@@ -115,9 +115,9 @@ def _place(entry: Mapping[str, Any]) -> tuple[str, int]:
     return page, int(line) if line.isdecimal() and len(line) < 9 else 0
 
 
-def _numbers(entries: list[dict[str, Any]]) -> dict[str, Number]:
+def _numbers(entries: list[dict[str, Any]]) -> dict[str, ManifestNumber]:
     """Inline numbers by page, call and place among equals; a figure's values by its id and name."""
-    found: dict[str, Number] = {}
+    found: dict[str, ManifestNumber] = {}
     seen: dict[str, int] = {}
     for entry in sorted(entries, key=_place):
         page, line = _place(entry)
@@ -125,7 +125,7 @@ def _numbers(entries: list[dict[str, Any]]) -> dict[str, Number]:
             name = _text(entry["call"])
             key = f"{page}: {name}"
             seen[key] = seen.get(key, 0) + 1
-            found[f"{key} {seen[key]}"] = Number(
+            found[f"{key} {seen[key]}"] = ManifestNumber(
                 page, line, name, _text(entry.get("shown")), _value(entry.get("value")),
                 _text(entry.get("unit")), _text(entry.get("formula")),
             )  # fmt: skip
@@ -135,7 +135,7 @@ def _numbers(entries: list[dict[str, Any]]) -> dict[str, Number]:
             if isinstance(pair, list) and len(pair) == 2:
                 value, unit, shown = _value(pair[0]), _text(pair[1]), _figures_value(pair)
                 what = f"{_text(entry.get('id'))}: {_text(name)}"
-                found[f"{page}#{what}"] = Number(page, line, what, shown, value, unit)
+                found[f"{page}#{what}"] = ManifestNumber(page, line, what, shown, value, unit)
     return found
 
 
@@ -151,7 +151,7 @@ def _figures_value(pair: list[Any]) -> str:
         return f"{value:.6g} {unit}"
 
 
-def _figures(entries: list[dict[str, Any]], folder: Path | None) -> Iterator[Figure]:
+def _figures(entries: list[dict[str, Any]], folder: Path | None) -> Iterator[ManifestFigure]:
     for entry in entries:
         if "figure" not in entry:
             continue
@@ -160,7 +160,7 @@ def _figures(entries: list[dict[str, Any]], folder: Path | None) -> Iterator[Fig
         picture, there = _text(entry.get("picture_sha256")), False
         if folder and file and (there := is_file(folder / file)):
             picture = digest((folder / file).read_text(encoding="utf-8", errors="replace"))
-        yield Figure(
+        yield ManifestFigure(
             page, line, name, _text(entry.get("number")), _text(entry.get("figure")),
             _text(entry.get("data_sha256")), picture, file if there else "",
         )  # fmt: skip

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from html.parser import HTMLParser
 from pathlib import Path
 
-from figgen.changes.builds import Build, Figure, Number, is_file
+from figgen.changes.builds import Build, ManifestFigure, ManifestNumber, is_file
 
 MOST_TEXT_LINES = 200
 
@@ -20,8 +20,8 @@ class Moved:
     """A number that has changed."""
 
     key: str
-    before: Number
-    after: Number
+    before: ManifestNumber
+    after: ManifestNumber
 
     @property
     def relative(self) -> float:
@@ -50,10 +50,10 @@ class Changes:
     """
 
     numbers: tuple[Moved, ...]
-    figures: tuple[tuple[Figure, Figure], ...]
-    redrawn: tuple[tuple[Figure, Figure], ...]
-    added: tuple[Number | Figure, ...]
-    removed: tuple[Number | Figure, ...]
+    figures: tuple[tuple[ManifestFigure, ManifestFigure], ...]
+    redrawn: tuple[tuple[ManifestFigure, ManifestFigure], ...]
+    added: tuple[ManifestNumber | ManifestFigure, ...]
+    removed: tuple[ManifestNumber | ManifestFigure, ...]
     texts: Mapping[str, tuple[str, ...]]
     inputs: Mapping[str, tuple[str, str]]
 
@@ -99,7 +99,7 @@ def moved(base: Build, head: Build) -> Iterator[Moved]:
             yield Moved(key, before, after)
 
 
-def _only(here: Build, there: Build) -> tuple[Number | Figure, ...]:
+def _only(here: Build, there: Build) -> tuple[ManifestNumber | ManifestFigure, ...]:
     """What one build has alone; values of a figure go with it and are not told again."""
     figures = [figure for key, figure in here.figures.items() if key not in there.figures]
     of_new_figures = {f"{figure.page}#{figure.id}" for figure in figures}

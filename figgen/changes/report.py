@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable, Sequence
 from html import escape
 from pathlib import Path
 
-from figgen.changes.builds import Build, Figure, Number
+from figgen.changes.builds import Build, ManifestFigure, ManifestNumber
 from figgen.changes.causes import Cause
 from figgen.changes.compare import Changes, Moved
 
@@ -183,20 +183,27 @@ def _numbers(rows: Sequence[Moved], exact: bool = False) -> str:
 
     A row has one call with all its places, or all values of a figure, folded.
     """
-    told: Callable[[Number], str] = lambda n: escape(f"{n.value} {n.unit}" if exact else n.shown)  # noqa: E731
+
+    def written(number: ManifestNumber) -> str:
+        return escape(f"{number.value} {number.unit}" if exact else number.shown)
+
     alike: dict[tuple[str, ...], list[Moved]] = {}
     for m in rows:
         figure = _figure_of(m)
-        one = (m.after.page, figure) if figure else (m.after.name, told(m.before), told(m.after))
+        one = (
+            (m.after.page, figure)
+            if figure
+            else (m.after.name, written(m.before), written(m.after))
+        )
         alike.setdefault(one, []).append(m)
     body = ""
     for same in alike.values():
         m, places = same[0], {f"{m.after.page}:{m.after.line}": None for m in same}
-        moved = f"{told(m.before)} → {told(m.after)} "
+        moved = f"{written(m.before)} → {written(m.after)} "
         if figure := _figure_of(m):
             values = "".join(
                 f"<li><code>{escape(m.after.name.removeprefix(figure + ': '))}</code> "
-                f"{told(m.before)} → {told(m.after)} {_percent(m)}</li>"
+                f"{written(m.before)} → {written(m.after)} {_percent(m)}</li>"
                 for m in same
             )
             named = f"<code>#{escape(figure)}</code>: {_count(same)}"
@@ -217,7 +224,7 @@ def _figure_of(m: Moved) -> str:
     return m.after.name.partition(": ")[0] if m.key.startswith(f"{m.after.page}#") else ""
 
 
-def _named(number: Number) -> str:
+def _named(number: ManifestNumber) -> str:
     """A number's call, cut where it is long; when opened, the whole call and the formula."""
     name = number.name
     shown = name if len(name) <= LONGEST_CALL else f"{name.partition('(')[0][:LONGEST_CALL]}(…)"
@@ -231,7 +238,9 @@ def _folded(summary: str, content: str) -> str:
     return f"<details><summary>{summary}</summary>{content}</details>"
 
 
-def _pictures(base: Build, head: Build, pairs: Sequence[tuple[Figure, Figure]]) -> Iterable[str]:
+def _pictures(
+    base: Build, head: Build, pairs: Sequence[tuple[ManifestFigure, ManifestFigure]]
+) -> Iterable[str]:
     for place, (old, new) in enumerate(pairs):
         name = escape(f"{new.number}, {new.function} ({new.page}:{new.line}, #{new.id})")
         yield f"<h3>{name}</h3>"
@@ -250,7 +259,7 @@ def _pictures(base: Build, head: Build, pairs: Sequence[tuple[Figure, Figure]]) 
             )
 
 
-def _picture(figure: Figure, folder: Path | None, when: str) -> str:
+def _picture(figure: ManifestFigure, folder: Path | None, when: str) -> str:
     if folder is None or not figure.file:
         return ""
     data = base64.b64encode((folder / figure.file).read_bytes()).decode()
@@ -264,11 +273,11 @@ def _text(page: str, lines: Sequence[str]) -> str:
     return f"<h3>{escape(page)}</h3><ul>{items or '<li>added or removed</li>'}</ul>"
 
 
-def _list(things: Sequence[Number | Figure]) -> str:
+def _list(things: Sequence[ManifestNumber | ManifestFigure]) -> str:
     items = "".join(
         f"<li>{escape(thing.page)}:{thing.line} <code>"
-        f"{escape(thing.name if isinstance(thing, Number) else f'#{thing.id}')}</code>"
-        f"{escape(' = ' + thing.shown) if isinstance(thing, Number) else ''}</li>"
+        f"{escape(thing.name if isinstance(thing, ManifestNumber) else f'#{thing.id}')}</code>"
+        f"{escape(' = ' + thing.shown) if isinstance(thing, ManifestNumber) else ''}</li>"
         for thing in things
     )
     return f"<ul>{items}</ul>"

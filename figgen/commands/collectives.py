@@ -9,8 +9,8 @@ from figgen.commands import Answer, add_verb, whole
 from figgen.errors import InputError, unknown
 from figgen.models.collectives import (
     MOST_RANKS,
+    CollectiveTrace,
     State,
-    Trace,
     algorithms,
     bytes_sent_per_rank,
     final_state,
@@ -135,7 +135,7 @@ def _contents(state: State) -> list[list[list[int]]]:
     return [[sorted(chunk) for chunk in rank] for rank in state]
 
 
-def _drawn(found: Trace) -> list[str]:
+def _drawn(found: CollectiveTrace) -> list[str]:
     """Messages of each step; for a few ranks, also what all hold after it, as sums of ranks."""
     after = states(found) if found.ranks <= DRAWN_UP_TO else None
     lines = _held(next(after)) if after else []

@@ -18,13 +18,13 @@ if TYPE_CHECKING:
     from figgen.commands import Verbs
 
 FORMS = ("text", "svg", "json", "csv", "plotly")
-KINDS = ("figures", "formulas", "presets", "models", "accelerators", "links", "runs")
+LISTED = ("figures", "formulas", "presets", "models", "accelerators", "links", "runs")
 
 
 def add(verbs: Verbs) -> None:
     """Register the verbs of this module."""
     listing = add_verb(verbs, "list", _list, "names that can be used on a page", "", "models")
-    listing.add_argument("kind", nargs="?", default="figures", help=", ".join(KINDS))
+    listing.add_argument("kind", nargs="?", default="figures", help=", ".join(LISTED))
     show = add_verb(
         verbs,
         "show",
@@ -54,8 +54,8 @@ def _list(options: argparse.Namespace) -> Answer:
     from figgen import catalog
     from figgen.formulas import FORMULAS
 
-    if options.kind not in KINDS:
-        raise unknown("kind", options.kind, KINDS)
+    if options.kind not in LISTED:
+        raise unknown("kind", options.kind, LISTED)
     if options.kind == "figures":
         rows = {name: figure.summary for name, figure in all_figures().items()}
     elif options.kind == "formulas":

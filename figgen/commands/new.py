@@ -32,7 +32,7 @@ NAME = re.compile(r"[a-z][a-z0-9]*(-[a-z0-9]+)*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Changes:
+class StubFiles:
     """What a stub writes, as texts by path: files that are new, and files with lines added."""
 
     new: dict[str, str]
@@ -46,7 +46,7 @@ def add(verbs: Verbs) -> None:
         "formula gather_time --in data_parallel", "figure gather-steps --in zero",
         "preset map-48", "accelerator h400-sxm", "page guide/stragglers",
     )  # fmt: skip
-    new.add_argument("kind", help=", ".join(KINDS))
+    new.add_argument("kind", help=", ".join(STUB_MAKERS))
     new.add_argument("name")
     new.add_argument("--in", dest="room", default="", help="the module or folder it belongs to")
     new.add_argument("--root", type=Path, default=Path(), help="the project's folder")
@@ -54,11 +54,11 @@ def add(verbs: Verbs) -> None:
 
 
 def _new(options: argparse.Namespace) -> Answer:
-    if options.kind not in KINDS:
-        raise unknown("kind", options.kind, KINDS)
+    if options.kind not in STUB_MAKERS:
+        raise unknown("kind", options.kind, STUB_MAKERS)
     if not (options.root / "figgen" / "catalog").is_dir():
         raise InputError("root", expected="the project's folder", got=str(options.root))
-    changes: Changes = KINDS[options.kind](options.root, options.name, options.room)
+    changes: StubFiles = STUB_MAKERS[options.kind](options.root, options.name, options.room)
     for path in changes.new:
         if (options.root / path).exists():
             raise InputError(f"{path} is there already", expected="another name")
@@ -84,7 +84,7 @@ def _lines_more(path: Path, text: str) -> str:
     return f"{count} lines more" if count > 1 else "a line more"
 
 
-def _formula(root: Path, name: str, room: str) -> Changes:
+def _formula(root: Path, name: str, room: str) -> StubFiles:
     sources = {path.stem: _text(path) for path in (root / FORMULAS).glob("*.py")}
     topics = [topic for topic, text in sources.items() if "\n@formula(" in text]
     taken = [found for text in sources.values() for found in re.findall(r"(?m)^def (\w+)\(", text)]
@@ -93,7 +93,7 @@ def _formula(root: Path, name: str, room: str) -> Changes:
     module, points = f"{FORMULAS}/{room}.py", f"{FORMULAS}/points.json"
     words = {"name": name, "symbol": name.split("_")[0]}
     test = f"tests/formulas/test_{name}.py"
-    return Changes(
+    return StubFiles(
         new={
             test: _stub("formula_test.py", words),
             f"{ORACLES}/{name}.json": _stub("oracle.json", words),
@@ -106,7 +106,7 @@ def _formula(root: Path, name: str, room: str) -> Changes:
     )
 
 
-def _figure(root: Path, name: str, room: str) -> Changes:
+def _figure(root: Path, name: str, room: str) -> StubFiles:
     figures = root / "figgen" / "figures"
     folders = [path.parent.name for path in figures.glob("*/__init__.py")]
     taken = [
@@ -118,7 +118,7 @@ def _figure(root: Path, name: str, room: str) -> Changes:
     _check_room(room, folders)
     function = name.replace("-", "_")
     words = {"name": name, "function": function}
-    return Changes(
+    return StubFiles(
         new={
             f"figgen/figures/{room}/{function}.py": _stub("figure.py", words),
             f"tests/figures/test_{function}_figure.py": _stub("figure_test.py", words),
@@ -126,14 +126,14 @@ def _figure(root: Path, name: str, room: str) -> Changes:
     )
 
 
-def _preset(root: Path, name: str, room: str) -> Changes:
+def _preset(root: Path, name: str, room: str) -> StubFiles:
     taken = _entries(root, "presets")
     _check_name("preset", name, NAME, taken, "words joined by -, as in map-64")
     printed = '"nodes": 1, "gpus_per_node": 8, "tp": 8, "pp": 1, "dp": 1'
     return _entry(root, "preset", name, "PRESETS", printed)
 
 
-def _accelerator(root: Path, name: str, room: str) -> Changes:
+def _accelerator(root: Path, name: str, room: str) -> StubFiles:
     taken = _entries(root, "accelerators")
     _check_name("accelerator", name, NAME, taken, "words joined by -, as in h100-sxm-80gb")
     return _entry(root, "accelerator", name, "ACCELERATORS", '"year": 2026, "scale_up_domain": 8')
@@ -144,7 +144,7 @@ def _entries(root: Path, file: str) -> list[str]:
     return list(tomllib.loads(_text(root / CATALOG / f"{file}.toml")))
 
 
-def _entry(root: Path, kind: str, name: str, table: str, printed: str) -> Changes:
+def _entry(root: Path, kind: str, name: str, table: str, printed: str) -> StubFiles:
     if name in _entries(root, "sources"):
         raise InputError(f"{name!r} is the name of a source", expected="another name")
     function = name.replace("-", "_")
@@ -152,7 +152,7 @@ def _entry(root: Path, kind: str, name: str, table: str, printed: str) -> Change
              "file": f"{kind}_{function}", "month": f"{datetime.now(UTC):%Y-%m}"}  # fmt: skip
     data, sources = f"{CATALOG}/{kind}s.toml", f"{CATALOG}/sources.toml"
     test = f"tests/catalog/test_{kind}_{function}.py"
-    return Changes(
+    return StubFiles(
         new={
             test: _stub("entry_test.py", words),
             f"{ORACLES}/{words['file']}.json": _stub("entry_oracle.json", words),
@@ -169,7 +169,7 @@ def _entry(root: Path, kind: str, name: str, table: str, printed: str) -> Change
     )
 
 
-def _page(root: Path, name: str, room: str) -> Changes:
+def _page(root: Path, name: str, room: str) -> StubFiles:
     folder, _, own = name.rpartition("/")
     docs, nav = root / "docs", _text(root / "mkdocs.yml")
     parts = sorted(
@@ -182,13 +182,13 @@ def _page(root: Path, name: str, room: str) -> Changes:
     title = own.replace("-", " ").capitalize()
     entries = list(re.finditer(rf"^( *)- [^\n]*: {folder}/[\w-]+\.md\n", nav, re.M))
     at, indent = entries[-1].end(), entries[-1][1]
-    return Changes(
+    return StubFiles(
         new={f"docs/{name}.md": _stub("page.md", {"title": title})},
         longer={"mkdocs.yml": f"{nav[:at]}{indent}- {title}: {name}.md\n{nav[at:]}"},
     )
 
 
-KINDS: Mapping[str, Callable[[Path, str, str], Changes]] = {
+STUB_MAKERS: Mapping[str, Callable[[Path, str, str], StubFiles]] = {
     "formula": _formula,
     "figure": _figure,
     "preset": _preset,

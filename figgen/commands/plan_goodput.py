@@ -8,7 +8,7 @@ from typing import Any
 
 from figgen.catalog.interruptions import Interruptions
 from figgen.commands.training import aligned
-from figgen.scenarios.planning.goodput_plan import Kept, kept
+from figgen.scenarios.planning.goodput_plan import SavedTraining, kept
 from figgen.scenarios.planning.plan_question import PlanQuestion
 from figgen.scenarios.planning.plan_rows import PlanRow
 from figgen.scenarios.planning.saving import CONFIDENCE, WAYS
@@ -64,11 +64,11 @@ def goodput_text(
     return [*lines, *aligned([head, *body], left=1)]
 
 
-def _ways(question: PlanQuestion, failures: Interruptions) -> list[Kept]:
+def _ways(question: PlanQuestion, failures: Interruptions) -> list[SavedTraining]:
     return [kept(question.job.setup, way, failures) for way in WAYS]
 
 
-def _days(question: PlanQuestion, row: PlanRow, one: Kept, tokens: float) -> list[float]:
+def _days(question: PlanQuestion, row: PlanRow, one: SavedTraining, tokens: float) -> list[float]:
     """Predicted, lowest and highest: a step's interval carries over to the whole."""
     batch = question.job.global_batch * question.job.setup.sequence
     return [one.days(tokens, batch, step_s) for step_s in (row.step_s, row.low_s, row.high_s)]

@@ -10,7 +10,7 @@ from importlib import resources
 from figgen.equations.definition import FORMULAS
 from figgen.errors import InputError
 
-KINDS = ("formula", "model", "test", "identity")
+COVERED_KINDS = ("formula", "model", "test", "identity")
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,7 +33,10 @@ def coverage() -> tuple[Covered, ...]:
     text = (resources.files("figgen.formulas") / "coverage.toml").read_text("utf-8")
     found = []
     for key, entry in tomllib.loads(text).items():
-        if entry.keys() - {"note"} != {"title", "kind", "name"} or entry["kind"] not in KINDS:
+        if (
+            entry.keys() - {"note"} != {"title", "kind", "name"}
+            or entry["kind"] not in COVERED_KINDS
+        ):
             raise InputError(f"coverage.toml: [{key}]", expected="title, kind, name, maybe a note")
         if entry["kind"] == "formula" and entry["name"] not in FORMULAS:
             raise InputError(f"coverage.toml: [{key}]", expected="a formula", got=entry["name"])

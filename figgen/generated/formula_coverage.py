@@ -10,7 +10,7 @@ from figgen.formulas import FORMULAS, TOPICS
 from figgen.formulas.coverage import Covered, coverage
 from figgen.generated.formulas import FORMULAS_BY_TOPIC, formula_link, formula_title, topic_title
 
-KINDS = {"model": "algorithm", "test": "test", "identity": "test of a law"}
+KIND_WORDS = {"model": "algorithm", "test": "test", "identity": "test of a law"}
 """What an entry is that is no formula."""
 
 
@@ -56,7 +56,7 @@ def _table(title: str, entries: list[Covered]) -> str:
 def _place(entry: Covered) -> str:
     if entry.kind == "formula":
         return f"[{formula_title(entry.name)}]({formula_link(entry.name)})"
-    return f"{KINDS[entry.kind]}: `{entry.name}`"
+    return f"{KIND_WORDS[entry.kind]}: `{entry.name}`"
 
 
 def _note(entry: Covered) -> str:

@@ -15,7 +15,7 @@ from figgen.markdown.lists import term_anchor
 PATH = "search.md"
 
 
-class Titled(Protocol):
+class TitledEntry(Protocol):
     """An entry of the catalog."""
 
     @property
@@ -48,7 +48,7 @@ def search_page(titles: Mapping[str, str], terms: Iterable[str]) -> str:
     )
 
 
-def _rows(page: str, entries: Mapping[str, Titled]) -> list[str]:
+def _rows(page: str, entries: Mapping[str, TitledEntry]) -> list[str]:
     return [
         f"[{escape(entry.title)}](reference/{page}.md#{anchor(name)})"
         for name, entry in entries.items()

@@ -36,7 +36,7 @@ _OPENER = re.compile(r"^\s*(?:(?:[-*+]|\d+[.)])\s+|>\s?|:\s{1,3}|(?:!!!|\?\?\?\+
 
 
 @dataclass(frozen=True, slots=True)
-class Line:
+class ProseLine:
     """A line of prose: where it is, what kind, and what is left of it.
 
     A title is that of a box or a worked problem, a caption also an alternative text.  `joined`
@@ -51,9 +51,9 @@ class Line:
     of: int = 0
 
 
-def prose_lines(source: str) -> list[Line]:
+def prose_lines(source: str) -> list[ProseLine]:
     """The lines of a page that people read as text, headings and table rows among them."""
-    found: list[Line] = []
+    found: list[ProseLine] = []
     fence = ""
     displayed = False
     previous = 0
@@ -81,10 +81,10 @@ def prose_lines(source: str) -> list[Line]:
 _SAID = re.compile(r"^[ \t]*(?:caption|alt):((?:.*)(?:\n[ \t]*(?![ \t\w-]+:[ \t]|$).+)*)", re.M)
 
 
-def figure_lines(source: str) -> list[Line]:
+def figure_lines(source: str) -> list[ProseLine]:
     """Captions and alternative texts of a page's figures, each as one line where it begins."""
     return [
-        Line(
+        ProseLine(
             fence.line + 1 + fence.body.count("\n", 0, said.start()),
             "caption",
             text,
@@ -116,7 +116,7 @@ def _signed(text: str) -> str:
     return text
 
 
-def _line(number: int, raw: str, previous: int) -> Line:
+def _line(number: int, raw: str, previous: int) -> ProseLine:
     kind: Kind = "text"
     if re.match(r"#{1,6}\s", raw):
         kind = "heading"
@@ -132,4 +132,4 @@ def _line(number: int, raw: str, previous: int) -> Line:
     if kind == "title":
         text = text.strip().strip('"')
     joined = kind == "text" and not opened and previous == number - 1
-    return Line(number, kind, text.strip().lstrip("#").strip(), joined)
+    return ProseLine(number, kind, text.strip().lstrip("#").strip(), joined)

@@ -20,7 +20,7 @@ from figgen.markdown.conversion import fences
 from figgen.markdown.lists import TERM, read_list
 from figgen.prose.density import MOST_IN_JOURNEY, in_text
 from figgen.prose.idiom import mannered, spoken
-from figgen.prose.lines import CITED, COMPUTED, MATH, Line, figure_lines, prose_lines
+from figgen.prose.lines import CITED, COMPUTED, MATH, ProseLine, figure_lines, prose_lines
 from figgen.prose.premises import is_premise, parameters, premises
 from figgen.prose.symbols import clashes
 from figgen.registry import all_figures, figure_named
@@ -176,7 +176,7 @@ def _of_the_subject(
     return named, (("a large count", re.compile(rf"{large}(?:{'|'.join(about.counted)})\b")),)
 
 
-def _quantities(page: str, lines: list[Line], source: str) -> Iterator[Finding]:
+def _quantities(page: str, lines: list[ProseLine], source: str) -> Iterator[Finding]:
     given, beside = premises(source), premises(source, by_line=True)
     named, counts = _of_the_subject(subject())
     for line in lines:
@@ -211,7 +211,7 @@ def sentences(text: str) -> list[str]:
     return [*found, text[start:].strip()] if text[start:].strip() else found
 
 
-def _sentences(page: str, lines: list[Line]) -> Iterator[Finding]:
+def _sentences(page: str, lines: list[ProseLine]) -> Iterator[Finding]:
     """One sentence per line: neither two on a line nor one on two lines."""
     for before, line in zip([None, *lines], lines, strict=False):
         if line.kind != "text":
@@ -229,7 +229,7 @@ def _ended(text: str) -> bool:
     return bool(re.search(rf"[.!?:;…{COMPUTED}][\"”’)*_\]{CITED}]*$", text))
 
 
-def _headings(page: str, lines: list[Line]) -> Iterator[Finding]:
+def _headings(page: str, lines: list[ProseLine]) -> Iterator[Finding]:
     seen: dict[str, int] = {}
     for line in lines:
         if line.kind != "heading":
@@ -247,7 +247,7 @@ _OPENING = (
 )
 
 
-def _opening(page: str, lines: list[Line]) -> Iterator[Finding]:
+def _opening(page: str, lines: list[ProseLine]) -> Iterator[Finding]:
     """A chapter begins with its question and the answer in plain words; rules follow the terms."""
     if "/guide/" not in page:
         return
@@ -255,7 +255,7 @@ def _opening(page: str, lines: list[Line]) -> Iterator[Finding]:
     first = lines[heads[0] + 1 : heads[1] if len(heads) > 1 else None] if heads else []
     shown = [line for line in first if line.text]
     for at, (wanted, form) in enumerate(_OPENING):
-        got = shown[at] if at < len(shown) else Line(1, "text", "", joined=False)
+        got = shown[at] if at < len(shown) else ProseLine(1, "text", "", joined=False)
         if not re.fullmatch(form, got.text):
             yield Finding(page, got.number, "an opening", wanted, _short(got.text))
     for line in shown:
@@ -264,7 +264,7 @@ def _opening(page: str, lines: list[Line]) -> Iterator[Finding]:
             yield Finding(page, line.number, "a rule of thumb", expected, _short(line.text))
 
 
-def _pictured(page: str, source: str, lines: list[Line]) -> Iterator[Finding]:
+def _pictured(page: str, source: str, lines: list[ProseLine]) -> Iterator[Finding]:
     """The first thing in a chapter that is no text is a picture: no table, no program, no list."""
     if "/guide/" not in page:
         return
@@ -290,7 +290,7 @@ def _kind(name: str) -> object:
     return get_type_hints(figure_named(name).function)["return"]
 
 
-def _spellings(page: str, lines: list[Line], terms: Terms) -> Iterator[Finding]:
+def _spellings(page: str, lines: list[ProseLine], terms: Terms) -> Iterator[Finding]:
     wrong = {other: term for term, entry in terms.items() for other in entry.get("never", ())}
     if not wrong:
         return

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from figgen.charts import Bars, Rule
 from figgen.renderers.markup import text_width, wrapped
 from figgen.renderers.placing import Flag, Rect, flags
-from figgen.renderers.scale import Scaled, bar_scale, bar_totals, value_text
+from figgen.renderers.scale import ScaledAxis, bar_scale, bar_totals, value_text
 
 LINE_PX = 15
 GAP_PX = 8
@@ -30,14 +30,14 @@ class Part(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class BarPlan:
     """Where bars, labels and the key go; `above` puts a bar's label on a line over it.
 
     Numbers that `told` of are part of the labels, and not at the ends of the bars.
     """
 
     width: float
-    x: Scaled
+    x: ScaledAxis
     box: Rect
     above: bool
     labels: tuple[tuple[str, ...], ...]
@@ -56,7 +56,7 @@ class Plan:
         return (self.pixel(end) if math.isfinite(end) else self.box.left) + 5
 
 
-def plan(chart: Bars, width: float, *, above: bool) -> Plan:
+def plan(chart: Bars, width: float, *, above: bool) -> BarPlan:
     """The measures of one shape.
 
     Where a limit leaves a number no room between the bar's end and itself, all numbers stand with
@@ -70,14 +70,14 @@ def plan(chart: Bars, width: float, *, above: bool) -> Plan:
     return replace(_plan(replace(chart, labels=labels), width, above=above), told=True)
 
 
-def _cramped(chart: Bars, made: Plan) -> Iterator[bool]:
+def _cramped(chart: Bars, made: BarPlan) -> Iterator[bool]:
     """Of every number whether a rule crosses it that is too near to end before it."""
     for end, value, _ in ends(chart):
         at, wide = made.number_at(end), text_width(value_text(chart.axis, value))
         yield any(at - 4 <= flag.at <= at + wide + 5 for flag in made.flags)
 
 
-def _plan(chart: Bars, width: float, *, above: bool) -> Plan:
+def _plan(chart: Bars, width: float, *, above: bool) -> BarPlan:
     x = bar_scale(chart)
     label_px = width if above else LABEL_PX
     labels = tuple(tuple(wrapped(label, label_px)) for label in chart.labels)
@@ -99,13 +99,13 @@ def _plan(chart: Bars, width: float, *, above: bool) -> Plan:
         before, after = (LINE_PX * len(lines) + 2, 0.0) if above else (max(spare, 0.0) / 2,) * 2
         tops.append(at + before)
         at += before + thickness(chart) + BETWEEN_PX + after
-    return Plan(
+    return BarPlan(
         width=width, x=x, box=Rect(left, top, right, at), above=above, labels=labels,
         tops=tuple(tops), key=key, flags=tuple(placed),
     )  # fmt: skip
 
 
-def rules(chart: Bars, x: Scaled) -> list[Rule]:
+def rules(chart: Bars, x: ScaledAxis) -> list[Rule]:
     """Those that can be seen."""
     return [rule for rule in chart.rules if x.shows(rule.at)]
 
@@ -134,7 +134,7 @@ def ends(chart: Bars) -> list[tuple[float, float, tuple[int, float]]]:
     ]
 
 
-def parts(chart: Bars, made: Plan) -> list[Part]:
+def parts(chart: Bars, made: BarPlan) -> list[Part]:
     """Every segment of every bar that has a length, as a rectangle."""
     base = made.x.low if made.x.logarithmic else 0.0
     found = []

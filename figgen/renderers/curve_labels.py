@@ -28,7 +28,7 @@ from figgen.renderers.placing import (
     spread,
     squares,
 )
-from figgen.renderers.scale import Scaled
+from figgen.renderers.scale import ScaledAxis
 
 LINE_PX = 15
 LEADER_PX = 14
@@ -39,11 +39,11 @@ FREE_PX = 40
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Frame:
+class LabelFrame:
     """The rectangle of a plot and what its edges mean."""
 
-    x: Scaled
-    y: Scaled
+    x: ScaledAxis
+    y: ScaledAxis
     box: Rect
 
     def pixel(self, a: float, b: float) -> Point:
@@ -85,7 +85,7 @@ class Label:
     on_plot: bool = False
 
 
-def places(frame: Frame, series: Series) -> list[Point]:
+def places(frame: LabelFrame, series: Series) -> list[Point]:
     """Where the points of a series lie, without a number where one cannot be drawn."""
     return [
         frame.pixel(a, b)
@@ -98,7 +98,7 @@ def places(frame: Frame, series: Series) -> list[Point]:
     ]
 
 
-def corners(frame: Frame, series: Series) -> list[Point]:
+def corners(frame: LabelFrame, series: Series) -> list[Point]:
     """Where the line of a series turns; stairs hold their value until the next point."""
     points = places(frame, series)
     if series.style != "steps":
@@ -107,7 +107,7 @@ def corners(frame: Frame, series: Series) -> list[Point]:
     return [*points[:1], *chain.from_iterable(zip(treads, points[1:], strict=True))]
 
 
-def trace(frame: Frame, series: Series) -> tuple[Point, ...]:
+def trace(frame: LabelFrame, series: Series) -> tuple[Point, ...]:
     """Points that lie close together on what can be seen of a series."""
     turns = corners(frame, series)
     if series.style != "points":
@@ -131,7 +131,7 @@ def between(start: Point, end: Point) -> list[Point]:
     ]
 
 
-def names(chart: Curves, frame: Frame, label_px: float) -> list[Name]:
+def names(chart: Curves, frame: LabelFrame, label_px: float) -> list[Name]:
     """What there is to name: series that can be seen, then level rules."""
     found = [
         Name(
@@ -153,7 +153,7 @@ def names(chart: Curves, frame: Frame, label_px: float) -> list[Name]:
     return found
 
 
-def crowded(found: Sequence[Name], frame: Frame) -> list[Name]:
+def crowded(found: Sequence[Name], frame: LabelFrame) -> list[Name]:
     """Those that end where another one ends, or far from the edge of the plot."""
 
     def together(one: Name, other: Name) -> bool:
@@ -168,7 +168,7 @@ def crowded(found: Sequence[Name], frame: Frame) -> list[Name]:
 
 
 def inside(
-    wanting: Iterable[Name], found: Sequence[Name], frame: Frame, taken: Sequence[Rect]
+    wanting: Iterable[Name], found: Sequence[Name], frame: LabelFrame, taken: Sequence[Rect]
 ) -> dict[Name, Label]:
     """Labels on the plot for those names that have a place nearer to their line than to others."""
     labels: dict[Name, Label] = {}
@@ -182,7 +182,7 @@ def inside(
     return labels
 
 
-def _apart(name: Name, others: Places, frame: Frame, taken: Sequence[Rect]) -> Spot | None:
+def _apart(name: Name, others: Places, frame: LabelFrame, taken: Sequence[Rect]) -> Spot | None:
     """A free place beside the line where it is furthest from the others."""
     own = points_of(name.trace)
     clearance = _clearance(own, others)
@@ -225,7 +225,7 @@ def beside(found: Sequence[Name], box: Rect) -> list[Label]:
 
 
 def beside_marks(
-    marks: Sequence[Mark], frame: Frame, taken: Sequence[Rect], label_px: float
+    marks: Sequence[Mark], frame: LabelFrame, taken: Sequence[Rect], label_px: float
 ) -> list[Label]:
     """Labels on free ground near ringed points; a line leads to those that stand further off."""
     places = [frame.pixel(mark.x, mark.y) for mark in marks]

@@ -10,8 +10,8 @@ from figgen.charts import Curves, Rule
 from figgen.renderers.curve_labels import (
     LEADER_PX,
     LINE_PX,
-    Frame,
     Label,
+    LabelFrame,
     Name,
     beside,
     beside_marks,
@@ -23,7 +23,7 @@ from figgen.renderers.curve_labels import (
 from figgen.renderers.fluid import NARROW
 from figgen.renderers.markup import COLUMN, text_width, wrapped
 from figgen.renderers.placing import Flag, Point, Rect, around, flags
-from figgen.renderers.scale import Scaled, curve_scales
+from figgen.renderers.scale import ScaledAxis, curve_scales
 
 GAP_PX = 8
 SAMPLE_PX = 24
@@ -46,7 +46,7 @@ WIDE = Shape(width=COLUMN, plot_height=320, label_px=170, least_px=300)
 SLIM = Shape(width=NARROW, plot_height=250, label_px=92, least_px=190)
 
 
-class Entry(NamedTuple):
+class KeyEntry(NamedTuple):
     """A line of the key: where it begins, and what it names."""
 
     at: Point
@@ -55,19 +55,19 @@ class Entry(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Plan:
+class CurvePlan:
     """Everything but the data; `above` and `below` are the lines that name the axes."""
 
-    frame: Frame
+    frame: LabelFrame
     height: float
     above: tuple[str, ...]
     below: tuple[str, ...]
     labels: tuple[Label, ...]
     flags: tuple[Flag, ...]
-    key: tuple[Entry, ...]
+    key: tuple[KeyEntry, ...]
 
 
-def plan(chart: Curves, shape: Shape) -> Plan:
+def plan(chart: Curves, shape: Shape) -> CurvePlan:
     """First with room beside the plot for all names, then for those that have no place on it.
 
     Names that would leave too little of the plot go to a key above it.
@@ -78,7 +78,7 @@ def plan(chart: Curves, shape: Shape) -> Plan:
     on_plot = inside(crowded(found, first), found, first, _blocks(chart, first, marked))
     kept = [name not in on_plot for name in found]
     still_beside = [line for name, ok in zip(found, kept, strict=True) if ok for line in name.lines]
-    frame, key = _frame(chart, shape, still_beside), list[Entry]()
+    frame, key = _frame(chart, shape, still_beside), list[KeyEntry]()
     if still_beside and frame.box.right - frame.box.left < _least(chart, shape):
         key = _key([name for name, ok in zip(found, kept, strict=True) if ok], chart, shape)
         frame = _frame(chart, shape, [], key[-1].at[1] + LINE_PX)
@@ -92,7 +92,7 @@ def plan(chart: Curves, shape: Shape) -> Plan:
     labels = (*outer, *inner.values(), *marked)
     below = wrapped(frame.x.label, shape.width)
     bottom = frame.box.bottom + 14 + LINE_PX * (1.4 + len(below))
-    return Plan(
+    return CurvePlan(
         frame=frame,
         height=max([bottom - LINE_PX / 2, *(label.rect.bottom for label in labels)]),
         above=tuple(wrapped(frame.y.label, shape.width)),
@@ -108,7 +108,7 @@ def _least(chart: Curves, shape: Shape) -> float:
     return shape.least_px + MARK_PX * len(chart.marks)
 
 
-def _key(found: Sequence[Name], chart: Curves, shape: Shape) -> list[Entry]:
+def _key(found: Sequence[Name], chart: Curves, shape: Shape) -> list[KeyEntry]:
     """Entries in rows below the name of the upright axis."""
     x, y = 0.0, LINE_PX * len(wrapped(chart.y.label, shape.width)) + 4.0
     entries = []
@@ -117,7 +117,7 @@ def _key(found: Sequence[Name], chart: Curves, shape: Shape) -> list[Entry]:
         wide = SAMPLE_PX + 6 + text_width(text)
         if x and x + wide > shape.width:
             x, y = 0.0, y + LINE_PX + 2
-        entries.append(Entry((x, y), name, text))
+        entries.append(KeyEntry((x, y), name, text))
         x += wide + 14
     return entries
 
@@ -128,36 +128,40 @@ def _lines_beside(chart: Curves, shape: Shape) -> list[str]:
     return [line for name in every for line in wrapped(name, shape.label_px)]
 
 
-def _frame(chart: Curves, shape: Shape, lines_beside: Sequence[str], key_px: float = 0.0) -> Frame:
+def _frame(
+    chart: Curves, shape: Shape, lines_beside: Sequence[str], key_px: float = 0.0
+) -> LabelFrame:
     """The plot with just enough room around it for ticks and for names beside it."""
     x, y = curve_scales(chart)
     left = max([text_width(text) for _, text in y.ticks], default=0.0) + GAP_PX + 2
     widest = max([text_width(line) + LEADER_PX + 4 for line in lines_beside], default=0.0)
     right = shape.width - max([widest, *(text_width(text) / 2 for _, text in x.ticks[-1:])])
-    frame = Frame(x=x, y=y, box=Rect(left, 0, right, shape.plot_height))
+    frame = LabelFrame(x=x, y=y, box=Rect(left, 0, right, shape.plot_height))
     rows = max([flag.row + 1 for flag in _flags(chart, frame, shape)], default=0)
     named = LINE_PX * len(wrapped(y.label, shape.width))
     top = max(named, key_px) + LINE_PX * rows + GAP_PX
     return replace(frame, box=Rect(left, top, right, top + shape.plot_height))
 
 
-def upright(chart: Curves, x: Scaled) -> list[Rule]:
+def upright(chart: Curves, x: ScaledAxis) -> list[Rule]:
     """The rules that run down the plot."""
     return [rule for rule in chart.rules if rule.axis == "x" and x.shows(rule.at)]
 
 
-def _flags(chart: Curves, frame: Frame, shape: Shape) -> list[Flag]:
+def _flags(chart: Curves, frame: LabelFrame, shape: Shape) -> list[Flag]:
     shown = upright(chart, frame.x)
     lines = [frame.pixel(rule.at, frame.y.low)[0] for rule in shown]
     return flags(lines, [text_width(rule.label) + GAP_PX for rule in shown], shape.width)
 
 
-def _upright_blocks(chart: Curves, frame: Frame) -> list[Rect]:
+def _upright_blocks(chart: Curves, frame: LabelFrame) -> list[Rect]:
     at = (frame.pixel(rule.at, frame.y.low)[0] for rule in upright(chart, frame.x))
     return [Rect(x - 2, frame.box.top, x + 2, frame.box.bottom) for x in at]
 
 
-def _mark_labels(chart: Curves, frame: Frame, found: Sequence[Name], shape: Shape) -> list[Label]:
+def _mark_labels(
+    chart: Curves, frame: LabelFrame, found: Sequence[Name], shape: Shape
+) -> list[Label]:
     if not chart.marks:
         return []
     blocks = [around(point, 3) for name in found for point in name.trace]
@@ -165,7 +169,7 @@ def _mark_labels(chart: Curves, frame: Frame, found: Sequence[Name], shape: Shap
     return beside_marks(chart.marks, frame, taken, shape.label_px)
 
 
-def _blocks(chart: Curves, frame: Frame, labels: Sequence[Label]) -> list[Rect]:
+def _blocks(chart: Curves, frame: LabelFrame, labels: Sequence[Label]) -> list[Rect]:
     """What names on the plot keep off besides lines: rings, their labels and upright rules."""
     rings = [around(frame.pixel(mark.x, mark.y), 8) for mark in chart.marks]
     leaders = [around(p, 3) for label in labels if label.leader for p in between(*label.leader)]

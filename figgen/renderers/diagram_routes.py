@@ -8,7 +8,7 @@ from typing import NamedTuple
 Point = tuple[float, float]
 
 
-class Place(NamedTuple):
+class BoxPlace(NamedTuple):
     """A box in px."""
 
     left: float
@@ -22,7 +22,7 @@ class Place(NamedTuple):
 
 
 def route(
-    source: Place, target: Place, solid: Sequence[Place], lane: float, down: bool
+    source: BoxPlace, target: BoxPlace, solid: Sequence[BoxPlace], lane: float, down: bool
 ) -> list[Point]:
     """The corners of an arrow from edge to edge; `down` is which way arrows with bends set out."""
     straight = _straight(source, target, lane)
@@ -34,7 +34,7 @@ def route(
     return _bent(source, target, lane, down)
 
 
-def _straight(source: Place, target: Place, lane: float) -> list[Point] | None:
+def _straight(source: BoxPlace, target: BoxPlace, lane: float) -> list[Point] | None:
     """Horizontal or vertical, in the middle of what the two boxes have in common."""
     low, high = max(source.top, target.top), min(source.bottom, target.bottom)
     if high - low > abs(lane) * 2 + 4:
@@ -53,7 +53,7 @@ def _straight(source: Place, target: Place, lane: float) -> list[Point] | None:
     return None
 
 
-def _crosses(line: Sequence[Point], place: Place) -> bool:
+def _crosses(line: Sequence[Point], place: BoxPlace) -> bool:
     (x0, y0), (x1, y1) = line
     return (
         min(x0, x1) < place.right
@@ -63,7 +63,9 @@ def _crosses(line: Sequence[Point], place: Place) -> bool:
     )
 
 
-def _around(source: Place, target: Place, others: Sequence[Place], level: bool) -> list[Point]:
+def _around(
+    source: BoxPlace, target: BoxPlace, others: Sequence[BoxPlace], level: bool
+) -> list[Point]:
     """Out below (or to the right), past everything in between, and back in from there."""
     if level:
         low, high = sorted((source.centre[0], target.centre[0]))
@@ -78,13 +80,13 @@ def _around(source: Place, target: Place, others: Sequence[Place], level: bool) 
     return [(source.right, y0), (beyond, y0), (beyond, y1), (target.right, y1)]
 
 
-def _gaps(source: Place, target: Place) -> tuple[float, float]:
+def _gaps(source: BoxPlace, target: BoxPlace) -> tuple[float, float]:
     """Free space between two boxes, vertically and horizontally; negative where they overlap."""
     down = max(target.top - source.bottom, source.top - target.bottom)
     return down, max(target.left - source.right, source.left - target.right)
 
 
-def runs_down(ends: Sequence[tuple[Place, Place]]) -> bool:
+def runs_down(ends: Sequence[tuple[BoxPlace, BoxPlace]]) -> bool:
     """Whether the diagram reads from top to bottom: as its branches spread, else as its straight
     arrows run, else where all arrows have more room."""
     bent = [pair for pair in ends if not _straight(*pair, 0)]
@@ -99,7 +101,7 @@ def runs_down(ends: Sequence[tuple[Place, Place]]) -> bool:
     return not gaps or min(down for down, _ in gaps) >= min(aside for _, aside in gaps)
 
 
-def _spread(place: Place, bent: Sequence[tuple[Place, Place]]) -> int:
+def _spread(place: BoxPlace, bent: Sequence[tuple[BoxPlace, BoxPlace]]) -> int:
     """1 where all partners of a box are below (or above) it, left and right; −1 the other way."""
     partners = [(b if a == place else a).centre for a, b in bent if place in (a, b)]
     sides = [len({x < place.centre[0] for x, _ in partners}),
@@ -107,7 +109,7 @@ def _spread(place: Place, bent: Sequence[tuple[Place, Place]]) -> int:
     return sides[0] - sides[1]
 
 
-def _bent(source: Place, target: Place, lane: float, down: bool) -> list[Point]:
+def _bent(source: BoxPlace, target: BoxPlace, lane: float, down: bool) -> list[Point]:
     """Half way in the diagram's direction, across, and on; the other way if there is no room."""
     (x0, y0), (x1, y1) = source.centre, target.centre
     free_down, free_aside = _gaps(source, target)

@@ -10,7 +10,7 @@ import math
 from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple, TypeAlias
 
-from figgen.renderers.scale import Scaled
+from figgen.renderers.scale import ScaledAxis
 from figgen.theme import colour
 
 Json: TypeAlias = dict[str, Any]
@@ -54,7 +54,7 @@ def layout(height: float, **more: Any) -> Json:
     }
 
 
-def axis(scaled: Scaled, **more: Any) -> Json:
+def axis(scaled: ScaledAxis, **more: Any) -> Json:
     """A measured axis between the limits and with the ticks of the static picture."""
     ends = [scaled.low, scaled.high]
     return {

@@ -18,7 +18,7 @@ from figgen.renderers.ticks import value_text as value_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scaled:
+class ScaledAxis:
     """An axis ready to be drawn; `low`, `high`, `ticks` and `minor` are data values."""
 
     label: str
@@ -39,7 +39,7 @@ class Scaled:
         return (value - self.low) / (self.high - self.low)
 
 
-def curve_scales(chart: Curves) -> tuple[Scaled, Scaled]:
+def curve_scales(chart: Curves) -> tuple[ScaledAxis, ScaledAxis]:
     """The two axes of a chart of curves, wide enough for its series, marks and rules."""
     x = [value for series in chart.series for value in series.x]
     y = [value for series in chart.series for value in series.y]
@@ -49,7 +49,7 @@ def curve_scales(chart: Curves) -> tuple[Scaled, Scaled]:
     return scale(chart.x, x, air=0.03 if dotted else 0.0), scale(chart.y, y, rounded=True)
 
 
-def bar_scale(chart: Bars) -> Scaled:
+def bar_scale(chart: Bars) -> ScaledAxis:
     """The axis that the bars are measured on; it starts at zero unless the chart says otherwise."""
     totals = bar_totals(chart) if chart.stacked else ()
     parts = [length for segment in chart.segments for length in segment.lengths]
@@ -63,7 +63,9 @@ def bar_totals(chart: Bars) -> tuple[float, ...]:
     return tuple(math.fsum(lengths) for lengths in columns)
 
 
-def scale(axis: Axis, data: Iterable[float], *, air: float = 0.0, rounded: bool = False) -> Scaled:
+def scale(
+    axis: Axis, data: Iterable[float], *, air: float = 0.0, rounded: bool = False
+) -> ScaledAxis:
     """Limits and ticks for `data`; `air` is left free at both ends, `rounded` ends on a tick."""
     logarithmic = axis.scale != "linear"
     low, high = _extent(axis, [v for v in data if math.isfinite(v) and (v > 0 or not logarithmic)])
@@ -89,7 +91,7 @@ def scale(axis: Axis, data: Iterable[float], *, air: float = 0.0, rounded: bool 
     return _scaled(axis, low, high, inside, suffix, ())
 
 
-def fitting(scaled: Scaled, room: float, gap: float = 10.0) -> tuple[tuple[float, str], ...]:
+def fitting(scaled: ScaledAxis, room: float, gap: float = 10.0) -> tuple[tuple[float, str], ...]:
     """The ticks whose texts stand side by side within `room` px: all, or every second, third …"""
     ticks = scaled.ticks
     ratios = {round(b / a, 6) for (a, _), (b, _) in pairwise(ticks)} if scaled.logarithmic else {0}
@@ -119,14 +121,14 @@ def _scaled(
     ticks: list[tuple[float, str]],
     suffix: str,
     minor: tuple[float, ...],
-) -> Scaled:
+) -> ScaledAxis:
     # A word such as "microbatches" says itself; a unit such as "s" has to stand there as "(s)",
     # because the letter is in most labels.
     said = f"({suffix})" in axis.label or (
         len(suffix) > 2 and suffix.lower().rstrip("s") in axis.label.lower()
     )
     label = f"{axis.label} ({suffix})" if suffix and not said else axis.label
-    return Scaled(
+    return ScaledAxis(
         label=label,
         logarithmic=axis.scale != "linear",
         low=low,

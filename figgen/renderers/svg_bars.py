@@ -9,8 +9,8 @@ from figgen.renderers.bar_plan import (
     GAP_PX,
     LINE_PX,
     SWATCH_PX,
+    BarPlan,
     Part,
-    Plan,
     ends,
     parts,
     plan,
@@ -50,7 +50,7 @@ def render_bars(chart: Bars, figure_id: str) -> str:
     return fluid("bars", _draw(chart, wide, figure_id), _draw(chart, narrow, figure_id), shared)
 
 
-def _draw(chart: Bars, made: Plan, figure_id: str) -> Drawing:
+def _draw(chart: Bars, made: BarPlan, figure_id: str) -> Drawing:
     body = [_scale(made), _draw_key(chart, made, figure_id), _rules(chart, made)]
     placed = parts(chart, made)
     for index in range(len(chart.segments)):
@@ -65,7 +65,7 @@ def _draw(chart: Bars, made: Plan, figure_id: str) -> Drawing:
     return Drawing(made.width, y + LINE_PX * len(below) - 4, "".join(body))
 
 
-def _zero(chart: Bars, made: Plan) -> str:
+def _zero(chart: Bars, made: BarPlan) -> str:
     """The line that bars start from, interrupted where labels stand above them."""
     x = number(made.pixel(made.x.low if made.x.logarithmic else 0.0))
     spans = [(made.box.top, made.box.bottom)]
@@ -75,7 +75,7 @@ def _zero(chart: Bars, made: Plan) -> str:
     return element("path", d=path, stroke=colour("muted"))
 
 
-def _scale(made: Plan) -> str:
+def _scale(made: BarPlan) -> str:
     """Grid lines down the plot and their values below it."""
     top, bottom = number(made.box.top), number(made.box.bottom + 5)
     shown = fitting(made.x, made.box.right - made.box.left)
@@ -139,7 +139,7 @@ def _patterns(chart: Bars, figure_id: str) -> str:
     return element("defs", made) if made else ""
 
 
-def _labels(chart: Bars, made: Plan) -> str:
+def _labels(chart: Bars, made: BarPlan) -> str:
     """What each bar is: left of it, or on a line above it, where a rule or a grid line may pass."""
     drawn = []
     for lines, top in zip(made.labels, made.tops, strict=True):
@@ -156,7 +156,7 @@ def _labels(chart: Bars, made: Plan) -> str:
     )  # fmt: skip
 
 
-def _values(chart: Bars, made: Plan) -> str:
+def _values(chart: Bars, made: BarPlan) -> str:
     """Numbers just past the ends of the bars; of a group, where a rule runs there, before it."""
     if made.told:
         return ""
@@ -177,7 +177,7 @@ def _values(chart: Bars, made: Plan) -> str:
     )  # fmt: skip
 
 
-def _draw_key(chart: Bars, made: Plan, figure_id: str) -> str:
+def _draw_key(chart: Bars, made: BarPlan, figure_id: str) -> str:
     drawn = []
     for row, entries in enumerate(made.key):
         middle = LINE_PX * (0.5 + 1.4 * row)
@@ -192,7 +192,7 @@ def _draw_key(chart: Bars, made: Plan, figure_id: str) -> str:
     return element("g", "".join(drawn), class_="key") if drawn else ""
 
 
-def _rules(chart: Bars, made: Plan) -> str:
+def _rules(chart: Bars, made: BarPlan) -> str:
     """Dashed lines down the plot, each from its label above it."""
     drawn = []
     for rule, flag in zip(rules(chart, made.x), made.flags, strict=True):

@@ -14,7 +14,7 @@ PART, DONE = colour("series-3"), colour("series-1")
 
 
 @dataclass(frozen=True, slots=True)
-class Sizes:
+class ChunkSizes:
     """Measures of one frame in px; `stub` is room for arrows around a ring, `arcs` for others."""
 
     cell: float
@@ -50,7 +50,7 @@ def final_values(chart: Steps) -> tuple[frozenset[int], ...]:
     )
 
 
-def cells(frame: Frame, sizes: Sizes, final: tuple[frozenset[int], ...]) -> str:
+def cells(frame: Frame, sizes: ChunkSizes, final: tuple[frozenset[int], ...]) -> str:
     """All cells of a frame as five paths: empty, held, contributions, final, ticks."""
     empty, held, marks, done, centres = [], [], [], [], []
     for rank, chunks in enumerate(frame.contents):
@@ -82,7 +82,7 @@ def _ticks(centres: list[tuple[float, float]]) -> str:
     return element("path", d=path, fill="none", stroke=colour("paper"), stroke_width=1.7)
 
 
-def _marks(sizes: Sizes, rank: int, chunk: int, content: tuple[int, ...]) -> list[str]:
+def _marks(sizes: ChunkSizes, rank: int, chunk: int, content: tuple[int, ...]) -> list[str]:
     """One upright mark per contributing rank, at that rank's place; neighbours run together."""
     share, marks = sizes.cell / sizes.ranks, list[str]()
     top, height = number(sizes.y(chunk)), number(sizes.height)
@@ -94,7 +94,7 @@ def _marks(sizes: Sizes, rank: int, chunk: int, content: tuple[int, ...]) -> lis
     return marks
 
 
-def box_path(sizes: Sizes, rank: int, chunk: int) -> str:
+def box_path(sizes: ChunkSizes, rank: int, chunk: int) -> str:
     corner = f"M{number(sizes.x(rank))} {number(sizes.y(chunk))}"
     return f"{corner}h{number(sizes.cell)}v{number(sizes.height)}h-{number(sizes.cell)}z"
 

@@ -8,9 +8,9 @@ from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import TypeAlias
 
-from figgen.charts import Box, Diagram, Link
+from figgen.charts import Box, Diagram, DiagramLink
 from figgen.errors import unknown
-from figgen.renderers.diagram_routes import Place, Point, route, runs_down
+from figgen.renderers.diagram_routes import BoxPlace, Point, route, runs_down
 from figgen.renderers.fluid import NARROW, moved, reflowing
 from figgen.renderers.markup import (
     COLUMN,
@@ -75,7 +75,7 @@ def render_diagram(chart: Diagram) -> str:
 
 
 def _drawn(
-    chart: Diagram, places: Mapping[str, Place], routes: Sequence[list[Point]], part: Span
+    chart: Diagram, places: Mapping[str, BoxPlace], routes: Sequence[list[Point]], part: Span
 ) -> str:
     """What lies within a range of x."""
     inside = [box for box in chart.boxes if part[0] <= places[box.name].left <= part[1]]
@@ -89,7 +89,7 @@ def _drawn(
     return "".join([*frames, *(line for line, _ in links), *boxes, *(text for _, text in links)])
 
 
-def _parts(places: Mapping[str, Place], routes: Sequence[list[Point]]) -> list[Span]:
+def _parts(places: Mapping[str, BoxPlace], routes: Sequence[list[Point]]) -> list[Span]:
     """The ranges of x that boxes and links fill, from left to right, with gaps between them."""
     spans = [(place.left, place.right) for place in places.values()]
     spans += [(min(x for x, _ in line), max(x for x, _ in line)) for line in routes]
@@ -113,7 +113,7 @@ def _stacked(parts: Sequence[Span]) -> list[tuple[float, int]]:
     return rows
 
 
-def arranged(chart: Diagram) -> tuple[dict[str, Place], list[list[Point]]]:
+def arranged(chart: Diagram) -> tuple[dict[str, BoxPlace], list[list[Point]]]:
     """Where every box is, by its name, and the corners of every link, in px."""
     scale = unit(chart)
     places = {box.name: _place(box, scale) for box in chart.boxes}
@@ -130,19 +130,19 @@ def arranged(chart: Diagram) -> tuple[dict[str, Place], list[list[Point]]]:
     ]
 
 
-def _place(box: Box, scale: float) -> Place:
+def _place(box: Box, scale: float) -> BoxPlace:
     left, top = box.x * scale + 0.5, box.y * scale + 0.5
-    return Place(left, top, left + box.width * scale, top + box.height * scale)
+    return BoxPlace(left, top, left + box.width * scale, top + box.height * scale)
 
 
-def _rectangle(place: Place, fill: str, stroke: str, dash: str | None = None) -> str:
+def _rectangle(place: BoxPlace, fill: str, stroke: str, dash: str | None = None) -> str:
     return element(
         "rect", x=place.left, y=place.top, width=place.right - place.left,
         height=place.bottom - place.top, rx=5, fill=fill, stroke=stroke, stroke_dasharray=dash,
     )  # fmt: skip
 
 
-def _frame(box: Box, place: Place) -> str:
+def _frame(box: Box, place: BoxPlace) -> str:
     edge = _rectangle(place, fill="none", stroke=colour(box.role), dash="5 3")
     ink = colour("muted")
     lines = [
@@ -152,7 +152,7 @@ def _frame(box: Box, place: Place) -> str:
     return element("g", edge + "".join(lines), class_="surround", data_name=box.name)
 
 
-def _box(box: Box, place: Place) -> str:
+def _box(box: Box, place: BoxPlace) -> str:
     x, y = place.centre
     first = y - LINE * (len(box.lines) - 1) / 2 + TEXT * 0.35
     lines = [
@@ -165,7 +165,7 @@ def _box(box: Box, place: Place) -> str:
     return element("g", shape + text, class_="box", data_name=box.name)
 
 
-def _lanes(links: Sequence[Link]) -> list[float]:
+def _lanes(links: Sequence[DiagramLink]) -> list[float]:
     """How far in px each link keeps from the middle, so that links of one pair run side by side."""
     together = Counter(frozenset((link.source, link.target)) for link in links)
     seen: Counter[frozenset[str]] = Counter()
@@ -177,7 +177,7 @@ def _lanes(links: Sequence[Link]) -> list[float]:
     return lanes
 
 
-def _link(link: Link, corners: list[Point]) -> tuple[str, str]:
+def _link(link: DiagramLink, corners: list[Point]) -> tuple[str, str]:
     """The arrow and, apart from it, its label, which is drawn on top of everything."""
     path = "M" + "L".join(f"{number(x)} {number(y)}" for x, y in corners)
     ink = colour(link.role)
@@ -190,7 +190,7 @@ def _link(link: Link, corners: list[Point]) -> tuple[str, str]:
     return drawn, _label(link, corners) if link.label else ""
 
 
-def _label(link: Link, corners: list[Point]) -> str:
+def _label(link: DiagramLink, corners: list[Point]) -> str:
     """Above a straight level arrow, beside an upright one, on the longest piece of a bent one."""
     pieces = list(pairwise(corners))
     (x0, y0), (x1, y1) = max(pieces, key=lambda p: abs(p[1][0] - p[0][0]) + abs(p[1][1] - p[0][1]))

@@ -8,8 +8,17 @@ from itertools import groupby
 from operator import itemgetter
 
 from figgen.charts import Curves
-from figgen.renderers.curve_labels import LINE_PX, Frame, corners, places
-from figgen.renderers.curve_plan import GAP_PX, SAMPLE_PX, SLIM, WIDE, Plan, Shape, plan, upright
+from figgen.renderers.curve_labels import LINE_PX, LabelFrame, corners, places
+from figgen.renderers.curve_plan import (
+    GAP_PX,
+    SAMPLE_PX,
+    SLIM,
+    WIDE,
+    CurvePlan,
+    Shape,
+    plan,
+    upright,
+)
 from figgen.renderers.fluid import Drawing, fluid
 from figgen.renderers.markup import element, text_width
 from figgen.renderers.placing import Rect
@@ -34,7 +43,7 @@ def render_curves(chart: Curves, figure_id: str) -> str:
     return fluid("curves", wide, slim)
 
 
-def _draw(chart: Curves, made: Plan, shape: Shape, prefix: str) -> Drawing:
+def _draw(chart: Curves, made: CurvePlan, shape: Shape, prefix: str) -> Drawing:
     """From what lies lowest to the words, which nothing covers."""
     within = Rect(0, 0, shape.width, made.height)
     markers, clip = Markers(prefix), f"{prefix}--clip"
@@ -57,12 +66,12 @@ def _draw(chart: Curves, made: Plan, shape: Shape, prefix: str) -> Drawing:
     return Drawing(shape.width, round(made.height, 6), element("g", body, stroke_linejoin="round"))
 
 
-def _shown(frame: Frame) -> tuple[tuple[float, str], ...]:
+def _shown(frame: LabelFrame) -> tuple[tuple[float, str], ...]:
     """The ticks below the plot whose texts have room there."""
     return fitting(frame.x, frame.box.right - frame.box.left)
 
 
-def _grid(frame: Frame) -> Iterator[Stroke]:
+def _grid(frame: LabelFrame) -> Iterator[Stroke]:
     box = frame.box
     for value, _ in frame.y.ticks:
         _, y = frame.pixel(frame.x.low, value)
@@ -72,7 +81,7 @@ def _grid(frame: Frame) -> Iterator[Stroke]:
         yield Stroke([(x, box.top), (x, box.bottom)], "grid")
 
 
-def _ticks(frame: Frame) -> Iterator[Stroke]:
+def _ticks(frame: LabelFrame) -> Iterator[Stroke]:
     """Long ones where a text stands, and the edge on which they stand."""
     box, shown = frame.box, [value for value, _ in _shown(frame)]
     silent = [value for value, _ in frame.x.ticks if value not in shown]
@@ -82,7 +91,7 @@ def _ticks(frame: Frame) -> Iterator[Stroke]:
     yield Stroke([(box.left, box.bottom), (box.right, box.bottom)], "muted")
 
 
-def _level(chart: Curves, made: Plan) -> Iterator[Stroke]:
+def _level(chart: Curves, made: CurvePlan) -> Iterator[Stroke]:
     """Rules across the plot, and a piece of each line of the key."""
     frame, box = made.frame, made.frame.box
     for rule in chart.rules:
@@ -98,7 +107,7 @@ def _level(chart: Curves, made: Plan) -> Iterator[Stroke]:
 
 
 def _series(
-    chart: Curves, index: int, frame: Frame, within: Rect, markers: Markers, clip: str
+    chart: Curves, index: int, frame: LabelFrame, within: Rect, markers: Markers, clip: str
 ) -> str:
     """A line and its markers."""
     series, points = chart.series[index], places(frame, chart.series[index])
@@ -131,19 +140,19 @@ def _spots(seen: Sequence[bool], index: int) -> list[int]:
     return [visible[int(len(visible) * (part + 0.2 + 0.3 * (index % 3)) / 5)] for part in range(5)]
 
 
-def _rings(chart: Curves, frame: Frame, markers: Markers) -> Iterator[str]:
+def _rings(chart: Curves, frame: LabelFrame, markers: Markers) -> Iterator[str]:
     for mark in chart.marks:
         look = Look("o", RING_PX, "paper", mark.role, 2)
         yield element("g", markers.at([frame.pixel(mark.x, mark.y)], look), class_="mark")
 
 
-def _leaders(made: Plan) -> Iterator[Stroke]:
+def _leaders(made: CurvePlan) -> Iterator[Stroke]:
     for label in made.labels:
         if label.leader:
             yield Stroke(label.leader, label.role, 1, FAR_DASHES if label.dotted else ())
 
 
-def _symbols(chart: Curves, made: Plan, markers: Markers) -> Iterator[str]:
+def _symbols(chart: Curves, made: CurvePlan, markers: Markers) -> Iterator[str]:
     """The markers of the key, each in the middle of its piece of line."""
     shown = (
         (Look(shape, MARKER_PX, name.role), (x + SAMPLE_PX / 2, y + LINE_PX / 2))
@@ -154,7 +163,7 @@ def _symbols(chart: Curves, made: Plan, markers: Markers) -> Iterator[str]:
         yield markers.at([place for _, place in alike], look)
 
 
-def _upright(chart: Curves, made: Plan) -> Iterator[Stroke]:
+def _upright(chart: Curves, made: CurvePlan) -> Iterator[Stroke]:
     """Rules down the plot, each from its label above."""
     box = made.frame.box
     for rule, flag in zip(upright(chart, made.frame.x), made.flags, strict=True):
@@ -162,7 +171,7 @@ def _upright(chart: Curves, made: Plan) -> Iterator[Stroke]:
         yield Stroke(ends, rule.role, RULE_PX, RULE_DASHES)
 
 
-def _words(chart: Curves, made: Plan, shape: Shape) -> Iterator[Words]:
+def _words(chart: Curves, made: CurvePlan, shape: Shape) -> Iterator[Words]:
     frame, box = made.frame, made.frame.box
     for value, text in frame.y.ticks:
         y = frame.pixel(frame.x.low, value)[1]

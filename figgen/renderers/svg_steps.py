@@ -11,7 +11,7 @@ from figgen.renderers.markup import COLUMN, arrow, element, figure, number, text
 from figgen.renderers.markup import row as text_row
 from figgen.renderers.svg_chunks import (
     TITLE,
-    Sizes,
+    ChunkSizes,
     arrows,
     box_path,
     cells,
@@ -62,7 +62,7 @@ class _Flow(NamedTuple):
     bottom: float
 
 
-def _flow(chart: Steps, sizes: Sizes, limit: float) -> _Flow:
+def _flow(chart: Steps, sizes: ChunkSizes, limit: float) -> _Flow:
     """Frames in rows of as many as `limit` px hold; a phase begins a row."""
     wanted = max([sizes.width, *(text_width(frame.title) for frame in chart.frames)])
     across = max(1, int((limit + GUTTER) // (wanted + GUTTER)))
@@ -86,11 +86,11 @@ def _is_hop(transfer: Transfer, ranks: int) -> bool:
     return (transfer.target - transfer.source) % ranks in (1, ranks - 1)
 
 
-def _sizes(chart: Steps, ring: bool) -> Sizes:
+def _sizes(chart: Steps, ring: bool) -> ChunkSizes:
     cell, height, gap = (20, 18, 14) if chart.ranks <= 4 else (16, 15, 9)
     moves = [abs(t.target - t.source) for frame in chart.frames for t in frame.transfers]
     longest = 0 if ring else max(moves)
-    return Sizes(
+    return ChunkSizes(
         cell=cell,
         height=height,
         gap=gap,
@@ -110,7 +110,7 @@ def _starts_phase(chart: Steps, step: int) -> bool:
 
 
 def _frame(
-    chart: Steps, frame: Frame, sizes: Sizes, final: tuple[frozenset[int], ...], ring: bool
+    chart: Steps, frame: Frame, sizes: ChunkSizes, final: tuple[frozenset[int], ...], ring: bool
 ) -> str:
     names = [(sizes.x(rank) + sizes.cell / 2, f"r{rank}") for rank in range(chart.ranks)]
     chunks = "".join(
@@ -143,7 +143,7 @@ def _said(transfer: Transfer) -> str:
     return f"rank {transfer.source} → rank {transfer.target}: {many} {chunks}, {verb}"
 
 
-def _hop(transfer: Transfer, sizes: Sizes) -> str:
+def _hop(transfer: Transfer, sizes: ChunkSizes) -> str:
     """Arrows between neighbouring columns; past the last column one leaves and one comes in."""
     source, target = transfer.source, transfer.target
     right = (target - source) % sizes.ranks == 1
@@ -163,7 +163,7 @@ def _hop(transfer: Transfer, sizes: Sizes) -> str:
     return arrows(lines, heads, transfer.reduces)
 
 
-def _arc(transfer: Transfer, sizes: Sizes) -> str:
+def _arc(transfer: Transfer, sizes: ChunkSizes) -> str:
     """An arrow over the heads of the columns; which chunks it carries is outlined below."""
     begin = sizes.x(transfer.source) + sizes.cell / 2
     tip = sizes.x(transfer.target) + sizes.cell / 2

@@ -33,7 +33,7 @@ LIKELY = {
 }  # fmt: skip
 """How likely a page is what somebody looks for, by the beginning of its address."""
 
-KINDS = ("page", "section", "figure", "formula", "term", "row")
+RECORD_KINDS = ("page", "section", "figure", "formula", "term", "row")
 ASIDE = {"read-next": 0.4, "references": 0.4, "check-yourself": 0.8, "pitfalls": 0.9}
 """Sections that many pages have, and that send the reader elsewhere."""
 WEIGHTS = {"page": 1.15, "figure": 0.75, "formula": 1.0, "row": 0.9, "term": 0.85}
@@ -78,10 +78,10 @@ def index(sheets: Iterable[Sheet], synonyms: Synonyms) -> dict[str, str]:
     pieces, cuts = _pieces(postings)
     head: object = {
         "cuts": cuts,
-        "kinds": KINDS,
+        "kinds": RECORD_KINDS,
         "pages": [[page.url, page.title] for page in pages],
         "records": [
-            [at, KINDS.index(r.kind), r.anchor, "" if r.kind == "page" else r.title]
+            [at, RECORD_KINDS.index(r.kind), r.anchor, "" if r.kind == "page" else r.title]
             for at, r in numbered
         ],
     }

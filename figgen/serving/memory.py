@@ -28,7 +28,7 @@ LATER = "after the build"
 
 
 @dataclass(slots=True)
-class Kept(Generic[Thing]):
+class KeptAnswer(Generic[Thing]):
     """Something computed, with what it was computed from; `version` is of the last check."""
 
     thing: Thing
@@ -43,7 +43,7 @@ class Memory:
     """Figures and pages of earlier builds of one server."""
 
     code: Code = field(default_factory=Code)
-    figures: dict[str, Kept[Any]] = field(default_factory=dict)
+    figures: dict[str, KeptAnswer[Any]] = field(default_factory=dict)
     pages: dict[str, Any] = field(default_factory=dict)
     serials: Iterator[int] = field(default_factory=count)
     published: set[str] = field(default_factory=set)
@@ -75,7 +75,7 @@ class Memory:
             made = make()
         entries = {lookup: self._entry(lookup) for lookup in seen}
         code = self.code.fingerprint(module)
-        self.figures[request] = Kept(made, module, code, entries, self.code.version)
+        self.figures[request] = KeptAnswer(made, module, code, entries, self.code.version)
         return made
 
     def same(self, name: str, key: str, make: Callable[[], Thing]) -> Thing:
@@ -86,15 +86,15 @@ class Memory:
         found: Thing = self._same[name][1]
         return found
 
-    def known(self) -> dict[str, Kept[Any]]:
+    def known(self) -> dict[str, KeptAnswer[Any]]:
         """All figures that were computed so far, by what was asked for."""
         return dict(self.figures)
 
-    def news(self, before: Mapping[str, Kept[Any]]) -> dict[str, Kept[Any]]:
+    def news(self, before: Mapping[str, KeptAnswer[Any]]) -> dict[str, KeptAnswer[Any]]:
         """What was computed since, for the process that this one was forked from."""
         return {name: kept for name, kept in self.figures.items() if before.get(name) is not kept}
 
-    def learn(self, news: Mapping[str, Kept[Any]]) -> None:
+    def learn(self, news: Mapping[str, KeptAnswer[Any]]) -> None:
         """Remember what another process computed by the same code."""
         self.figures |= news
 
@@ -139,7 +139,7 @@ class Memory:
         while self._running:
             self._running.pop().join()
 
-    def _holds(self, kept: Kept[Any]) -> bool:
+    def _holds(self, kept: KeptAnswer[Any]) -> bool:
         if kept.version == self.code.version:
             return True
         if kept.code != self.code.fingerprint(kept.module):

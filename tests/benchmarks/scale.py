@@ -16,7 +16,7 @@ from figgen.errors import InputError
 from figgen.markdown import directive
 from figgen.markdown.captions import plain
 from figgen.markdown.conversion import Fence, fences
-from figgen.prose.lines import Line, prose_lines
+from figgen.prose.lines import ProseLine, prose_lines
 from figgen.registry import build, figure_named
 from tests.benchmarks.contenders import keep_pages
 
@@ -62,7 +62,7 @@ def _figures(docs: Path) -> Iterator[str]:
         kinds = left
 
 
-def _beside(source: str, prose: list[Line], fence: Fence) -> str:
+def _beside(source: str, prose: list[ProseLine], fence: Fence) -> str:
     """Up to five sentences of the figure's section that stand for themselves."""
     lines = source.splitlines()
     before = [n for n in range(fence.line) if lines[n].startswith("#")]

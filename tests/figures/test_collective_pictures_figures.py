@@ -20,7 +20,7 @@ from figgen.models.collectives import (
     verify,
 )
 from figgen.models.collectives.numbers import carry_out
-from figgen.models.collectives.traces import Send, Trace
+from figgen.models.collectives.traces import CollectiveTrace, Send
 from figgen.registry import build
 from figgen.renderers import text
 from figgen.scenarios.stories.all_reduce import Algorithm, machine
@@ -116,7 +116,7 @@ def test_the_text_of_every_cell_fits(collective: str) -> None:
         assert overflows(build("collective-before-after", {"collective": collective})) == (), ranks
 
 
-def backwards(run: Trace) -> Trace:
+def backwards(run: CollectiveTrace) -> CollectiveTrace:
     """Steps in reverse, messages turned round, a copy becoming an addition and the reverse."""
     last = len(run.steps) - 1
     adds = dual(run.collective) in ("reduce", "reduce-scatter", "all-reduce")
@@ -124,8 +124,16 @@ def backwards(run: Trace) -> Trace:
         tuple(Send(last - step, s.target, s.source, s.chunks, adds) for s in run.steps[step])
         for step in range(last, -1, -1)
     )
-    return Trace(dual(run.collective), f"reversed {run.algorithm}", run.ranks, run.chunk_count,
-                 steps, run.phases[::-1], run.owners, run.root)  # fmt: skip
+    return CollectiveTrace(
+        dual(run.collective),
+        f"reversed {run.algorithm}",
+        run.ranks,
+        run.chunk_count,
+        steps,
+        run.phases[::-1],
+        run.owners,
+        run.root,
+    )
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,7 @@ import pytest
 from figgen.formulas import evaluate
 from figgen.models.collectives import (
     TRACES,
-    Trace,
+    CollectiveTrace,
     bytes_sent_per_rank,
     largest_message_per_step,
     synchronous_time_s,
@@ -80,7 +80,7 @@ FLAT = [key for key in CLOSED_FORMS if key[1] not in LEVELS]
 LINKS = [(1.0, 1e30), (0.0, 1.0), (5e-6, 50e9)]
 
 
-def small(collective: str, algorithm: str) -> list[tuple[Trace, dict[str, int]]]:
+def small(collective: str, algorithm: str) -> list[tuple[CollectiveTrace, dict[str, int]]]:
     """Every number of ranks up to 16 that the algorithm and its formula serve."""
     halving = algorithm.startswith("recursive")
     made = []

@@ -15,7 +15,7 @@ import numpy as np
 import pytest
 
 from figgen.errors import InputError
-from figgen.models.collectives import TRACES, Trace, algorithms, states, trace
+from figgen.models.collectives import TRACES, CollectiveTrace, algorithms, states, trace
 from figgen.models.collectives.traces import assemble
 from figgen.models.collectives.traffic import chunks_received_per_rank, chunks_sent_per_rank
 
@@ -44,7 +44,7 @@ def option_sets(ranks: int, accepted: Iterable[str]) -> list[dict[str, int | str
 
 
 @cache
-def small_traces(key: tuple[str, str]) -> list[Trace]:
+def small_traces(key: tuple[str, str]) -> list[CollectiveTrace]:
     """The traces of an algorithm for every number of ranks up to 16 that it must support."""
     allowed = (1, 2, 4, 8, 16) if key in POWERS_OF_TWO_ONLY else range(1, 17)
     return [
@@ -57,7 +57,7 @@ def small_traces(key: tuple[str, str]) -> list[Trace]:
 every_algorithm = pytest.mark.parametrize("key", list(TRACES), ids="-".join)
 
 
-def run_on_numbers(trace: Trace, held: np.ndarray) -> np.ndarray:
+def run_on_numbers(trace: CollectiveTrace, held: np.ndarray) -> np.ndarray:
     """Buffers [rank, chunk] after all messages were applied to `held`."""
     held = held.copy()
     for sends in trace.steps:
@@ -68,7 +68,7 @@ def run_on_numbers(trace: Trace, held: np.ndarray) -> np.ndarray:
     return held
 
 
-def check_on_numbers(trace: Trace) -> None:
+def check_on_numbers(trace: CollectiveTrace) -> None:
     n, chunks = trace.ranks, np.arange(trace.chunk_count)
     values = np.random.default_rng(n).integers(1, 10**9, size=(n, len(chunks)))
     garbage = np.full_like(values, -1)

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from figgen.errors import InputError
-from figgen.models.collectives import Send, Trace, trace, verify
+from figgen.models.collectives import CollectiveTrace, Send, trace, verify
 from figgen.models.collectives.rings import (
     ring_all_gather,
     ring_all_reduce,
@@ -17,7 +17,9 @@ from figgen.models.collectives.rings import (
 from figgen.models.collectives.serial import serial_all_reduce, serial_broadcast
 
 
-def edited(trace: Trace, step: int, edit: Callable[[list[Send]], None]) -> Trace:
+def edited(
+    trace: CollectiveTrace, step: int, edit: Callable[[list[Send]], None]
+) -> CollectiveTrace:
     sends = list(trace.steps[step])
     edit(sends)
     return replace(trace, steps=(*trace.steps[:step], tuple(sends), *trace.steps[step + 1 :]))

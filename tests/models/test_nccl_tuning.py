@@ -10,7 +10,7 @@ import pytest
 from figgen.errors import InputError
 from figgen.models.machine.nccl_channels import ring_channels
 from figgen.models.machine.nccl_tuning import (
-    Group,
+    NcclGroup,
     TuningConstants,
     bandwidth_bytes_per_s,
     candidates,
@@ -42,8 +42,8 @@ CONSTANTS = TuningConstants(
 )
 
 
-def group_of(entry: dict) -> Group:
-    return Group(
+def group_of(entry: dict) -> NcclGroup:
+    return NcclGroup(
         ranks=entry["ranks"],
         nodes=entry["nodes"],
         channels=entry["channels"],
@@ -61,7 +61,7 @@ every_group = pytest.mark.parametrize(
     ids=lambda e: f"{e['ranks']}-on-{e['nodes']}-{e['architecture']}-{e['host']}-{e['transport']}",
 )
 
-ONE_NODE = Group(8, 12, 30e9)
+ONE_NODE = NcclGroup(8, 12, 30e9)
 
 
 @every_group
@@ -117,7 +117,7 @@ def test_a_large_ring_comes_close_to_the_measured_bus_bandwidth(
 ) -> None:
     """With the channels that NCCL finds on the lanes of one GPU; measured at 16, 16 and 8 GiB."""
     found = ring_channels(architecture, link_gb_s * 1e9, 8)
-    group = Group(8, found.count, found.inside_bytes_per_s, architecture=architecture)
+    group = NcclGroup(8, found.count, found.inside_bytes_per_s, architecture=architecture)
     size = 16 * 2**30
     time_s = predicted_time_s(CONSTANTS, group, "all-reduce", "ring", "simple", size)
     bus_gb_s = size / time_s * 2 * 7 / 8 / 1e9
@@ -146,14 +146,14 @@ CORRECTED = [
 def test_trees_are_marked_down_exactly_where_nccl_does_it(
     algorithm: str, host: str, size: int, left: float
 ) -> None:
-    group = Group(64, 8, 48e9, 48e9, nodes=8, architecture="blackwell", host=host)
+    group = NcclGroup(64, 8, 48e9, 48e9, nodes=8, architecture="blackwell", host=host)
     way = (CONSTANTS, group, "all-reduce", algorithm, "simple")
     sending = predicted_time_s(*way, size) - latency_s(*way)
     assert sending == pytest.approx(size / (left * bandwidth_bytes_per_s(*way)), rel=1e-6)
 
 
 def test_an_nvls_tree_of_hopper_is_never_marked_down() -> None:
-    group = Group(64, 8, 48e9, 48e9, nodes=8)
+    group = NcclGroup(64, 8, 48e9, 48e9, nodes=8)
     way = (CONSTANTS, group, "all-reduce", "nvls_tree", "simple")
     for size in (64, 2**16, 2**29):
         sending = predicted_time_s(*way, size) - latency_s(*way)
@@ -168,14 +168,14 @@ def test_small_messages_go_by_ll_and_large_ones_by_simple() -> None:
 
 def test_the_network_limit_of_ll_follows_the_cpu_not_the_gpu() -> None:
     for host, cap_gb_s in (("intel_x86", 20.4), ("amd_x86", 19.0)):
-        group = Group(64, 16, 24e9, 24e9, nodes=8, host=host)
+        group = NcclGroup(64, 16, 24e9, 24e9, nodes=8, host=host)
         bandwidth = bandwidth_bytes_per_s(CONSTANTS, group, "all-reduce", "ring", "ll")
         assert bandwidth == pytest.approx(cap_gb_s * 1e9 * 64 / 126)
 
 
 def test_nvls_needs_two_channels() -> None:
     algorithms = {
-        channels: {a for a, _ in candidates(CONSTANTS, Group(8, channels, 20e9), "all-reduce")}
+        channels: {a for a, _ in candidates(CONSTANTS, NcclGroup(8, channels, 20e9), "all-reduce")}
         for channels in (1, 2)
     }
     assert algorithms == {1: {"tree", "ring"}, 2: {"tree", "ring", "nvls"}}
@@ -209,7 +209,7 @@ def test_predictions_are_ordered_by_time() -> None:
 def test_a_group_that_cannot_be_is_refused(arguments: dict, message: str) -> None:
     valid = {"ranks": 8, "channels": 8, "channel_bytes_per_s": 20e9}
     with pytest.raises(InputError, match=message):
-        Group(**valid | arguments)
+        NcclGroup(**valid | arguments)
 
 
 def test_what_nccl_has_not_is_refused_with_what_it_has() -> None:

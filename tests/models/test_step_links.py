@@ -16,7 +16,7 @@ from figgen.formulas.collectives import (
 from figgen.models.machine.cluster import Cluster
 from figgen.models.machine.layout import layout, mesh_of
 from figgen.models.machine.mesh import groups
-from figgen.models.machine.nccl_group import Group
+from figgen.models.machine.nccl_group import NcclGroup
 from figgen.models.machine.nccl_tuning import latency_s
 from figgen.models.step.step_links import NETWORK, SCALE_UP, GroupLink, call_time, group_link
 from figgen.models.step.step_traffic import SEND, Traffic
@@ -91,7 +91,7 @@ def test_as_many_hops_of_a_ring_are_between_nodes_as_nccl_reckons(
     known = CONSTANTS.step_latency_s | {
         "net": {name: s + late_s for name, s in CONSTANTS.step_latency_s["net"].items()}
     }
-    group = Group(ranks, 12, 30e9, network_bytes_per_s=50e9, nodes=nodes)
+    group = NcclGroup(ranks, 12, 30e9, network_bytes_per_s=50e9, nodes=nodes)
     way = (group, collective, "ring", "simple")
     more = latency_s(replace(CONSTANTS, step_latency_s=known), *way) - latency_s(CONSTANTS, *way)
     link, slow = GroupLink(NETWORK, ranks, near), replace(CLUSTER, network_latency_s=14e-6 + late_s)

@@ -15,8 +15,8 @@ from figgen.charts import (
     CommunicatorView,
     Curves,
     Diagram,
+    DiagramLink,
     Frame,
-    Link,
     Mark,
     Named,
     RankCell,
@@ -128,7 +128,7 @@ DIAGRAM = Diagram(
         Box(name="a", lines=("rank 0", "stage 0"), x=0.5, y=1, width=2, height=1, role="pp"),
         Box(name="b", lines=("rank 1",), x=3.5, y=1, width=2, height=1),
     ),
-    links=(Link(source="a", target="b", label="send", role="exposed", both_ways=True),),
+    links=(DiagramLink(source="a", target="b", label="send", role="exposed", both_ways=True),),
     width=6,
     height=3,
 )

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from figgen.charts import Axis, Bars, Segment
 from figgen.renderers.markup import text_width
-from figgen.renderers.scale import Scaled, bar_scale, curve_scales, fitting, scale, value_text
+from figgen.renderers.scale import ScaledAxis, bar_scale, curve_scales, fitting, scale, value_text
 from figgen.renderers.ticks import labelled, linear_ticks, log_ticks
 from tests.renderers.samples import CURVES, STACKED
 
@@ -20,7 +20,7 @@ BYTES = Axis(label="size", unit="B", scale="log10")
 TIME = Axis(label="time", unit="s", scale="log10")
 
 
-def texts(scaled: Scaled) -> list[str]:
+def texts(scaled: ScaledAxis) -> list[str]:
     return [text for _, text in scaled.ticks]
 
 

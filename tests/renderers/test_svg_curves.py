@@ -13,7 +13,7 @@ import pytest
 from figgen.charts import Axis, Curves, Mark, Rule, Series
 from figgen.renderers import svg
 from figgen.renderers.curve_labels import names
-from figgen.renderers.curve_plan import SLIM, WIDE, Plan, Shape, plan
+from figgen.renderers.curve_plan import SLIM, WIDE, CurvePlan, Shape, plan
 from figgen.renderers.placing import Rect
 from tests.renderers.samples import CURVES
 
@@ -217,7 +217,7 @@ def test_names_leave_the_plot_to_many_marks_on_a_phone() -> None:
 
 
 def test_lines_that_end_together_are_named_where_they_are_apart() -> None:
-    made: Plan = plan(STAIRS, WIDE)
+    made: CurvePlan = plan(STAIRS, WIDE)
     assert {label.lines for label in made.labels if label.on_plot} == {
         ("low",), ("middle",), ("high",),
     }  # fmt: skip

@@ -7,7 +7,7 @@ from xml.etree import ElementTree
 
 import pytest
 
-from figgen.charts import Box, Diagram, Link
+from figgen.charts import Box, Diagram, DiagramLink
 from figgen.errors import InputError
 from figgen.registry import build
 from figgen.renderers import svg
@@ -18,11 +18,11 @@ def box(name: str, x: float, y: float, *lines: str, frame: bool = False) -> Box:
     return Box(name=name, lines=lines or (name,), x=x, y=y, width=2, height=1, frame=frame)
 
 
-def link(source: str, target: str, label: str = "") -> Link:
-    return Link(source=source, target=target, label=label)
+def link(source: str, target: str, label: str = "") -> DiagramLink:
+    return DiagramLink(source=source, target=target, label=label)
 
 
-def diagram(*boxes: Box, links: tuple[Link, ...] = ()) -> Diagram:
+def diagram(*boxes: Box, links: tuple[DiagramLink, ...] = ()) -> Diagram:
     return Diagram(boxes=boxes, links=links, width=12, height=6)
 
 

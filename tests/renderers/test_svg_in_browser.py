@@ -14,7 +14,7 @@ from figgen.charts import (
     Chart,
     CommunicatorView,
     Diagram,
-    Link,
+    DiagramLink,
     RankCell,
     RankGrid,
     Slot,
@@ -61,7 +61,9 @@ def diagram() -> Diagram:
         Box(name=f"r{at}", lines=(f"rank {at}", "20 layers"), x=3.0 * at, y=0, width=2, height=1)
         for at in range(4)
     )
-    links = tuple(Link(source=f"r{at}", target=f"r{(at + 1) % 4}", label="send") for at in range(4))
+    links = tuple(
+        DiagramLink(source=f"r{at}", target=f"r{(at + 1) % 4}", label="send") for at in range(4)
+    )
     return Diagram(boxes=boxes, links=links, width=11, height=2)
 
 

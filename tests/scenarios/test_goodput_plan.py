@@ -12,14 +12,14 @@ from figgen.__main__ import main
 from figgen.catalog.interruptions import interruption
 from figgen.errors import InputError
 from figgen.scenarios.options.scenario import scenario
-from figgen.scenarios.planning.goodput_plan import Kept, kept
+from figgen.scenarios.planning.goodput_plan import SavedTraining, kept
 from figgen.scenarios.planning.plan_question import plan_question
 from figgen.scenarios.planning.saving import WAYS
 
 LARGE = plan_question(scenario(model="llama-3-405b", nodes=2048, gpus_per_node=8)).job.setup
 
 
-def trained_share(one: Kept, failures: int, draw: random.Random) -> float:
+def trained_share(one: SavedTraining, failures: int, draw: random.Random) -> float:
     """Time that was trained and not lost over all the time, failure by failure."""
     trained, spent = [], []
     for _ in range(failures):

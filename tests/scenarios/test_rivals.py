@@ -6,7 +6,7 @@ import pytest
 
 from figgen.catalog.rivals import rivals
 from figgen.models.step.compute import training_flops_per_token
-from figgen.scenarios.evidence.rivals import KINDS, comparisons, kind_of, refusals
+from figgen.scenarios.evidence.rivals import RUN_GROUPS, comparisons, kind_of, refusals
 from figgen.scenarios.evidence.validation import judged_runs
 
 
@@ -37,7 +37,7 @@ def test_llm_analysis_is_flops_over_a_share_of_the_peak_as_its_documentation_say
 
 def test_both_sides_of_a_comparison_are_the_same_test_runs() -> None:
     found = comparisons()
-    assert {one.kind for one in found} == set(KINDS)
+    assert {one.kind for one in found} == set(RUN_GROUPS)
     for one in found:
         tests = [judged for judged in judged_runs() if judged.tested]
         of = [judged for judged in tests if kind_of(judged.run) == one.kind]

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 
-from figgen.charts import Axis, Bars, Box, Diagram, Link, Named
+from figgen.charts import Axis, Bars, Box, Diagram, DiagramLink, Named
 from figgen.errors import InputError
 from figgen.formulas import FORMULAS, NOTATION
 from figgen.formulas.coverage import coverage
@@ -50,7 +50,8 @@ def nested_terms(found: TrainingStep) -> Diagram:
                     width=WIDE, height=HIGH, role=role)
             )  # fmt: skip
         links += [
-            Link(source=above[0], target=below[0], role=role) for above, below in pairwise(steps)
+            DiagramLink(source=above[0], target=below[0], role=role)
+            for above, below in pairwise(steps)
         ]
     return Diagram(
         boxes=tuple(boxes),

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 from math import fsum
 
-from figgen.charts import Axis, Bars, Box, Column, Diagram, Link, Named, Scalar, Table
+from figgen.charts import Axis, Bars, Box, Column, Diagram, DiagramLink, Named, Scalar, Table
 from figgen.errors import check_between
 from figgen.formulas.collectives import all_reduce_bytes_sent, switch_all_reduce_bytes_sent
 from figgen.models.collectives import (
-    Trace,
+    CollectiveTrace,
     bytes_sent_per_rank,
     largest_message_per_step,
     trace,
@@ -54,7 +54,7 @@ def _depth(parents: Parents, rank: int) -> int:
     return 0 if above is None else 1 + _depth(parents, above)
 
 
-def _tree(parents: Parents, name: str, top: float) -> tuple[list[Box], list[Link], float]:
+def _tree(parents: Parents, name: str, top: float) -> tuple[list[Box], list[DiagramLink], float]:
     """Boxes with the rank as x and the depth as y, links both ways, and where the tree ends."""
     boxes = [
         Box(name=f"{name}, rank {rank}", lines=(f"r{rank}",), x=0.57 * rank,
@@ -62,7 +62,7 @@ def _tree(parents: Parents, name: str, top: float) -> tuple[list[Box], list[Link
         for rank in range(len(parents))
     ]  # fmt: skip
     links = [
-        Link(source=f"{name}, rank {rank}", target=f"{name}, rank {parent}", both_ways=True)
+        DiagramLink(source=f"{name}, rank {rank}", target=f"{name}, rank {parent}", both_ways=True)
         for rank, parent in enumerate(parents)
         if parent is not None
     ]
@@ -152,11 +152,14 @@ def switch_adds(*, ranks: int = 4) -> Diagram:
     total = pitch * (ranks - 1) + width
     lines = ("switch", "adds what comes up, sends the sum down")
     boxes = [Box(name="switch", lines=lines, x=0.0, y=0.0, width=total, height=0.75)]
-    links: list[Link] = []
+    links: list[DiagramLink] = []
     for rank in range(ranks):
         name = f"rank {rank}"
         boxes.append(Box(name=name, lines=(name,), x=pitch * rank, y=1.55, width=width, height=0.5))
-        links += [Link(source=name, target="switch"), Link(source="switch", target=name)]
+        links += [
+            DiagramLink(source=name, target="switch"),
+            DiagramLink(source="switch", target=name),
+        ]
     values = {
         "ranks": Named(ranks),
         "links": Named(len(links)),
@@ -166,7 +169,7 @@ def switch_adds(*, ranks: int = 4) -> Diagram:
     return Diagram(boxes=tuple(boxes), links=tuple(links), width=total, height=2.05, values=values)
 
 
-def _counted(run: Trace) -> tuple[int, float]:
+def _counted(run: CollectiveTrace) -> tuple[int, float]:
     """Steps, and the sum over them of the largest message, in S: the time is kα + that · S/B."""
     return len(run.steps), fsum(largest_message_per_step(run, 1.0))
 

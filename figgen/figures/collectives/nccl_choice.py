@@ -6,7 +6,7 @@ from figgen.catalog import hardware_preset, nccl_tuning
 from figgen.catalog.nccl_links import nccl_group
 from figgen.charts import Axis, Column, Curves, Named, Scalar, Series, Table
 from figgen.formulas.alpha_beta import all_reduce_bus_bandwidth
-from figgen.models.machine.nccl_tuning import Group, predictions
+from figgen.models.machine.nccl_tuning import NcclGroup, predictions
 from figgen.plotting.series import line, logarithmic
 from figgen.registry import figure
 from figgen.scenarios.stories.all_reduce import RING, RING_PER_NIC, machine
@@ -23,7 +23,7 @@ TITLES = {
 """What NCCL's algorithms and protocols are called in its documentation."""
 
 
-def _group(preset: str, nodes: int) -> Group:
+def _group(preset: str, nodes: int) -> NcclGroup:
     hardware = hardware_preset(preset)
     return nccl_group(hardware.scale_up, hardware.gpus_per_node * nodes, nodes, hardware.nic)
 

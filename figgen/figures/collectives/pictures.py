@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
-from figgen.charts import Box, Diagram, Link, Named
+from figgen.charts import Box, Diagram, DiagramLink, Named
 from figgen.errors import check_between
-from figgen.models.collectives import CONTRACTS, Trace, bytes_sent_per_rank, final_state, trace
+from figgen.models.collectives import (
+    CONTRACTS,
+    CollectiveTrace,
+    bytes_sent_per_rank,
+    final_state,
+    trace,
+)
 from figgen.models.collectives.exchanges import pair_of_chunk
 from figgen.models.collectives.traces import destinations, origins
 from figgen.registry import figure
@@ -25,13 +31,13 @@ PITCH, FRAME, CELL, ROW, HEAD = 0.57, 0.48, 0.38, 0.38, 0.33
 """Grid units: from rank to rank, a rank's column, a cell, from row to row, headings."""
 
 
-def shown_trace(collective: str, ranks: int) -> Trace:
+def shown_trace(collective: str, ranks: int) -> CollectiveTrace:
     """The proven trace that pictures and tables of a collective are made from."""
     algorithm, options = SHOWN.get(collective, ("", {}))
     return trace(collective, algorithm, ranks, **options)
 
 
-def place(run: Trace, chunk: int, before: bool) -> int:
+def place(run: CollectiveTrace, chunk: int, before: bool) -> int:
     """The row of a chunk in a rank's buffer; an all-to-all sorts by addressee, then by sender."""
     if run.collective != "all-to-all":
         return chunk
@@ -39,7 +45,7 @@ def place(run: Trace, chunk: int, before: bool) -> int:
     return addressee if before else sender
 
 
-def _label(run: Trace, chunk: int, content: frozenset[int]) -> str:
+def _label(run: CollectiveTrace, chunk: int, content: frozenset[int]) -> str:
     """A letter for the rank that it came from and a number for the part; Σ for a sum of all."""
     part = place(run, chunk, before=True)
     if len(content) > 1:
@@ -53,7 +59,7 @@ Filled = dict[tuple[int, int], str]
 """(rank, row) → what the cell holds."""
 
 
-def before_and_after(run: Trace) -> tuple[Filled, Filled]:
+def before_and_after(run: CollectiveTrace) -> tuple[Filled, Filled]:
     """The cells that hold input, and those that hold the promised output, with their labels."""
     before, after, ends = Filled(), Filled(), final_state(run)
     for chunk in range(run.chunk_count):
@@ -111,7 +117,7 @@ def collective_before_after(*, collective: str, ranks: int = 4) -> Diagram:
     sent = bytes_sent_per_rank(run, 1.0)
     return Diagram(
         boxes=tuple(boxes),
-        links=(Link(source=f"before, rank {ranks - 1}", target="after, rank 0"),),
+        links=(DiagramLink(source=f"before, rank {ranks - 1}", target="after, rank 0"),),
         width=apart + ranks * PITCH - (PITCH - FRAME),
         height=ranks * ROW + HEAD,
         values={
@@ -140,11 +146,11 @@ def send_recv(*, stages: int = 3) -> Diagram:
             height=0.8, role="pp")
         for k in range(stages)
     )  # fmt: skip
-    links: list[Link] = []
+    links: list[DiagramLink] = []
     for k in range(stages - 1):
         here, there = f"stage {k}", f"stage {k + 1}"
-        links.append(Link(source=here, target=there, label="activation", role="forward"))
-        links.append(Link(source=there, target=here, label="gradient", role="backward"))
+        links.append(DiagramLink(source=here, target=there, label="activation", role="forward"))
+        links.append(DiagramLink(source=there, target=here, label="gradient", role="backward"))
     return Diagram(
         boxes=boxes,
         links=tuple(links),
@@ -194,7 +200,8 @@ def collective_family() -> Diagram:
         for name, (x, y, width) in PLACES.items()
     )
     links = tuple(
-        Link(source=source, target=target, label=name) for name, (source, target) in MOVES.items()
+        DiagramLink(source=source, target=target, label=name)
+        for name, (source, target) in MOVES.items()
     )
     values = {"states": Named(len(STATES)), "moves": Named(len(MOVES))}
     return Diagram(boxes=boxes, links=links, width=5.25, height=4.06, values=values)

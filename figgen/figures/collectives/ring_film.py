@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from figgen.charts import Film, Named, Question, Scene, Thing
 from figgen.errors import check_between
-from figgen.models.collectives import Trace, trace
+from figgen.models.collectives import CollectiveTrace, trace
 from figgen.registry import figure
 
 CELL, HIGH, TOP, LEFT = 30.0, 20.0, 22.0, 22.0
@@ -57,7 +57,7 @@ def ring_film(*, ranks: int = 4, schedule: str = "nccl") -> Film:
     )  # fmt: skip
 
 
-def _outcome(step: int, half: int, run: Trace) -> str:
+def _outcome(step: int, half: int, run: CollectiveTrace) -> str:
     if step == half - 1:
         return "Each rank has one finished sum: the reduce-scatter is done."
     if step == len(run.steps) - 1:
@@ -65,7 +65,7 @@ def _outcome(step: int, half: int, run: Trace) -> str:
     return "What came in is added." if step < half else "What came in is kept."
 
 
-def _question(run: Trace, step: int, half: int, held: list[list[int]]) -> Question:
+def _question(run: CollectiveTrace, step: int, half: int, held: list[list[int]]) -> Question:
     send = next(s for s in run.steps[step] if s.target == 0)
     value, own = held[send.source][send.chunks[0]], held[0][send.chunks[0]]
     if step < half:

@@ -2,12 +2,23 @@
 
 from __future__ import annotations
 
-from figgen.charts import Box, Column, Diagram, Frame, Link, Named, Scalar, Steps, Table, Transfer
+from figgen.charts import (
+    Box,
+    Column,
+    Diagram,
+    DiagramLink,
+    Frame,
+    Named,
+    Scalar,
+    Steps,
+    Table,
+    Transfer,
+)
 from figgen.errors import InputError, check_between
 from figgen.formulas.collectives import ring_chunk_owned, ring_chunk_sent
 from figgen.models.collectives import (
+    CollectiveTrace,
     State,
-    Trace,
     bytes_per_link,
     bytes_received_per_rank,
     bytes_sent_per_rank,
@@ -43,12 +54,12 @@ def ring_diagram(*, ranks: int = 8) -> Diagram:
         for rank in range(ranks)
     )
     used = bytes_per_link(trace("all-reduce", "ring", ranks), 1.0)
-    links = tuple(Link(source=f"rank {a}", target=f"rank {b}") for a, b in used)
+    links = tuple(DiagramLink(source=f"rank {a}", target=f"rank {b}") for a, b in used)
     values = {"ranks": Named(ranks), "links": Named(len(links))}
     return Diagram(boxes=boxes, links=links, width=1.36 * half - 0.36, height=2.0, values=values)
 
 
-def _frame(run: Trace, held: State, step: int) -> Frame:
+def _frame(run: CollectiveTrace, held: State, step: int) -> Frame:
     """The state before `step`, with its messages; the one after the last has none."""
     last = step == len(run.steps)
     sends = () if last else run.steps[step]
@@ -101,7 +112,7 @@ def collective_steps(
     )
 
 
-def _first_owner(run: Trace) -> dict[str, Named]:
+def _first_owner(run: CollectiveTrace) -> dict[str, Named]:
     """Which chunk rank 0 is the owner of, and what it sends first; for algorithms with owners."""
     if not run.owners:
         return {}
@@ -145,7 +156,7 @@ def _chunk(rank: int, step: int, ranks: int, offset: int) -> int:
     return int(owned - (step - ranks + 1)) % ranks
 
 
-def _ring_state(run: Trace, step: int) -> State:
+def _ring_state(run: CollectiveTrace, step: int) -> State:
     return next(held for at, held in enumerate(states(run)) if at == step)
 
 

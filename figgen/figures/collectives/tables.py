@@ -9,7 +9,7 @@ from figgen.errors import InputError
 from figgen.figures.collectives.pictures import place, shown_trace
 from figgen.models.collectives import (
     CONTRACTS,
-    Trace,
+    CollectiveTrace,
     algorithms,
     bytes_received_per_rank,
     bytes_sent_per_rank,
@@ -28,7 +28,7 @@ ORDER = (
 """Collectives in the order in which the guide explains them."""
 
 
-def _inputs(run: Trace, vectors: tuple[tuple[int, ...], ...]) -> list[dict[int, float]]:
+def _inputs(run: CollectiveTrace, vectors: tuple[tuple[int, ...], ...]) -> list[dict[int, float]]:
     """Each rank's vector, of which it brings the parts that the collective asks of it."""
     return [
         {
@@ -40,7 +40,7 @@ def _inputs(run: Trace, vectors: tuple[tuple[int, ...], ...]) -> list[dict[int, 
     ]
 
 
-def _written(run: Trace, held: dict[int, float], before: bool) -> str:
+def _written(run: CollectiveTrace, held: dict[int, float], before: bool) -> str:
     rows = {place(run, chunk, before): value for chunk, value in held.items()}
     return NBSP.join(f"{rows[row]:g}" for row in sorted(rows)) or "–"
 
@@ -90,7 +90,7 @@ SIZED = {
 }  # fmt: skip
 
 
-def _most(run: Trace, ends: Callable[[Trace, int], tuple[int, ...]]) -> float:
+def _most(run: CollectiveTrace, ends: Callable[[CollectiveTrace, int], tuple[int, ...]]) -> float:
     """The largest part of a buffer that any rank brings or takes, in S."""
     held = [0] * run.ranks
     for chunk in range(run.chunk_count):
@@ -99,7 +99,7 @@ def _most(run: Trace, ends: Callable[[Trace, int], tuple[int, ...]]) -> float:
     return max(held) / run.message_chunks
 
 
-def _busiest_port(run: Trace) -> float:
+def _busiest_port(run: CollectiveTrace) -> float:
     sent, received = bytes_sent_per_rank(run, 1.0), bytes_received_per_rank(run, 1.0)
     return max(*sent, *received)
 

@@ -8,7 +8,7 @@ from figgen.catalog import hardware_preset
 from figgen.catalog import model as catalog_model
 from figgen.charts import Axis, Column, Curves, Named, Rule, Scalar, Series, Slot, Table, Timeline
 from figgen.errors import check_between
-from figgen.figures.data_parallel.replicas import Job, job
+from figgen.figures.data_parallel.replicas import ReplicatedJob, job
 from figgen.formulas.data_parallel import (
     best_bucket_count,
     chunked_all_reduce_time,
@@ -34,7 +34,9 @@ SLIVER = 0.03
 """Share of the time axis below which a piece is too narrow for a label."""
 
 
-def filled_buckets(model: str, found: Job, first: float, cap: float) -> tuple[ReducedBucket, ...]:
+def filled_buckets(
+    model: str, found: ReplicatedJob, first: float, cap: float
+) -> tuple[ReducedBucket, ...]:
     """The model's buckets beside the backward of `found`; `first` and `cap` in bytes."""
     return reduced_buckets(
         gradient_tensors(catalog_model(model).shape),
@@ -69,7 +71,7 @@ class Overlap:
         return 1 - self.exposed_s / self.all_reduce_s
 
 
-def overlap(found: Job, buckets: tuple[ReducedBucket, ...]) -> Overlap:
+def overlap(found: ReplicatedJob, buckets: tuple[ReducedBucket, ...]) -> Overlap:
     return Overlap(
         backward_s=found.backward_s,
         all_reduce_s=found.bucket_overhead_s

@@ -7,7 +7,7 @@ from fractions import Fraction
 
 from figgen.catalog import HardwarePreset, hardware_preset
 from figgen.catalog import model as catalog_model
-from figgen.charts import Box, Column, Diagram, Link, Named, Scalar, Slot, Table, Timeline
+from figgen.charts import Box, Column, Diagram, DiagramLink, Named, Scalar, Slot, Table, Timeline
 from figgen.errors import InputError, check_between, check_share
 from figgen.formulas.compute_and_roofline import training_flops
 from figgen.formulas.data_parallel import data_parallel_bytes
@@ -24,7 +24,7 @@ writes those three and a 2-byte weight."""
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class ReplicatedJob:
     """One data-parallel group: times of a step on one rank, and what an all-reduce costs."""
 
     parameters: int
@@ -43,7 +43,7 @@ def job(
     ranks_per_node: int,
     tokens: int,
     utilization: float,
-) -> Job:
+) -> ReplicatedJob:
     """A rank that computes `tokens` at `utilization` of the dense BF16 peak, and its ring.
 
     `ranks_per_node` members of the group share the node's ports; each costs one hop.
@@ -63,7 +63,7 @@ def job(
             bandwidth, node.network_bandwidth_bytes_per_s, ranks_per_node
         )
     overhead = nccl_ring_latency(ranks, nodes, 0.0, node.scale_up_latency_s, node.network_latency_s)
-    return Job(
+    return ReplicatedJob(
         parameters=parameters,
         forward_s=forward_s,
         backward_s=2 * forward_s,
@@ -162,9 +162,9 @@ def data_parallel_replicas(*, ranks: int = 3, samples_per_rank: int = 2) -> Diag
         boxes.append(Box(name=f"{name} after", x=x, y=4.8, width=width, height=1.0,
                          lines=(f"{name} steps", f"w = {float(after):.5f}")))  # fmt: skip
         links += [
-            Link(source="batch", target=name),
-            Link(source=name, target="mean"),
-            Link(source="mean", target=f"{name} after"),
+            DiagramLink(source="batch", target=name),
+            DiagramLink(source=name, target="mean"),
+            DiagramLink(source="mean", target=f"{name} after"),
         ]
     said = f"all-reduce: mean of {ranks} gradients = {_signed(mean)}"
     boxes.append(Box(name="mean", lines=(said,), x=0, y=3.5, width=full, height=0.6, role="dp"))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from figgen.charts import Box, Column, Diagram, Link, Named, Scalar, Table
+from figgen.charts import Box, Column, Diagram, DiagramLink, Named, Scalar, Table
 from figgen.models.shape.routing import Routing, load_balance_loss, route
 from figgen.registry import figure
 
@@ -91,7 +91,7 @@ def moe_layer() -> Diagram:
         wide("sum", ("weighted sum",), "ep"),
         wide("y", ("output", "1 × h")),
     ]
-    links = [Link(source="x", target="router"), Link(source="sum", target="y")]
+    links = [DiagramLink(source="x", target="router"), DiagramLink(source="sum", target="y")]
     for expert in range(EXPERTS):
         probability = float(routing.probabilities[0, expert])
         used = expert in gates
@@ -101,9 +101,9 @@ def moe_layer() -> Diagram:
             role="ep" if used else "idle",
         ))  # fmt: skip
         if used:
-            links.append(Link(source="router", target=f"E{expert}", role="ep"))
+            links.append(DiagramLink(source="router", target=f"E{expert}", role="ep"))
             label = f"· {gates[expert]:.2f}"
-            links.append(Link(source=f"E{expert}", target="sum", label=label, role="ep"))
+            links.append(DiagramLink(source=f"E{expert}", target="sum", label=label, role="ep"))
     return Diagram(
         boxes=tuple(boxes), links=tuple(links), width=across, height=tops["y"] + high,
         values=values_of(routing),

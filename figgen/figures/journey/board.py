@@ -6,7 +6,7 @@ from figgen.charts import Axis, Bars, Column, Named, Rule, Scalar, Segment, Tabl
 from figgen.errors import InputError, check_between
 from figgen.plotting.series import segments
 from figgen.registry import figure
-from figgen.scenarios.stories.journey import Job, job, rung
+from figgen.scenarios.stories.journey import JourneyJob, job, rung
 from figgen.scenarios.stories.journey_ladder import RUNGS
 from figgen.units import NBSP
 
@@ -14,7 +14,7 @@ REST = ("working", "communication", "reserve")
 """Parts of memory that a first reading takes together."""
 
 
-def _size(one: Job) -> str:
+def _size(one: JourneyJob) -> str:
     """A model by its size alone, as its name has it or as it is: "70B", "671B"."""
     model = one.found.model
     name = model.title.split()[-1]
@@ -25,7 +25,7 @@ def _narrow(layout: str) -> str:
     return layout.replace(" · ", "·").replace(" ", "")
 
 
-def _seconds(found: Job) -> str:
+def _seconds(found: JourneyJob) -> str:
     """The step with its interval: "6.57 (6.1–7.0)"."""
     low, high = (f"{s:.0f}" if s >= 10 else f"{s:#.2g}" for s in (found.low_s, found.high_s))
     return f"{found.step_time_s:#.3g}".rstrip(".") + f"{NBSP}({low}–{high})"
@@ -88,7 +88,7 @@ def journey_memory(*, page: int, also: tuple[str, ...] = ()) -> Bars:
     return memory_bars(shown)
 
 
-def memory_bars(shown: list[tuple[str, Job]]) -> Bars:
+def memory_bars(shown: list[tuple[str, JourneyJob]]) -> Bars:
     """Memory of each job by kind, with the last one's numbers as values."""
     jobs = [one for _, one in shown]
     last = jobs[-1]
@@ -116,7 +116,7 @@ def memory_bars(shown: list[tuple[str, Job]]) -> Bars:
     )  # fmt: skip
 
 
-def _written(text: str) -> tuple[str, Job]:
+def _written(text: str) -> tuple[str, JourneyJob]:
     """`label | model | sizes | options` as a label and a job; InputError for another form."""
     parts = [part.strip() for part in text.split("|")]
     if len(parts) not in (3, 4):

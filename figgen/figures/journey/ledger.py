@@ -12,7 +12,7 @@ from figgen.models.step.step_links import NETWORK, SCALE_UP, group_link
 from figgen.models.step.step_rows import MICROBATCH
 from figgen.plotting.words import label_of
 from figgen.registry import figure
-from figgen.scenarios.stories.journey import SLOWED, Job, rung
+from figgen.scenarios.stories.journey import SLOWED, JourneyJob, rung
 from figgen.units import NBSP
 
 WORDS = {
@@ -32,7 +32,7 @@ WORDS = {
 
 
 @dataclass(frozen=True, slots=True)
-class Entry:
+class LedgerEntry:
     """Calls of one purpose in a step of the GPU that works longest."""
 
     axis: str
@@ -53,20 +53,20 @@ class Entry:
         return self.sent_bytes / self.calls
 
 
-def entries(found: Job) -> list[Entry]:
+def entries(found: JourneyJob) -> list[LedgerEntry]:
     """The step's calls by what they carry, the busiest axis first; together all that it sends."""
     estimate = found.found.estimate
-    by: dict[tuple[str, str], list[Entry]] = {}
+    by: dict[tuple[str, str], list[LedgerEntry]] = {}
     for row in estimate.rows:
         sent = port_bytes(row, group_link(estimate.setup.parallel, row.axis))
         axis = row.axis.removesuffix("-cp")
         what = WORDS[axis, row.purpose]
-        by.setdefault((axis, what), []).append(Entry(
+        by.setdefault((axis, what), []).append(LedgerEntry(
             axis, what, row.calls, row.when == MICROBATCH,
             row.calls * sent[SCALE_UP], row.calls * sent[NETWORK],
         ))  # fmt: skip
     merged = [
-        Entry(
+        LedgerEntry(
             axis, what, sum(one.calls for one in each), each[0].per_microbatch,
             fsum(one.near_bytes for one in each), fsum(one.far_bytes for one in each),
         )
@@ -78,7 +78,7 @@ def entries(found: Job) -> list[Entry]:
     return sorted(merged, key=lambda one: (-of_axis[one.axis], -one.sent_bytes))
 
 
-def _product(entry: Entry, microbatches: int, layers: int) -> str:
+def _product(entry: LedgerEntry, microbatches: int, layers: int) -> str:
     """The number of calls as microbatches × layers × calls of each, as far as it divides."""
     rest, factors = entry.calls, []
     if entry.per_microbatch:
@@ -91,7 +91,7 @@ def _product(entry: Entry, microbatches: int, layers: int) -> str:
     return f"{NBSP}×{NBSP}".join(map(str, factors))
 
 
-def rank_layers(found: Job) -> int:
+def rank_layers(found: JourneyJob) -> int:
     """Layers of the GPU that works longest."""
     rank = found.found.estimate.bottleneck
     return next(one.layers for one in found.found.memory.ranks if one.pipeline_rank == rank)

@@ -5,12 +5,12 @@ from __future__ import annotations
 from figgen.charts import Named, Overview, RankCell, RankGrid, Slot, Timeline, interval_values
 from figgen.errors import InputError
 from figgen.models.machine.mesh import RankMesh, coordinate_array, groups
-from figgen.models.pipeline.schedules import KINDS
+from figgen.models.pipeline.schedules import ACTION_NAMES
 from figgen.models.pipeline.simulate import Trace
 from figgen.models.step.stage_time import stage_times
 from figgen.models.step.step import carried_out
 from figgen.registry import figure
-from figgen.scenarios.stories.journey import Job, rung
+from figgen.scenarios.stories.journey import JourneyJob, rung
 
 
 @figure("journey-job")
@@ -59,7 +59,7 @@ def journey_job(*, page: int) -> Overview:
     )  # fmt: skip
 
 
-def _step(found: Job) -> Timeline:
+def _step(found: JourneyJob) -> Timeline:
     """Weights that are gathered, the schedule, gradients that it does not hide; in seconds."""
     setup, cluster = found.found.setup, found.found.cluster
     stages = stage_times(setup, cluster, found.found.compute_efficiency)
@@ -91,7 +91,7 @@ def _slots(trace: Trace, begins_s: float) -> list[Slot]:
     return [
         Slot(
             lane=placed.rank, start=begins_s + placed.start, end=begins_s + placed.end,
-            role=KINDS[placed.action.kind], label=str(placed.action.microbatch),
+            role=ACTION_NAMES[placed.action.kind], label=str(placed.action.microbatch),
             chunk=piece[placed.action.stage],
         )
         for lane in trace.placed for placed in lane

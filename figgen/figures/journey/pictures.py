@@ -4,7 +4,17 @@ from __future__ import annotations
 
 from figgen.catalog import hardware_preset
 from figgen.catalog import model as catalog_model
-from figgen.charts import Axis, Box, Curves, Diagram, Link, Mark, Named, Series, interval_values
+from figgen.charts import (
+    Axis,
+    Box,
+    Curves,
+    Diagram,
+    DiagramLink,
+    Mark,
+    Named,
+    Series,
+    interval_values,
+)
 from figgen.errors import check_between
 from figgen.models.shape.transformer import dense_layer_weights
 from figgen.plotting.series import line, logarithmic
@@ -45,7 +55,7 @@ def journey_one_step() -> Diagram:
     )  # fmt: skip
     return Diagram(
         boxes=boxes,
-        links=tuple(Link(source=a, target=b) for a, b in arrows),
+        links=tuple(DiagramLink(source=a, target=b) for a, b in arrows),
         width=5.1,
         height=5.2,
         values={
@@ -83,12 +93,12 @@ def journey_gather(*, model: str = "llama-3-8b", gpus: int = 4) -> Diagram:
             for owner in range(gpus)
         ]
         boxes.append(_part(f"freed {gpu}", ("keeps", kept), x, freed, width, gpu))
-        links.append(Link(source=f"kept {gpu}", target="all-gather", role=role))
+        links.append(DiagramLink(source=f"kept {gpu}", target="all-gather", role=role))
         links += [
-            Link(source="all-gather", target=f"whole {gpu} {owner}", role=f"rank-{owner}")
+            DiagramLink(source="all-gather", target=f"whole {gpu} {owner}", role=f"rank-{owner}")
             for owner in range(gpus)
         ]
-        links.append(Link(source=f"whole {gpu} {gpu}", target=f"freed {gpu}", role=role))
+        links.append(DiagramLink(source=f"whole {gpu} {gpu}", target=f"freed {gpu}", role=role))
     return Diagram(
         boxes=tuple(boxes), links=tuple(links), width=across, height=freed + HIGH,
         values={"layer": Named(layer, "B"), "part": Named(layer / gpus, "B"),

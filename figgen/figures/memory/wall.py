@@ -11,7 +11,7 @@ from figgen.charts import (
     Box,
     Column,
     Diagram,
-    Link,
+    DiagramLink,
     Named,
     Rule,
     Scalar,
@@ -157,13 +157,13 @@ def machine_levels(*, preset: str = "h100-ndr") -> Diagram:
         format_quantity(speed, "B/s", "si")
         for speed in (node.scale_up_bandwidth_bytes_per_s, node.network_bandwidth_bytes_per_s)
     )
-    links: list[Link] = []
+    links: list[DiagramLink] = []
     for n in range(2):
         for g in range(GPUS_DRAWN):
             way = (f"switch {n}", f"GPU {n}.{g}", f"NIC {n}.{g}", "fabric")
             said = ("", "", "") if g else (inside, "", outside)
             links += [
-                Link(source=a, target=b, both_ways=True, label=label)
+                DiagramLink(source=a, target=b, both_ways=True, label=label)
                 for (a, b), label in zip(pairwise(way), said, strict=True)
             ]
     fabric = Box(name="fabric", lines=("network fabric",), x=0.0, y=TALL / 2 - 0.25, width=WIDE,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from figgen.charts import Box, Diagram, Link, Named
+from figgen.charts import Box, Diagram, DiagramLink, Named
 from figgen.formulas.topology import (
     dragonfly_bisection_links,
     dragonfly_endpoints,
@@ -32,7 +32,7 @@ def fat_tree_wiring() -> Diagram:
             Box(name=f"leaf {leaf}", lines=(f"leaf {leaf}",), x=x + 0.1, y=1.9, width=wide - 0.2,
                 height=0.55, role="series-1")
         )  # fmt: skip
-        links += [Link(source=f"spine {s}", target=f"leaf {leaf}", both_ways=True)
+        links += [DiagramLink(source=f"spine {s}", target=f"leaf {leaf}", both_ways=True)
                   for s in range(spines)]  # fmt: skip
         for at in range(ports // 2):
             gpu = leaf * (ports // 2) + at
@@ -40,7 +40,7 @@ def fat_tree_wiring() -> Diagram:
                 Box(name=f"gpu {gpu}", lines=(f"{gpu}",), x=x + 0.2 + at * 1.1, y=3.2, width=1.0,
                     height=0.5)
             )  # fmt: skip
-            links.append(Link(source=f"leaf {leaf}", target=f"gpu {gpu}", both_ways=True))
+            links.append(DiagramLink(source=f"leaf {leaf}", target=f"gpu {gpu}", both_ways=True))
     endpoints = leaves * ports // 2
     values = {
         "endpoints": Named(endpoints),
@@ -62,10 +62,12 @@ def torus_wiring() -> Diagram:
             boxes.append(Box(name=name, lines=(name,), x=1.2 + column * step, y=0.9 + row * 1.05,
                              width=0.9, height=0.5, role="series-1"))  # fmt: skip
             if column:
-                links.append(Link(source=f"{row * side + column - 1}", target=name, both_ways=True))
+                links.append(
+                    DiagramLink(source=f"{row * side + column - 1}", target=name, both_ways=True)
+                )
             if row:
                 links.append(
-                    Link(source=f"{(row - 1) * side + column}", target=name, both_ways=True)
+                    DiagramLink(source=f"{(row - 1) * side + column}", target=name, both_ways=True)
                 )
         # What leaves a row at its end comes back at its start: a stub with the other end's name.
         y = 0.9 + row * 1.05
@@ -76,8 +78,8 @@ def torus_wiring() -> Diagram:
                 width=0.75, height=0.5),
         ]  # fmt: skip
         links += [
-            Link(source=f"left {row}", target=f"{first}", both_ways=True),
-            Link(source=f"{last}", target=f"right {row}", both_ways=True),
+            DiagramLink(source=f"left {row}", target=f"{first}", both_ways=True),
+            DiagramLink(source=f"{last}", target=f"right {row}", both_ways=True),
         ]
     for column in range(side):
         x = 1.2 + column * step
@@ -88,8 +90,8 @@ def torus_wiring() -> Diagram:
                 width=0.9, height=0.45),
         ]  # fmt: skip
         links += [
-            Link(source=f"top {column}", target=f"{first}", both_ways=True),
-            Link(source=f"{last}", target=f"foot {column}", both_ways=True),
+            DiagramLink(source=f"top {column}", target=f"{first}", both_ways=True),
+            DiagramLink(source=f"{last}", target=f"foot {column}", both_ways=True),
         ]
     values = {
         "endpoints": Named(side * side),
@@ -119,12 +121,16 @@ def dragonfly_wiring() -> Diagram:
                     role="series-1"),
                 Box(name=gpu, lines=(gpu,), x=left, y=2.25, width=1.2, height=0.5),
             ]  # fmt: skip
-            links.append(Link(source=router, target=gpu, both_ways=True))
-        links.append(Link(source=f"router {group}.0", target=f"router {group}.1", both_ways=True))
+            links.append(DiagramLink(source=router, target=gpu, both_ways=True))
+        links.append(
+            DiagramLink(source=f"router {group}.0", target=f"router {group}.1", both_ways=True)
+        )
         if group:
-            links.append(Link(source=f"router {group - 1}.1", target=f"router {group}.0",
+            links.append(DiagramLink(source=f"router {group - 1}.1", target=f"router {group}.0",
                               both_ways=True, role="series-2"))  # fmt: skip
-    links.append(Link(source="router 0.0", target="router 2.1", both_ways=True, role="series-2"))
+    links.append(
+        DiagramLink(source="router 0.0", target="router 2.1", both_ways=True, role="series-2")
+    )
     values = {
         "endpoints": Named(int(dragonfly_endpoints(1, 2, 1))),
         "groups": Named(groups),

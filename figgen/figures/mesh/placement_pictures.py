@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from figgen.charts import Box, Diagram, Link, Named, Scalar
+from figgen.charts import Box, Diagram, DiagramLink, Named, Scalar
 from figgen.errors import InputError, check_between, check_equal_lengths
 from figgen.models.machine.layout import ParallelLayout, mesh_of
 from figgen.models.machine.mesh import axis_size, coordinates_of, groups, rank_of
@@ -73,10 +73,10 @@ def parallel_cube(*, sizes: str, order: str = "megatron") -> Diagram:
                     x=left + p * step, y=0.75 + d * ROW, width=WIDTH, height=HEIGHT, role="tp")
             )  # fmt: skip
             if p:
-                links.append(Link(source=f"{d}.{p - 1}", target=f"{d}.{p}", role="pp"))
+                links.append(DiagramLink(source=f"{d}.{p - 1}", target=f"{d}.{p}", role="pp"))
             if d:
                 links.append(
-                    Link(source=f"{d - 1}.{p}", target=f"{d}.{p}", role="dp", both_ways=True)
+                    DiagramLink(source=f"{d - 1}.{p}", target=f"{d}.{p}", role="dp", both_ways=True)
                 )
     return Diagram(
         boxes=tuple(boxes), links=tuple(links), width=left + parallel.pp * step - 0.22,
@@ -89,7 +89,7 @@ def rank_cube(*, orders: tuple[str, ...] = ("megatron", "megatron-tp-pp-dp")) ->
     """Eight GPUs as TP 2 · DP 2 · PP 2, one cube for each order: TP across, PP down, DP back."""
     check_between("number of orders", len(orders), 1, 2)
     boxes: list[Box] = []
-    links: list[Link] = []
+    links: list[DiagramLink] = []
     values: dict[str, Named] = {}
     for at, order in enumerate(orders):
         parallel = parallel_layout(nodes=1, gpus_per_node=8, tp=2, pp=2, order=order)
@@ -108,7 +108,9 @@ def rank_cube(*, orders: tuple[str, ...] = ("megatron", "megatron-tp-pp-dp")) ->
         for axis in ("tp", "pp", "dp"):
             members = groups(parallel.dense, axis)
             links += [
-                Link(source=f"{at}.{low}", target=f"{at}.{high}", role=axis, both_ways=axis != "pp")
+                DiagramLink(
+                    source=f"{at}.{low}", target=f"{at}.{high}", role=axis, both_ways=axis != "pp"
+                )
                 for low, high in members
             ]
             key = f"{axis}_{at}"
@@ -155,8 +157,8 @@ def group_tree(
                     width=wide - 0.12, height=1.05, role=hue(name))
             )  # fmt: skip
         links += [
-            Link(source="world", target=name, role=hue(name)),
-            Link(source=name, target=f"{name} of 0", role=hue(name)),
+            DiagramLink(source="world", target=name, role=hue(name)),
+            DiagramLink(source=name, target=f"{name} of 0", role=hue(name)),
         ]
         said = identifier(name)
         values |= {
@@ -189,7 +191,7 @@ def rail_fabric(*, nodes: int = 4, gpus_per_node: int = 8, rank: int = 2) -> Dia
             Box(name=f"leaf {local}", lines=("leaf", f"{local}"), x=x, y=1.0, width=wide - 0.04,
                 height=bottom - 1.0, frame=True, role=role)
         )  # fmt: skip
-        links.append(Link(source="spine", target=f"leaf {local}", both_ways=True))
+        links.append(DiagramLink(source="spine", target=f"leaf {local}", both_ways=True))
         boxes += [
             Box(name=f"rank {node * gpus_per_node + local}",
                 lines=(f"{node * gpus_per_node + local}",), x=x + 0.05,

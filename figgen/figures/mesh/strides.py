@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from figgen.charts import Box, Diagram, Link, Named
+from figgen.charts import Box, Diagram, DiagramLink, Named
 from figgen.models.machine.layout import ParallelLayout
 from figgen.models.machine.mesh import RankMesh, axis_size, axis_stride, coordinates_of
 from figgen.plotting.words import hue
@@ -30,7 +30,7 @@ def rank_strides(
     place = coordinates_of(mesh, rank)
     axes = [axis for axis in reversed(mesh.names) if axis_size(mesh, axis) > 1]
     boxes: list[Box] = []
-    links: list[Link] = []
+    links: list[DiagramLink] = []
     start = 0
     for row, axis in enumerate(axes):
         boxes += _row(mesh, axis, place[axis], start, row)
@@ -49,8 +49,8 @@ def rank_strides(
     )
 
 
-def _step(source: str, target: str, axis: str) -> Link:
-    return Link(source=source, target=target, role=hue(axis))
+def _step(source: str, target: str, axis: str) -> DiagramLink:
+    return DiagramLink(source=source, target=target, role=hue(axis))
 
 
 def _row(mesh: RankMesh, axis: str, index: int, start: int, row: int) -> list[Box]:

@@ -6,7 +6,7 @@ from figgen.charts import Film, Named, Question, Scene, Thing
 from figgen.errors import check_between
 from figgen.figures.pipeline.timelines import simulated
 from figgen.models.pipeline.schedule_work import held
-from figgen.models.pipeline.schedules import KINDS, TITLES
+from figgen.models.pipeline.schedules import ACTION_NAMES, TITLES
 from figgen.models.pipeline.simulate import Trace
 from figgen.registry import figure
 
@@ -76,7 +76,7 @@ def _scene(
             busy += running
             things.append(Thing(
                 name=str(slot.action), text=str(slot.action.microbatch),
-                role=KINDS[slot.action.kind], x=LEFT + slot.start * scale, y=y,
+                role=ACTION_NAMES[slot.action.kind], x=LEFT + slot.start * scale, y=y,
                 width=(slot.end - slot.start) * scale, height=HIGH, strong=running,
             ))  # fmt: skip
         amount = next(held for time, held in reversed(amounts[rank]) if time <= now)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from figgen.charts import Box, Column, Diagram, Link, Named, Scalar, Table
+from figgen.charts import Box, Column, Diagram, DiagramLink, Named, Scalar, Table
 from figgen.errors import InputError, check_between, check_equal_lengths
 from figgen.formulas.pipeline import (
     interleaved_bubble_fraction,
@@ -34,7 +34,7 @@ def layer_map(*, layers: int = 24, stages: int = 4, chunks: int = 2) -> Diagram:
         expected = f"a multiple of {math.lcm(stages * chunks, 2 * stages)}"
         raise InputError("layers", expected=expected, got=layers)
     boxes: list[Box] = []
-    links: list[Link] = []
+    links: list[DiagramLink] = []
     values: dict[str, Named] = {"layers": Named(layers), "stages": Named(stages)}
     left, high = 0.0, chunks * 0.75 + 0.55
     for title, placement in (("interleaved", looping(stages, chunks)), ("V", v_shape(stages))):
@@ -53,7 +53,7 @@ def layer_map(*, layers: int = 24, stages: int = 4, chunks: int = 2) -> Diagram:
             )  # fmt: skip
             # The way round from the last rank to the first would cross the boxes between.
             if stage and placement.rank_of_stage[stage - 1] <= rank + 1:
-                links.append(Link(source=f"{title} {stage - 1}", target=f"{title} {stage}"))
+                links.append(DiagramLink(source=f"{title} {stage - 1}", target=f"{title} {stage}"))
         values[f"first_{title.lower()}"] = Named(
             " and ".join(f"layers {words[stage]}" for stage in placement.stages_of_rank(0))
         )
@@ -98,8 +98,8 @@ def stage_messages(
     links = []
     for stage in range(1, stages):
         low, high = f"stage {stage - 1}", f"stage {stage}"
-        links.append(Link(source=low, target=high, role="forward"))
-        links.append(Link(source=high, target=low, role="backward"))
+        links.append(DiagramLink(source=low, target=high, role="forward"))
+        links.append(DiagramLink(source=high, target=low, role="backward"))
     values = {
         "message": Named(message, "B"),
         "each": Named(each),

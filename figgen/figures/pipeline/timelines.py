@@ -16,7 +16,7 @@ from figgen.formulas.pipeline import (
     interleaved_bubble_overhead,
 )
 from figgen.models.pipeline.schedule_work import carried_out, stage_shares
-from figgen.models.pipeline.schedules import KINDS, TITLES, build
+from figgen.models.pipeline.schedules import ACTION_NAMES, TITLES, build
 from figgen.models.pipeline.simulate import Durations, PlacedAction, Trace, simulate
 from figgen.models.shape.model_shape import check_gpt_layer
 from figgen.plotting.series import doublings, line, segments
@@ -71,7 +71,7 @@ def simulated(
 
 def _slot(placed: PlacedAction, chunk: int) -> Slot:
     action = placed.action
-    kind = KINDS[action.kind]
+    kind = ACTION_NAMES[action.kind]
     return Slot(
         lane=placed.rank,
         start=placed.start,

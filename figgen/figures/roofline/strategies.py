@@ -27,7 +27,7 @@ HIDDEN = (("hidden behind all work", 1.0), ("behind backward", BACKWARD_SHARE), 
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
+class PlacedStrategy:
     """A strategy: its FLOP per byte, those that its link asks for, the work that hides messages."""
 
     key: str
@@ -56,7 +56,7 @@ def placed_strategies(
     model: str,
     tensor_parallel: tuple[int, ...],
     stage_layers: int,
-) -> tuple[Placed, ...]:
+) -> tuple[PlacedStrategy, ...]:
     """Data parallelism and a pipeline on the network, seen from one NIC, and TP inside the node.
 
     Where all GPUs of a node are in one data-parallel group, they share one copy of the traffic:
@@ -68,16 +68,16 @@ def placed_strategies(
     together = per_node * fsdp_ccr(tokens, BYTES, nodes * per_node)
     stage = pipeline_boundary_ccr(shape, stage_layers=stage_layers)
     return (
-        Placed("ddp", "DDP", "dp", float(data_parallel_ccr(tokens, BYTES, nodes)), nic,
+        PlacedStrategy("ddp", "DDP", "dp", float(data_parallel_ccr(tokens, BYTES, nodes)), nic,
                BACKWARD_SHARE),
-        Placed("fsdp", "FSDP", "dp", float(fsdp_ccr(tokens, BYTES, nodes)), nic, 1),
-        Placed("fsdp_nodes", "FSDP, whole nodes", "dp", float(together), nic, 1),
+        PlacedStrategy("fsdp", "FSDP", "dp", float(fsdp_ccr(tokens, BYTES, nodes)), nic, 1),
+        PlacedStrategy("fsdp_nodes", "FSDP, whole nodes", "dp", float(together), nic, 1),
         *(
-            Placed(f"tp{tp}", f"TP {tp}", "tp",
+            PlacedStrategy(f"tp{tp}", f"TP {tp}", "tp",
                    tensor_parallel_ccr(shape, tp=tp, bytes_per_element=BYTES), near, 0)
             for tp in tensor_parallel
         ),
-        Placed("pp", "PP", "pp", stage, nic, 0),
+        PlacedStrategy("pp", "PP", "pp", stage, nic, 0),
     )  # fmt: skip
 
 

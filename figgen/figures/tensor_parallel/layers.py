@@ -9,7 +9,7 @@ from typing import Literal
 
 from figgen.catalog import Model
 from figgen.catalog import model as catalog_model
-from figgen.charts import Box, Diagram, Link, Named
+from figgen.charts import Box, Diagram, DiagramLink, Named
 from figgen.errors import InputError, check_between
 from figgen.formulas.tensor_parallel import heads_per_rank, sharded_width
 from figgen.models.shape.model_shape import FFN_MATRICES
@@ -28,8 +28,8 @@ def sub(letter: str, index: int) -> str:
     return letter + str(index).translate(SUBSCRIPTS)
 
 
-def _link(source: str, target: str, label: str = "", role: str = "neutral") -> Link:
-    return Link(source=source, target=target, label=label, role=role)
+def _link(source: str, target: str, label: str = "", role: str = "neutral") -> DiagramLink:
+    return DiagramLink(source=source, target=target, label=label, role=role)
 
 
 @figure("tp-linear")
@@ -55,7 +55,7 @@ def tp_linear(
     return Diagram(boxes=boxes, links=links, width=ACROSS, height=boxes[-1].y + HIGH, values=values)
 
 
-Drawn = tuple[tuple[Box, ...], tuple[Link, ...]]
+Drawn = tuple[tuple[Box, ...], tuple[DiagramLink, ...]]
 
 
 def _row(

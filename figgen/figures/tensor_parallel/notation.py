@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from figgen.charts import Box, Diagram, Link, Named
+from figgen.charts import Box, Diagram, DiagramLink, Named
 from figgen.errors import check_between
 from figgen.figures.tensor_parallel.layers import ACROSS, HIGH, sub
 from figgen.formulas.collectives import all_reduce_bytes_sent
@@ -62,8 +62,8 @@ def sharded_product(
         link
         for at, (d, _) in enumerate(gpus)
         for link in (
-            Link(source=f"part{at}", target=f"sum{d}", role="exposed"),
-            Link(source=f"sum{d}", target=f"y{at}", role="exposed"),
+            DiagramLink(source=f"part{at}", target=f"sum{d}", role="exposed"),
+            DiagramLink(source=f"sum{d}", target=f"y{at}", role="exposed"),
         )
     ]
     size = tokens / dp * hidden * bytes_per_element

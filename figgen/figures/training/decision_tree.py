@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import pairwise
 
 from figgen.catalog import hardware_preset
-from figgen.charts import Box, Diagram, Link, Named
+from figgen.charts import Box, Diagram, DiagramLink, Named
 from figgen.formulas.scale_and_state import largest_replicated_model
 from figgen.models.shape.recipes import recipe as named_recipe
 from figgen.registry import figure
@@ -50,9 +50,11 @@ def decision_tree() -> Diagram:
     ]
     boxes.append(Box(name=OVER[0], lines=OVER[1], x=0, y=tops[-1], width=ASKED, height=HEIGHT))
     down = [*(question for question, *_ in IN_TURN), OVER[0]]
-    links = [Link(source=source, target=target, label="no") for source, target in pairwise(down)]
+    links = [
+        DiagramLink(source=source, target=target, label="no") for source, target in pairwise(down)
+    ]
     links += [
-        Link(source=question, target=answer, label="yes")
+        DiagramLink(source=question, target=answer, label="yes")
         for question, _, answer, _ in (*IN_TURN, *OF_EVERY)
     ]
     gpu = hardware_preset("h100-ndr")

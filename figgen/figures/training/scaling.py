@@ -15,7 +15,7 @@ from figgen.plotting.words import identifier
 from figgen.registry import figure
 from figgen.scenarios.stories.scaling import FAILURES, PARTS, SIZES, Scaled, lost, scaled
 
-KINDS = ("strong", "weak")
+SCALINGS = ("strong", "weak")
 JOBS = (
     ("llama-3-405b", "h100-sxm-80gb", "bf16"),
     ("llama-3-70b", "h100-sxm-80gb", "bf16"),
@@ -120,8 +120,8 @@ REASONS = (*dict.fromkeys(PARTS.values()), FAILURES)
 
 
 def _scaled(name: str, chip: str, precision: str, batch: int, kind: str) -> tuple[Scaled, ...]:
-    if kind not in KINDS:
-        raise InputError("kind", expected=" or ".join(KINDS), got=kind)
+    if kind not in SCALINGS:
+        raise InputError("kind", expected=" or ".join(SCALINGS), got=kind)
     found = scaled(model(name).name, accelerator(chip).name, precision, batch, kind == "weak")
     if not found:
         raise InputError(f"{name} on {chip}", expected="a layout that fits", got="none")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from figgen.catalog.rivals import rivals
 from figgen.charts import Column, Named, Table
 from figgen.registry import figure
-from figgen.scenarios.evidence.rivals import KINDS, Comparison, comparisons, refusals
+from figgen.scenarios.evidence.rivals import RUN_GROUPS, Comparison, comparisons, refusals
 
 
 @figure("validation-rivals")
@@ -44,7 +44,7 @@ def _rows(one: Comparison) -> list[tuple[str | int | float, ...]]:
 
 
 def _values(compared: list[Comparison]) -> dict[str, Named]:
-    dense = [one for one in compared if one.kind == KINDS[0]]
+    dense = [one for one in compared if one.kind == RUN_GROUPS[0]]
     return {
         "comparisons": Named(len(compared)),
         "ahead": Named(sum(one.ours.mean_absolute < _best(one) for one in compared)),

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from figgen.catalog import hardware_preset
 from figgen.catalog import model as catalog_model
-from figgen.charts import Box, Diagram, Link, Named, Slot, Timeline
+from figgen.charts import Box, Diagram, DiagramLink, Named, Slot, Timeline
 from figgen.errors import InputError, check_between
 from figgen.formulas.data_parallel import prefetched_gather_time, serial_gather_time
 from figgen.models.algorithms.communication_ratio import group_bandwidth_bytes_per_s
@@ -162,8 +162,8 @@ def fsdp_layer_flow(
         for at, (name, lines, role) in enumerate(texts)
     )  # fmt: skip
     names = [name for name, *_ in texts]
-    links = [Link(source=a, target=b) for a, b in itertools.pairwise(names)]
-    links.append(Link(source="update", target="shard"))
+    links = [DiagramLink(source=a, target=b) for a, b in itertools.pairwise(names)]
+    links.append(DiagramLink(source="update", target="shard"))
     values = {
         "layer_bytes": Named(whole, "B"),
         "shard_bytes": Named(shard, "B"),
@@ -197,10 +197,12 @@ def hybrid_sharding(*, nodes: int = 2, gpus_per_node: int = 4, parameters: float
             boxes.append(Box(name=name, lines=(name, f"shard {gpu}"), x=x, y=y + 0.5,
                              width=width, height=0.8, role=f"series-{gpu % 6 + 1}"))  # fmt: skip
             if gpu:
-                links.append(Link(source=f"GPU {rank - 1}", target=name, both_ways=True, role="tp"))
+                links.append(
+                    DiagramLink(source=f"GPU {rank - 1}", target=name, both_ways=True, role="tp")
+                )
             if node:
                 above = f"GPU {rank - gpus_per_node}"
-                links.append(Link(source=above, target=name, both_ways=True, role="dp"))
+                links.append(DiagramLink(source=above, target=name, both_ways=True, role="dp"))
     values = {
         "nodes": Named(nodes),
         "per_node": Named(gpus_per_node),

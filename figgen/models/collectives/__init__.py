@@ -20,7 +20,7 @@ from figgen.models.collectives import (
     trees,
 )
 from figgen.models.collectives.proof import State, final_state, states, verify
-from figgen.models.collectives.traces import CONTRACTS, Send, Trace
+from figgen.models.collectives.traces import CONTRACTS, CollectiveTrace, Send
 from figgen.models.collectives.traffic import (
     bytes_per_link,
     bytes_received_per_rank,
@@ -33,9 +33,9 @@ __all__ = [
     "CONTRACTS",
     "MOST_RANKS",
     "TRACES",
+    "CollectiveTrace",
     "Send",
     "State",
-    "Trace",
     "algorithms",
     "bytes_per_link",
     "bytes_received_per_rank",
@@ -49,7 +49,7 @@ __all__ = [
     "verify",
 ]
 
-TRACES: dict[tuple[str, str], Callable[..., Trace]] = {
+TRACES: dict[tuple[str, str], Callable[..., CollectiveTrace]] = {
     ("all-reduce", "ring"): rings.ring_all_reduce,
     ("all-reduce", "naive"): serial.serial_all_reduce,
     ("all-reduce", "binomial-tree"): trees.binomial_all_reduce,
@@ -94,7 +94,7 @@ def algorithms(collective: str) -> tuple[str, ...]:
     return tuple(algorithm for known, algorithm in TRACES if known == collective)
 
 
-def trace(collective: str, algorithm: str, ranks: int, **options: int | str) -> Trace:
+def trace(collective: str, algorithm: str, ranks: int, **options: int | str) -> CollectiveTrace:
     """The verified trace of `algorithm` for `collective` among `ranks` ranks.
 
     `options` are those of the algorithm's own function in `TRACES` (`schedule`, `root`,

@@ -15,7 +15,7 @@ from collections import defaultdict
 from collections.abc import Sequence
 
 from figgen.errors import check_size
-from figgen.models.collectives.traces import Move, Round, Trace, assemble
+from figgen.models.collectives.traces import CollectiveTrace, Move, Round, assemble
 
 Parents = tuple[int | None, ...]
 """`parents[rank]`: the rank above in a tree, None for its root."""
@@ -109,7 +109,7 @@ def one_port_rounds(
     return rounds
 
 
-def double_binary_tree_all_reduce(ranks: int, *, segments: int = 1) -> Trace:
+def double_binary_tree_all_reduce(ranks: int, *, segments: int = 1) -> CollectiveTrace:
     """Half of the vector up and down each of two trees, in `segments` (≥ 1) pieces per half.
 
     With k segments a step carries S/2k, and the steps approach 4k, hence 2S bytes, from above:

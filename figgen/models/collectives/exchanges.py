@@ -8,8 +8,8 @@ from __future__ import annotations
 
 from figgen.errors import check_size
 from figgen.models.collectives.traces import (
+    CollectiveTrace,
     Round,
-    Trace,
     assemble,
     require_power_of_two,
 )
@@ -38,7 +38,7 @@ def _doubling_rounds(exponent: int) -> list[Round]:
     ]
 
 
-def recursive_halving_reduce_scatter(ranks: int) -> Trace:
+def recursive_halving_reduce_scatter(ranks: int) -> CollectiveTrace:
     """log2 n exchanges, over half the distance and half the bytes each time.
 
     `ranks` must be a power of two (InputError with the nearest ones otherwise).
@@ -50,7 +50,7 @@ def recursive_halving_reduce_scatter(ranks: int) -> Trace:
     )
 
 
-def recursive_doubling_all_gather(ranks: int) -> Trace:
+def recursive_doubling_all_gather(ranks: int) -> CollectiveTrace:
     """log2 n exchanges, over twice the distance and twice the bytes each time.
 
     `ranks` must be a power of two (InputError with the nearest ones otherwise).
@@ -77,7 +77,9 @@ def _nearest_first_rounds(exponent: int) -> list[Round]:
     ]
 
 
-def recursive_halving_doubling_all_reduce(ranks: int, *, nearest_first: bool = False) -> Trace:
+def recursive_halving_doubling_all_reduce(
+    ranks: int, *, nearest_first: bool = False
+) -> CollectiveTrace:
     """Recursive halving, then doubling (Rabenseifner): 2 log2 n steps, the bytes of a ring.
 
     The first and largest exchange is over half of the ranks, or with `nearest_first`, as in
@@ -99,7 +101,7 @@ def recursive_halving_doubling_all_reduce(ranks: int, *, nearest_first: bool = F
     )
 
 
-def recursive_doubling_all_reduce(ranks: int) -> Trace:
+def recursive_doubling_all_reduce(ranks: int) -> CollectiveTrace:
     """log2 n exchanges of the whole vector: the fewest steps, for short messages.
 
     `ranks` must be a power of two (InputError with the nearest ones otherwise).
@@ -121,7 +123,7 @@ def pair_of_chunk(chunk: int, ranks: int) -> tuple[int, int]:
     return divmod(chunk, ranks)
 
 
-def pairwise_all_to_all(ranks: int) -> Trace:
+def pairwise_all_to_all(ranks: int) -> CollectiveTrace:
     """In step k, k = 1 … n−1, every rank sends straight to the rank k places on."""
     check_size("ranks", ranks)
     rounds: list[Round] = []
@@ -131,7 +133,7 @@ def pairwise_all_to_all(ranks: int) -> Trace:
     return assemble("all-to-all", "pairwise", ranks, ranks**2, [("exchange", rounds)])
 
 
-def bruck_all_to_all(ranks: int) -> Trace:
+def bruck_all_to_all(ranks: int) -> CollectiveTrace:
     """⌈log2 n⌉ steps: step k moves every block whose distance has bit k set by 2^k ranks.
 
     A block that has d ranks to go travels once for each one in the binary form of d, so the

@@ -12,7 +12,7 @@ from figgen.models.collectives.exchanges import (
     recursive_halving_doubling_all_reduce,
 )
 from figgen.models.collectives.proof import verify
-from figgen.models.collectives.traces import Round, Trace, assemble
+from figgen.models.collectives.traces import CollectiveTrace, Round, assemble
 
 EXCHANGES = {
     "recursive-doubling": recursive_doubling_all_reduce,
@@ -20,7 +20,7 @@ EXCHANGES = {
 }
 
 
-def folded_all_reduce(ranks: int, algorithm: str) -> Trace:
+def folded_all_reduce(ranks: int, algorithm: str) -> CollectiveTrace:
     """A proven trace of an all-reduce of `EXCHANGES` among any number `ranks` ≥ 1 of ranks.
 
     With p the largest power of two ≤ n, rank p + i folds into rank i: two steps more, of the

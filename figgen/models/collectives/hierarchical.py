@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from figgen.errors import InputError, check_size
 from figgen.models.collectives.rings import gather_rounds, reduce_rounds, single_chunks
-from figgen.models.collectives.traces import Trace, assemble, side_by_side
+from figgen.models.collectives.traces import CollectiveTrace, assemble, side_by_side
 from figgen.models.collectives.trees import chain_rounds
 
 
@@ -26,7 +26,7 @@ def _node_count(ranks: int, ranks_per_node: int) -> int:
     return nodes
 
 
-def leader_all_reduce(ranks: int, *, ranks_per_node: int = 8, segments: int = 1) -> Trace:
+def leader_all_reduce(ranks: int, *, ranks_per_node: int = 8, segments: int = 1) -> CollectiveTrace:
     """Chain reduce to one leader per node, ring all-reduce of the leaders, chain broadcast.
 
     The vector is cut into `segments` (≥ 1) for each of the N leaders, so that the chains are
@@ -53,7 +53,7 @@ def leader_all_reduce(ranks: int, *, ranks_per_node: int = 8, segments: int = 1)
     )
 
 
-def two_level_all_reduce(ranks: int, *, ranks_per_node: int = 8) -> Trace:
+def two_level_all_reduce(ranks: int, *, ranks_per_node: int = 8) -> CollectiveTrace:
     """Reduce-scatter within nodes, all-reduce between equal places of all nodes, all-gather.
 
     All phases are rings. The g rings between nodes run at the same time, one per rank of a

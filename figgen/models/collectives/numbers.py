@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from figgen.errors import InputError
-from figgen.models.collectives.traces import Trace, destinations, origins
+from figgen.models.collectives.traces import CollectiveTrace, destinations, origins
 
 Buffers = tuple[Mapping[int, float], ...]
 """`buffers[rank][chunk]`: the number that a rank holds of a chunk, where it holds any."""
 
 
-def carry_out(trace: Trace, inputs: Sequence[Mapping[int, float]]) -> Buffers:
+def carry_out(trace: CollectiveTrace, inputs: Sequence[Mapping[int, float]]) -> Buffers:
     """What every rank ends with, in the chunks that the collective promises it.
 
     `inputs[rank]` has a number for each chunk that the rank contributes to. All messages of a

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from figgen.errors import InputError, unknown
 from figgen.models.collectives.traces import (
     CONTRACTS,
+    CollectiveTrace,
     Send,
-    Trace,
     destinations,
     origins,
     require_rank,
@@ -23,7 +23,7 @@ State = tuple[tuple[frozenset[int], ...], ...]
 _Held = list[dict[int, int]]
 
 
-def _initial(trace: Trace) -> _Held:
+def _initial(trace: CollectiveTrace) -> _Held:
     held: _Held = [{} for _ in range(trace.ranks)]
     for chunk in range(trace.chunk_count):
         for rank in origins(trace, chunk):
@@ -44,7 +44,7 @@ def _bits(mask: int) -> tuple[int, ...]:
     return tuple(rank for rank in range(mask.bit_length()) if mask >> rank & 1)
 
 
-def states(trace: Trace) -> Iterator[State]:
+def states(trace: CollectiveTrace) -> Iterator[State]:
     """What every rank holds, before the first step and after each step (`len(steps) + 1`).
 
     Computed while iterated: keep only the states that you need when there are hundreds of ranks.
@@ -55,7 +55,7 @@ def states(trace: Trace) -> Iterator[State]:
         yield _state(trace, held)
 
 
-def final_state(trace: Trace) -> State:
+def final_state(trace: CollectiveTrace) -> State:
     """What every rank holds after the last step."""
     held = _initial(trace)
     for sends in trace.steps:
@@ -63,7 +63,7 @@ def final_state(trace: Trace) -> State:
     return _state(trace, held)
 
 
-def _state(trace: Trace, held: _Held) -> State:
+def _state(trace: CollectiveTrace, held: _Held) -> State:
     sets: dict[int, frozenset[int]] = {}
 
     def contributors(mask: int) -> frozenset[int]:
@@ -81,7 +81,7 @@ def _names(mask: int) -> str:
     return ", ".join(map(str, _bits(mask)))
 
 
-def _check_form(trace: Trace) -> None:
+def _check_form(trace: CollectiveTrace) -> None:
     name = f"{trace.collective} {trace.algorithm} trace"
     if trace.collective not in CONTRACTS:
         raise unknown("collective", trace.collective, CONTRACTS)
@@ -102,7 +102,7 @@ def _check_form(trace: Trace) -> None:
             )
 
 
-def _check_step(trace: Trace, step: int, where: str) -> None:
+def _check_step(trace: CollectiveTrace, step: int, where: str) -> None:
     sends = trace.steps[step]
     if not sends:
         raise InputError(f"{where}: no message")
@@ -151,7 +151,7 @@ def _check_contents(held: _Held, sends: tuple[Send, ...], where: str) -> None:
                 )
 
 
-def verify(trace: Trace) -> Trace:
+def verify(trace: CollectiveTrace) -> CollectiveTrace:
     """Prove that `trace` does what its collective promises; give it back if it does.
 
     Checked: every message names ranks and chunks that exist; in each step a rank sends at most

@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Sequence
 
 from figgen.errors import check_size, unknown
-from figgen.models.collectives.traces import Round, Trace, assemble
+from figgen.models.collectives.traces import CollectiveTrace, Round, assemble
 
 SCHEDULES: dict[str, int] = {"nccl": -1, "textbook": 0}
 """Name of a ring schedule -> its shift."""
@@ -57,7 +57,7 @@ PHASES: dict[str, Callable[..., list[Round]]] = {
 }
 
 
-def _ring(collective: str, phases: Iterable[str], ranks: int, schedule: str) -> Trace:
+def _ring(collective: str, phases: Iterable[str], ranks: int, schedule: str) -> CollectiveTrace:
     """The phases of a collective, one after the other around one ring of all ranks."""
     if schedule not in SCHEDULES:
         raise unknown("ring schedule", schedule, SCHEDULES)
@@ -73,7 +73,7 @@ def _ring(collective: str, phases: Iterable[str], ranks: int, schedule: str) -> 
     )
 
 
-def ring_reduce_scatter(ranks: int, *, schedule: str = "nccl") -> Trace:
+def ring_reduce_scatter(ranks: int, *, schedule: str = "nccl") -> CollectiveTrace:
     """Each of n−1 steps passes one partly reduced chunk to the right-hand neighbour.
 
     `ranks` ≥ 1, `schedule` is "nccl" or "textbook" (InputError otherwise).
@@ -81,7 +81,7 @@ def ring_reduce_scatter(ranks: int, *, schedule: str = "nccl") -> Trace:
     return _ring("reduce-scatter", ("reduce-scatter",), ranks, schedule)
 
 
-def ring_all_gather(ranks: int, *, schedule: str = "nccl") -> Trace:
+def ring_all_gather(ranks: int, *, schedule: str = "nccl") -> CollectiveTrace:
     """Each of n−1 steps passes one finished chunk on; rank r starts with what it owns.
 
     With the textbook schedule rank r owns chunk r + 1, as after a textbook reduce-scatter.
@@ -90,7 +90,7 @@ def ring_all_gather(ranks: int, *, schedule: str = "nccl") -> Trace:
     return _ring("all-gather", ("all-gather",), ranks, schedule)
 
 
-def ring_all_reduce(ranks: int, *, schedule: str = "nccl") -> Trace:
+def ring_all_reduce(ranks: int, *, schedule: str = "nccl") -> CollectiveTrace:
     """Ring reduce-scatter, then ring all-gather: 2(n−1) steps of one n-th of the vector each.
 
     `ranks` ≥ 1, `schedule` is "nccl" or "textbook" (InputError otherwise).

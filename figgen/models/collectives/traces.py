@@ -54,7 +54,7 @@ class Send:
 
 
 @dataclass(frozen=True, slots=True)
-class Trace:
+class CollectiveTrace:
     """All messages of one collective operation, step by step.
 
     `phases[i]` names the phase that step `i` belongs to. `owners[c]` is the rank that chunk `c`
@@ -88,14 +88,14 @@ def assemble(
     owners: Sequence[int] = (),
     root: int = 0,
     variant: str = "",
-) -> Trace:
+) -> CollectiveTrace:
     """A trace from named phases of rounds, its steps numbered from 0 through all phases."""
     names = [name for name, rounds in phases for _ in rounds]
     rounds = [moves for _, rounds in phases for moves in rounds]
     steps = tuple(
         tuple(Send(step, *move) for move in sorted(moves)) for step, moves in enumerate(rounds)
     )
-    return Trace(
+    return CollectiveTrace(
         collective,
         algorithm,
         ranks,
@@ -136,7 +136,7 @@ def require_rank(rank: int, ranks: int, name: str = "root") -> int:
     return rank
 
 
-def _ends(trace: Trace, chunk: int, end: str) -> tuple[int, ...]:
+def _ends(trace: CollectiveTrace, chunk: int, end: str) -> tuple[int, ...]:
     if end == "every":
         return tuple(range(trace.ranks))
     if end == "root":
@@ -148,11 +148,11 @@ def _ends(trace: Trace, chunk: int, end: str) -> tuple[int, ...]:
     return (trace.owners[chunk],)
 
 
-def origins(trace: Trace, chunk: int) -> tuple[int, ...]:
+def origins(trace: CollectiveTrace, chunk: int) -> tuple[int, ...]:
     """Ranks that hold a contribution to `chunk` before the first step, each only its own."""
     return _ends(trace, chunk, CONTRACTS[trace.collective][0])
 
 
-def destinations(trace: Trace, chunk: int) -> tuple[int, ...]:
+def destinations(trace: CollectiveTrace, chunk: int) -> tuple[int, ...]:
     """Ranks that must hold the sum of all contributions to `chunk` after the last step."""
     return _ends(trace, chunk, CONTRACTS[trace.collective][1])

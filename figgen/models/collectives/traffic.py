@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from collections import Counter
 
-from figgen.models.collectives.traces import Trace
+from figgen.models.collectives.traces import CollectiveTrace
 
 
-def chunks_sent_per_rank(trace: Trace) -> tuple[int, ...]:
+def chunks_sent_per_rank(trace: CollectiveTrace) -> tuple[int, ...]:
     """Number of chunks that each rank sends, counted once per message that carries it."""
     sent = [0] * trace.ranks
     for sends in trace.steps:
@@ -19,7 +19,7 @@ def chunks_sent_per_rank(trace: Trace) -> tuple[int, ...]:
     return tuple(sent)
 
 
-def chunks_received_per_rank(trace: Trace) -> tuple[int, ...]:
+def chunks_received_per_rank(trace: CollectiveTrace) -> tuple[int, ...]:
     """Number of chunks that each rank receives, counted once per message that carries it."""
     received = [0] * trace.ranks
     for sends in trace.steps:
@@ -28,19 +28,19 @@ def chunks_received_per_rank(trace: Trace) -> tuple[int, ...]:
     return tuple(received)
 
 
-def bytes_sent_per_rank(trace: Trace, message_bytes: float) -> tuple[float, ...]:
+def bytes_sent_per_rank(trace: CollectiveTrace, message_bytes: float) -> tuple[float, ...]:
     """Bytes that each rank puts on the wire."""
     chunks = trace.message_chunks
     return tuple(count * message_bytes / chunks for count in chunks_sent_per_rank(trace))
 
 
-def bytes_received_per_rank(trace: Trace, message_bytes: float) -> tuple[float, ...]:
+def bytes_received_per_rank(trace: CollectiveTrace, message_bytes: float) -> tuple[float, ...]:
     """Bytes that each rank takes from the wire."""
     chunks = trace.message_chunks
     return tuple(count * message_bytes / chunks for count in chunks_received_per_rank(trace))
 
 
-def bytes_per_link(trace: Trace, message_bytes: float) -> dict[tuple[int, int], float]:
+def bytes_per_link(trace: CollectiveTrace, message_bytes: float) -> dict[tuple[int, int], float]:
     """Bytes from each source to each target, for the pairs that exchange anything."""
     sent: Counter[tuple[int, int]] = Counter()
     for sends in trace.steps:
@@ -49,7 +49,7 @@ def bytes_per_link(trace: Trace, message_bytes: float) -> dict[tuple[int, int], 
     return {pair: n * message_bytes / trace.message_chunks for pair, n in sorted(sent.items())}
 
 
-def largest_message_per_step(trace: Trace, message_bytes: float) -> tuple[float, ...]:
+def largest_message_per_step(trace: CollectiveTrace, message_bytes: float) -> tuple[float, ...]:
     """Bytes of the largest message of each step: what the step lasts for on equal links."""
     chunks = trace.message_chunks
     return tuple(
@@ -58,7 +58,7 @@ def largest_message_per_step(trace: Trace, message_bytes: float) -> tuple[float,
 
 
 def synchronous_time_s(
-    trace: Trace, message_bytes: float, latency_s: float, bandwidth_bytes_per_s: float
+    trace: CollectiveTrace, message_bytes: float, latency_s: float, bandwidth_bytes_per_s: float
 ) -> float:
     """Time (s) on equal links if no step starts before the one before it has ended.
 

@@ -15,8 +15,8 @@ from collections.abc import Sequence
 from figgen.errors import check_size
 from figgen.models.collectives.rings import gather_rounds, reduce_rounds, single_chunks
 from figgen.models.collectives.traces import (
+    CollectiveTrace,
     Round,
-    Trace,
     assemble,
     require_rank,
 )
@@ -71,25 +71,25 @@ def _gather_rounds(ranks: int, root: int) -> list[Round]:
     ]
 
 
-def binomial_broadcast(ranks: int, *, root: int = 0) -> Trace:
+def binomial_broadcast(ranks: int, *, root: int = 0) -> CollectiveTrace:
     """The whole vector down a binomial tree: ⌈log2 n⌉ steps, the ranks served double in each."""
     return assemble(
         "broadcast", "binomial-tree", ranks, 1, [("broadcast", _down(ranks, root))], root=root
     )
 
 
-def binomial_reduce(ranks: int, *, root: int = 0) -> Trace:
+def binomial_reduce(ranks: int, *, root: int = 0) -> CollectiveTrace:
     """The whole vector up a binomial tree: ⌈log2 n⌉ steps."""
     return assemble("reduce", "binomial-tree", ranks, 1, [("reduce", _up(ranks, root))], root=root)
 
 
-def binomial_all_reduce(ranks: int, *, root: int = 0) -> Trace:
+def binomial_all_reduce(ranks: int, *, root: int = 0) -> CollectiveTrace:
     """Reduce up a binomial tree, then broadcast down it: 2⌈log2 n⌉ steps of the whole vector."""
     phases = [("reduce", _up(ranks, root)), ("broadcast", _down(ranks, root))]
     return assemble("all-reduce", "binomial-tree", ranks, 1, phases, root=root)
 
 
-def binomial_scatter(ranks: int, *, root: int = 0) -> Trace:
+def binomial_scatter(ranks: int, *, root: int = 0) -> CollectiveTrace:
     """Every message carries the chunks of a whole subtree; the root sends (n−1)/n of its buffer."""
     phases = [("scatter", _scatter_rounds(ranks, root))]
     return assemble(
@@ -97,13 +97,13 @@ def binomial_scatter(ranks: int, *, root: int = 0) -> Trace:
     )
 
 
-def binomial_gather(ranks: int, *, root: int = 0) -> Trace:
+def binomial_gather(ranks: int, *, root: int = 0) -> CollectiveTrace:
     """A binomial scatter run backwards."""
     phases = [("gather", _gather_rounds(ranks, root))]
     return assemble("gather", "binomial-tree", ranks, ranks, phases, owners=range(ranks), root=root)
 
 
-def scatter_all_gather_broadcast(ranks: int, *, root: int = 0) -> Trace:
+def scatter_all_gather_broadcast(ranks: int, *, root: int = 0) -> CollectiveTrace:
     """Binomial scatter, then ring all-gather: broadcast for long vectors.
 
     The ring is not told which ranks hold chunks already, so some messages bring nothing new:
@@ -119,7 +119,7 @@ def scatter_all_gather_broadcast(ranks: int, *, root: int = 0) -> Trace:
     )
 
 
-def reduce_scatter_gather_reduce(ranks: int, *, root: int = 0) -> Trace:
+def reduce_scatter_gather_reduce(ranks: int, *, root: int = 0) -> CollectiveTrace:
     """Ring reduce-scatter, then binomial gather: reduce for long vectors."""
     require_rank(root, check_size("ranks", ranks))
     phases = [
@@ -152,7 +152,7 @@ def _from_root(ranks: int, root: int) -> list[int]:
     return [(root + i) % ranks for i in range(ranks)]
 
 
-def chain_broadcast(ranks: int, *, root: int = 0, segments: int = 4) -> Trace:
+def chain_broadcast(ranks: int, *, root: int = 0, segments: int = 4) -> CollectiveTrace:
     """From neighbour to neighbour in k `segments` (≥ 1): n − 2 + k steps of one k-th each."""
     check_size("segments", segments)
     rounds = chain_rounds(_from_root(ranks, root), single_chunks(segments), reduces=False)
@@ -162,7 +162,7 @@ def chain_broadcast(ranks: int, *, root: int = 0, segments: int = 4) -> Trace:
     )
 
 
-def chain_reduce(ranks: int, *, root: int = 0, segments: int = 4) -> Trace:
+def chain_reduce(ranks: int, *, root: int = 0, segments: int = 4) -> CollectiveTrace:
     """A chain broadcast run backwards: every rank adds its own part to what passes through."""
     check_size("segments", segments)
     rounds = chain_rounds(_from_root(ranks, root)[::-1], single_chunks(segments), reduces=True)

@@ -40,7 +40,7 @@ class TuningConstants:
 
 
 @dataclass(frozen=True, slots=True)
-class Group:
+class NcclGroup:
     """The ranks of one communicator, and the channels that NCCL found for them.
 
     `ranks` are spread evenly over `nodes`. A channel carries `channel_bytes_per_s` between GPUs
@@ -97,7 +97,7 @@ def step_count(collective: str, ranks: int) -> int:
 
 
 def candidates(
-    constants: TuningConstants, group: Group, collective: str
+    constants: TuningConstants, group: NcclGroup, collective: str
 ) -> tuple[tuple[str, str], ...]:
     """The (algorithm, protocol) pairs that NCCL has for `collective` on this group.
 

@@ -19,10 +19,10 @@ from math import inf
 
 from figgen.errors import InputError
 from figgen.models.machine.nccl_channels import Channels
-from figgen.models.machine.nccl_group import Group, TuningConstants, candidates, step_count
+from figgen.models.machine.nccl_group import NcclGroup, TuningConstants, candidates, step_count
 
 __all__ = [
-    "Group",
+    "NcclGroup",
     "Prediction",
     "TuningConstants",
     "bandwidth_bytes_per_s",
@@ -55,7 +55,7 @@ class Prediction:
 
 
 def _require(
-    constants: TuningConstants, group: Group, collective: str, algorithm: str, protocol: str
+    constants: TuningConstants, group: NcclGroup, collective: str, algorithm: str, protocol: str
 ) -> None:
     pairs = candidates(constants, group, collective)
     if (algorithm, protocol) not in pairs:
@@ -67,7 +67,7 @@ def _require(
 
 
 def latency_s(
-    constants: TuningConstants, group: Group, collective: str, algorithm: str, protocol: str
+    constants: TuningConstants, group: NcclGroup, collective: str, algorithm: str, protocol: str
 ) -> float:
     """Latency (s) of the whole operation: a base, and a part for each step or level.
 
@@ -92,7 +92,7 @@ def latency_s(
 
 def _ring_latency_s(
     constants: TuningConstants,
-    group: Group,
+    group: NcclGroup,
     collective: str,
     protocol: str,
     intra: float,
@@ -109,7 +109,7 @@ def _ring_latency_s(
     return (steps - across) * intra + across * inter
 
 
-def _cap(constants: TuningConstants, group: Group, cap: str) -> float:
+def _cap(constants: TuningConstants, group: NcclGroup, cap: str) -> float:
     architecture = group.architecture
     if cap == "ll_max" and group.nodes > 1:
         # LL over the network is limited by the CPU: NCCL keeps Intel's numbers in the row of
@@ -120,7 +120,7 @@ def _cap(constants: TuningConstants, group: Group, cap: str) -> float:
 
 
 def _bus_bandwidth(
-    constants: TuningConstants, group: Group, collective: str, algorithm: str, protocol: str
+    constants: TuningConstants, group: NcclGroup, collective: str, algorithm: str, protocol: str
 ) -> float:
     channels = group.channels
     channel = group.channel_bytes_per_s if group.nodes <= 2 else group.network_bytes_per_s
@@ -145,7 +145,7 @@ def _bus_bandwidth(
 
 
 def _nvls_bandwidth(
-    constants: TuningConstants, group: Group, collective: str, algorithm: str
+    constants: TuningConstants, group: NcclGroup, collective: str, algorithm: str
 ) -> float:
     efficiency = constants.bandwidth_caps[group.architecture]["nvls_efficiency"]
     own = group.switched or Channels(
@@ -161,7 +161,7 @@ def _nvls_bandwidth(
 
 
 def bandwidth_bytes_per_s(
-    constants: TuningConstants, group: Group, collective: str, algorithm: str, protocol: str
+    constants: TuningConstants, group: NcclGroup, collective: str, algorithm: str, protocol: str
 ) -> float:
     """Message bytes per second once the latency is paid (nccl-tests calls it algbw).
 
@@ -178,7 +178,7 @@ def bandwidth_bytes_per_s(
 
 def predicted_time_s(
     constants: TuningConstants,
-    group: Group,
+    group: NcclGroup,
     collective: str,
     algorithm: str,
     protocol: str,
@@ -204,7 +204,7 @@ def predicted_time_s(
 
 
 def predictions(
-    constants: TuningConstants, group: Group, collective: str, message_bytes: float
+    constants: TuningConstants, group: NcclGroup, collective: str, message_bytes: float
 ) -> tuple[Prediction, ...]:
     """All candidates for one message, fastest first: NCCL runs the first.
 

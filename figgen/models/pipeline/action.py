@@ -11,7 +11,7 @@ from figgen.errors import InputError
 
 Kind = Literal["F", "B", "I", "W"]
 
-KINDS: Mapping[str, str] = MappingProxyType(
+ACTION_NAMES: Mapping[str, str] = MappingProxyType(
     {"F": "forward", "B": "backward", "I": "backward-input", "W": "backward-weight"}
 )
 

@@ -27,7 +27,7 @@ Step: TypeAlias = tuple[int, Half, Half | None]
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class CarriedOrder:
     """All blocks of a schedule, each after those that it waits for.
 
     The activation of (stage, microbatch) is output `stage * M + microbatch`, the gradient of its
@@ -46,7 +46,7 @@ def plan_of(
     microbatches: int,
     orders: tuple[Order, ...],
     overlapped: frozenset[Action],
-) -> Plan:
+) -> CarriedOrder:
     """Find the order in which the schedule `name`, whose `orders` are by rank, can be carried out.
 
     Raises InputError that names the circle of waits where there is none.
@@ -57,7 +57,7 @@ def plan_of(
         runnable += board.run(runnable.pop())
     if any(at < len(order) for at, order in zip(board.position, orders, strict=True)):
         raise _stuck(board)
-    return Plan(tuple(board.steps), board.ready + 2)
+    return CarriedOrder(tuple(board.steps), board.ready + 2)
 
 
 class _Board:

@@ -11,7 +11,7 @@ from functools import cached_property
 
 from figgen.errors import InputError
 from figgen.models.pipeline.action import Action, Order
-from figgen.models.pipeline.carry import Plan, plan_of
+from figgen.models.pipeline.carry import CarriedOrder, plan_of
 from figgen.models.pipeline.stage_placement import Placement
 
 
@@ -34,7 +34,7 @@ class Schedule:
         return "\n".join(" ".join(map(str, order)) for order in self.orders)
 
     @cached_property
-    def plan(self) -> Plan:
+    def plan(self) -> CarriedOrder:
         """Its blocks in an order in which they can be carried out.
 
         Raises InputError for an action that is missing, repeated or on the wrong rank, and when

@@ -10,7 +10,7 @@ from functools import lru_cache
 from typing import Protocol
 
 from figgen.errors import InputError, unknown
-from figgen.models.pipeline.action import KINDS, Action, Order, parse_order
+from figgen.models.pipeline.action import ACTION_NAMES, Action, Order, parse_order
 from figgen.models.pipeline.dualpipe import dualpipe, dualpipev
 from figgen.models.pipeline.one_f_one_b import (
     gpipe,
@@ -32,7 +32,7 @@ from figgen.models.pipeline.v_schedules import v_half, v_min
 from figgen.models.pipeline.zero_bubble import zb1p, zb2p, zbv
 
 __all__ = [
-    "KINDS",
+    "ACTION_NAMES",
     "MOST_VISITS",
     "SCHEDULES",
     "TITLES",

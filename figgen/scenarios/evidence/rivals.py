@@ -10,7 +10,7 @@ from figgen.scenarios.evidence.validation import Errors, JudgedRun, errors_of, j
 from figgen.scenarios.runs.described import DescribedRun
 from figgen.scenarios.runs.predicted import class_of
 
-KINDS = ("dense, tuned", "dense, FSDP", "mixtures of experts", "nanotron's sweep")
+RUN_GROUPS = ("dense, tuned", "dense, FSDP", "mixtures of experts", "nanotron's sweep")
 """Kinds of runs; a rival has one constant for each."""
 
 FEWEST = 8
@@ -34,7 +34,7 @@ class Comparison:
 
 def kind_of(run: DescribedRun) -> str:
     """The kind of a run."""
-    tuned, sharded, mixture, sweep = KINDS
+    tuned, sharded, mixture, sweep = RUN_GROUPS
     if run.shape.experts is not None:
         return mixture
     found = class_of(run)
@@ -44,7 +44,7 @@ def kind_of(run: DescribedRun) -> str:
 def comparisons() -> list[Comparison]:
     """Every rival on every kind of run of which it can express enough, by kind."""
     found = []
-    for kind in KINDS:
+    for kind in RUN_GROUPS:
         tests = [one for one in judged_runs() if one.tested and kind_of(one.run) == kind]
         for rival in rivals().values():
             expressed = [one for one in tests if one.run.name in rival.seconds]

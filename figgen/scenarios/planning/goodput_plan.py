@@ -16,7 +16,7 @@ USUAL_FAILURES = "llama-3-405b"
 
 
 @dataclass(frozen=True, slots=True)
-class Kept:
+class SavedTraining:
     """One way to save a job's state, at the interval that keeps most of the time.
 
     `days` is how long `tokens` take at a step of `step_s`, with failures.
@@ -35,7 +35,7 @@ class Kept:
         return tokens / tokens_per_step * step_s / self.goodput / DAY_S
 
 
-def kept(setup: TrainingSetup, way: str, failures: Interruptions | None = None) -> Kept:
+def kept(setup: TrainingSetup, way: str, failures: Interruptions | None = None) -> SavedTraining:
     """What is kept of a job's time when its checkpoints go that way.
 
     Raises InputError for an unknown way to save.
@@ -52,4 +52,6 @@ def kept(setup: TrainingSetup, way: str, failures: Interruptions | None = None) 
     interval_s = best_interval_s(saved.stall_s, mtbf_s, saved.lag_s)
     share = goodput(interval_s, saved.stall_s, saved.lag_s, saved.restart_s, mtbf_s)
     out = float(nodes_in_repair(gpus, known.gpu_mtbf_s, REPAIR_S))
-    return Kept(way, mtbf_s, size, saved, interval_s, float(share), spare_nodes(out, CONFIDENCE))
+    return SavedTraining(
+        way, mtbf_s, size, saved, interval_s, float(share), spare_nodes(out, CONFIDENCE)
+    )

@@ -26,7 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from figgen import catalog
-from figgen.catalog.entry import Entry
+from figgen.catalog.entry import CatalogEntry
 from figgen.catalog.hardware import ACCELERATOR_KEYS, LINK_KEYS, accelerator_of, link_of
 from figgen.catalog.load import sources
 from figgen.catalog.read import PROVENANCE, amount, read_entry
@@ -88,7 +88,7 @@ def _rated(text: str) -> catalog.Link:
     return link_of(_entry(place, {"bandwidth": rate.strip(), "per": per}, LINK_KEYS))
 
 
-def _entry(place: Place, table: Mapping[str, Any], keys: Keys) -> Entry:
+def _entry(place: Place, table: Mapping[str, Any], keys: Keys) -> CatalogEntry:
     told = {"title": place.entry, **_TOLD}
     told = {key: value for key, value in told.items() if key in keys}
     return read_entry(place, {**told, **table}, keys, sources(), cited=False)

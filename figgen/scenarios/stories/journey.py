@@ -34,7 +34,7 @@ def tokens_to_hide(
 
 
 @dataclass(frozen=True, slots=True)
-class Job:
+class JourneyJob:
     """A training step in the numbers that the journey's pages speak of; times are predicted.
 
     Bytes of memory are those of the fullest GPU, bytes sent those of the one that works longest.
@@ -314,12 +314,12 @@ class Job:
         return self.far_bytes / self.found.cluster.network_bandwidth_bytes_per_s
 
 
-def job(model: str, sizes: str, options: str = "") -> Job:
+def job(model: str, sizes: str, options: str = "") -> JourneyJob:
     """Any job, written as on pages. Raises InputError as `written_step` does."""
-    return Job(written_step(model=model, sizes=sizes, options=options))
+    return JourneyJob(written_step(model=model, sizes=sizes, options=options))
 
 
-def rung(page: int) -> Job:
+def rung(page: int) -> JourneyJob:
     """The job at the end of a page. Raises InputError for a page without one."""
     if page not in range(1, len(RUNGS) + 1):
         raise InputError("page of the journey", expected=f"1 to {len(RUNGS)}", got=page)

@@ -18,7 +18,7 @@ from types import ModuleType
 import numpy as np
 
 from figgen.catalog.rivals import FILE
-from figgen.scenarios.evidence.rivals import KINDS, kind_of
+from figgen.scenarios.evidence.rivals import RUN_GROUPS, kind_of
 from figgen.scenarios.evidence.validation import JudgedRun, judged_runs
 from tests.benchmarks.rivals import with_calculon, with_llm_analysis, with_mlsysim
 from tests.benchmarks.rivals.refusal import Refusal
@@ -67,7 +67,7 @@ def main() -> None:
     for name, (module, facts) in TOOLS.items():
         print(f"{name} on {len(judged)} runs", flush=True)
         largest = float(str(facts["largest"]))
-        fitted = {kind: _best(module, judged, kind, largest) for kind in KINDS}
+        fitted = {kind: _best(module, judged, kind, largest) for kind in RUN_GROUPS}
         found = {one.run.name: _answers(module, facts, fitted, one) for one in judged}
         tools[name] = facts | {"fitted": fitted}
         answers[name] = found
