@@ -78,7 +78,7 @@ def raise_all(faults: Iterable[InputError]) -> None:
 
 
 @dataclass(frozen=True, slots=True)
-class Place:
+class EntryPlace:
     """Where in a TOML file something stands, for messages."""
 
     file: str
@@ -95,9 +95,9 @@ class Place:
         where = f"{self.file}{line}: [{self.entry}]" + (f" {self.key}" if self.key else "")
         return InputError(f"{where}: {what}", expected=expected, got=got, nearest=nearest)
 
-    def at(self, key: str) -> Place:
+    def at(self, key: str) -> EntryPlace:
         """The same entry, another key."""
-        return Place(self.file, self.entry, key, self.content)
+        return EntryPlace(self.file, self.entry, key, self.content)
 
     @property
     def line(self) -> int:

@@ -6,7 +6,7 @@ import pytest
 
 from figgen.pictures import Pictures
 from figgen.serving.answers import Answers, code_digest
-from figgen.serving.code import Code
+from figgen.serving.code import SourceCode
 
 FIGURE = ("pipeline-timeline", {"schedule": "1f1b"})
 
@@ -88,14 +88,14 @@ def test_a_figure_comes_back_as_it_was(tmp_path):
 def test_the_digest_is_of_every_source_and_data_file_and_of_every_library(tmp_path, monkeypatch):
     (tmp_path / "one.py").write_text("a = 1\n")
     (tmp_path / "two.toml").write_text("b = 1\n")
-    seen = {code_digest(Code(tmp_path))}
+    seen = {code_digest(SourceCode(tmp_path))}
     for name, text in (("one.py", "a = 2\n"), ("two.toml", "b = 2\n"), ("three.py", "")):
         (tmp_path / name).write_text(text)
-        seen.add(code_digest(Code(tmp_path)))
+        seen.add(code_digest(SourceCode(tmp_path)))
 
     for version in ("3.8", "3.9"):
         (tmp_path / "lib" / version / f"markdown-{version}.dist-info").mkdir(parents=True)
         monkeypatch.syspath_prepend(tmp_path / "lib" / version)
-        seen.add(code_digest(Code(tmp_path)))
+        seen.add(code_digest(SourceCode(tmp_path)))
 
     assert len(seen) == 6

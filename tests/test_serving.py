@@ -21,7 +21,7 @@ from figgen import serving
 from figgen.catalog import accelerator, hardware_preset, load
 from figgen.lookups import NAMES, WHOLE, forget, note, remembered, renew, watched
 from figgen.serving.address import refusal
-from figgen.serving.code import Code
+from figgen.serving.code import SourceCode
 from figgen.serving.memory import Memory
 from hooks import search as hook
 from tests.browser.site import ROOT, copy_of_the_project, few_pages
@@ -116,12 +116,12 @@ def test_a_session_of_random_edits_shows_what_a_new_server_would(
             assert found == [], [CHANGES[edited][:1] for edited in server.edited]
 
 
-def package(folder: Path, **files: str) -> Code:
+def package(folder: Path, **files: str) -> SourceCode:
     for name, text in files.items():
         path = folder / "figgen" / f"{name.replace('__', '/')}.py"
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
-    code = Code(root=folder / "figgen")
+    code = SourceCode(root=folder / "figgen")
     code.look()
     return code
 
@@ -215,7 +215,7 @@ def test_of_a_changed_table_only_what_looked_up_what_changed_is_forgotten(
 
 
 def test_entries_of_the_catalog_are_read_by_nobody_else() -> None:
-    code = Code()
+    code = SourceCode()
     code.look()
     assert {"catalog/accelerators.toml", "catalog/presets.toml"} <= code.entries()
     assert "catalog/sources.toml" not in code.entries(), "the pages' lists of sources name it"
@@ -230,7 +230,7 @@ from importlib import import_module
 import figgen
 from figgen import lookups
 from figgen.guide import SUBJECT
-from figgen.serving.code import Code
+from figgen.serving.code import SourceCode
 from figgen.subject import use
 
 for found in pkgutil.walk_packages(figgen.__path__, "figgen."):
@@ -238,7 +238,7 @@ for found in pkgutil.walk_packages(figgen.__path__, "figgen."):
         import_module(found.name)
 print(*(name for name, table in lookups._tables.items() if table.whole.cache_info().currsize))
 use("figgen.guide")
-code = Code()
+code = SourceCode()
 code.look()
 for name in sorted(code.dependents([SUBJECT.entries])):
     for own, thing in vars(sys.modules.get(name)).items() if name in sys.modules else ():
@@ -287,7 +287,7 @@ def test_the_catalog_is_asked_for_when_it_is_needed_and_answers_are_kept_where_t
 
 def test_the_subject_follows_from_all_that_a_number_does_and_from_no_figure() -> None:
     """Numbers are remembered by the subject, which a server loads anew with what it depends on."""
-    code = Code()
+    code = SourceCode()
     code.look()
     below = code.closure("figgen.guide")
     assert {

@@ -9,7 +9,7 @@ from types import NoneType
 from typing import Any, TypeVar, get_args, get_type_hints
 
 from figgen.catalog.schema import Value
-from figgen.errors import Place
+from figgen.errors import EntryPlace
 
 Thing = TypeVar("Thing")
 
@@ -18,7 +18,7 @@ Thing = TypeVar("Thing")
 class CatalogEntry:
     """One validated table: its values, words and flags, and the provenance of the whole."""
 
-    place: Place
+    place: EntryPlace
     source: str
     seen: str
     confidence: str

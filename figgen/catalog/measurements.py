@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from figgen.catalog.hardware import Accelerator
 from figgen.catalog.read import amount, parse_file, read_entry, referred
 from figgen.catalog.schema import choice, count, quantity, text
-from figgen.errors import Place
+from figgen.errors import EntryPlace
 
 FILE = "measurements.toml"
 COLLECTIVES = ("all_reduce", "all_gather", "reduce_scatter", "all_to_all")
@@ -58,7 +58,7 @@ def read_measurements(
     """The measurements of `measurements.toml`.  Raises InputError for any fault in it."""
     found = {}
     for name, table in parse_file(FILE, content).items():
-        place = Place(FILE, name, content=content)
+        place = EntryPlace(FILE, name, content=content)
         listed = table.pop("points", None)
         entry = read_entry(place, table, MEASUREMENT_KEYS, sources)
         over = entry.words["over"]
@@ -78,7 +78,7 @@ def read_measurements(
     return found
 
 
-def _points(place: Place, listed: object, over: str) -> tuple[tuple[float, float], ...]:
+def _points(place: EntryPlace, listed: object, over: str) -> tuple[tuple[float, float], ...]:
     """The pairs of a measurement, which must rise along the first."""
     if not isinstance(listed, list) or not listed:
         raise place.fault("missing", expected="a list of pairs")

@@ -9,7 +9,7 @@ from typing import Any
 from figgen.catalog.hardware import Link
 from figgen.catalog.read import read_entries
 from figgen.catalog.schema import Key, Keys, Value, number, quantity
-from figgen.errors import InputError, Place, unknown
+from figgen.errors import EntryPlace, InputError, unknown
 from figgen.models.machine.nccl_tuning import TuningConstants
 
 ALGORITHMS = ("ring", "tree", "nvls", "nvls_tree", "collnet_direct", "collnet_chain", "pat")
@@ -100,7 +100,7 @@ def read_nccl(content: str, sources: Mapping[str, str]) -> NcclTuning:
     return NcclTuning(tuple((name, entry.facts) for name, entry in entries.items()))
 
 
-def _keys(place: Place, table: Mapping[str, Any]) -> Keys:
+def _keys(place: EntryPlace, table: Mapping[str, Any]) -> Keys:
     if place.entry not in TABLES:
         raise unknown("table of nccl.toml", place.entry, TABLES)
     return TABLES[place.entry]

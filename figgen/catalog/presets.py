@@ -13,7 +13,7 @@ from figgen.catalog.nccl import NcclTuning
 from figgen.catalog.read import parse_file, read_entry, referred
 from figgen.catalog.runs import Run
 from figgen.catalog.schema import Key, Keys, choice, count, text
-from figgen.errors import Place
+from figgen.errors import EntryPlace
 
 FILE = "presets.toml"
 PRESET_KINDS = ("map", "hardware", "training")
@@ -154,14 +154,14 @@ def read_presets(
     known = _Known(accelerators, links, runs, nccl)
     presets: dict[str, Preset] = {}
     for name, table in parse_file(FILE, content).items():
-        place = Place(FILE, name, content=content)
+        place = EntryPlace(FILE, name, content=content)
         keys = _keys(place, table)
         cited = table["kind"] != "training"
         presets[name] = _preset(read_entry(place, table, keys, sources, cited=cited), known)
     return presets
 
 
-def _keys(place: Place, table: Mapping[str, Any]) -> Keys:
+def _keys(place: EntryPlace, table: Mapping[str, Any]) -> Keys:
     kind = table.get("kind")
     if kind not in PRESET_KEYS:
         raise place.at("kind").fault(

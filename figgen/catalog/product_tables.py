@@ -11,7 +11,7 @@ from figgen.catalog.hardware import Accelerator
 from figgen.catalog.measured_file import FORMATS
 from figgen.catalog.read import amount, parse_file, read_entry
 from figgen.catalog.schema import choice, quantity, text
-from figgen.errors import InputError, Place, unknown
+from figgen.errors import EntryPlace, InputError, unknown
 from figgen.lookups import remembered
 
 FILE = "product-tables.toml"
@@ -73,7 +73,7 @@ def read_product_tables(
     """The tables of `product-tables.toml`.  Raises InputError, naming the place, for any fault."""
     found = {}
     for name, table in parse_file(FILE, content).items():
-        place = Place(FILE, name, content=content)
+        place = EntryPlace(FILE, name, content=content)
         rows = table.pop("rows", None)
         entry = read_entry(place, table, KEYS, sources)
         if not isinstance(rows, list) or not rows:
@@ -83,7 +83,7 @@ def read_product_tables(
     return found
 
 
-def _product(place: Place, row: object, accelerators: Mapping[str, Accelerator]) -> Product:
+def _product(place: EntryPlace, row: object, accelerators: Mapping[str, Accelerator]) -> Product:
     if not isinstance(row, list) or len(row) != 3 or not all(isinstance(one, str) for one in row):
         raise place.fault("not a row", expected="[chip, MxNxK, rate]", got=row)
     chip, shape, rate = row

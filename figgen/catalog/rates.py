@@ -10,7 +10,7 @@ from typing import Any
 
 from figgen.catalog import load
 from figgen.catalog.read import CONFIDENCE, cite, parse_file
-from figgen.errors import Place, closest
+from figgen.errors import EntryPlace, closest
 
 FILE, LEFT_OUT_FILE = "rates.toml", "rates-left-out.json"
 JUDGEMENT = "judgement"
@@ -61,7 +61,7 @@ def read_constants(content: str, sources: Mapping[str, str]) -> dict[str, Consta
     """The constants of `rates.toml`.  Raises InputError, naming the place, for any fault in it."""
     found = {}
     for group, table in parse_file(FILE, content).items():
-        place = Place(FILE, group)
+        place = EntryPlace(FILE, group)
         about, source, confidence = (_word(place, table, key) for key in GROUP_KEYS)
         if source != JUDGEMENT:
             source = cite(place.at("source"), source, sources)
@@ -80,14 +80,14 @@ def read_constants(content: str, sources: Mapping[str, str]) -> dict[str, Consta
     return found
 
 
-def _word(place: Place, table: Mapping[str, Any], key: str) -> str:
+def _word(place: EntryPlace, table: Mapping[str, Any], key: str) -> str:
     got = table.get(key)
     if not isinstance(got, str) or not got.strip():
         raise place.at(key).fault("missing", expected="text", got=got)
     return got
 
 
-def _numbers(place: Place, entry: object) -> dict[str, float]:
+def _numbers(place: EntryPlace, entry: object) -> dict[str, float]:
     """The numbers of a constant: positive, those that are needed there, no others."""
     if not isinstance(entry, dict):
         raise place.fault("no constant", expected="{ value = …, start = … }", got=entry)

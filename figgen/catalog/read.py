@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from figgen.catalog.entry import CatalogEntry
 from figgen.catalog.schema import Key, Keys, Value, wanted
-from figgen.errors import InputError, Place, closest, raise_all
+from figgen.errors import EntryPlace, InputError, closest, raise_all
 from figgen.units import parse_quantity
 
 # read: in the source itself; secondary: in a work that cites it; memory: not verified.
@@ -35,7 +35,7 @@ def parse_file(file: str, content: str) -> dict[str, dict[str, Any]]:
     if not tables:
         raise InputError(f"{file} is empty", expected="at least one entry")
     for name, table in tables.items():
-        place = Place(file, name, content=content)
+        place = EntryPlace(file, name, content=content)
         if not isinstance(table, dict):
             raise place.fault("a value outside any entry", expected="a table")
         if not NAME.fullmatch(name):
@@ -46,7 +46,7 @@ def parse_file(file: str, content: str) -> dict[str, dict[str, Any]]:
 def read_entries(
     file: str,
     content: str,
-    keys: Keys | Callable[[Place, Mapping[str, Any]], Keys],
+    keys: Keys | Callable[[EntryPlace, Mapping[str, Any]], Keys],
     sources: Mapping[str, str],
 ) -> dict[str, CatalogEntry]:
     """Every entry of a file, checked against `keys` (or the keys that fit a table).
@@ -56,7 +56,7 @@ def read_entries(
     """
     entries, faults = {}, []
     for name, table in parse_file(file, content).items():
-        place = Place(file, name, content=content)
+        place = EntryPlace(file, name, content=content)
         try:
             fitting = keys(place, table) if callable(keys) else keys
             entries[name] = read_entry(place, table, fitting, sources)
@@ -67,7 +67,7 @@ def read_entries(
 
 
 def read_entry(
-    place: Place,
+    place: EntryPlace,
     table: Mapping[str, Any],
     keys: Keys,
     sources: Mapping[str, str],
@@ -112,7 +112,7 @@ def read_entry(
 
 
 def _wrong_keys(
-    place: Place, table: Mapping[str, Any], keys: Keys, cited: bool
+    place: EntryPlace, table: Mapping[str, Any], keys: Keys, cited: bool
 ) -> list[InputError]:
     """The keys that nobody knows, and those that are missing; a slip is told once."""
     known = (*keys, *ENTRY_KEYS) if cited else (*keys, "note")
@@ -127,14 +127,14 @@ def _wrong_keys(
     return faults
 
 
-def _plain(place: Place, got: str) -> str:
+def _plain(place: EntryPlace, got: str) -> str:
     """A text that means the same in Markdown, HTML and a figure; raises InputError for another."""
     if unfit := MARKUP.search(got):
         raise place.fault("not a plain text", expected=f"no {unfit[0]!r} in it", got=got)
     return got
 
 
-def cite(place: Place, cited: object, sources: Mapping[str, str]) -> str:
+def cite(place: EntryPlace, cited: object, sources: Mapping[str, str]) -> str:
     """The citation behind `"key"`, `"key: where in it"` or a list of these."""
     parts = cited if isinstance(cited, list) else [cited]
     if not parts or not all(isinstance(part, str) and part.strip() for part in parts):
@@ -162,7 +162,7 @@ def referred(entry: CatalogEntry, key: str, known: Mapping[str, Thing], file: st
     return known[name]
 
 
-def _provenance(place: Place, got: object, name: str, sources: Mapping[str, str]) -> str:
+def _provenance(place: EntryPlace, got: object, name: str, sources: Mapping[str, str]) -> str:
     if name == "source":
         return cite(place, got, sources)
     if name == "seen":
@@ -174,7 +174,7 @@ def _provenance(place: Place, got: object, name: str, sources: Mapping[str, str]
     return str(got)
 
 
-def _word(place: Place, got: object, spec: Key) -> str:
+def _word(place: EntryPlace, got: object, spec: Key) -> str:
     if not isinstance(got, str) or not got.strip():
         raise place.fault("not a text", expected=wanted(spec), got=got)
     if spec.choices and got not in spec.choices:
@@ -182,14 +182,14 @@ def _word(place: Place, got: object, spec: Key) -> str:
     return _plain(place, got)
 
 
-def _flag(place: Place, got: object) -> bool:
+def _flag(place: EntryPlace, got: object) -> bool:
     if not isinstance(got, bool):
         raise place.fault("not a flag", expected="true or false", got=got)
     return got
 
 
 def _value(
-    place: Place, got: object, spec: Key, entry: CatalogEntry, sources: Mapping[str, str]
+    place: EntryPlace, got: object, spec: Key, entry: CatalogEntry, sources: Mapping[str, str]
 ) -> Value:
     table: Mapping[str, Any] = got if isinstance(got, dict) else {"value": got}
     for key in table:
@@ -216,7 +216,7 @@ def _value(
     return Value(found, spec.unit, source, seen, confidence, low, high, printed)
 
 
-def amount(place: Place, got: object, spec: Key) -> float:
+def amount(place: EntryPlace, got: object, spec: Key) -> float:
     """A number of `spec`'s kind, in SI.  Raises InputError for another unit or an odd size."""
     if spec.kind == "quantity":
         if not isinstance(got, str):
@@ -239,7 +239,7 @@ def read_sources(content: str) -> dict[str, str]:
     """Key to citation, from `sources.toml`.  Raises InputError for a source without a title."""
     found = {}
     for name, table in parse_file("sources.toml", content).items():
-        place = Place("sources.toml", name, content=content)
+        place = EntryPlace("sources.toml", name, content=content)
         for key, value in table.items():
             if key not in ("title", "url"):
                 raise place.at(key).fault("unknown key", nearest=closest(key, ("title", "url")))

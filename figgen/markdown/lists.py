@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
-from figgen.errors import InputError, Place, closest, raise_all
+from figgen.errors import EntryPlace, InputError, closest, raise_all
 
 Kinds = Mapping[str, type]
 
@@ -32,7 +32,7 @@ def read_list(path: Path, kinds: Kinds, *needed: str) -> dict[str, dict[str, Any
         entries = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{path.name}: {error}") from None
-    places = {name: Place(path.name, name, content=text) for name in entries}
+    places = {name: EntryPlace(path.name, name, content=text) for name in entries}
     raise_all(
         fault
         for name, entry in entries.items()
@@ -42,7 +42,7 @@ def read_list(path: Path, kinds: Kinds, *needed: str) -> dict[str, dict[str, Any
 
 
 def _faults(
-    place: Place, entry: object, kinds: Kinds, needed: tuple[str, ...]
+    place: EntryPlace, entry: object, kinds: Kinds, needed: tuple[str, ...]
 ) -> Iterator[InputError]:
     if not isinstance(entry, dict):
         yield place.fault("a value outside any entry", expected="a table")

@@ -17,7 +17,7 @@ from figgen.markdown import directive
 from figgen.markdown.conversion import Page, Site, fences
 from figgen.markdown.inline import PATTERN
 from figgen.serving.answers import Answers
-from figgen.serving.code import Code
+from figgen.serving.code import SourceCode
 from figgen.serving.memory import Memory
 from figgen.subject import subject
 from figgen.values import compute
@@ -156,7 +156,7 @@ def key_of(source: str, chapter: str, ground: str) -> str:
     return digest("\0".join((source, chapter, ground)))
 
 
-def computed(page: Page, site: Site, code: Code) -> str:
+def computed(page: Page, site: Site, code: SourceCode) -> str:
     """The digest of all numbers and figures of a page, and of the code that writes them as HTML.
 
     Empty where something cannot be computed: such a page is always converted.

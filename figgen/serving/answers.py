@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from figgen import cache
-from figgen.serving.code import Code
+from figgen.serving.code import SourceCode
 
 Thing = TypeVar("Thing")
 
@@ -38,7 +38,7 @@ class Answers:
     _given: dict[str, tuple[str, Any]] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
-        self.code = self.code or code_digest(Code())
+        self.code = self.code or code_digest(SourceCode())
 
     def figure(self, request: str, module: str, make: Callable[[], Thing]) -> Thing:
         """What `make`, code of `module`, gives for a request; only ours is known by its digest."""
@@ -97,7 +97,7 @@ def file_of(name: str) -> str:
     return f"{PREFIX}{cache.digest(name)[:40]}"
 
 
-def code_digest(sources: Code) -> str:
+def code_digest(sources: SourceCode) -> str:
     """Changes with any source or data file, the interpreter, and the version of any library."""
     sources.look()
     return cache.digest("\0".join((platform.python_version(), *_libraries(), sources.everything())))

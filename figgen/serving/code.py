@@ -33,7 +33,7 @@ _IMPORT = re.compile(
 
 
 @dataclass
-class Code:
+class SourceCode:
     """The sources of the package as they were at the last look; `version` counts the changes."""
 
     root: Path = PACKAGE

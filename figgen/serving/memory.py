@@ -18,7 +18,7 @@ from typing import Any, Generic, TypeVar
 from figgen.cache import digest
 from figgen.errors import InputError
 from figgen.lookups import NAMES, WHOLE, Lookup, renew, watched
-from figgen.serving.code import Code, reload
+from figgen.serving.code import SourceCode, reload
 from figgen.subject import subject
 
 Thing = TypeVar("Thing")
@@ -42,7 +42,7 @@ class KeptAnswer(Generic[Thing]):
 class Memory:
     """Figures and pages of earlier builds of one server."""
 
-    code: Code = field(default_factory=Code)
+    code: SourceCode = field(default_factory=SourceCode)
     figures: dict[str, KeptAnswer[Any]] = field(default_factory=dict)
     pages: dict[str, Any] = field(default_factory=dict)
     serials: Iterator[int] = field(default_factory=count)

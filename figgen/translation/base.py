@@ -49,7 +49,7 @@ class Scope:
         return scope
 
 
-class Base:
+class PrinterBase:
     """Prints the expressions of one definition; `uses` are the places that it needs."""
 
     def __init__(self, source: Source) -> None:

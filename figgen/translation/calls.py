@@ -27,7 +27,7 @@ from figgen.translation.types import (
 )
 
 
-class Calls(BuiltIn):
+class CallPrinter(BuiltIn):
     """Prints calls."""
 
     def signature(self, place: Place) -> ast.FunctionDef | None:

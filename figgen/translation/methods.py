@@ -4,21 +4,18 @@ from __future__ import annotations
 
 import ast
 from collections.abc import Callable
-from typing import TYPE_CHECKING
 
+from figgen.translation.built_in import BuiltIn
 from figgen.translation.code import Code, Level, array, is_list, listed
 from figgen.translation.types import ANY, BOOL, INT, NONE, STR, Type, element, kinds, union
 
-if TYPE_CHECKING:
-    from figgen.translation.calls import Calls
-
-Method = Callable[["Calls", Code, Type, ast.Call], Code]
+Method = Callable[[BuiltIn, Code, Type, ast.Call], Code]
 
 
 def _as(text: str, result: Callable[[Type], Type]) -> Method:
     """A method of JavaScript: `{0}` is the value, `{1}` … the arguments, `{all}` all of them."""
 
-    def call(calls: Calls, value: Code, given: Type, node: ast.Call) -> Code:
+    def call(calls: BuiltIn, value: Code, given: Type, node: ast.Call) -> Code:
         parts = [calls.expression(one).text for one in node.args]
         helper = text.split("(")[0]
         if helper.isidentifier() and helper[0].islower():
@@ -39,13 +36,13 @@ def _item(given: Type) -> Type:
     return element(given)
 
 
-def _join(calls: Calls, value: Code, given: Type, node: ast.Call) -> Code:
+def _join(calls: BuiltIn, value: Code, given: Type, node: ast.Call) -> Code:
     items = array(calls.expression(node.args[0], Type("iterator", (STR,))))
     return Code(f"{items.atom}.join({value.text})", type=STR)
 
 
 def _starts(name: str) -> Method:
-    def call(calls: Calls, value: Code, given: Type, node: ast.Call) -> Code:
+    def call(calls: BuiltIn, value: Code, given: Type, node: ast.Call) -> Code:
         start = calls.expression(node.args[0])
         if is_list(start.type):
             return Code(f"{start.atom}.some((one) => {value.atom}.{name}(one))", type=BOOL)
@@ -54,17 +51,17 @@ def _starts(name: str) -> Method:
     return call
 
 
-def _extend(calls: Calls, value: Code, given: Type, node: ast.Call) -> Code:
+def _extend(calls: BuiltIn, value: Code, given: Type, node: ast.Call) -> Code:
     items = array(calls.expression(node.args[0], given))
     return Code(f"{value.atom}.push(...{items.text})", type=NONE)
 
 
-def _sort(calls: Calls, value: Code, given: Type, node: ast.Call) -> Code:
+def _sort(calls: BuiltIn, value: Code, given: Type, node: ast.Call) -> Code:
     options = calls.options(node, value, ("key", "reverse"))
     return Code(f"{calls.help('sort')}({value.text}{options})", type=NONE)
 
 
-def _pop(calls: Calls, value: Code, given: Type, node: ast.Call) -> Code:
+def _pop(calls: BuiltIn, value: Code, given: Type, node: ast.Call) -> Code:
     if not node.args:
         return Code(f"{value.atom}.pop()", type=element(given))
     if ast.unparse(node.args[0]) == "0":
@@ -73,7 +70,7 @@ def _pop(calls: Calls, value: Code, given: Type, node: ast.Call) -> Code:
     return Code(f"{value.atom}.splice({at}, 1)[0]", type=element(given))
 
 
-def _get(calls: Calls, value: Code, given: Type, node: ast.Call) -> Code:
+def _get(calls: BuiltIn, value: Code, given: Type, node: ast.Call) -> Code:
     key = calls.expression(node.args[0]).text
     if len(node.args) == 1:
         return Code(f"{value.atom}.get({key}) ?? null", Level.OR, union((given.args[1], NONE)))
@@ -85,14 +82,14 @@ def _get(calls: Calls, value: Code, given: Type, node: ast.Call) -> Code:
     return Code(f"{value.atom}.get({key}) ?? {other.within(Level.UNARY)}", Level.OR, found)
 
 
-def _taken(calls: Calls, value: Code, given: Type, node: ast.Call) -> Code:
+def _taken(calls: BuiltIn, value: Code, given: Type, node: ast.Call) -> Code:
     parts = [calls.expression(one, given.args[at]) for at, one in enumerate(node.args)]
     shown = listed([value.text, *(one.text for one in parts)])
     types = (given.args[1], *(one.type for one in parts[1:]))
     return Code(f"{calls.help('take')}({shown})", type=union(types))
 
 
-def _default(calls: Calls, value: Code, given: Type, node: ast.Call) -> Code:
+def _default(calls: BuiltIn, value: Code, given: Type, node: ast.Call) -> Code:
     key, other = (
         calls.expression(one, hint) for one, hint in zip(node.args, given.args, strict=True)
     )
@@ -100,7 +97,7 @@ def _default(calls: Calls, value: Code, given: Type, node: ast.Call) -> Code:
     return Code(shown, type=given.args[1] if given.args[1] != ANY else other.type)
 
 
-def _items(calls: Calls, value: Code, given: Type, node: ast.Call) -> Code:
+def _items(calls: BuiltIn, value: Code, given: Type, node: ast.Call) -> Code:
     return Code(f"{value.atom}.entries()", type=Type("iterator", (Type("tuple", given.args),)))
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 from collections.abc import Sequence
 
-from figgen.translation.base import Base, is_simple
+from figgen.translation.base import PrinterBase, is_simple
 from figgen.translation.code import (
     Code,
     Level,
@@ -38,7 +38,7 @@ _SIGNS: dict[type[ast.AST], tuple[str, Level]] = {
 }  # fmt: skip
 
 
-class Operators(Base):
+class Operators(PrinterBase):
     """Prints operations."""
 
     def on_unaryop(self, node: ast.UnaryOp, wanted: Type) -> Code:

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 
 from figgen.translation.base import Scope
-from figgen.translation.calls import Calls
+from figgen.translation.calls import CallPrinter
 from figgen.translation.code import Code, Level, array, identifier, is_list, listed, loop
 from figgen.translation.names import (
     arguments_of,
@@ -36,7 +36,7 @@ from figgen.translation.types import (
 _SIGNS = {ast.Add: "+=", ast.Sub: "-=", ast.Mult: "*=", ast.Div: "/="}
 
 
-class Statements(Calls):
+class Statements(CallPrinter):
     """Prints the bodies of functions."""
 
     def body(self, nodes: Sequence[ast.stmt], declared: set[str]) -> list[str]:

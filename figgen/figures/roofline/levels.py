@@ -23,7 +23,7 @@ LEVELS = ("hbm", "scale_up", "nic", "oversubscribed")
 
 
 @dataclass(frozen=True, slots=True)
-class Level:
+class MemoryLevel:
     """One kind of wire that a GPU sends or loads over: `key` of LEVELS, B/s in one direction."""
 
     key: str
@@ -31,17 +31,19 @@ class Level:
     bandwidth_bytes_per_s: float
 
 
-def levels(node: HardwarePreset, oversubscription: float) -> tuple[Level, ...]:
+def levels(node: HardwarePreset, oversubscription: float) -> tuple[MemoryLevel, ...]:
     """The four levels of one GPU, fastest first; a NIC's share if GPUs and NICs are not paired."""
     if oversubscription < 1:
         raise InputError("oversubscription", expected="at least 1", got=oversubscription)
     nic = node.nic.short_title
     network = node.network_bandwidth_bytes_per_s
     return (
-        Level("hbm", "HBM", node.accelerator.hbm_bandwidth_bytes_per_s),
-        Level("scale_up", node.scale_up.short_title, node.scale_up_bandwidth_bytes_per_s),
-        Level("nic", f"{nic} NIC", network),
-        Level("oversubscribed", f"{nic} at {oversubscription:g}:1", network / oversubscription),
+        MemoryLevel("hbm", "HBM", node.accelerator.hbm_bandwidth_bytes_per_s),
+        MemoryLevel("scale_up", node.scale_up.short_title, node.scale_up_bandwidth_bytes_per_s),
+        MemoryLevel("nic", f"{nic} NIC", network),
+        MemoryLevel(
+            "oversubscribed", f"{nic} at {oversubscription:g}:1", network / oversubscription
+        ),
     )
 
 
@@ -147,7 +149,7 @@ def communication_roofline(
     )  # fmt: skip
 
 
-def _slopes(wires: tuple[Level, ...], peak: float) -> tuple[Series, ...]:
+def _slopes(wires: tuple[MemoryLevel, ...], peak: float) -> tuple[Series, ...]:
     """What each link lets a GPU compute, from the edge of the plot up to its ridge."""
     series = []
     for index, wire in enumerate(wires):

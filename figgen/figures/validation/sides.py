@@ -13,14 +13,14 @@ SIDES: Mapping[str, tuple[bool, ...]] = {
 }  # fmt: skip
 
 
-class Judged(Protocol):
+class JudgedSide(Protocol):
     """What was measured and is modelled, of a run that helped to fit something or did not."""
 
     @property
     def tested(self) -> bool: ...
 
 
-Kind = TypeVar("Kind", bound=Judged)
+Kind = TypeVar("Kind", bound=JudgedSide)
 
 
 def on_side(side: str, judged: list[Kind]) -> list[Kind]:

@@ -14,7 +14,7 @@ from figgen import catalog
 from figgen.catalog.load import content
 from figgen.catalog.read import ENTRY_KEYS, parse_file, read_entry
 from figgen.catalog.schema import choice
-from figgen.errors import InputError, Place
+from figgen.errors import EntryPlace, InputError
 from figgen.lookups import remembered
 from figgen.models.shape.recomputation import NAMED
 from figgen.scenarios.options.option import Value
@@ -66,16 +66,16 @@ def read_assumptions(text: str) -> tuple[Assumption, ...]:
     the catalog meets, a missing source.
     """
     found = tuple(
-        _read(Place(FILE, name, content=text), table)
+        _read(EntryPlace(FILE, name, content=text), table)
         for name, table in parse_file(FILE, text).items()
     )
     for entry in found:
         if not any(map(entry.holds, catalog.RUNS.values())) and entry.runs:
-            raise Place(FILE, entry.name, "runs").fault("no such run", got=list(entry.runs))
+            raise EntryPlace(FILE, entry.name, "runs").fault("no such run", got=list(entry.runs))
     return found
 
 
-def _read(place: Place, table: Mapping[str, Any]) -> Assumption:
+def _read(place: EntryPlace, table: Mapping[str, Any]) -> Assumption:
     known = (*CONDITIONS, "known", *ENTRY_KEYS)
     provenance = {key: value for key, value in table.items() if key in ("known", *ENTRY_KEYS)}
     entry = read_entry(place, provenance, {"known": choice(*KNOWN, required=True)}, catalog.SOURCES)
@@ -104,7 +104,7 @@ def _read(place: Place, table: Mapping[str, Any]) -> Assumption:
     )
 
 
-def _names(place: Place, got: object) -> tuple[str, ...]:
+def _names(place: EntryPlace, got: object) -> tuple[str, ...]:
     if not isinstance(got, list) or not all(isinstance(name, str) and name for name in got):
         raise place.fault("not a list of names", got=got)
     return tuple(got)

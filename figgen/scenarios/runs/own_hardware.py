@@ -31,7 +31,7 @@ from figgen.catalog.hardware import ACCELERATOR_KEYS, LINK_KEYS, accelerator_of,
 from figgen.catalog.load import sources
 from figgen.catalog.read import PROVENANCE, amount, read_entry
 from figgen.catalog.schema import Keys
-from figgen.errors import InputError, Place
+from figgen.errors import EntryPlace, InputError
 from figgen.json_text import read_json
 from figgen.scenarios.runs.names import named_chip
 
@@ -84,17 +84,17 @@ def _rated(text: str) -> catalog.Link:
         raise InputError(
             f"network {text!r}", expected=f"{rate} per GPU, or {rate} per node", got=whose or None
         )
-    place = Place("network", text)
+    place = EntryPlace("network", text)
     return link_of(_entry(place, {"bandwidth": rate.strip(), "per": per}, LINK_KEYS))
 
 
-def _entry(place: Place, table: Mapping[str, Any], keys: Keys) -> CatalogEntry:
+def _entry(place: EntryPlace, table: Mapping[str, Any], keys: Keys) -> CatalogEntry:
     told = {"title": place.entry, **_TOLD}
     told = {key: value for key, value in told.items() if key in keys}
     return read_entry(place, {**told, **table}, keys, sources(), cited=False)
 
 
-def _table(path: str, what: str, mark: str) -> tuple[Place, dict[str, Any]]:
+def _table(path: str, what: str, mark: str) -> tuple[EntryPlace, dict[str, Any]]:
     """The table of a file that has the key `mark`, or the only one that there is."""
     content = _content(path)
     tables = _tables(path, content)
@@ -104,7 +104,7 @@ def _table(path: str, what: str, mark: str) -> tuple[Place, dict[str, Any]]:
     if len(mine) != 1:
         raise InputError(path, expected=f"one table of {what}, with {mark}", got=", ".join(mine))
     table = {key: _bare(value) for key, value in tables[mine[0]].items() if key not in PROVENANCE}
-    return Place(path, mine[0], content=content), table
+    return EntryPlace(path, mine[0], content=content), table
 
 
 def _bare(value: object) -> object:
