@@ -11,7 +11,8 @@ from figgen.charts import Box, Diagram, DiagramLink
 from figgen.errors import InputError
 from figgen.registry import build
 from figgen.renderers import svg
-from figgen.renderers.svg_diagram import SLIM, overflows
+from figgen.renderers.svg_diagram import SLIM
+from tests.renderers.overflows import overflows
 
 
 def box(name: str, x: float, y: float, *lines: str, frame: bool = False) -> Box:
