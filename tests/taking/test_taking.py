@@ -18,13 +18,13 @@ from figgen.models.machine.mesh import RankMesh, groups
 from figgen.scenarios.options.resolve import SIZES, parallel_layout, training_step
 from figgen.scenarios.options.schema import OPTIONS
 from figgen.scenarios.taking.arithmetic import computed
-from figgen.scenarios.taking.flow import read_flow
 from figgen.scenarios.taking.job import TakenJob, read_job
 from figgen.scenarios.taking.names import BY_NAME, KEYS
 from figgen.scenarios.taking.options import named_after_sizes, options_of, own_names
 from figgen.scenarios.taking.shell import Shell, read_shell
 from figgen.scenarios.taking.toml import read_toml
 from figgen.scenarios.taking.yaml import read_yaml
+from figgen.scenarios.texts.flow import read_flow
 
 HERE = Path(__file__).parent
 CASES = json.loads((HERE.parent / "oracles" / "taken_jobs.json").read_text("utf-8"))["cases"]

@@ -13,7 +13,7 @@ from figgen.scenarios.architectures.stack import WINDOWED
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Sizes:
+class ExtraSizes:
     """Sizes of a model while its shape is made; `attention` is the weights of a plain layer's."""
 
     layers: int
@@ -33,7 +33,7 @@ class Sizes:
     attention_norms: int
 
 
-def extra_of(fields: Fields, kind: Kind, sizes: Sizes, kinds: list[str]) -> int:
+def extra_of(fields: Fields, kind: Kind, sizes: ExtraSizes, kinds: list[str]) -> int:
     """Everything beyond the shape."""
     return (
         _biases(fields, kind, sizes)
@@ -44,7 +44,7 @@ def extra_of(fields: Fields, kind: Kind, sizes: Sizes, kinds: list[str]) -> int:
     )
 
 
-def _biases(fields: Fields, kind: Kind, sizes: Sizes) -> int:
+def _biases(fields: Fields, kind: Kind, sizes: ExtraSizes) -> int:
     rows = (sizes.heads + 2 * sizes.kv_heads) * sizes.head_dim
     full = sizes.attending - sizes.linear
     found = 0
@@ -64,7 +64,7 @@ def _biases(fields: Fields, kind: Kind, sizes: Sizes) -> int:
     return found
 
 
-def _routing(kind: Kind, sizes: Sizes) -> int:
+def _routing(kind: Kind, sizes: ExtraSizes) -> int:
     """Vectors of routers, and biases of experts where they have some."""
     each = 0
     if kind.shared_gate:
@@ -82,7 +82,7 @@ def _routing(kind: Kind, sizes: Sizes) -> int:
     return found
 
 
-def _linear(fields: Fields, kind: Kind, sizes: Sizes) -> int:
+def _linear(fields: Fields, kind: Kind, sizes: ExtraSizes) -> int:
     """What layers of linear attention have instead of the attention that the shape gives them."""
     if not kind.linear or not sizes.linear:
         return 0
@@ -110,7 +110,7 @@ def _linear(fields: Fields, kind: Kind, sizes: Sizes) -> int:
     return sizes.linear * (each - sizes.attention - sizes.attention_norms)
 
 
-def _indexer(fields: Fields, kind: Kind, sizes: Sizes) -> int:
+def _indexer(fields: Fields, kind: Kind, sizes: ExtraSizes) -> int:
     """The indexer of sparse attention, which chooses the keys that a token sees."""
     if not kind.indexer:
         return 0
@@ -121,7 +121,7 @@ def _indexer(fields: Fields, kind: Kind, sizes: Sizes) -> int:
     return sizes.layers * each
 
 
-def _special(fields: Fields, kind: Kind, sizes: Sizes, kinds: list[str]) -> int:
+def _special(fields: Fields, kind: Kind, sizes: ExtraSizes, kinds: list[str]) -> int:
     if kind.special == "xielu":
         return 2 * sizes.layers
     if kind.special == "mimo_v2":
@@ -133,7 +133,7 @@ def _special(fields: Fields, kind: Kind, sizes: Sizes, kinds: list[str]) -> int:
     return 0
 
 
-def _deepseek_4(fields: Fields, sizes: Sizes, kinds: list[str]) -> int:
+def _deepseek_4(fields: Fields, sizes: ExtraSizes, kinds: list[str]) -> int:
     """Compressed queries and keys, output in groups, compressors, indexers and several streams."""
     hidden, dim = sizes.hidden, sizes.head_dim
     rank = whole_or(fields, 1024, "q_lora_rank")
@@ -156,7 +156,7 @@ def _deepseek_4(fields: Fields, sizes: Sizes, kinds: list[str]) -> int:
     return found
 
 
-def _mimo(fields: Fields, sizes: Sizes, kinds: list[str]) -> int:
+def _mimo(fields: Fields, sizes: ExtraSizes, kinds: list[str]) -> int:
     """Values narrower than keys, twice the key-value heads and sinks in layers with a window."""
     value = whole_or(fields, sizes.head_dim, "v_head_dim")
     pattern = words_of(fields, "hybrid_layer_pattern")
@@ -172,7 +172,7 @@ def _mimo(fields: Fields, sizes: Sizes, kinds: list[str]) -> int:
     return sizes.layers * output + plain * full + windowed * (other + sizes.heads)
 
 
-def _gemma_4(fields: Fields, sizes: Sizes, kinds: list[str]) -> int:
+def _gemma_4(fields: Fields, sizes: ExtraSizes, kinds: list[str]) -> int:
     """Wider heads in layers that see all, shared keys and values, and tables of every layer."""
     hidden, width = sizes.hidden, whole_or(fields, sizes.head_dim, "global_head_dim")
     shared = whole_or(fields, 0, "num_kv_shared_layers")
@@ -192,7 +192,7 @@ def _gemma_4(fields: Fields, sizes: Sizes, kinds: list[str]) -> int:
     return found + _gemma_tables(fields, sizes) + _gemma_experts(fields, sizes)
 
 
-def _gemma_tables(fields: Fields, sizes: Sizes) -> int:
+def _gemma_tables(fields: Fields, sizes: ExtraSizes) -> int:
     width = whole_or(fields, 0, "hidden_size_per_layer_input")
     if not width:
         return 0
@@ -202,7 +202,7 @@ def _gemma_tables(fields: Fields, sizes: Sizes) -> int:
     return sizes.layers * each + rows * together + sizes.hidden * together + width
 
 
-def _gemma_experts(fields: Fields, sizes: Sizes) -> int:
+def _gemma_experts(fields: Fields, sizes: ExtraSizes) -> int:
     """Experts beside the plain block of every layer."""
     if not switch_or(fields, False, "enable_moe_block"):
         return 0

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from figgen.errors import InputError
-from figgen.scenarios.taking.entry import Entry, is_whole
+from figgen.scenarios.texts.entry import Entry, is_whole
 
 MOST = 2**40
 INNER = ("text_config.", "llm_config.", "language_config.", "thinker_config.text_config.")

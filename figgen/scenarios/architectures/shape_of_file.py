@@ -13,7 +13,7 @@ from figgen.models.shape.transformer import (
     norm_parameters,
     parameter_counts,
 )
-from figgen.scenarios.architectures.extras import Sizes, extra_of, left_out
+from figgen.scenarios.architectures.extras import ExtraSizes, extra_of, left_out
 from figgen.scenarios.architectures.fields import Fields, has, switch_or, whole, whole_or
 from figgen.scenarios.architectures.hybrids import (
     Hybrid,
@@ -244,10 +244,10 @@ def _usual_shared(fields: Fields, kind: Kind) -> int:
     return 1 if fields.values.get("use_mixed_mlp_moe") in ("true", "True") else 0
 
 
-def _sizes(fields: Fields, shape: ModelShape, linear: int, ffn: int) -> Sizes:
+def _sizes(fields: Fields, shape: ModelShape, linear: int, ffn: int) -> ExtraSizes:
     experts = shape.experts
     norms = norm_parameters(replace(shape, norms_per_layer=0, final_norm=False)) // shape.layers
-    return Sizes(
+    return ExtraSizes(
         layers=shape.layers, attending=shape.attention_layers, linear=linear,
         dense=shape.dense_layers, sparse=shape.expert_layers, hidden=shape.hidden,
         heads=shape.heads, kv_heads=shape.kv_heads, head_dim=shape.head_dim, ffn=ffn,

@@ -13,7 +13,7 @@ from figgen.models.shape.model_shape import ModelShape
 from figgen.scenarios.architectures.fields import fields_of
 from figgen.scenarios.architectures.shape_of_file import shape_of_fields
 from figgen.scenarios.options.own_model import OwnModel, is_sizes, model_of_sizes
-from figgen.scenarios.taking.flow import read_flow
+from figgen.scenarios.texts.flow import read_flow
 
 
 def named_model(name: str) -> catalog.Model | OwnModel:

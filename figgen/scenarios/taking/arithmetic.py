@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from figgen.scenarios.taking.entry import is_name, is_whole
+from figgen.scenarios.texts.entry import is_name, is_whole
 
 
 def computed(text: str, variables: dict[str, str]) -> str:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from figgen.scenarios.taking.entry import Entry, is_whole, normal
 from figgen.scenarios.taking.given import (
     LAUNCHED,
     Given,
@@ -13,6 +12,7 @@ from figgen.scenarios.taking.given import (
     value_of,
     whole_of,
 )
+from figgen.scenarios.texts.entry import Entry, is_whole, normal
 
 USUAL_WIDTH = 8
 """GPUs of a node where nothing says it."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from figgen.scenarios.taking.entry import Entry, is_whole, normal
 from figgen.scenarios.taking.names import VARIABLES, key_of
 from figgen.scenarios.taking.shell import asked_in, is_known
+from figgen.scenarios.texts.entry import Entry, is_whole, normal
 
 MOST = 10**9
 

@@ -7,8 +7,6 @@ from dataclasses import dataclass
 from figgen.errors import InputError
 from figgen.scenarios.taking.batch import take_batch, take_schedule
 from figgen.scenarios.taking.cluster import take_cluster, take_layout
-from figgen.scenarios.taking.entry import Entry, is_whole, normal
-from figgen.scenarios.taking.flow import read_flow
 from figgen.scenarios.taking.formats import format_of
 from figgen.scenarios.taking.given import Given, assume, sorted_entries
 from figgen.scenarios.taking.launchers import read_script
@@ -20,6 +18,8 @@ from figgen.scenarios.taking.slips import may_matter, meant
 from figgen.scenarios.taking.state import take_state
 from figgen.scenarios.taking.toml import read_toml
 from figgen.scenarios.taking.yaml import read_yaml
+from figgen.scenarios.texts.entry import Entry, is_whole, normal
+from figgen.scenarios.texts.flow import read_flow
 
 LONGEST = 1_000_000
 """Letters of a text at most: configurations have thousands."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from figgen.errors import InputError
-from figgen.scenarios.taking.entry import Entry, entry, is_name
-from figgen.scenarios.taking.flow import read_flow
 from figgen.scenarios.taking.names import key_of
 from figgen.scenarios.taking.shell import Shell, expand, read_shell
+from figgen.scenarios.texts.entry import Entry, entry, is_name
+from figgen.scenarios.texts.flow import read_flow
 
 SLURM = ("srun", "sbatch", "salloc")
 MPI = ("mpirun", "mpiexec", "mpiexec.hydra", "prun")

@@ -11,7 +11,7 @@ mosaicml/llm-foundry command_utils/train.py; Slurm's sbatch and srun; torchrun.
 
 from __future__ import annotations
 
-from figgen.scenarios.taking.entry import normal
+from figgen.scenarios.texts.entry import normal
 
 KEYS: dict[str, tuple[str, ...]] = {
     # Cluster

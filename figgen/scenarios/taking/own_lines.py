@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from figgen.scenarios.taking.entry import is_whole
 from figgen.scenarios.taking.launchers import command_entries
 from figgen.scenarios.taking.shell import Shell, read_shell
+from figgen.scenarios.texts.entry import is_whole
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from figgen.scenarios.taking.entry import Entry, entry, is_name, is_whole
+from figgen.scenarios.texts.entry import Entry, entry, is_name, is_whole
 
 MESHES = ("init_device_mesh(", "DeviceMesh(")
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from figgen.scenarios.taking.arithmetic import computed
-from figgen.scenarios.taking.entry import is_name
+from figgen.scenarios.texts.entry import is_name
 
 BLANKS = " \t\r"
 ENDS = "\n;&|()"

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from figgen.scenarios.taking.entry import normal
 from figgen.scenarios.taking.names import BY_NAME
+from figgen.scenarios.texts.entry import normal
 
 LONG_NAME = 9
 VERY_LONG_NAME = 14

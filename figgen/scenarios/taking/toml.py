@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from figgen.errors import InputError
-from figgen.scenarios.taking.entry import Entry, entry
-from figgen.scenarios.taking.flow import read_flow, scalar_text
 from figgen.scenarios.taking.yaml import uncommented
+from figgen.scenarios.texts.entry import Entry, entry
+from figgen.scenarios.texts.flow import read_flow, scalar_text
 
 LONG_QUOTES = ('"""', "'''")
 

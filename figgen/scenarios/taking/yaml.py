@@ -9,8 +9,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from figgen.errors import InputError
-from figgen.scenarios.taking.entry import Entry, entry
-from figgen.scenarios.taking.flow import read_flow, scalar_text
+from figgen.scenarios.texts.entry import Entry, entry
+from figgen.scenarios.texts.flow import read_flow, scalar_text
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

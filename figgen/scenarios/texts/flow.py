@@ -8,7 +8,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from figgen.errors import InputError
-from figgen.scenarios.taking.entry import Entry, entry
+from figgen.scenarios.texts.entry import Entry, entry
 
 DEEPEST = 60
 
