@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from figgen import catalog
 from figgen.commands import Answer, add_verb
-from figgen.commands.step_runs import predicted_runs
+from figgen.commands.step_runs import device_step, predicted_runs
 from figgen.commands.training import (
     add_options,
     aligned,
@@ -30,6 +30,7 @@ from figgen.models.step.newton_schulz import busiest_flops
 from figgen.models.step.stage_time import stage_times
 from figgen.models.step.step import StepEstimate, needed_utilisation
 from figgen.scenarios.options.resolve import TrainingStep, resolve
+from figgen.scenarios.runs.device_run import WAYS
 from figgen.units import format_quantity
 
 if TYPE_CHECKING:
@@ -48,6 +49,12 @@ def add(verbs: Verbs) -> None:
         "--model llama-3-8b --nodes 16 --gpus-per-node 8 --zero 3 --microbatches 2 --nic ib-hdr",
         "--preset deepseek-v3 --schedule zb1p",
         "--preset map-64 --model llama-3-70b",
+        "--model llama-3-1b --nodes 1 --gpus-per-node 1 --sequence 4096 --transformers compiled",
+    )
+    parser.add_argument(
+        "--transformers",
+        choices=WAYS,
+        help="plain transformers on one GPU, from the list of its operations",
     )
     add_options(parser, "step")
 
@@ -58,6 +65,8 @@ def _step(options: argparse.Namespace) -> Answer:
         measured = str(chosen.get("measured") or "")
         return predicted_runs(options.run_name, chosen.get("compute_efficiency"), measured)
     asked = resolve(scenario_of(options))
+    if options.transformers:
+        return device_step(asked, options.transformers)
     found, setup = asked.estimate, asked.setup
     data = setup_data(asked.model.name, setup) | {
         "accelerator": asked.accelerator.name,

@@ -7,15 +7,18 @@ from dataclasses import replace
 from typing import Any
 
 from figgen.commands import Answer, file_text
+from figgen.commands.training import aligned
 from figgen.errors import InputError
 from figgen.models.memory.fit_probability import fit_words
 from figgen.models.memory.memory import RESERVE_BYTES, MemoryEstimate, memory
 from figgen.models.memory.memory_fixes import heavier_recomputation, reason, what_fits
 from figgen.models.setup.training_setup import TrainingSetup
+from figgen.scenarios.options.resolve import TrainingStep
 from figgen.scenarios.runs.described import DescribedRun
 from figgen.scenarios.runs.device_run import (
     device_answer,
     device_run,
+    device_run_of,
     is_device_run,
     predicted_device,
 )
@@ -41,6 +44,26 @@ def predicted_runs(path: str, compute_efficiency: float | None, measured: str = 
         return Answer(found, _line(found))
     rows = [_predicted_or_refused(record, compute_efficiency, rates) for record in records]
     return Answer(rows, "\n".join(map(_line, rows)))
+
+
+def device_step(asked: TrainingStep, way: str) -> Answer:
+    """A step of plain transformers on one GPU, with its time by part and its memory.
+
+    Raises InputError for a job that plain transformers cannot run.
+    """
+    run = device_run_of(asked.setup, asked.accelerator, way, asked.model.name)
+    measured = asked.measured.known if asked.measured else None
+    found = predicted_device(run, measured, asked.chosen_efficiency)
+    answer = device_answer(found)
+    rows = [
+        [name, format_quantity(seconds, "s", "time"), f"{seconds / found.step_time_s:.1%}"]
+        for name, seconds in (*found.parts_s.items(), ("step", found.step_time_s))
+        if seconds > 0
+    ]
+    share = f"MFU {found.model_flops_utilisation:.1%} of the dense BF16 peak (6nd+attention)"
+    interval = f"eight of ten steps of {found.residuals.name!r} lie within these bounds"
+    head = [_line(answer).splitlines()[0], f"as run by {run.job.stack.name}; {interval}"]
+    return Answer(answer, "\n".join([*head, *aligned(rows, left=1), share]))
 
 
 def _predicted_or_refused(

@@ -16,6 +16,8 @@ from figgen.models.memory.fit_probability import fit_words
 from figgen.models.operations.device_step import step_operations
 from figgen.models.operations.kernel_rates import MATMUL_SHARE
 from figgen.models.operations.step_time import step_parts_s
+from figgen.scenarios.options.resolve import resolve
+from figgen.scenarios.options.scenario import scenario
 from figgen.scenarios.runs.device_run import (
     device_answer,
     device_run,
@@ -25,6 +27,7 @@ from figgen.scenarios.runs.device_run import (
     rates_on,
     reference_rates,
 )
+from figgen.scenarios.runs.predicted import UNKNOWN
 from tests.models.test_operations import TRACE, tinyllama
 
 RECORDS = measured_steps()
@@ -186,3 +189,35 @@ def test_other_frameworks_and_several_devices_are_not_device_runs() -> None:
 )  # fmt: skip
 def test_a_chance_is_told_in_words_and_number(probability: float, said: str) -> None:
     assert fit_words(probability) == said
+
+
+def test_the_step_command_lists_parts_that_add_up(capsys: pytest.CaptureFixture[str]) -> None:
+    job = ["--model", "llama-3-1b", "--nodes", "1", "--gpus-per-node", "1", "--sequence", "4096"]
+    job += ["--microbatch-size", "2", "--microbatches", "1", "--transformers", "compiled"]
+    assert main(["step", *job, "--json"]) == 0
+    found = json.loads(capsys.readouterr().out)
+    # The same job as a run of the file: the catalog's Llama 3.2 1B.
+    same = next(record for record in RAN if record["id"] == "llama1b-amp-compile")
+    assert found["step_time_s"] == answer(same)["step_time_s"]
+    assert found["allocated_bytes"] == answer(same)["allocated_bytes"]
+    assert main(["step", *job]) == 0
+    said = capsys.readouterr().out.splitlines()
+    assert said[1].startswith("as run by transformers compiled, autocast; eight of ten steps of")
+    parts = [float(line.split()[-1].rstrip("%")) for line in said[2:-2]]
+    assert sum(parts) == pytest.approx(100, abs=0.3)
+    assert said[-2].split()[0] == "step"
+
+
+def test_plain_transformers_run_on_one_gpu_only(capsys: pytest.CaptureFixture[str]) -> None:
+    job = ["--model", "llama-3-1b", "--nodes", "1", "--gpus-per-node", "2"]
+    assert main(["step", *job, "--transformers", "eager"]) == 2
+    assert "GPUs of plain transformers: expected 1" in capsys.readouterr().err
+
+
+def test_fewer_than_eight_gpus_have_the_interval_of_what_nobody_measured() -> None:
+    few, eight = (
+        resolve(scenario(model="llama-3-8b", nodes=1, gpus_per_node=gpus, tp=gpus)).predicted
+        for gpus in (4, 8)
+    )
+    assert few.residuals.name == UNKNOWN
+    assert eight.residuals.name == "dense models on Hopper"

@@ -25,7 +25,7 @@ from figgen.scenarios.options.schema import SMALL
 from figgen.scenarios.runs.described import DescribedRun
 from figgen.scenarios.runs.measured_rates import MeasuredRates, read_rates
 from figgen.scenarios.runs.own_hardware import named_accelerator, named_link
-from figgen.scenarios.runs.predicted import class_of
+from figgen.scenarios.runs.predicted import interval_class
 from figgen.scenarios.runs.rates import attained
 from figgen.scenarios.runs.step_as_run import described
 
@@ -69,7 +69,7 @@ class PlanQuestion:
     @property
     def residuals(self) -> Residuals:
         """How far off predictions of this class are."""
-        return class_residuals()[class_of(self.run)]
+        return class_residuals()[interval_class(self.run)]
 
 
 def plan_question(asked: Scenario, every_schedule: bool = False) -> PlanQuestion:

@@ -18,7 +18,7 @@ from figgen.catalog import load
 from figgen.catalog.hardware import Accelerator
 from figgen.catalog.measured_file import read_measured
 from figgen.catalog.residuals import Residuals, residuals
-from figgen.errors import InputError, check_share
+from figgen.errors import InputError, check_share, unknown
 from figgen.models.memory.fit_probability import fit_probability
 from figgen.models.operations.device_job import DeviceJob
 from figgen.models.operations.device_step import step_operations
@@ -26,6 +26,7 @@ from figgen.models.operations.kernel_rates import KernelRates, device_rates
 from figgen.models.operations.peak_memory import DeviceMemory, device_memory
 from figgen.models.operations.stack import STACKS
 from figgen.models.operations.step_time import step_parts_s
+from figgen.models.setup.training_setup import TrainingSetup
 from figgen.models.shape.model_shape import ModelShape
 from figgen.models.step.compute import utilisation_of_step
 from figgen.scenarios.runs.fields import Record, whole_of
@@ -96,6 +97,44 @@ class PredictedDevice:
             peak_flops_per_s=self.run.accelerator.peak_flops_per_s("bf16"),
             sequence=job.sequence,
         )
+
+
+WAYS = {
+    "eager": (False, True), "compiled": (True, True),
+    "eager-bf16": (False, False), "compiled-bf16": (True, False),
+}  # fmt: skip
+"""How a step of plain transformers may run: eagerly or compiled, under autocast or in BF16."""
+
+
+def device_run_of(setup: TrainingSetup, chip: Accelerator, way: str, name: str) -> DeviceRun:
+    """A training setup as a run of plain transformers on one device.
+
+    Raises InputError for several GPUs and for what recomputes parts of layers.
+    """
+    if way not in WAYS:
+        raise unknown("way of transformers", way, WAYS)
+    if setup.parallel.world_size != 1:
+        got = setup.parallel.world_size
+        raise InputError(
+            "GPUs of plain transformers", expected="1: nodes=1, gpus_per_node=1", got=got
+        )
+    if setup.recompute not in ("none", "full"):
+        raise InputError("recompute", expected="none or full", got=setup.recompute)
+    return DeviceRun(
+        name=name,
+        job=DeviceJob(
+            shape=setup.shape,
+            stack=STACKS[WAYS[way]],
+            microbatch=setup.microbatch_size,
+            microbatches=setup.microbatches,
+            sequence=setup.sequence,
+            recomputed=setup.recompute == "full",
+        ),
+        accelerator=chip,
+        step_time_s=None,
+        allocated_bytes=None,
+        reserved_bytes=None,
+    )
 
 
 def is_device_run(record: object) -> bool:

@@ -28,6 +28,11 @@ predicted and the benchmarks did not, but MegaScale's could be either, and ends 
 all sources but one hold 10 of the 14 runs of the remaining ones with two classes, 9 with one."""
 
 
+FEWEST_GPUS = 8
+"""Nobody published a step on fewer GPUs but for two GB200 of one run; `transformers` on one GPU is
+predicted from its operations, in `figgen.scenarios.runs.device_run`."""
+
+
 @dataclass(frozen=True, slots=True)
 class PredictedStep:
     """Seconds of a step with their interval, and the parts of which they are made."""
@@ -60,6 +65,12 @@ def class_of(run: DescribedRun) -> str:
     return f"dense models on {generation.title()}" if known else UNKNOWN
 
 
+def interval_class(run: DescribedRun) -> str:
+    """The class whose residuals are the interval of a prediction: on fewer GPUs than anybody
+    published, that of what was never measured."""
+    return UNKNOWN if run.gpus < FEWEST_GPUS else class_of(run)
+
+
 def predicted_step(
     run: DescribedRun,
     compute_efficiency: float | None = None,
@@ -82,7 +93,7 @@ def predicted_step(
         )
     parts = timed_step(job or run_job(run), rates)
     seconds = float(parts.total_s)
-    known = residuals()[class_of(run)]
+    known = residuals()[interval_class(run)]
     tokens = run.global_batch * run.sequence
     return PredictedStep(
         parts=parts,

@@ -17,7 +17,7 @@ import {
 
 const KINDS = ["product", "plain", "expert", "attention"];
 const NARROW_HEADS = 1 / 3;
-const UNKNOWN = "unmeasured", LARGE_GPUS = 3000, MOST_GPUS = 16_384;
+const UNKNOWN = "unmeasured", FEWEST_GPUS = 8, LARGE_GPUS = 3000, MOST_GPUS = 16_384;
 const CLOSED = ["1f1b", "gpipe", "interleaved-1f1b"];
 const REPEATED = { none: [0, 0], selective: [0, 1], full: [1, 0] };
 
@@ -50,7 +50,7 @@ export function predictedTime(catalog, setup) {
 /** The class whose residuals tell how far off a prediction may be. */
 export function classOf({ shape: { state_space, experts }, parallel: { world_size } }, { framework_class, dense_class }) {
   const large = world_size >= LARGE_GPUS;
-  if (state_space || world_size > MOST_GPUS || (large && experts)) return UNKNOWN;
+  if (state_space || world_size < FEWEST_GPUS || world_size > MOST_GPUS || (large && experts)) return UNKNOWN;
   if (large && dense_class !== UNKNOWN) return "dense models on thousands of GPUs";
   return framework_class ?? (experts ? "mixtures of experts" : dense_class);
 }
