@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import asdict
-from typing import TYPE_CHECKING
+from statistics import fmean
+from typing import TYPE_CHECKING, Any
 
 from figgen.commands import Answer, add_verb
+from figgen.commands.training import aligned
+from figgen.models.memory.fit_probability import fit_words
 from figgen.registry import build
 from figgen.scenarios.evidence.class_intervals import coverages, interval_of
 from figgen.scenarios.evidence.publishers import (
@@ -18,6 +21,13 @@ from figgen.scenarios.evidence.publishers import (
 )
 from figgen.scenarios.evidence.rivals import comparisons
 from figgen.scenarios.evidence.validation import GROUPINGS, errors_of, grouped, rankings
+from figgen.scenarios.runs.device_run import (
+    device_answer,
+    device_run,
+    measured_steps,
+    predicted_device,
+)
+from figgen.units import format_quantity
 
 if TYPE_CHECKING:
     from figgen.commands import Verbs
@@ -76,6 +86,8 @@ def _validate(options: argparse.Namespace) -> Answer:
         for name, runs in by_class(judged).items()
     ]
     covered = [asdict(found) for found in coverages(judged)]
+    steps = [device_answer(predicted_device(device_run(record))) for record in measured_steps()]
+    shown += ["\n".join(["Steps of plain transformers on one H100", *_device_lines(steps)])]
     ranked = [asdict(entry) for entry in rankings(tested_only=True)]
     rivals = [
         {"kind": one.kind, "tool": one.rival.name, "documented": asdict(one.documented)}
@@ -83,4 +95,26 @@ def _validate(options: argparse.Namespace) -> Answer:
         for one in comparisons()
     ]
     data |= {"publishers": publishers, "classes": classes, "coverage": covered}
-    return Answer(data | {"rankings": ranked, "rivals": rivals}, "\n".join(shown))
+    more = {"rankings": ranked, "rivals": rivals, "one_gpu": steps}
+    return Answer(data | more, "\n".join(shown))
+
+
+def _device_lines(steps: list[dict[str, Any]]) -> list[str]:
+    """A line for each step that was measured on one GPU, and the mean errors."""
+    rows = [["step", "stack", "time", "error", "allocated", "error", "reserved", "error", "fits"]]
+    errors: dict[str, list[float]] = {"time": [], "allocated": [], "reserved": []}
+    for record, step in zip(measured_steps(), steps, strict=True):
+        row = [str(step["id"]), str(step["stack"])]
+        for name, field, key, unit in (
+            ("time", "step_time_s", "step_time_s", "s"),
+            ("allocated", "allocated_bytes", "peak_allocated_bytes", "B"),
+            ("reserved", "memory_bytes", "peak_reserved_bytes", "B"),
+        ):
+            row.append(format_quantity(step[field], unit, "time" if unit == "s" else "bytes"))
+            # A step that ran out of memory has neither a time nor a peak.
+            ran = key in record
+            errors[name] += [step[field] / record[key] - 1] if ran else []
+            row.append(f"{errors[name][-1]:+.1%}" if ran else "–")
+        rows.append([*row, fit_words(step["fit_probability"])])
+    means = ", ".join(f"{name} {fmean(map(abs, each)):.1%}" for name, each in errors.items())
+    return [*aligned(rows, left=2), f"mean errors: {means}"]

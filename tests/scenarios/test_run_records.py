@@ -448,3 +448,16 @@ def test_torchtitan_cuts_a_batch_into_as_many_microbatches_as_stages() -> None:
         "global_batch_sequences": 256, "vpp": None, "seq_length": 8192,
     }  # fmt: skip
     assert described_run(RUN | record).microbatch == 4
+
+
+def test_interleaving_is_read_from_the_note_of_a_torchtitan_run() -> None:
+    """Its Interleaved1F1B has two chunks a rank; its docs/performance.md says so in words."""
+    record = {
+        "id": "titan", "framework": "torchtitan", "model": "llama-3-405b", "num_accelerators": 512,
+        "hardware": "H100 SXM 80GB", "tp": 8, "pp": 8, "global_batch_sequences": 256,
+        "seq_length": 8192,
+    }  # fmt: skip
+    plain, said = described_run(record), described_run({**record, "note": "Interleaved 1F1B"})
+    assert (plain.virtual_stages, said.virtual_stages) == (1, 2)
+    assert predicted_step(said).step_time_s < predicted_step(plain).step_time_s
+    assert described_run({**record, "note": "interleaved", "vpp": 4}).virtual_stages == 4

@@ -79,7 +79,7 @@ def described_run(record: Record) -> DescribedRun:
         zero_stage = 1
     usual = usual_microbatch(framework, zero_stage, sizes, batch)
     microbatch = whole_of(record, "micro_batch", usual)
-    chunks = whole_of(record, "vpp", usual_chunks(framework, shape, sizes["pp"]))
+    chunks = whole_of(record, "vpp", _said_chunks(record, framework, shape, sizes["pp"]))
     number_format = format_of(str(record.get("precision") or "bf16"))
     _check_peak(chip, number_format)
     tokens = batch * sequence
@@ -134,6 +134,14 @@ def version_of(record: Record) -> float | None:
 
 def _words(record: Record, field: str) -> str:
     return str(record.get(field) or "").lower().replace("_", " ")
+
+
+def _said_chunks(record: Record, framework: str, shape: ModelShape, pp: int) -> int:
+    """Chunks of a pipeline rank: two where a run of torchtitan says that it is interleaved."""
+    said = "interleaved" in f"{_words(record, 'id')} {_words(record, 'note')}"
+    if framework == "torchtitan" and said and pp > 1:
+        return 2
+    return usual_chunks(framework, shape, pp)
 
 
 def _schedule(chunks: int) -> str:
