@@ -29,7 +29,7 @@ all sources but one hold 10 of the 14 runs of the remaining ones with two classe
 
 
 FEWEST_GPUS = 8
-"""Nobody published a step on fewer GPUs but for two GB200 of one run; `transformers` on one GPU is
+"""The fit has no run on fewer GPUs but one, on two GB200; plain transformers on one GPU is
 predicted from its operations, in `figgen.scenarios.runs.device_run`."""
 
 
