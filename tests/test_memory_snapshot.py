@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 import pickle
@@ -13,14 +14,18 @@ from typing import Any
 import pytest
 
 from figgen.__main__ import main
-from figgen.models.memory.allocator_snapshot import BEFORE, kind_of, peak_of, state_of
+from figgen.models.memory.allocation_kinds import kind_of, path_in_package
+from figgen.models.memory.allocator_snapshot import BEFORE, history_of, peak_of, state_of
+from figgen.models.memory.snapshot_summary import REMEDIES
 
 # The structure is that of pytorch/pytorch@0044eb67, torch/cuda/_memory_viz.py and
 # docs/source/torch_cuda_memory.md: a dict of segments with blocks, and a trace per device.
 FRAMES = {
     "optimizer": [{"filename": "torch/optim/adamw.py", "line": 1, "name": "_init_group"}],
     "weights": [{"filename": "torch/nn/modules/linear.py", "line": 9, "name": "__init__"}],
-    "gradients": [{"filename": "torch/autograd/graph.py", "line": 8, "name": "run_backward"}],
+    "gradients": [
+        {"filename": "torch/autograd/graph.py", "line": 8, "name": "_engine_run_backward"}
+    ],
     "loss": [
         {"filename": "torch/nn/functional.py", "line": 3, "name": "cross_entropy"},
         {"filename": "train.py", "line": 3, "name": "step"},
@@ -109,11 +114,11 @@ def test_a_peak_of_a_trace_that_begins_in_the_middle() -> None:
     kept = segment(500, [block(5, "active_allocated", "weights")])
     loss = segment(2, [block(20, "active_allocated", "loss")])
     held = {"segments": [segment(0, end), loss, kept], "device_traces": [trace]}
-    peak = peak_of(held, 0)
+    peak = peak_of(history_of(held, 0))
     assert peak is not None
     assert (peak.bytes, peak.event) == (5 + 10 + 20, 4)
     assert dict(peak.kinds) == {"loss": 20, "activations": 10, "weights": 5}
-    assert peak_of(SNAPSHOT, 0) is None
+    assert peak_of(history_of(SNAPSHOT, 0)) is None
 
 
 # Of torch.cuda.memory._snapshot, beside alloc and free_completed; a tensor lives on through them.
@@ -153,7 +158,7 @@ def test_peaks_are_those_of_a_replay_wherever_the_trace_begins(seed: int) -> Non
     events, sums, live = random_trace(rng)
     first = rng.randint(0, 30)
     segments = [segment(a, [block(size, "active_allocated")]) for a, size in live.items()]
-    peak = peak_of({"segments": segments, "device_traces": [events[first:]]}, 0)
+    peak = peak_of(history_of({"segments": segments, "device_traces": [events[first:]]}, 0))
     assert peak is not None
     assert peak.bytes == max(sums[first:])
     assert sum(peak.kinds.values()) == peak.bytes
@@ -235,10 +240,129 @@ def test_bytes_that_are_no_snapshot_are_one_line(
 def test_a_device_without_a_trace_has_no_peak() -> None:
     alloc = {"action": "alloc", "addr": 512, "size": 64}
     recorded = {"segments": [], "device_traces": [[alloc]]}
-    known = peak_of(recorded, 0)
-    assert known is not None
-    assert peak_of(recorded, 1) is None
-    assert peak_of({"segments": []}, 0) is None
-    assert (
-        peak_of(recorded | {"device_traces": [[alloc | {"action": "free_completed"}]]}, 0) is None
-    )
+    assert peak_of(history_of(recorded, 0)) is not None
+    freed = recorded | {"device_traces": [[alloc | {"action": "free_completed"}]]}
+    for empty, device in ((recorded, 1), ({"segments": []}, 0), (freed, 0)):
+        assert history_of(empty, device) == ()
+    assert peak_of(()) is None
+
+
+# Written for this project after public files on which the reader went wrong; each stands for a
+# kind of fault. The last is a recorded job: Llama 1B under autocast on one H100.
+CASES = Path(__file__).parent / "oracles" / "profiles" / "cases"
+RECORDED = CASES.parent / "llama1b-amp-eager.pickle.gz"
+MODEL = ("--model", "llama-3-8b", "--nodes", "1", "--gpus-per-node", "8")
+
+
+def test_forward_frames_of_the_default_recording_are_activations(said: Said) -> None:
+    """Every forward operation has a frame of torch::autograd::VariableType."""
+    data = json.loads(said(str(CASES / "default_stacks.pickle"), "--json"))
+    kinds = data["peak"]["kinds"]
+    assert kinds["activations"] == 6 * 2**30
+    assert kinds["gradients"] == 2**30
+
+
+def test_reserve_stands_beside_the_model_at_the_moment_of_the_other_rows(said: Said) -> None:
+    data = json.loads(said(str(CASES / "default_stacks.pickle"), "--json", *MODEL))
+    rows = {row["part"]: row["snapshot"] for row in data["model"]}
+    assert rows["reserve"] == 0
+    assert sum(rows.values()) == data["peak"]["reserved"] == 10 * 2**30
+
+
+def test_a_home_folder_says_nothing_about_a_tensor(said: Said) -> None:
+    data = json.loads(said(str(CASES / "path_adam.pickle"), "--json"))
+    assert data["peak"]["kinds"] == {"activations": 4 * 2**30}
+
+
+def test_an_allocation_that_failed_is_told(said: Said) -> None:
+    text = said(str(CASES / "at_oom.pickle"))
+    assert "at event 3: asked for 2.147 GB with 1.074 GB free on the device" in text
+    (oom,) = json.loads(said(str(CASES / "at_oom.pickle"), "--json"))["oom"]
+    assert (oom["asked_bytes"], oom["device_free_bytes"], oom["event"]) == (2**31, 2**30, 3)
+
+
+def test_a_recorded_job_holds_no_gradient_at_its_peak(said: Said) -> None:
+    """At the peak the loss has just begun its backward pass; the file is packed."""
+    data = json.loads(said(str(RECORDED), "--json"))
+    kinds = data["peak"]["kinds"]
+    assert kinds["activations"] == pytest.approx(19.571e9, abs=1e6)
+    assert "gradients" not in kinds
+    # Three tensors of tokens by vocabulary in 32 bits: log-softmax and its gradient, twice.
+    assert kinds["loss"] == pytest.approx(3 * 2 * 4096 * 128_256 * 4, rel=1e-3)
+    assert data["summary"]["kind"] == "activations"
+    assert data["summary"]["remedy"] == "loss"
+    # torch.cuda.max_memory_allocated of the run, which counts blocks rounded up.
+    assert data["peak"]["bytes"] == pytest.approx(47_075_773_440, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("file", "name", "kind"),
+    [
+        ("/home/optimizer/loss/train.py", "main", "other"),
+        ("C:\\Users\\adam\\venv\\site-packages\\torch\\optim\\sgd.py", "step", "optimizer"),
+        ("/data/muon/model.py", "forward", "activations"),
+        ("/home/me/muon.py", "step", "optimizer"),
+        ("/home/me/Megatron-LM/megatron/core/optimizer/distrib_optimizer.py", "x", "optimizer"),
+        ("/x/megatron/core/distributed/param_and_grad_buffer.py", "__init__", "gradients"),
+        ("/x/torch/distributed/tensor/_dispatch.py", "dispatch", "other"),
+        ("/x/torch/distributed/tensor/_redistribute.py", "redistribute", "communication"),
+        ("/x/torch/distributed/fsdp/_fully_shard/_fsdp_collectives.py", "f", "communication"),
+        ("/x/transformers/loss/loss_utils.py", "ForCausalLMLoss", "loss"),
+        ("/home/loss/venv/lib/site-packages/torch/nn/modules/linear.py", "forward", "activations"),
+        ("/x/torch/_tensor.py", "backward", "other"),
+        ("/x/flash_attn/flash_attn_interface.py", "_flash_attn_backward", "gradients"),
+        ("??", "torch::autograd::VariableType::(anonymous namespace)::mm(...)", "other"),
+        ("??", "torch::autograd::generated::MulBackward0::apply(...)", "other"),
+        ("engine.cpp", "torch::autograd::Engine::evaluate_function(...)", "gradients"),
+        ("", "torch::autograd::AccumulateGrad::apply(...)", "gradients"),
+        ("reducer.cpp", "c10d::Reducer::initialize_buckets(...)", "gradients"),
+        ("??", "c10d::ProcessGroupNCCL::allgather(...)", "communication"),
+        ("FusedAdamKernel.cu", "at::native::_fused_adamw_kernel_cuda_(...)", "optimizer"),
+    ],
+)
+def test_a_frame_counts_from_its_package_on(file: str, name: str, kind: str) -> None:
+    assert kind_of([{"filename": file, "line": 1, "name": name}]) == kind
+
+
+def test_a_path_begins_at_its_package() -> None:
+    assert path_in_package("/home/adam/optim/train.py") == "train.py"
+    assert path_in_package("/a/site-packages/torch/nn/x.py") == "torch/nn/x.py"
+    assert path_in_package("/src/torch/torch/optim/x.py") == "torch/optim/x.py"
+
+
+def test_reserved_bytes_follow_the_events_of_segments() -> None:
+    """512 are got, 100 used; another 512 come and go again before the snapshot."""
+    trace = [
+        event("segment_alloc", 0, 512), event("alloc", 0, 100, "activations"),
+        event("segment_map", 4096, 512), event("alloc", 4096, 200, "activations"),
+        event("free_completed", 4096, 200), event("segment_unmap", 4096, 512),
+    ]  # fmt: skip
+    end = segment(0, [block(100, "active_allocated", "activations"), block(412, "inactive")])
+    moments = history_of({"segments": [end], "device_traces": [trace]}, 0)
+    assert [(m.event, m.bytes, m.reserved) for m in moments] == [
+        (1, 0, 512), (2, 100, 512), (3, 100, 1024), (4, 300, 1024), (5, 100, 1024), (6, 100, 512),
+    ]  # fmt: skip
+
+
+def test_a_long_history_keeps_its_peak() -> None:
+    events, sums, live = random_trace(random.Random(3))
+    segments = [segment(a, [block(size, "active_allocated")]) for a, size in live.items()]
+    copies = [
+        one | {"addr": one["addr"] + 10**6 * n} for n in range(1, 20) for one in events[: len(sums)]
+    ]
+    moments = history_of({"segments": segments, "device_traces": [copies]}, 0)
+    assert len(moments) <= 200
+    assert peak_of(moments) == max(moments, key=lambda moment: moment.bytes)
+
+
+def test_pages_of_remedies_exist() -> None:
+    docs = Path(__file__).parents[1] / "docs"
+    assert all((docs / f"{remedy.page}.md").is_file() for remedy in REMEDIES.values())
+
+
+def test_a_packed_snapshot_is_read_and_a_broken_one_refused(said: Said, tmp_path: Path) -> None:
+    packed = tmp_path / "packed.pickle.gz"
+    packed.write_bytes(gzip.compress(pickle.dumps(SNAPSHOT)))
+    assert said(str(packed)) == said(written(tmp_path, SNAPSHOT))
+    packed.write_bytes(packed.read_bytes()[:40])
+    assert main(("memory-snapshot", str(packed))) == 2

@@ -193,10 +193,9 @@ def test_calls_are_common_where_two_ranks_recorded_as_many() -> None:
 
     one, other, fewer = recorded("a", 0, 10), recorded("b", 1, 12), recorded("c", 3)
     assert common_calls([one]) == common_calls([one, fewer]) == {}
-    [(names, times)] = common_calls([one, other]).values()
-    assert names == ("a", "b")
-    assert times == pytest.approx(5e-6)
-    assert times.shape == (2, 2)
+    [calls] = common_calls([one, other]).values()
+    assert calls.names == ("a", "b")
+    assert calls.times == pytest.approx(np.full((2, 2), 5e-6))
 
 
 def test_types_are_as_wide_as_in_c_or_as_their_names_say() -> None:
@@ -263,7 +262,7 @@ def test_a_part_stands_beside_the_model_only_where_one_of_both_has_it() -> None:
         "computing": (pytest.approx(50), estimate.compute_s),
         "exposed dp": (pytest.approx(30), pytest.approx(dict(estimate.exposed)["dp"])),
         "exposed tp": (pytest.approx(10), 0.0),
-        "pipeline idle and messages": (pytest.approx(20), 0.0),
+        "idle": (pytest.approx(20), 0.0),
         "exposed calls at the same time": (pytest.approx(-10), 0.0),
     }
     # What is left of sums in another order is nothing that a call exposes.

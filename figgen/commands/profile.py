@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import contextlib
+import gc
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
@@ -11,16 +12,23 @@ from typing import TYPE_CHECKING
 
 from figgen.commands import Answer, add_verb, whole
 from figgen.commands.training import add_options, aligned, scenario_of
-from figgen.models.profiles.profile import PARTS, RankProfile, profiles
+from figgen.models.profiles.kernel_times import kinds_together
+from figgen.models.profiles.profile import RankProfile, profiles
+from figgen.models.profiles.profile_against import causes, pairs, slow_rank
 from figgen.models.profiles.profile_beside import (
-    Beside,
     Common,
-    Waiting,
     beside,
     bus_bandwidth_bytes_per_s,
     common_calls,
     slowest,
     waiting,
+)
+from figgen.models.profiles.profile_findings import remarks_of, savings_of
+from figgen.models.profiles.profile_text import (
+    Section,
+    against_section,
+    beside_section,
+    sections,
 )
 from figgen.models.profiles.trace_reader import trace_events
 from figgen.models.profiles.unpacked import Limits
@@ -44,9 +52,13 @@ def add(verbs: Verbs) -> None:
         _read,
         "where the time of steps that torch.profiler recorded went, beside the model",
         "rank0.json.gz rank1.json.gz",
+        "after.json.gz --against before.json.gz",
         "rank0.json.gz --model llama-3-8b --nodes 2 --gpus-per-node 8 --tp 2 --pp 2",
     )
     parser.add_argument("files", nargs="+", metavar="FILE", help="a trace, packed or not")
+    parser.add_argument(
+        "--against", nargs="+", metavar="FILE", help="traces of other steps to compare with"
+    )
     parser.add_argument(
         "--most-bytes", type=whole(1, 2**50), default=MOST_BYTES, metavar="N",
         help=f"bytes that a file may unpack to; {MOST_BYTES} if left out",
@@ -55,21 +67,47 @@ def add(verbs: Verbs) -> None:
 
 
 def _read(options: argparse.Namespace) -> Answer:
-    ranks = [rank for file in options.files for rank in _profiles(file, options.most_bytes)]
+    ranks = _ranks(options.files, options.most_bytes)
     common = common_calls(ranks)
     waits, worst = waiting(common), slowest(ranks)
+    slow = slow_rank(ranks, waits)
     data: dict[str, object] = {
+        "kernels": {
+            one.kind: {"seconds": one.seconds, "share": one.share, "bound": one.bound}
+            for one in kinds_together([rank.all_kinds for rank in ranks])
+        },
+        "savings": [asdict(saving) for saving in savings_of(worst)],
+        "remarks": [asdict(remark) for remark in remarks_of(worst)],
         "ranks": [_rank_data(rank, common) for rank in ranks],
         "waiting": [asdict(row) for row in waits],
+        "slow_rank": None if slow is None else asdict(slow),
     }
-    lines = [*_parts(ranks), "", *_calls(worst, common)]
-    if waits:
-        lines += ["", *_waits(waits)]
+    said = sections(ranks, worst, common, waits, slow, format_quantity)
+    if options.against:
+        rank, base = pairs(ranks, _ranks(options.against, options.most_bytes))[0]
+        data["against"] = [asdict(cause) | {"more_s": cause.more_s} for cause in causes(rank, base)]
+        said.append(against_section(rank, base, format_quantity))
     if options.preset or options.run_name or options.model:
         rows = beside(worst, resolve(scenario_of(options)).estimate)
         data["model"] = [asdict(row) for row in rows]
-        lines += ["", *_beside(worst, rows)]
-    return Answer(data, "\n".join(lines))
+        said.append(beside_section(worst, rows, format_quantity))
+    return Answer(data, "\n\n".join("\n".join(_lines(section)) for section in said))
+
+
+def _lines(section: Section) -> list[str]:
+    """A section as text: its title, its table, its notes."""
+    title = [section.title] if section.title else []
+    table = aligned([list(row) for row in section.rows], left=section.left) if section.rows else []
+    return [*title, *table, *section.notes]
+
+
+def _ranks(files: Sequence[str], most_bytes: int) -> list[RankProfile]:
+    # Millions of small objects are made and kept: looking for cycles among them takes a third.
+    gc.disable()
+    try:
+        return [rank for file in files for rank in _profiles(file, most_bytes)]
+    finally:
+        gc.enable()
 
 
 def _profiles(file: str, most_bytes: int) -> Sequence[RankProfile]:
@@ -100,61 +138,3 @@ def _rank_data(rank: RankProfile, common: Common) -> dict[str, object]:
         for calls in rank.calls
     ]
     return found
-
-
-def _time(seconds: float) -> str:
-    return format_quantity(seconds, "s", "time")
-
-
-def _parts(ranks: Sequence[RankProfile]) -> list[str]:
-    """One line a rank; the parts add up to the step, what is hidden is within computing."""
-    rows = [["per step", "step", *PARTS.values(), "hidden"]]
-    for rank in ranks:
-        step_s = rank.wall_s / rank.steps
-        shares = [f"{getattr(rank, part) / rank.wall_s:.1%}" for part in PARTS]
-        rows.append([rank.name, _time(step_s), *shares, f"{rank.hidden_s / rank.wall_s:.1%}"])
-    return aligned(rows, left=1)
-
-
-def _calls(rank: RankProfile, common: Common) -> list[str]:
-    rows = [["group", "collective", "ranks", "calls", "buffer", "time", "exposed", "busbw"]]
-    for calls in rank.calls:
-        bandwidth = bus_bandwidth_bytes_per_s(calls, common)
-        number = len(calls.each_s)
-        rows.append([
-            calls.group.name,
-            calls.group.collective,
-            str(calls.group.size or "?"),
-            f"{number / rank.steps:,.4g}",
-            format_quantity(calls.bytes / number, "B", "bytes") if calls.bytes else "?",
-            _time(calls.busy_s / rank.steps),
-            _time(calls.exposed_s / rank.steps),
-            format_quantity(bandwidth, "B/s") if bandwidth else "?",
-        ])  # fmt: skip
-    if len(rows) == 1:
-        return [f"{rank.name} communicates nothing"]
-    return [f"{rank.name}, which computes longest, per step:", *aligned(rows, left=2)]
-
-
-def _waits(waits: Sequence[Waiting]) -> list[str]:
-    rows = [["waits for others", "in all", "came last"]]
-    rows += [
-        [row.name, _time(row.waited_s), f"{row.last} of {row.calls}"]
-        for row in sorted(waits, key=lambda row: row.waited_s)
-    ]
-    return aligned(rows, left=1)
-
-
-def _beside(rank: RankProfile, rows: Sequence[Beside]) -> list[str]:
-    """What differs most first."""
-    table = [["part of the step", "see", "recorded", "modelled", "more"]]
-    for row in rows:
-        more = row.recorded_s - row.modelled_s
-        sign = "-" if more < 0 else "+"
-        table.append([
-            row.part, row.page, _time(row.recorded_s), _time(row.modelled_s),
-            sign + _time(abs(more)),
-        ])  # fmt: skip
-    recorded, modelled = rank.wall_s / rank.steps, sum(row.modelled_s for row in rows)
-    table.append(["step", "", _time(recorded), _time(modelled), f"{recorded / modelled - 1:+.1%}"])
-    return [f"{rank.name} compared with the model:", *aligned(table, left=2)]

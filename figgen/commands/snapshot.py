@@ -3,25 +3,37 @@
 from __future__ import annotations
 
 import argparse
+import gzip
+import io
+import zlib
 from collections.abc import Mapping
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 from figgen.commands import Answer, add_verb, whole
 from figgen.commands.training import add_options, aligned, scenario_of
 from figgen.errors import InputError
 from figgen.models.memory.allocator_snapshot import (
     PART_OF,
-    SAID,
     AllocatorState,
-    Peak,
+    Moment,
+    history_of,
     peak_of,
+    refused_of,
     state_of,
 )
 from figgen.models.memory.memory import RankMemory
 from figgen.models.memory.memory_lines import CONTEXTS, PARTS
 from figgen.models.memory.plain_pickle import plain_pickle
+from figgen.models.memory.snapshot_summary import REMEDIES, summary_of
+from figgen.models.memory.snapshot_text import (
+    kinds_sentences,
+    refusals,
+    state_rows,
+    summary_sentence,
+)
+from figgen.models.profiles.unpacked import PACKED
 from figgen.scenarios.options.resolve import resolve
 
 if TYPE_CHECKING:
@@ -38,9 +50,9 @@ def add(verbs: Verbs) -> None:
         _snapshot,
         "what a snapshot of PyTorch's CUDA allocator holds, by kind, beside the memory model",
         "snapshot.pickle",
-        "snapshot.pickle --model llama-3-8b --nodes 1 --gpus-per-node 8 --zero 3 --json",
+        "snapshot.pickle.gz --model llama-3-8b --nodes 1 --gpus-per-node 8 --zero 3 --json",
     )
-    parser.add_argument("file", help="as torch.cuda.memory._dump_snapshot writes it")
+    parser.add_argument("file", help="as torch.cuda.memory._dump_snapshot writes it, packed or not")
     parser.add_argument("--device", type=whole(0, 1023), default=0, help="number of the GPU")
     parser.add_argument(
         "--rank", type=whole(0, 1023), default=0, help="pipeline rank of the model beside it"
@@ -59,23 +71,40 @@ def read_snapshot(path: str) -> Mapping[str, Any]:
         if size > LARGEST_FILE:
             raise InputError("snapshot", expected=f"at most {LARGEST_FILE:,} bytes", got=size)
         with file.open("rb") as opened:
-            found = plain_pickle(opened)
-    except OSError as error:
+            packed = opened.read(len(PACKED)) == PACKED
+            opened.seek(0)
+            found = plain_pickle(_unpacked(opened) if packed else opened)
+    except (OSError, EOFError, zlib.error) as error:
         raise InputError("snapshot", expected="a readable file", got=str(error)) from None
     if not isinstance(found, dict):
         raise InputError("snapshot", expected="a dict with segments", got=type(found).__name__)
     return found
 
 
+def _unpacked(file: BinaryIO) -> BinaryIO:
+    """What gzip has packed. Raises InputError for more than a snapshot may be."""
+    content = gzip.GzipFile(fileobj=file).read(LARGEST_FILE + 1)
+    if len(content) > LARGEST_FILE:
+        raise InputError("snapshot", expected=f"at most {LARGEST_FILE:,} bytes, unpacked")
+    return io.BytesIO(content)
+
+
 def _snapshot(options: argparse.Namespace) -> Answer:
     snapshot = read_snapshot(options.file)
-    state, peak = state_of(snapshot, options.device), peak_of(snapshot, options.device)
+    state, history = state_of(snapshot, options.device), history_of(snapshot, options.device)
+    peak, refused = peak_of(history), refused_of(snapshot, options.device)
+    summary = summary_of(state, peak)
     data: dict[str, object] = {
         "device": options.device,
+        "summary": None if summary is None else asdict(summary) | asdict(REMEDIES[summary.remedy]),
         "state": asdict(state),
         "peak": None if peak is None else asdict(peak),
+        "oom": [asdict(one) for one in refused],
+        "history": [asdict(moment) for moment in history],
     }
-    lines = _told(state, peak)
+    lines = [] if summary is None else [summary_sentence(summary, peak), ""]
+    lines += [*refusals(refused), ""] if refused else []
+    lines += [*aligned(state_rows(state), left=1), "", *kinds_sentences(state, peak)]
     if options.preset or options.run_name or options.model:
         ranks = resolve(scenario_of(options)).memory.ranks
         if options.rank >= len(ranks):
@@ -88,21 +117,8 @@ def _snapshot(options: argparse.Namespace) -> Answer:
     return Answer(data, "\n".join(lines))
 
 
-def _told(state: AllocatorState, peak: Peak | None) -> list[str]:
-    sizes = [[name, f"{getattr(state, part) / 1e9:.3f}"] for part, name in SAID.items()]
-    table = aligned([["what", "GB"], *sizes], left=1)
-    lines = [*table, "", "in use now, by kind: " + _kinds(state.kinds)]
-    if peak is not None:
-        lines.append(f"peak {peak.bytes / 1e9:.3f} GB at event {peak.event}: {_kinds(peak.kinds)}")
-    return lines
-
-
-def _kinds(kinds: Mapping[str, int]) -> str:
-    return ", ".join(f"{kind} {size / 1e9:.3f} GB" for kind, size in kinds.items()) or "nothing"
-
-
 def _beside(
-    rank: RankMemory, state: AllocatorState, peak: Peak | None
+    rank: RankMemory, state: AllocatorState, peak: Moment | None
 ) -> list[tuple[str, float, float]]:
     """Part by part: what the model says of the rank, and the snapshot at its peak, or as it is."""
     kinds = state.kinds if peak is None else peak.kinds
@@ -111,6 +127,8 @@ def _beside(
         part = PART_OF.get(kind, kind)
         held[part if part in PARTS else "untold"] += size
     held["reserve"] = state.reserved - state.allocated
+    if peak is not None:
+        held["reserve"] = peak.reserved - peak.bytes
     modelled = {part.name: part.bytes for part in rank.parts} | {"untold": 0.0}
     modelled["reserve"] -= sum(line.bytes for line in rank.lines if line.name == CONTEXTS)
     return [(part, modelled[part], held[part]) for part in held]

@@ -2,37 +2,30 @@
 
 The structure is that of `torch.cuda.memory._dump_snapshot`: segments got from the driver, each a
 row of blocks, and a trace of events that may begin in the middle. What a tensor is for is told by
-the frames of its allocation.
+the frames of its allocation (`allocation_kinds`).
 Source: pytorch/pytorch@0044eb67, torch/cuda/_memory_viz.py and docs, "Understanding CUDA Memory".
 """
 
 from __future__ import annotations
 
-import re
-from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from math import isfinite
 from typing import Any
 
 from figgen.errors import InputError
+from figgen.models.memory.allocation_kinds import kind_of
 
-KINDS = (
-    ("optimizer", r"optim(izer)?s?[/_.]|_init_group|adam|muon"),
-    ("communication", r"torch/distributed|c10d|nccl|all_gather|reduce_scatter|fsdp"),
-    ("loss", r"cross_?entropy|log_softmax|loss"),
-    ("gradients", r"autograd|backward|grad_accum|main_grad|grad_buffer"),
-    ("weights", r"__init__|load_state_dict|materialize|reset_parameters|to_empty|_apply"),
-    ("activations", r"forward|_call_impl|nn/functional|modeling_|/models?/"),
-)  # fmt: skip
-"""Kinds of tensors with what names them in a file or function, the more special first."""
-
-OTHER, BEFORE = "other", "before the trace"
+BEFORE = "before the trace"
 PART_OF = {"loss": "working"}
 """Parts of the memory model that kinds belong to, where they are not called alike."""
 
 USED, WAITING, FREE = "active_allocated", "active_awaiting_free", "inactive"
 OLDER_STATES = {"active_pending_free": WAITING}
-
+GROWS = ("segment_alloc", "segment_map")
+SHRINKS = ("segment_free", "segment_unmap")
+MOMENTS = 200
+"""Moments of the history that a picture shows."""
 
 SAID = {
     "allocated": "in use by tensors",
@@ -45,7 +38,7 @@ SAID = {
 """What the parts of a device's state are called; the last is the sum of the others."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AllocatorState:
     """Bytes of one device: `reserved` from the driver is the sum of all others.
 
@@ -62,128 +55,278 @@ class AllocatorState:
     kinds: Mapping[str, int]
 
 
-@dataclass(frozen=True, slots=True)
-class Peak:
-    """The most bytes in use during the trace, by kind, and after how many events that was."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Moment:
+    """Bytes in use after `event` events of the trace, in all and by kind, and bytes reserved."""
 
     bytes: int
     event: int
+    reserved: int
     kinds: Mapping[str, int]
 
 
-def kind_of(frames: Sequence[Mapping[str, Any]]) -> str:
-    """What a tensor is for, by the innermost frame that tells."""
-    for frame in frames:
-        text = f"{frame.get('filename', '')}:{frame.get('name', '')}".lower()
-        for kind, pattern in KINDS:
-            if re.search(pattern, text):
-                return kind
-    return OTHER
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Refused:
+    """An allocation that failed: the event's number, the bytes asked for and free on the device."""
+
+    event: int
+    asked_bytes: int
+    device_free_bytes: int
+    kind: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Event:
+    """One event of a trace; `kind` of allocations alone."""
+
+    action: str
+    address: int
+    size: int
+    device_free: int
+    kind: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Block:
+    """One block of a segment."""
+
+    size: int
+    asked: int
+    state: str
+    frames: Sequence[Mapping[str, Any]]
 
 
 def state_of(snapshot: Mapping[str, Any], device: int) -> AllocatorState:
     """The state of `device` at the snapshot. Raises InputError for another structure."""
-    found: Counter[str] = Counter()
-    kinds: Counter[str] = Counter()
+    found = {"allocated": 0, "rounded": 0, "waiting": 0, "torn": 0, "idle": 0}
+    kinds: dict[str, int] = {}
+    known: dict[str, str] = {}
     for segment in _segments(snapshot, device):
-        blocks = list(_blocks(segment))
-        used = any(state != FREE for _, _, state, _ in blocks)
-        for size, asked, state, frames in blocks:
-            if state == USED:
-                found["allocated"] += asked
-                found["rounded"] += size - asked
-                kinds[kind_of(frames)] += asked
+        blocks = _blocks(segment)
+        used = any(block.state != FREE for block in blocks)
+        for block in blocks:
+            if block.state == USED:
+                found["allocated"] += block.asked
+                found["rounded"] += block.size - block.asked
+                kind = kind_of(block.frames, known)
+                kinds[kind] = kinds.get(kind, 0) + block.asked
             else:
-                found["waiting" if state == WAITING else "torn" if used else "idle"] += size
-    names = ("allocated", "rounded", "waiting", "torn", "idle")
+                free = "torn" if used else "idle"
+                found["waiting" if block.state == WAITING else free] += block.size
     return AllocatorState(
         reserved=sum(found.values()),
-        **{name: found[name] for name in names},
-        kinds=dict(kinds.most_common()),
+        allocated=found["allocated"],
+        rounded=found["rounded"],
+        waiting=found["waiting"],
+        torn=found["torn"],
+        idle=found["idle"],
+        kinds=_largest_first(kinds),
     )
 
 
-def peak_of(snapshot: Mapping[str, Any], device: int) -> Peak | None:
-    """The most in use during the trace of `device`; None without one.
+def history_of(snapshot: Mapping[str, Any], device: int) -> tuple[Moment, ...]:
+    """The trace of `device` as at most `MOMENTS` moments; empty without an allocation in it.
 
+    Each is the fullest moment of an equal share of the events, so that the peak is among them.
     Tensors older than the trace are known by their size alone, unless they are still there.
     """
-    traces = snapshot.get("device_traces") or []
-    events = [_event(event) for event in traces[device]] if device < len(traces) else []
-    if not any(action == "alloc" for action, *_ in events):
-        return None
-    held = dict(_older(snapshot, device, events))
-    total, totals = sum(size for size, _ in held.values()), list[int]()
-    for action, address, size, kind in events:
-        if action == "alloc":
-            held[address] = (size, kind)
-            total += size
-        elif action == "free_completed":
-            total -= held.pop(address, (0, ""))[0]
-        totals.append(total)
-    peak = max(totals)
-    at = totals.index(peak) + 1
-    return Peak(peak, at, _kinds_at(dict(_older(snapshot, device, events)), events[:at]))
-
-
-def _kinds_at(
-    held: dict[int, tuple[int, str]], events: Sequence[tuple[str, int, int, str]]
-) -> dict[str, int]:
-    for action, address, size, kind in events:
-        if action == "alloc":
-            held[address] = (size, kind)
-        elif action == "free_completed":
-            held.pop(address, None)
-    kinds: Counter[str] = Counter()
+    events = _events(snapshot, device)
+    if not any(event.action == "alloc" for event in events):
+        return ()
+    held = _older(snapshot, device, events)
+    kinds: dict[str, int] = {}
     for size, kind in held.values():
-        kinds[kind] += size
-    return dict(kinds.most_common())
+        kinds[kind] = kinds.get(kind, 0) + size
+    total = sum(kinds.values())
+    reserved = _reserved_before(snapshot, device, events)
+    share = max(1, -(-len(events) // MOMENTS))
+    found: list[Moment] = []
+    most: Moment | None = None
+    for at, event in enumerate(events):
+        total += _applied(event, held, kinds)
+        if event.action in GROWS:
+            reserved += event.size
+        elif event.action in SHRINKS:
+            reserved -= event.size
+        if most is None or total > most.bytes:
+            some = {kind: size for kind, size in kinds.items() if size}
+            most = Moment(bytes=total, event=at + 1, reserved=reserved, kinds=some)
+        if (at + 1) % share == 0 or at + 1 == len(events):
+            found.append(most)
+            most = None
+    return tuple(found)
+
+
+def _applied(event: _Event, held: dict[int, tuple[int, str]], kinds: dict[str, int]) -> int:
+    """By how many bytes an event changes what is in use; it changes `held` and `kinds`, too."""
+    if event.action == "alloc":
+        held[event.address] = (event.size, event.kind)
+        kinds[event.kind] = kinds.get(event.kind, 0) + event.size
+        return event.size
+    if event.action == "free_completed" and event.address in held:
+        size, kind = held.pop(event.address)
+        kinds[kind] -= size
+        return -size
+    return 0
+
+
+def peak_of(history: Sequence[Moment]) -> Moment | None:
+    """The fullest moment of a history, kinds in the order of their size; None without one."""
+    if not history:
+        return None
+    peak = history[0]
+    for moment in history:
+        if moment.bytes > peak.bytes:
+            peak = moment
+    kinds = _largest_first(peak.kinds)
+    return Moment(bytes=peak.bytes, event=peak.event, reserved=peak.reserved, kinds=kinds)
+
+
+def refused_of(snapshot: Mapping[str, Any], device: int) -> tuple[Refused, ...]:
+    """The allocations of `device` that failed, in their order."""
+    found: list[Refused] = []
+    for at, event in enumerate(_events(snapshot, device)):
+        if event.action == "oom":
+            found.append(
+                Refused(
+                    event=at + 1,
+                    asked_bytes=event.size,
+                    device_free_bytes=event.device_free,
+                    kind=event.kind,
+                )
+            )
+    return tuple(found)
+
+
+def _largest_first(kinds: Mapping[str, int]) -> dict[str, int]:
+    return dict(sorted(kinds.items(), key=lambda item: -item[1]))
+
+
+def _reserved_before(snapshot: Mapping[str, Any], device: int, events: Sequence[_Event]) -> int:
+    """Bytes reserved when the trace began: those of the snapshot without what the trace added."""
+    reserved = 0
+    for segment in _segments(snapshot, device):
+        reserved += sum(block.size for block in _blocks(segment))
+    for event in events:
+        if event.action in GROWS:
+            reserved -= event.size
+        elif event.action in SHRINKS:
+            reserved += event.size
+    return reserved
 
 
 def _older(
-    snapshot: Mapping[str, Any], device: int, events: Sequence[tuple[str, int, int, str]]
-) -> Iterator[tuple[int, tuple[int, str]]]:
+    snapshot: Mapping[str, Any], device: int, events: Sequence[_Event]
+) -> dict[int, tuple[int, str]]:
     """What was in use before the trace: freed in it without having been made, or still there."""
+    held: dict[int, tuple[int, str]] = {}
     made: set[int] = set()
     gone: set[int] = set()
-    for action, address, size, _ in events:
-        if action == "alloc":
-            made.add(address)
-        elif action == "free_completed":
-            if address not in made and address not in gone:
-                yield address, (size, BEFORE)
-            gone.add(address)
+    for event in events:
+        if event.action == "alloc":
+            made.add(event.address)
+        elif event.action == "free_completed":
+            if event.address not in made and event.address not in gone:
+                held[event.address] = (event.size, BEFORE)
+            gone.add(event.address)
+    known: dict[str, str] = {}
     for segment in _segments(snapshot, device):
-        address = int(segment.get("address", 0))
-        for size, asked, state, frames in _blocks(segment):
-            if state == USED and address not in made:
-                yield address, (asked, kind_of(frames))
-            address += size
+        address = _whole(segment.get("address", 0), "address of a segment")
+        for block in _blocks(segment):
+            if block.state == USED and address not in made:
+                held[address] = (block.asked, kind_of(block.frames, known))
+            address += block.size
+    return held
 
 
-def _event(event: Any) -> tuple[str, int, int, str]:
-    if not isinstance(event, dict) or "action" not in event:
-        raise InputError("an event of the trace", expected="a dict with an action", got=event)
-    kind = kind_of(event.get("frames") or ()) if event["action"] == "alloc" else ""
-    return str(event["action"]), int(event.get("addr", 0)), int(event.get("size", 0)), kind
+def _events(snapshot: Mapping[str, Any], device: int) -> list[_Event]:
+    """The events of a device's trace. Raises InputError for another structure."""
+    known: dict[str, str] = {}
+    found: list[_Event] = []
+    for event in _trace(snapshot, device):
+        if not isinstance(event, dict) or "action" not in event:
+            raise InputError("an event of the trace", expected="a dict with an action", got=event)
+        action = str(event["action"])
+        tells = action in ("alloc", "oom")
+        found.append(
+            _Event(
+                action=action,
+                address=_whole(event.get("addr", 0), "addr of an event"),
+                size=_whole(event.get("size", 0), "size of an event"),
+                device_free=_whole(
+                    event.get("device_free") or event.get("addr") or 0, "device_free of an event"
+                ),
+                kind=kind_of(_list(event.get("frames")), known) if tells else "",
+            )
+        )
+    return found
+
+
+def _trace(snapshot: Mapping[str, Any], device: int) -> list[Any]:
+    """The recorded events of a device as they are; none where it has no trace."""
+    traces = _list(snapshot.get("device_traces"))
+    return _list(traces[device]) if device < len(traces) else []
+
+
+def _list(value: Any) -> list[Any]:
+    """A list as it is, an empty one for whatever else a file may have there."""
+    return list(value) if isinstance(value, list | tuple) else []
+
+
+def _whole(value: Any, what: str) -> int:
+    """A number of a file. Raises InputError for what is none."""
+    if isinstance(value, bool) or not isinstance(value, int | float) or not isfinite(value):
+        raise InputError(what, expected="a number", got=value)
+    return int(value)
+
+
+def devices_of(snapshot: Mapping[str, Any]) -> list[int]:
+    """The numbers of the devices that a snapshot knows, 0 at least."""
+    found: set[int] = set()
+    for segment in _all_segments(snapshot):
+        device: Any = segment.get("device", 0)
+        found.add(_whole(device, "device of a segment"))
+    for device_number in range(len(_list(snapshot.get("device_traces")))):
+        if _trace(snapshot, device_number):
+            found.add(device_number)
+    return sorted(found) or [0]
 
 
 def _segments(snapshot: Mapping[str, Any], device: int) -> list[Mapping[str, Any]]:
-    segments = snapshot.get("segments")
-    if not isinstance(segments, list) or not all(isinstance(one, dict) for one in segments):
-        raise InputError("a snapshot", expected="a dict with a list of segments", got=segments)
-    return [one for one in segments if one.get("device", 0) == device]
+    return [one for one in _all_segments(snapshot) if one.get("device", 0) == device]
 
 
-def _blocks(segment: Mapping[str, Any]) -> Iterator[tuple[int, int, str, Sequence[Any]]]:
+def _all_segments(snapshot: Mapping[str, Any]) -> list[Mapping[str, Any]]:
+    given = snapshot.get("segments")
+    if not isinstance(given, list) or not all(isinstance(one, dict) for one in given):
+        raise InputError("a snapshot", expected="a dict with a list of segments", got=given)
+    segments: list[Mapping[str, Any]] = given
+    return segments
+
+
+def _blocks(segment: Mapping[str, Any]) -> list[_Block]:
     """Size, what was asked for, state and frames of every block, in older formats too."""
-    for block in segment.get("blocks") or ():
+    found: list[_Block] = []
+    for given in _list(segment.get("blocks")):
+        if not isinstance(given, dict):
+            raise InputError("a block", expected="a dict", got=given)
+        block: Mapping[str, Any] = given
         state = str(block.get("state"))
         state = OLDER_STATES.get(state, state)
         if state not in (USED, WAITING, FREE):
             expected = f"{USED}, {WAITING} or {FREE}"
             raise InputError("state of a block", expected=expected, got=state)
-        size = int(block["size"])
-        history = (block.get("history") or [{}])[0]
-        asked = int(block.get("requested_size", history.get("real_size", size)))
-        yield size, asked, state, block.get("frames") or history.get("frames") or ()
+        size = _whole(block.get("size"), "size of a block")
+        older: Mapping[str, Any] = {}
+        for one in _list(block.get("history"))[:1]:
+            older = one if isinstance(one, dict) else {}
+        asked = block.get("requested_size", older.get("real_size", size))
+        found.append(
+            _Block(
+                size=size,
+                asked=_whole(asked, "requested_size of a block"),
+                state=state,
+                frames=_list(block.get("frames")) or _list(older.get("frames")),
+            )
+        )
+    return found

@@ -8,17 +8,39 @@ next kernel, and the rest in which the device idles. What runs while something c
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
-from math import isfinite
+from dataclasses import dataclass, field
+from math import fsum, isfinite
 from typing import Any
 
-import numpy as np
-
 from figgen.errors import InputError
-from figgen.models.profiles.trace_kinds import Group, axis_of
-from figgen.models.profiles.trace_ranks import RecordedRank, Spans, rank_name, take
-from figgen.models.step.intervals import Floats, Intervals, length, outside, together, union, within
-from figgen.models.step.intervals import without as minus
+from figgen.models.profiles.intervals import (
+    Intervals,
+    length,
+    outside,
+    together,
+    union,
+    within,
+    without,
+)
+from figgen.models.profiles.kernel_times import (
+    Gap,
+    KernelTime,
+    KindTime,
+    ModuleTime,
+    device_times,
+    gaps_of,
+    late_of,
+    modules_of,
+)
+from figgen.models.profiles.trace_kinds import ONE_SIDED, Group, axis_of
+from figgen.models.profiles.trace_ranks import (
+    RecordedRank,
+    Spans,
+    keep_header,
+    rank_name,
+    take,
+)
+from figgen.models.profiles.trace_window import Window, window_of
 
 PARTS = {
     "computing_s": "computing",
@@ -45,11 +67,19 @@ class Calls:
     each_s: tuple[float, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RankProfile:
-    """One rank's recorded window of `steps` steps, s; the parts add up to `wall_s`."""
+    """One rank's recorded window of `steps` steps, s; the parts add up to `wall_s`.
+
+    `world_size` is 0 and `device` empty where the trace does not say. `kinds` divide the time of
+    the device by what its kernels do, `all_kinds` do so for all that was recorded, beside the
+    steps too; `gaps` divide the time of `launch_s` by the operators that came late. `host_events`
+    and `overhead_s` are what the recorder itself had to do.
+    """
 
     name: str
+    world_size: int
+    device: str
     steps: int
     wall_s: float
     computing_s: float
@@ -60,6 +90,18 @@ class RankProfile:
     idle_s: float
     exposed_by_axis: tuple[tuple[str, float], ...]
     calls: tuple[Calls, ...]
+    kinds: tuple[KindTime, ...]
+    all_kinds: tuple[KindTime, ...]
+    kernels: tuple[KernelTime, ...]
+    modules: tuple[ModuleTime, ...]
+    gaps: tuple[Gap, ...]
+    host_events: int
+    overhead_s: float
+
+    @property
+    def alone(self) -> bool:
+        """Whether the job is one GPU, as far as the trace tells."""
+        return self.world_size == 1 or (not self.world_size and not self.calls)
 
 
 def profiles(
@@ -69,22 +111,65 @@ def profiles(
 
     Raises InputError for events without finite times, and where nothing runs.
     """
-    ranks: dict[str, RecordedRank] = {}
-    for number, (header, event) in enumerate(events):
-        if event.get("ph") != "X":
-            continue
-        start: Any = event.get("ts")
-        took: Any = event.get("dur", 0)
-        if not (_finite(start) and _finite(took)) or took < 0:
-            expected = "a finite ts and a dur >= 0"
-            raise InputError(f"{name}, event {number:,}", expected=expected, got=(start, took))
-        rank = ranks.setdefault(rank_name(header, event, name), RecordedRank())
-        take(rank, event, header, float(start), float(start + took))
-    found = tuple(_profile(rank, kept) for rank, kept in ranks.items() if _runs(kept))
+    return tuple(profile_of(rank, kept) for rank, kept in recorded_ranks(events, name).items())
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reading:
+    """A trace while it is read: what is kept of each rank, and the header it came with."""
+
+    name: str
+    ranks: dict[str, RecordedRank] = field(default_factory=dict)
+    headers: dict[str, Mapping[str, Any]] = field(default_factory=dict)
+    processes: dict[str, str] = field(default_factory=dict)
+
+
+def read_event(
+    reading: Reading, header: Mapping[str, Any], event: Mapping[str, Any], number: int
+) -> None:
+    """Keep what an event tells. Raises InputError for one without finite times."""
+    if event.get("ph") != "X":
+        return
+    start: Any = event.get("ts")
+    took: Any = event.get("dur", 0)
+    if not (_finite(start) and _finite(took)) or took < 0:
+        expected = "a finite ts and a dur >= 0"
+        raise InputError(f"{reading.name}, event {number:,}", expected=expected, got=(start, took))
+    process = str(event.get("pid"))
+    rank = reading.processes.get(process, "")
+    if not rank or reading.headers[rank] is not header:
+        rank = rank_name(header, event, reading.name)
+        reading.processes[process] = rank
+        reading.headers[rank] = header
+        reading.ranks.setdefault(rank, RecordedRank())
+    take(reading.ranks[rank], event, header, float(start), float(start + took))
+
+
+def ranks_of(reading: Reading) -> dict[str, RecordedRank]:
+    """What was kept, by rank. Raises InputError where nothing runs, or a GPU has no kernels."""
+    found: dict[str, RecordedRank] = {}
+    for rank, kept in reading.ranks.items():
+        header = reading.headers[rank]
+        keep_header(kept, header)
+        if _runs(kept):
+            _check_kernels(rank, kept)
+            # A header may stand behind the events.
+            named = rank_name(header, {}, rank) if rank == reading.name else rank
+            found[named] = kept
     if not found:
         expected = "kernels, or operators on a CPU"
-        raise InputError(f"trace {name}", expected=expected, got="neither")
+        raise InputError(f"trace {reading.name}", expected=expected, got="neither")
     return found
+
+
+def recorded_ranks(
+    events: Iterable[tuple[Mapping[str, Any], Mapping[str, Any]]], name: str
+) -> dict[str, RecordedRank]:
+    """What is kept of one trace, by rank. Raises InputError as `profiles` does."""
+    reading = Reading(name=name)
+    for number, (header, event) in enumerate(events):
+        read_event(reading, header, event, number)
+    return ranks_of(reading)
 
 
 def _finite(value: Any) -> bool:
@@ -92,103 +177,139 @@ def _finite(value: Any) -> bool:
 
 
 def _runs(kept: RecordedRank) -> bool:
-    return bool(kept.kernels.starts or kept.work or kept.calls)
+    return bool(kept.kernels.starts or kept.work or kept.calls.starts)
 
 
-def _profile(name: str, kept: RecordedRank) -> RankProfile:
-    on_device = bool(kept.kernels.starts)
-    computing = kept.kernels.union() if on_device else _work(kept)
-    sets = {group: spans.union() for group, spans in kept.calls.items()}
-    talking = together(*sets.values(), union((), ()))
-    copying = kept.copies.union()
-    start, end = _window(kept, together(computing, talking, copying))
-    computing, talking, copying = (within(s, start, end) for s in (computing, talking, copying))
-    exposed = minus(talking, computing)
-    busy = together(computing, talking)
-    alone = length(minus(copying, busy))
-    idle = outside(together(busy, copying), start, end)
-    launch = _late(kept, idle)
-    calls = [
-        _calls(group, kept, within(found, start, end), computing, (start, end))
-        for group, found in sets.items()
-    ]
+def _check_kernels(name: str, kept: RecordedRank) -> None:
+    """Refuse a GPU's job whose kernels were not recorded: its operators are no computing."""
+    launches = kept.counts.get("launches", 0)
+    device = kept.kernels.starts or kept.copies.starts
+    if launches and not device:
+        raise InputError(
+            f"trace {name}",
+            expected="kernels of the GPU: record with ProfilerActivity.CUDA, and with one profiler"
+            " at a time",
+            got=f"{launches:,} launches, but no kernels",
+        )
+
+
+def profile_of(name: str, kept: RecordedRank) -> RankProfile:
+    """The recorded steps of one rank."""
+    computing = union(kept.kernels.starts, kept.kernels.ends)
+    if not kept.kernels.starts:
+        computing = _work(kept)
+    groups, spans, sizes = _calls_by_group(kept)
+    copying = union(kept.copies.starts, kept.copies.ends)
+    talking = together([one.union() for one in spans.values()])
+    window = window_of(kept, together([computing, talking, copying]))
+    computing, talking, copying = (
+        within(some, window.start, window.end) for some in (computing, talking, copying)
+    )
+    exposed = without(talking, computing)
+    busy = together([computing, talking])
+    idle = outside(together([busy, copying]), window.start, window.end)
+    late = late_of(kept, idle)
+    launch = fsum(gap.late for gap in late)
+    times = device_times(kept, window)
+    calls = [_calls(groups[key], spans[key], sizes[key], computing, window) for key in groups]
     return RankProfile(
         name=name,
-        steps=max(1, len(kept.steps)),
-        wall_s=(end - start) / 1e6,
+        world_size=int(str(kept.facts.get("world_size", 0))),
+        device=str(kept.facts.get("device", "")),
+        steps=window.steps,
+        wall_s=(window.end - window.start) / 1e6,
         computing_s=length(computing) / 1e6,
         exposed_s=length(exposed) / 1e6,
         hidden_s=(length(talking) - length(exposed)) / 1e6,
-        copies_s=alone / 1e6,
+        copies_s=length(without(copying, busy)) / 1e6,
         launch_s=launch / 1e6,
         idle_s=(length(idle) - launch) / 1e6,
-        exposed_by_axis=tuple(_by_axis(sets, computing, (start, end)).items()),
-        calls=tuple(sorted((c for c in calls if c.each_s), key=lambda c: -c.exposed_s)),
+        exposed_by_axis=_by_axis(groups, spans, computing, window),
+        calls=tuple(sorted([c for c in calls if c.each_s], key=lambda c: -c.exposed_s)),
+        kinds=times.kinds,
+        all_kinds=times.all_kinds,
+        kernels=times.kernels,
+        modules=modules_of(kept, window),
+        gaps=gaps_of(kept, late),
+        host_events=kept.counts.get("operators", 0),
+        overhead_s=length(within(kept.overhead.union(), window.start, window.end)) / 1e6,
     )
 
 
+def _calls_by_group(
+    kept: RecordedRank,
+) -> tuple[dict[str, Group], dict[str, Spans], dict[str, float]]:
+    """Groups, times and bytes of collectives by the group's key.
+
+    Where a kernel does not name its collective, the host's call that launched it does: NCCL
+    runs an all-to-all as sends and receipts.
+    """
+    groups: dict[str, Group] = {}
+    spans: dict[str, Spans] = {}
+    sizes: dict[str, float] = {}
+    for at in range(len(kept.calls.starts)):
+        group, size = kept.called.groups[at], kept.called.bytes[at]
+        number = kept.calls.operators[at]
+        launch = kept.launched.get(kept.calls.launches[at])
+        if number not in kept.asked and launch is not None:
+            number = launch.operator
+        asked = kept.asked.get(number)
+        if asked is not None and not kept.called.told[at]:
+            if group.collective in (*ONE_SIDED, "other"):
+                group = Group(
+                    group.name or asked.name,
+                    asked.collective,
+                    group.size or asked.size,
+                    group.ranks or asked.ranks,
+                )
+            size = size or kept.asked_bytes[number]
+        key = group.key
+        if key not in groups:
+            groups[key] = group
+            spans[key] = Spans()
+            sizes[key] = 0.0
+        spans[key].add(kept.calls.starts[at], kept.calls.ends[at])
+        sizes[key] += size
+    return groups, spans, sizes
+
+
 def _by_axis(
-    sets: Mapping[Group, Intervals], computing: Intervals, window: tuple[float, float]
-) -> dict[str, float]:
+    groups: Mapping[str, Group],
+    spans: Mapping[str, Spans],
+    computing: Intervals,
+    window: Window,
+) -> tuple[tuple[str, float], ...]:
     """Exposed seconds of each axis, calls that run at the same time counted once."""
     axes: dict[str, list[Intervals]] = {}
-    for group, found in sets.items():
-        axes.setdefault(axis_of(group), []).append(within(found, *window))
-    return {axis: length(minus(together(*s), computing)) / 1e6 for axis, s in axes.items()}
+    for key, group in groups.items():
+        inside = within(spans[key].union(), window.start, window.end)
+        axes.setdefault(axis_of(group), []).append(inside)
+    return tuple(
+        (axis, length(without(together(sets), computing)) / 1e6) for axis, sets in axes.items()
+    )
 
 
 def _work(kept: RecordedRank) -> Intervals:
     """Operators of all threads of a CPU, without what they do inside of a collective."""
-    return together(
-        *(
-            minus(spans.union(), kept.runs.get(thread, Spans()).union())
-            for thread, spans in kept.work.items()
-        ),
-        union((), ()),
-    )
+    sets: list[Intervals] = []
+    for thread, spans in kept.work.items():
+        runs = kept.runs[thread].union() if thread in kept.runs else union([], [])
+        sets.append(without(spans.union(), runs))
+    return together(sets)
 
 
-def _window(kept: RecordedRank, active: Intervals) -> tuple[float, float]:
-    """From the first recorded step's beginning to the last one's end; all activity without them."""
-    if kept.steps:
-        return min(s for s, _ in kept.steps.values()), max(e for _, e in kept.steps.values())
-    return float(active[0][0]), float(active[1][-1])
-
-
-def _late(kept: RecordedRank, idle: Intervals) -> float:
-    """Microseconds of idle gaps that passed before the host had launched what ends them."""
-    if not kept.launched.numbers:
-        return 0.0
-    numbers, begun = kept.began.sorted()
-    known, ends = kept.launched.sorted()
-    at = np.minimum(np.searchsorted(known, numbers), len(known) - 1)
-    paired = known[at] == numbers
-    starts, launched = begun[paired], ends[at[paired]]
-    order = np.argsort(starts, kind="stable")
-    starts, launched = starts[order], launched[order]
-    following = np.searchsorted(starts, idle[1] - 1e-3)
-    some = following < len(starts)
-    until = np.minimum(launched[following[some]], idle[1][some])
-    return float(np.sum(np.maximum(0.0, until - idle[0][some])))
-
-
-def _calls(
-    group: Group,
-    kept: RecordedRank,
-    found: Intervals,
-    computing: Intervals,
-    window: tuple[float, float],
-) -> Calls:
-    spans = kept.calls[group]
-    starts: Floats = np.array(spans.starts)
-    order = np.argsort(starts, kind="stable")
-    inside = (starts >= window[0]) & (starts < window[1])
-    each = (np.array(spans.ends) - starts)[order][inside[order]]
-    share = len(each) / len(starts)
+def _calls(group: Group, spans: Spans, size: float, computing: Intervals, window: Window) -> Calls:
+    order = sorted(range(len(spans.starts)), key=lambda at: spans.starts[at])
+    each = [
+        spans.ends[at] - spans.starts[at]
+        for at in order
+        if window.start <= spans.starts[at] < window.end
+    ]
+    found = within(spans.union(), window.start, window.end)
     return Calls(
         group=group,
-        bytes=kept.bytes[group] * share,
+        bytes=size * len(each) / len(order),
         busy_s=length(found) / 1e6,
-        exposed_s=length(minus(found, computing)) / 1e6,
-        each_s=tuple(each / 1e6),
+        exposed_s=length(without(found, computing)) / 1e6,
+        each_s=tuple(took / 1e6 for took in each),
     )

@@ -2,21 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-
-import numpy as np
-from numpy.typing import NDArray
+from math import fsum
+from typing import TypeAlias
 
 from figgen.models.profiles.profile import Calls, RankProfile
-from figgen.models.profiles.trace_kinds import AXES, ONE_SIDED, Group
+from figgen.models.profiles.trace_kinds import AXES, ONE_SIDED
 from figgen.models.step.step import FAMILIES, StepEstimate
 
-Common = dict[Group, tuple[tuple[str, ...], NDArray[np.float64]]]
-"""Calls that several ranks recorded: their names, and seconds by rank and call."""
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CommonCalls:
+    """Calls that several ranks recorded: their names, and seconds by rank and call."""
+
+    names: tuple[str, ...]
+    times: tuple[tuple[float, ...], ...]
+
+    @property
+    def shortest(self) -> list[float]:
+        """Seconds of each call on the rank that came to it last."""
+        return [min(each[at] for each in self.times) for at in range(len(self.times[0]))]
 
 
-@dataclass(frozen=True, slots=True)
+Common: TypeAlias = Mapping[str, CommonCalls]
+"""Calls in common by the key of their group."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Waiting:
     """What a rank waits for the others in the collectives that they have in common, s.
 
@@ -33,32 +46,40 @@ class Waiting:
 
 def common_calls(ranks: Iterable[RankProfile]) -> Common:
     """Calls of one group that two ranks or more have recorded as often as each other."""
-    held: dict[Group, dict[str, tuple[float, ...]]] = {}
+    held: dict[str, dict[str, tuple[float, ...]]] = {}
     for rank in ranks:
         for calls in rank.calls:
             if calls.group.ranks and calls.group.collective not in (*ONE_SIDED, "other"):
-                held.setdefault(calls.group, {})[rank.name] = calls.each_s
-    return {
-        group: (tuple(by_rank), np.array(list(by_rank.values())))
-        for group, by_rank in held.items()
-        if len(by_rank) > 1 and len({len(each) for each in by_rank.values()}) == 1
-    }
+                held.setdefault(calls.group.key, {})[rank.name] = calls.each_s
+    found: dict[str, CommonCalls] = {}
+    for key, by_rank in held.items():
+        times = tuple(by_rank.values())
+        if len(times) > 1 and len({len(each) for each in times}) == 1:
+            found[key] = CommonCalls(names=tuple(by_rank), times=times)
+    return found
 
 
 def waiting(common: Common) -> tuple[Waiting, ...]:
     """How long each rank waits for the last one of each collective."""
     found: dict[str, Waiting] = {}
-    for names, times in common.values():
-        late, extra = times.argmin(axis=0), times - times.min(axis=0)
-        for row, name in enumerate(names):
-            before = found.get(name, Waiting(name, 0.0, 0, 0))
+    for calls in common.values():
+        shortest = calls.shortest
+        late = [_first_of(calls.times, at, least) for at, least in enumerate(shortest)]
+        for row, name in enumerate(calls.names):
+            before = found.get(name, Waiting(name=name, waited_s=0.0, last=0, calls=0))
+            extra = [took - least for took, least in zip(calls.times[row], shortest, strict=True)]
             found[name] = Waiting(
-                name,
-                before.waited_s + float(extra[row].sum()),
-                before.last + int(np.sum(late == row)),
-                before.calls + times.shape[1],
+                name=name,
+                waited_s=before.waited_s + fsum(extra),
+                last=before.last + sum(1 for one in late if one == row),
+                calls=before.calls + len(shortest),
             )
     return tuple(found.values())
+
+
+def _first_of(times: Sequence[Sequence[float]], at: int, least: float) -> int:
+    """The first rank whose call took just as long as the shortest one."""
+    return next(row for row, each in enumerate(times) if each[at] == least)
 
 
 def bus_bandwidth_bytes_per_s(calls: Calls, common: Common) -> float:
@@ -67,9 +88,9 @@ def bus_bandwidth_bytes_per_s(calls: Calls, common: Common) -> float:
     Where no other rank recorded them, over their own time; 0 where sizes are not known.
     """
     group = calls.group
-    seconds = sum(calls.each_s)
-    if group in common:
-        seconds = float(common[group][1].min(axis=0).sum())
+    seconds = fsum(calls.each_s)
+    if group.key in common:
+        seconds = fsum(common[group.key].shortest)
     return group.factor * calls.bytes / seconds if seconds else 0.0
 
 
@@ -81,6 +102,7 @@ PAGES = {
     "cp": "guide/context-parallelism",
     "dp": "guide/zero-fsdp",
     "pipeline": "guide/pipeline-schedules",
+    "idle": "guide/reading-a-profile",
     "launch": "guide/reading-a-profile",
     "copies": "guide/reading-a-profile",
     "other": "guide/reading-a-profile",
@@ -102,19 +124,21 @@ class Beside:
 def beside(rank: RankProfile, estimate: StepEstimate) -> tuple[Beside, ...]:
     """The parts of one rank's step beside the model's, the largest difference first.
 
-    A pipeline's messages are waited for where it idles, so that both are one part.
+    A pipeline's messages are waited for where it idles, so that both are one part. Where neither
+    the trace nor the model has a pipeline, idle time is just that.
     """
     exposed = dict.fromkeys((*AXES, "other"), 0.0) | dict(rank.exposed_by_axis)
     twice = rank.exposed_s - sum(exposed.values())
     modelled = dict.fromkeys(exposed, 0.0)
     for axis, seconds in estimate.exposed:
         modelled[FAMILIES.get(axis, axis)] += seconds
+    idle = "pipeline" if modelled["pp"] + estimate.bubble_s else idle_page(rank)
     pipeline = exposed.pop("pp") + rank.idle_s, modelled.pop("pp") + estimate.bubble_s
     other = exposed.pop("other"), modelled.pop("other")
     per_step = {
         "computing": ("computing", rank.computing_s, estimate.compute_s + estimate.recompute_s),
         **{axis: (f"exposed {axis}", exposed[axis], modelled[axis]) for axis in exposed},
-        "pipeline": ("pipeline idle and messages", *pipeline),
+        idle: ("pipeline idle and messages" if idle == "pipeline" else "idle", *pipeline),
         "launch": ("kernels not launched yet", rank.launch_s, 0.0),
         "copies": ("copies alone", rank.copies_s, 0.0),
         "other": ("exposed in groups without a telling name", *other),
@@ -127,6 +151,11 @@ def beside(rank: RankProfile, estimate: StepEstimate) -> tuple[Beside, ...]:
     wall = rank.wall_s / rank.steps
     shown = [row for row in found if max(abs(row.recorded_s), row.modelled_s) > 1e-9 * wall]
     return tuple(sorted(shown, key=lambda row: -abs(row.recorded_s - row.modelled_s)))
+
+
+def idle_page(rank: RankProfile) -> str:
+    """Which of `PAGES` explains a rank's idle time: a pipeline's only where it sends along one."""
+    return "pipeline" if "pp" in dict(rank.exposed_by_axis) else "idle"
 
 
 def slowest(ranks: Sequence[RankProfile]) -> RankProfile:

@@ -1,8 +1,9 @@
 """What an event of a profiler's trace is: computing, a collective, a copy, a launch.
 
 Kineto writes kernels of a GPU with their stream, and since PyTorch 2.2 the collective, its
-elements, type and group with those of NCCL. On a CPU, gloo marks its own runs and there are no
-kernels: operators that compute stand for them.
+elements, type and group with those of NCCL; before that the host's annotation (`nccl:all_to_all`)
+with the same "External id" names the collective. On a CPU, gloo marks its own runs and there are
+no kernels: operators that compute stand for them.
 Source: pytorch/kineto libkineto/src/output_json.cpp; pytorch torch/csrc/distributed/c10d/
 ParamCommsUtils.hpp for the arguments of collectives.
 """
@@ -15,6 +16,7 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
+from figgen.models.profiles.kernel_kinds import COMMUNICATION, head_of, kind_of_kernel
 from figgen.models.step.step_traffic import PASSES
 
 TYPE_BYTES = {
@@ -24,7 +26,20 @@ TYPE_BYTES = {
 }  # fmt: skip
 KERNELS = ("kernel",)
 COPIES = ("gpu_memcpy", "gpu_memset")
-LAUNCHES = ("cuda_runtime", "cuda_driver", "hip_runtime")
+LAUNCHES = ("cuda_runtime", "cuda_driver", "hip_runtime", "hip_driver", "xpu_runtime")
+OPERATORS = ("cpu_op",)
+ANNOTATIONS = ("user_annotation", "gpu_user_annotation")
+STACKS = ("python_function",)
+OVERHEAD = ("overhead",)
+MODULE = "nn.Module: "
+"""What the name of a module's call begins with, where Python's stacks were recorded."""
+BACKWARD = "autograd::engine::evaluate_function: "
+PEER = "Memcpy PtoP"
+"""What the name of a copy between two GPUs begins with."""
+RUNS = ("oneccl_bindings_for_pytorch::", "torch_ccl::")
+"""What names of operators begin with that are collectives themselves."""
+STARTS = ("launch", "graphlaunch")
+"""What names of the host's calls contain that start kernels."""
 OURS = ("computing", "communication")
 """Categories of the events that `figgen trace-export` writes."""
 MADE_BY = "figgen trace-export"
@@ -39,7 +54,15 @@ COLLECTIVES = (
 )  # fmt: skip
 """What names contain when everything but letters is left out, and what that is; first of all."""
 
-ONE_SIDED = ("send", "recv", "send and recv")
+ONE_SIDED = ("send", "recv", "send and recv", "copy between GPUs")
+
+OTHER_COLLECTIVES = (
+    ("cross_device_reduce", "all-reduce"), ("quickreduce", "all-reduce"), ("lamport", "all-reduce"),
+    ("multimem_reduce", "all-reduce"), ("_rs_", "reduce-scatter"), ("_ag_", "all-gather"),
+    ("dispatch", "all-to-all"), ("combine", "all-to-all"), ("a2a", "all-to-all"),
+    ("ptop", "copy between GPUs"), ("collective-permute", "send and recv"),
+)  # fmt: skip
+"""The same of libraries other than NCCL, whose names do not spell the collective out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,6 +78,11 @@ class Group:
     ranks: str
 
     @property
+    def key(self) -> str:
+        """What tells the group from every other one."""
+        return f"{self.name}|{self.collective}|{self.size}|{self.ranks}"
+
+    @property
     def factor(self) -> float:
         """Bus bandwidth over what the buffer divided by the time gives; 0 for unknown sizes."""
         if self.collective not in PASSES:
@@ -68,28 +96,50 @@ def collective_of(name: str) -> str:
     return next((kind for part, kind in COLLECTIVES if part in letters), "")
 
 
-def is_call(event: Mapping[str, Any]) -> bool:
-    """Whether the event is a collective while it runs, and not what asks for one."""
-    category, name = event.get("cat"), str(event.get("name", ""))
+def collective_of_kernel(name: str) -> str:
+    """The collective that a kernel of any library runs; empty where its name does not say."""
+    head = head_of(name)
+    if "nccl" in head:
+        return collective_of(head)
+    spelled = next((kind for part, kind in OTHER_COLLECTIVES if part in head), "")
+    return collective_of(head) if not spelled or "all_reduce" in head else spelled
+
+
+def is_communication(category: object, name: str) -> bool:
+    """Whether an event of a device is communication, and not computing or a copy within it."""
     if category in KERNELS:
-        return "nccl" in name.lower()
-    return category == OURS[1] or (category == "user_annotation" and name.startswith("gloo:"))
+        return kind_of_kernel(name) == COMMUNICATION
+    return category in COPIES and name.startswith(PEER)
 
 
-def is_work(event: Mapping[str, Any]) -> bool:
+def is_run(category: object, name: str) -> bool:
+    """Whether an event of a host or of a modelled step is a collective while it runs."""
+    if category == OURS[1]:
+        return True
+    return (category == "user_annotation" and name.startswith("gloo:")) or (
+        category in OPERATORS and name.startswith(RUNS)
+    )
+
+
+def is_work(name: str) -> bool:
     """Whether an operator computes on a CPU, rather than calling those that do."""
-    name = str(event.get("name", ""))
-    wraps = name.startswith(("c10d::", "autograd::", "torch::autograd::", "record_param_comms"))
-    return event.get("cat") == "cpu_op" and "::" in name and not wraps
+    wraps = (
+        "c10d::",
+        "autograd::",
+        "torch::autograd::",
+        "record_param_comms",
+        "oneccl",
+        "torch_ccl",
+    )
+    return "::" in name and not name.startswith(wraps)
 
 
 def group_of(event: Mapping[str, Any], header: Mapping[str, Any]) -> Group:
     """The group of a call: its own arguments, or the job's only process group."""
     given = event.get("args")
     args: Mapping[str, Any] = given if isinstance(given, dict) else {}
-    kind = collective_of(str(args.get("Collective name", ""))) or collective_of(
-        str(event.get("name", ""))
-    )
+    kind = collective_of(str(args.get("Collective name", "")))
+    kind = kind or collective_of_kernel(str(event.get("name", "")))
     groups = _groups(header)
     name = str(args.get("Process Group Name", ""))
     known = next((g for g in groups if name and str(g.get("pg_name")) == name), {})
@@ -98,7 +148,26 @@ def group_of(event: Mapping[str, Any], header: Mapping[str, Any]) -> Group:
     described = str(args.get("Process Group Description") or known.get("pg_desc") or name)
     ranks = str(args.get("Process Group Ranks") or known.get("ranks") or "")
     size = args.get("Group size", known.get("pg_size", 0))
+    if not size and not name and len(groups) < 2:
+        size = world_size(header)
     return Group(described, kind or "other", size if isinstance(size, int) else 0, ranks)
+
+
+def world_size(header: Mapping[str, Any]) -> int:
+    """How many ranks the job has; 0 where the trace does not say."""
+    job = header.get("distributedInfo")
+    found = job.get("world_size", 0) if isinstance(job, dict) else 0
+    return found if isinstance(found, int) and found > 0 else 0
+
+
+def device_name(header: Mapping[str, Any]) -> str:
+    """What the GPU of a trace is called; empty where it does not say."""
+    given = header.get("deviceProperties")
+    devices: list[Any] = given if isinstance(given, list) else []
+    for device in devices:
+        if isinstance(device, dict):
+            return str(device.get("name", ""))
+    return ""
 
 
 def _groups(header: Mapping[str, Any]) -> list[Mapping[str, Any]]:

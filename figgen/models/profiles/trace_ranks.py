@@ -1,39 +1,49 @@
-"""What is kept of the events of a trace, rank by rank: times, and bytes of calls, nothing else."""
+"""What is kept of the events of a trace, rank by rank: times, names by number, groups of calls."""
 
 from __future__ import annotations
 
-from array import array
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any
 
-import numpy as np
-from numpy.typing import NDArray
-
+from figgen.models.profiles.intervals import Intervals, union
 from figgen.models.profiles.trace_kinds import (
+    ANNOTATIONS,
+    BACKWARD,
     COPIES,
     KERNELS,
     LAUNCHES,
     MADE_BY,
+    MODULE,
+    OPERATORS,
     OURS,
+    OVERHEAD,
+    RUNS,
+    STACKS,
+    STARTS,
     STEP,
     Group,
     bytes_of,
+    device_name,
     group_of,
-    is_call,
+    is_communication,
+    is_run,
     is_work,
+    world_size,
 )
-from figgen.models.step.intervals import Floats, Intervals, union
 
-Integers: TypeAlias = NDArray[np.int64]
+NONE = -1
+"""What stands for a number that an event does not have."""
+LARGEST = 9_007_199_254_740_991
+"""The largest number that counts, 2^53 - 1: profilers write larger ones for none."""
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Spans:
-    """Starts and ends in microseconds, eight bytes each."""
+    """Starts and ends in microseconds."""
 
-    starts: array[float] = field(default_factory=lambda: array("d"))
-    ends: array[float] = field(default_factory=lambda: array("d"))
+    starts: list[float] = field(default_factory=list)
+    ends: list[float] = field(default_factory=list)
 
     def add(self, start: float, end: float) -> None:
         """Keep one more."""
@@ -45,38 +55,91 @@ class Spans:
         return union(self.starts, self.ends)
 
 
-@dataclass(slots=True)
-class Numbered:
-    """Moments in microseconds by the number that a launch and what it launches have in common."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceEvents:
+    """What ran on a device: times, number of the name and of the stream, and who launched it.
 
-    numbers: array[int] = field(default_factory=lambda: array("q"))
-    moments: array[float] = field(default_factory=lambda: array("d"))
+    `launches` are the numbers that a launch and what it launches have in common, `operators` those
+    of the operator that launched it.
+    """
 
-    def add(self, number: int, moment: float) -> None:
-        """Keep one more."""
-        self.numbers.append(number)
-        self.moments.append(moment)
-
-    def sorted(self) -> tuple[Integers, Floats]:
-        """Numbers and moments in the order of the numbers."""
-        numbers = np.array(self.numbers, dtype=np.int64)
-        order = np.argsort(numbers, kind="stable")
-        return numbers[order], np.array(self.moments)[order]
+    starts: list[float] = field(default_factory=list)
+    ends: list[float] = field(default_factory=list)
+    names: list[int] = field(default_factory=list)
+    streams: list[int] = field(default_factory=list)
+    launches: list[int] = field(default_factory=list)
+    operators: list[int] = field(default_factory=list)
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CallEvents:
+    """Collectives beside their `DeviceEvents`; `told` where the event itself names its own."""
+
+    groups: list[Group] = field(default_factory=list)
+    bytes: list[float] = field(default_factory=list)
+    told: list[bool] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scope:
+    """A module's call, a backward node or an annotation while it runs on a thread of the host.
+
+    `sequence` is the number that a forward operator and its backward node have in common.
+    """
+
+    start: float
+    end: float
+    name: str
+    sequence: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Launch:
+    """A call of the host that starts something on the device."""
+
+    start: float
+    end: float
+    thread: str
+    operator: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Traits:
+    """What an operator's name says of it, found once: its number, and what it does."""
+
+    number: int
+    works: bool
+    wraps: bool
+    asks: bool
+    backward: bool
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RecordedRank:
-    """What is kept of a rank's events: no more than times, and bytes of calls."""
+    """What is kept of a rank's events."""
 
-    kernels: Spans = field(default_factory=Spans)
-    copies: Spans = field(default_factory=Spans)
-    work: dict[object, Spans] = field(default_factory=dict)
-    runs: dict[object, Spans] = field(default_factory=dict)
-    calls: dict[Group, Spans] = field(default_factory=dict)
-    bytes: dict[Group, float] = field(default_factory=dict)
-    steps: dict[str, tuple[float, float]] = field(default_factory=dict)
-    launched: Numbered = field(default_factory=Numbered)
-    began: Numbered = field(default_factory=Numbered)
+    names: list[str] = field(default_factory=list)
+    numbers: dict[str, int] = field(default_factory=dict)
+    communicates: dict[str, bool] = field(default_factory=dict)
+    streams: dict[str, int] = field(default_factory=dict)
+    kernels: DeviceEvents = field(default_factory=DeviceEvents)
+    copies: DeviceEvents = field(default_factory=DeviceEvents)
+    calls: DeviceEvents = field(default_factory=DeviceEvents)
+    called: CallEvents = field(default_factory=CallEvents)
+    asked: dict[int, Group] = field(default_factory=dict)
+    asked_bytes: dict[int, float] = field(default_factory=dict)
+    work: dict[str, Spans] = field(default_factory=dict)
+    runs: dict[str, Spans] = field(default_factory=dict)
+    operators: dict[int, int] = field(default_factory=dict)
+    traits: dict[str, Traits] = field(default_factory=dict)
+    scopes: dict[str, list[Scope]] = field(default_factory=dict)
+    sequences: dict[str, list[tuple[float, int]]] = field(default_factory=dict)
+    launched: dict[int, Launch] = field(default_factory=dict)
+    host_steps: dict[str, tuple[float, float]] = field(default_factory=dict)
+    device_steps: dict[str, tuple[float, float]] = field(default_factory=dict)
+    overhead: Spans = field(default_factory=Spans)
+    counts: dict[str, int] = field(default_factory=dict)
+    facts: dict[str, object] = field(default_factory=dict)
 
 
 def rank_name(header: Mapping[str, Any], event: Mapping[str, Any], name: str) -> str:
@@ -84,7 +147,15 @@ def rank_name(header: Mapping[str, Any], event: Mapping[str, Any], name: str) ->
     job, other = header.get("distributedInfo"), header.get("otherData")
     if isinstance(other, dict) and other.get("made by") == MADE_BY:
         return f"pipeline rank {event.get('pid')}"
+    if "gpu" in header:
+        return f"GPU {header['gpu']}"
     return f"rank {job['rank']}" if isinstance(job, dict) and "rank" in job else name
+
+
+def keep_header(kept: RecordedRank, header: Mapping[str, Any]) -> None:
+    """Keep what stands beside the events: the size of the job and the GPU's name."""
+    kept.facts["world_size"] = world_size(header)
+    kept.facts["device"] = device_name(header)
 
 
 def take(
@@ -95,39 +166,204 @@ def take(
     end: float,
 ) -> None:
     """Keep what an event from `start` to `end` in microseconds tells."""
-    category, name, thread = event.get("cat"), str(event.get("name", "")), event.get("tid")
-    if is_call(event):
-        group = group_of(event, header)
-        kept.calls.setdefault(group, Spans()).add(start, end)
-        kept.bytes[group] = kept.bytes.get(group, 0.0) + bytes_of(event, group)
-        if category not in KERNELS:
-            kept.runs.setdefault(thread, Spans()).add(start, end)
-    elif category in (*KERNELS, OURS[0]):
-        kept.kernels.add(start, end)
-    elif category in COPIES:
-        kept.copies.add(start, end)
-    elif is_work(event):
-        kept.work.setdefault(thread, Spans()).add(start, end)
-    elif category == "cpu_op" and name.startswith("c10d::"):
-        kept.runs.setdefault(thread, Spans()).add(start, end)
-    elif name.startswith(STEP) and category in ("user_annotation", "gpu_user_annotation"):
-        _step(kept, name, category == "gpu_user_annotation", (start, end))
-    _launch(kept, event, start, end)
-
-
-def _step(kept: RecordedRank, name: str, on_device: bool, span: tuple[float, float]) -> None:
-    """Keep a step where the device went through it, or else the host."""
-    if on_device or name not in kept.steps:
-        kept.steps[name] = span
-
-
-def _launch(kept: RecordedRank, event: Mapping[str, Any], start: float, end: float) -> None:
-    """Keep when the host had launched what runs on the device, by their common number."""
-    args = event.get("args")
-    number = args.get("correlation") if isinstance(args, dict) else None
-    if not isinstance(number, int) or not 0 <= number < 2**63:
+    category = event.get("cat")
+    if category in STACKS and not str(event.get("name", "")).startswith(MODULE):
         return
-    if event.get("cat") in LAUNCHES:
-        kept.launched.add(number, end)
-    elif event.get("cat") in (*KERNELS, *COPIES):
-        kept.began.add(number, start)
+    name = str(event.get("name", ""))
+    given = event.get("args")
+    args: Mapping[str, Any] = given if isinstance(given, dict) else {}
+    if category in KERNELS or category in COPIES or category == OURS[0]:
+        _take_device(kept, event, args, header, (start, end))
+    elif category in LAUNCHES:
+        _take_launch(kept, name, str(event.get("tid")), args, (start, end))
+    elif category in OPERATORS and not name.startswith(RUNS):
+        kept.counts["operators"] = kept.counts.get("operators", 0) + 1
+        _take_operator(kept, event, args, header, (start, end))
+    elif is_run(category, name):
+        _take_run(kept, event, header, (start, end))
+    elif category in ANNOTATIONS:
+        _take_annotation(kept, event, args, header, (start, end))
+    elif category in STACKS:
+        _scope(kept, str(event.get("tid")), name, args, (start, end))
+    elif category in OVERHEAD:
+        kept.overhead.add(start, end)
+
+
+def number_of(args: Mapping[str, Any], key: str) -> int:
+    """A number of an event's arguments; `NONE` where it has none that counts."""
+    found = args.get(key)
+    if isinstance(found, int) and not isinstance(found, bool) and 0 <= found <= LARGEST:
+        return found
+    return NONE
+
+
+def _named(kept: RecordedRank, name: str) -> int:
+    """The number of a name, kept once."""
+    if name not in kept.numbers:
+        kept.numbers[name] = len(kept.names)
+        kept.names.append(name)
+    return kept.numbers[name]
+
+
+def _add(
+    kept: RecordedRank,
+    into: DeviceEvents,
+    event: Mapping[str, Any],
+    args: Mapping[str, Any],
+    span: tuple[float, float],
+) -> None:
+    stream = f"{event.get('pid')} {event.get('tid')}"
+    if stream not in kept.streams:
+        kept.streams[stream] = len(kept.streams)
+    into.starts.append(span[0])
+    into.ends.append(span[1])
+    into.names.append(_named(kept, str(event.get("name", ""))))
+    into.streams.append(kept.streams[stream])
+    into.launches.append(number_of(args, "correlation"))
+    into.operators.append(number_of(args, "External id"))
+
+
+def _take_device(
+    kept: RecordedRank,
+    event: Mapping[str, Any],
+    args: Mapping[str, Any],
+    header: Mapping[str, Any],
+    span: tuple[float, float],
+) -> None:
+    category, name = event.get("cat"), str(event.get("name", ""))
+    key = f"{category} {name}"
+    if key not in kept.communicates:
+        kept.communicates[key] = is_communication(category, name)
+    if kept.communicates[key]:
+        _add_call(kept, event, args, header, span)
+    elif category in COPIES:
+        _add(kept, kept.copies, event, args, span)
+    else:
+        kept.facts["modelled"] = category == OURS[0]
+        _add(kept, kept.kernels, event, args, span)
+
+
+def _add_call(
+    kept: RecordedRank,
+    event: Mapping[str, Any],
+    args: Mapping[str, Any],
+    header: Mapping[str, Any],
+    span: tuple[float, float],
+) -> None:
+    _add(kept, kept.calls, event, args, span)
+    group = group_of(event, header)
+    kept.called.groups.append(group)
+    kept.called.bytes.append(bytes_of(event, group))
+    kept.called.told.append("Collective name" in args)
+
+
+def _take_run(
+    kept: RecordedRank,
+    event: Mapping[str, Any],
+    header: Mapping[str, Any],
+    span: tuple[float, float],
+) -> None:
+    given = event.get("args")
+    _add_call(kept, event, given if isinstance(given, dict) else {}, header, span)
+    _spans(kept.runs, str(event.get("tid"))).add(span[0], span[1])
+
+
+def _take_launch(
+    kept: RecordedRank,
+    name: str,
+    thread: str,
+    args: Mapping[str, Any],
+    span: tuple[float, float],
+) -> None:
+    number = number_of(args, "correlation")
+    lower = name.lower()
+    if any(part in lower for part in STARTS):
+        kept.counts["launches"] = kept.counts.get("launches", 0) + 1
+    if number != NONE and number not in kept.launched:
+        operator = number_of(args, "External id")
+        kept.launched[number] = Launch(start=span[0], end=span[1], thread=thread, operator=operator)
+
+
+def _take_operator(
+    kept: RecordedRank,
+    event: Mapping[str, Any],
+    args: Mapping[str, Any],
+    header: Mapping[str, Any],
+    span: tuple[float, float],
+) -> None:
+    name, thread = str(event.get("name", "")), str(event.get("tid"))
+    if name not in kept.traits:
+        kept.traits[name] = _traits(kept, name)
+    traits = kept.traits[name]
+    number = number_of(args, "External id")
+    if number != NONE:
+        kept.operators[number] = traits.number
+    if traits.works:
+        _spans(kept.work, thread).add(span[0], span[1])
+    elif traits.wraps:
+        _spans(kept.runs, thread).add(span[0], span[1])
+    if traits.asks or "Collective name" in args:
+        _ask(kept, event, header, number)
+    if traits.backward:
+        _scope(kept, thread, name, args, span)
+    elif "Sequence number" in args:
+        sequence = number_of(args, "Sequence number")
+        kept.sequences.setdefault(thread, []).append((span[0], sequence))
+
+
+def _traits(kept: RecordedRank, name: str) -> Traits:
+    wraps = name.startswith("c10d::")
+    return Traits(
+        number=_named(kept, name),
+        works=is_work(name),
+        wraps=wraps,
+        asks=wraps,
+        backward=name.startswith(BACKWARD),
+    )
+
+
+def _take_annotation(
+    kept: RecordedRank,
+    event: Mapping[str, Any],
+    args: Mapping[str, Any],
+    header: Mapping[str, Any],
+    span: tuple[float, float],
+) -> None:
+    name, on_device = str(event.get("name", "")), event.get("cat") == "gpu_user_annotation"
+    if name.startswith(STEP):
+        steps = kept.device_steps if on_device else kept.host_steps
+        # A device has one for each of its streams.
+        before = steps.get(name, span)
+        steps[name] = (min(before[0], span[0]), max(before[1], span[1]))
+    elif not on_device:
+        if name.startswith("nccl:"):
+            _ask(kept, event, header, number_of(args, "External id"))
+        _scope(kept, str(event.get("tid")), name, args, span)
+
+
+def _ask(
+    kept: RecordedRank, event: Mapping[str, Any], header: Mapping[str, Any], number: int
+) -> None:
+    """Keep which collective the host asks for; the innermost event with a collective decides."""
+    group = group_of(event, header)
+    if number != NONE and group.collective != "other":
+        kept.asked[number] = group
+        kept.asked_bytes[number] = bytes_of(event, group)
+
+
+def _scope(
+    kept: RecordedRank,
+    thread: str,
+    name: str,
+    args: Mapping[str, Any],
+    span: tuple[float, float],
+) -> None:
+    sequence = number_of(args, "Sequence number")
+    found = Scope(start=span[0], end=span[1], name=name, sequence=sequence)
+    kept.scopes.setdefault(thread, []).append(found)
+
+
+def _spans(into: dict[str, Spans], thread: str) -> Spans:
+    if thread not in into:
+        into[thread] = Spans()
+    return into[thread]

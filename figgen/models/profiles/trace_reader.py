@@ -1,4 +1,4 @@
-"""Events of a trace file one by one, without holding the file.
+"""Events of a trace file one by one, without holding the file: PyTorch's, JAX's, or Nsight's.
 
 PyTorch's profiler writes one JSON object whose `traceEvents` is a list of up to millions of
 events; Chrome's format also allows that list alone. The text is decoded as it arrives, so that
@@ -12,11 +12,13 @@ from __future__ import annotations
 import json
 import re
 import zlib
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, TextIO
 
 from figgen.errors import InputError
+from figgen.models.profiles.jax_trace import with_jax
+from figgen.models.profiles.nsight import MAGIC, nsight_events
 from figgen.models.profiles.unpacked import UNLIMITED, Limits, opened
 
 PIECE = 1 << 20
@@ -29,16 +31,27 @@ TOO_DEEP = f"at most {DEEPEST} lists and objects in each other"
 Header = dict[str, Any]
 
 
-def trace_events(path: str, limits: Limits = UNLIMITED) -> Iterator[tuple[Header, dict[str, Any]]]:
+def trace_events(
+    path: str, limits: Limits = UNLIMITED
+) -> Iterator[tuple[Mapping[str, Any], Mapping[str, Any]]]:
     """Each event of the file with what stood before the events (`distributedInfo` and the like).
 
     Raises InputError for a file that cannot be read, is cut off, or is no trace.
     """
     try:
+        if _is_report(Path(path)):
+            yield from nsight_events(path)
+            return
         with opened(Path(path), limits) as file:
-            yield from _events(_Text(file, path))
+            yield from with_jax(_events(_Text(file, path)))
     except (OSError, EOFError, UnicodeDecodeError, zlib.error) as error:
         raise InputError("trace", expected="a readable file", got=f"{path}: {error}") from None
+
+
+def _is_report(path: Path) -> bool:
+    """Whether a file is an export of Nsight Systems, which is a database."""
+    with path.open("rb") as file:
+        return file.read(len(MAGIC)) == MAGIC
 
 
 class _Text:
@@ -105,6 +118,23 @@ class _Text:
             if depth > DEEPEST:
                 raise self.wrong(TOO_DEEP)
 
+    def many(self) -> list[Any]:
+        """Take all values of a list that the text holds as a whole, the next one at least.
+
+        What looks like the end of an event may stand within one, and one of them may be too deep:
+        then the next value alone is taken, which takes longer.
+        """
+        end = max(self.text.rfind("},\n", self.at), self.text.rfind("}, {", self.at))
+        if end > self.at:
+            try:
+                found: list[Any] = json.loads(f"[{self.text[self.at : end + 1]}]")
+            except (json.JSONDecodeError, RecursionError):
+                return [self.value()]
+            if all(_is_shallow(one) for one in found):
+                self.at = end + 1
+                return found
+        return [self.value()]
+
     def wrong(self, expected: str) -> InputError:
         """The error at this place."""
         got = self.text[self.at : self.at + 40] or "the end of the file"
@@ -137,10 +167,32 @@ def _events(text: _Text) -> Iterator[tuple[Header, dict[str, Any]]]:
 def _list(text: _Text, header: Header) -> Iterator[tuple[Header, dict[str, Any]]]:
     text.take("[")
     while text.next() != "]":
-        event = text.value()
-        if not isinstance(event, dict):
-            raise text.wrong("events that are objects")
-        yield header, event
+        for event in text.many():
+            if not isinstance(event, dict):
+                raise text.wrong("events that are objects")
+            yield header, event
         if text.next() != "]":
             text.take(",")
     text.take("]")
+
+
+def _is_shallow(event: Any) -> bool:
+    """Whether an event has nothing deeper than lists of lists in its arguments."""
+    if not isinstance(event, dict):
+        return False
+    for value in event.values():
+        inner = value.values() if isinstance(value, dict) else value
+        if isinstance(inner, str | int | float) or inner is None:
+            continue
+        for one in inner:
+            if isinstance(one, dict) or (isinstance(one, list) and any(map(_has_parts, one))):
+                return False
+    return True
+
+
+def _has_parts(value: Any) -> bool:
+    return isinstance(value, dict) or (isinstance(value, list) and any(map(_is_list, value)))
+
+
+def _is_list(value: Any) -> bool:
+    return isinstance(value, list | dict)

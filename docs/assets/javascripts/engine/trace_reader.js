@@ -9,7 +9,7 @@ const BLANK = new Set([" ", "\t", "\r", "\n"]);
 const NEITHER = /"(?:[^"\\]|\\.)*"|-?\bInfinity\b|\bNaN\b/g;
 
 /**
- * Reads a trace called `name`: `push(text)` for each piece, `end()` after the last, `done` once there
+ * Reads a trace called `name`: `push(text)` for each piece, `end()` after the last, `header`, `done` once there
  * is nothing more to read. `take(header, event)` is called for each event, with what stood before.
  * Throws InputError for text that is no trace.
  */
@@ -19,6 +19,7 @@ export function traceReader(name, take) {
   const run = events();
   const reader = {
     done: false,
+    header,
     push(piece) {
       before += at;
       text = text.slice(at) + piece;

@@ -2,27 +2,41 @@
 // `figgen memory-snapshot` divide them, in a worker beside the page. Nothing is sent anywhere, and
 // names out of a file are texts, never markup.
 
-import { slowest } from "../engine/profile.js";
 import { button, el, field, liveRegion, mountTool, perFrame, selectField } from "./dom.js";
 import { copyText, download } from "./files.js";
-import {
-  besideTitle, callRows, callsTitle, kindsSentence, partRows, peakSentence, profileData, profileText, SHARES, silent, snapshotText,
-  stateRows, waitRows,
-} from "./profile_words.js";
-import { bytes, percent } from "./quantities.js";
+import { lanesPicture } from "./profile_lanes.js";
+import { memoryPicture } from "./profile_memory.js";
+import { profileText, snapshotText } from "./profile_words.js";
+import { bytes, percent, quantity } from "./quantities.js";
 
+const SHARES = [["computing_s", "computing"], ["exposed_s", "exposed"], ["copies_s", "copies"], ["launch_s", "not launched"], ["idle_s", "idle"]];
+const SECTIONS = {
+  parts: ["A step, rank by rank", "Shares of a step, rank by rank"],
+  calls: ["Communication", "Calls of that rank"],
+  kinds: ["What the kernels do", "Kernels by kind"],
+  savings: ["What would save time", "Changes by what they save"],
+  gaps: ["Launched late", "Operators whose launches came late"],
+  modules: ["Modules", "Time by module"],
+  waits: ["Who waits for whom", "Waiting for others"],
+  against: ["Against the other recording", "Causes of the difference"],
+};
 const MOST_ROWS = 200; // of a table; the file to take away has all
 const LONGEST_NAME = 120;
+const ACCEPTED = ".json,.gz,.pickle,.pkl";
 const LARGEST_FILE = 200e6; // together; the worker refuses more
 
 /** Builds the tool in `root`; `pages` has the page about each part of a step, `examples` files of the site. */
 function build(root, signal, { pages, examples }) {
   const { region, say } = liveRegion();
-  let [worker, given] = [null, []];
+  let [worker, given, others, came] = [null, [], [], new AbortController()];
   const input = el("input", {
-    type: "file", multiple: true, name: "files", accept: ".json,.gz,.pickle,.pkl",
+    type: "file", multiple: true, name: "files", accept: ACCEPTED,
     // Emptied first, so that the same file can be chosen again.
     on: { change: () => read([...input.files]), click: () => { input.value = ""; } },
+  });
+  const against = el("input", {
+    type: "file", multiple: true, name: "against", accept: ".json,.gz",
+    on: { change: () => { others = [...against.files]; read(given); } },
   });
   const bar = el("progress", { max: 1, value: 0, "aria-label": "Reading" });
   const far = el("span");
@@ -30,7 +44,9 @@ function build(root, signal, { pages, examples }) {
   const messages = el("div", { class: "profile-messages" });
   const answer = el("div", { class: "profile-answer" });
   const drop = el("div", { class: "profile-drop" },
-    field("Traces of one or several ranks, or one snapshot of the allocator", input, `drop them here or choose them: .json, .json.gz, .pickle, up to ${bytes(LARGEST_FILE)} together; they stay on this machine`),
+    field("Traces of one or several ranks, or one snapshot of the allocator", input, `drop them here or choose them: .json, .pickle, packed or not, up to ${bytes(LARGEST_FILE)} together; they stay on this machine`),
+    el("details", {}, el("summary", {}, "Compare with other steps"),
+      field("Traces of the steps to compare with", against, "before a change, or of a rank that is faster")),
     el("div", { class: "tool-actions" }, button("Read a recorded example", example)));
   root.replaceChildren(drop, progress, messages, answer, region);
 
@@ -91,7 +107,7 @@ function build(root, signal, { pages, examples }) {
       else show(data.found);
     });
     worker.addEventListener("error", () => { stop(); tell("The files could not be read; reload the page to try again"); });
-    worker.postMessage({ files, device });
+    worker.postMessage({ files, against: others, device });
   }
 
   function tell(problem) {
@@ -101,79 +117,96 @@ function build(root, signal, { pages, examples }) {
   }
 
   function show({ profile, snapshot }) {
+    came.abort();
+    came = new AbortController();
     answer.replaceChildren(...(profile ? profileParts(profile) : []), ...(snapshot ? snapshotParts(snapshot) : []));
-    say(profile ? largest(slowest(profile.ranks)).text : kindsSentence(snapshot.state));
+    say(profile ? largest(profile).text : snapshot.sentence ?? snapshot.kinds[0]);
   }
 
   function profileParts(profile) {
-    const { ranks, common, waits } = profile;
-    const worst = slowest(ranks);
-    const { text, page, title } = largest(worst);
-    const rows = partRows(ranks);
-    return [
-      section("A step, rank by rank",
-        el("p", { class: "profile-largest" }, text, page ? [" About it: ", el("a", { href: `../../${page}/` }, title), "."] : null),
-        bars(ranks), table("Shares of a step, rank by rank", rows, 1)),
-      section("Communication", el("p", {}, worst.calls.length ? callsTitle({ name: cut(worst.name) }) : silent({ name: cut(worst.name) })),
-        worst.calls.length ? table("Calls of that rank", callRows(worst, common), 2) : null),
-      ...(waits.length ? [section("Who waits for whom", table("Waiting for others", waitRows(waits), 1),
-        el("p", { class: "profile-note" }, "A collective ends for all at once, so whoever is in it for the shortest time came last."))] : []),
-      ...besideModel(profile, worst),
-    ];
+    const { sections, data, lanes, kinds } = profile;
+    const { text, page, title } = largest(profile);
+    const [saving] = data.savings;
+    const over = lanesPicture(lanes, kinds, AbortSignal.any([signal, came.signal]));
+    const shown = sections.map((one) => {
+      const [heading, caption] = SECTIONS[one.name];
+      const first = one.name === "parts"
+        ? [el("p", { class: "profile-largest" }, text, page ? [" About it: ", el("a", { href: `../../${page}/` }, title), "."] : null,
+          saving ? ` The most would be saved by ${saving.change}: ${quantity(saving.seconds, "s", "time")}, ${percent(saving.share)} of the step.` : null), bars(data.ranks)]
+        : [one.title ? el("p", {}, cut(one.title)) : null];
+      const notes = one.notes.map((note) => el("p", { class: one.rows.length ? "profile-note" : null }, cut(note, 400)));
+      return section(heading, first, one.rows.length ? table(caption, one.rows, one.left) : null, notes,
+        one.name === "waits" ? el("p", { class: "profile-note" }, "A collective ends for all at once, so whoever is in it for the shortest time came last.") : null);
+    });
+    if (over) shown.splice(1, 0, section("Over time", over));
+    return [...shown, ...besideModel(profile)];
   }
 
   // What the modeler computes for an address of it, part by part; and all of it to take away.
-  function besideModel(profile, worst) {
-    let [rows, model] = [null, null];
+  function besideModel({ sections, data, worst, setup }) {
+    let beside = null;
     const found = el("div", { class: "profile-beside", "aria-live": "polite" });
     const address = el("input", { type: "text", name: "address", autocomplete: "off", spellcheck: "false", maxlength: 4000, on: { input: () => compare() } });
     const compare = perFrame(async () => {
-      const { beside, besideRows, modelled } = await import("./profile_beside.js");
+      const { besideModel: compared, modelled } = await import("./profile_beside.js");
       const typed = address.value.trim();
       const { step, error, problems } = typed ? modelled(typed) : {};
-      [rows, model] = [null, null];
-      if (step) {
-        model = beside(worst, step, pages);
-        rows = besideRows(worst, model);
-      }
+      beside = step ? compared(worst, step) : null;
       const wrong = error ? [error.message] : (problems ?? []).slice(0, 8);
       found.replaceChildren(
         ...wrong.map((text) => el("div", { class: "tool-message is-warning" }, el("p", {}, `${text}.`))),
-        rows ? el("p", {}, besideTitle({ name: cut(worst.name) })) : "",
-        rows ? table("Recorded and predicted", rows, 2, linked)[0] : "");
+        beside ? el("p", {}, cut(beside.section.title)) : "",
+        beside ? table("Recorded and predicted", beside.section.rows, 2, linked)[0] : "");
     });
+    const from = button("Take GPU and groups from the trace", async () => {
+      const { queryOf } = await import("./profile_beside.js");
+      const query = queryOf(setup);
+      if (!query) return say("The trace does not say which GPU it ran on");
+      address.value = query;
+      compare();
+      link.replaceChildren(el("a", { href: `../modeler/${query}` }, "Open the modeler with them"));
+      return say("Taken from the trace");
+    });
+    const link = el("span", {});
     return [
       section("Compared with the model",
-        field("A configuration of the modeler", address, "its address: “Link to this configuration” under what can be taken away there"), found),
-      taking("profile", () => profileText(profile, rows), () => profileData(profile, model)),
+        field("A configuration of the modeler", address, "its address: “Link to this configuration” under what can be taken away there"),
+        el("div", { class: "tool-actions" }, from, link), found),
+      taking("profile", () => profileText([...sections, ...(beside ? [beside.section] : [])]), () => (beside ? { ...data, model: beside.data } : data)),
     ];
   }
   const titles = new Map(Object.values(pages).map(({ page, title }) => [page, title]));
   const linked = (text) => (titles.has(text) ? el("a", { href: `../../${text}/` }, titles.get(text)) : cut(text));
 
   // What takes most of the step beside computing, and the page about it.
-  function largest(rank) {
+  function largest({ worst: rank, data, idle }) {
     const shares = [
       ...rank.exposed_by_axis.map(([axis, seconds]) => [axis === "other" ? "exposed communication of groups without a telling name" : `exposed ${axis.toUpperCase()} communication`, seconds, axis === "pp" ? "pipeline" : axis]),
       ["copies that nothing hides", rank.copies_s, "copies"], ["kernels that were not launched yet", rank.launch_s, "launch"],
-      ["idle time", rank.idle_s, "pipeline"],
+      ["idle time", rank.idle_s, idle],
     ].sort((one, other) => other[1] - one[1]);
     const [[name, seconds, key]] = shares;
     if (!(seconds > 0)) return { text: `${cut(rank.name)} computes all of the time.` };
     const { page, title } = pages[key];
-    return { text: `On ${cut(rank.name)}, which computes longest, most of what is not computing is ${name}: ${percent(seconds / rank.wall_s)} of the step.`, page, title };
+    const who = data.ranks.length > 1 ? `${cut(rank.name)}, which computes longest` : cut(rank.name);
+    return { text: `On ${who}, most of what is not computing is ${name}: ${percent(seconds / rank.wall_s)} of the step.`, page, title };
   }
 
   function snapshotParts(snapshot) {
-    const { state, peak, devices, device } = snapshot;
+    const { devices, data, rows, kinds, sentence, page, refusals } = snapshot;
+    const { device, peak, history } = data;
     const choice = devices.length > 1
       ? selectField("GPU", { name: "device", value: String(device), options: devices.slice(0, 1024).map((one) => [String(one), String(one)]), onChange: (one) => read(given, Number(one)) }).box
       : null;
     return [
-      section(`Memory of GPU ${device}`, choice, table("Parts of what is reserved", stateRows(state), 1),
-        el("p", {}, `${kindsSentence(state)}.`), peak ? el("p", {}, `${peakSentence(peak)}.`) : null,
+      section(`Memory of GPU ${device}`, choice,
+        sentence ? el("p", { class: "profile-largest" }, sentence, page ? [" About it: ", el("a", { href: `../../${page}/` }, TITLES[page] ?? "Out of memory"), "."] : null) : null,
+        refusals.map((text) => el("div", { class: "tool-message is-bad" }, el("p", {}, text))),
+        peak ? memoryPicture(history, peak) : null,
+        table("Parts of what is reserved", rows, 1),
+        kinds.map((text) => el("p", {}, `${text}.`)),
         el("p", { class: "profile-note" }, "What to do about each: ", el("a", { href: "../../guide/out-of-memory/" }, "Out of memory"), ".")),
-      taking("memory-snapshot", () => snapshotText(snapshot), () => ({ device, state, peak })),
+      taking("memory-snapshot", () => snapshotText(snapshot), () => data),
     ];
   }
 
@@ -184,10 +217,11 @@ function build(root, signal, { pages, examples }) {
       button("JSON", () => download(`${name}.json`, `${JSON.stringify(data(), null, 1)}\n`, "application/json"), { "data-file": `${name}.json` }));
 }
 
-const cut = (name) => (name.length > LONGEST_NAME ? `${name.slice(0, LONGEST_NAME)}…` : name);
+const TITLES = { "guide/zero-fsdp": "ZeRO and FSDP", "guide/memory": "Memory budgets" };
+const cut = (name, longest = LONGEST_NAME) => (name.length > longest ? `${name.slice(0, longest)}…` : name);
 const section = (title, ...content) => el("section", { class: "tool-section" }, el("h2", {}, title), content);
 
-function table(caption, [head, ...rows], left, write = cut) {
+function table(caption, [head, ...rows], left, write = (text) => cut(text)) {
   const cell = (tag) => (text, at) => el(at ? "td" : tag, { class: at < left ? null : "num", scope: at ? null : "row" }, write(text));
   const more = rows.length - MOST_ROWS;
   return [

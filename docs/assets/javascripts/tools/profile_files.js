@@ -1,51 +1,136 @@
-// Traces and snapshots that a reader gives, read piece by piece; nothing leaves the browser.
+// Traces and snapshots that a reader gives, read piece by piece; nothing leaves the browser. What they
+// mean is printed from figgen.models.profiles and figgen.models.memory.
 
-import { devicesOf, peakOf, stateOf } from "../engine/allocator_snapshot.js";
 import { InputError, grouped } from "../engine/errors.js";
 import { unpickled } from "../engine/pickle.js";
-import { commonCalls, profiles, waiting } from "../engine/profile.js";
-import { keeping } from "../engine/trace_ranks.js";
 import { traceReader } from "../engine/trace_reader.js";
+import { devices_of, history_of, peak_of, refused_of, state_of } from "../models/memory/allocator_snapshot.js";
+import { REMEDIES, summary_of } from "../models/memory/snapshot_summary.js";
+import { kinds_sentences, refusals, state_rows, summary_sentence } from "../models/memory/snapshot_text.js";
+import { kinds_together } from "../models/profiles/kernel_times.js";
+import { KINDS, lanes_of } from "../models/profiles/lanes.js";
+import { Reading, profile_of, ranks_of, read_event } from "../models/profiles/profile.js";
+import { causes, pairs, slow_rank } from "../models/profiles/profile_against.js";
+import { bus_bandwidth_bytes_per_s, common_calls, idle_page, slowest, waiting } from "../models/profiles/profile_beside.js";
+import { remarks_of, savings_of } from "../models/profiles/profile_findings.js";
+import { against_section, sections } from "../models/profiles/profile_text.js";
+import { setup_of } from "../models/profiles/trace_setup.js";
+import { quantity } from "./quantities.js";
 
 export const LARGEST_FILE = 200e6;
 export const LARGEST_TEXT = 2e9; // characters of a trace when it is unpacked
 const EVERY_MS = 100;
 
 /**
- * { profile, snapshot } of files, each null without such a file; `tell(share)` while reading.
- * Throws InputError for what cannot be read, with the name of the file in it.
+ * { profile, snapshot } of files, each null without such a file, `against` the files of other steps;
+ * `tell(share)` while reading. Throws InputError for what cannot be read, with the file's name in it.
  */
-export async function readFiles(files, { device = null, tell = () => {} } = {}) {
-  const bytes = files.reduce((sum, { size }) => sum + size, 0);
+export async function readFiles(files, { against = [], device = null, tell = () => {} } = {}) {
+  const bytes = [...files, ...against].reduce((sum, { size }) => sum + size, 0);
   if (bytes > LARGEST_FILE) {
     throw new InputError("files", { expected: `at most ${grouped(LARGEST_FILE)} bytes in a browser; figgen profile and figgen memory-snapshot read larger ones`, got: bytes });
   }
-  let before = 0;
-  const [ranks, snapshots] = [[], []];
-  for (const file of files) {
-    const told = (read) => tell((before + read) / Math.max(1, bytes));
-    const head = new Uint8Array(await file.slice(0, 2).arrayBuffer());
-    if (head[0] === 0x80) snapshots.push(file);
-    else ranks.push(...(await traceOf(file, head[0] === 0x1f && head[1] === 0x8b, told)));
-    before += file.size;
-  }
+  const progress = { before: 0, tell: (read) => tell((progress.before + read) / Math.max(1, bytes)) };
+  const { ranks, snapshots } = await read(files, progress);
+  const bases = await read(against, progress);
   if (snapshots.length > 1) throw new InputError("snapshots", { expected: "one at a time", got: snapshots.length });
   return {
-    profile: ranks.length ? compared(ranks) : null,
+    profile: ranks.length ? profileOf(ranks, bases.ranks) : null,
     snapshot: snapshots.length ? await snapshotOf(snapshots[0], device) : null,
   };
 }
 
-function compared(ranks) {
-  const common = commonCalls(ranks);
-  return { ranks, common, waits: waiting(common) };
+async function read(files, progress) {
+  const [ranks, snapshots] = [[], []];
+  for (const file of files) {
+    const packed = await isPacked(file);
+    if (await isPickle(file, packed)) snapshots.push({ file, packed });
+    else ranks.push(...(await traceOf(file, packed, progress.tell)));
+    progress.before += file.size;
+  }
+  return { ranks, snapshots };
+}
+
+async function isPacked(file) {
+  const head = new Uint8Array(await file.slice(0, 2).arrayBuffer());
+  return head[0] === 0x1f && head[1] === 0x8b;
+}
+
+// Whether a file, or what is packed in it, begins as a pickle does.
+async function isPickle(file, packed) {
+  if (!packed) return new Uint8Array(await file.slice(0, 1).arrayBuffer())[0] === 0x80;
+  const pieces = unpacked(file.slice(0, 4096)).getReader();
+  try {
+    const { value } = await pieces.read();
+    return value?.[0] === 0x80;
+  } catch {
+    return false;
+  } finally {
+    pieces.cancel().catch(() => {});
+  }
+}
+
+const unpacked = (file) => file.stream().pipeThrough(new DecompressionStream("gzip"));
+
+// All that is shown of recorded ranks; records are made plain, as a message between threads is.
+function profileOf(read, bases) {
+  const ranks = read.map(({ rank }) => rank);
+  const worst = slowest(ranks);
+  const common = common_calls(ranks);
+  const waits = waiting(common);
+  const slow = slow_rank(ranks, waits);
+  const write = (value, unit, spec) => quantity(value, unit, spec);
+  const said = sections(ranks, worst, common, waits, slow, write);
+  const data = {
+    kernels: Object.fromEntries(kinds_together(ranks.map((rank) => rank.all_kinds)).map(({ kind, seconds, share, bound }) => [kind, { seconds, share, bound }])),
+    savings: savings_of(worst), remarks: remarks_of(worst),
+    ranks: ranks.map((rank) => ({ ...rank, calls: rank.calls.map((calls) => callsData(calls, common)) })),
+    waiting: waits, slow_rank: slow,
+  };
+  if (bases.length) {
+    const [[rank, base]] = pairs(ranks, bases.map((one) => one.rank));
+    data.against = causes(rank, base).map((cause) => ({ ...cause, more_s: cause.more_s }));
+    said.push(against_section(rank, base, write));
+  }
+  const lanes = read.find(({ rank }) => rank === worst).lanes;
+  return { ...plain({ sections: said, data, worst, setup: setup_of(worst), idle: idle_page(worst), kinds: KINDS }), lanes };
+}
+
+const callsData = ({ group, each_s, bytes, busy_s, exposed_s }, common) => ({
+  group: group.name, collective: group.collective, ranks: group.size, calls: each_s.length, buffer_bytes: bytes, busy_s, exposed_s,
+  bus_bandwidth_bytes_per_s: bus_bandwidth_bytes_per_s({ group, each_s, bytes }, common),
+});
+
+/** A record, dictionary or list as objects and arrays. */
+export function plain(value) {
+  if (value === null || typeof value !== "object") return value;
+  if (Array.isArray(value)) return value.map(plain);
+  const entries = value instanceof Map ? [...value] : Object.entries(value);
+  return Object.fromEntries(entries.map(([key, one]) => [key, plain(one)]));
+}
+
+/** A value of JSON as Python has it: objects are dictionaries. */
+export function mapped(value) {
+  if (value === null || typeof value !== "object") return value;
+  if (Array.isArray(value)) return value.map(mapped);
+  return new Map(Object.entries(value).map(([key, one]) => [key, mapped(one)]));
 }
 
 async function traceOf(file, packed, told) {
-  const { ranks, take } = keeping(file.name);
-  const reader = traceReader(file.name, take);
-  let [read, length, last] = [0, 0, performance.now()];
-  const counted = new TransformStream({ transform(chunk, to) { read += chunk.length; to.enqueue(chunk); } });
+  const reading = new Reading(file.name);
+  const headers = new WeakMap();
+  let number = 0;
+  const reader = traceReader(file.name, (header, event) => {
+    if (event.ph === "X") {
+      let known = headers.get(header);
+      // What stands behind the events comes into the same header.
+      if (known?.size !== Object.keys(header).length) headers.set(header, (known = mapped(header)));
+      read_event(reading, known, mapped(event), number);
+    }
+    number++;
+  });
+  let [taken, length, last] = [0, 0, performance.now()];
+  const counted = new TransformStream({ transform(chunk, to) { taken += chunk.length; to.enqueue(chunk); } });
   let stream = file.stream().pipeThrough(counted);
   if (packed) stream = stream.pipeThrough(new DecompressionStream("gzip"));
   const pieces = stream.getReader();
@@ -61,12 +146,21 @@ async function traceOf(file, packed, told) {
     }
     if (performance.now() - last > EVERY_MS) {
       last = performance.now();
-      told(read);
+      told(taken);
     }
   }
   await pieces.cancel().catch(() => {});
-  return profiles(ranks, file.name);
+  for (const rank of reading.headers.keys()) reading.headers.set(rank, mapped(reader.header));
+  return [...ranks_of(reading)].map(([name, kept]) => ({ rank: profile_of(name, kept), lanes: packedLanes(lanes_of(kept)) }));
 }
+
+// Lanes as arrays of numbers, which pass between threads without being copied one by one.
+const packedLanes = ({ lanes, names, steps, seconds }) => ({
+  names, steps, seconds,
+  lanes: lanes.map(({ name, starts, ends, kinds, names: named }) => ({
+    name, starts: Float64Array.from(starts), ends: Float64Array.from(ends), kinds: Uint8Array.from(kinds), names: Uint32Array.from(named),
+  })),
+});
 
 async function next(pieces, decoder, name) {
   try {
@@ -77,9 +171,32 @@ async function next(pieces, decoder, name) {
   }
 }
 
-async function snapshotOf(file, asked) {
-  const found = unpickled(new Uint8Array(await file.arrayBuffer()));
-  const devices = devicesOf(found);
+async function snapshotOf({ file, packed }, asked) {
+  const found = unpickled(await bytesOf(file, packed));
+  if (!(found instanceof Map)) throw new InputError("snapshot", { expected: "a dict with segments", got: Array.isArray(found) ? "list" : typeof found });
+  const devices = devices_of(found);
   const device = asked ?? devices[0];
-  return { device, devices, state: stateOf(found, device), peak: peakOf(found, device) };
+  const [state, history, refused] = [state_of(found, device), history_of(found, device), refused_of(found, device)];
+  const peak = peak_of(history);
+  const summary = summary_of(state, peak);
+  return plain({
+    devices,
+    sentence: summary ? summary_sentence(summary, peak) : null,
+    page: summary ? REMEDIES.get(summary.remedy).page : null,
+    refusals: refusals(refused), rows: state_rows(state), kinds: kinds_sentences(state, peak),
+    data: {
+      device, summary: summary ? { ...summary, ...REMEDIES.get(summary.remedy) } : null, state, peak, oom: refused, history,
+    },
+  });
+}
+
+async function bytesOf(file, packed) {
+  if (!packed) return new Uint8Array(await file.arrayBuffer());
+  try {
+    const found = new Uint8Array(await new Response(unpacked(file)).arrayBuffer());
+    if (found.length <= LARGEST_TEXT) return found;
+  } catch (error) {
+    throw new InputError("snapshot", { expected: "a readable file", got: error.message });
+  }
+  throw new InputError("snapshot", { expected: `at most ${grouped(LARGEST_TEXT)} bytes in a browser`, got: "more" });
 }

@@ -1,0 +1,87 @@
+"""A rank's recording as lanes over time, one for each stream of the device: for a picture."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from figgen.models.profiles.kernel_kinds import BOUNDS, COMMUNICATION, COPY, MEMSET
+from figgen.models.profiles.kernel_times import kinds_by_event
+from figgen.models.profiles.trace_ranks import RecordedRank
+
+KINDS = tuple(BOUNDS)
+"""Kinds by their number in a lane."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lane:
+    """What ran on one stream, in the order of the beginnings, s from the recording's start.
+
+    `kinds` are places in `KINDS`, `names` places in the recording's names.
+    """
+
+    name: str
+    starts: list[float]
+    ends: list[float]
+    kinds: list[int]
+    names: list[int]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Lanes:
+    """The lanes of one rank with the names of its kernels, and its steps as the device had them."""
+
+    lanes: tuple[Lane, ...]
+    names: list[str]
+    steps: tuple[tuple[str, float, float], ...]
+    seconds: float
+
+
+def lanes_of(kept: RecordedRank) -> Lanes:
+    """All that ran on a rank's device; no lanes for a CPU."""
+    events: list[tuple[float, float, int, int, int]] = []
+    numbers = {kind: place for place, kind in enumerate(KINDS)}
+    order = list(range(len(kept.kernels.starts)))
+    kinds = ["other" for _ in order]
+    if not kept.facts.get("modelled"):
+        kinds = kinds_by_event(kept, kept.kernels, order)
+    for table in (kept.kernels, kept.copies, kept.calls):
+        for at in range(len(table.starts)):
+            kind = COMMUNICATION
+            if table is kept.kernels:
+                kind = kinds[at]
+            elif table is kept.copies:
+                name = kept.names[table.names[at]].lower()
+                kind = MEMSET if name.startswith("memset") else COPY
+            events.append(
+                (
+                    table.starts[at],
+                    table.ends[at],
+                    table.streams[at],
+                    numbers[kind],
+                    table.names[at],
+                )
+            )
+    events.sort()
+    if not events:
+        return Lanes(lanes=(), names=[], steps=(), seconds=0.0)
+    origin = events[0][0]
+    lanes: dict[int, Lane] = {}
+    streams = {number: name for name, number in kept.streams.items()}
+    for start, end, stream, kind_number, name_number in events:
+        if stream not in lanes:
+            name = streams[stream].partition(" ")[2]
+            lanes[stream] = Lane(name=f"stream {name}", starts=[], ends=[], kinds=[], names=[])
+        lanes[stream].starts.append((start - origin) / 1e6)
+        lanes[stream].ends.append((end - origin) / 1e6)
+        lanes[stream].kinds.append(kind_number)
+        lanes[stream].names.append(name_number)
+    steps = kept.device_steps or kept.host_steps
+    found = [
+        (name, (start - origin) / 1e6, (end - origin) / 1e6) for name, (start, end) in steps.items()
+    ]
+    return Lanes(
+        lanes=tuple(sorted(lanes.values(), key=lambda lane: -len(lane.starts))),
+        names=kept.names,
+        steps=tuple(sorted(found, key=lambda step: step[1])),
+        seconds=max((event[1] - origin) / 1e6 for event in events),
+    )
