@@ -17,7 +17,7 @@ from figgen.scenarios.tools.data import (
     schedules_json,
 )
 from figgen.scenarios.tools.plan import plan_module
-from figgen.scenarios.tools.profile import profile_json, profile_tables_module
+from figgen.scenarios.tools.profile import profile_json
 from figgen.scenarios.tools.rates import timed_step_module
 from figgen.subject import ToolScripts
 from figgen.translation.modules import module_of, printed
@@ -64,9 +64,6 @@ TIMED_STEP = "timed-step.js"
 PLAN_MEMORY = "plan-memory.js"
 """Memory of layouts in closed form and the tables of the planner, printed from Python."""
 
-PROFILE_TABLES = "profile-tables.js"
-"""Names in traces and snapshots by which the profile reader goes."""
-
 STEP_FORMULAS = "step-formulas.js"
 """The few formulas that scripts import by name; all of them are in formulas.js, loaded later."""
 
@@ -76,7 +73,6 @@ _IMPORTED = tuple(
         STEP_FORMULAS,
         TIMED_STEP,
         PLAN_MEMORY,
-        PROFILE_TABLES,
         "formulas.js",
         CATALOG,
         TABLES,
@@ -93,7 +89,6 @@ def printed_modules(used: Iterable[str]) -> dict[str, str]:
         f"{FOLDER}/{CATALOG}": f"export const catalog = {configurations_json()}",
         f"{FOLDER}/{TIMED_STEP}": timed_step_module(),
         f"{FOLDER}/{PLAN_MEMORY}": plan_module(),
-        f"{FOLDER}/{PROFILE_TABLES}": profile_tables_module(),
         f"{FOLDER}/{STEP_FORMULAS}": functions_module(FORMULAS[name] for name in used),
     }
 

@@ -3,23 +3,21 @@
 import { InputError } from "./engine/errors.js";
 import { endOf, traceReader } from "./engine/trace_reader.js";
 import { catalog } from "./catalog.js";
-import { slowest } from "./engine/profile.js";
-import { beside, besideRows, modelled } from "./tools/profile_beside.js";
+import { besideModel, modelled } from "./tools/profile_beside.js";
 import { traceCommand } from "./tools/modeler_command.js";
 import { fromQuery, schemaOf } from "./tools/modeler_state.js";
 import { readFiles } from "./tools/profile_files.js";
-import { profileData, profileText, snapshotText } from "./tools/profile_words.js";
+import { profileText, snapshotText } from "./tools/profile_words.js";
 
-let pages = null;
 const bytesOf = (written) => Uint8Array.from(atob(written), (one) => one.charCodeAt(0));
 const fileOf = ([name, written]) => new File([bytesOf(written)], name);
 
-async function read({ files, device = null }) {
+async function read({ files, against = [], device = null }) {
   try {
-    const { profile, snapshot } = await readFiles(files.map(fileOf), { device });
+    const { profile, snapshot } = await readFiles(files.map(fileOf), { against: against.map(fileOf), device });
     return {
-      text: (profile ? profileText(profile) : "") + (snapshot ? snapshotText(snapshot) : ""),
-      data: profile ? profileData(profile) : { device: snapshot.device, state: snapshot.state, peak: snapshot.peak },
+      text: (profile ? profileText(profile.sections) : "") + (snapshot ? snapshotText(snapshot) : ""),
+      data: profile ? profile.data : snapshot.data,
     };
   } catch (error) {
     if (!(error instanceof InputError)) throw error;
@@ -30,13 +28,12 @@ async function read({ files, device = null }) {
 // A rank beside the model of a query of the modeler, whose command says it with the same options.
 async function besides({ files, query }) {
   const { profile } = await readFiles(files.map(fileOf));
-  const worst = slowest(profile.ranks);
   const { setup, step, problems } = modelled(`https://a.site/tools/modeler/?${query}#x`);
-  const rows = beside(worst, step, pages);
+  const { section, data } = besideModel(profile.worst, step);
   const { a } = fromQuery(schemaOf(catalog), catalog, query);
   return {
     problems, model: setup.model, command: traceCommand(a, catalog),
-    text: profileText(profile, besideRows(worst, rows)), data: profileData(profile, rows),
+    text: profileText([...profile.sections, section]), data: { ...profile.data, model: data },
   };
 }
 
@@ -51,10 +48,8 @@ function cut([text, size]) {
 
 export const suites = {
   read: (cases) => Promise.all(cases.map(read)),
-  besides: ({ cases, pages: given }) => {
-    pages = given;
-    return Promise.all(cases.map(besides));
-  },
+  besides: (cases) => Promise.all(cases.map(besides)),
+  addresses: (texts) => texts.map((text) => modelled(text).error?.message ?? ""),
   cut: (cases) => cases.map(cut),
   ends: (texts) => texts.map((text) => endOf(text, 0)),
 };

@@ -18,7 +18,7 @@ import pytest
 from playwright.sync_api import expect
 
 from figgen.__main__ import main
-from figgen.scenarios.tools.profile import TITLES, profile_json
+from figgen.scenarios.tools.profile import TITLES
 from tests.browser.engine import Ask
 from tests.browser.modeler import same
 from tests.browser.site import ROOT
@@ -33,7 +33,9 @@ from tests.test_memory_snapshot import (
     random_trace,
     segment,
 )
+from tests.test_memory_snapshot import RECORDED as SNAPSHOT_RECORDED
 from tests.test_profile import FILES, NCCL, SIZES, kernel
+from tests.test_profile_cases import CASES, RECORDED
 
 if TYPE_CHECKING:
     from playwright.sync_api import Locator, Page
@@ -141,13 +143,39 @@ def test_a_rank_stands_beside_the_model_as_on_the_command_line(ask: Ask, tmp_pat
         case([(path.name, path.read_bytes()) for path in paths], query=query)
         for paths, query in zip(files, queries, strict=True)
     ]
-    pages = json.loads(profile_json())["pages"]
-    for paths, found in zip(files, ask("besides", {"cases": given, "pages": pages}), strict=True):
+    for paths, found in zip(files, ask("besides", given), strict=True):
         assert found["problems"] == []
         layout = shlex.split(found["command"])[3:]
         words = ("profile", *map(str, paths), *layout)
         assert found["text"] == said_by(*words)[0]
         assert same(found["data"], json.loads(said_by(*words, "--json")[0]))
+
+
+def test_what_is_no_address_of_the_modeler_is_refused(ask: Ask) -> None:
+    hello, query, address = ask("addresses", ["hello", "nodes=2&tp=4", "https://a.b/c/?nodes=2#x"])
+    assert "expected an address of the modeler" in hello
+    assert query == address == ""
+
+
+def test_cases_and_recordings_are_told_as_on_the_command_line(ask: Ask, tmp_path: Path) -> None:
+    cases = sorted(CASES.glob("*.json"))
+    assert len(cases) > 3
+    read = [
+        [(path.name, path.read_bytes())]
+        for path in (*cases, RECORDED)
+        if path.name != "cuda_without_kernels.json"
+    ]
+    agree(ask, "profile", tmp_path, read)
+    snapshots = [*sorted(CASES.glob("*.pickle")), SNAPSHOT_RECORDED]
+    agree(ask, "memory-snapshot", tmp_path, [[(p.name, p.read_bytes())] for p in snapshots])
+
+
+def test_two_recordings_are_compared_as_on_the_command_line(ask: Ask) -> None:
+    one, other = [(path.name, path.read_bytes()) for path in FILES[:2]]
+    [found] = ask("read", [case([one]) | {"against": case([other])["files"]}])
+    words = ("profile", str(FILES[0]), "--against", str(FILES[1]))
+    assert found["text"] == said_by(*words)[0]
+    assert same(found["data"], json.loads(said_by(*words, "--json")[0]))
 
 
 def test_what_is_no_trace_is_refused_for_the_same_reason(ask: Ask) -> None:
