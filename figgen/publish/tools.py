@@ -96,7 +96,9 @@ def joined_tools(scripts: Mapping[str, str], tools: ToolScripts) -> dict[str, st
         if entry not in scripts:
             continue
         own = {path: scripts[path] for path in reached(scripts, [entry, *paths])}
-        own |= tools.models(own)
+        # Printed models need the runtime, which no script of the tool imports by itself.
+        every = {**scripts, **tools.models(own)}
+        own = {path: every[path] for path in reached(every, [entry, *paths])}
         first = {path: script for path, script in own.items() if path not in paths}
         made[entry] = joined(first, entry)
         for path in paths:
