@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING
 
 import pytest
 
-from figgen.guide.tool_scripts import STEP_FORMULAS, printed_modules
+from figgen.guide.tool_scripts import STEP_FORMULAS, printed_models, printed_modules
 from figgen.policy import with_security_policy
-from figgen.publish.scripts import imported_names, lean
+from figgen.publish.scripts import FOLDER, imported_names, lean, plain_scripts
 from figgen.scenarios.tools.data import configurations_json
 from tests.browser.engine import Ask
 from tests.browser.modeler import PATH as MODELER
@@ -96,7 +96,11 @@ def scripts_address(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
         "catalog.json": configurations_json(),
         "index.html": with_security_policy(BLANK),
     }
+    own = {f"{FOLDER}/{path.name}": path.read_text() for path in Path(__file__).parent.glob("*.js")}
+    for path, content in printed_models({**plain_scripts(ROOT / "docs"), **own}).items():
+        written[path.removeprefix(f"{FOLDER}/")] = lean(content)
     for name, content in written.items():
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
         (folder / name).write_text(content, encoding="utf-8")
     with serve(folder) as served:
         yield served
