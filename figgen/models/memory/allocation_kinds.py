@@ -65,7 +65,7 @@ def kind_of(frames: Sequence[Mapping[str, Any]], known: dict[str, str] | None = 
     for frame in frames:
         if not isinstance(frame, dict):
             raise InputError("a frame", expected="a dict", got=frame)
-        file, name = str(frame.get("filename", "")), str(frame.get("name", ""))
+        file, name = str(frame.get("filename") or ""), str(frame.get("name") or "")
         key = f"{file}:{name}"
         if key not in seen:
             seen[key] = _kind_of_frame(file, name)

@@ -231,7 +231,7 @@ def _older(
             gone.add(event.address)
     known: dict[str, str] = {}
     for segment in _segments(snapshot, device):
-        address = _whole(segment.get("address", 0), "address of a segment")
+        address = _whole(segment.get("address") or 0, "address of a segment")
         for block in _blocks(segment):
             if block.state == USED and address not in made:
                 held[address] = (block.asked, kind_of(block.frames, known))
@@ -251,8 +251,8 @@ def _events(snapshot: Mapping[str, Any], device: int) -> list[_Event]:
         found.append(
             _Event(
                 action=action,
-                address=_whole(event.get("addr", 0), "addr of an event"),
-                size=_whole(event.get("size", 0), "size of an event"),
+                address=_whole(event.get("addr") or 0, "addr of an event"),
+                size=_whole(event.get("size") or 0, "size of an event"),
                 device_free=_whole(
                     event.get("device_free") or event.get("addr") or 0, "device_free of an event"
                 ),
@@ -284,7 +284,7 @@ def devices_of(snapshot: Mapping[str, Any]) -> list[int]:
     """The numbers of the devices that a snapshot knows, 0 at least."""
     found: set[int] = set()
     for segment in _all_segments(snapshot):
-        device: Any = segment.get("device", 0)
+        device: Any = segment.get("device") or 0
         found.add(_whole(device, "device of a segment"))
     for device_number in range(len(_list(snapshot.get("device_traces")))):
         if _trace(snapshot, device_number):
@@ -293,7 +293,7 @@ def devices_of(snapshot: Mapping[str, Any]) -> list[int]:
 
 
 def _segments(snapshot: Mapping[str, Any], device: int) -> list[Mapping[str, Any]]:
-    return [one for one in _all_segments(snapshot) if one.get("device", 0) == device]
+    return [one for one in _all_segments(snapshot) if (one.get("device") or 0) == device]
 
 
 def _all_segments(snapshot: Mapping[str, Any]) -> list[Mapping[str, Any]]:
@@ -320,7 +320,7 @@ def _blocks(segment: Mapping[str, Any]) -> list[_Block]:
         older: Mapping[str, Any] = {}
         for one in _list(block.get("history"))[:1]:
             older = one if isinstance(one, dict) else {}
-        asked = block.get("requested_size", older.get("real_size", size))
+        asked = block.get("requested_size") or older.get("real_size") or size
         found.append(
             _Block(
                 size=size,

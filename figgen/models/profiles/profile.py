@@ -131,7 +131,7 @@ def read_event(
     if event.get("ph") != "X":
         return
     start: Any = event.get("ts")
-    took: Any = event.get("dur", 0)
+    took: Any = event.get("dur") if "dur" in event else 0
     if not (_finite(start) and _finite(took)) or took < 0:
         expected = "a finite ts and a dur >= 0"
         raise InputError(f"{reading.name}, event {number:,}", expected=expected, got=(start, took))

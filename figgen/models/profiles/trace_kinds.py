@@ -138,16 +138,16 @@ def group_of(event: Mapping[str, Any], header: Mapping[str, Any]) -> Group:
     """The group of a call: its own arguments, or the job's only process group."""
     given = event.get("args")
     args: Mapping[str, Any] = given if isinstance(given, dict) else {}
-    kind = collective_of(str(args.get("Collective name", "")))
-    kind = kind or collective_of_kernel(str(event.get("name", "")))
+    kind = collective_of(str(args.get("Collective name") or ""))
+    kind = kind or collective_of_kernel(str(event.get("name") or ""))
     groups = _groups(header)
-    name = str(args.get("Process Group Name", ""))
+    name = str(args.get("Process Group Name") or "")
     known = next((g for g in groups if name and str(g.get("pg_name")) == name), {})
     if not name and "Collective name" not in args and len(groups) == 1:
         known = groups[0]
     described = str(args.get("Process Group Description") or known.get("pg_desc") or name)
     ranks = str(args.get("Process Group Ranks") or known.get("ranks") or "")
-    size = args.get("Group size", known.get("pg_size", 0))
+    size = args.get("Group size") or known.get("pg_size") or 0
     if not size and not name and len(groups) < 2:
         size = world_size(header)
     return Group(described, kind or "other", size if isinstance(size, int) else 0, ranks)
@@ -156,7 +156,7 @@ def group_of(event: Mapping[str, Any], header: Mapping[str, Any]) -> Group:
 def world_size(header: Mapping[str, Any]) -> int:
     """How many ranks the job has; 0 where the trace does not say."""
     job = header.get("distributedInfo")
-    found = job.get("world_size", 0) if isinstance(job, dict) else 0
+    found = job.get("world_size") if isinstance(job, dict) else 0
     return found if isinstance(found, int) and found > 0 else 0
 
 
@@ -166,7 +166,7 @@ def device_name(header: Mapping[str, Any]) -> str:
     devices: list[Any] = given if isinstance(given, list) else []
     for device in devices:
         if isinstance(device, dict):
-            return str(device.get("name", ""))
+            return str(device.get("name") or "")
     return ""
 
 
@@ -186,7 +186,7 @@ def bytes_of(event: Mapping[str, Any], group: Group) -> float:
     args: Mapping[str, Any] = given if isinstance(given, dict) else {}
     if "buffer bytes" in args:
         return _number(args["buffer bytes"]) * (_number(args.get("calls")) or 1)
-    width = TYPE_BYTES.get(str(args.get("dtype", "")).lower(), 0)
+    width = TYPE_BYTES.get(str(args.get("dtype") or "").lower(), 0)
     if width:
         return width * max(_number(args.get("In msg nelems")), _number(args.get("Out msg nelems")))
     shapes, types = args.get("Input Dims"), args.get("Input type")

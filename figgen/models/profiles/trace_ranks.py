@@ -167,9 +167,9 @@ def take(
 ) -> None:
     """Keep what an event from `start` to `end` in microseconds tells."""
     category = event.get("cat")
-    if category in STACKS and not str(event.get("name", "")).startswith(MODULE):
+    if category in STACKS and not str(event.get("name") or "").startswith(MODULE):
         return
-    name = str(event.get("name", ""))
+    name = str(event.get("name") or "")
     given = event.get("args")
     args: Mapping[str, Any] = given if isinstance(given, dict) else {}
     if category in KERNELS or category in COPIES or category == OURS[0]:
@@ -217,7 +217,7 @@ def _add(
         kept.streams[stream] = len(kept.streams)
     into.starts.append(span[0])
     into.ends.append(span[1])
-    into.names.append(_named(kept, str(event.get("name", ""))))
+    into.names.append(_named(kept, str(event.get("name") or "")))
     into.streams.append(kept.streams[stream])
     into.launches.append(number_of(args, "correlation"))
     into.operators.append(number_of(args, "External id"))
@@ -230,7 +230,7 @@ def _take_device(
     header: Mapping[str, Any],
     span: tuple[float, float],
 ) -> None:
-    category, name = event.get("cat"), str(event.get("name", ""))
+    category, name = event.get("cat"), str(event.get("name") or "")
     key = f"{category} {name}"
     if key not in kept.communicates:
         kept.communicates[key] = is_communication(category, name)
@@ -291,7 +291,7 @@ def _take_operator(
     header: Mapping[str, Any],
     span: tuple[float, float],
 ) -> None:
-    name, thread = str(event.get("name", "")), str(event.get("tid"))
+    name, thread = str(event.get("name") or ""), str(event.get("tid"))
     if name not in kept.traits:
         kept.traits[name] = _traits(kept, name)
     traits = kept.traits[name]
@@ -329,7 +329,7 @@ def _take_annotation(
     header: Mapping[str, Any],
     span: tuple[float, float],
 ) -> None:
-    name, on_device = str(event.get("name", "")), event.get("cat") == "gpu_user_annotation"
+    name, on_device = str(event.get("name") or ""), event.get("cat") == "gpu_user_annotation"
     if name.startswith(STEP):
         steps = kept.device_steps if on_device else kept.host_steps
         # A device has one for each of its streams.
