@@ -80,6 +80,10 @@ def _more(seconds: float, write: Written) -> str:
     return ("-" if seconds < 0 else "+") + _time(abs(seconds), write)
 
 
+def _change(ratio: float) -> str:
+    return ("-" if ratio < 0 else "+") + f"{abs(ratio):.1%}"
+
+
 def _parts(ranks: Sequence[RankProfile], worst: RankProfile, write: Written) -> Section:
     """One line a rank; the parts add up to the step, what is hidden is within computing."""
     rows = [["per step", "step", *PARTS.values(), "hidden"]]
@@ -175,7 +179,7 @@ def against_section(rank: RankProfile, base: RankProfile, write: Written) -> Sec
             _time(cause.base_s, write), _more(cause.more_s, write),
         ])  # fmt: skip
     here, there = rank.wall_s / rank.steps, base.wall_s / base.steps
-    share = f"{here / there - 1:+.1%} of the step"
+    share = f"{_change(here / there - 1)} of the step"
     rows.append([
         "step", share, _time(here, write), _time(there, write), _more(here - there, write),
     ])  # fmt: skip
@@ -200,6 +204,6 @@ def beside_section(rank: RankProfile, parts: Sequence[Beside], write: Written) -
             _more(row.recorded_s - row.modelled_s, write),
         ])  # fmt: skip
     recorded, modelled = rank.wall_s / rank.steps, sum(row.modelled_s for row in parts)
-    share = f"{recorded / modelled - 1:+.1%}"
+    share = _change(recorded / modelled - 1)
     rows.append(["step", "", _time(recorded, write), _time(modelled, write), share])
     return _section("beside", f"{rank.name} compared with the model:", rows, 2, [])
