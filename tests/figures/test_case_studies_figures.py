@@ -112,7 +112,7 @@ def test_a_step_comes_out_within_a_quarter_as_the_page_says() -> None:
     (runs,) = re.findall(r"figure: published-and-computed\n.*?runs: \[(.*?)\]", PAGE, re.S)
     values = build("published-and-computed", {"runs": runs.split(", ")}).values
     off = [values["least_difference"].value, values["most_difference"].value]
-    assert "comes out within a quarter of the published one" in PAGE
+    assert "a step time within a quarter of the published one" in PAGE
     assert values["compared"].value > 15
     assert values["halved"].value == "DeepSeek-V3 / R1 and Qwen3-235B-A22B"
     assert "without the masked half where the source does, for DeepSeek-V3 and Qwen3" in PAGE
