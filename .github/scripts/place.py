@@ -18,19 +18,21 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-LABEL = "preview"
+COMMAND = re.compile(r"\s*/preview\s+([0-9a-f]{40})\s*")
+"""What a maintainer writes below a fork's pull request: the commit that was seen, whole."""
+WRITERS = ("admin", "maintain", "write")
 MARK = "<!-- preview -->"
 COUNTED = ("numbers", "figures", "pictures", "pages", "added", "removed")
 MOST_COUNTED = 10**6
 MOST_BYTES = 2**20
 MOST_BYTES_OF_A_SITE = 256 * 2**20
-TAG = re.compile(r"v[0-9]{1,4}(\.[0-9]{1,4}){1,2}")
+TAG = re.compile(r"v(0|[1-9][0-9]{0,3})(\.(0|[1-9][0-9]{0,3})){1,2}")
 
 
 def place(event: Mapping[str, Any]) -> dict[str, str]:
     """The folder, commit, run and artifact to publish, or `why` there is nothing to publish.
 
-    `event` is the payload of `workflow_run` or of a label's `pull_request_target`.
+    `event` is the payload of `workflow_run` or of a comment's `issue_comment`.
     """
     found = _belongs(event["repository"]["full_name"], event)
     if "run" in found:
@@ -43,8 +45,8 @@ def _belongs(repository: str, event: Mapping[str, Any]) -> dict[str, str]:
     """Folder, commit and run.
 
     Branches of the repository itself are previewed at once.  A fork's commit is when a maintainer
-    sets the label while it is the newest: a label that is still there when a later run ends vouches
-    for nothing, since what takes it away may be late, or never run.
+    names it in a comment: whatever is pushed between the look and the comment, or after it, is
+    another commit.
     """
     run = event.get("workflow_run")
     if run and run["event"] == "push" and TAG.fullmatch(str(run["head_branch"])):
@@ -59,28 +61,39 @@ def _belongs(repository: str, event: Mapping[str, Any]) -> dict[str, str]:
         return {"folder": "", "commit": newest, "run": str(int(run["id"]))}
     if run:
         if (run["head_repository"] or {}).get("full_name") != repository:
-            return {"why": f"a fork is previewed when a maintainer sets the label {LABEL!r}"}
+            return {"why": "a fork is previewed when a maintainer comments: /preview COMMIT"}
         commit, number_of_run = run["head_sha"], str(int(run["id"]))
         head = quote(f"{run['head_repository']['owner']['login']}:{run['head_branch']}", safe="")
         found = _api(f"repos/{repository}/pulls?state=open&head={head}")
         pull = found[0] if found else None
     else:
-        commit = event["pull_request"]["head"]["sha"]
-        pull = _api(f"repos/{repository}/pulls/{int(event['pull_request']['number'])}")
+        command = COMMAND.fullmatch(event["comment"]["body"] or "")
+        if not command or "pull_request" not in event["issue"]:
+            return {"why": "the comment is no /preview with the 40 digits of a commit"}
+        who = quote(event["comment"]["user"]["login"], safe="")
+        if _api(f"repos/{repository}/collaborators/{who}/permission")["permission"] not in WRITERS:
+            return {"why": "who comments may not write to the repository"}
+        commit = command[1]
+        pull = _api(f"repos/{repository}/pulls/{int(event['issue']['number'])}")
         number_of_run = _passed(repository, commit)
     if not pull or pull["state"] != "open":
         return {"why": "no open pull request has this branch"}
     if pull["head"]["sha"] != commit:
-        return {"why": "the pull request has a newer commit, whose run publishes it"}
-    if not run and LABEL not in {label["name"] for label in pull["labels"]}:
-        return {"why": f"the label {LABEL!r} is gone again"}
+        return {"why": "the pull request has another newest commit than that"}
     if not number_of_run:
-        return {"why": f"its tests have not passed; set the label {LABEL!r} again when they have"}
-    return {"folder": f"pr-{int(pull['number'])}", "commit": commit, "run": number_of_run}
+        return {"why": "no run of its own says that its tests have passed; comment when one does"}
+    fork = (pull["head"]["repo"] or {}).get("full_name") != repository
+    return {
+        "folder": f"pr-{int(pull['number'])}", "commit": commit, "run": number_of_run,
+        **({"fork": "1"} if fork else {}),
+    }  # fmt: skip
 
 
 def _passed(repository: str, commit: str) -> str:
-    """The newest run whose tests passed on a commit of a pull request, if there is one."""
+    """The newest run that says that its tests passed on a commit, if there is one.
+
+    The tests are the commit's own, and so is what they say.
+    """
     question = f"event=pull_request&status=success&head_sha={commit}"
     runs = _api(f"repos/{repository}/actions/workflows/ci.yml/runs?{question}")["workflow_runs"]
     return str(int(runs[0]["id"])) if runs else ""
@@ -94,7 +107,9 @@ def _site(repository: str, run: str) -> str:
     return str(int(newest["id"])) if fits else ""
 
 
-def comment(archive: Path, folder: str, address: str, commit: str, run: str) -> str:
+def comment(
+    archive: Path, folder: str, address: str, commit: str, run: str, fork: bool = False
+) -> str:
     """What the pull request is told: the address, and how many things changed.
 
     `run` is the address of the run, which keeps the site as an archive for a week.
@@ -108,7 +123,12 @@ def comment(archive: Path, folder: str, address: str, commit: str, run: str) -> 
     where = f"{address.rstrip('/')}/{folder}/"
     changed = f"\n\nChanged: {', '.join(said)}. Report: {where}changes/" if said else ""
     offline = f"To read it without a network: {run}#artifacts, served by `python3 -m http.server`"
-    return f"{MARK}\nPreview of {commit}: {where}{changed}\n\n{offline}\n"
+    word = (
+        "\n\nThe pages, the counts and the word that its tests passed are the fork's own."
+        if fork
+        else ""
+    )
+    return f"{MARK}\nPreview of {commit}: {where}{changed}{word}\n\n{offline}\n"
 
 
 def _counts(archive: Path) -> Mapping[str, object]:
@@ -158,13 +178,16 @@ def main(words: list[str] | None = None) -> int:
     options.add_argument("archive", type=Path)
     for name in ("repository", "folder", "commit", "address", "run"):
         options.add_argument(f"--{name}", required=True)
+    options.add_argument("--fork", default="", help="1 where the pull request is of a fork")
     asked = parser.parse_args(words)
     if asked.verb == "where":
         event = json.loads(asked.event.read_text(encoding="utf-8"))
         for name, said in place(event).items():
             print(f"{name}={said}")
     else:
-        body = comment(asked.archive, asked.folder, asked.address, asked.commit, asked.run)
+        body = comment(
+            asked.archive, asked.folder, asked.address, asked.commit, asked.run, bool(asked.fork)
+        )
         tell(asked.repository, int(asked.folder.removeprefix("pr-")), body)
     return 0
 

@@ -41,6 +41,7 @@ NAME = re.compile(r"[A-Za-z0-9_-][A-Za-z0-9_.-]{0,199}")
 """Of a file or folder; a disk takes 255 bytes, and the host must write what is pushed to one."""
 
 MOST_FILES = 12_000
+MOST_BYTES_OF_A_LISTING = 600  # of a file with the longest path
 MOST_BYTES_OF_A_FILE = 32 * 2**20
 MOST_BYTES = 256 * 2**20
 MOST_PREVIEWS = 20
@@ -48,7 +49,7 @@ MOST_BYTES_OF_PREVIEWS = 500 * 2**20
 MOST_VERSIONS = 12
 MOST_BYTES_OF_VERSIONS = 300 * 2**20
 TRIES = 20
-FOLDER = re.compile(r"pr-[0-9]{1,9}|v[0-9]{1,4}(\.[0-9]{1,4}){1,2}")
+FOLDER = re.compile(r"pr-[1-9][0-9]{0,8}|v(0|[1-9][0-9]{0,3})(\.(0|[1-9][0-9]{0,3})){1,2}")
 """The folders beside the site: previews of pull requests, and versions by their tag."""
 
 HEAD = re.compile(rb"\s*(?:<!doctype html>)?\s*<html[^<>]*>\s*<head>", re.IGNORECASE)
@@ -74,6 +75,7 @@ def members(archive: Path) -> Iterator[tuple[str, bytes]]:
     """Path and content of every file of a zip; raises Refused for anything but plain files."""
     if archive.stat().st_size > MOST_BYTES:
         raise Refused("the archive is too large")
+    _check_listing(archive)
     total = 0
     seen: set[str] = set()
     with zipfile.ZipFile(archive) as opened:
@@ -94,6 +96,14 @@ def members(archive: Path) -> Iterator[tuple[str, bytes]]:
     for path in sorted(seen):
         if seen & {str(folder) for folder in PurePosixPath(path).parents}:
             raise Refused(f"{path!r} stands below a file")
+
+
+def _check_listing(archive: Path) -> None:
+    """Raise Refused where the archive lists more than a site has, before the list is read."""
+    with archive.open("rb") as file:
+        ending = zipfile._EndRecData(file)
+    if ending and ending[zipfile._ECD_SIZE] > MOST_FILES * MOST_BYTES_OF_A_LISTING:
+        raise Refused(f"the list of its files is too long, at most {MOST_FILES} are published")
 
 
 def _checked(info: zipfile.ZipInfo) -> str:
@@ -291,9 +301,14 @@ def publish(archive: Path, folder: str, remote: str, address: str, commit: str) 
         for path in [path for path in files if path.lower().endswith(".html")]:
             page = files[path]
             files[path] = unlisted(page) if preview else of_version(page, path, folder, address)
-        for path in [p for p in files if p.startswith("sitemap.xml") or p == "robots.txt"]:
+        # The worker that keeps pages for reading without a network keeps none of a preview.
+        left_out = {"robots.txt", "sw.js"} if preview else {"robots.txt"}
+        for path in [p for p in files if p.startswith("sitemap.xml") or p in left_out]:
             del files[path]
     else:
+        for path in files:
+            if FOLDER.fullmatch(path.partition("/")[0]):
+                raise Refused(f"{path!r} would take the place of a preview or of a version")
         for path in KEPT:
             files.pop(path, None)
         root = urlsplit(address).path.rstrip("/")

@@ -12,6 +12,7 @@ import yaml
 from figgen.charts import Chart, canonical_json, payload
 from figgen.commands import Answer, add_verb
 from figgen.errors import InputError, check_once, unknown
+from figgen.markdown.yaml_text import read_yaml
 from figgen.registry import all_figures, build
 
 if TYPE_CHECKING:
@@ -113,7 +114,10 @@ def _parameter(text: str) -> tuple[str, object]:
     if not equals:
         raise InputError("a parameter", expected="key=value", got=text)
     try:
-        return name, yaml.safe_load(value)
+        return name, read_yaml(value)
+    except InputError as error:
+        what = f"the value of {name}"
+        raise InputError(what, expected=error.expected, got=error.got) from None
     except (yaml.YAMLError, ValueError, RecursionError):  # also a date that is none, endless digits
         raise InputError(f"the value of {name}", expected="YAML", got=value) from None
 

@@ -15,6 +15,7 @@ from figgen.markdown.conversion import Page, Site
 from figgen.markdown.inline import PATTERN, ValueInline
 from figgen.markdown.math import ARITHMATEX, MathTree
 from figgen.markdown.references import CitationInline, FigureLinkTree
+from figgen.markdown.work import Work
 from figgen.values import compute
 
 
@@ -31,6 +32,7 @@ class Captions:
         if self._markdown is None:
             self._markdown = self._made()
         self._value.named = values
+        Work().begin(self._markdown, [text])
         converted = self._markdown.reset().convert(text)
         return converted.removeprefix("<p>").removesuffix("</p>")
 

@@ -11,6 +11,8 @@ from typing import TypeVar
 import yaml
 
 from figgen.errors import InputError, closest, raise_all
+from figgen.markdown.slips import text_slips
+from figgen.markdown.yaml_text import read_yaml
 from figgen.registry import Figure, bind, figure_named
 
 Found = TypeVar("Found")
@@ -25,17 +27,6 @@ DEEPEST = 4
 _CONTROL = re.compile(r"[\x00-\x08\x0b-\x1f\x7f]")
 _KEY_LINE = re.compile(r"( *)([A-Za-z_][\w-]*):(?:\s|$)")
 _ID = re.compile(r"[a-z0-9][a-z0-9-]*")
-
-
-class _Loader(getattr(yaml, "CSafeLoader", yaml.SafeLoader)):  # type: ignore[misc]
-    """YAML without the silent loss of a key that is written twice."""
-
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[object, object]:
-        keys = [self.construct_object(key, deep=True) for key, _ in node.value]
-        for key in keys:
-            if keys.count(key) > 1:
-                raise InputError(f"{key!r} is written twice", key=str(key))
-        return super().construct_mapping(node, deep)
 
 
 @dataclass(frozen=True, slots=True)
@@ -105,6 +96,7 @@ def _sentence(fields: Mapping[object, object], name: str, key: str) -> str:
     text = _text(fields, key)
     if not text.strip():
         raise InputError(f"figure {name!r}: {key!r} is missing", expected=f"{key}: a sentence")
+    raise_all(slip.about(key) for slip in text_slips(text, plain=key == "alt"))
     return text
 
 
@@ -152,7 +144,7 @@ def _unfit(
 
 def _mapping(body: str) -> dict[object, object]:
     try:
-        fields = yaml.load(body, Loader=_Loader)
+        fields = read_yaml(body)
     except yaml.MarkedYAMLError as error:
         at = error.problem_mark.line if error.problem_mark else 0
         lines = body.splitlines()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import xml.etree.ElementTree as etree
+from collections.abc import Callable
 from typing import Any
 
 from markdown import Markdown
@@ -23,6 +24,7 @@ from figgen.markdown.math import ARITHMATEX, MathTree
 from figgen.markdown.references import CitationInline, FigureLinkTree, cited_html
 from figgen.markdown.slips import slips
 from figgen.markdown.tables import DataTables
+from figgen.markdown.work import TooMuch, Work
 from figgen.subject import use
 
 
@@ -45,6 +47,8 @@ class FiggenExtension(Extension):
         self.page = given or Page()
         self.captions = Captions(self.site, self.page)
         shared = (md, self.site, self.page)
+        convert = md.convert
+        md.convert = lambda source: self._within_limits(convert, source)
         md.registerExtensions(
             ["pymdownx.superfences", "pymdownx.arithmatex", "abbr"],
             {
@@ -63,6 +67,15 @@ class FiggenExtension(Extension):
         md.treeprocessors.register(FigureLinkTree(*shared), "figgen-links", 8)
         md.treeprocessors.register(FirstUses(*shared), "figgen-first-uses", 6)
         md.treeprocessors.register(_End(*shared), "figgen-end", 1)
+
+    def _within_limits(self, convert: Callable[[str], str], source: str) -> str:
+        """The page, or a box that says why its conversion was given up."""
+        try:
+            return convert(source)
+        except TooMuch as error:
+            return error_box(self.page.report(error, error.text))
+        except RecursionError:
+            return error_box(self.page.note(1, str(InputError("this page nests too deeply"))))
 
     def _fence(self) -> dict[str, object]:
         return {
@@ -120,6 +133,7 @@ class _Begin(Preprocessor):
             if fence.header != "figure":
                 error = InputError("a figure fence", expected="```figure alone", got=fence.header)
                 self.page.report(error, fence.header)
+        Work().begin(self.md, lines)
         # The source has the lines of the file, front matter included.
         for line, slip in slips(self.page.source):
             self.page.note(line, str(slip))

@@ -3,9 +3,15 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Iterator
+from html import unescape
+
+import yaml
 
 from figgen.errors import InputError, closest
+from figgen.markdown.references import CITATION
+from figgen.markdown.yaml_text import read_yaml
 
 _FENCE = re.compile(r"^\s*(`{3,}|~{3,})\s*([^\s`{]*)([^`]*)$")
 _CODE = re.compile(r"(`+)(?:(?!\1).)+?\1")
@@ -15,6 +21,19 @@ _DOLLAR = re.compile(r"(?<!\\)\$")
 _DISPLAY = re.compile(r"(?<!\\)\$\$")
 _IMAGE = re.compile(r"!\[(\s*)\]\(")
 
+_CITED = re.compile(r"\[@[^\]\n]*\]?")
+_NOTE = re.compile(r"(?<!\\)\[\^([^\]\s]+)\](?!:)")
+_DEFINED = re.compile(r" {0,3}\[\^([^\]\s]+)\]:")
+_SCHEME = re.compile(
+    r"(?:\]\(\s*<?|^ {0,3}\[[^\]]+\]:\s*<?|<|\b(?:href|src|action|formaction)\s*=\s*[\"']?)"
+    r"\s*([a-z][a-z0-9+.\s-]*):",
+    re.IGNORECASE,
+)
+SCHEMES = {"http", "https", "mailto"}
+"""What a link may begin with, beside a path."""
+_FRONT = re.compile(r"---[ \t]*\n(.*?\n)?(?:---|\.\.\.)[ \t]*(?:\n|\Z)", re.DOTALL)
+_META = re.compile(r" {0,3}([A-Za-z0-9_-]+):(?:\s|$)")
+
 NOT_DISPLAYED = InputError("math is not closed", expected="$$ before the next empty line")
 
 
@@ -22,8 +41,11 @@ def slips(source: str) -> Iterator[tuple[int, InputError]]:
     """Line, from 1, and error of every slip in a page's source.
 
     A fence that is never closed or called almost `figure`; `{{`, `$` or `$$` without its end; an
-    image that has no text for those who cannot see it.
+    image that has no text for those who cannot see it; `[@` that is no citation; a footnote that
+    is not there; a link that is no address of the web; front matter that cannot be read.
     """
+    yield from _of_front_matter(source)
+    yield from _of_notes(source)
     end, opened, displayed = "", 0, 0
     for number, line in enumerate(source.splitlines(), 1):
         fence = _FENCE.match(line)
@@ -66,6 +88,87 @@ def _of_line(line: str, *, dollars: bool) -> Iterator[InputError]:
         yield InputError(
             "an image without a text", expected="![what it shows](…)", got=_short(line)
         )
+    for cited in _CITED.findall(_MATH.sub("", left)):
+        known = re.fullmatch(CITATION, cited)
+        if not known or (known[2] or "").startswith("@"):
+            yield InputError("a citation", expected="[@key] or [@key, place]", got=_short(cited))
+    for scheme in _SCHEME.findall(unescape(left)):
+        if re.sub(r"\s", "", scheme).lower() not in SCHEMES:
+            expected = f"a path, or one of {', '.join(sorted(SCHEMES))}"
+            yield InputError("a link", expected=expected, got=f"{scheme}:")
+
+
+def text_slips(text: str, *, plain: bool = False) -> Iterator[InputError]:
+    """Slips of a caption, or of an alternative text, in which nothing but values is filled in."""
+    yield from _of_line(" ".join(text.split()), dollars=not plain)
+    left = _VALUE.sub("", text)
+    if plain and (found := re.search(r"\$|\[@|\]\(", left)):
+        expected = "plain words and {{ values }}: no math, citations or links"
+        yield InputError(
+            "an alternative text", expected=expected, got=_short(left[found.start() :])
+        )
+
+
+def _of_front_matter(source: str) -> Iterator[tuple[int, InputError]]:
+    """What MkDocs would pass over: it publishes what it cannot read, and drops `Key: text`."""
+    what = "front matter"
+    if not source.startswith("---"):
+        if found := _META.match(source):
+            expected = "a heading, or front matter between two lines of ---"
+            yield 1, InputError("a page begins with its data", expected=expected, got=found[0])
+        return
+    found = _FRONT.match(source)
+    if not found:
+        if re.match(r"---[ \t]*\n", source):
+            yield 1, InputError(f"{what} is never closed", expected="a line of ---")
+        return
+    try:
+        fields = read_yaml(found[1] or "")
+    except yaml.MarkedYAMLError as error:
+        line = error.problem_mark.line if error.problem_mark else 0
+        yield line + 2, InputError(what, expected="lines of 'key: value'", got=str(error.problem))
+    except InputError as error:
+        yield 2 + _line_of(found[1], error), error
+    except (yaml.YAMLError, ValueError, TypeError, RecursionError) as error:
+        yield 2, InputError(what, expected="lines of 'key: value'", got=str(error).split("\n")[0])
+    else:
+        if not isinstance(fields, dict):
+            yield 1, InputError(what, expected="lines of 'key: value'", got=fields or "nothing")
+
+
+def _line_of(text: str, error: InputError) -> int:
+    """The line, from 0, of the key that is to blame; the last one where it stands twice."""
+    rows = text.splitlines()
+    found = [place for place, row in enumerate(rows) if row.lstrip().startswith(f"{error.key}:")]
+    return found[-1] if found else 0
+
+
+def _of_notes(source: str) -> Iterator[tuple[int, InputError]]:
+    """Footnotes that are referred to and not there, or there twice."""
+    if "[^" not in source:
+        return
+    lines = [_CODE.sub("", line) for line in _without_fences(source)]
+    defined = Counter(found[1] for line in lines if (found := _DEFINED.match(line)))
+    for number, line in enumerate(lines, 1):
+        for name in _NOTE.findall(line):
+            if name not in defined:
+                near = closest(name, defined, 1)
+                yield number, InputError(f"unknown footnote [^{name}]", nearest=near)
+        if (found := _DEFINED.match(line)) and defined[found[1]] > 1:
+            yield number, InputError(f"footnote [^{found[1]}]", expected="one text", got="several")
+
+
+def _without_fences(source: str) -> Iterator[str]:
+    """The lines of a page, those of blocks of code empty."""
+    end = ""
+    for line in source.splitlines():
+        fence = _FENCE.match(line)
+        inside = bool(end or fence)
+        if end:
+            end = "" if fence and fence[1].startswith(end) and not fence[2] else end
+        elif fence:
+            end = fence[1]
+        yield "" if inside else line
 
 
 def _short(line: str) -> str:

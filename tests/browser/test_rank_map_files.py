@@ -6,6 +6,7 @@ import contextlib
 import hashlib
 import io
 import json
+import re
 from typing import TYPE_CHECKING, Any
 
 from playwright.sync_api import expect
@@ -147,9 +148,25 @@ def test_a_pasted_layout_that_cannot_be_placed_is_not_said_to_be_loaded(
     expect(told).to_be_empty()
 
 
+# A browser with much to do is never idle, and does not call back then.
+NEVER_IDLE = """() => {
+  HTMLCanvasElement.prototype.toBlob = () => {};
+  window.requestIdleCallback = () => 0;
+}"""
+
+
+def test_no_tool_waits_until_the_browser_is_idle_before_it_hands_over_a_file() -> None:
+    """Chromium puts the encoding of a canvas off so, in a page and in its own thread."""
+    scripts = (ROOT / "docs" / "assets" / "javascripts").rglob("*.js")
+    waiting = [path.name for path in scripts if re.search(r"\.(toBlob|convertToBlob)\(",
+                                                          path.read_text("utf-8"))]  # fmt: skip
+    assert waiting == []
+
+
 def test_files_are_handed_over(page: Page, site: str) -> None:
     opened(page, site, "?preset=map-32&show=pp")
     page.evaluate(KEEP_FILES)
+    page.evaluate(NEVER_IDLE)
     for kind in ("svg", "csv", "png"):
         page.locator(f"[data-file={kind}]").click()
     page.wait_for_function("() => window.kept.length === 3")

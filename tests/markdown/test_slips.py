@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+import time
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -37,6 +39,25 @@ ROOT = Path(__file__).parents[2]
         ("$$\na + b\n", 1, "math is not closed: expected $$"),
         ("$$\nx {{ f(a=1\n$$\n", 2, "a value is not closed"),
         ("$$x$$ and $$\n![](x.png)\n$$\n", 2, "an image without a text"),
+        ("a\n\nSaid [@].\n", 3, "a citation: expected [@key] or [@key, place], got '[@]'"),
+        ("Said [@a; @b].\n", 1, "got '[@a; @b]'"),
+        ("Said [@a, @b].\n", 1, "got '[@a, @b]'"),
+        ("Said [@a\n", 1, "got '[@a'"),
+        ("a\n\nA note[^1].\n", 3, "unknown footnote [^1]"),
+        ("A note[^on].\n\n[^one]: text\n", 1, "unknown footnote [^on] (did you mean one?)"),
+        ("[x](javascript:alert(1))\n", 1, "a link: expected a path, or one of http"),
+        ("a\n\n[x]: JavaScript:alert(1)\n", 3, "got 'JavaScript:'"),
+        ("<javascript:alert(1)>\n", 1, "got 'javascript:'"),
+        ("![x](data:text/html,x)\n", 1, "got 'data:'"),
+        ("[x](java&#115;cript:alert(1))\n", 1, "got 'javascript:'"),
+        ('<a href="vbscript:x">a</a>\n', 1, "got 'vbscript:'"),
+        ("[x](java\tscript:alert(1))\n", 1, "a link"),
+        ("---\ntitle: [x\n---\n# A\n", 3, "front matter: expected lines of 'key: value'"),
+        ("---\ntitle: x\ntitle: y\n---\n# A\n", 3, "'title' is written twice"),
+        ("---\ntitle: x\nsize: 010\n---\n# A\n", 3, "size: expected a number without a leading 0"),
+        ("---\n- x\n---\n# A\n", 1, "front matter: expected lines of 'key: value'"),
+        ("---\ntitle: x\n\n# A\n", 1, "front matter is never closed"),
+        ("Note: this sentence would be lost.\n\n# A\n", 1, "a page begins with its data"),
     ],
 )
 def test_a_slip_is_found_on_its_line(source: str, line: int, said: str) -> None:
@@ -57,6 +78,10 @@ def test_a_slip_is_found_on_its_line(source: str, line: int, said: str) -> None:
         "![a picture](x.png)\n",
         "$x$ and $$y$$ for \\$2, `$z` and $\\$3$\n",
         "$$\na + $b\n$$\n\n$c$\n",
+        "---\ntitle: x\nalso: [a, b]\n---\n\n# A\n",
+        "[a](b.md#c:d) <https://x.y> [c](http://x) [d](mailto:a@b.c) <b>x: y</b>\n",
+        "A note[^1], `[^2]` and `[@]`.\n\n[^1]: Text.\n\n```\n[^3] [@] [x](javascript:y)\n```\n",
+        "Said [@key], [@a.b-c:d, §3] and $a[@b]$.\n",
     ],
 )
 def test_what_is_no_slip_is_left_alone(source: str) -> None:
@@ -92,3 +117,70 @@ def test_a_bug_in_a_figure_names_its_line_of_code() -> None:
         place = place_of(error)
     assert re.fullmatch(r" \(figgen/units\.py:\d+\)", place)
     assert place_of(ValueError("raised nowhere")) == ""
+
+
+CAPTION = "Four lanes; {{ bubble_fraction:.1%}} is idle."
+FENCE = """# A
+
+```figure
+figure: pipeline-timeline
+schedule: 1f1b
+caption: '{caption}'
+alt: '{alt}'
+{more}
+```
+"""
+
+
+@pytest.mark.parametrize(
+    ("given", "line", "said"),
+    [
+        ({"caption": "Unclosed {{ bubble_fraction:.1% and x."}, 6, "a value is not closed"),
+        ({"caption": "Half of $x is idle."}, 6, "math is not closed"),
+        ({"caption": "As in [@]."}, 6, "a citation"),
+        ({"caption": "[x](javascript:alert(1))"}, 6, "a link: expected a path"),
+        ({"alt": "Unclosed {{ bubble_fraction:.1% and x."}, 7, "a value is not closed"),
+        ({"alt": "Lanes as in [@nope]."}, 7, "an alternative text: expected plain words"),
+        ({"alt": "Lanes with $x$."}, 7, "an alternative text: expected plain words"),
+        ({"alt": "Lanes, [see](x.md)."}, 7, "an alternative text: expected plain words"),
+        ({"more": "stages: 010"}, 8, "stages: expected a number without a leading 0 or a colon"),
+        ({"more": "microbatches: 1:30"}, 8, "got '1:30'"),
+    ],
+)
+def test_a_slip_in_a_figure_is_told_with_the_line_of_its_key(
+    given: dict[str, str], line: int, said: str, convert: Callable
+) -> None:
+    texts = {"caption": CAPTION, "alt": CAPTION, "more": "stages: 4"}
+    (problem,) = convert(FENCE.format(**texts | given)).problems
+    assert problem.line == line
+    assert said in problem.message
+
+
+ENDLESS = {
+    "brackets": "[" * 50_000, "images": "![" * 20_000, "links": "[a](" * 20_000,
+    "citations": "x [@a " * 5_000, "tags": "<a " * 20_000, "paragraphs": "<p " * 20_000,
+    "addresses": "<http://a" * 20_000, "code": "`#!a " * 20_000, "definitions": "a\n:   " * 20_000,
+    "lists": "\n".join("    " * depth + "- a" for depth in range(1_000)),
+    "numbers": "\n".join("  " * depth + "1. a" for depth in range(1_000)),
+    "fences": "```\n" * 20_000,
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", ENDLESS)
+def test_a_page_that_would_take_hours_is_given_up_with_a_message(
+    kind: str, convert: Callable
+) -> None:
+    """50,000 brackets, or 1,000 lists in each other, kept a build waiting without a word."""
+    extensions = ("admonition", "attr_list", "def_list", "footnotes", "tables")
+    page = f"# A\n\nA sentence.\n\n{ENDLESS[kind]}\n"
+    started = time.process_time()
+    found = convert(page, extensions)
+    assert time.process_time() - started < 20
+    told = [problem for problem in found.problems if "too long to convert" in problem.message]
+    assert told, found.problems
+    assert len(found.html) < 1_000
+
+
+def test_a_caption_has_the_same_limit(convert: Callable) -> None:
+    found = convert(FENCE.format(caption="[" * 15_000, alt="Lanes.", more="stages: 4"))
+    assert any("too long to convert" in problem.message for problem in found.problems)

@@ -68,8 +68,9 @@ def of_a_run(owner: str, branch: str = "topic") -> dict[str, Any]:
     }  # fmt: skip
 
 
-def of_a_label() -> dict[str, Any]:
-    return {"pull_request": {"number": 7, "head": {"sha": HEAD}}}
+def of_a_comment(body: str = f"/preview {HEAD}", who: str = "us") -> dict[str, Any]:
+    said = {"body": body, "user": {"login": who}}
+    return {"comment": said, "issue": {"number": 7, "pull_request": {}}}
 
 
 def artifact(number: int, size_in_bytes: int = 10**7) -> dict[str, int]:
@@ -77,13 +78,16 @@ def artifact(number: int, size_in_bytes: int = 10**7) -> dict[str, int]:
 
 
 ASKED = "repos/us/guide/pulls?state=open&head={}%3Atopic"
-LABELLED = "repos/us/guide/pulls/7"
+NUMBERED = "repos/us/guide/pulls/7"
 RUNS = (
     "repos/us/guide/actions/workflows/ci.yml/runs"
     f"?event=pull_request&status=success&head_sha={HEAD}"
 )
 SITES = "repos/us/guide/actions/runs/99/artifacts?name=site"
+MAY = "repos/us/guide/collaborators/{}/permission"
 PASSED = {
+    MAY.format("us"): {"permission": "admin"},
+    MAY.format("mallory"): {"permission": "read"},
     RUNS: {"workflow_runs": [{"id": 99}]},
     SITES: {"artifacts": [artifact(3), artifact(5), artifact(4)]},
 }
@@ -94,11 +98,11 @@ PLACED = f"folder=pr-7\ncommit={HEAD}\nrun=99\nartifact=5\n"
     ("owner", "found", "said"),
     [
         ("us", [pull()], PLACED),
-        ("fork", [pull(owner="fork")], "why=a fork is previewed when a maintainer sets"),
+        ("fork", [pull(owner="fork")], "why=a fork is previewed when a maintainer comments"),
         # Its label may be of an older commit, and what takes it away may not have run yet.
         ("fork", [pull(owner="fork", labels=("preview",))], "why=a fork is previewed when"),
         ("", [pull(owner="", labels=("preview",))], "why=a fork is previewed when"),
-        ("us", [pull(head=NEWER)], "why=the pull request has a newer commit"),
+        ("us", [pull(head=NEWER)], "why=the pull request has another newest commit"),
         ("us", [], "why=no open pull request has this branch"),
         ("us", [pull(state="closed")], "why=no open pull request has this branch"),
     ],
@@ -151,25 +155,41 @@ def test_a_tag_becomes_a_version(newest: str, said: str, desk: Path) -> None:
     assert where(desk, event, answers).startswith(said)
 
 
+OF_A_FORK = PLACED.replace("artifact", "fork=1\nartifact")
+
+
 @pytest.mark.parametrize(
     ("found", "said"),
     [
-        (pull(owner="fork", labels=("preview",)), PLACED),
-        (pull(owner="", labels=("preview",)), PLACED),
-        (pull(owner="fork", labels=("bug",)), "why=the label 'preview' is gone again"),
-        (pull(NEWER, owner="fork", labels=("preview",)), "why=the pull request has a newer commit"),
-        (pull(owner="fork", labels=("preview",), state="closed"), "why=no open pull request"),
+        (pull(owner="fork"), OF_A_FORK), (pull(owner=""), OF_A_FORK),
+        (pull(NEWER, owner="fork"), "why=the pull request has another newest commit"),
+        (pull(owner="fork", state="closed"), "why=no open pull request"),
     ],
-)
-def test_a_label_publishes_the_commit_that_it_was_set_on(
+)  # fmt: skip
+def test_a_comment_publishes_the_commit_that_it_names(
     found: dict[str, Any], said: str, desk: Path
 ) -> None:
-    assert where(desk, of_a_label(), {LABELLED: found, **PASSED}).startswith(said)
+    assert where(desk, of_a_comment(), {NUMBERED: found, **PASSED}).startswith(said)
 
 
-def test_a_label_publishes_nothing_whose_tests_have_not_passed(desk: Path) -> None:
-    answers = {LABELLED: pull(owner="fork", labels=("preview",)), RUNS: {"workflow_runs": []}}
-    assert where(desk, of_a_label(), answers).startswith("why=its tests have not passed")
+@pytest.mark.parametrize(
+    ("comment", "said"),
+    [
+        (of_a_comment(f"/preview {HEAD[:12]}"), "why=the comment is no /preview"),
+        (of_a_comment("/preview"), "why=the comment is no /preview"),
+        (of_a_comment(f"/preview {HEAD} or not"), "why=the comment is no /preview"),
+        (of_a_comment(who="mallory"), "why=who comments may not write"),
+        ({**of_a_comment(), "issue": {"number": 7}}, "why=the comment is no /preview"),
+    ],
+)
+def test_other_comments_publish_nothing(comment: dict[str, Any], said: str, desk: Path) -> None:
+    """A label vouched for whatever was the newest commit at the moment of the click."""
+    assert where(desk, comment, {NUMBERED: pull(owner="fork"), **PASSED}).startswith(said)
+
+
+def test_a_comment_publishes_nothing_whose_tests_have_not_passed(desk: Path) -> None:
+    answers = {**PASSED, NUMBERED: pull(owner="fork"), RUNS: {"workflow_runs": []}}
+    assert where(desk, of_a_comment(), answers).startswith("why=no run of its own says")
 
 
 def told(desk: Path, changes: str | None, comments: list[Any]) -> list[str]:

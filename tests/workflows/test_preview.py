@@ -20,7 +20,7 @@ import pytest
 import yaml
 
 from tests.workflows.scripts import SCRIPTS
-from tests.workflows.test_place import ASKED, HEAD, LABELLED, PASSED, of_a_label, of_a_run, pull
+from tests.workflows.test_place import ASKED, HEAD, NUMBERED, PASSED, of_a_comment, of_a_run, pull
 
 ROOT = SCRIPTS.parents[1]
 WORKFLOW = yaml.safe_load((ROOT / ".github/workflows/preview.yml").read_text("utf-8"))
@@ -117,6 +117,7 @@ class Host:
             "github.token": "secret", "github.server_url": str(self.folder),
             "github.repository": "us/guide", "github.repository_owner": "us",
             "github.event.repository.name": "guide", "github.event.number": "7",
+            "steps.place.outputs.fork": "",
             **{f"steps.place.outputs.{name}": said for name, said in self.outputs.items()},
         }  # fmt: skip
         return re.sub(r"\$\{\{ (.*?) \}\}", lambda found: known[found[1]], text)
@@ -143,8 +144,8 @@ def host(tmp_path: Path) -> Host:
     return Host(tmp_path)
 
 
-OURS = {ASKED.format("us"): [pull()], LABELLED: pull(), **PASSED}
-FORKS = {LABELLED: pull(owner="fork", labels=("preview",)), **PASSED}
+OURS = {ASKED.format("us"): [pull()], NUMBERED: pull(), **PASSED}
+FORKS = {NUMBERED: pull(owner="fork"), **PASSED}
 PREVIEW = {"index.html", "pr-7/index.html", "pr-7/changes/changes.json"}
 
 
@@ -161,17 +162,18 @@ def test_a_branch_of_ours_is_published_told_and_removed(host: Host) -> None:
     assert host.pages == {"index.html"}
 
 
-def test_a_fork_is_published_by_the_label_and_not_by_its_next_push(host: Host) -> None:
-    later = {ASKED.format("fork"): [pull(owner="fork", labels=("preview",))], **FORKS}
+def test_a_fork_is_published_by_the_comment_and_not_by_its_next_push(host: Host) -> None:
+    later = {ASKED.format("fork"): [pull(owner="fork")], **FORKS}
     assert host.run("publish", of_a_run("fork"), later) == 0
     assert host.pages == {"index.html"}
     assert host.told == ""
-    assert host.run("publish", of_a_label(), FORKS) == 0
+    assert host.run("publish", of_a_comment(), FORKS) == 0
     assert host.pages == PREVIEW
+    assert "the word that its tests passed are the fork's own" in host.told
 
 
 def test_a_pull_request_that_is_closed_while_it_is_published_stays_away(host: Host) -> None:
-    answers = {**OURS, LABELLED: pull(state="closed")}
+    answers = {**OURS, NUMBERED: pull(state="closed")}
     assert host.run("publish", of_a_run("us"), answers) == 0
     assert host.pages == {"index.html"}
 
@@ -180,6 +182,6 @@ def test_a_pull_request_that_is_closed_while_it_is_published_stays_away(host: Ho
     "hostile", ["x/.git/config", "../index.html", "run.sh", "a\nb.html", "CNAME"]
 )
 def test_a_hostile_site_is_not_published_and_nothing_is_told(hostile: str, host: Host) -> None:
-    assert host.run("publish", of_a_label(), FORKS, {**SITE, hostile: "x"}) == 1
+    assert host.run("publish", of_a_comment(), FORKS, {**SITE, hostile: "x"}) == 1
     assert host.pages == {"index.html"}
     assert host.told == ""

@@ -305,7 +305,22 @@ def test_a_refused_archive_leaves_the_branch_alone(remote: Path, tmp_path: Path)
     assert git(remote, "rev-parse", "gh-pages") == before
 
 
-@pytest.mark.parametrize("folder", ["pr-", "pr-1/..", "../x", "guide", "pr-1\n", "v1", "v1.0/x"])
+@pytest.mark.parametrize(
+    "folder",
+    [
+        "pr-",
+        "pr-0",
+        "pr-007",
+        "v01.2",
+        "v1.02",
+        "pr-1/..",
+        "../x",
+        "guide",
+        "pr-1\n",
+        "v1",
+        "v1.0/x",
+    ],
+)
 @pytest.mark.parametrize("verb", ["publish", "remove"])
 def test_no_other_folder_can_be_named(
     verb: str, folder: str, script: ModuleType, monkeypatch: pytest.MonkeyPatch
@@ -346,3 +361,38 @@ def test_the_size_that_an_archive_claims_is_not_believed(
     (tmp_path / "site.zip").write_bytes(claimed)
     with pytest.raises((script.Refused, zipfile.BadZipFile)):
         list(script.members(tmp_path / "site.zip"))
+
+
+@pytest.mark.parametrize("path", ["pr-7/index.html", "v9.9/index.html", "pr-3/x.html"])
+def test_a_build_of_the_site_cannot_hold_a_preview_or_a_version(
+    path: str, remote: Path, tmp_path: Path
+) -> None:
+    before = git(remote, "rev-parse", "gh-pages")
+    archive = zipped(tmp_path / "s.zip", {"index.html": PAGE, path: PAGE})
+    done = publish(remote, archive)
+    assert done.returncode == 1
+    assert "would take the place of a preview or of a version" in done.stderr
+    assert git(remote, "rev-parse", "gh-pages") == before
+    assert publish(remote, archive, "pr-8").returncode == 0, "within a preview it is a folder"
+
+
+def test_a_preview_has_no_worker_that_keeps_its_pages(remote: Path, tmp_path: Path) -> None:
+    archive = zipped(tmp_path / "s.zip", {"index.html": PAGE, "sw.js": "1", "a/sw.js": "1"})
+    for folder in ("pr-7", "v1.0", ""):
+        assert publish(remote, archive, folder).returncode == 0
+    kept = {path for path in published(remote) if path.endswith("sw.js")}
+    assert kept == {"sw.js", "a/sw.js", "v1.0/sw.js", "v1.0/a/sw.js", "pr-7/a/sw.js"}
+
+
+def test_a_list_of_millions_of_files_is_refused_before_it_is_read(
+    script: ModuleType, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Two hundred megabytes hold a list of millions, for which `zipfile` takes gigabytes."""
+    with zipfile.ZipFile(tmp_path / "many.zip", "w") as archive:
+        for number in range(200):
+            archive.writestr(f"{number}.html", "")
+    monkeypatch.setattr(script, "MOST_FILES", 10)
+    monkeypatch.setattr(script, "MOST_BYTES_OF_A_LISTING", 100)
+    monkeypatch.setattr(script.zipfile, "ZipFile", None)  # nothing is opened
+    with pytest.raises(script.Refused, match="the list of its files is too long"):
+        list(script.members(tmp_path / "many.zip"))
