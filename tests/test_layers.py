@@ -26,7 +26,7 @@ LAYERS = {
     "figgen.lookups": (),
     "figgen.units": ("figgen.errors",),
     "figgen.translation": ("figgen.errors",),
-    "figgen.equations": ("figgen.errors", "figgen.units"),
+    "figgen.equations": ("figgen.errors", "figgen.units", "figgen.translation"),
     "figgen.formulas": NUMBERS,
     "figgen.models": NUMBERS,
     "figgen.charts": (),

@@ -18,7 +18,6 @@ from figgen.scenarios.tools.data import (
 )
 from figgen.scenarios.tools.plan import plan_module
 from figgen.scenarios.tools.profile import profile_json
-from figgen.scenarios.tools.rates import timed_step_module
 from figgen.subject import ToolScripts
 from figgen.translation.modules import module_of, printed
 from figgen.translation.sources import Place
@@ -58,11 +57,8 @@ TABLES = "config-tables.js"
 CATALOG = "catalog.js"
 """The catalog for a tool's part that is loaded later; the modeler's page brings it along."""
 
-TIMED_STEP = "timed-step.js"
-"""The model of time, printed from Python."""
-
 PLAN_MEMORY = "plan-memory.js"
-"""Memory of layouts in closed form and the tables of the planner, printed from Python."""
+"""The tables of the planner and the formulas of its panel of failures, printed from Python."""
 
 STEP_FORMULAS = "step-formulas.js"
 """The few formulas that scripts import by name; all of them are in formulas.js, loaded later."""
@@ -71,7 +67,6 @@ _IMPORTED = tuple(
     f"/{name}"
     for name in (
         STEP_FORMULAS,
-        TIMED_STEP,
         PLAN_MEMORY,
         "formulas.js",
         CATALOG,
@@ -87,7 +82,6 @@ def printed_modules(used: Iterable[str]) -> dict[str, str]:
         f"{FOLDER}/formula-notes.js": notes_module(FORMULAS.values()),
         f"{FOLDER}/{TABLES}": f"export const tables = {config_tables_json()};\n",
         f"{FOLDER}/{CATALOG}": f"export const catalog = {configurations_json()}",
-        f"{FOLDER}/{TIMED_STEP}": timed_step_module(),
         f"{FOLDER}/{PLAN_MEMORY}": plan_module(),
         f"{FOLDER}/{STEP_FORMULAS}": functions_module(FORMULAS[name] for name in used),
     }
@@ -95,7 +89,7 @@ def printed_modules(used: Iterable[str]) -> dict[str, str]:
 
 def imported_modules(made: Mapping[str, str | bytes]) -> dict[str, str]:
     """The generated modules that scripts import by name; notes of formulas come by themselves."""
-    printed = (STEP_FORMULAS, TIMED_STEP, PLAN_MEMORY, "formulas.js")
+    printed = (STEP_FORMULAS, PLAN_MEMORY, "formulas.js")
     return {
         path: plain(str(content)) if path.endswith(printed) else str(content)
         for path, content in made.items()

@@ -212,4 +212,6 @@ def classes_of(node: ast.expr) -> list[ast.expr]:
 
 def is_simple(node: ast.expr) -> bool:
     """Whether it costs nothing to compute twice."""
-    return isinstance(node, ast.Name) or (isinstance(node, ast.Attribute) and is_simple(node.value))
+    return isinstance(node, ast.Name | ast.Constant) or (
+        isinstance(node, ast.Attribute) and is_simple(node.value)
+    )

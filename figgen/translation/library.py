@@ -26,7 +26,7 @@ from figgen.translation.types import (
 
 MATH = {
     "ceil": INT, "floor": INT, "trunc": INT, "log2": FLOAT, "log": FLOAT, "log1p": FLOAT,
-    "exp": FLOAT, "sqrt": FLOAT, "log10": FLOAT,
+    "exp": FLOAT, "expm1": FLOAT, "sqrt": FLOAT, "log10": FLOAT,
 }  # fmt: skip
 RUNTIME: dict[str, Type] = {
     "math.fsum": FLOAT, "math.isqrt": INT, "math.isclose": BOOL, "math.gcd": INT, "math.comb": INT,

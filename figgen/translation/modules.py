@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from figgen.errors import InputError
-from figgen.translation.code import Code, identifier, listed, quoted
+from figgen.translation.code import Code, identifier, listed, quoted, refused
 from figgen.translation.names import INDENT
 from figgen.translation.sources import Place, Source, is_printed, place_of, source_of
 from figgen.translation.statements import Statements
@@ -355,6 +355,16 @@ def definition(place: Place) -> Definition:
     if place.name not in source.definitions:
         raise InputError(f"{place.module} defines no {place.name}")
     return _printed(source, place.name)
+
+
+def arithmetic(node: ast.expr, module: str, names: Iterable[str]) -> str:
+    """An expression of numbers by itself, whose functions the module imports."""
+    printer = Printer(source_of(module))
+    with printer.names({name: of_hint(float) for name in names}):
+        shown = printer.expression(node).text
+    if printer.uses or printer.helpers:
+        raise refused(module, node, "what needs more than its own operations")
+    return shown
 
 
 def script_of(module: str) -> str:

@@ -211,6 +211,10 @@ class Operators(PrinterBase):
             case ast.FloorDiv():
                 inner = binary(left, "/", right, Level.PRODUCT, FLOAT)
                 return Code(f"Math.floor({inner.text})", type=result)
+            case ast.Mod() if not text and is_simple(node.right):
+                rest = binary(left, "%", right, Level.PRODUCT, result)
+                shown = f"({rest.text} + {right.text}) % {right.text}"
+                return Code(shown, Level.PRODUCT, result)
             case ast.Mod() if not text:
                 return Code(f"{self.help('modulo')}({left.text}, {right.text})", type=result)
             case ast.Pow():
@@ -235,13 +239,15 @@ class Operators(PrinterBase):
     def power(self, node: ast.BinOp, left: Code, right: Code, found: Type) -> Code:
         """Whole powers are products: JavaScript's own are not equal to C's in the last digit."""
         match node.left, node.right:
-            case ast.Constant(value=int() as base), ast.Constant(value=int() as power):
-                return self.literal(base**power, node)
-            case (
-                (ast.Name() | ast.Attribute() | ast.Constant()),
-                ast.Constant(value=int() as power),
-            ) if 2 <= power <= 4:
+            case ast.Constant(value=int() as number), ast.Constant(value=int() as power):
+                return self.literal(number**power, node)
+            case base, ast.Constant(value=int() as power) if 2 <= power <= 4 and _is_cheap(base):
                 return Code(" * ".join([left.within(Level.UNARY)] * power), Level.PRODUCT, found)
             case _, ast.Constant(value=2):
                 return Code(f"{self.help('squared')}({left.text})", type=found)
         return Code(f"Math.pow({left.text}, {right.text})", type=found)
+
+
+def _is_cheap(node: ast.expr) -> bool:
+    """Whether an expression calls nothing, so that it may be written twice."""
+    return not any(isinstance(inner, ast.Call) for inner in ast.walk(node))

@@ -4,13 +4,10 @@ from __future__ import annotations
 
 import importlib
 import json
-import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
-import playwright
 import pytest
 
 from figgen.errors import InputError
@@ -18,33 +15,13 @@ from figgen.translation import modules, sources
 from figgen.translation.modules import module_of, printed, script_of
 from figgen.translation.sources import Place
 from tests.translation import sample
-
-NODE = Path(playwright.__file__).parent / "driver" / "node"
-ENGINE = Path(__file__).parents[2] / "docs" / "assets" / "javascripts" / "engine"
+from tests.translation.run import ran
 
 
 @pytest.fixture
 def rooms(monkeypatch: pytest.MonkeyPatch) -> None:
     """Modules of tests are printed too."""
     monkeypatch.setattr(sources, "PRINTED", (*sources.PRINTED, "tests.translation", "drawn"))
-
-
-def ran(folder: Path, program: str, scripts: dict[str, str]) -> Any:
-    """What a program prints beside these scripts and the runtime."""
-    for path, text in scripts.items():
-        file = folder / path
-        file.parent.mkdir(parents=True, exist_ok=True)
-        file.write_text(text, encoding="utf-8")
-    engine = folder / modules.FOLDER / "engine"
-    engine.mkdir(parents=True, exist_ok=True)
-    for name in ("runtime.js", "errors.js"):
-        (engine / name).write_text((ENGINE / name).read_text("utf-8"), encoding="utf-8")
-    (folder / "package.json").write_text('{"type": "module"}', encoding="utf-8")
-    (folder / "main.js").write_text(program, encoding="utf-8")
-    command = [str(NODE), str(folder / "main.js")]
-    done = subprocess.run(command, capture_output=True, text=True, check=False)
-    assert not done.returncode, done.stderr
-    return json.loads(done.stdout)
 
 
 def test_every_construct_gives_what_python_gives(rooms: None, tmp_path: Path) -> None:

@@ -1,15 +1,13 @@
-"""What the planner's script has besides its own: memory in closed form, tables of the search."""
+"""What the planner's script has besides its own: tables of the search, formulas of failures."""
 
 from __future__ import annotations
 
 import json
 
 from figgen.catalog.interruptions import interruptions
-from figgen.equations.functions_javascript import printed_module
 from figgen.equations.javascript import functions_module
 from figgen.formulas import FORMULAS
 from figgen.models.pipeline.schedules import MOST_VISITS
-from figgen.models.planner import plan_memory
 from figgen.models.planner.plan import REASONS
 from figgen.models.planner.plan_loads import LOADED
 from figgen.models.planner.plan_space import CHUNKS, SCHEDULES_OF
@@ -32,7 +30,7 @@ GOODPUT = ("checkpoint_size", "checkpoint_write_time", "goodput", "job_mtbf", "n
 
 
 def plan_module() -> str:
-    """The model of memory of the planner as an ES module, with the tables of its search."""
+    """The tables of the planner and the formulas of its panel of failures as an ES module."""
     tables = {
         "schedules_of": dict(SCHEDULES_OF),
         "chunks": dict(CHUNKS),
@@ -55,7 +53,6 @@ def plan_module() -> str:
             "confidence": CONFIDENCE,
         },
     }
-    printed = printed_module((plan_memory,), ("rank_bytes",))
     # Here and not among what all tools import by name: no other computes with them.
-    printed += functions_module(FORMULAS[name] for name in GOODPUT)
+    printed = functions_module(FORMULAS[name] for name in GOODPUT)
     return f"{printed}export const TABLES = {json.dumps(tables, separators=(',', ':'))};\n"

@@ -11,12 +11,10 @@ from typing import Any
 from figgen import catalog
 from figgen.catalog.hardware import DTYPES
 from figgen.catalog.rates import constants
-from figgen.equations.functions_javascript import printed_module
 from figgen.errors import InputError
 from figgen.lookups import remembered
 from figgen.models.machine.layout import layout
 from figgen.models.setup.training_setup import TrainingSetup
-from figgen.models.step import layer_time, timed_step
 from figgen.scenarios.runs.described import DescribedRun
 from figgen.scenarios.runs.predicted import OWN_CLASS, class_of
 from figgen.scenarios.runs.rates import Terms, terms_of
@@ -35,11 +33,6 @@ WITHOUT_NETWORK = ("network_bytes_per_s", "shuffle_bytes_per_s", "near_shuffle_b
 OWN = "own"
 OWN_PEAKS = {"bf16": 1.0, "fp16": 1.0, "tf32": 0.5, "fp8": 2.0, "fp4": 4.0}
 """Peaks of a reader's chip that says one number, over that of 16 bits."""
-
-
-def timed_step_module() -> str:
-    """The model of a step's time as an ES module."""
-    return printed_module((layer_time, timed_step), ("timed_step",))
 
 
 Rows = dict[str, dict[str, Mapping[str, Any]]]

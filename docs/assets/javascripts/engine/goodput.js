@@ -1,10 +1,9 @@
-// What failures leave of a layout's time; mirrors figgen.scenarios.planning.goodput_plan and saving, and
-// figgen.models.planner.reliability. What is a closed form is printed from Python.
+// What failures leave of a layout's time; mirrors figgen.scenarios.planning.goodput_plan and saving.
 
+import { best_interval_s, spare_nodes } from "../models/planner/reliability.js";
 import { TABLES, checkpoint_size, checkpoint_write_time, goodput, job_mtbf, nodes_in_repair } from "../plan-memory.js";
 import { parameterCounts } from "./transformer.js";
 
-const ROUNDS = 100;
 const DAY_S = 86400;
 
 /** One way to save the state of a job on so many GPUs, at the interval that keeps most of its time. */
@@ -17,10 +16,10 @@ export function kept({ shape, recipe }, gpus, way, failures) {
     weight_bytes_per_param: recipe.weight_bytes, optimizer_bytes_per_param: recipe.optimizer_bytes,
   });
   const saving = savingOf(way, checkpoint_bytes, gpus);
-  const interval_s = bestInterval(saving.stall_s, mtbf_s, saving.lag_s);
+  const interval_s = best_interval_s(saving.stall_s, mtbf_s, saving.lag_s);
   return {
     way, mtbf_s, checkpoint_bytes, saving, interval_s, goodput: goodput({ interval_s, mtbf_s, ...saving }),
-    spares: spareNodes(nodes_in_repair({ gpus, gpu_mtbf_s, repair_s }), confidence),
+    spares: spare_nodes(nodes_in_repair({ gpus, gpu_mtbf_s, repair_s }), confidence),
   };
 }
 
@@ -37,22 +36,4 @@ function savingOf(way, checkpoint_bytes, gpus) {
   if (way === "behind") return { stall_s, lag_s: written, restart_s: restart_s + written };
   const lag_s = checkpoint_bytes / gpus / node;
   return { stall_s, lag_s, restart_s: quick_restart_s + lag_s };
-}
-
-function bestInterval(stall_s, mtbf_s, lag_s) {
-  let [low, high] = [0, 1];
-  for (let round = 0; round < ROUNDS; round++) {
-    const middle = (low + high) / 2;
-    const slope = Math.expm1(middle + stall_s / mtbf_s) * (1 - middle) - middle;
-    if (slope > 0) low = middle;
-    else high = middle;
-  }
-  return Math.max(low * mtbf_s, lag_s - stall_s);
-}
-
-// Nodes in repair are Poisson distributed, whatever the times of repair are.
-function spareNodes(inRepair, confidence) {
-  let [spares, chance] = [0, Math.exp(-inRepair)];
-  for (let total = chance; total < confidence; total += chance) chance *= inRepair / ++spares;
-  return spares;
 }

@@ -2,7 +2,7 @@
 // memory themselves are printed from Python.
 
 import { TABLES } from "../plan-memory.js";
-import { timed_step } from "../timed-step.js";
+import { timed_step } from "../models/step/timed_step.js";
 import { InputError } from "./errors.js";
 import { collector, fullest, most } from "./plan_found.js";
 import { fullOf, kept, layOut, pipelineOf, sizeOf } from "./plan_sizes.js";

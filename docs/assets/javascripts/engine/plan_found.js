@@ -1,6 +1,7 @@
 // What a search finds: why a layout does not fit, and the fastest that do; mirrors figgen.models.planner.plan.
 
-import { TABLES, rank_bytes } from "../plan-memory.js";
+import { rank_bytes } from "../models/planner/plan_memory.js";
+import { TABLES } from "../plan-memory.js";
 
 const KEPT = 2000; // fastest layouts that are kept of a search
 

@@ -2,7 +2,7 @@
 // itself is printed from Python, this makes its numbers; mirrors figgen.scenarios.runs.job,
 // figgen.scenarios.runs.step_as_run and figgen.models.step.step_share and pipeline_filling.
 
-import { timed_step } from "../timed-step.js";
+import { timed_step } from "../models/step/timed_step.js";
 import { asMeasured } from "./measured.js";
 import { recomputation } from "./recomputation.js";
 import { build } from "./schedule.js";

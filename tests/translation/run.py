@@ -1,0 +1,35 @@
+"""Printed modules run by the Node that comes with Playwright."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import playwright
+
+from figgen.translation.modules import FOLDER
+
+NODE = Path(playwright.__file__).parent / "driver" / "node"
+ENGINE = Path(__file__).parents[2] / "docs" / "assets" / "javascripts" / "engine"
+
+
+def ran(folder: Path, program: str, scripts: Mapping[str, str], data: object = None) -> Any:
+    """What a program prints beside these scripts, the runtime and `data.json`."""
+    for path, text in scripts.items():
+        file = folder / path
+        file.parent.mkdir(parents=True, exist_ok=True)
+        file.write_text(text, encoding="utf-8")
+    engine = folder / FOLDER / "engine"
+    engine.mkdir(parents=True, exist_ok=True)
+    for name in ("runtime.js", "errors.js"):
+        (engine / name).write_text((ENGINE / name).read_text("utf-8"), encoding="utf-8")
+    (folder / "package.json").write_text('{"type": "module"}', encoding="utf-8")
+    (folder / "data.json").write_text(json.dumps(data), encoding="utf-8")
+    (folder / "main.js").write_text(program, encoding="utf-8")
+    command = [str(NODE), "main.js"]
+    done = subprocess.run(command, cwd=folder, capture_output=True, text=True, check=False)
+    assert not done.returncode, done.stderr
+    return json.loads(done.stdout)
