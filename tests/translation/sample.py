@@ -95,7 +95,8 @@ def arithmetic() -> list[float]:
         abs(b), min(a, b), max(a, b, 9), round(2.5), round(3.5), round(-0.5), int(3.9), int(-3.9),
         math.ceil(2.1), math.floor(-2.1), math.prod([2, 3, 4]), math.sqrt(2), divmod(17, 5)[1],
         math.fsum([0.1] * 10), math.fsum([1e100, 1.0, -1e100]), sum([1, 2, 3], 4), LIMIT, 3 * True,
-        math.isqrt(17), 1 << 12, 10.0 / 4 * 2, 1 - (2 + 3) * 4, 8 / (2 / 4),
+        math.isqrt(17), math.erf(0.5),
+        math.erf(-2.0), 1 << 12, 10.0 / 4 * 2, 1 - (2 + 3) * 4, 8 / (2 / 4),
     ]  # fmt: skip
 
 
