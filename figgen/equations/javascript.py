@@ -12,7 +12,6 @@ from collections.abc import Iterable
 
 from figgen.equations.definition import Formula
 from figgen.equations.syntax import expression
-from figgen.translation.modules import arithmetic
 
 
 def javascript(formula: Formula) -> str:
@@ -43,5 +42,8 @@ def module(formulas: Iterable[Formula]) -> str:
 
 def print_javascript(formula: Formula) -> str:
     """The formula's expression in JavaScript, computed in the same order."""
+    # Loaded with the first formula that is printed: who only evaluates has no need of it.
+    from figgen.translation.modules import arithmetic
+
     names = [argument.name for argument in formula.args]
     return arithmetic(expression(formula), formula.module, names)
