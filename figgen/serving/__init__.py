@@ -18,11 +18,9 @@ _current: list[Memory] = []
 def start() -> Memory:
     """The memory of this process, which is a server; begun by the first call."""
     from figgen.serving.memory import Memory
-    from figgen.serving.templates import look_once
 
     if not _current:
         _current.append(Memory())
-        look_once()
     return _current[0]
 
 

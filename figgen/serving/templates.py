@@ -77,21 +77,6 @@ class Compiled(jinja2.BytecodeCache):
 compiled = Compiled()
 
 
-def look_once() -> None:
-    """The theme's ten thousand files are looked for once, those that an author edits each time."""
-    look, known = jinja2.FileSystemLoader.list_templates, dict[str, list[str]]()
-
-    def list_templates(loader: jinja2.FileSystemLoader) -> list[str]:
-        found: set[str] = set()
-        for path in loader.searchpath:
-            if path not in known or "site-packages" not in path:
-                known[path] = look(jinja2.FileSystemLoader(path))
-            found.update(known[path])
-        return sorted(found)
-
-    setattr(jinja2.FileSystemLoader, "list_templates", list_templates)  # noqa: B010
-
-
 def _titles(items: Any) -> list[Any]:
     return [(item.title, getattr(item, "url", ""), _titles(item.children or [])) for item in items]
 
