@@ -281,7 +281,7 @@ def test_bytes_that_are_no_pickle_are_refused(ask: Ask, tmp_path: Path) -> None:
 
 def opened(page: Page, site: str) -> Page:
     page.goto(f"{site}{PATH}")
-    page.locator("#profile input[type=file]").wait_for()
+    page.locator("#profile input[name=files]").wait_for()
     return page
 
 
