@@ -43,10 +43,14 @@ def _join(calls: BuiltIn, value: Code, given: Type, node: ast.Call) -> Code:
 
 def _starts(name: str) -> Method:
     def call(calls: BuiltIn, value: Code, given: Type, node: ast.Call) -> Code:
-        start = calls.expression(node.args[0])
+        start, *where = [calls.expression(one) for one in node.args]
+        if where and name == "endsWith":
+            raise calls.no(node, "a place where a text ends")
         if is_list(start.type):
-            return Code(f"{start.atom}.some((one) => {value.atom}.{name}(one))", type=BOOL)
-        return Code(f"{value.atom}.{name}({start.text})", type=BOOL)
+            parts = listed(["one", *(one.text for one in where)])
+            return Code(f"{start.atom}.some((one) => {value.atom}.{name}({parts}))", type=BOOL)
+        parts = listed(one.text for one in (start, *where))
+        return Code(f"{value.atom}.{name}({parts})", type=BOOL)
 
     return call
 

@@ -91,7 +91,11 @@ class Statements(CallPrinter):
                 holders = [other for other, used in uses if name in used.all]
                 if all(isinstance(one, ast.For) and declares(one, name) for one in holders):
                     found[name] = holders
-                elif declares(node, name) and (node is holders[0]):
+                elif (
+                    declares(node, name)
+                    and node is holders[0]
+                    and (len(holders) == 1 or not isinstance(node, ast.For))
+                ):
                     found[name] = [node]
                 elif len(holders) > 1 or not self.fits(node, name):
                     found[name] = []

@@ -126,6 +126,5 @@ def _take_count(given: Given, count: int, whole: int, size: int) -> None:
 
 
 def _unheed(given: Given, key: str) -> None:
-    for one in given.keys.get(key, []):
-        if one.name in given.heeded:
-            given.heeded.remove(one.name)
+    names = [one.name for one in given.keys.get(key, [])]
+    given.heeded = [name for name in given.heeded if name not in names]

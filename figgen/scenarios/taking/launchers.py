@@ -56,8 +56,8 @@ def command_entries(command: list[str], shell: Shell) -> list[Entry]:
     """The options of one command, through all the launchers that stand before each other."""
     entries: list[Entry] = []
     words: list[str] = []
-    for word in command:
-        words.extend(_split(word) if _holds_options(word, words) else [word])
+    for said in command:
+        words.extend(_split(said) if _holds_options(said, words) else [said])
     origin = "variable"
     at = 0
     while at < len(words):
@@ -199,7 +199,7 @@ def _override(word: str, origin: str, entries: list[Entry]) -> None:
     """Keeps a word such as `model.num_layers=32`, or `data={a: 1}`."""
     name, _, value = word.partition("=")
     plain = name.lstrip("+~").replace(".", "_").replace("/", "_").replace("-", "_")
-    if not is_name(plain) or plain.isupper():
+    if not is_name(plain) or plain.upper() == plain:
         return
     if value[:1] in ("{", "[") and value[-1:] in ("}", "]"):
         try:
