@@ -28,7 +28,7 @@ JOINED = {
     "planner_worker": (),
     "profile": ("profile_beside",),
     "profile_worker": (),
-    "rank-map": ("map_volumes", "map_cube"),
+    "rank-map": ("map_volumes", "map_cube", "take"),
     "schedules": ("lab_trace",),
     "modeler": (
         "modeler_below",

@@ -1,7 +1,8 @@
 // What the modules of the rank map answer to the cases of test_rank_map_{model,launch,state}.py, as JSON.
 
 import { InputError } from "./engine/errors.js";
-import { LAUNCHERS, readMegatron } from "./tools/launch.js";
+import { LAUNCHERS } from "./tools/launch.js";
+import { takeLayout } from "./tools/take.js";
 import { commandLine, groupsCsv, ranksDocument, ranksJson } from "./tools/map_files.js";
 import { pointsOf } from "./tools/map_cube.js";
 import { communicatorRows, movedRanks, movedSentence, rankFacts, ranksInWords } from "./tools/map_groups.js";
@@ -26,12 +27,24 @@ async function configuration(state) {
   return { json: await sha256(ranksJson(parallel)), command: commandLine(state), rows, moved: movedRanks(parallel).count };
 }
 
+const wide = (mesh) => mesh.axes.map(([name, size], at) => [name, size, mesh.strides[at]].join()).filter((one) => !one.includes(",1,")).sort().join(";");
+
+// Whether two layouts have the same groups; an axis of one rank has none, and whole experts have none.
+function sameMeshes(one, other) {
+  return wide(one.dense) === wide(other.dense) && (other.ep === 1 || wide(one.expert) === wide(other.expert));
+}
+
 function launched(state) {
   const { parallel } = evaluate(state);
   const found = Object.fromEntries([...LAUNCHERS].map(([name, [, write]]) => [name, write(parallel).text]));
-  const back = found.megatron ? readMegatron(found.megatron) : null;
-  return { found, back, again: back?.changes && evaluate({ ...state, ...back.changes }).parallel
-    ? ranksJson(evaluate({ ...state, ...back.changes }).parallel) === ranksJson(parallel) : null };
+  // The line of every framework, read back.
+  const again = {};
+  for (const [name, text] of Object.entries(found)) {
+    const changes = text && takeLayout(text).changes;
+    const read = changes && evaluate({ ...state, ...changes }).parallel;
+    if (text) again[name] = Boolean(read) && sameMeshes(read, parallel);
+  }
+  return { found, again };
 }
 
 function facts([state, ranks]) {
@@ -69,7 +82,7 @@ function arrangement([nodes, gpus, width, height]) {
 export const suites = {
   configurations: (given) => Promise.all(given.map(configuration)),
   launched: (given) => given.map(launched),
-  pasted: (given) => given.map(readMegatron),
+  pasted: (given) => given.map(takeLayout),
   cubes: (given) => given.map((state) => {
     const { sizes, at } = pointsOf(evaluate(state).parallel);
     return { sizes, at: Array.from(at) };

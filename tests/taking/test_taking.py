@@ -248,6 +248,10 @@ INLINE: dict[str, tuple[str, dict[str, object]]] = {
         "--tensor-model-parallel-size $TP\r\n",
         {"nodes": 2, "gpus_per_node": 8, "tp": 4},
     ),
+    "a line without a program": (
+        "--bf16 --nnodes 4 --nproc_per_node 8 --tensor-model-parallel-size 4",
+        {"nodes": 4, "gpus_per_node": 8, "tp": 4, "dtype": "bf16"},
+    ),
     "options alone": (
         'TP=2\nMODEL_ARGS="--tensor-model-parallel-size $TP --num-layers 12"\n',
         {"tp": 2, "layers": 12},

@@ -51,6 +51,8 @@ def take_layout(given: Given, dialect: str) -> None:
         size = whole_of(given, axis)
         if size:
             take(given, axis, size)
+        elif text_of(given, axis) == "0" and dialect != "gpt-neox":
+            given.notes.append(f"{axis}: expected a whole number from 1 on, got 0")
     if dialect == "gpt-neox" and given.keys.get("pp") and "pp" not in given.taken:
         take(given, "pp", 1)  # 0 stages of a pipeline are none
     if "expert_tensor" in given.keys and switch_of(given, "expert_tensor"):

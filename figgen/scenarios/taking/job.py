@@ -192,6 +192,9 @@ def _note_variables(given: Given, shell: Shell) -> None:
             given.notes.append(f"${name} is not set: its default {value} is taken")
 
 
+MOST_SLIPS = 200
+"""Settings that are looked at for slips: a text with more is no script of anybody."""
+
 RANKS = ("RANK", "NODE_RANK", "LOCAL_RANK", "MASTER_PORT", "SLURM_NODEID", "SLURM_PROCID", "SEED")
 """Variables that say nothing of sizes."""
 
@@ -206,7 +209,7 @@ def _finished(given: Given, dialect: str, entries: list[Entry]) -> TakenJob:
         if one.name in ("launcher", "program", "configuration_file"):
             continue
         left.append(one.name)
-        near = meant(one.name)
+        near = meant(one.name) if len(left) <= MOST_SLIPS and may_matter(one.name) else ""
         if near:
             notes.append(f"{one.name} is no option that is known here: did you mean {near}?")
         if near or may_matter(one.name):

@@ -98,11 +98,12 @@ def command_entries(command: list[str], shell: Shell) -> list[Entry]:
             entries.append(entry("program", word, "script"))
             origin = "script"
         elif word.startswith("-") and len(word) > 1 and not word[1:2].isdigit():
-            at = _option(words, at, origin, entries)
+            # Options alone, without a program, are a script's.
+            at = _option(words, at, "script" if origin == "variable" else origin, entries)
             continue
         elif "=" in word:
             _override(word, origin, entries)
-        elif origin == "launcher":
+        elif origin in ("launcher", "slurm", "mpi"):
             entries.append(entry("program", word, "script"))
             origin = "script"
         elif origin == "script" and word.endswith((".yaml", ".yml", ".toml", ".json")):
@@ -180,12 +181,19 @@ def _option(words: list[str], at: int, origin: str, entries: list[Entry]) -> int
         negative = follows[:1] == "-" and follows[1:2].isdigit()
         if (follows.startswith("-") and not negative) or _is_override(follows):
             break
-        if one and follows.endswith((".py", ".sh")):
+        if one and (follows.endswith((".py", ".sh")) or _is_program(follows)):
             break
         values.append(follows)
         at += 1
     entries.append(entry(name, " ".join(values), origin))
     return at
+
+
+def _is_program(word: str) -> bool:
+    """Whether a word starts a program, and is no value of the option before it."""
+    name = word.rpartition("/")[2]
+    known = (*SLURM, *MPI, *LAUNCHERS, "accelerate", "bash", "sh", "env", "numactl")
+    return name in known or name.startswith("python")
 
 
 def _is_override(word: str) -> bool:

@@ -7,12 +7,14 @@ from figgen.scenarios.texts.entry import normal
 
 LONG_NAME = 9
 VERY_LONG_NAME = 14
+LONGEST_NAME = 60
 """Letters from which on names that differ in one, or in two, are taken for slips of each other."""
 
 TELLING = (
     "parallel", "batch", "seq", "recompute", "checkpoint_act", "fsdp", "zero", "offload", "shard",
     "expert", "moe", "layers", "hidden", "heads", "lora", "precision", "fp8", "overlap",
-    "attention", "vocab", "capacity", "nodes", "nproc", "gpus", "pack", "quant", "micro",
+    "attention", "vocab", "mapping", "maping", "capacity", "nodes", "nproc", "gpus", "pack",
+    "quant", "micro",
 )  # fmt: skip
 """Parts of names that tell of memory or time."""
 
@@ -35,7 +37,7 @@ def may_matter(name: str) -> bool:
 def meant(name: str) -> str:
     """The option that a name is a slip for, "" for none: at most two letters differ."""
     plain = normal(name)
-    if len(plain) < LONG_NAME or plain in BY_NAME:
+    if not LONG_NAME <= len(plain) <= LONGEST_NAME or plain in BY_NAME:
         return ""
     for known in BY_NAME:
         if len(known) < LONG_NAME or abs(len(known) - len(plain)) > 2 or known[0] != plain[0]:

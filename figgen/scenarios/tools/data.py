@@ -25,6 +25,7 @@ from figgen.scenarios.options.option import Choices, Option
 from figgen.scenarios.options.resolve import TrainingStep, parallel_layout, training_step
 from figgen.scenarios.options.schema import GROUPS, OPTIONS
 from figgen.scenarios.runs.software import SOFTWARE, known_software, memory_of
+from figgen.scenarios.taking.options import own_names
 from figgen.scenarios.tools.config_tables import FIELDS, LONGEST, MODEL_TYPES
 from figgen.scenarios.tools.own import own_shape
 from figgen.scenarios.tools.rates import attained_rows
@@ -109,8 +110,11 @@ def _choices(option: Option) -> list[list[str]] | str | None:
 
 
 def config_tables_json() -> str:
-    """What the reading of a `config.json` goes by, for the tools."""
-    tables = {"types": dict(MODEL_TYPES), "fields": dict(FIELDS), "longest": LONGEST}
+    """What the reading of a `config.json`, and of the tools' own lines, goes by."""
+    tables = {
+        "types": dict(MODEL_TYPES), "fields": dict(FIELDS), "longest": LONGEST,
+        "names": asdict(own_names()),
+    }  # fmt: skip
     return json.dumps(tables, separators=(",", ":"))
 
 

@@ -1,4 +1,4 @@
-// How frameworks are told of a layout, and how a layout is read from Megatron's options.
+// How frameworks are told of a layout; `take.js` reads them back.
 //
 // Option names: NVIDIA/Megatron-LM megatron/training/arguments.py (parallel sizes,
 // --use-tp-pp-dp-mapping); torch.distributed.device_mesh.init_device_mesh; deepspeedai/DeepSpeed
@@ -6,8 +6,6 @@
 // deepspeed/moe/layer.py (ep_size, enable_expert_tensor_parallelism); pytorch/torchtitan
 // torchtitan/config/parallelism.py and manager.py (--module and --config are required).
 
-import { InputError, closest, grouped } from "../engine/errors.js";
-import { MOST_RANKS } from "../engine/layout.js";
 import { evaluate } from "./map_state.js";
 
 const wide = (mesh) =>
@@ -131,99 +129,3 @@ export const LAUNCHERS = new Map([
   ["deepspeed", ["DeepSpeed", deepspeed]],
   ["torchtitan", ["torchtitan", torchtitan]],
 ]);
-
-const OPTIONS = new Map(
-  Object.entries({
-    "--tensor-model-parallel-size": "tp",
-    "--context-parallel-size": "cp",
-    "--pipeline-model-parallel-size": "pp",
-    "--expert-model-parallel-size": "ep",
-    "--expert-tensor-parallel-size": "etp",
-    "--nnodes": "nodes",
-    "--nproc-per-node": "gpus",
-    "--nodes": "nodes",
-    "--gpus-per-node": "gpus",
-    "--ntasks-per-node": "gpus",
-    "-N": "nodes",
-  }),
-);
-const MAPPING = "--use-tp-pp-dp-mapping";
-const LONGEST = 65_536; // characters; a launch script has some thousand
-// Megatron's own options that look like those of the layout and leave the ranks where they are.
-const OWN =
-  /^--(ckpt|data-parallel|hierarchical|hybrid|overlap|rl-inference)-|^--sequence-parallel$|-(comm-backend|layout)$/;
-
-/**
- * What a command line for Megatron says of the layout: `changes` to a state, `aside` the options
- * that are not about it, `problems` in words. Sizes that it leaves out are Megatron's 1.
- */
-export function readMegatron(text) {
-  if (text.length > LONGEST) {
-    const expected = `at most ${grouped(LONGEST)} characters`;
-    const { message } = new InputError("the command line", { expected, got: text.length });
-    return { changes: null, aside: [], problems: [message] };
-  }
-  // As a shell reads it: comments begin where a word would, quotes within a word, a semicolon at its end.
-  const words = (text.match(/#.*|("[^"]*"|'[^']*'|[^\s"';\\])+/g) ?? [])
-    .filter((word) => !word.startsWith("#"))
-    .map((word) => word.replace(/["']/g, "").replace(/^-N(\d+)$/, "-N=$1"));
-  const [shell, said] = [new Map(), new Map()]; // of variables the value; of all names every value
-  const tell = (name, value) => said.has(name) ? said.get(name).push(value) : said.set(name, [value]);
-  for (const word of words) {
-    const [, name, value] = /^([A-Za-z_]\w*)=(\d+)$/.exec(word) ?? [];
-    if (!name) continue;
-    shell.set(name, value);
-    tell(name, value);
-  }
-  const [found, aside, problems] = [{}, new Set(), []];
-  let mapping = false;
-  words.forEach((word, at) => {
-    const option = /^(--?[A-Za-z][\w-]*)(?:=(.*))?$/.exec(word);
-    if (!option) return;
-    const flag = option[1].replaceAll("_", "-");
-    if (flag === MAPPING) mapping = true;
-    else if (!OPTIONS.has(flag)) aside.add(flag);
-    else {
-      const given = option[2] ?? words[at + 1] ?? "";
-      const value = given.replace(/^\$\{?(\w+)\}?$/, (all, variable) => shell.get(variable) ?? all);
-      const size = /^\d{1,9}$/.test(value) ? Number(value) : 0;
-      if (size < 1 || size > MOST_RANKS)
-        problems.push(
-          `${flag}: expected a whole number from 1 to ${grouped(MOST_RANKS)}, got '${given.slice(0, 40)}'`,
-        );
-      else {
-        found[OPTIONS.get(flag)] = size;
-        tell(flag, value);
-      }
-    }
-  });
-  const slips = new Map();
-  for (const flag of aside) {
-    if (!/parallel|map|nproc|nnode/.test(flag) || OWN.test(flag) || flag.length > 80) continue;
-    const near = closest(flag, [...OPTIONS.keys(), MAPPING], 1)[0];
-    if (near) slips.set(flag, `${flag} is no option of the layout; did you mean ${near}?`);
-  }
-  // A shell and Megatron's argparse take the last one.
-  const twice = [...said].filter(([, values]) => new Set(values).size > 1).map(([name, values]) =>
-    `${name} is given several values; ${values.at(-1)}, the last one, counts`);
-  if (!Object.keys(found).length && !mapping && !problems.length)
-    problems.push("no option about the layout was found, such as --tensor-model-parallel-size 8");
-  const { nodes, gpus, ...sizes } = found;
-  const cluster = { ...(nodes && { nodes }), ...(gpus && { gpus }) };
-  const changes = {
-    ...cluster,
-    tp: 1,
-    cp: 1,
-    ep: 1,
-    etp: null,
-    pp: 1,
-    ...sizes,
-    dp: null,
-    order: mapping ? "megatron-tp-pp-dp" : "megatron",
-  };
-  return {
-    changes: problems.length ? null : changes,
-    aside: [...aside].filter((flag) => !slips.has(flag)),
-    problems: [...problems, ...twice, ...slips.values()],
-  };
-}

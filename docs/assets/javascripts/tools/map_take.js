@@ -4,7 +4,7 @@ import { grouped } from "../engine/errors.js";
 import { button, el, field } from "./dom.js";
 import { copyText, download, showCommand } from "./files.js";
 import { afterFrame } from "./painting.js";
-import { LAUNCHERS, readMegatron } from "./launch.js";
+import { LAUNCHERS } from "./launch.js";
 import { commandLine, groupsCsv, ranksJson } from "./map_files.js";
 import { labelOf } from "./map_groups.js";
 import { inksOf } from "./map_inks.js";
@@ -136,24 +136,30 @@ export function makeTakeaway(load, say) {
     rows: 4,
     spellcheck: "false",
     placeholder:
-      "torchrun --nnodes 16 --nproc-per-node 8 pretrain_gpt.py --tensor-model-parallel-size 8 …",
+      "Paste or drop a launch script, a YAML, TOML or JSON configuration, or torchrun --nnodes 16 --nproc-per-node 8 pretrain_gpt.py --tensor-model-parallel-size 8 …",
   });
   const answer = el("div", { class: "map-answer", "aria-live": "polite" });
   let readAs = null; // the layout that the answer is about
-  const read = button("Load it", () => {
-    const { changes, aside, problems } = readMegatron(pasted.value);
-    const told = (kind, text) => el("div", { class: `tool-message is-${kind}` }, el("p", {}, text));
+  const read = button("Load it", async () => {
+    const text = pasted.value;
+    const { takeLayout, takenRows } = await import("./take.js");
+    const { changes, found, problems } = takeLayout(text);
+    const told = (kind, sentence) => el("div", { class: `tool-message is-${kind}` }, el("p", {}, sentence));
     answer.replaceChildren(
-      ...problems.map((text) =>
-        told(changes ? "warning" : "bad", `${text}${/[.?]$/.test(text) ? "" : "."}`),
-      ),
+      ...problems.map((problem) => told("bad", `${problem}${/[.?]$/.test(problem) ? "" : "."}`)),
       ...(changes ? [load(changes) ? told("good", "The configuration was loaded.") : told("warning", UNPLACED)] : []),
-      ...(aside.length
-        ? [told("plain", `Left aside, because they do not place ranks: ${aside.join(", ")}.`)]
-        : []),
+      ...(found ? takenRows(found).map(([kind, sentence]) => told(kind, sentence)) : []),
     );
     readAs = changes && LOADING;
   });
+  const dropped = async (event) => {
+    const [file] = event.dataTransfer.files;
+    if (!file) return;
+    event.preventDefault();
+    pasted.value = await file.text();
+    read.click();
+  };
+  pasted.addEventListener("drop", dropped);
 
   const element = el(
     "div",
@@ -179,8 +185,8 @@ export function makeTakeaway(load, say) {
     el(
       "section",
       {},
-      el("h2", {}, "Load a command line"),
-      field("Options of Megatron-LM", pasted),
+      el("h2", {}, "Load a script or a configuration"),
+      field("Script, command or configuration", pasted),
       el("div", { class: "tool-actions" }, read),
       answer,
     ),
