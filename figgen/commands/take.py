@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 from figgen.commands import Answer, add_verb
 from figgen.scenarios.options.config_json import model_from_file
 from figgen.scenarios.taking.job import TakenJob
-from figgen.scenarios.taking.options import answers_of, taken_from
+from figgen.scenarios.taking.logs import CollectiveLog, Log, OutOfMemory, read_log
+from figgen.scenarios.taking.options import answers_of, read_text, taken_from
+from figgen.units import format_quantity
 
 if TYPE_CHECKING:
     from figgen.commands import Verbs
@@ -34,7 +37,11 @@ def add(verbs: Verbs) -> None:
 
 
 def _take(options: argparse.Namespace) -> Answer:
-    job = taken_from(options.file, answers_of(options.answers))
+    text = read_text(options.file)
+    log = read_log(text)
+    if log is not None:
+        return _log_answer(log)
+    job = taken_from(options.file, answers_of(options.answers), text)
     data: dict[str, object] = {
         "format": job.dialect,
         "taken": job.taken,
@@ -50,6 +57,39 @@ def _take(options: argparse.Namespace) -> Answer:
         data["parameters"] = model.parameters
         data["notes"] = list(model.notes)
         lines += [f"{model.parameters:,} parameters", *model.notes]
+    return Answer(data, "\n".join(lines))
+
+
+def _log_answer(log: Log) -> Answer:
+    """A log that was read: its numbers, and what can be fitted to a table."""
+    kind = {CollectiveLog: "nccl-tests", OutOfMemory: "out of memory"}.get(type(log), "steps")
+    data: dict[str, object] = {"format": kind, "taken": {}, "assumed": {}, "left": []}
+    data |= {name: value for name, value in asdict(log).items() if value is not None}
+    lines = [f"read as a log: {kind}"]
+    if isinstance(log, CollectiveLog):
+        alpha, rate = log.fit
+        best = max(row.bus_bandwidth for row in log.rows)
+        data |= {"alpha_s": alpha, "beta_s_per_byte": 1 / rate, "best_bus_bandwidth": best}
+        where = f" of {log.ranks} ranks" if log.ranks else ""
+        lines.append(f"{log.collective or 'a collective'}{where}, {len(log.rows)} sizes")
+        lines += [
+            f"{format_quantity(row.message_bytes, 'B')}: {format_quantity(row.time_s, 's', 'time')}"
+            f", busbw {format_quantity(row.bus_bandwidth, 'B/s')}, {row.bus_bandwidth / best:.0%} "
+            "of the best"
+            for row in log.rows
+        ]
+        lines.append(
+            f"α {format_quantity(alpha, 's', 'time')}, then {format_quantity(rate, 'B/s')} of the "
+            "message"
+        )
+    else:
+        lines += [
+            f"{name.replace('_', ' ')}: {value:,}"
+            if isinstance(value, int | float)
+            else f"{name.replace('_', ' ')}: {value}"
+            for name, value in asdict(log).items()
+            if value is not None
+        ]
     return Answer(data, "\n".join(lines))
 
 

@@ -12,6 +12,12 @@ SLURM = ("srun", "sbatch", "salloc")
 MPI = ("mpirun", "mpiexec", "mpiexec.hydra", "prun")
 LAUNCHERS = ("torchrun", "deepspeed", "composer", "accelerate-launch", "colossalai")
 SCRIPTS = ("axolotl", "llamafactory-cli", "swift", "figgen", "nemo", "litgpt")
+WRAPPERS = (
+    "bash", "sh", "env", "numactl", "singularity", "apptainer", "docker", "podman", "enroot",
+    "nsys", "exec", "time", "run", "shell", "profile",
+)  # fmt: skip
+"""Programs that start another one."""
+
 LAUNCHER_MODULES = (
     "torch.distributed.launch",
     "torch.distributed.run",
@@ -103,7 +109,7 @@ def command_entries(command: list[str], shell: Shell) -> list[Entry]:
             continue
         elif "=" in word:
             _override(word, origin, entries)
-        elif origin in ("launcher", "slurm", "mpi"):
+        elif origin in ("launcher", "slurm", "mpi") and program not in WRAPPERS:
             entries.append(entry("program", word, "script"))
             origin = "script"
         elif origin == "script" and word.endswith((".yaml", ".yml", ".toml", ".json")):
@@ -192,7 +198,7 @@ def _option(words: list[str], at: int, origin: str, entries: list[Entry]) -> int
 def _is_program(word: str) -> bool:
     """Whether a word starts a program, and is no value of the option before it."""
     name = word.rpartition("/")[2]
-    known = (*SLURM, *MPI, *LAUNCHERS, "accelerate", "bash", "sh", "env", "numactl")
+    known = (*SLURM, *MPI, *LAUNCHERS, *WRAPPERS, "accelerate")
     return name in known or name.startswith("python")
 
 

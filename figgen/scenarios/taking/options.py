@@ -51,9 +51,9 @@ def is_model_file(text: str) -> bool:
     return isinstance(found, dict) and bool({"model_type", "architectures"} & found.keys())
 
 
-def taken_from(path: str, answers: Mapping[str, str]) -> TakenJob:
-    """The job of a file. Raises InputError for a text that describes none."""
-    text = read_text(path)
+def taken_from(path: str, answers: Mapping[str, str], text: str = "") -> TakenJob:
+    """The job of a file, or of its text where that was read. Raises InputError for none."""
+    text = text or read_text(path)
     if is_model_file(text) and path != "-":
         return TakenJob(
             dialect="config.json", taken={"model": path}, assumed={}, left=[], unsure=[], asked=[],

@@ -1,0 +1,187 @@
+"""Reads logs: nccl-tests, steps of Megatron-LM and torchtitan, PyTorch's out-of-memory message.
+
+Sizes are in bytes, times in seconds, rates in bytes a second.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+from figgen.scenarios.taking.entry import is_whole
+
+COLLECTIVES = (
+    ("all_reduce", "all-reduce"), ("all_gather", "all-gather"),
+    ("reduce_scatter", "reduce-scatter"), ("alltoall", "all-to-all"), ("broadcast", "broadcast"),
+    ("sendrecv", "send-recv"), ("reduce", "reduce"), ("gather", "gather"), ("scatter", "scatter"),
+)  # fmt: skip
+"""Collectives by the names of the programs of nccl-tests, the longer ones first."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SizedTime:
+    """A row of nccl-tests: a message, its time, and both rates, out of place."""
+
+    message_bytes: int
+    time_s: float
+    algorithm_bandwidth: float
+    bus_bandwidth: float
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CollectiveLog:
+    """A table of nccl-tests; `ranks` is 0 where the log does not list them."""
+
+    collective: str
+    ranks: int
+    rows: tuple[SizedTime, ...]
+
+    @property
+    def fit(self) -> tuple[float, float]:
+        """α in seconds and 1/β in bytes a second of the time α + β·bytes of a message.
+
+        α is the least time, β what the largest message takes beyond it.
+        """
+        latency = min(row.time_s for row in self.rows)
+        largest = self.rows[-1]
+        rest = largest.time_s - latency
+        return latency, largest.message_bytes / rest if rest > 0 else largest.algorithm_bandwidth
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StepLog:
+    """Steps of training as a framework logs them: medians over all but the first ones."""
+
+    framework: str
+    steps: int
+    step_time_s: float | None = None
+    tokens_per_s_per_gpu: float | None = None
+    flops_per_s_per_gpu: float | None = None
+    utilisation: float | None = None
+    memory_bytes: float | None = None
+    global_batch: int | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class OutOfMemory:
+    """PyTorch's message: what was asked for, and how the memory of the device was used."""
+
+    asked_bytes: float
+    capacity_bytes: float
+    free_bytes: float
+    allocated_bytes: float | None
+    reserved_unallocated_bytes: float | None
+
+
+Log = CollectiveLog | StepLog | OutOfMemory
+
+UNITS = {
+    "bytes": 1, "KiB": 2**10, "MiB": 2**20, "GiB": 2**30, "TiB": 2**40, "KB": 2**10, "MB": 2**20,
+    "GB": 2**30,
+}  # fmt: skip
+"""Units of PyTorch's messages, which are binary under either name."""
+
+
+def read_log(text: str) -> Log | None:
+    """The log in a text, None where there is none."""
+    if "out of memory" in text and "Tried to allocate" in text:
+        return _out_of_memory(text)
+    if re.search(r"^#\s+size\s+count\s+type", text, re.MULTILINE):
+        return _collective(text)
+    return _megatron(text) or _torchtitan(text)
+
+
+def _collective(text: str) -> CollectiveLog | None:
+    rows: list[SizedTime] = []
+    for line in text.split("\n"):
+        words = line.split()
+        # size count type redop root, then twice: time algbw busbw wrong. Times from a millisecond
+        # on have no decimals, and what is wrong may be N/A.
+        if len(words) < 11 or not is_whole(words[0]) or not is_whole(words[1]):
+            continue
+        time, rate, bus = words[-8], words[-7], words[-6]
+        if int(words[0]) and all(re.fullmatch(r"\d+(\.\d+)?", one) for one in (time, rate, bus)):
+            rows.append(_row(int(words[0]), float(time), float(rate), float(bus)))
+    if not rows:
+        return None
+    found = re.search(r"(\w+)_perf", text)
+    name = found[1] if found else ""
+    collective = next((ours for theirs, ours in COLLECTIVES if theirs in name), "")
+    ranks = re.findall(r"^#\s+Rank\s+\d+", text, re.MULTILINE)
+    return CollectiveLog(collective=collective, ranks=len(ranks), rows=tuple(rows))
+
+
+def _row(size: int, microseconds: float, rate: float, bus: float) -> SizedTime:
+    return SizedTime(
+        message_bytes=size, time_s=microseconds * 1e-6, algorithm_bandwidth=rate * 1e9,
+        bus_bandwidth=bus * 1e9,
+    )  # fmt: skip
+
+
+def _megatron(text: str) -> StepLog | None:
+    times = _numbers(text, r"elapsed time per iteration \(ms\):\s*([\d.]+)")
+    if not times:
+        return None
+    flops = _numbers(text, r"throughput per GPU \(TFLOP/s/GPU\):\s*([\d.]+)")
+    batch = _numbers(text, r"global batch size:\s*(\d+)")
+    memory = _numbers(text, r"max allocated:\s*([\d.]+)")
+    return StepLog(
+        framework="megatron-lm", steps=len(times), step_time_s=_middle(times) / 1e3,
+        flops_per_s_per_gpu=_middle(flops) * 1e12 if flops else None,
+        memory_bytes=max(memory) * 2**20 if memory else None,
+        global_batch=int(batch[-1]) if batch else None,
+    )  # fmt: skip
+
+
+def _torchtitan(text: str) -> StepLog | None:
+    plain = re.sub(r"\x1b\[[\d;]*m", "", text)
+    rates = _numbers(plain, r"tps:\s*([\d,]+)")
+    if not rates or "loss:" not in plain:
+        return None
+    memory = _numbers(plain, r"memory:\s*([\d.]+)GiB")
+    flops = _numbers(plain, r"tflops:\s*([\d.,]+)")
+    share = _numbers(plain, r"mfu:\s*([\d.]+)%")
+    return StepLog(
+        framework="torchtitan", steps=len(rates), tokens_per_s_per_gpu=_middle(rates),
+        flops_per_s_per_gpu=_middle(flops) * 1e12 if flops else None,
+        utilisation=_middle(share) / 100 if share else None,
+        memory_bytes=max(memory) * 2**30 if memory else None,
+    )  # fmt: skip
+
+
+def _numbers(text: str, pattern: str) -> list[float]:
+    return [float(one.replace(",", "")) for one in re.findall(pattern, text)]
+
+
+def _middle(values: list[float]) -> float:
+    """The median without the first tenth, and at least without the first, which warms up."""
+    kept = values[max(1, len(values) // 10) :] or values
+    ordered = sorted(kept)
+    half = len(ordered) // 2
+    return ordered[half] if len(ordered) % 2 else (ordered[half - 1] + ordered[half]) / 2
+
+
+def _out_of_memory(text: str) -> OutOfMemory | None:
+    asked = _bytes(text, r"Tried to allocate ([\d.]+) (\w+)")
+    capacity = _bytes(text, r"total capacity of ([\d.]+) (\w+)")
+    capacity = capacity or _bytes(text, r"([\d.]+) (\w+) total capacity")
+    free = _bytes(text, r"of which ([\d.]+) (\w+) is free")
+    free = _bytes(text, r"([\d.]+) (\w+) free") if free is None else free
+    if asked is None or capacity is None:
+        return None
+    allocated = _bytes(text, r"([\d.]+) (\w+) is allocated by PyTorch")
+    allocated = (
+        _bytes(text, r"([\d.]+) (\w+) already allocated") if allocated is None else allocated
+    )
+    held = _bytes(text, r"and ([\d.]+) (\w+) is reserved by PyTorch but unallocated")
+    return OutOfMemory(
+        asked_bytes=asked, capacity_bytes=capacity, free_bytes=free or 0.0,
+        allocated_bytes=allocated, reserved_unallocated_bytes=held,
+    )  # fmt: skip
+
+
+def _bytes(text: str, pattern: str) -> float | None:
+    found = re.search(pattern, text)
+    if found is None or found[2] not in UNITS:
+        return None
+    return float(found[1]) * UNITS[found[2]]
