@@ -8,7 +8,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 
-from figgen.scenarios.taking.entry import is_whole
+from figgen.scenarios.texts.entry import is_whole
 
 COLLECTIVES = (
     ("all_reduce", "all-reduce"), ("all_gather", "all-gather"),
