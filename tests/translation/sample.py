@@ -110,6 +110,7 @@ def truths() -> list[bool]:
         (1, 2) == (1, 2), [1, [2]] == [1, [2]], {1, 2} <= {1, 2, 3}, (1, 2) < (1, 3),
         Point(1, "F") == Point(1, "F", 3), Box("a") != Box("b"), 2 in (1, 2), (1, 2) in [(1, 2)],
         "b" in "abc", "a" not in some, any(n > 2 for n in (1, 3)), all([1, 0]), "F" in "FBIW",
+        none == 0, (None, 1) == (0, 1), {(0,): 1}.get((none,)) is None,
         isinstance(text, str), isinstance(none, tuple), {1, 2}.isdisjoint({3}),
     ]  # fmt: skip
 

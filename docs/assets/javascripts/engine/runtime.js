@@ -7,13 +7,19 @@ export { repr };
 /** A value as texts that are equal where Python's values are. */
 export function key(value) {
   if (typeof value === "string") return `'${value}`;
-  if (value === null || typeof value !== "object") return String(Number(value));
+  if (value === null || value === undefined) return "None";
+  if (typeof value !== "object") return typeof value === "function" ? identity(value) : String(Number(value));
   if (value instanceof Record) return value.key;
   const parts = value instanceof Set ? Array.from(value, key).sort() : Array.from(value, key);
   return `(${parts.join("\u0001")})`;
 }
 
 const known = new WeakMap();
+let count = 0;
+function identity(value) {
+  if (!known.has(value)) known.set(value, `@${++count}`);
+  return known.get(value);
+}
 
 /** Equal to another one by its fields. */
 export class Record {
@@ -21,14 +27,12 @@ export class Record {
     let found = known.get(this);
     if (found === undefined) {
       const { $name, $fields } = this;
-      if (!$fields) known.set(this, found = `@${++count}`);
+      if (!$fields) found = identity(this);
       else known.set(this, found = `${$name}(${$fields.map((name) => key(this[name])).join("\u0001")})`);
     }
     return found;
   }
 }
-let count = 0;
-
 export const fields = (cls, names) =>
   Object.assign(cls.prototype, { $name: `${cls.name}${++count}`, $fields: names.split(" ") });
 
@@ -97,7 +101,7 @@ export function cached(answer, most) {
   };
 }
 
-export const equal = (one, other) => one === other || key(one) === key(other);
+export const equal = (one, other) => one === other || (typeof one === "number" && typeof other === "number" ? false : key(one) === key(other));
 export const truth = (value) =>
   (Array.isArray(value) ? value.length > 0 : value instanceof Map || value instanceof Set ? value.size > 0 : Boolean(value));
 export const either = (value, other) => (truth(value) ? value : other());
