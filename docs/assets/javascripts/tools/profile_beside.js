@@ -39,8 +39,9 @@ export function queryOf({ device, ranks, sizes }) {
   const scored = chips.map(([id, chip]) => [words(`${id} ${chip.name ?? ""}`.replace(/(\d+)\s*GB/gi, "$1gb")).filter((word) => asked.includes(word)).length, id]);
   const [score, chip] = scored.sort((one, other) => other[0] - one[0])[0] ?? [0];
   if (!score || !ranks) return null;
-  const nodes = Math.max(1, Math.ceil(ranks / 8));
-  const query = new URLSearchParams({ chip, nodes: String(nodes) });
+  // Nodes of eight, and no group but those that the trace has calls of.
+  const gpus = Math.min(8, ranks);
+  const query = new URLSearchParams({ chip, nodes: String(Math.ceil(ranks / gpus)), gpus: String(gpus), tp: "1", pp: "1" });
   for (const [axis, size] of sizes) query.set(axis, String(size));
   return `?${query}`;
 }
