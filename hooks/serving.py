@@ -71,7 +71,9 @@ def on_post_build(**_: Any) -> None:
 
 def on_serve(server: Any, config: MkDocsConfig, **_: Any) -> Any:
     from figgen.serving.observer import Told
+    from figgen.serving.refused import show_failures
 
+    show_failures(server, lambda said: log.error("The site could not be built: %s", said))
     watched = []  # MkDocs watches what `watch` names after this event
     for path in (config.docs_dir, str(config.config_file_path), *config.theme.dirs):
         with suppress(KeyError):  # of the theme's folders only where somebody asked for it

@@ -178,7 +178,11 @@ class Page:
             if len(wanted) == 1:
                 if wanted[0] in lines[index]:
                     return index + 1
-            elif lines[index : index + len(wanted)] == wanted:
+            elif (
+                lines[index].endswith(wanted[0])  # it may begin, and end, within a line
+                and lines[index + 1 : index + len(wanted) - 1] == wanted[1:-1]
+                and lines[index + len(wanted) - 1].startswith(wanted[-1])
+            ):
                 return index + 1
         return 0
 

@@ -8,7 +8,7 @@ VALUE = "{{ bubble_fraction(stages=4, microbatches=8):.1%}}"
 
 
 def test_a_value_becomes_data_that_opens_its_derivation(convert):
-    html, problems, _, _ = convert(f"Idle: {VALUE}.")
+    html, problems, _, _ = convert(f"Idle time is {VALUE}.")
 
     assert problems == []
     assert '<data value="0.2727272727272727">27.3%</data></button>' in html

@@ -1,0 +1,62 @@
+"""A red box in place of every page while a server's last build has failed, instead of no answer."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from html import escape
+from pathlib import Path
+from traceback import extract_tb
+from typing import Any
+
+from figgen.errors import InputError
+
+PACKAGE = Path(__file__).parents[1]
+PAGE = """<!doctype html><html lang="en"><head><meta charset="utf-8"><title>Not built</title></head>
+<body style="font: 16px/1.5 sans-serif; margin: 3rem auto; max-width: 48rem; padding: 0 1rem">
+<div style="border: 2px solid #c62828; padding: 0 1rem"><h1>This site could not be built</h1>
+<p>{said}</p><p>The page returns by itself when the mistake is mended.</p></div></body></html>"""
+
+
+def in_words(error: BaseException) -> str:
+    """One line about what ended a build, with the place where there is one."""
+    if type(error).__name__ == "Abort" and error.__context__:
+        error = error.__context__  # MkDocs says no more than that it aborts
+    if isinstance(error, InputError):
+        return str(error)
+    if isinstance(error, SyntaxError):
+        return f"{Path(error.filename or '?').name}:{error.lineno}: {error.msg}"
+    ours = [f for f in extract_tb(error.__traceback__) if PACKAGE in Path(f.filename).parents]
+    place = f" ({Path(ours[-1].filename).name}:{ours[-1].lineno})" if ours else ""
+    return " ".join(f"{type(error).__name__}: {error}".split()) + place
+
+
+def show_failures(server: Any, tell: Callable[[str], object]) -> None:
+    """Let a server of MkDocs answer with what is wrong after a build that failed.
+
+    The browsers are told to load again, and the next build that works shows the pages.
+    """
+    build, serve = server.builder, server._serve_request
+    failed: list[str] = []
+
+    def builder(*given: Any) -> None:
+        try:
+            build(*given)
+            failed.clear()
+        except (Exception, SystemExit) as error:
+            failed[:] = [in_words(error)]
+            tell(failed[0])
+
+    def answer(environ: dict[str, Any], start_response: Callable[..., object]) -> Any:
+        path = environ["PATH_INFO"]
+        page = path.endswith(("/", ".html")) and not path.startswith("/livereload/")
+        if page:
+            with server._epoch_cond:
+                server._epoch_cond.wait_for(lambda: server._visible_epoch == server._wanted_epoch)
+        if not (page and failed):
+            return serve(environ, start_response)
+        content = PAGE.format(said=escape(failed[0])).encode()
+        content = server._inject_js_into_html(content, server._visible_epoch)
+        start_response("500 Not built", [("Content-Type", "text/html; charset=utf-8")])
+        return [content]
+
+    server.builder, server._serve_request = builder, answer

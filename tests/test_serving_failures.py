@@ -1,0 +1,91 @@
+"""What a server shows when a build fails: a red box that goes away when the mistake does."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from mkdocs.exceptions import Abort, BuildError
+
+from figgen.errors import InputError
+from figgen.serving.refused import in_words, show_failures
+from figgen.units import parse_quantity
+
+
+class Server:
+    """The part of MkDocs' server that is told of builds and asked for pages."""
+
+    def __init__(self, build: Callable[[], None]) -> None:
+        self.builder: Callable[..., None] = build
+        self._epoch_cond = threading.Condition()
+        self._visible_epoch = self._wanted_epoch = 1
+
+    def _serve_request(self, environ: dict[str, Any], start_response: Any) -> list[bytes]:
+        start_response("200 OK", [])
+        return [b"the page"]
+
+    def _inject_js_into_html(self, content: bytes, epoch: int) -> bytes:
+        return content.replace(b"</body>", b"<script>livereload</script></body>")
+
+    def get(self, path: str) -> tuple[str, str]:
+        said: list[str] = []
+        answer = self._serve_request({"PATH_INFO": path}, lambda status, _: said.append(status))
+        return said[0], b"".join(answer).decode()
+
+
+def broken(what: str) -> BaseException:
+    """An error as a build ends with it."""
+    try:
+        if what == "glossary":
+            raise InputError("docs/glossary.toml: tp.means", expected="a text", got=3)
+        if what == "python":
+            compile("def f(:\n", "figgen/figures/x.py", "exec")
+        if what == "settings":
+            try:
+                raise BuildError("Config value 'nav': <b> is no list")
+            except BuildError:
+                raise Abort("Aborted with a BuildError!")  # noqa: B904
+        return KeyError("theme")
+    except (Exception, SystemExit) as error:
+        return error
+
+
+SAID = {
+    "glossary": "docs/glossary.toml: tp.means: expected a text, got 3",
+    "python": "x.py:1: ",
+    "settings": "BuildError: Config value 'nav': <b> is no list",
+    "other": "KeyError: 'theme'",
+}
+
+
+@pytest.mark.parametrize("what", SAID)
+def test_a_failed_build_is_a_red_box_until_the_next_one_works(what: str) -> None:
+    """The server gave no answer, or the terminal a traceback whose last line alone was of use."""
+    ends: list[BaseException | None] = [broken(what), None]
+
+    def build() -> None:
+        if error := ends.pop(0):
+            raise error
+
+    server, told = Server(build), list[str]()
+    show_failures(server, told.append)
+    server.builder()
+    status, page = server.get("/guide/memory/")
+    assert status.startswith("500")
+    assert "This site could not be built" in page
+    assert "livereload" in page
+    assert "<b>" not in page
+    assert SAID[what] in told[0]
+    assert "\n" not in told[0]
+    assert server.get("/assets/site.css")[1] == "the page"
+    assert server.get("/livereload/1/2")[1] == "the page"
+    server.builder()
+    assert server.get("/guide/memory/") == ("200 OK", "the page")
+
+
+def test_an_error_of_our_code_is_told_with_its_place() -> None:
+    with pytest.raises(TypeError) as raised:
+        parse_quantity(None)  # type: ignore[arg-type]
+    assert "(units.py:" in in_words(raised.value) or "(quantities.py:" in in_words(raised.value)
