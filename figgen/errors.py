@@ -77,7 +77,7 @@ def raise_all(faults: Iterable[InputError]) -> None:
         raise found[0] if len(found) == 1 else InputErrors(found)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class EntryPlace:
     """Where in a TOML file something stands, for messages."""
 
@@ -97,7 +97,7 @@ class EntryPlace:
 
     def at(self, key: str) -> EntryPlace:
         """The same entry, another key."""
-        return EntryPlace(self.file, self.entry, key, self.content)
+        return EntryPlace(file=self.file, entry=self.entry, key=key, content=self.content)
 
     @property
     def line(self) -> int:

@@ -27,7 +27,7 @@ Drawing: TypeAlias = tuple[str, str]
 """The id of a picture and the digest of its data."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Evaluated:
     """An evaluated figure, ready to be drawn: its chart, the chart as JSON, and the cache key."""
 
@@ -59,7 +59,7 @@ def draw(chart: Chart, figure_id: str) -> str:
     return svg.render(chart, figure_id)
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Pictures:
     """The pictures of one build, by the keys `used`.  Without a folder nothing is kept on disk."""
 
@@ -92,7 +92,9 @@ class Pictures:
         if request not in self._evaluated:
             chart, data = self._computed(figure, arguments)
             key = cache.digest(f"{renderer_fingerprint()}\0{figure_id}\0{data}")[:40]
-            self._evaluated[request] = Evaluated(figure_id, chart, data, key)
+            self._evaluated[request] = Evaluated(
+                figure_id=figure_id, chart=chart, json=data, key=key
+            )
         return self._evaluated[request]
 
     def _computed(self, figure: str, arguments: Mapping[str, object]) -> tuple[Chart, str]:

@@ -11,7 +11,7 @@ from dataclasses import dataclass, field
 from typing import TextIO
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Progress:
     """Counts finished pieces of `total`; draws itself over its own line on a terminal."""
 
@@ -38,7 +38,7 @@ class Progress:
         stream.flush()
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Share:
     """How much of a file's bytes was read; draws itself over its own line on a terminal."""
 
@@ -65,7 +65,7 @@ class Share:
             stream.flush()
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Spent:
     """Seconds by what they were spent on; work within other work counts for itself alone."""
 

@@ -34,7 +34,7 @@ class Parameter:
         return self.default is inspect.Parameter.empty
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Figure:
     """A registered figure; `explorable` ones may be opened in Plotly (`as: plotly`).
 
@@ -75,7 +75,9 @@ def figure(
                 raise TypeError(f"figure {name!r}: {parameter.name} must be keyword-only")
         shared = _signature(about) if about is not None else []
         parameters = tuple(Parameter(p.name, p.annotation, p.default) for p in [*shared, *own])
-        FIGURES[name] = Figure(name, function, parameters, explorable, about)
+        FIGURES[name] = Figure(
+            name=name, function=function, parameters=parameters, explorable=explorable, about=about
+        )
         return function
 
     return register

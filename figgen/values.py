@@ -29,7 +29,7 @@ GRAMMAR = 'one call such as name(argument=1, other="450 GB/s") with at most one 
 Argument: TypeAlias = "Scalar | bool | tuple[Argument, ...] | Call"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Call:
     """A parsed name with arguments; `field` is what is taken of its result, if anything."""
 
@@ -39,7 +39,7 @@ class Call:
     field: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Computed:
     """A value in SI with its unit and where it comes from; `evaluation` when it has a formula.
 
@@ -86,7 +86,7 @@ def compute(text: str, named: Mapping[str, Named] | None = None) -> tuple[Comput
         if source not in named:
             raise unknown("value of this figure", source, named)
         found = named[source]
-        return Computed(found.value, found.unit, "", source), spec
+        return Computed(value=found.value, unit=found.unit, source="", call=source), spec
     return _resolved(source, subject()), spec
 
 
@@ -140,7 +140,7 @@ def _call(node: ast.expr, text: str) -> Call | None:
     check_once(f"argument of {node.func.id}", [key.arg or "**" for key in node.keywords])
     positional = tuple(_argument(argument, text) for argument in node.args)
     keywords = tuple((key.arg or "**", _argument(key.value, text)) for key in node.keywords)
-    return Call(node.func.id, positional, keywords, field)
+    return Call(name=node.func.id, positional=positional, keywords=keywords, field=field)
 
 
 def _argument(node: ast.expr, text: str) -> Argument:
@@ -180,11 +180,11 @@ def _formula(formula: Formula, call: Call, text: str) -> Computed:
     arguments = {name: _plain(argument) for name, argument in call.keywords}
     evaluation = evaluate(call.name, **arguments)
     return Computed(
-        evaluation.value,
-        formula.unit,
-        formula.source,
-        text,
-        evaluation,
+        value=evaluation.value,
+        unit=formula.unit,
+        source=formula.source,
+        call=text,
+        evaluation=evaluation,
         quantity=formula.name,
         inputs=evaluation.arguments,
     )
@@ -223,4 +223,4 @@ def _computed(found: object, entry: object, call: Call, text: str) -> Computed:
     # A bare number has lost its range.
     given = getattr(entry, subject().ranges.get(call.field, ""), found)
     low, high = getattr(given, "low", None), getattr(given, "high", None)
-    return Computed(value, unit, source, text, low=low, high=high)
+    return Computed(value=value, unit=unit, source=source, call=text, low=low, high=high)

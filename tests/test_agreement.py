@@ -17,10 +17,10 @@ from figgen.errors import InputError
 
 ROOT = Path(__file__).parents[1]
 IDLE = ComparedQuantity(
-    "idle share",
-    "1",
-    "of the wall time",
-    (
+    name="idle share",
+    unit="1",
+    convention="of the wall time",
+    ways=(
         Way(
             kind="formula",
             source="bubble_fraction",
@@ -108,7 +108,9 @@ def test_a_step_is_the_same_however_it_was_asked_for() -> None:
         name: Way(kind="lookup", source=name, value=name, expansions={"step": ("time",)})
         for name in ("rung", "job")
     }
-    quantity = ComparedQuantity("seconds", "s", "computed", tuple(by.values()))
+    quantity = ComparedQuantity(
+        name="seconds", unit="s", convention="computed", ways=tuple(by.values())
+    )
     rung = Number("lookup", "rung", "rung", 2.0, "s", "a.md:1", {"rung": 7})
     asked = {"job": "llama-3-70b", "sizes": "nodes=8 gpus_per_node=8 tp=8 pp=2"}
     same = {**asked, "options": "zero_stage=1 sequence=8192 global_batch=512"}
@@ -123,7 +125,9 @@ def test_a_layout_is_the_same_however_it_was_asked_for_and_not_in_another_order(
     way = Way(
         kind="figure", source="map", value="{axis:tp|pp}_groups", expansions={"layout": ("grids",)}
     )
-    quantity = ComparedQuantity("groups", "1", "all", (way, replace(way, source="cube")))
+    quantity = ComparedQuantity(
+        name="groups", unit="1", convention="all", ways=(way, replace(way, source="cube"))
+    )
     sizes = {"sizes": "nodes=2 gpus_per_node=8 tp=8 pp=2"}
     one = Number("figure", "map", "tp_groups", 2, "1", "a.md:1", {"preset": "map-16"})
     two = Number("figure", "cube", "tp_groups", 3, "1", "b.md:2", sizes)

@@ -65,8 +65,10 @@ def test_an_entry_has_a_place_or_a_reason(entry: Planned) -> None:
 
 def test_the_page_links_every_place_and_counts() -> None:
     entries = (
-        Planned("a", "A | b", "svg", ("guide/x.md#fig-a", "guide/x.md#why"), ""),
-        Planned("b", "Nothing", "svg", (), "Dropped because."),
+        Planned(
+            key="a", shows="A | b", form="svg", at=("guide/x.md#fig-a", "guide/x.md#why"), note=""
+        ),
+        Planned(key="b", shows="Nothing", form="svg", at=(), note="Dropped because."),
     )
     page = figure_coverage_page(entries, {"guide/x.md": "The page"})
     assert "planned with 2 figures" in page

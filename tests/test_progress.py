@@ -15,7 +15,7 @@ class Terminal(io.StringIO):
 def test_a_terminal_sees_the_count_and_then_a_clean_line(monkeypatch):
     monkeypatch.delenv("NO_COLOR", raising=False)
     stream = Terminal()
-    progress = Progress("plots", 2, stream)
+    progress = Progress(what="plots", total=2, stream=stream)
     progress.advance()
 
     assert "1 of 2 plots" in stream.getvalue()
@@ -29,14 +29,14 @@ def test_a_terminal_sees_the_count_and_then_a_clean_line(monkeypatch):
 def test_no_colour_is_respected(monkeypatch):
     monkeypatch.setenv("NO_COLOR", "1")
     stream = Terminal()
-    Progress("plots", 3, stream).advance()
+    Progress(what="plots", total=3, stream=stream).advance()
 
     assert "\x1b[36m" not in stream.getvalue()
 
 
 def test_a_log_stays_clean():
     stream = io.StringIO()
-    Progress("plots", 1, stream).advance()
+    Progress(what="plots", total=1, stream=stream).advance()
 
     assert stream.getvalue() == ""
 
@@ -54,7 +54,7 @@ def test_work_within_work_counts_for_itself_alone():
 
 def test_a_terminal_is_told_how_much_was_read():
     terminal = Terminal()
-    shown = Share("read of a.json", 1000, terminal)
+    shown = Share(what="read of a.json", bytes=1000, stream=terminal)
     for read in (0, 1, 500, 500, 1000):
         shown.reached(read)
     shown.end()
@@ -62,5 +62,5 @@ def test_a_terminal_is_told_how_much_was_read():
         "\r 0 % read of a.json \r 50 % read of a.json \r 100 % read of a.json \r\x1b[2K"
     )
     log = io.StringIO()
-    Share("read", 10, log).reached(5)
+    Share(what="read", bytes=10, stream=log).reached(5)
     assert log.getvalue() == ""

@@ -25,7 +25,10 @@ def test_the_spec_begins_at_the_first_colon_outside_brackets_and_quotes(text, pa
 
 def test_a_call_is_read_with_its_arguments_and_field():
     assert parse('schedule("1f1b", stages=4, microbatches=-8).makespan') == Call(
-        "schedule", ("1f1b",), (("stages", 4), ("microbatches", -8)), "makespan"
+        name="schedule",
+        positional=("1f1b",),
+        keywords=(("stages", 4), ("microbatches", -8)),
+        field="makespan",
     )
 
 

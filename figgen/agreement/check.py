@@ -16,7 +16,7 @@ from figgen.units import COUNTS
 SAME = 1e-9  # relative: sums in another order, never another convention
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Disagreement:
     """A number that is not what another way gives for the same inputs."""
 
@@ -76,7 +76,12 @@ def compared(numbers: Sequence[Number], quantities: Iterable[ComparedQuantity]) 
                 found += _unnamed(quantity, way, number)
                 if _uncounted(number.unit) != _uncounted(quantity.unit):
                     found.append(
-                        Disagreement(number.where, str(way), f"unit {quantity.unit}", number.unit)
+                        Disagreement(
+                            where=number.where,
+                            quantity=str(way),
+                            expected=f"unit {quantity.unit}",
+                            got=number.unit,
+                        )
                     )
             if not used and way.kind != "formula":
                 unused.append(f"{quantity.name} by {way}")
@@ -97,7 +102,9 @@ def _unnamed(quantity: ComparedQuantity, way: Way, number: Number) -> Iterator[D
     if way.words and not any(word in number.text for word in way.words):
         expected = f"“{'” or “'.join(way.words)}” beside it"
         what = f"{quantity.name}, not {quantity.convention} but {way.convention}"
-        yield Disagreement(number.where, what, expected, "nothing of the kind")
+        yield Disagreement(
+            where=number.where, quantity=what, expected=expected, got="nothing of the kind"
+        )
 
 
 def _closed_forms(quantity: ComparedQuantity, convention: str, point: Point) -> Iterator[_Shown]:
@@ -129,10 +136,10 @@ def _differing(
         told.add((str(shown.way), shown.value))
         inputs = ", ".join(f"{name}={value}" for name, value in sorted(point, key=str))
         yield Disagreement(
-            shown.where,
-            f"{quantity.name} ({quantity.convention}) at {inputs}",
-            f"{first.value!r} as {first.way} says, {first.where}",
-            f"{shown.value!r} by {shown.way}",
+            where=shown.where,
+            quantity=f"{quantity.name} ({quantity.convention}) at {inputs}",
+            expected=f"{first.value!r} as {first.way} says, {first.where}",
+            got=f"{shown.value!r} by {shown.way}",
         )
 
 

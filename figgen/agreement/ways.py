@@ -87,7 +87,7 @@ class Way:
         }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ComparedQuantity:
     """A quantity with its convention in words, and the ways in which the site comes to it."""
 
@@ -133,7 +133,9 @@ def _quantities(table: Path | None, about: Subject) -> tuple[ComparedQuantity, .
 
 def _quantity(name: str, entry: dict[str, Any]) -> ComparedQuantity:
     ways = tuple(way for given in entry["ways"] for way in _ways(name, given))
-    return ComparedQuantity(name.replace("_", " "), entry["unit"], entry["convention"], ways)
+    return ComparedQuantity(
+        name=name.replace("_", " "), unit=entry["unit"], convention=entry["convention"], ways=ways
+    )
 
 
 def _ways(quantity: str, entry: dict[str, Any]) -> Iterator[Way]:

@@ -48,7 +48,7 @@ def accelerators() -> dict[str, Accelerator]:
     for file in ACCELERATOR_FILES:
         for name, chip in read_accelerators(file, content(file), sources(), links()).items():
             if name in found:
-                raise EntryPlace(file, name).fault("twice in the catalog")
+                raise EntryPlace(file=file, entry=name).fault("twice in the catalog")
             found[name] = chip
     return found
 
@@ -59,9 +59,12 @@ def models() -> dict[str, Model]:
     for file in MODEL_FILES:
         for name, model in read_models(file, content(file), sources()).items():
             if name in found:
-                raise EntryPlace(file, name).fault("twice in the catalog")
+                raise EntryPlace(file=file, entry=name).fault("twice in the catalog")
             if bool(model.gpu_hours) != (model.trained_on in accelerators()):
-                where, known = EntryPlace(file, name, "trained_on"), ", ".join(accelerators())
+                where, known = (
+                    EntryPlace(file=file, entry=name, key="trained_on"),
+                    ", ".join(accelerators()),
+                )
                 raise where.fault("GPU hours of what", expected=known, got=model.trained_on)
             found[name] = model
     return found
@@ -75,7 +78,7 @@ def runs() -> dict[str, Run]:
             file, content(file), sources(), models(), accelerators()
         ).items():
             if name in found:
-                raise EntryPlace(file, name).fault("twice in the catalog")
+                raise EntryPlace(file=file, entry=name).fault("twice in the catalog")
             found[name] = run
     return found
 

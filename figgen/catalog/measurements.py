@@ -58,7 +58,7 @@ def read_measurements(
     """The measurements of `measurements.toml`.  Raises InputError for any fault in it."""
     found = {}
     for name, table in parse_file(FILE, content).items():
-        place = EntryPlace(FILE, name, content=content)
+        place = EntryPlace(file=FILE, entry=name, content=content)
         listed = table.pop("points", None)
         entry = read_entry(place, table, MEASUREMENT_KEYS, sources)
         over = entry.words["over"]

@@ -154,7 +154,7 @@ def read_presets(
     known = _Known(accelerators, links, runs, nccl)
     presets: dict[str, Preset] = {}
     for name, table in parse_file(FILE, content).items():
-        place = EntryPlace(FILE, name, content=content)
+        place = EntryPlace(file=FILE, entry=name, content=content)
         keys = _keys(place, table)
         cited = table["kind"] != "training"
         presets[name] = _preset(read_entry(place, table, keys, sources, cited=cited), known)

@@ -73,7 +73,7 @@ def read_product_tables(
     """The tables of `product-tables.toml`.  Raises InputError, naming the place, for any fault."""
     found = {}
     for name, table in parse_file(FILE, content).items():
-        place = EntryPlace(FILE, name, content=content)
+        place = EntryPlace(file=FILE, entry=name, content=content)
         rows = table.pop("rows", None)
         entry = read_entry(place, table, KEYS, sources)
         if not isinstance(rows, list) or not rows:

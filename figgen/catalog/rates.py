@@ -61,7 +61,7 @@ def read_constants(content: str, sources: Mapping[str, str]) -> dict[str, Consta
     """The constants of `rates.toml`.  Raises InputError, naming the place, for any fault in it."""
     found = {}
     for group, table in parse_file(FILE, content).items():
-        place = EntryPlace(FILE, group)
+        place = EntryPlace(file=FILE, entry=group)
         about, source, confidence = (_word(place, table, key) for key in GROUP_KEYS)
         if source != JUDGEMENT:
             source = cite(place.at("source"), source, sources)

@@ -35,7 +35,7 @@ def parse_file(file: str, content: str) -> dict[str, dict[str, Any]]:
     if not tables:
         raise InputError(f"{file} is empty", expected="at least one entry")
     for name, table in tables.items():
-        place = EntryPlace(file, name, content=content)
+        place = EntryPlace(file=file, entry=name, content=content)
         if not isinstance(table, dict):
             raise place.fault("a value outside any entry", expected="a table")
         if not NAME.fullmatch(name):
@@ -56,7 +56,7 @@ def read_entries(
     """
     entries, faults = {}, []
     for name, table in parse_file(file, content).items():
-        place = EntryPlace(file, name, content=content)
+        place = EntryPlace(file=file, entry=name, content=content)
         try:
             fitting = keys(place, table) if callable(keys) else keys
             entries[name] = read_entry(place, table, fitting, sources)
@@ -239,7 +239,7 @@ def read_sources(content: str) -> dict[str, str]:
     """Key to citation, from `sources.toml`.  Raises InputError for a source without a title."""
     found = {}
     for name, table in parse_file("sources.toml", content).items():
-        place = EntryPlace("sources.toml", name, content=content)
+        place = EntryPlace(file="sources.toml", entry=name, content=content)
         for key, value in table.items():
             if key not in ("title", "url"):
                 raise place.at(key).fault("unknown key", nearest=closest(key, ("title", "url")))

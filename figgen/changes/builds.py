@@ -27,7 +27,7 @@ KEPT_BUILDS = 4
 LOCK = "requirements.txt"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ManifestNumber:
     """One number as readers see it; `name` is its call, or the name of a figure's value.
 
@@ -43,7 +43,7 @@ class ManifestNumber:
     formula: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ManifestFigure:
     """One figure: digests of its data and of its picture, and the picture's file in the site."""
 
@@ -57,7 +57,7 @@ class ManifestFigure:
     file: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Build:
     """A build: its numbers by a key that survives inserted lines, figures, sources and files."""
 
@@ -126,16 +126,23 @@ def _numbers(entries: list[dict[str, Any]]) -> dict[str, ManifestNumber]:
             key = f"{page}: {name}"
             seen[key] = seen.get(key, 0) + 1
             found[f"{key} {seen[key]}"] = ManifestNumber(
-                page, line, name, _text(entry.get("shown")), _value(entry.get("value")),
-                _text(entry.get("unit")), _text(entry.get("formula")),
-            )  # fmt: skip
+                page=page,
+                line=line,
+                name=name,
+                shown=_text(entry.get("shown")),
+                value=_value(entry.get("value")),
+                unit=_text(entry.get("unit")),
+                formula=_text(entry.get("formula")),
+            )
             continue
         values = entry.get("values")
         for name, pair in values.items() if isinstance(values, dict) else ():
             if isinstance(pair, list) and len(pair) == 2:
                 value, unit, shown = _value(pair[0]), _text(pair[1]), _figures_value(pair)
                 what = f"{_text(entry.get('id'))}: {_text(name)}"
-                found[f"{page}#{what}"] = ManifestNumber(page, line, what, shown, value, unit)
+                found[f"{page}#{what}"] = ManifestNumber(
+                    page=page, line=line, name=what, shown=shown, value=value, unit=unit
+                )
     return found
 
 
@@ -161,9 +168,15 @@ def _figures(entries: list[dict[str, Any]], folder: Path | None) -> Iterator[Man
         if folder and file and (there := is_file(folder / file)):
             picture = digest((folder / file).read_text(encoding="utf-8", errors="replace"))
         yield ManifestFigure(
-            page, line, name, _text(entry.get("number")), _text(entry.get("figure")),
-            _text(entry.get("data_sha256")), picture, file if there else "",
-        )  # fmt: skip
+            page=page,
+            line=line,
+            id=name,
+            number=_text(entry.get("number")),
+            function=_text(entry.get("figure")),
+            data=_text(entry.get("data_sha256")),
+            picture=picture,
+            file=file if there else "",
+        )
 
 
 def _picture_file(page: str, name: str) -> str:

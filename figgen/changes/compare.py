@@ -42,7 +42,7 @@ class Moved:
         return (self.before.shown, self.before.unit) != (self.after.shown, self.after.unit)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Changes:
     """All that differs; `redrawn` are figures of equal data that look different.
 

@@ -113,7 +113,7 @@ def _ranks(files: Sequence[str], most_bytes: int) -> list[RankProfile]:
 def _profiles(file: str, most_bytes: int) -> Sequence[RankProfile]:
     """The ranks of a file, with a line on a terminal while it is read."""
     with contextlib.suppress(OSError):
-        shown = Share(f"read of {file}", Path(file).stat().st_size)
+        shown = Share(what=f"read of {file}", bytes=Path(file).stat().st_size)
         limits = Limits(most_bytes=most_bytes, tell=shown.reached)
         try:
             return profiles(trace_events(file, limits), file)

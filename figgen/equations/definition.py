@@ -17,7 +17,7 @@ from figgen.units import canonical_unit
 F = TypeVar("F", bound=Callable[..., Any])
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Formula:
     """A registered formula; `where` are its conditions beyond the arguments' own ranges.
 

@@ -17,7 +17,7 @@ AT_LEAST_ONE = "{} >= 1"
 SHARE = "0 < {} <= 1"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Argument:
     """An argument of formulas: `symbol` is LaTeX, `unit` SI, `range` a condition on `{}`."""
 
@@ -56,19 +56,28 @@ class Notation(Mapping[str, Argument]):
 
 def count(name: str, symbol: str, unit: str, meaning: str) -> Argument:
     """A whole number of things, at least one."""
-    return Argument(name, symbol, unit, meaning, AT_LEAST_ONE, whole=True)
+    return Argument(
+        name=name, symbol=symbol, unit=unit, meaning=meaning, range=AT_LEAST_ONE, whole=True
+    )
 
 
 def index(name: str, symbol: str, meaning: str) -> Argument:
     """The position of something in a row, counted from 0."""
-    return Argument(name, symbol, "1", f"{meaning}, counted from 0", NOT_NEGATIVE, whole=True)
+    return Argument(
+        name=name,
+        symbol=symbol,
+        unit="1",
+        meaning=f"{meaning}, counted from 0",
+        range=NOT_NEGATIVE,
+        whole=True,
+    )
 
 
 def positive(name: str, symbol: str, unit: str, meaning: str) -> Argument:
     """A number above zero."""
-    return Argument(name, symbol, unit, meaning, POSITIVE)
+    return Argument(name=name, symbol=symbol, unit=unit, meaning=meaning, range=POSITIVE)
 
 
 def amount(name: str, symbol: str, unit: str, meaning: str) -> Argument:
     """A number that may be zero."""
-    return Argument(name, symbol, unit, meaning)
+    return Argument(name=name, symbol=symbol, unit=unit, meaning=meaning)

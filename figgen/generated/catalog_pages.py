@@ -122,13 +122,13 @@ def _chip(chip: catalog.Accelerator) -> Row:
     return Row(
         chip.name,
         (
-            Cell(chip.title), Cell(chip.name), Cell(str(chip.year), chip.year),
+            Cell(text=chip.title), Cell(text=chip.name), Cell(text=str(chip.year), key=chip.year),
             of_value(chip.hbm_capacity, own), of_value(chip.hbm_reported, own),
             of_value(chip.hbm_bandwidth, own),
             *(of_value(getattr(chip, dtype), own) for dtype in DTYPES),
             of_value(chip.measured_bf16, own),
-            Cell(chip.scale_up.title, link=f"#{anchor(chip.scale_up.name)}"),
-            Cell(format_quantity(rate, "B/s", "si"), rate),
+            Cell(text=chip.scale_up.title, link=f"#{anchor(chip.scale_up.name)}"),
+            Cell(text=format_quantity(rate, "B/s", "si"), key=rate),
             of_number(chip.scale_up_domain), of_value(chip.tdp, own),
         ),
         own,
@@ -145,8 +145,8 @@ def _link(link: catalog.Link) -> Row:
     return Row(
         link.name,
         (
-            Cell(link.title), Cell(link.name), Cell(link.kind), Cell(link.per),
-            of_value(link.bandwidth, own), Cell(format_quantity(both, "B/s", "si"), both),
+            Cell(text=link.title), Cell(text=link.name), Cell(text=link.kind), Cell(text=link.per),
+            of_value(link.bandwidth, own), Cell(text=format_quantity(both, "B/s", "si"), key=both),
             of_value(link.latency or link.step_latency, own),
             of_value(link.achieved_bandwidth, own),
         ),
@@ -183,23 +183,35 @@ def models_page() -> str:
 def _model(model: catalog.Model) -> Row:
     shape, experts = model.shape, model.shape.experts
     own = model.source
-    mixture = Cell("–") if experts is None else Cell(
-        f"{experts.count} choose {experts.top_k}" + (f" + {experts.shared}" * (experts.shared > 0)),
-        experts.count,
-    )  # fmt: skip
+    mixture = (
+        Cell(text="–")
+        if experts is None
+        else Cell(
+            text=f"{experts.count} choose {experts.top_k}"
+            + (f" + {experts.shared}" * (experts.shared > 0)),
+            key=experts.count,
+        )
+    )
     return Row(
         model.name,
         (
-            Cell(model.title), Cell(model.name), of_number(shape.layers), of_number(shape.hidden),
-            of_number(shape.heads), of_number(shape.kv_heads), of_number(shape.ffn_hidden),
-            of_number(shape.vocab), of_number(shape.sequence), mixture,
+            Cell(text=model.title),
+            Cell(text=model.name),
+            of_number(shape.layers),
+            of_number(shape.hidden),
+            of_number(shape.heads),
+            of_number(shape.kv_heads),
+            of_number(shape.ffn_hidden),
+            of_number(shape.vocab),
+            of_number(shape.sequence),
+            mixture,
             of_value(model.published_parameters, own, _si(model.published_parameters)),
             of_number(model.parameters, f"{model.parameters:,}"),
             of_number(model.active_parameters, f"{model.active_parameters:,}"),
             of_value(model.tokens, own, _si(model.tokens)),
         ),
         own,
-    )  # fmt: skip
+    )
 
 
 def _si(value: Value | None) -> str:
@@ -243,14 +255,14 @@ def _run(run: catalog.Run, page: str) -> Row:
     return Row(
         run.name,
         (
-            Cell(run.title, link=page),
-            Cell(run.model.title, link=f"../models/#{anchor(run.model.name)}"),
-            Cell(run.accelerator.title, link=f"../hardware/#{anchor(run.accelerator.name)}"),
+            Cell(text=run.title, link=page),
+            Cell(text=run.model.title, link=f"../models/#{anchor(run.model.name)}"),
+            Cell(text=run.accelerator.title, link=f"../hardware/#{anchor(run.accelerator.name)}"),
             *map(of_number, numbers),
-            Cell(run.precision), Cell(run.recompute or "–"),
+            Cell(text=run.precision), Cell(text=run.recompute or "–"),
             of_value(run.step_time, own), of_value(run.tokens_per_s, own),
-            of_value(run.flops_rate, own), Cell(run.flops_kind if run.flops_rate else "–"),
-            of_value(run.mfu, own), Cell(run.mfu_dtype.upper() if run.mfu else "–"),
+            of_value(run.flops_rate, own), Cell(text=run.flops_kind if run.flops_rate else "–"),
+            of_value(run.mfu, own), Cell(text=run.mfu_dtype.upper() if run.mfu else "–"),
             of_value(run.hfu, own), of_value(run.peak_memory, own),
         ),
         own,

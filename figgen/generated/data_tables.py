@@ -19,7 +19,7 @@ UNVERIFIED = "memory"
 """The confidence of a value that was not checked at the source that it names."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
     """What stands in a cell, what it is sorted by, and where it comes from if not from its row."""
 
@@ -95,7 +95,7 @@ def _linked(title: str) -> str:
 def of_value(value: Value | None, row_source: str, text: str = "") -> Cell:
     """A value as printed by its source, with its range; a dash where there is none."""
     if value is None:
-        return Cell("–")
+        return Cell(text="–")
     return Cell(
         text=text or value.printed,
         key=float(value.value),
@@ -106,7 +106,7 @@ def of_value(value: Value | None, row_source: str, text: str = "") -> Cell:
 
 def of_number(value: float | None, text: str = "") -> Cell:
     """A count; a dash where nobody published one."""
-    return Cell("–") if value is None else Cell(text or f"{value:,}", float(value))
+    return Cell(text="–") if value is None else Cell(text=text or f"{value:,}", key=float(value))
 
 
 def table(label: str, headings: Sequence[str], rows: Sequence[Row], sources: Sources) -> str:

@@ -12,7 +12,7 @@ from figgen.errors import InputError
 from figgen.generated.fences import figure
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Planned:
     """A planned figure: what it was to show and in which form, and its places on the site.
 
@@ -42,7 +42,15 @@ def planned_figures(path: Path) -> tuple[Planned, ...]:
     for key, entry in tomllib.loads(path.read_text(encoding="utf-8")).items():
         if entry.keys() != {"shows", "form", "at", "note"}:
             raise InputError(f"figures.toml: [{key}]", expected="shows, form, at and note")
-        found.append(Planned(key, entry["shows"], entry["form"], tuple(entry["at"]), entry["note"]))
+        found.append(
+            Planned(
+                key=key,
+                shows=entry["shows"],
+                form=entry["form"],
+                at=tuple(entry["at"]),
+                note=entry["note"],
+            )
+        )
     return tuple(found)
 
 

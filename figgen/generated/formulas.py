@@ -39,7 +39,7 @@ FORMULAS_BY_TOPIC = figure(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Known:
     """What pages about formulas take from outside of the package.
 

@@ -70,25 +70,25 @@ def _run_row(preset: TrainingPreset) -> Row:
     run = preset.run
     sizes = (run.gpus, run.tp, run.cp, run.pp, run.dp, run.ep)
     named = (
-        Cell(preset.title, link=f"{preset.name}/"),
-        Cell(preset.name),
-        Cell(run.model.title, link=f"../models/#{anchor(run.model.name)}"),
-        Cell(run.accelerator.title, link=f"../hardware/#{anchor(run.accelerator.name)}"),
+        Cell(text=preset.title, link=f"{preset.name}/"),
+        Cell(text=preset.name),
+        Cell(text=run.model.title, link=f"../models/#{anchor(run.model.name)}"),
+        Cell(text=run.accelerator.title, link=f"../hardware/#{anchor(run.accelerator.name)}"),
     )
     return Row(preset.name, (*named, *map(of_number, sizes)), run.source)
 
 
 def _map_row(preset: MapPreset) -> Row:
     sizes = (preset.nodes, preset.world, preset.tp, preset.cp, preset.pp, preset.dp, preset.ep)
-    named = (Cell(preset.title, link=f"{preset.name}/"), Cell(preset.name))
+    named = (Cell(text=preset.title, link=f"{preset.name}/"), Cell(text=preset.name))
     cells = (*named, *map(of_number, (*sizes, preset.etp, preset.edp)))
     return Row(preset.name, cells, preset.source)
 
 
 def _node_row(preset: HardwarePreset) -> Row:
     rates = (preset.scale_up_bandwidth_bytes_per_s, preset.network_bandwidth_bytes_per_s)
-    shown = (Cell(format_quantity(rate, "B/s", "si"), rate) for rate in rates)
-    named = (Cell(preset.title), Cell(preset.name), of_number(preset.gpus_per_node))
+    shown = (Cell(text=format_quantity(rate, "B/s", "si"), key=rate) for rate in rates)
+    named = (Cell(text=preset.title), Cell(text=preset.name), of_number(preset.gpus_per_node))
     return Row(preset.name, (*named, *shown), preset.source)
 
 

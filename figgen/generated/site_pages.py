@@ -50,7 +50,12 @@ def site_pages(
     titles = {path: found[1] for path, source in written.items() if (found := _H1.search(source))}
     points = frozen_points()
     tools = frozenset(path for path in written if path.startswith("tools/"))
-    known = Known(points, pages_of_formulas(written), titles, borrowed_figures(written, titles))
+    known = Known(
+        points=points,
+        uses=pages_of_formulas(written),
+        titles=titles,
+        pictures=borrowed_figures(written, titles),
+    )
     about = digest(repr(known))
 
     def kept(what: str, make: Callable[[], Any]) -> Any:

@@ -65,15 +65,15 @@ def _row(judged: JudgedRun) -> Row:
     return Row(
         run.name,
         (
-            Cell(run.name),
-            Cell(_seconds(judged.measured_s), judged.measured_s),
-            Cell(_seconds(judged.predicted_s), judged.predicted_s),
-            Cell(f"{judged.error:+.0%}", judged.error),
-            Cell("test" if judged.tested else "fitted"),
-            Cell("modeler", link=f"../../tools/modeler/?{modeler_query(run)}"),
-            Cell(class_of(run)), Cell(run.release or "–"),
+            Cell(text=run.name),
+            Cell(text=_seconds(judged.measured_s), key=judged.measured_s),
+            Cell(text=_seconds(judged.predicted_s), key=judged.predicted_s),
+            Cell(text=f"{judged.error:+.0%}", key=judged.error),
+            Cell(text="test" if judged.tested else "fitted"),
+            Cell(text="modeler", link=f"../../tools/modeler/?{modeler_query(run)}"),
+            Cell(text=class_of(run)), Cell(text=run.release or "–"),
             *map(of_number, counts),
-            Cell(run.number_format),
+            Cell(text=run.number_format),
         ),
         run.source,
     )  # fmt: skip

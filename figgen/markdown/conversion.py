@@ -96,7 +96,7 @@ def _stripped(text: str) -> tuple[str, ...]:
     return tuple(line.strip() for line in text.splitlines())
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Page:
     """One page under conversion: where it is, what it says, and what was found wrong.
 
@@ -234,7 +234,7 @@ class Short:
         return self.term.partition(" ")[0]
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Site:
     """What is shared by all pages of a build."""
 

@@ -29,7 +29,7 @@ _KEY_LINE = re.compile(r"( *)([A-Za-z_][\w-]*):(?:\s|$)")
 _ID = re.compile(r"[a-z0-9][a-z0-9-]*")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Directive:
     """A figure as the author asked for it; `presets` make one tab each."""
 
@@ -89,7 +89,15 @@ def parse(body: str) -> Directive:
     if spec:
         faults += _unfit(spec, arguments, presets)
     raise_all(faults)
-    return Directive(name, figure_id, texts["caption"], texts["alt"], form, presets, arguments)
+    return Directive(
+        figure=name,
+        id=figure_id,
+        caption=texts["caption"],
+        alt=texts["alt"],
+        form=form,
+        presets=presets,
+        arguments=arguments,
+    )
 
 
 def _sentence(fields: Mapping[object, object], name: str, key: str) -> str:

@@ -22,7 +22,7 @@ LONGEST_TABLE = 6000
 """Characters of a table that a page carries itself; a longer one is loaded when it is opened."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Variant:
     """One tab of a figure, or its only view; `text` is the caption as Markdown."""
 

@@ -49,7 +49,16 @@ def evaluate(directive: Directive, site: Site, to_html: Fill, to_text: Fill) -> 
         said = directive.caption + (INTERVAL if PREDICTED in values else "")
         caption, text = (fill(said, values) for fill in (to_html, to_text))
         alt = to_text(directive.alt, values)
-        variants.append(Variant(_label(preset), figure, caption, text, alt, arguments))
+        variants.append(
+            Variant(
+                label=_label(preset),
+                figure=figure,
+                caption=caption,
+                text=text,
+                alt=alt,
+                arguments=arguments,
+            )
+        )
     return tuple(variants)
 
 

@@ -32,7 +32,7 @@ def read_list(path: Path, kinds: Kinds, *needed: str) -> dict[str, dict[str, Any
         entries = tomllib.loads(text)
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise InputError(f"{path.name}: {error}") from None
-    places = {name: EntryPlace(path.name, name, content=text) for name in entries}
+    places = {name: EntryPlace(file=path.name, entry=name, content=text) for name in entries}
     raise_all(
         fault
         for name, entry in entries.items()

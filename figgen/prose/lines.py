@@ -35,7 +35,7 @@ _TITLE = re.compile(r"^\s*(?:!!!|\?\?\?\+?)\s")
 _OPENER = re.compile(r"^\s*(?:(?:[-*+]|\d+[.)])\s+|>\s?|:\s{1,3}|(?:!!!|\?\?\?\+?)\s+\w+\s*)+")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ProseLine:
     """A line of prose: where it is, what kind, and what is left of it.
 
@@ -85,11 +85,11 @@ def figure_lines(source: str) -> list[ProseLine]:
     """Captions and alternative texts of a page's figures, each as one line where it begins."""
     return [
         ProseLine(
-            fence.line + 1 + fence.body.count("\n", 0, said.start()),
-            "caption",
-            text,
-            False,
-            fence.line,
+            number=fence.line + 1 + fence.body.count("\n", 0, said.start()),
+            kind="caption",
+            text=text,
+            joined=False,
+            of=fence.line,
         )
         for fence in fences(source)
         for said in _SAID.finditer(fence.body)
@@ -132,4 +132,4 @@ def _line(number: int, raw: str, previous: int) -> ProseLine:
     if kind == "title":
         text = text.strip().strip('"')
     joined = kind == "text" and not opened and previous == number - 1
-    return ProseLine(number, kind, text.strip().lstrip("#").strip(), joined)
+    return ProseLine(number=number, kind=kind, text=text.strip().lstrip("#").strip(), joined=joined)

@@ -29,7 +29,7 @@ from figgen.subject import Subject, subject
 Terms = Mapping[str, Mapping[str, Any]]
 
 
-@dataclass(frozen=True, slots=True, order=True)
+@dataclass(frozen=True, slots=True, order=True, kw_only=True)
 class Finding:
     """Something to mend on a line of a page."""
 
@@ -102,12 +102,18 @@ def _dense(page: str, source: str) -> Iterator[Finding]:
     found = in_text(source)
     if "/journey/" in page and found > MOST_IN_JOURNEY:
         expected = f"at most {MOST_IN_JOURNEY:g}"
-        yield Finding(page, 1, "numbers in 100 words of text", expected, f"{found:.1f}")
+        yield Finding(
+            page=page,
+            line=1,
+            what="numbers in 100 words of text",
+            expected=expected,
+            got=f"{found:.1f}",
+        )
 
 
 def _idioms(page: str, line: int, text: str) -> Iterator[Finding]:
     for got, expected in mannered(text):
-        yield Finding(page, line, "a mannered phrase", expected, got)
+        yield Finding(page=page, line=line, what="a mannered phrase", expected=expected, got=got)
 
 
 _LINK = re.compile(
@@ -118,7 +124,13 @@ _LINK = re.compile(
 def lint_changelog(name: str, source: str) -> list[Finding]:
     """Links within the site: the changelog is shown in two places, and in a feed without any."""
     return [
-        Finding(name, source.count("\n", 0, link.start()) + 1, "a link", "the page's name", link[0])
+        Finding(
+            page=name,
+            line=source.count("\n", 0, link.start()) + 1,
+            what="a link",
+            expected="the page's name",
+            got=link[0],
+        )
         for link in _LINK.finditer(source)
     ]
 
@@ -155,13 +167,21 @@ def _unread(page: str, source: str) -> Iterator[Finding]:
         except InputError as error:
             for fault in error.all:
                 line = fence.line + 1 + directive.line_of_key(fence.body, fault.key)
-                yield Finding(page, line, "a figure", "one that can be read", str(fault))
+                yield Finding(
+                    page=page,
+                    line=line,
+                    what="a figure",
+                    expected="one that can be read",
+                    got=str(fault),
+                )
 
 
 def _symbols(page: str, source: str) -> Iterator[Finding]:
     """One meaning per symbol, among the formulas that a page's numbers come from."""
     for line, symbol, known, other in clashes(source):
-        yield Finding(page, line, f"two meanings of {symbol}", known, other)
+        yield Finding(
+            page=page, line=line, what=f"two meanings of {symbol}", expected=known, got=other
+        )
 
 
 @cache
@@ -196,7 +216,13 @@ def _quantities(page: str, lines: list[ProseLine], source: str) -> Iterator[Find
                     if is_premise(typed, near.get(line.number, frozenset())):
                         continue
                     expected = "{{ a computed value }}, an argument of one, or a [@source]"
-                    yield Finding(page, line.number, f"{what} is typed", expected, typed)
+                    yield Finding(
+                        page=page,
+                        line=line.number,
+                        what=f"{what} is typed",
+                        expected=expected,
+                        got=typed,
+                    )
 
 
 def sentences(text: str) -> list[str]:
@@ -218,11 +244,23 @@ def _sentences(page: str, lines: list[ProseLine]) -> Iterator[Finding]:
             continue
         several = sentences(line.text)
         if len(several) > 1:
-            yield Finding(page, line.number, "sentences on a line", "one", _short(several[1]))
+            yield Finding(
+                page=page,
+                line=line.number,
+                what="sentences on a line",
+                expected="one",
+                got=_short(several[1]),
+            )
         if line.joined and before and before.kind == "text" and not _ended(before.text):
             expected = "the end of a sentence at the end of its line"
             got = _short(before.text, end=True)
-            yield Finding(page, before.number, "a sentence that goes on", expected, got)
+            yield Finding(
+                page=page,
+                line=before.number,
+                what="a sentence that goes on",
+                expected=expected,
+                got=got,
+            )
 
 
 def _ended(text: str) -> bool:
@@ -237,7 +275,13 @@ def _headings(page: str, lines: list[ProseLine]) -> Iterator[Finding]:
         key = line.text.casefold()
         if key in seen:
             expected = f"another text than on line {seen[key]}"
-            yield Finding(page, line.number, "a heading that is there already", expected, line.text)
+            yield Finding(
+                page=page,
+                line=line.number,
+                what="a heading that is there already",
+                expected=expected,
+                got=line.text,
+            )
         seen.setdefault(key, line.number)
 
 
@@ -255,13 +299,25 @@ def _opening(page: str, lines: list[ProseLine]) -> Iterator[Finding]:
     first = lines[heads[0] + 1 : heads[1] if len(heads) > 1 else None] if heads else []
     shown = [line for line in first if line.text]
     for at, (wanted, form) in enumerate(_OPENING):
-        got = shown[at] if at < len(shown) else ProseLine(1, "text", "", joined=False)
+        got = (
+            shown[at]
+            if at < len(shown)
+            else ProseLine(number=1, kind="text", text="", joined=False)
+        )
         if not re.fullmatch(form, got.text):
-            yield Finding(page, got.number, "an opening", wanted, _short(got.text))
+            yield Finding(
+                page=page, line=got.number, what="an opening", expected=wanted, got=_short(got.text)
+            )
     for line in shown:
         if line.text.startswith("Rule of thumb"):
             expected = "after the terms that it uses, below the first heading"
-            yield Finding(page, line.number, "a rule of thumb", expected, _short(line.text))
+            yield Finding(
+                page=page,
+                line=line.number,
+                what="a rule of thumb",
+                expected=expected,
+                got=_short(line.text),
+            )
 
 
 def _pictured(page: str, source: str, lines: list[ProseLine]) -> Iterator[Finding]:
@@ -273,11 +329,23 @@ def _pictured(page: str, source: str, lines: list[ProseLine]) -> Iterator[Findin
     blocks += [n for n, text in enumerate(source.split("\n"), 1) if text.startswith("```")]
     first = min(blocks, default=1)
     if first not in figures:
-        yield Finding(page, first, "a first picture", "a figure", source.split("\n")[first - 1])
+        yield Finding(
+            page=page,
+            line=first,
+            what="a first picture",
+            expected="a figure",
+            got=source.split("\n")[first - 1],
+        )
         return
     (name,) = (_named(fence.body) for fence in fences(source) if fence.line == first)
     if name in all_figures() and _kind(name) is Table:
-        yield Finding(page, first, "a first picture", "a figure that is no table", name)
+        yield Finding(
+            page=page,
+            line=first,
+            what="a first picture",
+            expected="a figure that is no table",
+            got=name,
+        )
 
 
 def _named(body: str) -> str:
@@ -298,7 +366,13 @@ def _spellings(page: str, lines: list[ProseLine], terms: Terms) -> Iterator[Find
     pattern = re.compile(rf"(?<![\w-])(?:{'|'.join(longest)})(?![\w-])")
     for line in lines:
         for match in pattern.finditer(line.text):
-            yield Finding(page, line.number, "a spelling", wrong[match[0]], match[0])
+            yield Finding(
+                page=page,
+                line=line.number,
+                what="a spelling",
+                expected=wrong[match[0]],
+                got=match[0],
+            )
 
 
 def _figures(page: str, source: str) -> Iterator[Finding]:
@@ -307,7 +381,13 @@ def _figures(page: str, source: str) -> Iterator[Finding]:
         found = named[1].strip('"') if named else _named(fence.body)
         if found and f"](#fig-{found})" not in source:
             expected = f"[](#fig-{found}) in the text"
-            yield Finding(page, fence.line, "a figure that no text refers to", expected, found)
+            yield Finding(
+                page=page,
+                line=fence.line,
+                what="a figure that no text refers to",
+                expected=expected,
+                got=found,
+            )
 
 
 def _short(text: str, *, end: bool = False) -> str:

@@ -13,7 +13,7 @@ WORDS_PER_MINUTE = 220
 _NOT_READ = re.compile(r"^---\n.*?\n---\n|^(```|~~~).*?^\1|<[^>]*>", re.S | re.M)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class About:
     """A page's own data for its foot and its head; empty texts where nothing is known."""
 

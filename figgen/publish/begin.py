@@ -40,7 +40,7 @@ def begin_build(
         shorts=_shorts(terms),
         late=True,
     )
-    return SiteBuild(site, docs, terms, keeper=keeper)
+    return SiteBuild(site=site, docs=docs, terms=terms, keeper=keeper)
 
 
 def _shorts(terms: Mapping[str, Mapping[str, Any]]) -> dict[str, Short]:

@@ -35,7 +35,7 @@ JOURNEY = "journey/"
 """Where the pages of the journey are, which have a numbering of their own."""
 
 
-@dataclass
+@dataclass(kw_only=True)
 class SiteBuild:
     """The state of one build; `keeper` has between builds what need not be made again."""
 
@@ -55,7 +55,7 @@ class SiteBuild:
     _progress: Progress = field(init=False)
 
     def __post_init__(self) -> None:
-        self.kept_pages = KeptPages(self.site, self.keeper)
+        self.kept_pages = KeptPages(site=self.site, keeper=self.keeper)
         self.tools = Tools(self.docs, self.keeper)
 
     @property
@@ -93,7 +93,7 @@ class SiteBuild:
             self.chapters[path] = chapter
             self._texts[path] = source
             self.site.numbers[path] = figure_numbers(source, chapter)
-        self._progress = Progress("pages", len(self._texts))
+        self._progress = Progress(what="pages", total=len(self._texts))
         self.kept_pages.look(
             {p: (self.chapters[p], text) for p, text in self._texts.items()}, others
         )
@@ -184,7 +184,7 @@ class SiteBuild:
 
     def _listed(self, page: Page) -> str:
         """A page's part of the manifest, by line."""
-        kept = self.kept_pages.pages.get(page.path) or KeptPage(page, "")
+        kept = self.kept_pages.pages.get(page.path) or KeptPage(page=page, key="")
         if kept.listed is None:
             kept.listed = listed(page.entries, self.files_of(page))
         return kept.listed

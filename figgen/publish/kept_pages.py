@@ -23,7 +23,7 @@ from figgen.subject import subject
 from figgen.values import compute
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class KeptPage:
     """A converted page: `key` is of what it was made from, `made` what the host made of it.
 
@@ -45,7 +45,7 @@ class KeptPage:
 Given: TypeAlias = KeptPage | Literal[True]
 
 
-@dataclass
+@dataclass(kw_only=True)
 class KeptPages:
     """The pages of one build that `keeper` has from earlier ones, or keeps for later ones."""
 
@@ -96,7 +96,7 @@ class KeptPages:
             if memory:
                 memory.pages.pop(page.path, None)
             return
-        kept = KeptPage(page, self._keys[page.path], made=made)
+        kept = KeptPage(page=page, key=self._keys[page.path], made=made)
         if memory:
             kept.computed = computed(page, self.site, memory.code)
             kept.version, kept.serial = memory.code.version, next(memory.serials)

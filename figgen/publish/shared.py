@@ -15,7 +15,7 @@ from figgen.serving.memory import Memory
 from figgen.serving.others import Others
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Done:
     """A page of another process, and since that told the last time: what it computed, the pictures
     that it drew, the entries of the cache that it used, its seconds by work, the math that it set.
@@ -58,7 +58,14 @@ class Shared:
             self.keep_files(page)
         news, self._before = self.keeper.news(self._before), self.keeper.known()
         formulas, self._formulas = math.news(self._formulas), math.known()
-        return Done(page, news, pictures.drawn, pictures.used, pictures.spent.seconds, formulas)
+        return Done(
+            page=page,
+            news=news,
+            drawn=pictures.drawn,
+            used=pictures.used,
+            seconds=pictures.spent.seconds,
+            formulas=formulas,
+        )
 
     def take_over(self, piece: str) -> None:
         """Take what another process made of a page, if one did."""

@@ -13,7 +13,7 @@ TITLE = 20
 PART, DONE = colour("series-3"), colour("series-1")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ChunkSizes:
     """Measures of one frame in px; `stub` is room for arrows around a ring, `arcs` for others."""
 

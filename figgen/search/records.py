@@ -30,7 +30,7 @@ _INLINE = {
 _VOID = {"br", "col", "hr", "img", "input", "link", "meta", "source", "wbr"}
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class Record:
     """One thing that can be found: its anchor on the page (`""` is its top), title, kind, text.
 
@@ -80,7 +80,7 @@ class _Reader:
 
     def __init__(self, formulas: bool) -> None:
         self.formulas = formulas
-        self.found = [Record("", kind="page")]
+        self.found = [Record(anchor="", kind="page")]
         self.section = self.open = self.found[0]
         self.skipped = ""
         self.depth = 0
@@ -131,17 +131,17 @@ class _Reader:
         elif self.left_out:
             return
         elif tag == "figure" and named and named[1].startswith("fig-"):
-            self.open = Record(unescape(named[1]), kind="figure")
+            self.open = Record(anchor=unescape(named[1]), kind="figure")
             self.found.append(self.open)
         elif tag == "a" and 'class="fig-number"' in attributes and self.open.kind == "figure":
             self.heading = "a"
         elif tag == "tr" and named:
-            self.open = Record(unescape(named[1]), kind="row")
+            self.open = Record(anchor=unescape(named[1]), kind="row")
             self.found.append(self.open)
         elif tag == "th" and self.open.kind == "row":
             self.heading = "th"
         elif tag == "dt":
-            self.open = Record("", kind="term")
+            self.open = Record(anchor="", kind="term")
             self.heading = "dt"
             self.found.append(self.open)
         elif tag == "span" and self.heading == "dt" and named:
@@ -156,7 +156,7 @@ class _Reader:
             self.section = self.found[0]
         elif not excluded:
             kind = "formula" if self.formulas and level == 2 else "section"
-            self.section = Record(unescape(anchor), kind=kind)
+            self.section = Record(anchor=unescape(anchor), kind=kind)
             self.found.append(self.section)
         self.open = self.section
         self.heading = "" if excluded else tag

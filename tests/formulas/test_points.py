@@ -41,7 +41,7 @@ def test_coverage_points_at_something_that_exists(entry: Covered) -> None:
 
 
 def test_coverage_page_has_a_row_for_every_entry_and_links_to_its_formula() -> None:
-    page, formulas = coverage_page(), formula_pages(Known({}, {}, {}))
+    page, formulas = coverage_page(), formula_pages(Known(points={}, uses={}, titles={}))
     for entry in coverage():
         row = next(
             line for line in page.splitlines() if line.startswith(f"| {escape(entry.title)} |")

@@ -30,7 +30,9 @@ SOURCES = {
 @cache
 def pages() -> dict[str, str]:
     return formula_pages(
-        Known(POINTS, pages_of_formulas(SOURCES), {"guide/a.md": "The first page"})
+        Known(
+            points=POINTS, uses=pages_of_formulas(SOURCES), titles={"guide/a.md": "The first page"}
+        )
     )
 
 
@@ -84,6 +86,6 @@ def test_a_formula_is_found_behind_the_functions_that_a_figure_calls() -> None:
 
 
 def test_without_points_and_pages_a_topic_still_stands() -> None:
-    bare = formula_pages(Known({}, {}, {}))["reference/formulas/pipeline.md"]
+    bare = formula_pages(Known(points={}, uses={}, titles={}))["reference/formulas/pipeline.md"]
     assert "For example" not in bare
     assert "Used on" not in bare

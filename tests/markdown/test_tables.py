@@ -17,7 +17,7 @@ def converted(source: str) -> tuple[str, Page]:
 
 
 def test_a_table_is_not_read_as_markdown_and_its_rows_can_be_linked_to() -> None:
-    rows = [Row("a-row", (Cell("*a* $x$ {{ y }}"), Cell("2", 2.0)), "a source")]
+    rows = [Row("a-row", (Cell(text="*a* $x$ {{ y }}"), Cell(text="2", key=2.0)), "a source")]
     made = table("What is <counted>", ("name", "count"), rows, Sources())
     html, page = converted(f"# Title\n\nWords before.\n\n{made}\n*Words* after.\n")
     box = made.partition("\n")[2].strip()

@@ -235,7 +235,9 @@ def test_a_figure_that_would_end_a_build_is_found_and_ends_the_look_at_its_page(
 
 
 def test_a_finding_says_where_what_and_what_was_expected() -> None:
-    finding = Finding("docs/a.md", 3, "a spelling", "microbatch", "micro-batch")
+    finding = Finding(
+        page="docs/a.md", line=3, what="a spelling", expected="microbatch", got="micro-batch"
+    )
     assert str(finding) == "docs/a.md:3: a spelling: expected microbatch, got 'micro-batch'"
 
 

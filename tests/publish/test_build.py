@@ -187,7 +187,7 @@ def test_what_the_tools_need_is_made_by_another_process_and_once(
     building = begin_build(tmp_path, tmp_path / "cache", "Site", "http://127.0.0.1/")
     made = set()
     for keeper in [memory() if memory else building.keeper] * 2:
-        building = SiteBuild(building.site, tmp_path, keeper=keeper)
+        building = SiteBuild(site=building.site, docs=tmp_path, keeper=keeper)
         building.pages()
         building.scan([(path, "", "# Map\n") for path in (page, "index.md")])
         if memory:
@@ -252,7 +252,7 @@ def test_the_journey_has_a_numbering_of_its_own() -> None:
 def test_a_server_forgets_a_page_that_is_not_kept(tmp_path: Path) -> None:
     building = begin_build(tmp_path, tmp_path / "cache", "Site", "http://127.0.0.1/")
     memory = Memory()
-    building = SiteBuild(building.site, keeper=memory)
+    building = SiteBuild(site=building.site, keeper=memory)
     for keep in (True, False):
         building.scan([("page.md", "1", "# Page\n")])
         page = building.page("page.md", "page/", "# Page\n")

@@ -23,7 +23,7 @@ ADAM_BYTES = 28
 writes those three and a 2-byte weight."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReplicatedJob:
     """One data-parallel group: times of a step on one rank, and what an all-reduce costs."""
 

@@ -31,7 +31,7 @@ WORDS = {
 """Communicator and purpose -> what a first reading calls it."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LedgerEntry:
     """Calls of one purpose in a step of the GPU that works longest."""
 
@@ -62,16 +62,20 @@ def entries(found: JourneyJob) -> list[LedgerEntry]:
         axis = row.axis.removesuffix("-cp")
         what = WORDS[axis, row.purpose]
         by.setdefault((axis, what), []).append(LedgerEntry(
-            axis, what, row.calls, row.when == MICROBATCH,
-            row.calls * sent[SCALE_UP], row.calls * sent[NETWORK],
+            axis=axis, what=what, calls=row.calls, per_microbatch=row.when == MICROBATCH,
+            near_bytes=row.calls * sent[SCALE_UP], far_bytes=row.calls * sent[NETWORK],
         ))  # fmt: skip
     merged = [
         LedgerEntry(
-            axis, what, sum(one.calls for one in each), each[0].per_microbatch,
-            fsum(one.near_bytes for one in each), fsum(one.far_bytes for one in each),
+            axis=axis,
+            what=what,
+            calls=sum(one.calls for one in each),
+            per_microbatch=each[0].per_microbatch,
+            near_bytes=fsum(one.near_bytes for one in each),
+            far_bytes=fsum(one.far_bytes for one in each),
         )
         for (axis, what), each in by.items()
-    ]  # fmt: skip
+    ]
     of_axis = {one.axis: 0.0 for one in merged}
     for one in merged:
         of_axis[one.axis] += one.sent_bytes

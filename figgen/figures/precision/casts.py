@@ -11,7 +11,7 @@ from figgen.formulas.compute_and_roofline import cast_break_even_width, cast_byt
 from figgen.registry import figure
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CastRecipe:
     """How a recipe casts an element: reads, bits of it and of a scale, elements to a scale.
 
@@ -32,22 +32,61 @@ class CastRecipe:
 TE = "NVIDIA/TransformerEngine, docs, features/low_precision_training"
 RECIPES = (
     CastRecipe(
-        "delayed", "FP8, a scale per tensor, of the steps before", "h100-sxm-80gb", "fp8",
-        1, 8, 32, 0, TE,
+        key="delayed",
+        title="FP8, a scale per tensor, of the steps before",
+        chip="h100-sxm-80gb",
+        dtype="fp8",
+        reads=1,
+        bits=8,
+        scale_bits=32,
+        elements=0,
+        source=TE,
     ),
     CastRecipe(
-        "current", "FP8, a scale per tensor, of its own maximum", "h100-sxm-80gb", "fp8",
-        2, 8, 32, 0, TE,
+        key="current",
+        title="FP8, a scale per tensor, of its own maximum",
+        chip="h100-sxm-80gb",
+        dtype="fp8",
+        reads=2,
+        bits=8,
+        scale_bits=32,
+        elements=0,
+        source=TE,
     ),
     CastRecipe(
-        "blocks", "FP8, 1 × 128", "h100-sxm-80gb", "fp8", 1, 8, 32, 128,
-        "DeepSeek-V3, arXiv:2412.19437, section 3.3.2",
+        key="blocks",
+        title="FP8, 1 × 128",
+        chip="h100-sxm-80gb",
+        dtype="fp8",
+        reads=1,
+        bits=8,
+        scale_bits=32,
+        elements=128,
+        source="DeepSeek-V3, arXiv:2412.19437, section 3.3.2",
     ),
-    CastRecipe("mxfp8", "MXFP8, 1 × 32", "b200-sxm-hgx", "fp8", 1, 8, 8, 32, TE),
     CastRecipe(
-        "nvfp4", "NVFP4, 1 × 16 and one per tensor", "b200-sxm-hgx", "fp4", 2, 4, 8, 16, TE
+        key="mxfp8",
+        title="MXFP8, 1 × 32",
+        chip="b200-sxm-hgx",
+        dtype="fp8",
+        reads=1,
+        bits=8,
+        scale_bits=8,
+        elements=32,
+        source=TE,
     ),
-)  # fmt: skip
+    CastRecipe(
+        key="nvfp4",
+        title="NVFP4, 1 × 16 and one per tensor",
+        chip="b200-sxm-hgx",
+        dtype="fp4",
+        reads=2,
+        bits=4,
+        scale_bits=8,
+        elements=16,
+        source=TE,
+    ),
+)
 
 
 @figure("cast-passes")

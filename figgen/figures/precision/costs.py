@@ -94,7 +94,7 @@ def bytes_by_recipe(*, parameters: float = 7e9) -> Bars:
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Message:
     """One class of traffic: its name, what it sends at a byte per element, and bytes by run."""
 
@@ -120,12 +120,39 @@ def _messages(model: str, tp: int, pp: int, dp: int, microbatches: int) -> tuple
         top_k=experts.experts.top_k, bytes_per_element=1,
     )  # fmt: skip
     return (
-        Message("tp", "TP: activations and their gradients", tensor, 2, 2, 1),
-        Message("pp", "PP: activations and their gradients", boundary, 2, 2, 1),
-        Message("grads", "DP: gradients, reduce-scatter", half, 4, 4, 1),
-        Message("weights", "DP: weights, all-gather", half, 2, 1, 1),
-        Message("dispatch", "EP: dispatch, one layer", sent, 2, 1, 1),
-        Message("combine", "EP: combine, one layer", sent, 2, 2, 1),
+        Message(
+            key="tp",
+            name="TP: activations and their gradients",
+            elements=tensor,
+            bf16=2,
+            usual=2,
+            narrow=1,
+        ),
+        Message(
+            key="pp",
+            name="PP: activations and their gradients",
+            elements=boundary,
+            bf16=2,
+            usual=2,
+            narrow=1,
+        ),
+        Message(
+            key="grads",
+            name="DP: gradients, reduce-scatter",
+            elements=half,
+            bf16=4,
+            usual=4,
+            narrow=1,
+        ),
+        Message(
+            key="weights", name="DP: weights, all-gather", elements=half, bf16=2, usual=1, narrow=1
+        ),
+        Message(
+            key="dispatch", name="EP: dispatch, one layer", elements=sent, bf16=2, usual=1, narrow=1
+        ),
+        Message(
+            key="combine", name="EP: combine, one layer", elements=sent, bf16=2, usual=2, narrow=1
+        ),
     )
 
 

@@ -196,7 +196,7 @@ def tensor_parallel_ccr_curves(
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Change:
     """A case of `ccr-changes`: FLOP per byte of DDP and FSDP, and those that the NIC asks for."""
 
@@ -230,7 +230,7 @@ def changes(node: HardwarePreset, tokens: int, dp: int) -> dict[str, Change]:
         fsdp = mixed_fsdp_ccr(
             each, gather_bytes_per_param=gather, reduce_bytes_per_param=reduce, dp=ranks
         )
-        return Change(words, ddp, fsdp, ridge, accumulated)
+        return Change(words=words, ddp=ddp, fsdp=fsdp, ridge=ridge, microbatches=accumulated)
 
     return {
         "base": with_("no change"),

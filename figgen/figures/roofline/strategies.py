@@ -26,7 +26,7 @@ HIDDEN = (("hidden behind all work", 1.0), ("behind backward", BACKWARD_SHARE), 
 """Curves and the share of the work that messages hide behind."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PlacedStrategy:
     """A strategy: its FLOP per byte, those that its link asks for, the work that hides messages."""
 
@@ -68,17 +68,43 @@ def placed_strategies(
     together = per_node * fsdp_ccr(tokens, BYTES, nodes * per_node)
     stage = pipeline_boundary_ccr(shape, stage_layers=stage_layers)
     return (
-        PlacedStrategy("ddp", "DDP", "dp", float(data_parallel_ccr(tokens, BYTES, nodes)), nic,
-               BACKWARD_SHARE),
-        PlacedStrategy("fsdp", "FSDP", "dp", float(fsdp_ccr(tokens, BYTES, nodes)), nic, 1),
-        PlacedStrategy("fsdp_nodes", "FSDP, whole nodes", "dp", float(together), nic, 1),
+        PlacedStrategy(
+            key="ddp",
+            label="DDP",
+            role="dp",
+            ccr=float(data_parallel_ccr(tokens, BYTES, nodes)),
+            ridge=nic,
+            overlap=BACKWARD_SHARE,
+        ),
+        PlacedStrategy(
+            key="fsdp",
+            label="FSDP",
+            role="dp",
+            ccr=float(fsdp_ccr(tokens, BYTES, nodes)),
+            ridge=nic,
+            overlap=1,
+        ),
+        PlacedStrategy(
+            key="fsdp_nodes",
+            label="FSDP, whole nodes",
+            role="dp",
+            ccr=float(together),
+            ridge=nic,
+            overlap=1,
+        ),
         *(
-            PlacedStrategy(f"tp{tp}", f"TP {tp}", "tp",
-                   tensor_parallel_ccr(shape, tp=tp, bytes_per_element=BYTES), near, 0)
+            PlacedStrategy(
+                key=f"tp{tp}",
+                label=f"TP {tp}",
+                role="tp",
+                ccr=tensor_parallel_ccr(shape, tp=tp, bytes_per_element=BYTES),
+                ridge=near,
+                overlap=0,
+            )
             for tp in tensor_parallel
         ),
-        PlacedStrategy("pp", "PP", "pp", stage, nic, 0),
-    )  # fmt: skip
+        PlacedStrategy(key="pp", label="PP", role="pp", ccr=stage, ridge=nic, overlap=0),
+    )
 
 
 @figure("strategies-roofline", explorable=True)

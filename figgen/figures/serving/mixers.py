@@ -15,7 +15,7 @@ from figgen.formulas.serving import cache_bytes_per_token
 from figgen.registry import figure
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MixerModel:
     """A released model of state-space layers, some of its layers attention.
 
@@ -56,14 +56,36 @@ GRANITE_BLOCK = 72 * 3 * 4096 * 768 + 3 * 4096 * 1536 + 72 * 4096 + 2 * 4096
 
 MODELS = {
     "mamba_2": MixerModel(
-        "Mamba-2 2.7B", 64, 2560, 5120, 128, 80, 2560, 50288 * 2560, 0, 0, 0, 2.7e9,
-        "state-spaces/mamba2-2.7b, config.json",
+        title="Mamba-2 2.7B",
+        mixers=64,
+        hidden=2560,
+        inner=5120,
+        state=128,
+        heads=80,
+        block=2560,
+        table=50288 * 2560,
+        attention=0,
+        queries=0,
+        keys=0,
+        printed=2.7e9,
+        source="state-spaces/mamba2-2.7b, config.json",
     ),
     "granite": MixerModel(
-        "Granite 4.0 H Small", 36, 4096, 8192, 128, 128, GRANITE_BLOCK, 100352 * 4096, 4, 4096,
-        1024, 32e9, "granite-4.0-h-small, metadata of its file",
+        title="Granite 4.0 H Small",
+        mixers=36,
+        hidden=4096,
+        inner=8192,
+        state=128,
+        heads=128,
+        block=GRANITE_BLOCK,
+        table=100352 * 4096,
+        attention=4,
+        queries=4096,
+        keys=1024,
+        printed=32e9,
+        source="granite-4.0-h-small, metadata of its file",
     ),
-}  # fmt: skip
+}
 
 
 @figure("state-space-models")

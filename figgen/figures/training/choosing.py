@@ -33,7 +33,7 @@ PLAIN: Choices = {"cp": 1, "microbatch_size": 1, "schedule": "1f1b"}
 """What is held of a layout, so that meshes are compared and nothing else."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Tried:
     """What the planner tries of a job, and the fastest way in which every mesh fits, in order."""
 

@@ -25,7 +25,7 @@ LEAST = 0.0005
 HEADER = {"otherData": {"made by": MADE_BY}}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Read:
     """One layout's step as its longest computing rank would be read; shares are of its wall time.
 

@@ -66,12 +66,14 @@ def read_assumptions(text: str) -> tuple[Assumption, ...]:
     the catalog meets, a missing source.
     """
     found = tuple(
-        _read(EntryPlace(FILE, name, content=text), table)
+        _read(EntryPlace(file=FILE, entry=name, content=text), table)
         for name, table in parse_file(FILE, text).items()
     )
     for entry in found:
         if not any(map(entry.holds, catalog.RUNS.values())) and entry.runs:
-            raise EntryPlace(FILE, entry.name, "runs").fault("no such run", got=list(entry.runs))
+            raise EntryPlace(file=FILE, entry=entry.name, key="runs").fault(
+                "no such run", got=list(entry.runs)
+            )
     return found
 
 

@@ -84,7 +84,7 @@ def _rated(text: str) -> catalog.Link:
         raise InputError(
             f"network {text!r}", expected=f"{rate} per GPU, or {rate} per node", got=whose or None
         )
-    place = EntryPlace("network", text)
+    place = EntryPlace(file="network", entry=text)
     return link_of(_entry(place, {"bandwidth": rate.strip(), "per": per}, LINK_KEYS))
 
 
@@ -104,7 +104,7 @@ def _table(path: str, what: str, mark: str) -> tuple[EntryPlace, dict[str, Any]]
     if len(mine) != 1:
         raise InputError(path, expected=f"one table of {what}, with {mark}", got=", ".join(mine))
     table = {key: _bare(value) for key, value in tables[mine[0]].items() if key not in PROVENANCE}
-    return EntryPlace(path, mine[0], content=content), table
+    return EntryPlace(file=path, entry=mine[0], content=content), table
 
 
 def _bare(value: object) -> object:
