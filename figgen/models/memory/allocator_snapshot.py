@@ -87,7 +87,7 @@ class _Event:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class _Block:
+class _Held:
     """One block of a segment."""
 
     size: int
@@ -304,9 +304,9 @@ def _all_segments(snapshot: Mapping[str, Any]) -> list[Mapping[str, Any]]:
     return segments
 
 
-def _blocks(segment: Mapping[str, Any]) -> list[_Block]:
+def _blocks(segment: Mapping[str, Any]) -> list[_Held]:
     """Size, what was asked for, state and frames of every block, in older formats too."""
-    found: list[_Block] = []
+    found: list[_Held] = []
     for given in _list(segment.get("blocks")):
         if not isinstance(given, dict):
             raise InputError("a block", expected="a dict", got=given)
@@ -322,7 +322,7 @@ def _blocks(segment: Mapping[str, Any]) -> list[_Block]:
             older = one if isinstance(one, dict) else {}
         asked = block.get("requested_size") or older.get("real_size") or size
         found.append(
-            _Block(
+            _Held(
                 size=size,
                 asked=_whole(asked, "requested_size of a block"),
                 state=state,

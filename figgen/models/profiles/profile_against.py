@@ -19,7 +19,7 @@ SLOWER = 0.01
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Cause:
+class TraceCause:
     """A part of the step, s, in this recording and in the one that it is compared with.
 
     `evidence` names what changed most within the part: a kernel, a group, an operator; it had
@@ -52,7 +52,7 @@ class SlowRank:
     last: int
     calls: int
     cost_s: float
-    evidence: tuple[Cause, ...]
+    evidence: tuple[TraceCause, ...]
 
 
 def median(values: Sequence[float]) -> float:
@@ -75,7 +75,7 @@ def _longest(ranks: Sequence[RankProfile]) -> RankProfile:
     return max(ranks, key=lambda rank: rank.computing_s / rank.steps)
 
 
-def causes(rank: RankProfile, base: RankProfile) -> tuple[Cause, ...]:
+def causes(rank: RankProfile, base: RankProfile) -> tuple[TraceCause, ...]:
     """What makes one step longer or shorter than the other, the most first."""
     found = [
         *_computing(rank, base),
@@ -94,10 +94,10 @@ Detail = dict[str, tuple[float, float]]
 Details = Callable[[RankProfile], Detail]
 
 
-def _computing(rank: RankProfile, base: RankProfile) -> list[Cause]:
+def _computing(rank: RankProfile, base: RankProfile) -> list[TraceCause]:
     """Computing by kind; what no kernel's kind has is one more part, on a CPU all of it."""
     here, there = _alone(rank), _alone(base)
-    found: list[Cause] = []
+    found: list[TraceCause] = []
     for kind in [*here, *(kind for kind in there if kind not in here)]:
         mine, other = _kernels(rank, kind), _kernels(base, kind)
         found.append(_with_evidence(kind, here.get(kind, 0.0), there.get(kind, 0.0), mine, other))
@@ -138,7 +138,9 @@ def _nothing(rank: RankProfile) -> Detail:
     return {}
 
 
-def _cause(name: str, part: str, detail: Details, rank: RankProfile, base: RankProfile) -> Cause:
+def _cause(
+    name: str, part: str, detail: Details, rank: RankProfile, base: RankProfile
+) -> TraceCause:
     mine, other = _part(rank, part), _part(base, part)
     return _with_evidence(name, mine, other, detail(rank), detail(base))
 
@@ -155,7 +157,9 @@ def _part(rank: RankProfile, part: str) -> float:
     return parts[part] / rank.steps
 
 
-def _with_evidence(name: str, seconds: float, base_s: float, mine: Detail, other: Detail) -> Cause:
+def _with_evidence(
+    name: str, seconds: float, base_s: float, mine: Detail, other: Detail
+) -> TraceCause:
     """A cause with what changed most within it, in the direction of the whole."""
     sign = 1.0 if seconds >= base_s else -1.0
     changed, most = "", 0.0
@@ -164,7 +168,7 @@ def _with_evidence(name: str, seconds: float, base_s: float, mine: Detail, other
         if more > most:
             changed, most = key, more
     here, there = mine.get(changed, (0.0, 0.0)), other.get(changed, (0.0, 0.0))
-    return Cause(
+    return TraceCause(
         cause=name,
         seconds=seconds,
         base_s=base_s,
@@ -186,7 +190,7 @@ def slow_rank(ranks: Sequence[RankProfile], waits: Sequence[Waiting]) -> SlowRan
     mine = next(rank for rank in ranks if rank.name == slow.name)
     others = [rank for rank in ranks if rank.name != slow.name]
     step_s = mine.wall_s / mine.steps
-    found: list[Cause] = []
+    found: list[TraceCause] = []
     for name, part in (("computing", "computing_s"), ("kernels launched late", "launch_s"),
                        ("copies alone", "copies_s"), ("idle", "idle_s")):  # fmt: skip
         usual = median([_part(rank, part) for rank in others])

@@ -24,7 +24,7 @@ UNMASKED_LEFT = 0.320
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Saving:
+class TimeSaving:
     """A change, what it would save of a step, s, why as much, and the page about it."""
 
     change: str
@@ -42,9 +42,9 @@ class Remark:
     text: str
 
 
-def savings_of(rank: RankProfile) -> tuple[Saving, ...]:
+def savings_of(rank: RankProfile) -> tuple[TimeSaving, ...]:
     """What would be saved of a step, the most first; nothing below 2 % of it."""
-    found: list[Saving] = []
+    found: list[TimeSaving] = []
     step_s = rank.wall_s / rank.steps
     for rule in (_fusing, _unmasking, _fusing_the_optimizer, _launching, _overlapping):
         saving = rule(rank)
@@ -58,12 +58,12 @@ def _seconds_of(rank: RankProfile, kinds: Sequence[str]) -> float:
     return sum(one.seconds for one in rank.kinds if one.kind in kinds) / rank.steps
 
 
-def _saving(rank: RankProfile, seconds: float, change: str, because: str, page: str) -> Saving:
+def _saving(rank: RankProfile, seconds: float, change: str, because: str, page: str) -> TimeSaving:
     share = seconds * rank.steps / rank.wall_s
-    return Saving(change=change, seconds=seconds, share=share, because=because, page=page)
+    return TimeSaving(change=change, seconds=seconds, share=share, because=because, page=page)
 
 
-def _fusing(rank: RankProfile) -> Saving | None:
+def _fusing(rank: RankProfile) -> TimeSaving | None:
     """Elementwise kernels of eager PyTorch read and write GPU memory one after the other."""
     if _seconds_of(rank, [FUSED]):
         return None
@@ -72,7 +72,7 @@ def _fusing(rank: RankProfile) -> Saving | None:
     return _saving(rank, seconds, "torch.compile", because, "guide/efficiency")
 
 
-def _unmasking(rank: RankProfile) -> Saving | None:
+def _unmasking(rank: RankProfile) -> TimeSaving | None:
     """Attention with a mask falls back to a kernel that does more than flash attention."""
     slow = [
         kernel
@@ -89,7 +89,7 @@ def _is_masked(name: str) -> bool:
     return "fmha_cutlass" in name or "attentionkernel" in name or "attentionbackwardkernel" in name
 
 
-def _fusing_the_optimizer(rank: RankProfile) -> Saving | None:
+def _fusing_the_optimizer(rank: RankProfile) -> TimeSaving | None:
     """An optimizer of many kernels reads and writes its states once for each of them."""
     names = [kernel.name.lower() for kernel in rank.kernels if kernel.kind == OPTIMIZER]
     if not names or any("fused" in name or "multitensoradam" in name for name in names):
@@ -101,7 +101,7 @@ def _fusing_the_optimizer(rank: RankProfile) -> Saving | None:
     return _saving(rank, seconds, "a fused optimizer (fused=True)", because, "guide/efficiency")
 
 
-def _launching(rank: RankProfile) -> Saving | None:
+def _launching(rank: RankProfile) -> TimeSaving | None:
     """CUDA graphs and compiled code launch without Python in between."""
     seconds = rank.launch_s / rank.steps
     because = "all of the time in which the device waited for launches"
@@ -109,7 +109,7 @@ def _launching(rank: RankProfile) -> Saving | None:
     return _saving(rank, seconds, change, because, "guide/reading-a-profile")
 
 
-def _overlapping(rank: RankProfile) -> Saving | None:
+def _overlapping(rank: RankProfile) -> TimeSaving | None:
     """Communication that something hides costs nothing."""
     seconds = rank.exposed_s / rank.steps
     because = "all of the communication that nothing hides"

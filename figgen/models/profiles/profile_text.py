@@ -10,7 +10,7 @@ from dataclasses import dataclass
 
 from figgen.models.profiles.kernel_kinds import short_name
 from figgen.models.profiles.profile import PARTS, RankProfile
-from figgen.models.profiles.profile_against import Cause, SlowRank, causes
+from figgen.models.profiles.profile_against import SlowRank, TraceCause, causes
 from figgen.models.profiles.profile_beside import (
     Beside,
     Common,
@@ -186,7 +186,7 @@ def against_section(rank: RankProfile, base: RankProfile, write: Written) -> Sec
     return _section("against", f"{rank.name} against {base.name}:", rows, 2, [])
 
 
-def _evidence(cause: Cause, write: Written) -> str:
+def _evidence(cause: TraceCause, write: Written) -> str:
     if not cause.evidence:
         return ""
     return (

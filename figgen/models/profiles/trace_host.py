@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 
 from figgen.models.profiles.trace_kinds import BACKWARD, MODULE
-from figgen.models.profiles.trace_ranks import NONE, DeviceEvents, Launch, RecordedRank, Scope
+from figgen.models.profiles.trace_ranks import NONE, DeviceEvents, Launch, RecordedRank, TraceScope
 
 OPTIMIZER_STEP = "Optimizer.step#"
 """What PyTorch's annotation of an optimizer's step begins with."""
@@ -46,7 +46,7 @@ def scopes_of_launches(kept: RecordedRank) -> dict[int, str]:
 
 
 def _sequences_of(
-    scopes: Sequence[Scope], operators: Sequence[tuple[float, int]], modules: dict[int, str]
+    scopes: Sequence[TraceScope], operators: Sequence[tuple[float, int]], modules: dict[int, str]
 ) -> None:
     """Note the module of every forward operator by its sequence number."""
     some = sorted(
@@ -59,11 +59,11 @@ def _sequences_of(
 
 
 def _enclosed(
-    scopes: Sequence[Scope], moments: Sequence[tuple[float, int]]
-) -> list[tuple[int, list[Scope]]]:
+    scopes: Sequence[TraceScope], moments: Sequence[tuple[float, int]]
+) -> list[tuple[int, list[TraceScope]]]:
     """For each moment its number and the scopes around it, the outermost first; both are sorted."""
-    found: list[tuple[int, list[Scope]]] = []
-    stack: list[Scope] = []
+    found: list[tuple[int, list[TraceScope]]] = []
+    stack: list[TraceScope] = []
     following = 0
     for moment, number in moments:
         while following < len(scopes) and scopes[following].start <= moment:
@@ -77,7 +77,7 @@ def _enclosed(
     return found
 
 
-def _scope_of(around: Sequence[Scope], modules: Mapping[int, str]) -> str:
+def _scope_of(around: Sequence[TraceScope], modules: Mapping[int, str]) -> str:
     """The innermost module, or the module of a backward node, or the optimizer's step."""
     for scope in reversed(around):
         if scope.name.startswith(MODULE):

@@ -81,7 +81,7 @@ class CallEvents:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Scope:
+class TraceScope:
     """A module's call, a backward node or an annotation while it runs on a thread of the host.
 
     `sequence` is the number that a forward operator and its backward node have in common.
@@ -132,7 +132,7 @@ class RecordedRank:
     runs: dict[str, Spans] = field(default_factory=dict)
     operators: dict[int, int] = field(default_factory=dict)
     traits: dict[str, Traits] = field(default_factory=dict)
-    scopes: dict[str, list[Scope]] = field(default_factory=dict)
+    scopes: dict[str, list[TraceScope]] = field(default_factory=dict)
     sequences: dict[str, list[tuple[float, int]]] = field(default_factory=dict)
     launched: dict[int, Launch] = field(default_factory=dict)
     host_steps: dict[str, tuple[float, float]] = field(default_factory=dict)
@@ -359,7 +359,7 @@ def _scope(
     span: tuple[float, float],
 ) -> None:
     sequence = number_of(args, "Sequence number")
-    found = Scope(start=span[0], end=span[1], name=name, sequence=sequence)
+    found = TraceScope(start=span[0], end=span[1], name=name, sequence=sequence)
     kept.scopes.setdefault(thread, []).append(found)
 
 
