@@ -24,7 +24,8 @@ def in_words(error: BaseException) -> str:
     if isinstance(error, InputError):
         return str(error)
     if isinstance(error, SyntaxError):
-        return f"{Path(error.filename or '?').name}:{error.lineno}: {error.msg}"
+        place = f"{Path(error.filename).name}:{error.lineno}: " if error.filename else ""
+        return f"{place}SyntaxError: {error.msg}"
     ours = [f for f in extract_tb(error.__traceback__) if PACKAGE in Path(f.filename).parents]
     place = f" ({Path(ours[-1].filename).name}:{ours[-1].lineno})" if ours else ""
     return " ".join(f"{type(error).__name__}: {error}".split()) + place

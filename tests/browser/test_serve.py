@@ -311,12 +311,17 @@ def test_a_page_that_is_removed_while_serving_is_gone_and_comes_back(server: Ser
 
 
 def test_code_that_cannot_be_imported_does_not_end_the_server(server: Server) -> None:
-    """MkDocs keeps readers waiting meanwhile; the next build that works answers them."""
+    """Readers see what is wrong in place of every page until a build works again."""
     file, sound = "figgen/units.py", (ROOT / "figgen" / "units.py").read_text(encoding="utf-8")
     seen = server.folder / "seen"
     half = f"open({str(seen)!r}, 'w').close()\nraise SyntaxError('half a module')\n"
+    before = server.epoch(0)
     server.replace(file, sound, half)
     until(seen.exists, server.pid, lambda: f"the broken module was not imported:\n{server.log()}")
+    server.epoch(before, "no answer while the code is broken")
+    with pytest.raises(urllib.error.HTTPError) as refused:
+        server.read("/")
+    assert refused.value.code == 500
+    assert "SyntaxError: half a module" in refused.value.read().decode()
     assert server.edit(file, half, sound) == set()
-    assert "SyntaxError" in server.log()
     assert "<h1" in server.read("/")
