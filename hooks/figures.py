@@ -52,9 +52,7 @@ class MkDocsHost:
     def convert(self, path: str) -> None:
         file, events = self.files.get_file_from_path(path), self.config.plugins
         both = {"config": self.config, "files": self.files}
-        page = events.on_pre_page(
-            file.page or Page(path=None, url=file, source=self.config), **both
-        )
+        page = events.on_pre_page(file.page or Page(None, file, self.config), **both)
         page.read_source(self.config)
         page.markdown = events.on_page_markdown(page.markdown, page=page, **both)
         page.render(self.config, self.files)

@@ -168,15 +168,21 @@ class Page:
         wanted = tuple(line.strip() for line in needle.strip().splitlines()) or ("",)
         lines = _stripped(self.source)
         start = self._seen.get(needle, 0)
-        found = self._search(lines, wanted, start) or self._search(lines, wanted, 0)
+        places = ((whole, begin) for whole in (True, False) for begin in (start, 0))
+        searches = (self._search(lines, wanted, begin, whole) for whole, begin in places)
+        found = next(filter(None, searches), 0)
         self._seen[needle] = found
         return found
 
     @staticmethod
-    def _search(lines: tuple[str, ...], wanted: tuple[str, ...], start: int) -> int:
+    def _search(lines: tuple[str, ...], wanted: tuple[str, ...], start: int, whole: bool) -> int:
+        """The line from `start` on; a text of several lines is of `whole` ones, or of parts."""
         for index in range(start, len(lines) - len(wanted) + 1):
             if len(wanted) == 1:
                 if wanted[0] in lines[index]:
+                    return index + 1
+            elif whole:
+                if lines[index : index + len(wanted)] == wanted:
                     return index + 1
             elif (
                 lines[index].endswith(wanted[0])  # it may begin, and end, within a line

@@ -25,7 +25,7 @@ COPIED = 50
 """Characters that are copied while one is looked at: only links look for their end."""
 MOST_OPEN = 200
 """Tags that are not closed; for each of them a parser of HTML goes through all that follows."""
-MOST_FENCES = 2_000
+MOST_FENCES = 4_000
 """Lines that open or close a block of code; each is looked for from the beginning."""
 _OPEN = re.compile(r"<[A-Za-z/!?][^<>]*(?=<|\Z)")
 

@@ -88,11 +88,13 @@ def file_of(page: Page, name: str) -> Any:
 
 
 def printed(command: str) -> Any:
-    """What the command line prints for `command`."""
+    """Return what the command line prints for `command`."""
     said = io.StringIO()
     with contextlib.redirect_stdout(said):
         assert main(shlex.split(command)[1:]) == 0
-    return json.loads(said.getvalue())
+    answer = json.loads(said.getvalue())
+    # The page does not show how likely a job fits.
+    return {key: value for key, value in answer.items() if key != "fit_probability"}
 
 
 def same(one: Any, other: Any) -> bool:

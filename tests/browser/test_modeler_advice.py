@@ -99,12 +99,14 @@ def test_a_batch_that_an_address_says_is_that_of_both_configurations(ask: Ask) -
 
 def test_an_address_of_the_time_when_software_was_two_options_is_understood(ask: Ask) -> None:
     memories = {name: memory_of(known) for name, known in FORMER_FRAMEWORKS.items()}
-    assert memories == {name: name for name in FRAMEWORKS}, "every framework has its software"
+    # Memory of Megatron's releases up to 2024 was never an option of its own in an address.
+    named = [name for name in FRAMEWORKS if name != "megatron-2024"]
+    assert memories == {name: name for name in named}, "every framework has its software"
     start = "model=llama-3-8b&framework"
-    queries = [f"{start}={name}" for name in FRAMEWORKS]
+    queries = [f"{start}={name}" for name in named]
     queries += [f"{start}=nanotrn", f"{start}=constructor", f"{start}=fsdp&software=nanotron"]
     *cases, misspelt, hostile, both, compared = ask("addresses", [*queries, "b.framework=nanotron"])
-    for name, case in zip(FRAMEWORKS, cases, strict=True):
+    for name, case in zip(named, cases, strict=True):
         assert case["problems"] == []
         assert case["a"]["software"] == FORMER_FRAMEWORKS[name]
         assert "framework" not in case["again"]

@@ -71,7 +71,8 @@ def test_a_page_that_was_read_can_be_read_again_without_a_network(
 REGISTER = """async (script) => {
   await navigator.serviceWorker.register(script);
   const ready = await navigator.serviceWorker.ready;
-  while (ready.active.state !== "activated") await new Promise((next) => setTimeout(next, 20));
+  const begins = (next) => ready.active.addEventListener("statechange", next, { once: true });
+  while (ready.active.state !== "activated") await new Promise(begins);
 }"""
 PAGE = "<!doctype html><title>{0}</title><h1>{0}</h1>"
 WRITE = """async ([name, path, digest]) => {

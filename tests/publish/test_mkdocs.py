@@ -44,7 +44,7 @@ def test_a_page_remembers_the_title_that_its_text_begins_with(config: MkDocsConf
     """`figgen.publish.kept_pages` keeps it with the page: the public title may be the menu's."""
     file = File.generated(config, "page.md", content="# Of the text\n")
     for title, shown in ((None, "Of the text"), ("Of the menu", "Of the menu")):
-        page = Page(path=title, url=file, source=config)
+        page = Page(title, file, config)
         page.read_source(config)
         page.render(config, Files([file]))
         assert (page._title_from_render, page.title) == ("Of the text", shown)

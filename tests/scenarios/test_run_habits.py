@@ -78,7 +78,7 @@ def test_fp16_is_megatron_of_2020_and_stores_scores() -> None:
 def test_memory_is_that_of_the_framework_and_its_release() -> None:
     found = {("torchtitan", 24.5): "torchtitan-2024", ("torchtitan", 25.0): "torchtitan-2024",
              ("torchtitan", 25.1): "torchtitan", ("torchtitan", None): "torchtitan",
-             ("nemo", 24.5): "megatron", ("llm-foundry", 24.5): "fsdp"}  # fmt: skip
+             ("nemo", 24.5): "megatron-2024", ("llm-foundry", 24.5): "fsdp"}  # fmt: skip
     assert {key: memory_framework(*key) for key in found} == found
 
 
