@@ -100,7 +100,7 @@ function prefixed(value, digits, prefixes, words, readable = true) {
     ?? (value > 0 && value < 1 ? factors[0] : ["", 1]);
   const number = plainNumber(value / chosen[1], digits);
   const text = words ? `${number}${NBSP}${chosen[0]}${words}` : `${number}${chosen[0]}`;
-  return { text, factor: readable || !chosen[0] ? chosen[1] : NaN };
+  return { text, factor: readable || ["", "K", "M", "T"].includes(chosen[0]) ? chosen[1] : NaN };
 }
 
 function si(value, unit, digits) {
