@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -34,6 +35,30 @@ def test_values_are_read_across_pieces(tmp_path: Path, monkeypatch: pytest.Monke
     for content, events in ((whole, whole["traceEvents"]), (whole["traceEvents"],) * 2):
         file.write_text(json.dumps(content), encoding="utf-8")
         assert [found for _, found in trace_events(str(file))] == events
+
+
+@pytest.mark.parametrize("separators", [(",", ":"), (", ", ": ")])
+@pytest.mark.parametrize("nested", [{"b": 1}, [{"c": "},{"}, {}]])
+def test_the_end_of_an_event_is_searched_once_a_window(
+    tmp_path: Path, separators: tuple[str, str], nested: Any
+) -> None:
+    """Each search reads a megabyte: one per event made a small packed trace take a minute."""
+    events = [event("gemm", 1.0 + i, b=nested) for i in range(2_000)]
+    file = tmp_path / "trace.json"
+    file.write_text(json.dumps({"traceEvents": events}, separators=separators), encoding="utf-8")
+    searches = 0
+
+    def count(_frame: object, kind: str, called: Any) -> None:
+        nonlocal searches
+        searches += kind == "c_call" and called.__name__ == "rfind"
+
+    sys.setprofile(count)
+    try:
+        read = [event for _, event in trace_events(str(file))]
+    finally:
+        sys.setprofile(None)
+    assert read == events
+    assert searches < 20
 
 
 REFUSED = {

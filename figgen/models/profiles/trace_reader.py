@@ -25,6 +25,8 @@ PIECE = 1 << 20
 LARGEST_VALUE = 1 << 26
 """Characters of one event or header; no profiler writes such a one."""
 _BLANKS = re.compile(r"[ \t\r\n]*")
+# How one event ends and the next begins: written by line, with a blank, and packed.
+_EVENT_ENDS = ("},\n", "}, {", "},{")
 DEEPEST = 200
 TOO_DEEP = f"at most {DEEPEST} lists and objects in each other"
 
@@ -60,13 +62,14 @@ class _Text:
     def __init__(self, file: TextIO, path: str) -> None:
         self.file, self.path = file, path
         self.text, self.at, self.before = "", 0, 0
+        self.single_until = 0
         self.decoder = json.JSONDecoder()
 
     def more(self) -> bool:
         """Read another piece behind what is left; False at the end of the file."""
         piece = self.file.read(PIECE)
         self.before += self.at
-        self.text, self.at = self.text[self.at :] + piece, 0
+        self.text, self.at, self.single_until = self.text[self.at :] + piece, 0, 0
         if len(self.text) > LARGEST_VALUE:
             raise self.wrong(f"a value of at most {LARGEST_VALUE:,} characters")
         return bool(piece)
@@ -119,20 +122,22 @@ class _Text:
                 raise self.wrong(TOO_DEEP)
 
     def many(self) -> list[Any]:
-        """Take all values of a list that the text holds as a whole, the next one at least.
+        """Take all events of a list that the window holds as a whole, or the next value alone.
 
-        What looks like the end of an event may stand within one, and one of them may be too deep:
-        then the next value alone is taken, which takes longer.
+        What looks like the end of an event may stand within one, and an event may be too deep:
+        then the window's values are taken one at a time, which takes longer.
         """
-        end = max(self.text.rfind("},\n", self.at), self.text.rfind("}, {", self.at))
-        if end > self.at:
+        if self.at >= self.single_until:
+            end = max(self.text.rfind(ending, self.at) for ending in _EVENT_ENDS)
             try:
-                found: list[Any] = json.loads(f"[{self.text[self.at : end + 1]}]")
+                events: list[Any] = json.loads(f"[{self.text[self.at : end + 1]}]")
             except (json.JSONDecodeError, RecursionError):
-                return [self.value()]
-            if all(_is_shallow(one) for one in found):
+                events = []
+            if events and all(_is_shallow(event) for event in events):
                 self.at = end + 1
-                return found
+                return events
+            # Looking for an end again before each value would read the window once for each.
+            self.single_until = end + 1 if end > self.at else len(self.text)
         return [self.value()]
 
     def wrong(self, expected: str) -> InputError:
