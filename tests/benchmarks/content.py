@@ -84,7 +84,8 @@ def contents(
 ) -> list[Content]:
     """Every page of the site in `root`, generated ones included, but for `excluded` ones."""
     docs = root / "docs"
-    building = begin_build(docs, cache, "Parallelism, Computed", "http://127.0.0.1:8000/")
+    name, address = "Parallelism, Computed", "http://127.0.0.1:8000/"
+    building = begin_build(docs, cache, name, address, ["figgen.guide"])
     site = building.site
     site.late = False
     files = [file for file in sorted(docs.rglob("*.md")) if file.name != "LICENSE.md"]
