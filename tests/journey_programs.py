@@ -29,7 +29,7 @@ SHOWN = re.compile(
 LONGEST_S = 120
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Program:
     """A program as its page has it: how it is started, and what it prints."""
 

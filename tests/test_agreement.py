@@ -45,12 +45,22 @@ IDLE = ComparedQuantity(
     ),
 )
 TABLE = Number(
-    *("figure", "table", "1f1b_idle", 3 / 11, "1", "a.md:3"),
-    {"stages": 4, "microbatches": 8, "columns": ("idle",)},
+    kind="figure",
+    source="table",
+    name="1f1b_idle",
+    value=3 / 11,
+    unit="1",
+    where="a.md:3",
+    inputs={"stages": 4, "microbatches": 8, "columns": ("idle",)},
 )
 LINE = Number(
-    *("figure", "line", "idle", 3 / 11, "1", "b.md:9"),
-    {"ranks": 4, "microbatches": 8, "schedule": "1f1b", "unit_times": True},
+    kind="figure",
+    source="line",
+    name="idle",
+    value=3 / 11,
+    unit="1",
+    where="b.md:9",
+    inputs={"ranks": 4, "microbatches": 8, "schedule": "1f1b", "unit_times": True},
 )
 
 
@@ -111,11 +121,21 @@ def test_a_step_is_the_same_however_it_was_asked_for() -> None:
     quantity = ComparedQuantity(
         name="seconds", unit="s", convention="computed", ways=tuple(by.values())
     )
-    rung = Number("lookup", "rung", "rung", 2.0, "s", "a.md:1", {"rung": 7})
+    rung = Number(
+        kind="lookup",
+        source="rung",
+        name="rung",
+        value=2.0,
+        unit="s",
+        where="a.md:1",
+        inputs={"rung": 7},
+    )
     asked = {"job": "llama-3-70b", "sizes": "nodes=8 gpus_per_node=8 tp=8 pp=2"}
     same = {**asked, "options": "zero_stage=1 sequence=8192 global_batch=512"}
     other = {**asked, "options": "zero_stage=1 sequence=8192 global_batch=256"}
-    job = Number("lookup", "job", "job", 3.0, "s", "b.md:2", same)
+    job = Number(
+        kind="lookup", source="job", name="job", value=3.0, unit="s", where="b.md:2", inputs=same
+    )
     (found,) = compared([rung, job], [quantity]).disagreements
     assert "model=llama-3-70b nodes=8 gpus_per_node=8 tp=8 pp=2" in found.quantity
     assert compared([rung, replace(job, inputs=other)], [quantity]).disagreements == ()
@@ -129,8 +149,24 @@ def test_a_layout_is_the_same_however_it_was_asked_for_and_not_in_another_order(
         name="groups", unit="1", convention="all", ways=(way, replace(way, source="cube"))
     )
     sizes = {"sizes": "nodes=2 gpus_per_node=8 tp=8 pp=2"}
-    one = Number("figure", "map", "tp_groups", 2, "1", "a.md:1", {"preset": "map-16"})
-    two = Number("figure", "cube", "tp_groups", 3, "1", "b.md:2", sizes)
+    one = Number(
+        kind="figure",
+        source="map",
+        name="tp_groups",
+        value=2,
+        unit="1",
+        where="a.md:1",
+        inputs={"preset": "map-16"},
+    )
+    two = Number(
+        kind="figure",
+        source="cube",
+        name="tp_groups",
+        value=3,
+        unit="1",
+        where="b.md:2",
+        inputs=sizes,
+    )
     assert len(compared([one, two], [quantity]).disagreements) == 1
     for other in ({"name": "pp_groups"}, {"inputs": {**sizes, "order": "pp-tp-dp"}}):
         assert compared([one, replace(two, **other)], [quantity]).disagreements == ()
@@ -143,17 +179,35 @@ def test_the_busiest_adapter_is_held_against_the_bytes_of_an_all_reduce() -> Non
     ours = [found for found in quantities() if "busiest adapter" in found.name]
     inputs = {"sizes": "nodes=4 gpus_per_node=8 tp=4", "message_bytes": 8e9}
     for name, sent in (("dp_nic_bytes", 14e9), ("dp_shared_nic_bytes", 7e9)):
-        right = Number("figure", "node-crossings", name, sent, "B", "a.md:1", inputs)
+        right = Number(
+            kind="figure",
+            source="node-crossings",
+            name=name,
+            value=sent,
+            unit="B",
+            where="a.md:1",
+            inputs=inputs,
+        )
         outcome = compared([right], ours)
         assert (outcome.points, outcome.disagreements) == (1, ())
         assert len(compared([replace(right, value=sent / 2)], ours).disagreements) == 1
-    inside = Number("figure", "node-crossings", "tp_nic_bytes", 0.0, "B", "a.md:1", inputs)
+    inside = Number(
+        kind="figure",
+        source="node-crossings",
+        name="tp_nic_bytes",
+        value=0.0,
+        unit="B",
+        where="a.md:1",
+        inputs=inputs,
+    )
     assert compared([inside], ours).identified == 0
 
 
 def test_another_convention_is_named_where_it_is_shown() -> None:
     given = {"stages": 4, "microbatches": 8, "schedule": "1f1b"}
-    other = Number("figure", "step", "idle", 0.3, "1", "c.md:1", given)
+    other = Number(
+        kind="figure", source="step", name="idle", value=0.3, unit="1", where="c.md:1", inputs=given
+    )
     (one,) = told(TABLE, other)
     assert one == (
         "c.md:1: idle share, not of the wall time but of the slowest rank:"

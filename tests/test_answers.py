@@ -24,7 +24,7 @@ def asked(answers: Answers, made: list[str], *requests: str) -> list[str]:
 def test_the_same_code_computes_each_request_once(tmp_path):
     made: list[str] = []
     for _ in range(2):
-        assert asked(Answers(tmp_path, "a"), made, "x", "y", "x") == ["X", "Y", "X"]
+        assert asked(Answers(folder=tmp_path, code="a"), made, "x", "y", "x") == ["X", "Y", "X"]
 
     assert made == ["x", "y"]
 
@@ -32,7 +32,7 @@ def test_the_same_code_computes_each_request_once(tmp_path):
 def test_other_code_computes_anew_in_the_same_file(tmp_path):
     made: list[str] = []
     for code in "aba":
-        asked(Answers(tmp_path, code), made, "x")
+        asked(Answers(folder=tmp_path, code=code), made, "x")
 
     assert made == ["x", "x", "x"]
     assert len(list(tmp_path.iterdir())) == 1
@@ -41,7 +41,7 @@ def test_other_code_computes_anew_in_the_same_file(tmp_path):
 def test_another_key_takes_the_place_of_the_one_before(tmp_path):
     made: list[str] = []
     for key in ("1", "2", "2", "1"):
-        Answers(tmp_path, "a").same("x", key, lambda key=key: made.append(key) or key)
+        Answers(folder=tmp_path, code="a").same("x", key, lambda key=key: made.append(key) or key)
 
     assert made == ["1", "2", "1"]
     assert len(list(tmp_path.iterdir())) == 1
@@ -50,11 +50,11 @@ def test_another_key_takes_the_place_of_the_one_before(tmp_path):
 @pytest.mark.parametrize("damage", [lambda b: b[:70], lambda b: b"", lambda b: b[::-1]])
 def test_a_damaged_file_is_computed_anew(tmp_path, damage):
     made: list[str] = []
-    asked(Answers(tmp_path, "a"), made, "x")
+    asked(Answers(folder=tmp_path, code="a"), made, "x")
     (stored,) = tmp_path.iterdir()
     stored.write_bytes(damage(stored.read_bytes()))
 
-    assert asked(Answers(tmp_path, "a"), made, "x") == ["X"]
+    assert asked(Answers(folder=tmp_path, code="a"), made, "x") == ["X"]
     assert made == ["x", "x"]
 
 
@@ -62,13 +62,13 @@ def test_a_folder_that_takes_nothing_only_costs_time(tmp_path):
     (tmp_path / "file").write_text("in the way")
     made: list[str] = []
 
-    assert asked(Answers(tmp_path / "file", "a"), made, "x") == ["X"]
+    assert asked(Answers(folder=tmp_path / "file", code="a"), made, "x") == ["X"]
 
 
 def test_only_code_of_the_package_is_known_by_its_sources(tmp_path):
     made: list[str] = []
     for _ in range(2):
-        answers = Answers(tmp_path, "a")
+        answers = Answers(folder=tmp_path, code="a")
         answers.figure("theirs", "tests.somewhere", lambda: made.append("theirs"))
         answers.figure("ours", "figgen.figures.somewhere", lambda: made.append("ours") or "found")
 
@@ -78,7 +78,7 @@ def test_only_code_of_the_package_is_known_by_its_sources(tmp_path):
 def test_a_figure_comes_back_as_it_was(tmp_path):
     charts = []
     for _ in range(2):
-        answers = Answers(tmp_path, "a")
+        answers = Answers(folder=tmp_path, code="a")
         charts.append(Pictures(memory=answers).evaluated(*FIGURE, "fig-a"))
 
     assert charts[0] == charts[1]
@@ -88,14 +88,14 @@ def test_a_figure_comes_back_as_it_was(tmp_path):
 def test_the_digest_is_of_every_source_and_data_file_and_of_every_library(tmp_path, monkeypatch):
     (tmp_path / "one.py").write_text("a = 1\n")
     (tmp_path / "two.toml").write_text("b = 1\n")
-    seen = {code_digest(SourceCode(tmp_path))}
+    seen = {code_digest(SourceCode(root=tmp_path))}
     for name, text in (("one.py", "a = 2\n"), ("two.toml", "b = 2\n"), ("three.py", "")):
         (tmp_path / name).write_text(text)
-        seen.add(code_digest(SourceCode(tmp_path)))
+        seen.add(code_digest(SourceCode(root=tmp_path)))
 
     for version in ("3.8", "3.9"):
         (tmp_path / "lib" / version / f"markdown-{version}.dist-info").mkdir(parents=True)
         monkeypatch.syspath_prepend(tmp_path / "lib" / version)
-        seen.add(code_digest(SourceCode(tmp_path)))
+        seen.add(code_digest(SourceCode(root=tmp_path)))
 
     assert len(seen) == 6

@@ -61,7 +61,9 @@ def built(contender: Contender) -> int:
 
 def test_a_cold_build_finds_nothing_of_the_one_before(tmp_path: Path) -> None:
     made = tmp_path / "site", tmp_path / "tool" / "pages", tmp_path / "tool" / "times.rst"
-    tool = Contender("a tool", tmp_path / "tool", (), made[0], made[1:])
+    tool = Contender(
+        name="a tool", folder=tmp_path / "tool", command=(), site=made[0], caches=made[1:]
+    )
     for _ in range(2):
         for folder in made[:2]:
             folder.mkdir(parents=True)

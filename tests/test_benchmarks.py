@@ -285,12 +285,20 @@ def test_a_peer_that_fails_is_named_and_left_out_and_ours_is_not(tmp_path: Path)
     tries = tmp_path / "tries"
     program = f"open({str(tries)!r}, 'a').write('x'); raise SystemExit('no such tool')"
     command = (sys.executable, "-c", program)
-    peer = report.Result(contenders.Contender("a peer", tmp_path, command, tmp_path / "site"))
+    peer = report.Result(
+        contender=contenders.Contender(
+            name="a peer", folder=tmp_path, command=command, site=tmp_path / "site"
+        )
+    )
     for what in ("round 1", "edit 1"):
         bench._measure(peer, what, bench._both)
     assert tries.read_text() == "x"
     assert "no such tool" in peer.fault
-    floor = report.Result(contenders.Contender("floor", tmp_path, command, tmp_path / "site"))
+    floor = report.Result(
+        contender=contenders.Contender(
+            name="floor", folder=tmp_path, command=command, site=tmp_path / "site"
+        )
+    )
     with pytest.raises(SystemExit, match="floor failed:"):
         bench._measure(floor, "round 1", bench._both)
     row = report._times(peer, [floor, floor, floor])
@@ -299,6 +307,26 @@ def test_a_peer_that_fails_is_named_and_left_out_and_ours_is_not(tmp_path: Path)
 
 
 def test_growth_is_what_a_further_figure_adds() -> None:
-    few = authoring.Scaled(10, 9, 2, 3, 1, 100, 0.5, 0.2, 200)
-    many = authoring.Scaled(110, 90, 12, 9, 1.5, 150, 0.9, 0.3, 220)
+    few = authoring.Scaled(
+        figures=10,
+        cold_s=9,
+        cold_cpu_s=2,
+        warm_s=3,
+        warm_cpu_s=1,
+        build_mb=100,
+        edit_s=0.5,
+        edit_cpu_s=0.2,
+        serve_mb=200,
+    )
+    many = authoring.Scaled(
+        figures=110,
+        cold_s=90,
+        cold_cpu_s=12,
+        warm_s=9,
+        warm_cpu_s=1.5,
+        build_mb=150,
+        edit_s=0.9,
+        edit_cpu_s=0.3,
+        serve_mb=220,
+    )
     assert many.growth(few).split() == ["100.0", "5.0", "1.0", "0.50", "0.20"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -30,13 +31,23 @@ def test_the_interval_is_the_printed_one(killed: int, total: int, low: float, hi
 
 
 def test_the_table_counts_what_only_golden_texts_find_apart() -> None:
-    place = ("figgen/models/a.py", 3, "core/NumberReplacer", "x = 1", "x = 2")
-    found = [Outcome(*place, "t"), Outcome(*place, "golden: t", golden=True), Outcome(*place, "")]
-    *_, every, strict = score.table(found)
+    survivor = Outcome(
+        path="figgen/models/a.py",
+        line=3,
+        operator="core/NumberReplacer",
+        before="x = 1",
+        after="x = 2",
+        killer="",
+    )
+    golden = replace(survivor, killer="golden: t", golden=True)
+    outcomes = [replace(survivor, killer="t"), golden, survivor]
+    *_, every, strict = score.table(outcomes)
 
     assert re.search(r"all +2 of +3 +66\.7%", every)
     assert re.search(r"without golden texts: +1 of +3 +33\.3%", strict)
-    assert score.survivors(found) == ["figgen/models/a.py:3: NumberReplacer\n  - x = 1\n  + x = 2"]
+    assert score.survivors(outcomes) == [
+        "figgen/models/a.py:3: NumberReplacer\n  - x = 1\n  + x = 2"
+    ]
 
 
 def test_a_reason_to_leave_mutants_out_is_written_and_still_has_its_line() -> None:
@@ -110,12 +121,24 @@ def test_tests_of_the_modules_room_come_before_quicker_ones_of_others() -> None:
 
 def test_a_mutant_that_no_test_runs_has_nothing_to_run() -> None:
     """With all tests that are loaded it would be taken for killed, by the limit of its time."""
-    place = ("figgen/models/a.py", "f", "def f():\n    return 2\n")
-    assert applies(Question(*place, ("t/test_a.py::x",), 1.0))
-    assert not applies(Question(*place, (), 1.0))
+    untested = Question(
+        path="figgen/models/a.py",
+        function="f",
+        mutated="def f():\n    return 2\n",
+        tests=(),
+        limit_s=1.0,
+    )
+    assert not applies(untested)
+    assert applies(replace(untested, tests=("t/test_a.py::x",)))
 
 
 def test_a_mutant_that_is_no_python_is_found_and_the_next_one_asked() -> None:
-    question = Question("figgen/a.py", "f", "def f():\n    return 2 ** not 1\n", (), 1.0)
+    question = Question(
+        path="figgen/a.py",
+        function="f",
+        mutated="def f():\n    return 2 ** not 1\n",
+        tests=(),
+        limit_s=1.0,
+    )
     session = Session(Path("/"), [question], None)
     assert session._answer(None, question, [], []) == "is no Python"

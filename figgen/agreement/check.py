@@ -29,7 +29,7 @@ class Disagreement:
         return f"{self.where}: {self.quantity}: expected {self.expected}, got {self.got}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
     """What was compared: numbers of how many quantities, at points that have several ways.
 
@@ -89,7 +89,13 @@ def compared(numbers: Sequence[Number], quantities: Iterable[ComparedQuantity]) 
             everything = [*shown_there, *_closed_forms(quantity, convention, point)]
             points += len({str(shown.way) for shown in everything}) > 1
             found += _differing(quantity, point, everything)
-    return Outcome(tuple(found), len(numbers), identified, points, tuple(unused))
+    return Outcome(
+        disagreements=tuple(found),
+        numbers=len(numbers),
+        identified=identified,
+        points=points,
+        unused=tuple(unused),
+    )
 
 
 def _uncounted(unit: str) -> str:

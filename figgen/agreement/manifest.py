@@ -42,10 +42,17 @@ def with_quantities(entries: Iterable[Entry]) -> list[Entry]:
 def _sentence(entry: Entry) -> Entry:
     formula = all_formulas().get(entry["quantity"])
     kind: Kind = "formula" if formula else "lookup"
-    found = _known(Number(
-        kind, entry["quantity"], entry["quantity"], entry["value"], entry["unit"],
-        entry["where"], entry["inputs"],
-    ))  # fmt: skip
+    found = _known(
+        Number(
+            kind=kind,
+            source=entry["quantity"],
+            name=entry["quantity"],
+            value=entry["value"],
+            unit=entry["unit"],
+            where=entry["where"],
+            inputs=entry["inputs"],
+        )
+    )
     convention = found["convention"] if found else formula.doc if formula else "as its source says"
     return {
         **entry,
@@ -66,7 +73,14 @@ def _figure(entry: Entry) -> Entry:
     known = {}
     for name, (value, unit) in values.items():
         number = Number(
-            "figure", entry["figure"], name, value, unit, entry["where"], entry["inputs"], beside
+            kind="figure",
+            source=entry["figure"],
+            name=name,
+            value=value,
+            unit=unit,
+            where=entry["where"],
+            inputs=entry["inputs"],
+            beside=beside,
         )
         known[name] = _known(number) or {**own, "quantity": f"{entry['figure']} {name}"}
     return {**entry, "quantities": known}

@@ -27,7 +27,7 @@ _CODE = re.compile(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Number:
     """A value in SI: `source` is its formula, its catalog field or its figure, `name` its own name.
 
@@ -75,13 +75,13 @@ def _in_sentences(page: str, source: str) -> Iterator[Number]:
             except InputError:
                 continue
             yield Number(
-                "formula" if found.evaluation else "lookup",
-                found.quantity,
-                found.quantity,
-                found.value,
-                found.unit,
-                f"{page}:{line}",
-                found.inputs,
+                kind="formula" if found.evaluation else "lookup",
+                source=found.quantity,
+                name=found.quantity,
+                value=found.value,
+                unit=found.unit,
+                where=f"{page}:{line}",
+                inputs=found.inputs,
                 text=words,
             )
 
@@ -95,7 +95,15 @@ def _in_figure(where: str, fence: Fence) -> Iterator[Number]:
             beside = {name: named.value for name, named in values.items()}
             for name, (value, unit) in values.items():
                 yield Number(
-                    "figure", asked.figure, name, value, unit, where, given, beside, fence.body
+                    kind="figure",
+                    source=asked.figure,
+                    name=name,
+                    value=value,
+                    unit=unit,
+                    where=where,
+                    inputs=given,
+                    beside=beside,
+                    text=fence.body,
                 )
     except (InputError, ArithmeticError, LookupError):
         return

@@ -16,7 +16,7 @@ HEADS, HEAD_DIM = 64, 128
 """Of all tables: Llama 3.1 70B."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AttentionPass:
     """One row: a pass in seconds, and the rate in FLOP/s that the source prints beside it."""
 
@@ -36,7 +36,7 @@ class AttentionPass:
         return forward * (0.5 if self.causal else 1.0) * (1.0 if self.way == "forward" else 2.5)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AttentionTable:
     """A table as its source prints it: `where` in its repository, with what it was run."""
 
@@ -54,11 +54,14 @@ def attention_tables() -> Mapping[str, AttentionTable]:
     source = load.sources()[held["source"]]
     return {
         chip: AttentionTable(
-            load.accelerators()[chip], table["where"], table["software"], source,
-            tuple(_pass(row) for row in table["rows"]),
+            accelerator=load.accelerators()[chip],
+            where=table["where"],
+            software=table["software"],
+            source=source,
+            passes=tuple(_pass(row) for row in table["rows"]),
         )
         for chip, table in held["tables"].items()
-    }  # fmt: skip
+    }
 
 
 def attention_table(chip: str) -> AttentionTable:
@@ -71,6 +74,12 @@ def attention_table(chip: str) -> AttentionTable:
 def _pass(row: list[str | int | float | bool]) -> AttentionPass:
     name, mask, batch, sequence, way, deterministic, ms, printed = row
     return AttentionPass(
-        str(name), mask == "causal", int(batch), int(sequence), str(way), bool(deterministic),
-        float(ms) / 1e3, float(printed) * 1e12,
-    )  # fmt: skip
+        format=str(name),
+        causal=mask == "causal",
+        batch=int(batch),
+        sequence=int(sequence),
+        way=str(way),
+        deterministic=bool(deterministic),
+        seconds=float(ms) / 1e3,
+        printed_flops_per_s=float(printed) * 1e12,
+    )

@@ -14,7 +14,7 @@ from figgen.errors import EntryPlace
 Thing = TypeVar("Thing")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CatalogEntry:
     """One validated table: its values, words and flags, and the provenance of the whole."""
 

@@ -54,7 +54,7 @@ ACCELERATOR_KEYS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Link:
     """A link between accelerators or nodes.
 
@@ -98,7 +98,7 @@ class Link:
         return 2 * self.bandwidth.value
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Accelerator:
     """One accelerator. Peaks are dense, by the type of the multiplied numbers.
 

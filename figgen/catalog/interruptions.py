@@ -26,7 +26,7 @@ COUNTED = ("gpus", "observed", "failures")
 RATED = ("per_thousand_node_days", "gpus_per_node")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Interruptions:
     """Failures that stopped a job or would have: `gpu_mtbf_s` is their mean time, per GPU.
 

@@ -29,7 +29,7 @@ _ABSCISSA = {"message": quantity("B", "1 B", "64 GiB"), "ranks": count(2, 100_00
 _BUSBW = quantity("B/s", "1 MB/s", "2 TB/s")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Measurement:
     """A measured bus bandwidth (nccl-tests' busbw), over message sizes or over ranks.
 

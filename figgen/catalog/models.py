@@ -68,7 +68,7 @@ MODEL_KEYS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Model:
     """A published model: its shape, and what was printed about it.
 

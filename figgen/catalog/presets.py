@@ -48,7 +48,7 @@ PRESET_KEYS: dict[str, dict[str, Key]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MapPreset:
     """A cluster and its two rank grids: tp·cp·dp·pp and etp·ep·edp·pp over the same ranks."""
 
@@ -73,7 +73,7 @@ class MapPreset:
         return self.nodes * self.gpus_per_node
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class HardwarePreset:
     """An accelerator, the link inside its node and the adapters out of it.
 
@@ -115,7 +115,7 @@ class HardwarePreset:
         return self.node_bandwidth_bytes_per_s / self.gpus_per_node
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingPreset:
     """A published run under a short name; everything is in the run."""
 
@@ -130,7 +130,7 @@ class TrainingPreset:
 Preset: TypeAlias = MapPreset | HardwarePreset | TrainingPreset
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class _Known:
     accelerators: Mapping[str, Accelerator]
     links: Mapping[str, Link]
@@ -151,7 +151,7 @@ def read_presets(
 
     Raises InputError for any fault in it, sizes that do not multiply out among them.
     """
-    known = _Known(accelerators, links, runs, nccl)
+    known = _Known(accelerators=accelerators, links=links, runs=runs, nccl=nccl)
     presets: dict[str, Preset] = {}
     for name, table in parse_file(FILE, content).items():
         place = EntryPlace(file=FILE, entry=name, content=content)

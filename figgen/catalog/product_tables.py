@@ -19,7 +19,7 @@ KEYS = {"title": text(required=True), "format": choice(*FORMATS, required=True)}
 _RATE = quantity("FLOP/s", "1 TFLOP/s", "30 PFLOP/s")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Product:
     """A product of M × K by K × N, or several of them at once, and its measured rate in FLOP/s.
 
@@ -42,7 +42,7 @@ class Product:
         return self.flops / self.flops_per_s
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ProductTable:
     """A table as its source prints it."""
 
@@ -94,5 +94,8 @@ def _product(place: EntryPlace, row: object, accelerators: Mapping[str, Accelera
     if known is None and chip == chip.lower():
         raise InputError(str(unknown(f"{place.file}: accelerator", chip, accelerators)))
     return Product(
-        known.title if known else chip, known, tuple(map(int, sizes)), amount(place, rate, _RATE)
+        chip=known.title if known else chip,
+        accelerator=known,
+        shape=tuple(map(int, sizes)),
+        flops_per_s=amount(place, rate, _RATE),
     )

@@ -20,7 +20,7 @@ GROUP_KEYS = ("about", "source", "confidence")
 KEYS = ("value", "start", "spread", "runs", "known")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Constant:
     """A constant of the model of time: fitted `value`, first guess, and its freedom (0: none).
 
@@ -73,10 +73,16 @@ def read_constants(content: str, sources: Mapping[str, str]) -> dict[str, Consta
                 numbers = _numbers(place.at(key), entry)
                 name = f"{group}.{key}"
                 found[name] = Constant(
-                    name, numbers["value"], numbers["start"], numbers.get("spread", 0.0), about,
-                    source, confidence, int(numbers.get("runs", 0)),
-                    numbers.get("known", numbers.get("spread", 0.0)),
-                )  # fmt: skip
+                    name=name,
+                    value=numbers["value"],
+                    start=numbers["start"],
+                    spread=numbers.get("spread", 0.0),
+                    about=about,
+                    source=source,
+                    confidence=confidence,
+                    runs=int(numbers.get("runs", 0)),
+                    known=numbers.get("known", numbers.get("spread", 0.0)),
+                )
     return found
 
 

@@ -93,7 +93,16 @@ def read_entry(
         for name in PROVENANCE
     )
     note = told(_plain, place.at("note"), str(table.get("note", ""))) or ""
-    entry = CatalogEntry(place, source, seen, confidence, note, {}, {}, {})
+    entry = CatalogEntry(
+        place=place,
+        source=source,
+        seen=seen,
+        confidence=confidence,
+        note=note,
+        values={},
+        words={},
+        flags={},
+    )
     found: dict[str, dict[str, Any]] = {"text": {}, "flag": {}, "": {}}
     for key, spec in keys.items():
         if key in table:
@@ -107,7 +116,14 @@ def read_entry(
                 found[kind][key] = told(_value, *given, spec, entry, sources)
     raise_all(faults)
     return CatalogEntry(
-        place, source, seen, confidence, note, found[""], found["text"], found["flag"]
+        place=place,
+        source=source,
+        seen=seen,
+        confidence=confidence,
+        note=note,
+        values=found[""],
+        words=found["text"],
+        flags=found["flag"],
     )
 
 
@@ -213,7 +229,16 @@ def _value(
         raise place.fault("outside its own range", expected=f"{low:g} to {high:g}", got=found)
     else:
         printed += f" ({table['low']} to {table['high']})"
-    return Value(found, spec.unit, source, seen, confidence, low, high, printed)
+    return Value(
+        value=found,
+        unit=spec.unit,
+        source=source,
+        seen=seen,
+        confidence=confidence,
+        low=low,
+        high=high,
+        printed=printed,
+    )
 
 
 def amount(place: EntryPlace, got: object, spec: Key) -> float:

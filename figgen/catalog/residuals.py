@@ -10,7 +10,7 @@ from functools import cache
 from figgen.catalog.load import content
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Residuals:
     """How runs of a class were measured over predicted: eight of ten between `low` and `high`.
 

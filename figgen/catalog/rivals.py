@@ -12,7 +12,7 @@ from figgen.catalog import load
 FILE = "rivals.json"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Rival:
     """A tool and what it answers: by run, seconds with the documented and the fitted constant.
 

@@ -48,7 +48,7 @@ RUN_KEYS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Run:
     """A published run. Sizes that were not published are None; rates are per accelerator.
 

@@ -15,7 +15,7 @@ from typing import TypeAlias
 from figgen.units import parse_quantity
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Value:
     """A number in SI with its unit and where it comes from.
 
@@ -36,7 +36,7 @@ class Value:
         return self.printed
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Key:
     """What one key of an entry may hold: its kind, SI unit, plausible range and choices."""
 
@@ -50,33 +50,33 @@ class Key:
 
 def quantity(unit: str, low: str, high: str, *, required: bool = False) -> Key:
     """A physical quantity, plausible between `low` and `high` (both as "1 GB/s")."""
-    bounds = parse_quantity(low, unit).value, parse_quantity(high, unit).value
-    return Key("quantity", unit, *bounds, required=required)
+    lowest, highest = parse_quantity(low, unit).value, parse_quantity(high, unit).value
+    return Key(kind="quantity", unit=unit, low=lowest, high=highest, required=required)
 
 
 def count(low: int, high: int, *, unit: str = "1", required: bool = False) -> Key:
     """A whole number of things."""
-    return Key("count", unit, low, high, required=required)
+    return Key(kind="count", unit=unit, low=low, high=high, required=required)
 
 
 def number(low: float, high: float, *, required: bool = False) -> Key:
     """A number without a unit; a percentage stays in percent as printed."""
-    return Key("number", "1", low, high, required=required)
+    return Key(kind="number", unit="1", low=low, high=high, required=required)
 
 
 def text(*, required: bool = False) -> Key:
     """Free text, or the name of another entry."""
-    return Key("text", required=required)
+    return Key(kind="text", required=required)
 
 
 def choice(*choices: str, required: bool = False) -> Key:
     """One of a few words."""
-    return Key("text", choices=choices, required=required)
+    return Key(kind="text", choices=choices, required=required)
 
 
 def flag() -> Key:
     """True or false."""
-    return Key("flag")
+    return Key(kind="flag")
 
 
 Keys: TypeAlias = Mapping[str, Key]

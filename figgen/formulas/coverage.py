@@ -13,7 +13,7 @@ from figgen.errors import InputError
 COVERED_KINDS = ("formula", "model", "test", "identity")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Covered:
     """One entry of the catalogue; `name` is a formula, or the dotted place of something else."""
 
@@ -41,6 +41,12 @@ def coverage() -> tuple[Covered, ...]:
         if entry["kind"] == "formula" and entry["name"] not in FORMULAS:
             raise InputError(f"coverage.toml: [{key}]", expected="a formula", got=entry["name"])
         found.append(
-            Covered(key, entry["title"], entry["kind"], entry["name"], entry.get("note", ""))
+            Covered(
+                id=key,
+                title=entry["title"],
+                kind=entry["kind"],
+                name=entry["name"],
+                note=entry.get("note", ""),
+            )
         )
     return tuple(found)

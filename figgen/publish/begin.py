@@ -28,7 +28,7 @@ def begin_build(
     """
     if modules is not None:
         use(*modules)
-    keeper = serving.current() or Answers(cache)
+    keeper = serving.current() or Answers(folder=cache)
     math.recall(cache)
     terms = read_list(docs / "glossary.toml", TERM, "means")
     site = Site(

@@ -25,7 +25,7 @@ PREFIX = "computed-"
 OURS = "figgen."
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Answers:
     """Figures and pages of the last build in `folder`, by what was asked for.
 

@@ -32,7 +32,7 @@ _IMPORT = re.compile(
 )
 
 
-@dataclass
+@dataclass(kw_only=True)
 class SourceCode:
     """The sources of the package as they were at the last look; `version` counts the changes."""
 

@@ -27,7 +27,7 @@ LATER = "after the build"
 """What the threads are called that do what nobody waits for."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class KeptAnswer(Generic[Thing]):
     """Something computed, with what it was computed from; `version` is of the last check."""
 
@@ -38,7 +38,7 @@ class KeptAnswer(Generic[Thing]):
     version: int
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Memory:
     """Figures and pages of earlier builds of one server."""
 
@@ -75,7 +75,9 @@ class Memory:
             made = make()
         entries = {lookup: self._entry(lookup) for lookup in seen}
         code = self.code.fingerprint(module)
-        self.figures[request] = KeptAnswer(made, module, code, entries, self.code.version)
+        self.figures[request] = KeptAnswer(
+            thing=made, module=module, code=code, entries=entries, version=self.code.version
+        )
         return made
 
     def same(self, name: str, key: str, make: Callable[[], Thing]) -> Thing:

@@ -32,7 +32,7 @@ from figgen.translation.types import (
 )
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class Scope:
     """Names of a function or comprehension with their types, and those around it."""
 
@@ -104,7 +104,7 @@ class PrinterBase:
     def names(self, types: Mapping[str, Type]) -> Iterator[Scope]:
         """A scope within the present one."""
         above = self.scope
-        self.scope = Scope(dict(types), above)
+        self.scope = Scope(types=dict(types), above=above)
         yield self.scope
         self.scope = above
 

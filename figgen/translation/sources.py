@@ -42,7 +42,7 @@ class Place:
         return f"{self.module}.{self.name}" if self.name else self.module
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, slots=True, eq=False, kw_only=True)
 class Source:
     """A module that is read: its tree, what it defines and imports by name, and its values."""
 
@@ -98,7 +98,14 @@ def source_of(name: str) -> Source:
                     names[alias.asname or alias.name] = place.value
     depth = len(name.split(".")) + ("figgen" in Path(path).parts and not name.startswith("figgen"))
     shown = Path(*Path(path).parts[-depth:]).as_posix()
-    return Source(module, shown, definitions, imports, names | vars(module), {})
+    return Source(
+        module=module,
+        path=shown,
+        definitions=definitions,
+        imports=imports,
+        names=names | vars(module),
+        hints={},
+    )
 
 
 def _imported(origin: str, name: str) -> Place:

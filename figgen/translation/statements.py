@@ -64,7 +64,7 @@ class Statements(CallPrinter):
             if isinstance(node, ast.If) and not node.orelse and leaves(node.body):
                 found = self.narrowing(node.test, False)
                 if found and self.scope is not None:
-                    inner = Scope(found, self.scope)
+                    inner = Scope(types=found, above=self.scope)
                     for name in found:
                         around = self.scope.find(name)
                         if around:

@@ -49,7 +49,7 @@ def main() -> None:
         work = Path(folder)
         root = contenders.snapshot(work / "site")
         pages = parse(measure.contents(root, work / "content-cache"))
-        results = [Result(contender) for contender in _contenders(pages, root, work)]
+        results = [Result(contender=contender) for contender in _contenders(pages, root, work)]
         ours = results[0].contender.site
         for number in range(1, rounds + 1):
             _round(results, f"round {number} of {rounds}")

@@ -26,7 +26,7 @@ from tests.sessions import Session, session
 TIMES = 10
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Edit:
     """What an author changes, there and back; `limit_s` is the limit by the clock."""
 
@@ -38,15 +38,53 @@ class Edit:
 
 
 EDITS = (
-    Edit("one sentence", "docs/guide/experts.md", "\n## ", "\nA sentence more.\n\n## ", 1.0),
-    Edit("a figure's code", "figgen/figures/pipeline/timelines.py", "Named(trace.makespan)",
-         "Named(1 + trace.makespan)", 2.5),
-    Edit("a formula", "figgen/formulas/experts.py", "/ ep", "/ (1 * ep)", 2.5),
-    Edit("a constant", "figgen/catalog/accelerators.toml", 'hbm_bandwidth = "3.35 TB/s"',
-         'hbm_bandwidth = "3.45 TB/s"', 4.0),
-)  # fmt: skip
-FLOOR = (Edit("one sentence", "docs/guide/experts.md", "\n## ", "\nA sentence.\n\n## ", 2.0),)
-SCALED = (Edit("one sentence", "docs/scale/index.md", "A sentence.", "A sentence more.", 1.0),)
+    Edit(
+        what="one sentence",
+        file="docs/guide/experts.md",
+        old="\n## ",
+        new="\nA sentence more.\n\n## ",
+        limit_s=1.0,
+    ),
+    Edit(
+        what="a figure's code",
+        file="figgen/figures/pipeline/timelines.py",
+        old="Named(trace.makespan)",
+        new="Named(1 + trace.makespan)",
+        limit_s=2.5,
+    ),
+    Edit(
+        what="a formula",
+        file="figgen/formulas/experts.py",
+        old="/ ep",
+        new="/ (1 * ep)",
+        limit_s=2.5,
+    ),
+    Edit(
+        what="a constant",
+        file="figgen/catalog/accelerators.toml",
+        old='hbm_bandwidth = "3.35 TB/s"',
+        new='hbm_bandwidth = "3.45 TB/s"',
+        limit_s=4.0,
+    ),
+)
+FLOOR = (
+    Edit(
+        what="one sentence",
+        file="docs/guide/experts.md",
+        old="\n## ",
+        new="\nA sentence.\n\n## ",
+        limit_s=2.0,
+    ),
+)
+SCALED = (
+    Edit(
+        what="one sentence",
+        file="docs/scale/index.md",
+        old="A sentence.",
+        new="A sentence more.",
+        limit_s=1.0,
+    ),
+)
 
 
 def edited(running: Session, edit: Edit, there: bool) -> tuple[float, float, float]:
@@ -96,7 +134,7 @@ def seconds(work: Path) -> None:
             print(f"{contender.name}: {memory_mb(running):.0f} MB after {TIMES * len(edits)} edits")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Scaled:
     """What one contender takes with so many figures; times by the clock and of processors."""
 
@@ -167,15 +205,22 @@ def _scaled(contender: Contender, figures: int, times: int) -> Scaled:
         page = contender.folder / "source" / "index.rst"
         page.write_text(page.read_text("utf-8").replace("A sentence.", "A sentence more."), "utf-8")
         again = measure.build(contender)
-        edit, serve_mb = (again.wall_s, again.cpu_s), again.peak_mb
+        edit_s, edit_cpu_s, serve_mb = again.wall_s, again.cpu_s, again.peak_mb
     else:
         with begun(contender) as running:
-            (shown_s, _, cpu_s), serve_mb = medians(running, SCALED[0], times), memory_mb(running)
-        edit = shown_s, cpu_s
+            edit_s, _, edit_cpu_s = medians(running, SCALED[0], times)
+            serve_mb = memory_mb(running)
     return Scaled(
-        figures, cold.wall_s, cold.cpu_s, warm.wall_s, warm.cpu_s, max(cold.peak_mb, warm.peak_mb),
-        *edit, serve_mb,
-    )  # fmt: skip
+        figures=figures,
+        cold_s=cold.wall_s,
+        cold_cpu_s=cold.cpu_s,
+        warm_s=warm.wall_s,
+        warm_cpu_s=warm.cpu_s,
+        build_mb=max(cold.peak_mb, warm.peak_mb),
+        edit_s=edit_s,
+        edit_cpu_s=edit_cpu_s,
+        serve_mb=serve_mb,
+    )
 
 
 def _peers(folder: Path, root: Path, pages: list[Content]) -> list[Contender]:

@@ -31,7 +31,7 @@ QUICK = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Contender:
     """One tool's project: `caches` are what a cold build does not have."""
 
@@ -91,7 +91,14 @@ def own(name: str, root: Path, work: Path, config: str = "mkdocs.yml") -> Conten
     """This site as it is; with `drawing.yml` as configuration, with the shared drawing module."""
     cache, site = work / f"{config}-cache", work / f"{config}-site"
     command = (*_mkdocs(site), "--strict", "--config-file", config)
-    return Contender(name, root, command, site, (cache,), (("FIGGEN_CACHE", str(cache)),))
+    return Contender(
+        name=name,
+        folder=root,
+        command=command,
+        site=site,
+        caches=(cache,),
+        environment=(("FIGGEN_CACHE", str(cache)),),
+    )
 
 
 def write_data(pages: list[Content], folder: Path) -> None:
@@ -182,7 +189,14 @@ def sphinx_gallery(folder: Path, root: Path, pages: list[Content], data: Path) -
     )
     command = (sys.executable, "-m", "sphinx", "-j", "2", str(source), str(site))
     caches = (source / "pages", source / "sg_execution_times.rst")
-    return Contender("sphinx-gallery", folder, command, site, caches, _path(root))
+    return Contender(
+        name="sphinx-gallery",
+        folder=folder,
+        command=command,
+        site=site,
+        caches=caches,
+        environment=_path(root),
+    )
 
 
 def _write_scripts(
@@ -225,7 +239,14 @@ def _material(
     config["markdown_extensions"] = [*extensions, *BROUGHT]
     config["plugins"] = [*config["plugins"], *plugins]
     _write_configuration(folder, config, "mkdocs.yml")
-    return Contender(name, folder, _mkdocs(folder / "site"), folder / "site", (), _path(root))
+    return Contender(
+        name=name,
+        folder=folder,
+        command=_mkdocs(folder / "site"),
+        site=folder / "site",
+        caches=(),
+        environment=_path(root),
+    )
 
 
 def _mkdocs(site: Path) -> tuple[str, ...]:

@@ -47,7 +47,7 @@ class Drawing:
     call: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Shown:
     """A figure of a page: `html` is all that this site prints for it, `tables` what has no picture.
 
@@ -60,7 +60,7 @@ class Shown:
     tables: str
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Content:
     """A page: Markdown and figures by turns, and its front matter."""
 
@@ -104,7 +104,7 @@ def _content(path: str, source: str, site: Site) -> Content:
     parts = tuple(_parts(body, page, site))
     end = cited_html(page, site)
     parts += (f"\n\n{end}\n",) if end else ()
-    return Content(path, title[1] if title else path, front, parts)
+    return Content(path=path, title=title[1] if title else path, front=front, parts=parts)
 
 
 def _parts(body: str, page: Page, site: Site) -> Iterator[str | Shown]:
@@ -133,7 +133,10 @@ def _shown(fence: Fence, page: Page, site: Site, captions: Captions) -> Shown:
     caption = _filled(plain(directive.caption, charts[0][1].values), page, site)
     html = figures.html(placed, variants, page, site)
     return Shown(
-        f"**{placed.number}** {caption}", _one_line(html), tuple(drawn), _one_line("".join(tables))
+        caption=f"**{placed.number}** {caption}",
+        html=_one_line(html),
+        drawings=tuple(drawn),
+        tables=_one_line("".join(tables)),
     )
 
 
@@ -179,7 +182,12 @@ def _number(link: str, page: Page, site: Site) -> str:
 def parse(text: str) -> list[Content]:
     """What this program printed."""
     return [
-        Content(page["path"], page["title"], page["front"], tuple(map(_part, page["parts"])))
+        Content(
+            path=page["path"],
+            title=page["title"],
+            front=page["front"],
+            parts=tuple(map(_part, page["parts"])),
+        )
         for page in json.loads(text)
     ]
 

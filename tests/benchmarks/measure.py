@@ -18,7 +18,7 @@ class Failed(Exception):
     """A build that ended with an error, with the last of what it said."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Taken:
     """Wall time and processor time of one build, its worker processes included.
 
@@ -61,7 +61,7 @@ def build(contender: Contender) -> Taken:
     if process.returncode:
         raise Failed(log[-3000:])
     largest = usage.ru_maxrss / (1e6 if sys.platform == "darwin" else 1e3)
-    return Taken(wall_s, usage.ru_utime + usage.ru_stime, log, largest)
+    return Taken(wall_s=wall_s, cpu_s=usage.ru_utime + usage.ru_stime, log=log, peak_mb=largest)
 
 
 def _environment() -> dict[str, str]:

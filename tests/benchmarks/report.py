@@ -20,7 +20,7 @@ COLUMNS = ("", "cold", "× ours", "CPU", "warm", "× floor", "CPU", "edit", "× 
 SIZES = ("kB as sent", "largest picture", "median", "heaviest page", "median")
 
 
-@dataclass
+@dataclass(kw_only=True)
 class Result:
     """What was measured of one contender; `redrawn` counts pictures after an edit.
 

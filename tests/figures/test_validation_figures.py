@@ -173,7 +173,13 @@ def test_rows_of_errors_hold_all_runs_however_they_are_grouped() -> None:
 def test_errors_of_a_group_are_those_of_a_hand() -> None:
     """Four runs of ten seconds: half too fast, and 10, 30 and 25 percent too slow."""
     run = judged_runs()[0].run
-    found = errors_of("a", [JudgedRun(run, 10.0, at, True) for at in (5.0, 11.0, 13.0, 12.5)])
+    found = errors_of(
+        "a",
+        [
+            JudgedRun(run=run, measured_s=10.0, predicted_s=at, tested=True)
+            for at in (5.0, 11.0, 13.0, 12.5)
+        ],
+    )
     assert found is not None
     assert (found.name, found.runs, found.worst) == ("a", 4, -0.5)
     assert found.mean_absolute == pytest.approx((0.5 + 0.1 + 0.3 + 0.25) / 4)

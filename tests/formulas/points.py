@@ -12,7 +12,7 @@ ORACLE = json.loads(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Point:
     """A formula at `arguments` and the value that somebody else computed."""
 
@@ -27,7 +27,12 @@ class Point:
 
 
 def _point(row: dict[str, Any]) -> Point:
-    return Point(row.get("id"), row["formula"], row["arguments"], row["value"] * row.get("per", 1))
+    return Point(
+        catalogue_id=row.get("id"),
+        formula=row["formula"],
+        arguments=row["arguments"],
+        value=row["value"] * row.get("per", 1),
+    )
 
 
 CATALOGUE_IDS: tuple[str, ...] = tuple(ORACLE["ids"])

@@ -16,7 +16,7 @@ from figgen.units import parse_quantity
 ORACLE = Path(__file__).parents[1] / "oracles" / "bloom_sweep.json"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SweepRow:
     """One row; `line` is where the log has it, `slip` what is wrong with it there.
 

@@ -147,7 +147,14 @@ def _described(tree: Path, mutant: Mutant) -> Outcome:
     before, after = source.splitlines(), mutant.applied(source).splitlines()
     line = mutant.line - 1
     changed = after[line] if len(after) == len(before) else ""
-    return Outcome(mutant.path, mutant.line, mutant.operator, before[line], changed, "")
+    return Outcome(
+        path=mutant.path,
+        line=mutant.line,
+        operator=mutant.operator,
+        before=before[line],
+        after=changed,
+        killer="",
+    )
 
 
 def _question(
@@ -159,7 +166,13 @@ def _question(
         direct = known.tests(mutant.path, cover.statement(source, mutant.line))
         tests = verdict.order(known, mutant.path, direct, asked.budget)
     function = quick.function_at(source, mutant.line)
-    return Question(mutant.path, function, mutant.applied(source), tests, asked.budget)
+    return Question(
+        path=mutant.path,
+        function=function,
+        mutated=mutant.applied(source),
+        tests=tests,
+        limit_s=asked.budget,
+    )
 
 
 def _reason(found: Outcome) -> str:

@@ -13,7 +13,7 @@ Z = 1.959964  # 95 %
 REASONS = Path(__file__).with_name("equivalent.toml")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Outcome:
     """One mutant: where it is, the line before and after, and the test that fails on it."""
 
@@ -38,7 +38,7 @@ def wilson(killed: int, total: int) -> tuple[float, float]:
     return middle - half, middle + half
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Equivalent:
     """Mutants that no test can find, and why: patterns of the operator and of the two lines."""
 

@@ -20,7 +20,7 @@ ARITHMETIC = ("Add", "Sub", "Mul", "Div", "FloorDiv", "Mod", "Pow")
 OPERATIONS = ("arith_expr", "term", "power", "expr", "and_expr", "xor_expr", "shift_expr")
 
 
-@dataclass(frozen=True, order=True)
+@dataclass(frozen=True, order=True, kw_only=True)
 class Mutant:
     """The `occurrence`-th place that `operator` finds in the file at `path`."""
 
@@ -49,7 +49,9 @@ def mutants_of(root: Path, path: str) -> Iterator[Mutant]:
             for (line, column), _ in operator.mutation_positions(node):
                 occurrence += 1
                 if _means_something(name, node):
-                    yield Mutant(path, line, column, name, occurrence)
+                    yield Mutant(
+                        path=path, line=line, column=column, operator=name, occurrence=occurrence
+                    )
 
 
 def operators() -> dict[str, type]:

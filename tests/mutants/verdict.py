@@ -27,7 +27,7 @@ LEAST_S = 5
 FIRST = 2  # files
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Question:
     """A file's text with one change, in the function of this name, and the tests in their order.
 

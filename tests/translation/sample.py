@@ -28,7 +28,7 @@ class Point(NamedTuple):
         return f"{self.x}{self.kind}{self.y}"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Box:
     name: str
     size: tuple[int, int] = (1, 2)
@@ -45,7 +45,7 @@ class Box:
         return self.area / 2
 
     def __add__(self, other: Box) -> Box:
-        return Box(f"{self.name}{other.name}", (self.area, other.area))
+        return Box(name=f"{self.name}{other.name}", size=(self.area, other.area))
 
     def grown(self, by: int, *, deep: bool = False) -> Box:
         width, depth = self.size
@@ -106,13 +106,33 @@ def truths() -> list[bool]:
     some: dict[str, int] = {"a": 0}
     text = ""
     return [
-        bool(empty), not empty, bool(none), bool(some), not text, 1 == True, 0 <= 3 < 5,
-        (1, 2) == (1, 2), [1, [2]] == [1, [2]], {1, 2} <= {1, 2, 3}, (1, 2) < (1, 3),
-        Point(1, "F") == Point(1, "F", 3), Box("a") != Box("b"), 2 in (1, 2), (1, 2) in [(1, 2)],
-        "b" in "abc", "a" not in some, any(n > 2 for n in (1, 3)), all([1, 0]), "F" in "FBIW",
-        none == 0, (None, 1) == (0, 1), {(0,): 1}.get((none,)) is None,
-        isinstance(text, str), isinstance(none, tuple), {1, 2}.isdisjoint({3}),
-    ]  # fmt: skip
+        bool(empty),
+        not empty,
+        bool(none),
+        bool(some),
+        not text,
+        1 == True,
+        0 <= 3 < 5,
+        (1, 2) == (1, 2),
+        [1, [2]] == [1, [2]],
+        {1, 2} <= {1, 2, 3},
+        (1, 2) < (1, 3),
+        Point(1, "F") == Point(1, "F", 3),
+        Box(name="a") != Box(name="b"),
+        2 in (1, 2),
+        (1, 2) in [(1, 2)],
+        "b" in "abc",
+        "a" not in some,
+        any(n > 2 for n in (1, 3)),
+        all([1, 0]),
+        "F" in "FBIW",
+        none == 0,
+        (None, 1) == (0, 1),
+        {(0,): 1}.get((none,)) is None,
+        isinstance(text, str),
+        isinstance(none, tuple),
+        {1, 2}.isdisjoint({3}),
+    ]
 
 
 def values() -> list[object]:
@@ -273,21 +293,38 @@ def spread(name: str, *rest: int, scale: int = 1) -> int:
 
 
 def records() -> list[object]:
-    box = Box("b", parts=(Point(1, "F"),))
+    box = Box(name="b", parts=(Point(1, "F"),))
     grown = box.grown(2, deep=True)
     x, kind, y = Point(4, "B")
     counting = Counting(5)
     counting.step("a")
     chain = Chain((box, grown))
     both = box + grown
-    added = sum((box, grown), Box("", (1, 1)))
+    added = sum((box, grown), Box(name="", size=(1, 1)))
     return [
-        box.area, grown.size, grown.half, grown.parts[0].kind, x, kind, y, counting.step("b"),
-        counting.seen[6], chain.total, chain.total is chain.total, both.size, added.name,
-        slow(box), slow(Box("b", parts=(Point(1, "F"),)), ((1, 2),)), MAKERS["area"](3),
-        MAKERS["area"](3, width=2), spread("ab", 1, 2, scale=10), spread("ab"), Point(1, "F")[1],
-        box.name, box.weight is None,
-    ]  # fmt: skip
+        box.area,
+        grown.size,
+        grown.half,
+        grown.parts[0].kind,
+        x,
+        kind,
+        y,
+        counting.step("b"),
+        counting.seen[6],
+        chain.total,
+        chain.total is chain.total,
+        both.size,
+        added.name,
+        slow(box),
+        slow(Box(name="b", parts=(Point(1, "F"),)), ((1, 2),)),
+        MAKERS["area"](3),
+        MAKERS["area"](3, width=2),
+        spread("ab", 1, 2, scale=10),
+        spread("ab"),
+        Point(1, "F")[1],
+        box.name,
+        box.weight is None,
+    ]
 
 
 def narrowed(value: int | tuple[int, ...] | None) -> int:
@@ -313,7 +350,7 @@ def messages() -> list[str]:
     told(lambda: check_size("width", 0))
     told(lambda: check_share("share", 2))
     told(lambda: check_between("count", 5, 1, 1000))
-    told(lambda: Box("b", (0, 1)))
+    told(lambda: Box(name="b", size=(0, 1)))
     told(lambda: area(1) or 1)
     told(lambda: _refuse([1, 2], (3, "a")))
     told(lambda: _refuse(["x"], None))

@@ -182,4 +182,11 @@ def _residuals(
         low, high = 1 - 2 * (1 - low), 1 + 2 * (high - 1)
     low, high = floor(1000 * low) / 1000, ceil(1000 * high) / 1000
     error = float(np.mean(np.abs(1 / np.array(ratios) - 1)))
-    return Residuals(name, len(ratios), tested, low, high, round(error, 4))
+    return Residuals(
+        name=name,
+        runs=len(ratios),
+        tested=tested,
+        low=low,
+        high=high,
+        mean_absolute=round(error, 4),
+    )

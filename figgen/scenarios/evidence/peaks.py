@@ -20,7 +20,7 @@ from figgen.scenarios.runs.record import described_run
 from figgen.scenarios.runs.setup import run_setup
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class JudgedPeak:
     """A run, what its log printed and what the model says it would, in bytes.
 
@@ -51,7 +51,15 @@ def judged_peaks() -> tuple[JudgedPeak, ...]:
         setup = resolve(scenario(run=run.name)).setup if own else run_setup(run)
         printed_bytes, fits = _modelled(setup, run.accelerator.capacity_bytes)
         tested = sides[run.name] == TEST
-        found.append(JudgedPeak(run, run.peak_memory_bytes, printed_bytes, tested, fits))
+        found.append(
+            JudgedPeak(
+                run=run,
+                measured_bytes=run.peak_memory_bytes,
+                modelled_bytes=printed_bytes,
+                tested=tested,
+                fits=fits,
+            )
+        )
     return tuple(found)
 
 

@@ -28,7 +28,7 @@ def training_presets() -> tuple[str, ...]:
     return tuple(name for name, preset in found if isinstance(preset, catalog.TrainingPreset))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PublishedPlan:
     """A published layout, the fastest one of `layouts`, and the seconds of both by `TERMS`."""
 
@@ -66,7 +66,12 @@ def published_plan(preset: str) -> PublishedPlan:
     published = resolve(scenario(preset=preset))
     best = resolve(best_scenario(published, dict(found.choices)))
     return PublishedPlan(
-        preset, found.layouts, published, best, step_terms(published), step_terms(best)
+        preset=preset,
+        layouts=found.layouts,
+        published=published,
+        best=best,
+        published_terms=step_terms(published),
+        best_terms=step_terms(best),
     )
 
 

@@ -17,7 +17,7 @@ FEWEST = 8
 """Test runs of a kind that a rival must express for its error to say something."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Comparison:
     """A rival's errors on the test runs of a kind, with both of its constants, and ours on them.
 
@@ -58,7 +58,12 @@ def _compared(rival: Rival, kind: str, of: int, runs: Sequence[JudgedRun]) -> Co
         errors_of(
             rival.name,
             [
-                JudgedRun(one.run, one.measured_s, rival.seconds[one.run.name][place], True)
+                JudgedRun(
+                    run=one.run,
+                    measured_s=one.measured_s,
+                    predicted_s=rival.seconds[one.run.name][place],
+                    tested=True,
+                )
                 for one in runs
             ],
         )
@@ -68,7 +73,9 @@ def _compared(rival: Rival, kind: str, of: int, runs: Sequence[JudgedRun]) -> Co
     assert documented
     assert fitted
     assert ours
-    return Comparison(rival, kind, of, documented, fitted, ours)
+    return Comparison(
+        rival=rival, kind=kind, of=of, documented=documented, fitted=fitted, ours=ours
+    )
 
 
 def refusals() -> dict[str, dict[str, int]]:

@@ -21,7 +21,7 @@ FEWEST_LAYOUTS = 5
 """Layouts of one model on one number of GPUs from which their ranking says something."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class JudgedRun:
     """A run, what it took, what is predicted for it, and whether it helped to fit the constants."""
 
@@ -36,7 +36,7 @@ class JudgedRun:
         return self.predicted_s / self.measured_s - 1
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Errors:
     """Relative errors of a group of runs."""
 
@@ -49,7 +49,7 @@ class Errors:
     within_quarter: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Ranking:
     """Layouts of one model on one number of GPUs: how well their order is predicted.
 
@@ -73,7 +73,12 @@ def judged_runs() -> tuple[JudgedRun, ...]:
     ]
     seconds, sides = Predictor(runs, ())(np.zeros(0)), run_sides()
     return tuple(
-        JudgedRun(run, float(run.step_time_s or 0), float(found), sides[run.name] == TEST)
+        JudgedRun(
+            run=run,
+            measured_s=float(run.step_time_s or 0),
+            predicted_s=float(found),
+            tested=sides[run.name] == TEST,
+        )
         for run, found in zip(runs, seconds, strict=True)
     )
 
@@ -112,9 +117,14 @@ def errors_of(name: str, judged: Iterable[JudgedRun]) -> Errors | None:
         return None
     sizes = np.abs(errors)
     return Errors(
-        name, len(errors), float(sizes.mean()), float(np.median(sizes)), float(np.median(errors)),
-        float(errors[sizes.argmax()]), float((sizes <= 0.25).mean()),
-    )  # fmt: skip
+        name=name,
+        runs=len(errors),
+        mean_absolute=float(sizes.mean()),
+        median_absolute=float(np.median(sizes)),
+        bias=float(np.median(errors)),
+        worst=float(errors[sizes.argmax()]),
+        within_quarter=float((sizes <= 0.25).mean()),
+    )
 
 
 def grouped(by: str) -> dict[str, list[JudgedRun]]:
@@ -152,12 +162,15 @@ def _ranking(group: Sequence[JudgedRun]) -> Ranking:
     chosen = measured[int(np.argmin(predicted))]
     run = group[0].run
     return Ranking(
-        swept_model(run), run.gpus, len(group), spearman(predicted, measured),
-        chosen / min(measured),
-    )  # fmt: skip
+        name=swept_model(run),
+        gpus=run.gpus,
+        layouts=len(group),
+        spearman=spearman(predicted, measured),
+        choice=chosen / min(measured),
+    )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReleaseSpread:
     """One layout under several releases of its framework: fastest and slowest step measured."""
 
@@ -186,7 +199,11 @@ def release_spreads() -> list[ReleaseSpread]:
             times = [judged.measured_s for judged in group]
             found.append(
                 ReleaseSpread(
-                    group[-1].run, len(releases), min(times), max(times), group[-1].predicted_s
+                    run=group[-1].run,
+                    releases=len(releases),
+                    fastest_s=min(times),
+                    slowest_s=max(times),
+                    predicted_s=group[-1].predicted_s,
                 )
             )
     return sorted(found, key=lambda entry: -entry.spread)

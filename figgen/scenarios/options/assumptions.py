@@ -27,7 +27,7 @@ KNOWN = ("assumed", "published")
 CONDITIONS = ("runs", "accelerators", "dtypes")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Assumption:
     """Values of options that hold for some runs, and where they come from.
 

@@ -34,7 +34,7 @@ def model_from_file(path: str) -> OwnModel:
     except (OSError, ValueError) as error:
         raise InputError(f"model {path!r}", expected="a config.json", got=str(error)) from None
     shape, notes = read_model_text(text)
-    return OwnModel(path, path, shape, tuple(notes))
+    return OwnModel(name=path, title=path, shape=shape, notes=tuple(notes))
 
 
 def read_model_text(text: str) -> tuple[ModelShape, list[str]]:

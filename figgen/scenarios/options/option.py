@@ -23,7 +23,7 @@ QUESTIONS = ("layout", "memory", "step")
 SWITCH = {"on": True, "off": False}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Option:
     """One thing that can be chosen of a training job, under its name in all of Python.
 

@@ -63,7 +63,7 @@ _LATENT = ("query_rank", "kv_rank", "nope_head_dim", "rope_head_dim", "value_hea
 _USUAL_SEQUENCE = 4096
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class OwnModel:
     """A model that is no entry of the catalog, under the name of its file or its sizes.
 
@@ -107,7 +107,7 @@ def model_of_sizes(text: str) -> OwnModel:
         if missing:
             flags = ", ".join(f"--{name.replace('_', '-')}" for name in missing)
             raise InputError("the model's sizes", expected=flags, got=text)
-    return OwnModel(text, title_of(text), _shape(base, given))
+    return OwnModel(name=text, title=title_of(text), shape=_shape(base, given))
 
 
 def title_of(text: str) -> str:

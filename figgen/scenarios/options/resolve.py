@@ -44,7 +44,7 @@ _ASSUMABLE = frozenset(
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingStep:
     """A step as configured, on what it runs, and the names of what nobody published.
 

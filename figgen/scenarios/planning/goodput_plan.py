@@ -15,7 +15,7 @@ USUAL_FAILURES = "llama-3-405b"
 """The published job whose rate of failures is taken where none is said."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class SavedTraining:
     """One way to save a job's state, at the interval that keeps most of the time.
 
@@ -53,5 +53,11 @@ def kept(setup: TrainingSetup, way: str, failures: Interruptions | None = None) 
     share = goodput(interval_s, saved.stall_s, saved.lag_s, saved.restart_s, mtbf_s)
     out = float(nodes_in_repair(gpus, known.gpu_mtbf_s, REPAIR_S))
     return SavedTraining(
-        way, mtbf_s, size, saved, interval_s, float(share), spare_nodes(out, CONFIDENCE)
+        way=way,
+        mtbf_s=mtbf_s,
+        checkpoint_bytes=size,
+        saving=saved,
+        interval_s=interval_s,
+        goodput=float(share),
+        spares=spare_nodes(out, CONFIDENCE),
     )

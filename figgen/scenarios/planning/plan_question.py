@@ -51,7 +51,7 @@ USUAL_TOKENS = 2**22
 """Tokens of a step where no batch is said: four million, as published runs have."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class PlanQuestion:
     """What is asked: a job of everything but its layout, and what of the layout was said."""
 
@@ -101,7 +101,18 @@ def plan_question(asked: Scenario, every_schedule: bool = False) -> PlanQuestion
         quantized=float(run.dtype in ("fp8", "fp4")),
         per_tensor=float(run.framework == "nanotron"),
     )
-    return PlanQuestion(asked, model, chip, nic, measured, values, fixed, assumed, run, job)
+    return PlanQuestion(
+        asked=asked,
+        model=model,
+        accelerator=chip,
+        nic=nic,
+        measured=measured,
+        values=values,
+        fixed=fixed,
+        batch_assumed=assumed,
+        run=run,
+        job=job,
+    )
 
 
 def _without_layout(asked: Scenario) -> dict[str, Value]:

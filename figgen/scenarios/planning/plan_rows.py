@@ -38,7 +38,7 @@ TERMS = {
 """Terms of a step in the order of its making, which add up to it."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PlanRow:
     """A layout of a plan: its options, its time and memory, and the terms of its time.
 

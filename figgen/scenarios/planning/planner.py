@@ -42,7 +42,7 @@ class PlannedLayouts:
         return len(self.step_s)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Plan:
     """What a search found: how many layouts there are, why others do not fit, those that do.
 
@@ -99,7 +99,13 @@ def plan(question: PlanQuestion) -> Plan:
             blocks.append(_block(found.some(entries), fits[entries], held.total[entries]))
     if not layouts:
         raise _no_layout(job)
-    return Plan(question, layouts, refused, least, _ranked(blocks))
+    return Plan(
+        question=question,
+        layouts=layouts,
+        refused=refused,
+        least_bytes=least,
+        found=_ranked(blocks),
+    )
 
 
 def fastest(question: PlanQuestion) -> Plan:
@@ -131,7 +137,9 @@ def fastest(question: PlanQuestion) -> Plan:
                 blocks.append(_block(some, fits & (seconds[entries] == best_s), held.total))
     if not layouts:
         raise _no_layout(job)
-    return Plan(question, layouts, {}, np.inf, _ranked(blocks))
+    return Plan(
+        question=question, layouts=layouts, refused={}, least_bytes=np.inf, found=_ranked(blocks)
+    )
 
 
 def _no_layout(job: PlannedJob) -> InputError:

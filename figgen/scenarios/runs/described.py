@@ -10,7 +10,7 @@ from figgen.models.shape.model_shape import ModelShape
 from figgen.scenarios.runs.names import DTYPE_OF
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DescribedRun:
     """A run with everything that decides its time, and what its source measured.
 

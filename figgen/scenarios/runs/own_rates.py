@@ -21,7 +21,7 @@ LONG_MESSAGE = 2**24
 """Messages from this size on say what a link carries; shorter ones what it waits."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Rate:
     """One measured rate, in FLOP/s or B/s, with the datasheet's where there is one."""
 
@@ -97,7 +97,14 @@ def rates(file: MeasuredFile, chip: Accelerator | None) -> list[Rate]:
     found = []
     for name in dict.fromkeys(row["format"] for row in tables["products"]):
         rows = [product_rate(row) for row in tables["products"] if row["format"] == name]
-        found.append(Rate(f"matmuls in {name.upper()}", max(rows), "FLOP/s", _peak(chip, name)))
+        found.append(
+            Rate(
+                name=f"matmuls in {name.upper()}",
+                value=max(rows),
+                unit="FLOP/s",
+                peak=_peak(chip, name),
+            )
+        )
     for way in ("grouped", "loop"):
         rows = [grouped_rate(row) for row in tables["grouped"] if row["way"] == way]
         found += _best(f"matmuls of experts, {way}", rows, "FLOP/s", _peak(chip, "bf16"))
@@ -112,7 +119,14 @@ def rates(file: MeasuredFile, chip: Accelerator | None) -> list[Rate]:
             found += _best(name, rows, "FLOP/s", _peak(chip, "bf16"))
     for row in tables["kernels"]:
         peak = chip.hbm_bandwidth_bytes_per_s if chip else None
-        found.append(Rate(f"memory, {row['kernel']}", row["bytes"] / row["seconds"], "B/s", peak))
+        found.append(
+            Rate(
+                name=f"memory, {row['kernel']}",
+                value=row["bytes"] / row["seconds"],
+                unit="B/s",
+                peak=peak,
+            )
+        )
     layers = [layer_rate(row) for row in tables["layers"]]
     found += _best("a layer, forward and backward", layers, "FLOP/s", _peak(chip, "bf16"))
     for name in dict.fromkeys(row["collective"] for row in tables["collectives"]):
@@ -131,7 +145,7 @@ def _long(rows: Iterable[Row]) -> list[float]:
 
 
 def _best(name: str, values: list[float], unit: str, peak: float | None) -> list[Rate]:
-    return [Rate(name, max(values), unit, peak)] if values else []
+    return [Rate(name=name, value=max(values), unit=unit, peak=peak)] if values else []
 
 
 def _peak(chip: Accelerator | None, name: str) -> float | None:

@@ -33,7 +33,7 @@ FEWEST_GPUS = 8
 predicted from its operations, in `figgen.scenarios.runs.device_run`."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PredictedStep:
     """Seconds of a step with their interval, and the parts of which they are made."""
 

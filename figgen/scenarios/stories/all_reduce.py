@@ -60,7 +60,7 @@ Time = Callable[[Machine, float, int], float]
 """(machine, message bytes, 1 to count the latency or 0 to leave it out) → seconds."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Algorithm:
     """An algorithm of a collective, its two terms as the literature prints them, and its time.
 
@@ -142,41 +142,71 @@ def ring_per_nic_time_s(m: Machine, size: float, counted: int) -> float:
 
 
 NAIVE = Algorithm(
-    "one root, in turn", "2(n − 1)α", "2(n − 1) S/B",
-    flat(naive_all_reduce_time), "naive",
-)  # fmt: skip
+    title="one root, in turn",
+    latency="2(n − 1)α",
+    transfer="2(n − 1) S/B",
+    time=flat(naive_all_reduce_time),
+    traced="naive",
+)
 BINOMIAL = Algorithm(
-    "binomial tree, not pipelined", "2⌈log₂ n⌉α", "2⌈log₂ n⌉ S/B",
-    flat(tree_all_reduce_time), "binomial-tree",
-)  # fmt: skip
+    title="binomial tree, not pipelined",
+    latency="2⌈log₂ n⌉α",
+    transfer="2⌈log₂ n⌉ S/B",
+    time=flat(tree_all_reduce_time),
+    traced="binomial-tree",
+)
 DOUBLING = Algorithm(
-    "recursive doubling", "log₂ n α", "log₂ n S/B",
-    flat(recursive_doubling_all_reduce_time), "recursive-doubling",
-)  # fmt: skip
+    title="recursive doubling",
+    latency="log₂ n α",
+    transfer="log₂ n S/B",
+    time=flat(recursive_doubling_all_reduce_time),
+    traced="recursive-doubling",
+)
 HALVING = Algorithm(
-    "halving-doubling", "2 log₂ n α", "2(n − 1)/n S/B",
-    flat(halving_doubling_all_reduce_time), "recursive-halving-doubling",
-)  # fmt: skip
+    title="halving-doubling",
+    latency="2 log₂ n α",
+    transfer="2(n − 1)/n S/B",
+    time=flat(halving_doubling_all_reduce_time),
+    traced="recursive-halving-doubling",
+)
 DOUBLE_TREE = Algorithm(
-    "double binary tree", "2⌈log₂ n⌉α", "2 S/B",
-    flat(double_binary_tree_all_reduce_time), "double-binary-tree",
-)  # fmt: skip
+    title="double binary tree",
+    latency="2⌈log₂ n⌉α",
+    transfer="2 S/B",
+    time=flat(double_binary_tree_all_reduce_time),
+    traced="double-binary-tree",
+)
 RING = Algorithm(
-    "ring", "2(n − 1)α", "2(n − 1)/n S/B",
-    flat(ring_all_reduce_time), "ring",
-)  # fmt: skip
+    title="ring",
+    latency="2(n − 1)α",
+    transfer="2(n − 1)/n S/B",
+    time=flat(ring_all_reduce_time),
+    traced="ring",
+)
 LEADERS = Algorithm(
-    "hierarchical, one leader per node", "2(g − 1)αᵢ + 2(N − 1)α", "2 S/Bᵢ + 2(N − 1)/N S/B",
-    _levelled(leader_all_reduce_time), "hierarchical-leader", levels=True,
-)  # fmt: skip
+    title="hierarchical, one leader per node",
+    latency="2(g − 1)αᵢ + 2(N − 1)α",
+    transfer="2 S/Bᵢ + 2(N − 1)/N S/B",
+    time=_levelled(leader_all_reduce_time),
+    traced="hierarchical-leader",
+    levels=True,
+)
 TWO_LEVEL = Algorithm(
-    "hierarchical, 2-D", "2(g − 1)αᵢ + 2(N − 1)α", "2(g − 1)/g S/Bᵢ + 2(N − 1)/N S/(gB)",
-    _levelled(two_level_all_reduce_time), "hierarchical", levels=True,
-)  # fmt: skip
+    title="hierarchical, 2-D",
+    latency="2(g − 1)αᵢ + 2(N − 1)α",
+    transfer="2(g − 1)/g S/Bᵢ + 2(N − 1)/N S/(gB)",
+    time=_levelled(two_level_all_reduce_time),
+    traced="hierarchical",
+    levels=True,
+)
 RING_PER_NIC = Algorithm(
-    "a ring per NIC", "2(n − N)αᵢ + 2(N − 1)α", "2(n − 1)/n S/min(gB, Bᵢ)",
-    ring_per_nic_time_s, "ring", levels=True,
-)  # fmt: skip
+    title="a ring per NIC",
+    latency="2(n − N)αᵢ + 2(N − 1)α",
+    transfer="2(n − 1)/n S/min(gB, Bᵢ)",
+    time=ring_per_nic_time_s,
+    traced="ring",
+    levels=True,
+)
 
 COMPARED = (NAIVE, BINOMIAL, DOUBLING, HALVING, DOUBLE_TREE, RING, TWO_LEVEL, RING_PER_NIC)
 

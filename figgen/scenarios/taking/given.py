@@ -20,7 +20,7 @@ ON = ("true", "1", "yes", "on", "")
 OFF = ("false", "0", "no", "off", "none", "null")
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class Given:
     """Settings by the key that they mean, and what has come out of them.
 
@@ -40,7 +40,7 @@ class Given:
 
 def sorted_entries(entries: list[Entry]) -> Given:
     """Entries under the keys that they mean."""
-    given = Given(entries)
+    given = Given(entries=entries)
     for one in entries:
         key = _key(one)
         if key:

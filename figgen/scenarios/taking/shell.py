@@ -22,7 +22,7 @@ KEYWORDS = (
 """Words before a command that leave the command what it is."""
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class Shell:
     """What is known while a script is read; `answers` are values that the reader has given."""
 

@@ -13,7 +13,7 @@ from figgen.scenarios.texts.entry import Entry, entry
 DEEPEST = 60
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class Flow:
     """A text, how far it has been read, and what was found; `marks` stand behind a key."""
 
@@ -28,7 +28,7 @@ def read_flow(text: str, name: str, at: int = 0) -> tuple[list[Entry], int]:
 
     Raises InputError for a bracket that is not closed and for what is no mapping.
     """
-    flow = Flow(text, at, [])
+    flow = Flow(text=text, at=at, entries=[])
     _skip(flow)
     _value(flow, name, 0)
     return flow.entries, flow.at

@@ -130,7 +130,7 @@ def _own_chip() -> catalog.Accelerator:
     like = catalog.accelerator("h100-sxm-80gb")
 
     def one(size: float) -> catalog.Value:
-        return catalog.Value(size, "1", "", "", "")
+        return catalog.Value(value=size, unit="1", source="", seen="", confidence="")
 
     peaks: dict[str, Any] = {dtype: one(peak) for dtype, peak in OWN_PEAKS.items()}
     return replace(
