@@ -87,9 +87,13 @@ class EntryPlace:
     content: str = field(default="", repr=False, compare=False)
 
     def fault(
-        self, what: str, *, expected: str | None = None, got: object = None,
+        self,
+        what: str,
+        *,
+        expected: str | None = None,
+        got: object = None,
         nearest: tuple[str, ...] = (),
-    ) -> InputError:  # fmt: skip
+    ) -> InputError:
         """The error for this place: "links.toml:12: [nvlink4] bandwidth: what …"."""
         line = f":{self.line}" if self.line else ""
         where = f"{self.file}{line}: [{self.entry}]" + (f" {self.key}" if self.key else "")

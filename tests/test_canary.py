@@ -16,11 +16,20 @@ def site(folder: Path, files: dict[str, str]) -> Path:
 
 def test_each_difference_is_of_its_kind(tmp_path: Path) -> None:
     builder = '<meta name="generator" content="{}"><p>a</p>'
-    one = {"same.html": builder.format("one"), "said.html": "<p>idle 27 %</p>",
-           "marked.html": "<p>a b</p>", "data.csv": "1\n", "gone.svg": "x"}  # fmt: skip
-    other = one | {"same.html": builder.format("other 2"), "said.html": "<p>idle 28 %</p>",
-                   "marked.html": "<div>a\n<b>b</b></div>", "data.csv": "2\n",
-                   "new.css": ""}  # fmt: skip
+    one = {
+        "same.html": builder.format("one"),
+        "said.html": "<p>idle 27 %</p>",
+        "marked.html": "<p>a b</p>",
+        "data.csv": "1\n",
+        "gone.svg": "x",
+    }
+    other = one | {
+        "same.html": builder.format("other 2"),
+        "said.html": "<p>idle 28 %</p>",
+        "marked.html": "<div>a\n<b>b</b></div>",
+        "data.csv": "2\n",
+        "new.css": "",
+    }
     del other["gone.svg"]
 
     assert compared(site(tmp_path / "one", one), site(tmp_path / "other", other)) == {

@@ -79,8 +79,10 @@ ReduceScatter_LD ReduceScatter_LDMC ReduceScatter_RailA2A_LsaLD ReduceScatter_Ra
 def test_nccls_menu_counts_its_kernels_for_symmetric_memory() -> None:
     names = {18: "eighteen", 5: "five", 7: "seven", 6: "six"}
     kernels = SYMMETRIC_KERNELS.split()
-    of = {kind: sum(name.startswith(kind) for name in kernels)
-          for kind in ("AllReduce", "AllGather", "ReduceScatter")}  # fmt: skip
+    of = {
+        kind: sum(name.startswith(kind) for name in kernels)
+        for kind in ("AllReduce", "AllGather", "ReduceScatter")
+    }
     text = page("all-reduce-algorithms")
     assert f"{names[len(kernels)]} kernels for buffers in symmetric memory" in text
     assert f"{names[of['AllReduce']]} for the all-reduce" in text
@@ -221,9 +223,13 @@ def test_no_stage_of_zero_but_the_first_is_free_with_more_than_one_microbatch() 
 
     def passes(stage: int, microbatches: int) -> int:
         setup = TrainingSetup(
-            model("llama-3-8b").shape, layout(nodes=1, gpus_per_node=8), microbatches, 8192,
-            zero_stage=stage, buckets=1,
-        )  # fmt: skip
+            model("llama-3-8b").shape,
+            layout(nodes=1, gpus_per_node=8),
+            microbatches,
+            8192,
+            zero_stage=stage,
+            buckets=1,
+        )
         made = step_calls(setup, 0)
         return sum(calls * (1 + (sent.collective == "all-reduce")) for sent, calls in made)
 

@@ -91,14 +91,22 @@ def test_show_as_json_is_the_chart(capsys):
 
 
 def test_eval_takes_a_layer_of_a_fractional_number_of_parameters(capsys):
-    out = said(capsys, "eval", "fsdp_layer_bytes", "layer_parameters=1.5", "bytes_per_param=2",
-               "dp=4").splitlines()  # fmt: skip
+    out = said(
+        capsys, "eval", "fsdp_layer_bytes", "layer_parameters=1.5", "bytes_per_param=2", "dp=4"
+    ).splitlines()
     assert out[0] == "6.75\N{NO-BREAK SPACE}B"  # 3 × 1.5 × 2 × 3/4
 
 
 def test_eval_takes_a_formula_and_its_arguments_apart(capsys):
-    out = said(capsys, "eval", "ring_all_reduce_time:time", "ranks=8", "message_bytes=1 GB",
-               "latency_s=1 µs", "bandwidth_bytes_per_s=450 GB/s")  # fmt: skip
+    out = said(
+        capsys,
+        "eval",
+        "ring_all_reduce_time:time",
+        "ranks=8",
+        "message_bytes=1 GB",
+        "latency_s=1 µs",
+        "bandwidth_bytes_per_s=450 GB/s",
+    )
 
     assert out.startswith("3.9")
 
@@ -167,8 +175,12 @@ def test_every_verb_has_help_whose_examples_answer(capsys, verb):
 @pytest.mark.parametrize("words", ["plan --help", "eval bubble_fraction(stages=4,microbatches=8)"])
 def test_a_terminal_without_greek_letters_is_answered(words: str) -> None:
     ran = subprocess.run(
-        [sys.executable, "-m", "figgen", *words.split()], capture_output=True, text=True,
-        timeout=30, env={**os.environ, "PYTHONIOENCODING": "ascii"}, cwd=Path(__file__).parents[1],
-    )  # fmt: skip
+        [sys.executable, "-m", "figgen", *words.split()],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        env={**os.environ, "PYTHONIOENCODING": "ascii"},
+        cwd=Path(__file__).parents[1],
+    )
     assert (ran.returncode, ran.stderr) == (0, "")
     assert "\\u" in ran.stdout or "\\x" in ran.stdout

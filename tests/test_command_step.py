@@ -28,10 +28,8 @@ def said(capsys: pytest.CaptureFixture[str]) -> Said:
 def test_gpt_3_sends_352_megabytes_a_layer_inside_the_node_and_messages_outside(said: Said) -> None:
     answer = json.loads(said(*GPT_3, "--json"))
     layers = [
-        row
-        for row in answer["communication"]
-        if (row["axis"], row["purpose"]) == ("tp", "layers")
-    ]  # fmt: skip
+        row for row in answer["communication"] if (row["axis"], row["purpose"]) == ("tp", "layers")
+    ]
     assert sum(row["sent_bytes"] for row in layers) == 16 * 12 * 352_321_536
     assert {row["level"] for row in layers} == {"scale-up"}
     (messages,) = (row for row in answer["communication"] if row["axis"] == "pp")

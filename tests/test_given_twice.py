@@ -21,10 +21,12 @@ TWICE = "stages=4, stages=5, microbatches=8"
         ("schedule('1f1b', stages=4, stages=8, microbatches=9).bubble_fraction", "stages"),
         (f"bubble_fraction(stages=2, microbatches=bubble_fraction({TWICE}))", "stages"),
         ("job('llama-3-8b', 'nodes=1 nodes=2 gpus_per_node=8 tp=8').step_time_s", "nodes"),
-        ("job('llama-3-8b', 'nodes=1 gpus_per_node=8', 'zero_stage=1 zero_stage=3').step_time_s",
-         "zero_stage"),
+        (
+            "job('llama-3-8b', 'nodes=1 gpus_per_node=8', 'zero_stage=1 zero_stage=3').step_time_s",
+            "zero_stage",
+        ),
     ],
-)  # fmt: skip
+)
 def test_an_inline_value_takes_each_argument_once(text: str, name: str) -> None:
     with pytest.raises(InputError, match=rf"{name}.*expected one value, got 2"):
         compute(text)

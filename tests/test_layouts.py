@@ -15,9 +15,15 @@ BY_NAME = {found["name"]: found for found in layouts()}
 
 def laid_out(given: NamedLayout) -> dict[str, int]:
     found = layout(
-        nodes=given["nodes"], gpus_per_node=given["gpus"], tp=given["tp"], cp=given["cp"],
-        ep=given["ep"], etp=given["etp"], pp=given["pp"], order=given["order"],
-    )  # fmt: skip
+        nodes=given["nodes"],
+        gpus_per_node=given["gpus"],
+        tp=given["tp"],
+        cp=given["cp"],
+        ep=given["ep"],
+        etp=given["etp"],
+        pp=given["pp"],
+        order=given["order"],
+    )
     return {axis: getattr(found, axis) for axis in ("tp", "cp", "dp", "pp", "ep", "etp", "edp")}
 
 

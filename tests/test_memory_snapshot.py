@@ -57,17 +57,20 @@ def event(action: str, address: int, size: int, kind: str = "other") -> dict[str
 
 SNAPSHOT = {
     "segments": [
-        segment(0, [
-            block(8 * MIB, "active_allocated", "weights", asked=7 * MIB),
-            block(4 * MIB, "inactive"),
-            block(2 * MIB, "active_awaiting_free"),
-            block(6 * MIB, "active_allocated", "optimizer"),
-        ]),
+        segment(
+            0,
+            [
+                block(8 * MIB, "active_allocated", "weights", asked=7 * MIB),
+                block(4 * MIB, "inactive"),
+                block(2 * MIB, "active_awaiting_free"),
+                block(6 * MIB, "active_allocated", "optimizer"),
+            ],
+        ),
         segment(100 * MIB, [block(20 * MIB, "inactive")]),
         segment(0, [block(64 * MIB, "active_allocated", "activations")], device=1),
     ],
     "device_traces": [[], []],
-}  # fmt: skip
+}
 
 
 def written(folder: Path, content: object) -> str:
@@ -106,10 +109,13 @@ def test_blocks_of_older_releases_have_their_frames_in_a_history() -> None:
 def test_a_peak_of_a_trace_that_begins_in_the_middle() -> None:
     # 7 was there before and goes, 5 was there before and stays; 10 and 20 overlap.
     trace = [
-        event("free_requested", 1, 7), event("free_completed", 1, 7),
-        event("alloc", 1, 10, "activations"), event("alloc", 2, 20, "loss"),
-        event("free_completed", 1, 10), event("alloc", 1, 4, "gradients"),
-    ]  # fmt: skip
+        event("free_requested", 1, 7),
+        event("free_completed", 1, 7),
+        event("alloc", 1, 10, "activations"),
+        event("alloc", 2, 20, "loss"),
+        event("free_completed", 1, 10),
+        event("alloc", 1, 4, "gradients"),
+    ]
     end = [block(1, "inactive"), block(4, "active_allocated", "gradients")]
     kept = segment(500, [block(5, "active_allocated", "weights")])
     loss = segment(2, [block(20, "active_allocated", "loss")])
@@ -333,10 +339,13 @@ def test_a_path_begins_at_its_package() -> None:
 def test_reserved_bytes_follow_the_events_of_segments() -> None:
     """512 are got, 100 used; another 512 come and go again before the snapshot."""
     trace = [
-        event("segment_alloc", 0, 512), event("alloc", 0, 100, "activations"),
-        event("segment_map", 4096, 512), event("alloc", 4096, 200, "activations"),
-        event("free_completed", 4096, 200), event("segment_unmap", 4096, 512),
-    ]  # fmt: skip
+        event("segment_alloc", 0, 512),
+        event("alloc", 0, 100, "activations"),
+        event("segment_map", 4096, 512),
+        event("alloc", 4096, 200, "activations"),
+        event("free_completed", 4096, 200),
+        event("segment_unmap", 4096, 512),
+    ]
     end = segment(0, [block(100, "active_allocated", "activations"), block(412, "inactive")])
     moments = history_of({"segments": [end], "device_traces": [trace]}, 0)
     assert [(m.event, m.bytes, m.reserved) for m in moments] == [

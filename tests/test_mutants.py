@@ -59,8 +59,9 @@ def test_a_reason_to_leave_mutants_out_is_written_and_still_has_its_line() -> No
     ]
     for entry in score.equivalents():
         assert len(entry.reason) > 20
-        assert any(re.search(entry.path, path) and re.search(entry.line, line)
-                   for path, line in lines), entry  # fmt: skip
+        assert any(
+            re.search(entry.path, path) and re.search(entry.line, line) for path, line in lines
+        ), entry
 
 
 SOURCE = """\

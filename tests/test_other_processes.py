@@ -176,9 +176,12 @@ for piece in pieces:
 def test_a_piece_that_kills_every_process_is_named() -> None:
     """As a page does that takes more memory than there is, or meets a fault of a library."""
     found = subprocess.run(
-        [sys.executable, "-c", DIES], stderr=subprocess.PIPE, text=True, timeout=30,
+        [sys.executable, "-c", DIES],
+        stderr=subprocess.PIPE,
+        text=True,
+        timeout=30,
         env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
-    )  # fmt: skip
+    )
     assert found.returncode == -signal.SIGSEGV
     assert found.stderr == "figgen: the build ended while it made guide/page.md\n"
 
@@ -201,9 +204,11 @@ time.sleep(600)
 
 def test_a_fork_ends_with_a_build_that_is_killed() -> None:
     with subprocess.Popen(
-        [sys.executable, "-c", KILLED], stdout=subprocess.PIPE, text=True,
+        [sys.executable, "-c", KILLED],
+        stdout=subprocess.PIPE,
+        text=True,
         env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
-    ) as server:  # fmt: skip
+    ) as server:
         assert server.stdout is not None
         assert int(server.stdout.readline())
         server.kill()

@@ -151,13 +151,15 @@ TP = NCCL | {"Collective name": "_allgather_base", "Process Group Description": 
 def test_kernels_copies_and_late_launches_of_a_gpu_are_told_apart() -> None:
     """Microseconds: | gemm 0-10 | NCCL 5-20 | copy 18-25 | nothing 25-40 | gemm 40-50 |."""
     launch = {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel", "ts": 30.0, "dur": 2.0}
-    found = device_trace([
-        kernel("gemm", 40.0, 10.0, correlation=7),
-        kernel("gemm", 0.0, 10.0),
-        launch | {"args": {"correlation": 7}},
-        kernel("ncclDevKernel_ReduceScatter_Sum_bf16_RING_LL(x)", 5.0, 15.0, **NCCL),
-        kernel("Memcpy HtoD", 18.0, 7.0) | {"cat": "gpu_memcpy"},
-    ])  # fmt: skip
+    found = device_trace(
+        [
+            kernel("gemm", 40.0, 10.0, correlation=7),
+            kernel("gemm", 0.0, 10.0),
+            launch | {"args": {"correlation": 7}},
+            kernel("ncclDevKernel_ReduceScatter_Sum_bf16_RING_LL(x)", 5.0, 15.0, **NCCL),
+            kernel("Memcpy HtoD", 18.0, 7.0) | {"cat": "gpu_memcpy"},
+        ]
+    )
     assert found.name == "rank 3"
     assert found.wall_s == pytest.approx(50e-6)
     assert found.computing_s == pytest.approx(20e-6)
@@ -249,10 +251,11 @@ def test_a_part_stands_beside_the_model_only_where_one_of_both_has_it() -> None:
     estimate = training_step(model="llama-3-8b", nodes=1, gpus_per_node=8).estimate
     step = {"ph": "X", "cat": "gpu_user_annotation", "dur": 50.0}
     kernels = [
-        kernel("gemm", 0.0, 40.0), kernel("gemm", 90.0, 10.0),
+        kernel("gemm", 0.0, 40.0),
+        kernel("gemm", 90.0, 10.0),
         kernel("ncclDevKernel_AllGather_x", 60.0, 10.0, **TP),
         kernel("ncclDevKernel_ReduceScatter_x", 40.0, 30.0, **NCCL),
-    ]  # fmt: skip
+    ]
     steps = [step | {"name": f"ProfilerStep#{n}", "ts": 50.0 * n} for n in range(2)]
     instant = {"ph": "X", "cat": "cpu_op", "name": "a mark", "ts": 5.0}
     rank = device_trace([*steps, instant, *kernels])
@@ -278,12 +281,16 @@ def test_a_kernel_that_waited_for_others_was_not_launched_late() -> None:
     """Gaps of 10 µs at 10, 30 and 50; what ends them has been launched by 5, 35 and 59."""
     launch = {"ph": "X", "cat": "cuda_runtime", "name": "cudaLaunchKernel"}
     begun = {1: (20.0, 5.0), 2: (40.0, 35.0), 3: (60.0, 59.0)}
-    found = device_trace([
-        kernel("gemm", 0.0, 10.0),
-        *(kernel("gemm", at, 10.0, correlation=number) for number, (at, _) in begun.items()),
-        *(launch | {"ts": at - 1, "dur": 1.0, "args": {"correlation": number}}
-          for number, (_, at) in reversed(begun.items())),
-    ])  # fmt: skip
+    found = device_trace(
+        [
+            kernel("gemm", 0.0, 10.0),
+            *(kernel("gemm", at, 10.0, correlation=number) for number, (at, _) in begun.items()),
+            *(
+                launch | {"ts": at - 1, "dur": 1.0, "args": {"correlation": number}}
+                for number, (_, at) in reversed(begun.items())
+            ),
+        ]
+    )
     assert found.launch_s == pytest.approx((0 + 5 + 9) * 1e-6)
     assert found.idle_s == pytest.approx((10 + 5 + 1) * 1e-6)
     # Numbers that no launch has, as profilers write for none.

@@ -55,11 +55,13 @@ def test_steps_of_rocm_lie_between_their_markers() -> None:
 
 
 def test_a_single_marker_of_rocm_ends_the_steps_of_the_host() -> None:
-    found = made([
-        event("user_annotation", "ProfilerStep#3", 0, 9000),
-        event("kernel", "Cijk_gemm", 500, 9000),
-        event("gpu_user_annotation", "ProfilerStep#3", 9600, 18),
-    ])  # fmt: skip
+    found = made(
+        [
+            event("user_annotation", "ProfilerStep#3", 0, 9000),
+            event("kernel", "Cijk_gemm", 500, 9000),
+            event("gpu_user_annotation", "ProfilerStep#3", 9600, 18),
+        ]
+    )
     assert (found.steps, found.wall_s) == (1, pytest.approx(9.618e-3))
 
 
@@ -104,16 +106,26 @@ def test_a_job_of_a_cpu_needs_no_kernels() -> None:
 def test_the_host_names_the_collective_that_a_kernel_does_not(asks: str) -> None:
     """By the number of the annotation or operator, on the kernel or on what launched it."""
     number = {} if asks == "launch" else {"External id": 5}
-    found = made([
-        event("kernel", "gemm", 0, 4000),
-        event("kernel", "ncclKernel_SendRecv_RING(x)", 4000, 2000, correlation=9, **number),
-        event("cuda_runtime", "cudaLaunchKernel", 3910, 5, correlation=9, **{"External id": 5}),
-        event("cpu_op", "record_param_comms", 3900, 50, **{
-            "External id": 5, "Collective name": "all_to_allv", "Process Group Description": "ep",
-        })
-        if asks == "operator"
-        else event("user_annotation", "nccl:all_to_all", 3900, 50, **{"External id": 5}),
-    ])  # fmt: skip
+    found = made(
+        [
+            event("kernel", "gemm", 0, 4000),
+            event("kernel", "ncclKernel_SendRecv_RING(x)", 4000, 2000, correlation=9, **number),
+            event("cuda_runtime", "cudaLaunchKernel", 3910, 5, correlation=9, **{"External id": 5}),
+            event(
+                "cpu_op",
+                "record_param_comms",
+                3900,
+                50,
+                **{
+                    "External id": 5,
+                    "Collective name": "all_to_allv",
+                    "Process Group Description": "ep",
+                },
+            )
+            if asks == "operator"
+            else event("user_annotation", "nccl:all_to_all", 3900, 50, **{"External id": 5}),
+        ]
+    )
     (calls,) = found.calls
     assert calls.group.collective == "all-to-all"
     assert axis_of(calls.group) == ("ep" if asks == "operator" else "other")
@@ -204,11 +216,15 @@ def test_what_would_be_saved_of_the_recorded_step(recorded: RankProfile) -> None
 
 
 def test_a_masked_attention_and_an_unfused_optimizer_could_be_faster() -> None:
-    found = made([
-        event("kernel", "fmha_cutlassF_bf16_aligned_64x128_rf_sm80(AttentionKernel)", 0, 40),
-        event("kernel", "multi_tensor_apply_kernel<TensorListMetadata<4>, LerpFunctor>", 40, 36),
-        event("kernel", "gemm", 76, 24),
-    ])  # fmt: skip
+    found = made(
+        [
+            event("kernel", "fmha_cutlassF_bf16_aligned_64x128_rf_sm80(AttentionKernel)", 0, 40),
+            event(
+                "kernel", "multi_tensor_apply_kernel<TensorListMetadata<4>, LerpFunctor>", 40, 36
+            ),
+            event("kernel", "gemm", 76, 24),
+        ]
+    )
     savings = {one.change: one.seconds for one in savings_of(found)}
     assert savings["a fused optimizer (fused=True)"] == pytest.approx(36e-6 * 11 / 18)
     assert savings["flash attention without a mask"] == pytest.approx(40e-6 * 0.68)
@@ -227,22 +243,26 @@ def test_late_launches_are_told_by_operator(recorded: RankProfile) -> None:
 
 
 def test_elementwise_kernels_of_an_optimizers_step_are_the_optimizers() -> None:
-    found = made([
-        event("user_annotation", "Optimizer.step#SGD.step", 0, 10),
-        event("cuda_runtime", "cudaLaunchKernel", 5, 1, correlation=1),
-        event("cuda_runtime", "cudaLaunchKernel", 15, 1, correlation=2),
-        event("kernel", "vectorized_elementwise_kernel<4>", 20, 5, correlation=1),
-        event("kernel", "vectorized_elementwise_kernel<4>", 25, 5, correlation=2),
-    ])  # fmt: skip
+    found = made(
+        [
+            event("user_annotation", "Optimizer.step#SGD.step", 0, 10),
+            event("cuda_runtime", "cudaLaunchKernel", 5, 1, correlation=1),
+            event("cuda_runtime", "cudaLaunchKernel", 15, 1, correlation=2),
+            event("kernel", "vectorized_elementwise_kernel<4>", 20, 5, correlation=1),
+            event("kernel", "vectorized_elementwise_kernel<4>", 25, 5, correlation=2),
+        ]
+    )
     assert {one.kind: one.kernels for one in found.kinds} == {"optimizer": 1, "elementwise": 1}
 
 
 def test_a_name_that_says_nothing_is_the_operators() -> None:
-    found = made([
-        event("cpu_op", "aten::mm", 0, 3, **{"External id": 4}),
-        event("kernel", "main_kernel", 5, 5, **{"External id": 4}),
-        event("kernel", "main_kernel", 10, 1),
-    ])  # fmt: skip
+    found = made(
+        [
+            event("cpu_op", "aten::mm", 0, 3, **{"External id": 4}),
+            event("kernel", "main_kernel", 5, 5, **{"External id": 4}),
+            event("kernel", "main_kernel", 10, 1),
+        ]
+    )
     assert {one.kind: one.seconds for one in found.kinds} == pytest.approx(
         {"product": 5e-6, "other": 1e-6}
     )
@@ -251,19 +271,21 @@ def test_a_name_that_says_nothing_is_the_operators() -> None:
 def test_kernels_belong_to_the_module_that_launched_them() -> None:
     """Forward by the call around the launch, backward by the number of the forward operator."""
     backward = "autograd::engine::evaluate_function: MmBackward0"
-    found = made([
-        event("python_function", "nn.Module: Block_0", 0, 20),
-        event("python_function", "nn.Module: Linear_3", 2, 6),
-        event("python_function", "train.py(3): main", 0, 90),
-        event("cpu_op", "aten::mm", 3, 3, **{"External id": 1, "Sequence number": 77}),
-        event("cuda_runtime", "cudaLaunchKernel", 4, 1, correlation=1),
-        event("cuda_runtime", "cudaLaunchKernel", 12, 1, correlation=2),
-        event("cpu_op", backward, 40, 9, **{"Sequence number": 77}) | {"tid": 2},
-        event("cuda_runtime", "cudaLaunchKernel", 42, 1, correlation=3) | {"tid": 2},
-        event("kernel", "gemm", 100, 5, correlation=1),
-        event("kernel", "gemm", 110, 3, correlation=2),
-        event("kernel", "gemm", 120, 10, correlation=3),
-    ])  # fmt: skip
+    found = made(
+        [
+            event("python_function", "nn.Module: Block_0", 0, 20),
+            event("python_function", "nn.Module: Linear_3", 2, 6),
+            event("python_function", "train.py(3): main", 0, 90),
+            event("cpu_op", "aten::mm", 3, 3, **{"External id": 1, "Sequence number": 77}),
+            event("cuda_runtime", "cudaLaunchKernel", 4, 1, correlation=1),
+            event("cuda_runtime", "cudaLaunchKernel", 12, 1, correlation=2),
+            event("cpu_op", backward, 40, 9, **{"Sequence number": 77}) | {"tid": 2},
+            event("cuda_runtime", "cudaLaunchKernel", 42, 1, correlation=3) | {"tid": 2},
+            event("kernel", "gemm", 100, 5, correlation=1),
+            event("kernel", "gemm", 110, 3, correlation=2),
+            event("kernel", "gemm", 120, 10, correlation=3),
+        ]
+    )
     assert {one.module: (one.seconds, one.runs) for one in found.modules} == {
         "Linear": (pytest.approx(15e-6), 2),
         "Block": (pytest.approx(3e-6), 1),

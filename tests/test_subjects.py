@@ -52,8 +52,11 @@ def test_places_are_on_the_site(part: str) -> None:
 def test_tests_are_there(name: str) -> None:
     path, _, function = name.partition("::")
     source = (ROOT / path).read_text(encoding="utf-8")
-    assert re.search(rf"^ *def {function or 'test_'}\w*\(" if not function else
-                     rf"^ *def {function}\(", source, re.M)  # fmt: skip
+    assert re.search(
+        rf"^ *def {function or 'test_'}\w*\(" if not function else rf"^ *def {function}\(",
+        source,
+        re.M,
+    )
 
 
 def test_what_is_missing_is_counted() -> None:

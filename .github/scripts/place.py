@@ -84,9 +84,11 @@ def _belongs(repository: str, event: Mapping[str, Any]) -> dict[str, str]:
         return {"why": "no run of its own says that its tests have passed; comment when one does"}
     fork = (pull["head"]["repo"] or {}).get("full_name") != repository
     return {
-        "folder": f"pr-{int(pull['number'])}", "commit": commit, "run": number_of_run,
+        "folder": f"pr-{int(pull['number'])}",
+        "commit": commit,
+        "run": number_of_run,
         **({"fork": "1"} if fork else {}),
-    }  # fmt: skip
+    }
 
 
 def _passed(repository: str, commit: str) -> str:

@@ -165,9 +165,12 @@ def _release(folder: str) -> tuple[int, ...]:
 def git(where: str, *words: str, stdin: bytes | None = None) -> bytes:
     """One git command in the bare repository `where`, without the machine's configuration."""
     ran = subprocess.run(
-        ["git", "--git-dir", where, *words], input=stdin, capture_output=True, timeout=300,
+        ["git", "--git-dir", where, *words],
+        input=stdin,
+        capture_output=True,
+        timeout=300,
         env={**os.environ, "GIT_CONFIG_GLOBAL": os.devnull, "GIT_TERMINAL_PROMPT": "0"},
-    )  # fmt: skip
+    )
     if ran.returncode:
         raise RuntimeError(f"git {words[0]}: {ran.stderr.decode(errors='replace').strip()}")
     return ran.stdout

@@ -104,10 +104,12 @@ def _number(text: str) -> object:
 @cache
 def _pattern(value: str) -> re.Pattern[str]:
     parts = re.split(r"\{(\w+(?::[^}]+)?)\}", value)
-    return re.compile("".join(
-        _wildcard(*part.split(":")) if index % 2 else re.escape(part)
-        for index, part in enumerate(parts)
-    ))  # fmt: skip
+    return re.compile(
+        "".join(
+            _wildcard(*part.split(":")) if index % 2 else re.escape(part)
+            for index, part in enumerate(parts)
+        )
+    )
 
 
 def _wildcard(name: str, choices: str = ".+") -> str:

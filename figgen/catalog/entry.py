@@ -64,10 +64,12 @@ class CatalogEntry:
             **self.flags,
             **given,
         }
-        return kind(**{
-            name: known[name] if name in known else self._filled(name, types, default)
-            for name, types, default in _fields(kind)
-        })  # fmt: skip
+        return kind(
+            **{
+                name: known[name] if name in known else self._filled(name, types, default)
+                for name, types, default in _fields(kind)
+            }
+        )
 
     def _filled(self, name: str, types: tuple[Any, ...], default: object) -> object:
         if name in self.values:

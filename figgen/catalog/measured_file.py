@@ -37,36 +37,52 @@ _LAYER = dict.fromkeys(("hidden", "ffn", "heads", "sequence", "batch"), COUNT)
 _MEMORY = dict.fromkeys(("state_bytes", "peak_allocated_bytes", "peak_reserved_bytes"), BYTES)
 TABLES: Mapping[str, Keys] = {
     "products": {
-        "format": FORMATS, "side": SIDES, **dict.fromkeys(("m", "n", "k"), COUNT),
+        "format": FORMATS,
+        "side": SIDES,
+        **dict.fromkeys(("m", "n", "k"), COUNT),
         "seconds": SECONDS,
     },
     "grouped": {
-        "format": FORMATS, "way": ("grouped", "loop"),
-        **dict.fromkeys(("experts", "tokens", "n", "k"), COUNT), "seconds": SECONDS,
+        "format": FORMATS,
+        "way": ("grouped", "loop"),
+        **dict.fromkeys(("experts", "tokens", "n", "k"), COUNT),
+        "seconds": SECONDS,
     },
     "attention": {
-        "format": FORMATS, "mask": MASKS,
-        **dict.fromkeys(("batch", "heads", "head_dim", "sequence"), COUNT), "pass": PASSES,
+        "format": FORMATS,
+        "mask": MASKS,
+        **dict.fromkeys(("batch", "heads", "head_dim", "sequence"), COUNT),
+        "pass": PASSES,
         "seconds": SECONDS,
     },
     "kernels": {"kernel": KERNELS, "bytes": COUNT, "seconds": SECONDS},
     "host": {"what": ("forward", "both", "gap"), "kernels": COUNT, "seconds": SECONDS},
     "optimizer": {
-        "format": ("fp32", "bf16"), "parameters": COUNT, "update_s": SECONDS, "clip_s": SECONDS,
+        "format": ("fp32", "bf16"),
+        "parameters": COUNT,
+        "update_s": SECONDS,
+        "clip_s": SECONDS,
     },
     "loss": {"mode": MODES, "tokens": COUNT, "vocab": COUNT, "seconds": SECONDS},
     "layers": {"format": FORMATS, **_LAYER, "forward_s": SECONDS, "both_s": SECONDS},
     "steps": {**_LAYER, "layers": COUNT, "parameters": COUNT, **_MEMORY},
     "training": {
-        "mode": MODES, "state": STATES, "mask": MASKS, **_LAYER,
+        "mode": MODES,
+        "state": STATES,
+        "mask": MASKS,
+        **_LAYER,
         **dict.fromkeys(("layers", "kv_heads", "vocab", "parameters"), COUNT),
-        "seconds": SECONDS, **_MEMORY,
+        "seconds": SECONDS,
+        **_MEMORY,
     },
     "collectives": {
-        "collective": COLLECTIVES, "ranks": COUNT, "nodes": COUNT, "message_bytes": COUNT,
+        "collective": COLLECTIVES,
+        "ranks": COUNT,
+        "nodes": COUNT,
+        "message_bytes": COUNT,
         "seconds": SECONDS,
     },
-}  # fmt: skip
+}
 """Tables of a file with the keys of their rows: what each value must be, or one of a few words.
 
 The first version has `steps`, memory without time; the second has `training` in its place.

@@ -160,9 +160,11 @@ def cite(place: EntryPlace, cited: object, sources: Mapping[str, str]) -> str:
         key, _, where = part.partition(":")
         if key not in sources:
             raise place.fault(
-                "unknown source", expected="a key of sources.toml", got=key,
+                "unknown source",
+                expected="a key of sources.toml",
+                got=key,
                 nearest=closest(key, sources),
-            )  # fmt: skip
+            )
         whole.append(sources[key] + (f", {_plain(place, where.strip())}" if where.strip() else ""))
     return "; ".join(whole)
 
@@ -172,9 +174,11 @@ def referred(entry: CatalogEntry, key: str, known: Mapping[str, Thing], file: st
     name = entry.words[key]
     if name not in known:
         raise entry.place.at(key).fault(
-            "dangling reference", expected=f"an entry of {file}", got=name,
+            "dangling reference",
+            expected=f"an entry of {file}",
+            got=name,
             nearest=closest(name, known),
-        )  # fmt: skip
+        )
     return known[name]
 
 

@@ -71,22 +71,29 @@ def verdict(changes: Changes) -> str:
 def as_json(changes: Changes, found: Sequence[Cause]) -> str:
     """Counts and numbers for other programs."""
     ranked = [cause for cause, _ in _ranked(changes, found)]
-    return json.dumps(
-        {
-            "counts": changes.counts,
-            "causes": [{"what": cause.what, "numbers": len(cause.keys)} for cause in ranked],
-            "numbers": [
-                {
-                    "where": f"{m.after.page}:{m.after.line}", "name": m.after.name,
-                    "before": m.before.value, "after": m.after.value, "unit": m.after.unit,
-                    "seen": m.is_seen,
-                }
-                for m in changes.numbers
-            ],
-            "figures": [f"{new.page}#{new.id}" for _, new in changes.figures],
-        },
-        indent=1, ensure_ascii=False,
-    ) + "\n"  # fmt: skip
+    return (
+        json.dumps(
+            {
+                "counts": changes.counts,
+                "causes": [{"what": cause.what, "numbers": len(cause.keys)} for cause in ranked],
+                "numbers": [
+                    {
+                        "where": f"{m.after.page}:{m.after.line}",
+                        "name": m.after.name,
+                        "before": m.before.value,
+                        "after": m.after.value,
+                        "unit": m.after.unit,
+                        "seen": m.is_seen,
+                    }
+                    for m in changes.numbers
+                ],
+                "figures": [f"{new.page}#{new.id}" for _, new in changes.figures],
+            },
+            indent=1,
+            ensure_ascii=False,
+        )
+        + "\n"
+    )
 
 
 def summary(changes: Changes, found: Sequence[Cause]) -> str:
@@ -145,16 +152,25 @@ def html(base: Build, head: Build, changes: Changes, found: Sequence[Cause]) -> 
     ]
     sections = [
         _causes(changes, found),
-        _section("Figures whose data changed", len(changes.figures),
-                 _pictures(base, head, changes.figures)),
-        _section("Figures that only look different", len(changes.redrawn),
-                 _pictures(base, head, changes.redrawn)),
-        _section("Text", len(changes.texts), map(_text, *zip(*changes.texts.items(), strict=True))
-                 if changes.texts else ()),
+        _section(
+            "Figures whose data changed",
+            len(changes.figures),
+            _pictures(base, head, changes.figures),
+        ),
+        _section(
+            "Figures that only look different",
+            len(changes.redrawn),
+            _pictures(base, head, changes.redrawn),
+        ),
+        _section(
+            "Text",
+            len(changes.texts),
+            map(_text, *zip(*changes.texts.items(), strict=True)) if changes.texts else (),
+        ),
         _section("Added", len(changes.added), [_list(changes.added)]),
         _section("Removed", len(changes.removed), [_list(changes.removed)]),
         _inputs(changes),
-    ]  # fmt: skip
+    ]
     titles = re.findall(r'<h2 id="(.*?)">(.*?)</h2>', "".join(sections))
     links = " · ".join(f'<a href="#{place}">{title}</a>' for place, title in titles)
     return "\n".join(part for part in (*parts, f"<nav>{links}</nav>", *sections) if part) + "\n"

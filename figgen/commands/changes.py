@@ -24,9 +24,15 @@ if TYPE_CHECKING:
 def add(verbs: Verbs) -> None:
     """Register the verb of this module."""
     parser = add_verb(
-        verbs, "diff", _diff, "what changed between two builds: numbers, figures, pictures, text",
-        "main", "main . --report changes", "v1.0 v1.1 --exit-code", "old-site new-site --feed",
-    )  # fmt: skip
+        verbs,
+        "diff",
+        _diff,
+        "what changed between two builds: numbers, figures, pictures, text",
+        "main",
+        "main . --report changes",
+        "v1.0 v1.1 --exit-code",
+        "old-site new-site --feed",
+    )
     parser.add_argument("base", help="a revision, a site's folder, or a figures.json")
     parser.add_argument("head", nargs="?", default=".", help="the same; the work tree if left out")
     parser.add_argument("--report", type=Path, help="a folder for the report and its summary")

@@ -73,9 +73,11 @@ def add(verbs: Verbs) -> None:
     )
     parser.add_argument("--network-latency", help="per step between nodes")
     parser.add_argument(
-        "--model", choices=("textbook", "nccl"), default="textbook",
+        "--model",
+        choices=("textbook", "nccl"),
+        default="textbook",
         help="textbook: α–β; nccl: NCCL's own reckoning, by which it chooses an algorithm",
-    )  # fmt: skip
+    )
 
 
 def _cost(options: argparse.Namespace) -> Answer:
@@ -144,10 +146,13 @@ def _by_levels(options: argparse.Namespace, name: str, size: float, near: AlphaB
         _, width = _nodes(options)
         far = _link(options, "network", "network_latency", width)
     levels = TwoLevels(
-        ranks=options.ranks, ranks_per_node=width,
-        near_latency_s=near[0], near_bytes_per_s=near[1],
-        far_latency_s=far[0], far_bytes_per_s=far[1],
-    )  # fmt: skip
+        ranks=options.ranks,
+        ranks_per_node=width,
+        near_latency_s=near[0],
+        near_bytes_per_s=near[1],
+        far_latency_s=far[0],
+        far_bytes_per_s=far[1],
+    )
     if name == POSTED:
         gap = message_gap(options.network or "")
         time_s = posted_all_to_all_time_s(levels, size, message_gap_s=gap.value)

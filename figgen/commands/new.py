@@ -42,10 +42,16 @@ class StubFiles:
 def add(verbs: Verbs) -> None:
     """Register the verb of this module."""
     new = add_verb(
-        verbs, "new", _new, "stubs of something new, with its test and its oracle",
-        "formula gather_time --in data_parallel", "figure gather-steps --in zero",
-        "preset map-48", "accelerator h400-sxm", "page guide/stragglers",
-    )  # fmt: skip
+        verbs,
+        "new",
+        _new,
+        "stubs of something new, with its test and its oracle",
+        "formula gather_time --in data_parallel",
+        "figure gather-steps --in zero",
+        "preset map-48",
+        "accelerator h400-sxm",
+        "page guide/stragglers",
+    )
     new.add_argument("kind", help=", ".join(STUB_MAKERS))
     new.add_argument("name")
     new.add_argument("--in", dest="room", default="", help="the module or folder it belongs to")
@@ -64,9 +70,11 @@ def _new(options: argparse.Namespace) -> Answer:
             raise InputError(f"{path} is there already", expected="another name")
     plan = [
         *(f"new file {path}" for path in changes.new),
-        *(f"{_lines_more(options.root / path, text)} in {path}"
-          for path, text in changes.longer.items()),
-    ]  # fmt: skip
+        *(
+            f"{_lines_more(options.root / path, text)} in {path}"
+            for path, text in changes.longer.items()
+        ),
+    ]
     written = [*changes.new, *changes.longer]
     if options.dry_run:
         return Answer({"would_write": written}, "\n".join([*plan, "nothing is written"]))
@@ -148,8 +156,15 @@ def _entry(root: Path, kind: str, name: str, table: str, printed: str) -> StubFi
     if name in _entries(root, "sources"):
         raise InputError(f"{name!r} is the name of a source", expected="another name")
     function = name.replace("-", "_")
-    words = {"name": name, "function": function, "kind": kind, "table": table, "printed": printed,
-             "file": f"{kind}_{function}", "month": f"{datetime.now(UTC):%Y-%m}"}  # fmt: skip
+    words = {
+        "name": name,
+        "function": function,
+        "kind": kind,
+        "table": table,
+        "printed": printed,
+        "file": f"{kind}_{function}",
+        "month": f"{datetime.now(UTC):%Y-%m}",
+    }
     data, sources = f"{CATALOG}/{kind}s.toml", f"{CATALOG}/sources.toml"
     test = f"tests/catalog/test_{kind}_{function}.py"
     return StubFiles(

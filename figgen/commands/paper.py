@@ -29,9 +29,14 @@ PARTS = ("journey/", "guide/")
 def add(verbs: Verbs) -> None:
     """Register the verb of this module."""
     parser = add_verb(
-        verbs, "paper", _paper, "the chapters of a built site as one PDF or EPUB",
-        "site guide.pdf", "site guide.epub", "site one.pdf --only guide/memory/",
-    )  # fmt: skip
+        verbs,
+        "paper",
+        _paper,
+        "the chapters of a built site as one PDF or EPUB",
+        "site guide.pdf",
+        "site guide.epub",
+        "site one.pdf --only guide/memory/",
+    )
     parser.add_argument("site", type=Path, help="the folder of a built site")
     parser.add_argument("file", type=Path, help="what to write, a .pdf or an .epub")
     parser.add_argument("--only", action="append", help="a page by its folder; may be repeated")

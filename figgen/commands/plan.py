@@ -47,32 +47,42 @@ def add(verbs: Verbs) -> None:
     )
     add_options(parser, "step")
     parser.add_argument(
-        "--top", metavar="N", type=whole(1, MOST_SHOWN), default=SHOWN,
+        "--top",
+        metavar="N",
+        type=whole(1, MOST_SHOWN),
+        default=SHOWN,
         help=f"layouts shown, the fastest of each mesh; {SHOWN} if left out",
-    )  # fmt: skip
+    )
     parser.add_argument(
-        "--variants", action="store_true",
+        "--variants",
+        action="store_true",
         help="every layout of a mesh, its slower schedules, batches and means too",
-    )  # fmt: skip
+    )
     parser.add_argument(
-        "--every-schedule", action="store_true",
+        "--every-schedule",
+        action="store_true",
         help="schedules too that the software does not come with",
-    )  # fmt: skip
+    )
     parser.add_argument(
-        "--published", action="store_true",
+        "--published",
+        action="store_true",
         help="every published layout beside the fastest for its job",
-    )  # fmt: skip
+    )
     parser.add_argument(
         "--write", action="store_true", help="with --published: search anew, for the catalog"
     )
     parser.add_argument(
-        "--tokens", metavar="N", type=tokens_of,
+        "--tokens",
+        metavar="N",
+        type=tokens_of,
         help="of the whole training, as 15e12: goodput and days of the fastest layout too",
-    )  # fmt: skip
+    )
     parser.add_argument(
-        "--failures", metavar="NAME", default=USUAL_FAILURES,
+        "--failures",
+        metavar="NAME",
+        default=USUAL_FAILURES,
         help=f"published job or cluster that fails as often: {', '.join(interruptions())}",
-    )  # fmt: skip
+    )
     chosen = ", ".join(SEARCHED)
     parser.epilog = f"{parser.epilog or ''}\nSearched unless said: {chosen}.\n" + (
         f"Of no use to a search: {', '.join(NOT_PLANNED)}."

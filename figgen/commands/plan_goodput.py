@@ -56,11 +56,16 @@ def goodput_text(
     body = []
     for one in found:
         days, low, high = _days(question, row, one, tokens)
-        body.append([
-            WAYS[one.way], format_quantity(one.saving.stall_s, "s", "time"),
-            format_quantity(one.interval_s, "s", "time"), f"{one.goodput:.1%}",
-            f"{days:.3g}", f"{low:.3g} to {high:.3g}",
-        ])  # fmt: skip
+        body.append(
+            [
+                WAYS[one.way],
+                format_quantity(one.saving.stall_s, "s", "time"),
+                format_quantity(one.interval_s, "s", "time"),
+                f"{one.goodput:.1%}",
+                f"{days:.3g}",
+                f"{low:.3g} to {high:.3g}",
+            ]
+        )
     return [*lines, *aligned([head, *body], left=1)]
 
 

@@ -32,17 +32,19 @@ def published_answer(write: bool) -> Answer:
     for one in sorted(map(published_plan, training_presets()), key=lambda one: -one.behind):
         term, share = one.loses_by
         times = one.published.predicted, one.best.predicted
-        data.append({
-            "preset": one.preset,
-            "layouts": one.layouts,
-            "published": layout_words(one.published.setup),
-            "best": layout_words(one.best.setup),
-            "step_time_s": [found.step_time_s for found in times],
-            "step_time_interval_s": [[found.low_s, found.high_s] for found in times],
-            "longer_by": one.behind,
-            "loses_by": term,
-            "apart": one.apart,
-        })  # fmt: skip
+        data.append(
+            {
+                "preset": one.preset,
+                "layouts": one.layouts,
+                "published": layout_words(one.published.setup),
+                "best": layout_words(one.best.setup),
+                "step_time_s": [found.step_time_s for found in times],
+                "step_time_interval_s": [[found.low_s, found.high_s] for found in times],
+                "longer_by": one.behind,
+                "loses_by": term,
+                "apart": one.apart,
+            }
+        )
         lines.append(
             f"{one.preset}: {times[0].step_time_s:.3g} s ({times[0].low_s:.3g} to "
             f"{times[0].high_s:.3g}) as published, {one.behind:+.1%} against "

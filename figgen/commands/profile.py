@@ -60,9 +60,12 @@ def add(verbs: Verbs) -> None:
         "--against", nargs="+", metavar="FILE", help="traces of other steps to compare with"
     )
     parser.add_argument(
-        "--most-bytes", type=whole(1, 2**50), default=MOST_BYTES, metavar="N",
+        "--most-bytes",
+        type=whole(1, 2**50),
+        default=MOST_BYTES,
+        metavar="N",
         help=f"bytes that a file may unpack to; {MOST_BYTES} if left out",
-    )  # fmt: skip
+    )
     add_options(parser, "step")
 
 

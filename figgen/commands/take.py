@@ -31,9 +31,13 @@ def add(verbs: Verbs) -> None:
     )
     parser.add_argument("file", metavar="FILE", help="the file, or - for standard input")
     parser.add_argument(
-        "--set", dest="answers", metavar="NAME=VALUE", action="append", default=[],
+        "--set",
+        dest="answers",
+        metavar="NAME=VALUE",
+        action="append",
+        default=[],
         help="the value of a variable that the file does not set; may be repeated",
-    )  # fmt: skip
+    )
 
 
 def _take(options: argparse.Namespace) -> Answer:

@@ -64,4 +64,4 @@ def where(condition: Number, a: Number, b: Number) -> Number:
 OPERATORS = {
     operator.__name__: operator
     for operator in (minimum, maximum, ceil, floor, log2, sqrt, exp, where)
-}  # fmt: skip
+}

@@ -156,9 +156,10 @@ def training_cost(gpu_hours: Number, price_per_gpu_hour: Number) -> Number:
 
 
 @formula(
-    symbol=r"b_\text{c}", unit="B",
+    symbol=r"b_\text{c}",
+    unit="B",
     source="NVIDIA Transformer Engine, Performance considerations: a copy by rows, one by columns",
-)  # fmt: skip
+)
 def cast_bytes_per_element(
     reads: Number,
     bits_from: Number,
@@ -174,10 +175,11 @@ def cast_bytes_per_element(
 
 
 @formula(
-    symbol=r"h^*", unit="1",
+    symbol=r"h^*",
+    unit="1",
     source="derivation: casts of inputs and of gradients against three products, M·K·N each",
     where="narrow_flops_per_s > peak_flops_per_s",
-)  # fmt: skip
+)
 def cast_break_even_width(
     cast_bytes: Number,
     memory_bandwidth_bytes_per_s: Number,

@@ -92,9 +92,10 @@ def state_space_work(
 
 
 @formula(
-    symbol=r"A_\text{ssm}", unit="B",
+    symbol=r"A_\text{ssm}",
+    unit="B",
     source="state-spaces/mamba, ssd_combined.py, and Megatron-LM core, ssm/mamba_mixer.py",
-)  # fmt: skip
+)
 def state_space_activation_bytes(
     hidden: Number,
     inner_width: Number,
@@ -113,18 +114,20 @@ def state_space_activation_bytes(
 
 
 @formula(
-    symbol=r"N_\text{mtp}", unit="param",
+    symbol=r"N_\text{mtp}",
+    unit="param",
     source="DeepSeek-V3, arXiv:2412.19437, section 2.2: embedding and head are shared",
-)  # fmt: skip
+)
 def prediction_module_parameters(layer_parameters: Number, hidden: Number) -> Number:
     """Parameters of a module that predicts one token more: a layer, a projection, three norms."""
     return layer_parameters + 2 * hidden * hidden + 3 * hidden
 
 
 @formula(
-    symbol=r"\text{AI}", unit="FLOP/B",
+    symbol=r"\text{AI}",
+    unit="FLOP/B",
     source="NVIDIA, Matrix Multiplication Background, section 2.1: every element moved once",
-)  # fmt: skip
+)
 def product_intensity(
     tokens: Number, rows: Number, columns: Number, bytes_per_element: Number
 ) -> Number:

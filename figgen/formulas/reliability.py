@@ -55,9 +55,11 @@ def daly_interval(stall_s: Number, mtbf_s: Number) -> Number:
 
 
 @formula(
-    symbol=r"\text{goodput}", unit="1", where="lag_s <= interval_s + stall_s",
+    symbol=r"\text{goodput}",
+    unit="1",
+    where="lag_s <= interval_s + stall_s",
     source=f"derivation: renewal at every failure; {DALY}, eq. (20), for a lag of 0",
-)  # fmt: skip
+)
 def goodput(
     interval_s: Number, stall_s: Number, lag_s: Number, restart_s: Number, mtbf_s: Number
 ) -> Number:
@@ -71,9 +73,10 @@ def goodput(
 
 
 @formula(
-    symbol=r"\text{lost}", unit="1",
+    symbol=r"\text{lost}",
+    unit="1",
     source=f"first order of goodput; {KOKOLIS}, expected effective training time ratio",
-)  # fmt: skip
+)
 def lost_share(
     interval_s: Number, stall_s: Number, lag_s: Number, restart_s: Number, mtbf_s: Number
 ) -> Number:

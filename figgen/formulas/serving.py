@@ -25,9 +25,11 @@ def latent_cache_bytes_per_token(
 
 
 @formula(
-    symbol=r"S_\text{kv}", unit="B", where="windowed_layers <= layers",
+    symbol=r"S_\text{kv}",
+    unit="B",
+    where="windowed_layers <= layers",
     source="derivation: a window keeps its last tokens only",
-)  # fmt: skip
+)
 def windowed_cache_bytes(
     layers: Number,
     windowed_layers: Number,

@@ -72,9 +72,11 @@ def dragonfly_bisection_links(group_routers: Number, global_ports: Number) -> Nu
 
 
 @formula(
-    symbol=r"L_\text{torus}", unit="link", source="Dally 1990, doi:10.1109/12.53599: k-ary n-cubes",
+    symbol=r"L_\text{torus}",
+    unit="link",
+    source="Dally 1990, doi:10.1109/12.53599: k-ary n-cubes",
     where="side % 2 == 0 and side >= 4",
-)  # fmt: skip
+)
 def torus_bisection_links(side: Number, dimensions: Number) -> Number:
     """Links between two halves of a torus: every ring across the cut is cut twice."""
     return 2 * side ** (dimensions - 1)

@@ -110,10 +110,19 @@ def hardware_page() -> str:
 
 
 CHIPS = (
-    "accelerator", "name", "year", "memory", "memory reported", "memory bandwidth",
-    *(f"dense {dtype.upper()}" for dtype in DTYPES), "BF16 measured", "scale-up link",
-    "scale-up per GPU", "domain", "power",
-)  # fmt: skip
+    "accelerator",
+    "name",
+    "year",
+    "memory",
+    "memory reported",
+    "memory bandwidth",
+    *(f"dense {dtype.upper()}" for dtype in DTYPES),
+    "BF16 measured",
+    "scale-up link",
+    "scale-up per GPU",
+    "domain",
+    "power",
+)
 
 
 def _chip(chip: catalog.Accelerator) -> Row:
@@ -122,17 +131,21 @@ def _chip(chip: catalog.Accelerator) -> Row:
     return Row(
         chip.name,
         (
-            Cell(text=chip.title), Cell(text=chip.name), Cell(text=str(chip.year), key=chip.year),
-            of_value(chip.hbm_capacity, own), of_value(chip.hbm_reported, own),
+            Cell(text=chip.title),
+            Cell(text=chip.name),
+            Cell(text=str(chip.year), key=chip.year),
+            of_value(chip.hbm_capacity, own),
+            of_value(chip.hbm_reported, own),
             of_value(chip.hbm_bandwidth, own),
             *(of_value(getattr(chip, dtype), own) for dtype in DTYPES),
             of_value(chip.measured_bf16, own),
             Cell(text=chip.scale_up.title, link=f"#{anchor(chip.scale_up.name)}"),
             Cell(text=format_quantity(rate, "B/s", "si"), key=rate),
-            of_number(chip.scale_up_domain), of_value(chip.tdp, own),
+            of_number(chip.scale_up_domain),
+            of_value(chip.tdp, own),
         ),
         own,
-    )  # fmt: skip
+    )
 
 
 LINKS = (
@@ -145,13 +158,17 @@ def _link(link: catalog.Link) -> Row:
     return Row(
         link.name,
         (
-            Cell(text=link.title), Cell(text=link.name), Cell(text=link.kind), Cell(text=link.per),
-            of_value(link.bandwidth, own), Cell(text=format_quantity(both, "B/s", "si"), key=both),
+            Cell(text=link.title),
+            Cell(text=link.name),
+            Cell(text=link.kind),
+            Cell(text=link.per),
+            of_value(link.bandwidth, own),
+            Cell(text=format_quantity(both, "B/s", "si"), key=both),
             of_value(link.latency or link.step_latency, own),
             of_value(link.achieved_bandwidth, own),
         ),
         own,
-    )  # fmt: skip
+    )
 
 
 MODELS = (
@@ -259,11 +276,16 @@ def _run(run: catalog.Run, page: str) -> Row:
             Cell(text=run.model.title, link=f"../models/#{anchor(run.model.name)}"),
             Cell(text=run.accelerator.title, link=f"../hardware/#{anchor(run.accelerator.name)}"),
             *map(of_number, numbers),
-            Cell(text=run.precision), Cell(text=run.recompute or "–"),
-            of_value(run.step_time, own), of_value(run.tokens_per_s, own),
-            of_value(run.flops_rate, own), Cell(text=run.flops_kind if run.flops_rate else "–"),
-            of_value(run.mfu, own), Cell(text=run.mfu_dtype.upper() if run.mfu else "–"),
-            of_value(run.hfu, own), of_value(run.peak_memory, own),
+            Cell(text=run.precision),
+            Cell(text=run.recompute or "–"),
+            of_value(run.step_time, own),
+            of_value(run.tokens_per_s, own),
+            of_value(run.flops_rate, own),
+            Cell(text=run.flops_kind if run.flops_rate else "–"),
+            of_value(run.mfu, own),
+            Cell(text=run.mfu_dtype.upper() if run.mfu else "–"),
+            of_value(run.hfu, own),
+            of_value(run.peak_memory, own),
         ),
         own,
-    )  # fmt: skip
+    )

@@ -87,8 +87,9 @@ def _counts(entries: tuple[Planned, ...]) -> str:
         state = 2 if not entry.at else 1 if entry.note else 0
         states.setdefault(form, [0, 0, 0])[state] += 1
     names = sorted(states, key=lambda form: -sum(states[form]))
-    columns = zip(("as_planned", "changed", "dropped"), zip(*map(states.get, names), strict=True),
-                  strict=True)  # fmt: skip
+    columns = zip(
+        ("as_planned", "changed", "dropped"), zip(*map(states.get, names), strict=True), strict=True
+    )
     return figure(
         "coverage-counts",
         "\n".join([f"forms: {names}", *(f"{name}: {list(counts)}" for name, counts in columns)]),

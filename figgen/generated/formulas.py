@@ -18,14 +18,35 @@ from figgen.generated.fences import figure
 Arguments = Mapping[str, float]
 
 SPELLED = {
-    "all reduce": "all-reduce", "all gather": "all-gather", "reduce scatter": "reduce-scatter",
-    "all to all": "all-to-all", "zero": "ZeRO", "zero2": "ZeRO-2", "gpipe": "GPipe",
-    "one f one b": "1F1B", "flops": "FLOPs", "swiglu": "SwiGLU", "power sgd": "PowerSGD",
+    "all reduce": "all-reduce",
+    "all gather": "all-gather",
+    "reduce scatter": "reduce-scatter",
+    "all to all": "all-to-all",
+    "zero": "ZeRO",
+    "zero2": "ZeRO-2",
+    "gpipe": "GPipe",
+    "one f one b": "1F1B",
+    "flops": "FLOPs",
+    "swiglu": "SwiGLU",
+    "power sgd": "PowerSGD",
     "gpus": "GPUs",
-    **{word: word.upper() for word in (
-        "ccr", "cp", "dp", "fsdp", "gpt", "hsdp", "kv", "nccl", "nic", "pp", "tp",
-    )},
-}  # fmt: skip
+    **{
+        word: word.upper()
+        for word in (
+            "ccr",
+            "cp",
+            "dp",
+            "fsdp",
+            "gpt",
+            "hsdp",
+            "kv",
+            "nccl",
+            "nic",
+            "pp",
+            "tp",
+        )
+    },
+}
 """Words of a formula's name that readers see written otherwise."""
 
 

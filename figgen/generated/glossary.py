@@ -47,8 +47,9 @@ def glossary_page(terms: Mapping[str, Mapping[str, Any]], pages: Iterable[str]) 
         entry = terms[term]
         see = entry.get("see", "")
         more = f" [More](../{see})" if see in known else ""
-        entries.append(f'<span id="{term_anchor(term)}">{escape(term)}</span>\n:   '
-                       f"{entry['means']}{more}\n")  # fmt: skip
+        entries.append(
+            f'<span id="{term_anchor(term)}">{escape(term)}</span>\n:   {entry["means"]}{more}\n'
+        )
     return (
         "---\ndescription: Terms of art of distributed training, in one sentence each.\n---\n\n"
         f"# Glossary\n\nThe guide uses these {len(terms)} terms in one sense and one spelling.\n"

@@ -36,9 +36,10 @@ def _rank_map(laid: Laid) -> str:
             # Only whole pipelines say anything: they are coloured by their stages' groups alone.
             parameters += "\ncommunicators: [pp]\nfirst: pp"
     part = (
-        "" if block.multiplicity == 1
+        ""
+        if block.multiplicity == 1
         else " It shows {{ block }}, {{ shown }} of {{ world_size }} GPUs; the others repeat it."
-    )  # fmt: skip
+    )
     return (
         "## Rank map { data-search-exclude }\n\n"
         "[](#fig-rank-grid) is coloured by the groups of one communicator; choose it above the "

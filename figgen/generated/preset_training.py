@@ -22,15 +22,17 @@ MOST_SLOTS = 300
 def training_sections(preset: TrainingPreset, tools: frozenset[str]) -> str:
     """All sections of the page, in order."""
     step = training_step(preset=preset.name)
-    return "\n".join((
-        _setup(preset),
-        layout_sections(_laid(step)),
-        _schedule(step),
-        _memory(preset, step),
-        _time(preset),
-        _roofline(preset),
-        published_section(preset, step, tools),
-    ))  # fmt: skip
+    return "\n".join(
+        (
+            _setup(preset),
+            layout_sections(_laid(step)),
+            _schedule(step),
+            _memory(preset, step),
+            _time(preset),
+            _roofline(preset),
+            published_section(preset, step, tools),
+        )
+    )
 
 
 def _laid(step: TrainingStep) -> Laid:
@@ -55,15 +57,19 @@ def _setup(preset: TrainingPreset) -> str:
     words = (
         "Everything in [](#fig-setup-summary) that the source does not say is marked as assumed.\n"
     )
-    return f"## Setup {{ data-search-exclude }}\n\n{words}\n" + figure(
-        "setup-summary",
-        f"preset: {preset.name}",
-        caption="{{ assumed }} of the settings are assumptions: the published numbers do not "
-        "depend on them, the computed ones do.",
-        alt="A table of settings with their values and whether they were published: "
-        "{{ gpus }} GPUs on {{ nodes }} nodes, {{ microbatches }} microbatches per replica, "
-        "schedule {{ schedule }}.",
-    ) + _reasons(preset)  # fmt: skip
+    return (
+        f"## Setup {{ data-search-exclude }}\n\n{words}\n"
+        + figure(
+            "setup-summary",
+            f"preset: {preset.name}",
+            caption="{{ assumed }} of the settings are assumptions: the published numbers do not "
+            "depend on them, the computed ones do.",
+            alt="A table of settings with their values and whether they were published: "
+            "{{ gpus }} GPUs on {{ nodes }} nodes, {{ microbatches }} microbatches per replica, "
+            "schedule {{ schedule }}.",
+        )
+        + _reasons(preset)
+    )
 
 
 def _reasons(preset: TrainingPreset) -> str:

@@ -140,9 +140,14 @@ def _head(preset: Preset, question: str, about: str, tools: frozenset[str]) -> s
 
 def _map_page(preset: MapPreset, tools: frozenset[str]) -> str:
     parallel = layout(
-        nodes=preset.nodes, gpus_per_node=preset.gpus_per_node, tp=preset.tp, cp=preset.cp,
-        pp=preset.pp, ep=preset.ep, etp=preset.etp,
-    )  # fmt: skip
+        nodes=preset.nodes,
+        gpus_per_node=preset.gpus_per_node,
+        tp=preset.tp,
+        cp=preset.cp,
+        pp=preset.pp,
+        ep=preset.ep,
+        etp=preset.etp,
+    )
     laid = Laid(parallel, f"preset: {preset.name}", shown_communicators(parallel))
     parts = [
         _head(

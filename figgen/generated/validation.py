@@ -71,26 +71,40 @@ def _row(judged: JudgedRun) -> Row:
             Cell(text=f"{judged.error:+.0%}", key=judged.error),
             Cell(text="test" if judged.tested else "fitted"),
             Cell(text="modeler", link=f"../../tools/modeler/?{modeler_query(run)}"),
-            Cell(text=class_of(run)), Cell(text=run.release or "–"),
+            Cell(text=class_of(run)),
+            Cell(text=run.release or "–"),
             *map(of_number, counts),
             Cell(text=run.number_format),
         ),
         run.source,
-    )  # fmt: skip
+    )
 
 
 def modeler_query(run: DescribedRun) -> str:
     """The address of the modeler that opens a run; from there one key opens its rank map."""
-    return urlencode({
-        **_model_choices(run),
-        "nodes": run.gpus // run.gpus_per_node, "gpus": run.gpus_per_node,
-        "tp": run.tp, "cp": run.cp, "pp": run.pp, "ep": run.ep,
-        "microbatches": run.microbatches, "microbatch_size": run.microbatch,
-        "sequence": run.sequence, "zero": run.zero_stage,
-        "chip": run.accelerator.name, "nic": run.network.name, "dtype": run.dtype,
-        **({"schedule": "interleaved-1f1b", "chunks": run.virtual_stages}
-           if run.virtual_stages > 1 and run.pp > 1 else {}),
-    })  # fmt: skip
+    return urlencode(
+        {
+            **_model_choices(run),
+            "nodes": run.gpus // run.gpus_per_node,
+            "gpus": run.gpus_per_node,
+            "tp": run.tp,
+            "cp": run.cp,
+            "pp": run.pp,
+            "ep": run.ep,
+            "microbatches": run.microbatches,
+            "microbatch_size": run.microbatch,
+            "sequence": run.sequence,
+            "zero": run.zero_stage,
+            "chip": run.accelerator.name,
+            "nic": run.network.name,
+            "dtype": run.dtype,
+            **(
+                {"schedule": "interleaved-1f1b", "chunks": run.virtual_stages}
+                if run.virtual_stages > 1 and run.pp > 1
+                else {}
+            ),
+        }
+    )
 
 
 def _model_choices(run: DescribedRun) -> dict[str, object]:

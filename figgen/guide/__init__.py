@@ -61,8 +61,15 @@ SUBJECT = Subject(
     formulas="figgen.formulas",
     entries="figgen.catalog.load",
     rooms=(
-        "figgen.figures", "figgen.formulas", "figgen.models", "figgen.catalog", "figgen.scenarios",
-        "figgen.plotting", "figgen.generated", "figgen.commands", "figgen.guide",
+        "figgen.figures",
+        "figgen.formulas",
+        "figgen.models",
+        "figgen.catalog",
+        "figgen.scenarios",
+        "figgen.plotting",
+        "figgen.generated",
+        "figgen.commands",
+        "figgen.guide",
     ),
     lookups=LOOKUPS,
     ranges=RANGES,
@@ -77,4 +84,4 @@ SUBJECT = Subject(
     same_symbols=SAME_SYMBOLS,
     counted=COUNTED,
     names=NAMES,
-)  # fmt: skip
+)

@@ -54,12 +54,15 @@ class FirstUses(Treeprocessor):
         short = self.left.pop(name)
         if re.search(rf"\b{short.word}(?:[- ]parallel| \()", "".join(block.itertext()), re.I):
             return self._linked(parent, at, text, block)
-        link = etree.Element("a", {
-            "href": posixpath.relpath(short.target, posixpath.dirname(self.page.path)),
-            "class": "first-use",
-            "title": f"{short.term}: {short.means}",
-            "data-term": short.term,
-        })  # fmt: skip
+        link = etree.Element(
+            "a",
+            {
+                "href": posixpath.relpath(short.target, posixpath.dirname(self.page.path)),
+                "class": "first-use",
+                "title": f"{short.term}: {short.means}",
+                "data-term": short.term,
+            },
+        )
         link.text, link.tail = name, rest
         if at:
             parent[at - 1].tail = text[: found.start()]

@@ -33,9 +33,7 @@ _SCALES = {"thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
 def premises(source: str, *, by_line: bool = False) -> dict[int, Premises]:
     """For every line of a page the quantities that its section, or it alone, computes with."""
     lines = source.splitlines()
-    starts = [
-        1, *(n for n, line in enumerate(lines, 1) if by_line or re.match(r"#{1,6}\s", line))
-    ]  # fmt: skip
+    starts = [1, *(n for n, line in enumerate(lines, 1) if by_line or re.match(r"#{1,6}\s", line))]
     found: dict[int, Premises] = {}
     for start, end in zip(starts, [*starts[1:], len(lines) + 1], strict=True):
         section = "\n".join(lines[start - 1 : end - 1])

@@ -50,17 +50,24 @@ _OTHER = r"(?:k|M|G)?(?:W|Hz)|bytes?|tokens?/s|°C"
 _SCALE = r"(?:million|billion|trillion|thousand)s?"
 QUANTITIES: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("a percentage", re.compile(rf"{_NUMBER}\s?%|{_NUMBER} per ?cent\b")),
-    ("a multiple", re.compile(
-        rf"{_NUMBER}×(?!\s?\d)|{_NUMBER}x\b|{_NUMBER}(?: |-)(?:times|fold)\b"
-        r"|\b(?:two|three|four|five|six|seven|eight|nine|ten|twelve|sixteen|hundred|thousand) times"
-        r" (?:as|more|less|faster|slower|longer|shorter|larger|smaller|higher|lower|the)\b"
-    )),
-    ("a quantity", re.compile(
-        rf"{_NUMBER}[ \u00a0-]?(?:{_PREFIXED}|{_OTHER})(?![\w/])"
-        rf"|{_NUMBER}[ \u00a0-]{_TIME}(?![\w/])|{_NUMBER}(?:[mµμun]s)\b"
-        rf"|{_NUMBER}[ \u00a0-]{_SCALE}\b"
-    )),
-)  # fmt: skip
+    (
+        "a multiple",
+        re.compile(
+            rf"{_NUMBER}×(?!\s?\d)|{_NUMBER}x\b|{_NUMBER}(?: |-)(?:times|fold)\b"
+            r"|\b(?:two|three|four|five|six|seven|eight|nine|ten|twelve|sixteen|hundred|thousand)"
+            r" times (?:as|more|less|faster|slower|longer|shorter|larger|smaller|higher|lower"
+            r"|the)\b"
+        ),
+    ),
+    (
+        "a quantity",
+        re.compile(
+            rf"{_NUMBER}[ \u00a0-]?(?:{_PREFIXED}|{_OTHER})(?![\w/])"
+            rf"|{_NUMBER}[ \u00a0-]{_TIME}(?![\w/])|{_NUMBER}(?:[mµμun]s)\b"
+            rf"|{_NUMBER}[ \u00a0-]{_SCALE}\b"
+        ),
+    ),
+)
 """What a number must look like to be a quantity; a small count of things is none."""
 
 _EXPLAINED = r"\"[^\"]*\"|“[^”]*”|\b1 \w+(?= is | = )"

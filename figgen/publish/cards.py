@@ -71,10 +71,14 @@ def card(site: str, title: str, picture: str) -> bytes:
 
     return bytes(
         svg_to_bytes(
-            svg_string=card_svg(site, title, picture), width=WIDTH, skip_system_fonts=True,
-            font_files=_fonts(), font_family="DejaVu Sans", sans_serif_family="DejaVu Sans",
+            svg_string=card_svg(site, title, picture),
+            width=WIDTH,
+            skip_system_fonts=True,
+            font_files=_fonts(),
+            font_family="DejaVu Sans",
+            sans_serif_family="DejaVu Sans",
         )
-    )  # fmt: skip
+    )
 
 
 def _fonts() -> list[str]:

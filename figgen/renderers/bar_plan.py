@@ -100,9 +100,15 @@ def _plan(chart: Bars, width: float, *, above: bool) -> BarPlan:
         tops.append(at + before)
         at += before + thickness(chart) + BETWEEN_PX + after
     return BarPlan(
-        width=width, x=x, box=Rect(left, top, right, at), above=above, labels=labels,
-        tops=tuple(tops), key=key, flags=tuple(placed),
-    )  # fmt: skip
+        width=width,
+        x=x,
+        box=Rect(left, top, right, at),
+        above=above,
+        labels=labels,
+        tops=tuple(tops),
+        key=key,
+        flags=tuple(placed),
+    )
 
 
 def rules(chart: Bars, x: ScaledAxis) -> list[Rule]:

@@ -86,8 +86,10 @@ def plan(chart: Curves, shape: Shape) -> CurvePlan:
     marked = _mark_labels(chart, frame, again, shape)
     inner = inside(
         [name for name, ok in zip(again, kept, strict=True) if not ok],
-        again, frame, _blocks(chart, frame, marked),
-    )  # fmt: skip
+        again,
+        frame,
+        _blocks(chart, frame, marked),
+    )
     outer = [] if key else beside([name for name in again if name not in inner], frame.box)
     labels = (*outer, *inner.values(), *marked)
     below = wrapped(frame.x.label, shape.width)

@@ -104,8 +104,10 @@ def runs_down(ends: Sequence[tuple[BoxPlace, BoxPlace]]) -> bool:
 def _spread(place: BoxPlace, bent: Sequence[tuple[BoxPlace, BoxPlace]]) -> int:
     """1 where all partners of a box are below (or above) it, left and right; −1 the other way."""
     partners = [(b if a == place else a).centre for a, b in bent if place in (a, b)]
-    sides = [len({x < place.centre[0] for x, _ in partners}),
-             len({y < place.centre[1] for _, y in partners})]  # fmt: skip
+    sides = [
+        len({x < place.centre[0] for x, _ in partners}),
+        len({y < place.centre[1] for _, y in partners}),
+    ]
     return sides[0] - sides[1]
 
 

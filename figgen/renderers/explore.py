@@ -110,8 +110,18 @@ def rule(at: float, upright: bool, role: str, label: str) -> Json:
 def arrow(start: Sequence[float], tip: Sequence[float], role: str, **more: Any) -> Json:
     """An arrow between two points of the data."""
     return {
-        "x": tip[0], "y": tip[1], "ax": start[0], "ay": start[1],
-        "xref": "x", "yref": "y", "axref": "x", "ayref": "y",
-        "text": "", "showarrow": True, "arrowhead": 2, "arrowwidth": 1.5,
-        "arrowcolor": colour(role), **more,
-    }  # fmt: skip
+        "x": tip[0],
+        "y": tip[1],
+        "ax": start[0],
+        "ay": start[1],
+        "xref": "x",
+        "yref": "y",
+        "axref": "x",
+        "ayref": "y",
+        "text": "",
+        "showarrow": True,
+        "arrowhead": 2,
+        "arrowwidth": 1.5,
+        "arrowcolor": colour(role),
+        **more,
+    }

@@ -157,6 +157,13 @@ def _note(chart: RankGrid) -> Json:
     if chart.multiplicity > 1:
         said += f" One of {chart.multiplicity:,} equal blocks of {chart.world_size:,} GPUs."
     return {
-        "x": 0, "y": 1, "xref": "paper", "yref": "paper", "xanchor": "left", "yanchor": "bottom",
-        "text": text(said), "showarrow": False, "font": {"color": MUTED},
-    }  # fmt: skip
+        "x": 0,
+        "y": 1,
+        "xref": "paper",
+        "yref": "paper",
+        "xanchor": "left",
+        "yanchor": "bottom",
+        "text": text(said),
+        "showarrow": False,
+        "font": {"color": MUTED},
+    }

@@ -39,9 +39,13 @@ def curves(chart: Curves) -> Explored:
     ]
     rules = [rule(r.at, r.axis == "x", r.role, r.label) for r in chart.rules]
     shown = layout(
-        460, xaxis=axis(x), yaxis=axis(y), shapes=rules, hovermode="closest",
+        460,
+        xaxis=axis(x),
+        yaxis=axis(y),
+        shapes=rules,
+        hovermode="closest",
         annotations=_mark_labels(chart),
-    )  # fmt: skip
+    )
     if any(r.axis == "x" for r in chart.rules):
         # Above the labels of upright rules.
         shown["legend"]["y"] = 1.08
@@ -106,14 +110,19 @@ def _mark_labels(chart: Curves) -> list[Json]:
     notes = []
     for mark, label in zip(chart.marks, labels, strict=True):
         x, y = made.frame.pixel(mark.x, mark.y)
-        notes.append({
-            "x": math.log10(mark.x) if made.frame.x.logarithmic else mark.x,
-            "y": math.log10(mark.y) if made.frame.y.logarithmic else mark.y,
-            "ax": round((label.rect.left + label.rect.right) / 2 - x),
-            "ay": round((label.rect.top + label.rect.bottom) / 2 - y),
-            "text": lines(*label.lines), "font": {"color": INK}, "arrowhead": 0,
-            "arrowcolor": colour(mark.role) if label.leader else "rgba(0,0,0,0)", "standoff": 6,
-        })  # fmt: skip
+        notes.append(
+            {
+                "x": math.log10(mark.x) if made.frame.x.logarithmic else mark.x,
+                "y": math.log10(mark.y) if made.frame.y.logarithmic else mark.y,
+                "ax": round((label.rect.left + label.rect.right) / 2 - x),
+                "ay": round((label.rect.top + label.rect.bottom) / 2 - y),
+                "text": lines(*label.lines),
+                "font": {"color": INK},
+                "arrowhead": 0,
+                "arrowcolor": colour(mark.role) if label.leader else "rgba(0,0,0,0)",
+                "standoff": 6,
+            }
+        )
     return notes
 
 
@@ -123,9 +132,11 @@ def bars(chart: Bars) -> Explored:
     several = len(chart.segments) > 1
     data = [_segment(chart, index) for index in range(len(chart.segments))]
     thick = 40 if chart.stacked else 14 + 18 * len(chart.segments)
-    notes = [] if not chart.stacked else [
-        _total(chart, bar, total) for bar, total in enumerate(bar_totals(chart))
-    ]  # fmt: skip
+    notes = (
+        []
+        if not chart.stacked
+        else [_total(chart, bar, total) for bar, total in enumerate(bar_totals(chart))]
+    )
     shown = layout(
         110 + thick * len(chart.labels),
         barmode="stack" if chart.stacked else "group",
@@ -174,6 +185,11 @@ def _segment(chart: Bars, index: int) -> Json:
 def _total(chart: Bars, bar: int, total: float) -> Json:
     at: Any = math.log10(total) if chart.axis.scale != "linear" and total > 0 else total
     return {
-        "x": at, "y": bar, "xanchor": "left", "xshift": 4, "showarrow": False,
-        "text": text(value_text(chart.axis, total)), "font": {"color": INK},
-    }  # fmt: skip
+        "x": at,
+        "y": bar,
+        "xanchor": "left",
+        "xshift": 4,
+        "showarrow": False,
+        "text": text(value_text(chart.axis, total)),
+        "font": {"color": INK},
+    }

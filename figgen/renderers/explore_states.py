@@ -78,14 +78,11 @@ def _state(chart: Steps, frame: Frame, final: tuple[frozenset[int], ...]) -> Jso
         # Plotly writes in black or white, as the square needs.
         "texttemplate": "%{text}",
         "hovertext": [
-            [
-                lines(f"rank {rank}, chunk {chunk}", _holds(who))
-                for rank, who in enumerate(line)
-            ]
+            [lines(f"rank {rank}, chunk {chunk}", _holds(who)) for rank, who in enumerate(line)]
             for chunk, line in enumerate(held)
         ],
         "hoverinfo": "text",
-    }  # fmt: skip
+    }
 
 
 def _written(who: tuple[int, ...]) -> str:
@@ -99,8 +96,9 @@ def _holds(who: tuple[int, ...]) -> str:
 def _notes(chart: Steps, frame: Frame) -> list[Json]:
     """What the step is called, and arrows for every chunk that is sent in it."""
     said = f"{frame.title} ({frame.phase})" if frame.phase else frame.title
-    head = _note(f"<b>{text(said)}</b>", 0, 1, xref="paper", yref="paper", xanchor="left",
-                 yanchor="bottom")  # fmt: skip
+    head = _note(
+        f"<b>{text(said)}</b>", 0, 1, xref="paper", yref="paper", xanchor="left", yanchor="bottom"
+    )
     head["yshift"] = 36
     return [head, *(piece for move in frame.transfers for piece in _arrows(chart, move))]
 

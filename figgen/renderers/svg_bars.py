@@ -131,11 +131,14 @@ def _patterns(chart: Bars, figure_id: str) -> str:
         element(
             "pattern",
             element("path", d=_lined(chart, index), stroke=colour("paper"), stroke_width=1.3),
-            id=f"{figure_id}-p{index}", width=TILE_PX, height=TILE_PX,
+            id=f"{figure_id}-p{index}",
+            width=TILE_PX,
+            height=TILE_PX,
             patternUnits="userSpaceOnUse",
         )
-        for index in range(len(chart.segments)) if _lined(chart, index)
-    )  # fmt: skip
+        for index in range(len(chart.segments))
+        if _lined(chart, index)
+    )
     return element("defs", made) if made else ""
 
 
@@ -151,9 +154,13 @@ def _labels(chart: Bars, made: BarPlan) -> str:
     if not made.above:
         return element("g", "".join(drawn), text_anchor="end")
     return element(
-        "g", "".join(drawn),
-        paint_order="stroke", stroke=colour("paper"), stroke_width=4, stroke_linejoin="round",
-    )  # fmt: skip
+        "g",
+        "".join(drawn),
+        paint_order="stroke",
+        stroke=colour("paper"),
+        stroke_width=4,
+        stroke_linejoin="round",
+    )
 
 
 def _values(chart: Bars, made: BarPlan) -> str:
@@ -172,9 +179,14 @@ def _values(chart: Bars, made: BarPlan) -> str:
                 at = before if before >= made.box.left + 5 else line + 5
         drawn.append(words(at, made.tops[bar] + down + 0.35 * TEXT, text))
     return element(
-        "g", "".join(drawn), class_="values",
-        paint_order="stroke", stroke=colour("paper"), stroke_width=4, stroke_linejoin="round",
-    )  # fmt: skip
+        "g",
+        "".join(drawn),
+        class_="values",
+        paint_order="stroke",
+        stroke=colour("paper"),
+        stroke_width=4,
+        stroke_linejoin="round",
+    )
 
 
 def _draw_key(chart: Bars, made: BarPlan, figure_id: str) -> str:
@@ -199,9 +211,10 @@ def _rules(chart: Bars, made: BarPlan) -> str:
         top = made.box.top - LINE_PX * (flag.row + 1)
         path = f"M{number(flag.at)} {number(top)}V{number(made.box.bottom)}"
         drawn.append(
-            element("path", d=path, stroke=colour(rule.role), stroke_width=1.2,
-                    stroke_dasharray="5 3")
-        )  # fmt: skip
+            element(
+                "path", d=path, stroke=colour(rule.role), stroke_width=1.2, stroke_dasharray="5 3"
+            )
+        )
         aside, anchor = (flag.at - 5, "end") if flag.leftwards else (flag.at + 5, None)
         drawn.append(words(aside, top + LINE_PX / 2 + 3, rule.label, text_anchor=anchor))
     return "".join(drawn)

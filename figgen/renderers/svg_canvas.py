@@ -74,10 +74,14 @@ def strokes(drawn: Iterable[Stroke], within: Rect, clip: str | None = None) -> s
         path = "".join(_line(stroke.points, within) for stroke in alike)
         if path:
             written += element(
-                "path", d=path, clip_path=clip, fill="none",
+                "path",
+                d=path,
+                clip_path=clip,
+                fill="none",
                 stroke_dasharray=",".join(map(short, dashes)) or None,
-                stroke=theme.colour(role), stroke_width=None if width == 1 else short(width),
-            )  # fmt: skip
+                stroke=theme.colour(role),
+                stroke_width=None if width == 1 else short(width),
+            )
     return written
 
 

@@ -107,9 +107,13 @@ def outline(paths: list[str], role: str, width: float, dash: str | None = None) 
     if not paths:
         return ""
     return element(
-        "path", d="".join(paths), fill="none", stroke=colour(role), stroke_width=width,
+        "path",
+        d="".join(paths),
+        fill="none",
+        stroke=colour(role),
+        stroke_width=width,
         stroke_dasharray=dash,
-    )  # fmt: skip
+    )
 
 
 def arrows(lines: list[str], heads: list[str], reduces: bool) -> str:

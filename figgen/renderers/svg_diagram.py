@@ -137,9 +137,16 @@ def _place(box: Box, scale: float) -> BoxPlace:
 
 def _rectangle(place: BoxPlace, fill: str, stroke: str, dash: str | None = None) -> str:
     return element(
-        "rect", x=place.left, y=place.top, width=place.right - place.left,
-        height=place.bottom - place.top, rx=5, fill=fill, stroke=stroke, stroke_dasharray=dash,
-    )  # fmt: skip
+        "rect",
+        x=place.left,
+        y=place.top,
+        width=place.right - place.left,
+        height=place.bottom - place.top,
+        rx=5,
+        fill=fill,
+        stroke=stroke,
+        stroke_dasharray=dash,
+    )
 
 
 def _frame(box: Box, place: BoxPlace) -> str:
@@ -156,10 +163,14 @@ def _box(box: Box, place: BoxPlace) -> str:
     x, y = place.centre
     first = y - LINE * (len(box.lines) - 1) / 2 + TEXT * 0.35
     lines = [
-        words(x, first + LINE * at, line, font_weight="600" if at == 0 and len(box.lines) > 1
-              else None)
+        words(
+            x,
+            first + LINE * at,
+            line,
+            font_weight="600" if at == 0 and len(box.lines) > 1 else None,
+        )
         for at, line in enumerate(box.lines)
-    ]  # fmt: skip
+    ]
     text = element("g", "".join(lines), text_anchor="middle") if lines else ""
     shape = _rectangle(place, soft(box.role), colour(box.role))
     return element("g", shape + text, class_="box", data_name=box.name)

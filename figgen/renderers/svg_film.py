@@ -45,9 +45,14 @@ def _thing(thing: Thing) -> str:
     box = ""
     if thing.role:
         box = element(
-            "rect", class_=f"r-{thing.role}", x=thing.x, y=thing.y, width=thing.width,
-            height=thing.height, stroke_width=2.5 if thing.strong else None,
-        )  # fmt: skip
+            "rect",
+            class_=f"r-{thing.role}",
+            x=thing.x,
+            y=thing.y,
+            width=thing.width,
+            height=thing.height,
+            stroke_width=2.5 if thing.strong else None,
+        )
     if not thing.text:
         return box
     middle = {"text_anchor": "middle"} if thing.role else {}
@@ -70,9 +75,12 @@ def _path(thing: Thing) -> str:
     x0, y0 = x0 + across * part, y0 + down * part
     x1, y1 = x1 - across * part, y1 - down * part
     line = element(
-        "path", d=f"M{number(x0)} {number(y0)}L{number(x1)} {number(y1)}", fill="none",
-        stroke=colour("ink"), stroke_width=1,
-    )  # fmt: skip
+        "path",
+        d=f"M{number(x0)} {number(y0)}L{number(x1)} {number(y1)}",
+        fill="none",
+        stroke=colour("ink"),
+        stroke_width=1,
+    )
     head = element("path", d=arrow(x0, y0, x1, y1), fill=colour("ink"))
     # What goes over other boxes must not hide their text.
     far = math.hypot(x1 - x0, y1 - y0) > 2 * max(thing.width, thing.height)

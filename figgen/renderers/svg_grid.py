@@ -42,10 +42,12 @@ def render_grid(chart: RankGrid) -> str:
     drawn = [
         moved(
             _node(chart, node, members, place),
-            place.node(position, wide), place.node(position, narrow), class_="node",
+            place.node(position, wide),
+            place.node(position, narrow),
+            class_="node",
         )
         for position, (node, members) in enumerate(sorted(nodes.items()))
-    ]  # fmt: skip
+    ]
     lines = _notes(chart)
     muted = "".join(
         words(0, TEXT + 16 * line, text, fill=colour("muted")) for line, text in enumerate(lines)
@@ -98,9 +100,15 @@ class _Layout:
 def _node(chart: RankGrid, node: int, members: list[int], place: _Layout) -> str:
     height = place.pitch - 6
     box = element(
-        "rect", x=0.5, y=0.5, width=place.node_width - 1, height=height - 1, rx=6,
-        fill="none", stroke=colour("grid"),
-    )  # fmt: skip
+        "rect",
+        x=0.5,
+        y=0.5,
+        width=place.node_width - 1,
+        height=height - 1,
+        rx=6,
+        fill="none",
+        stroke=colour("grid"),
+    )
     name = words(6, PAD + 20, f"node {node}", fill=colour("muted"))
     cells = "".join(_cell(chart, index, place) for index in members)
     parts = [box, name, element("g", cells, class_="cells")]
@@ -119,9 +127,16 @@ def _cell(chart: RankGrid, index: int, place: _Layout) -> str:
         f"{view.name}-{view.group_of_cell[index] % CYCLE}" for view in chart.communicators
     )
     return element(
-        "rect", title(describe(chart, cell)), class_=classes, data_rank=cell.rank,
-        x=x + 0.5, y=y + 0.5, width=place.cell - 1, height=CELL_HEIGHT - 1, rx=4,
-    )  # fmt: skip
+        "rect",
+        title(describe(chart, cell)),
+        class_=classes,
+        data_rank=cell.rank,
+        x=x + 0.5,
+        y=y + 0.5,
+        width=place.cell - 1,
+        height=CELL_HEIGHT - 1,
+        rx=4,
+    )
 
 
 def describe(chart: RankGrid, cell: RankCell) -> str:

@@ -59,9 +59,12 @@ def _drawing(chart: Overview, width: float) -> Drawing:
         says = f"{chart.step.lanes[stage]}: nodes {block.nodes[0]} to {block.nodes[-1]}"
         heads.append(words(EDGE, block.head, says, fill=colour("muted")))
     drawn = [
-        *_funnels(chart, blocks, lanes, width), *_ranks(chart, blocks), *_marks(chart, blocks),
-        *heads, _step(chart, lanes, width),
-    ]  # fmt: skip
+        *_funnels(chart, blocks, lanes, width),
+        *_ranks(chart, blocks),
+        *_marks(chart, blocks),
+        *heads,
+        _step(chart, lanes, width),
+    ]
     key, height = _key(chart, height + 6, width)
     return Drawing(width, height, "".join(drawn) + key)
 
@@ -131,9 +134,17 @@ def _marks(chart: Overview, blocks: list[_Block]) -> Iterable[str]:
     for ranks, block in zip(chart.marked, blocks, strict=True):
         x, y = block.corner(chart.room.cells[ranks[0]].node)
         yield element(
-            "rect", x=x - 2, y=y - 2, width=block.wide + 4, height=GPU + 4, rx=2, fill="none",
-            stroke=colour("ink"), stroke_width=1.5, class_="follows",
-        )  # fmt: skip
+            "rect",
+            x=x - 2,
+            y=y - 2,
+            width=block.wide + 4,
+            height=GPU + 4,
+            rx=2,
+            fill="none",
+            stroke=colour("ink"),
+            stroke_width=1.5,
+            class_="follows",
+        )
 
 
 def _funnels(

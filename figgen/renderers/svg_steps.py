@@ -121,11 +121,15 @@ def _frame(
     draw = _hop if ring else _arc
     moves = "".join(
         element(
-            "g", title(_said(t)) + draw(t, sizes), class_="transfer", data_source=t.source,
-            data_target=t.target, data_chunks=" ".join(map(str, t.chunks)),
+            "g",
+            title(_said(t)) + draw(t, sizes),
+            class_="transfer",
+            data_source=t.source,
+            data_target=t.target,
+            data_chunks=" ".join(map(str, t.chunks)),
         )
         for t in frame.transfers
-    )  # fmt: skip
+    )
     head = text_row(TITLE + sizes.arcs + 13, names) + chunks
     return (
         words(0, 13, frame.title)

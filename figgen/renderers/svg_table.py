@@ -39,8 +39,11 @@ def _line(
 ) -> str:
     return "".join(
         words(
-            edges[at + 1] - PAD if right else edges[at], y, cell, font_weight=weight,
+            edges[at + 1] - PAD if right else edges[at],
+            y,
+            cell,
+            font_weight=weight,
             text_anchor="end" if right else None,
         )
         for at, (cell, right) in enumerate(zip(cells, table.right, strict=True))
-    )  # fmt: skip
+    )

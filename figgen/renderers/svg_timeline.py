@@ -119,12 +119,19 @@ def _lane(chart: Timeline, lane: int, slots: Sequence[Slot], strip: _Strip, figu
     for start, end in idle_spans(slots, chart.end):
         parts.append(
             element(
-                "rect", title(f"idle, {_span(start, end, chart)}"), class_="idle",
-                fill=f"url(#{figure_id}-idle)", x=left + start * scale, y=top + 0.5,
-                width=(end - start) * scale, height=height - 1,
-                data_lane=lane, data_start=f"{start:g}", data_end=f"{end:g}",
+                "rect",
+                title(f"idle, {_span(start, end, chart)}"),
+                class_="idle",
+                fill=f"url(#{figure_id}-idle)",
+                x=left + start * scale,
+                y=top + 0.5,
+                width=(end - start) * scale,
+                height=height - 1,
+                data_lane=lane,
+                data_start=f"{start:g}",
+                data_end=f"{end:g}",
             )
-        )  # fmt: skip
+        )
     levels = max((slot.chunk for slot in chart.slots), default=0)
     labels: defaultdict[float, list[tuple[float, str]]] = defaultdict(list)
     for slot, (offset, part) in zip(slots, shares(slots), strict=True):
@@ -164,13 +171,19 @@ def shares(slots: Sequence[Slot]) -> list[tuple[float, float]]:
 def _slot(slot: Slot, strip: _Strip, levels: int, span: str) -> str:
     plain = f"{label(slot.role)} {slot.label}, {span}"
     return element(
-        "rect", title(slot.detail or plain), class_=f"r-{slot.role}",
+        "rect",
+        title(slot.detail or plain),
+        class_=f"r-{slot.role}",
         fill_opacity=_shade(slot.chunk, levels),
-        x=strip.left + slot.start * strip.scale + 0.5, y=strip.top + 0.5,
-        width=max(0.5, (slot.end - slot.start) * strip.scale - 1), height=strip.height - 1,
-        data_lane=slot.lane, data_start=f"{slot.start:g}", data_end=f"{slot.end:g}",
+        x=strip.left + slot.start * strip.scale + 0.5,
+        y=strip.top + 0.5,
+        width=max(0.5, (slot.end - slot.start) * strip.scale - 1),
+        height=strip.height - 1,
+        data_lane=slot.lane,
+        data_start=f"{slot.start:g}",
+        data_end=f"{slot.end:g}",
         data_label=slot.label,
-    )  # fmt: skip
+    )
 
 
 def _shade(chunk: int, levels: int) -> float | None:
@@ -188,9 +201,13 @@ def _hatch(figure_id: str) -> str:
     lines = element("rect", width=6, height=6, fill=soft("idle"))
     lines += element("path", d="M-1 7L7 -1", stroke=colour("idle"), stroke_width=0.7)
     pattern = element(
-        "pattern", lines, id=f"{figure_id}-idle", width=6, height=6,
+        "pattern",
+        lines,
+        id=f"{figure_id}-idle",
+        width=6,
+        height=6,
         patternUnits="userSpaceOnUse",
-    )  # fmt: skip
+    )
     return element("defs", pattern)
 
 
@@ -215,9 +232,17 @@ def _key(
             x, y = 0.5, y + LINE
         for shade in shades:
             parts.append(
-                element("rect", class_=class_, fill=fill, fill_opacity=shade, x=x, y=y + 2,
-                        width=13, height=11)
-            )  # fmt: skip
+                element(
+                    "rect",
+                    class_=class_,
+                    fill=fill,
+                    fill_opacity=shade,
+                    x=x,
+                    y=y + 2,
+                    width=13,
+                    height=11,
+                )
+            )
             x += 13
         parts.append(words(x + 5, y + 12, name))
         x += wide - 13 * len(shades)

@@ -52,17 +52,26 @@ def _gather(node: ast.AST, hidden: frozenset[str], found: Names) -> None:
                     found.assigned.add(name)
             return
         case ast.ListComp() | ast.SetComp() | ast.GeneratorExp() | ast.DictComp():
-            own = {n.id for loop in node.generators for n in ast.walk(loop.target)
-                   if isinstance(n, ast.Name)}  # fmt: skip
+            own = {
+                n.id
+                for loop in node.generators
+                for n in ast.walk(loop.target)
+                if isinstance(n, ast.Name)
+            }
             hidden = hidden | own
         case ast.Lambda(args=arguments):
             hidden = hidden | {one.arg for one in arguments.args}
         case ast.FunctionDef():
             own = {one.arg for one in arguments_of(node)}
-            outer = {name for one in node.body if isinstance(one, ast.Nonlocal)
-                     for name in one.names}  # fmt: skip
-            stored = {n.id for one in node.body for n in ast.walk(one)
-                      if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)}  # fmt: skip
+            outer = {
+                name for one in node.body if isinstance(one, ast.Nonlocal) for name in one.names
+            }
+            stored = {
+                n.id
+                for one in node.body
+                for n in ast.walk(one)
+                if isinstance(n, ast.Name) and isinstance(n.ctx, ast.Store)
+            }
             hidden = hidden | own | (stored - outer)
     for child in ast.iter_child_nodes(node):
         _gather(child, hidden, found)

@@ -48,8 +48,11 @@ class Operators(PrinterBase):
                 return Code(f"!{self.truth(value).within(Level.UNARY)}", Level.UNARY, BOOL)
             case ast.USub():
                 shown = value.within(Level.UNARY)
-                return Code(f"-{shown}" if shown[0] != "-" else f"-({shown})", Level.UNARY,
-                            INT if value.type == BOOL else value.type)  # fmt: skip
+                return Code(
+                    f"-{shown}" if shown[0] != "-" else f"-({shown})",
+                    Level.UNARY,
+                    INT if value.type == BOOL else value.type,
+                )
             case ast.UAdd():
                 return value
         raise self.no(node, "this sign")
@@ -127,8 +130,7 @@ class Operators(PrinterBase):
                     sign = ("==" if loose else "===") if same else ("!=" if loose else "!==")
                     return binary(left, sign, right, Level.EQUAL, BOOL)
                 text = f"{self.help('equal')}({left.text}, {right.text})"
-                return Code(text if same else f"!{text}",
-                            Level.ATOM if same else Level.UNARY, BOOL)  # fmt: skip
+                return Code(text if same else f"!{text}", Level.ATOM if same else Level.UNARY, BOOL)
             case ast.In() | ast.NotIn():
                 found = self.contained(left, right, node)
                 if isinstance(op, ast.In):

@@ -25,8 +25,10 @@ def test_groups(page: Page, scripts_address: str) -> None:
     sizes = {"gpus_per_node": 8, "tp": 8, "cp": 2, "pp": 16, "ep": 16, "etp": 1}
     given = [{"nodes": nodes, **sizes} for nodes in (2048, 16384)]
     for layout, found in zip(given, asked(page, scripts_address, "speed", given), strict=True):
-        print(f"\n{8 * layout['nodes']:,} GPUs: all groups {found['groups']:.1f} ms, "
-              f"communicators {found['communicators']:.1f} ms")  # fmt: skip
+        print(
+            f"\n{8 * layout['nodes']:,} GPUs: all groups {found['groups']:.1f} ms, "
+            f"communicators {found['communicators']:.1f} ms"
+        )
 
 
 @pytest.mark.parametrize(

@@ -40,8 +40,10 @@ def test_rivals_on_the_same_layouts() -> None:
     told = subprocess.run(
         [RIVALS / "bin" / "python", "-m", "tests.benchmarks.rivals.rate"],
         env=os.environ | {"CALCULON": str(RIVALS / "calculon")},
-        check=True, capture_output=True, text=True,
-    )  # fmt: skip
+        check=True,
+        capture_output=True,
+        text=True,
+    )
     print(f"\n{told.stdout}")
 
 

@@ -137,9 +137,10 @@ def _steps(data: Data, figure: Figure) -> None:
     for at, frame in enumerate(frames):
         ax = _panel(figure, at, across, down, frame["title"])
         table = [
-            (rank, chunk, who) for rank, row in enumerate(frame["contents"])
+            (rank, chunk, who)
+            for rank, row in enumerate(frame["contents"])
             for chunk, who in enumerate(row)
-        ]  # fmt: skip
+        ]
         _boxes(
             ax,
             [(rank, -chunk, 0.9, 0.9) for rank, chunk, _ in table],
@@ -198,8 +199,13 @@ def _bars(data: Data, figure: Figure) -> None:
     ends = [0.0] * len(labels)
     for at, segment in enumerate(segments):
         shift = 0.0 if data["stacked"] else at * height
-        ax.barh([y + shift for y in range(len(labels))], segment["lengths"], height,
-                left=ends, label=segment["name"])  # fmt: skip
+        ax.barh(
+            [y + shift for y in range(len(labels))],
+            segment["lengths"],
+            height,
+            left=ends,
+            label=segment["name"],
+        )
         if data["stacked"]:
             ends = [end + more for end, more in zip(ends, segment["lengths"], strict=True)]
     for rule in data["rules"]:

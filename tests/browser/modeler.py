@@ -120,20 +120,30 @@ TUNED = (
 def random_query(rng: random.Random) -> str:
     """Any choices side by side; about half of them do not fit together."""
     given: dict[str, object] = {
-        "nodes": rng.choice((1, 2, 4, 12, 16)), "gpus": rng.choice((4, 8, 8, 8)),
-        "tp": rng.choice((1, 2, 3, 4, 8)), "pp": rng.choice((1, 2, 3, 4)),
-        "cp": rng.choice((1, 1, 1, 2)), "microbatches": rng.choice(("auto", 1, 5, 8, 24)),
+        "nodes": rng.choice((1, 2, 4, 12, 16)),
+        "gpus": rng.choice((4, 8, 8, 8)),
+        "tp": rng.choice((1, 2, 3, 4, 8)),
+        "pp": rng.choice((1, 2, 3, 4)),
+        "cp": rng.choice((1, 1, 1, 2)),
+        "microbatches": rng.choice(("auto", 1, 5, 8, 24)),
         "model": rng.choice(("llama-3-8b", "llama-3-70b", "gpt-3-175b", "mixtral-8x7b")),
         "schedule": rng.choice(("1f1b", "1f1b", "gpipe", "interleaved-1f1b", "zb1p", "zbv")),
-        "zero": rng.randint(0, 3), "recompute": rng.choice(("none", "selective", "full")),
-        "microbatch_size": rng.choice((1, 1, 2)), "sp": rng.choice((1, 1, 1, 0)),
-        "double": rng.randint(0, 1), "overlap": rng.randint(0, 1), "flash": rng.randint(0, 1),
+        "zero": rng.randint(0, 3),
+        "recompute": rng.choice(("none", "selective", "full")),
+        "microbatch_size": rng.choice((1, 1, 2)),
+        "sp": rng.choice((1, 1, 1, 0)),
+        "double": rng.randint(0, 1),
+        "overlap": rng.randint(0, 1),
+        "flash": rng.randint(0, 1),
         "chip": rng.choice(("h100-sxm-80gb", "a100-sxm-80gb")),
         "efficiency": rng.choice((0.4, 0.6)),
-        "measured": rng.choice((
-            "bf16-300000-3_near-250-4_far-20-15", "memory-1500_attention-200000_capacity-60",
-        )),
-    }  # fmt: skip
+        "measured": rng.choice(
+            (
+                "bf16-300000-3_near-250-4_far-20-15",
+                "memory-1500_attention-200000_capacity-60",
+            )
+        ),
+    }
     if given["model"] == "mixtral-8x7b":
         given["ep"] = rng.choice((1, 2, 4, 8))
     if rng.random() < 0.4:

@@ -46,8 +46,9 @@ def shown(answer: dict[str, float]) -> list[list[str]]:
     """Numbers as the command line's JSON has them, as the page writes them."""
     said = [
         [format_quantity(answer["time_s"], "s", "si.4")],
-        [rate(answer["algbw_bytes_per_s"])], [rate(answer["busbw_bytes_per_s"])],
-    ]  # fmt: skip
+        [rate(answer["algbw_bytes_per_s"])],
+        [rate(answer["busbw_bytes_per_s"])],
+    ]
     return [*said, [rate(answer["port_bytes_per_s"])]]
 
 
@@ -56,10 +57,17 @@ def test_answers_are_those_of_the_command_line(page: Page, site: str) -> None:
     known = (("time", "43,5 ms"), ("algbw", "48 GB/s"), ("busbw", "1,600 Gbps"))
     sizes = (("2", "1"), ("16", "8"), ("576", "72"))
     cases: list[dict[str, str]] = [
-        {"collective": name, "ranks": ranks, "width": width, "ports": "4", "bytes": "8 GiB",
-         "known": way, way: value}
+        {
+            "collective": name,
+            "ranks": ranks,
+            "width": width,
+            "ports": "4",
+            "bytes": "8 GiB",
+            "known": way,
+            way: value,
+        }
         for name, (way, value), (ranks, width) in itertools.product(BUS_BANDWIDTHS, known, sizes)
-    ]  # fmt: skip
+    ]
     for case, [rows, _, _] in zip(cases, page.evaluate(ANSWERS, cases), strict=True):
         way = case["known"]
         answer = printed(

@@ -198,12 +198,17 @@ def plain_shape(name: str) -> Choices:
 def test_state_is_megatrons_own_estimate(ask: Ask) -> None:
     cases = [
         {
-            "model": plain_shape(case["model"]), "nodes": case["nodes"], "gpus_per_node": 8,
-            "tp": case["tp"], "pp": case["pp"], "ep": case.get("ep", 1), "etp": case.get("etp"),
+            "model": plain_shape(case["model"]),
+            "nodes": case["nodes"],
+            "gpus_per_node": 8,
+            "tp": case["tp"],
+            "pp": case["pp"],
+            "ep": case.get("ep", 1),
+            "etp": case.get("etp"),
             "zero_stage": case["zero"],
         }
         for case in ORACLE["memory"]
-    ]  # fmt: skip
+    ]
     for case, answer in zip(ORACLE["memory"], ask("training", cases), strict=True):
         held = answer["memory"]["ranks"][0]["bytes"]
         state = held["weights"] + held["gradients"] + held["optimizer"]
@@ -214,13 +219,20 @@ def test_activations_of_gpt_are_megatrons_own_estimate(ask: Ask) -> None:
     known = [c for c in ORACLE["memory"] if c["model"] in ("gpt-3-175b", "mt-nlg-530b")]
     cases = [
         {
-            "model": case["model"], "nodes": case["nodes"], "gpus_per_node": 8, "tp": case["tp"],
-            "pp": case["pp"], "microbatches": case["microbatches"], "sequence": 2048,
-            "recompute": "selective", "dropout": True, "chunks": case.get("chunks"),
+            "model": case["model"],
+            "nodes": case["nodes"],
+            "gpus_per_node": 8,
+            "tp": case["tp"],
+            "pp": case["pp"],
+            "microbatches": case["microbatches"],
+            "sequence": 2048,
+            "recompute": "selective",
+            "dropout": True,
+            "chunks": case.get("chunks"),
             "schedule": "interleaved-1f1b" if "chunks" in case else "1f1b",
         }
         for case in known
-    ]  # fmt: skip
+    ]
     for case, answer in zip(known, ask("training", cases), strict=True):
         found = answer["memory"]["ranks"][0]["bytes"]["activations"]
         tolerance = 2e-3 if "chunks" in case else 3e-5

@@ -47,13 +47,19 @@ def test_a_config_json_with_a_slip_is_refused_by_both(ask: Ask, tmp_path: Path) 
     texts = [
         whole,
         whole.replace("{", '{"hidden_size": 32, ', 1),  # one of the two would win in silence
-        whole.replace("64", "NaN"), whole.replace("64", "Infinity"), whole.replace("64", "064"),
+        whole.replace("64", "NaN"),
+        whole.replace("64", "Infinity"),
+        whole.replace("64", "064"),
         whole.replace("{", '{"a": ' + "[" * 100_000 + "]" * 100_000 + ", ", 1),
         whole.replace("{", '{"a": ' + '{"b": ' * 300 + "1" + "}" * 300 + ", ", 1),
         whole.replace("{", '{"a": {"b": 1}, "c": [{"b": 1}, {"b": "\\"{[:"}], ', 1),
         whole.replace("{", '{"a": "' + "[" * 500 + '", ', 1),
-        "[" * 100_000, "", "null", "[1]", '{"a": 1, "\\u0061": 2}',
-    ]  # fmt: skip
+        "[" * 100_000,
+        "",
+        "null",
+        "[1]",
+        '{"a": 1, "\\u0061": 2}',
+    ]
     refused = []
     for number, text in enumerate(texts):
         path = tmp_path / f"{number}.json"

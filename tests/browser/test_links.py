@@ -108,8 +108,12 @@ def test_every_link_leads_to_a_file_and_a_place_in_it(
 
 def test_no_page_has_what_the_stylesheet_leaves_out(site_folder: Path) -> None:
     texts = (path.read_text(encoding="utf-8") for path in site_folder.rglob("*.html"))
-    used = {name for text in texts for names in re.findall(r'class="([^"]*)"', text)
-            for name in names.split()}  # fmt: skip
+    used = {
+        name
+        for text in texts
+        for names in re.findall(r'class="([^"]*)"', text)
+        for name in names.split()
+    }
     assert "md-header" in used
     light = lighter("".join(f".{name}{{a:b}}" for name in sorted(used)), set())
     assert {name for name in used if f".{name}{{" not in light} == set()

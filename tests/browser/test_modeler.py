@@ -124,8 +124,10 @@ def test_first_screen_names_the_bandwidth_that_is_needed_and_why_idle_time_diffe
     open_modeler: Callable[[str], Page],
 ) -> None:
     page = open_modeler("")
-    step = printed("figgen step --model llama-3-70b --nodes 12 --gpus-per-node 8 --tp 8 --pp 4 "
-                   "--microbatches 8 --json")  # fmt: skip
+    step = printed(
+        "figgen step --model llama-3-70b --nodes 12 --gpus-per-node 8 --tp 8 --pp 4 "
+        "--microbatches 8 --json"
+    )
     inside, between = step["levels"]
     need = [load["needed_bandwidth_bytes_per_s"] / 1e9 for load in (inside, between)]
     assert card(page, 3) == (

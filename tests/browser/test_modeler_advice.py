@@ -44,10 +44,16 @@ def test_what_does_not_fit_gets_offers_that_do_and_every_address_is_stable(ask: 
 
 
 def test_an_address_compares_two_configurations(ask: Ask) -> None:
-    [alone, both, other, undone, experts] = ask("addresses", [
-        "", "preset=gpt-3-175b&b.pp=16&b.microbatches=auto", f"{FIRST}&b.preset=deepseek-v3",
-        "preset=gpt-3-175b&microbatches=auto", "nodes=4&ep=8",
-    ])  # fmt: skip
+    [alone, both, other, undone, experts] = ask(
+        "addresses",
+        [
+            "",
+            "preset=gpt-3-175b&b.pp=16&b.microbatches=auto",
+            f"{FIRST}&b.preset=deepseek-v3",
+            "preset=gpt-3-175b&microbatches=auto",
+            "nodes=4&ep=8",
+        ],
+    )
     assert alone["b"] is None
     assert alone["again"] == ""
     assert both["b"]["pp"] == 16
@@ -62,12 +68,18 @@ def test_an_address_compares_two_configurations(ask: Ask) -> None:
 
 def test_an_address_may_say_a_batch_and_replicas_as_a_command_does(ask: Ask) -> None:
     start = "nodes=8&model=llama-3-8b&tp=2"
-    plain, small, odd, both, other, left, compared = ask("addresses", [
-        f"{start}&dp=32&global_batch=512", f"{start}&global_batch=512&microbatch_size=2",
-        f"{start}&global_batch=48", f"{start}&global_batch=512&microbatches=16",
-        f"{start}&global_batch=512&microbatches=4", f"{start}&dp=64",
-        f"{start}&microbatches=2&b.tp=1&b.global_batch=512",
-    ])  # fmt: skip
+    plain, small, odd, both, other, left, compared = ask(
+        "addresses",
+        [
+            f"{start}&dp=32&global_batch=512",
+            f"{start}&global_batch=512&microbatch_size=2",
+            f"{start}&global_batch=48",
+            f"{start}&global_batch=512&microbatches=16",
+            f"{start}&global_batch=512&microbatches=4",
+            f"{start}&dp=64",
+            f"{start}&microbatches=2&b.tp=1&b.global_batch=512",
+        ],
+    )
     command = "--nodes 8 --gpus-per-node 8 --model llama-3-8b --tp 2 --global-batch 512"
     assert plain["problems"] == []
     assert plain["a"]["microbatches"] == printed(f"figgen step {command} --json")["microbatches"]
@@ -82,10 +94,16 @@ def test_an_address_may_say_a_batch_and_replicas_as_a_command_does(ask: Ask) -> 
 
 def test_a_batch_that_an_address_says_is_that_of_both_configurations(ask: Ask) -> None:
     start = "nodes=8&model=llama-3-8b&tp=2&global_batch=512"
-    kept, larger, own, preset, odd = ask("addresses", [
-        f"{start}&b.tp=1", f"{start}&b.microbatch_size=4", f"{start}&b.tp=1&b.microbatches=2",
-        f"{start}&b.preset=gpt-3-175b", f"{start}&b.nodes=12",
-    ])  # fmt: skip
+    kept, larger, own, preset, odd = ask(
+        "addresses",
+        [
+            f"{start}&b.tp=1",
+            f"{start}&b.microbatch_size=4",
+            f"{start}&b.tp=1&b.microbatches=2",
+            f"{start}&b.preset=gpt-3-175b",
+            f"{start}&b.nodes=12",
+        ],
+    )
     command = "--nodes 8 --gpus-per-node 8 --model llama-3-8b --tp 1 --global-batch 512"
     same = printed(f"figgen step {command} --json")["microbatches"]
     assert (kept["a"]["microbatches"], kept["b"]["microbatches"]) == (16, same)
@@ -117,10 +135,18 @@ def test_an_address_of_the_time_when_software_was_two_options_is_understood(ask:
 
 
 HOSTILE = (
-    "tp=<script>alert(1)</script>&nodes=-1", "tp=8&tp=4", "model=constructor", "tp=1e3&pp=0x10",
-    "efficiency=NaN&reserve=-4", "zero=4&schedule=__proto__", "b.tp=%00&preset=../../etc",
-    "nodes=99999999999999999999", "show=%3Cimg%20src%3E", f"model={'a' * 5000}", "hidden=8&tpp=2",
-)  # fmt: skip
+    "tp=<script>alert(1)</script>&nodes=-1",
+    "tp=8&tp=4",
+    "model=constructor",
+    "tp=1e3&pp=0x10",
+    "efficiency=NaN&reserve=-4",
+    "zero=4&schedule=__proto__",
+    "b.tp=%00&preset=../../etc",
+    "nodes=99999999999999999999",
+    "show=%3Cimg%20src%3E",
+    f"model={'a' * 5000}",
+    "hidden=8&tpp=2",
+)
 
 
 def test_a_hostile_address_is_refused_in_words_and_leaves_the_defaults(ask: Ask) -> None:

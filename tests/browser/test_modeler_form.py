@@ -70,9 +70,14 @@ def test_bad_input_is_refused_in_words_with_buttons_that_mend_it(
 
 @pytest.mark.parametrize(
     ("chip", "microseconds"),
-    [("h100-sxm-80gb", "3.4"), ("gaudi3", "3.4"), ("tpu-v5p", "1"), ("mi350x", "2.1"),
-     ("trainium3", "1.5")],
-)  # fmt: skip
+    [
+        ("h100-sxm-80gb", "3.4"),
+        ("gaudi3", "3.4"),
+        ("tpu-v5p", "1"),
+        ("mi350x", "2.1"),
+        ("trainium3", "1.5"),
+    ],
+)
 def test_a_latency_that_is_left_out_shows_the_one_that_is_taken(
     open_modeler: Callable[..., Page], chip: str, microseconds: str
 ) -> None:
@@ -258,10 +263,17 @@ def test_keyboard_alone_reaches_and_changes_everything(open_modeler: Callable[..
 
 
 LLAMA = json.dumps(
-    {"model_type": "llama", "hidden_size": 2048, "num_hidden_layers": 16, "num_attention_heads": 32,
-     "num_key_value_heads": 8, "intermediate_size": 8192, "vocab_size": 128256,
-     "max_position_embeddings": 4096}
-)  # fmt: skip
+    {
+        "model_type": "llama",
+        "hidden_size": 2048,
+        "num_hidden_layers": 16,
+        "num_attention_heads": 32,
+        "num_key_value_heads": 8,
+        "intermediate_size": 8192,
+        "vocab_size": 128256,
+        "max_position_embeddings": 4096,
+    }
+)
 VISIBLE = """() => [...document.querySelectorAll("#modeler form [name]")]
   .filter((one) => one.checkVisibility()).map(({ name }) => name)"""
 

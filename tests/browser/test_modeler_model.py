@@ -66,8 +66,9 @@ def test_every_preset_and_random_choices_answer_what_the_command_line_prints(ask
         rows = list(csv.DictReader(io.StringIO(answer["csv"][0])))
         for row, sent in zip(rows, answer["step"]["communication"], strict=True):
             assert row.keys() == sent.keys()
-            assert all(row[key] == str(value) or float(row[key]) == value for key, value in
-                       sent.items()), row  # fmt: skip
+            assert all(
+                row[key] == str(value) or float(row[key]) == value for key, value in sent.items()
+            ), row
         assert answer["sent"] == pytest.approx(sum(float(row["sent_bytes"]) for row in rows))
         held = list(csv.DictReader(io.StringIO(answer["csv"][1])))
         assert [float(row["total_bytes"]) for row in held] == [
@@ -92,14 +93,23 @@ def test_every_option_is_answered_as_the_command_line_answers_it(ask: Ask) -> No
     """A choice that is offered nowhere, or that an address may not say, is drawn here."""
     options = ask("options", None)
     registries: dict[str, Iterable[str]] = {
-        "recipe": RECIPES, "activations": FORMATS, "schedule": SCHEDULES, "dtype": DTYPES,
-        "model": catalog.MODELS, "chip": catalog.ACCELERATORS, "order": CONVENTIONS,
-        "zero": "0123", "software": known_software(),
-        "exchange": ("p2p", "all-gather"), "ffn": FFN_MATRICES,
-        "lora_matrices": ADAPTED, "frozen_weights": FROZEN,
-        "norm": NORM_VECTORS, "qk_norm": QK_NORMS,
+        "recipe": RECIPES,
+        "activations": FORMATS,
+        "schedule": SCHEDULES,
+        "dtype": DTYPES,
+        "model": catalog.MODELS,
+        "chip": catalog.ACCELERATORS,
+        "order": CONVENTIONS,
+        "zero": "0123",
+        "software": known_software(),
+        "exchange": ("p2p", "all-gather"),
+        "ffn": FFN_MATRICES,
+        "lora_matrices": ADAPTED,
+        "frozen_weights": FROZEN,
+        "norm": NORM_VECTORS,
+        "qk_norm": QK_NORMS,
         "nic": [name for name, link in catalog.LINKS.items() if link.kind == "scale-out"],
-    }  # fmt: skip
+    }
     for key, names in registries.items():
         assert set(names) <= set(options[key]), key
     assert set(options) - {"preset", "recompute"} == registries.keys()
@@ -132,10 +142,14 @@ def test_a_pasted_config_json_is_read_as_python_reads_it(ask: Ask) -> None:
     files = [case["config"] for case in cases]
     bamba = files[-1]
     biased = files[0] | {"attention_bias": True, "tie_word_embeddings": True}
-    wrong = [files[-1] | {"attn_layer_indices": [9, 18]}, files[-1] | {"mamba_n_groups": 3},
-             files[-1] | {"mamba_n_heads": 100}, files[-1] | {"mamba_proj_bias": True},
-             files[0] | {"num_attention_heads": 0},
-             files[9] | {"moe_intermediate_size": 0}]  # fmt: skip
+    wrong = [
+        files[-1] | {"attn_layer_indices": [9, 18]},
+        files[-1] | {"mamba_n_groups": 3},
+        files[-1] | {"mamba_n_heads": 100},
+        files[-1] | {"mamba_proj_bias": True},
+        files[0] | {"num_attention_heads": 0},
+        files[9] | {"moe_intermediate_size": 0},
+    ]
     files += [files[-2] | {"num_local_experts": 0, "shared_intermediate_size": 8192}]
     files += [bamba | {"attn_layer_indices": [20], "attention_bias": True}]
     files += [files[0] | {"model_type": "gemma3_text", "sliding_window": 1024}]

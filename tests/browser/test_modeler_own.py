@@ -123,11 +123,16 @@ def test_measured_rates_stand_in_the_place_of_datasheets(
         ],
         "kernels": [{"kernel": "copy", "bytes": 2**30, "seconds": 4e-4}],
         "collectives": [
-            {"collective": "all_reduce", "ranks": 8, "nodes": 1, "message_bytes": size,
-             "seconds": 1e-5 + size / 2e11}
+            {
+                "collective": "all_reduce",
+                "ranks": 8,
+                "nodes": 1,
+                "message_bytes": size,
+                "seconds": 1e-5 + size / 2e11,
+            }
             for size in (2**20, 2**28, 2**30)
         ],
-    }  # fmt: skip
+    }
     machine = {"device": "NVIDIA H100 80GB HBM3", "kind": "cuda", "memory_bytes": 85_520_809_984,
                "ranks": 8, "nodes": 1, "torch": "2.9", "runtime": "", "date": ""}  # fmt: skip
     text = json.dumps({"format": FORMAT, "version": 1, "machine": machine, **rows})

@@ -47,8 +47,10 @@ def test_a_page_that_was_read_can_be_read_again_without_a_network(
     page = context.new_page()
     page.goto(site + MEMORY)
     # Registered by hand: the site does so where it is published, not on a loopback address.
-    page.evaluate("async () => { await navigator.serviceWorker.register('/sw.js'); "
-                  "await navigator.serviceWorker.ready }")  # fmt: skip
+    page.evaluate(
+        "async () => { await navigator.serviceWorker.register('/sw.js'); "
+        "await navigator.serviceWorker.ready }"
+    )
     page.reload()
     page.wait_for_function("navigator.serviceWorker.controller !== null")
     page.reload()
@@ -199,8 +201,15 @@ def test_chapters_are_printed_in_reading_order(site_folder: Path) -> None:
 def test_chapters_become_a_pdf(chromium: Browser, site_folder: Path, tmp_path: Path) -> None:
     from pypdf import PdfReader
 
-    words = ["paper", str(site_folder), str(tmp_path / "g.pdf"), "--only", "about/wrong-number/",
-             "--only", "reference/conventions/"]  # fmt: skip
+    words = [
+        "paper",
+        str(site_folder),
+        str(tmp_path / "g.pdf"),
+        "--only",
+        "about/wrong-number/",
+        "--only",
+        "reference/conventions/",
+    ]
     code, said = built.listened_to(
         [sys.executable, "-m", "figgen", *words],
         env={**os.environ, "CHROME_PATH": str(finder.given())},
@@ -216,8 +225,11 @@ def test_chapters_become_a_pdf(chromium: Browser, site_folder: Path, tmp_path: P
     begin = reader.outline[1].page.idnum
     links = [link.get_object() for sheet in reader.pages for link in sheet.annotations or ()]
     actions = [link.get("/A", {}) for link in links]
-    goals = [action["/D"][0].idnum for action in actions if action.get("/S") == "/GoTo"
-             and not isinstance(action["/D"], str)]  # fmt: skip
+    goals = [
+        action["/D"][0].idnum
+        for action in actions
+        if action.get("/S") == "/GoTo" and not isinstance(action["/D"], str)
+    ]
     assert begin in goals
     assert not [action for action in actions if "127.0.0.1" in str(action.get("/URI"))]
 
@@ -269,8 +281,10 @@ def test_the_guide_is_one_book_that_needs_neither_script_nor_network(
         has_math = tree.find(".//{http://www.w3.org/1998/Math/MathML}math") is not None
         (item,) = [item for item in items.values() if item.get("href") == name]
         assert (item.get("properties") == "mathml") == has_math
-    built = sum((site_folder / p / "index.html").read_text("utf-8").count('<figure class="figgen"')
-                for p in wanted)  # fmt: skip
+    built = sum(
+        (site_folder / p / "index.html").read_text("utf-8").count('<figure class="figgen"')
+        for p in wanted
+    )
     assert sum(len(tree.findall(".//{*}figure")) for tree in pages.values()) == built
     assert shown >= built / 2
     assert "var(" not in svg

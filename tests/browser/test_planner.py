@@ -179,25 +179,46 @@ def random_file(rng: random.Random) -> str:
         return 10 ** rng.uniform(-6, -1)
 
     nodes = rng.choice((1, 2, 4))
-    machine = {"device": "GPU", "kind": "cuda", "memory_bytes": rng.choice((0, 80e9)), "ranks": 8,
-               "nodes": nodes, "torch": "2", "runtime": "", "date": ""}  # fmt: skip
-    attention = {"format": "bf16", "batch": 1, "heads": 8, "head_dim": rng.choice((64, 128, 256)),
-                 "sequence": 4096}  # fmt: skip
+    machine = {
+        "device": "GPU",
+        "kind": "cuda",
+        "memory_bytes": rng.choice((0, 80e9)),
+        "ranks": 8,
+        "nodes": nodes,
+        "torch": "2",
+        "runtime": "",
+        "date": "",
+    }
+    attention = {
+        "format": "bf16",
+        "batch": 1,
+        "heads": 8,
+        "head_dim": rng.choice((64, 128, 256)),
+        "sequence": 4096,
+    }
     tables: dict[str, list[dict[str, Any]]] = {
         "products": [
             {"format": name, "m": n, "n": 2 * n, "k": 4096, "seconds": spent()}
-            for name in ("bf16", "fp8") for n in (1024, 4096, 8192)
+            for name in ("bf16", "fp8")
+            for n in (1024, 4096, 8192)
         ],
-        "attention": [attention | {"pass": way, "seconds": spent()}
-                      for way in ("forward", "backward")],
+        "attention": [
+            attention | {"pass": way, "seconds": spent()} for way in ("forward", "backward")
+        ],
         "kernels": [{"kernel": "copy", "bytes": 2**28, "seconds": spent()}],
         "collectives": [
-            {"collective": name, "ranks": 8 * across, "nodes": across, "message_bytes": 2**power,
-             "seconds": spent()}
-            for name in ("all_reduce", "all_gather", "all_to_all") for power in (12, 20, 28)
+            {
+                "collective": name,
+                "ranks": 8 * across,
+                "nodes": across,
+                "message_bytes": 2**power,
+                "seconds": spent(),
+            }
+            for name in ("all_reduce", "all_gather", "all_to_all")
+            for power in (12, 20, 28)
             for across in {1, nodes}
         ],
-    }  # fmt: skip
+    }
     kept = {"kernels", *rng.sample(sorted(tables), rng.randint(0, 3))}
     about = {"format": FORMAT, "version": VERSION, "machine": machine}
     return json.dumps(about | {name: tables[name] for name in kept})
@@ -254,8 +275,10 @@ def test_goodput_is_that_of_the_command_line(ask: Ask) -> None:
     ]
     cases = [
         [job, way, failures, 15e12, 2**23, 7.5]
-        for job in jobs for way in WAYS for failures in interruptions()
-    ]  # fmt: skip
+        for job in jobs
+        for way in WAYS
+        for failures in interruptions()
+    ]
     for case, got in zip(cases, ask("goodput", cases), strict=True):
         setup = plan_question(scenario(**case[0])).job.setup
         want = kept(setup, case[1], interruption(case[2]))

@@ -161,8 +161,11 @@ NEVER_IDLE = """() => {
 def test_no_tool_waits_until_the_browser_is_idle_before_it_hands_over_a_file() -> None:
     """Chromium puts the encoding of a canvas off so, in a page and in its own thread."""
     scripts = (ROOT / "docs" / "assets" / "javascripts").rglob("*.js")
-    waiting = [path.name for path in scripts if re.search(r"\.(toBlob|convertToBlob)\(",
-                                                          path.read_text("utf-8"))]  # fmt: skip
+    waiting = [
+        path.name
+        for path in scripts
+        if re.search(r"\.(toBlob|convertToBlob)\(", path.read_text("utf-8"))
+    ]
     assert waiting == []
 
 

@@ -72,12 +72,15 @@ def check_pytorch(parallel: ParallelLayout, text: str) -> str:
 def check_megatron(parallel: ParallelLayout, text: str) -> str:
     given = megatron_arguments(text)
     same = layout(
-        nodes=given["nnodes"], gpus_per_node=given["nproc-per-node"],
-        tp=given["tensor-model-parallel-size"], cp=given.get("context-parallel-size", 1),
-        pp=given["pipeline-model-parallel-size"], ep=given.get("expert-model-parallel-size", 1),
+        nodes=given["nnodes"],
+        gpus_per_node=given["nproc-per-node"],
+        tp=given["tensor-model-parallel-size"],
+        cp=given.get("context-parallel-size", 1),
+        pp=given["pipeline-model-parallel-size"],
+        ep=given.get("expert-model-parallel-size", 1),
         etp=given.get("expert-tensor-parallel-size"),
         order="tp-cp-ep-pp-dp" if "--use-tp-pp-dp-mapping" in text else "megatron",
-    )  # fmt: skip
+    )
     for axis in ("tp", "cp", "dp", "pp"):
         assert groups(same.dense, axis) == groups(parallel.dense, axis)
     if parallel.ep > 1:
@@ -101,9 +104,11 @@ def check_torchtitan(parallel: ParallelLayout, text: str) -> str:
     degrees = dict(re.findall(r"--parallelism\.(\w+)_degree (\d+)", text))
     size = {name: int(degree) for name, degree in degrees.items()}
     grid = np.arange(parallel.world_size).reshape(
-        size["pipeline_parallel"], size["data_parallel_shard"],
-        size["context_parallel"], size["tensor_parallel"],
-    )  # fmt: skip
+        size["pipeline_parallel"],
+        size["data_parallel_shard"],
+        size["context_parallel"],
+        size["tensor_parallel"],
+    )
     assert rows_of(grid, ["pp", "dp", "cp", "tp"], "dp") == set(groups(parallel.dense, "dp"))
     assert size["expert_parallel"] == parallel.ep
     # Both are required: torchtitan/config/manager.py.

@@ -27,9 +27,12 @@ def expected(command: str) -> Counter[str]:
     return Counter(
         " | ".join(
             [
-                NAMES.get(row["axis"], row["axis"].upper()), str(row["size"]), row["purpose"],
+                NAMES.get(row["axis"], row["axis"].upper()),
+                str(row["size"]),
+                row["purpose"],
                 row["collective"],
-                f"{row['calls'] // count:,} × every microbatch" if row["when"] == "microbatch"
+                f"{row['calls'] // count:,} × every microbatch"
+                if row["when"] == "microbatch"
                 else f"{row['calls']:,} × at the {row['when']} of the step",
                 format_quantity(row["buffer_bytes"], "B"),
                 format_quantity(row["sent_bytes"], "B"),
@@ -37,7 +40,7 @@ def expected(command: str) -> Counter[str]:
             ]
         )
         for row in step["communication"]
-    )  # fmt: skip
+    )
 
 
 def test_what_groups_carry_is_what_the_command_line_says(page: Page, site: str) -> None:

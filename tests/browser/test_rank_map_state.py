@@ -73,8 +73,16 @@ def test_states_survive_their_address(ask: Ask) -> None:
         assert answer["problems"] == []
         assert {key: answer["state"][key] for key in state} == state, answer["written"]
     by_name = {found["name"]: found for found in named}
-    written = [answer["written"] for answer in ask("states", [named, [{**by_name[n], "preset": n}
-               for n in ("map-128", "map-256", "llama-3-405b-131k")]])]  # fmt: skip
+    written = [
+        answer["written"]
+        for answer in ask(
+            "states",
+            [
+                named,
+                [{**by_name[n], "preset": n} for n in ("map-128", "map-256", "llama-3-405b-131k")],
+            ],
+        )
+    ]
     assert written == ["", "preset=map-256", "preset=llama-3-405b-131k"]
 
 

@@ -106,16 +106,22 @@ def test_browser_and_build_cut_words_alike(home: Page, site: str, site_folder: P
     """All words of the site, and what inflection makes of them."""
     index = site_folder / "search"
     known = [w for piece in index.glob("words-*.json") for w in json.loads(piece.read_text())]
-    texts = [line for text in sorted(index.glob("text-*.json"))[:12]
-             for line in json.loads(text.read_text())]  # fmt: skip
+    texts = [
+        line
+        for text in sorted(index.glob("text-*.json"))[:12]
+        for line in json.loads(text.read_text())
+    ]
     endings = ("", "s", "es", "ed", "ing", "ation", "ational", "izer", "ise", "ly", "ness", "ity",
                "fulness", "ement", "ies", "y", "our", "eed", "e", "ll", "ical", "ion")  # fmt: skip
     made = [w + end for w, end in itertools.product(sorted(known)[::3], endings) if w.isalpha()]
     asked = [*known, *made, *texts, "AllReduce ZeRO-3 α–β 16,384 NVLink4 B200's ½ ℓ ϑ µs"]
     module = f"{site}/assets/javascripts/search/words.js"
     answers = home.evaluate(CUT, [module, asked])
-    differ = [text for text, (cut, stemmed) in zip(asked, answers, strict=True)
-              if cut != list(words(text)) or stemmed != stem(text)]  # fmt: skip
+    differ = [
+        text
+        for text, (cut, stemmed) in zip(asked, answers, strict=True)
+        if cut != list(words(text)) or stemmed != stem(text)
+    ]
     assert differ == []
 
 

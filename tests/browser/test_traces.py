@@ -77,8 +77,9 @@ def test_steps_are_the_traces_of_the_command_line(ask: Ask, tmp_path: Path) -> N
 def test_schedules_are_the_traces_of_the_command_line(ask: Ask, tmp_path: Path) -> None:
     queries = [
         urlencode({"a": name, "stages": 4, "microbatches": 8, "message": 0.3} | more)
-        for name in SCHEDULES for more in ({}, {"layers": "9,9,9,5"})
-    ]  # fmt: skip
+        for name in SCHEDULES
+        for more in ({}, {"layers": "9,9,9,5"})
+    ]
     for query, found in zip(queries, ask("schedules", queries), strict=True):
         assert found["trace"] == json.loads(said_by(found["command"])), query
 

@@ -9,10 +9,8 @@ from figgen.catalog import HardwarePreset, MapPreset, Run, TrainingPreset
 from figgen.models.machine.layout import layout
 
 RUNS = [
-    run
-    for run in catalog.RUNS.values()
-    if None not in (run.gpus, run.tp, run.cp, run.pp, run.dp)
-]  # fmt: skip
+    run for run in catalog.RUNS.values() if None not in (run.gpus, run.tp, run.cp, run.pp, run.dp)
+]
 
 
 @pytest.mark.parametrize("run", RUNS, ids=lambda run: run.name)
@@ -20,9 +18,15 @@ def test_a_run_lays_out_on_both_meshes(run: Run) -> None:
     assert run.gpus is not None
     etp = 1 if run.ep > 1 else None
     parallel = layout(
-        nodes=1, gpus_per_node=run.gpus, tp=run.tp, cp=run.cp, pp=run.pp, ep=run.ep, etp=etp,
+        nodes=1,
+        gpus_per_node=run.gpus,
+        tp=run.tp,
+        cp=run.cp,
+        pp=run.pp,
+        ep=run.ep,
+        etp=etp,
         dp=run.dp,
-    )  # fmt: skip
+    )
     assert parallel.dp == run.dp
     assert parallel.expert.world_size == run.gpus
 

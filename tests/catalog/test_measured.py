@@ -26,9 +26,15 @@ PROGRAM = ROOT / "docs" / "tools" / "measure" / "measure.py"
 SAMPLE = Path(__file__).with_name("measured_cpu.json")
 COUNTS = runpy.run_path(str(PROGRAM))
 MODEL_SHAPE = ModelShape(
-    layers=4, hidden=2048, heads=16, kv_heads=4, head_dim=128, ffn_hidden=5632, vocab=32000,
+    layers=4,
+    hidden=2048,
+    heads=16,
+    kv_heads=4,
+    head_dim=128,
+    ffn_hidden=5632,
+    vocab=32000,
     sequence=2048,
-)  # fmt: skip
+)
 LAYER = {"hidden": 4096, "ffn": 14336, "heads": 32, "sequence": 8192, "batch": 1}
 
 
@@ -69,9 +75,15 @@ def test_program_needs_nothing_but_python_until_it_measures() -> None:
 
 def test_program_counts_as_the_guide_does() -> None:
     shape = ModelShape(
-        layers=1, hidden=4096, heads=32, kv_heads=32, head_dim=128, ffn_hidden=14336, vocab=1,
+        layers=1,
+        hidden=4096,
+        heads=32,
+        kv_heads=32,
+        head_dim=128,
+        ffn_hidden=14336,
+        vocab=1,
         sequence=8192,
-    )  # fmt: skip
+    )
     weights = matmul_parameters(shape) - 4096
     core = attention_core_flops(sequence_length=8192, microbatch_size=1, hidden=4096)
     assert COUNTS["attention_flops"](1, 32, 128, 8192) == core / 2
@@ -140,7 +152,7 @@ def test_the_best_rate_of_each_kind_counts_and_of_links_that_of_long_messages() 
         size | {"pass": way, "seconds": work / rate}
         for way, work, best in (("forward", once, (6e14, 5e14)), ("backward", 2.5 * once, (7e14,)))
         for rate in best
-    ]  # fmt: skip
+    ]
     fp8 = PRODUCT | {"format": "fp8", "seconds": 2 * 8192**3 / 1.2e15}
     slower = PRODUCT | {"seconds": 2 * PRODUCT["seconds"]}
     shuffle = REDUCE | {"collective": "all_to_all", "seconds": 7 / 8 * 2**30 / 200e9}
@@ -154,9 +166,13 @@ def test_the_best_rate_of_each_kind_counts_and_of_links_that_of_long_messages() 
     alone = brief | {"ranks": 1, "message_bytes": 2**30, "seconds": 1e-9}
     kernels = [{"kernel": "copy", "bytes": 2.5e9, "seconds": 1e-3}]
     file = read_measured(
-        h100(products=[slower, PRODUCT, fp8], attention=attention, kernels=kernels,
-             collectives=[shuffle, gather, least, short, brief, briefer, alone])
-    )  # fmt: skip
+        h100(
+            products=[slower, PRODUCT, fp8],
+            attention=attention,
+            kernels=kernels,
+            collectives=[shuffle, gather, least, short, brief, briefer, alone],
+        )
+    )
     chip = catalog.accelerator("h100-sxm-80gb")
     wanted = {
         "matmuls in BF16": (700e12, 989.4e12), "matmuls in FP8": (1.2e15, 1978.9e12),

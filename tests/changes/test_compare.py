@@ -29,9 +29,14 @@ def figure(
     data: str, name: str = "fig-x", where: str = "a.md:3", svg: str = "<svg/>", **values: Any
 ) -> dict[str, Any]:
     return {
-        "id": name, "figure": "x", "number": "Figure 1.1", "where": where, "data_sha256": data,
-        "values": {key: [value, "1"] for key, value in values.items()}, "svg": svg,
-    }  # fmt: skip
+        "id": name,
+        "figure": "x",
+        "number": "Figure 1.1",
+        "where": where,
+        "data_sha256": data,
+        "values": {key: [value, "1"] for key, value in values.items()},
+        "svg": svg,
+    }
 
 
 def build(folder: Path, name: str, entries: Any, **sources: dict[str, str]):
@@ -230,8 +235,9 @@ class Tags(HTMLParser):
 def test_hostile_content_stays_text(tmp_path: Path) -> None:
     evil = {
         **figure("d", name=HOSTILE, where=f"{HOSTILE}:1", rows=3),
-        "number": HOSTILE, "svg": f"<svg><script>{HOSTILE}</script></svg>",
-    }  # fmt: skip
+        "number": HOSTILE,
+        "svg": f"<svg><script>{HOSTILE}</script></svg>",
+    }
     old = [number(HOSTILE, HOSTILE, f"{HOSTILE}:1"), dict(evil)]
     new = [number(HOSTILE, "x", f"{HOSTILE}:1", unit=HOSTILE), {**evil, "data_sha256": "e"}]
     base = build(tmp_path, "base", old, catalog={HOSTILE: HOSTILE}, pages={HOSTILE: "1"})
@@ -259,11 +265,18 @@ def test_a_figure_reads_no_file_outside_its_site(where: str, tmp_path: Path) -> 
 @pytest.mark.parametrize(
     "odd",
     [
-        '"where": "{long}.md:1"', '"where": "a\\u0000.md:1"', '"id": "{long}"', '"id": "\\u0000"',
-        '"id": "\\ud800"', '"number": "\\udfff"', '"call": "\\ud800"', '"shown": "\\ud800"',
-        '"value": {huge}, "call": "f()"', '"values": {{"\\ud800": [{huge}, "B"]}}',
+        '"where": "{long}.md:1"',
+        '"where": "a\\u0000.md:1"',
+        '"id": "{long}"',
+        '"id": "\\u0000"',
+        '"id": "\\ud800"',
+        '"number": "\\udfff"',
+        '"call": "\\ud800"',
+        '"shown": "\\ud800"',
+        '"value": {huge}, "call": "f()"',
+        '"values": {{"\\ud800": [{huge}, "B"]}}',
     ],
-)  # fmt: skip
+)
 def test_what_no_file_and_no_float_can_hold_is_told_all_the_same(odd: str, tmp_path: Path) -> None:
     """JSON has halves of surrogate pairs, NUL in names, and numbers of any length."""
     for when in ("base", "head"):
@@ -305,13 +318,16 @@ OLD = "[a]\nx = 1\n\n[b]\ny = 2\n[b.inner]\nz = 3\n\n[c]\nw = 4\n"
 @pytest.mark.parametrize(
     ("name", "new", "expected"),
     [
-        ("b", '[b]\ny = 7\n', {"a": {"x": 1}, "b": {"y": 7}, "c": {"w": 4}}),
+        ("b", "[b]\ny = 7\n", {"a": {"x": 1}, "b": {"y": 7}, "c": {"w": 4}}),
         ("c", '["c"]\nw = 5\n', {"a": {"x": 1}, "b": {"y": 2, "inner": {"z": 3}}, "c": {"w": 5}}),
-        ("d", "[d]\nv = 1\n",
-         {"a": {"x": 1}, "b": {"y": 2, "inner": {"z": 3}}, "c": {"w": 4}, "d": {"v": 1}}),
+        (
+            "d",
+            "[d]\nv = 1\n",
+            {"a": {"x": 1}, "b": {"y": 2, "inner": {"z": 3}}, "c": {"w": 4}, "d": {"v": 1}},
+        ),
         ("b", "", {"a": {"x": 1}, "c": {"w": 4}}),
     ],
-)  # fmt: skip
+)
 def test_one_entry_is_taken_over_alone(name: str, new: str, expected: Any) -> None:
     import tomllib
 

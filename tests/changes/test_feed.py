@@ -20,9 +20,12 @@ CHANGELOG = "# Changelog\n\n## [0.1.0] - 2026-05-04\n\n- First.\n"
 def site(folder: Path, value: float, catalog: str = "1") -> Path:
     folder.mkdir()
     entry: dict[str, Any] = {
-        "call": "f(n=1) <b>", "value": value, "unit": "s", "shown": f"{value:.3g} s",
+        "call": "f(n=1) <b>",
+        "value": value,
+        "unit": "s",
+        "shown": f"{value:.3g} s",
         "where": "a.md:1",
-    }  # fmt: skip
+    }
     (folder / "figures.json").write_text(json.dumps([entry]))
     (folder / "sources.json").write_text(json.dumps({"catalog": {"a.toml/x/v": catalog}}))
     (folder / FEED).write_text(feed(CHANGELOG, "Guide", "https://x.org/", "2026-11-01"), "utf-8")

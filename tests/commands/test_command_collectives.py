@@ -113,18 +113,43 @@ def test_contents_are_drawn_as_sums_of_contributing_ranks(capsys):
 )
 def test_cost_is_the_published_time(capsys, collective, algorithm, time_s):
     answer = said(
-        capsys, "cost", collective, "--algorithm", algorithm, "--ranks", "8", "--bytes", "1e9",
-        "--link", "50 GB/s", "--latency", "0 s",
-    )  # fmt: skip
+        capsys,
+        "cost",
+        collective,
+        "--algorithm",
+        algorithm,
+        "--ranks",
+        "8",
+        "--bytes",
+        "1e9",
+        "--link",
+        "50 GB/s",
+        "--latency",
+        "0 s",
+    )
     assert answer["time_s"] == pytest.approx(time_s)
 
 
 def test_cost_of_a_hierarchy_takes_two_links(capsys):
     answer = said(
-        capsys, "cost", "all-reduce", "--algorithm", "hierarchical", "--ranks", "64",
-        "--bytes", "1 GB", "--link", "450 GB/s", "--latency", "1 µs",
-        "--network", "50 GB/s", "--network-latency", "5 µs",
-    )  # fmt: skip
+        capsys,
+        "cost",
+        "all-reduce",
+        "--algorithm",
+        "hierarchical",
+        "--ranks",
+        "64",
+        "--bytes",
+        "1 GB",
+        "--link",
+        "450 GB/s",
+        "--latency",
+        "1 µs",
+        "--network",
+        "50 GB/s",
+        "--network-latency",
+        "5 µs",
+    )
     assert answer["time_s"] == pytest.approx(0.00834788889)
     assert answer["formula"] == "two_level_all_reduce_time"
 
@@ -183,8 +208,9 @@ RING = ("cost", "all-reduce", "--algorithm", "ring", "--ranks", "16", "--bytes",
 def test_a_ring_over_nodes_uses_its_network(capsys):
     near = said(capsys, *RING)["time_s"]
     across = said(capsys, *RING, "--ranks-per-node", "8", "--network", "ib-ndr")["time_s"]
-    slow = said(capsys, *RING, "--ranks-per-node", "8", "--network", "1 GB/s",
-                "--network-latency", "5 µs")["time_s"]  # fmt: skip
+    slow = said(
+        capsys, *RING, "--ranks-per-node", "8", "--network", "1 GB/s", "--network-latency", "5 µs"
+    )["time_s"]
     assert near == pytest.approx(4.27e-3, rel=0.01)
     assert across == pytest.approx(4.81e-3, rel=0.01)
     assert slow == pytest.approx(2 * 15 / 16 * 1e9 / 8e9, rel=0.01)
@@ -277,9 +303,16 @@ def test_convert_has_the_published_bus_bandwidth_factors(capsys, collective, ran
     }[TABLES["nccl_busbw_factor"][collective]]
     asked = ("convert", "busbw", collective, "--ranks", str(ranks))
     assert said(capsys, *asked, "--bytes", "16 GB", "--time", "40,0 ms") == said(
-        capsys, "convert", "busbw", collective.replace("_", "-"), *asked[3:], "--bytes", "16 GB",
-        "--time", "0.04 s",
-    )  # fmt: skip
+        capsys,
+        "convert",
+        "busbw",
+        collective.replace("_", "-"),
+        *asked[3:],
+        "--bytes",
+        "16 GB",
+        "--time",
+        "0.04 s",
+    )
     measured = said(capsys, *asked, "--bytes", "16 GB", "--time", "40 ms")
     assert measured["algbw_bytes_per_s"] == pytest.approx(400e9)
     assert measured["busbw_bytes_per_s"] == pytest.approx(factor * 400e9)
@@ -294,10 +327,13 @@ def test_convert_has_the_published_bus_bandwidth_factors(capsys, collective, ran
 @pytest.mark.parametrize(
     ("collective", "algorithm"),
     [
-        ("all-reduce", "ring"), ("all-gather", "ring"), ("reduce-scatter", "ring"),
-        ("broadcast", "chain"), ("all-to-all", "pairwise"),
+        ("all-reduce", "ring"),
+        ("all-gather", "ring"),
+        ("reduce-scatter", "ring"),
+        ("broadcast", "chain"),
+        ("all-to-all", "pairwise"),
     ],
-)  # fmt: skip
+)
 @pytest.mark.parametrize(("nodes", "width"), [(2, 4), (3, 4), (4, 8), (2, 1)])
 def test_what_a_port_sends_is_what_leaves_the_node_in_the_trace(
     capsys, collective, algorithm, nodes, width
@@ -309,8 +345,21 @@ def test_what_a_port_sends_is_what_leaves_the_node_in_the_trace(
     for link, sent in bytes_per_link(found, size).items():
         source, target = (rank // width for rank in link)
         leaving[source] += sent * (source != target)
-    asked = ("convert", "busbw", collective, "--ranks", str(ranks), "--bytes", "1 GB", "--time",
-             "1 ms", "--ranks-per-node", str(width), "--ports", str(ports))  # fmt: skip
+    asked = (
+        "convert",
+        "busbw",
+        collective,
+        "--ranks",
+        str(ranks),
+        "--bytes",
+        "1 GB",
+        "--time",
+        "1 ms",
+        "--ranks-per-node",
+        str(width),
+        "--ports",
+        str(ports),
+    )
     shown = said(capsys, *asked)["port_bytes_per_s"]
     assert shown == pytest.approx(max(leaving.values()) / time_s / ports)
 
@@ -346,19 +395,25 @@ def test_convert_says_links_one_way_and_peaks_dense(capsys):
         ("cost all-reduce --ranks 8 --bytes -1 --link nvlink4", "--bytes: expected 0 to"),
         ("cost all-reduce --ranks 8 --bytes 1 --link nvlnk4", "did you mean nvlink4"),
         ("cost all-reduce --ranks 8 --bytes 1 --link 50GB/s", "expected --latency TIME"),
-        ("cost all-reduce --ranks 8 --bytes 1 --link ib-ndr --algorithm hierarchical",
-         "expected --network LINK"),
+        (
+            "cost all-reduce --ranks 8 --bytes 1 --link ib-ndr --algorithm hierarchical",
+            "expected --network LINK",
+        ),
         ("cost gather --ranks 1000 --bytes 1 --link ib-ndr --algorithm naive", "at most 512 ranks"),
         ("cost all-reduce --ranks 8 --bytes 1 --link ib-ndr --model nccl", "nvlink4"),
-        ("cost all-reduce --ranks 8 --bytes 1 --link nvlink4 --model nccl --algorithm naive",
-         "unknown algorithm that NCCL's model knows 'naive'"),
-        ("cost broadcast --ranks 8 --bytes 1 --link nvlink4 --model nccl --algorithm naive",
-         "algorithm that NCCL's model knows"),
+        (
+            "cost all-reduce --ranks 8 --bytes 1 --link nvlink4 --model nccl --algorithm naive",
+            "unknown algorithm that NCCL's model knows 'naive'",
+        ),
+        (
+            "cost broadcast --ranks 8 --bytes 1 --link nvlink4 --model nccl --algorithm naive",
+            "algorithm that NCCL's model knows",
+        ),
         ("convert busbw all-reduce --ranks 8 --bytes 1GB", "--bytes and --time, or --algbw"),
         ("convert busbw all-reduce --ranks 8 --bytes 1GB --time 0s", "expected time_s > 0"),
         ("convert busbw all-reduce --ranks 8 --busbw 1GB/s --algbw 1GB/s", "or --busbw"),
     ],
-)  # fmt: skip
+)
 def test_what_cannot_be_is_one_line_and_status_two(capsys, arguments, message):
     assert message in refused(capsys, *arguments.split())
 

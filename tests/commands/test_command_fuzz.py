@@ -49,11 +49,14 @@ def call(
     return st.tuples(fixed, chosen, st.booleans()).map(
         lambda drawn: [
             *drawn[0],
-            *(text for name, value in drawn[1].items()
-              for text in ("--" + name.replace("_", "-"), value)),
+            *(
+                text
+                for name, value in drawn[1].items()
+                for text in ("--" + name.replace("_", "-"), value)
+            ),
             *(["--json"] if drawn[2] else []),
         ]
-    )  # fmt: skip
+    )
 
 
 SIZE = words(*NUMBERS)
@@ -62,22 +65,92 @@ AXES = dict.fromkeys(("cp", "pp", "ep", "etp"), SIZE)
 RATES = words("450 GB/s", "1 GB/s", "1 µs")
 CALLS = st.one_of(
     call("list", words("figures", "formulas", "presets", "models", "accelerators", "runs")),
-    call("ranks", "--nodes", SIZE, "--gpus-per-node", SIZE, "--tp", SIZE, **AXES, dp=SIZE,
-         order=words(*CONVENTIONS, "pp-dp-tp"), groups=words("tp", "tp,ep", "dp-cp,pp", "tp-ep")),
-    call("schedule", words(*SCHEDULES), "--stages", SIZE, "--microbatches", SIZE, chunks=SIZE,
-         forward=SIZE, backward=SIZE, weight=SIZE, p2p=SIZE, pair=SIZE),
-    call("trace", words(*CONTRACTS), "--algorithm", words(*ALGORITHMS), "--ranks", SIZE,
-         root=SIZE, schedule=words("nccl", "textbook"), ranks_per_node=SIZE, segments=SIZE),
-    call("cost", words(*CONTRACTS), "--algorithm", words(*ALGORITHMS), "--ranks", SIZE,
-         "--bytes", words("1 GB", "1e9", "1"), "--link", words(*LINKS, "50 GB/s"),
-         latency=words("1 µs"), network=words(*LINKS), ranks_per_node=SIZE, segments=SIZE,
-         model=words("nccl", "textbook")),
-    call("convert", "busbw", words(*CONTRACTS), "--ranks", SIZE, bytes=words("1 GB"),
-         time=words("1 ms"), algbw=RATES, busbw=RATES),
-    *(call(verb, "--model", words(*MODELS), "--nodes", SIZE, "--gpus-per-node", SIZE, tp=SIZE,
-           **AXES, microbatches=SIZE, sequence=SIZE, schedule=words(*SCHEDULES), chunks=SIZE)
-      for verb in ("memory", "step")),
-)  # fmt: skip
+    call(
+        "ranks",
+        "--nodes",
+        SIZE,
+        "--gpus-per-node",
+        SIZE,
+        "--tp",
+        SIZE,
+        **AXES,
+        dp=SIZE,
+        order=words(*CONVENTIONS, "pp-dp-tp"),
+        groups=words("tp", "tp,ep", "dp-cp,pp", "tp-ep"),
+    ),
+    call(
+        "schedule",
+        words(*SCHEDULES),
+        "--stages",
+        SIZE,
+        "--microbatches",
+        SIZE,
+        chunks=SIZE,
+        forward=SIZE,
+        backward=SIZE,
+        weight=SIZE,
+        p2p=SIZE,
+        pair=SIZE,
+    ),
+    call(
+        "trace",
+        words(*CONTRACTS),
+        "--algorithm",
+        words(*ALGORITHMS),
+        "--ranks",
+        SIZE,
+        root=SIZE,
+        schedule=words("nccl", "textbook"),
+        ranks_per_node=SIZE,
+        segments=SIZE,
+    ),
+    call(
+        "cost",
+        words(*CONTRACTS),
+        "--algorithm",
+        words(*ALGORITHMS),
+        "--ranks",
+        SIZE,
+        "--bytes",
+        words("1 GB", "1e9", "1"),
+        "--link",
+        words(*LINKS, "50 GB/s"),
+        latency=words("1 µs"),
+        network=words(*LINKS),
+        ranks_per_node=SIZE,
+        segments=SIZE,
+        model=words("nccl", "textbook"),
+    ),
+    call(
+        "convert",
+        "busbw",
+        words(*CONTRACTS),
+        "--ranks",
+        SIZE,
+        bytes=words("1 GB"),
+        time=words("1 ms"),
+        algbw=RATES,
+        busbw=RATES,
+    ),
+    *(
+        call(
+            verb,
+            "--model",
+            words(*MODELS),
+            "--nodes",
+            SIZE,
+            "--gpus-per-node",
+            SIZE,
+            tp=SIZE,
+            **AXES,
+            microbatches=SIZE,
+            sequence=SIZE,
+            schedule=words(*SCHEDULES),
+            chunks=SIZE,
+        )
+        for verb in ("memory", "step")
+    ),
+)
 
 
 @st.composite

@@ -125,7 +125,8 @@ def test_torch_is_given_every_action_in_words_that_it_reads(capsys):
         listing = capsys.readouterr().out
         exec(listing.partition("def ")[0].replace("from torch", "# from torch"), scope)
         order = scope["ORDER"]
-        assert all(re.fullmatch(f"{single}|{pair}", word) for row in order.values()
-                   for word in row.split())  # fmt: skip
+        assert all(
+            re.fullmatch(f"{single}|{pair}", word) for row in order.values() for word in row.split()
+        )
         words = [re.findall(single, row) for row in order.values()]
         assert words == schedule(capsys, name, *P4_M8)["order"]

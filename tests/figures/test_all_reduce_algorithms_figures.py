@@ -145,9 +145,17 @@ def test_the_printed_terms_are_what_the_formulas_compute(algorithm: Algorithm, t
     printed = re.sub(r"(?<=[\w)]) +(?=[\w(])", "*", printed.strip())
     m = EIGHT if algorithm.levels else ONE
     names = {
-        "n": m.ranks, "N": m.nodes, "g": 8, "S": 1e9, "a": m.latency_s, "ai": 3.4e-6,
-        "B": m.bandwidth_bytes_per_s, "Bi": 450e9, "L": math.ceil(math.log2(m.ranks)), "min": min,
-    }  # fmt: skip
+        "n": m.ranks,
+        "N": m.nodes,
+        "g": 8,
+        "S": 1e9,
+        "a": m.latency_s,
+        "ai": 3.4e-6,
+        "B": m.bandwidth_bytes_per_s,
+        "Bi": 450e9,
+        "L": math.ceil(math.log2(m.ranks)),
+        "min": min,
+    }
     value = eval(printed, {"__builtins__": {}}, names)
     computed = algorithm.time(m, 0.0, 1) if term == "latency" else algorithm.time(m, 1e9, 0)
     assert value == pytest.approx(computed)

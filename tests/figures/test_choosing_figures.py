@@ -146,9 +146,17 @@ def walked(model: str, nodes: int) -> str:
 
 @pytest.mark.parametrize(
     ("model", "nodes"),
-    [("llama-3-8b", 1), ("llama-3-8b", 8), ("llama-3-8b", 64), ("llama-3-70b", 8),
-     ("llama-3-70b", 64), ("gpt-3-175b", 8), ("gpt-3-175b", 16), ("gpt-3-175b", 64)],
-)  # fmt: skip
+    [
+        ("llama-3-8b", 1),
+        ("llama-3-8b", 8),
+        ("llama-3-8b", 64),
+        ("llama-3-70b", 8),
+        ("llama-3-70b", 64),
+        ("gpt-3-175b", 8),
+        ("gpt-3-175b", 16),
+        ("gpt-3-175b", 64),
+    ],
+)
 def test_the_tree_ends_where_the_search_does(model: str, nodes: int) -> None:
     """The search tries every layout and asks none of the tree's questions."""
     found = str(best_layouts().values[f"{model.replace('-', '_')}_{8 * nodes}"].value)

@@ -139,12 +139,17 @@ def backwards(run: CollectiveTrace) -> CollectiveTrace:
 @pytest.mark.parametrize(
     ("collective", "algorithm"),
     [
-        ("broadcast", "binomial-tree"), ("broadcast", "chain"), ("reduce", "binomial-tree"),
-        ("scatter", "binomial-tree"), ("gather", "binomial-tree"), ("all-gather", "ring"),
-        ("all-gather", "recursive-doubling"), ("reduce-scatter", "ring"),
+        ("broadcast", "binomial-tree"),
+        ("broadcast", "chain"),
+        ("reduce", "binomial-tree"),
+        ("scatter", "binomial-tree"),
+        ("gather", "binomial-tree"),
+        ("all-gather", "ring"),
+        ("all-gather", "recursive-doubling"),
+        ("reduce-scatter", "ring"),
         ("reduce-scatter", "recursive-halving"),
     ],
-)  # fmt: skip
+)
 def test_an_algorithm_run_backwards_is_one_for_the_dual(collective: str, algorithm: str) -> None:
     run = trace(collective, algorithm, 8)
     assert verify(backwards(run)).collective == dual(collective)

@@ -115,8 +115,9 @@ def test_llamas_matrices_outgrow_the_default_bucket() -> None:
 def test_efficiency_falls_with_gpus_and_rises_with_tokens() -> None:
     lines = [series.y for series in curves("data-parallel-scaling").series]
     assert all(a >= b for line in lines for a, b in itertools.pairwise(line))
-    assert all(a <= b for low, high in itertools.pairwise(lines)
-               for a, b in zip(low, high, strict=True))  # fmt: skip
+    assert all(
+        a <= b for low, high in itertools.pairwise(lines) for a, b in zip(low, high, strict=True)
+    )
 
 
 def test_compression_has_the_ratios_of_the_corrected_table() -> None:

@@ -33,10 +33,18 @@ Graph = dict[object, set[object]]
 
 @pytest.mark.parametrize(
     "name",
-    ["pcie-generations", "host-copies", "fabrics-compared", "fabric-collectives",
-     "all-to-all-by-fabric", "site-exchanges", "fat-tree-wiring", "torus-wiring",
-     "dragonfly-wiring"],
-)  # fmt: skip
+    [
+        "pcie-generations",
+        "host-copies",
+        "fabrics-compared",
+        "fabric-collectives",
+        "all-to-all-by-fabric",
+        "site-exchanges",
+        "fat-tree-wiring",
+        "torus-wiring",
+        "dragonfly-wiring",
+    ],
+)
 def test_figure_as_text(name: str, golden: Callable[[str, str], None]) -> None:
     golden(name, render(build(name, {})))
 

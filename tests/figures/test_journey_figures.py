@@ -214,9 +214,10 @@ def test_what_counts_of_attention_is_the_triangle_of_the_long_sequence() -> None
 
 def test_four_stages_lose_to_the_head_what_the_last_stage_has_more() -> None:
     four = job(
-        "llama-3-70b", "nodes=8 gpus_per_node=8 tp=8 pp=4",
+        "llama-3-70b",
+        "nodes=8 gpus_per_node=8 tp=8 pp=4",
         "sequence=8192 global_batch=512 zero_stage=1",
-    )  # fmt: skip
+    )
     assert four.work_s - rung(7).work_s == pytest.approx((256 - 128) * rung(7).head_s)
     assert four.straggling_share == pytest.approx(rung(7).straggling_share, rel=1e-2)
 

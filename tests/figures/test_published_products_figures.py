@@ -38,9 +38,11 @@ def test_chips_of_the_catalog_have_the_rates_of_the_tables() -> None:
                 assert known.value == one.flops_per_s, (name, one.chip)
                 met += 1
     stated = [
-        chip for chip in catalog.ACCELERATORS.values()
-        for known in (chip.measured_bf16, chip.measured_fp8) if known
-    ]  # fmt: skip
+        chip
+        for chip in catalog.ACCELERATORS.values()
+        for known in (chip.measured_bf16, chip.measured_fp8)
+        if known
+    ]
     assert met == len(stated) >= 14
 
 
@@ -74,8 +76,9 @@ def read(rows: Any) -> None:
     read_product_tables(
         f'[t]\ntitle = "t"\nformat = "fp8"\nrows = {rows}\nsource = "deepgemm"\n'
         'seen = "2026-11"\nconfidence = "read"\n',
-        load.sources(), load.accelerators(),
-    )  # fmt: skip
+        load.sources(),
+        load.accelerators(),
+    )
 
 
 @pytest.mark.parametrize(

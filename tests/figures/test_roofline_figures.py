@@ -199,9 +199,10 @@ def step_ccr(per_node: int, nodes: int, tokens: float) -> tuple[float, float]:
     work = 6 * parameters * tokens
     links = bytes_per_link(ring, parameters * bytes_per_param)
     out = sum(
-        sent for (source, target), sent in links.items()
+        sent
+        for (source, target), sent in links.items()
         if source // per_node == 0 and target // per_node != 0
-    )  # fmt: skip
+    )
     sent = bytes_sent_per_rank(ring, parameters * bytes_per_param)[0]
     # As many rings as NICs, each with its share of the buffer and its own NIC.
     return work / sent, work / (out / per_node)
@@ -269,12 +270,21 @@ def test_what_cannot_be_drawn_is_refused(name: str, arguments: dict[str, Any], m
 
 @pytest.mark.parametrize(
     ("network", "gigabits", "gpus"),
-    [("gcp-a3-mega", 8 * 200, 8), ("gcp-a3-ultra", 3200, 8), ("gcp-a4x", 1600, 4),
-     ("azure-nd-v5", 3200, 8), ("azure-nd-gb200-v6", 4 * 400, 4),
-     ("azure-nd-gb300-v6", 4 * 800, 4), ("efa-v3", 16 * 200, 8), ("efa-v3-p6e-gb200", 1600, 4),
-     ("efa-v3-p6e-gb200", 28_800, 72),
-     ("efa-v4-p6-b200", 3200, 8), ("efa-v4-p6-b300", 6400, 8), ("efa-trn3", 28_800, 144)],
-)  # fmt: skip
+    [
+        ("gcp-a3-mega", 8 * 200, 8),
+        ("gcp-a3-ultra", 3200, 8),
+        ("gcp-a4x", 1600, 4),
+        ("azure-nd-v5", 3200, 8),
+        ("azure-nd-gb200-v6", 4 * 400, 4),
+        ("azure-nd-gb300-v6", 4 * 800, 4),
+        ("efa-v3", 16 * 200, 8),
+        ("efa-v3-p6e-gb200", 1600, 4),
+        ("efa-v3-p6e-gb200", 28_800, 72),
+        ("efa-v4-p6-b200", 3200, 8),
+        ("efa-v4-p6-b300", 6400, 8),
+        ("efa-trn3", 28_800, 144),
+    ],
+)
 def test_a_cloud_s_machine_has_the_gigabits_that_its_page_prints(
     network: str, gigabits: float, gpus: int
 ) -> None:

@@ -74,9 +74,14 @@ def test_each_change_moves_the_ratio_by_its_factor() -> None:
 
 
 def shares(
-    tokens: float, dp: int, *, peak: float = 989.4e12, microbatches: int = 1,
-    gather: float = 2, reduce: float = 2,
-) -> tuple[float, float]:  # fmt: skip
+    tokens: float,
+    dp: int,
+    *,
+    peak: float = 989.4e12,
+    microbatches: int = 1,
+    gather: float = 2,
+    reduce: float = 2,
+) -> tuple[float, float]:
     """Shares of the peak of DDP and FSDP, pass by pass, alone on a port of 50 GB/s."""
     forward, backward = 2 * tokens / peak, 4 * tokens / peak
     once = (dp - 1) / dp / 50e9

@@ -66,9 +66,13 @@ def test_a_gated_block_keeps_what_the_memory_of_its_framework_counts(
 ) -> None:
     """Beside 18 bytes a channel of GPT's: its input, and four times as wide two tensors."""
     found = training_step(
-        model="llama-1-65b", nodes=1, gpus_per_node=1, microbatches=1, sequence=2048,
+        model="llama-1-65b",
+        nodes=1,
+        gpus_per_node=1,
+        microbatches=1,
+        sequence=2048,
         software=software,
-    )  # fmt: skip
+    )
     kept = [t.bytes for t in layer_tensors(found.setup) if t.name.startswith("ffn ")]
     more = sum(kept) / (18 * 2048 * 8192) - 1
     assert float(build("llama-changes", {}).values[value].value) == pytest.approx(more)
@@ -87,9 +91,14 @@ def test_latent_attention_has_the_parameters_of_the_released_models(name: str) -
     latent = shape.latent
     assert latent is not None
     each = latent_attention_parameters(
-        shape.hidden, shape.heads, latent.query_rank, latent.kv_rank, latent.nope_head_dim,
-        latent.rope_head_dim, latent.value_head_dim,
-    )  # fmt: skip
+        shape.hidden,
+        shape.heads,
+        latent.query_rank,
+        latent.kv_rank,
+        latent.nope_head_dim,
+        latent.rope_head_dim,
+        latent.value_head_dim,
+    )
     norms = latent.query_rank + latent.kv_rank
     counted = model(name).counts.attention
     assert counted in (shape.layers * each, shape.layers * (each - norms))

@@ -53,8 +53,9 @@ def test_every_preset_has_a_memory_chart_with_its_fullest_rank_and_both_ends(pre
     assert len(totals) <= 8
     assert chart.labels[0].split("\u00a0")[1].startswith("0")
     assert chart.labels[-1].endswith(str(values["stages"] - 1))
-    assert values["verdict"] == ("fits" if values["fullest"] <= values["capacity"] else
-                                 "does not fit")  # fmt: skip
+    assert values["verdict"] == (
+        "fits" if values["fullest"] <= values["capacity"] else "does not fit"
+    )
 
 
 def test_mt_nlg_sends_what_six_all_reduces_of_its_activations_take() -> None:
@@ -266,7 +267,7 @@ def test_a_rack_of_72_counts_as_64_where_the_run_fills_no_rack() -> None:
         ({"model": "llama-3-8b", "sizes": "nodes=1 gpus_per_node=16"}, "at most 8"),
         ({"model": "llama-3-8b"}, "nodes: expected a value"),
     ],
-)  # fmt: skip
+)
 def test_a_step_that_cannot_be_is_refused(arguments: dict[str, object], message: str) -> None:
     with pytest.raises(InputError, match=message):
         build("step-breakdown", arguments)

@@ -169,7 +169,12 @@ def test_a_step_idles_less_than_its_schedule_where_backwards_are_whole(
 ) -> None:
     """Llama 3.1 70B in four stages, eight microbatches of 8,192 tokens: I is longer than W."""
     found = training_step(
-        model="llama-3-70b", nodes=12, gpus_per_node=8, tp=8, pp=4, microbatches=8,
+        model="llama-3-70b",
+        nodes=12,
+        gpus_per_node=8,
+        tp=8,
+        pp=4,
+        microbatches=8,
         schedule=schedule,
-    )  # fmt: skip
+    )
     assert (found.estimate.bubble_fraction > bubble_fraction) == above

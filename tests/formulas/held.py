@@ -54,8 +54,12 @@ def tolerance(test: ast.FunctionDef) -> str:
                 if kind
             ]
             found += [" or ".join(told) or USUAL]
-    equal = any(isinstance(op, ast.Eq) for node in ast.walk(test) if isinstance(node, ast.Compare)
-                for op in node.ops)  # fmt: skip
+    equal = any(
+        isinstance(op, ast.Eq)
+        for node in ast.walk(test)
+        if isinstance(node, ast.Compare)
+        for op in node.ops
+    )
     return ", ".join(dict.fromkeys(found)) or ("equal" if equal else "")
 
 

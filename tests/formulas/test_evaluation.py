@@ -66,8 +66,9 @@ def test_broken_condition_is_named_with_what_broke_it() -> None:
 
 
 def test_fraction_is_a_number() -> None:
-    time = evaluate("point_to_point_time", message_bytes=0, latency_s=Fraction(1, 8),
-                    bandwidth_bytes_per_s=1)  # fmt: skip
+    time = evaluate(
+        "point_to_point_time", message_bytes=0, latency_s=Fraction(1, 8), bandwidth_bytes_per_s=1
+    )
     assert time.value == 0.125
 
 

@@ -158,14 +158,26 @@ CONSTANTS = {
     **{name: "B" for name in FORMULAS if FORMULAS[name].module.endswith("activation_memory")},
     "stage_activation_bytes": "1",
     **dict.fromkeys(
-        ("training_flops", "training_flops_with_recompute", "layer_forward_flops",
-         "attention_core_flops", "data_parallel_ccr", "fsdp_ccr", "model_flops_utilization",
-         "tensor_parallel_layer_ccr", "expert_all_to_all_ccr"),
+        (
+            "training_flops",
+            "training_flops_with_recompute",
+            "layer_forward_flops",
+            "attention_core_flops",
+            "data_parallel_ccr",
+            "fsdp_ccr",
+            "model_flops_utilization",
+            "tensor_parallel_layer_ccr",
+            "expert_all_to_all_ccr",
+        ),
         "FLOP",
     ),
     **dict.fromkeys(
-        ("critical_tokens", "critical_tokens_of_group", "ring_attention_min_tokens",
-         "causal_ring_attention_min_tokens"),
+        (
+            "critical_tokens",
+            "critical_tokens_of_group",
+            "ring_attention_min_tokens",
+            "causal_ring_attention_min_tokens",
+        ),
         "1/FLOP",
     ),
     "training_time": "s/GPU-h",
@@ -181,7 +193,7 @@ CONSTANTS = {
     "training_energy": "J/GPU-h/W",
     **dict.fromkeys(("power_law_loss", "uniform_loss"), "nat"),
     "infiniband_timeout": "s",
-}  # fmt: skip
+}
 
 
 def dimension_of(node: ast.expr, units: dict[str, Counter[str]]) -> Counter[str] | None:

@@ -99,22 +99,37 @@ def test_quantities_are_set_as_mathematics(shown: str, latex: str) -> None:
 @pytest.mark.parametrize(
     ("value", "latex"),
     [
-        (9999, "9999"), (10_000, r"\text{10,000}"), (123_456, r"\text{123,456}"),
+        (9999, "9999"),
+        (10_000, r"\text{10,000}"),
+        (123_456, r"\text{123,456}"),
         (1e5, r"\text{100,000}"),
-        (1e6, "10^{6}"), (8.8e13, r"8.8 \times 10^{13}"), (1_234_567, r"\text{1,234,567}"),
-        (1e-4, "0.0001"), (1e-5, "10^{-5}"), (2.5e-7, r"2.5 \times 10^{-7}"), (0, "0"),
+        (1e6, "10^{6}"),
+        (8.8e13, r"8.8 \times 10^{13}"),
+        (1_234_567, r"\text{1,234,567}"),
+        (1e-4, "0.0001"),
+        (1e-5, "10^{-5}"),
+        (2.5e-7, r"2.5 \times 10^{-7}"),
+        (0, "0"),
         (0.076, "0.076"),
     ],
-)  # fmt: skip
+)
 def test_constants_are_set_exactly(value: float, latex: str) -> None:
     assert latex_number(value) == latex
 
 
 @pytest.mark.parametrize(
     ("value", "shown"),
-    [(12, "12"), (0.076, "0.076"), (0.0, "0"), (8.8e13, "8.8 × 10¹³"), (1e6, "1 × 10⁶"),
-     (2.5, "2.5"), (999_999, "999,999"), (1.25e-3, "0.00125")],
-)  # fmt: skip
+    [
+        (12, "12"),
+        (0.076, "0.076"),
+        (0.0, "0"),
+        (8.8e13, "8.8 × 10¹³"),
+        (1e6, "1 × 10⁶"),
+        (2.5, "2.5"),
+        (999_999, "999,999"),
+        (1.25e-3, "0.00125"),
+    ],
+)
 def test_constants_are_printed_exactly(value: float, shown: str) -> None:
     assert number(value).replace("\N{NO-BREAK SPACE}", " ") == shown
 

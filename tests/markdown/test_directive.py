@@ -231,14 +231,18 @@ def test_all_faults_of_one_figure_are_told_at_once_on_their_lines(convert):
     told = [str(problem).split(": ", 1) for problem in convert(source).problems]
 
     lines = source.splitlines()
-    at = {key: 1 + next(n for n, line in enumerate(lines) if line.startswith(f"{key}:"))
-          for key in ("figure", "stages", "schedul")}  # fmt: skip
+    at = {
+        key: 1 + next(n for n, line in enumerate(lines) if line.startswith(f"{key}:"))
+        for key in ("figure", "stages", "schedul")
+    }
     named = "figure 'pipeline-timeline': "
-    assert sorted((int(place.split(":")[1]), what) for place, what in told) == sorted([
-        (at["figure"], f"{named}'caption' is missing: expected caption: a sentence"),
-        (at["schedul"], f"{named}unknown parameter 'schedul' (did you mean schedule?)"),
-        (at["stages"], f"{named}stages: expected an integer, got '-1 GB'"),
-    ])  # fmt: skip
+    assert sorted((int(place.split(":")[1]), what) for place, what in told) == sorted(
+        [
+            (at["figure"], f"{named}'caption' is missing: expected caption: a sentence"),
+            (at["schedul"], f"{named}unknown parameter 'schedul' (did you mean schedule?)"),
+            (at["stages"], f"{named}stages: expected an integer, got '-1 GB'"),
+        ]
+    )
 
 
 @pytest.mark.parametrize(

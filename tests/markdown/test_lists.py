@@ -18,15 +18,21 @@ DOCS = Path(__file__).parents[2] / "docs"
 @pytest.mark.parametrize(
     ("text", "said"),
     [
-        ('[rank]\nmeens = "A process."\n', "glossary.toml:2: [rank] meens: unknown key (did you "
-         "mean means?)\nglossary.toml:1: [rank] means: missing: expected a text"),
-        ('["world size"]\nmeans = "All."\n\n[b]\nmeans = 3\nalso = "c"\n', "glossary.toml:5: [b] "
-         "means: a value: expected a text, got 3\nglossary.toml:6: [b] also: a value: expected a "
-         "list of texts, got 'c'"),
+        (
+            '[rank]\nmeens = "A process."\n',
+            "glossary.toml:2: [rank] meens: unknown key (did you "
+            "mean means?)\nglossary.toml:1: [rank] means: missing: expected a text",
+        ),
+        (
+            '["world size"]\nmeans = "All."\n\n[b]\nmeans = 3\nalso = "c"\n',
+            "glossary.toml:5: [b] "
+            "means: a value: expected a text, got 3\nglossary.toml:6: [b] also: a value: expected "
+            "a list of texts, got 'c'",
+        ),
         ('means = "x"\n', "glossary.toml: [means]: a value outside any entry: expected a table"),
         ("a", "glossary.toml: Expected '=' after a key in a key/value pair (at end of document)"),
     ],
-)  # fmt: skip
+)
 def test_a_slip_in_the_glossary_is_told_with_its_line(text: str, said: str, tmp_path: Path) -> None:
     (tmp_path / "glossary.toml").write_text(text)
     with pytest.raises(InputError) as told:

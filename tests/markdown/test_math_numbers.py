@@ -30,11 +30,20 @@ def shown(markup: str) -> Counter[str]:
 @pytest.mark.parametrize(
     "tex",
     [
-        "2.5 x", "0.001", r"x^{0.5}", r"\frac{1.25}{10}", r"\sqrt{2.25}", r"x_{12}^{3.5}",
-        r"\text{1,979}\,\text{TFLOP/s}", r"3.35\,\text{TB/s}", r"1.5 \times 10^{9}", r"2^{30}",
-        r"\lfloor 75/8 \rfloor", "27.3\\%",
+        "2.5 x",
+        "0.001",
+        r"x^{0.5}",
+        r"\frac{1.25}{10}",
+        r"\sqrt{2.25}",
+        r"x_{12}^{3.5}",
+        r"\text{1,979}\,\text{TFLOP/s}",
+        r"3.35\,\text{TB/s}",
+        r"1.5 \times 10^{9}",
+        r"2^{30}",
+        r"\lfloor 75/8 \rfloor",
+        "27.3\\%",
     ],
-)  # fmt: skip
+)
 def test_a_literal_stands_in_one_element(tex: str) -> None:
     assert not literals(tex) - shown(mathml(tex))
 

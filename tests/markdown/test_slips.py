@@ -157,13 +157,19 @@ def test_a_slip_in_a_figure_is_told_with_the_line_of_its_key(
 
 
 ENDLESS = {
-    "brackets": "[" * 50_000, "images": "![" * 20_000, "links": "[a](" * 20_000,
-    "citations": "x [@a " * 5_000, "tags": "<a " * 20_000, "paragraphs": "<p " * 20_000,
-    "addresses": "<http://a" * 20_000, "code": "`#!a " * 20_000, "definitions": "a\n:   " * 20_000,
+    "brackets": "[" * 50_000,
+    "images": "![" * 20_000,
+    "links": "[a](" * 20_000,
+    "citations": "x [@a " * 5_000,
+    "tags": "<a " * 20_000,
+    "paragraphs": "<p " * 20_000,
+    "addresses": "<http://a" * 20_000,
+    "code": "`#!a " * 20_000,
+    "definitions": "a\n:   " * 20_000,
     "lists": "\n".join("    " * depth + "- a" for depth in range(1_000)),
     "numbers": "\n".join("  " * depth + "1. a" for depth in range(1_000)),
     "fences": "```\n" * 20_000,
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("kind", ENDLESS)

@@ -82,13 +82,24 @@ def bloom(row: SweepRow, heads: int = 64) -> TrainingSetup:
     assert row.layers is not None
     assert row.dp is not None
     shape = replace(
-        catalog.model("bloom-176b").shape, layers=row.layers, hidden=row.hidden, heads=heads,
-        kv_heads=heads, head_dim=row.hidden // heads, ffn_hidden=4 * row.hidden,
-    )  # fmt: skip
+        catalog.model("bloom-176b").shape,
+        layers=row.layers,
+        hidden=row.hidden,
+        heads=heads,
+        kv_heads=heads,
+        head_dim=row.hidden // heads,
+        ffn_hidden=4 * row.hidden,
+    )
     return TrainingSetup(
-        shape, layout(nodes=row.nodes, gpus_per_node=8, tp=row.tp, pp=row.pp),
-        row.global_batch // (row.dp * row.microbatch), 2048, row.microbatch,
-        recipe=BF16 if row.line >= 906 else recipe("zero16"), zero_stage=row.zero_stage,
-        recompute="full", sequence_parallel=False, flash_attention=False,
+        shape,
+        layout(nodes=row.nodes, gpus_per_node=8, tp=row.tp, pp=row.pp),
+        row.global_batch // (row.dp * row.microbatch),
+        2048,
+        row.microbatch,
+        recipe=BF16 if row.line >= 906 else recipe("zero16"),
+        zero_stage=row.zero_stage,
+        recompute="full",
+        sequence_parallel=False,
+        flash_attention=False,
         overlap_data_parallel=False,
-    )  # fmt: skip
+    )

@@ -46,8 +46,10 @@ def kernels_s(at: Attained, tokens: float, kernels: list[Kernel]) -> float:
 def block_kernels(job: Job) -> list[Kernel]:
     """Two norms, two residual sums, positions rotated into queries and keys."""
     return [
-        *[(1, 1, job.hidden)] * 2, *[(2, 1, job.hidden)] * 2, (1, 1, job.projected_width),
-    ]  # fmt: skip
+        *[(1, 1, job.hidden)] * 2,
+        *[(2, 1, job.hidden)] * 2,
+        (1, 1, job.projected_width),
+    ]
 
 
 def gate(job: Job, width: float) -> list[Kernel]:

@@ -47,9 +47,18 @@ GIB = 2**30
 
 def gpt(layers: int, hidden: int, heads: int, vocab: int = 51200) -> ModelShape:
     return ModelShape(
-        layers, hidden, heads, heads, hidden // heads, 4 * hidden, vocab, 2048,
-        ffn="gelu", norm="layernorm", tied_embeddings=True,
-    )  # fmt: skip
+        layers,
+        hidden,
+        heads,
+        heads,
+        hidden // heads,
+        4 * hidden,
+        vocab,
+        2048,
+        ffn="gelu",
+        norm="layernorm",
+        tied_embeddings=True,
+    )
 
 
 def korthikanti(model: str, **options: Any) -> TrainingSetup:
@@ -60,9 +69,11 @@ def korthikanti(model: str, **options: Any) -> TrainingSetup:
     return TrainingSetup(
         gpt(c["L"], c["h"], c["a"], KORTHIKANTI["vocab"]),
         layout(nodes=c["gpus"] // 8, gpus_per_node=8, tp=c["t"], pp=c["p"]),
-        microbatches=c["B"] // c["b"], microbatch_size=c["b"], sequence=KORTHIKANTI["seq"],
+        microbatches=c["B"] // c["b"],
+        microbatch_size=c["b"],
+        sequence=KORTHIKANTI["seq"],
         **given,
-    )  # fmt: skip
+    )
 
 
 def layers_gib(run: TrainingSetup) -> float:
@@ -133,9 +144,14 @@ def test_what_is_kept_and_what_is_computed_anew_is_the_whole_layer(recompute: st
 def test_gradients_at_once_are_those_of_the_wider_block_or_of_stored_scores() -> None:
     """Of scores with dropout 5·a·s² bytes, Korthikanti's; of a GELU block 2·4h twice."""
     run = TrainingSetup(
-        gpt(8, 1024, 16), layout(nodes=1, gpus_per_node=8, tp=2), 4, 512, 3,
-        flash_attention=False, dropout=True,
-    )  # fmt: skip
+        gpt(8, 1024, 16),
+        layout(nodes=1, gpus_per_node=8, tp=2),
+        4,
+        512,
+        3,
+        flash_attention=False,
+        dropout=True,
+    )
     share = virtual_stage_shares(run)[0]
     assert layer_gradient_bytes(run, share) == 5 * 16 * 512 * 512 * 3 / 2
     block = 2 * (2 * 4 * 1024) * 512 * 3 / 2
@@ -148,9 +164,14 @@ def test_gradients_at_once_are_those_of_the_wider_block_or_of_stored_scores() ->
 @pytest.mark.parametrize("schedule", ["1f1b", "gpipe"])
 def test_gpt_3_stages_hold_their_microbatches_in_flight(schedule: str) -> None:
     run = TrainingSetup(
-        catalog.model("gpt-3-175b").shape, layout(nodes=8, gpus_per_node=8, tp=8, pp=8), 32, 2048,
-        schedule=schedule, recompute="selective", dropout=True,
-    )  # fmt: skip
+        catalog.model("gpt-3-175b").shape,
+        layout(nodes=8, gpus_per_node=8, tp=8, pp=8),
+        32,
+        2048,
+        schedule=schedule,
+        recompute="selective",
+        dropout=True,
+    )
     peaks = peak_activation_bytes(run)
     stage = 1_283_457_024  # 12 layers of 34·s·b·h/t bytes
     held = [32] * 8 if schedule == "gpipe" else [8, 7, 6, 5, 4, 3, 2, 1]
@@ -173,9 +194,14 @@ def test_activations_of_the_first_stage_are_megatrons_own_estimate(case: dict[st
     parallel = layout(nodes=case["nodes"], gpus_per_node=8, tp=case["tp"], pp=case["pp"])
     chunked = {"schedule": "interleaved-1f1b", "chunks": case["chunks"]} if "chunks" in case else {}
     run = TrainingSetup(
-        catalog.model(case["model"]).shape, parallel, case["microbatches"], 2048,
-        recompute="selective", dropout=True, **chunked,
-    )  # fmt: skip
+        catalog.model(case["model"]).shape,
+        parallel,
+        case["microbatches"],
+        2048,
+        recompute="selective",
+        dropout=True,
+        **chunked,
+    )
     # It divides token ids by TP; with chunks it holds the embedding as long as a mean chunk.
     tolerance = 2e-3 if chunked else 3e-5
     found = peak_activation_bytes(run)[0]
@@ -196,17 +222,28 @@ def brute_force_peak(run: TrainingSetup, rank: int) -> float:
 
 @pytest.mark.parametrize(
     ("schedule", "chunks"),
-    [("gpipe", None), ("1f1b", None), ("interleaved-1f1b", 2), ("zb1p", None), ("zbv", None),
-     ("v-half", None), ("looped-bfs", 2)],
-)  # fmt: skip
+    [
+        ("gpipe", None),
+        ("1f1b", None),
+        ("interleaved-1f1b", 2),
+        ("zb1p", None),
+        ("zbv", None),
+        ("v-half", None),
+        ("looped-bfs", 2),
+    ],
+)
 def test_peak_is_the_most_held_at_any_moment_of_the_simulated_step(
     schedule: str, chunks: int | None
 ) -> None:
     # Ten layers on four stages of uneven size, a large head: every stage weighs something else.
     run = TrainingSetup(
-        replace(gpt(10, 64, 4, 512), sequence=16), layout(nodes=1, gpus_per_node=4, pp=4), 8, 16,
-        schedule=schedule, chunks=chunks,
-    )  # fmt: skip
+        replace(gpt(10, 64, 4, 512), sequence=16),
+        layout(nodes=1, gpus_per_node=4, pp=4),
+        8,
+        16,
+        schedule=schedule,
+        chunks=chunks,
+    )
     for rank, peak in enumerate(peak_activation_bytes(run)):
         assert peak == pytest.approx(brute_force_peak(run, rank))
 
@@ -238,9 +275,12 @@ def test_grouped_queries_gates_and_latents_change_what_a_layer_keeps() -> None:
 
 def test_recomputed_experts_make_their_outputs_anew_unless_gates_multiply_before() -> None:
     run = TrainingSetup(
-        catalog.model("mixtral-8x7b").shape, layout(nodes=1, gpus_per_node=8), 1, 4096,
+        catalog.model("mixtral-8x7b").shape,
+        layout(nodes=1, gpus_per_node=8),
+        1,
+        4096,
         framework="megatron-2024",
-    )  # fmt: skip
+    )
     share = virtual_stage_shares(run)[0]
     made = {t.name: t.bytes for t in layer_tensors(run, experts=True) if "moe" in t.modules}
     anew = recomputed_bytes(replace(run, recompute="moe"), share)

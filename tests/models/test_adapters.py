@@ -123,9 +123,14 @@ def test_double_quantization_saves_what_qlora_prints() -> None:
 def test_a_65b_model_is_tuned_on_48_gb_as_qlora_says() -> None:
     """780 GB with Adam, below 48 with QLoRA: rank 64 beside all matrices, batch 1, 512 tokens."""
     run = one_gpu(
-        "llama-1-65b", sequence=512, lora_rank=64, frozen_weights="nf4", recompute="full",
-        recipe=recipe("fp32_16"), framework="fsdp",
-    )  # fmt: skip
+        "llama-1-65b",
+        sequence=512,
+        lora_rank=64,
+        frozen_weights="nf4",
+        recompute="full",
+        recipe=recipe("fp32_16"),
+        framework="fsdp",
+    )
     found = memory(run, capacity_bytes=48 * GIB)
     assert found.fits
     state = found.ranks[0]
@@ -145,9 +150,14 @@ def test_what_a_layer_keeps_is_what_autograd_saves(row: dict[str, Any]) -> None:
     sizes, tokens = AUTOGRAD["shape"], AUTOGRAD["tokens"]
     shape = ModelShape(vocab=100, sequence=tokens, **sizes)
     run = TrainingSetup(
-        shape, layout(nodes=1, gpus_per_node=1), 1, tokens, framework="nanotron",
-        lora_rank=row["rank"], lora_matrices=row["matrices"],
-    )  # fmt: skip
+        shape,
+        layout(nodes=1, gpus_per_node=1),
+        1,
+        tokens,
+        framework="nanotron",
+        lora_rank=row["rank"],
+        lora_matrices=row["matrices"],
+    )
     unread = unread_tensors(run)
     kept = [t for t in layer_tensors(run) if t.name not in unread and not t.core]
     first, *others = row["elements_per_token"]
@@ -178,9 +188,14 @@ def test_peaks_of_torchtunes_single_gpu_recipes_are_met() -> None:
     """
     for frozen, printed in (("16-bit", 16.2), ("nf4", 7.4)):
         run = one_gpu(
-            "llama-3-8b", microbatch_size=2, lora_rank=8, frozen_weights=frozen, recompute="full",
-            recipe=recipe("bf16_8"), framework="fsdp",
-        )  # fmt: skip
+            "llama-3-8b",
+            microbatch_size=2,
+            lora_rank=8,
+            frozen_weights=frozen,
+            recompute="full",
+            recipe=recipe("bf16_8"),
+            framework="fsdp",
+        )
         lines = memory(run, reserve_bytes=0).ranks[0]
         logits = 2 * run.tokens * run.shape.vocab
         held = lines.bytes_of("weights") + lines.bytes_of("gradients") + lines.bytes_of("optimizer")
@@ -222,10 +237,15 @@ def test_only_adapters_are_reduced_and_only_zero_3_moves_what_is_frozen() -> Non
 def test_zero_3_divides_what_is_frozen() -> None:
     shape = catalog.model("llama-3-70b").shape
     whole, divided = (
-        memory(TrainingSetup(shape, layout(nodes=1, gpus_per_node=8), 4, 4096, zero_stage=stage,
-                             lora_rank=16)).ranks[0].bytes_of("weights")
+        memory(
+            TrainingSetup(
+                shape, layout(nodes=1, gpus_per_node=8), 4, 4096, zero_stage=stage, lora_rank=16
+            )
+        )
+        .ranks[0]
+        .bytes_of("weights")
         for stage in (2, 3)
-    )  # fmt: skip
+    )
     assert whole == pytest.approx(8 * divided)
 
 
@@ -251,7 +271,7 @@ def test_utilisation_counts_what_is_needed() -> None:
         ("mamba-2-hybrid-8b", {"lora_rank": 8}, "lora_rank: expected none beside state-space mix"),
         ("deepseek-v3", {"lora_rank": 8, "lora_matrices": "query-value"}, "lora_matrices: expect"),
     ],
-)  # fmt: skip
+)
 def test_adapters_that_nobody_makes_are_refused(
     model: str, chosen: dict[str, Any], message: str
 ) -> None:

@@ -63,8 +63,11 @@ def test_a_rank_has_the_thin_side_of_an_adapter_whole_and_divides_the_other(tp: 
     h, kv, f, layers, rank = 4096, 1024, 14336, 32, 5
     run = TrainingSetup(
         catalog.model("mixtral-8x7b").shape,
-        layout(nodes=1, gpus_per_node=8, tp=tp, ep=4, etp=1), 4, 4096, lora_rank=rank,
-    )  # fmt: skip
+        layout(nodes=1, gpus_per_node=8, tp=tp, ep=4, etp=1),
+        4,
+        4096,
+        lora_rank=rank,
+    )
     attention = [(h, h // tp), (h, kv // tp), (h, kv // tp), (h // tp, h)]
     expert = [(h, f), (h, f), (f, h)]
     mine = rank * sum(map(sum, attention))
@@ -98,9 +101,12 @@ def test_a_rank_has_the_thin_side_of_an_adapter_whole_and_divides_the_other(tp: 
 def test_adapters_of_latent_attention_and_of_a_few_dense_layers_are_counted_once() -> None:
     """DeepSeek-V3 by hand: down-projections are whole on every rank, and three layers are dense."""
     run = TrainingSetup(
-        catalog.model("deepseek-v3").shape, layout(nodes=1, gpus_per_node=2, tp=2, etp=1), 4, 4096,
+        catalog.model("deepseek-v3").shape,
+        layout(nodes=1, gpus_per_node=2, tp=2, etp=1),
+        4,
+        4096,
         lora_rank=3,
-    )  # fmt: skip
+    )
     h, q, kv, heads = 7168, 1536, 512, 128
     down = [(h, q), (h, kv + 64)]
     up = [(q, heads * 192 // 2), (kv, heads * 256 // 2)]
@@ -109,9 +115,12 @@ def test_adapters_of_latent_attention_and_of_a_few_dense_layers_are_counted_once
     shared = 3 * (2 * (h + 2048 // 2) + 2048 // 2 + h)
     expert = 3 * 3 * (h + 2048)
     assert adapter_weights(run) == {
-        "attention": 2 * attention, "up_projections": 2 * 3 * sum(map(sum, up)),
-        "dense": 2 * dense, "routed": 8 * expert, "shared": 2 * shared,
-    }  # fmt: skip
+        "attention": 2 * attention,
+        "up_projections": 2 * 3 * sum(map(sum, up)),
+        "dense": 2 * dense,
+        "routed": 8 * expert,
+        "shared": 2 * shared,
+    }
     kept = kept_by_rank(run, 0)
     assert kept.trained == 61 * attention + 3 * dense + 58 * shared
     assert kept.trained_routed == 58 * 256 * expert
@@ -120,9 +129,12 @@ def test_adapters_of_latent_attention_and_of_a_few_dense_layers_are_counted_once
 def test_adapters_of_experts_keep_a_thin_vector_for_each_visit() -> None:
     """Mixtral: two visits of each token of this rank and of the other that shares its experts."""
     run = TrainingSetup(
-        catalog.model("mixtral-8x7b").shape, layout(nodes=1, gpus_per_node=8, tp=2, etp=2), 4, 4096,
+        catalog.model("mixtral-8x7b").shape,
+        layout(nodes=1, gpus_per_node=8, tp=2, etp=2),
+        4,
+        4096,
         lora_rank=5,
-    )  # fmt: skip
+    )
     found = {
         one.name: one.bytes for one in layer_tensors(run, experts=True) if "adapter" in one.name
     }
@@ -150,9 +162,13 @@ def test_an_input_that_only_frozen_matrices_read_is_not_kept() -> None:
         ("deepseek-v3", "attention", {*dense, *routed, "shared products"}),
     ):
         run = TrainingSetup(
-            catalog.model(model).shape, layout(nodes=1, gpus_per_node=1), 1, 2048, lora_rank=8,
+            catalog.model(model).shape,
+            layout(nodes=1, gpus_per_node=1),
+            1,
+            2048,
+            lora_rank=8,
             lora_matrices=matrices,
-        )  # fmt: skip
+        )
         kinds = [
             layers
             for layers in (False, True)

@@ -191,9 +191,14 @@ def test_the_layouts_are_a_mixed_lot() -> None:
         setup
         for setup in setups()
         for group in World(setup.parallel).groups("dp")
-        if len({sum(rank // setup.parallel.gpus_per_node == node for rank in group)
-                for node in {rank // setup.parallel.gpus_per_node for rank in group}}) > 1
-    ]  # fmt: skip
+        if len(
+            {
+                sum(rank // setup.parallel.gpus_per_node == node for rank in group)
+                for node in {rank // setup.parallel.gpus_per_node for rank in group}
+            }
+        )
+        > 1
+    ]
     assert uneven
     # Some GPUs hold no experts: a mean over all and one over those that have any differ.
     assert any(
@@ -207,10 +212,13 @@ def test_traffic_of_an_axis_is_the_mean_of_all_ranks() -> None:
         world = len(ranks)
         for entry in axis_traffic(setup):
             mine = [
-                [total for (axis, purpose), total in rank.items()
-                 if axis == entry.communicator and purpose not in LEFT_OUT]
+                [
+                    total
+                    for (axis, purpose), total in rank.items()
+                    if axis == entry.communicator and purpose not in LEFT_OUT
+                ]
                 for rank in ranks
-            ]  # fmt: skip
+            ]
             calls, sent, leaving = (
                 [sum(total[at] for total in totals) for totals in mine] for at in (0, 2, 3)
             )
@@ -244,10 +252,13 @@ def test_busiest_port_of_an_axis_is_that_of_the_rank_with_fewest_neighbours_on_i
             if row.axis in ("pp", "embedding"):
                 continue
             most = max(
-                sum(share for target, share in world.targets(rank, row.axis, row.collective)
-                    if world.node(target) != world.node(rank))
+                sum(
+                    share
+                    for target, share in world.targets(rank, row.axis, row.collective)
+                    if world.node(target) != world.node(rank)
+                )
                 for rank in range(setup.parallel.world_size)
-            )  # fmt: skip
+            )
             found = port_bytes(row, group_link(setup.parallel, row.axis))
             assert found["network"] == pytest.approx(row.call_bytes * most)
             if row.collective != "send":
@@ -268,10 +279,14 @@ def test_groups_links_and_nodes_are_those_of_every_group() -> None:
             apart = [world.node(a) != world.node(b) for ring in rings for a, b in ring]
             found = communicator(setup.parallel, axis)
             assert (found.nodes_touched_min, found.nodes_touched_max) == (
-                min(touched), max(touched))  # fmt: skip
+                min(touched),
+                max(touched),
+            )
             assert found.crossing_groups == sum(count > 1 for count in touched)
             assert (found.intra_node_links, found.inter_node_links) == (
-                len(apart) - sum(apart), sum(apart))  # fmt: skip
+                len(apart) - sum(apart),
+                sum(apart),
+            )
             # In one ring of ascending ranks, the last member on a node sends all that leaves it.
             sent = [0.0] * setup.parallel.world_size
             for ring in rings:
@@ -279,9 +294,12 @@ def test_groups_links_and_nodes_are_those_of_every_group() -> None:
                     if world.node(rank) != world.node(target):
                         sent[rank] += 2 * (len(ring) - 1) / len(ring) * 1e9
             nics = nic_bytes(
-                mesh_of(setup.parallel, axis), axis,
-                gpus_per_node=width, message_bytes=1e9, rings="one",
-            )  # fmt: skip
+                mesh_of(setup.parallel, axis),
+                axis,
+                gpus_per_node=width,
+                message_bytes=1e9,
+                rings="one",
+            )
             assert nics.ravel() == pytest.approx(sent)
 
 

@@ -67,10 +67,18 @@ def test_a_schedule_is_a_trace_of_its_slots(
         for before, after in pairwise(events):
             assert before["ts"] + before["dur"] <= after["ts"] + 1e-9
     if name == "dualpipe":
-        starts = {(rank, event["ts"]) for (rank, tid), found in lanes.items() if tid == 1
-                  for event in found}  # fmt: skip
-        assert {(rank, event["ts"]) for (rank, tid), found in lanes.items() if tid == 2
-                for event in found} < starts  # fmt: skip
+        starts = {
+            (rank, event["ts"])
+            for (rank, tid), found in lanes.items()
+            if tid == 1
+            for event in found
+        }
+        assert {
+            (rank, event["ts"])
+            for (rank, tid), found in lanes.items()
+            if tid == 2
+            for event in found
+        } < starts
 
 
 def test_names_are_written_as_they_are_and_numbers_as_json_has_them() -> None:
@@ -84,10 +92,12 @@ def test_names_are_written_as_they_are_and_numbers_as_json_has_them() -> None:
 
 # nccl-tests, doc/PERFORMANCE.md: bus bandwidth over size by time.
 FACTORS = {
-    "all-reduce": lambda n: 2 * (n - 1) / n, "all-gather": lambda n: (n - 1) / n,
-    "reduce-scatter": lambda n: (n - 1) / n, "all-to-all": lambda n: (n - 1) / n,
+    "all-reduce": lambda n: 2 * (n - 1) / n,
+    "all-gather": lambda n: (n - 1) / n,
+    "reduce-scatter": lambda n: (n - 1) / n,
+    "all-to-all": lambda n: (n - 1) / n,
     "send": lambda n: 1,
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("each_call", [True, False])
@@ -95,9 +105,15 @@ def test_calls_of_a_step_say_their_group_their_bytes_and_how_fast_they_were(
     each_call: bool,
 ) -> None:
     found = training_step(
-        model="llama-3-8b", nodes=4, gpus_per_node=8, tp=2, cp=2, pp=4, microbatches=4,
+        model="llama-3-8b",
+        nodes=4,
+        gpus_per_node=8,
+        tp=2,
+        cp=2,
+        pp=4,
+        microbatches=4,
         sequence=32_768,
-    )  # fmt: skip
+    )
     timeline = step_timeline(
         found.setup, found.cluster, compute_efficiency=found.compute_efficiency, each_call=each_call
     )
@@ -106,8 +122,11 @@ def test_calls_of_a_step_say_their_group_their_bytes_and_how_fast_they_were(
     assert [e["args"]["name"] for e in events if e["name"] == "process_name"] == [
         f"pipeline rank {rank}: GPU {8 * rank} (8 alike)" for rank in range(4)
     ]
-    indices = [(e["pid"], e["tid"], e["args"]["sort_index"]) for e in events
-               if e["name"].endswith("sort_index")]  # fmt: skip
+    indices = [
+        (e["pid"], e["tid"], e["args"]["sort_index"])
+        for e in events
+        if e["name"].endswith("sort_index")
+    ]
     assert [(pid, index) for pid, tid, index in indices if not tid] == [(r, r) for r in range(4)]
     lanes: dict[int, list[int]] = defaultdict(list)
     for pid, tid, index in indices:

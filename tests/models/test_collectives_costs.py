@@ -86,8 +86,11 @@ def small(collective: str, algorithm: str) -> list[tuple[CollectiveTrace, dict[s
     made = []
     for n in (1, 2, 4, 8, 16) if halving else range(1, 17):
         if algorithm == "chain":
-            made += [(TRACES[collective, algorithm](n, segments=k), {"ranks": n, "segments": k})
-                     for k in (1, 2, 3, 8) if n > 1]  # fmt: skip
+            made += [
+                (TRACES[collective, algorithm](n, segments=k), {"ranks": n, "segments": k})
+                for k in (1, 2, 3, 8)
+                if n > 1
+            ]
         else:
             made.append((TRACES[collective, algorithm](n), {"ranks": n}))
     return made
@@ -97,8 +100,11 @@ def formula_s(key: tuple[str, str], size: float, link: tuple[float, float], give
     alpha, bandwidth = link
     return evaluate(
         CLOSED_FORMS[key],
-        message_bytes=size, latency_s=alpha, bandwidth_bytes_per_s=bandwidth, **given,
-    ).value  # fmt: skip
+        message_bytes=size,
+        latency_s=alpha,
+        bandwidth_bytes_per_s=bandwidth,
+        **given,
+    ).value
 
 
 @pytest.mark.parametrize("key", [key for key in FLAT if key not in LIMITS], ids="-".join)
@@ -149,8 +155,11 @@ def test_a_two_level_trace_takes_the_time_of_its_closed_form_on_any_nodes() -> N
             given = dict(zip(names, (*links["within"], *links["between"]), strict=True))
             formula = evaluate(
                 "two_level_all_reduce_time",
-                gpus_per_node=width, nodes=nodes, message_bytes=1e9, **given,
-            ).value  # fmt: skip
+                gpus_per_node=width,
+                nodes=nodes,
+                message_bytes=1e9,
+                **given,
+            ).value
             assert took == pytest.approx(formula, rel=1e-12)
 
 

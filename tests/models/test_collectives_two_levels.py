@@ -27,9 +27,13 @@ TIMES = json.loads(
 
 def levels(ranks: int, width: int, far_bytes_per_s: float = 50e9) -> TwoLevels:
     return TwoLevels(
-        ranks=ranks, ranks_per_node=width, near_latency_s=3.4e-6, near_bytes_per_s=450e9,
-        far_latency_s=14e-6, far_bytes_per_s=far_bytes_per_s,
-    )  # fmt: skip
+        ranks=ranks,
+        ranks_per_node=width,
+        near_latency_s=3.4e-6,
+        near_bytes_per_s=450e9,
+        far_latency_s=14e-6,
+        far_bytes_per_s=far_bytes_per_s,
+    )
 
 
 def test_a_ring_in_one_node_is_the_textbooks() -> None:

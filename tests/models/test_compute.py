@@ -27,9 +27,7 @@ ORACLES = Path(__file__).parents[1] / "oracles"
 TABLES = json.loads((ORACLES / "published_tables.json").read_text())
 MEGATRON = json.loads((ORACLES / "megatron_memory_and_flops.json").read_text())["flops"]
 
-RUNS = [
-    run for run in catalog.RUNS.values() if run.mfu is not None and run.tokens_per_s_per_gpu
-]  # fmt: skip
+RUNS = [run for run in catalog.RUNS.values() if run.mfu is not None and run.tokens_per_s_per_gpu]
 
 
 @pytest.mark.parametrize("run", RUNS, ids=lambda run: run.name)
@@ -38,9 +36,12 @@ def test_conventions_give_the_utilisation_that_the_catalog_checks_with(run: Run)
     assert rate is not None
     for convention, causal in (("6nd+attention", False), ("causal", True)):
         found = utilisation(
-            run.model.shape, convention, tokens_per_s_per_gpu=rate,
-            peak_flops_per_s=run.mfu_peak_flops_per_s, sequence=run.sequence,
-        )  # fmt: skip
+            run.model.shape,
+            convention,
+            tokens_per_s_per_gpu=rate,
+            peak_flops_per_s=run.mfu_peak_flops_per_s,
+            sequence=run.sequence,
+        )
         assert found == run.model_flops_utilisation(causal=causal)
 
 
@@ -58,9 +59,11 @@ def test_palm_prints_45_7_percent_without_attention_and_46_2_with() -> None:
 
     def percent(convention: str) -> float:
         return 100 * utilisation(
-            run.model.shape, convention, tokens_per_s_per_gpu=palm["tok_s"] / palm["chips"],
+            run.model.shape,
+            convention,
+            tokens_per_s_per_gpu=palm["tok_s"] / palm["chips"],
             peak_flops_per_s=palm["peak_TF"] * 1e12,
-        )  # fmt: skip
+        )
 
     assert percent("6nd") == pytest.approx(palm["mfu_pct_no_attention"], abs=0.05)
     assert percent("6nd+attention") == pytest.approx(palm["mfu_pct"], abs=0.05)
@@ -74,9 +77,13 @@ def test_korthikantis_table_5_in_both_conventions(index: int) -> None:
 
     def percent(convention: str) -> float:
         return 100 * utilisation_of_step(
-            run.model.shape, convention, step_time_s=tables["table5"]["present_s"][index],
-            tokens_per_step=config["B"] * 2048, gpus=config["gpus"], peak_flops_per_s=312e12,
-        )  # fmt: skip
+            run.model.shape,
+            convention,
+            step_time_s=tables["table5"]["present_s"][index],
+            tokens_per_step=config["B"] * 2048,
+            gpus=config["gpus"],
+            peak_flops_per_s=312e12,
+        )
 
     # Step times are printed to 0.01 s, for 22B one part in 110, and the percentages rounded.
     slack = 0.25 if size == "22B" else 0.1
@@ -136,9 +143,12 @@ def test_every_convention_keeps_its_order_on_every_model(name: str) -> None:
     counts = [
         training_flops_per_token(shape, convention)
         for convention in (
-            "causal", "6nd+attention", "hfu-selective", "hfu-selective-korthikanti",
+            "causal",
+            "6nd+attention",
+            "hfu-selective",
+            "hfu-selective-korthikanti",
         )
-    ]  # fmt: skip
+    ]
     assert counts == sorted(counts)
     assert counts[1] < training_flops_per_token(shape, "hfu-full") < 4 / 3 * counts[1]
 

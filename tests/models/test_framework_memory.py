@@ -244,12 +244,20 @@ def _qwen_on_b200(**chosen: Any) -> MemoryEstimate:
     """NVIDIA's recipe of Qwen3 30B on eight B200 (Megatron-Bridge, scripts/performance)."""
     return resolve(
         scenario(
-            model="qwen-3-30b-a3b", accelerator="b200-sxm-hgx", nodes=1, gpus_per_node=8, ep=8,
-            etp=1, sequence=4096, microbatch_size=4, global_batch=512, zero_stage=1,
+            model="qwen-3-30b-a3b",
+            accelerator="b200-sxm-hgx",
+            nodes=1,
+            gpus_per_node=8,
+            ep=8,
+            etp=1,
+            sequence=4096,
+            microbatch_size=4,
+            global_batch=512,
+            zero_stage=1,
             recipe="zero16",
             **chosen,
         )
-    ).memory  # fmt: skip
+    ).memory
 
 
 def test_nvidias_recipe_of_qwen3_on_eight_b200_fits_since_experts_outputs_are_not_kept() -> None:

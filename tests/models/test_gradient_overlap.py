@@ -45,13 +45,33 @@ def test_last_layers_come_first_and_the_embedding_last(name: str) -> None:
 @pytest.mark.parametrize(
     ("name", "sizes", "table"),
     [
-        ("llama-3-8b", {"query": 4096**2, "key": 4096 * 1024, "value": 4096 * 1024,
-                        "output": 4096**2, "gate": 4096 * 14336, "up": 4096 * 14336,
-                        "down": 4096 * 14336}, 128_256 * 4096),
-        ("gpt-2-xl", {"query": 1600**2, "key": 1600**2, "value": 1600**2, "output": 1600**2,
-                      "up": 4 * 1600**2, "down": 4 * 1600**2}, 50_257 * 1600),
+        (
+            "llama-3-8b",
+            {
+                "query": 4096**2,
+                "key": 4096 * 1024,
+                "value": 4096 * 1024,
+                "output": 4096**2,
+                "gate": 4096 * 14336,
+                "up": 4096 * 14336,
+                "down": 4096 * 14336,
+            },
+            128_256 * 4096,
+        ),
+        (
+            "gpt-2-xl",
+            {
+                "query": 1600**2,
+                "key": 1600**2,
+                "value": 1600**2,
+                "output": 1600**2,
+                "up": 4 * 1600**2,
+                "down": 4 * 1600**2,
+            },
+            50_257 * 1600,
+        ),
     ],
-)  # fmt: skip
+)
 def test_a_matrix_is_ready_when_as_much_was_multiplied_as_up_to_it(
     name: str, sizes: dict[str, int], table: int
 ) -> None:
@@ -105,9 +125,14 @@ def test_equal_buckets_leave_what_the_closed_form_says(
 ) -> None:
     tensors = [GradientTensor("w", i, 10, (i + 1) / count) for i in range(count)]
     buckets = reduced_buckets(
-        tensors, backward_s=1.0, bytes_per_element=1, seconds_per_byte=communication_s / 10 / count,
-        bucket_overhead_s=overhead_s, first_bucket_bytes=10, bucket_bytes=10,
-    )  # fmt: skip
+        tensors,
+        backward_s=1.0,
+        bytes_per_element=1,
+        seconds_per_byte=communication_s / 10 / count,
+        bucket_overhead_s=overhead_s,
+        first_bucket_bytes=10,
+        bucket_bytes=10,
+    )
     expected = exposed_communication_time(communication_s, 1.0, count, overhead_s)
     assert len(buckets) == count
     assert exposed_s(buckets, 1.0) == pytest.approx(expected)

@@ -149,14 +149,18 @@ def test_every_kind_has_what_bounds_it() -> None:
 @pytest.mark.parametrize(
     ("operator", "kind"),
     [
-        ("aten::mm", "product"), ("aten::_scaled_mm", "product"),
+        ("aten::mm", "product"),
+        ("aten::_scaled_mm", "product"),
         ("aten::_flash_attention_forward", "attention"),
         ("aten::native_layer_norm", "normalization"),
-        ("aten::sum", "reduction"), ("aten::cat", "copy"), ("aten::add_", "elementwise"),
-        ("aten::_foreach_lerp_", "optimizer"), ("aten::embedding", "indexing"),
+        ("aten::sum", "reduction"),
+        ("aten::cat", "copy"),
+        ("aten::add_", "elementwise"),
+        ("aten::_foreach_lerp_", "optimizer"),
+        ("aten::embedding", "indexing"),
         ("mylib::thing", "other"),
     ],
-)  # fmt: skip
+)
 def test_an_operator_tells_where_its_kernels_name_does_not(operator: str, kind: str) -> None:
     assert kind_of_operator(operator) == kind
 

@@ -40,7 +40,7 @@ def loads(found: StepEstimate, cluster: Cluster = H100) -> dict[str, LevelLoad]:
         ("mixtral-8x7b", {"nodes": 4, "tp": 4, "etp": 1, "ep": 8, "pp": 1}, {}),
         ("deepseek-v3", {"nodes": 32, "pp": 8, "ep": 32}, {}),
     ],
-)  # fmt: skip
+)
 def test_network_bytes_are_those_of_the_nics_of_the_bottleneck(
     model: str, sizes: dict[str, int], options: dict[str, Any]
 ) -> None:

@@ -45,9 +45,13 @@ def test_zero_stages_take_what_table_1_of_the_paper_says(dp: int) -> None:
     shape = catalog.model("llama-3-8b").shape
     for stage, published in enumerate(ZERO_TABLE_1[dp], start=1):
         run = TrainingSetup(
-            shape, layout(nodes=dp, gpus_per_node=1), 1, 8192,
-            recipe=recipe("zero16"), zero_stage=stage,
-        )  # fmt: skip
+            shape,
+            layout(nodes=dp, gpus_per_node=1),
+            1,
+            8192,
+            recipe=recipe("zero16"),
+            zero_stage=stage,
+        )
         parameters = sum(part.count for part in rank_parameters(run, 0))
         billions = sum(state_bytes(run, 0)) / parameters * 7.5
         assert billions == pytest.approx(published, abs=0.055 if published > 2 else 0.006)
@@ -112,9 +116,15 @@ def test_muon_leaves_only_the_tables_to_adam() -> None:
 def test_weight_matrices_cost_what_korthikantis_figure_1_shows(model: str) -> None:
     c = KORTHIKANTI["configs"][model]
     shape = replace(
-        catalog.model("gpt-3-175b").shape, layers=c["L"], hidden=c["h"], heads=c["a"],
-        kv_heads=c["a"], head_dim=c["h"] // c["a"], ffn_hidden=4 * c["h"], bias=False,
-    )  # fmt: skip
+        catalog.model("gpt-3-175b").shape,
+        layers=c["L"],
+        hidden=c["h"],
+        heads=c["a"],
+        kv_heads=c["a"],
+        head_dim=c["h"] // c["a"],
+        ffn_hidden=4 * c["h"],
+        bias=False,
+    )
     parallel = layout(nodes=c["gpus"] // 8, gpus_per_node=8, tp=c["t"], pp=c["p"])
     run = TrainingSetup(shape, parallel, c["B"] // c["b"], 2048, zero_stage=0)
     matrices = sum(
@@ -128,8 +138,11 @@ def estimate(**options: Any) -> MemoryEstimate:
     given = {"recompute": "full", "zero_stage": 3} | options
     run = TrainingSetup(
         catalog.model("llama-3-70b").shape,
-        layout(nodes=8, gpus_per_node=8, tp=4, cp=2, pp=4), 16, 8192, **given,
-    )  # fmt: skip
+        layout(nodes=8, gpus_per_node=8, tp=4, cp=2, pp=4),
+        16,
+        8192,
+        **given,
+    )
     return memory(run, capacity_bytes=80e9)
 
 
@@ -201,9 +214,13 @@ def test_a_framework_that_keeps_the_stage_whole_does_so_in_a_pipeline_only() -> 
         alone = buffers("llama-3-8b", {}, zero_stage=3, framework=name)
         assert alone["gathered weights"] < model.parameters / 2
         run = TrainingSetup(
-            model.shape, layout(nodes=8, gpus_per_node=8, pp=4), 16, 8192, zero_stage=3,
+            model.shape,
+            layout(nodes=8, gpus_per_node=8, pp=4),
+            16,
+            8192,
+            zero_stage=3,
             framework=name,
-        )  # fmt: skip
+        )
         found = [buffer for rank in range(4) for buffer in communication_buffers(run, rank)]
         for what, each in (
             ("gathered weights", run.recipe.weight_bytes),

@@ -205,9 +205,10 @@ def test_what_is_offered_is_the_nearest_of_all_that_fit(order: str) -> None:
             expected = [first, *(cost for cost in others[:1] if cost <= first + 1)]
             assert costs == pytest.approx(expected), wanted
             others_fit = [
-                count for count in range(1, 9 * nodes)
+                count
+                for count in range(1, 9 * nodes)
                 if problem(count * width, wanted, known) is None
-            ]  # fmt: skip
+            ]
             resized = [text.split()[0] for text in offered if "nodes=" in text]
             nearest = sorted(others_fit, key=lambda count: (abs(count - nodes), -count))
             assert resized == [f"nodes={count}" for count in nearest[:1]]

@@ -76,9 +76,10 @@ def test_no_listed_bandwidth_carries_more_than_what_was_found(
     total = found.count * found.inside_bytes_per_s / 1e9
     assert total <= gb_s
     best = max(
-        speed * min(32, int(gb_s / speed + 1e-9)) for speed in SPEEDS_GB_S[architecture][0]
+        speed * min(32, int(gb_s / speed + 1e-9))
+        for speed in SPEEDS_GB_S[architecture][0]
         if speed >= found.inside_bytes_per_s / 1e9
-    )  # fmt: skip
+    )
     assert total == pytest.approx(best)
 
 

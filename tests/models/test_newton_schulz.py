@@ -136,12 +136,21 @@ def test_moonlights_step_is_one_to_three_percent_longer() -> None:
     Of a model of its shape, 16B with 64 experts of which 6 work, and some 8M tokens a step.
     """
     shape = replace(
-        catalog.model("deepseek-v3").shape, layers=27, hidden=2048, heads=16, kv_heads=16,
-        ffn_hidden=11264, experts=replace(
-            catalog.model("deepseek-v3").shape.experts, count=64, top_k=6, ffn_hidden=1408,
-            shared=2, dense_layers=1,
+        catalog.model("deepseek-v3").shape,
+        layers=27,
+        hidden=2048,
+        heads=16,
+        kv_heads=16,
+        ffn_hidden=11264,
+        experts=replace(
+            catalog.model("deepseek-v3").shape.experts,
+            count=64,
+            top_k=6,
+            ffn_hidden=1408,
+            shared=2,
+            dense_layers=1,
         ),
-    )  # fmt: skip
+    )
     run = TrainingSetup(
         shape, layout(nodes=16, gpus_per_node=8, ep=8, etp=1), 8, 8192, recipe=recipe("muon14")
     )

@@ -92,9 +92,14 @@ def test_every_nic_sends_what_its_ranks_send_to_other_nodes(
     parallel = layout(nodes=4, gpus_per_node=4, order=order, **sizes)
     for zero in (0, 1, 3):
         run = TrainingSetup(
-            shape, parallel, microbatches=8, sequence=16, schedule=schedule, zero_stage=zero,
+            shape,
+            parallel,
+            microbatches=8,
+            sequence=16,
+            schedule=schedule,
+            zero_stage=zero,
             recipe=recipe("zero16"),
-        )  # fmt: skip
+        )
         expected = np.array(counted(run))
         assert leaving_by_gpu(run) == pytest.approx(expected)
         assert expected.sum() > 0
@@ -103,9 +108,13 @@ def test_every_nic_sends_what_its_ranks_send_to_other_nodes(
 def test_gpt_3_sends_10_gigabytes_of_gradients_and_its_share_of_the_activations() -> None:
     parallel = layout(nodes=128, gpus_per_node=8, tp=8, pp=8)
     run = TrainingSetup(
-        catalog.model("gpt-3-175b").shape, parallel, 3, sequence=2048, recipe=recipe("zero16"),
+        catalog.model("gpt-3-175b").shape,
+        parallel,
+        3,
+        sequence=2048,
+        recipe=recipe("zero16"),
         zero_stage=0,
-    )  # fmt: skip
+    )
     sent = leaving_by_gpu(run)
     # TP stays inside; DP 16 is one rank per node, and every stage but the last is 16 nodes away.
     boundary = 3 * 50_331_648 / 8

@@ -46,13 +46,22 @@ def recorded_job(one: dict[str, Any]) -> DeviceJob:
     """The job that was recorded: 2 sequences of 64 tokens."""
     gpt2 = one["class"] == "gpt2"
     shape = ModelShape(
-        layers=2, hidden=one["hidden"], heads=one["heads"], kv_heads=one["kv_heads"],
-        head_dim=one["head_dim"], ffn_hidden=one["ffn_hidden"], vocab=one["vocab"], sequence=512,
-        ffn="gelu" if gpt2 else "swiglu", norm="layernorm" if gpt2 else "rmsnorm",
-        bias=gpt2, learned_positions=gpt2, tied_embeddings=gpt2,
+        layers=2,
+        hidden=one["hidden"],
+        heads=one["heads"],
+        kv_heads=one["kv_heads"],
+        head_dim=one["head_dim"],
+        ffn_hidden=one["ffn_hidden"],
+        vocab=one["vocab"],
+        sequence=512,
+        ffn="gelu" if gpt2 else "swiglu",
+        norm="layernorm" if gpt2 else "rmsnorm",
+        bias=gpt2,
+        learned_positions=gpt2,
+        tied_embeddings=gpt2,
         qk_norm="per-head" if one["class"] == "qwen3" else "none",
         experts=experts_of(one),
-    )  # fmt: skip
+    )
     stack = STACKS[False, one["autocast"]]
     return DeviceJob(shape=shape, stack=stack, microbatch=2, microbatches=1, sequence=64)
 
@@ -106,9 +115,15 @@ def test_matmuls_of_experts_cost_six_flops_a_weight_and_routed_token() -> None:
 def tinyllama() -> DeviceJob:
     """The job of the trace."""
     shape = ModelShape(
-        layers=22, hidden=2048, heads=32, kv_heads=4, head_dim=64, ffn_hidden=5632, vocab=32000,
+        layers=22,
+        hidden=2048,
+        heads=32,
+        kv_heads=4,
+        head_dim=64,
+        ffn_hidden=5632,
+        vocab=32000,
         sequence=2048,
-    )  # fmt: skip
+    )
     stack = STACKS[False, True]
     return DeviceJob(shape=shape, stack=stack, microbatch=4, microbatches=1, sequence=2048)
 
@@ -132,9 +147,13 @@ def test_gelu_new_in_eager_autocast_moves_194_bytes_an_element() -> None:
 def test_recomputing_adds_a_forward_and_keeps_inputs_only() -> None:
     job = tinyllama()
     again = DeviceJob(
-        shape=job.shape, stack=job.stack, microbatch=4, microbatches=1, sequence=2048,
+        shape=job.shape,
+        stack=job.stack,
+        microbatch=4,
+        microbatches=1,
+        sequence=2048,
         recomputed=True,
-    )  # fmt: skip
+    )
     layer = of_phase(layer_operations(job, experts=False), FORWARD)
     more = total_flops(step_operations(again)) - total_flops(step_operations(job))
     assert more == pytest.approx(22 * total_flops(layer))

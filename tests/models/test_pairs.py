@@ -45,12 +45,15 @@ def staged(run: TrainingSetup, parts: Sequence[Sequence[int]]) -> tuple[StageTim
     """Stages of (forward, again, inputs, weights, sent forward, sent back), whole seconds."""
     known = {entry.traffic.phase: entry for entry in stage_times(run, H100, 0.5)[1].traffic}
     return tuple(
-        StageTime(*times, (
-            replace(known[FORWARD], exposed_s=float(on)),
-            replace(known[BACKWARD], exposed_s=float(back)),
-        ))
+        StageTime(
+            *times,
+            (
+                replace(known[FORWARD], exposed_s=float(on)),
+                replace(known[BACKWARD], exposed_s=float(back)),
+            ),
+        )
         for *times, on, back in parts
-    )  # fmt: skip
+    )
 
 
 def drawn(run: TrainingSetup, seed: int) -> list[list[int]]:
@@ -182,9 +185,14 @@ def test_one_time_of_pairs_follows_the_layers_of_their_stages() -> None:
     [(1.0, 1.0, 1.0, 2.25), (3.0, 0.5, 0.5, 3.5), (1.0, 0.0, 0.0, 1.5), (2.0, 1.0, 0.0, 2.0)],
 )
 def test_equal_layers_cut_a_rank_s_times_alike(
-    name: str, ranks: int, microbatches: int,
-    forward: float, inputs: float, weights: float, pair: float,
-) -> None:  # fmt: skip
+    name: str,
+    ranks: int,
+    microbatches: int,
+    forward: float,
+    inputs: float,
+    weights: float,
+    pair: float,
+) -> None:
     schedule = build(name, stages=ranks, microbatches=microbatches)
     times = Durations(forward, inputs, weights, 0.25, pair)
     whole = simulate(schedule, times.per_chunk(schedule.placement.chunks))

@@ -63,9 +63,13 @@ def test_a_few_bytes_take_no_memory(name: str) -> None:
     words = [sys.executable, "-c", PEAK, FEW_BYTES[name].hex()]
     limit = (4 * 2**30, 4 * 2**30)
     done = subprocess.run(
-        words, cwd=ROOT, capture_output=True, text=True, check=True,
+        words,
+        cwd=ROOT,
+        capture_output=True,
+        text=True,
+        check=True,
         preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_AS, limit),
-    )  # fmt: skip
+    )
     *said, kilobytes = done.stdout.splitlines()
     assert "snapshot: expected a pickle of torch, got" in said[0]
     assert int(kilobytes) < 20_000
@@ -74,14 +78,20 @@ def test_a_few_bytes_take_no_memory(name: str) -> None:
 @pytest.mark.parametrize(
     ("content", "why"),
     [
-        (b"", "the end of the file"), (b"\x80\x05K", "the end of the file"),
-        (b"\x80\x06N.", "another protocol"), (b"a.", "operations that do not fit each other"),
-        (b"h\x05.", "operations that do not fit each other"), (b"\x8c\x01\xff.", "no UTF-8"),
-        (b"cposix\nsystem\n.", "posix.system"), (b"\x82\x01.", "the extension registry"),
-        (b"\x8c\x05posix\x8c\x06system\x93.", "posix.system"), (b"NQ.", "a persistent name"),
-        (b"I5\n.", "operation 0x49"), (b"\x8f.", "operation 0x8f"),
+        (b"", "the end of the file"),
+        (b"\x80\x05K", "the end of the file"),
+        (b"\x80\x06N.", "another protocol"),
+        (b"a.", "operations that do not fit each other"),
+        (b"h\x05.", "operations that do not fit each other"),
+        (b"\x8c\x01\xff.", "no UTF-8"),
+        (b"cposix\nsystem\n.", "posix.system"),
+        (b"\x82\x01.", "the extension registry"),
+        (b"\x8c\x05posix\x8c\x06system\x93.", "posix.system"),
+        (b"NQ.", "a persistent name"),
+        (b"I5\n.", "operation 0x49"),
+        (b"\x8f.", "operation 0x8f"),
     ],
-)  # fmt: skip
+)
 def test_what_is_broken_or_no_plain_data_is_said_in_words(content: bytes, why: str) -> None:
     with pytest.raises(InputError, match=why):
         plain_pickle(io.BytesIO(content))

@@ -55,11 +55,17 @@ def drawn(draw: random.Random) -> tuple[TrainingSetup, dict[str, object]]:
         chunks = draw.choice(CHUNKS[schedule][:3])
         try:
             setup = TrainingSetup(
-                shape, layout(nodes=1, gpus_per_node=gpus, order=order, **axes),
-                microbatches=draw.randint(1, 12), sequence=64, schedule=schedule, chunks=chunks,
-                microbatch_size=draw.choice((1, 2)), zero_stage=draw.randint(0, 3),
-                recompute=draw.choice(RECOMPUTED), **options,  # type: ignore[arg-type]
-            )  # fmt: skip
+                shape,
+                layout(nodes=1, gpus_per_node=gpus, order=order, **axes),
+                microbatches=draw.randint(1, 12),
+                sequence=64,
+                schedule=schedule,
+                chunks=chunks,
+                microbatch_size=draw.choice((1, 2)),
+                zero_stage=draw.randint(0, 3),
+                recompute=draw.choice(RECOMPUTED),
+                **options,  # type: ignore[arg-type]
+            )
             setup.order  # noqa: B018
         except InputError:
             continue

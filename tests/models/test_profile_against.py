@@ -70,8 +70,9 @@ def test_a_slow_rank_is_named_with_what_takes_it_longer() -> None:
     assert (found.name, found.last, found.calls) == ("rank 3", 1, 1)
     assert found.cost_s == pytest.approx(40e-6)
     assert [(cause.cause, cause.more_s) for cause in found.evidence] == [
-        ("computing", pytest.approx(40e-6)), ("product", pytest.approx(40e-6)),
-    ]  # fmt: skip
+        ("computing", pytest.approx(40e-6)),
+        ("product", pytest.approx(40e-6)),
+    ]
     alike = [step(100.0, 20.0, number=at) for at in range(4)]
     calls = waiting(common_calls(alike))
     assert slow_rank(alike[:1], calls) is None

@@ -26,15 +26,34 @@ ORACLE = json.loads(
 )
 
 GPT = ModelShape(
-    6, 16, 4, 4, 4, 64, 24, 8, ffn="gelu", norm="layernorm", bias=True,
-    tied_embeddings=True, learned_positions=True, extra=5,
-)  # fmt: skip
+    6,
+    16,
+    4,
+    4,
+    4,
+    64,
+    24,
+    8,
+    ffn="gelu",
+    norm="layernorm",
+    bias=True,
+    tied_embeddings=True,
+    learned_positions=True,
+    extra=5,
+)
 LLAMA = ModelShape(7, 16, 8, 2, 4, 24, 24, 8, qk_norm="per-head")
 MIXTURE = ModelShape(
-    6, 16, 4, 4, 4, 24, 24, 8,
+    6,
+    16,
+    4,
+    4,
+    4,
+    24,
+    24,
+    8,
     experts=ExpertShape(4, 2, 8, shared=1, dense_layers=2),
     latent=LatentAttention(6, 4, 4, 2, 4),
-)  # fmt: skip
+)
 MIXTURE_WITH_BIAS = ModelShape(4, 16, 4, 2, 4, 24, 24, 8, bias=True, experts=ExpertShape(4, 1, 8))
 BERT = replace(GPT, final_norm=False, layers=4)
 SHAPES = {
@@ -251,9 +270,13 @@ def without_biases(name: str) -> ModelShape:
 @pytest.mark.parametrize("case", ORACLE["memory"], ids=lambda c: f"{c['model']}-{c['nodes']}")
 def test_state_of_the_first_stage_is_megatrons_own_estimate(case: dict[str, Any]) -> None:
     parallel = layout(
-        nodes=case["nodes"], gpus_per_node=8, tp=case["tp"], pp=case["pp"],
-        ep=case.get("ep", 1), etp=case.get("etp"),
-    )  # fmt: skip
+        nodes=case["nodes"],
+        gpus_per_node=8,
+        tp=case["tp"],
+        pp=case["pp"],
+        ep=case.get("ep", 1),
+        etp=case.get("etp"),
+    )
     shape = without_biases(case["model"])
     run = setup(shape, parallel, sequence=shape.sequence, zero_stage=case["zero"])
     # Megatron divides the final norm over the stages and does not pad the table in this estimate.

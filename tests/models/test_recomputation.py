@@ -44,9 +44,14 @@ def megatron(**options: Any) -> TrainingSetup:
     assert shape.experts is not None
     return TrainingSetup(
         replace(shape, layers=64, experts=replace(shape.experts, dense_layers=0)),
-        layout(nodes=64, gpus_per_node=4, pp=4, ep=64, etp=1), 32, 4096,
-        schedule="interleaved-1f1b", chunks=4, framework="megatron-2024", **options,
-    )  # fmt: skip
+        layout(nodes=64, gpus_per_node=4, pp=4, ep=64, etp=1),
+        32,
+        4096,
+        schedule="interleaved-1f1b",
+        chunks=4,
+        framework="megatron-2024",
+        **options,
+    )
 
 
 def activations_gib(**options: Any) -> float:
@@ -87,10 +92,17 @@ def test_eight_bits_save_about_16_gib() -> None:
 
 
 MIXTURE = ModelShape(
-    9, 64, 4, 4, 16, 96, 512, 32,
+    9,
+    64,
+    4,
+    4,
+    16,
+    96,
+    512,
+    32,
     experts=ExpertShape(8, 2, 32, shared=1, dense_layers=4),
     latent=LatentAttention(24, 16, 16, 8, 16),
-)  # fmt: skip
+)
 DENSE = ModelShape(6, 64, 4, 2, 16, 96, 512, 32, ffn="gelu", tied_embeddings=True)
 
 

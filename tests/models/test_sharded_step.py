@@ -23,8 +23,14 @@ TIMES = [(1.0, 2.0), (2.0, 1.0), (1.0, 1.0), (0.0, 1.0), (3.0, 1.0)]
 
 
 def step(layers: int, gather: float, forward: float, prefetch: int) -> tuple[ShardedAction, ...]:
-    return sharded_step(layers, gather_s=gather, forward_s=forward, backward_s=2 * forward,
-                        scatter_s=gather, prefetch=prefetch)  # fmt: skip
+    return sharded_step(
+        layers,
+        gather_s=gather,
+        forward_s=forward,
+        backward_s=2 * forward,
+        scatter_s=gather,
+        prefetch=prefetch,
+    )
 
 
 def forward_end(actions: tuple[ShardedAction, ...]) -> float:

@@ -218,9 +218,13 @@ def test_a_hybrid_is_a_little_slower_than_attention_at_4k_and_much_faster_at_128
 
     def seconds(sequence: int, **changes: Any) -> float:
         found = training_step(
-            model="mamba-2-hybrid-8b", nodes=4, gpus_per_node=8, tp=4, global_batch=32,
+            model="mamba-2-hybrid-8b",
+            nodes=4,
+            gpus_per_node=8,
+            tp=4,
+            global_batch=32,
             sequence=sequence,
-        )  # fmt: skip
+        )
         run = replace(found.setup, shape=replace(found.setup.shape, **changes))
         return replace(found, setup=run).predicted.step_time_s
 

@@ -106,9 +106,13 @@ def test_without_communication_a_step_is_the_closed_form(
     # A vocabulary of one, so that all stages are as good as equal.
     shape = ModelShape(8, 1024, 8, 8, 128, 4096, 1, 2048)
     run = setup(
-        "", {"pp": stages}, shape=shape, schedule=schedule, microbatches=microbatches,
+        "",
+        {"pp": stages},
+        shape=shape,
+        schedule=schedule,
+        microbatches=microbatches,
         sequence=2048,
-    )  # fmt: skip
+    )
     found = step(run, FREE, compute_efficiency=0.25)
     rate = 989.4e12 / 4
     work = stage_work(run, stage_shares(shape, stages)[0])

@@ -171,9 +171,14 @@ def test_calls_together_take_as_long(case: tuple[TrainingStep, StepTimeline]) ->
 
 def test_pairs_that_overlap_share_what_their_rank_exposes() -> None:
     found = training_step(
-        model="deepseek-v3", nodes=8, gpus_per_node=8, pp=8, ep=8, schedule="dualpipe",
+        model="deepseek-v3",
+        nodes=8,
+        gpus_per_node=8,
+        pp=8,
+        ep=8,
+        schedule="dualpipe",
         microbatches=16,
-    )  # fmt: skip
+    )
     timeline, estimate = _timeline(found), found.estimate
     assert timeline.step_time_s == estimate.step_time_s
     mine = [event for event in timeline.events if event.rank == estimate.bottleneck]
@@ -185,8 +190,13 @@ def test_pairs_that_overlap_share_what_their_rank_exposes() -> None:
 def test_a_bucket_leaves_when_its_part_of_the_last_backward_is_done() -> None:
     found = training_step(**SMALL, zero_stage=1)
     # Links on which no bucket waits for the one before it.
-    free = replace(found.cluster, network_bandwidth_bytes_per_s=1e15, network_latency_s=0.0,
-                   scale_up_bandwidth_bytes_per_s=1e15, scale_up_latency_s=0.0)  # fmt: skip
+    free = replace(
+        found.cluster,
+        network_bandwidth_bytes_per_s=1e15,
+        network_latency_s=0.0,
+        scale_up_bandwidth_bytes_per_s=1e15,
+        scale_up_latency_s=0.0,
+    )
     events = step_timeline(found.setup, free, compute_efficiency=0.5).events
     work = [event for event in events if event.sent is None]
     ends = max(event.end_s for event in work)

@@ -76,9 +76,12 @@ def test_context_parallel_forward_of_131072_tokens_sends_470_megabytes() -> None
 
 @pytest.mark.parametrize(
     ("options", "passes"),
-    [({"recompute": "full"}, 4), ({"recompute": "selective", "flash_attention": False}, 4),
-     ({"recompute": "selective"}, 3)],
-)  # fmt: skip
+    [
+        ({"recompute": "full"}, 4),
+        ({"recompute": "selective", "flash_attention": False}, 4),
+        ({"recompute": "selective"}, 3),
+    ],
+)
 def test_computing_attention_again_fetches_keys_again(options: Any, passes: int) -> None:
     run = setup("llama-3-8b", {"cp": 8}, 131_072, **options)
     assert sent(run, 0, "cp") == 32 * passes * 469_762_048

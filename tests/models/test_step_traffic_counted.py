@@ -26,10 +26,17 @@ from figgen.models.step.data_traffic import stage_traffic
 
 DENSE = ModelShape(5, 16, 4, 2, 4, 24, 24, 16, tied_embeddings=True)
 MIXTURE = ModelShape(
-    5, 16, 4, 4, 4, 24, 24, 16,
+    5,
+    16,
+    4,
+    4,
+    4,
+    24,
+    24,
+    16,
     experts=ExpertShape(4, 2, 8, shared=1, dense_layers=2),
     latent=LatentAttention(6, 4, 4, 2, 4),
-)  # fmt: skip
+)
 COSTS = Recipe("odd", "weights of 2, gradients of 3 bytes", 2, 3, 5, "")
 
 

@@ -33,9 +33,11 @@ def weights(kind: str) -> Weights:
         return drawn(HIDDEN, 16, seed=1), drawn(16, HIDDEN, seed=2)
     kv = KV_HEADS * HEAD_DIM
     return (
-        drawn(HIDDEN, HEADS * HEAD_DIM, seed=3), drawn(HIDDEN, kv, seed=4),
-        drawn(HIDDEN, kv, seed=5), drawn(HEADS * HEAD_DIM, HIDDEN, seed=6),
-    )  # fmt: skip
+        drawn(HIDDEN, HEADS * HEAD_DIM, seed=3),
+        drawn(HIDDEN, kv, seed=4),
+        drawn(HIDDEN, kv, seed=5),
+        drawn(HEADS * HEAD_DIM, HIDDEN, seed=6),
+    )
 
 
 KINDS = ("mlp", "attention")

@@ -48,15 +48,30 @@ def test_sharding_takes_as_long_as_its_calls_one_by_one(
     run = RUNS[name]
     parallel = layout(nodes=1, gpus_per_node=32, pp=pp, ep=4 if run.shape.experts else 1, etp=1)
     job = replace(
-        run_job(run), pp=pp, tp=1, cp=1, ep=parallel.ep, etp=1, gpus=32, gpus_per_node=32,
-        microbatches=microbatches, scattered_bytes=4, per_tensor=0.0,
-    )  # fmt: skip
+        run_job(run),
+        pp=pp,
+        tp=1,
+        cp=1,
+        ep=parallel.ep,
+        etp=1,
+        gpus=32,
+        gpus_per_node=32,
+        microbatches=microbatches,
+        scattered_bytes=4,
+        per_tensor=0.0,
+    )
     rates = replace(attained(run), scale_up_bytes_per_s=1.0, near_latency_s=0.0, exposed_data=1.0)
     for zero in range(4):
         setup = replace(
-            run_setup(run), parallel=parallel, microbatches=microbatches, zero_stage=zero,
-            framework=framework, schedule="1f1b", chunks=None, layers_per_stage=(),
-        )  # fmt: skip
+            run_setup(run),
+            parallel=parallel,
+            microbatches=microbatches,
+            zero_stage=zero,
+            framework=framework,
+            schedule="1f1b",
+            chunks=None,
+            layers_per_stage=(),
+        )
         gathers, scatters, _ = sharding_of(setup, zero, pp)
         one = replace(job, zero_stage=zero, gathers=gathers, scatters=scatters)
         waiting = microbatches - (scatters and not gathers)
@@ -77,9 +92,7 @@ def test_sharding_hides_behind_computing_as_on_two_streams(
     gather_s: float, scatter_s: float
 ) -> None:
     run, layers = RUNS[DENSE], 12
-    job = replace(
-        run_job(run), layers=layers, pp=1, chunks=1, repeats_layer=0.0, overlapped=1.0
-    )  # fmt: skip
+    job = replace(run_job(run), layers=layers, pp=1, chunks=1, repeats_layer=0.0, overlapped=1.0)
     streams = sharded_step(
         layers, gather_s=gather_s, forward_s=1.0, backward_s=2.0, scatter_s=scatter_s
     )

@@ -34,13 +34,27 @@ def drawn_job(draw: random.Random) -> Job:
     gpus = tp * sizes["cp"] * sizes["dp"] * sizes["pp"]
     widths = {field.name: draw.randint(1, 9) for field in fields(Job)}
     layers = draw.randint(2, 9)
-    return Job(**widths | {flag: draw.randint(0, 1) for flag in FLAGS} | {
-        "layers": layers, "expert_layers": draw.randint(0, layers), "top_k": draw.randint(0, 3),
-        "ffn_matrices": draw.randint(2, 3), "cp": sizes["cp"], "pp": sizes["pp"], "tp": tp,
-        "ep": ep, "etp": etp, "gpus": gpus, "gpus_per_node": draw.choice((2, 4, 8)),
-        "fullest_layers": draw.randint(1, layers), "head_layers": draw.randint(0, layers),
-        "chunks": draw.randint(1, 3), **drawn_sharding(draw),
-    })  # fmt: skip
+    return Job(
+        **widths
+        | {flag: draw.randint(0, 1) for flag in FLAGS}
+        | {
+            "layers": layers,
+            "expert_layers": draw.randint(0, layers),
+            "top_k": draw.randint(0, 3),
+            "ffn_matrices": draw.randint(2, 3),
+            "cp": sizes["cp"],
+            "pp": sizes["pp"],
+            "tp": tp,
+            "ep": ep,
+            "etp": etp,
+            "gpus": gpus,
+            "gpus_per_node": draw.choice((2, 4, 8)),
+            "fullest_layers": draw.randint(1, layers),
+            "head_layers": draw.randint(0, layers),
+            "chunks": draw.randint(1, 3),
+            **drawn_sharding(draw),
+        }
+    )
 
 
 def drawn_sharding(draw: random.Random) -> dict[str, int]:

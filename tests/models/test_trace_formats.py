@@ -130,17 +130,21 @@ def test_a_trace_of_jax_has_its_streams_read_and_nothing_twice(tmp_path: Path) -
     events = [
         name("process_name", 1, "/device:GPU:0 NVIDIA A100"),
         name("process_name", 701, "/host:CPU"),
-        name("thread_name", 1, "Stream #13(Compute)", 13), name("thread_name", 1, "XLA Ops", 3),
-        name("thread_name", 1, "XLA Modules", 2), name("thread_name", 1, "Steps", 1),
-        name("thread_name", 1, "Stream #14(Kernel)", 14), name("thread_name", 701, "python", 5),
+        name("thread_name", 1, "Stream #13(Compute)", 13),
+        name("thread_name", 1, "XLA Ops", 3),
+        name("thread_name", 1, "XLA Modules", 2),
+        name("thread_name", 1, "Steps", 1),
+        name("thread_name", 1, "Stream #14(Kernel)", 14),
+        name("thread_name", 701, "python", 5),
         span(1, 13, "loop_add_fusion", 10, 10, correlation_id=3, hlo_op="fusion.1"),
         span(1, 13, "ampere_bf16_s16816gemm_bf16_128x128", 20, 30, correlation_id="4"),
         span(1, 14, "ncclDevKernel_AllGather_RING_LL(x)", 45, 15),
-        span(1, 3, "fusion.1", 10, 10), span(1, 2, "jit_step(77)", 10, 50),
+        span(1, 3, "fusion.1", 10, 10),
+        span(1, 2, "jit_step(77)", 10, 50),
         span(1, 1, "5", 0, 60),
         span(701, 5, "cuLaunchKernel", 2, 3, correlation_id=3),
         span(701, 5, "PjitFunction(step)", 0, 9),
-    ]  # fmt: skip
+    ]
     (found,) = read(written(tmp_path, events)).values()
     assert (found.steps, found.wall_s) == (1, pytest.approx(60e-6))
     assert found.computing_s == pytest.approx(40e-6)
@@ -152,14 +156,18 @@ def test_a_trace_of_jax_has_its_streams_read_and_nothing_twice(tmp_path: Path) -
 
 def test_a_tpu_is_read_from_its_line_of_operations(tmp_path: Path) -> None:
     events = [
-        name("process_name", 3, "/device:TPU:0"), name("process_name", 4, "/device:TPU:1"),
-        name("thread_name", 3, "XLA Ops", 3), name("thread_name", 3, "XLA Modules", 2),
-        name("thread_name", 4, "XLA Ops", 3), name("thread_name", 3, "Async XLA Ops", 9),
-        span(3, 2, "jit_step(77)", 0, 50), span(3, 9, "copy-start", 0, 50),
+        name("process_name", 3, "/device:TPU:0"),
+        name("process_name", 4, "/device:TPU:1"),
+        name("thread_name", 3, "XLA Ops", 3),
+        name("thread_name", 3, "XLA Modules", 2),
+        name("thread_name", 4, "XLA Ops", 3),
+        name("thread_name", 3, "Async XLA Ops", 9),
+        span(3, 2, "jit_step(77)", 0, 50),
+        span(3, 9, "copy-start", 0, 50),
         span(3, 3, "fusion.7", 0, 30, hlo_category="convolution fusion"),
         span(3, 3, "all-reduce.3", 30, 10, hlo_category="all-reduce"),
         span(4, 3, "fusion.8", 0, 20, hlo_category="loop fusion"),
-    ]  # fmt: skip
+    ]
     found = read(written(tmp_path, events))
     assert {rank: one.computing_s for rank, one in found.items()} == pytest.approx(
         {"GPU 0": 30e-6, "GPU 1": 20e-6}

@@ -30,17 +30,35 @@ OLMO_7B = ModelShape(32, 4096, 32, 32, 128, 11008, 100352, 4096, qk_norm="full-w
 OLMO_13B = ModelShape(40, 5120, 40, 40, 128, 13824, 100352, 4096, qk_norm="full-width")
 MIXTRAL = ModelShape(32, 4096, 32, 8, 128, 14336, 32000, 32768, experts=ExpertShape(8, 2, 14336))
 DEEPSEEK_V3 = ModelShape(
-    61, 7168, 128, 128, 128, 18432, 129280, 4096,
+    61,
+    7168,
+    128,
+    128,
+    128,
+    18432,
+    129280,
+    4096,
     experts=ExpertShape(256, 8, 2048, shared=1, dense_layers=3),
     latent=LatentAttention(1536, 512, 128, 64, 128),
-)  # fmt: skip
+)
 
 
 def gpt(layers: int, hidden: int, heads: int, vocab: int, sequence: int) -> ModelShape:
     return ModelShape(
-        layers, hidden, heads, heads, hidden // heads, 4 * hidden, vocab, sequence,
-        ffn="gelu", norm="layernorm", bias=True, tied_embeddings=True, learned_positions=True,
-    )  # fmt: skip
+        layers,
+        hidden,
+        heads,
+        heads,
+        hidden // heads,
+        4 * hidden,
+        vocab,
+        sequence,
+        ffn="gelu",
+        norm="layernorm",
+        bias=True,
+        tied_embeddings=True,
+        learned_positions=True,
+    )
 
 
 @pytest.mark.parametrize(
@@ -139,13 +157,24 @@ def test_counts_equal_a_model_written_out_matrix_by_matrix(
     ffn: str, norm: str, experts: ExpertShape | None
 ) -> None:
     for bias, tied, learned, final, qk_norm in itertools.product(
-        (False, True), (False, True), (False, True), (False, True),
+        (False, True),
+        (False, True),
+        (False, True),
+        (False, True),
         ("none", "per-head", "full-width"),
-    ):  # fmt: skip
+    ):
         shape = replace(
-            SMALL, ffn=ffn, norm=norm, experts=experts, bias=bias, tied_embeddings=tied,
-            learned_positions=learned, final_norm=final, qk_norm=qk_norm, norms_per_layer=2,
-        )  # fmt: skip
+            SMALL,
+            ffn=ffn,
+            norm=norm,
+            experts=experts,
+            bias=bias,
+            tied_embeddings=tied,
+            learned_positions=learned,
+            final_norm=final,
+            qk_norm=qk_norm,
+            norms_per_layer=2,
+        )
         assert parameter_counts(shape).total == sum(prod(array) for array in matrices(shape))
 
 

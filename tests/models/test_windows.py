@@ -27,8 +27,11 @@ CLUSTER = Cluster(1e15, 450e9, 50e9, 5e-6, 1e-5)
 def test_keys_of_a_window_are_those_of_its_mask(sequence: int) -> None:
     """As in a full square, of which s²/2 stands for the s(s + 1)/2 pairs of a causal mask."""
     for window in range(1, 15):
-        seen = sum(max(0, at - window + 1) <= key <= at for at in range(sequence)
-                   for key in range(sequence))  # fmt: skip
+        seen = sum(
+            max(0, at - window + 1) <= key <= at
+            for at in range(sequence)
+            for key in range(sequence)
+        )
         diagonal = min(window, sequence) / 2
         assert sequence * windowed_keys(sequence, window) / 2 == pytest.approx(seen - diagonal)
 
@@ -88,8 +91,9 @@ def test_cores_of_all_stages_are_the_causal_attention_of_the_convention() -> Non
     run = TrainingSetup(GEMMA, layout(nodes=1, gpus_per_node=8, tp=2, pp=4), 8, 32768)
     core = sum(stage_work(run, each).core for each in virtual_stage_shares(run))
     causal = training_flops_per_token(GEMMA, "causal", sequence=32768)
-    products = causal - training_flops_per_token(replace(GEMMA, window=1, full_every=0), "causal",
-                                                 sequence=32768)  # fmt: skip
+    products = causal - training_flops_per_token(
+        replace(GEMMA, window=1, full_every=0), "causal", sequence=32768
+    )
     alone = 6 * GEMMA.layers * GEMMA.attention_width * windowed_keys(32768, 1)
     assert 3 * core * run.parallel.tp / run.tokens == pytest.approx(products + alone, rel=1e-9)
 
@@ -110,9 +114,12 @@ def test_a_window_shortens_the_step_and_keeps_its_memory_and_messages() -> None:
         found = {}
         for shape in (GEMMA, replace(GEMMA, window=0, full_every=0)):
             run = TrainingSetup(
-                shape, layout(nodes=2, gpus_per_node=8, tp=4, cp=2), 8, 32768,
+                shape,
+                layout(nodes=2, gpus_per_node=8, tp=4, cp=2),
+                8,
+                32768,
                 context_exchange=exchange,
-            )  # fmt: skip
+            )
             found[shape.window] = step(run, CLUSTER), memory(run).printed_bytes
         assert found[1024][0].step_time_s < found[0][0].step_time_s
         assert found[1024][1] == found[0][1]

@@ -37,10 +37,10 @@ def found(text: str) -> list[str]:
         ("It ran on 16,384 GPUs.", "a large count is typed: 16,384 GPUs"),
         ("| H100 | 3.35 TB/s |", "a quantity is typed: 3.35 TB/s"),
         ("- A bullet of 80 GB.", "a quantity is typed: 80 GB"),
-        ("!!! note \"It needs 80 GB\"", "a quantity is typed: 80 GB"),
+        ('!!! note "It needs 80 GB"', "a quantity is typed: 80 GB"),
         ("    It needs 18 bytes for each.", "a quantity is typed: 18 bytes"),
     ],
-)  # fmt: skip
+)
 def test_a_typed_quantity_is_found(text: str, what: str) -> None:
     assert found(text) == [f"1 {what}"]
 
@@ -211,8 +211,13 @@ def test_a_symbol_has_one_meaning_on_a_page() -> None:
     assert found(f"{ranks}\n\n{matrix}\n") == ["3 two meanings of r: rank of the approximation"]
     assert found(f"{ranks}\n\n`{{{{ no_formula(r=1) }}}}`\n") == []
     # A stage is a rank of the pipeline axis.
-    assert found("{{ data_parallel_size(world_size=8, tp=1, cp=1, pp=2) }} "
-                 "{{ bubble_fraction(stages=2, microbatches=2) }}\n") == []  # fmt: skip
+    assert (
+        found(
+            "{{ data_parallel_size(world_size=8, tp=1, cp=1, pp=2) }} "
+            "{{ bubble_fraction(stages=2, microbatches=2) }}\n"
+        )
+        == []
+    )
 
 
 def test_a_term_has_one_spelling_outside_of_code() -> None:

@@ -16,8 +16,10 @@ from figgen.serving.answers import PREFIX
 from tests.pages import BUBBLES, host_page
 
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="builds fork on Linux only")
-PAGES = {f"{name}.md": f"# Page\n\n{BUBBLES.replace('[4, 8]', f'[4, {n}]')}" for n, name in
-         enumerate("abcdef", start=6)}  # fmt: skip
+PAGES = {
+    f"{name}.md": f"# Page\n\n{BUBBLES.replace('[4, 8]', f'[4, {n}]')}"
+    for n, name in enumerate("abcdef", start=6)
+}
 
 
 def shared_build(folder: Path, monkeypatch: pytest.MonkeyPatch) -> tuple[SiteBuild, set[str]]:

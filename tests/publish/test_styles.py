@@ -57,9 +57,11 @@ def test_a_third_is_left_out_and_none_of_what_is_used(theme):
         (".md-tagged{c:d}.md-tag--a{c:d}", ".md-tagged{c:d}"),
         ("body:not(.md-tag) p{c:d}", "body:not(.md-tag) p{c:d}"),
         ("[data-md-color-accent=red] a{c:d}", ""),
-        (':root{--md-a:url("x");--md-b:url("y")}.x{c:var(--md-b)}',
-         ':root{--md-b:url("y")}.x{c:var(--md-b)}'),
+        (
+            ':root{--md-a:url("x");--md-b:url("y")}.x{c:var(--md-b)}',
+            ':root{--md-b:url("y")}.x{c:var(--md-b)}',
+        ),
     ],
-)  # fmt: skip
+)
 def test_rules_are_dropped_one_selector_at_a_time(before, after):
     assert lighter(before, set()) == after

@@ -41,11 +41,18 @@ GRID = RankGrid(
     ),
     communicators=(
         CommunicatorView(
-            name="tp", label="TP", size=2, group_count=8,
-            group_of_cell=tuple(rank // 2 for rank in range(8)), note="neighbours",
+            name="tp",
+            label="TP",
+            size=2,
+            group_count=8,
+            group_of_cell=tuple(rank // 2 for rank in range(8)),
+            note="neighbours",
         ),
         CommunicatorView(
-            name="dp", label="DP", size=8, group_count=2,
+            name="dp",
+            label="DP",
+            size=8,
+            group_count=2,
             group_of_cell=tuple(rank % 2 for rank in range(8)),
         ),
     ),
@@ -53,7 +60,7 @@ GRID = RankGrid(
     world_size=16,
     multiplicity=2,
     values={"gpus": Named(16)},
-)  # fmt: skip
+)
 
 TIMELINE = Timeline(
     lanes=("rank 0", "rank 1"),
@@ -73,7 +80,8 @@ STEPS = Steps(
     chunk_count=2,
     frames=(
         Frame(
-            title="step 1", phase="reduce-scatter",
+            title="step 1",
+            phase="reduce-scatter",
             transfers=(
                 Transfer(source=0, target=1, chunks=(0,), reduces=True),
                 Transfer(source=1, target=0, chunks=(1,), reduces=True),
@@ -81,7 +89,8 @@ STEPS = Steps(
             contents=(((0,), (0,)), ((1,), (1,))),
         ),
         Frame(
-            title="step 2", phase="all-gather",
+            title="step 2",
+            phase="all-gather",
             transfers=(
                 Transfer(source=1, target=0, chunks=(0,), reduces=False),
                 Transfer(source=0, target=1, chunks=(1,), reduces=False),
@@ -89,11 +98,13 @@ STEPS = Steps(
             contents=(((0,), (0, 1)), ((0, 1), (1,))),
         ),
         Frame(
-            title="result", phase="all-gather", transfers=(),
+            title="result",
+            phase="all-gather",
+            transfers=(),
             contents=(((0, 1), (0, 1)), ((0, 1), (0, 1))),
         ),
     ),
-)  # fmt: skip
+)
 
 CURVES = Curves(
     x=Axis(label="message size", unit="B", scale="log10"),
@@ -101,14 +112,12 @@ CURVES = Curves(
     series=(
         Series(name="ring", x=(1e3, 1e6, 1e9), y=(5e-5, 7e-5, 4e-3), role="series-1"),
         Series(name="tree", x=(1e3, 1e6, 1e9), y=(2e-5, 9e-5, 9e-3), role="tp", style="dashed"),
-        Series(
-            name="measured", x=(1e4, 1e7), y=(6e-5, math.nan), role="series-3", style="points"
-        ),
+        Series(name="measured", x=(1e4, 1e7), y=(6e-5, math.nan), role="series-3", style="points"),
         Series(name="stairs", x=(1e3, 1e5, 1e9), y=(1e-5, 3e-5, 1e-3), role="dp", style="steps"),
     ),
     marks=(Mark(x=1e6, y=7e-5, label="crossover", role="ink"),),
     rules=(Rule(axis="x", at=2e6, label="eager limit"), Rule(axis="y", at=1e-3, label="1 ms")),
-)  # fmt: skip
+)
 
 STACKED = Bars(
     labels=("TP 1", "TP 2"),
@@ -135,15 +144,18 @@ DIAGRAM = Diagram(
 
 TABLE = Table(
     columns=(
-        Column(label="GPU"), Column(label="memory", unit="B", spec="bytes"),
-        Column(label="share", spec=".1%"), Column(label="ranks"), Column(label="time", unit="s"),
+        Column(label="GPU"),
+        Column(label="memory", unit="B", spec="bytes"),
+        Column(label="share", spec=".1%"),
+        Column(label="ranks"),
+        Column(label="time", unit="s"),
     ),
     rows=(
         ("A100", 80e9, 0.5, 16384, 1.5e-3),
         ("H100", 94e9, 1 / 3, 8, 2.25e-5),
         ("none", 0, 0.0, 0, math.nan),
     ),
-)  # fmt: skip
+)
 
 SAMPLES: dict[str, Chart] = {
     "grid": GRID,

@@ -77,10 +77,11 @@ def test_a_label_that_is_said_to_be_free_touches_nothing(points: list[tuple[int,
     assert spot is not None
     assert WITHIN.contains(spot.rect)
     touching = [
-        rect for rect in taken
+        rect
+        for rect in taken
         if min(rect.right, spot.rect.right) > max(rect.left, spot.rect.left)
         and min(rect.bottom, spot.rect.bottom) > max(rect.top, spot.rect.top)
-    ]  # fmt: skip
+    ]
     assert (spot.covered == 0) == (not touching)
 
 

@@ -109,10 +109,14 @@ def spans(chart: Timeline) -> set[tuple[int, float, float, str]]:
 def test_a_timeline_has_the_times_of_its_slots_everywhere() -> None:
     rects = [rect for rect in drawn(TIMELINE).iter("rect") if rect.get("data-label") is not None]
     assert {
-        (int(r.get("data-lane", "")), float(r.get("data-start", "")), float(r.get("data-end", "")),
-         r.get("data-label", ""))
+        (
+            int(r.get("data-lane", "")),
+            float(r.get("data-start", "")),
+            float(r.get("data-end", "")),
+            r.get("data-label", ""),
+        )
         for r in rects
-    } == spans(TIMELINE)  # fmt: skip
+    } == spans(TIMELINE)
     assert {
         (lane, start, start + long, name)
         for trace in explored(TIMELINE)["data"]
@@ -139,8 +143,9 @@ def test_a_timeline_shows_the_same_waits_in_pixels_and_in_words() -> None:
     }
     assert {
         (int(r.get("data-lane", "")), float(r.get("data-start", "")), float(r.get("data-end", "")))
-        for r in idle if r.get("data-lane")
-    } == waits  # fmt: skip
+        for r in idle
+        if r.get("data-lane")
+    } == waits
 
 
 def test_two_halves_of_a_lane_stand_apart_in_plotly() -> None:

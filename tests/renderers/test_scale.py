@@ -27,17 +27,23 @@ def texts(scaled: ScaledAxis) -> list[str]:
 @pytest.mark.parametrize(
     ("axis", "data", "expected"),
     [
-        (BYTES, (1e3, 1e9), [f"1{N}kB", f"10{N}kB", f"100{N}kB", f"1{N}MB", f"10{N}MB",
-                             f"100{N}MB", f"1{N}GB"]),
+        (
+            BYTES,
+            (1e3, 1e9),
+            [f"1{N}kB", f"10{N}kB", f"100{N}kB", f"1{N}MB", f"10{N}MB", f"100{N}MB", f"1{N}GB"],
+        ),
         (BYTES, (1e3, 1e12), [f"1{N}kB", f"1{N}MB", f"1{N}GB", f"1{N}TB"]),
         (TIME, (1e-5, 1e-2), [f"10{N}µs", f"100{N}µs", f"1{N}ms", f"10{N}ms"]),
         (Axis(label="n", scale="log2"), (1, 64), ["1", "2", "4", "8", "16", "32", "64"]),
-        (Axis(label="share", spec=".0%", low=0, high=1), (),
-         ["0%", "20%", "40%", "60%", "80%", "100%"]),
+        (
+            Axis(label="share", spec=".0%", low=0, high=1),
+            (),
+            ["0%", "20%", "40%", "60%", "80%", "100%"],
+        ),
         (Axis(label="ranks", unit="rank"), (0, 2), ["0", "1", "2"]),
         (Axis(label="step"), (0, 30), ["0", "5", "10", "15", "20", "25", "30"]),
     ],
-)  # fmt: skip
+)
 def test_ticks_are_round_in_engineering_units(
     axis: Axis, data: tuple[float, ...], expected: list[str]
 ) -> None:
@@ -114,8 +120,11 @@ def test_curves_hold_their_marks_and_rules_and_bars_begin_at_zero() -> None:
 
 
 def test_no_data_at_all_still_give_an_axis() -> None:
-    empty = Bars(labels=("a",), segments=(Segment(name="", role="tp", lengths=(math.nan,)),),
-                 axis=Axis(label="x"))  # fmt: skip
+    empty = Bars(
+        labels=("a",),
+        segments=(Segment(name="", role="tp", lengths=(math.nan,)),),
+        axis=Axis(label="x"),
+    )
     for scaled in (scale(Axis(label="x"), ()), scale(TIME, ()), bar_scale(empty)):
         assert scaled.low < scaled.high
 

@@ -50,8 +50,12 @@ CHARTS: dict[str, Chart] = {
         ranks=2,
         chunk_count=1,
         frames=(
-            Frame(title=NAUGHTY, phase=NAUGHTY, contents=(((0,),), ((),)),
-                  transfers=(Transfer(source=0, target=1, chunks=(0,), reduces=False),)),
+            Frame(
+                title=NAUGHTY,
+                phase=NAUGHTY,
+                contents=(((0,),), ((),)),
+                transfers=(Transfer(source=0, target=1, chunks=(0,), reduces=False),),
+            ),
             Frame(title="result", phase="", transfers=(), contents=(((0,),), ((0,),))),
         ),
     ),
@@ -69,7 +73,7 @@ CHARTS: dict[str, Chart] = {
         columns=(Column(label=NAUGHTY), Column(label="bandwidth", unit="B/s", spec="bytes")),
         rows=((NAUGHTY, 300e9), ("H100", 450e9)),
     ),
-}  # fmt: skip
+}
 
 each = pytest.mark.parametrize("kind", CHARTS)
 

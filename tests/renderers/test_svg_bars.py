@@ -140,11 +140,16 @@ def test_long_labels_part_from_each_other_further_than_their_own_lines(
     chart: Bars, kind: str
 ) -> None:
     """Where each takes three lines or more, and the middle of each beside the middle of its bar."""
-    long = tuple(f"{label}: weights, gradients and moments in {i} formats, " * (i + 3)
-                 for i, label in enumerate(chart.labels))  # fmt: skip
+    long = tuple(
+        f"{label}: weights, gradients and moments in {i} formats, " * (i + 3)
+        for i, label in enumerate(chart.labels)
+    )
     drawn = shape(dataclasses.replace(chart, labels=long, rules=()), kind)
-    made = plan(dataclasses.replace(chart, labels=long, rules=()), 720 if kind == "wide" else 340,
-                above=kind == "narrow")  # fmt: skip
+    made = plan(
+        dataclasses.replace(chart, labels=long, rules=()),
+        720 if kind == "wide" else 340,
+        above=kind == "narrow",
+    )
     lines = {line for label in made.labels for line in label}
     heights = [float(text.get("y", "nan")) for text in drawn.iter("text") if text.text in lines]
     assert len(heights) == sum(map(len, made.labels)) > 5
@@ -162,8 +167,11 @@ def test_long_labels_part_from_each_other_further_than_their_own_lines(
 def test_a_label_above_its_bar_can_be_read_across_a_rule() -> None:
     chart = dataclasses.replace(STACKED, rules=(Rule(axis="x", at=20e9, label="limit"),))
     drawn = shape(chart, "narrow")
-    label = next(g for g in drawn.iter("g") if g.find("text") is not None
-                 and g.find("text").text == chart.labels[0])  # type: ignore[union-attr]  # fmt: skip
+    label = next(
+        g
+        for g in drawn.iter("g")
+        if g.find("text") is not None and g.find("text").text == chart.labels[0]
+    )  # type: ignore[union-attr]
     order = list(drawn.iter())
     rule = next(path for path in drawn.iter("path") if path.get("stroke-dasharray"))
     assert label.get("paint-order") == "stroke"
@@ -172,8 +180,10 @@ def test_a_label_above_its_bar_can_be_read_across_a_rule() -> None:
 
 
 def test_shares_of_a_whole_have_no_total() -> None:
-    parts = (Segment(name="a", role="series-1", lengths=(0.25, 0.6)),
-             Segment(name="b", role="series-2", lengths=(0.75, 0.4)))  # fmt: skip
+    parts = (
+        Segment(name="a", role="series-1", lengths=(0.25, 0.6)),
+        Segment(name="b", role="series-2", lengths=(0.75, 0.4)),
+    )
     shares = Bars(labels=("x", "y"), segments=parts, axis=Axis(label="share", high=1, spec=".0%"))
     assert ends(shares) == []
     halves = dataclasses.replace(shares, segments=parts[:1])

@@ -137,25 +137,29 @@ STAIRS = Curves(
     y=Axis(label="in flight"),
     series=tuple(
         Series(
-            name=name, role=f"series-{at + 1}", style="steps",
-            x=(0, top, 20 - top, 20), y=(1, top, top - 1, 0),
+            name=name,
+            role=f"series-{at + 1}",
+            style="steps",
+            x=(0, top, 20 - top, 20),
+            y=(1, top, top - 1, 0),
         )
         for at, (name, top) in enumerate({"low": 2, "middle": 4, "high": 8}.items())
     ),
-)  # fmt: skip
+)
 BUNDLE = Curves(
     x=Axis(label="n", scale="log2"),
     y=Axis(label="share", low=0, high=1, spec=".0%"),
     series=tuple(
         Series(
-            name=f"half at {half}", role=f"series-{at + 1}",
+            name=f"half at {half}",
+            role=f"series-{at + 1}",
             x=tuple(2.0**k for k in range(12)),
             y=tuple(2.0**k / (half + 2.0**k) for k in range(12)),
         )
         for at, half in enumerate((2, 16, 128))
     ),
     rules=(Rule(axis="x", at=64, label="here"), Rule(axis="y", at=0.9, label="nine tenths")),
-)  # fmt: skip
+)
 
 everywhere = pytest.mark.parametrize("chart", [CURVES, LINEAR, LOG2, STAIRS, BUNDLE])
 in_both = pytest.mark.parametrize("shape_", [WIDE, SLIM], ids=["wide", "narrow"])

@@ -146,8 +146,10 @@ def test_parts_that_nothing_joins_stand_below_each_other_on_a_phone() -> None:
     joined = (link("a", "b"), link("c", "d"))
     apart = ElementTree.fromstring(svg.render(diagram(*four, links=joined), "d"))
     parts = [group for group in apart.iter("g") if "--x" in group.get("style", "")]
-    inside = [[group.get("data-name") for group in part.iter("g") if group.get("class") == "box"]
-              for part in parts]  # fmt: skip
+    inside = [
+        [group.get("data-name") for group in part.iter("g") if group.get("class") == "box"]
+        for part in parts
+    ]
     assert inside == [["a", "b"], ["c", "d"]]
     assert len(list(apart.iter("path"))) == 4
     whole = svg.render(diagram(*four, links=(*joined, link("b", "c"))), "d")

@@ -28,17 +28,23 @@ def view(name: str, stride: int, size: int, ranks: int) -> CommunicatorView:
 def grid(ranks: int = 256, per_node: int = 8, world: int | None = None) -> RankGrid:
     cells = tuple(
         RankCell(
-            rank=rank, node=rank // per_node, local_rank=rank % per_node,
+            rank=rank,
+            node=rank // per_node,
+            local_rank=rank % per_node,
             coordinates=tuple(rank // stride % size for stride, size in AXES.values()),
         )
         for rank in range(ranks)
-    )  # fmt: skip
+    )
     views = [view(name, stride, size, ranks) for name, (stride, size) in AXES.items()]
     views += [view("ep", 1, 8, ranks), view("edp", 8, 16, ranks), view("dp-cp", 8, 16, ranks)]
     return RankGrid(
-        axes=tuple(AXES), cells=cells, communicators=tuple(views), gpus_per_node=per_node,
-        world_size=world or ranks, multiplicity=(world or ranks) // ranks,
-    )  # fmt: skip
+        axes=tuple(AXES),
+        cells=cells,
+        communicators=tuple(views),
+        gpus_per_node=per_node,
+        world_size=world or ranks,
+        multiplicity=(world or ranks) // ranks,
+    )
 
 
 def cells(drawn: str) -> list[ElementTree.Element]:
@@ -90,8 +96,12 @@ def test_no_two_cells_overlap_and_all_lie_inside_the_drawing() -> None:
                 assert 0 <= y <= height - float(rect.get("height", ""))
                 corners.add((x, y))
         assert len(corners) == ranks
-        assert all(abs(a - c) >= 34 or abs(b - d) >= 32 for a, b in corners for c, d in corners
-                   if (a, b) < (c, d))  # fmt: skip
+        assert all(
+            abs(a - c) >= 34 or abs(b - d) >= 32
+            for a, b in corners
+            for c, d in corners
+            if (a, b) < (c, d)
+        )
 
 
 def test_nine_nodes_fit_a_phone() -> None:

@@ -37,11 +37,14 @@ def grid() -> RankGrid:
     )
     views = tuple(
         CommunicatorView(
-            name=name, label=name.upper(), size=size, group_count=RANKS // size,
+            name=name,
+            label=name.upper(),
+            size=size,
+            group_count=RANKS // size,
             group_of_cell=tuple(r // (s * size) * s + r % s for r in range(RANKS)),
         )
         for name, (s, size) in SIZES.items()
-    )  # fmt: skip
+    )
     return RankGrid(
         axes=("tp", "dp", "pp"), cells=cells, communicators=views, gpus_per_node=8, world_size=RANKS
     )
@@ -169,11 +172,17 @@ TEXT_BOXES = """() => {
 @pytest.mark.parametrize(
     "chart",
     [
-        grid(), timeline(), diagram(), steps("ring", 2), steps("ring", 4), steps("ring", 8),
-        steps("recursive-halving-doubling", 8), steps("binomial-tree", 16),
+        grid(),
+        timeline(),
+        diagram(),
+        steps("ring", 2),
+        steps("ring", 4),
+        steps("ring", 8),
+        steps("recursive-halving-doubling", 8),
+        steps("binomial-tree", 16),
     ],
     ids=["grid", "timeline", "diagram", "ring-2", "ring-4", "ring-8", "halving-8", "tree-16"],
-)  # fmt: skip
+)
 def test_texts_neither_overlap_nor_leave_the_drawing(page: Page, chart: Chart) -> None:
     page.set_content(html(svg.render(chart, "f")))
     width, height, boxes = page.evaluate(TEXT_BOXES)

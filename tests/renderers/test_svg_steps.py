@@ -113,10 +113,14 @@ def test_copying_and_adding_have_different_arrow_heads() -> None:
 
 def test_messages_to_distant_ranks_arch_over_the_columns() -> None:
     held = [[{rank} for _ in range(4)] for rank in range(4)]
-    chart = Steps(ranks=4, chunk_count=4, frames=(
-        frame("exchange", held, [(0, 2, 2), (2, 0, 0), (1, 3, 3), (3, 1, 1)], True),
-        frame("result", held, [], False),
-    ))  # fmt: skip
+    chart = Steps(
+        ranks=4,
+        chunk_count=4,
+        frames=(
+            frame("exchange", held, [(0, 2, 2), (2, 0, 0), (1, 3, 3), (3, 1, 1)], True),
+            frame("result", held, [], False),
+        ),
+    )
     first = frames(svg.render(chart, "far"))[0]
     moves = [move for move in first.iter("g") if move.get("class") == "transfer"]
     assert all("Q" in move[1].get("d", "") for move in moves)

@@ -53,8 +53,11 @@ def test_slots_and_idle_spans_fill_every_lane_exactly_once(ranks: int, microbatc
     every = rects(drawn) + rects(drawn, idle=True)
     end = 2 * (microbatches + ranks - 1)
     for lane in range(ranks):
-        spans = sorted(measure(rect, "data-start", "data-end") for rect in every
-                       if rect.get("data-lane") == str(lane))  # fmt: skip
+        spans = sorted(
+            measure(rect, "data-start", "data-end")
+            for rect in every
+            if rect.get("data-lane") == str(lane)
+        )
         assert spans[0][0] == 0
         assert spans[-1][1] == end
         assert all(before[1] == after[0] for before, after in pairwise(spans))
@@ -86,8 +89,10 @@ def test_a_written_label_is_narrower_than_its_slot(ranks: int, microbatches: int
     assert sum(len(lane) for lane in lanes) == len(slots)
     for span in (span for lane in lanes for span in lane):
         centre, half = float(span.get("x", "")), text_width(span.text or "") / 2
-        assert any(x <= centre - half and centre + half <= x + width and label == span.text
-                   for x, width, label in slots)  # fmt: skip
+        assert any(
+            x <= centre - half and centre + half <= x + width and label == span.text
+            for x, width, label in slots
+        )
 
 
 def test_32_microbatches_on_8_ranks_scroll_and_8_on_4_do_not() -> None:
@@ -134,8 +139,11 @@ def test_later_chunks_are_paler_and_the_key_says_so() -> None:
 
 def test_the_key_names_the_roles_that_occur_and_no_others() -> None:
     chart = timeline(slot(0, 0, 10, "exposed"), slot(1, 0, 10, "backward-weight"))
-    key = next(g for g in ElementTree.fromstring(svg.render(chart, "t")).iter("g")
-               if g.get("class") == "key")  # fmt: skip
+    key = next(
+        g
+        for g in ElementTree.fromstring(svg.render(chart, "t")).iter("g")
+        if g.get("class") == "key"
+    )
     assert [text.text for text in key.iter("text")] == [
         "backward for weights", "exposed communication",
     ]  # fmt: skip

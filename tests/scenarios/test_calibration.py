@@ -46,9 +46,13 @@ def errors(name: str) -> np.ndarray:
 
 @pytest.mark.parametrize(
     ("name", "mean", "worst"),
-    [("dense", 0.10, 0.25), ("mixtures", 0.20, 0.55), ("llm-foundry", 0.10, 0.30),
-     ("torchtitan", 0.20, 0.40)],
-)  # fmt: skip
+    [
+        ("dense", 0.10, 0.25),
+        ("mixtures", 0.20, 0.55),
+        ("llm-foundry", 0.10, 0.30),
+        ("torchtitan", 0.20, 0.40),
+    ],
+)
 def test_unseen_runs_are_predicted_within(name: str, mean: float, worst: float) -> None:
     found = np.abs(errors(name))
     assert len(found) >= 10

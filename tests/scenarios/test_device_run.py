@@ -182,11 +182,13 @@ def test_other_frameworks_and_several_devices_are_not_device_runs() -> None:
 @pytest.mark.parametrize(
     ("probability", "said"),
     [
-        (0.999, "fits (chance >99%)"), (0.96, "fits (chance 96%)"),
+        (0.999, "fits (chance >99%)"),
+        (0.96, "fits (chance 96%)"),
         (0.7, "likely fits (chance 70%)"),
-        (0.2, "likely does not fit (chance 20%)"), (0.001, "does not fit (chance <1%)"),
+        (0.2, "likely does not fit (chance 20%)"),
+        (0.001, "does not fit (chance <1%)"),
     ],
-)  # fmt: skip
+)
 def test_a_chance_is_told_in_words_and_number(probability: float, said: str) -> None:
     assert fit_words(probability) == said
 

@@ -59,10 +59,16 @@ def rings(
     """A collective of every size as nccl-tests would print its busbw, with a start for each hop."""
     times = 2 if name == "all_reduce" else 1
     return [
-        {"collective": name, "ranks": ranks, "nodes": nodes, "message_bytes": int(size),
-         "seconds": times * ((ranks - 1) * start_s + (ranks - 1) / ranks * size / bus_bytes_per_s)}
+        {
+            "collective": name,
+            "ranks": ranks,
+            "nodes": nodes,
+            "message_bytes": int(size),
+            "seconds": times
+            * ((ranks - 1) * start_s + (ranks - 1) / ranks * size / bus_bytes_per_s),
+        }
         for size in (2.0**12, 2.0**20, BYTES)
-    ]  # fmt: skip
+    ]
 
 
 def job(**given: Any) -> TrainingStep:

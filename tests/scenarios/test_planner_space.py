@@ -45,14 +45,29 @@ from figgen.scenarios.planning.plan_question import plan_question
 from figgen.scenarios.runs.step_as_run import described, job_of
 
 SMALL_DENSE = replace(
-    catalog.model("gpt-2-xl").shape, layers=5, hidden=64, heads=4, kv_heads=4, head_dim=16,
-    ffn_hidden=256, vocab=1001, sequence=64,
-)  # fmt: skip
+    catalog.model("gpt-2-xl").shape,
+    layers=5,
+    hidden=64,
+    heads=4,
+    kv_heads=4,
+    head_dim=16,
+    ffn_hidden=256,
+    vocab=1001,
+    sequence=64,
+)
 SMALL_EXPERTS = replace(
-    catalog.model("deepseek-v3").shape, layers=3, hidden=64, heads=4, kv_heads=4,
-    ffn_hidden=96, sequence=64, vocab=1000, head_dim=16, latent=None,
+    catalog.model("deepseek-v3").shape,
+    layers=3,
+    hidden=64,
+    heads=4,
+    kv_heads=4,
+    ffn_hidden=96,
+    sequence=64,
+    vocab=1000,
+    head_dim=16,
+    latent=None,
     experts=ExpertShape(count=4, top_k=2, ffn_hidden=48, shared=1, dense_layers=1),
-)  # fmt: skip
+)
 SMALL_HYBRID = replace(
     SMALL_EXPERTS, layers=5, state_space=StateSpace(8, 16, 8, groups=2, chunk=16, attention_every=3)
 )
@@ -103,13 +118,23 @@ def by_hand(job: PlannedJob) -> Iterator[tuple[Key, TrainingSetup]]:
             for schedule, chunks in pairs if pp > 1 else [("1f1b", 1)]:
                 try:
                     parallel = layout(
-                        nodes=1, gpus_per_node=gpus, tp=tp, cp=cp, pp=pp, ep=ep, etp=etp,
+                        nodes=1,
+                        gpus_per_node=gpus,
+                        tp=tp,
+                        cp=cp,
+                        pp=pp,
+                        ep=ep,
+                        etp=etp,
                         order=order,
-                    )  # fmt: skip
+                    )
                     one = replace(
-                        job.setup, parallel=parallel, microbatches=number, microbatch_size=size,
-                        schedule=schedule, chunks=chunks,
-                    )  # fmt: skip
+                        job.setup,
+                        parallel=parallel,
+                        microbatches=number,
+                        microbatch_size=size,
+                        schedule=schedule,
+                        chunks=chunks,
+                    )
                     one.order  # noqa: B018
                 except InputError:
                     continue
@@ -127,8 +152,20 @@ def planned(job: PlannedJob, numbers: Callable[[Pipeline], np.ndarray]) -> dict[
             axes = (getattr(one.meshes, axis) for axis in ("tp", "cp", "ep", "etp", "dp"))
             tp, cp, ep, etp, dp = (int(axis[entry]) for axis in axes)
             size, microbatches = int(one.microbatch_size[entry]), int(one.microbatches[entry])
-            key = (tp, cp, one.pp, ep, etp, dp, one.schedule, one.chunks, size, microbatches,
-                   one.zero[zero], job.recompute[mode])  # fmt: skip
+            key = (
+                tp,
+                cp,
+                one.pp,
+                ep,
+                etp,
+                dp,
+                one.schedule,
+                one.chunks,
+                size,
+                microbatches,
+                one.zero[zero],
+                job.recompute[mode],
+            )
             assert key not in found
             found[key] = number
     return found
@@ -161,26 +198,41 @@ JOBS: dict[str, tuple[Any, int, dict[str, Any]]] = {
     "nanotron": (SMALL_DENSE, 2, {"order": "nanotron", "framework": "nanotron", **FEW}),
     "DeepSpeed": (SMALL_DENSE, 2, {"framework": "megatron-deepspeed", **UNUSUAL, **FEW}),
     "torchtitan": (
-        SMALL_HYBRID, 4,
-        {"mtp_layers": 1, "order": "torchtitan", "framework": "torchtitan", "activations": "fp8",
-         **FEW, "fixed": {"tp": 1, "cp": 1}, "recompute": ("layernorm,moe_act", "full")},
+        SMALL_HYBRID,
+        4,
+        {
+            "mtp_layers": 1,
+            "order": "torchtitan",
+            "framework": "torchtitan",
+            "activations": "fp8",
+            **FEW,
+            "fixed": {"tp": 1, "cp": 1},
+            "recompute": ("layernorm,moe_act", "full"),
+        },
     ),
     "layers larger than tables": (
-        replace(SMALL_EXPERTS, layers=2, vocab=16), 4,
+        replace(SMALL_EXPERTS, layers=2, vocab=16),
+        4,
         {"recipe": RECIPES["muon14"], "double_buffering": False, **PIPED},
     ),
     "a wide layer alone, no attention": (
         replace(
-            SMALL_EXPERTS, layers=2, vocab=16, ffn_hidden=960,
+            SMALL_EXPERTS,
+            layers=2,
+            vocab=16,
+            ffn_hidden=960,
             state_space=StateSpace(2, 16, 8, chunk=16),
-        ), 4, PIPED,
+        ),
+        4,
+        PIPED,
     ),
     "fullest inside": (
-        replace(SMALL_EXPERTS, layers=10, ffn_hidden=300), 8,
+        replace(SMALL_EXPERTS, layers=10, ffn_hidden=300),
+        8,
         {"fixed": {"pp": 4, "tp": 1, "cp": 1, "ep": 1}, "schedules": ("1f1b",)},
     ),
     "mixers larger than tables": (replace(SMALL_HYBRID, vocab=16), 2, FEW),
-}  # fmt: skip
+}
 
 
 @pytest.mark.parametrize("name", JOBS)
@@ -314,9 +366,15 @@ def accepted(setup: TrainingSetup) -> set[tuple[int, ...]]:
             continue
         with contextlib.suppress(InputError):
             parallel = layout(
-                nodes=2, gpus_per_node=6, tp=tp, cp=cp, pp=pp, ep=ep, etp=etp,
+                nodes=2,
+                gpus_per_node=6,
+                tp=tp,
+                cp=cp,
+                pp=pp,
+                ep=ep,
+                etp=etp,
                 order=setup.parallel.order,
-            )  # fmt: skip
+            )
             replace(setup, parallel=parallel)
             found.add((tp, cp, pp, ep, etp, parallel.dp))
     return found
@@ -359,9 +417,15 @@ def listed(setup: TrainingSetup, wanted: dict[str, int]) -> list[tuple[int, ...]
         if not list(schedules(setup.shape.layers, pp, ["1f1b"], None)):
             continue
         some = meshes(
-            setup.shape, setup.parallel.convention, pp, world=WORLD, gpus_per_node=6, sequence=30,
-            sequence_parallel=setup.sequence_parallel, wanted=wanted,
-        )  # fmt: skip
+            setup.shape,
+            setup.parallel.convention,
+            pp,
+            world=WORLD,
+            gpus_per_node=6,
+            sequence=30,
+            sequence_parallel=setup.sequence_parallel,
+            wanted=wanted,
+        )
         columns = [[pp] * len(some) if axis == "pp" else getattr(some, axis) for axis in AXES]
         found += zip(*columns, strict=True)
     return sorted(tuple(map(int, mesh)) for mesh in found)

@@ -102,13 +102,15 @@ def test_errors_are_worse_for_who_had_no_part_in_the_fit() -> None:
     """As those who collected the runs found: some 25 % against the published 5 to 14 %."""
     judged = judged_publishers()
     means = {
-        fitted: np.mean([
-            errors_of_group(name, rows).mean_absolute
-            for name, rows in by_publisher(judged).items()
-            if rows[0].published.fitted == fitted
-        ])
+        fitted: np.mean(
+            [
+                errors_of_group(name, rows).mean_absolute
+                for name, rows in by_publisher(judged).items()
+                if rows[0].published.fitted == fitted
+            ]
+        )
         for fitted in (True, False)
-    }  # fmt: skip
+    }
     assert 0.05 < means[True] < 0.12
     assert 0.2 < means[False] < 0.3
 

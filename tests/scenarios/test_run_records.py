@@ -237,11 +237,13 @@ def test_experts_are_divided_within_a_stage(
 
 @pytest.mark.parametrize(
     ("name", "etp", "recompute"),
-    [("dgxc-v25.05-deepseek-v3-gb200-bf16-g128-b1024", 1, "selective"),
-     ("dgxc-v25.05-deepseek-v3-gb200-bf16-g512-b4096", 1, "selective"),
-     ("dgxc-v25.05-grok1-314b-gb200-bf16-g128-b256", 4, ""),
-     ("dgxc-v25.08-deepseek-v3-example-g1024-b8192", 1, "mla_up_proj,mlp,moe")],
-)  # fmt: skip
+    [
+        ("dgxc-v25.05-deepseek-v3-gb200-bf16-g128-b1024", 1, "selective"),
+        ("dgxc-v25.05-deepseek-v3-gb200-bf16-g512-b4096", 1, "selective"),
+        ("dgxc-v25.05-grok1-314b-gb200-bf16-g128-b256", 4, ""),
+        ("dgxc-v25.08-deepseek-v3-example-g1024-b8192", 1, "mla_up_proj,mlp,moe"),
+    ],
+)
 def test_a_benchmark_s_experts_are_divided_and_repeated_as_its_table_says(
     name: str, etp: int, recompute: str
 ) -> None:

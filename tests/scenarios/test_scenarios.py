@@ -96,10 +96,13 @@ def test_a_value_that_cannot_be_is_refused_under_its_name(
 @pytest.mark.parametrize(
     ("name", "text", "value"),
     [
-        ("flash_attention", "on", True), ("flash_attention", "off", False), ("tp", "8", 8),
-        ("layers_per_stage", "8,9,0", (8, 9, 0)), ("recompute", "mlp", "mlp"),
+        ("flash_attention", "on", True),
+        ("flash_attention", "off", False),
+        ("tp", "8", 8),
+        ("layers_per_stage", "8,9,0", (8, 9, 0)),
+        ("recompute", "mlp", "mlp"),
     ],
-)  # fmt: skip
+)
 def test_what_is_written_is_read_as_its_kind(name: str, text: str, value: object) -> None:
     assert OPTIONS[name].read(text) == value
     assert type(OPTIONS[name].read(text)) is type(value)

@@ -76,8 +76,9 @@ def test_every_word_of_every_record_is_indexed_and_titles_count_more() -> None:
 
 
 def test_words_are_in_the_piece_whose_range_they_fall_into() -> None:
-    many = "".join(f'<h2 id="s{n}">Word{n} shared</h2><p>{"abc" * (n % 9)} q{n}</p>'
-                   for n in range(2000))  # fmt: skip
+    many = "".join(
+        f'<h2 id="s{n}">Word{n} shared</h2><p>{"abc" * (n % 9)} q{n}</p>' for n in range(2000)
+    )
     files = index([sheet("", "Home", f"<h1>Home</h1>{many}")], Synonyms([]))
     cuts = json.loads(files[f"{FOLDER}head.json"])["cuts"]
     assert len(cuts) > 2
@@ -90,9 +91,12 @@ def test_words_are_in_the_piece_whose_range_they_fall_into() -> None:
 def test_front_matter_gives_a_page_other_names_and_the_search_page_is_left_out() -> None:
     meta = {"also": ["which layout"], "description": "A tree of questions."}
     files = search_files(
-        [Found("guide/choosing/", "Choosing", "<h1>Choosing</h1>", meta),
-         Found("search/", "Search", "<h1>Search</h1>")], {},
-    )  # fmt: skip
+        [
+            Found("guide/choosing/", "Choosing", "<h1>Choosing</h1>", meta),
+            Found("search/", "Search", "<h1>Search</h1>"),
+        ],
+        {},
+    )
     found = unpacked(files)
     assert {"layout", "tree", "question", "choos"} <= set(found)
     assert "search" not in found

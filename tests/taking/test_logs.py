@@ -78,9 +78,12 @@ def test_step_lines_give_medians_without_the_first() -> None:
 def test_pytorchs_out_of_memory_is_read_in_both_wordings() -> None:
     log = read_log(OOM)
     assert log == OutOfMemory(
-        asked_bytes=2 * 2**30, capacity_bytes=79.11 * 2**30, free_bytes=512 * 2**20,
-        allocated_bytes=70.25 * 2**30, reserved_unallocated_bytes=6.5 * 2**30,
-    )  # fmt: skip
+        asked_bytes=2 * 2**30,
+        capacity_bytes=79.11 * 2**30,
+        free_bytes=512 * 2**20,
+        allocated_bytes=70.25 * 2**30,
+        reserved_unallocated_bytes=6.5 * 2**30,
+    )
     old = read_log(OLD)
     assert isinstance(old, OutOfMemory)
     assert (old.asked_bytes, old.free_bytes) == (20 * 2**20, 10.5 * 2**20)

@@ -295,18 +295,24 @@ def test_unknown_variables_are_asked_for_and_answered() -> None:
 
 
 def test_an_option_given_twice_is_named() -> None:
-    job = take("torchrun --nnodes 1 --nproc-per-node 8 x.py --micro-batch-size 1 "
-               "--tensor-model-parallel-size 2 --micro-batch-size 4")  # fmt: skip
+    job = take(
+        "torchrun --nnodes 1 --nproc-per-node 8 x.py --micro-batch-size 1 "
+        "--tensor-model-parallel-size 2 --micro-batch-size 4"
+    )
     assert job.taken["microbatch_size"] == 4
     assert any("--micro-batch-size is given twice, 1 and 4" in note for note in job.notes)
-    other = take("TP=2\nif x; then\nTP=4\nfi\ntorchrun --nproc-per-node 8 x.py "
-                 "--tensor-model-parallel-size $TP")  # fmt: skip
+    other = take(
+        "TP=2\nif x; then\nTP=4\nfi\ntorchrun --nproc-per-node 8 x.py "
+        "--tensor-model-parallel-size $TP"
+    )
     assert any("TP is set more than once, to 2, 4" in note for note in other.notes)
 
 
 def test_what_is_left_is_named_and_what_may_matter_is_not_called_irrelevant() -> None:
-    job = take("torchrun --nproc-per-node 8 x.py --tensor-model-parallel-size 2 --lr 1e-4 "
-               "--pipline-model-parallel-size 4 --moe-expert-capacity-factor 2")  # fmt: skip
+    job = take(
+        "torchrun --nproc-per-node 8 x.py --tensor-model-parallel-size 2 --lr 1e-4 "
+        "--pipline-model-parallel-size 4 --moe-expert-capacity-factor 2"
+    )
     assert "--lr" in job.left
     assert "--lr" not in job.unsure
     assert {"--pipline-model-parallel-size", "--moe-expert-capacity-factor"} <= set(job.unsure)

@@ -38,9 +38,11 @@ ENTRIES = [
     Place("figgen.models.machine.cluster", "Cluster"),
     Place("figgen.models.machine.layout", "ParallelLayout"),
     Place("figgen.models.shape.recipes", "Recipe"),
-    *(Place("figgen.models.shape.model_shape", name)
-      for name in ("ModelShape", "ExpertShape", "LatentAttention", "StateSpace")),
-]  # fmt: skip
+    *(
+        Place("figgen.models.shape.model_shape", name)
+        for name in ("ModelShape", "ExpertShape", "LatentAttention", "StateSpace")
+    ),
+]
 
 
 def written(value: Any) -> Any:

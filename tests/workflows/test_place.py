@@ -40,17 +40,23 @@ def run(desk: Path, answers: dict[str, Any], *words: str) -> str:
     (desk / "answers").write_text(json.dumps(answers))
     path = f"{desk}{os.pathsep}{os.environ['PATH']}"
     return subprocess.run(
-        [sys.executable, str(SCRIPTS / "place.py"), *words], capture_output=True, text=True,
-        check=True, timeout=30, env={**os.environ, "PATH": path, "ANSWERS": str(desk / "answers")},
-    ).stdout  # fmt: skip
+        [sys.executable, str(SCRIPTS / "place.py"), *words],
+        capture_output=True,
+        text=True,
+        check=True,
+        timeout=30,
+        env={**os.environ, "PATH": path, "ANSWERS": str(desk / "answers")},
+    ).stdout
 
 
 def pull(head: str = HEAD, owner: str = "us", labels: tuple[str, ...] = (), state: str = "open"):
     repository = {"full_name": f"{owner}/guide"} if owner else None
     return {
-        "number": 7, "state": state, "head": {"sha": head, "repo": repository},
+        "number": 7,
+        "state": state,
+        "head": {"sha": head, "repo": repository},
         "labels": [{"name": label} for label in labels],
-    }  # fmt: skip
+    }
 
 
 def where(desk: Path, event: dict[str, Any], answers: dict[str, Any]) -> str:
@@ -62,10 +68,13 @@ def of_a_run(owner: str, branch: str = "topic") -> dict[str, Any]:
     repository = {"owner": {"login": owner}, "full_name": f"{owner}/guide"} if owner else None
     return {
         "workflow_run": {
-            "id": 99, "event": "pull_request", "head_sha": HEAD, "head_branch": branch,
+            "id": 99,
+            "event": "pull_request",
+            "head_sha": HEAD,
+            "head_branch": branch,
             "head_repository": repository,
         }
-    }  # fmt: skip
+    }
 
 
 def of_a_comment(body: str = f"/preview {HEAD}", who: str = "us") -> dict[str, Any]:
@@ -161,11 +170,12 @@ OF_A_FORK = PLACED.replace("artifact", "fork=1\nartifact")
 @pytest.mark.parametrize(
     ("found", "said"),
     [
-        (pull(owner="fork"), OF_A_FORK), (pull(owner=""), OF_A_FORK),
+        (pull(owner="fork"), OF_A_FORK),
+        (pull(owner=""), OF_A_FORK),
         (pull(NEWER, owner="fork"), "why=the pull request has another newest commit"),
         (pull(owner="fork", state="closed"), "why=no open pull request"),
     ],
-)  # fmt: skip
+)
 def test_a_comment_publishes_the_commit_that_it_names(
     found: dict[str, Any], said: str, desk: Path
 ) -> None:
@@ -206,7 +216,7 @@ def told(desk: Path, changes: str | None, comments: list[Any]) -> list[str]:
         },
         listing: {},
         "repos/us/guide/issues/comments/5": {},
-    }  # fmt: skip
+    }
     words = ("--folder", "pr-7", "--repository", "us/guide", "--commit", HEAD)
     places = ("--address", "https://us.x/guide/", "--run", "https://x/runs/9")
     run(desk, answers, "tell", str(desk / "site.zip"), *words, *places)
@@ -240,11 +250,15 @@ def test_the_comment_counts_what_changed(desk: Path) -> None:
 @pytest.mark.parametrize(
     "changes",
     [
-        "not json", "[]", "{}", '{"counts": [1]}', "[" * 100_000,
+        "not json",
+        "[]",
+        "{}",
+        '{"counts": [1]}',
+        "[" * 100_000,
         '{"counts": {"numbers": "<img src=x>", "figures": true, "@everyone": 3}}',
         f'{{"counts": {{"numbers": -1, "figures": {"9" * 4000}, "pages": 1e9}}}}',
     ],
-)  # fmt: skip
+)
 def test_words_of_the_build_never_reach_the_comment(changes: str, desk: Path) -> None:
     body = told(desk, changes, [])[-1]
     assert body == f"body=<!-- preview -->\nPreview of {HEAD}: https://us.x/guide/pr-7/\n{OFFLINE}"

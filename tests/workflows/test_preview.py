@@ -114,12 +114,15 @@ class Host:
 
     def _filled(self, text: str) -> str:
         known = {
-            "github.token": "secret", "github.server_url": str(self.folder),
-            "github.repository": "us/guide", "github.repository_owner": "us",
-            "github.event.repository.name": "guide", "github.event.number": "7",
+            "github.token": "secret",
+            "github.server_url": str(self.folder),
+            "github.repository": "us/guide",
+            "github.repository_owner": "us",
+            "github.event.repository.name": "guide",
+            "github.event.number": "7",
             "steps.place.outputs.fork": "",
             **{f"steps.place.outputs.{name}": said for name, said in self.outputs.items()},
-        }  # fmt: skip
+        }
         return re.sub(r"\$\{\{ (.*?) \}\}", lambda found: known[found[1]], text)
 
     @property

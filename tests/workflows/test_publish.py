@@ -32,8 +32,12 @@ def script() -> ModuleType:
 def git(where: Path, *words: str, stdin: str | None = None) -> str:
     return subprocess.run(
         ["git", "-C", str(where), "-c", "user.name=t", "-c", "user.email=t@localhost", *words],
-        input=stdin, capture_output=True, encoding="utf-8", check=True, timeout=30,
-    ).stdout  # fmt: skip
+        input=stdin,
+        capture_output=True,
+        encoding="utf-8",
+        check=True,
+        timeout=30,
+    ).stdout
 
 
 def zipped(to: Path, files: Mapping[str | zipfile.ZipInfo, str | bytes]) -> Path:
@@ -75,9 +79,12 @@ def remote(tmp_path: Path) -> Path:
 
 def run(remote: Path, *words: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
-        [sys.executable, str(SCRIPTS / "publish.py"), *words], capture_output=True, text=True,
-        timeout=30, env={**os.environ, "PAGES_REMOTE": str(remote)},
-    )  # fmt: skip
+        [sys.executable, str(SCRIPTS / "publish.py"), *words],
+        capture_output=True,
+        text=True,
+        timeout=30,
+        env={**os.environ, "PAGES_REMOTE": str(remote)},
+    )
 
 
 def publish(remote: Path, archive: Path, folder: str = "") -> subprocess.CompletedProcess[str]:
@@ -151,8 +158,12 @@ def test_a_version_stays_when_the_site_and_previews_are_published(
     remote: Path, tmp_path: Path
 ) -> None:
     canonical = f'<link rel="canonical" href="{ADDRESS}v1.0/guide/">'
-    site = {"index.html": PAGE, "sitemap.xml": "<urlset/>", "about/versions/index.html": LISTING,
-            "guide/index.html": f"<head>{canonical}</head><article>text"}  # fmt: skip
+    site = {
+        "index.html": PAGE,
+        "sitemap.xml": "<urlset/>",
+        "about/versions/index.html": LISTING,
+        "guide/index.html": f"<head>{canonical}</head><article>text",
+    }
     archive = zipped(tmp_path / "site.zip", site)
     for folder in ("v1.0", "pr-7", "", "v1.10", "v1.9.2"):
         assert publish(remote, archive, folder).returncode == 0

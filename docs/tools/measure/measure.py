@@ -25,13 +25,24 @@ FORMAT, VERSION = "parallelism-computed/measured", 2
 PRODUCTS = [
     # tokens × out × in: square ones, and those of layers of 4,096, 8,192 and 16,384 over TP 8.
     *((n, n, n) for n in (1024, 2048, 4096, 8192, 16384)),
-    (8192, 6144, 4096), (8192, 28672, 4096), (8192, 4096, 14336),
-    (8192, 10240, 8192), (8192, 57344, 8192), (8192, 8192, 28672),
-    (8192, 2304, 16384), (8192, 13312, 16384), (8192, 16384, 6656),
+    (8192, 6144, 4096),
+    (8192, 28672, 4096),
+    (8192, 4096, 14336),
+    (8192, 10240, 8192),
+    (8192, 57344, 8192),
+    (8192, 8192, 28672),
+    (8192, 2304, 16384),
+    (8192, 13312, 16384),
+    (8192, 16384, 6656),
     # Small models, keys and values of few heads, and vocabularies with and without a factor of 8.
-    (8192, 2048, 2048), (8192, 512, 2048), (8192, 8192, 2048), (8192, 2048, 8192),
-    (8192, 32000, 2048), (8192, 50257, 1600), (8192, 50304, 1600),
-]  # fmt: skip
+    (8192, 2048, 2048),
+    (8192, 512, 2048),
+    (8192, 8192, 2048),
+    (8192, 2048, 8192),
+    (8192, 32000, 2048),
+    (8192, 50257, 1600),
+    (8192, 50304, 1600),
+]
 SIDES = ("forward", "input", "weight")
 """The matmul of the forward pass, and those of backward: by input and by weight."""
 ATTENTION = [
@@ -342,8 +353,9 @@ def measured_host(torch, device, clock: Clock, layers: int) -> list[dict]:
     if cuda:
         one = torch.zeros(1, device=device)
         torch.cuda._sleep(10**8)  # the host fills the queue meanwhile
-        rows.append({"what": "gap", "kernels": 500, "seconds": 500 * clock.once(
-            lambda: one.add_(1), 500)})  # fmt: skip
+        rows.append(
+            {"what": "gap", "kernels": 500, "seconds": 500 * clock.once(lambda: one.add_(1), 500)}
+        )
     return rows
 
 
@@ -372,8 +384,14 @@ def measured_optimizer(torch, device, clock: Clock, parameters: int) -> list[dic
         optimizer = torch.optim.AdamW(held, lr=1e-4, fused=True)
         update_s = clock(optimizer.step)
         clip_s = clock(lambda held=held: torch.nn.utils.clip_grad_norm_(held, 1.0))
-        rows.append({"format": name, "parameters": sum(p.numel() for p in held),
-                     "update_s": update_s, "clip_s": clip_s})  # fmt: skip
+        rows.append(
+            {
+                "format": name,
+                "parameters": sum(p.numel() for p in held),
+                "update_s": update_s,
+                "clip_s": clip_s,
+            }
+        )
         del held, optimizer
     return rows
 
@@ -479,8 +497,10 @@ def make_model(torch, sizes: dict):
             self.q, self.o = linear(hidden, hidden), linear(hidden, hidden)
             self.k, self.v = (linear(hidden, kv_heads * width) for _ in range(2))
             self.gate, self.up, self.down = (
-                linear(hidden, ffn), linear(hidden, ffn), linear(ffn, hidden),
-            )  # fmt: skip
+                linear(hidden, ffn),
+                linear(hidden, ffn),
+                linear(ffn, hidden),
+            )
 
         def forward(self, x, cos, sin, mask):
             y, size = self.before(x), (*x.shape[:2], -1, width)
@@ -506,15 +526,17 @@ def make_model(torch, sizes: dict):
         def forward(self, tokens, mask=None):
             length = tokens.shape[1]
             steps = torch.arange(length, device=tokens.device).float()
-            angles = torch.outer(steps, 1e4 ** -(torch.arange(0, width, 2, device=tokens.device)
-                                                 / width)).repeat(1, 2)  # fmt: skip
+            angles = torch.outer(
+                steps, 1e4 ** -(torch.arange(0, width, 2, device=tokens.device) / width)
+            ).repeat(1, 2)
             x = self.table(tokens)
             cos, sin = angles.cos().to(x.dtype), angles.sin().to(x.dtype)
             for block in self.blocks:
                 x = block(x, cos, sin, mask)
             logits = self.head(self.norm(x))[:, :-1].float()
-            return functional.cross_entropy(logits.reshape(-1, sizes["vocab"]),
-                                            tokens[:, 1:].reshape(-1))  # fmt: skip
+            return functional.cross_entropy(
+                logits.reshape(-1, sizes["vocab"]), tokens[:, 1:].reshape(-1)
+            )
 
     return Model()
 
@@ -563,15 +585,25 @@ def training_row(torch, device, clock: Clock, sizes: dict, mode: str, state: str
     seconds = statistics.median(clock.wall(step) for _ in range(10))
     optimizer.zero_grad(set_to_none=True)
     memory = (
-        (torch.cuda.memory_allocated() - before, torch.cuda.max_memory_allocated() - before,
-         torch.cuda.max_memory_reserved()) if cuda else (0, 0, 0)
-    )  # fmt: skip
+        (
+            torch.cuda.memory_allocated() - before,
+            torch.cuda.max_memory_allocated() - before,
+            torch.cuda.max_memory_reserved(),
+        )
+        if cuda
+        else (0, 0, 0)
+    )
     return {
-        "mode": mode, "state": state, "mask": "explicit" if mask is not None else "causal",
-        **sizes, "parameters": sum(p.numel() for p in model.parameters()), "seconds": seconds,
-        **dict(zip(("state_bytes", "peak_allocated_bytes", "peak_reserved_bytes"), memory,
-                   strict=True)),
-    }  # fmt: skip
+        "mode": mode,
+        "state": state,
+        "mask": "explicit" if mask is not None else "causal",
+        **sizes,
+        "parameters": sum(p.numel() for p in model.parameters()),
+        "seconds": seconds,
+        **dict(
+            zip(("state_bytes", "peak_allocated_bytes", "peak_reserved_bytes"), memory, strict=True)
+        ),
+    }
 
 
 def measured_collectives(torch, device, clock: Clock, sizes, nodes: int) -> list[dict]:
@@ -594,10 +626,15 @@ def measured_collectives(torch, device, clock: Clock, sizes, nodes: int) -> list
                 break
             slowest = torch.tensor(statistics.median(spent), device=device)
             dist.all_reduce(slowest, op=dist.ReduceOp.MAX)
-            rows.append({
-                "collective": collective, "ranks": ranks, "nodes": nodes,
-                "message_bytes": 2 * count, "seconds": float(slowest),
-            })  # fmt: skip
+            rows.append(
+                {
+                    "collective": collective,
+                    "ranks": ranks,
+                    "nodes": nodes,
+                    "message_bytes": 2 * count,
+                    "seconds": float(slowest),
+                }
+            )
     return rows
 
 
@@ -622,11 +659,12 @@ def machine_of(torch, device, ranks: int, nodes: int) -> dict:
         "device": about.name if about else "CPU",
         "kind": "cuda" if cuda else "cpu",
         "memory_bytes": about.total_memory if about else 0,
-        "ranks": ranks, "nodes": nodes,
+        "ranks": ranks,
+        "nodes": nodes,
         "torch": str(torch.__version__),
         "runtime": str(torch.version.cuda or torch.version.hip or ""),
         "date": time.strftime("%Y-%m-%d", time.gmtime()),
-    }  # fmt: skip
+    }
 
 
 def parts_of(torch, device, options, ranks: int, nodes: int) -> dict:

@@ -46,9 +46,16 @@ def nested_terms(found: TrainingStep) -> Diagram:
     for column, (role, steps) in enumerate(ladders.items()):
         for row, lines in enumerate(steps):
             boxes.append(
-                Box(name=lines[0], lines=lines, x=column * (WIDE + APART), y=row * STEP,
-                    width=WIDE, height=HIGH, role=role)
-            )  # fmt: skip
+                Box(
+                    name=lines[0],
+                    lines=lines,
+                    x=column * (WIDE + APART),
+                    y=row * STEP,
+                    width=WIDE,
+                    height=HIGH,
+                    role=role,
+                )
+            )
         links += [
             DiagramLink(source=above[0], target=below[0], role=role)
             for above, below in pairwise(steps)
@@ -100,9 +107,16 @@ def symbols_of_a_step(found: TrainingStep) -> Diagram:
         for place, (name, value, role) in enumerate(factors, 1):
             symbol = f"{'= ' if place == len(factors) else ''}{_written(name)}"
             boxes.append(
-                Box(name=f"{head} {name}", lines=(symbol, f"{value:,}"), x=x,
-                    y=LOW + 0.1 + (place - 1) * (HIGH + 0.1), width=NARROW, height=HIGH, role=role)
-            )  # fmt: skip
+                Box(
+                    name=f"{head} {name}",
+                    lines=(symbol, f"{value:,}"),
+                    x=x,
+                    y=LOW + 0.1 + (place - 1) * (HIGH + 0.1),
+                    width=NARROW,
+                    height=HIGH,
+                    role=role,
+                )
+            )
     return Diagram(
         boxes=tuple(boxes),
         links=(),

@@ -185,10 +185,15 @@ def all_reduce_nic_bytes(
         (TWO_LEVEL, width, across / width),
     )
     rows = tuple(
-        (a.title if a is not RING else "one flat ring", nics, sent / message_bytes,
-         sent / m.hardware.nic.bandwidth_bytes_per_s, a.time(m, message_bytes, 1))
+        (
+            a.title if a is not RING else "one flat ring",
+            nics,
+            sent / message_bytes,
+            sent / m.hardware.nic.bandwidth_bytes_per_s,
+            a.time(m, message_bytes, 1),
+        )
         for a, nics, sent in through
-    )  # fmt: skip
+    )
     columns = (
         Column(label="algorithm"),
         Column(label="NICs in use per node"),

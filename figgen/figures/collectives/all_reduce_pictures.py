@@ -57,10 +57,16 @@ def _depth(parents: Parents, rank: int) -> int:
 def _tree(parents: Parents, name: str, top: float) -> tuple[list[Box], list[DiagramLink], float]:
     """Boxes with the rank as x and the depth as y, links both ways, and where the tree ends."""
     boxes = [
-        Box(name=f"{name}, rank {rank}", lines=(f"r{rank}",), x=0.57 * rank,
-            y=top + 0.72 * _depth(parents, rank), width=0.44, height=0.36)
+        Box(
+            name=f"{name}, rank {rank}",
+            lines=(f"r{rank}",),
+            x=0.57 * rank,
+            y=top + 0.72 * _depth(parents, rank),
+            width=0.44,
+            height=0.36,
+        )
         for rank in range(len(parents))
-    ]  # fmt: skip
+    ]
     links = [
         DiagramLink(source=f"{name}, rank {rank}", target=f"{name}, rank {parent}", both_ways=True)
         for rank, parent in enumerate(parents)

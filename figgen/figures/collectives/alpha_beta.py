@@ -44,8 +44,9 @@ def message_time(
             line("α", sizes, [latency] * len(sizes), 2, "dashed"),
         ),
         marks=(
-            Mark(x=half, y=at_half, label=f"n½ = {format_quantity(half, 'B', 'bytes')}",
-                 role="ink"),
+            Mark(
+                x=half, y=at_half, label=f"n½ = {format_quantity(half, 'B', 'bytes')}", role="ink"
+            ),
         ),
         values={
             "latency_s": Named(latency, "s"),
@@ -56,7 +57,7 @@ def message_time(
             "last": Named(total[-1], "s"),
             "rate_at_half": Named(float(algorithm_bandwidth(half, at_half)), "B/s"),
         },
-    )  # fmt: skip
+    )
 
 
 @figure("message-rates", explorable=True)
@@ -93,10 +94,17 @@ def message_rates(
 def link_crossovers(
     *,
     links: tuple[str, ...] = (
-        "nvlink3", "nvlink4", "nvlink5", "ib-hdr", "ib-ndr", "ib-xdr", "roce-100g", "roce-400g",
+        "nvlink3",
+        "nvlink4",
+        "nvlink5",
+        "ib-hdr",
+        "ib-ndr",
+        "ib-xdr",
+        "roce-100g",
+        "roce-400g",
     ),
     ranks: int = 8,
-) -> Table:  # fmt: skip
+) -> Table:
     """n½ of one message by link, with NCCL's α of a step, and with the wire's where measured."""
     check_between("ranks", ranks, 2, 2**20)
     rows: list[tuple[Scalar, ...]] = []
@@ -187,13 +195,19 @@ def bucket_times(
     def multiple(n: int, bucket: float) -> float:
         buckets, overhead = message_bytes / bucket, 2 * (n - 1) * latency
         time = chunked_all_reduce_time(
-            buckets=buckets, ranks=n, message_bytes=message_bytes,
-            bandwidth_bytes_per_s=bandwidth, bucket_overhead_s=overhead,
-        )  # fmt: skip
+            buckets=buckets,
+            ranks=n,
+            message_bytes=message_bytes,
+            bandwidth_bytes_per_s=bandwidth,
+            bucket_overhead_s=overhead,
+        )
         least = chunked_all_reduce_time(
-            buckets=1, ranks=n, message_bytes=message_bytes,
-            bandwidth_bytes_per_s=bandwidth, bucket_overhead_s=0.0,
-        )  # fmt: skip
+            buckets=1,
+            ranks=n,
+            message_bytes=message_bytes,
+            bandwidth_bytes_per_s=bandwidth,
+            bucket_overhead_s=0.0,
+        )
         return float(time / least)
 
     series, marks = [], []

@@ -81,9 +81,16 @@ def alpha_beta_fits(*, measurements: tuple[str, ...], names: tuple[str, ...]) ->
             alpha = fit.intercept_s / (2 * (ranks - 1))
             bandwidth = link_bandwidth(ranks, fit)
             rows.append(
-                (title, WEIGHTS[relative], fit.intercept_s, alpha, bandwidth, fit.half_bytes,
-                 fit.worst)
-            )  # fmt: skip
+                (
+                    title,
+                    WEIGHTS[relative],
+                    fit.intercept_s,
+                    alpha,
+                    bandwidth,
+                    fit.half_bytes,
+                    fit.worst,
+                )
+            )
             key = f"{'relative' if relative else 'absolute'}_{index}"
             values |= {
                 f"{key}_intercept": Named(fit.intercept_s, "s"),

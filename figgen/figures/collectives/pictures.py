@@ -76,9 +76,16 @@ def _side(name: str, filled: Filled, ranks: int, left: float) -> list[Box]:
     for rank in range(ranks):
         x = left + rank * PITCH
         boxes.append(
-            Box(name=f"{name}, rank {rank}", lines=(f"r{rank}",), x=x, y=0.0, width=FRAME,
-                height=ranks * ROW + HEAD, frame=True)
-        )  # fmt: skip
+            Box(
+                name=f"{name}, rank {rank}",
+                lines=(f"r{rank}",),
+                x=x,
+                y=0.0,
+                width=FRAME,
+                height=ranks * ROW + HEAD,
+                frame=True,
+            )
+        )
         for row in range(ranks):
             label = filled.get((rank, row))
             boxes.append(
@@ -142,10 +149,17 @@ def send_recv(*, stages: int = 3) -> Diagram:
     """Neighbouring pipeline stages: activations one way, their gradients the other."""
     check_between("stages", stages, 2, 8)
     boxes = tuple(
-        Box(name=f"stage {k}", lines=(f"stage {k}", f"rank {k}"), x=1.95 * k, y=0.2, width=1.05,
-            height=0.8, role="pp")
+        Box(
+            name=f"stage {k}",
+            lines=(f"stage {k}", f"rank {k}"),
+            x=1.95 * k,
+            y=0.2,
+            width=1.05,
+            height=0.8,
+            role="pp",
+        )
         for k in range(stages)
-    )  # fmt: skip
+    )
     links: list[DiagramLink] = []
     for k in range(stages - 1):
         here, there = f"stage {k}", f"stage {k + 1}"

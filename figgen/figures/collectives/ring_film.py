@@ -30,12 +30,18 @@ def ring_film(*, ranks: int = 4, schedule: str = "nccl") -> Film:
         carried = [(s, s.chunks[0], held[s.source][s.chunks[0]]) for s in sends]
         chips = tuple(
             Thing(
-                name=f"sent {s.source}", text=str(value), role=_rank(s.source), strong=True,
-                x=_x(s.target, ranks), y=_y(chunk), width=CELL, height=HIGH,
+                name=f"sent {s.source}",
+                text=str(value),
+                role=_rank(s.source),
+                strong=True,
+                x=_x(s.target, ranks),
+                y=_y(chunk),
+                width=CELL,
+                height=HIGH,
                 origin=(_x(s.source, ranks), _y(chunk)),
             )
             for s, chunk, value in carried
-        )  # fmt: skip
+        )
         verb = "to be added" if adds else "finished"
         says = f"Step {step + 1} of {len(run.steps)}: each rank sends one number, {verb}."
         asks = _question(run, step, half, held) if step in (0, half) else None
@@ -52,9 +58,12 @@ def ring_film(*, ranks: int = 4, schedule: str = "nccl") -> Film:
         "last_sum": Named(complete[-1]),
     }
     return Film(
-        width=width, height=TOP + ranks * (HIGH + 4), scenes=tuple(scenes),
-        stills=(1, 2, 2 * half, last), values=values,
-    )  # fmt: skip
+        width=width,
+        height=TOP + ranks * (HIGH + 4),
+        scenes=tuple(scenes),
+        stills=(1, 2, 2 * half, last),
+        values=values,
+    )
 
 
 def _outcome(step: int, half: int, run: CollectiveTrace) -> str:
@@ -72,15 +81,17 @@ def _question(run: CollectiveTrace, step: int, half: int, held: list[list[int]])
         text = f"Rank {send.source} is about to send chunk {send.chunks[0]} to rank 0."
         return Question(
             text=f"{text} What will rank 0 hold there?",
-            choices=(str(value), str(value + own), str(own)), right=1,
+            choices=(str(value), str(value + own), str(own)),
+            right=1,
             because=f"{own} + {value} = {value + own}: in the first half what comes in is added.",
-        )  # fmt: skip
+        )
     sums = len(held)
     return Question(
         text=f"Every rank holds one of {sums} finished sums. How many steps until all hold all?",
-        choices=(str(sums - 1), str(sums), "1"), right=0,
+        choices=(str(sums - 1), str(sums), "1"),
+        right=0,
         because=f"Each step brings one of the other {sums - 1} sums.",
-    )  # fmt: skip
+    )
 
 
 def _gap(ranks: int) -> float:
@@ -111,10 +122,16 @@ def _cells(held: list[list[int]], complete: list[int]) -> tuple[Thing, ...]:
     ]
     cells = [
         Thing(
-            name=f"r{rank}c{chunk}", text=str(value), role=_rank(rank), x=_x(rank, ranks),
-            y=_y(chunk), width=CELL, height=HIGH, strong=value == complete[chunk],
+            name=f"r{rank}c{chunk}",
+            text=str(value),
+            role=_rank(rank),
+            x=_x(rank, ranks),
+            y=_y(chunk),
+            width=CELL,
+            height=HIGH,
+            strong=value == complete[chunk],
         )
         for rank, row in enumerate(held)
         for chunk, value in enumerate(row)
-    ]  # fmt: skip
+    ]
     return (*names, *heads, *cells)

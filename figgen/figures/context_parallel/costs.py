@@ -168,13 +168,14 @@ def _exchange(found: Model, form: str, cp: int, sequence: int) -> tuple[Scalar, 
         heads = f"{found.heads}, {'latent' if form == 'latent' else 'expanded'}"
     sent = ulysses_bytes(found.shape, cp=cp, tokens=sequence // cp)
     return (
-        found.title, heads,
+        found.title,
+        heads,
         float(ring_attention_forward_bytes(cp, 1, sequence, width, BYTES)),
         "–" if form == "latent" else sent,
         float(kv_ring_buffer_bytes(1, sequence, cp, width, BYTES)),
         2.0 * sequence * width * BYTES,
         "–" if form == "latent" else found.heads,
-    )  # fmt: skip
+    )
 
 
 @figure("kv-buffer", explorable=True)

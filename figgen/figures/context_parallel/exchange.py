@@ -31,10 +31,16 @@ def cp_triangle(*, cp: int = 4, sequence_length: int = 32768) -> Diagram:
     for side, scheme in enumerate(("contiguous", "zig-zag")):
         left = side * panel
         owner = {c: rank for rank in range(cp) for c in chunks_of_rank(scheme, cp, rank)}
-        boxes.append(Box(
-            name=scheme, lines=(f"{scheme}: keys 0 to {count - 1} across",), x=left, y=0,
-            width=panel - 0.6, height=0.4,
-        ))  # fmt: skip
+        boxes.append(
+            Box(
+                name=scheme,
+                lines=(f"{scheme}: keys 0 to {count - 1} across",),
+                x=left,
+                y=0,
+                width=panel - 0.6,
+                height=0.4,
+            )
+        )
         for chunk in range(count):
             boxes += _triangle_row(scheme, chunk, owner[chunk], left)
     values = {
@@ -48,25 +54,38 @@ def cp_triangle(*, cp: int = 4, sequence_length: int = 32768) -> Diagram:
         "last_zigzag": Named(_blocks("zig-zag", cp, cp - 1)),
     }
     return Diagram(
-        boxes=tuple(boxes), links=(), width=2 * panel - 0.6, height=0.5 + count * HIGH,
+        boxes=tuple(boxes),
+        links=(),
+        width=2 * panel - 0.6,
+        height=0.5 + count * HIGH,
         values=values,
-    )  # fmt: skip
+    )
 
 
 def _triangle_row(scheme: str, chunk: int, rank: int, left: float) -> list[Box]:
     role = f"rank-{rank}"
     y = 0.5 + chunk * HIGH
     name = Box(
-        name=f"{scheme} {chunk}", lines=(f"{chunk}: rank {rank}",), x=left, y=y,
-        width=LABEL - 0.05, height=HIGH - 0.05, role=role,
-    )  # fmt: skip
+        name=f"{scheme} {chunk}",
+        lines=(f"{chunk}: rank {rank}",),
+        x=left,
+        y=y,
+        width=LABEL - 0.05,
+        height=HIGH - 0.05,
+        role=role,
+    )
     cells = [
         Box(
-            name=f"{scheme} {chunk} {key}", lines=("½" if key == chunk else "1",),
-            x=left + LABEL + key * CELL, y=y, width=CELL - 0.05, height=HIGH - 0.05, role=role,
+            name=f"{scheme} {chunk} {key}",
+            lines=("½" if key == chunk else "1",),
+            x=left + LABEL + key * CELL,
+            y=y,
+            width=CELL - 0.05,
+            height=HIGH - 0.05,
+            role=role,
         )
         for key in range(chunk + 1)
-    ]  # fmt: skip
+    ]
     return [name, *cells]
 
 
@@ -117,13 +136,16 @@ def ring_attention_timeline(
     end = max(step.end for step in steps)
     slots = tuple(
         Slot(
-            lane=step.rank, start=step.start, end=step.end, role=f"rank-{step.block}",
+            lane=step.rank,
+            start=step.start,
+            end=step.end,
+            role=f"rank-{step.block}",
             label=f"kv {step.block}",
             detail=f"rank {step.rank}, step {step.step}: keys and values of rank {step.block}",
         )
         for step in steps
         if step.end > step.start
-    )  # fmt: skip
+    )
     values = {
         "makespan": Named(end),
         "idle": Named(1 - cp / end),
@@ -161,10 +183,16 @@ def cp_identity(*, cp: int = 4, sequence_length: int = 64, width: int = 8) -> Ta
         worst = max(max(row[step] for row in pairs) for step in range(1, cp))
         least = min(min(row[step] for row in pairs) for step in range(1, cp))
         sums = [sum(row) for row in pairs]
-        rows.append((
-            scheme, round(float(np.abs(found - whole).max()), DIGITS), least, worst,
-            min(sums), max(sums),
-        ))  # fmt: skip
+        rows.append(
+            (
+                scheme,
+                round(float(np.abs(found - whole).max()), DIGITS),
+                least,
+                worst,
+                min(sums),
+                max(sums),
+            )
+        )
     columns = (
         Column(label="cut"),
         Column(label="largest difference", spec=".3g"),

@@ -22,10 +22,12 @@ def ring_attention_film(*, scheme: str = "zig-zag", cp: int = 4) -> Film:
     chunks = {rank: chunks_of_rank(scheme, cp, rank) for rank in range(cp)}
     counted = pairs_by_step(scheme, cp, 2 * cp * 512)
     done: dict[tuple[int, int], int] = {}
-    scenes = [Scene(
-        says="Each rank holds two chunks of the sequence: their queries, keys and values.",
-        things=_things(cp, chunks, done, None, frozenset()),
-    )]  # fmt: skip
+    scenes = [
+        Scene(
+            says="Each rank holds two chunks of the sequence: their queries, keys and values.",
+            things=_things(cp, chunks, done, None, frozenset()),
+        )
+    ]
     for step in range(cp):
         new: set[tuple[int, int]] = set()
         for rank in range(cp):
@@ -33,17 +35,21 @@ def ring_attention_film(*, scheme: str = "zig-zag", cp: int = 4) -> Film:
             new |= pairs
             done |= dict.fromkeys(pairs, rank)
         work = [counted[rank][step] for rank in range(cp)]
-        scenes.append(Scene(
-            says=_said(step, cp, work),
-            things=_things(cp, chunks, done, step, frozenset(new)),
-            asks=_question(step, cp, work),
-        ))  # fmt: skip
+        scenes.append(
+            Scene(
+                says=_said(step, cp, work),
+                things=_things(cp, chunks, done, step, frozenset(new)),
+                asks=_question(step, cp, work),
+            )
+        )
     totals = [sum(row) for row in counted]
-    scenes.append(Scene(
-        says=f"All {len(done)} boxes are computed, each once; the fullest rank did "
-        f"{max(totals) / sum(totals):.0%} of the work.",
-        things=_things(cp, chunks, done, cp - 1, frozenset()),
-    ))  # fmt: skip
+    scenes.append(
+        Scene(
+            says=f"All {len(done)} boxes are computed, each once; the fullest rank did "
+            f"{max(totals) / sum(totals):.0%} of the work.",
+            things=_things(cp, chunks, done, cp - 1, frozenset()),
+        )
+    )
     values = {
         "cp": Named(cp, "rank"),
         "boxes": Named(len(done)),
@@ -52,9 +58,12 @@ def ring_attention_film(*, scheme: str = "zig-zag", cp: int = 4) -> Film:
     }
     side = 2 * cp * CELL
     return Film(
-        width=LEFT + side + 20 + 2 * BOX + 30, height=TOP + side + 4, scenes=tuple(scenes),
-        stills=(0, 1, 2, len(scenes) - 1), values=values,
-    )  # fmt: skip
+        width=LEFT + side + 20 + 2 * BOX + 30,
+        height=TOP + side + 4,
+        scenes=tuple(scenes),
+        stills=(0, 1, 2, len(scenes) - 1),
+        values=values,
+    )
 
 
 def _said(step: int, cp: int, work: list[int]) -> str:
@@ -79,39 +88,72 @@ def _question(step: int, cp: int, work: list[int]) -> Question | None:
 
 
 def _things(
-    cp: int, chunks: dict[int, tuple[int, int]], done: dict[tuple[int, int], int],
-    step: int | None, new: frozenset[tuple[int, int]],
-) -> tuple[Thing, ...]:  # fmt: skip
+    cp: int,
+    chunks: dict[int, tuple[int, int]],
+    done: dict[tuple[int, int], int],
+    step: int | None,
+    new: frozenset[tuple[int, int]],
+) -> tuple[Thing, ...]:
     count = 2 * cp
     owner = {chunk: rank for rank, held in chunks.items() for chunk in held}
     things = [
-        Thing(name=f"q{q}", text=str(q), role=f"rank-{owner[q]}", x=0, y=TOP + q * CELL,
-              width=CELL - 3, height=CELL - 2)
+        Thing(
+            name=f"q{q}",
+            text=str(q),
+            role=f"rank-{owner[q]}",
+            x=0,
+            y=TOP + q * CELL,
+            width=CELL - 3,
+            height=CELL - 2,
+        )
         for q in range(count)
-    ]  # fmt: skip
+    ]
     things += [
         Thing(name=f"k{k}", text=str(k), x=LEFT + k * CELL + 6, y=0, width=CELL, height=14)
         for k in range(count)
     ]
     for (q, k), rank in sorted(done.items()):
-        things.append(Thing(
-            name=f"{q},{k}", text="½" if q == k else "1", role=f"rank-{rank}",
-            x=LEFT + k * CELL, y=TOP + q * CELL, width=CELL - 2, height=CELL - 2,
-            strong=(q, k) in new,
-        ))  # fmt: skip
+        things.append(
+            Thing(
+                name=f"{q},{k}",
+                text="½" if q == k else "1",
+                role=f"rank-{rank}",
+                x=LEFT + k * CELL,
+                y=TOP + q * CELL,
+                width=CELL - 2,
+                height=CELL - 2,
+                strong=(q, k) in new,
+            )
+        )
     # Ranks in a column, the block that each has beside it.
     left = LEFT + count * CELL + 20
     high = 2 * CELL - 8
     for rank in range(cp):
         y = TOP + rank * 2 * CELL
-        things.append(Thing(name=f"rank {rank}", text=f"r{rank}", role=f"rank-{rank}", x=left,
-                            y=y, width=BOX - 6, height=high))  # fmt: skip
+        things.append(
+            Thing(
+                name=f"rank {rank}",
+                text=f"r{rank}",
+                role=f"rank-{rank}",
+                x=left,
+                y=y,
+                width=BOX - 6,
+                height=high,
+            )
+        )
         block = (rank - (step or 0)) % cp
         text = "kv " + ",".join(map(str, chunks[block]))
         before = (block + (step or 0) - 1) % cp
-        things.append(Thing(
-            name=f"kv {block}", text=text, role=f"rank-{block}", x=left + BOX, y=y,
-            width=BOX + 22, height=high,
-            origin=(left + BOX, TOP + before * 2 * CELL) if step and new else None,
-        ))  # fmt: skip
+        things.append(
+            Thing(
+                name=f"kv {block}",
+                text=text,
+                role=f"rank-{block}",
+                x=left + BOX,
+                y=y,
+                width=BOX + 22,
+                height=high,
+                origin=(left + BOX, TOP + before * 2 * CELL) if step and new else None,
+            )
+        )
     return tuple(things)

@@ -140,9 +140,10 @@ def gradient_compression(
         "int4": ("INT4, a scale per 256", quantization_ratio(32, 4 + 32 / 256)),
         "one_bit": ("one bit, a scale per tensor", quantization_ratio(32, 1)),
         "power_sgd": (
-            f"PowerSGD, rank {low_rank}, FP32 factors", size / power_sgd_payload(model, low_rank),
+            f"PowerSGD, rank {low_rank}, FP32 factors",
+            size / power_sgd_payload(model, low_rank),
         ),
-    }  # fmt: skip
+    }
     base = {dp: data_parallel_bytes(size, 2, dp) for dp in ranks}
     rows: list[tuple[Scalar, ...]] = []
     values = {"parameters": Named(size, "param"), "low_rank": Named(low_rank)}
@@ -187,7 +188,7 @@ def ddp_memory_wall(
     """Bytes of replicated model state over the parameters, with the HBM of GPUs as lines.
 
     Activations, buffers and the framework's own memory come on top.
-    """  # fmt: skip
+    """
     check_between("most_parameters", most_parameters, 1e6, 1e13)
     series, marks, rules, values = [], [], [], {}
     for index, name in enumerate(recipes):
@@ -208,10 +209,18 @@ def ddp_memory_wall(
                 marks.append(Mark(x=size, y=part.hbm_bytes, label=label, role="ink"))
     return Curves(
         x=Axis(label="parameters", unit="param", low=0.0, high=most_parameters, spec="si"),
-        y=Axis(label="model state per GPU", unit="B", low=0.0,
-               high=recipe(recipes[0]).total_bytes * most_parameters * 1.25, spec="bytes"),
-        series=tuple(series), marks=tuple(marks), rules=tuple(rules), values=values,
-    )  # fmt: skip
+        y=Axis(
+            label="model state per GPU",
+            unit="B",
+            low=0.0,
+            high=recipe(recipes[0]).total_bytes * most_parameters * 1.25,
+            spec="bytes",
+        ),
+        series=tuple(series),
+        marks=tuple(marks),
+        rules=tuple(rules),
+        values=values,
+    )
 
 
 @figure("critical-batch", explorable=True)

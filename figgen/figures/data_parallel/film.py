@@ -36,34 +36,47 @@ def bucket_film(
     Buckets are filled from the model's own matrices, last layer first, by PyTorch's rule.
     """
     check_between("bucket_mib", bucket_mib, 1, 2**20)
-    found = job(model=model, node=hardware_preset(preset), ranks=ranks,
-                ranks_per_node=ranks_per_node, tokens=tokens, utilization=utilization)  # fmt: skip
+    found = job(
+        model=model,
+        node=hardware_preset(preset),
+        ranks=ranks,
+        ranks_per_node=ranks_per_node,
+        tokens=tokens,
+        utilization=utilization,
+    )
     buckets = filled_buckets(model, found, first_bucket_mib * MIB, bucket_mib * MIB)
     check_between("buckets", len(buckets), 2, 12)
     times = overlap(found, buckets)
     backward, end, last = times.backward_s, times.naive_s, buckets[-1].end_s
     picture = _Picture(buckets, backward, end)
-    scenes = [Scene(
-        says="Backward begins with the last layer. No gradient is final, nothing can be sent.",
-        things=picture.at(0.0),
-    )]  # fmt: skip
+    scenes = [
+        Scene(
+            says="Backward begins with the last layer. No gradient is final, nothing can be sent.",
+            things=picture.at(0.0),
+        )
+    ]
     asks = {buckets[0].ready_s: _first(buckets), backward: _last(1 - times.hidden)}
     events = sorted({time for b in buckets for time in (b.ready_s, b.end_s)})
     for now in events[:-1]:
         says = _said(buckets, now, backward, ranks)
         scenes.append(Scene(says=says, things=picture.at(now), asks=asks.get(now)))
-    scenes.append(Scene(
-        says=f"All gradients are the mean of {ranks} after {_time(last)}. One all-reduce after the "
-        f"backward would have ended after {_time(end)}.",
-        things=(*picture.at(last), *picture.after()),
-    ))  # fmt: skip
+    scenes.append(
+        Scene(
+            says=f"All gradients are the mean of {ranks} after {_time(last)}. One all-reduce after "
+            f"the backward would have ended after {_time(end)}.",
+            things=(*picture.at(last), *picture.after()),
+        )
+    )
     over = 1 + events.index(backward)
     return Film(
-        width=LEFT + WIDE, height=AFTER + HIGH, scenes=tuple(scenes),
-        stills=(1, over // 2, over, len(scenes) - 1), opens=over // 2,
+        width=LEFT + WIDE,
+        height=AFTER + HIGH,
+        scenes=tuple(scenes),
+        stills=(1, over // 2, over, len(scenes) - 1),
+        opens=over // 2,
         values=overlap_values(times, buckets, ranks=ranks, tokens=tokens)
         | {"utilization": Named(utilization)},
-    )  # fmt: skip
+    )
 
 
 def _time(seconds: float) -> str:
@@ -90,9 +103,10 @@ def _first(buckets: tuple[ReducedBucket, ...]) -> Question:
     names = f"layer {layers[0]}" if len(layers) == 1 else f"layers {layers[-1]} to {layers[0]}"
     return Question(
         text=f"Bucket 0 is full with gradients of {names}. When may its all-reduce start?",
-        choices=("when backward ends", "now", "when all buckets are full"), right=1,
+        choices=("when backward ends", "now", "when all buckets are full"),
+        right=1,
         because="Nothing will change these gradients any more, and the network has nothing to do.",
-    )  # fmt: skip
+    )
 
 
 def _last(share: float) -> Question:
@@ -140,20 +154,32 @@ class _Picture:
         before = 0.0
         for at, bucket in enumerate(self.buckets):
             if before <= now:
-                things.append(self._slot(f"work {at}", "backward", BACKWARD, before,
-                                         bucket.ready_s, str(at), now))  # fmt: skip
+                things.append(
+                    self._slot(
+                        f"work {at}", "backward", BACKWARD, before, bucket.ready_s, str(at), now
+                    )
+                )
             before = max(before, bucket.ready_s)
             if bucket.start_s <= now:
                 things += self._message(at, bucket, now)
         x = LEFT + now * self.scale
-        things.append(Thing(name="cursor", role="neutral", x=x - 1, y=BACKWARD - 3, width=1.5,
-                            height=NETWORK + HIGH - BACKWARD + 6))  # fmt: skip
+        things.append(
+            Thing(
+                name="cursor",
+                role="neutral",
+                x=x - 1,
+                y=BACKWARD - 3,
+                width=1.5,
+                height=NETWORK + HIGH - BACKWARD + 6,
+            )
+        )
         return tuple(things)
 
     def after(self) -> tuple[Thing, ...]:
         """What it would be with one all-reduce after the backward."""
-        sent = self._slot("one", "exposed", AFTER, self.backward_s, WIDE / self.scale,
-                          "one all-reduce", 0.0)  # fmt: skip
+        sent = self._slot(
+            "one", "exposed", AFTER, self.backward_s, WIDE / self.scale, "one all-reduce", 0.0
+        )
         work = self._slot("whole", "backward", AFTER, 0.0, self.backward_s, "whole backward", 0.0)
         head = Thing(name="row after", text="or after", x=0, y=AFTER, width=LEFT, height=HIGH)
         return (head, work, sent)
@@ -171,11 +197,18 @@ class _Picture:
                 role = "hidden"
             elif self.final[layer] <= now:
                 role = "backward-weight"
-            found.append(Thing(
-                name=f"layer {layer}", role=role, x=LEFT + place * step, y=LAYERS,
-                width=step - 2, height=HIGH, strong=strong,
-                text="" if step < NARROWEST else "E" if layer is None else str(layer),
-            ))  # fmt: skip
+            found.append(
+                Thing(
+                    name=f"layer {layer}",
+                    role=role,
+                    x=LEFT + place * step,
+                    y=LAYERS,
+                    width=step - 2,
+                    height=HIGH,
+                    strong=strong,
+                    text="" if step < NARROWEST else "E" if layer is None else str(layer),
+                )
+            )
         return found
 
     def _message(self, at: int, bucket: ReducedBucket, now: float) -> list[Thing]:
@@ -184,18 +217,39 @@ class _Picture:
         wider = max(sides, key=lambda side: side[2] - side[1])
         came = LEFT + bucket.start_s * self.scale, BACKWARD
         return [
-            self._slot(f"sent {at} {role}", role, NETWORK, start, end,
-                       str(at) if (role, start, end) == wider else "", now,
-                       came if bucket.start_s == now else None)
-            for role, start, end in sides if end > start
-        ]  # fmt: skip
+            self._slot(
+                f"sent {at} {role}",
+                role,
+                NETWORK,
+                start,
+                end,
+                str(at) if (role, start, end) == wider else "",
+                now,
+                came if bucket.start_s == now else None,
+            )
+            for role, start, end in sides
+            if end > start
+        ]
 
     def _slot(
-        self, name: str, role: str, y: float, start: float, end: float, text: str, now: float,
+        self,
+        name: str,
+        role: str,
+        y: float,
+        start: float,
+        end: float,
+        text: str,
+        now: float,
         origin: tuple[float, float] | None = None,
-    ) -> Thing:  # fmt: skip
+    ) -> Thing:
         return Thing(
-            name=name, text=text, role=role, x=LEFT + start * self.scale, y=y,
-            width=max(1.0, (end - start) * self.scale), height=HIGH,
-            strong=start <= now < end, origin=origin,
-        )  # fmt: skip
+            name=name,
+            text=text,
+            role=role,
+            x=LEFT + start * self.scale,
+            y=y,
+            width=max(1.0, (end - start) * self.scale),
+            height=HIGH,
+            strong=start <= now < end,
+            origin=origin,
+        )

@@ -114,8 +114,9 @@ def _slots(
             if end > start:
                 # Short labels widen the picture until they fit; a sliver keeps a long one instead.
                 label = str(index) if end - start > SLIVER * end_s else f"bucket {index}"
-                slots.append(Slot(lane=on, start=start, end=end, role=role, label=label,
-                                  detail=detail))  # fmt: skip
+                slots.append(
+                    Slot(lane=on, start=start, end=end, role=role, label=label, detail=detail)
+                )
         done = max(done, bucket.ready_s)
     return slots
 
@@ -138,17 +139,28 @@ def ddp_buckets(
     """
     check_between("bucket_mib", bucket_mib, 1, 2**20)
     node = hardware_preset(preset)
-    found = job(model=model, node=node, ranks=ranks, ranks_per_node=ranks_per_node, tokens=tokens,
-                utilization=utilization)  # fmt: skip
+    found = job(
+        model=model,
+        node=node,
+        ranks=ranks,
+        ranks_per_node=ranks_per_node,
+        tokens=tokens,
+        utilization=utilization,
+    )
     buckets = filled_buckets(model, found, first_bucket_mib * MIB, bucket_mib * MIB)
     times = overlap(found, buckets)
     end = max(times.naive_s, buckets[-1].end_s)
     slots = [
         Slot(lane=0, start=0, end=found.backward_s, role="backward", label="whole backward"),
-        Slot(lane=1, start=found.backward_s, end=times.naive_s, role="exposed",
-             label="one all-reduce"),
+        Slot(
+            lane=1,
+            start=found.backward_s,
+            end=times.naive_s,
+            role="exposed",
+            label="one all-reduce",
+        ),
         *_slots(2, buckets, found.backward_s, end),
-    ]  # fmt: skip
+    ]
     default = filled_buckets(model, found, FIRST_BUCKET_BYTES, BUCKET_BYTES)
     values = overlap_values(times, buckets, ranks=ranks, tokens=tokens) | {
         "saved": Named(1 - times.bucketed_s / times.naive_s),
@@ -159,9 +171,12 @@ def ddp_buckets(
     }
     return Timeline(
         lanes=("backward", "network", "backward", "network"),
-        slots=tuple(slots), end=end, time_label="time from the start of the backward",
-        time_unit="s", values=values,
-    )  # fmt: skip
+        slots=tuple(slots),
+        end=end,
+        time_label="time from the start of the backward",
+        time_unit="s",
+        values=values,
+    )
 
 
 @figure("bucket-tradeoff", explorable=True)
@@ -181,8 +196,14 @@ def bucket_tradeoff(
     """
     check_between("most_buckets", most_buckets, 2, 2**16)
     node = hardware_preset(preset)
-    found = job(model=model, node=node, ranks=ranks, ranks_per_node=1, tokens=tokens,
-                utilization=utilization)  # fmt: skip
+    found = job(
+        model=model,
+        node=node,
+        ranks=ranks,
+        ranks_per_node=1,
+        tokens=tokens,
+        utilization=utilization,
+    )
     size, backward, overhead = 2 * found.parameters, found.backward_s, found.bucket_overhead_s
     pure = size * found.seconds_per_byte
     counts = tuple(sorted({round(2 ** (k / 2)) for k in range(2 * most_buckets.bit_length() - 1)}))
@@ -218,7 +239,7 @@ def bucket_tradeoff(
         ),
         rules=(Rule(axis="x", at=best, label=f"best: {best}"),),
         values=values,
-    )  # fmt: skip
+    )
 
 
 @figure("ddp-bucket-table")
@@ -236,9 +257,13 @@ def ddp_bucket_table(
         entry = catalog_model(name)
         tensors = gradient_tensors(entry.shape)
         buckets = reduced_buckets(
-            tensors, backward_s=1.0, bytes_per_element=bytes_per_element, seconds_per_byte=0.0,
-            bucket_overhead_s=0.0, bucket_bytes=bucket_mib * MIB,
-        )  # fmt: skip
+            tensors,
+            backward_s=1.0,
+            bytes_per_element=bytes_per_element,
+            seconds_per_byte=0.0,
+            bucket_overhead_s=0.0,
+            bucket_bytes=bucket_mib * MIB,
+        )
         sizes = sorted(bucket.bytes for bucket in buckets)
         matrix = max(t.elements for t in tensors if t.layer is not None) * bytes_per_element
         median, last = sizes[len(sizes) // 2], buckets[-1].bytes
@@ -299,8 +324,14 @@ def data_parallel_scaling(
 def _efficiency(
     model: str, preset: str, ranks: int, each: int, tokens: int, utilization: float
 ) -> float:
-    found = job(model=model, node=hardware_preset(preset), ranks=ranks, ranks_per_node=each,
-                tokens=tokens, utilization=utilization)  # fmt: skip
+    found = job(
+        model=model,
+        node=hardware_preset(preset),
+        ranks=ranks,
+        ranks_per_node=each,
+        tokens=tokens,
+        utilization=utilization,
+    )
     alone = found.forward_s + found.backward_s + found.update_s
     if ranks == 1:
         return 1.0

@@ -151,16 +151,45 @@ def data_parallel_replicas(*, ranks: int = 3, samples_per_rank: int = 2) -> Diag
     width = 0.8 * samples_per_rank
     pitch = width + 0.14
     full = ranks * pitch - 0.14
-    boxes = [Box(name="batch", lines=(f"global batch: {ranks * samples_per_rank} samples",),
-                 x=0, y=0, width=full, height=0.6)]  # fmt: skip
+    boxes = [
+        Box(
+            name="batch",
+            lines=(f"global batch: {ranks * samples_per_rank} samples",),
+            x=0,
+            y=0,
+            width=full,
+            height=0.6,
+        )
+    ]
     links = []
     for rank, (shard, gradient) in enumerate(zip(shards, local, strict=True)):
         x, name = rank * pitch, f"rank {rank}"
-        boxes.append(Box(name=name, x=x, y=1.3, width=width, height=1.4, role="forward", lines=(
-            name, _written(shard), f"w = {float(WEIGHT):.5f}", f"gradient {_signed(gradient)}",
-        )))  # fmt: skip
-        boxes.append(Box(name=f"{name} after", x=x, y=4.8, width=width, height=1.0,
-                         lines=(f"{name} steps", f"w = {float(after):.5f}")))  # fmt: skip
+        boxes.append(
+            Box(
+                name=name,
+                x=x,
+                y=1.3,
+                width=width,
+                height=1.4,
+                role="forward",
+                lines=(
+                    name,
+                    _written(shard),
+                    f"w = {float(WEIGHT):.5f}",
+                    f"gradient {_signed(gradient)}",
+                ),
+            )
+        )
+        boxes.append(
+            Box(
+                name=f"{name} after",
+                x=x,
+                y=4.8,
+                width=width,
+                height=1.0,
+                lines=(f"{name} steps", f"w = {float(after):.5f}"),
+            )
+        )
         links += [
             DiagramLink(source="batch", target=name),
             DiagramLink(source=name, target="mean"),
@@ -195,8 +224,14 @@ def data_parallel_step(
     check_between("ranks", ranks, 1, 64)  # lanes of one picture
     check_between("slow_rank", slow_rank, 0, ranks - 1)
     node = hardware_preset(preset)
-    found = job(model=model, node=node, ranks=ranks, ranks_per_node=1, tokens=tokens,
-                utilization=utilization)  # fmt: skip
+    found = job(
+        model=model,
+        node=node,
+        ranks=ranks,
+        ranks_per_node=1,
+        tokens=tokens,
+        utilization=utilization,
+    )
     pace = [slowdown if rank == slow_rank else 1.0 for rank in range(ranks)]
     meet = max(pace) * (found.forward_s + found.backward_s)
     size = 2 * found.parameters
@@ -227,5 +262,11 @@ def data_parallel_step(
         "slower": Named(slowdown - 1),
     }
     lanes = tuple(f"rank {rank}" for rank in range(ranks))
-    return Timeline(lanes=lanes, slots=tuple(slots), end=end, time_label="time in the step",
-                    time_unit="s", values=values)  # fmt: skip
+    return Timeline(
+        lanes=lanes,
+        slots=tuple(slots),
+        end=end,
+        time_label="time in the step",
+        time_unit="s",
+        values=values,
+    )

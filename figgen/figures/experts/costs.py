@@ -34,10 +34,16 @@ def mixture(model: Model) -> ExpertShape:
 def moe_models(
     *,
     models: tuple[str, ...] = (
-        "mixtral-8x7b", "mixtral-8x22b", "deepseek-v2", "deepseek-v3", "qwen-3-30b-a3b",
-        "qwen-3-235b-a22b", "gpt-oss-120b", "kimi-k2",
+        "mixtral-8x7b",
+        "mixtral-8x22b",
+        "deepseek-v2",
+        "deepseek-v3",
+        "qwen-3-30b-a3b",
+        "qwen-3-235b-a22b",
+        "gpt-oss-120b",
+        "kimi-k2",
     ),
-) -> Table:  # fmt: skip
+) -> Table:
     """Total and active parameters of published mixtures, summed from their shapes."""
     rows: list[tuple[Scalar, ...]] = []
     values: dict[str, Named] = {}
@@ -97,15 +103,19 @@ def moe_ccr(*, models: tuple[str, ...] = MODELS, preset: str = "h100-ndr", ep: i
     return Bars(
         labels=tuple(labels),
         segments=(
-            Segment(name=f"EP {ep} over {node.scale_up.short_title}", role="tp",
-                    lengths=tuple(inner)),
-            Segment(name=f"EP {ep}, a rank and its NIC on each node", role="exposed",
-                    lengths=tuple(outer)),
+            Segment(
+                name=f"EP {ep} over {node.scale_up.short_title}", role="tp", lengths=tuple(inner)
+            ),
+            Segment(
+                name=f"EP {ep}, a rank and its NIC on each node",
+                role="exposed",
+                lengths=tuple(outer),
+            ),
         ),
         axis=Axis(label="share of the peak without overlap", low=0.0, high=1.0, spec=".0%"),
         stacked=False,
         values=values,
-    )  # fmt: skip
+    )
 
 
 @figure("experts-tp-or-ep")

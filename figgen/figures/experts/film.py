@@ -21,34 +21,58 @@ def moe_film() -> Film:
     loads = routing.loads
     at_home, away = _places(routing)
     tokens = tuple(
-        Thing(name=f"token {t}", text=f"t{t}", role=f"rank-{home(t)}", x=x, y=y, width=CHIP,
-              height=HIGH)
+        Thing(
+            name=f"token {t}",
+            text=f"t{t}",
+            role=f"rank-{home(t)}",
+            x=x,
+            y=y,
+            width=CHIP,
+            height=HIGH,
+        )
         for t in range(len(LOGITS))
         for x, y in [at_home[t, 0]]
-    )  # fmt: skip
+    )
     local = sum(home(t) == int(e) for t, row in enumerate(routing.choices) for e in row)
     copies = int(routing.choices.size)
     slowest = loads.index(max(loads))
     scenes = (
-        Scene(says="Two tokens on each of four ranks, and one expert on each rank.",
-              things=(*_frame(), *tokens)),
-        Scene(says=f"The router chooses {TOP_K} experts for each token: {copies} copies.",
-              things=(*_frame(), *_copies(routing, at_home, None))),
-        Scene(says=f"Dispatch: every copy goes to the rank of its expert; {local} stay at home.",
-              things=(*_frame(), *_copies(routing, away, at_home)), asks=_question(loads)),
-        Scene(says=f"Experts compute: {max(loads)} copies on rank {slowest}, {min(loads)} on rank "
-              f"{loads.index(min(loads))}. The fullest sets the time, the others wait.",
-              things=(*_frame(loads), *_copies(routing, away, None, strong=True))),
-        Scene(says="Combine: results go home the way they came.",
-              things=(*_frame(), *_copies(routing, at_home, away))),
-        Scene(says="Each token's results are added up, weighted by their gates.",
-              things=(*_frame(), *(_done(thing) for thing in tokens))),
-    )  # fmt: skip
+        Scene(
+            says="Two tokens on each of four ranks, and one expert on each rank.",
+            things=(*_frame(), *tokens),
+        ),
+        Scene(
+            says=f"The router chooses {TOP_K} experts for each token: {copies} copies.",
+            things=(*_frame(), *_copies(routing, at_home, None)),
+        ),
+        Scene(
+            says=f"Dispatch: every copy goes to the rank of its expert; {local} stay at home.",
+            things=(*_frame(), *_copies(routing, away, at_home)),
+            asks=_question(loads),
+        ),
+        Scene(
+            says=f"Experts compute: {max(loads)} copies on rank {slowest}, {min(loads)} on rank "
+            f"{loads.index(min(loads))}. The fullest sets the time, the others wait.",
+            things=(*_frame(loads), *_copies(routing, away, None, strong=True)),
+        ),
+        Scene(
+            says="Combine: results go home the way they came.",
+            things=(*_frame(), *_copies(routing, at_home, away)),
+        ),
+        Scene(
+            says="Each token's results are added up, weighted by their gates.",
+            things=(*_frame(), *(_done(thing) for thing in tokens)),
+        ),
+    )
     width = AWAY + max(loads) * (CHIP + 3) + 8
     return Film(
-        width=width, height=TOP + RANKS * ROW, scenes=scenes, stills=(1, 2, 3, 5),
-        opens=3, values=values_of(routing),
-    )  # fmt: skip
+        width=width,
+        height=TOP + RANKS * ROW,
+        scenes=scenes,
+        stills=(1, 2, 3, 5),
+        opens=3,
+        values=values_of(routing),
+    )
 
 
 def _question(loads: tuple[int, ...]) -> Question:
@@ -62,8 +86,16 @@ def _question(loads: tuple[int, ...]) -> Question:
 
 
 def _done(token: Thing) -> Thing:
-    return Thing(name=token.name, text=token.text.replace("t", "y"), role=token.role, x=token.x,
-                 y=token.y, width=CHIP, height=HIGH, strong=True)  # fmt: skip
+    return Thing(
+        name=token.name,
+        text=token.text.replace("t", "y"),
+        role=token.role,
+        x=token.x,
+        y=token.y,
+        width=CHIP,
+        height=HIGH,
+        strong=True,
+    )
 
 
 def _places(routing: Routing) -> tuple[dict[Spot, Spot], dict[Spot, Spot]]:
@@ -87,13 +119,19 @@ def _copies(
 ) -> tuple[Thing, ...]:
     return tuple(
         Thing(
-            name=f"copy {token} {copy}", text=f"{token}{'ab'[copy]}", role=f"rank-{home(token)}",
-            x=now[token, copy][0], y=now[token, copy][1], width=CHIP, height=HIGH,
-            origin=before[token, copy] if before else None, strong=strong,
+            name=f"copy {token} {copy}",
+            text=f"{token}{'ab'[copy]}",
+            role=f"rank-{home(token)}",
+            x=now[token, copy][0],
+            y=now[token, copy][1],
+            width=CHIP,
+            height=HIGH,
+            origin=before[token, copy] if before else None,
+            strong=strong,
         )
         for token in range(len(routing.choices))
         for copy in range(TOP_K)
-    )  # fmt: skip
+    )
 
 
 def _frame(loads: tuple[int, ...] = ()) -> tuple[Thing, ...]:
@@ -104,6 +142,7 @@ def _frame(loads: tuple[int, ...] = ()) -> tuple[Thing, ...]:
         y = TOP + rank * ROW
         work = f": {loads[rank]} copies" if loads else ""
         heads.append(Thing(name=f"r{rank}", text=f"rank {rank}", x=0, y=y, width=40, height=HIGH))
-        heads.append(Thing(name=f"e{rank}", text=f"expert {rank}{work}", x=AWAY, y=y, width=120,
-                           height=HIGH))  # fmt: skip
+        heads.append(
+            Thing(name=f"e{rank}", text=f"expert {rank}{work}", x=AWAY, y=y, width=120, height=HIGH)
+        )
     return tuple(heads)

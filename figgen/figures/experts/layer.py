@@ -95,19 +95,28 @@ def moe_layer() -> Diagram:
     for expert in range(EXPERTS):
         probability = float(routing.probabilities[0, expert])
         used = expert in gates
-        boxes.append(Box(
-            name=f"E{expert}", lines=(f"expert {expert}", f"p = {probability:.2f}"),
-            x=expert * pitch, y=tops["expert"], width=across - 3 * pitch, height=high,
-            role="ep" if used else "idle",
-        ))  # fmt: skip
+        boxes.append(
+            Box(
+                name=f"E{expert}",
+                lines=(f"expert {expert}", f"p = {probability:.2f}"),
+                x=expert * pitch,
+                y=tops["expert"],
+                width=across - 3 * pitch,
+                height=high,
+                role="ep" if used else "idle",
+            )
+        )
         if used:
             links.append(DiagramLink(source="router", target=f"E{expert}", role="ep"))
             label = f"· {gates[expert]:.2f}"
             links.append(DiagramLink(source=f"E{expert}", target="sum", label=label, role="ep"))
     return Diagram(
-        boxes=tuple(boxes), links=tuple(links), width=across, height=tops["y"] + high,
+        boxes=tuple(boxes),
+        links=tuple(links),
+        width=across,
+        height=tops["y"] + high,
         values=values_of(routing),
-    )  # fmt: skip
+    )
 
 
 @figure("moe-send-matrix")

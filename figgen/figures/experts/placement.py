@@ -33,26 +33,48 @@ def parallel_stack(
         y = row * 0.9
         boxes.append(Box(name=title, lines=(title,), x=0, y=y, width=1.15, height=0.7))
         for at, (axis, size) in enumerate(factors):
-            boxes.append(Box(
-                name=f"{title} {axis}", lines=(axis.upper(), f"{size}"), x=1.23 + at * 0.78, y=y,
-                width=0.7, height=0.7, role=hues.get(axis, axis) if size > 1 else "neutral",
-            ))  # fmt: skip
-        boxes.append(Box(
-            name=f"{title} world", lines=(f"= {parallel.world_size:,}",), x=4.35, y=y, width=0.7,
-            height=0.7,
-        ))  # fmt: skip
+            boxes.append(
+                Box(
+                    name=f"{title} {axis}",
+                    lines=(axis.upper(), f"{size}"),
+                    x=1.23 + at * 0.78,
+                    y=y,
+                    width=0.7,
+                    height=0.7,
+                    role=hues.get(axis, axis) if size > 1 else "neutral",
+                )
+            )
+        boxes.append(
+            Box(
+                name=f"{title} world",
+                lines=(f"= {parallel.world_size:,}",),
+                x=4.35,
+                y=y,
+                width=0.7,
+                height=0.7,
+            )
+        )
     across = min(4, gpus_per_node)
     wide = 5.05 / across
     for rank in range(gpus_per_node):
         dense = coordinates_of(parallel.dense, rank)
         expert = coordinates_of(parallel.expert, rank)
-        boxes.append(Box(
-            name=f"gpu {rank}",
-            lines=(f"GPU {rank}", f"tp {dense['tp']}", f"dp {dense['dp']}", f"ep {expert['ep']}",
-                   f"edp {expert['edp']}"),
-            x=rank % across * wide, y=2.0 + rank // across * 1.55, width=wide - 0.08,
-            height=1.45,
-        ))  # fmt: skip
+        boxes.append(
+            Box(
+                name=f"gpu {rank}",
+                lines=(
+                    f"GPU {rank}",
+                    f"tp {dense['tp']}",
+                    f"dp {dense['dp']}",
+                    f"ep {expert['ep']}",
+                    f"edp {expert['edp']}",
+                ),
+                x=rank % across * wide,
+                y=2.0 + rank // across * 1.55,
+                width=wide - 0.08,
+                height=1.45,
+            )
+        )
     values = {
         "world_size": Named(parallel.world_size),
         "dp": Named(parallel.dp),

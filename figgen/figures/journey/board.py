@@ -37,11 +37,18 @@ def journey_scoreboard(*, page: int) -> Table:
     check_between("page", page, 1, len(RUNGS))
     found = [(entry, rung(entry.page)) for entry in RUNGS[:page]]
     rows: list[tuple[Scalar, ...]] = [
-        (f"{entry.page}: {_size(one)} on {one.gpus}", _narrow(entry.layout),
-         one.total_bytes, one.near_bytes, one.far_bytes, _seconds(one), one.tokens_per_second,
-         one.mfu)
+        (
+            f"{entry.page}: {_size(one)} on {one.gpus}",
+            _narrow(entry.layout),
+            one.total_bytes,
+            one.near_bytes,
+            one.far_bytes,
+            _seconds(one),
+            one.tokens_per_second,
+            one.mfu,
+        )
         for entry, one in found
-    ]  # fmt: skip
+    ]
     entry, last = found[-1]
     return Table(
         columns=(
@@ -94,15 +101,17 @@ def memory_bars(shown: list[tuple[str, JourneyJob]]) -> Bars:
     last = jobs[-1]
     return Bars(
         labels=tuple(label for label, _ in shown),
-        segments=segments({
-            "weights": [one.weights_bytes for one in jobs],
-            "gradients": [one.gradients_bytes for one in jobs],
-            "optimizer": [one.optimizer_bytes for one in jobs],
-            "activations": [one.activations_bytes for one in jobs],
-            "buffers and the rest": [
-                sum(one.found.memory.fullest.bytes_of(part) for part in REST) for one in jobs
-            ],
-        }),
+        segments=segments(
+            {
+                "weights": [one.weights_bytes for one in jobs],
+                "gradients": [one.gradients_bytes for one in jobs],
+                "optimizer": [one.optimizer_bytes for one in jobs],
+                "activations": [one.activations_bytes for one in jobs],
+                "buffers and the rest": [
+                    sum(one.found.memory.fullest.bytes_of(part) for part in REST) for one in jobs
+                ],
+            }
+        ),
         axis=Axis(label="memory of the fullest GPU", unit="B", low=0.0, spec="bytes"),
         rules=(Rule(axis="x", at=last.capacity_bytes, label="an H100 has"),),
         values={
@@ -113,7 +122,7 @@ def memory_bars(shown: list[tuple[str, JourneyJob]]) -> Bars:
             "first": Named(jobs[0].total_bytes, "B"),
             "missing": Named(last.missing_bytes, "B"),
         },
-    )  # fmt: skip
+    )
 
 
 def _written(text: str) -> tuple[str, JourneyJob]:
@@ -145,8 +154,11 @@ def journey_layouts(*, jobs: tuple[str, ...]) -> Bars:
         ],
     }
     first, last = shown[0][1], shown[-1][1]
-    values = {"first": Named(first.step_time_s, "s"), "last": Named(last.step_time_s, "s"),
-              "ratio": Named(first.step_time_s / last.step_time_s)}  # fmt: skip
+    values = {
+        "first": Named(first.step_time_s, "s"),
+        "last": Named(last.step_time_s, "s"),
+        "ratio": Named(first.step_time_s / last.step_time_s),
+    }
     for at, (_, one) in enumerate(shown, 1):
         values |= {
             f"step_{at}": Named(one.step_time_s, "s"),

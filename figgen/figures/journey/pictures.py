@@ -81,9 +81,16 @@ def journey_gather(*, model: str = "llama-3-8b", gpus: int = 4) -> Diagram:
     gathered, freed = 3.1, 4.7
     kept = _bytes(layer / gpus)
     boxes = [
-        Box(name="all-gather", x=0.0, y=1.7, width=across, height=0.85, role="exposed",
-            lines=("all-gather", f"each sends its part to the {gpus - 1} others")),
-    ]  # fmt: skip
+        Box(
+            name="all-gather",
+            x=0.0,
+            y=1.7,
+            width=across,
+            height=0.85,
+            role="exposed",
+            lines=("all-gather", f"each sends its part to the {gpus - 1} others"),
+        ),
+    ]
     links = []
     for gpu in range(gpus):
         x, role = gpu * pitch, f"rank-{gpu}"
@@ -100,10 +107,17 @@ def journey_gather(*, model: str = "llama-3-8b", gpus: int = 4) -> Diagram:
         ]
         links.append(DiagramLink(source=f"whole {gpu} {gpu}", target=f"freed {gpu}", role=role))
     return Diagram(
-        boxes=tuple(boxes), links=tuple(links), width=across, height=freed + HIGH,
-        values={"layer": Named(layer, "B"), "part": Named(layer / gpus, "B"),
-                "gpus": Named(gpus), "layers": Named(catalog_model(model).shape.layers)},
-    )  # fmt: skip
+        boxes=tuple(boxes),
+        links=tuple(links),
+        width=across,
+        height=freed + HIGH,
+        values={
+            "layer": Named(layer, "B"),
+            "part": Named(layer / gpus, "B"),
+            "gpus": Named(gpus),
+            "layers": Named(catalog_model(model).shape.layers),
+        },
+    )
 
 
 HIGH = 0.85
@@ -135,9 +149,11 @@ def journey_two_clocks(
     }
     tokens = logarithmic(float(least), float(most))
     work = Series(
-        name="computing", x=tokens, y=tuple(6 * parameters * t / peak for t in tokens),
+        name="computing",
+        x=tokens,
+        y=tuple(6 * parameters * t / peak for t in tokens),
         role="forward",
-    )  # fmt: skip
+    )
     times = {name: SHARDED_BYTES * parameters / bandwidth for name, bandwidth in links.items()}
     roles = ("exposed", "dp", "cp")
     lines = tuple(
@@ -150,8 +166,13 @@ def journey_two_clocks(
         for name in links
     )
     return Curves(
-        x=Axis(label="tokens of one GPU in a microbatch", scale="log10", low=float(least),
-               high=float(most), spec="si"),
+        x=Axis(
+            label="tokens of one GPU in a microbatch",
+            scale="log10",
+            low=float(least),
+            high=float(most),
+            spec="si",
+        ),
         y=Axis(label="time of a microbatch", unit="s", scale="log10", spec="time"),
         series=(work, *lines),
         marks=marks,
@@ -163,7 +184,7 @@ def journey_two_clocks(
             "whole_s": Named(times["whole nodes"], "s"),
             "inside_s": Named(times["inside a node"], "s"),
         },
-    )  # fmt: skip
+    )
 
 
 @figure("journey-tokens-decide", explorable=True)

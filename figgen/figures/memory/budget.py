@@ -193,9 +193,13 @@ def memory_by_sequence(
         values={
             "capacity": Named(capacity, "B"),
             "first": Named(lengths[0], "token"),
-            **{f"{name}_fits": Named(fits[label], "token")
-               for name, label in zip(names, lines, strict=True)},
-            **{f"{name}_first": Named(lines[label][0], "B")
-               for name, label in zip(names, lines, strict=True)},
+            **{
+                f"{name}_fits": Named(fits[label], "token")
+                for name, label in zip(names, lines, strict=True)
+            },
+            **{
+                f"{name}_first": Named(lines[label][0], "B")
+                for name, label in zip(names, lines, strict=True)
+            },
         },
-    )  # fmt: skip
+    )

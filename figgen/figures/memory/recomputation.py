@@ -26,9 +26,12 @@ def recompute_modules(*, model: str = "deepseek-v3", ep: int = 64) -> Table:
     stores no scores.
     """
     asked = scenario(
-        model=model, nodes=max(1, ep // 8), gpus_per_node=min(8, ep), ep=ep,
+        model=model,
+        nodes=max(1, ep // 8),
+        gpus_per_node=min(8, ep),
+        ep=ep,
         software=BEFORE,
-    )  # fmt: skip
+    )
 
     def found(recompute: str) -> TrainingSetup:
         return resolve(asked.but(recompute=recompute)).setup
@@ -85,11 +88,19 @@ def recompute_published() -> Table:
 
     def held(recompute: str, activations: str) -> float:
         step = training_step(
-            model="deepseek-v3", accelerator="gb200-nvl72",
-            nodes=64, gpus_per_node=4, pp=4, ep=64,
-            schedule="interleaved-1f1b", chunks=4, microbatches=32,
-            recompute=recompute or "none", activations=activations, software=BEFORE,
-        )  # fmt: skip
+            model="deepseek-v3",
+            accelerator="gb200-nvl72",
+            nodes=64,
+            gpus_per_node=4,
+            pp=4,
+            ep=64,
+            schedule="interleaved-1f1b",
+            chunks=4,
+            microbatches=32,
+            recompute=recompute or "none",
+            activations=activations,
+            software=BEFORE,
+        )
         return peak_activation_bytes(step.setup)[2]
 
     rows: list[tuple[Scalar, ...]] = []

@@ -166,8 +166,9 @@ def machine_levels(*, preset: str = "h100-ndr") -> Diagram:
                 DiagramLink(source=a, target=b, both_ways=True, label=label)
                 for (a, b), label in zip(pairwise(way), said, strict=True)
             ]
-    fabric = Box(name="fabric", lines=("network fabric",), x=0.0, y=TALL / 2 - 0.25, width=WIDE,
-                 height=0.5)  # fmt: skip
+    fabric = Box(
+        name="fabric", lines=("network fabric",), x=0.0, y=TALL / 2 - 0.25, width=WIDE, height=0.5
+    )
     return Diagram(
         boxes=(*_node(0, node.gpus_per_node), fabric, *_node(1, node.gpus_per_node)),
         links=tuple(links),
@@ -184,9 +185,14 @@ def _node(n: int, gpus: int) -> list[Box]:
     """
 
     def box(
-        name: str, said: tuple[str, ...], x: float, y: float, width: float, height: float,
+        name: str,
+        said: tuple[str, ...],
+        x: float,
+        y: float,
+        width: float,
+        height: float,
         frame: bool = False,
-    ) -> Box:  # fmt: skip
+    ) -> Box:
         top = TALL - y - height if n else y
         return Box(name=name, lines=said, x=x, y=top, width=width, height=height, frame=frame)
 

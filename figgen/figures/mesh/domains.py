@@ -101,12 +101,19 @@ def domain_all_reduce(
             count, min(DOMAINS), inside, outside
         )
         times = [
-            float(two_level_all_reduce_time(
-                min(domain, count), max(1, count // domain), message_bytes, near, inside, far,
-                outside,
-            ))
+            float(
+                two_level_all_reduce_time(
+                    min(domain, count),
+                    max(1, count // domain),
+                    message_bytes,
+                    near,
+                    inside,
+                    far,
+                    outside,
+                )
+            )
             for domain in DOMAINS
-        ]  # fmt: skip
+        ]
         rows.append((count, ring, *times, times[0] / times[1]))
         values |= {
             f"eight_{count}": Named(times[0], "s"),

@@ -61,10 +61,13 @@ def pcie_generations(*, message_bytes: float = 1e9) -> Table:
         Column(label="PCIe"),
         Column(label="GT/s per lane", spec="g"),
         *(Column(label=f"x{lanes}", unit="B/s", spec="si") for lanes in WIDTHS),
-        Column(label="1 GB over x16" if message_bytes == 1e9 else "message over x16",
-               unit="s", spec="time"),
+        Column(
+            label="1 GB over x16" if message_bytes == 1e9 else "message over x16",
+            unit="s",
+            spec="time",
+        ),
         Column(label="NVLink 4 over x16", spec=".1f"),
-    )  # fmt: skip
+    )
     return Table(columns=columns, rows=tuple(rows), values=values)
 
 
@@ -143,9 +146,16 @@ def fat_tree(tiers: int, ports: int, rate: float, latency_s: float, over: float 
     top = (ports // 2) ** (tiers - 1)
     switches = round(float(fat_tree_switches(ports, tiers)) - top * (1 - 1 / over))
     return Fabric(
-        name, endpoints, switches, 1, 2 * tiers, float(fat_tree_bisection_links(endpoints, over)),
-        _switched(endpoints, rate, latency_s), over, ports // 2,
-    )  # fmt: skip
+        name,
+        endpoints,
+        switches,
+        1,
+        2 * tiers,
+        float(fat_tree_bisection_links(endpoints, over)),
+        _switched(endpoints, rate, latency_s),
+        over,
+        ports // 2,
+    )
 
 
 def dragonfly(quarter: int, rate: float, latency_s: float) -> Fabric:
@@ -153,9 +163,14 @@ def dragonfly(quarter: int, rate: float, latency_s: float) -> Fabric:
     p, a, h = quarter, 2 * quarter, quarter
     endpoints = int(dragonfly_endpoints(p, a, h))
     return Fabric(
-        f"dragonfly, {a} · {a * h + 1} routers", endpoints, a * (a * h + 1), 1, 5,
-        float(dragonfly_bisection_links(a, h)), _switched(endpoints, rate, latency_s),
-    )  # fmt: skip
+        f"dragonfly, {a} · {a * h + 1} routers",
+        endpoints,
+        a * (a * h + 1),
+        1,
+        5,
+        float(dragonfly_bisection_links(a, h)),
+        _switched(endpoints, rate, latency_s),
+    )
 
 
 def torus(side: int, dimensions: int, rate: float, latency_s: float) -> Fabric:
@@ -165,10 +180,14 @@ def torus(side: int, dimensions: int, rate: float, latency_s: float) -> Fabric:
         return 2 * float(torus_all_gather_time(side, dimensions, size, latency_s, rate))
 
     return Fabric(
-        f"torus {'·'.join([str(side)] * dimensions)}", side**dimensions, 0, 2 * dimensions,
-        int(torus_diameter(side, dimensions)), float(torus_bisection_links(side, dimensions)),
+        f"torus {'·'.join([str(side)] * dimensions)}",
+        side**dimensions,
+        0,
+        2 * dimensions,
+        int(torus_diameter(side, dimensions)),
+        float(torus_bisection_links(side, dimensions)),
         all_reduce_s,
-    )  # fmt: skip
+    )
 
 
 def _fabrics(message_bytes: float, rate: float) -> Mapping[str, Fabric]:
@@ -177,10 +196,12 @@ def _fabrics(message_bytes: float, rate: float) -> Mapping[str, Fabric]:
     check_between("message_bytes", message_bytes, 1, 1e15)
     latency_s = nccl().network_latency_s
     return {
-        "tree": fat_tree(2, 64, rate, latency_s), "thin": fat_tree(2, 64, rate, latency_s, 4),
-        "fly": dragonfly(4, rate, latency_s), "flat": torus(32, 2, rate, latency_s),
+        "tree": fat_tree(2, 64, rate, latency_s),
+        "thin": fat_tree(2, 64, rate, latency_s, 4),
+        "fly": dragonfly(4, rate, latency_s),
+        "flat": torus(32, 2, rate, latency_s),
         "cube": torus(10, 3, rate, latency_s),
-    }  # fmt: skip
+    }
 
 
 @figure("fabric-collectives")
@@ -275,9 +296,13 @@ SITE_LINKS = {"10 Gb/s": 1.25e9, "100 Gb/s": 12.5e9, "800 Gb/s": 100e9, "6.4 Tb/
 
 @figure("site-exchanges")
 def site_exchanges(
-    *, model_name: str = "llama-3-70b", step_s: float = 10.0, kept_share: float = 0.95,
-    latency_s: float = 20e-3, bytes_per_param: float = 4.0,
-) -> Table:  # fmt: skip
+    *,
+    model_name: str = "llama-3-70b",
+    step_s: float = 10.0,
+    kept_share: float = 0.95,
+    latency_s: float = 20e-3,
+    bytes_per_param: float = 4.0,
+) -> Table:
     """Two sites that exchange what they have learned: how long it takes, how seldom it must be."""
     check_between("step_s", step_s, 1e-3, 1e6)
     check_between("kept_share", kept_share, 0.01, 0.999)

@@ -33,52 +33,69 @@ def room_film(parallel: ParallelLayout) -> Film:
     if len(axes) < 2:
         raise InputError("axes of the film", expected="two or more larger than 1", got=axes)
     mesh, room = RankMesh(axes), _Room(parallel.nodes, parallel.gpus_per_node)
-    scenes = [Scene(
-        says=f"{parallel.nodes} nodes of {parallel.gpus_per_node} GPUs. In a row NVLink, between "
-        "rows the network.",
-        things=room.at(mesh, 0),
-    )]  # fmt: skip
+    scenes = [
+        Scene(
+            says=f"{parallel.nodes} nodes of {parallel.gpus_per_node} GPUs. In a row NVLink, "
+            "between rows the network.",
+            things=room.at(mesh, 0),
+        )
+    ]
     for at, (name, size) in enumerate(axes):
         stride = axis_stride(mesh, name)
         told = f"ranks {stride} to {2 * stride - 1}" if stride > 1 else "rank 1"
-        scenes.append(Scene(
-            says=f"{name.upper()} {size}: {WORDS[name]}. Index 1 goes to {told}, "
-            f"{stride} place{'s' * (stride > 1)} on.",
-            things=room.at(mesh, 2 * stride, new=stride, stride=stride),
-            asks=_next(mesh, at, parallel.gpus_per_node) if at else None,
-        ))  # fmt: skip
+        scenes.append(
+            Scene(
+                says=f"{name.upper()} {size}: {WORDS[name]}. Index 1 goes to {told}, "
+                f"{stride} place{'s' * (stride > 1)} on.",
+                things=room.at(mesh, 2 * stride, new=stride, stride=stride),
+                asks=_next(mesh, at, parallel.gpus_per_node) if at else None,
+            )
+        )
         if size > 2:
-            scenes.append(Scene(
-                says=f"{name.upper()} is full with {size * stride} ranks.",
-                things=room.at(mesh, size * stride, new=2 * stride, stride=stride),
-            ))  # fmt: skip
+            scenes.append(
+                Scene(
+                    says=f"{name.upper()} is full with {size * stride} ranks.",
+                    things=room.at(mesh, size * stride, new=2 * stride, stride=stride),
+                )
+            )
     full = len(scenes) - 1
     touched = {}
     for at, (name, _) in enumerate(axes):
         group = groups(mesh, name)[0]
         touched[name] = len({rank // parallel.gpus_per_node for rank in group})
-        scenes.append(Scene(
-            says=f"{name.upper()} of rank 0: ranks {_listed(group)}, {_nodes(touched[name])}.",
-            things=room.at(mesh, mesh.world_size, strong=frozenset(group)),
-            asks=_group(mesh, name, touched[name]) if at == 1 else None,
-        ))  # fmt: skip
+        scenes.append(
+            Scene(
+                says=f"{name.upper()} of rank 0: ranks {_listed(group)}, {_nodes(touched[name])}.",
+                things=room.at(mesh, mesh.world_size, strong=frozenset(group)),
+                asks=_group(mesh, name, touched[name]) if at == 1 else None,
+            )
+        )
     first, other = axes[0][0], next((a for a in axes[1:] if a[0] == "dp"), axes[-1])
     turned = RankMesh((other, *(axis for axis in axes if axis != other)))
     spread = groups(turned, first)[0]
     scattered = len({rank // parallel.gpus_per_node for rank in spread})
-    scenes.append(Scene(
-        says=f"With {other[0].upper()} before {first.upper()}, the {first.upper()} group of rank "
-        f"0 would be in {_nodes(scattered).removeprefix('in ')}.",
-        things=room.at(turned, mesh.world_size, strong=frozenset(spread), lead=first),
-    ))  # fmt: skip
-    values = {"world_size": Named(mesh.world_size), "nodes": Named(parallel.nodes),
-              "scattered": Named(scattered)}  # fmt: skip
+    scenes.append(
+        Scene(
+            says=f"With {other[0].upper()} before {first.upper()}, the {first.upper()} group of "
+            f"rank 0 would be in {_nodes(scattered).removeprefix('in ')}.",
+            things=room.at(turned, mesh.world_size, strong=frozenset(spread), lead=first),
+        )
+    )
+    values = {
+        "world_size": Named(mesh.world_size),
+        "nodes": Named(parallel.nodes),
+        "scattered": Named(scattered),
+    }
     values |= {f"{name}_nodes": Named(count) for name, count in touched.items()}
     values |= {f"{name}_stride": Named(axis_stride(mesh, name)) for name, _ in axes}
     return Film(
-        width=room.width, height=room.height, scenes=tuple(scenes),
-        stills=(full,), opens=full, values=values,
-    )  # fmt: skip
+        width=room.width,
+        height=room.height,
+        scenes=tuple(scenes),
+        stills=(full,),
+        opens=full,
+        values=values,
+    )
 
 
 def _listed(group: tuple[int, ...]) -> str:
@@ -110,9 +127,10 @@ def _group(mesh: RankMesh, name: str, touched: int) -> Question:
     choices = sorted({1, 2, size, touched})
     return Question(
         text=f"The {name.upper()} group of rank 0 has {size} ranks. In how many nodes are they?",
-        choices=tuple(map(str, choices)), right=choices.index(touched),
+        choices=tuple(map(str, choices)),
+        right=choices.index(touched),
         because=f"They are {axis_stride(mesh, name)} ranks apart.",
-    )  # fmt: skip
+    )
 
 
 class _Room:
@@ -131,9 +149,14 @@ class _Room:
         return column * self.column + local * CELL, TOP + row * NODE
 
     def at(
-        self, mesh: RankMesh, filled: int, new: int | None = None, stride: int = 1,
-        strong: frozenset[int] = frozenset(), lead: str = "",
-    ) -> tuple[Thing, ...]:  # fmt: skip
+        self,
+        mesh: RankMesh,
+        filled: int,
+        new: int | None = None,
+        stride: int = 1,
+        strong: frozenset[int] = frozenset(),
+        lead: str = "",
+    ) -> tuple[Thing, ...]:
         """The first `filled` ranks in place; those from `new` on come from `stride` ranks before.
 
         Colours are places along the axis `lead`, or along the fastest.
@@ -143,19 +166,32 @@ class _Room:
         things = []
         for column in range(math.ceil(self.nodes / NODES_HIGH)):
             last = min(self.nodes, (column + 1) * NODES_HIGH) - 1
-            things.append(Thing(
-                name=f"column {column}", text=f"nodes {column * NODES_HIGH} to {last}",
-                x=column * self.column, y=0, width=90, height=14,
-            ))  # fmt: skip
+            things.append(
+                Thing(
+                    name=f"column {column}",
+                    text=f"nodes {column * NODES_HIGH} to {last}",
+                    x=column * self.column,
+                    y=0,
+                    width=90,
+                    height=14,
+                )
+            )
         for rank in range(self.nodes * self.per_node):
             x, y = self.place(rank)
             there = rank < filled
             comes = new is not None and new <= rank < filled
             faded = strong and rank not in strong
-            things.append(Thing(
-                name=f"g{rank}", text=str(rank) if there else "", x=x, y=y, width=CELL - 1,
-                height=HIGH, strong=rank in strong,
-                role="idle" if not there or faded else f"rank-{rank // apart % size % 8}",
-                origin=self.place(rank - stride) if comes else None,
-            ))  # fmt: skip
+            things.append(
+                Thing(
+                    name=f"g{rank}",
+                    text=str(rank) if there else "",
+                    x=x,
+                    y=y,
+                    width=CELL - 1,
+                    height=HIGH,
+                    strong=rank in strong,
+                    role="idle" if not there or faded else f"rank-{rank // apart % size % 8}",
+                    origin=self.place(rank - stride) if comes else None,
+                )
+            )
         return tuple(things)

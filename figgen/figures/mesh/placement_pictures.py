@@ -55,23 +55,44 @@ def parallel_cube(*, sizes: str, order: str = "megatron") -> Diagram:
     check_between("cp", parallel.cp, 1, 1)
     left, step = 1.0, WIDTH + 0.22
     boxes = [
-        Box(name=f"replica {d}", lines=(f"replica {d}",), x=0, y=0.75 + d * ROW,
-            width=0.85, height=HEIGHT, role="dp")
+        Box(
+            name=f"replica {d}",
+            lines=(f"replica {d}",),
+            x=0,
+            y=0.75 + d * ROW,
+            width=0.85,
+            height=HEIGHT,
+            role="dp",
+        )
         for d in range(parallel.dp)
     ] + [
-        Box(name=f"stage {p}", lines=(f"stage {p}",), x=left + p * step, y=0,
-            width=WIDTH, height=0.45, role="pp")
+        Box(
+            name=f"stage {p}",
+            lines=(f"stage {p}",),
+            x=left + p * step,
+            y=0,
+            width=WIDTH,
+            height=0.45,
+            role="pp",
+        )
         for p in range(parallel.pp)
-    ]  # fmt: skip
+    ]
     links = []
     for d in range(parallel.dp):
         for p in range(parallel.pp):
             first, last = (_place(parallel, tp=t, dp=d, pp=p) for t in (0, parallel.tp - 1))
             node = first // parallel.gpus_per_node
             boxes.append(
-                Box(name=f"{d}.{p}", lines=("ranks", f"{first}–{last}", f"node {node}"),
-                    x=left + p * step, y=0.75 + d * ROW, width=WIDTH, height=HEIGHT, role="tp")
-            )  # fmt: skip
+                Box(
+                    name=f"{d}.{p}",
+                    lines=("ranks", f"{first}–{last}", f"node {node}"),
+                    x=left + p * step,
+                    y=0.75 + d * ROW,
+                    width=WIDTH,
+                    height=HEIGHT,
+                    role="tp",
+                )
+            )
             if p:
                 links.append(DiagramLink(source=f"{d}.{p - 1}", target=f"{d}.{p}", role="pp"))
             if d:
@@ -79,9 +100,12 @@ def parallel_cube(*, sizes: str, order: str = "megatron") -> Diagram:
                     DiagramLink(source=f"{d - 1}.{p}", target=f"{d}.{p}", role="dp", both_ways=True)
                 )
     return Diagram(
-        boxes=tuple(boxes), links=tuple(links), width=left + parallel.pp * step - 0.22,
-        height=0.75 + parallel.dp * ROW - (ROW - HEIGHT), values=_axis_values(parallel),
-    )  # fmt: skip
+        boxes=tuple(boxes),
+        links=tuple(links),
+        width=left + parallel.pp * step - 0.22,
+        height=0.75 + parallel.dp * ROW - (ROW - HEIGHT),
+        values=_axis_values(parallel),
+    )
 
 
 @figure("rank-cube")
@@ -101,10 +125,15 @@ def rank_cube(*, orders: tuple[str, ...] = ("megatron", "megatron-tp-pp-dp")) ->
         for rank in range(8):
             place = coordinates_of(parallel.dense, rank)
             boxes.append(
-                Box(name=f"{at}.{rank}", lines=(f"rank {rank}",), x=_across(left, place),
-                    y=0.5 + 1.95 * place["pp"] + 0.85 * (1 - place["dp"]), width=0.98,
-                    height=0.5)
-            )  # fmt: skip
+                Box(
+                    name=f"{at}.{rank}",
+                    lines=(f"rank {rank}",),
+                    x=_across(left, place),
+                    y=0.5 + 1.95 * place["pp"] + 0.85 * (1 - place["dp"]),
+                    width=0.98,
+                    height=0.5,
+                )
+            )
         for axis in ("tp", "pp", "dp"):
             members = groups(parallel.dense, axis)
             links += [
@@ -116,9 +145,12 @@ def rank_cube(*, orders: tuple[str, ...] = ("megatron", "megatron-tp-pp-dp")) ->
             key = f"{axis}_{at}"
             values[key] = Named(" ".join(ranks_words(group) for group in members))
     return Diagram(
-        boxes=tuple(boxes), links=tuple(links), width=len(orders) * 5.3 - 0.6, height=4.0,
+        boxes=tuple(boxes),
+        links=tuple(links),
+        width=len(orders) * 5.3 - 0.6,
+        height=4.0,
         values=values,
-    )  # fmt: skip
+    )
 
 
 def _across(left: float, place: dict[str, int]) -> float:
@@ -137,9 +169,15 @@ def group_tree(
     parallel = written_layout(sizes=sizes, order=order)
     wide = FULL / len(communicators)
     boxes = [
-        Box(name="world", lines=(f"world: {parallel.world_size} ranks", order_words(parallel)),
-            x=FULL / 2 - 1.8, y=0, width=3.6, height=0.75)
-    ]  # fmt: skip
+        Box(
+            name="world",
+            lines=(f"world: {parallel.world_size} ranks", order_words(parallel)),
+            x=FULL / 2 - 1.8,
+            y=0,
+            width=3.6,
+            height=0.75,
+        )
+    ]
     links = []
     values = {"world_size": Named(parallel.world_size)}
     for at, name in enumerate(communicators):
@@ -153,9 +191,16 @@ def group_tree(
             ((name, (label_of(name), counted, stride)), (f"{name} of 0", ("with rank 0", *own)))
         ):
             boxes.append(
-                Box(name=key, lines=lines, x=at * wide + 0.06, y=1.3 + row * 1.55,
-                    width=wide - 0.12, height=1.05, role=hue(name))
-            )  # fmt: skip
+                Box(
+                    name=key,
+                    lines=lines,
+                    x=at * wide + 0.06,
+                    y=1.3 + row * 1.55,
+                    width=wide - 0.12,
+                    height=1.05,
+                    role=hue(name),
+                )
+            )
         links += [
             DiagramLink(source="world", target=name, role=hue(name)),
             DiagramLink(source=name, target=f"{name} of 0", role=hue(name)),
@@ -188,21 +233,41 @@ def rail_fabric(*, nodes: int = 4, gpus_per_node: int = 8, rank: int = 2) -> Dia
         role = "dp" if local == rail else "neutral"
         x = left + local * wide
         boxes.append(
-            Box(name=f"leaf {local}", lines=("leaf", f"{local}"), x=x, y=1.0, width=wide - 0.04,
-                height=bottom - 1.0, frame=True, role=role)
-        )  # fmt: skip
+            Box(
+                name=f"leaf {local}",
+                lines=("leaf", f"{local}"),
+                x=x,
+                y=1.0,
+                width=wide - 0.04,
+                height=bottom - 1.0,
+                frame=True,
+                role=role,
+            )
+        )
         links.append(DiagramLink(source="spine", target=f"leaf {local}", both_ways=True))
         boxes += [
-            Box(name=f"rank {node * gpus_per_node + local}",
-                lines=(f"{node * gpus_per_node + local}",), x=x + 0.05,
-                y=1.65 + node * 0.75, width=wide - 0.14, height=0.5, role=role)
+            Box(
+                name=f"rank {node * gpus_per_node + local}",
+                lines=(f"{node * gpus_per_node + local}",),
+                x=x + 0.05,
+                y=1.65 + node * 0.75,
+                width=wide - 0.14,
+                height=0.5,
+                role=role,
+            )
             for node in range(nodes)
-        ]  # fmt: skip
+        ]
     boxes += [
-        Box(name=f"node {node}", lines=(f"node {node}",), x=0, y=1.65 + node * 0.75,
-            width=left - 0.1, height=0.5)
+        Box(
+            name=f"node {node}",
+            lines=(f"node {node}",),
+            x=0,
+            y=1.65 + node * 0.75,
+            width=left - 0.1,
+            height=0.5,
+        )
         for node in range(nodes)
-    ]  # fmt: skip
+    ]
     on_rail = tuple(node * gpus_per_node + rail for node in range(nodes))
     values = {
         "rail": Named(rail),
@@ -256,13 +321,26 @@ def _nodes(nodes: list[str], row: int, y: float, title: str) -> list[Box]:
         left = at * across
         head = f"{title}: node {at}"
         boxes.append(
-            Box(name=f"{row}.{at}", lines=(head,), x=left, y=y, width=across - 0.1, height=1.45,
-                frame=True)
-        )  # fmt: skip
+            Box(
+                name=f"{row}.{at}",
+                lines=(head,),
+                x=left,
+                y=y,
+                width=across - 0.1,
+                height=1.45,
+                frame=True,
+            )
+        )
         boxes += [
-            Box(name=f"{row}.{at}.{gpu}", lines=("free",) if job == "." else (job,),
-                x=left + 0.1 + gpu * cell, y=y + 0.55, width=cell - 0.05, height=0.65,
-                role="idle" if job == "." else f"series-{ord(job) - ord('A') + 1}")
+            Box(
+                name=f"{row}.{at}.{gpu}",
+                lines=("free",) if job == "." else (job,),
+                x=left + 0.1 + gpu * cell,
+                y=y + 0.55,
+                width=cell - 0.05,
+                height=0.65,
+                role="idle" if job == "." else f"series-{ord(job) - ord('A') + 1}",
+            )
             for gpu, job in enumerate(node)
-        ]  # fmt: skip
+        ]
     return boxes

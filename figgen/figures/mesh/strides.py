@@ -61,10 +61,15 @@ def _row(mesh: RankMesh, axis: str, index: int, start: int, row: int) -> list[Bo
     y = row * ROW
     blocks = [
         Box(
-            name=axis, lines=(f"{axis} 0–{size - 1}", f"stride {stride}"),
-            x=0, y=y, width=LEFT - 0.1, height=HEIGHT, role=hue(axis),
+            name=axis,
+            lines=(f"{axis} 0–{size - 1}", f"stride {stride}"),
+            x=0,
+            y=y,
+            width=LEFT - 0.1,
+            height=HEIGHT,
+            role=hue(axis),
         )
-    ]  # fmt: skip
+    ]
     x = LEFT
     for place, at in enumerate(shown):
         width = each * (DOTS if at is None else 1.0)
@@ -72,10 +77,13 @@ def _row(mesh: RankMesh, axis: str, index: int, start: int, row: int) -> list[Bo
             Box(
                 name=f"{axis} {at}" if at is not None else f"{axis} …{place}",
                 lines=_lines(axis, at, start, stride, across=len(shown)),
-                x=x, y=y, width=width - 0.06, height=HEIGHT,
+                x=x,
+                y=y,
+                width=width - 0.06,
+                height=HEIGHT,
                 role=hue(axis) if at == index else "neutral",
             )
-        )  # fmt: skip
+        )
         x += width
     return blocks
 
@@ -107,6 +115,11 @@ def _sum(mesh: RankMesh, axes: list[str], place: dict[str, int], rank: int) -> B
     terms = " + ".join(f"{place[axis]}·{axis_stride(mesh, axis)}" for axis in reversed(axes))
     names = " + ".join(f"{axis}·{axis_stride(mesh, axis)}" for axis in reversed(axes))
     return Box(
-        name="sum", lines=(f"rank = {names}", f"{terms} = {rank}"),
-        x=LEFT, y=len(axes) * ROW, width=ACROSS - 0.06, height=HEIGHT, role="neutral",
-    )  # fmt: skip
+        name="sum",
+        lines=(f"rank = {names}", f"{terms} = {rank}"),
+        x=LEFT,
+        y=len(axes) * ROW,
+        width=ACROSS - 0.06,
+        height=HEIGHT,
+        role="neutral",
+    )

@@ -60,16 +60,29 @@ def node_crossings(
     for name in shown_communicators(parallel):
         found = communicator(parallel, name)
         one, shared = (
-            float(nic_bytes(
-                mesh_of(parallel, name), name, gpus_per_node=parallel.gpus_per_node,
-                message_bytes=message_bytes, rings=rings,
-            ).max())
+            float(
+                nic_bytes(
+                    mesh_of(parallel, name),
+                    name,
+                    gpus_per_node=parallel.gpus_per_node,
+                    message_bytes=message_bytes,
+                    rings=rings,
+                ).max()
+            )
             for rings in RINGS
-        )  # fmt: skip
-        rows.append((
-            label_of(name), found.size, found.group_count, found.nodes_touched_max,
-            found.crossing_groups, found.inter_node_share, one, shared,
-        ))  # fmt: skip
+        )
+        rows.append(
+            (
+                label_of(name),
+                found.size,
+                found.group_count,
+                found.nodes_touched_max,
+                found.crossing_groups,
+                found.inter_node_share,
+                one,
+                shared,
+            )
+        )
         key = identifier(name)
         values |= {
             f"{key}_share": Named(found.inter_node_share),
@@ -151,11 +164,18 @@ def axis_traffic_table(
         inside = entry.sent_bytes - outside
         slow, fast = network.bandwidth_bytes_per_s, chip.scale_up_bandwidth_bytes_per_s
         taken = max(outside / slow, inside / fast)
-        rows.append((
-            label_of(entry.communicator), words, round(entry.operations),
-            entry.buffer_bytes, entry.sent_bytes, outside,
-            "inside a node" if nodes == 1 else f"between {nodes} nodes", taken,
-        ))  # fmt: skip
+        rows.append(
+            (
+                label_of(entry.communicator),
+                words,
+                round(entry.operations),
+                entry.buffer_bytes,
+                entry.sent_bytes,
+                outside,
+                "inside a node" if nodes == 1 else f"between {nodes} nodes",
+                taken,
+            )
+        )
         key = identifier(entry.communicator)
         values |= {
             f"{key}_buffer_bytes": Named(entry.buffer_bytes, "B"),

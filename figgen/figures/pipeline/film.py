@@ -46,9 +46,13 @@ def pipeline_film(*, schedule: str = "1f1b", stages: int = 4, microbatches: int 
         "peak_last": Named(trace.peak_in_flight[-1]),
     }
     return Film(
-        width=LEFT + WIDE + GAP + BAR, height=TOP + stages * (HIGH + 6) + 2, scenes=tuple(scenes),
-        stills=(stages - 1, turn + 1, last - stages, last), opens=last, values=values,
-    )  # fmt: skip
+        width=LEFT + WIDE + GAP + BAR,
+        height=TOP + stages * (HIGH + 6) + 2,
+        scenes=tuple(scenes),
+        stills=(stages - 1, turn + 1, last - stages, last),
+        opens=last,
+        values=values,
+    )
 
 
 def _first_backward(trace: Trace) -> float:
@@ -74,19 +78,41 @@ def _scene(
                 continue
             running = slot.start <= now < slot.end
             busy += running
-            things.append(Thing(
-                name=str(slot.action), text=str(slot.action.microbatch),
-                role=ACTION_NAMES[slot.action.kind], x=LEFT + slot.start * scale, y=y,
-                width=(slot.end - slot.start) * scale, height=HIGH, strong=running,
-            ))  # fmt: skip
+            things.append(
+                Thing(
+                    name=str(slot.action),
+                    text=str(slot.action.microbatch),
+                    role=ACTION_NAMES[slot.action.kind],
+                    x=LEFT + slot.start * scale,
+                    y=y,
+                    width=(slot.end - slot.start) * scale,
+                    height=HIGH,
+                    strong=running,
+                )
+            )
         amount = next(held for time, held in reversed(amounts[rank]) if time <= now)
-        things.append(Thing(
-            name=f"bar {rank}", role=f"rank-{rank}", x=LEFT + WIDE + GAP, y=y,
-            width=max(1.0, BAR * amount / most), height=HIGH, text=f"{amount:g}" if amount else "",
-        ))  # fmt: skip
+        things.append(
+            Thing(
+                name=f"bar {rank}",
+                role=f"rank-{rank}",
+                x=LEFT + WIDE + GAP,
+                y=y,
+                width=max(1.0, BAR * amount / most),
+                height=HIGH,
+                text=f"{amount:g}" if amount else "",
+            )
+        )
     x = LEFT + now * scale
-    things.append(Thing(name="cursor", role="neutral", x=x - 1, y=TOP - 3, width=1.5,
-                        height=len(trace.placed) * (HIGH + 6)))  # fmt: skip
+    things.append(
+        Thing(
+            name="cursor",
+            role="neutral",
+            x=x - 1,
+            y=TOP - 3,
+            width=1.5,
+            height=len(trace.placed) * (HIGH + 6),
+        )
+    )
     total = len(trace.placed)
     says = f"t = {now:g}: {busy} of {total} ranks work."
     if now == trace.makespan:

@@ -42,15 +42,21 @@ def layer_map(*, layers: int = 24, stages: int = 4, chunks: int = 2) -> Diagram:
         turn = "then back to rank 0" if placement.name == "looping" else "then back up"
         heads = (f"{title}: layers on ranks 0 to {stages - 1}", f"from left to right, {turn}")
         boxes.append(
-            Box(name=title, lines=heads, x=left, y=0, width=stages * RANK,
-                height=high, frame=True)
-        )  # fmt: skip
+            Box(name=title, lines=heads, x=left, y=0, width=stages * RANK, height=high, frame=True)
+        )
         for stage, rank in enumerate(placement.rank_of_stage):
             chunk = placement.stages_of_rank(rank).index(stage)
             boxes.append(
-                Box(name=f"{title} {stage}", lines=(words[stage],), x=left + rank * RANK + 0.18,
-                    y=0.65 + chunk * 0.75, width=RANK - 0.36, height=0.5, role="pp")
-            )  # fmt: skip
+                Box(
+                    name=f"{title} {stage}",
+                    lines=(words[stage],),
+                    x=left + rank * RANK + 0.18,
+                    y=0.65 + chunk * 0.75,
+                    width=RANK - 0.36,
+                    height=0.5,
+                    role="pp",
+                )
+            )
             # The way round from the last rank to the first would cross the boxes between.
             if stage and placement.rank_of_stage[stage - 1] <= rank + 1:
                 links.append(DiagramLink(source=f"{title} {stage - 1}", target=f"{title} {stage}"))

@@ -104,9 +104,14 @@ def pipeline_timeline(
     times are then those of an average rank.
     """
     trace = simulated(
-        schedule, stages, microbatches, chunks,
-        forward=forward, backward=backward, layers=layers_per_stage,
-    )  # fmt: skip
+        schedule,
+        stages,
+        microbatches,
+        chunks,
+        forward=forward,
+        backward=backward,
+        layers=layers_per_stage,
+    )
     held = trace.schedule.placement.held
     chunk_of = {stage: chunk for stages_ in held for chunk, stage in enumerate(stages_)}
     slots = tuple(
@@ -154,9 +159,13 @@ def schedules_compared(
         values[f"{key}_idle"] = Named(trace.bubble_fraction)
         end = max(end, trace.makespan)
     return Timeline(
-        lanes=tuple(lanes), slots=tuple(slots), end=end, time_label="time", time_unit="s",
+        lanes=tuple(lanes),
+        slots=tuple(slots),
+        end=end,
+        time_label="time",
+        time_unit="s",
         values=values,
-    )  # fmt: skip
+    )
 
 
 def _measures(trace: Trace) -> dict[str, Named]:

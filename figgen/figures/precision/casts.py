@@ -101,9 +101,11 @@ def cast_passes(*, tokens: int = 8192, inputs: int = 4096, outputs: int = 14336)
     work, elements = 3 * 2.0 * tokens * inputs * outputs, tokens * (inputs + outputs)
     rows: list[tuple[Scalar, ...]] = []
     values = {
-        "tokens": Named(tokens, "token"), "inputs": Named(inputs), "outputs": Named(outputs),
+        "tokens": Named(tokens, "token"),
+        "inputs": Named(inputs),
+        "outputs": Named(outputs),
         "mean": Named(2 * inputs * outputs / (inputs + outputs)),
-    }  # fmt: skip
+    }
     for one in RECIPES:
         chip = accelerator(one.chip)
         wide, narrow = chip.peak_flops_per_s(), chip.peak_flops_per_s(one.dtype)
@@ -120,12 +122,14 @@ def cast_passes(*, tokens: int = 8192, inputs: int = 4096, outputs: int = 14336)
             one.title, chip.title, each, work / wide, work / narrow, casts, casts / saved, width,
         ))  # fmt: skip
         values |= {
-            f"{one.key}_bytes": Named(each, "B"), f"{one.key}_casts": Named(casts, "s"),
-            f"{one.key}_share": Named(casts / saved), f"{one.key}_width": Named(width),
+            f"{one.key}_bytes": Named(each, "B"),
+            f"{one.key}_casts": Named(casts, "s"),
+            f"{one.key}_share": Named(casts / saved),
+            f"{one.key}_width": Named(width),
             f"{one.key}_speedup": Named(work / wide / (work / narrow + casts)),
             f"{one.key}_weights": Named(weights, "s"),
             f"{one.key}_share_alone": Named((casts + weights) / saved),
-        }  # fmt: skip
+        }
     columns = (
         Column(label="recipe"),
         Column(label="on"),

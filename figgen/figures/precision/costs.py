@@ -61,10 +61,16 @@ def peak_by_type(
 
 FP8_RECIPES = (
     Recipe("te20", "BF16 weights, two FP8 copies kept", 4, 4, 12, "derivation: 2 + 1 + 1"),
-    Recipe("dsv3", "DeepSeek-V3: FP8 weights, BF16 moments", 1, 4, 8,
-           "DeepSeek-V3, arXiv:2412.19437, section 3.3"),
+    Recipe(
+        "dsv3",
+        "DeepSeek-V3: FP8 weights, BF16 moments",
+        1,
+        4,
+        8,
+        "DeepSeek-V3, arXiv:2412.19437, section 3.3",
+    ),
     Recipe("msamp", "MS-AMP O3: FP8 nearly throughout", 1, 1, 5, "MS-AMP, optimization levels"),
-)  # fmt: skip
+)
 SHOWN = ("fp32_16", "mcore20", "mcore18", "zero16")
 
 
@@ -116,9 +122,13 @@ def _messages(model: str, tp: int, pp: int, dp: int, microbatches: int) -> tuple
     boundary = float(split_pipeline_rank_bytes(microbatches, 1, 1, tokens, hidden, 1, tp))
     half = zero_bytes_sent(catalog_model(model).parameters / (tp * pp), 1, dp, 1) / 2
     sent = expert_all_to_all_bytes(
-        passes=1, ep=experts.experts.count // 4, tokens=DISPATCHED_TOKENS, hidden=experts.hidden,
-        top_k=experts.experts.top_k, bytes_per_element=1,
-    )  # fmt: skip
+        passes=1,
+        ep=experts.experts.count // 4,
+        tokens=DISPATCHED_TOKENS,
+        hidden=experts.hidden,
+        top_k=experts.experts.top_k,
+        bytes_per_element=1,
+    )
     return (
         Message(
             key="tp",
@@ -173,8 +183,14 @@ def precision_traffic(
         sizes = {kind: each.elements * getattr(each, kind) for kind in total}
         if not each.name.startswith("EP"):
             total = {kind: total[kind] + size for kind, size in sizes.items()}
-        rows.append((each.name, f"{each.bf16:g} → {each.usual:g}", *sizes.values(),
-                     sizes["usual"] / sizes["bf16"]))  # fmt: skip
+        rows.append(
+            (
+                each.name,
+                f"{each.bf16:g} → {each.usual:g}",
+                *sizes.values(),
+                sizes["usual"] / sizes["bf16"],
+            )
+        )
         values[f"{each.key}_bf16"] = Named(sizes["bf16"], "B")
         values[f"{each.key}_usual"] = Named(sizes["usual"], "B")
     rows.append(("TP, PP and DP together", "", *total.values(), total["usual"] / total["bf16"]))

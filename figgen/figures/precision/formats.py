@@ -115,8 +115,9 @@ def loss_scaling(*, scales: tuple[int, ...] = (1, 1024, 65536)) -> Table:
     fp16, bf16 = float_format("FP16"), float_format("BF16")
     rows: list[Row] = []
     for gradient in SHOWN:
-        cells = [_fate(gradient, float(fp16.rounded(np.array([gradient * s]))[0]) / s)
-                 for s in scales]  # fmt: skip
+        cells = [
+            _fate(gradient, float(fp16.rounded(np.array([gradient * s]))[0]) / s) for s in scales
+        ]
         rows.append(
             (gradient, *cells, _fate(gradient, float(bf16.rounded(np.array([gradient]))[0])))
         )

@@ -119,10 +119,22 @@ def measured_strong_scaling(
         (f"slope of {gpus[-1]:,} GPUs", implied[-1]),
     )
     return Curves(
-        x=Axis(label="FLOP per byte sent", unit="FLOP/B", scale="log10",
-               low=first, high=last, spec="unit"),
-        y=Axis(label="FLOP/s per GPU", unit="FLOP/s", scale="log10",
-               low=0.9 * implied[-1] * first, high=1.5 * peak, spec="flops"),
+        x=Axis(
+            label="FLOP per byte sent",
+            unit="FLOP/B",
+            scale="log10",
+            low=first,
+            high=last,
+            spec="unit",
+        ),
+        y=Axis(
+            label="FLOP/s per GPU",
+            unit="FLOP/s",
+            scale="log10",
+            low=0.9 * implied[-1] * first,
+            high=1.5 * peak,
+            spec="flops",
+        ),
         series=(
             *(
                 line(name, (first, peak / bandwidth), (bandwidth * first, peak), at)
@@ -142,4 +154,4 @@ def measured_strong_scaling(
             "first_share": Named(measured_flops_per_s[0] / peak),
             "last_share": Named(measured_flops_per_s[-1] / peak),
         },
-    )  # fmt: skip
+    )

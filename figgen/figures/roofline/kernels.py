@@ -61,10 +61,14 @@ def fusion_bytes(
         Column(label="which takes", unit="s", spec="time"),
     )
     values = {
-        "tokens": Named(tokens), "kernels": Named(counts[0]), "fused": Named(counts[1]),
-        "apart": Named(apart, "B"), "joined": Named(joined, "B"), "saved": Named(saved, "s"),
+        "tokens": Named(tokens),
+        "kernels": Named(counts[0]),
+        "fused": Named(counts[1]),
+        "apart": Named(apart, "B"),
+        "joined": Named(joined, "B"),
+        "saved": Named(saved, "s"),
         "share": Named(1 - joined / apart),
-    }  # fmt: skip
+    }
     return Table(columns=columns, rows=tuple(rows), values=values)
 
 
@@ -94,9 +98,11 @@ def decode_techniques(*, model_name: str = "llama-2-7b", chip: str = "a100-sxm-8
         least = float(decode_reading_time(held, 0, 1, gpu.hbm_bandwidth_bytes_per_s))
         rows.append((name, held, least, 1 / rate, least * rate, first * rate, row))
         values |= {
-            f"least_{at}": Named(least, "s"), f"measured_{at}": Named(1 / rate, "s"),
-            f"share_{at}": Named(least * rate), f"rate_{at}": Named(rate, "token/s"),
-        }  # fmt: skip
+            f"least_{at}": Named(least, "s"),
+            f"measured_{at}": Named(1 / rate, "s"),
+            f"share_{at}": Named(least * rate),
+            f"rate_{at}": Named(rate, "token/s"),
+        }
     waited = 1 / GPT_FAST[0][2] - 1 / GPT_FAST[1][2]
     values |= {"waited": Named(waited, "s"), "waited_layer": Named(waited / found.layers, "s")}
     columns = (

@@ -121,10 +121,14 @@ def communication_roofline(
         "together": (f"{per_node} ports", float(per_node * tokens), port),
     }
     marks = {
-        key: Mark(x=ccr, y=float(attainable_flops_over_network(peak, bandwidth, ccr)),
-                  label=label, role="dp")
+        key: Mark(
+            x=ccr,
+            y=float(attainable_flops_over_network(peak, bandwidth, ccr)),
+            label=label,
+            role="dp",
+        )
         for key, (label, ccr, bandwidth) in jobs.items()
-    }  # fmt: skip
+    }
     values = {
         "peak": Named(peak, "FLOP/s"),
         "few": Named(few, "token"),
@@ -134,19 +138,35 @@ def communication_roofline(
         **{f"ridge_{key}": Named(ridge, "FLOP/B") for key, ridge in ridges.items()},
     }
     return Curves(
-        x=Axis(label="FLOP per byte over the link", unit="FLOP/B", scale="log10",
-               low=LOWEST_CCR, high=HIGHEST_CCR, spec="unit"),
-        y=Axis(label="attainable FLOP/s per GPU", unit="FLOP/s", scale="log10",
-               low=0.9 * LOWEST_CCR * port, high=3 * peak, spec="flops"),
+        x=Axis(
+            label="FLOP per byte over the link",
+            unit="FLOP/B",
+            scale="log10",
+            low=LOWEST_CCR,
+            high=HIGHEST_CCR,
+            spec="unit",
+        ),
+        y=Axis(
+            label="attainable FLOP/s per GPU",
+            unit="FLOP/s",
+            scale="log10",
+            low=0.9 * LOWEST_CCR * port,
+            high=3 * peak,
+            spec="flops",
+        ),
         series=(*_slopes(wires, peak), line("peak", (ridges["hbm"], HIGHEST_CCR), (peak, peak), 3)),
         rules=tuple(
-            Rule(axis="x", at=ridges[wire.key], label=f"{ridges[wire.key]:,.0f}",
-                 role=series_role(index))
+            Rule(
+                axis="x",
+                at=ridges[wire.key],
+                label=f"{ridges[wire.key]:,.0f}",
+                role=series_role(index),
+            )
             for index, wire in enumerate(wires)
         ),
         marks=tuple(marks.values()),
         values=values,
-    )  # fmt: skip
+    )
 
 
 def _slopes(wires: tuple[MemoryLevel, ...], peak: float) -> tuple[Series, ...]:

@@ -35,10 +35,17 @@ def layer_operations(
     bound = {name for name, (ops, moved) in found.items() if ops / moved < peak / memory}
     thin = fsum(times[name] for name in bound)
     rows: list[tuple[Scalar, ...]] = [
-        (name, ops, moved, ops / moved, times[name], times[name] / total,
-         "memory" if name in bound else "arithmetic")
+        (
+            name,
+            ops,
+            moved,
+            ops / moved,
+            times[name],
+            times[name] / total,
+            "memory" if name in bound else "arithmetic",
+        )
         for name, (ops, moved) in found.items()
-    ]  # fmt: skip
+    ]
     rows.append(("the layer", work, fsum(m for _, m in found.values()), "", total, 1.0, ""))
     columns = (
         Column(label="operation"),

@@ -217,15 +217,24 @@ class Change:
 def changes(node: HardwarePreset, tokens: int, dp: int) -> dict[str, Change]:
     """One change at a time to `tokens` in a microbatch of each of `dp` ranks, alone on a NIC."""
     bf16, fp8 = (
-        float(ridge_point(node.accelerator.peak_flops_per_s(dtype),
-                          node.network_bandwidth_bytes_per_s))
+        float(
+            ridge_point(
+                node.accelerator.peak_flops_per_s(dtype), node.network_bandwidth_bytes_per_s
+            )
+        )
         for dtype in ("bf16", "fp8")
-    )  # fmt: skip
+    )
 
     def with_(
-        words: str, *, each: int = tokens, ranks: int = dp, ridge: float = bf16,
-        gather: int = BYTES, reduce: int = BYTES, accumulated: int = 1,
-    ) -> Change:  # fmt: skip
+        words: str,
+        *,
+        each: int = tokens,
+        ranks: int = dp,
+        ridge: float = bf16,
+        gather: int = BYTES,
+        reduce: int = BYTES,
+        accumulated: int = 1,
+    ) -> Change:
         ddp = accumulated * float(data_parallel_ccr(each, reduce, ranks))
         fsdp = mixed_fsdp_ccr(
             each, gather_bytes_per_param=gather, reduce_bytes_per_param=reduce, dp=ranks
@@ -268,11 +277,14 @@ def ccr_changes(*, preset: str = "h100-ndr", tokens: int = 8192, dp: int = 64) -
     return Bars(
         labels=tuple(case.words for case in cases.values()),
         segments=tuple(
-            Segment(name=name, role=f"series-{at + 1}",
-                    lengths=tuple(case.shares[at] for case in cases.values()))
+            Segment(
+                name=name,
+                role=f"series-{at + 1}",
+                lengths=tuple(case.shares[at] for case in cases.values()),
+            )
             for at, name in enumerate(("DDP", "FSDP"))
         ),
         axis=Axis(label="share of the peak", low=0.0, high=1.0, spec=".0%"),
         stacked=False,
         values=values,
-    )  # fmt: skip
+    )

@@ -132,8 +132,13 @@ def strategies_roofline(
         for index, (name, hidden) in enumerate(HIDDEN)
     )
     return Curves(
-        x=Axis(label="FLOP per byte over those that the link asks for", scale="log10",
-               low=0.05, high=200.0, spec="unit"),
+        x=Axis(
+            label="FLOP per byte over those that the link asks for",
+            scale="log10",
+            low=0.05,
+            high=200.0,
+            spec="unit",
+        ),
         y=Axis(label="share of the peak", low=0.0, high=1.12, spec=".0%"),
         series=series,
         marks=tuple(Mark(x=p.headroom, y=p.share, label=p.label, role=p.role) for p in placed),
@@ -145,4 +150,4 @@ def strategies_roofline(
             **{f"{p.key}_ccr": Named(p.ccr, "FLOP/B") for p in placed},
             **{f"{p.key}_headroom": Named(p.headroom) for p in placed},
         },
-    )  # fmt: skip
+    )

@@ -42,11 +42,12 @@ def two_times(
     return Bars(
         labels=tuple(f"{one:,} tokens" for one in tokens),
         segments=(
-            Segment(name="computing", role="forward",
-                    lengths=tuple(flops[one] / peak for one in tokens)),
+            Segment(
+                name="computing", role="forward", lengths=tuple(flops[one] / peak for one in tokens)
+            ),
             Segment(name="sending", role="exposed", lengths=(sent_s,) * len(tokens)),
         ),
         axis=Axis(label="time of a microbatch", unit="s", low=0.0, spec="time"),
         stacked=False,
         values=values,
-    )  # fmt: skip
+    )

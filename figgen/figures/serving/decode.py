@@ -34,9 +34,11 @@ def token_cache_bytes(found: Model, bytes_per_element: float = 2.0) -> float:
     """What one token of a model leaves in the cache."""
     shape = found.shape
     if shape.latent:
-        return float(latent_cache_bytes_per_token(
-            shape.layers, shape.latent.kv_rank, shape.latent.rope_head_dim, bytes_per_element
-        ))  # fmt: skip
+        return float(
+            latent_cache_bytes_per_token(
+                shape.layers, shape.latent.kv_rank, shape.latent.rope_head_dim, bytes_per_element
+            )
+        )
     width = shape.kv_heads * shape.head_dim
     return float(cache_bytes_per_token(shape.layers, width, bytes_per_element))
 
@@ -129,11 +131,16 @@ def served(name: str, chip: str, gpus: int, context: int) -> Served:
     check_between("context", context, 1, 10**8)
     found, gpu = model(name), accelerator(chip)
     return Served(
-        2 * found.parameters, 2 * found.read_parameters, context * token_cache_bytes(found),
-        found.decoding_parameters, found.prefill_parameters,
-        gpus * gpu.peak_flops_per_s(), gpus * gpu.hbm_bandwidth_bytes_per_s,
-        USABLE * gpus * gpu.capacity_bytes, gpus,
-    )  # fmt: skip
+        2 * found.parameters,
+        2 * found.read_parameters,
+        context * token_cache_bytes(found),
+        found.decoding_parameters,
+        found.prefill_parameters,
+        gpus * gpu.peak_flops_per_s(),
+        gpus * gpu.hbm_bandwidth_bytes_per_s,
+        USABLE * gpus * gpu.capacity_bytes,
+        gpus,
+    )
 
 
 def batches(job: Served) -> list[int]:
@@ -158,8 +165,9 @@ def decode_by_batch(
         counts = batches(job)
         rates = [n / job.step_s(n) / gpus for n in counts]
         lines.append(line(f"{context:,} tokens", map(float, counts), rates, index))
-        marks.append(Mark(x=float(job.most), y=rates[-1], label=f"{job.most:,}",
-                          role=f"series-{index + 1}"))  # fmt: skip
+        marks.append(
+            Mark(x=float(job.most), y=rates[-1], label=f"{job.most:,}", role=f"series-{index + 1}")
+        )
         values |= {
             f"most_{context}": Named(job.most),
             f"rate_{context}": Named(rates[-1]),
@@ -170,9 +178,12 @@ def decode_by_batch(
     values |= {
         "alone": Named(1 / job.step_s(1) / gpus),
         "alone_step": Named(job.step_s(1), "s"),
-        "critical": Named(float(critical_decode_sequences(
-            gpu.peak_flops_per_s(), gpu.hbm_bandwidth_bytes_per_s, 2))),
-    }  # fmt: skip
+        "critical": Named(
+            float(
+                critical_decode_sequences(gpu.peak_flops_per_s(), gpu.hbm_bandwidth_bytes_per_s, 2)
+            )
+        ),
+    }
     return Curves(
         x=Axis(label="sequences decoded together", scale="log2", spec=",.0f"),
         y=Axis(label="tokens per second and GPU, at most", scale="log10", spec=",.0f"),
@@ -207,8 +218,9 @@ def price_by_batch(
         counts = batches(job)
         prices = [million(n / job.step_s(n) / gpus) for n in counts]
         lines.append(line(f"{context:,} tokens", map(float, counts), prices, index))
-        marks.append(Mark(x=float(job.most), y=prices[-1], label=f"{job.most:,}",
-                          role=f"series-{index + 1}"))  # fmt: skip
+        marks.append(
+            Mark(x=float(job.most), y=prices[-1], label=f"{job.most:,}", role=f"series-{index + 1}")
+        )
         values |= {
             f"most_{context}": Named(job.most),
             f"one_{context}": Named(prices[0]),

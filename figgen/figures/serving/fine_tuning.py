@@ -47,9 +47,15 @@ def fine_tuning_memory(
     One sequence at a time; every layer is recomputed.
     """
     found = fine_tuned(
-        model, lora_rank, nodes=1, gpus_per_node=1, microbatches=1, sequence=sequence,
-        zero_stage=0, recompute="full",
-    )  # fmt: skip
+        model,
+        lora_rank,
+        nodes=1,
+        gpus_per_node=1,
+        microbatches=1,
+        sequence=sequence,
+        zero_stage=0,
+        recompute="full",
+    )
     ranks = [one.memory.fullest for one in found.values()]
     keys = ("adam", "adam8", "lora", "qlora")
     values = {
@@ -60,33 +66,47 @@ def fine_tuning_memory(
     trained, count = trained_parameters(setup), ranks[0].parameters
     return Bars(
         labels=tuple(found),
-        segments=segments({
-            name: [rank.bytes_of(name) for rank in ranks]
-            for name in PARTS if any(rank.bytes_of(name) for rank in ranks)
-        }),
+        segments=segments(
+            {
+                name: [rank.bytes_of(name) for rank in ranks]
+                for name in PARTS
+                if any(rank.bytes_of(name) for rank in ranks)
+            }
+        ),
         axis=Axis(label="memory of a GPU", unit="B", low=0.0, spec="bytes"),
-        values=values | {
-            "trained": Named(trained), "share": Named(trained / count),
+        values=values
+        | {
+            "trained": Named(trained),
+            "share": Named(trained / count),
             "bits": Named(8 * FROZEN["nf4"].weight_bytes),
         },
-    )  # fmt: skip
+    )
 
 
 @figure("fine-tuning-step")
 def fine_tuning_step(
-    *, model: str = "llama-3-8b", lora_rank: int = 16, sequence: int = 4096,
+    *,
+    model: str = "llama-3-8b",
+    lora_rank: int = 16,
+    sequence: int = 4096,
     microbatches: int = 4,
-) -> Table:  # fmt: skip
+) -> Table:
     """A step of eight GPUs that share everything: work, messages, time, with adapters or without.
 
     Products reach the share of the peak that they reach when everything is trained.
     """
     jobs = fine_tuned(
-        model, lora_rank, nodes=1, gpus_per_node=8, microbatches=microbatches,
-        sequence=sequence, zero_stage=3,
-    )  # fmt: skip
-    keys = dict(zip(("adam", "lora", "qlora"), [name for name in jobs if "8-bit" not in name],
-                    strict=True))  # fmt: skip
+        model,
+        lora_rank,
+        nodes=1,
+        gpus_per_node=8,
+        microbatches=microbatches,
+        sequence=sequence,
+        zero_stage=3,
+    )
+    keys = dict(
+        zip(("adam", "lora", "qlora"), [name for name in jobs if "8-bit" not in name], strict=True)
+    )
     rows: list[tuple[Scalar, ...]] = []
     values: dict[str, Named] = {}
     for key, name in keys.items():
@@ -98,10 +118,11 @@ def fine_tuning_step(
         time_s = estimate.step_time_s
         rows.append((name, work, sent, time_s, estimate.tokens_per_s_per_gpu))
         values |= {
-            f"{key}_work": Named(work, "FLOP"), f"{key}_sent": Named(sent, "B"),
+            f"{key}_work": Named(work, "FLOP"),
+            f"{key}_sent": Named(sent, "B"),
             f"{key}_time": Named(time_s, "s"),
             f"{key}_rate": Named(estimate.tokens_per_s_per_gpu, "token/s"),
-        }  # fmt: skip
+        }
     columns = (
         Column(label="training"),
         Column(label="FLOP a token", unit="FLOP", spec="si"),
@@ -137,11 +158,15 @@ def optimizer_states(*, model: str = "llama-3-8b", batch_tokens: float = 4e6) ->
         "Adam, AdamW": (8.0 * count, "nothing"),
         "Adam, moments in BF16": (4.0 * count, "nothing"),
         "8-bit Adam": (2 * EIGHT_BITS * count, "two conversions"),
-        "Adafactor, no momentum": (4.0 * (factored + tables + max(0, vectors)),
-                                   "row and column sums"),
-        "Muon, Adam for tables and norms": (4.0 * inner + 8.0 * outer,
-                                            f"{share:.1%} of the products, at most"),
-    }  # fmt: skip
+        "Adafactor, no momentum": (
+            4.0 * (factored + tables + max(0, vectors)),
+            "row and column sums",
+        ),
+        "Muon, Adam for tables and norms": (
+            4.0 * inner + 8.0 * outer,
+            f"{share:.1%} of the products, at most",
+        ),
+    }
     rows: list[tuple[Scalar, ...]] = [
         (name, size, size / count, work) for name, (size, work) in kept.items()
     ]
@@ -158,16 +183,26 @@ def optimizer_states(*, model: str = "llama-3-8b", batch_tokens: float = 4e6) ->
 
 @figure("muon-update")
 def muon_update(
-    *, model: str = "llama-3-70b", tp: int = 8, pp: int = 4, batch: int = 1024,
+    *,
+    model: str = "llama-3-70b",
+    tp: int = 8,
+    pp: int = 4,
+    batch: int = 1024,
     sequence: int = 4096,
-) -> Table:  # fmt: skip
+) -> Table:
     """Muon's products in a step of one batch on ever more GPUs: matrices are dealt out whole."""
     rows: list[tuple[Scalar, ...]] = []
     for nodes in (4, 16, 64, 256):
         found = training_step(
-            model=model, nodes=nodes, gpus_per_node=8, tp=tp, pp=pp, global_batch=batch,
-            sequence=sequence, recipe="muon14",
-        )  # fmt: skip
+            model=model,
+            nodes=nodes,
+            gpus_per_node=8,
+            tp=tp,
+            pp=pp,
+            global_batch=batch,
+            sequence=sequence,
+            recipe="muon14",
+        )
         setup, update_s = found.setup, found.orthogonalising_s
         share = update_s / (found.estimate.step_time_s + update_s)
         work = busiest_flops(setup)
@@ -182,8 +217,10 @@ def muon_update(
     setup = found.setup
     matrices = len(layer_matrices(setup.shape, experts=False)) * setup.shape.layers // pp
     values = {
-        "first": Named(float(str(rows[0][-1]))), "last": Named(float(str(rows[-1][-1]))),
+        "first": Named(float(str(rows[0][-1]))),
+        "last": Named(float(str(rows[-1][-1]))),
         "first_s": Named(float(str(rows[0][-2])), "s"),
-        "last_s": Named(float(str(rows[-1][-2])), "s"), "matrices": Named(matrices),
-    }  # fmt: skip
+        "last_s": Named(float(str(rows[-1][-2])), "s"),
+        "matrices": Named(matrices),
+    }
     return Table(columns=columns, rows=tuple(rows), values=values)

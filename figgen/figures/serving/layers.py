@@ -91,22 +91,49 @@ def attention_kinds(*, context: int = 131072, window: int = 4096, windowed: int 
     def plain(kv_heads: int) -> int:
         return 2 * h * heads * head + 2 * h * kv_heads * head
 
-    mla = int(latent_attention_parameters(
-        deepseek.hidden, deepseek.heads, latent.query_rank, latent.kv_rank, latent.nope_head_dim,
-        latent.rope_head_dim, latent.value_head_dim,
-    ))  # fmt: skip
+    mla = int(
+        latent_attention_parameters(
+            deepseek.hidden,
+            deepseek.heads,
+            latent.query_rank,
+            latent.kv_rank,
+            latent.nope_head_dim,
+            latent.rope_head_dim,
+            latent.value_head_dim,
+        )
+    )
     small = float(latent_cache_bytes_per_token(1, latent.kv_rank, latent.rope_head_dim, 2))
     rows: tuple[tuple[Scalar, ...], ...] = (
-        ("all heads", plain(heads), float(cache_bytes_per_token(1, heads * head, 2)),
-         context * float(cache_bytes_per_token(1, heads * head, 2)), 1.0),
-        (f"grouped, {llama.kv_heads} heads", plain(llama.kv_heads), grouped, context * grouped,
-         1.0),
-        ("one key head", plain(1), float(cache_bytes_per_token(1, head, 2)),
-         context * float(cache_bytes_per_token(1, head, 2)), 1.0),
-        (f"grouped, {windowed} of {windowed + 1} in a window", plain(llama.kv_heads), grouped,
-         seen * grouped, some / full_pairs),
+        (
+            "all heads",
+            plain(heads),
+            float(cache_bytes_per_token(1, heads * head, 2)),
+            context * float(cache_bytes_per_token(1, heads * head, 2)),
+            1.0,
+        ),
+        (
+            f"grouped, {llama.kv_heads} heads",
+            plain(llama.kv_heads),
+            grouped,
+            context * grouped,
+            1.0,
+        ),
+        (
+            "one key head",
+            plain(1),
+            float(cache_bytes_per_token(1, head, 2)),
+            context * float(cache_bytes_per_token(1, head, 2)),
+            1.0,
+        ),
+        (
+            f"grouped, {windowed} of {windowed + 1} in a window",
+            plain(llama.kv_heads),
+            grouped,
+            seen * grouped,
+            some / full_pairs,
+        ),
         ("latent (DeepSeek-V3)", mla, small, context * small, 1.0),
-    )  # fmt: skip
+    )
     keys = ("all", "grouped", "one", "windowed", "latent")
     values = {
         f"{key}_cache": Named(float(row[3]), "B") for key, row in zip(keys, rows, strict=True)
@@ -148,15 +175,24 @@ def windowed_models(
         width = shape.kv_heads * shape.head_dim
         cache = float(windowed_cache_bytes(shape.layers, windowed, shape.window, context, width, 2))
         whole = float(windowed_cache_bytes(shape.layers, 0, shape.window, context, width, 2))
-        rows.append((
-            found.title, f"{windowed} of {shape.layers}", shape.window, attention, work, cache,
-            whole,
-        ))  # fmt: skip
+        rows.append(
+            (
+                found.title,
+                f"{windowed} of {shape.layers}",
+                shape.window,
+                attention,
+                work,
+                cache,
+                whole,
+            )
+        )
         key = identifier(name)
         values |= {
-            f"{key}_attention": Named(attention), f"{key}_work": Named(work),
-            f"{key}_cache": Named(cache, "B"), f"{key}_whole": Named(whole, "B"),
-        }  # fmt: skip
+            f"{key}_attention": Named(attention),
+            f"{key}_work": Named(work),
+            f"{key}_cache": Named(cache, "B"),
+            f"{key}_whole": Named(whole, "B"),
+        }
     columns = (
         Column(label="model"),
         Column(label="layers with a window"),

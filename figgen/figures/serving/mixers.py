@@ -102,14 +102,24 @@ def state_space_models(*, context: int = 131072) -> Table:
         core = float(state_space_work(found.inner, found.state, 1, CHUNK))
         # Causal attention as wide as the mixer: scores and values, half of the square.
         attention = 2.0 * context * found.inner
-        rows.append((
-            found.title, f"{found.mixers} + {found.attention}", found.parameters, found.printed,
-            states, cache, core, attention / core,
-        ))  # fmt: skip
+        rows.append(
+            (
+                found.title,
+                f"{found.mixers} + {found.attention}",
+                found.parameters,
+                found.printed,
+                states,
+                cache,
+                core,
+                attention / core,
+            )
+        )
         values |= {
-            f"{key}_parameters": Named(found.parameters), f"{key}_states": Named(states, "B"),
-            f"{key}_cache": Named(cache, "B"), f"{key}_less": Named(attention / core),
-        }  # fmt: skip
+            f"{key}_parameters": Named(found.parameters),
+            f"{key}_states": Named(states, "B"),
+            f"{key}_cache": Named(cache, "B"),
+            f"{key}_less": Named(attention / core),
+        }
     columns = (
         Column(label="model"),
         Column(label="mixers + attention"),

@@ -25,11 +25,15 @@ def mtp_stages(
     even = layers_of_stages(shape.layers, stages)
     runs = [
         TrainingSetup(
-            shape, parallel, microbatches=stages, sequence=sequence, mtp_layers=modules,
+            shape,
+            parallel,
+            microbatches=stages,
+            sequence=sequence,
+            mtp_layers=modules,
             layers_per_stage=given,
         )
         for modules, given in ((0, even), (1, even), (1, ()))
-    ]  # fmt: skip
+    ]
     rows: list[tuple[Scalar, ...]] = []
     values = {"stages": Named(stages), "ep": Named(ep)}
     titles = ("none", "one, layers spread evenly", "one, the usual cut")

@@ -72,7 +72,7 @@ def tp_step_bytes(
         ),
         "dp": sharded_data_parallel_bytes(dp, shape.parameters, tp, pp, BYTES),
         "pp": split_pipeline_rank_bytes(microbatches, 1, 1, length, hidden, BYTES, tp),
-    }  # fmt: skip
+    }
     sizes = {"tp": tp, "dp": dp, "pp": pp}
     lengths = {f"{axis.upper()} {size}": [float(sent[axis])] for axis, size in sizes.items()}
     values = {f"{axis}_bytes": Named(amount, "B") for axis, amount in sent.items()}
@@ -134,13 +134,18 @@ def tp_link_ratio(
         x=Axis(label="tensor-parallel size T", scale="log2", spec=","),
         y=Axis(label="communication over computation", scale="log10", spec="g"),
         series=tuple(
-            Series(name=title, x=tuple(map(float, points)), y=tuple(points.values()), role=role,
-                   style="dashed" if points is alone else "line")
+            Series(
+                name=title,
+                x=tuple(map(float, points)),
+                y=tuple(points.values()),
+                role=role,
+                style="dashed" if points is alone else "line",
+            )
             for _, title, role, points in rows
         ),
         rules=(Rule(axis="y", at=1.0, label="as long as computing"),),
         values=values,
-    )  # fmt: skip
+    )
 
 
 def _over_computing(

@@ -59,8 +59,9 @@ def split_film() -> Film:
 
 def _with(held: Held, **found: list[Matrix]) -> Held:
     """What every GPU holds, and its own of each of the matrices that were found."""
-    return [mine | {name: each[gpu] for name, each in found.items()}
-            for gpu, mine in enumerate(held)]  # fmt: skip
+    return [
+        mine | {name: each[gpu] for name, each in found.items()} for gpu, mine in enumerate(held)
+    ]
 
 
 def _cut_in_two(held: Held) -> tuple[Scene, ...]:
@@ -84,14 +85,18 @@ def _first_product(held: Held, hidden: list[Matrix]) -> tuple[Scene, ...]:
     one = Scene(
         says=f"The first row of X times the first column of A: {_written(X[0, 0])}·"
         f"{_written(A[0, 0])} + {_written(X[0, 1])}·({_written(A[1, 0])}) = {_written(entry)}.",
-        things=_things(held, strong=("X 0 0 0", "X 0 0 1", "A 0 0 0", "A 0 1 0", "XA 0 0 0"),
-                       extra=_matrix("XA", 0, hidden[0], only=(0, 0), strong=True)),
+        things=_things(
+            held,
+            strong=("X 0 0 0", "X 0 0 1", "A 0 0 0", "A 0 1 0", "XA 0 0 0"),
+            extra=_matrix("XA", 0, hidden[0], only=(0, 0), strong=True),
+        ),
         asks=Question(
             text="GPU 0 multiplies the first row of X by its first column of A. What comes out?",
-            choices=tuple(map(_written, (entry, first[0], first[0] - first[1]))), right=0,
+            choices=tuple(map(_written, (entry, first[0], first[0] - first[1]))),
+            right=0,
             because="It has the whole row and the whole column, so the entry is final.",
         ),
-    )  # fmt: skip
+    )
     every = Scene(
         says="Each GPU has two columns of X A, complete. Nothing was sent.",
         things=_things(_with(held, XA=hidden), strong=("XA",)),
@@ -126,9 +131,7 @@ def _all_reduce(held: Held, whole: Matrix) -> tuple[Scene, ...]:
             asks=Question(
                 text=f"The upper left entry is {corners[0]} on GPU 0 and {corners[1]} on GPU 1. "
                 "What has Y there?",
-                choices=tuple(
-                    map(_written, (max(corners), sum(corners), corners[0] * corners[1]))
-                ),
+                choices=tuple(map(_written, (max(corners), sum(corners), corners[0] * corners[1]))),
                 right=1,
                 because="A row of X A times a column of B is one long sum; each GPU has half of "
                 "its terms.",
@@ -136,10 +139,11 @@ def _all_reduce(held: Held, whole: Matrix) -> tuple[Scene, ...]:
         ),
         Scene(
             says="Added up, both have Y, entry by entry what one GPU would have computed.",
-            things=_things(_with(held, part=[whole] * GPUS), strong=("part",),
-                           names=ACTIVE | {"part": "Y"}),
+            things=_things(
+                _with(held, part=[whole] * GPUS), strong=("part",), names=ACTIVE | {"part": "Y"}
+            ),
         ),
-    )  # fmt: skip
+    )
 
 
 def _values(hidden: list[Matrix], parts: list[Matrix], whole: Matrix) -> dict[str, Named]:
@@ -172,18 +176,31 @@ def _y(gpu: int) -> float:
 
 
 def _cells(
-    name: str, matrix: Matrix, role: str, x: float, y: float, strong: Iterable[str] = (),
+    name: str,
+    matrix: Matrix,
+    role: str,
+    x: float,
+    y: float,
+    strong: Iterable[str] = (),
     origins: Mapping[str, Spot] | None = None,
-) -> tuple[Thing, ...]:  # fmt: skip
+) -> tuple[Thing, ...]:
     """A matrix as cells `name row column`; `strong` names cells or whole matrices."""
     found = []
     for (row, column), entry in np.ndenumerate(matrix):
         cell = f"{name} {row} {column}"
-        found.append(Thing(
-            name=cell, text=_written(entry), role=role, x=x + column * CELL, y=y + row * CELL,
-            width=CELL - 1, height=CELL - 1, strong=cell in strong or name.split()[0] in strong,
-            origin=(origins or {}).get(cell),
-        ))  # fmt: skip
+        found.append(
+            Thing(
+                name=cell,
+                text=_written(entry),
+                role=role,
+                x=x + column * CELL,
+                y=y + row * CELL,
+                width=CELL - 1,
+                height=CELL - 1,
+                strong=cell in strong or name.split()[0] in strong,
+                origin=(origins or {}).get(cell),
+            )
+        )
     return tuple(found)
 
 
@@ -191,8 +208,9 @@ def _matrix(
     place: str, gpu: int, matrix: Matrix, only: tuple[int, int] | None = None, strong: bool = False
 ) -> tuple[Thing, ...]:
     """A matrix of a GPU in its place, or one of its entries."""
-    cells = _cells(f"{place} {gpu}", matrix, _role(place, gpu), _x(place), _y(gpu),
-                   (place,) if strong else ())  # fmt: skip
+    cells = _cells(
+        f"{place} {gpu}", matrix, _role(place, gpu), _x(place), _y(gpu), (place,) if strong else ()
+    )
     return tuple(c for c in cells if only is None or c.name == f"{place} {gpu} {only[0]} {only[1]}")
 
 
@@ -201,22 +219,32 @@ def _role(place: str, gpu: int) -> str:
 
 
 def _things(
-    held: Held, strong: tuple[str, ...] = (), extra: tuple[Thing, ...] = (),
-    origins: Mapping[str, Spot] | None = None, names: Mapping[str, str] | None = None,
-) -> tuple[Thing, ...]:  # fmt: skip
+    held: Held,
+    strong: tuple[str, ...] = (),
+    extra: tuple[Thing, ...] = (),
+    origins: Mapping[str, Spot] | None = None,
+    names: Mapping[str, str] | None = None,
+) -> tuple[Thing, ...]:
     """What every GPU holds under the names of the places, or other `names`, and `extra` things."""
     shown = [place for place in PLACES if place in held[0]]
     called = {"XA": "X A", **(names or {})}
     summed = called.get("part") == "Y"
     things = [
-        Thing(name=f"head {place}", text=called.get(place, place), x=_x(place), y=0,
-              width=2 * CELL, height=16)
+        Thing(
+            name=f"head {place}",
+            text=called.get(place, place),
+            x=_x(place),
+            y=0,
+            width=2 * CELL,
+            height=16,
+        )
         for place in shown
-    ]  # fmt: skip
+    ]
     for gpu, mine in enumerate(held):
         y = _y(gpu)
-        things.append(Thing(name=f"gpu {gpu}", text=f"gpu {gpu}", x=0, y=y + CELL / 2, width=34,
-                            height=CELL))  # fmt: skip
+        things.append(
+            Thing(name=f"gpu {gpu}", text=f"gpu {gpu}", x=0, y=y + CELL / 2, width=34, height=CELL)
+        )
         for place in shown:
             if place != "X" and (place != "B" or "XA" in shown):
                 things.append(_sign(place, gpu))
@@ -226,8 +254,14 @@ def _things(
 
 
 def _sign(place: str, gpu: int) -> Thing:
-    return Thing(name=f"sign {place} {gpu}", text=SIGNS[place], x=_x(place) - GAP + 2,
-                 y=_y(gpu) + CELL / 2, width=8, height=CELL)  # fmt: skip
+    return Thing(
+        name=f"sign {place} {gpu}",
+        text=SIGNS[place],
+        x=_x(place) - GAP + 2,
+        y=_y(gpu) + CELL / 2,
+        width=8,
+        height=CELL,
+    )
 
 
 B_LEFT = LEFT + 6 * CELL + 2 * GAP
@@ -268,6 +302,5 @@ def _exchanged(parts: list[Matrix]) -> tuple[Thing, ...]:
             for row, column in np.ndindex(2, 2)
         }
         things.append(_sign("other", there))
-        things += _cells(f"other {there}", part, f"rank-{gpu}", _x("other"), _y(there), (),
-                         origins)  # fmt: skip
+        things += _cells(f"other {there}", part, f"rank-{gpu}", _x("other"), _y(there), (), origins)
     return tuple(things)

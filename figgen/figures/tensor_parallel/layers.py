@@ -65,19 +65,25 @@ def _row(
     width = (ACROSS + gap) / len(texts)
     return [
         Box(
-            name=f"{letter}{at}", lines=lines, x=at * width, y=line * PITCH, width=width - gap,
-            height=HIGH, role=role,
+            name=f"{letter}{at}",
+            lines=lines,
+            x=at * width,
+            y=line * PITCH,
+            width=width - gap,
+            height=HIGH,
+            role=role,
         )
         for at, lines in enumerate(texts)
-    ]  # fmt: skip
+    ]
 
 
 def _columns(inputs: int, outputs: int, tp: int, width: int) -> Drawn:
     ranks = range(tp)
     boxes = _row("X", [("X", f"s × {inputs}, on every rank")], 0, "neutral")
     boxes += _row("A", [(sub("A", rank), f"{inputs} × {width}") for rank in ranks], 1)
-    boxes += _row("Y", [(f"{sub('Y', rank)} = X{sub('A', rank)}", f"s × {width}")
-                        for rank in ranks], 2)  # fmt: skip
+    boxes += _row(
+        "Y", [(f"{sub('Y', rank)} = X{sub('A', rank)}", f"s × {width}") for rank in ranks], 2
+    )
     links = [_link("X0", f"A{rank}") for rank in ranks]
     return tuple(boxes), (*links, *(_link(f"A{rank}", f"Y{rank}") for rank in ranks))
 
@@ -91,11 +97,14 @@ def _rows(inputs: int, outputs: int, tp: int, width: int) -> Drawn:
     boxes += _row("sum", [("all-reduce", " + ".join(terms))], 3, "exposed")
     boxes += _row("Y", [("Y", f"s × {outputs}, on every rank")], 4, "neutral")
     links = [
-        _link(f"{source}{rank}", f"{target}{rank if target != 'sum' else 0}",
-              role="exposed" if target == "sum" else "neutral")
+        _link(
+            f"{source}{rank}",
+            f"{target}{rank if target != 'sum' else 0}",
+            role="exposed" if target == "sum" else "neutral",
+        )
         for source, target in pairwise(("X", "A", "P", "sum"))
         for rank in ranks
-    ]  # fmt: skip
+    ]
     return tuple(boxes), (*links, _link("sum0", "Y0"))
 
 
@@ -129,8 +138,9 @@ def tp_block(*, block: Literal["attention", "mlp"], model: str, tp: int = 8) -> 
         "kv_copies": Named(max(1, tp // shape.kv_heads)),
         "ffn_per_rank": Named(sharded_width(shape.shape.ffn_hidden, tp)),
     }
-    return Diagram(boxes=tuple(boxes), links=tuple(links), width=ACROSS, height=5 * PITCH + HIGH,
-                   values=values)  # fmt: skip
+    return Diagram(
+        boxes=tuple(boxes), links=tuple(links), width=ACROSS, height=5 * PITCH + HIGH, values=values
+    )
 
 
 Row = tuple[tuple[str, ...], ...]
@@ -161,12 +171,17 @@ def _attention_rows(model: Model, tp: int) -> tuple[Row, ...]:
     for rank in range(tp):
         first = rank * kv // tp
         last = first + max(1, kv // tp) - 1
-        rows.append((
-            (f"rank {rank}", f"Q {_span(rank * heads, (rank + 1) * heads - 1)}",
-             f"K, V {_span(first, last)}"),
-            (f"{heads} heads", f"s × {width}"),
-            ("O, rows", f"{width} × {model.hidden}"),
-        ))  # fmt: skip
+        rows.append(
+            (
+                (
+                    f"rank {rank}",
+                    f"Q {_span(rank * heads, (rank + 1) * heads - 1)}",
+                    f"K, V {_span(first, last)}",
+                ),
+                (f"{heads} heads", f"s × {width}"),
+                ("O, rows", f"{width} × {model.hidden}"),
+            )
+        )
     return tuple(rows)
 
 
@@ -193,12 +208,20 @@ def tp_layer(*, sequence_parallel: bool = False) -> Diagram:
     for half, middle in enumerate(halves):
         steps = (("norm", whole), enter, *middle, leave, ("+ residual", whole))
         boxes += [
-            Box(name=f"{half}.{at}", lines=lines, x=half * (width + BETWEEN), width=width,
-                y=PITCH * (6 - at if half else at), height=HIGH, role=role)
+            Box(
+                name=f"{half}.{at}",
+                lines=lines,
+                x=half * (width + BETWEEN),
+                width=width,
+                y=PITCH * (6 - at if half else at),
+                height=HIGH,
+                role=role,
+            )
             for at, (lines, role) in enumerate(zip(steps, roles, strict=True))
-        ]  # fmt: skip
+        ]
         links += [_link(f"{half}.{at}", f"{half}.{at + 1}") for at in range(len(steps) - 1)]
     links.append(_link("0.6", "1.0"))
     values = {"exchanges": Named(8 if sequence_parallel else 4)}
-    return Diagram(boxes=tuple(boxes), links=tuple(links), width=ACROSS, height=6 * PITCH + HIGH,
-                   values=values)  # fmt: skip
+    return Diagram(
+        boxes=tuple(boxes), links=tuple(links), width=ACROSS, height=6 * PITCH + HIGH, values=values
+    )

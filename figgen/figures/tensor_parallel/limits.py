@@ -111,10 +111,18 @@ def tp_limits(
         tiles = ceil(tokens / tile_rows) * ceil(width / tile_columns)
         filled = tiles / (ceil(tiles / multiprocessors) * multiprocessors)
         copies = max(1, tp // found.kv_heads)
-        rows.append((
-            tp, found.heads // tp, max(1, found.kv_heads // tp), copies,
-            f"{found.hidden} × {width}", intensity, tiles, filled,
-        ))  # fmt: skip
+        rows.append(
+            (
+                tp,
+                found.heads // tp,
+                max(1, found.kv_heads // tp),
+                copies,
+                f"{found.hidden} × {width}",
+                intensity,
+                tiles,
+                filled,
+            )
+        )
         values |= {
             f"tp{tp}_intensity": Named(intensity, "FLOP/B"),
             f"tp{tp}_filled": Named(filled),
@@ -208,7 +216,7 @@ def tp_overlap(*, model: str = "llama-3-8b", preset: str = "h100-ndr", tp: int =
             "tp": Named(tp, "rank"),
             "part": Named(node.gpu),
         },
-    )  # fmt: skip
+    )
 
 
 def _slot(lane: int, start: float, end: float, role: str, piece: int) -> Slot:

@@ -17,9 +17,13 @@ NEXT, APART = 0.87, 1.15
 
 @figure("sharded-product")
 def sharded_product(
-    *, dp: int = 2, tp: int = 2, tokens: int = 8192, hidden: int = 4096,
+    *,
+    dp: int = 2,
+    tp: int = 2,
+    tokens: int = 8192,
+    hidden: int = 4096,
     bytes_per_element: float = 2,
-) -> Diagram:  # fmt: skip
+) -> Diagram:
     """x·A·B on a mesh of `dp` × `tp` GPUs: the piece that each holds, and the one sum.
 
     Pieces of one colour are cut by one axis, and two that are shaded alike are the same.
@@ -36,28 +40,44 @@ def sharded_product(
         "A": (("A", 'P(None, "tp")'), [(sub("A", t),) for _, t in gpus]),
         "h": (("x·A", 'P("dp", "tp")'), [(sub("x", d) + sub("A", t),) for d, t in gpus]),
         "B": (("B", 'P("tp", None)'), [(sub("B", t),) for _, t in gpus]),
-        "part": (("x·A·B", "partial over tp"),
-                 [(sub("x", d) + sub("A", t) + sub("B", t),) for d, t in gpus]),
+        "part": (
+            ("x·A·B", "partial over tp"),
+            [(sub("x", d) + sub("A", t) + sub("B", t),) for d, t in gpus],
+        ),
         "y": (("y", 'P("dp", None)'), [(sub("y", d),) for d, _ in gpus]),
-    }  # fmt: skip
+    }
     cut = {"x": "dp", "A": "tp", "B": "tp", "y": "dp"}
     y = 0.0
     for name, (says, texts) in pieces.items():
         y += 2 * (APART - NEXT) + NEXT if name == "y" else 0.0
         boxes.append(Box(name=name, lines=says, x=0, y=y, width=NAMES - 0.1, height=HIGH))
         boxes += [
-            Box(name=f"{name}{at}", lines=lines, x=NAMES + at * width, y=y, width=width - 0.06,
-                height=HIGH, role=_role(cut.get(name, ""), *gpus[at]))
+            Box(
+                name=f"{name}{at}",
+                lines=lines,
+                x=NAMES + at * width,
+                y=y,
+                width=width - 0.06,
+                height=HIGH,
+                role=_role(cut.get(name, ""), *gpus[at]),
+            )
             for at, lines in enumerate(texts)
-        ]  # fmt: skip
+        ]
         y += NEXT
     height = y - NEXT + HIGH
     summed = next(box.y for box in boxes if box.name == "part") + APART
     boxes += [
-        Box(name=f"sum{d}", lines=("all-reduce over tp",), x=NAMES + d * tp * width, y=summed,
-            width=tp * width - 0.06, height=HIGH, role="exposed")
+        Box(
+            name=f"sum{d}",
+            lines=("all-reduce over tp",),
+            x=NAMES + d * tp * width,
+            y=summed,
+            width=tp * width - 0.06,
+            height=HIGH,
+            role="exposed",
+        )
         for d in range(dp)
-    ]  # fmt: skip
+    ]
     links = [
         link
         for at, (d, _) in enumerate(gpus)

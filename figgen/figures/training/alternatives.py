@@ -94,12 +94,17 @@ def link_loads(found: TrainingStep) -> Table:
         raise InputError("loads of links", expected="a setup that sends something", got="one GPU")
     rows = tuple(
         (
-            LEVELS[load.level], load.port_bytes, load.bandwidth_bytes_per_s,
-            load.needed_bandwidth_bytes_per_s, load.ccr, load.ridge,
-            load.efficiency_with_overlap, load.efficiency_without_overlap,
+            LEVELS[load.level],
+            load.port_bytes,
+            load.bandwidth_bytes_per_s,
+            load.needed_bandwidth_bytes_per_s,
+            load.ccr,
+            load.ridge,
+            load.efficiency_with_overlap,
+            load.efficiency_without_overlap,
         )
         for load in loads
-    )  # fmt: skip
+    )
     columns = (
         Column(label="link of a GPU"),
         Column(label="sent per step", unit="B", spec="si"),

@@ -98,10 +98,16 @@ def layout_search(*, model: str = "llama-3-70b", nodes: int = 8, most: int = 6) 
     shown = [tried.row(place) for place in range(min(most, len(tried)))]
     steps = [resolve(tried.plans[0].question.asked.but(**row.choices)) for row in shown]
     rows: list[tuple[Scalar, ...]] = [
-        (mesh_label(row), row.step_s, row.model_flops_utilisation,
-         found.estimate.bubble_fraction, found.estimate.exposed_s / row.step_s, _share(tried, row))
+        (
+            mesh_label(row),
+            row.step_s,
+            row.model_flops_utilisation,
+            found.estimate.bubble_fraction,
+            found.estimate.exposed_s / row.step_s,
+            _share(tried, row),
+        )
         for row, found in zip(shown, steps, strict=True)
-    ]  # fmt: skip
+    ]
     best, last = shown[0], tried.row(len(tried) - 1)
     return Table(
         columns=(
@@ -202,18 +208,32 @@ def strategy_limits(
         "cp_outside": float(causal_ring_attention_min_tokens(peak, network, 2, heads, kv_heads)),
     }
     rows: tuple[tuple[Scalar, ...], ...] = (
-        ("data parallelism", "largest model whose state fills a GPU",
-         f"{limits['ddp'] / 1e9:.1f}B parameters"),
-        ("DDP, ZeRO, FSDP", "tokens per rank and microbatch to hide gradients or weights",
-         f"{limits['tokens']:,.0f} on whole nodes, {limits['alone']:,.0f} alone on a port"),
-        ("tensor parallelism of 8", "hidden size for messages no longer than the work",
-         f"{limits['tp_inside']:,.0f} inside, {limits['tp_outside']:,.0f} between nodes"),
-        ("pipeline of 8 stages", "microbatches for 90% of the wall",
-         f"{limits['microbatches']:.0f}, or {limits['chunked']:.0f} with two chunks"),
-        ("context parallelism",
-         f"tokens per rank to hide a causal ring, {heads} heads on {kv_heads} KV heads",
-         f"{limits['cp_inside']:,.0f} inside, {limits['cp_outside']:,.0f} between nodes"),
-    )  # fmt: skip
+        (
+            "data parallelism",
+            "largest model whose state fills a GPU",
+            f"{limits['ddp'] / 1e9:.1f}B parameters",
+        ),
+        (
+            "DDP, ZeRO, FSDP",
+            "tokens per rank and microbatch to hide gradients or weights",
+            f"{limits['tokens']:,.0f} on whole nodes, {limits['alone']:,.0f} alone on a port",
+        ),
+        (
+            "tensor parallelism of 8",
+            "hidden size for messages no longer than the work",
+            f"{limits['tp_inside']:,.0f} inside, {limits['tp_outside']:,.0f} between nodes",
+        ),
+        (
+            "pipeline of 8 stages",
+            "microbatches for 90% of the wall",
+            f"{limits['microbatches']:.0f}, or {limits['chunked']:.0f} with two chunks",
+        ),
+        (
+            "context parallelism",
+            f"tokens per rank to hide a causal ring, {heads} heads on {kv_heads} KV heads",
+            f"{limits['cp_inside']:,.0f} inside, {limits['cp_outside']:,.0f} between nodes",
+        ),
+    )
     units = {"ddp": "param"}
     return Table(
         columns=(Column(label="strategy"), Column(label="limit"), Column(label="value")),

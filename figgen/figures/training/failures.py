@@ -47,8 +47,14 @@ def interruptions_published(*, gpus: int = 16384) -> Table:
             Column(label="source"),
         ),
         rows=tuple(
-            (entry.title, entry.gpus or DASH, entry.failures or DASH, entry.gpu_mtbf_s,
-             float(job_mtbf(gpus, entry.gpu_mtbf_s)), entry.source)
+            (
+                entry.title,
+                entry.gpus or DASH,
+                entry.failures or DASH,
+                entry.gpu_mtbf_s,
+                float(job_mtbf(gpus, entry.gpu_mtbf_s)),
+                entry.source,
+            )
             for entry in found
         ),
         values={
@@ -58,7 +64,7 @@ def interruptions_published(*, gpus: int = 16384) -> Table:
             "longest": Named(max(job_mtbf(gpus, e.gpu_mtbf_s) for e in found), "s"),
             "spread": Named(max(e.gpu_mtbf_s for e in found) / min(e.gpu_mtbf_s for e in found)),
         },
-    )  # fmt: skip
+    )
 
 
 @figure("goodput-by-interval", explorable=True)
@@ -156,11 +162,19 @@ def checkpoint_intervals(
         best = best_interval_s(saved.stall_s, mtbf_s, saved.lag_s)
         out = float(nodes_in_repair(gpus, interruption(failures).gpu_mtbf_s, REPAIR_S))
         spares = spare_nodes(out, CONFIDENCE)
-        rows.append((
-            gpus, mtbf_s, saved.stall_s, float(young_interval(saved.stall_s, mtbf_s)),
-            float(daly_interval(saved.stall_s, mtbf_s)), best, _goodput(saved, best, mtbf_s),
-            out, spares,
-        ))  # fmt: skip
+        rows.append(
+            (
+                gpus,
+                mtbf_s,
+                saved.stall_s,
+                float(young_interval(saved.stall_s, mtbf_s)),
+                float(daly_interval(saved.stall_s, mtbf_s)),
+                best,
+                _goodput(saved, best, mtbf_s),
+                out,
+                spares,
+            )
+        )
         values |= {f"spares_{gpus}": Named(spares, "node"), f"out_{gpus}": Named(out, "node")}
     return Table(
         columns=(

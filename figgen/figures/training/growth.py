@@ -97,9 +97,7 @@ def loss_by_parameters(*, decades: int = 6) -> Curves:
     return Curves(
         x=Axis(label="non-embedding parameters", unit="param", scale="log10"),
         y=Axis(label="test loss, nats per token", scale="log10", low=1.0, spec="g"),
-        series=(
-            line("power law", x, map(float, map(power_law_loss, x))),
-        ),
+        series=(line("power law", x, map(float, map(power_law_loss, x))),),
         rules=tuple(
             Rule(axis="x", at=at, label=label)
             for at, label in ((start, "100M"), (half, "a fifth less loss"))
@@ -111,7 +109,7 @@ def loss_by_parameters(*, decades: int = 6) -> Curves:
             "halving_growth": Named(float(growth_for_loss_ratio(2))),
             "tenth": Named(float(power_law_loss(10 * start) / power_law_loss(start))),
         },
-    )  # fmt: skip
+    )
 
 
 TRAINED = ("llama-1-65b", "gpt-3-175b", "llama-2-70b", "llama-3-8b", "llama-3-70b", "llama-3-405b")
@@ -127,8 +125,10 @@ def training_work(
     rate = accelerator(gpu).peak_flops_per_s(dtype) * utilization
     rows: list[tuple[Scalar, ...]] = []
     values: dict[str, Named] = {
-        "utilization": Named(utilization), "days": Named(days), "count": Named(len(TRAINED)),
-    }  # fmt: skip
+        "utilization": Named(utilization),
+        "days": Named(days),
+        "count": Named(len(TRAINED)),
+    }
     for name in TRAINED:
         found = model(name)
         if found.tokens is None:

@@ -34,15 +34,24 @@ def process_environment(
         ends = [*range(SHOWN // 2), *range(gpus_per_node - SHOWN // 2, gpus_per_node)]
         rows += [
             (
-                node * gpus_per_node + local, local, node, nodes * gpus_per_node, gpus_per_node,
-                f"cuda:{local}", f"{local * share}–{(local + 1) * share - 1}",
+                node * gpus_per_node + local,
+                local,
+                node,
+                nodes * gpus_per_node,
+                gpus_per_node,
+                f"cuda:{local}",
+                f"{local * share}–{(local + 1) * share - 1}",
             )
             for local in ends
-        ]  # fmt: skip
+        ]
     return Table(
         columns=(
-            Column(label="RANK"), Column(label="LOCAL_RANK"), Column(label="GROUP_RANK"),
-            Column(label="WORLD_SIZE"), Column(label="LOCAL_WORLD_SIZE"), Column(label="its GPU"),
+            Column(label="RANK"),
+            Column(label="LOCAL_RANK"),
+            Column(label="GROUP_RANK"),
+            Column(label="WORLD_SIZE"),
+            Column(label="LOCAL_WORLD_SIZE"),
+            Column(label="its GPU"),
             Column(label="its cores"),
         ),
         rows=tuple(rows),
@@ -51,7 +60,7 @@ def process_environment(
             "last": Named(nodes * gpus_per_node - 1),
             "cores": Named(share),
         },
-    )  # fmt: skip
+    )
 
 
 @figure("first-minutes")

@@ -32,12 +32,17 @@ def planned_layouts(
     shown = plan_rows(found, list(found.meshes)[:most])
     rows: list[tuple[Scalar, ...]] = [
         (
-            label(row), found.meshes[row.place], row.step_s, row.model_flops_utilisation,
-            row.memory_bytes, row.loses_s / shown[0].step_s, TERMS.get(row.loses_by, "–"),
+            label(row),
+            found.meshes[row.place],
+            row.step_s,
+            row.model_flops_utilisation,
+            row.memory_bytes,
+            row.loses_s / shown[0].step_s,
+            TERMS.get(row.loses_by, "–"),
             "yes" if row.apart else "no",
         )
         for row in shown
-    ]  # fmt: skip
+    ]
     return Table(
         columns=(
             Column(label="layout"),

@@ -39,13 +39,15 @@ def planned_presets() -> Table:
             "same": Named(sum(not one.apart for one in found)),
             "layouts": Named(sum(one.layouts for one in found)),
             "median": Named(median(one.behind for one in found)),
-            "least": Named(near.behind), "nearest": Named(_title(near)),
-            "most": Named(far.behind), "farthest": Named(_title(far)),
+            "least": Named(near.behind),
+            "nearest": Named(_title(near)),
+            "most": Named(far.behind),
+            "farthest": Named(_title(far)),
             "recomputing": Named(sum(one.loses_by[0] == "repeated" for one in found)),
             "sharded": Named(sum(one.best.setup.gathers > 0 for one in found)),
             **step_interval(*(one.published for one in found)),
         },
-    )  # fmt: skip
+    )
 
 
 def _title(found: PublishedPlan) -> str:
@@ -56,9 +58,11 @@ def _row(found: PublishedPlan) -> tuple[Scalar, ...]:
     term, share = found.loses_by
     return (
         _title(found),
-        layout_words(found.published.setup), found.published.predicted.step_time_s,
-        layout_words(found.best.setup), found.best.predicted.step_time_s,
+        layout_words(found.published.setup),
+        found.published.predicted.step_time_s,
+        layout_words(found.best.setup),
+        found.best.predicted.step_time_s,
         found.behind,
         f"{TERMS[term]}, {share:.0%}" if share > 0.005 else "–",
         "yes" if found.apart else "no",
-    )  # fmt: skip
+    )

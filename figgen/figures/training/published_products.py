@@ -27,17 +27,26 @@ def best_products(
             peak = one.accelerator.peak_flops_per_s(table.format) if one.accelerator else None
             share = one.flops_per_s / peak if peak else float("nan")
             shape = " × ".join(f"{size:,}" for size in one.shape)
-            rows.append((
-                one.chip, table.format.upper(), one.flops_per_s, peak or float("nan"), share, shape
-            ))  # fmt: skip
+            rows.append(
+                (
+                    one.chip,
+                    table.format.upper(),
+                    one.flops_per_s,
+                    peak or float("nan"),
+                    share,
+                    shape,
+                )
+            )
             if one.accelerator:
                 shares.append(share)
                 key = f"{identifier(one.accelerator.name)}_{table.format}"
                 values |= {key: Named(one.flops_per_s, "FLOP/s"), f"{key}_share": Named(share)}
     values |= {
-        "rows": Named(len(rows)), "least": Named(min(shares)), "most": Named(max(shares)),
+        "rows": Named(len(rows)),
+        "least": Named(min(shares)),
+        "most": Named(max(shares)),
         "known": Named(len(shares)),
-    }  # fmt: skip
+    }
     return Table(
         columns=(
             Column(label="chip"),
@@ -73,8 +82,11 @@ def products_by_size(*, table: str = "deepgemm-dense") -> Curves:
         y=Axis(label="rate", unit="FLOP/s", spec="flops", low=0.0),
         series=(
             Series(
-                name="measured", x=sizes, y=tuple(one.flops_per_s for one in points),
-                role="series-2", style="points",
+                name="measured",
+                x=sizes,
+                y=tuple(one.flops_per_s for one in points),
+                role="series-2",
+                style="points",
             ),
             Series(name="a start and a rate", x=curve, y=said, role="series-1"),
         ),
@@ -87,7 +99,7 @@ def products_by_size(*, table: str = "deepgemm-dense") -> Curves:
             "slowest": Named(min(one.flops_per_s for one in points), "FLOP/s"),
             "fastest": Named(max(one.flops_per_s for one in points), "FLOP/s"),
         },
-    )  # fmt: skip
+    )
 
 
 def _error(points: list[Product], rate: float, start_s: float = 0.0) -> float:

@@ -44,12 +44,16 @@ def scaling(*, kind: str = "strong", batch: int = 2048) -> Curves:
         x=Axis(label="accelerators", scale="log2", spec=",.0f"),
         y=Axis(label="speed of each, of that on the fewest", low=0.0, high=1.0, spec=".0%"),
         series=tuple(lines),
-        values=values | {
-            "batch": Named(batch), "most": Named(SIZES[-1]), "jobs": Named(len(JOBS)),
-            "tokens": Named(tokens), "of_published": Named(tokens / (largest.tokens_per_step or 0)),
+        values=values
+        | {
+            "batch": Named(batch),
+            "most": Named(SIZES[-1]),
+            "jobs": Named(len(JOBS)),
+            "tokens": Named(tokens),
+            "of_published": Named(tokens / (largest.tokens_per_step or 0)),
             "largest": Named(largest.model.title),
         },
-    )  # fmt: skip
+    )
 
 
 def _largest_published() -> Run:
@@ -67,9 +71,14 @@ def _place(found: Sequence[Scaled], batch: int) -> int:
 
 @figure("scaling-breaks")
 def scaling_breaks(
-    *, kind: str = "strong", model_name: str = "llama-3-405b", chip: str = "h100-sxm-80gb",
-    precision: str = "bf16", batch: int = 2048, way: str = "behind",
-) -> Table:  # fmt: skip
+    *,
+    kind: str = "strong",
+    model_name: str = "llama-3-405b",
+    chip: str = "h100-sxm-80gb",
+    precision: str = "bf16",
+    batch: int = 2048,
+    way: str = "behind",
+) -> Table:
     """Layout and step at every size, what is lost against the fewest accelerators, and to what."""
     found = _scaled(model_name, chip, precision, batch, kind)
     goodputs = [best_goodput(model_name, "llama-3-405b", each.run.gpus, way) for each in found]
@@ -77,10 +86,18 @@ def scaling_breaks(
     rows: list[tuple[Scalar, ...]] = []
     for each, reasons in zip(found, losses, strict=True):
         most = max(reasons, key=reasons.__getitem__)
-        rows.append((
-            each.run.gpus, each.layout, each.step.step_time_s, each.step.low_s, each.step.high_s,
-            each.step.model_flops_utilisation, *(reasons[words] for words in REASONS), most,
-        ))  # fmt: skip
+        rows.append(
+            (
+                each.run.gpus,
+                each.layout,
+                each.step.step_time_s,
+                each.step.low_s,
+                each.step.high_s,
+                each.step.model_flops_utilisation,
+                *(reasons[words] for words in REASONS),
+                most,
+            )
+        )
     ends = {words: losses[-1][words] for words in REASONS}
     stepping = fsum(share for words, share in ends.items() if words != FAILURES)
     order = sorted(ends, key=lambda words: -ends[words])

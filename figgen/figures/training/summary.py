@@ -84,7 +84,7 @@ def settings(found: TrainingStep) -> list[tuple[str, str, str]]:
         ("sequence_parallel", "sequence parallelism", _on(setup.sequence_parallel)),
         ("software", "software", found.software),
         ("compute_efficiency", "products reach", f"{found.compute_efficiency:.0%} of the peak"),
-    ]  # fmt: skip
+    ]
     if found.run is not None and found.run.mfu is not None:
         against = _peak(found.run.mfu_dtype, found.run.mfu_peak_flops_per_s)
         settings.append(("mfu_dtype", "its printed MFU is of", against))
@@ -232,15 +232,19 @@ def published_and_computed(*, runs: tuple[str, ...]) -> Table:
             raise InputError(f"preset {name!r}", expected="a published run")
         computed, published = found.estimate.step_time_s, published_step_s(found.run)
         blank = float("nan")
-        rows.append((
-            found.title + _reading(found) + overfull_mark(found),
-            found.setup.parallel.world_size, computed,
-            blank if published is None else published, HOW[how_published(found.run)],
-            blank if published is None else computed / published - 1,
-            computed_mfu(found),
-            blank if found.run.mfu is None else found.run.mfu.value,
-            found.run.mfu_dtype.upper(),
-        ))  # fmt: skip
+        rows.append(
+            (
+                found.title + _reading(found) + overfull_mark(found),
+                found.setup.parallel.world_size,
+                computed,
+                blank if published is None else published,
+                HOW[how_published(found.run)],
+                blank if published is None else computed / published - 1,
+                computed_mfu(found),
+                blank if found.run.mfu is None else found.run.mfu.value,
+                found.run.mfu_dtype.upper(),
+            )
+        )
         key = identifier(entry.replace("=", "-").replace(" ", "-"))
         values[f"{key}_mfu"] = Named(computed_mfu(found))
         if published is not None:

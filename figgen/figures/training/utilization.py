@@ -36,9 +36,12 @@ def mfu_conventions(*, run: str = "korthikanti22-175b-seqsel") -> Bars:
     for name in CONVENTIONS:
         try:
             shares[name] = utilisation(
-                found.model.shape, name, tokens_per_s_per_gpu=rate,
-                peak_flops_per_s=found.mfu_peak_flops_per_s, sequence=found.sequence,
-            )  # fmt: skip
+                found.model.shape,
+                name,
+                tokens_per_s_per_gpu=rate,
+                peak_flops_per_s=found.mfu_peak_flops_per_s,
+                sequence=found.sequence,
+            )
         except InputError:
             continue  # a convention that does not cover the shape
     values = {
@@ -141,9 +144,10 @@ def wall_shares(*, presets: tuple[str, ...] = LOSSES) -> Bars:
         key = identifier(name)
         values |= {
             f"{key}_{short}": Named(share[part])
-            for short, part in zip(("mfu", "kernels", "again", "idle", "exposed"), parts,
-                                   strict=True)
-        }  # fmt: skip
+            for short, part in zip(
+                ("mfu", "kernels", "again", "idle", "exposed"), parts, strict=True
+            )
+        }
     return Bars(
         labels=tuple(each.title for each in found.values()),
         segments=segments({part: [shares[name][part] for name in found] for part in parts}, roles),
@@ -182,7 +186,7 @@ def published_scaling() -> Curves:
         y=Axis(label="MFU, from the printed throughput", low=0.0, high=0.7, spec=".0%"),
         series=tuple(series),
         values=values,
-    )  # fmt: skip
+    )
 
 
 PEAKS = {"bf16": "16-bit peak", "fp16": "16-bit peak", "fp8": "FP8 peak", "fp4": "FP4 peak"}
@@ -209,8 +213,11 @@ def mfu_by_gpus() -> Curves:
         points.setdefault(label, []).append((float(found.gpus), share))
         shares[name] = share
     large = [share for name, share in shares.items() if (runs[name].gpus or 0) >= 1000]
-    widest = max(runs[name].mfu_peak_flops_per_s / runs[name].accelerator.peak_flops_per_s("bf16")
-                 for name in shares if PEAKS[runs[name].mfu_dtype] != PEAKS["bf16"])  # fmt: skip
+    widest = max(
+        runs[name].mfu_peak_flops_per_s / runs[name].accelerator.peak_flops_per_s("bf16")
+        for name in shares
+        if PEAKS[runs[name].mfu_dtype] != PEAKS["bf16"]
+    )
     lengths = {label: len(found) for label, found in points.items()}
     return Curves(
         x=Axis(label="accelerators", scale="log2", spec=","),

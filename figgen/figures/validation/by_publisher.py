@@ -44,11 +44,19 @@ def validation_publishers() -> Table:
     rows, apart = [], []
     for name, runs in by_publisher(judged).items():
         errors, trust = errors_of_group(name, runs), trust_of(name)
-        rows.append((
-            name, side_of(name), DASH if trust is None else f"{trust} of 5", errors.runs,
-            doubtful.count(name), errors.mean_absolute, errors.bias,
-            errors.left_out_mean_absolute, covered[name].share,
-        ))  # fmt: skip
+        rows.append(
+            (
+                name,
+                side_of(name),
+                DASH if trust is None else f"{trust} of 5",
+                errors.runs,
+                doubtful.count(name),
+                errors.mean_absolute,
+                errors.bias,
+                errors.left_out_mean_absolute,
+                covered[name].share,
+            )
+        )
         if errors.runs >= TEN_RUNS:
             apart.append(covered[name].share)
     dense, experts = (mean_of_publishers(judged, experts=kind) for kind in (False, True))
@@ -92,11 +100,18 @@ def validation_classes() -> Table:
             errors_of_group(name, runs),
             interval_of(runs[0].published.run_class, judged),
         )
-        rows.append((
-            name, errors.publishers, errors.runs, errors.mean_absolute,
-            errors.left_out_mean_absolute, errors.left_out_bias,
-            f"{interval.low:.2f} to {interval.high:.2f}", interval.level,
-        ))  # fmt: skip
+        rows.append(
+            (
+                name,
+                errors.publishers,
+                errors.runs,
+                errors.mean_absolute,
+                errors.left_out_mean_absolute,
+                errors.left_out_bias,
+                f"{interval.low:.2f} to {interval.high:.2f}",
+                interval.level,
+            )
+        )
     alone = sum(row[7] == row[0] for row in rows)
     return Table(
         columns=CLASS_COLUMNS,

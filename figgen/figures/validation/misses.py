@@ -120,10 +120,19 @@ def validation_sensitivity(*, most: int = 3) -> Table:
 def validation_constants() -> Table:
     """Every constant of the model of time: value, guess with its source, and what decided it."""
     rows = tuple(
-        (entry.name, entry.value, entry.known or "not fitted", entry.runs, entry.decided,
-         entry.start, entry.spread or "not fitted", entry.source, entry.about)
+        (
+            entry.name,
+            entry.value,
+            entry.known or "not fitted",
+            entry.runs,
+            entry.decided,
+            entry.start,
+            entry.spread or "not fitted",
+            entry.source,
+            entry.about,
+        )
         for entry in constants().values()
-    )  # fmt: skip
+    )
     alone = [entry for entry in constants().values() if entry.spread and entry.runs == 1]
     few = [entry for entry in constants().values() if entry.spread and 1 < entry.runs < 5]
     by_runs = [entry for entry in constants().values() if entry.decided == "runs"]

@@ -36,8 +36,11 @@ def memory_validation(*, by: str = "model", side: str = "test") -> Curves:
         series=(
             *(
                 line(
-                    name, [peak.measured_bytes for peak in peaks],
-                    [peak.modelled_bytes for peak in peaks], index, "points",
+                    name,
+                    [peak.measured_bytes for peak in peaks],
+                    [peak.modelled_bytes for peak in peaks],
+                    index,
+                    "points",
                 )
                 for index, (name, peaks) in enumerate(shown.items())
             ),
@@ -54,7 +57,7 @@ def memory_validation(*, by: str = "model", side: str = "test") -> Curves:
             "failed": Named(len(failed_verdicts())),
             "refused": Named(failed_verdicts().count(False) / len(failed_verdicts())),
         },
-    )  # fmt: skip
+    )
 
 
 @figure("memory-errors")
@@ -67,8 +70,13 @@ def memory_errors(*, by: str = "framework") -> Table:
         sizes = [abs(error) for error in errors]
         measures: tuple[Scalar, ...] = (DASH,) * 5
         if errors:
-            measures = (median(sizes), fmean(sizes), median(errors), max(errors, key=abs),
-                        fmean(size <= 0.1 for size in sizes))  # fmt: skip
+            measures = (
+                median(sizes),
+                fmean(sizes),
+                median(errors),
+                max(errors, key=abs),
+                fmean(size <= 0.1 for size in sizes),
+            )
         rows.append((name, len(fitted), len(errors), *measures))
     return Table(
         columns=(

@@ -50,7 +50,10 @@ def validation_scatter(*, by: str = "class", side: str = "test", apart: str = ""
         series=(
             *(
                 line(
-                    name, [j.measured_s for j in runs], [j.predicted_s for j in runs], index,
+                    name,
+                    [j.measured_s for j in runs],
+                    [j.predicted_s for j in runs],
+                    index,
                     "points",
                 )
                 for index, (name, runs) in enumerate(shown.items())
@@ -66,7 +69,7 @@ def validation_scatter(*, by: str = "class", side: str = "test", apart: str = ""
             "shortest": Named(low, "s"),
             "longest": Named(high, "s"),
         },
-    )  # fmt: skip
+    )
 
 
 ERROR_COLUMNS = (
@@ -85,17 +88,25 @@ def validation_errors(*, by: str = "class") -> Table:
     for name, runs in grouped(by).items():
         fitted = errors_of(name, [judged for judged in runs if not judged.tested])
         tested = errors_of(name, [judged for judged in runs if judged.tested])
-        rows.append((
-            name,
-            fitted.runs if fitted else 0,
-            fitted.mean_absolute if fitted else DASH,
-            tested.runs if tested else 0,
-            *(
-                (tested.mean_absolute, tested.median_absolute, tested.bias, tested.worst,
-                 tested.within_quarter)
-                if tested else (DASH,) * 5
-            ),
-        ))  # fmt: skip
+        rows.append(
+            (
+                name,
+                fitted.runs if fitted else 0,
+                fitted.mean_absolute if fitted else DASH,
+                tested.runs if tested else 0,
+                *(
+                    (
+                        tested.mean_absolute,
+                        tested.median_absolute,
+                        tested.bias,
+                        tested.worst,
+                        tested.within_quarter,
+                    )
+                    if tested
+                    else (DASH,) * 5
+                ),
+            )
+        )
     return Table(columns=ERROR_COLUMNS, rows=tuple(rows), values=_summary())
 
 
@@ -126,12 +137,21 @@ def validation_ranking() -> Table:
     """Layouts of one model on one number of GPUs: rank correlation, and what the choice costs."""
     tested = {(entry.name, entry.gpus): entry for entry in rankings(tested_only=True)}
     rows = tuple(
-        (entry.name, entry.gpus, entry.layouts, entry.spearman, entry.choice,
-         *((tested[key].layouts, tested[key].spearman, tested[key].choice) if key in tested
-           else (DASH, DASH, DASH)))
+        (
+            entry.name,
+            entry.gpus,
+            entry.layouts,
+            entry.spearman,
+            entry.choice,
+            *(
+                (tested[key].layouts, tested[key].spearman, tested[key].choice)
+                if key in tested
+                else (DASH, DASH, DASH)
+            ),
+        )
         for entry in rankings(tested_only=False)
         for key in [(entry.name, entry.gpus)]
-    )  # fmt: skip
+    )
     found = list(tested.values())
     return Table(
         columns=(

@@ -36,11 +36,20 @@ def _rows(one: Comparison) -> list[tuple[str | int | float, ...]]:
         (f"{one.rival.fitted[one.kind]:g}, fitted", one.fitted),
     )
     return [
-        (one.kind, one.rival.name, words, theirs.runs,
-         theirs.mean_absolute, theirs.median_absolute, theirs.worst,
-         one.ours.mean_absolute, one.ours.median_absolute, one.ours.worst)
+        (
+            one.kind,
+            one.rival.name,
+            words,
+            theirs.runs,
+            theirs.mean_absolute,
+            theirs.median_absolute,
+            theirs.worst,
+            one.ours.mean_absolute,
+            one.ours.median_absolute,
+            one.ours.worst,
+        )
         for words, theirs in constants
-    ]  # fmt: skip
+    ]
 
 
 def _values(compared: list[Comparison]) -> dict[str, Named]:

@@ -21,11 +21,13 @@ def sharded_film(*, ranks: int = 4, layers: int = 3) -> Film:
     check_between("layers", layers, 2, 3)
     actions = sharded_step(layers, gather_s=1, forward_s=1, backward_s=2, scatter_s=1, prefetch=0)
     ordered = _serial(actions)
-    scenes = [Scene(
-        says=f"Each of {ranks} GPUs keeps 1/{ranks} of the model's weights: "
-        "its own part of every layer.",
-        things=_things(ranks, layers, None, frozenset()),
-    )]  # fmt: skip
+    scenes = [
+        Scene(
+            says=f"Each of {ranks} GPUs keeps 1/{ranks} of the model's weights: "
+            "its own part of every layer.",
+            things=_things(ranks, layers, None, frozenset()),
+        )
+    ]
     reduced: set[int] = set()
     first = {GATHER: True, SCATTER: True}
     peak = 0
@@ -53,9 +55,13 @@ def sharded_film(*, ranks: int = 4, layers: int = 3) -> Film:
     }
     width = LEFT + (layers + ranks + layers) * PART + 4 * GAP + 20
     return Film(
-        width=width, height=TOP + ranks * ROW, scenes=tuple(scenes),
-        stills=(0, 1, scatter, len(scenes) - 1), opens=2, values=values,
-    )  # fmt: skip
+        width=width,
+        height=TOP + ranks * ROW,
+        scenes=tuple(scenes),
+        stills=(0, 1, scatter, len(scenes) - 1),
+        opens=2,
+        values=values,
+    )
 
 
 def _serial(actions: tuple[ShardedAction, ...]) -> list[ShardedAction]:
@@ -93,20 +99,25 @@ def _question(action: ShardedAction, ranks: int, layers: int) -> Question:
         most = own + (ranks - 1) / ranks
         return Question(
             text=f"A GPU keeps {own:g} layers' worth of weights. How much while layer 0 is whole?",
-            choices=(f"{own + 1:g}", f"{most:g}", f"{layers}"), right=1,
+            choices=(f"{own + 1:g}", f"{most:g}", f"{layers}"),
+            right=1,
             because=f"Its own part of the layer is there already: {own:g} + {ranks - 1}/{ranks}.",
-        )  # fmt: skip
+        )
     return Question(
         text="Each GPU has gradients of the whole layer, from its own data. What must it keep?",
-        choices=("all of them", f"1/{ranks} of their sum", "nothing"), right=1,
+        choices=("all of them", f"1/{ranks} of their sum", "nothing"),
+        right=1,
         because="It updates only the weights that it owns.",
-    )  # fmt: skip
+    )
 
 
 def _things(
-    ranks: int, layers: int, whole: int | None, reduced: frozenset[int],
+    ranks: int,
+    layers: int,
+    whole: int | None,
+    reduced: frozenset[int],
     action: ShardedAction | None = None,
-) -> tuple[Thing, ...]:  # fmt: skip
+) -> tuple[Thing, ...]:
     held = LEFT + layers * PART + GAP
     sums = held + ranks * PART + 2 * GAP
     heads = (("own", LEFT), ("gathered", held), ("gradients", sums))
@@ -115,24 +126,47 @@ def _things(
         y = TOP + rank * ROW
         things.append(Thing(name=f"g{rank}", text=f"gpu {rank}", x=0, y=y, width=36, height=HIGH))
         things += [
-            Thing(name=f"own {rank} {layer}", text=str(layer), role=f"rank-{rank}",
-                  x=LEFT + layer * PART, y=y, width=PART - 2, height=HIGH)
+            Thing(
+                name=f"own {rank} {layer}",
+                text=str(layer),
+                role=f"rank-{rank}",
+                x=LEFT + layer * PART,
+                y=y,
+                width=PART - 2,
+                height=HIGH,
+            )
             for layer in range(layers)
-        ]  # fmt: skip
+        ]
         if whole is not None:
             moving = action is not None and action.kind == GATHER
             working = action is not None and action.kind in ("forward", "backward")
             things += [
-                Thing(name=f"whole {rank} {owner}", text=str(whole), role=f"rank-{owner}",
-                      x=held + owner * PART, y=y, width=PART - 2, height=HIGH, strong=working,
-                      origin=(LEFT + whole * PART, TOP + owner * ROW) if moving else None)
+                Thing(
+                    name=f"whole {rank} {owner}",
+                    text=str(whole),
+                    role=f"rank-{owner}",
+                    x=held + owner * PART,
+                    y=y,
+                    width=PART - 2,
+                    height=HIGH,
+                    strong=working,
+                    origin=(LEFT + whole * PART, TOP + owner * ROW) if moving else None,
+                )
                 for owner in range(ranks)
-            ]  # fmt: skip
+            ]
         for at, layer in enumerate(sorted(reduced, reverse=True)):
             new = action is not None and action.kind == SCATTER and action.layer == layer
             things.append(
-                Thing(name=f"sum {rank} {layer}", text=str(layer), role=f"rank-{rank}",
-                      x=sums + at * PART, y=y, width=PART - 2, height=HIGH, strong=True,
-                      origin=(held + rank * PART, TOP + (rank + 1) % ranks * ROW) if new else None)
-            )  # fmt: skip
+                Thing(
+                    name=f"sum {rank} {layer}",
+                    text=str(layer),
+                    role=f"rank-{rank}",
+                    x=sums + at * PART,
+                    y=y,
+                    width=PART - 2,
+                    height=HIGH,
+                    strong=True,
+                    origin=(held + rank * PART, TOP + (rank + 1) % ranks * ROW) if new else None,
+                )
+            )
     return tuple(things)

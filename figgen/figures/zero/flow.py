@@ -72,12 +72,17 @@ def fsdp_timeline(
     actions = _step(layers, gather, forward, prefetch, reshard)
     end = makespan_s(actions)
     slots = [
-        Slot(lane=LANES[a.kind], start=start, end=stop, role=role,
-             label=str(a.layer) if labelled else "",
-             detail=f"{a.kind} of layer {a.layer}")
+        Slot(
+            lane=LANES[a.kind],
+            start=start,
+            end=stop,
+            role=role,
+            label=str(a.layer) if labelled else "",
+            detail=f"{a.kind} of layer {a.layer}",
+        )
         for a in actions
         for start, stop, role, labelled in _pieces(a, actions)
-    ]  # fmt: skip
+    ]
     work = 3 * layers * forward
     serial = makespan_s(_step(layers, gather, forward, 0))
     values = {
@@ -91,9 +96,13 @@ def fsdp_timeline(
         "forward_serial": Named(serial_gather_time(layers, gather, forward)),
         "forward_ahead": Named(prefetched_gather_time(layers, gather, forward)),
     }
-    return Timeline(lanes=("compute", "gather", "reduce"), slots=tuple(slots), end=end,
-                    time_label=_time_label(gather, forward),
-                    values=values)  # fmt: skip
+    return Timeline(
+        lanes=("compute", "gather", "reduce"),
+        slots=tuple(slots),
+        end=end,
+        time_label=_time_label(gather, forward),
+        values=values,
+    )
 
 
 def _time_label(gather: float, forward: float) -> str:
@@ -105,8 +114,15 @@ def _time_label(gather: float, forward: float) -> str:
 def _step(
     layers: int, gather: float, forward: float, prefetch: int, reshard: bool = True
 ) -> tuple[ShardedAction, ...]:
-    return sharded_step(layers, gather_s=gather, forward_s=forward, backward_s=2 * forward,
-                        scatter_s=gather, prefetch=prefetch, reshard=reshard)  # fmt: skip
+    return sharded_step(
+        layers,
+        gather_s=gather,
+        forward_s=forward,
+        backward_s=2 * forward,
+        scatter_s=gather,
+        prefetch=prefetch,
+        reshard=reshard,
+    )
 
 
 def _pieces(
@@ -151,16 +167,26 @@ def fsdp_layer_flow(
         ("forward", ("whole layer", mib, f"forward {found.forward_s * 1e3:.2g} ms"), "forward"),
         ("free", ("freed", "inputs are kept"), "neutral"),
         ("again", ("all-gather again", f"{found.gather_s * 1e3:.2g} ms"), "hidden"),
-        ("backward", ("whole layer", mib, f"backward {2 * found.forward_s * 1e3:.2g} ms"),
-         "backward"),
+        (
+            "backward",
+            ("whole layer", mib, f"backward {2 * found.forward_s * 1e3:.2g} ms"),
+            "backward",
+        ),
         ("scatter", ("reduce-scatter", f"{found.gather_s * 1e3:.2g} ms"), "hidden"),
         ("update", ("gradient, weights", f"and Adam of 1/{ranks}", "update"), "dp"),
-    )  # fmt: skip
+    )
     boxes = tuple(
-        Box(name=name, lines=lines, x=0.0 if at < 4 else pitch, y=1.25 * (at if at < 4 else 7 - at),
-            width=width, height=height, role=role)
+        Box(
+            name=name,
+            lines=lines,
+            x=0.0 if at < 4 else pitch,
+            y=1.25 * (at if at < 4 else 7 - at),
+            width=width,
+            height=height,
+            role=role,
+        )
         for at, (name, lines, role) in enumerate(texts)
-    )  # fmt: skip
+    )
     names = [name for name, *_ in texts]
     links = [DiagramLink(source=a, target=b) for a, b in itertools.pairwise(names)]
     links.append(DiagramLink(source="update", target="shard"))
@@ -174,8 +200,9 @@ def fsdp_layer_flow(
         "tokens": Named(tokens, "token"),
         "even_tokens": Named(tokens * found.gather_s / found.forward_s, "token"),
     }
-    return Diagram(boxes=boxes, links=tuple(links), width=pitch + width, height=3.75 + height,
-                   values=values)  # fmt: skip
+    return Diagram(
+        boxes=boxes, links=tuple(links), width=pitch + width, height=3.75 + height, values=values
+    )
 
 
 @figure("hybrid-sharding")
@@ -188,14 +215,31 @@ def hybrid_sharding(*, nodes: int = 2, gpus_per_node: int = 4, parameters: float
     boxes, links = [], []
     for node in range(nodes):
         y = node * top
-        boxes.append(Box(name=f"node {node}", x=0, y=y, width=full, height=1.6, frame=True, lines=(
-            f"node {node}",
-        )))  # fmt: skip
+        boxes.append(
+            Box(
+                name=f"node {node}",
+                x=0,
+                y=y,
+                width=full,
+                height=1.6,
+                frame=True,
+                lines=(f"node {node}",),
+            )
+        )
         for gpu in range(gpus_per_node):
             rank = node * gpus_per_node + gpu
             name, x = f"GPU {rank}", 0.2 + gpu * pitch
-            boxes.append(Box(name=name, lines=(name, f"shard {gpu}"), x=x, y=y + 0.5,
-                             width=width, height=0.8, role=f"series-{gpu % 6 + 1}"))  # fmt: skip
+            boxes.append(
+                Box(
+                    name=name,
+                    lines=(name, f"shard {gpu}"),
+                    x=x,
+                    y=y + 0.5,
+                    width=width,
+                    height=0.8,
+                    role=f"series-{gpu % 6 + 1}",
+                )
+            )
             if gpu:
                 links.append(
                     DiagramLink(source=f"GPU {rank - 1}", target=name, both_ways=True, role="tp")
@@ -210,5 +254,10 @@ def hybrid_sharding(*, nodes: int = 2, gpus_per_node: int = 4, parameters: float
         "replica_groups": Named(gpus_per_node),
         "state": Named(16 * parameters / gpus_per_node, "B"),
     }
-    return Diagram(boxes=tuple(boxes), links=tuple(links), width=full,
-                   height=(nodes - 1) * top + 1.6, values=values)  # fmt: skip
+    return Diagram(
+        boxes=tuple(boxes),
+        links=tuple(links),
+        width=full,
+        height=(nodes - 1) * top + 1.6,
+        values=values,
+    )

@@ -39,11 +39,19 @@ def hybrid_traffic(*, parameters: float = 7e9, preset: str = "h100-ndr", nodes: 
     replica = hsdp_replica_bytes(parameters, BYTES, each, nodes)
     cases = {
         "ddp": ("DDP", STATE * parameters, ddp - ddp / each, ddp / each),
-        "flat": (f"FSDP over all {ranks}", STATE * parameters / ranks, flat - flat / each,
-                 flat / each),
-        "hybrid": (f"hybrid: shards of {each}, {nodes} replicas", STATE * parameters / each,
-                   shard, replica),
-    }  # fmt: skip
+        "flat": (
+            f"FSDP over all {ranks}",
+            STATE * parameters / ranks,
+            flat - flat / each,
+            flat / each,
+        ),
+        "hybrid": (
+            f"hybrid: shards of {each}, {nodes} replicas",
+            STATE * parameters / each,
+            shard,
+            replica,
+        ),
+    }
     rows: list[tuple[Scalar, ...]] = []
     values = {"ranks": Named(ranks), "nodes": Named(nodes), "per_node": Named(each)}
     values["state_per_param"] = Named(STATE, "B")
@@ -119,21 +127,33 @@ def state_homes(
 
     The last column is the tokens of a microbatch whose forward lasts as long as one pass of all
     16-bit weights over that path: the threshold of `zero3-tokens`.
-    """  # fmt: skip
+    """
     check_between("tokens", tokens, 1, 10**9)
     node = hardware_preset(preset)
     parameters = catalog_model(model).parameters
     rate = utilization * node.accelerator.peak_flops_per_s("bf16")
     paths = {
-        "hbm": ("own HBM", "working weights, activations, the rank's own shards",
-                node.accelerator.hbm_bandwidth_bytes_per_s),
-        "peers": ("HBM of the node's peers, over NVLink", "other shards of a node's sharding group",
-                  node.scale_up_bandwidth_bytes_per_s),
-        "nodes": ("HBM of other nodes, over the NIC", "other shards of FSDP over all ranks",
-                  node.network_bandwidth_bytes_per_s),
-        "host": ("host memory, over PCIe 5", "offloaded optimizer state, gradients on their way",
-                 link(host).bandwidth_bytes_per_s),
-    }  # fmt: skip
+        "hbm": (
+            "own HBM",
+            "working weights, activations, the rank's own shards",
+            node.accelerator.hbm_bandwidth_bytes_per_s,
+        ),
+        "peers": (
+            "HBM of the node's peers, over NVLink",
+            "other shards of a node's sharding group",
+            node.scale_up_bandwidth_bytes_per_s,
+        ),
+        "nodes": (
+            "HBM of other nodes, over the NIC",
+            "other shards of FSDP over all ranks",
+            node.network_bandwidth_bytes_per_s,
+        ),
+        "host": (
+            "host memory, over PCIe 5",
+            "offloaded optimizer state, gradients on their way",
+            link(host).bandwidth_bytes_per_s,
+        ),
+    }
     rows: list[tuple[Scalar, ...]] = []
     values = {"parameters": Named(parameters, "param")}
     for key, (title, what, bandwidth) in paths.items():

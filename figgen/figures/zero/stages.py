@@ -37,9 +37,10 @@ def parts_bytes(parameters: float, found: Recipe, dp: int, stage: int) -> dict[s
 def state(parameters: float, found: Recipe, dp: int, stage: int) -> float:
     """Bytes of model state on a rank."""
     return float(
-        zero_state_bytes(parameters, found.weight_bytes, found.gradient_bytes,
-                         found.optimizer_bytes, dp, stage)
-    )  # fmt: skip
+        zero_state_bytes(
+            parameters, found.weight_bytes, found.gradient_bytes, found.optimizer_bytes, dp, stage
+        )
+    )
 
 
 @figure("state-redundancy")
@@ -161,15 +162,17 @@ def zero_communication(
     """Collectives of a step by stage, and the bytes that a rank sends, counted in ring traces.
 
     Gradients are reduced in `reduce`, weights gathered in 16 bits.
-    """  # fmt: skip
+    """
     check_between("dp", dp, 2, 128)
     gradient, weight = parameters * {"bf16": 2, "fp32": 4}[reduce], parameters * 2
     counted = {
         name: max(bytes_sent_per_rank(trace(name, "ring", dp), size))
         for name, size in (
-            ("all-reduce", gradient), ("reduce-scatter", gradient), ("all-gather", weight),
+            ("all-reduce", gradient),
+            ("reduce-scatter", gradient),
+            ("all-gather", weight),
         )
-    }  # fmt: skip
+    }
     sent = {
         (stage, m): sum(n * size for n, size in zip(calls(m), counted.values(), strict=True))
         for stage, calls in CALLS.items()

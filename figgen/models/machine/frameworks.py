@@ -37,43 +37,64 @@ class Convention:
 
 _ALL = (
     Convention(
-        "megatron", "Megatron-Core",
-        ("tp", "cp", "ep", "dp", "pp"), etp="tp", etp_fixed=False,
+        "megatron",
+        "Megatron-Core",
+        ("tp", "cp", "ep", "dp", "pp"),
+        etp="tp",
+        etp_fixed=False,
         source="NVIDIA/Megatron-LM@d98e8a64 megatron/core/parallel_state.py",
     ),
     Convention(
-        "megatron-tp-pp-dp", "Megatron-Core with --use-tp-pp-dp-mapping",
-        ("tp", "cp", "ep", "pp", "dp"), etp="tp", etp_fixed=False,
+        "megatron-tp-pp-dp",
+        "Megatron-Core with --use-tp-pp-dp-mapping",
+        ("tp", "cp", "ep", "pp", "dp"),
+        etp="tp",
+        etp_fixed=False,
         source="NVIDIA/Megatron-LM@d98e8a64 megatron/training/initialize.py",
     ),
     Convention(
-        "llama3", "Llama 3",
-        ("tp", "cp", "pp", "dp"), etp="tp", etp_fixed=True,
+        "llama3",
+        "Llama 3",
+        ("tp", "cp", "pp", "dp"),
+        etp="tp",
+        etp_fixed=True,
         source="The Llama 3 Herd of Models, arXiv:2407.21783, §3.3.2 and figure 5",
     ),
     Convention(
-        "torchtitan", "torchtitan",
-        ("tp", "cp", "ep", "dp", "pp"), etp=1, etp_fixed=True,
+        "torchtitan",
+        "torchtitan",
+        ("tp", "cp", "ep", "dp", "pp"),
+        etp=1,
+        etp_fixed=True,
         source="pytorch/torchtitan@b5bcd76c torchtitan/distributed/parallel_dims.py",
     ),
     Convention(
-        "deepspeed", "DeepSpeed pipeline topology",
-        ("tp", "ep", "dp", "pp"), etp=1, etp_fixed=False,
+        "deepspeed",
+        "DeepSpeed pipeline topology",
+        ("tp", "ep", "dp", "pp"),
+        etp=1,
+        etp_fixed=False,
         source="deepspeedai/DeepSpeed@edaa7221 deepspeed/runtime/pipe/topology.py "
         "(pipe, data, model; slowest first), deepspeed/utils/groups.py (experts) and "
         "deepspeed/moe/layer.py (enable_expert_tensor_parallelism is off by default)",
     ),
     Convention(
-        "nanotron", "nanotron",
-        ("tp", "cp", "dp", "pp"), etp="tp", etp_fixed=True,
+        "nanotron",
+        "nanotron",
+        ("tp", "cp", "dp", "pp"),
+        etp="tp",
+        etp_fixed=True,
         source="huggingface/nanotron@2411b022 src/nanotron/parallel/context.py",
     ),
     Convention(
-        "nanotron-moe", "nanotron with experts",
-        ("tp", "cp", "ep", "pp", "dp"), etp=1, etp_fixed=False,
+        "nanotron-moe",
+        "nanotron with experts",
+        ("tp", "cp", "ep", "pp", "dp"),
+        etp=1,
+        etp_fixed=False,
         source="huggingface/nanotron@009b8f71 src/nanotron/parallel/context.py, enabled_moe=True",
     ),
-)  # fmt: skip
+)
 
 CONVENTIONS: dict[str, Convention] = {convention.name: convention for convention in _ALL}
 

@@ -103,9 +103,10 @@ def check_orders(schedule: Schedule) -> None:
     placement = schedule.placement
     if len(schedule.orders) != placement.ranks:
         raise InputError(
-            "wrong number of orders", expected=f"one per rank, {placement.ranks}",
+            "wrong number of orders",
+            expected=f"one per rank, {placement.ranks}",
             got=len(schedule.orders),
-        )  # fmt: skip
+        )
     todo = {
         stage: {kind: set(schedule.microbatches_of(stage)) for kind in "FIW"}
         for stage in range(placement.stages)

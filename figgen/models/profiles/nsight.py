@@ -147,9 +147,15 @@ def _event(category: str, name: str, row: Row, thread: int) -> dict[str, Any]:
         # Processes count on their own: the process makes the number one of the report.
         args["correlation"] = (_process(row) % 2**20 << 32) + int(row["correlationId"])
     return {
-        "ph": "X", "cat": category, "name": name, "pid": int(row.get("deviceId") or 0),
-        "tid": thread, "ts": start / 1e3, "dur": max(0, end - start) / 1e3, "args": args,
-    }  # fmt: skip
+        "ph": "X",
+        "cat": category,
+        "name": name,
+        "pid": int(row.get("deviceId") or 0),
+        "tid": thread,
+        "ts": start / 1e3,
+        "dur": max(0, end - start) / 1e3,
+        "args": args,
+    }
 
 
 def _steps(

@@ -124,10 +124,11 @@ def _kernels(rank: RankProfile, kind: str) -> Detail:
 def _groups(rank: RankProfile) -> Detail:
     return {
         f"{calls.group.name} {calls.group.collective}".strip(): (
-            calls.exposed_s / rank.steps, len(calls.each_s) / rank.steps
+            calls.exposed_s / rank.steps,
+            len(calls.each_s) / rank.steps,
         )
         for calls in rank.calls
-    }  # fmt: skip
+    }
 
 
 def _operators(rank: RankProfile) -> Detail:

@@ -99,16 +99,18 @@ def _calls(rank: RankProfile, common: Common, write: Written) -> Section:
     for calls in rank.calls:
         bandwidth = bus_bandwidth_bytes_per_s(calls, common)
         number = len(calls.each_s)
-        rows.append([
-            calls.group.name,
-            calls.group.collective,
-            str(calls.group.size) if calls.group.size else "?",
-            f"{number / rank.steps:,.4g}",
-            write(calls.bytes / number, "B", "bytes") if calls.bytes else "?",
-            _time(calls.busy_s / rank.steps, write),
-            _time(calls.exposed_s / rank.steps, write),
-            write(bandwidth, "B/s", "") if bandwidth else "?",
-        ])  # fmt: skip
+        rows.append(
+            [
+                calls.group.name,
+                calls.group.collective,
+                str(calls.group.size) if calls.group.size else "?",
+                f"{number / rank.steps:,.4g}",
+                write(calls.bytes / number, "B", "bytes") if calls.bytes else "?",
+                _time(calls.busy_s / rank.steps, write),
+                _time(calls.exposed_s / rank.steps, write),
+                write(bandwidth, "B/s", "") if bandwidth else "?",
+            ]
+        )
     if len(rows) == 1:
         return _section("calls", "", [], 2, [f"{rank.name} communicates nothing"])
     return _section("calls", f"{rank.name}, which computes longest, per step:", rows, 2, [])
@@ -119,10 +121,16 @@ def _kinds(rank: RankProfile, write: Written) -> Section:
     rows = [["kernels", "bound by", "time", "share", "runs", "longest"]]
     for one in rank.kinds:
         names = [kernel.name for kernel in rank.kernels if kernel.kind == one.kind]
-        rows.append([
-            one.kind, one.bound, _time(one.seconds / rank.steps, write), f"{one.share:.1%}",
-            f"{one.kernels / rank.steps:,.4g}", short_name(names[0]) if names else "",
-        ])  # fmt: skip
+        rows.append(
+            [
+                one.kind,
+                one.bound,
+                _time(one.seconds / rank.steps, write),
+                f"{one.share:.1%}",
+                f"{one.kernels / rank.steps:,.4g}",
+                short_name(names[0]) if names else "",
+            ]
+        )
     return _section("kinds", f"{rank.name}, kernels per step:" if rank.kinds else "", rows, 2, [])
 
 
@@ -174,15 +182,26 @@ def against_section(rank: RankProfile, base: RankProfile, write: Written) -> Sec
     """What makes the difference of two recordings, the most first."""
     rows = [["cause", "what changed most", "here", "there", "more"]]
     for cause in causes(rank, base):
-        rows.append([
-            cause.cause, _evidence(cause, write), _time(cause.seconds, write),
-            _time(cause.base_s, write), _more(cause.more_s, write),
-        ])  # fmt: skip
+        rows.append(
+            [
+                cause.cause,
+                _evidence(cause, write),
+                _time(cause.seconds, write),
+                _time(cause.base_s, write),
+                _more(cause.more_s, write),
+            ]
+        )
     here, there = rank.wall_s / rank.steps, base.wall_s / base.steps
     share = f"{_change(here / there - 1)} of the step"
-    rows.append([
-        "step", share, _time(here, write), _time(there, write), _more(here - there, write),
-    ])  # fmt: skip
+    rows.append(
+        [
+            "step",
+            share,
+            _time(here, write),
+            _time(there, write),
+            _more(here - there, write),
+        ]
+    )
     return _section("against", f"{rank.name} against {base.name}:", rows, 2, [])
 
 
@@ -199,10 +218,15 @@ def beside_section(rank: RankProfile, parts: Sequence[Beside], write: Written) -
     """A recorded step beside the modelled one, what differs most first."""
     rows = [["part of the step", "see", "recorded", "modelled", "more"]]
     for row in parts:
-        rows.append([
-            row.part, row.page, _time(row.recorded_s, write), _time(row.modelled_s, write),
-            _more(row.recorded_s - row.modelled_s, write),
-        ])  # fmt: skip
+        rows.append(
+            [
+                row.part,
+                row.page,
+                _time(row.recorded_s, write),
+                _time(row.modelled_s, write),
+                _more(row.recorded_s - row.modelled_s, write),
+            ]
+        )
     recorded, modelled = rank.wall_s / rank.steps, sum(row.modelled_s for row in parts)
     share = _change(recorded / modelled - 1)
     rows.append(["step", "", _time(recorded, write), _time(modelled, write), share])

@@ -72,7 +72,9 @@ MEGATRON: dict[str, Any] = {"allocator_share": 0.05, "caches_casts": True}
 
 _ALL = (
     FrameworkMemory(
-        "megatron", "Megatron-Core", gates_first=True,
+        "megatron",
+        "Megatron-Core",
+        gates_first=True,
         source="NVIDIA/Megatron-LM@d98e8a64 megatron/core/tensor_parallel/layers.py (weight "
         "gradients are added into the FP32 buffer), cross_entropy.py (softmax in place of FP32 "
         "logits), training/arguments.py (outputs of stages are freed); no measured peak is public, "
@@ -83,46 +85,67 @@ _ALL = (
         **MEGATRON,
     ),
     FrameworkMemory(
-        "megatron-2024", "Megatron-Core until 2024",
+        "megatron-2024",
+        "Megatron-Core until 2024",
         source="as Megatron-Core, but gates multiply what experts return, which is kept for their "
         "gradient: Yan et al. 2026, arXiv:2603.07685, section 4.1, before its first measure",
         **MEGATRON,
     ),
     FrameworkMemory(
-        "megatron-deepspeed", "Megatron-DeepSpeed of 2022", allocator_share=0.6,
-        fresh_gradient_bytes=2, prints="device",
+        "megatron-deepspeed",
+        "Megatron-DeepSpeed of 2022",
+        allocator_share=0.6,
+        fresh_gradient_bytes=2,
+        prints="device",
         source="bigscience-workshop/bigscience@9e64ede, chronicles-prequel.md, the sweep from "
         "line 906 on (gradients in BF16 beside FP32); DeepSpeed's flat buffers are in the share",
     ),
     FrameworkMemory(
-        "nanotron", "nanotron", allocator_share=0.17,
-        fresh_gradient_bytes=2, bucket_bytes=2, loss_bytes=4, keeps_gate=True,
-        balanced=True, prints="first",
+        "nanotron",
+        "nanotron",
+        allocator_share=0.17,
+        fresh_gradient_bytes=2,
+        bucket_bytes=2,
+        loss_bytes=4,
+        keeps_gate=True,
+        balanced=True,
+        prints="first",
         source="huggingface/nanotron@67c5ebb6 optim/gradient_accumulator.py (FP32 buffer beside "
         "16-bit gradients), trainer.py (DDP only without ZeRO), models/llama.py (MLP), "
         "models/base.py (stages by cost), parallel/tensor_parallel/functional.py (softmax beside "
         "FP32 logits), helpers.py (max_memory_reserved, written by rank 0)",
     ),
     FrameworkMemory(
-        "torchtitan", "torchtitan", kept_logit_bytes=2, loss_bytes=2,
+        "torchtitan",
+        "torchtitan",
+        kept_logit_bytes=2,
+        loss_bytes=2,
         source="pytorch/torchtitan@b5bcd76c distributed/activation_checkpoint.py, "
         "models/llama3/parallelize.py (FSDP2, no resharding after forward in a pipeline), "
         "components/loss.py (compiled), components/metrics.py (max_reserved_gib)",
         **TORCHTITAN,
     ),
     FrameworkMemory(
-        "torchtitan-2024", "torchtitan until 2024", kept_logit_bytes=4, loss_bytes=8,
+        "torchtitan-2024",
+        "torchtitan until 2024",
+        kept_logit_bytes=4,
+        loss_bytes=8,
         source="as torchtitan, but a cross entropy of FP32 logits that was not compiled: "
         "pytorch/torchtitan, train.py of December 2024",
         **TORCHTITAN,
     ),
     FrameworkMemory(
-        "fsdp", "PyTorch FSDP", allocator_share=0.13, peak_spread=0.06, recipe="fsdp16",
-        kept_logit_bytes=2, loss_bytes=2,
+        "fsdp",
+        "PyTorch FSDP",
+        allocator_share=0.13,
+        peak_spread=0.06,
+        recipe="fsdp16",
+        kept_logit_bytes=2,
+        loss_bytes=2,
         source="mosaicml/llm-foundry@8c8dd48f llmfoundry/models/mpt (fused cross entropy); the "
         "share is torchtitan's",
     ),
-)  # fmt: skip
+)
 
 FRAMEWORKS: Mapping[str, FrameworkMemory] = MappingProxyType({one.name: one for one in _ALL})
 """Frameworks by name."""

@@ -34,9 +34,16 @@ def parts_of(share: StageShare) -> LayerParts:
     """What the layers run in forward."""
     experts, attention = share.expert_layers, share.layers - share.mixer_layers
     return LayerParts(
-        attention, 0, attention, share.windowed_layers, share.dense_layers, experts, experts,
-        share.mtp_layers, share.mixer_layers,
-    )  # fmt: skip
+        attention,
+        0,
+        attention,
+        share.windowed_layers,
+        share.dense_layers,
+        experts,
+        experts,
+        share.mtp_layers,
+        share.mixer_layers,
+    )
 
 
 def repeated_parts(setup: TrainingSetup, share: StageShare) -> LayerParts:

@@ -45,15 +45,20 @@ class ActivationFormat:
         return self.linear_bytes < 2
 
 
-FORMATS: Mapping[str, ActivationFormat] = MappingProxyType({
-    "16-bit": ActivationFormat("all in 16 bits"),
-    "fp8": ActivationFormat("inputs of linear layers in FP8", FP8_BYTES, cast_weight_bytes=2),
-    "fp8-weights": ActivationFormat("inputs and weights of linear layers in FP8", FP8_BYTES),
-    "fp8-deepseek": ActivationFormat(
-        "inputs of linear layers and of SwiGLU in experts in FP8, attention outputs in E5M6",
-        FP8_BYTES, FP8_BYTES, E5M6_BYTES, FP8_BYTES,
-    ),
-})  # fmt: skip
+FORMATS: Mapping[str, ActivationFormat] = MappingProxyType(
+    {
+        "16-bit": ActivationFormat("all in 16 bits"),
+        "fp8": ActivationFormat("inputs of linear layers in FP8", FP8_BYTES, cast_weight_bytes=2),
+        "fp8-weights": ActivationFormat("inputs and weights of linear layers in FP8", FP8_BYTES),
+        "fp8-deepseek": ActivationFormat(
+            "inputs of linear layers and of SwiGLU in experts in FP8, attention outputs in E5M6",
+            FP8_BYTES,
+            FP8_BYTES,
+            E5M6_BYTES,
+            FP8_BYTES,
+        ),
+    }
+)
 """Formats by name: "fp8" is what Transformer Engine does, with 8-bit copies of weights (Megatron-LM
 issues 1236, 1237); "fp8-weights" what it does where weights have no other copy (Megatron-LM's
 `--fp8-param-gather`), two of 8 bits being one of 16; "fp8-deepseek" what its report lists."""

@@ -63,18 +63,24 @@ class FrozenFormat:
         return self.weight_bytes < PLAIN_BYTES
 
 
-FROZEN: Mapping[str, FrozenFormat] = MappingProxyType({
-    "16-bit": FrozenFormat("16 bits"),
-    "int8": FrozenFormat(
-        "8 bits, a scale for each output", 1, 4, keeps_inputs=True,
-        source="bitsandbytes, autograd/_functions.py, MatMul8bitLt: scales of rows in FP32, and "
-        "the input is saved",
-    ),
-    "nf4": FrozenFormat(
-        "NF4, doubly quantized (QLoRA)", float(doubly_quantized_bits(4, 8, 64, 32, 256)) / 8,
-        source="Dettmers et al. 2023, arXiv:2305.14314, section 3",
-    ),
-})  # fmt: skip
+FROZEN: Mapping[str, FrozenFormat] = MappingProxyType(
+    {
+        "16-bit": FrozenFormat("16 bits"),
+        "int8": FrozenFormat(
+            "8 bits, a scale for each output",
+            1,
+            4,
+            keeps_inputs=True,
+            source="bitsandbytes, autograd/_functions.py, MatMul8bitLt: scales of rows in FP32, "
+            "and the input is saved",
+        ),
+        "nf4": FrozenFormat(
+            "NF4, doubly quantized (QLoRA)",
+            float(doubly_quantized_bits(4, 8, 64, 32, 256)) / 8,
+            source="Dettmers et al. 2023, arXiv:2305.14314, section 3",
+        ),
+    }
+)
 """Formats by name."""
 
 

@@ -55,7 +55,11 @@ _ALL = (
     Recipe("zero16", "16-bit weights and gradients, Adam in FP32", 2, 2, 12, ZERO),
     Recipe("mcore18", "BF16 weights, FP32 gradients, Adam in FP32", 2, 4, 12, DISTRIBUTED),
     Recipe(
-        "mcore14", "BF16 weights and moments, the rest in FP32", 2, 4, 8,
+        "mcore14",
+        "BF16 weights and moments, the rest in FP32",
+        2,
+        4,
+        8,
         f"DeepSeek-V3, arXiv:2412.19437, section 3.3.3; {DISTRIBUTED}",
     ),
     Recipe("mcore20", "FP16 weights and gradients, the rest in FP32", 2, 2, 16, DISTRIBUTED),
@@ -63,19 +67,32 @@ _ALL = (
     Recipe("bf16_8", "everything in BF16, no master copy", 2, 2, 4, TORCHTUNE),
     Recipe("fsdp16", "FP32 throughout, weights gathered in BF16", 2, 4, 10, FSDP),
     Recipe(
-        "adam10", "16-bit weights and gradients, moments in 8 bits", 2, 2, 4 + 2 * EIGHT_BITS,
+        "adam10",
+        "16-bit weights and gradients, moments in 8 bits",
+        2,
+        2,
+        4 + 2 * EIGHT_BITS,
         "Dettmers et al. 2021, arXiv:2110.02861, section 2",
     ),
     Recipe(
-        "adafactor8", "16-bit weights and gradients, Adafactor without momentum", 2, 2, 4,
+        "adafactor8",
+        "16-bit weights and gradients, Adafactor without momentum",
+        2,
+        2,
+        4,
         "Shazeer and Stern 2018, arXiv:1804.04235; sums of rows and columns left out: < 0.1 %",
     ),
     Recipe(
-        "muon14", "BF16 weights, the rest in FP32, one momentum; tables with Adam", 2, 4, 8,
+        "muon14",
+        "BF16 weights, the rest in FP32, one momentum; tables with Adam",
+        2,
+        4,
+        8,
         "Jordan et al. 2024, Muon; Liu et al. 2025, arXiv:2502.16982, section 2.3",
-        table_bytes=4, iterations=5,
+        table_bytes=4,
+        iterations=5,
     ),
-)  # fmt: skip
+)
 
 RECIPES: dict[str, Recipe] = {recipe.name: recipe for recipe in _ALL}
 """Recipes by name; a number in the name is the bytes per parameter."""

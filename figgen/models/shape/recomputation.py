@@ -67,11 +67,13 @@ class Recomputation:
         return -(-whole // self.number) if self.method == "uniform" else whole
 
 
-NAMED: Mapping[str, Recomputation] = MappingProxyType({
-    "none": Recomputation(),
-    "selective": Recomputation(frozenset({"core_attn"})),
-    "full": Recomputation(method="uniform"),
-})  # fmt: skip
+NAMED: Mapping[str, Recomputation] = MappingProxyType(
+    {
+        "none": Recomputation(),
+        "selective": Recomputation(frozenset({"core_attn"})),
+        "full": Recomputation(method="uniform"),
+    }
+)
 """The three that most texts mean."""
 
 

@@ -96,10 +96,14 @@ def mixer_parameters(shape: ModelShape) -> int:
         return 0
     return int(
         state_space_parameters(
-            shape.hidden, mixers.inner, mixers.state, mixers.groups, mixers.mixer_heads,
+            shape.hidden,
+            mixers.inner,
+            mixers.state,
+            mixers.groups,
+            mixers.mixer_heads,
             mixers.convolution,
         )
-    )  # fmt: skip
+    )
 
 
 def mixer_core_flops(shape: ModelShape) -> float:
@@ -179,9 +183,14 @@ def module_parameters(shape: ModelShape) -> tuple[int, int]:
     """
     experts = shape.experts
     one = replace(
-        shape, state_space=None, layers=1, final_norm=False, learned_positions=False, extra=0,
+        shape,
+        state_space=None,
+        layers=1,
+        final_norm=False,
+        learned_positions=False,
+        extra=0,
         experts=replace(experts, dense_layers=0) if experts else None,
-    )  # fmt: skip
+    )
     counts = parameter_counts(one)
     layer = counts.total - counts.routed_experts - counts.embedding - counts.head
     more = 2 * shape.hidden**2 + 3 * NORM_VECTORS[shape.norm] * shape.hidden

@@ -80,11 +80,15 @@ def mixers_of(fields: Fields, kind: Kind, hidden: int, found: Hybrid) -> StateSp
     if not heads or inner % heads:
         raise InputError("mamba_n_heads", expected=f"a divisor of {inner}", got=heads)
     return StateSpace(
-        heads, inner // heads, whole_or(fields, 256, "mamba_d_state", "ssm_state_size"),
+        heads,
+        inner // heads,
+        whole_or(fields, 256, "mamba_d_state", "ssm_state_size"),
         whole_or(fields, 1, "mamba_n_groups", "n_groups", "mamba_ngroups"),
         whole_or(fields, 4, "mamba_d_conv", "conv_kernel"),
-        whole_or(fields, 256, "mamba_chunk_size", "chunk_size"), every, first,
-    )  # fmt: skip
+        whole_or(fields, 256, "mamba_chunk_size", "chunk_size"),
+        every,
+        first,
+    )
 
 
 def _distance(fields: Fields, kind: Kind, found: Hybrid) -> tuple[int, int]:
@@ -127,9 +131,12 @@ def beside_parameters(fields: Fields, hidden: int) -> int:
     norm = inner if switch_or(fields, False, "mamba_rms_norm") else 0
     convolved = inner + maps
     return (
-        hidden * (2 * inner + maps + heads) + convolved * (kernel + bias) + 3 * heads + norm
+        hidden * (2 * inner + maps + heads)
+        + convolved * (kernel + bias)
+        + 3 * heads
+        + norm
         + inner * hidden
-    )  # fmt: skip
+    )
 
 
 def shared_block_parameters(fields: Fields, hidden: int, ffn: int) -> int:

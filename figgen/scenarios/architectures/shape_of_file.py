@@ -73,9 +73,11 @@ def _shape(fields: Fields, kind: Kind) -> ModelShape:
     sequence = whole_or(fields, LONGEST, *SEQUENCES)
     _raise_missing(fields)
     latent = _latent(fields)
-    head_dim = latent.nope_head_dim if latent else whole_or(
-        fields, hidden // max(heads, 1), "head_dim", "attention_head_dim"
-    )  # fmt: skip
+    head_dim = (
+        latent.nope_head_dim
+        if latent
+        else whole_or(fields, hidden // max(heads, 1), "head_dim", "attention_head_dim")
+    )
     ffn = _dense_width(fields, kind, hidden)
     kinds = layer_kinds(fields, kind, layers)
     hybrid = hybrid_of(fields, kind, layers) if kind.mixers and kind.mixers != "zamba2" else None
@@ -83,16 +85,28 @@ def _shape(fields: Fields, kind: Kind) -> ModelShape:
     windows = windows_of(fields, kind, kinds, layers)
     experts = _experts(fields, kind, layers, ffn, hybrid)
     plain = ModelShape(
-        layers=layers, hidden=hidden, heads=heads, kv_heads=kv_heads, head_dim=head_dim,
-        ffn_hidden=_spread(hybrid, ffn, layers), vocab=vocab, sequence=min(sequence, LONGEST),
-        ffn=_ffn(fields, kind), norm="rmsnorm" if kind.norm == "none" else kind.norm,
+        layers=layers,
+        hidden=hidden,
+        heads=heads,
+        kv_heads=kv_heads,
+        head_dim=head_dim,
+        ffn_hidden=_spread(hybrid, ffn, layers),
+        vocab=vocab,
+        sequence=min(sequence, LONGEST),
+        ffn=_ffn(fields, kind),
+        norm="rmsnorm" if kind.norm == "none" else kind.norm,
         norms_per_layer=0 if kind.norm == "none" else kind.norms_per_layer,
-        final_norm=kind.norm != "none", qk_norm=_qk_norm(fields, kind),
+        final_norm=kind.norm != "none",
+        qk_norm=_qk_norm(fields, kind),
         bias=_bias(fields, kind),
         tied_embeddings=switch_or(fields, kind.tied, "tie_word_embeddings"),
-        learned_positions=kind.learned_positions, experts=experts, latent=latent,
-        window=windows.window, full_every=windows.full_every, state_space=mixers,
-    )  # fmt: skip
+        learned_positions=kind.learned_positions,
+        experts=experts,
+        latent=latent,
+        window=windows.window,
+        full_every=windows.full_every,
+        state_space=mixers,
+    )
     if kind.mixers == "zamba2":
         return _zamba(fields, plain, ffn)
     extra = extra_of(fields, kind, _sizes(fields, plain, windows.linear_layers, ffn), kinds)
@@ -177,9 +191,15 @@ def _dense_width(fields: Fields, kind: Kind, hidden: int) -> int:
     if alone:
         return whole_or(fields, 4 * hidden, "shared_intermediate_size")
     return whole_or(
-        fields, 4 * hidden, "intermediate_size_mlp", "dense_intermediate_size",
-        "intermediate_size", "n_inner", "ffn_hidden_size", "ffn_dim",
-    )  # fmt: skip
+        fields,
+        4 * hidden,
+        "intermediate_size_mlp",
+        "dense_intermediate_size",
+        "intermediate_size",
+        "n_inner",
+        "ffn_hidden_size",
+        "ffn_dim",
+    )
 
 
 def _spread(hybrid: Hybrid | None, ffn: int, layers: int) -> int:
@@ -197,19 +217,30 @@ def _experts(
     if not count or kind.special == "gemma4":
         return None
     width = whole_or(
-        fields, whole_or(fields, ffn, "intermediate_size"), "moe_intermediate_size",
+        fields,
+        whole_or(fields, ffn, "intermediate_size"),
+        "moe_intermediate_size",
         "expert_ffn_hidden_size",
-    )  # fmt: skip
+    )
     top_k = whole(
-        fields, "num_experts_per_tok", "num_experts_per_token", "moe_k", "moe_topk", "moe_top_k",
+        fields,
+        "num_experts_per_tok",
+        "num_experts_per_token",
+        "moe_k",
+        "moe_topk",
+        "moe_top_k",
         "top_k_experts",
-    )  # fmt: skip
+    )
     _raise_missing(fields)
     together = whole_or(fields, 0, *SHARED_WIDTHS)
     shared = whole_or(
-        fields, together // max(width, 1) if together else _usual_shared(fields, kind),
-        "n_shared_experts", "num_shared_experts", "moe_num_shared_experts", "num_shared_expert",
-    )  # fmt: skip
+        fields,
+        together // max(width, 1) if together else _usual_shared(fields, kind),
+        "n_shared_experts",
+        "num_shared_experts",
+        "moe_num_shared_experts",
+        "num_shared_expert",
+    )
     if hybrid is not None and hybrid.blocks != layers:
         if not hybrid.sparse:
             return None
@@ -248,13 +279,22 @@ def _sizes(fields: Fields, shape: ModelShape, linear: int, ffn: int) -> ExtraSiz
     experts = shape.experts
     norms = norm_parameters(replace(shape, norms_per_layer=0, final_norm=False)) // shape.layers
     return ExtraSizes(
-        layers=shape.layers, attending=shape.attention_layers, linear=linear,
-        dense=shape.dense_layers, sparse=shape.expert_layers, hidden=shape.hidden,
-        heads=shape.heads, kv_heads=shape.kv_heads, head_dim=shape.head_dim, ffn=ffn,
-        vocab=shape.vocab, experts=experts.count if experts else 0,
-        expert_ffn=experts.ffn_hidden if experts else 0, attention=attention_weights(shape),
+        layers=shape.layers,
+        attending=shape.attention_layers,
+        linear=linear,
+        dense=shape.dense_layers,
+        sparse=shape.expert_layers,
+        hidden=shape.hidden,
+        heads=shape.heads,
+        kv_heads=shape.kv_heads,
+        head_dim=shape.head_dim,
+        ffn=ffn,
+        vocab=shape.vocab,
+        experts=experts.count if experts else 0,
+        expert_ffn=experts.ffn_hidden if experts else 0,
+        attention=attention_weights(shape),
         attention_norms=norms,
-    )  # fmt: skip
+    )
 
 
 def _rest(fields: Fields, kind: Kind, shape: ModelShape, hybrid: Hybrid | None, ffn: int) -> int:
@@ -302,9 +342,11 @@ def _nemotron_rest(fields: Fields, shape: ModelShape, hybrid: Hybrid, ffn: int) 
 def _zamba(fields: Fields, shape: ModelShape, ffn: int) -> ModelShape:
     """Mixers alone, and the blocks that layers share, which count in parameters and not in time."""
     mixers = mixers_of(
-        fields, KINDS["zamba2"], shape.hidden,
+        fields,
+        KINDS["zamba2"],
+        shape.hidden,
         Hybrid(attention=[], layers=shape.layers, blocks=shape.layers, sparse=0),
-    )  # fmt: skip
+    )
     fields.notes.append("blocks that layers share count in parameters and not in time")
     extra = shared_block_parameters(fields, shape.hidden, ffn)
     return replace(shape, ffn_hidden=0, window=0, full_every=0, state_space=mixers, extra=extra)

@@ -132,10 +132,14 @@ def interval_of(wanted: RunClass, judged: Sequence[Judged]) -> ClassInterval:
         ends = [ends_of(found, everybody) for _, found in around if found]
         low, high = min(low for low, _ in ends), max(high for _, high in ends)
     return ClassInterval(
-        name=wanted.name, level=level,
+        name=wanted.name,
+        level=level,
         publishers=len({one.published.publisher for one in rows}),
-        houses=len({one.published.house for one in rows}), runs=len(rows), low=low, high=high,
-    )  # fmt: skip
+        houses=len({one.published.house for one in rows}),
+        runs=len(rows),
+        low=low,
+        high=high,
+    )
 
 
 def widest_ends(judged: Sequence[Judged]) -> tuple[float, float]:

@@ -80,9 +80,11 @@ def failed_verdicts() -> tuple[bool, ...]:
         known = shapes[held["models"][layout.pop("model")]]
         batch = layout["dp"] * layout["micro_batch"] * layout["gradient_accumulation"]
         record = {
-            **{key: known[key] for key in ("hardware", "shape", "framework")}, **layout,
-            "seq_length": held["sequence"], "global_batch_sequences": batch,
-        }  # fmt: skip
+            **{key: known[key] for key in ("hardware", "shape", "framework")},
+            **layout,
+            "seq_length": held["sequence"],
+            "global_batch_sequences": batch,
+        }
         try:
             run = described_run(record)
             _, fits = _modelled(run_setup(run), run.accelerator.capacity_bytes)

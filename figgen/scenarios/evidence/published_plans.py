@@ -87,9 +87,7 @@ def best_scenario(published: TrainingStep, choices: Choices) -> Scenario:
 def step_terms(found: TrainingStep) -> dict[str, float]:
     """Seconds of a step by `TERMS`."""
     name = found.run.name if found.run else ""
-    run = described(
-        found.setup, found.accelerator, found.nic, found.dtype, found.software, name
-    )  # fmt: skip
+    run = described(found.setup, found.accelerator, found.nic, found.dtype, found.software, name)
     terms = named_terms(job_of(found.setup, run), found.predicted.parts)
     return {term: float(terms[term]) for term in TERMS}
 

@@ -98,20 +98,25 @@ def published_runs() -> tuple[PublishedRun, ...]:
             run = described_run(record)
             found.append(
                 PublishedRun(
-                    run=run, publisher=record["publisher"],
+                    run=run,
+                    publisher=record["publisher"],
                     run_class=run_class(run, stack_of(record["framework"])),
-                    doubt=record.get("doubt", ""), fitted=False,
+                    doubt=record.get("doubt", ""),
+                    fitted=False,
                 )
-            )  # fmt: skip
+            )
     for run in (*measured_runs(), *shown_runs()):
         if run.step_time_s is not None:
             doubt = "slow against its neighbours in the sweep" if run.suspect else ""
             found.append(
                 PublishedRun(
-                    run=run, publisher=publisher_of(run), run_class=run_class(run),
-                    doubt=doubt, fitted=True,
+                    run=run,
+                    publisher=publisher_of(run),
+                    run_class=run_class(run),
+                    doubt=doubt,
+                    fitted=True,
                 )
-            )  # fmt: skip
+            )
     return tuple(found)
 
 

@@ -52,24 +52,36 @@ GROUPS = MappingProxyType({
 
 _WORDS: Mapping[str, Mapping[str, str]] = {
     "schedule": {
-        "naive": "one microbatch at a time", "gpipe": "GPipe", "looped-bfs": "looped breadth-first",
-        "1f1b": "1F1B", "interleaved-1f1b": "interleaved 1F1B", "zb1p": "ZB1P", "zb2p": "ZB2P",
-        "zbv": "ZB-V", "v-half": "V-Half", "v-min": "V-Min", "dualpipe": "DualPipe",
+        "naive": "one microbatch at a time",
+        "gpipe": "GPipe",
+        "looped-bfs": "looped breadth-first",
+        "1f1b": "1F1B",
+        "interleaved-1f1b": "interleaved 1F1B",
+        "zb1p": "ZB1P",
+        "zb2p": "ZB2P",
+        "zbv": "ZB-V",
+        "v-half": "V-Half",
+        "v-min": "V-Min",
+        "dualpipe": "DualPipe",
         "dualpipev": "DualPipeV",
     },
     "zero_stage": {
-        "0": "0: nothing divided", "1": "1: optimizer state", "2": "2: and gradients",
+        "0": "0: nothing divided",
+        "1": "1: optimizer state",
+        "2": "2: and gradients",
         "3": "3: and weights (FSDP)",
     },
     "recompute": {
-        "none": "none", "selective": "selective: attention core",
+        "none": "none",
+        "selective": "selective: attention core",
         SMALL: "outputs of norms and of experts",
         f"{SMALL},mla_up_proj": "outputs of norms, of experts and of latent projections",
-        "mlp,moe": "feed-forward blocks", "full": "full: every layer",
+        "mlp,moe": "feed-forward blocks",
+        "full": "full: every layer",
     },
     "context_exchange": {"p2p": "ring of sends", "all-gather": "all-gather"},
     "dtype": {name: name.upper() for name in DTYPES},
-}  # fmt: skip
+}
 
 _USUAL: dict[str, object] = {
     **{f.name: f.default for f in fields(TrainingSetup) if f.default is not MISSING},

@@ -34,17 +34,25 @@ _COUNTS = ("chunks", "microbatch_size", "zero_stage")
 SEARCHED = (*AXES, *_COUNTS, "schedule", "recompute")
 """Options that the planner chooses unless they are said."""
 
-NOT_PLANNED: Mapping[str, str] = MappingProxyType({
-    **dict.fromkeys(
-        ("microbatches", "layers_per_stage", "compute_efficiency", "buckets",
-         "scale_up_latency_s", "network_latency_s"),
-        "no value: a search has no use for it",
-    ),
-    **dict.fromkeys(
-        ("lora_rank", "lora_matrices", "frozen_weights"),
-        "no value: no run with adapters was timed, so layouts of one cannot be ranked",
-    ),
-})  # fmt: skip
+NOT_PLANNED: Mapping[str, str] = MappingProxyType(
+    {
+        **dict.fromkeys(
+            (
+                "microbatches",
+                "layers_per_stage",
+                "compute_efficiency",
+                "buckets",
+                "scale_up_latency_s",
+                "network_latency_s",
+            ),
+            "no value: a search has no use for it",
+        ),
+        **dict.fromkeys(
+            ("lora_rank", "lora_matrices", "frozen_weights"),
+            "no value: no run with adapters was timed, so layouts of one cannot be ranked",
+        ),
+    }
+)
 """Options that say something of one layout, or that the model of time does not know, with why."""
 
 USUAL_TOKENS = 2**22

@@ -74,23 +74,31 @@ def plan_rows(plan: Plan, places: Sequence[int]) -> list[PlanRow]:
         behind = {name: mine[name] - best[name] for name in TERMS}
         worst = max(behind, key=lambda name: behind[name])
         loses = float(found.step_s[place] - found.step_s[0])
-        rows.append(PlanRow(
-            place=place,
-            choices=choices_of(plan, place),
-            dp=int(found.columns["dp"][place]),
-            microbatches=int(found.columns["microbatches"][place]),
-            step_s=seconds, low_s=seconds * known.low, high_s=seconds * known.high,
-            memory_bytes=float(found.memory_bytes[place]),
-            tokens_per_s_per_gpu=tokens / seconds / job.world_size,
-            model_flops_utilisation=utilisation_of_step(
-                setup.shape, step_time_s=seconds, tokens_per_step=tokens, gpus=job.world_size,
-                peak_flops_per_s=peak, sequence=setup.sequence,
-            ),
-            apart=bool(plan.apart[place]),
-            terms=mine,
-            loses_by=worst if loses > 0 else "",
-            loses_s=loses,
-        ))  # fmt: skip
+        rows.append(
+            PlanRow(
+                place=place,
+                choices=choices_of(plan, place),
+                dp=int(found.columns["dp"][place]),
+                microbatches=int(found.columns["microbatches"][place]),
+                step_s=seconds,
+                low_s=seconds * known.low,
+                high_s=seconds * known.high,
+                memory_bytes=float(found.memory_bytes[place]),
+                tokens_per_s_per_gpu=tokens / seconds / job.world_size,
+                model_flops_utilisation=utilisation_of_step(
+                    setup.shape,
+                    step_time_s=seconds,
+                    tokens_per_step=tokens,
+                    gpus=job.world_size,
+                    peak_flops_per_s=peak,
+                    sequence=setup.sequence,
+                ),
+                apart=bool(plan.apart[place]),
+                terms=mine,
+                loses_by=worst if loses > 0 else "",
+                loses_s=loses,
+            )
+        )
     return rows
 
 
@@ -192,18 +200,26 @@ def _job(job: PlannedJob, rows: dict[str, np.ndarray]) -> Job:
         mode = job.recompute[rows["recompute"][row]]
         numbers[:, row] = (
             filling(schedule, pp, int(rows["microbatches"][row]), chunks),
-            stages.fullest_layers, stages.head_layers,
+            stages.fullest_layers,
+            stages.head_layers,
             *repeated(setup, stages.shares, mode),
-        )  # fmt: skip
+        )
     return Job(
         **shape_numbers(setup.shape, setup.mtp_layers),
         **{name: rows[name].astype(float) for name in ("tp", "cp", "pp", "ep", "etp", "chunks")},
-        gpus=job.world_size, gpus_per_node=setup.parallel.gpus_per_node,
-        filling=numbers[0], fullest_layers=numbers[1], head_layers=numbers[2],
-        repeats_layer=numbers[3], repeats_core=numbers[4],
+        gpus=job.world_size,
+        gpus_per_node=setup.parallel.gpus_per_node,
+        filling=numbers[0],
+        fullest_layers=numbers[1],
+        head_layers=numbers[2],
+        repeats_layer=numbers[3],
+        repeats_core=numbers[4],
         microbatch=rows["microbatch_size"].astype(float),
-        microbatches=rows["microbatches"].astype(float), sequence=setup.sequence,
-        zero_stage=rows["zero_stage"], quantized=job.quantized,
+        microbatches=rows["microbatches"].astype(float),
+        sequence=setup.sequence,
+        zero_stage=rows["zero_stage"],
+        quantized=job.quantized,
         **job.sharded(rows["zero_stage"], rows["pp"]),
-        scattered_bytes=setup.recipe.gradient_bytes, per_tensor=job.per_tensor,
-    )  # fmt: skip
+        scattered_bytes=setup.recipe.gradient_bytes,
+        per_tensor=job.per_tensor,
+    )

@@ -160,8 +160,9 @@ def _no_layout(job: PlannedJob) -> InputError:
     ).removesuffix("; ")
     return InputError(
         f"layouts of {job.world_size:,} GPUs with {job.global_batch:,} sequences",
-        expected=expected, got="none",
-    )  # fmt: skip
+        expected=expected,
+        got="none",
+    )
 
 
 def _block(found: Pipeline, fits: np.ndarray, held: np.ndarray) -> dict[str, np.ndarray]:
@@ -171,15 +172,17 @@ def _block(found: Pipeline, fits: np.ndarray, held: np.ndarray) -> dict[str, np.
     mesh, job = found.meshes, found.job
     ones = np.ones(len(entry), dtype=np.int32)
     return {
-        "step_s": seconds[fits], "memory_bytes": held[fits],
-        "pp": ones * found.pp, "chunks": ones * found.chunks,
+        "step_s": seconds[fits],
+        "memory_bytes": held[fits],
+        "pp": ones * found.pp,
+        "chunks": ones * found.chunks,
         "schedule": ones * _schedule_place(job, found.schedule),
         **{n: getattr(mesh, n)[entry].astype(np.int32) for n in ("tp", "cp", "ep", "etp", "dp")},
         "microbatch_size": found.microbatch_size[entry].astype(np.int32),
         "microbatches": found.microbatches[entry].astype(np.int32),
         "zero_stage": np.array(found.zero, dtype=np.int32)[zero],
         "recompute": mode.astype(np.int32),
-    }  # fmt: skip
+    }
 
 
 def _schedule_place(job: PlannedJob, schedule: str) -> int:
@@ -196,10 +199,16 @@ def _ranked(blocks: list[dict[str, np.ndarray]]) -> PlannedLayouts:
         nothing = np.zeros(0)
         return PlannedLayouts({key: nothing.astype(int) for key in KEYS}, nothing, nothing)
     columns = {key: np.concatenate([block[key] for block in blocks]) for key in blocks[0]}
-    order = np.lexsort((
-        columns["chunks"], columns["cp"], columns["tp"], columns["zero_stage"],
-        columns["recompute"], columns["step_s"],
-    ))  # fmt: skip
+    order = np.lexsort(
+        (
+            columns["chunks"],
+            columns["cp"],
+            columns["tp"],
+            columns["zero_stage"],
+            columns["recompute"],
+            columns["step_s"],
+        )
+    )
     columns = {key: values[order] for key, values in columns.items()}
     step_s, memory_bytes = columns.pop("step_s"), columns.pop("memory_bytes")
     return PlannedLayouts(columns, step_s, memory_bytes)

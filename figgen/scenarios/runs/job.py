@@ -37,23 +37,32 @@ def run_job(run: DescribedRun) -> Job:
     etp = run.etp if run.etp is not None else (run.tp if ep > 1 else 1)
     return Job(
         **shape_numbers(run.shape, run.mtp_layers),
-        tp=run.tp, cp=run.cp, pp=run.pp, ep=ep, etp=etp if ep > 1 or run.etp else 1,
-        gpus=run.gpus, gpus_per_node=run.gpus_per_node,
+        tp=run.tp,
+        cp=run.cp,
+        pp=run.pp,
+        ep=ep,
+        etp=etp if ep > 1 or run.etp else 1,
+        gpus=run.gpus,
+        gpus_per_node=run.gpus_per_node,
         chunks=run.virtual_stages if run.pp > 1 else 1,
         filling=filling(
             run.schedule, run.pp, run.microbatches, run.virtual_stages if run.pp > 1 else 1
         ),
-        fullest_layers=fullest, head_layers=with_head,
+        fullest_layers=fullest,
+        head_layers=with_head,
         microbatch=run.microbatch,
         microbatches=run.global_batch / (run.dp * run.microbatch),
         sequence=run.sequence,
         zero_stage=run.zero_stage,
-        repeats_layer=layer, repeats_core=core,
+        repeats_layer=layer,
+        repeats_core=core,
         quantized=float(run.dtype in ("fp8", "fp4")),
-        gathers=gathers, scatters=scatters, scattered_bytes=scattered_bytes(run.framework),
+        gathers=gathers,
+        scatters=scatters,
+        scattered_bytes=scattered_bytes(run.framework),
         overlapped=1.0,
         per_tensor=float(run.framework == "nanotron"),
-    )  # fmt: skip
+    )
 
 
 def repeats_of(run: DescribedRun) -> tuple[float, float]:
@@ -71,9 +80,14 @@ def _alone(
 ) -> TrainingSetup:
     """A job on one GPU, which has any run's layers; `stored` where it keeps scores."""
     return TrainingSetup(
-        shape, layout(nodes=1, gpus_per_node=1), 1, sequence, recompute=recompute,
-        mtp_layers=mtp_layers, flash_attention=not stored,
-    )  # fmt: skip
+        shape,
+        layout(nodes=1, gpus_per_node=1),
+        1,
+        sequence,
+        recompute=recompute,
+        mtp_layers=mtp_layers,
+        flash_attention=not stored,
+    )
 
 
 def scattered_bytes(framework: str) -> int:

@@ -15,7 +15,10 @@ def record_of(run: Run) -> dict[str, Any]:
         "id": run.name,
         "hardware": run.accelerator.name,
         "num_accelerators": run.gpus,
-        "tp": run.tp, "cp": run.cp, "pp": run.pp, "ep": run.ep,
+        "tp": run.tp,
+        "cp": run.cp,
+        "pp": run.pp,
+        "ep": run.ep,
         "vpp": run.virtual_stages if run.virtual_stages > 1 else None,
         "mtp_layers": run.mtp_layers or None,
         "micro_batch": run.microbatch,
@@ -29,4 +32,4 @@ def record_of(run: Run) -> dict[str, Any]:
         "peak_memory_gib": memory.value / 2**30 if memory else None,
         "source": run.source,
         "source_group": "catalog",
-    }  # fmt: skip
+    }

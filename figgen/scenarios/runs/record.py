@@ -88,8 +88,12 @@ def described_run(record: Record) -> DescribedRun:
         shape=shape,
         accelerator=chip,
         network=network_of(words, chip),
-        gpus=sizes["gpus"], gpus_per_node=domain_width(chip, sizes["gpus"]),
-        tp=sizes["tp"], cp=sizes["cp"], pp=sizes["pp"], ep=sizes["ep"],
+        gpus=sizes["gpus"],
+        gpus_per_node=domain_width(chip, sizes["gpus"]),
+        tp=sizes["tp"],
+        cp=sizes["cp"],
+        pp=sizes["pp"],
+        ep=sizes["ep"],
         etp=_expert_tp(record, framework, shape, sizes),
         schedule="dualpipe" if framework == "deepseek" else _schedule(chunks),
         virtual_stages=chunks,
@@ -110,7 +114,7 @@ def described_run(record: Record) -> DescribedRun:
         group=str(record.get("source_group") or framework),
         source=str(record.get("source") or ""),
         config_key=str(record.get("config_key") or record.get("id", "run")),
-    )  # fmt: skip
+    )
 
 
 def framework_of(record: Record) -> str:

@@ -22,10 +22,15 @@ def run_setup(run: DescribedRun) -> TrainingSetup:
     """The training step of a run. Raises InputError for sizes that nothing lays out."""
     interleaved = run.virtual_stages > 1 and run.pp > 1
     parallel = layout(
-        nodes=run.gpus // run.gpus_per_node, gpus_per_node=run.gpus_per_node,
-        tp=run.tp, cp=run.cp, pp=run.pp, ep=min(run.ep, run.gpus // run.pp), etp=run.etp,
+        nodes=run.gpus // run.gpus_per_node,
+        gpus_per_node=run.gpus_per_node,
+        tp=run.tp,
+        cp=run.cp,
+        pp=run.pp,
+        ep=min(run.ep, run.gpus // run.pp),
+        etp=run.etp,
         order=ORDERS.get(run.framework, "megatron") if run.ep == 1 else "megatron",
-    )  # fmt: skip
+    )
     framework = framework_memory(memory_framework(run.framework, run.version))
     return TrainingSetup(
         shape=run.shape,

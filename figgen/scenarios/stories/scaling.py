@@ -72,12 +72,18 @@ def _layouts(model: str, hardware: str, precision: str) -> list[DescribedRun]:
         "precision": precision, "model_shape_ref": model, "framework": "megatron-lm",
     }  # fmt: skip
     return [
-        described_run(asked | {
-            "cp": cp, "pp": pp, "vpp": chunks, "recompute": recompute,
-            "num_accelerators": TENSOR * cp * pp,
-        })
+        described_run(
+            asked
+            | {
+                "cp": cp,
+                "pp": pp,
+                "vpp": chunks,
+                "recompute": recompute,
+                "num_accelerators": TENSOR * cp * pp,
+            }
+        )
         for cp, pp, chunks, recompute in product(CONTEXT, PIPELINE, CHUNKS, RECOMPUTED)
-    ]  # fmt: skip
+    ]
 
 
 def _sized(run: DescribedRun, gpus: int, sequences: int) -> DescribedRun:

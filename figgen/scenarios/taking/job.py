@@ -215,6 +215,11 @@ def _finished(given: Given, dialect: str, entries: list[Entry]) -> TakenJob:
         if near or may_matter(one.name):
             unsure.append(one.name)
     return TakenJob(
-        dialect=dialect, taken=given.taken, assumed=given.assumed, left=left, unsure=unsure,
-        asked=given.asked, notes=notes,
-    )  # fmt: skip
+        dialect=dialect,
+        taken=given.taken,
+        assumed=given.assumed,
+        left=left,
+        unsure=unsure,
+        asked=given.asked,
+        notes=notes,
+    )

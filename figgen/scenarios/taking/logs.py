@@ -113,9 +113,11 @@ def _collective(text: str) -> CollectiveLog | None:
 
 def _row(size: int, microseconds: float, rate: float, bus: float) -> SizedTime:
     return SizedTime(
-        message_bytes=size, time_s=microseconds * 1e-6, algorithm_bandwidth=rate * 1e9,
+        message_bytes=size,
+        time_s=microseconds * 1e-6,
+        algorithm_bandwidth=rate * 1e9,
         bus_bandwidth=bus * 1e9,
-    )  # fmt: skip
+    )
 
 
 def _megatron(text: str) -> StepLog | None:
@@ -126,11 +128,13 @@ def _megatron(text: str) -> StepLog | None:
     batch = _numbers(text, r"global batch size:\s*(\d+)")
     memory = _numbers(text, r"max allocated:\s*([\d.]+)")
     return StepLog(
-        framework="megatron-lm", steps=len(times), step_time_s=_middle(times) / 1e3,
+        framework="megatron-lm",
+        steps=len(times),
+        step_time_s=_middle(times) / 1e3,
         flops_per_s_per_gpu=_middle(flops) * 1e12 if flops else None,
         memory_bytes=max(memory) * 2**20 if memory else None,
         global_batch=int(batch[-1]) if batch else None,
-    )  # fmt: skip
+    )
 
 
 def _torchtitan(text: str) -> StepLog | None:
@@ -142,11 +146,13 @@ def _torchtitan(text: str) -> StepLog | None:
     flops = _numbers(plain, r"tflops:\s*([\d.,]+)")
     share = _numbers(plain, r"mfu:\s*([\d.]+)%")
     return StepLog(
-        framework="torchtitan", steps=len(rates), tokens_per_s_per_gpu=_middle(rates),
+        framework="torchtitan",
+        steps=len(rates),
+        tokens_per_s_per_gpu=_middle(rates),
         flops_per_s_per_gpu=_middle(flops) * 1e12 if flops else None,
         utilisation=_middle(share) / 100 if share else None,
         memory_bytes=max(memory) * 2**30 if memory else None,
-    )  # fmt: skip
+    )
 
 
 def _numbers(text: str, pattern: str) -> list[float]:
@@ -175,9 +181,12 @@ def _out_of_memory(text: str) -> OutOfMemory | None:
     )
     held = _bytes(text, r"and ([\d.]+) (\w+) is reserved by PyTorch but unallocated")
     return OutOfMemory(
-        asked_bytes=asked, capacity_bytes=capacity, free_bytes=free or 0.0,
-        allocated_bytes=allocated, reserved_unallocated_bytes=held,
-    )  # fmt: skip
+        asked_bytes=asked,
+        capacity_bytes=capacity,
+        free_bytes=free or 0.0,
+        allocated_bytes=allocated,
+        reserved_unallocated_bytes=held,
+    )
 
 
 def _bytes(text: str, pattern: str) -> float | None:

@@ -39,11 +39,15 @@ def run_of(found: Plan, place: int) -> DescribedRun:
     given, columns = choices_of(found, place), found.found.columns
     axes = {name: int(given[name]) for name in ("tp", "cp", "pp", "ep", "etp", "zero_stage")}
     return replace(
-        found.question.run, **axes, recompute="full", schedule=str(given["schedule"]),
-        virtual_stages=int(given["chunks"] or 1), microbatch=int(given["microbatch_size"]),
+        found.question.run,
+        **axes,
+        recompute="full",
+        schedule=str(given["schedule"]),
+        virtual_stages=int(given["chunks"] or 1),
+        microbatch=int(given["microbatch_size"]),
         global_batch=int(columns["dp"][place] * columns["microbatches"][place])
         * int(given["microbatch_size"]),
-    )  # fmt: skip
+    )
 
 
 def rate(module: ModuleType, runs: list[DescribedRun]) -> tuple[float, int]:

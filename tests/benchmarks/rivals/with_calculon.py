@@ -44,14 +44,19 @@ def seconds(run: DescribedRun, constant: float) -> float:
     uneven = run.global_batch % (run.dp * run.microbatch)
     refuse(bool(uneven), "a last microbatch that is not full")
     model = Llm(
-        Llm.Application({
-            "hidden": shape.hidden, "seq_size": run.sequence, "attn_heads": shape.heads,
-            "attn_size": shape.head_dim, "num_blocks": shape.layers,
-            # A gate is a third matrix: as much work as an MLP of two that is half as wide again.
-            "feedforward": round(shape.ffn_hidden * FFN_MATRICES[shape.ffn] / 2),
-        }),
+        Llm.Application(
+            {
+                "hidden": shape.hidden,
+                "seq_size": run.sequence,
+                "attn_heads": shape.heads,
+                "attn_size": shape.head_dim,
+                "num_blocks": shape.layers,
+                # A gate is a third matrix: the work of a two-matrix MLP that is 1.5 times as wide.
+                "feedforward": round(shape.ffn_hidden * FFN_MATRICES[shape.ffn] / 2),
+            }
+        ),
         logging.getLogger("calculon"),
-    )  # fmt: skip
+    )
     system = System(_system(run, constant))
     try:
         model.compile(system, Llm.Execution.from_json(_execution(run)))
@@ -67,19 +72,30 @@ def _execution(run: DescribedRun) -> dict[str, Any]:
     tensor = run.tp > 1
     near = run.gpus <= run.gpus_per_node
     return {
-        "num_procs": run.gpus, "tensor_par": run.tp, "pipeline_par": run.pp, "data_par": run.dp,
-        "tensor_par_net": IN_NODE, "pipeline_par_net": IN_NODE if near else BETWEEN,
+        "num_procs": run.gpus,
+        "tensor_par": run.tp,
+        "pipeline_par": run.pp,
+        "data_par": run.dp,
+        "tensor_par_net": IN_NODE,
+        "pipeline_par_net": IN_NODE if near else BETWEEN,
         "data_par_net": IN_NODE if near else BETWEEN,
-        "batch_size": run.global_batch, "microbatch_size": run.microbatch,
-        "datatype": DTYPES[run.dtype], "fused_activation": True, "attention_type": "multihead",
+        "batch_size": run.global_batch,
+        "microbatch_size": run.microbatch,
+        "datatype": DTYPES[run.dtype],
+        "fused_activation": True,
+        "attention_type": "multihead",
         "activation_recompute": RECOMPUTED.get(run.recompute, "none"),
         "pipeline_interleaving": run.virtual_stages if run.pp > 1 else 1,
         "optimizer_sharding": run.zero_stage >= 1 and run.dp > 1,
-        "tensor_par_comm_type": "rs_ag" if tensor else "ar", "tensor_par_overlap": "none",
-        "seq_par_ag_redo": False, "data_par_overlap": run.dp > 1,
-        "weight_offload": False, "activations_offload": False, "optimizer_offload": False,
+        "tensor_par_comm_type": "rs_ag" if tensor else "ar",
+        "tensor_par_overlap": "none",
+        "seq_par_ag_redo": False,
+        "data_par_overlap": run.dp > 1,
+        "weight_offload": False,
+        "activations_offload": False,
+        "optimizer_offload": False,
         "training": True,
-    }  # fmt: skip
+    }
 
 
 @cache

@@ -37,19 +37,27 @@ def seconds(run: DescribedRun, constant: float) -> float:
     peak = chip.peak_flops_per_s(run.dtype) / 1e12
     plain = (chip.bf16 or chip.fp16).value / 1e12
     model = ModelConfig(
-        name=run.name, num_layers=shape.layers, n_head=shape.heads, hidden_dim=shape.hidden,
-        vocab_size=shape.vocab, max_seq_len=run.sequence, num_key_value_heads=shape.kv_heads,
-        ffn_embed_dim=shape.ffn_hidden, expansion_ratio=shape.ffn_hidden / shape.hidden,
-    )  # fmt: skip
+        name=run.name,
+        num_layers=shape.layers,
+        n_head=shape.heads,
+        hidden_dim=shape.hidden,
+        vocab_size=shape.vocab,
+        max_seq_len=run.sequence,
+        num_key_value_heads=shape.kv_heads,
+        ffn_embed_dim=shape.ffn_hidden,
+        expansion_ratio=shape.ffn_hidden / shape.hidden,
+    )
     gpu = GPUConfig(
-        name=chip.name, mem_per_GPU_in_GB=UNLIMITED_GB,
+        name=chip.name,
+        mem_per_GPU_in_GB=UNLIMITED_GB,
         hbm_bandwidth_in_GB_per_sec=chip.hbm_bandwidth_bytes_per_s / 1e9,
         intra_node_bandwidth_in_GB_per_sec=chip.scale_up_bandwidth_bytes_per_s / 1e9,
         intra_node_min_message_latency=8e-6,
         inter_node_bandwidth_in_GB_per_sec=run.network.bandwidth_bytes_per_s / 1e9,
         peak_fp16_TFLOPS=plain if bits == 16 else peak,
-        peak_i8_TFLOPS=peak, peak_i4_TFLOPS=peak,
-    )  # fmt: skip
+        peak_i8_TFLOPS=peak,
+        peak_i4_TFLOPS=peak,
+    )
     found = LLMAnalysis(
         model,
         gpu,

@@ -53,11 +53,15 @@ def _model(run: DescribedRun) -> Any:
     shape = run.shape
     counts = parameter_counts(shape)
     sizes: dict[str, Any] = {
-        "name": run.name, "architecture": "Transformer",
-        "layers": shape.layers, "hidden_dim": shape.hidden, "heads": shape.heads,
-        "kv_heads": shape.kv_heads, "vocab_size": shape.vocab,
+        "name": run.name,
+        "architecture": "Transformer",
+        "layers": shape.layers,
+        "hidden_dim": shape.hidden,
+        "heads": shape.heads,
+        "kv_heads": shape.kv_heads,
+        "vocab_size": shape.vocab,
         "parameters": Q_(counts.total, "count"),
-    }  # fmt: skip
+    }
     if shape.experts is None:
         return TransformerWorkload(**sizes)
     return SparseTransformerWorkload(
@@ -72,16 +76,19 @@ def _fleet(run: DescribedRun) -> Fleet:
     chip = run.accelerator
     peak = Q_(chip.peak_flops_per_s(run.dtype), "flop/s")
     device = HardwareNode(
-        name=chip.name, release_year=chip.year,
+        name=chip.name,
+        release_year=chip.year,
         compute=ComputeCore(peak_flops=peak, precision_flops={PRECISIONS[run.dtype]: peak}),
         memory=MemoryHierarchy(
             capacity=UNLIMITED, bandwidth=Q_(chip.hbm_bandwidth_bytes_per_s, "byte/s")
         ),
-    )  # fmt: skip
+    )
     node = Node(
-        name=chip.name, accelerator=device, accelerators_per_node=run.gpus_per_node,
+        name=chip.name,
+        accelerator=device,
+        accelerators_per_node=run.gpus_per_node,
         intra_node_bw=Q_(chip.scale_up_bandwidth_bytes_per_s, "byte/s"),
-    )  # fmt: skip
+    )
     sharing = run.gpus_per_node if run.network.per == "node" else 1
     fabric = NetworkFabric(
         name=run.network.name,

@@ -124,9 +124,13 @@ def test_links_to_places_of_the_page_end_there(
 
 def test_the_pages_looked_at_are_of_every_kind(site_folder: Path) -> None:
     """A generated page is like the sample of its kind; written ones are all looked at."""
-    built = {f"/{p.parent.relative_to(site_folder).as_posix()}/".replace("/./", "/")
-             for p in site_folder.rglob("index.html")}  # fmt: skip
-    written = {f"/{p.relative_to(ROOT / 'docs').with_suffix('').as_posix()}/"
-               for p in (ROOT / "docs").glob("*/*.md")}  # fmt: skip
+    built = {
+        f"/{p.parent.relative_to(site_folder).as_posix()}/".replace("/./", "/")
+        for p in site_folder.rglob("index.html")
+    }
+    written = {
+        f"/{p.relative_to(ROOT / 'docs').with_suffix('').as_posix()}/"
+        for p in (ROOT / "docs").glob("*/*.md")
+    }
     assert {path for path in pages() if path.endswith("/")} <= built
     assert (written & built) <= set(pages())

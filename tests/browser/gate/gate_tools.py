@@ -33,8 +33,18 @@ def test_html_is_valid(site_folder: Path, record_property: Callable[[str, Any], 
     if not (shutil.which("java") and jar.exists()):
         pytest.skip("the Nu HTML checker is not installed")
     files = sorted(map(str, site_folder.rglob("*.html")))
-    command = ["java", "-Xss8m", "-jar", str(jar), "--errors-only", "--format", "json", "--stdout",
-               "--exit-zero-always", *files]  # fmt: skip
+    command = [
+        "java",
+        "-Xss8m",
+        "-jar",
+        str(jar),
+        "--errors-only",
+        "--format",
+        "json",
+        "--stdout",
+        "--exit-zero-always",
+        *files,
+    ]
     done = subprocess.run(
         command, capture_output=True, text=True, timeout=TOOL_TIMEOUT_S, check=True
     )
@@ -67,9 +77,15 @@ def test_lighthouse_gives_full_marks_on_a_phone(
 
 def marked(program: Path, browser: str, url: str, told: Path, best: dict[str, float]) -> Any:
     """The last report of a few tries; `best` gets the best mark of each category."""
-    command = [str(program), url, "--output=json", f"--output-path={told}", "--quiet",
-               f"--only-categories={','.join(LEAST)}",
-               f"--chrome-flags=--headless=new {' '.join(chromium.flags())}"]  # fmt: skip
+    command = [
+        str(program),
+        url,
+        "--output=json",
+        f"--output-path={told}",
+        "--quiet",
+        f"--only-categories={','.join(LEAST)}",
+        f"--chrome-flags=--headless=new {' '.join(chromium.flags())}",
+    ]
     environment = os.environ | {"CHROME_PATH": browser}
     for _ in range(TRIES):
         subprocess.run(command, env=environment, timeout=TOOL_TIMEOUT_S, check=True)
