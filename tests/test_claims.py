@@ -116,7 +116,9 @@ def test_recomputation_keeps_the_input_of_a_stage_that_the_memory_model_keeps() 
     line = next(s for s in page("pipeline-schedules").splitlines() if "GPipe as published" in s)
     shown = compute(re.findall(r"\{\{(.*?)\}\}", line)[0])[0].value
     parallel = layout(nodes=1, gpus_per_node=8, tp=8)
-    setup = TrainingSetup(model("gpt-3-175b").shape, parallel, microbatches=1, sequence=2048)
+    setup = TrainingSetup(
+        shape=model("gpt-3-175b").shape, parallel=parallel, microbatches=1, sequence=2048
+    )
     assert shown == layer_input_bytes(setup) == 2048 * 12288 * 2 / 8
 
 
@@ -223,10 +225,10 @@ def test_no_stage_of_zero_but_the_first_is_free_with_more_than_one_microbatch() 
 
     def passes(stage: int, microbatches: int) -> int:
         setup = TrainingSetup(
-            model("llama-3-8b").shape,
-            layout(nodes=1, gpus_per_node=8),
-            microbatches,
-            8192,
+            shape=model("llama-3-8b").shape,
+            parallel=layout(nodes=1, gpus_per_node=8),
+            microbatches=microbatches,
+            sequence=8192,
             zero_stage=stage,
             buckets=1,
         )

@@ -177,7 +177,9 @@ def test_kernels_copies_and_late_launches_of_a_gpu_are_told_apart() -> None:
 def test_bytes_of_a_call_are_those_of_the_shapes_that_can_be_read() -> None:
     two_by_three = {"Input Dims": [[2, 3]], "Input type": ["c10::BFloat16"]}
     said = {"Input Dims": [[2, 3], "4", [], [1.5], [5]], "Input type": ["float"] * 4}
-    gathered, reduced = (Group("x", kind, 4, "") for kind in ("all-gather", "all-reduce"))
+    gathered, reduced = (
+        Group(name="x", collective=kind, size=4, ranks="") for kind in ("all-gather", "all-reduce")
+    )
     for args, group, size in (
         (two_by_three, reduced, 12), (two_by_three, gathered, 48), (said, reduced, 24),
         (said | {"Input Dims": "?"}, reduced, 0), ({"Input Dims": [[2]]}, reduced, 0),

@@ -61,10 +61,10 @@ def nccl_group(link: Link, ranks: int, nodes: int, nic: Link) -> NcclGroup:
     )
     rings = ring_channels(*machine)
     return NcclGroup(
-        ranks,
-        rings.count,
-        rings.inside_bytes_per_s,
-        rings.across_bytes_per_s,
+        ranks=ranks,
+        channels=rings.count,
+        channel_bytes_per_s=rings.inside_bytes_per_s,
+        network_bytes_per_s=rings.across_bytes_per_s,
         nodes=nodes,
         architecture=architecture,
         switched=switch_channels(*machine),

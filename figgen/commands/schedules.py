@@ -81,7 +81,13 @@ def _durations(options: argparse.Namespace, schedule: Schedule) -> Durations:
         splits = any(action.kind in "IW" for action in schedule.orders[0])
         weight = 1.0 if splits or options.backward is None else 0.0
     backward = 1.0 if options.backward is None else options.backward
-    return Durations(options.forward, backward, weight, options.p2p, options.pair)
+    return Durations(
+        forward=options.forward,
+        backward_input=backward,
+        backward_weight=weight,
+        latency=options.p2p,
+        overlapped_pair=options.pair,
+    )
 
 
 def _layers(text: str | None) -> tuple[float, ...] | None:

@@ -186,9 +186,9 @@ def test_every_size_up_to_eight_on_every_small_cluster_is_refused_for_the_same_r
     largest, chosen = 8, CONVENTIONS["megatron"]
     sizes = range(1, largest + 1)
 
-    def text(world: int, *wanted: int) -> str:
-        found = problem(world, Sizes(*wanted), chosen)
-        return f"{found.what}|{found.expected}|{found.got or 'null'}" if found else "fits"
+    def text(world: int, tp: int, cp: int, pp: int, ep: int, etp: int | None = None) -> str:
+        error = problem(world, Sizes(tp=tp, cp=cp, pp=pp, ep=ep, etp=etp), chosen)
+        return f"{error.what}|{error.expected}|{error.got or 'null'}" if error else "fits"
 
     expected = []
     for world in SMALL_WORLDS:

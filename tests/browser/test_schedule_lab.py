@@ -115,7 +115,9 @@ def test_whoever_takes_what_is_not_refused_ends_with_an_order_that_runs(ask: Ask
         orders = tuple(
             tuple(Action.parse(word) for word in order.split()) for order in got["orders"]
         )
-        schedule = Schedule(name, placement, sizes["microbatches"], orders)
+        schedule = Schedule(
+            name=name, placement=placement, microbatches=sizes["microbatches"], orders=orders
+        )
         check_orders(schedule)
         times = Durations().per_chunk(placement.chunks)
         assert simulate(schedule, times).makespan == got["makespan"] == got["end"]

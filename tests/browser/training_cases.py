@@ -130,11 +130,13 @@ def _own_cluster(values: Choices) -> Cluster:
     chip, nic = values["accelerator"], values["nic"]
     own = isinstance(nic, dict)
     return Cluster(
-        chip["peak_flops_per_s"],
-        chip["scale_up_bandwidth_bytes_per_s"],
-        nic["bandwidth_bytes_per_s"] if own else catalog.link(nic).bandwidth_bytes_per_s,
-        values["scale_up_latency_s"],
-        values["network_latency_s"],
+        peak_flops_per_s=chip["peak_flops_per_s"],
+        scale_up_bandwidth_bytes_per_s=chip["scale_up_bandwidth_bytes_per_s"],
+        network_bandwidth_bytes_per_s=nic["bandwidth_bytes_per_s"]
+        if own
+        else catalog.link(nic).bandwidth_bytes_per_s,
+        scale_up_latency_s=values["scale_up_latency_s"],
+        network_latency_s=values["network_latency_s"],
     )
 
 

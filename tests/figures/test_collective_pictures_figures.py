@@ -121,18 +121,21 @@ def backwards(run: CollectiveTrace) -> CollectiveTrace:
     last = len(run.steps) - 1
     adds = dual(run.collective) in ("reduce", "reduce-scatter", "all-reduce")
     steps = tuple(
-        tuple(Send(last - step, s.target, s.source, s.chunks, adds) for s in run.steps[step])
+        tuple(
+            Send(step=last - step, source=s.target, target=s.source, chunks=s.chunks, reduces=adds)
+            for s in run.steps[step]
+        )
         for step in range(last, -1, -1)
     )
     return CollectiveTrace(
-        dual(run.collective),
-        f"reversed {run.algorithm}",
-        run.ranks,
-        run.chunk_count,
-        steps,
-        run.phases[::-1],
-        run.owners,
-        run.root,
+        collective=dual(run.collective),
+        algorithm=f"reversed {run.algorithm}",
+        ranks=run.ranks,
+        chunk_count=run.chunk_count,
+        steps=steps,
+        phases=run.phases[::-1],
+        owners=run.owners,
+        root=run.root,
     )
 
 

@@ -65,7 +65,14 @@ def _row(printed: dict[str, Any]) -> SweepRow:
 SWEEP = tuple(map(_row, json.loads(ORACLE.read_text(encoding="utf-8"))["rows"]))
 
 # From line 906 on the log accumulates gradients in fp32 beside the bf16 ones, not sharded.
-BF16 = Recipe("bloom-bf16", "bf16, gradients in bf16 and fp32", 2, 6, 12, "bloom: chronicles")
+BF16 = Recipe(
+    name="bloom-bf16",
+    label="bf16, gradients in bf16 and fp32",
+    weight_bytes=2,
+    gradient_bytes=6,
+    optimizer_bytes=12,
+    source="bloom: chronicles",
+)
 
 # Rows with a whole layout and nothing wrong in the log.
 ROWS = tuple(
@@ -91,11 +98,11 @@ def bloom(row: SweepRow, heads: int = 64) -> TrainingSetup:
         ffn_hidden=4 * row.hidden,
     )
     return TrainingSetup(
-        shape,
-        layout(nodes=row.nodes, gpus_per_node=8, tp=row.tp, pp=row.pp),
-        row.global_batch // (row.dp * row.microbatch),
-        2048,
-        row.microbatch,
+        shape=shape,
+        parallel=layout(nodes=row.nodes, gpus_per_node=8, tp=row.tp, pp=row.pp),
+        microbatches=row.global_batch // (row.dp * row.microbatch),
+        sequence=2048,
+        microbatch_size=row.microbatch,
         recipe=BF16 if row.line >= 906 else recipe("zero16"),
         zero_stage=row.zero_stage,
         recompute="full",

@@ -13,9 +13,9 @@ def of_orders(
 ) -> Schedule:
     """The schedule of these orders, `0F0 0B0` for rank 0 and so on."""
     return Schedule(
-        "by hand",
-        placement or contiguous(len(orders)),
-        microbatches,
-        tuple(map(parse_order, orders)),
-        frozenset(parse_order(" ".join(overlapped))),
+        name="by hand",
+        placement=placement or contiguous(len(orders)),
+        microbatches=microbatches,
+        orders=tuple(map(parse_order, orders)),
+        overlapped=frozenset(parse_order(" ".join(overlapped))),
     )

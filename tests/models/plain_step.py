@@ -17,7 +17,13 @@ from figgen.models.shape.model_shape import ModelShape
 from figgen.models.step.step import step
 
 LLAMA = model("llama-3-8b").shape
-H100 = Cluster(989.4e12, 450e9, 50e9, 3.4e-6, 14e-6)
+H100 = Cluster(
+    peak_flops_per_s=989.4e12,
+    scale_up_bandwidth_bytes_per_s=450e9,
+    network_bandwidth_bytes_per_s=50e9,
+    scale_up_latency_s=3.4e-6,
+    network_latency_s=14e-6,
+)
 NODES, WIDTH = 16, 8
 
 Config = tuple[int, int, int, int, float]
@@ -35,8 +41,8 @@ def configs() -> Iterator[Config]:
 def predicted(config: Config) -> float:
     tp, pp, microbatches, sequence, efficiency = config
     setup = TrainingSetup(
-        LLAMA,
-        layout(nodes=NODES, gpus_per_node=WIDTH, tp=tp, pp=pp),
+        shape=LLAMA,
+        parallel=layout(nodes=NODES, gpus_per_node=WIDTH, tp=tp, pp=pp),
         microbatches=microbatches,
         sequence=sequence,
         zero_stage=0,

@@ -47,14 +47,14 @@ GIB = 2**30
 
 def gpt(layers: int, hidden: int, heads: int, vocab: int = 51200) -> ModelShape:
     return ModelShape(
-        layers,
-        hidden,
-        heads,
-        heads,
-        hidden // heads,
-        4 * hidden,
-        vocab,
-        2048,
+        layers=layers,
+        hidden=hidden,
+        heads=heads,
+        kv_heads=heads,
+        head_dim=hidden // heads,
+        ffn_hidden=4 * hidden,
+        vocab=vocab,
+        sequence=2048,
         ffn="gelu",
         norm="layernorm",
         tied_embeddings=True,
@@ -67,8 +67,8 @@ def korthikanti(model: str, **options: Any) -> TrainingSetup:
     if c["interleave_m"] > 1:
         given |= {"schedule": "interleaved-1f1b", "chunks": c["interleave_m"]}
     return TrainingSetup(
-        gpt(c["L"], c["h"], c["a"], KORTHIKANTI["vocab"]),
-        layout(nodes=c["gpus"] // 8, gpus_per_node=8, tp=c["t"], pp=c["p"]),
+        shape=gpt(c["L"], c["h"], c["a"], KORTHIKANTI["vocab"]),
+        parallel=layout(nodes=c["gpus"] // 8, gpus_per_node=8, tp=c["t"], pp=c["p"]),
         microbatches=c["B"] // c["b"],
         microbatch_size=c["b"],
         sequence=KORTHIKANTI["seq"],
@@ -116,7 +116,16 @@ def test_a_gpt_layer_keeps_what_the_closed_forms_say(tp: int) -> None:
 
     def kept(**options: Any) -> float:
         given = {"dropout": True, "flash_attention": False} | options
-        return layer_bytes(TrainingSetup(shape, parallel, 4, 512, 3, **given))
+        return layer_bytes(
+            TrainingSetup(
+                shape=shape,
+                parallel=parallel,
+                microbatches=4,
+                sequence=512,
+                microbatch_size=3,
+                **given,
+            )
+        )
 
     block = (512, 3, 1024)
     assert kept() == sequence_parallel_layer_activation_bytes(*block, 16, tp)
@@ -135,7 +144,13 @@ def test_a_gpt_layer_keeps_what_the_closed_forms_say(tp: int) -> None:
 def test_what_is_kept_and_what_is_computed_anew_is_the_whole_layer(recompute: str) -> None:
     parallel = layout(nodes=1, gpus_per_node=8, tp=2)
     run = TrainingSetup(
-        gpt(8, 1024, 16), parallel, 4, 512, recompute=recompute, flash_attention=False, dropout=True
+        shape=gpt(8, 1024, 16),
+        parallel=parallel,
+        microbatches=4,
+        sequence=512,
+        recompute=recompute,
+        flash_attention=False,
+        dropout=True,
     )
     whole = sum(tensor.bytes for tensor in layer_tensors(run))
     assert layer_bytes(run) + recomputed_bytes(run, virtual_stage_shares(run)[0]) == whole
@@ -144,11 +159,11 @@ def test_what_is_kept_and_what_is_computed_anew_is_the_whole_layer(recompute: st
 def test_gradients_at_once_are_those_of_the_wider_block_or_of_stored_scores() -> None:
     """Of scores with dropout 5·a·s² bytes, Korthikanti's; of a GELU block 2·4h twice."""
     run = TrainingSetup(
-        gpt(8, 1024, 16),
-        layout(nodes=1, gpus_per_node=8, tp=2),
-        4,
-        512,
-        3,
+        shape=gpt(8, 1024, 16),
+        parallel=layout(nodes=1, gpus_per_node=8, tp=2),
+        microbatches=4,
+        sequence=512,
+        microbatch_size=3,
         flash_attention=False,
         dropout=True,
     )
@@ -164,10 +179,10 @@ def test_gradients_at_once_are_those_of_the_wider_block_or_of_stored_scores() ->
 @pytest.mark.parametrize("schedule", ["1f1b", "gpipe"])
 def test_gpt_3_stages_hold_their_microbatches_in_flight(schedule: str) -> None:
     run = TrainingSetup(
-        catalog.model("gpt-3-175b").shape,
-        layout(nodes=8, gpus_per_node=8, tp=8, pp=8),
-        32,
-        2048,
+        shape=catalog.model("gpt-3-175b").shape,
+        parallel=layout(nodes=8, gpus_per_node=8, tp=8, pp=8),
+        microbatches=32,
+        sequence=2048,
         schedule=schedule,
         recompute="selective",
         dropout=True,
@@ -194,10 +209,10 @@ def test_activations_of_the_first_stage_are_megatrons_own_estimate(case: dict[st
     parallel = layout(nodes=case["nodes"], gpus_per_node=8, tp=case["tp"], pp=case["pp"])
     chunked = {"schedule": "interleaved-1f1b", "chunks": case["chunks"]} if "chunks" in case else {}
     run = TrainingSetup(
-        catalog.model(case["model"]).shape,
-        parallel,
-        case["microbatches"],
-        2048,
+        shape=catalog.model(case["model"]).shape,
+        parallel=parallel,
+        microbatches=case["microbatches"],
+        sequence=2048,
         recompute="selective",
         dropout=True,
         **chunked,
@@ -211,7 +226,9 @@ def test_activations_of_the_first_stage_are_megatrons_own_estimate(case: dict[st
 def brute_force_peak(run: TrainingSetup, rank: int) -> float:
     """Bytes held at every moment of a simulated step: forwards begun, backwards not yet over."""
     held = [stage_bytes(run, share) for share in virtual_stage_shares(run)]
-    lane = simulate(run.order, Durations(1.0, 1.0, 1.0)).placed[rank]
+    lane = simulate(
+        run.order, Durations(forward=1.0, backward_input=1.0, backward_weight=1.0)
+    ).placed[rank]
     begun = {(p.action.stage, p.action.microbatch): p.start for p in lane if p.action.kind == "F"}
     done = {(p.action.stage, p.action.microbatch): p.end for p in lane if p.action.kind in "BW"}
     return max(
@@ -237,10 +254,10 @@ def test_peak_is_the_most_held_at_any_moment_of_the_simulated_step(
 ) -> None:
     # Ten layers on four stages of uneven size, a large head: every stage weighs something else.
     run = TrainingSetup(
-        replace(gpt(10, 64, 4, 512), sequence=16),
-        layout(nodes=1, gpus_per_node=4, pp=4),
-        8,
-        16,
+        shape=replace(gpt(10, 64, 4, 512), sequence=16),
+        parallel=layout(nodes=1, gpus_per_node=4, pp=4),
+        microbatches=8,
+        sequence=16,
         schedule=schedule,
         chunks=chunks,
     )
@@ -250,7 +267,9 @@ def test_peak_is_the_most_held_at_any_moment_of_the_simulated_step(
 
 def test_grouped_queries_gates_and_latents_change_what_a_layer_keeps() -> None:
     one = layout(nodes=1, gpus_per_node=1)
-    llama = TrainingSetup(catalog.model("llama-3-8b").shape, one, 1, 8192)
+    llama = TrainingSetup(
+        shape=catalog.model("llama-3-8b").shape, parallel=one, microbatches=1, sequence=8192
+    )
     sizes = {tensor.name: tensor.bytes / 8192 for tensor in layer_tensors(llama)}
     # Bytes per token: 32 query heads and 8 key-value heads of 128; gate, way up and product.
     assert (sizes["queries"], sizes["keys"], sizes["values"]) == (8192, 2048, 2048)
@@ -260,7 +279,11 @@ def test_grouped_queries_gates_and_latents_change_what_a_layer_keeps() -> None:
     assert "dropout masks" not in sizes
 
     deepseek = TrainingSetup(
-        catalog.model("deepseek-v3").shape, one, 1, 4096, framework="megatron-2024"
+        shape=catalog.model("deepseek-v3").shape,
+        parallel=one,
+        microbatches=1,
+        sequence=4096,
+        framework="megatron-2024",
     )
     dense = {tensor.name: tensor.bytes / 4096 for tensor in layer_tensors(deepseek)}
     mixture = {tensor.name: tensor.bytes / 4096 for tensor in layer_tensors(deepseek, experts=True)}
@@ -275,10 +298,10 @@ def test_grouped_queries_gates_and_latents_change_what_a_layer_keeps() -> None:
 
 def test_recomputed_experts_make_their_outputs_anew_unless_gates_multiply_before() -> None:
     run = TrainingSetup(
-        catalog.model("mixtral-8x7b").shape,
-        layout(nodes=1, gpus_per_node=8),
-        1,
-        4096,
+        shape=catalog.model("mixtral-8x7b").shape,
+        parallel=layout(nodes=1, gpus_per_node=8),
+        microbatches=1,
+        sequence=4096,
         framework="megatron-2024",
     )
     share = virtual_stage_shares(run)[0]
@@ -292,7 +315,10 @@ def test_recomputed_experts_make_their_outputs_anew_unless_gates_multiply_before
 def test_blocks_of_recomputed_layers_take_the_dense_ones_first() -> None:
     """DeepSeek-V3 begins with three dense layers: of the first stage's eight, five keep tensors."""
     run = TrainingSetup(
-        catalog.model("deepseek-v3").shape, layout(nodes=1, gpus_per_node=8, pp=8), 8, 4096
+        shape=catalog.model("deepseek-v3").shape,
+        parallel=layout(nodes=1, gpus_per_node=8, pp=8),
+        microbatches=8,
+        sequence=4096,
     )
     share = virtual_stage_shares(run)[1]
     mixed = replace(share, first_layer=0, layers=8, expert_layers=5)
@@ -306,7 +332,10 @@ def test_blocks_of_recomputed_layers_take_the_dense_ones_first() -> None:
 
 def test_norms_of_queries_and_keys_keep_both() -> None:
     run = TrainingSetup(
-        catalog.model("qwen-3-8b").shape, layout(nodes=1, gpus_per_node=8, tp=2), 1, 4096
+        shape=catalog.model("qwen-3-8b").shape,
+        parallel=layout(nodes=1, gpus_per_node=8, tp=2),
+        microbatches=1,
+        sequence=4096,
     )
     sizes = {tensor.name: tensor.bytes for tensor in layer_tensors(run)}
     assert sizes["query and key norm inputs"] == 4096 * (32 + 8) * 128 / 2 * 2
@@ -317,7 +346,7 @@ def test_experts_divided_over_ranks_work_on_the_tokens_of_all_of_them() -> None:
 
     def tensors(etp: int) -> dict[str, float]:
         parallel = layout(nodes=1, gpus_per_node=8, tp=4, etp=etp)
-        run = TrainingSetup(shape, parallel, 1, 4096)
+        run = TrainingSetup(shape=shape, parallel=parallel, microbatches=1, sequence=4096)
         return {tensor.name: tensor.bytes for tensor in layer_tensors(run, experts=True)}
 
     assert tensors(4)["routed inputs"] == 4 * tensors(1)["routed inputs"]
@@ -331,7 +360,7 @@ def test_a_gated_layer_keeps_what_its_closed_form_says(name: str, tp: int) -> No
     """34·s·b·h/T is GPT's layer with dropout; Llama 3.1 405B's keeps 533 MB of 8,192 tokens."""
     shape = catalog.model(name).shape
     setup = TrainingSetup(
-        shape, layout(nodes=1, gpus_per_node=8, tp=tp), microbatches=1, sequence=8192
+        shape=shape, parallel=layout(nodes=1, gpus_per_node=8, tp=tp), microbatches=1, sequence=8192
     )
     kept = sum(t.bytes for t in layer_tensors(setup) if t.name != "attention probabilities")
     kv_width = shape.kv_heads * shape.head_dim
@@ -347,8 +376,12 @@ def test_a_gated_layer_keeps_what_its_closed_form_says(name: str, tp: int) -> No
         {"kv_heads": 4},
         {"ffn": "swiglu"},
         {"ffn_hidden": 3072},
-        {"experts": ExpertShape(8, 2, 1024)},
-        {"latent": LatentAttention(64, 128, 64, 32, 64)},
+        {"experts": ExpertShape(count=8, top_k=2, ffn_hidden=1024)},
+        {
+            "latent": LatentAttention(
+                query_rank=64, kv_rank=128, nope_head_dim=64, rope_head_dim=32, value_head_dim=64
+            )
+        },
     ],
     ids=lambda other: next(iter(other)),
 )

@@ -38,7 +38,7 @@ GIB = 2**30
 def one_gpu(model: str, **chosen: Any) -> TrainingSetup:
     shape = catalog.model(model).shape
     usual: dict[str, Any] = {"microbatches": 1, "sequence": 2048, "zero_stage": 0}
-    return TrainingSetup(shape, layout(nodes=1, gpus_per_node=1), **usual | chosen)
+    return TrainingSetup(shape=shape, parallel=layout(nodes=1, gpus_per_node=1), **usual | chosen)
 
 
 @pytest.mark.parametrize("name", catalog.MODELS)
@@ -63,7 +63,12 @@ def test_matrices_of_a_layer_are_the_weights_that_it_has(name: str) -> None:
 def test_held_matrices_are_the_parameters_that_a_rank_holds(tp: int) -> None:
     for name in ("llama-3-8b", "deepseek-v3", "qwen-3-8b"):
         shape = replace(catalog.model(name).shape, bias=False)
-        run = TrainingSetup(shape, layout(nodes=1, gpus_per_node=8, tp=tp), 4, 4096)
+        run = TrainingSetup(
+            shape=shape,
+            parallel=layout(nodes=1, gpus_per_node=8, tp=tp),
+            microbatches=4,
+            sequence=4096,
+        )
         held = held_matrices(run, experts=False)
         assert sum(one.weights for one in held if one.part == "attention") == attention_held(run)
 
@@ -98,7 +103,11 @@ def test_ranks_together_hold_every_adapter_and_whole_sides_once_each(model: str,
     ep = 2 if shape.experts else 1
     more = {"ep": ep, "etp": 1} if shape.experts else {}
     run = TrainingSetup(
-        shape, layout(nodes=1, gpus_per_node=8, tp=tp, **more), 4, 4096, lora_rank=4
+        shape=shape,
+        parallel=layout(nodes=1, gpus_per_node=8, tp=tp, **more),
+        microbatches=4,
+        sequence=4096,
+        lora_rank=4,
     )
     whole, held = trained_parameters(run), kept_by_rank(run, 0)
     together = tp * held.trained + ep * held.trained_routed
@@ -150,10 +159,10 @@ def test_what_a_layer_keeps_is_what_autograd_saves(row: dict[str, Any]) -> None:
     sizes, tokens = AUTOGRAD["shape"], AUTOGRAD["tokens"]
     shape = ModelShape(vocab=100, sequence=tokens, **sizes)
     run = TrainingSetup(
-        shape,
-        layout(nodes=1, gpus_per_node=1),
-        1,
-        tokens,
+        shape=shape,
+        parallel=layout(nodes=1, gpus_per_node=1),
+        microbatches=1,
+        sequence=tokens,
         framework="nanotron",
         lora_rank=row["rank"],
         lora_matrices=row["matrices"],
@@ -206,7 +215,12 @@ def test_peaks_of_torchtunes_single_gpu_recipes_are_met() -> None:
 
 def test_unpacking_slows_a_4090_by_as_much_as_torchtune_measured() -> None:
     # RTX 4090: 165.2 TFLOP/s in BF16 with FP32 sums, 1,008 GB/s (NVIDIA Ada whitepaper).
-    cluster = Cluster(165.2e12, 32e9, 3e9, memory_bandwidth_bytes_per_s=1.008e12)
+    cluster = Cluster(
+        peak_flops_per_s=165.2e12,
+        scale_up_bandwidth_bytes_per_s=32e9,
+        network_bandwidth_bytes_per_s=3e9,
+        memory_bandwidth_bytes_per_s=1.008e12,
+    )
     run = one_gpu(
         "llama-3-8b", microbatch_size=2, lora_rank=8, recompute="full", recipe=recipe("bf16_8")
     )
@@ -219,7 +233,12 @@ def test_unpacking_slows_a_4090_by_as_much_as_torchtune_measured() -> None:
 def test_only_adapters_are_reduced_and_only_zero_3_moves_what_is_frozen() -> None:
     shape = catalog.model("llama-3-8b").shape
     run = TrainingSetup(
-        shape, layout(nodes=1, gpus_per_node=8), 4, 4096, lora_rank=16, frozen_weights="nf4"
+        shape=shape,
+        parallel=layout(nodes=1, gpus_per_node=8),
+        microbatches=4,
+        sequence=4096,
+        lora_rank=16,
+        frozen_weights="nf4",
     )
     frozen = kept_by_rank(run, 0).frozen_bytes
     count = trained_parameters(run)
@@ -239,7 +258,12 @@ def test_zero_3_divides_what_is_frozen() -> None:
     whole, divided = (
         memory(
             TrainingSetup(
-                shape, layout(nodes=1, gpus_per_node=8), 4, 4096, zero_stage=stage, lora_rank=16
+                shape=shape,
+                parallel=layout(nodes=1, gpus_per_node=8),
+                microbatches=4,
+                sequence=4096,
+                zero_stage=stage,
+                lora_rank=16,
             )
         )
         .ranks[0]
@@ -250,7 +274,14 @@ def test_zero_3_divides_what_is_frozen() -> None:
 
 
 def test_utilisation_counts_what_is_needed() -> None:
-    run, cluster = one_gpu("llama-3-8b", lora_rank=16), Cluster(1e15, 1e11, 1e11)
+    run, cluster = (
+        one_gpu("llama-3-8b", lora_rank=16),
+        Cluster(
+            peak_flops_per_s=1e15,
+            scale_up_bandwidth_bytes_per_s=1e11,
+            network_bandwidth_bytes_per_s=1e11,
+        ),
+    )
     whole = step(replace(run, lora_rank=None), cluster, compute_efficiency=0.5)
     lora = step(run, cluster, compute_efficiency=0.5)
     assert 1.4 < whole.step_time_s / lora.step_time_s < 1.5

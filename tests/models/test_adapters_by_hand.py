@@ -33,7 +33,14 @@ def test_what_is_frozen_is_the_model_and_the_quantized_part_its_matrices(
     shape = catalog.model(model).shape
     sizes = {"tp": 2 - shape.heads % 2, "pp": 2} | ({"ep": 2, "etp": 2} if shape.experts else {})
     parallel = layout(nodes=1, gpus_per_node=8, **sizes)
-    run = TrainingSetup(shape, parallel, 4, 1024, lora_rank=3, lora_matrices=matrices)
+    run = TrainingSetup(
+        shape=shape,
+        parallel=parallel,
+        microbatches=4,
+        sequence=1024,
+        lora_rank=3,
+        lora_matrices=matrices,
+    )
     for rank in range(2):
         held = sum(part.count for part in rank_parameters(run, rank))
         kept = kept_by_rank(run, rank)
@@ -62,10 +69,10 @@ def test_a_rank_has_the_thin_side_of_an_adapter_whole_and_divides_the_other(tp: 
     inputs; two of eight experts, each whole, on a rank of four."""
     h, kv, f, layers, rank = 4096, 1024, 14336, 32, 5
     run = TrainingSetup(
-        catalog.model("mixtral-8x7b").shape,
-        layout(nodes=1, gpus_per_node=8, tp=tp, ep=4, etp=1),
-        4,
-        4096,
+        shape=catalog.model("mixtral-8x7b").shape,
+        parallel=layout(nodes=1, gpus_per_node=8, tp=tp, ep=4, etp=1),
+        microbatches=4,
+        sequence=4096,
         lora_rank=rank,
     )
     attention = [(h, h // tp), (h, kv // tp), (h, kv // tp), (h // tp, h)]
@@ -101,10 +108,10 @@ def test_a_rank_has_the_thin_side_of_an_adapter_whole_and_divides_the_other(tp: 
 def test_adapters_of_latent_attention_and_of_a_few_dense_layers_are_counted_once() -> None:
     """DeepSeek-V3 by hand: down-projections are whole on every rank, and three layers are dense."""
     run = TrainingSetup(
-        catalog.model("deepseek-v3").shape,
-        layout(nodes=1, gpus_per_node=2, tp=2, etp=1),
-        4,
-        4096,
+        shape=catalog.model("deepseek-v3").shape,
+        parallel=layout(nodes=1, gpus_per_node=2, tp=2, etp=1),
+        microbatches=4,
+        sequence=4096,
         lora_rank=3,
     )
     h, q, kv, heads = 7168, 1536, 512, 128
@@ -129,10 +136,10 @@ def test_adapters_of_latent_attention_and_of_a_few_dense_layers_are_counted_once
 def test_adapters_of_experts_keep_a_thin_vector_for_each_visit() -> None:
     """Mixtral: two visits of each token of this rank and of the other that shares its experts."""
     run = TrainingSetup(
-        catalog.model("mixtral-8x7b").shape,
-        layout(nodes=1, gpus_per_node=8, tp=2, etp=2),
-        4,
-        4096,
+        shape=catalog.model("mixtral-8x7b").shape,
+        parallel=layout(nodes=1, gpus_per_node=8, tp=2, etp=2),
+        microbatches=4,
+        sequence=4096,
         lora_rank=5,
     )
     found = {
@@ -162,10 +169,10 @@ def test_an_input_that_only_frozen_matrices_read_is_not_kept() -> None:
         ("deepseek-v3", "attention", {*dense, *routed, "shared products"}),
     ):
         run = TrainingSetup(
-            catalog.model(model).shape,
-            layout(nodes=1, gpus_per_node=1),
-            1,
-            2048,
+            shape=catalog.model(model).shape,
+            parallel=layout(nodes=1, gpus_per_node=1),
+            microbatches=1,
+            sequence=2048,
             lora_rank=8,
             lora_matrices=matrices,
         )

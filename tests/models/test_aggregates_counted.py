@@ -31,9 +31,35 @@ from figgen.models.step.step_links import group_link
 from figgen.models.step.step_traffic import Traffic
 from tests.models.leaving import leaving_by_gpu
 
-DENSE = ModelShape(16, 48, 12, 12, 4, 96, 96, 48, tied_embeddings=True)
-MIXTURE = ModelShape(16, 48, 12, 12, 4, 96, 96, 48, experts=ExpertShape(12, 2, 24, dense_layers=5))
-CLUSTER = Cluster(1e15, 450e9, 50e9, 3e-6, 14e-6)
+DENSE = ModelShape(
+    layers=16,
+    hidden=48,
+    heads=12,
+    kv_heads=12,
+    head_dim=4,
+    ffn_hidden=96,
+    vocab=96,
+    sequence=48,
+    tied_embeddings=True,
+)
+MIXTURE = ModelShape(
+    layers=16,
+    hidden=48,
+    heads=12,
+    kv_heads=12,
+    head_dim=4,
+    ffn_hidden=96,
+    vocab=96,
+    sequence=48,
+    experts=ExpertShape(count=12, top_k=2, ffn_hidden=24, dense_layers=5),
+)
+CLUSTER = Cluster(
+    peak_flops_per_s=1e15,
+    scale_up_bandwidth_bytes_per_s=450e9,
+    network_bandwidth_bytes_per_s=50e9,
+    scale_up_latency_s=3e-6,
+    network_latency_s=14e-6,
+)
 EXPERT = {"tp": "etp", "ep": "ep", "dp": "edp", "pp": "pp"}
 
 
@@ -125,8 +151,8 @@ def drawn(count: int) -> Iterator[TrainingSetup]:
         )
         try:
             yield TrainingSetup(
-                MIXTURE if experts else DENSE,
-                layout(order="-".join([*axes, "pp"] if experts else axes), **sizes),
+                shape=MIXTURE if experts else DENSE,
+                parallel=layout(order="-".join([*axes, "pp"] if experts else axes), **sizes),
                 microbatches=2 * sizes["pp"],
                 sequence=24,
                 schedule=schedule,

@@ -17,7 +17,9 @@ def by_axis(
     model: str, parallel: ParallelLayout, sequence: int, **options: Any
 ) -> dict[str, AxisTraffic]:
     given = {"microbatches": 1, "recipe": recipe("zero16"), "buckets": 1} | options
-    setup = TrainingSetup(catalog.model(model).shape, parallel, sequence=sequence, **given)
+    setup = TrainingSetup(
+        shape=catalog.model(model).shape, parallel=parallel, sequence=sequence, **given
+    )
     return {entry.communicator: entry for entry in axis_traffic(setup)}
 
 

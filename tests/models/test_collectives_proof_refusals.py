@@ -95,7 +95,7 @@ def test_two_messages_out_of_one_rank_in_a_step_are_refused() -> None:
 
 
 def test_two_messages_into_one_rank_in_a_step_are_refused() -> None:
-    twice = Send(0, 2, 1, (0,), True)
+    twice = Send(step=0, source=2, target=1, chunks=(0,), reduces=True)
     with pytest.raises(InputError, match="rank 1 receives 2 messages"):
         verify(edited(ring_all_reduce(3), 0, lambda sends: sends.__setitem__(2, twice)))
 
@@ -103,13 +103,22 @@ def test_two_messages_into_one_rank_in_a_step_are_refused() -> None:
 @pytest.mark.parametrize(
     ("wrong", "message"),
     [
-        (Send(0, 4, 1, (0,), True), "rank: expected a rank from 0 to 3, got 4"),
-        (Send(0, 0, -1, (0,), True), "rank: expected a rank from 0 to 3, got -1"),
-        (Send(0, 1, 1, (0,), True), "rank 1 sends to itself"),
-        (Send(2, 0, 1, (3,), True), "number of the step in a message, got 2"),
-        (Send(0, 0, 1, (), True), "distinct chunks"),
-        (Send(0, 0, 1, (3, 3), True), "distinct chunks"),
-        (Send(0, 0, 1, (4,), True), "chunk: expected 0 to 3"),
+        (
+            Send(step=0, source=4, target=1, chunks=(0,), reduces=True),
+            "rank: expected a rank from 0 to 3, got 4",
+        ),
+        (
+            Send(step=0, source=0, target=-1, chunks=(0,), reduces=True),
+            "rank: expected a rank from 0 to 3, got -1",
+        ),
+        (Send(step=0, source=1, target=1, chunks=(0,), reduces=True), "rank 1 sends to itself"),
+        (
+            Send(step=2, source=0, target=1, chunks=(3,), reduces=True),
+            "number of the step in a message, got 2",
+        ),
+        (Send(step=0, source=0, target=1, chunks=(), reduces=True), "distinct chunks"),
+        (Send(step=0, source=0, target=1, chunks=(3, 3), reduces=True), "distinct chunks"),
+        (Send(step=0, source=0, target=1, chunks=(4,), reduces=True), "chunk: expected 0 to 3"),
     ],
 )
 def test_a_malformed_message_is_refused(wrong: Send, message: str) -> None:

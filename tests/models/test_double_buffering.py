@@ -15,7 +15,13 @@ from figgen.models.setup.training_setup import TrainingSetup
 from figgen.models.step.stage_time import stage_times
 from figgen.models.step.step import step
 
-H100 = Cluster(989.4e12, 450e9, 50e9, 3.4e-6, 14e-6)
+H100 = Cluster(
+    peak_flops_per_s=989.4e12,
+    scale_up_bandwidth_bytes_per_s=450e9,
+    network_bandwidth_bytes_per_s=50e9,
+    scale_up_latency_s=3.4e-6,
+    network_latency_s=14e-6,
+)
 
 
 def setup(double_buffering: bool, **options: Any) -> TrainingSetup:
@@ -23,7 +29,12 @@ def setup(double_buffering: bool, **options: Any) -> TrainingSetup:
     parallel = layout(nodes=2, gpus_per_node=8, **sizes)
     shape = catalog.model("llama-3-8b").shape
     return TrainingSetup(
-        shape, parallel, microbatches=1, sequence=8192, double_buffering=double_buffering, **options
+        shape=shape,
+        parallel=parallel,
+        microbatches=1,
+        sequence=8192,
+        double_buffering=double_buffering,
+        **options,
     )
 
 

@@ -178,7 +178,10 @@ def test_idle_time_is_the_published_one_for_every_m_from_which_it_holds(name: st
         if microbatches < least(stages):
             continue
         for forward, inputs_, weights in TIMES if name != "zbv" else TIMES[:1]:
-            trace = simulate(schedule, Durations(forward, inputs_, weights))
+            trace = simulate(
+                schedule,
+                Durations(forward=forward, backward_input=inputs_, backward_weight=weights),
+            )
             # Between the first start and last end of a rank, where steps may follow each other.
             rolling = name in ("zb2p", "zbv")
             wall = max(trace.span_by_rank) if rolling else trace.makespan

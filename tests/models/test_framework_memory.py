@@ -27,7 +27,17 @@ from figgen.models.shape.recipes import recipe
 from figgen.scenarios.options.resolve import resolve
 from figgen.scenarios.options.scenario import scenario
 
-ONE_B = ModelShape(16, 2048, 32, 32, 64, 8192, 131072, 4096, tied_embeddings=True)
+ONE_B = ModelShape(
+    layers=16,
+    hidden=2048,
+    heads=32,
+    kv_heads=32,
+    head_dim=64,
+    ffn_hidden=8192,
+    vocab=131072,
+    sequence=4096,
+    tied_embeddings=True,
+)
 LLAMA = catalog.model("llama-3-8b").shape
 
 
@@ -39,7 +49,12 @@ def nanotron(dp: int, microbatches: int, zero_stage: int = 0, **sizes: int) -> T
     world = dp * sizes.get("tp", 1) * sizes.get("pp", 1)
     parallel = layout(nodes=world // 8 or 1, gpus_per_node=min(8, world), **sizes)
     return TrainingSetup(
-        ONE_B, parallel, microbatches, 4096, zero_stage=zero_stage, framework="nanotron"
+        shape=ONE_B,
+        parallel=parallel,
+        microbatches=microbatches,
+        sequence=4096,
+        zero_stage=zero_stage,
+        framework="nanotron",
     )
 
 
@@ -132,7 +147,14 @@ def test_an_allocators_share_is_of_what_comes_and_goes() -> None:
 def test_logs_print_the_first_rank_the_fullest_or_the_device(name: str) -> None:
     """Of stages of which the last has most; contexts are 2 GB."""
     parallel = layout(nodes=1, gpus_per_node=8, pp=4)
-    setup = TrainingSetup(LLAMA, parallel, 1, 8192, framework=name, layers_per_stage=(2, 9, 9, 12))
+    setup = TrainingSetup(
+        shape=LLAMA,
+        parallel=parallel,
+        microbatches=1,
+        sequence=8192,
+        framework=name,
+        layers_per_stage=(2, 9, 9, 12),
+    )
     found = memory(setup)
     held = [rank.total_bytes - 2e9 for rank in found.ranks]
     assert held[3] == max(held) > 1.01 * held[0]
@@ -143,7 +165,7 @@ def test_logs_print_the_first_rank_the_fullest_or_the_device(name: str) -> None:
 def fsdp(**options: object) -> TrainingSetup:
     given = {"framework": "torchtitan", "recipe": recipe("fsdp16"), "zero_stage": 3} | options
     parallel = layout(nodes=1, gpus_per_node=8, **given.pop("sizes", {}))  # type: ignore[call-overload]
-    return TrainingSetup(LLAMA, parallel, 8, 8192, **given)  # type: ignore[arg-type]
+    return TrainingSetup(shape=LLAMA, parallel=parallel, microbatches=8, sequence=8192, **given)  # type: ignore[arg-type]
 
 
 def test_torchtitan_keeps_every_second_product_and_what_attention_returns() -> None:
@@ -174,7 +196,9 @@ def test_inputs_are_kept_whole_where_nobody_gathers_them_again() -> None:
 
 
 def test_what_does_not_fit_is_told_why_and_what_would() -> None:
-    setup = TrainingSetup(LLAMA, layout(nodes=1, gpus_per_node=8), 8, 8192)
+    setup = TrainingSetup(
+        shape=LLAMA, parallel=layout(nodes=1, gpus_per_node=8), microbatches=8, sequence=8192
+    )
     found = memory(setup, capacity_bytes=79.6e9)
     assert found.fits is False
     rank = found.fullest
@@ -191,7 +215,9 @@ def test_what_does_not_fit_is_told_why_and_what_would() -> None:
 
 
 def test_recomputation_grows_from_cheap_to_full() -> None:
-    setup = TrainingSetup(LLAMA, layout(nodes=1, gpus_per_node=8), 8, 8192)
+    setup = TrainingSetup(
+        shape=LLAMA, parallel=layout(nodes=1, gpus_per_node=8), microbatches=8, sequence=8192
+    )
     assert heavier_recomputation(setup) == ("full",)
     assert heavier_recomputation(replace(setup, recompute="full")) == ()
     mixture = catalog.model("mixtral-8x7b").shape
@@ -224,7 +250,12 @@ CHEAP_TO_DEAR: list[dict[str, Any]] = [
 def test_the_cheapest_change_that_fits_is_offered(zero_stage: int) -> None:
     """Every capacity between what the changes need, each tried by hand in the order of the list."""
     setup = TrainingSetup(
-        LLAMA, layout(nodes=1, gpus_per_node=8), 2, 8192, microbatch_size=4, zero_stage=zero_stage
+        shape=LLAMA,
+        parallel=layout(nodes=1, gpus_per_node=8),
+        microbatches=2,
+        sequence=8192,
+        microbatch_size=4,
+        zero_stage=zero_stage,
     )
     batches = {changed.global_batch for _, changed, _ in _changes(setup)}
     assert batches == {setup.global_batch}

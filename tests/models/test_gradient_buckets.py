@@ -12,7 +12,13 @@ from figgen.models.step.gradient_buckets import MOST_BUCKETS, best_number, gradi
 from figgen.models.step.stage_time import stage_times
 from figgen.models.step.step_traffic import BACKWARD
 
-H100 = Cluster(989.4e12, 450e9, 50e9, 3.4e-6, 14e-6)
+H100 = Cluster(
+    peak_flops_per_s=989.4e12,
+    scale_up_bandwidth_bytes_per_s=450e9,
+    network_bandwidth_bytes_per_s=50e9,
+    scale_up_latency_s=3.4e-6,
+    network_latency_s=14e-6,
+)
 
 
 def played_out(communication_s: float, compute_s: float, buckets: int, overhead_s: float) -> float:
@@ -40,7 +46,9 @@ def test_free_calls_want_as_many_buckets_as_are_tried_and_dear_ones_a_single_one
 def setup(zero_stage: int, nodes: int = 2) -> TrainingSetup:
     parallel = layout(nodes=nodes, gpus_per_node=8, tp=8)
     shape = catalog.model("llama-3-8b").shape
-    return TrainingSetup(shape, parallel, microbatches=4, sequence=4096, zero_stage=zero_stage)
+    return TrainingSetup(
+        shape=shape, parallel=parallel, microbatches=4, sequence=4096, zero_stage=zero_stage
+    )
 
 
 @pytest.mark.parametrize("zero_stage", [0, 1, 2])

@@ -123,7 +123,10 @@ def test_caps_of_nothing_are_refused() -> None:
 def test_equal_buckets_leave_what_the_closed_form_says(
     count: int, communication_s: float, overhead_s: float
 ) -> None:
-    tensors = [GradientTensor("w", i, 10, (i + 1) / count) for i in range(count)]
+    tensors = [
+        GradientTensor(name="w", layer=i, elements=10, ready_share=(i + 1) / count)
+        for i in range(count)
+    ]
     buckets = reduced_buckets(
         tensors,
         backward_s=1.0,

@@ -17,13 +17,19 @@ from figgen.models.step.level_loads import LevelLoad, level_loads
 from figgen.models.step.step import StepEstimate, step
 from tests.models.leaving import leaving_by_gpu
 
-H100 = Cluster(989.4e12, 450e9, 50e9, 3.4e-6, 14e-6)
+H100 = Cluster(
+    peak_flops_per_s=989.4e12,
+    scale_up_bandwidth_bytes_per_s=450e9,
+    network_bandwidth_bytes_per_s=50e9,
+    scale_up_latency_s=3.4e-6,
+    network_latency_s=14e-6,
+)
 
 
 def estimate(model: str, sizes: dict[str, int], **options: Any) -> StepEstimate:
     given = {"microbatches": 16, "sequence": 4096} | options
     parallel = layout(**{"gpus_per_node": 8} | sizes)
-    return step(TrainingSetup(catalog.model(model).shape, parallel, **given), H100)
+    return step(TrainingSetup(shape=catalog.model(model).shape, parallel=parallel, **given), H100)
 
 
 def loads(found: StepEstimate, cluster: Cluster = H100) -> dict[str, LevelLoad]:

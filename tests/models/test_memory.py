@@ -45,10 +45,10 @@ def test_zero_stages_take_what_table_1_of_the_paper_says(dp: int) -> None:
     shape = catalog.model("llama-3-8b").shape
     for stage, published in enumerate(ZERO_TABLE_1[dp], start=1):
         run = TrainingSetup(
-            shape,
-            layout(nodes=dp, gpus_per_node=1),
-            1,
-            8192,
+            shape=shape,
+            parallel=layout(nodes=dp, gpus_per_node=1),
+            microbatches=1,
+            sequence=8192,
             recipe=recipe("zero16"),
             zero_stage=stage,
         )
@@ -63,7 +63,14 @@ def test_state_is_that_of_the_formula_and_shrinks_with_every_stage(name: str) ->
     parallel = layout(nodes=4, gpus_per_node=8, tp=2, cp=2, pp=2, ep=4, etp=1)
     found = []
     for stage in range(4):
-        run = TrainingSetup(shape, parallel, 2, 4096, recipe=recipe(name), zero_stage=stage)
+        run = TrainingSetup(
+            shape=shape,
+            parallel=parallel,
+            microbatches=2,
+            sequence=4096,
+            recipe=recipe(name),
+            zero_stage=stage,
+        )
         held, bytes_of = rank_parameters(run, 0), recipe(name)
         costs = (bytes_of.weight_bytes, bytes_of.gradient_bytes, bytes_of.optimizer_bytes)
         # Dense state is divided over DP · CP = 8 ranks, routed experts over EDP = 4.
@@ -94,7 +101,9 @@ def test_recipes_cost_what_their_names_say() -> None:
     with pytest.raises(InputError, match="did you mean mcore18"):
         recipe("mcore16")
     with pytest.raises(InputError, match="weight_bytes of a recipe: expected >= 0"):
-        Recipe("odd", "", -1, 0, 0, "")
+        Recipe(
+            name="odd", label="", weight_bytes=-1, gradient_bytes=0, optimizer_bytes=0, source=""
+        )
 
 
 def test_moments_in_8_bits_save_three_quarters_as_their_authors_say() -> None:
@@ -107,7 +116,13 @@ def test_moments_in_8_bits_save_three_quarters_as_their_authors_say() -> None:
 def test_muon_leaves_only_the_tables_to_adam() -> None:
     """Two moments of them, one of the rest: as figure optimizer-states counts it, norms apart."""
     shape = catalog.model("llama-3-8b").shape
-    run = TrainingSetup(shape, layout(nodes=1, gpus_per_node=1), 1, 8192, recipe=recipe("muon14"))
+    run = TrainingSetup(
+        shape=shape,
+        parallel=layout(nodes=1, gpus_per_node=1),
+        microbatches=1,
+        sequence=8192,
+        recipe=recipe("muon14"),
+    )
     tables, parameters = 2 * shape.vocab * shape.hidden, parameter_counts(shape).total
     assert state_bytes(run, 0)[2] == 8 * parameters + 4 * tables
 
@@ -126,7 +141,9 @@ def test_weight_matrices_cost_what_korthikantis_figure_1_shows(model: str) -> No
         bias=False,
     )
     parallel = layout(nodes=c["gpus"] // 8, gpus_per_node=8, tp=c["t"], pp=c["p"])
-    run = TrainingSetup(shape, parallel, c["B"] // c["b"], 2048, zero_stage=0)
+    run = TrainingSetup(
+        shape=shape, parallel=parallel, microbatches=c["B"] // c["b"], sequence=2048, zero_stage=0
+    )
     matrices = sum(
         part.count for part in rank_parameters(run, 0) if part.part in ("attention", "ffn")
     )
@@ -137,10 +154,10 @@ def test_weight_matrices_cost_what_korthikantis_figure_1_shows(model: str) -> No
 def estimate(**options: Any) -> MemoryEstimate:
     given = {"recompute": "full", "zero_stage": 3} | options
     run = TrainingSetup(
-        catalog.model("llama-3-70b").shape,
-        layout(nodes=8, gpus_per_node=8, tp=4, cp=2, pp=4),
-        16,
-        8192,
+        shape=catalog.model("llama-3-70b").shape,
+        parallel=layout(nodes=8, gpus_per_node=8, tp=4, cp=2, pp=4),
+        microbatches=16,
+        sequence=8192,
         **given,
     )
     return memory(run, capacity_bytes=80e9)
@@ -161,7 +178,12 @@ def test_parts_add_up_and_the_fullest_rank_decides() -> None:
 
 
 def test_without_a_capacity_nobody_says_whether_it_fits() -> None:
-    run = TrainingSetup(catalog.model("llama-3-8b").shape, layout(nodes=1, gpus_per_node=8), 1, 64)
+    run = TrainingSetup(
+        shape=catalog.model("llama-3-8b").shape,
+        parallel=layout(nodes=1, gpus_per_node=8),
+        microbatches=1,
+        sequence=64,
+    )
     found = memory(run)
     assert (found.free_bytes, found.fits) == (None, None)
     with pytest.raises(InputError, match="capacity_bytes: expected > 0"):
@@ -172,7 +194,11 @@ def test_without_a_capacity_nobody_says_whether_it_fits() -> None:
 
 def buffers(model: str, sizes: dict[str, int], **options: Any) -> dict[str, float]:
     run = TrainingSetup(
-        catalog.model(model).shape, layout(nodes=8, gpus_per_node=8, **sizes), 16, 8192, **options
+        shape=catalog.model(model).shape,
+        parallel=layout(nodes=8, gpus_per_node=8, **sizes),
+        microbatches=16,
+        sequence=8192,
+        **options,
     )
     return {buffer.name: buffer.bytes for buffer in communication_buffers(run, 1 % run.parallel.pp)}
 
@@ -214,10 +240,10 @@ def test_a_framework_that_keeps_the_stage_whole_does_so_in_a_pipeline_only() -> 
         alone = buffers("llama-3-8b", {}, zero_stage=3, framework=name)
         assert alone["gathered weights"] < model.parameters / 2
         run = TrainingSetup(
-            model.shape,
-            layout(nodes=8, gpus_per_node=8, pp=4),
-            16,
-            8192,
+            shape=model.shape,
+            parallel=layout(nodes=8, gpus_per_node=8, pp=4),
+            microbatches=16,
+            sequence=8192,
             zero_stage=3,
             framework=name,
         )

@@ -103,14 +103,14 @@ def divisors(number: int) -> list[int]:
     return [divisor for divisor in range(1, number + 1) if number % divisor == 0]
 
 
-def dividing(world: int) -> Iterator[tuple[int, int, int, int, int]]:
+def dividing(world: int) -> Iterator[dict[str, int]]:
     """Every TP, CP, PP, EP, ETP whose two products divide the world."""
     for pp in divisors(world):
         for tp, ep in itertools.product(divisors(world // pp), repeat=2):
             for cp, etp in itertools.product(
                 divisors(world // pp // tp), divisors(world // pp // ep)
             ):
-                yield tp, cp, pp, ep, etp
+                yield {"tp": tp, "cp": cp, "pp": pp, "ep": ep, "etp": etp}
 
 
 ORDERS = ["-".join(order) for order in itertools.permutations(("tp", "cp", "ep", "dp", "pp"))]
@@ -120,9 +120,9 @@ def test_every_layout_of_8_gpus_in_every_order_keeps_its_pipelines_in_both_meshe
     accepted = 0
     for order in ORDERS:
         for sizes in dividing(8):
-            if problem(8, Sizes(*sizes), convention(order)) is not None:
+            if problem(8, Sizes(**sizes), convention(order)) is not None:
                 continue
-            parallel = ParallelLayout(2, 4, *sizes, order)
+            parallel = ParallelLayout(nodes=2, gpus_per_node=4, **sizes, order=order)
             dense, expert = parallel.dense, parallel.expert
             assert dense.world_size == expert.world_size == 8
             assert parallel.pp == 1 or axis_stride(dense, "pp") == axis_stride(expert, "pp")
@@ -138,7 +138,7 @@ def test_what_fits_24_gpus_is_what_megatron_accepts(name: str) -> None:
         if name == "megatron-tp-pp-dp" and pp > 1:
             # Megatron's own assertion, in its words: attention and MoE have the same DP size.
             fits = fits and tp * cp == etp * ep
-        found = problem(24, Sizes(tp, cp, pp, ep, etp), CONVENTIONS[name])
+        found = problem(24, Sizes(tp=tp, cp=cp, pp=pp, ep=ep, etp=etp), CONVENTIONS[name])
         assert (found is None) == fits
 
 
@@ -181,16 +181,16 @@ def test_what_is_offered_is_the_nearest_of_all_that_fit(order: str) -> None:
     for nodes, width in ((2, 6), (4, 4)):
         world = nodes * width
         fitting = [
-            Sizes(tp, cp, pp, ep, etp, world // (tp * cp * pp))
+            Sizes(tp=tp, cp=cp, pp=pp, ep=ep, etp=etp, dp=world // (tp * cp * pp))
             for tp, cp, pp, ep in itertools.product(range(1, world + 1), repeat=4)
             if world % (tp * cp * pp) == 0
             for etp in (None, *range(1, world + 1))
-            if problem(world, Sizes(tp, cp, pp, ep, etp), known) is None
+            if problem(world, Sizes(tp=tp, cp=cp, pp=pp, ep=ep, etp=etp), known) is None
         ]
         for _ in range(12):
-            drawn = [draw.randint(1, 9) for _ in range(4)]
+            tp, cp, pp, ep = (draw.randint(1, 9) for _ in range(4))
             etp, dp = draw.choice((None, 1, 2, 3)), draw.choice((None, 1, 4, 5))
-            wanted = Sizes(*drawn, etp, dp)
+            wanted = Sizes(tp=tp, cp=cp, pp=pp, ep=ep, etp=etp, dp=dp)
             if problem(world, wanted, known) is None:
                 continue
             best: dict[tuple[int, int, int], float] = {}
@@ -271,7 +271,7 @@ def test_impossible_layouts_are_refused_with_a_reason_and_a_way_out(
 
 def test_a_layout_built_by_hand_is_checked_too() -> None:
     with pytest.raises(InputError, match="TP·CP·PP"):
-        ParallelLayout(2, 8, 5, 1, 1, 1, 1, "megatron")
+        ParallelLayout(nodes=2, gpus_per_node=8, tp=5, cp=1, pp=1, ep=1, etp=1, order="megatron")
 
 
 def test_axes_of_a_communicator_are_on_one_mesh() -> None:
@@ -297,10 +297,10 @@ def test_every_layout_up_to_64_gpus_fills_both_meshes_and_keeps_its_pipelines(na
     for world in range(1, 65):
         for sizes in dividing(world):
             asked += 1
-            if problem(world, Sizes(*sizes), known) is not None:
+            if problem(world, Sizes(**sizes), known) is not None:
                 continue
             accepted += 1
-            parallel = ParallelLayout(1, world, *sizes, name)
+            parallel = ParallelLayout(nodes=1, gpus_per_node=world, **sizes, order=name)
             dense = parallel.dense
             assert (
                 dense.world_size == parallel.tp * parallel.cp * parallel.dp * parallel.pp == world
@@ -325,7 +325,7 @@ def test_experts_have_the_tensor_parallel_size_that_the_framework_gives_them(
 ) -> None:
     """Neither a smaller nor a larger one; what it gives by itself is accepted."""
     for etp in (1, 2, 4):
-        found = problem(8, Sizes(2, 1, 1, 1, etp), CONVENTIONS[order])
+        found = problem(8, Sizes(tp=2, cp=1, pp=1, ep=1, etp=etp), CONVENTIONS[order])
         assert (found is None) == (etp == only)
         assert found is None or "etp under order" in str(found)
 
@@ -333,7 +333,7 @@ def test_experts_have_the_tensor_parallel_size_that_the_framework_gives_them(
 @pytest.mark.parametrize("order", ["megatron", "megatron-tp-pp-dp", "deepspeed", "nanotron-moe"])
 def test_experts_have_any_tensor_parallel_size_where_the_framework_asks(order: str) -> None:
     for etp in (1, 2, 4):
-        assert problem(8, Sizes(2, 1, 1, 1, etp), CONVENTIONS[order]) is None
+        assert problem(8, Sizes(tp=2, cp=1, pp=1, ep=1, etp=etp), CONVENTIONS[order]) is None
 
 
 def test_divisors_are_all_numbers_that_divide() -> None:

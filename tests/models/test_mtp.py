@@ -26,7 +26,9 @@ TIED = catalog.model("gemma-3-27b").shape
 def setup(pp: int = 4, tp: int = 1, *, shape: Any = V3, **options: Any) -> TrainingSetup:
     parallel = layout(nodes=pp * tp, gpus_per_node=8, pp=pp, tp=tp)
     return TrainingSetup(
-        shape, parallel, **{"microbatches": 8, "sequence": 4096, "mtp_layers": 1} | options
+        shape=shape,
+        parallel=parallel,
+        **{"microbatches": 8, "sequence": 4096, "mtp_layers": 1} | options,
     )
 
 

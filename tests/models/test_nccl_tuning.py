@@ -61,7 +61,7 @@ every_group = pytest.mark.parametrize(
     ids=lambda e: f"{e['ranks']}-on-{e['nodes']}-{e['architecture']}-{e['host']}-{e['transport']}",
 )
 
-ONE_NODE = NcclGroup(8, 12, 30e9)
+ONE_NODE = NcclGroup(ranks=8, channels=12, channel_bytes_per_s=30e9)
 
 
 @every_group
@@ -117,7 +117,12 @@ def test_a_large_ring_comes_close_to_the_measured_bus_bandwidth(
 ) -> None:
     """With the channels that NCCL finds on the lanes of one GPU; measured at 16, 16 and 8 GiB."""
     found = ring_channels(architecture, link_gb_s * 1e9, 8)
-    group = NcclGroup(8, found.count, found.inside_bytes_per_s, architecture=architecture)
+    group = NcclGroup(
+        ranks=8,
+        channels=found.count,
+        channel_bytes_per_s=found.inside_bytes_per_s,
+        architecture=architecture,
+    )
     size = 16 * 2**30
     time_s = predicted_time_s(CONSTANTS, group, "all-reduce", "ring", "simple", size)
     bus_gb_s = size / time_s * 2 * 7 / 8 / 1e9
@@ -146,14 +151,24 @@ CORRECTED = [
 def test_trees_are_marked_down_exactly_where_nccl_does_it(
     algorithm: str, host: str, size: int, left: float
 ) -> None:
-    group = NcclGroup(64, 8, 48e9, 48e9, nodes=8, architecture="blackwell", host=host)
+    group = NcclGroup(
+        ranks=64,
+        channels=8,
+        channel_bytes_per_s=48e9,
+        network_bytes_per_s=48e9,
+        nodes=8,
+        architecture="blackwell",
+        host=host,
+    )
     way = (CONSTANTS, group, "all-reduce", algorithm, "simple")
     sending = predicted_time_s(*way, size) - latency_s(*way)
     assert sending == pytest.approx(size / (left * bandwidth_bytes_per_s(*way)), rel=1e-6)
 
 
 def test_an_nvls_tree_of_hopper_is_never_marked_down() -> None:
-    group = NcclGroup(64, 8, 48e9, 48e9, nodes=8)
+    group = NcclGroup(
+        ranks=64, channels=8, channel_bytes_per_s=48e9, network_bytes_per_s=48e9, nodes=8
+    )
     way = (CONSTANTS, group, "all-reduce", "nvls_tree", "simple")
     for size in (64, 2**16, 2**29):
         sending = predicted_time_s(*way, size) - latency_s(*way)
@@ -168,14 +183,28 @@ def test_small_messages_go_by_ll_and_large_ones_by_simple() -> None:
 
 def test_the_network_limit_of_ll_follows_the_cpu_not_the_gpu() -> None:
     for host, cap_gb_s in (("intel_x86", 20.4), ("amd_x86", 19.0)):
-        group = NcclGroup(64, 16, 24e9, 24e9, nodes=8, host=host)
+        group = NcclGroup(
+            ranks=64,
+            channels=16,
+            channel_bytes_per_s=24e9,
+            network_bytes_per_s=24e9,
+            nodes=8,
+            host=host,
+        )
         bandwidth = bandwidth_bytes_per_s(CONSTANTS, group, "all-reduce", "ring", "ll")
         assert bandwidth == pytest.approx(cap_gb_s * 1e9 * 64 / 126)
 
 
 def test_nvls_needs_two_channels() -> None:
     algorithms = {
-        channels: {a for a, _ in candidates(CONSTANTS, NcclGroup(8, channels, 20e9), "all-reduce")}
+        channels: {
+            a
+            for a, _ in candidates(
+                CONSTANTS,
+                NcclGroup(ranks=8, channels=channels, channel_bytes_per_s=20e9),
+                "all-reduce",
+            )
+        }
         for channels in (1, 2)
     }
     assert algorithms == {1: {"tree", "ring"}, 2: {"tree", "ring", "nvls"}}

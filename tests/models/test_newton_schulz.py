@@ -19,7 +19,9 @@ from figgen.models.shape.recipes import recipe
 from figgen.models.step.newton_schulz import most_dealt, update_flops
 from figgen.models.step.step import step
 
-CLUSTER = Cluster(1e15, 4.5e11, 5e10)
+CLUSTER = Cluster(
+    peak_flops_per_s=1e15, scale_up_bandwidth_bytes_per_s=4.5e11, network_bandwidth_bytes_per_s=5e10
+)
 
 
 class Counting:
@@ -71,7 +73,11 @@ def test_flops_of_a_matrix_are_those_of_its_products(sides: tuple[int, int]) -> 
 def muon(model: str, microbatches: int = 4, **sizes: Any) -> TrainingSetup:
     shape = catalog.model(model).shape
     return TrainingSetup(
-        shape, layout(gpus_per_node=8, **sizes), microbatches, 4096, recipe=recipe("muon14")
+        shape=shape,
+        parallel=layout(gpus_per_node=8, **sizes),
+        microbatches=microbatches,
+        sequence=4096,
+        recipe=recipe("muon14"),
     )
 
 
@@ -152,7 +158,11 @@ def test_moonlights_step_is_one_to_three_percent_longer() -> None:
         ),
     )
     run = TrainingSetup(
-        shape, layout(nodes=16, gpus_per_node=8, ep=8, etp=1), 8, 8192, recipe=recipe("muon14")
+        shape=shape,
+        parallel=layout(nodes=16, gpus_per_node=8, ep=8, etp=1),
+        microbatches=8,
+        sequence=8192,
+        recipe=recipe("muon14"),
     )
     found = step(run, CLUSTER, compute_efficiency=0.4)
     assert 0 < update_flops(run, 0) / 4e14 / found.compute_s < 0.03

@@ -19,8 +19,28 @@ from figgen.models.step.data_traffic import stage_traffic
 from figgen.models.step.nic_load import leaving_share, nic_bytes
 from tests.models.leaving import leaving_by_gpu
 
-DENSE = ModelShape(8, 16, 4, 2, 4, 24, 24, 16, tied_embeddings=True)
-MIXTURE = ModelShape(8, 16, 4, 4, 4, 24, 24, 16, experts=ExpertShape(4, 2, 8))
+DENSE = ModelShape(
+    layers=8,
+    hidden=16,
+    heads=4,
+    kv_heads=2,
+    head_dim=4,
+    ffn_hidden=24,
+    vocab=24,
+    sequence=16,
+    tied_embeddings=True,
+)
+MIXTURE = ModelShape(
+    layers=8,
+    hidden=16,
+    heads=4,
+    kv_heads=4,
+    head_dim=4,
+    ffn_hidden=24,
+    vocab=24,
+    sequence=16,
+    experts=ExpertShape(count=4, top_k=2, ffn_hidden=8),
+)
 
 
 def counted(run: TrainingSetup) -> list[list[float]]:
@@ -92,8 +112,8 @@ def test_every_nic_sends_what_its_ranks_send_to_other_nodes(
     parallel = layout(nodes=4, gpus_per_node=4, order=order, **sizes)
     for zero in (0, 1, 3):
         run = TrainingSetup(
-            shape,
-            parallel,
+            shape=shape,
+            parallel=parallel,
             microbatches=8,
             sequence=16,
             schedule=schedule,
@@ -108,9 +128,9 @@ def test_every_nic_sends_what_its_ranks_send_to_other_nodes(
 def test_gpt_3_sends_10_gigabytes_of_gradients_and_its_share_of_the_activations() -> None:
     parallel = layout(nodes=128, gpus_per_node=8, tp=8, pp=8)
     run = TrainingSetup(
-        catalog.model("gpt-3-175b").shape,
-        parallel,
-        3,
+        shape=catalog.model("gpt-3-175b").shape,
+        parallel=parallel,
+        microbatches=3,
         sequence=2048,
         recipe=recipe("zero16"),
         zero_stage=0,
@@ -126,7 +146,11 @@ def test_gpt_3_sends_10_gigabytes_of_gradients_and_its_share_of_the_activations(
 
 def test_one_node_sends_nothing_and_nics_must_share_the_gpus() -> None:
     run = TrainingSetup(
-        DENSE, layout(nodes=1, gpus_per_node=4, tp=2), 2, sequence=16, recipe=recipe("zero16")
+        shape=DENSE,
+        parallel=layout(nodes=1, gpus_per_node=4, tp=2),
+        microbatches=2,
+        sequence=16,
+        recipe=recipe("zero16"),
     )
     assert leaving_by_gpu(run).tolist() == [[0.0] * 4]
     with pytest.raises(InputError, match="nics_per_node: expected a divisor of 4, got 3"):

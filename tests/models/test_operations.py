@@ -39,7 +39,7 @@ def experts_of(one: dict[str, Any]) -> ExpertShape | None:
     if not one["experts"]:
         return None
     count, top_k = one["experts"]
-    return ExpertShape(count, top_k, one["ffn_hidden"])
+    return ExpertShape(count=count, top_k=top_k, ffn_hidden=one["ffn_hidden"])
 
 
 def recorded_job(one: dict[str, Any]) -> DeviceJob:

@@ -23,7 +23,13 @@ from figgen.models.step.stage_time import StageTime, stage_times
 from figgen.models.step.step import durations, step
 from figgen.models.step.step_traffic import BACKWARD, FORWARD
 
-H100 = Cluster(989.4e12, 450e9, 50e9, 3.4e-6, 14e-6)
+H100 = Cluster(
+    peak_flops_per_s=989.4e12,
+    scale_up_bandwidth_bytes_per_s=450e9,
+    network_bandwidth_bytes_per_s=50e9,
+    scale_up_latency_s=3.4e-6,
+    network_latency_s=14e-6,
+)
 V3 = catalog.model("deepseek-v3").shape
 EQUAL = replace(V3, layers=16, vocab=64, experts=replace(V3.experts, dense_layers=0))
 """Sixteen layers that are all alike, and tables that take no time."""
@@ -37,7 +43,7 @@ BOTH = pytest.mark.parametrize(
 def run_of(schedule: str, ranks: int, microbatches: int) -> TrainingSetup:
     parallel = layout(nodes=4 * ranks, gpus_per_node=8, pp=ranks, ep=32)
     return TrainingSetup(
-        EQUAL, parallel, microbatches=microbatches, sequence=4096, schedule=schedule
+        shape=EQUAL, parallel=parallel, microbatches=microbatches, sequence=4096, schedule=schedule
     )
 
 
@@ -172,7 +178,7 @@ def test_one_time_of_pairs_follows_the_layers_of_their_stages() -> None:
     schedule = build("dualpipev", stages=2, microbatches=4)
     # Half of a forward of 1 hides behind a backward of 2; stages have 4, 2, 1 and 1 quarters of a
     # rank's layers, 0 and 3 on one rank. Longer half, and half of the shorter one.
-    half = Durations(1, 1, 1, overlapped_pair=2.5)
+    half = Durations(forward=1, backward_input=1, backward_weight=1, overlapped_pair=2.5)
     trace = carried_out(schedule, half, (4, 2, 1, 1))
     pairs = (1 + 0.5 / 2, 0.5 + 0.5 / 2, 1 + 0.25 / 2, 2 + 0.25 / 2)
     assert trace.durations.overlapped_pair == pairs
@@ -194,14 +200,23 @@ def test_equal_layers_cut_a_rank_s_times_alike(
     pair: float,
 ) -> None:
     schedule = build(name, stages=ranks, microbatches=microbatches)
-    times = Durations(forward, inputs, weights, 0.25, pair)
+    times = Durations(
+        forward=forward,
+        backward_input=inputs,
+        backward_weight=weights,
+        latency=0.25,
+        overlapped_pair=pair,
+    )
     whole = simulate(schedule, times.per_chunk(schedule.placement.chunks))
     assert carried_out(schedule, times, (5.0,) * ranks).ends == whole.ends
     # A rank of which neither half takes time hides nothing either.
     idle = schedule.placement.rank_of_stage
     some = tuple(0.0 if idle[stage] else forward for stage in range(schedule.placement.stages))
     none = tuple(0.0 for _ in some)
-    free = carried_out(schedule, Durations(some, none, none, overlapped_pair=some))
+    free = carried_out(
+        schedule,
+        Durations(forward=some, backward_input=none, backward_weight=none, overlapped_pair=some),
+    )
     assert free.busy[1:] == (0.0,) * (ranks - 1)
 
 
@@ -213,9 +228,23 @@ def test_what_hides_nothing_takes_the_sum_and_what_hides_all_is_never_too_short(
     layers = tuple(7.0 - rank % 3 for rank in range(ranks))
     forward, inputs, weights = 0.1, 0.7, 1 / 3
     sums = [
-        carried_out(schedule, Durations(forward, inputs, weights, overlapped_pair=pair), layers)
+        carried_out(
+            schedule,
+            Durations(
+                forward=forward,
+                backward_input=inputs,
+                backward_weight=weights,
+                overlapped_pair=pair,
+            ),
+            layers,
+        )
         for pair in (None, forward + inputs + weights)
     ]
     assert sums[1].busy == pytest.approx(sums[0].busy)
-    hidden = Durations(forward, inputs, weights, overlapped_pair=inputs + weights)
+    hidden = Durations(
+        forward=forward,
+        backward_input=inputs,
+        backward_weight=weights,
+        overlapped_pair=inputs + weights,
+    )
     assert carried_out(schedule, hidden, layers).makespan < sums[0].makespan

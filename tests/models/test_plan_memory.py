@@ -55,8 +55,8 @@ def drawn(draw: random.Random) -> tuple[TrainingSetup, dict[str, object]]:
         chunks = draw.choice(CHUNKS[schedule][:3])
         try:
             setup = TrainingSetup(
-                shape,
-                layout(nodes=1, gpus_per_node=gpus, order=order, **axes),
+                shape=shape,
+                parallel=layout(nodes=1, gpus_per_node=gpus, order=order, **axes),
                 microbatches=draw.randint(1, 12),
                 sequence=64,
                 schedule=schedule,

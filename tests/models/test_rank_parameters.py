@@ -26,14 +26,14 @@ ORACLE = json.loads(
 )
 
 GPT = ModelShape(
-    6,
-    16,
-    4,
-    4,
-    4,
-    64,
-    24,
-    8,
+    layers=6,
+    hidden=16,
+    heads=4,
+    kv_heads=4,
+    head_dim=4,
+    ffn_hidden=64,
+    vocab=24,
+    sequence=8,
     ffn="gelu",
     norm="layernorm",
     bias=True,
@@ -41,20 +41,43 @@ GPT = ModelShape(
     learned_positions=True,
     extra=5,
 )
-LLAMA = ModelShape(7, 16, 8, 2, 4, 24, 24, 8, qk_norm="per-head")
-MIXTURE = ModelShape(
-    6,
-    16,
-    4,
-    4,
-    4,
-    24,
-    24,
-    8,
-    experts=ExpertShape(4, 2, 8, shared=1, dense_layers=2),
-    latent=LatentAttention(6, 4, 4, 2, 4),
+LLAMA = ModelShape(
+    layers=7,
+    hidden=16,
+    heads=8,
+    kv_heads=2,
+    head_dim=4,
+    ffn_hidden=24,
+    vocab=24,
+    sequence=8,
+    qk_norm="per-head",
 )
-MIXTURE_WITH_BIAS = ModelShape(4, 16, 4, 2, 4, 24, 24, 8, bias=True, experts=ExpertShape(4, 1, 8))
+MIXTURE = ModelShape(
+    layers=6,
+    hidden=16,
+    heads=4,
+    kv_heads=4,
+    head_dim=4,
+    ffn_hidden=24,
+    vocab=24,
+    sequence=8,
+    experts=ExpertShape(count=4, top_k=2, ffn_hidden=8, shared=1, dense_layers=2),
+    latent=LatentAttention(
+        query_rank=6, kv_rank=4, nope_head_dim=4, rope_head_dim=2, value_head_dim=4
+    ),
+)
+MIXTURE_WITH_BIAS = ModelShape(
+    layers=4,
+    hidden=16,
+    heads=4,
+    kv_heads=2,
+    head_dim=4,
+    ffn_hidden=24,
+    vocab=24,
+    sequence=8,
+    bias=True,
+    experts=ExpertShape(count=4, top_k=1, ffn_hidden=8),
+)
 BERT = replace(GPT, final_norm=False, layers=4)
 SHAPES = {
     "bert": BERT,
@@ -81,7 +104,7 @@ def small_layouts(shape: ModelShape) -> list[ParallelLayout]:
 
 def setup(shape: ModelShape, parallel: ParallelLayout, **options: Any) -> TrainingSetup:
     given = {"microbatches": 8, "sequence": 8} | options
-    return TrainingSetup(shape, parallel, **given)
+    return TrainingSetup(shape=shape, parallel=parallel, **given)
 
 
 def arrays_of_layer(shape: ModelShape, layer: int) -> list[tuple[str, int, str]]:

@@ -43,10 +43,10 @@ def megatron(**options: Any) -> TrainingSetup:
     shape = catalog.model("deepseek-v3").shape
     assert shape.experts is not None
     return TrainingSetup(
-        replace(shape, layers=64, experts=replace(shape.experts, dense_layers=0)),
-        layout(nodes=64, gpus_per_node=4, pp=4, ep=64, etp=1),
-        32,
-        4096,
+        shape=replace(shape, layers=64, experts=replace(shape.experts, dense_layers=0)),
+        parallel=layout(nodes=64, gpus_per_node=4, pp=4, ep=64, etp=1),
+        microbatches=32,
+        sequence=4096,
         schedule="interleaved-1f1b",
         chunks=4,
         framework="megatron-2024",
@@ -92,18 +92,31 @@ def test_eight_bits_save_about_16_gib() -> None:
 
 
 MIXTURE = ModelShape(
-    9,
-    64,
-    4,
-    4,
-    16,
-    96,
-    512,
-    32,
-    experts=ExpertShape(8, 2, 32, shared=1, dense_layers=4),
-    latent=LatentAttention(24, 16, 16, 8, 16),
+    layers=9,
+    hidden=64,
+    heads=4,
+    kv_heads=4,
+    head_dim=16,
+    ffn_hidden=96,
+    vocab=512,
+    sequence=32,
+    experts=ExpertShape(count=8, top_k=2, ffn_hidden=32, shared=1, dense_layers=4),
+    latent=LatentAttention(
+        query_rank=24, kv_rank=16, nope_head_dim=16, rope_head_dim=8, value_head_dim=16
+    ),
 )
-DENSE = ModelShape(6, 64, 4, 2, 16, 96, 512, 32, ffn="gelu", tied_embeddings=True)
+DENSE = ModelShape(
+    layers=6,
+    hidden=64,
+    heads=4,
+    kv_heads=2,
+    head_dim=16,
+    ffn_hidden=96,
+    vocab=512,
+    sequence=32,
+    ffn="gelu",
+    tied_embeddings=True,
+)
 
 
 def small(shape: ModelShape, **options: Any) -> TrainingSetup:
@@ -112,7 +125,9 @@ def small(shape: ModelShape, **options: Any) -> TrainingSetup:
         sizes |= {"ep": 2, "etp": 1}
     parallel = layout(nodes=1, gpus_per_node=8, **sizes)
     usual: dict[str, Any] = {"dropout": True, "framework": "megatron-2024"}
-    return TrainingSetup(shape, parallel, 4, 32, **usual | options)
+    return TrainingSetup(
+        shape=shape, parallel=parallel, microbatches=4, sequence=32, **usual | options
+    )
 
 
 def subsets() -> Iterator[str]:

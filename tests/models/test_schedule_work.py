@@ -15,7 +15,9 @@ from figgen.models.pipeline.simulate import Durations, simulate
 @pytest.mark.parametrize("name", ["gpipe", "1f1b", "zb1p", "zbv", "dualpipe"])
 def test_a_microbatch_is_held_from_its_forward_to_its_last_backward(name: str) -> None:
     schedule = build(name, stages=4, microbatches=8)
-    trace = simulate(schedule, Durations(1.0, 1.5, 0.75, 0.25))
+    trace = simulate(
+        schedule, Durations(forward=1.0, backward_input=1.5, backward_weight=0.75, latency=0.25)
+    )
     shares = tuple(2.0**stage for stage in range(schedule.placement.stages))
     for rank in range(4):
         spans: dict[tuple[int, int], list[float]] = {}
@@ -39,7 +41,9 @@ def test_a_microbatch_is_held_from_its_forward_to_its_last_backward(name: str) -
 
 def test_a_table_of_slots_has_the_digits_that_give_times_back() -> None:
     schedule = build("1f1b", stages=2, microbatches=3)
-    trace = carried_out(schedule, Durations(0.1, 1.0, 1.0), (2, 1))
+    trace = carried_out(
+        schedule, Durations(forward=0.1, backward_input=1.0, backward_weight=1.0), (2, 1)
+    )
     rows = list(DictReader(slots_csv(trace).splitlines()))
     for rank in (0, 1):
         mine = [row for row in rows if row["rank"] == str(rank)]

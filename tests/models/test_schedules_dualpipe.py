@@ -67,7 +67,15 @@ def test_idle_time_is_published_where_f_equals_i(name, ranks, microbatches):
     for forward, weights in ((2, 1), (2, 2), (4, 1), (4, 3)):
         backward = forward + weights
         for pair in (backward, backward + forward / 2, backward + forward):
-            trace = simulate(schedule, Durations(forward, forward, weights, overlapped_pair=pair))
+            trace = simulate(
+                schedule,
+                Durations(
+                    forward=forward,
+                    backward_input=forward,
+                    backward_weight=weights,
+                    overlapped_pair=pair,
+                ),
+            )
             idle, _ = published(title, pair, backward, weights, stages)
             assert max(trace.makespan - busy for busy in trace.busy) == idle
 
@@ -79,7 +87,9 @@ def test_idle_time_depends_on_f_where_the_table_has_i(name, ranks, microbatches)
     schedule = build(name, stages=ranks, microbatches=microbatches)
     for forward, inputs, weights in ((3, 2, 1), (4, 2, 2), (4, 3, 1)):
         pair = forward + inputs + weights
-        trace = simulate(schedule, Durations(forward, inputs, weights))
+        trace = simulate(
+            schedule, Durations(forward=forward, backward_input=inputs, backward_weight=weights)
+        )
         idle = max(trace.makespan - busy for busy in trace.busy)
         assert idle == (stages // 2 - 1) * (pair + forward - 2 * weights)
 
@@ -115,8 +125,10 @@ def test_every_stage_runs_each_of_its_microbatches_once(name, ranks, microbatche
 
 def test_overlap_hides_time():
     schedule = build("dualpipe", stages=8, microbatches=20)
-    apart = simulate(schedule, Durations(1, 1, 1))
-    hidden = simulate(schedule, Durations(1, 1, 1, overlapped_pair=2))
+    apart = simulate(schedule, Durations(forward=1, backward_input=1, backward_weight=1))
+    hidden = simulate(
+        schedule, Durations(forward=1, backward_input=1, backward_weight=1, overlapped_pair=2)
+    )
     assert hidden.makespan < apart.makespan
     assert hidden.busy[0] == apart.busy[0] - sum(
         placed.overlapped and placed.action.kind == "F" for placed in hidden.placed[0]
@@ -138,7 +150,9 @@ def test_sizes_that_dualpipe_cannot_have_are_refused(name, ranks, microbatches, 
 
 
 def test_chunks_together_take_what_the_whole_took() -> None:
-    whole = Durations(3, (1, 4), 2, latency=0.5, overlapped_pair=7)
+    whole = Durations(
+        forward=3, backward_input=(1, 4), backward_weight=2, latency=0.5, overlapped_pair=7
+    )
     each = whole.per_chunk(2)
     assert (each.forward, each.backward_input, each.backward_weight) == (1.5, (0.5, 2), 1)
     assert (each.latency, each.overlapped_pair) == (0.5, 3.5)

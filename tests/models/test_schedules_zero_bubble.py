@@ -55,7 +55,7 @@ def test_zb1p_idles_p_minus_1_times_f_plus_i_minus_w(chunks):
         for microbatches in (stages, 2 * stages, 3 * stages):
             trace = simulate(
                 build("zb1p", stages=stages, microbatches=microbatches, chunks=chunks),
-                Durations(forward, inputs, weights),
+                Durations(forward=forward, backward_input=inputs, backward_weight=weights),
             )
             idle = {trace.makespan - busy for busy in trace.busy}
             assert idle == {(stages - 1) * (forward + (inputs + weights) - 2 * weights)}
@@ -76,7 +76,7 @@ def test_zb2p_idles_p_minus_1_times_f_plus_i_minus_2w_within_a_step():
         for microbatches in (2 * stages - 1, 2 * stages, 3 * stages):
             trace = simulate(
                 build("zb2p", stages=stages, microbatches=microbatches),
-                Durations(forward, inputs, weights),
+                Durations(forward=forward, backward_input=inputs, backward_weight=weights),
             )
             idle = max(trace.span_by_rank) - trace.busy[0]
             assert idle == (stages - 1) * max(0, forward + inputs - 2 * weights)
@@ -133,8 +133,13 @@ def test_v_min_idles_two_thirds_of_1f1b_but_for_one_unit():
 
 @pytest.mark.parametrize("unequal", [(1.5, 1, 1), (1, 1.5, 1), (1, 1, 0.5)])
 def test_unequal_times_cost_v_min_every_microbatch_and_v_half_only_once(unequal):
+    forward, backward_input, backward_weight = unequal
+    durations = Durations(
+        forward=forward, backward_input=backward_input, backward_weight=backward_weight
+    )
+
     def idle(name, microbatches):
-        trace = simulate(build(name, stages=8, microbatches=microbatches), Durations(*unequal))
+        trace = simulate(build(name, stages=8, microbatches=microbatches), durations)
         return trace.makespan - trace.busy[0]
 
     assert idle("v-half", 64) == idle("v-half", 32)

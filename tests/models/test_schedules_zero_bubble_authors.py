@@ -23,8 +23,11 @@ SAIL = json.loads(
 
 @pytest.mark.parametrize("row", SAIL["late_weights"]["rows"], ids=str)
 def test_zb1p_and_zb2p_take_the_time_and_memory_that_the_authors_search_finds(row: list) -> None:
-    name, stages, microbatches, durations, wall, span, peak = row
-    trace = simulate(build(name, stages=stages, microbatches=microbatches), Durations(*durations))
+    name, stages, microbatches, (forward, backward_input, backward_weight), wall, span, peak = row
+    durations = Durations(
+        forward=forward, backward_input=backward_input, backward_weight=backward_weight
+    )
+    trace = simulate(build(name, stages=stages, microbatches=microbatches), durations)
     assert trace.makespan == wall
     assert max(trace.span_by_rank) == span
     assert max(trace.peak_in_flight) == peak

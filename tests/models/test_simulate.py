@@ -130,8 +130,13 @@ def test_latency_delays_each_change_of_rank_only():
 
 def test_an_overlapped_pair_shares_its_time_and_counts_once():
     schedule = of_orders("0F0 0F1 0B0 0B1", microbatches=2, overlapped=("0F1",))
-    assert simulate(schedule, Durations(1, 1, 1)).makespan == 9 - 3
-    trace = simulate(schedule, Durations(1, 1, 1, overlapped_pair=2.5))
+    assert (
+        simulate(schedule, Durations(forward=1, backward_input=1, backward_weight=1)).makespan
+        == 9 - 3
+    )
+    trace = simulate(
+        schedule, Durations(forward=1, backward_input=1, backward_weight=1, overlapped_pair=2.5)
+    )
     assert trace.makespan == 1 + 2.5 + 2
     assert trace.busy == (5.5,)
     assert [(p.start, p.end) for p in trace.placed[0]] == [(0, 1), (1, 3.5), (1, 3.5), (3.5, 5.5)]
@@ -140,22 +145,31 @@ def test_an_overlapped_pair_shares_its_time_and_counts_once():
 
 def test_a_split_backward_costs_what_a_full_one_does():
     split = of_orders("0F0 0I0 0W0", "1F0 1I0 1W0")
-    trace = simulate(split, Durations(1, 1, 1))
+    trace = simulate(split, Durations(forward=1, backward_input=1, backward_weight=1))
     # The gradient travels after I; W of stage 1 hides behind I of stage 0.
     assert trace.makespan == 5
     assert trace.busy == (3, 3)
 
 
 def test_idle_without_a_flush_leaves_out_the_ends():
-    trace = simulate(build("gpipe", stages=2, microbatches=1), Durations(1, 1, 1))
+    trace = simulate(
+        build("gpipe", stages=2, microbatches=1),
+        Durations(forward=1, backward_input=1, backward_weight=1),
+    )
     assert trace.span_by_rank == (6, 3)
     assert trace.bubble_fraction_without_flush == trace.bubble_fraction == 0.5
-    alone = simulate(of_orders("0F0 0I0 0W0", "1F0 1I0 1W0"), Durations(1, 1, 1))
+    alone = simulate(
+        of_orders("0F0 0I0 0W0", "1F0 1I0 1W0"),
+        Durations(forward=1, backward_input=1, backward_weight=1),
+    )
     assert alone.span_by_rank == (5, 3)
 
 
 def test_an_unequal_stage_sets_the_pace():
-    trace = simulate(build("1f1b", stages=4, microbatches=32), Durations((1, 1, 2, 1), 1, 0))
+    trace = simulate(
+        build("1f1b", stages=4, microbatches=32),
+        Durations(forward=(1, 1, 2, 1), backward_input=1, backward_weight=0),
+    )
     # On the slow stage: fill 2, work 32·3, drain 2. It waits once, at the end: stage 3 needs 2
     # for the last microbatch and the backward of the one before fills only 1.
     assert trace.makespan == 2 + 32 * 3 + 1 + 2

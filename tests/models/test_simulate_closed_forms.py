@@ -36,7 +36,11 @@ def slots(trace, unit):
     [
         ("1f1b P4 M4", build("1f1b", stages=4, microbatches=4), UNIT),
         ("1f1b P4 M8", build("1f1b", stages=4, microbatches=8), UNIT),
-        ("1f1b P4 M8 t_b=2", build("1f1b", stages=4, microbatches=8), Durations(2, 2, 2)),
+        (
+            "1f1b P4 M8 t_b=2",
+            build("1f1b", stages=4, microbatches=8),
+            Durations(forward=2, backward_input=2, backward_weight=2),
+        ),
         (
             "interleaved-1f1b P4 M8 v2",
             build("interleaved-1f1b", stages=4, microbatches=8, chunks=2),
@@ -56,7 +60,8 @@ def test_1f1b_p4_m8_has_makespan_22():
 def test_naive_bubble_fraction_is_p_minus_1_over_p(backward):
     for stages, microbatches in SMALL:
         trace = simulate(
-            build("naive", stages=stages, microbatches=microbatches), Durations(1, backward, 0)
+            build("naive", stages=stages, microbatches=microbatches),
+            Durations(forward=1, backward_input=backward, backward_weight=0),
         )
         assert trace.bubble_fraction == (stages - 1) / stages
         assert trace.bubble_fraction_by_rank == ((stages - 1) / stages,) * stages
@@ -70,7 +75,7 @@ def test_bubble_fraction_is_p_minus_1_over_vm_plus_p_minus_1(name, backward):
             continue
         trace = simulate(
             build(name, stages=stages, microbatches=microbatches, chunks=chunks),
-            Durations(1, backward, 0),
+            Durations(forward=1, backward_input=backward, backward_weight=0),
         )
         wall = chunks * microbatches + stages - 1
         assert trace.makespan == wall * (1 + backward)
@@ -87,7 +92,7 @@ def test_interleaving_of_any_m_takes_v_max_m_p_plus_min_m_p_minus_1(backward):
     for (stages, microbatches), chunks in itertools.product(SMALL, range(1, 5)):
         trace = simulate(
             build("interleaved-1f1b", stages=stages, microbatches=microbatches, chunks=chunks),
-            Durations(1, backward, 0),
+            Durations(forward=1, backward_input=backward, backward_weight=0),
         )
         rounds = chunks * max(microbatches, stages) if chunks > 1 else microbatches
         extra = (min(microbatches, stages) if chunks > 1 else stages) - 1
@@ -113,7 +118,12 @@ def test_64_stages_512_microbatches_4_chunks():
 def test_interleaving_into_chunks_cuts_the_step_to_28_5():
     # Narayanan et al. 2021 eq. (1): (M + (P−1)/V)(t_f + t_b) with P=4, M=8, V=2, t = 3.
     schedule = build("interleaved-1f1b", stages=4, microbatches=8, chunks=2)
-    assert simulate(schedule, Durations(1, 1, 1).per_chunk(2)).makespan == 28.5
+    assert (
+        simulate(
+            schedule, Durations(forward=1, backward_input=1, backward_weight=1).per_chunk(2)
+        ).makespan
+        == 28.5
+    )
 
 
 def test_peak_in_flight_has_its_closed_form():

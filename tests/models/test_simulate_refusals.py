@@ -91,9 +91,14 @@ def test_a_pair_shorter_than_its_longer_half_is_refused():
     with pytest.raises(
         InputError, match=r"shorter than one half of 0F1 & 0B0: expected at least 2"
     ):
-        simulate(schedule, Durations(1, 1, 1, overlapped_pair=1.5))
+        simulate(
+            schedule, Durations(forward=1, backward_input=1, backward_weight=1, overlapped_pair=1.5)
+        )
     with pytest.raises(InputError, match="duration overlapped_pair: expected one time per virtual"):
-        simulate(schedule, Durations(1, 1, 1, overlapped_pair=(3.0, 3.0)))
+        simulate(
+            schedule,
+            Durations(forward=1, backward_input=1, backward_weight=1, overlapped_pair=(3.0, 3.0)),
+        )
 
 
 def test_durations_for_another_number_of_stages_are_refused():

@@ -25,7 +25,7 @@ def setup(model: str, **options: Any) -> TrainingSetup:
     axes = {name: options.pop(name) for name in ("tp", "pp") if name in options}
     shape = catalog.model(model).shape
     given = {"microbatches": 8, "sequence": 2048, "flash_attention": False} | options
-    return TrainingSetup(shape, layout(nodes=1, gpus_per_node=8, **axes), **given)
+    return TrainingSetup(shape=shape, parallel=layout(nodes=1, gpus_per_node=8, **axes), **given)
 
 
 def stages(run: TrainingSetup) -> list[StageWork]:

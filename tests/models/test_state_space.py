@@ -45,7 +45,9 @@ def setup(shape: Any = HYBRID, **options: Any) -> TrainingSetup:
     sizes = {name: options.pop(name, 1) for name in ("tp", "cp", "pp", "ep")}
     gpus = max(sizes["tp"] * sizes["cp"], sizes["ep"]) * sizes["pp"]
     parallel = layout(nodes=1, gpus_per_node=gpus, etp=1 if shape.experts else None, **sizes)
-    return TrainingSetup(shape, parallel, **{"microbatches": 8, "sequence": 4096} | options)
+    return TrainingSetup(
+        shape=shape, parallel=parallel, **{"microbatches": 8, "sequence": 4096} | options
+    )
 
 
 @pytest.mark.parametrize(
@@ -137,7 +139,11 @@ def test_full_recomputation_keeps_inputs_only_and_runs_mixers_again() -> None:
 def test_backward_makes_the_kind_of_layer_anew_that_takes_more(heads: int) -> None:
     """A whole layer but its input; with few heads a mixer keeps less than attention does. Its
     gradients are those of what the mixer projects, where that is wider than the other block."""
-    shape = replace(HYBRID, ffn_hidden=512, state_space=StateSpace(heads, 64, 128, groups=8))
+    shape = replace(
+        HYBRID,
+        ffn_hidden=512,
+        state_space=StateSpace(mixer_heads=heads, mixer_head_dim=64, state=128, groups=8),
+    )
     run = setup(shape, tp=2, recompute="full")
     share = virtual_stage_shares(run)[0]
     kinds = [[t for t in layer_tensors(run, mixer=m) if not t.core] for m in (False, True)]
@@ -198,7 +204,9 @@ def test_what_the_mixer_asserts_is_refused(shape: Any, sizes: dict[str, int]) ->
     with pytest.raises(InputError, match="plain"):
         replace(shape, window=128)
     with pytest.raises(InputError, match="groups of a mixer"):
-        replace(shape, state_space=StateSpace(6, 64, 128, groups=4))
+        replace(
+            shape, state_space=StateSpace(mixer_heads=6, mixer_head_dim=64, state=128, groups=4)
+        )
 
 
 def test_the_memory_of_a_hybrid_is_its_parameters_state_and_its_layers() -> None:

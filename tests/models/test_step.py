@@ -36,8 +36,18 @@ from tests.models.bloom_sweep import ROWS, bloom
 
 PUBLISHED = Path(__file__).parents[1] / "oracles" / "published_tables.json"
 KORTHIKANTI = json.loads(PUBLISHED.read_text())["korthikanti_2205.05198"]
-H100 = Cluster(989.4e12, 450e9, 50e9, 3.4e-6, 14e-6)
-FREE = Cluster(989.4e12, 1e30, 1e30)
+H100 = Cluster(
+    peak_flops_per_s=989.4e12,
+    scale_up_bandwidth_bytes_per_s=450e9,
+    network_bandwidth_bytes_per_s=50e9,
+    scale_up_latency_s=3.4e-6,
+    network_latency_s=14e-6,
+)
+FREE = Cluster(
+    peak_flops_per_s=989.4e12,
+    scale_up_bandwidth_bytes_per_s=1e30,
+    network_bandwidth_bytes_per_s=1e30,
+)
 NAMES = ("tp", "cp", "ep", "etp", "dp", "pp")
 
 
@@ -46,7 +56,9 @@ def setup(model: str, sizes: dict[str, int], **options: Any) -> TrainingSetup:
     nodes = sizes.get("nodes", 1)
     axes = {name: size for name, size in sizes.items() if name != "nodes"}
     shape = given.pop("shape", None) or catalog.model(model).shape
-    return TrainingSetup(shape, layout(nodes=nodes, gpus_per_node=8, **axes), **given)
+    return TrainingSetup(
+        shape=shape, parallel=layout(nodes=nodes, gpus_per_node=8, **axes), **given
+    )
 
 
 def seconds(found: StepEstimate) -> dict[str, float]:
@@ -104,7 +116,16 @@ def test_without_communication_a_step_is_the_closed_form(
     schedule: str, stages: int, microbatches: int
 ) -> None:
     # A vocabulary of one, so that all stages are as good as equal.
-    shape = ModelShape(8, 1024, 8, 8, 128, 4096, 1, 2048)
+    shape = ModelShape(
+        layers=8,
+        hidden=1024,
+        heads=8,
+        kv_heads=8,
+        head_dim=128,
+        ffn_hidden=4096,
+        vocab=1,
+        sequence=2048,
+    )
     run = setup(
         "",
         {"pp": stages},
@@ -256,7 +277,16 @@ def test_the_input_gathered_again_hides_behind_its_gradients() -> None:
 def test_messages_between_stages_delay_the_fill_of_the_pipeline() -> None:
     # GPipe waits for one message a boundary on the way across and one on the way back; 1F1B also
     # in between, where a stage sends a forward and needs its backward next.
-    shape = ModelShape(8, 1024, 8, 8, 128, 4096, 1, 2048)
+    shape = ModelShape(
+        layers=8,
+        hidden=1024,
+        heads=8,
+        kv_heads=8,
+        head_dim=128,
+        ffn_hidden=4096,
+        vocab=1,
+        sequence=2048,
+    )
     added = {}
     for schedule in ("gpipe", "1f1b"):
         run = setup("", {"pp": 8}, shape=shape, microbatches=8, sequence=2048, schedule=schedule)
@@ -287,7 +317,13 @@ def test_an_efficiency_outside_its_range_is_refused(efficiency: float) -> None:
 
 
 # Jean Zay: eight A100 and four Omni-Path links of 100 Gb/s on a node (BLOOM's README).
-JEAN_ZAY = Cluster(312e12, 300e9, 4 * 12.5e9 / 8, 3.4e-6, 14e-6)
+JEAN_ZAY = Cluster(
+    peak_flops_per_s=312e12,
+    scale_up_bandwidth_bytes_per_s=300e9,
+    network_bandwidth_bytes_per_s=4 * 12.5e9 / 8,
+    scale_up_latency_s=3.4e-6,
+    network_latency_s=14e-6,
+)
 
 
 def test_blooms_steps_are_predicted_within_a_third_at_half_the_peak() -> None:

@@ -22,7 +22,13 @@ from figgen.models.step.step_links import NETWORK, SCALE_UP, GroupLink, call_tim
 from figgen.models.step.step_traffic import SEND, Traffic
 from tests.models.test_nccl_tuning import CONSTANTS
 
-CLUSTER = Cluster(1e15, 450e9, 50e9, 3.4e-6, 14e-6)
+CLUSTER = Cluster(
+    peak_flops_per_s=1e15,
+    scale_up_bandwidth_bytes_per_s=450e9,
+    network_bandwidth_bytes_per_s=50e9,
+    scale_up_latency_s=3.4e-6,
+    network_latency_s=14e-6,
+)
 AXES = ("tp", "cp", "dp", "pp", "dp-cp", "ep", "etp", "edp")
 
 
@@ -91,7 +97,9 @@ def test_as_many_hops_of_a_ring_are_between_nodes_as_nccl_reckons(
     known = CONSTANTS.step_latency_s | {
         "net": {name: s + late_s for name, s in CONSTANTS.step_latency_s["net"].items()}
     }
-    group = NcclGroup(ranks, 12, 30e9, network_bytes_per_s=50e9, nodes=nodes)
+    group = NcclGroup(
+        ranks=ranks, channels=12, channel_bytes_per_s=30e9, network_bytes_per_s=50e9, nodes=nodes
+    )
     way = (group, collective, "ring", "simple")
     more = latency_s(replace(CONSTANTS, step_latency_s=known), *way) - latency_s(CONSTANTS, *way)
     link, slow = GroupLink(NETWORK, ranks, near), replace(CLUSTER, network_latency_s=14e-6 + late_s)
@@ -105,7 +113,11 @@ def test_an_all_to_all_uses_both_links_and_waits_for_the_slower_one() -> None:
     assert found.bytes_s == pytest.approx(56 / 64 * 1e9 / 50e9)
     assert found.latency_s == pytest.approx(63 * 14e-6)
     # With an adapter as fast as the node's own links, the peers inside do not matter either.
-    fast_network = Cluster(1e15, 1e9, 450e9)
+    fast_network = Cluster(
+        peak_flops_per_s=1e15,
+        scale_up_bandwidth_bytes_per_s=1e9,
+        network_bandwidth_bytes_per_s=450e9,
+    )
     inside = call_time(call("all-to-all", 64), GroupLink(NETWORK, 64, 8), fast_network)
     assert inside.bytes_s == pytest.approx(7 / 64 * 1e9 / 1e9)
 

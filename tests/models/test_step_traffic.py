@@ -37,7 +37,9 @@ def setup(model: str, sizes: dict[str, int], sequence: int, **options: Any) -> T
     given = {"microbatches": 1, "recipe": recipe("zero16"), "zero_stage": 0} | options
     nodes = sizes.pop("nodes", 1)
     parallel = layout(nodes=nodes, gpus_per_node=8, **sizes)
-    return TrainingSetup(catalog.model(model).shape, parallel, sequence=sequence, **given)
+    return TrainingSetup(
+        shape=catalog.model(model).shape, parallel=parallel, sequence=sequence, **given
+    )
 
 
 def sent(run: TrainingSetup, stage: int, axis: str, *purposes: str) -> float:

@@ -24,20 +24,39 @@ from figgen.models.shape.model_shape import ExpertShape, LatentAttention, ModelS
 from figgen.models.shape.recipes import Recipe
 from figgen.models.step.data_traffic import stage_traffic
 
-DENSE = ModelShape(5, 16, 4, 2, 4, 24, 24, 16, tied_embeddings=True)
-MIXTURE = ModelShape(
-    5,
-    16,
-    4,
-    4,
-    4,
-    24,
-    24,
-    16,
-    experts=ExpertShape(4, 2, 8, shared=1, dense_layers=2),
-    latent=LatentAttention(6, 4, 4, 2, 4),
+DENSE = ModelShape(
+    layers=5,
+    hidden=16,
+    heads=4,
+    kv_heads=2,
+    head_dim=4,
+    ffn_hidden=24,
+    vocab=24,
+    sequence=16,
+    tied_embeddings=True,
 )
-COSTS = Recipe("odd", "weights of 2, gradients of 3 bytes", 2, 3, 5, "")
+MIXTURE = ModelShape(
+    layers=5,
+    hidden=16,
+    heads=4,
+    kv_heads=4,
+    head_dim=4,
+    ffn_hidden=24,
+    vocab=24,
+    sequence=16,
+    experts=ExpertShape(count=4, top_k=2, ffn_hidden=8, shared=1, dense_layers=2),
+    latent=LatentAttention(
+        query_rank=6, kv_rank=4, nope_head_dim=4, rope_head_dim=2, value_head_dim=4
+    ),
+)
+COSTS = Recipe(
+    name="odd",
+    label="weights of 2, gradients of 3 bytes",
+    weight_bytes=2,
+    gradient_bytes=3,
+    optimizer_bytes=5,
+    source="",
+)
 
 
 @cache
@@ -234,7 +253,7 @@ def test_bytes_are_those_of_every_call_counted_one_by_one(
         given = {"microbatches": 8, "sequence": 16, "recipe": COSTS} | options
         try:
             parallel = layout(nodes=2, gpus_per_node=8, tp=tp, cp=cp, pp=pp, ep=ep, etp=etp)
-            run = TrainingSetup(shape, parallel, **given)
+            run = TrainingSetup(shape=shape, parallel=parallel, **given)
         except InputError:
             continue
         for stage in range(run.placement.stages):

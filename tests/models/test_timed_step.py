@@ -43,7 +43,9 @@ def test_products_are_those_that_the_model_of_work_counts(name: str) -> None:
     job, rates = run_job(run), attained(run)
     rates = replace(rates, expert_flops_per_s=rates.product_flops_per_s)
     expert = float(run.shape.experts is not None)
-    share = StageShare(0, 1, int(expert), embedding=False, head=False)
+    share = StageShare(
+        first_layer=0, layers=1, expert_layers=int(expert), embedding=False, head=False
+    )
     work = stage_work(run_setup(run), share)
     found = expert_layer(job, rates) if expert else dense_layer(job, rates)
     # The router is left out here: 256 columns beside thousands.
@@ -61,7 +63,10 @@ def test_equal_stages_take_what_the_simulator_says(
     name: str, stages: int, microbatches: int, chunks: int
 ) -> None:
     order = build(name, stages=stages, microbatches=microbatches, chunks=chunks)
-    trace = simulate(order, Durations(1.0 / chunks, 1.0 / chunks, 1.0 / chunks))
+    trace = simulate(
+        order,
+        Durations(forward=1.0 / chunks, backward_input=1.0 / chunks, backward_weight=1.0 / chunks),
+    )
     assert trace.makespan == pytest.approx(microbatches * 3 + (stages - 1) / chunks * 3)
     run = RUNS[DENSE]
     job = replace(
@@ -117,7 +122,11 @@ def test_a_ledger_sends_every_copy_of_a_token_and_the_model_of_time_one_to_a_nod
         for said in (0.0, 1.0)
     )
     call = Traffic("ep", "tokens", "all-to-all", FORWARD, 1, job.tokens * 8 * job.hidden * 2, 32)
-    network = Cluster(1e15, 1e30, float(rates.shuffle_bytes_per_s))
+    network = Cluster(
+        peak_flops_per_s=1e15,
+        scale_up_bandwidth_bytes_per_s=1e30,
+        network_bandwidth_bytes_per_s=float(rates.shuffle_bytes_per_s),
+    )
     assert each == pytest.approx(2 * call_time(call, GroupLink(NETWORK, 32, 8), network).bytes_s)
     assert each / once == pytest.approx(6 / (3 * (1 - (3 / 4) ** 8)))
 
@@ -192,7 +201,8 @@ def test_stages_that_differ_idle_as_the_simulator_says(name: str, exact: bool) -
     # The last stage the slowest, as with a head: exact. Another one the slowest: GPipe only.
     for last in (1.4, 0.5):
         forward = (1.0, 1.0, 1.0, last)
-        trace = simulate(build(name, stages=4, microbatches=8), Durations(*[forward] * 3))
+        durations = Durations(forward=forward, backward_input=forward, backward_weight=forward)
+        trace = simulate(build(name, stages=4, microbatches=8), durations)
         closed = 8 * 3 * max(forward) + 3 * (sum(forward) - max(forward))
         assert trace.makespan <= closed * (1 + 1e-12)
         if exact or last > 1:
@@ -251,7 +261,7 @@ def test_closed_forms_of_filling_are_what_the_simulator_says(name: str) -> None:
     for stages, microbatches in ((1, 4), (2, 1), (2, 4), (4, 2), (4, 3), (4, 4), (4, 8), (8, 16)):
         order = build(name, stages=stages, microbatches=microbatches, chunks=chunks)
         unit = 1 / (3 * chunks)
-        trace = simulate(order, Durations(unit, unit, unit))
+        trace = simulate(order, Durations(forward=unit, backward_input=unit, backward_weight=unit))
         idle = trace.makespan - microbatches
         assert filling(name, stages, microbatches, chunks) == pytest.approx(idle, abs=1e-9)
 
@@ -281,8 +291,16 @@ def test_parts_of_a_step_add_up_to_the_time_that_was_asked_for() -> None:
 
 def test_a_short_step_is_met_as_well_as_a_long_one() -> None:
     shape = replace(catalog.model("llama-3-8b").shape, layers=2)
-    setup = TrainingSetup(shape, layout(nodes=1, gpus_per_node=8), microbatches=1, sequence=512)
-    cluster = Cluster(989.4e12, 450e9, 50e9, 3.4e-6, 14e-6)
+    setup = TrainingSetup(
+        shape=shape, parallel=layout(nodes=1, gpus_per_node=8), microbatches=1, sequence=512
+    )
+    cluster = Cluster(
+        peak_flops_per_s=989.4e12,
+        scale_up_bandwidth_bytes_per_s=450e9,
+        network_bandwidth_bytes_per_s=50e9,
+        scale_up_latency_s=3.4e-6,
+        network_latency_s=14e-6,
+    )
     for wanted in (0.2, 0.6, 0.9):
         wanted_s = step(setup, cluster, compute_efficiency=wanted).step_time_s
         assert wanted_s < 0.1

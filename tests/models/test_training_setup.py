@@ -13,13 +13,25 @@ from figgen.models.machine.layout import ParallelLayout, layout
 from figgen.models.setup.training_setup import TrainingSetup, sharding_of
 from figgen.models.shape.model_shape import ExpertShape, ModelShape
 
-LLAMA = ModelShape(7, 16, 8, 2, 4, 24, 24, 8)
-MIXTURE = ModelShape(6, 16, 4, 4, 4, 24, 24, 8, experts=ExpertShape(4, 2, 8, 1, 2))
+LLAMA = ModelShape(
+    layers=7, hidden=16, heads=8, kv_heads=2, head_dim=4, ffn_hidden=24, vocab=24, sequence=8
+)
+MIXTURE = ModelShape(
+    layers=6,
+    hidden=16,
+    heads=4,
+    kv_heads=4,
+    head_dim=4,
+    ffn_hidden=24,
+    vocab=24,
+    sequence=8,
+    experts=ExpertShape(count=4, top_k=2, ffn_hidden=8, shared=1, dense_layers=2),
+)
 
 
 def setup(shape: ModelShape, parallel: ParallelLayout, **options: Any) -> TrainingSetup:
     given = {"microbatches": 8, "sequence": 8} | options
-    return TrainingSetup(shape, parallel, **given)
+    return TrainingSetup(shape=shape, parallel=parallel, **given)
 
 
 def test_tokens_of_a_step_are_those_of_all_replicas() -> None:
@@ -114,14 +126,21 @@ def test_zero_gathers_before_both_passes_and_scatters_behind_one(
 
 
 def test_a_cluster_has_at_most_a_million_ranks_and_no_axis_is_empty() -> None:
-    assert ParallelLayout(2**10, 2**10, 1, 1, 1, 1, 1, "megatron").world_size == 2**20
+    assert (
+        ParallelLayout(
+            nodes=2**10, gpus_per_node=2**10, tp=1, cp=1, pp=1, ep=1, etp=1, order="megatron"
+        ).world_size
+        == 2**20
+    )
     for nodes, width in ((2**10, 2**10 + 1), (2**19, 3), (2**21, 1), (1, 2**21), (0, 8), (8, 0)):
         with pytest.raises(InputError, match=r"at most 1,048,576|a whole number"):
-            ParallelLayout(nodes, width, 1, 1, 1, 1, 1, "megatron")
+            ParallelLayout(
+                nodes=nodes, gpus_per_node=width, tp=1, cp=1, pp=1, ep=1, etp=1, order="megatron"
+            )
     with pytest.raises(InputError, match=r"nodes × GPUs per node: .*, got 1,?572,?864"):
         layout(nodes=2**19, gpus_per_node=3)
-    for axis in range(5):
-        sizes = [1, 1, 1, 1, 1]
-        sizes[axis] = 0
+    axes = ("tp", "cp", "pp", "ep", "etp")
+    for axis in axes:
+        sizes = dict.fromkeys(axes, 1) | {axis: 0}
         with pytest.raises(InputError, match="a whole number"):
-            ParallelLayout(1, 8, *sizes, "megatron")
+            ParallelLayout(nodes=1, gpus_per_node=8, **sizes, order="megatron")

@@ -23,36 +23,95 @@ from figgen.models.shape.transformer import (
 
 TABLES = json.loads((Path(__file__).parents[1] / "oracles/published_tables.json").read_text())
 
-LLAMA_8B = ModelShape(32, 4096, 32, 8, 128, 14336, 128256, 8192)
-LLAMA_70B = ModelShape(80, 8192, 64, 8, 128, 28672, 128256, 8192)
-LLAMA_405B = ModelShape(126, 16384, 128, 8, 128, 53248, 128256, 8192)
-OLMO_7B = ModelShape(32, 4096, 32, 32, 128, 11008, 100352, 4096, qk_norm="full-width")
-OLMO_13B = ModelShape(40, 5120, 40, 40, 128, 13824, 100352, 4096, qk_norm="full-width")
-MIXTRAL = ModelShape(32, 4096, 32, 8, 128, 14336, 32000, 32768, experts=ExpertShape(8, 2, 14336))
+LLAMA_8B = ModelShape(
+    layers=32,
+    hidden=4096,
+    heads=32,
+    kv_heads=8,
+    head_dim=128,
+    ffn_hidden=14336,
+    vocab=128256,
+    sequence=8192,
+)
+LLAMA_70B = ModelShape(
+    layers=80,
+    hidden=8192,
+    heads=64,
+    kv_heads=8,
+    head_dim=128,
+    ffn_hidden=28672,
+    vocab=128256,
+    sequence=8192,
+)
+LLAMA_405B = ModelShape(
+    layers=126,
+    hidden=16384,
+    heads=128,
+    kv_heads=8,
+    head_dim=128,
+    ffn_hidden=53248,
+    vocab=128256,
+    sequence=8192,
+)
+OLMO_7B = ModelShape(
+    layers=32,
+    hidden=4096,
+    heads=32,
+    kv_heads=32,
+    head_dim=128,
+    ffn_hidden=11008,
+    vocab=100352,
+    sequence=4096,
+    qk_norm="full-width",
+)
+OLMO_13B = ModelShape(
+    layers=40,
+    hidden=5120,
+    heads=40,
+    kv_heads=40,
+    head_dim=128,
+    ffn_hidden=13824,
+    vocab=100352,
+    sequence=4096,
+    qk_norm="full-width",
+)
+MIXTRAL = ModelShape(
+    layers=32,
+    hidden=4096,
+    heads=32,
+    kv_heads=8,
+    head_dim=128,
+    ffn_hidden=14336,
+    vocab=32000,
+    sequence=32768,
+    experts=ExpertShape(count=8, top_k=2, ffn_hidden=14336),
+)
 DEEPSEEK_V3 = ModelShape(
-    61,
-    7168,
-    128,
-    128,
-    128,
-    18432,
-    129280,
-    4096,
-    experts=ExpertShape(256, 8, 2048, shared=1, dense_layers=3),
-    latent=LatentAttention(1536, 512, 128, 64, 128),
+    layers=61,
+    hidden=7168,
+    heads=128,
+    kv_heads=128,
+    head_dim=128,
+    ffn_hidden=18432,
+    vocab=129280,
+    sequence=4096,
+    experts=ExpertShape(count=256, top_k=8, ffn_hidden=2048, shared=1, dense_layers=3),
+    latent=LatentAttention(
+        query_rank=1536, kv_rank=512, nope_head_dim=128, rope_head_dim=64, value_head_dim=128
+    ),
 )
 
 
 def gpt(layers: int, hidden: int, heads: int, vocab: int, sequence: int) -> ModelShape:
     return ModelShape(
-        layers,
-        hidden,
-        heads,
-        heads,
-        hidden // heads,
-        4 * hidden,
-        vocab,
-        sequence,
+        layers=layers,
+        hidden=hidden,
+        heads=heads,
+        kv_heads=heads,
+        head_dim=hidden // heads,
+        ffn_hidden=4 * hidden,
+        vocab=vocab,
+        sequence=sequence,
         ffn="gelu",
         norm="layernorm",
         bias=True,
@@ -146,8 +205,14 @@ def matrices(shape: ModelShape) -> list[tuple[int, ...]]:
     return found + (norm if shape.final_norm else [])
 
 
-SMALL = ModelShape(3, 8, 4, 2, 2, 12, 11, 5)
-EXPERTS = (None, ExpertShape(4, 2, 6), ExpertShape(4, 1, 6, shared=2, dense_layers=1))
+SMALL = ModelShape(
+    layers=3, hidden=8, heads=4, kv_heads=2, head_dim=2, ffn_hidden=12, vocab=11, sequence=5
+)
+EXPERTS = (
+    None,
+    ExpertShape(count=4, top_k=2, ffn_hidden=6),
+    ExpertShape(count=4, top_k=1, ffn_hidden=6, shared=2, dense_layers=1),
+)
 
 
 @pytest.mark.parametrize("ffn", ["gelu", "swiglu"])
@@ -192,7 +257,7 @@ def test_a_dense_model_is_wholly_active() -> None:
 
 
 def test_visiting_every_expert_makes_the_whole_model_active() -> None:
-    shape = replace(MIXTRAL, experts=ExpertShape(8, 8, 14336))
+    shape = replace(MIXTRAL, experts=ExpertShape(count=8, top_k=8, ffn_hidden=14336))
     assert parameter_counts(shape).active == parameter_counts(shape).total
 
 
@@ -210,7 +275,17 @@ def test_latent_attention_of_deepseek_v3_has_187_million_weights_a_layer() -> No
 
 def test_palm_flops_per_token_give_its_printed_mfu() -> None:
     palm = TABLES["palm_2204.02311"]
-    shape = ModelShape(118, 18432, 48, 1, 256, 73728, 256000, 2048, tied_embeddings=True)
+    shape = ModelShape(
+        layers=118,
+        hidden=18432,
+        heads=48,
+        kv_heads=1,
+        head_dim=256,
+        ffn_hidden=73728,
+        vocab=256000,
+        sequence=2048,
+        tied_embeddings=True,
+    )
     peak = palm["peak_TF"] * 1e12 * palm["chips"]
     assert flops_per_token(shape) * palm["tok_s"] / peak == pytest.approx(0.462, abs=0.0005)
     without_attention = 6 * matmul_parameters(shape) * palm["tok_s"] / peak
@@ -233,9 +308,18 @@ def test_causal_attention_halves_what_grows_with_the_sequence() -> None:
         ({"ffn": "glu"}, "ffn"),
         ({"norm": "batchnorm"}, "norm"),
         ({"qk_norm": "yes"}, "qk_norm"),
-        ({"experts": ExpertShape(8, 9, 16)}, "top_k of a model: expected 1 to 8, got 9"),
-        ({"experts": ExpertShape(8, 0, 16)}, "top_k of a model: expected 1 to 8, got 0"),
-        ({"experts": ExpertShape(8, 2, 16, dense_layers=32)}, "expected 0 to 31, got 32"),
+        (
+            {"experts": ExpertShape(count=8, top_k=9, ffn_hidden=16)},
+            "top_k of a model: expected 1 to 8, got 9",
+        ),
+        (
+            {"experts": ExpertShape(count=8, top_k=0, ffn_hidden=16)},
+            "top_k of a model: expected 1 to 8, got 0",
+        ),
+        (
+            {"experts": ExpertShape(count=8, top_k=2, ffn_hidden=16, dense_layers=32)},
+            "expected 0 to 31, got 32",
+        ),
     ],
 )
 def test_a_shape_that_is_no_transformer_is_refused(change: dict[str, object], message: str) -> None:

@@ -20,7 +20,13 @@ from figgen.models.step.stage_work import layer_core_flops, stage_work
 from figgen.models.step.step import step
 
 GEMMA = catalog.model("gemma-3-27b").shape
-CLUSTER = Cluster(1e15, 450e9, 50e9, 5e-6, 1e-5)
+CLUSTER = Cluster(
+    peak_flops_per_s=1e15,
+    scale_up_bandwidth_bytes_per_s=450e9,
+    network_bandwidth_bytes_per_s=50e9,
+    scale_up_latency_s=5e-6,
+    network_latency_s=1e-5,
+)
 
 
 @pytest.mark.parametrize("sequence", range(1, 13))
@@ -81,14 +87,23 @@ def test_a_window_saves_work_where_a_kernel_skips_what_is_masked() -> None:
         work = {}
         for shape in (GEMMA, bare):
             run = TrainingSetup(
-                shape, layout(nodes=1, gpus_per_node=2, pp=2), 4, sequence, flash_attention=flash
+                shape=shape,
+                parallel=layout(nodes=1, gpus_per_node=2, pp=2),
+                microbatches=4,
+                sequence=sequence,
+                flash_attention=flash,
             )
             work[shape] = sum(stage_work(run, each).core for each in virtual_stage_shares(run))
         assert work[GEMMA] / work[bare] == pytest.approx(share if flash else 1)
 
 
 def test_cores_of_all_stages_are_the_causal_attention_of_the_convention() -> None:
-    run = TrainingSetup(GEMMA, layout(nodes=1, gpus_per_node=8, tp=2, pp=4), 8, 32768)
+    run = TrainingSetup(
+        shape=GEMMA,
+        parallel=layout(nodes=1, gpus_per_node=8, tp=2, pp=4),
+        microbatches=8,
+        sequence=32768,
+    )
     core = sum(stage_work(run, each).core for each in virtual_stage_shares(run))
     causal = training_flops_per_token(GEMMA, "causal", sequence=32768)
     products = causal - training_flops_per_token(
@@ -99,7 +114,12 @@ def test_cores_of_all_stages_are_the_causal_attention_of_the_convention() -> Non
 
 
 def test_stages_with_a_full_layer_take_longer() -> None:
-    run = TrainingSetup(replace(GEMMA, layers=12), layout(nodes=1, gpus_per_node=4, pp=4), 8, 32768)
+    run = TrainingSetup(
+        shape=replace(GEMMA, layers=12),
+        parallel=layout(nodes=1, gpus_per_node=4, pp=4),
+        microbatches=8,
+        sequence=32768,
+    )
     windowed = [each.windowed_layers for each in virtual_stage_shares(run)]
     assert windowed == [3, 2, 3, 2]
     times = [stage.forward_s for stage in stage_times(run, CLUSTER, 0.5)]
@@ -114,10 +134,10 @@ def test_a_window_shortens_the_step_and_keeps_its_memory_and_messages() -> None:
         found = {}
         for shape in (GEMMA, replace(GEMMA, window=0, full_every=0)):
             run = TrainingSetup(
-                shape,
-                layout(nodes=2, gpus_per_node=8, tp=4, cp=2),
-                8,
-                32768,
+                shape=shape,
+                parallel=layout(nodes=2, gpus_per_node=8, tp=4, cp=2),
+                microbatches=8,
+                sequence=32768,
                 context_exchange=exchange,
             )
             found[shape.window] = step(run, CLUSTER), memory(run).printed_bytes
@@ -132,7 +152,12 @@ def test_a_narrow_window_leaves_less_to_hide_a_ring_behind() -> None:
     exposed = []
     for window in (0, 1024, 16):
         shape = replace(GEMMA, window=window, full_every=0)
-        run = TrainingSetup(shape, layout(nodes=1, gpus_per_node=8, cp=8), 2, 32768)
+        run = TrainingSetup(
+            shape=shape,
+            parallel=layout(nodes=1, gpus_per_node=8, cp=8),
+            microbatches=2,
+            sequence=32768,
+        )
         exposed.append(dict(step(run, CLUSTER).exposed)["cp"])
     assert exposed == sorted(exposed)
     assert exposed[0] < exposed[2]

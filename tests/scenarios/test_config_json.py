@@ -75,7 +75,14 @@ def test_hybrids_have_attention_where_their_file_says_so() -> None:
         name: each for name, each in HYBRIDS["granitemoehybrid"].items() if "mamba" not in name
     }
     assert shape_of_config(silent).state_space == StateSpace(
-        128, 64, 256, groups=1, convolution=4, chunk=256, attention_every=10, attention_first=5
+        mixer_heads=128,
+        mixer_head_dim=64,
+        state=256,
+        groups=1,
+        convolution=4,
+        chunk=256,
+        attention_every=10,
+        attention_first=5,
     )
     plain = shape_of_config(HYBRIDS["granitemoehybrid"] | {"layer_types": ["attention"] * 40})
     assert plain.state_space is None

@@ -69,9 +69,15 @@ SMALL_EXPERTS = replace(
     experts=ExpertShape(count=4, top_k=2, ffn_hidden=48, shared=1, dense_layers=1),
 )
 SMALL_HYBRID = replace(
-    SMALL_EXPERTS, layers=5, state_space=StateSpace(8, 16, 8, groups=2, chunk=16, attention_every=3)
+    SMALL_EXPERTS,
+    layers=5,
+    state_space=StateSpace(
+        mixer_heads=8, mixer_head_dim=16, state=8, groups=2, chunk=16, attention_every=3
+    ),
 )
-NARROW_EXPERTS = replace(SMALL_EXPERTS, experts=ExpertShape(4, 2, 16, shared=1, dense_layers=1))
+NARROW_EXPERTS = replace(
+    SMALL_EXPERTS, experts=ExpertShape(count=4, top_k=2, ffn_hidden=16, shared=1, dense_layers=1)
+)
 
 
 def small_job(shape: Any, gpus: int, order: str = "megatron", **options: Any) -> PlannedJob:
@@ -82,7 +88,7 @@ def small_job(shape: Any, gpus: int, order: str = "megatron", **options: Any) ->
         name: options.pop(name) for name in ("schedules", "recompute", "fixed") & options.keys()
     }
     parallel = layout(nodes=1, gpus_per_node=gpus, order=order)
-    setup = TrainingSetup(shape, parallel, microbatches=1, sequence=64, **options)
+    setup = TrainingSetup(shape=shape, parallel=parallel, microbatches=1, sequence=64, **options)
     per_tensor = float(setup.framework == "nanotron")
     return replace(
         question.job,
@@ -221,7 +227,7 @@ JOBS: dict[str, tuple[Any, int, dict[str, Any]]] = {
             layers=2,
             vocab=16,
             ffn_hidden=960,
-            state_space=StateSpace(2, 16, 8, chunk=16),
+            state_space=StateSpace(mixer_heads=2, mixer_head_dim=16, state=8, chunk=16),
         ),
         4,
         PIPED,
@@ -343,13 +349,23 @@ SHAPES = (
         heads=6,
         kv_heads=2,
         ffn_hidden=50,
-        experts=ExpertShape(6, 2, 20, shared=1, dense_layers=1),
+        experts=ExpertShape(count=6, top_k=2, ffn_hidden=20, shared=1, dense_layers=1),
     ),
-    replace(TWELVE, ffn_hidden=7, experts=ExpertShape(4, 2, 18)),
+    replace(TWELVE, ffn_hidden=7, experts=ExpertShape(count=4, top_k=2, ffn_hidden=18)),
     # On two ranks three groups, of which two ranks of context have none whole.
-    replace(TWELVE, state_space=StateSpace(36, 16, 8, groups=6, chunk=16, attention_every=3)),
+    replace(
+        TWELVE,
+        state_space=StateSpace(
+            mixer_heads=36, mixer_head_dim=16, state=8, groups=6, chunk=16, attention_every=3
+        ),
+    ),
     # On six ranks three heads, which two ranks of context do not divide.
-    replace(TWELVE, state_space=StateSpace(18, 16, 8, groups=6, chunk=16, attention_every=3)),
+    replace(
+        TWELVE,
+        state_space=StateSpace(
+            mixer_heads=18, mixer_head_dim=16, state=8, groups=6, chunk=16, attention_every=3
+        ),
+    ),
 )
 WORLD = 12
 AXES = ("tp", "cp", "pp", "ep", "etp", "dp")
@@ -389,7 +405,11 @@ def test_meshes_are_those_that_a_setup_accepts_whatever_is_said(
     monkeypatch.setattr("figgen.models.machine.layout.nearest_valid", lambda *sizes: ())
     for shape, split in product(SHAPES, (True, False)):
         setup = TrainingSetup(
-            shape, layout(nodes=2, gpus_per_node=6, order=order), 1, 30, sequence_parallel=split
+            shape=shape,
+            parallel=layout(nodes=2, gpus_per_node=6, order=order),
+            microbatches=1,
+            sequence=30,
+            sequence_parallel=split,
         )
         every = accepted(setup)
         # What is said of experts' tensor parallelism means nothing where there are none.

@@ -38,7 +38,9 @@ def recompute_modules(*, model: str = "deepseek-v3", ep: int = 64) -> Table:
 
     plain = found("none")
     experts = plain.shape.experts is not None
-    one = StageShare(0, 1, int(experts), embedding=False, head=False)
+    one = StageShare(
+        first_layer=0, layers=1, expert_layers=int(experts), embedding=False, head=False
+    )
     whole, forward = layer_bytes(plain, experts=experts), stage_work(plain, one).forward
     rows: list[tuple[Scalar, ...]] = []
     values: dict[str, Named] = {}

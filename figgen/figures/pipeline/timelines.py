@@ -143,11 +143,15 @@ def schedules_compared(
     lanes: list[str] = []
     slots: list[Slot] = []
     values: dict[str, Named] = {"stages": Named(stages), "microbatches": Named(microbatches)}
+    forward, backward_input, backward_weight = times
+    durations = Durations(
+        forward=forward, backward_input=backward_input, backward_weight=backward_weight
+    )
     end = 0.0
     for name in schedules:
         check_drawn(stages, microbatches)
         order = build(name, stages=stages, microbatches=microbatches)
-        trace = carried_out(order, Durations(*times), layers_per_stage)
+        trace = carried_out(order, durations, layers_per_stage)
         chunk_of = {stage: i for held in order.placement.held for i, stage in enumerate(held)}
         for rank, lane in enumerate(trace.placed):
             for placed in lane:

@@ -33,7 +33,9 @@ def split_trace(
     check_drawn(stages, microbatches)
     order = build(schedule, stages=stages, microbatches=microbatches)
     forward, backward_input, backward_weight = times
-    durations = Durations(forward, backward_input, backward_weight)
+    durations = Durations(
+        forward=forward, backward_input=backward_input, backward_weight=backward_weight
+    )
     return simulate(order, durations.per_chunk(order.placement.chunks))
 
 

@@ -25,8 +25,8 @@ def mtp_stages(
     even = layers_of_stages(shape.layers, stages)
     runs = [
         TrainingSetup(
-            shape,
-            parallel,
+            shape=shape,
+            parallel=parallel,
             microbatches=stages,
             sequence=sequence,
             mtp_layers=modules,

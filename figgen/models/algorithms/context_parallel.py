@@ -59,7 +59,7 @@ def pairs_by_step(scheme: str, cp: int, sequence: int) -> tuple[tuple[int, ...],
     )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RingStep:
     """One rank's attention to one block: whose keys and values they are, and when."""
 
@@ -89,7 +89,13 @@ def ring_timeline(
                 start[rank, step] = max(end[rank, step - 1], sent + block_s)
             end[rank, step] = start[rank, step] + pairs[rank][step] * pair_s
     return tuple(
-        RingStep(rank, step, (rank - step) % cp, float(start[rank, step]), float(end[rank, step]))
+        RingStep(
+            rank=rank,
+            step=step,
+            block=(rank - step) % cp,
+            start=float(start[rank, step]),
+            end=float(end[rank, step]),
+        )
         for rank in range(cp)
         for step in range(cp)
     )

@@ -20,7 +20,7 @@ FIRST_BUCKET_BYTES, BUCKET_BYTES = 1 * MIB, 25 * MIB
 """PyTorch's defaults, reducer.hpp."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class GradientTensor:
     """One weight's gradient: its elements, and the share of the backward after which it exists."""
 
@@ -30,7 +30,7 @@ class GradientTensor:
     ready_share: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ReducedBucket:
     """One bucket: its tensors, its bytes, when its last gradient exists, and its all-reduce."""
 
@@ -73,7 +73,9 @@ def gradient_tensors(shape: ModelShape) -> tuple[GradientTensor, ...]:
     for name, at, elements, cost in work:
         done += cost
         if elements:
-            found.append(GradientTensor(name, at, elements, done / total))
+            found.append(
+                GradientTensor(name=name, layer=at, elements=elements, ready_share=done / total)
+            )
     return tuple(found)
 
 
@@ -141,7 +143,9 @@ def reduced_buckets(
         start = max(ready, free_at)
         free_at = start + bucket_overhead_s + size * seconds_per_byte
         held = tuple(tensors[index] for index in indices)
-        found.append(ReducedBucket(held, size, ready, start, free_at))
+        found.append(
+            ReducedBucket(tensors=held, bytes=size, ready_s=ready, start_s=start, end_s=free_at)
+        )
     return tuple(found)
 
 

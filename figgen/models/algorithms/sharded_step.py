@@ -16,7 +16,7 @@ COMPUTE, NETWORK = "compute", "network"
 FORWARD, BACKWARD, GATHER, SCATTER = "forward", "backward", "all-gather", "reduce-scatter"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ShardedAction:
     """One layer's work or collective on a stream; `phase` is the pass that it belongs to."""
 
@@ -61,7 +61,11 @@ def sharded_step(
         nonlocal free_at
         start = max(free_at, now)
         free_at = start + takes_s
-        found.append(ShardedAction(NETWORK, kind, layer, phase, start, free_at))
+        found.append(
+            ShardedAction(
+                stream=NETWORK, kind=kind, layer=layer, phase=phase, start_s=start, end_s=free_at
+            )
+        )
         return free_at
 
     def gather(upto: int, now: float) -> None:
@@ -84,7 +88,11 @@ def sharded_step(
         scatter(done)
         took = forward_s if phase == FORWARD else backward_s
         done = start + took
-        found.append(ShardedAction(COMPUTE, phase, layer, phase, start, done))
+        found.append(
+            ShardedAction(
+                stream=COMPUTE, kind=phase, layer=layer, phase=phase, start_s=start, end_s=done
+            )
+        )
         if phase == BACKWARD:
             waiting.append(layer)
     scatter(done)

@@ -42,7 +42,7 @@ Round = list[Move]
 """Messages that travel at the same time."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Send:
     """One message: in `step`, `source` sends `chunks` to `target`, which adds or replaces."""
 
@@ -53,7 +53,7 @@ class Send:
     reduces: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class CollectiveTrace:
     """All messages of one collective operation, step by step.
 
@@ -93,18 +93,22 @@ def assemble(
     names = [name for name, rounds in phases for _ in rounds]
     rounds = [moves for _, rounds in phases for moves in rounds]
     steps = tuple(
-        tuple(Send(step, *move) for move in sorted(moves)) for step, moves in enumerate(rounds)
+        tuple(
+            Send(step=step, source=source, target=target, chunks=chunks, reduces=reduces)
+            for source, target, chunks, reduces in sorted(moves)
+        )
+        for step, moves in enumerate(rounds)
     )
     return CollectiveTrace(
-        collective,
-        algorithm,
-        ranks,
-        chunk_count,
-        steps,
-        tuple(names),
-        tuple(owners),
-        root,
-        variant,
+        collective=collective,
+        algorithm=algorithm,
+        ranks=ranks,
+        chunk_count=chunk_count,
+        steps=steps,
+        phases=tuple(names),
+        owners=tuple(owners),
+        root=root,
+        variant=variant,
     )
 
 

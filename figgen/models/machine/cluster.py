@@ -10,7 +10,7 @@ USUAL_MEMORY_BYTES_PER_S = 3.35e12
 """Of a GPU whose memory nobody told: an H100's."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Cluster:
     """Equal GPUs in equal nodes, each with its own share of the network.
 

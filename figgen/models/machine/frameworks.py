@@ -18,7 +18,7 @@ EXPERT_NAMES = {"tp": "etp", "ep": "ep", "dp": "edp", "pp": "pp"}
 """How the axes of an order are called on the expert mesh."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Convention:
     """How a framework lays ranks out.
 
@@ -37,41 +37,41 @@ class Convention:
 
 _ALL = (
     Convention(
-        "megatron",
-        "Megatron-Core",
-        ("tp", "cp", "ep", "dp", "pp"),
+        name="megatron",
+        label="Megatron-Core",
+        order=("tp", "cp", "ep", "dp", "pp"),
         etp="tp",
         etp_fixed=False,
         source="NVIDIA/Megatron-LM@d98e8a64 megatron/core/parallel_state.py",
     ),
     Convention(
-        "megatron-tp-pp-dp",
-        "Megatron-Core with --use-tp-pp-dp-mapping",
-        ("tp", "cp", "ep", "pp", "dp"),
+        name="megatron-tp-pp-dp",
+        label="Megatron-Core with --use-tp-pp-dp-mapping",
+        order=("tp", "cp", "ep", "pp", "dp"),
         etp="tp",
         etp_fixed=False,
         source="NVIDIA/Megatron-LM@d98e8a64 megatron/training/initialize.py",
     ),
     Convention(
-        "llama3",
-        "Llama 3",
-        ("tp", "cp", "pp", "dp"),
+        name="llama3",
+        label="Llama 3",
+        order=("tp", "cp", "pp", "dp"),
         etp="tp",
         etp_fixed=True,
         source="The Llama 3 Herd of Models, arXiv:2407.21783, §3.3.2 and figure 5",
     ),
     Convention(
-        "torchtitan",
-        "torchtitan",
-        ("tp", "cp", "ep", "dp", "pp"),
+        name="torchtitan",
+        label="torchtitan",
+        order=("tp", "cp", "ep", "dp", "pp"),
         etp=1,
         etp_fixed=True,
         source="pytorch/torchtitan@b5bcd76c torchtitan/distributed/parallel_dims.py",
     ),
     Convention(
-        "deepspeed",
-        "DeepSpeed pipeline topology",
-        ("tp", "ep", "dp", "pp"),
+        name="deepspeed",
+        label="DeepSpeed pipeline topology",
+        order=("tp", "ep", "dp", "pp"),
         etp=1,
         etp_fixed=False,
         source="deepspeedai/DeepSpeed@edaa7221 deepspeed/runtime/pipe/topology.py "
@@ -79,17 +79,17 @@ _ALL = (
         "deepspeed/moe/layer.py (enable_expert_tensor_parallelism is off by default)",
     ),
     Convention(
-        "nanotron",
-        "nanotron",
-        ("tp", "cp", "dp", "pp"),
+        name="nanotron",
+        label="nanotron",
+        order=("tp", "cp", "dp", "pp"),
         etp="tp",
         etp_fixed=True,
         source="huggingface/nanotron@2411b022 src/nanotron/parallel/context.py",
     ),
     Convention(
-        "nanotron-moe",
-        "nanotron with experts",
-        ("tp", "cp", "ep", "pp", "dp"),
+        name="nanotron-moe",
+        label="nanotron with experts",
+        order=("tp", "cp", "ep", "pp", "dp"),
         etp=1,
         etp_fixed=False,
         source="huggingface/nanotron@009b8f71 src/nanotron/parallel/context.py, enabled_moe=True",
@@ -114,7 +114,9 @@ def convention(order: str) -> Convention:
             raise unknown("axis of a rank order", axis, AXES)
     if len(set(axes)) != len(axes):
         raise InputError(f"rank order {order!r}", expected="each axis once", key="order")
-    return Convention(order, order, axes, etp="tp", etp_fixed=False, source="given by the author")
+    return Convention(
+        name=order, label=order, order=axes, etp="tp", etp_fixed=False, source="given by the author"
+    )
 
 
 def full_order(order: tuple[str, ...]) -> tuple[str, ...]:

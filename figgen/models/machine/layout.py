@@ -18,7 +18,7 @@ MOST_RANKS = 2**20
 """Largest world: what is beyond it is a slip of the pen, and would fill the memory."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ParallelLayout:
     """Sizes of every parallel axis on `nodes` × `gpus_per_node` GPUs, in a rank order.
 
@@ -39,7 +39,7 @@ class ParallelLayout:
     def __post_init__(self) -> None:
         for name in ("nodes", "gpus_per_node", "tp", "cp", "pp", "ep", "etp"):
             _check_axis(name, getattr(self, name))
-        sizes = Sizes(self.tp, self.cp, self.pp, self.ep, self.etp)
+        sizes = Sizes(tp=self.tp, cp=self.cp, pp=self.pp, ep=self.ep, etp=self.etp)
         _check_fit(self.nodes, self.gpus_per_node, sizes, self.convention)
 
     @property
@@ -112,10 +112,19 @@ def layout(
     derived = {name: size for name, size in (("etp", etp), ("dp", dp)) if size is not None}
     for name, size in (given | derived).items():
         _check_axis(name, size)
-    sizes = Sizes(tp, cp, pp, ep, etp, dp)
+    sizes = Sizes(tp=tp, cp=cp, pp=pp, ep=ep, etp=etp, dp=dp)
     chosen = convention(order)
     _check_fit(nodes, gpus_per_node, sizes, chosen)
-    return ParallelLayout(nodes, gpus_per_node, tp, cp, pp, ep, expert_tp(sizes, chosen), order)
+    return ParallelLayout(
+        nodes=nodes,
+        gpus_per_node=gpus_per_node,
+        tp=tp,
+        cp=cp,
+        pp=pp,
+        ep=ep,
+        etp=expert_tp(sizes, chosen),
+        order=order,
+    )
 
 
 def mesh_of(parallel: ParallelLayout, axes: str | tuple[str, ...]) -> RankMesh:

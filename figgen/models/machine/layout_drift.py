@@ -26,7 +26,7 @@ RATE = 0.1
 WIDE, ODD, HALF, UPPER = (np.array(bits, np.uint32) for bits in (16, 1, 0x7FFF, 0xFFFF0000))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class DriftRun:
     """How a run sums its gradients and which samples it sees.
 

@@ -23,7 +23,7 @@ ALGORITHMS: dict[str, tuple[str, ...]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TuningConstants:
     """NCCL's constants in SI units (s, B/s), under the keys of the published table.
 
@@ -39,7 +39,7 @@ class TuningConstants:
     bandwidth_caps: Mapping[str, Mapping[str, float]]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class NcclGroup:
     """The ranks of one communicator, and the channels that NCCL found for them.
 

@@ -10,7 +10,7 @@ from figgen.errors import InputError
 from figgen.models.machine.frameworks import Convention
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Sizes:
     """Parallel sizes as asked for. `dp` and `etp` are None when they are left to be derived."""
 

@@ -38,7 +38,7 @@ LABELS: dict[str, str] = {
 """The communicators of `communicators`, in its order, and how they are called."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Communicator:
     """One kind of process group on a cluster, summed over all its groups.
 

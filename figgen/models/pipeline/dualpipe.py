@@ -95,4 +95,10 @@ def _schedule(
     placement = bidirectional(stages) if name == "dualpipe" else v_shape(stages)
     orders = tuple(order for order, _ in written)
     overlapped = frozenset[Action]().union(*(pairs for _, pairs in written))
-    return Schedule(name, placement, microbatches, orders, overlapped)
+    return Schedule(
+        name=name,
+        placement=placement,
+        microbatches=microbatches,
+        orders=orders,
+        overlapped=overlapped,
+    )

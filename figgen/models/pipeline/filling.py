@@ -31,5 +31,5 @@ def filling(schedule: str, stages: int, microbatches: int, chunks: int) -> float
     order = build(schedule, stages=stages, microbatches=microbatches, chunks=chunks)
     parts = order.placement.stages / stages / order.placement.pipes
     unit = 1 / (3 * parts)
-    trace = simulate(order, Durations(unit, unit, unit))
+    trace = simulate(order, Durations(forward=unit, backward_input=unit, backward_weight=unit))
     return max(0.0, trace.makespan - microbatches)

@@ -18,7 +18,9 @@ def naive(stages: int, microbatches: int, chunks: int = 1) -> Schedule:
         tuple(Action(rank, kind, m) for m in range(microbatches) for kind in _FORWARD_BACKWARD)
         for rank in range(stages)
     )
-    return Schedule("naive", contiguous(stages), microbatches, orders)
+    return Schedule(
+        name="naive", placement=contiguous(stages), microbatches=microbatches, orders=orders
+    )
 
 
 def gpipe(stages: int, microbatches: int, chunks: int = 1) -> Schedule:
@@ -32,7 +34,9 @@ def gpipe(stages: int, microbatches: int, chunks: int = 1) -> Schedule:
         tuple(Action(rank, kind, m) for kind in _FORWARD_BACKWARD for m in range(microbatches))
         for rank in range(stages)
     )
-    return Schedule("gpipe", contiguous(stages), microbatches, orders)
+    return Schedule(
+        name="gpipe", placement=contiguous(stages), microbatches=microbatches, orders=orders
+    )
 
 
 def one_f_one_b(stages: int, microbatches: int, chunks: int = 1) -> Schedule:
@@ -49,7 +53,9 @@ def one_f_one_b(stages: int, microbatches: int, chunks: int = 1) -> Schedule:
         )
         for rank in range(stages)
     )
-    return Schedule("1f1b", contiguous(stages), microbatches, orders)
+    return Schedule(
+        name="1f1b", placement=contiguous(stages), microbatches=microbatches, orders=orders
+    )
 
 
 def interleaved_1f1b(stages: int, microbatches: int, chunks: int = 2) -> Schedule:
@@ -63,7 +69,12 @@ def interleaved_1f1b(stages: int, microbatches: int, chunks: int = 2) -> Schedul
     check_sizes("interleaved-1f1b", stages, microbatches, chunks)
     if chunks == 1:
         plain = one_f_one_b(stages, microbatches)
-        return Schedule("interleaved-1f1b", looping(stages, 1), microbatches, plain.orders)
+        return Schedule(
+            name="interleaved-1f1b",
+            placement=looping(stages, 1),
+            microbatches=microbatches,
+            orders=plain.orders,
+        )
     group = microbatch_group_size(stages, microbatches)
     turns = list(chunk_turns(microbatches, chunks, group))
     orders = tuple(
@@ -74,7 +85,12 @@ def interleaved_1f1b(stages: int, microbatches: int, chunks: int = 2) -> Schedul
         )
         for rank in range(stages)
     )
-    return Schedule("interleaved-1f1b", looping(stages, chunks), microbatches, orders)
+    return Schedule(
+        name="interleaved-1f1b",
+        placement=looping(stages, chunks),
+        microbatches=microbatches,
+        orders=orders,
+    )
 
 
 def looped_bfs(stages: int, microbatches: int, chunks: int = 2) -> Schedule:
@@ -91,7 +107,9 @@ def looped_bfs(stages: int, microbatches: int, chunks: int = 2) -> Schedule:
         forwards = tuple(Action(stage, "F", m) for stage in held for m in range(microbatches))
         backwards = tuple(Action(a.stage, "B", a.microbatch) for a in reversed(forwards))
         orders.append(forwards + backwards)
-    return Schedule("looped-bfs", placement, microbatches, tuple(orders))
+    return Schedule(
+        name="looped-bfs", placement=placement, microbatches=microbatches, orders=tuple(orders)
+    )
 
 
 def microbatch_group_size(stages: int, microbatches: int) -> int:

@@ -15,7 +15,7 @@ from figgen.models.pipeline.carry import CarriedOrder, plan_of
 from figgen.models.pipeline.stage_placement import Placement
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class Schedule:
     """The order of every rank, `orders[rank]`, over a placement.
 

@@ -33,7 +33,14 @@ def simulate(schedule: Schedule, durations: Durations | None = None) -> Trace:
         for lanes in zip(starts, ends, strict=True)
     )
     makespan = max((lane[-1] for lane in ends if lane), default=0)
-    return Trace(schedule, durations, starts, ends, busy, makespan)
+    return Trace(
+        schedule=schedule,
+        durations=durations,
+        starts=starts,
+        ends=ends,
+        busy=busy,
+        makespan=makespan,
+    )
 
 
 def _carried_out(schedule: Schedule, durations: Durations) -> tuple[Lanes, Lanes]:

@@ -13,7 +13,7 @@ from figgen.models.pipeline.order import Schedule, peak_in_flight, sources
 PerStage = float | tuple[float, ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Durations:
     """How long one stage works on one microbatch, in any one unit of time.
 
@@ -59,7 +59,7 @@ class Durations:
         )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PlacedAction:
     """An action in time on its rank; `overlapped` if it shares its time with a partner."""
 
@@ -70,7 +70,7 @@ class PlacedAction:
     overlapped: bool
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Trace:
     """A schedule carried out: when each action of each rank's order ran, and what follows.
 
@@ -95,7 +95,12 @@ class Trace:
             raise InputError("rank", expected=f"0 to {len(self.starts) - 1}", got=rank)
         blocks = zip(self.schedule.blocks(rank), self.starts[rank], self.ends[rank], strict=True)
         return tuple(
-            tuple(PlacedAction(action, rank, start, end, len(block) > 1) for action in block)
+            tuple(
+                PlacedAction(
+                    action=action, rank=rank, start=start, end=end, overlapped=len(block) > 1
+                )
+                for action in block
+            )
             for block, start, end in blocks
         )
 

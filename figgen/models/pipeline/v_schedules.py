@@ -53,7 +53,7 @@ def v_min(stages: int, microbatches: int, chunks: int = 2) -> Schedule:
     return _press("v-min", starts, microbatches)
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, kw_only=True)
 class _Rank:
     """A rank at work: what is to come, the W it owes, what it has done.
 
@@ -77,12 +77,12 @@ def _press(name: str, starts: Sequence[Sequence[int]], microbatches: int) -> Sch
     ranks = []
     for rank, start in enumerate(starts):
         to_come = deque(_repeat(start, placement.stages_of_rank(rank), microbatches))
-        ranks.append(_Rank(to_come, bound=sum(action.kind == "W" for action in to_come)))
+        ranks.append(_Rank(to_come=to_come, bound=sum(action.kind == "W" for action in to_come)))
     done: set[Action] = set()
     while ran := [action for rank in ranks for action in _step(rank, placement, done)]:
         done.update(ran)
     orders = tuple(tuple(rank.order) for rank in ranks)
-    return Schedule(name, placement, microbatches, orders)
+    return Schedule(name=name, placement=placement, microbatches=microbatches, orders=orders)
 
 
 def _repeat(start: Sequence[int], stages: Sequence[int], microbatches: int) -> Iterator[Action]:

@@ -31,7 +31,7 @@ def zb1p(stages: int, microbatches: int, chunks: int = 1) -> Schedule:
         for rank in range(stages)
     )
     placement = contiguous(stages) if chunks == 1 else looping(stages, chunks)
-    return Schedule("zb1p", placement, microbatches, orders)
+    return Schedule(name="zb1p", placement=placement, microbatches=microbatches, orders=orders)
 
 
 def zb2p(stages: int, microbatches: int, chunks: int = 1) -> Schedule:
@@ -52,7 +52,9 @@ def zb2p(stages: int, microbatches: int, chunks: int = 1) -> Schedule:
         )
         for rank in range(stages)
     )
-    return Schedule("zb2p", contiguous(stages), microbatches, orders)
+    return Schedule(
+        name="zb2p", placement=contiguous(stages), microbatches=microbatches, orders=orders
+    )
 
 
 def zbv(stages: int, microbatches: int, chunks: int = 2) -> Schedule:
@@ -85,7 +87,9 @@ def zbv(stages: int, microbatches: int, chunks: int = 2) -> Schedule:
             microbatches=microbatches,
         )
         orders.append(order)
-    return Schedule("zbv", v_shape(stages), microbatches, tuple(orders))
+    return Schedule(
+        name="zbv", placement=v_shape(stages), microbatches=microbatches, orders=tuple(orders)
+    )
 
 
 Work = Sequence[tuple[int, int]]

@@ -38,10 +38,10 @@ from figgen.models.setup.stage_layers import (
 from figgen.models.setup.training_setup import TrainingSetup
 from figgen.models.shape.model_shape import NORM_VECTORS
 
-_DENSE = StageShare(0, 1, 0, embedding=False, head=False)
-_EXPERTS = StageShare(0, 1, 1, embedding=False, head=False)
-_INNER = StageShare(0, 0, 0, embedding=False, head=False)
-_FIRST = StageShare(0, 0, 0, embedding=True, head=False)
+_DENSE = StageShare(first_layer=0, layers=1, expert_layers=0, embedding=False, head=False)
+_EXPERTS = StageShare(first_layer=0, layers=1, expert_layers=1, embedding=False, head=False)
+_INNER = StageShare(first_layer=0, layers=0, expert_layers=0, embedding=False, head=False)
+_FIRST = StageShare(first_layer=0, layers=0, expert_layers=0, embedding=True, head=False)
 
 
 @lru_cache(maxsize=4096)

@@ -126,7 +126,7 @@ def meshes(
         found += [
             (tp, cp, ep, etp, parts // (tp * cp))
             for cp, (ep, etp) in product(cps, mixtures)
-            if problem(world, Sizes(tp, cp, pp, ep, etp), convention) is None
+            if problem(world, Sizes(tp=tp, cp=cp, pp=pp, ep=ep, etp=etp), convention) is None
         ]
     dp = wanted.get("dp")
     rows = [row for row in found if dp is None or row[-1] == dp]

@@ -52,7 +52,7 @@ PARTS = {
 """What adds up to the wall of a rank, and what each of it is called."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Calls:
     """Calls of one group and collective on a rank; `bytes` are those of the buffers, all calls.
 
@@ -257,10 +257,10 @@ def _calls_by_group(
         if asked is not None and not kept.called.told[at]:
             if group.collective in (*ONE_SIDED, "other"):
                 group = Group(
-                    group.name or asked.name,
-                    asked.collective,
-                    group.size or asked.size,
-                    group.ranks or asked.ranks,
+                    name=group.name or asked.name,
+                    collective=asked.collective,
+                    size=group.size or asked.size,
+                    ranks=group.ranks or asked.ranks,
                 )
             size = size or kept.asked_bytes[number]
         key = group.key

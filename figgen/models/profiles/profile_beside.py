@@ -111,7 +111,7 @@ PAGES = {
 """The page that explains a part of the step, without its suffix."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Beside:
     """A part of the step, s: as recorded per step and as modelled, and the page about it."""
 
@@ -145,7 +145,7 @@ def beside(rank: RankProfile, estimate: StepEstimate) -> tuple[Beside, ...]:
         "twice": ("exposed calls at the same time", twice, 0.0),
     }
     found = [
-        Beside(part, recorded / rank.steps, model_s, PAGES[key])
+        Beside(part=part, recorded_s=recorded / rank.steps, modelled_s=model_s, page=PAGES[key])
         for key, (part, recorded, model_s) in per_step.items()
     ]
     wall = rank.wall_s / rank.steps

@@ -65,7 +65,7 @@ OTHER_COLLECTIVES = (
 """The same of libraries other than NCCL, whose names do not spell the collective out."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Group:
     """Calls that belong together: the communicator as the trace names it, and the collective.
 
@@ -150,7 +150,12 @@ def group_of(event: Mapping[str, Any], header: Mapping[str, Any]) -> Group:
     size = args.get("Group size") or known.get("pg_size") or 0
     if not size and not name and len(groups) < 2:
         size = world_size(header)
-    return Group(described, kind or "other", size if isinstance(size, int) else 0, ranks)
+    return Group(
+        name=described,
+        collective=kind or "other",
+        size=size if isinstance(size, int) else 0,
+        ranks=ranks,
+    )
 
 
 def world_size(header: Mapping[str, Any]) -> int:

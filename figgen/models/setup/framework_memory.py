@@ -18,7 +18,7 @@ from figgen.errors import unknown
 Prints = Literal["fullest", "first", "device"]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FrameworkMemory:
     """How a framework treats gradients, logits and gathered weights, and what it prints.
 
@@ -72,8 +72,8 @@ MEGATRON: dict[str, Any] = {"allocator_share": 0.05, "caches_casts": True}
 
 _ALL = (
     FrameworkMemory(
-        "megatron",
-        "Megatron-Core",
+        name="megatron",
+        label="Megatron-Core",
         gates_first=True,
         source="NVIDIA/Megatron-LM@d98e8a64 megatron/core/tensor_parallel/layers.py (weight "
         "gradients are added into the FP32 buffer), cross_entropy.py (softmax in place of FP32 "
@@ -85,15 +85,15 @@ _ALL = (
         **MEGATRON,
     ),
     FrameworkMemory(
-        "megatron-2024",
-        "Megatron-Core until 2024",
+        name="megatron-2024",
+        label="Megatron-Core until 2024",
         source="as Megatron-Core, but gates multiply what experts return, which is kept for their "
         "gradient: Yan et al. 2026, arXiv:2603.07685, section 4.1, before its first measure",
         **MEGATRON,
     ),
     FrameworkMemory(
-        "megatron-deepspeed",
-        "Megatron-DeepSpeed of 2022",
+        name="megatron-deepspeed",
+        label="Megatron-DeepSpeed of 2022",
         allocator_share=0.6,
         fresh_gradient_bytes=2,
         prints="device",
@@ -101,8 +101,8 @@ _ALL = (
         "line 906 on (gradients in BF16 beside FP32); DeepSpeed's flat buffers are in the share",
     ),
     FrameworkMemory(
-        "nanotron",
-        "nanotron",
+        name="nanotron",
+        label="nanotron",
         allocator_share=0.17,
         fresh_gradient_bytes=2,
         bucket_bytes=2,
@@ -116,8 +116,8 @@ _ALL = (
         "FP32 logits), helpers.py (max_memory_reserved, written by rank 0)",
     ),
     FrameworkMemory(
-        "torchtitan",
-        "torchtitan",
+        name="torchtitan",
+        label="torchtitan",
         kept_logit_bytes=2,
         loss_bytes=2,
         source="pytorch/torchtitan@b5bcd76c distributed/activation_checkpoint.py, "
@@ -126,8 +126,8 @@ _ALL = (
         **TORCHTITAN,
     ),
     FrameworkMemory(
-        "torchtitan-2024",
-        "torchtitan until 2024",
+        name="torchtitan-2024",
+        label="torchtitan until 2024",
         kept_logit_bytes=4,
         loss_bytes=8,
         source="as torchtitan, but a cross entropy of FP32 logits that was not compiled: "
@@ -135,8 +135,8 @@ _ALL = (
         **TORCHTITAN,
     ),
     FrameworkMemory(
-        "fsdp",
-        "PyTorch FSDP",
+        name="fsdp",
+        label="PyTorch FSDP",
         allocator_share=0.13,
         peak_spread=0.06,
         recipe="fsdp16",

@@ -12,7 +12,7 @@ from figgen.models.shape.model_shape import FFN_MATRICES, GATED, ModelShape
 ROUTER = "router"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LayerMatrix:
     """One matrix, its two widths and how many of a kind there are.
 
@@ -80,27 +80,35 @@ def _attention(shape: ModelShape) -> tuple[LayerMatrix, ...]:
     if mla is None:
         query, key_value = shape.heads * shape.head_dim, shape.kv_heads * shape.head_dim
         return (
-            LayerMatrix("query", part, hidden, query, from_layer=True),
-            LayerMatrix("key", part, hidden, key_value, from_layer=True),
-            LayerMatrix("value", part, hidden, key_value, from_layer=True),
-            LayerMatrix("output", part, query, hidden),
+            LayerMatrix(name="query", part=part, inputs=hidden, outputs=query, from_layer=True),
+            LayerMatrix(name="key", part=part, inputs=hidden, outputs=key_value, from_layer=True),
+            LayerMatrix(name="value", part=part, inputs=hidden, outputs=key_value, from_layer=True),
+            LayerMatrix(name="output", part=part, inputs=query, outputs=hidden),
         )
     key, value = mla.nope_head_dim + mla.rope_head_dim, mla.value_head_dim
     down = mla.kv_rank + mla.rope_head_dim
     up = shape.heads * (mla.nope_head_dim + value)
     if not mla.query_rank:
         return (
-            LayerMatrix("query", part, hidden, shape.heads * key, from_layer=True),
-            LayerMatrix("key-value down", part, hidden, down, from_layer=True),
-            LayerMatrix("key-value up", part, mla.kv_rank, up, up=True),
-            LayerMatrix("output", part, shape.heads * value, hidden),
+            LayerMatrix(
+                name="query", part=part, inputs=hidden, outputs=shape.heads * key, from_layer=True
+            ),
+            LayerMatrix(
+                name="key-value down", part=part, inputs=hidden, outputs=down, from_layer=True
+            ),
+            LayerMatrix(name="key-value up", part=part, inputs=mla.kv_rank, outputs=up, up=True),
+            LayerMatrix(name="output", part=part, inputs=shape.heads * value, outputs=hidden),
         )
     return (
-        LayerMatrix("query down", part, hidden, mla.query_rank, from_layer=True),
-        LayerMatrix("key-value down", part, hidden, down, from_layer=True),
-        LayerMatrix("query up", part, mla.query_rank, shape.heads * key, up=True),
-        LayerMatrix("key-value up", part, mla.kv_rank, up, up=True),
-        LayerMatrix("output", part, shape.heads * value, hidden),
+        LayerMatrix(
+            name="query down", part=part, inputs=hidden, outputs=mla.query_rank, from_layer=True
+        ),
+        LayerMatrix(name="key-value down", part=part, inputs=hidden, outputs=down, from_layer=True),
+        LayerMatrix(
+            name="query up", part=part, inputs=mla.query_rank, outputs=shape.heads * key, up=True
+        ),
+        LayerMatrix(name="key-value up", part=part, inputs=mla.kv_rank, outputs=up, up=True),
+        LayerMatrix(name="output", part=part, inputs=shape.heads * value, outputs=hidden),
     )
 
 
@@ -110,13 +118,17 @@ def _mixer(shape: ModelShape) -> tuple[LayerMatrix, ...]:
     if mixers is None:
         return ()
     return (
-        LayerMatrix("in", part, shape.hidden, mixers.projected),
-        LayerMatrix("output", part, mixers.inner, shape.hidden),
+        LayerMatrix(name="in", part=part, inputs=shape.hidden, outputs=mixers.projected),
+        LayerMatrix(name="output", part=part, inputs=mixers.inner, outputs=shape.hidden),
     )
 
 
 def _projection(shape: ModelShape) -> tuple[LayerMatrix, ...]:
-    return (LayerMatrix("projection", "projection", 2 * shape.hidden, shape.hidden),)
+    return (
+        LayerMatrix(
+            name="projection", part="projection", inputs=2 * shape.hidden, outputs=shape.hidden
+        ),
+    )
 
 
 def _dense(shape: ModelShape) -> tuple[LayerMatrix, ...]:
@@ -128,7 +140,7 @@ def _mixture(shape: ModelShape) -> tuple[LayerMatrix, ...]:
     if mixture is None:
         return _dense(shape)
     return (
-        LayerMatrix(ROUTER, ROUTER, shape.hidden, mixture.count),
+        LayerMatrix(name=ROUTER, part=ROUTER, inputs=shape.hidden, outputs=mixture.count),
         *_block(shape, "routed", mixture.ffn_hidden, mixture.count),
         *(_block(shape, "shared", mixture.shared * mixture.ffn_hidden) if mixture.shared else ()),
     )
@@ -137,6 +149,9 @@ def _mixture(shape: ModelShape) -> tuple[LayerMatrix, ...]:
 def _block(shape: ModelShape, part: str, width: int, copies: int = 1) -> tuple[LayerMatrix, ...]:
     first = ("gate", "up") if FFN_MATRICES[shape.ffn] == GATED else ("up",)
     return (
-        *(LayerMatrix(name, part, shape.hidden, width, copies) for name in first),
-        LayerMatrix("down", part, width, shape.hidden, copies),
+        *(
+            LayerMatrix(name=name, part=part, inputs=shape.hidden, outputs=width, copies=copies)
+            for name in first
+        ),
+        LayerMatrix(name="down", part=part, inputs=width, outputs=shape.hidden, copies=copies),
     )

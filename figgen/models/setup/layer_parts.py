@@ -8,7 +8,7 @@ from figgen.models.setup.stage_layers import StageShare
 from figgen.models.setup.training_setup import TrainingSetup
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LayerParts:
     """Numbers of layers by what they run: products, and the exchanges that go with them.
 
@@ -34,15 +34,15 @@ def parts_of(share: StageShare) -> LayerParts:
     """What the layers run in forward."""
     experts, attention = share.expert_layers, share.layers - share.mixer_layers
     return LayerParts(
-        attention,
-        0,
-        attention,
-        share.windowed_layers,
-        share.dense_layers,
-        experts,
-        experts,
-        share.mtp_layers,
-        share.mixer_layers,
+        attention=attention,
+        up_projections=0,
+        core=attention,
+        windowed=share.windowed_layers,
+        dense=share.dense_layers,
+        routed=experts,
+        shared=experts,
+        projections=share.mtp_layers,
+        mixers=share.mixer_layers,
     )
 
 

@@ -19,7 +19,7 @@ from figgen.models.shape.model_shape import FFN_MATRICES, ModelShape
 Thing = TypeVar("Thing")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StageShare:
     """What one virtual stage holds: a run of layers, and maybe the embedding or the head.
 
@@ -126,12 +126,21 @@ def stage_shares(
         after = first + layers
         expert_layers = after - max(first, shape.dense_layers) if shape.experts else 0
         windowed = shape.windowed_layers(first, layers)
-        ends = stage == 0, stage == head % stages
-        more = mtp_layers if ends[1] else 0
+        has_head = stage == head % stages
+        more = mtp_layers if has_head else 0
         expert_layers = max(0, expert_layers) + (more if shape.experts else 0)
         mixers = shape.mixer_layers(first, layers)
         shares.append(
-            StageShare(first, layers + more, expert_layers, *ends, windowed, more, mixers)
+            StageShare(
+                first_layer=first,
+                layers=layers + more,
+                expert_layers=expert_layers,
+                embedding=stage == 0,
+                head=has_head,
+                windowed_layers=windowed,
+                mtp_layers=more,
+                mixer_layers=mixers,
+            )
         )
         first = after
     return tuple(shares)

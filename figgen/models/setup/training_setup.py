@@ -30,7 +30,7 @@ MOST_TOKENS = 2**40
 """Tokens of a microbatch beyond which a size is a slip of the pen."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class TrainingSetup:
     """What decides memory and traffic of a step besides the hardware.
 

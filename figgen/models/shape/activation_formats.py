@@ -21,7 +21,7 @@ E5M6_BYTES = 1.5 + SCALE_BYTES
 """DeepSeek-V3's own format of 12 bits for what attention returns."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ActivationFormat:
     """Bytes per element of what is not always 16 bits wide.
 
@@ -47,15 +47,20 @@ class ActivationFormat:
 
 FORMATS: Mapping[str, ActivationFormat] = MappingProxyType(
     {
-        "16-bit": ActivationFormat("all in 16 bits"),
-        "fp8": ActivationFormat("inputs of linear layers in FP8", FP8_BYTES, cast_weight_bytes=2),
-        "fp8-weights": ActivationFormat("inputs and weights of linear layers in FP8", FP8_BYTES),
+        "16-bit": ActivationFormat(label="all in 16 bits"),
+        "fp8": ActivationFormat(
+            label="inputs of linear layers in FP8", linear_bytes=FP8_BYTES, cast_weight_bytes=2
+        ),
+        "fp8-weights": ActivationFormat(
+            label="inputs and weights of linear layers in FP8", linear_bytes=FP8_BYTES
+        ),
         "fp8-deepseek": ActivationFormat(
-            "inputs of linear layers and of SwiGLU in experts in FP8, attention outputs in E5M6",
-            FP8_BYTES,
-            FP8_BYTES,
-            E5M6_BYTES,
-            FP8_BYTES,
+            label="inputs of linear layers and of SwiGLU in experts in FP8, "
+            "attention outputs in E5M6",
+            linear_bytes=FP8_BYTES,
+            gated_bytes=FP8_BYTES,
+            attention_bytes=E5M6_BYTES,
+            dispatch_bytes=FP8_BYTES,
         ),
     }
 )

@@ -44,7 +44,7 @@ which process 3,083 and 2,413 tokens/s (pytorch/torchtune@0031bfb0, README.md). 
 keeps a GPU busier than its memory; a fused kernel would be nearer to 1."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FrozenFormat:
     """How frozen matrices of layers are kept: bytes of a weight, and of a scale for each output.
 
@@ -65,18 +65,18 @@ class FrozenFormat:
 
 FROZEN: Mapping[str, FrozenFormat] = MappingProxyType(
     {
-        "16-bit": FrozenFormat("16 bits"),
+        "16-bit": FrozenFormat(label="16 bits"),
         "int8": FrozenFormat(
-            "8 bits, a scale for each output",
-            1,
-            4,
+            label="8 bits, a scale for each output",
+            weight_bytes=1,
+            output_bytes=4,
             keeps_inputs=True,
             source="bitsandbytes, autograd/_functions.py, MatMul8bitLt: scales of rows in FP32, "
             "and the input is saved",
         ),
         "nf4": FrozenFormat(
-            "NF4, doubly quantized (QLoRA)",
-            float(doubly_quantized_bits(4, 8, 64, 32, 256)) / 8,
+            label="NF4, doubly quantized (QLoRA)",
+            weight_bytes=float(doubly_quantized_bits(4, 8, 64, 32, 256)) / 8,
             source="Dettmers et al. 2023, arXiv:2305.14314, section 3",
         ),
     }

@@ -25,7 +25,7 @@ NORM_VECTORS = {"layernorm": 2, "layernorm-no-bias": 1, "rmsnorm": 1}
 QK_NORMS = ("none", "per-head", "full-width")
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LatentAttention:
     """Multi-head latent attention: keys and values are rebuilt from one small cached vector.
 
@@ -42,7 +42,7 @@ class LatentAttention:
     value_head_dim: int
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ExpertShape:
     """The mixture-of-experts part: `count` routed experts of which a token visits `top_k`.
 
@@ -57,7 +57,7 @@ class ExpertShape:
     dense_layers: int = 0
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StateSpace:
     """Mamba-2 mixers in the place of attention, in all layers but some.
 
@@ -94,7 +94,7 @@ class StateSpace:
         return max(0, -(-(layer - self.attention_first) // self.attention_every))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ModelShape:
     """What decides the size of a transformer: counts and widths, no units.
 

@@ -18,7 +18,7 @@ from figgen.errors import InputError, unknown
 Array: TypeAlias = NDArray[np.float64]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FloatFormat:
     """A signed format; `specials` says what the topmost exponent is used for.
 
@@ -93,13 +93,13 @@ class FloatFormat:
 
 
 _ALL = (
-    FloatFormat("FP32", 8, 23),
-    FloatFormat("TF32", 8, 10),
-    FloatFormat("BF16", 8, 7),
-    FloatFormat("FP16", 5, 10),
-    FloatFormat("FP8 E5M2", 5, 2),
-    FloatFormat("FP8 E4M3", 4, 3, "nan"),
-    FloatFormat("FP4 E2M1", 2, 1, "none"),
+    FloatFormat(name="FP32", exponent_bits=8, mantissa_bits=23),
+    FloatFormat(name="TF32", exponent_bits=8, mantissa_bits=10),
+    FloatFormat(name="BF16", exponent_bits=8, mantissa_bits=7),
+    FloatFormat(name="FP16", exponent_bits=5, mantissa_bits=10),
+    FloatFormat(name="FP8 E5M2", exponent_bits=5, mantissa_bits=2),
+    FloatFormat(name="FP8 E4M3", exponent_bits=4, mantissa_bits=3, specials="nan"),
+    FloatFormat(name="FP4 E2M1", exponent_bits=2, mantissa_bits=1, specials="none"),
 )
 
 FORMATS: dict[str, FloatFormat] = {each.name: each for each in _ALL}
@@ -113,7 +113,7 @@ def float_format(name: str) -> FloatFormat:
     return FORMATS[name]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BlockFormat:
     """Elements that share a scale: `block` of them, `scale_bits` for it; 0 elements mean all."""
 
@@ -149,13 +149,37 @@ class BlockFormat:
 BLOCKS: dict[str, BlockFormat] = {
     each.name: each
     for each in (
-        BlockFormat("FP8, a scale per tensor", "FP8 E4M3", 0, 32, False),
-        BlockFormat("FP8, 128 to a scale", "FP8 E4M3", 128, 32, False),
-        BlockFormat("FP8, 128 × 128 to a scale", "FP8 E4M3", 128 * 128, 32, False),
-        BlockFormat("MXFP8", "FP8 E4M3", 32, 8, True),
-        BlockFormat("FP4, a scale per tensor", "FP4 E2M1", 0, 32, False),
-        BlockFormat("MXFP4", "FP4 E2M1", 32, 8, True),
-        BlockFormat("NVFP4", "FP4 E2M1", 16, 8, False),
+        BlockFormat(
+            name="FP8, a scale per tensor",
+            element="FP8 E4M3",
+            block=0,
+            scale_bits=32,
+            scale_is_power=False,
+        ),
+        BlockFormat(
+            name="FP8, 128 to a scale",
+            element="FP8 E4M3",
+            block=128,
+            scale_bits=32,
+            scale_is_power=False,
+        ),
+        BlockFormat(
+            name="FP8, 128 × 128 to a scale",
+            element="FP8 E4M3",
+            block=128 * 128,
+            scale_bits=32,
+            scale_is_power=False,
+        ),
+        BlockFormat(name="MXFP8", element="FP8 E4M3", block=32, scale_bits=8, scale_is_power=True),
+        BlockFormat(
+            name="FP4, a scale per tensor",
+            element="FP4 E2M1",
+            block=0,
+            scale_bits=32,
+            scale_is_power=False,
+        ),
+        BlockFormat(name="MXFP4", element="FP4 E2M1", block=32, scale_bits=8, scale_is_power=True),
+        BlockFormat(name="NVFP4", element="FP4 E2M1", block=16, scale_bits=8, scale_is_power=False),
     )
 }
 """Scaled formats by name; NVFP4's own FP8 scale is taken as exact."""

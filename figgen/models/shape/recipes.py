@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from figgen.errors import InputError, unknown
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Recipe:
     """Bytes per parameter of weights, gradients and optimizer state (master weights in it).
 
@@ -52,43 +52,86 @@ EIGHT_BITS = 1 + 4 / 2048
 """A moment in 8 bits, with a scale of 32 bits for each block of 2,048."""
 
 _ALL = (
-    Recipe("zero16", "16-bit weights and gradients, Adam in FP32", 2, 2, 12, ZERO),
-    Recipe("mcore18", "BF16 weights, FP32 gradients, Adam in FP32", 2, 4, 12, DISTRIBUTED),
     Recipe(
-        "mcore14",
-        "BF16 weights and moments, the rest in FP32",
-        2,
-        4,
-        8,
-        f"DeepSeek-V3, arXiv:2412.19437, section 3.3.3; {DISTRIBUTED}",
-    ),
-    Recipe("mcore20", "FP16 weights and gradients, the rest in FP32", 2, 2, 16, DISTRIBUTED),
-    Recipe("fp32_16", "everything in FP32, no master copy", 4, 4, 8, DISTRIBUTED),
-    Recipe("bf16_8", "everything in BF16, no master copy", 2, 2, 4, TORCHTUNE),
-    Recipe("fsdp16", "FP32 throughout, weights gathered in BF16", 2, 4, 10, FSDP),
-    Recipe(
-        "adam10",
-        "16-bit weights and gradients, moments in 8 bits",
-        2,
-        2,
-        4 + 2 * EIGHT_BITS,
-        "Dettmers et al. 2021, arXiv:2110.02861, section 2",
+        name="zero16",
+        label="16-bit weights and gradients, Adam in FP32",
+        weight_bytes=2,
+        gradient_bytes=2,
+        optimizer_bytes=12,
+        source=ZERO,
     ),
     Recipe(
-        "adafactor8",
-        "16-bit weights and gradients, Adafactor without momentum",
-        2,
-        2,
-        4,
-        "Shazeer and Stern 2018, arXiv:1804.04235; sums of rows and columns left out: < 0.1 %",
+        name="mcore18",
+        label="BF16 weights, FP32 gradients, Adam in FP32",
+        weight_bytes=2,
+        gradient_bytes=4,
+        optimizer_bytes=12,
+        source=DISTRIBUTED,
     ),
     Recipe(
-        "muon14",
-        "BF16 weights, the rest in FP32, one momentum; tables with Adam",
-        2,
-        4,
-        8,
-        "Jordan et al. 2024, Muon; Liu et al. 2025, arXiv:2502.16982, section 2.3",
+        name="mcore14",
+        label="BF16 weights and moments, the rest in FP32",
+        weight_bytes=2,
+        gradient_bytes=4,
+        optimizer_bytes=8,
+        source=f"DeepSeek-V3, arXiv:2412.19437, section 3.3.3; {DISTRIBUTED}",
+    ),
+    Recipe(
+        name="mcore20",
+        label="FP16 weights and gradients, the rest in FP32",
+        weight_bytes=2,
+        gradient_bytes=2,
+        optimizer_bytes=16,
+        source=DISTRIBUTED,
+    ),
+    Recipe(
+        name="fp32_16",
+        label="everything in FP32, no master copy",
+        weight_bytes=4,
+        gradient_bytes=4,
+        optimizer_bytes=8,
+        source=DISTRIBUTED,
+    ),
+    Recipe(
+        name="bf16_8",
+        label="everything in BF16, no master copy",
+        weight_bytes=2,
+        gradient_bytes=2,
+        optimizer_bytes=4,
+        source=TORCHTUNE,
+    ),
+    Recipe(
+        name="fsdp16",
+        label="FP32 throughout, weights gathered in BF16",
+        weight_bytes=2,
+        gradient_bytes=4,
+        optimizer_bytes=10,
+        source=FSDP,
+    ),
+    Recipe(
+        name="adam10",
+        label="16-bit weights and gradients, moments in 8 bits",
+        weight_bytes=2,
+        gradient_bytes=2,
+        optimizer_bytes=4 + 2 * EIGHT_BITS,
+        source="Dettmers et al. 2021, arXiv:2110.02861, section 2",
+    ),
+    Recipe(
+        name="adafactor8",
+        label="16-bit weights and gradients, Adafactor without momentum",
+        weight_bytes=2,
+        gradient_bytes=2,
+        optimizer_bytes=4,
+        source="Shazeer and Stern 2018, arXiv:1804.04235; "
+        "sums of rows and columns left out: < 0.1 %",
+    ),
+    Recipe(
+        name="muon14",
+        label="BF16 weights, the rest in FP32, one momentum; tables with Adam",
+        weight_bytes=2,
+        gradient_bytes=4,
+        optimizer_bytes=8,
+        source="Jordan et al. 2024, Muon; Liu et al. 2025, arXiv:2502.16982, section 2.3",
         table_bytes=4,
         iterations=5,
     ),

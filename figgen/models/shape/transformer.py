@@ -13,7 +13,7 @@ from figgen.formulas.modern_layers import state_space_parameters, state_space_wo
 from figgen.models.shape.model_shape import FFN_MATRICES, NORM_VECTORS, ModelShape
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class ParameterCounts:
     """The parameters of a whole model by where they sit.
 

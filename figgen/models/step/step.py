@@ -206,14 +206,22 @@ def durations(setup: TrainingSetup, stages: Sequence[StageTime], delay_s: float)
     )
     weights = tuple(stage.backward_weight_s for stage in stages)
     if not setup.order.overlapped:
-        return Durations(forward, inputs, weights, delay_s)
+        return Durations(
+            forward=forward, backward_input=inputs, backward_weight=weights, latency=delay_s
+        )
     pairs = []
     for stage in range(len(stages)):
         behind = setup.placement.beside(stage)
         # Added as the simulator adds, so that rounding leaves no pair shorter than its half.
         halves = forward[stage], inputs[behind] + weights[behind]
         pairs.append(max(*halves, *_pair_s(stages[stage], stages[behind])))
-    return Durations(forward, inputs, weights, delay_s, tuple(pairs))
+    return Durations(
+        forward=forward,
+        backward_input=inputs,
+        backward_weight=weights,
+        latency=delay_s,
+        overlapped_pair=tuple(pairs),
+    )
 
 
 def _pair_s(forward: StageTime, backward: StageTime) -> tuple[float, float]:

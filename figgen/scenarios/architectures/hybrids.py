@@ -80,14 +80,14 @@ def mixers_of(fields: Fields, kind: Kind, hidden: int, found: Hybrid) -> StateSp
     if not heads or inner % heads:
         raise InputError("mamba_n_heads", expected=f"a divisor of {inner}", got=heads)
     return StateSpace(
-        heads,
-        inner // heads,
-        whole_or(fields, 256, "mamba_d_state", "ssm_state_size"),
-        whole_or(fields, 1, "mamba_n_groups", "n_groups", "mamba_ngroups"),
-        whole_or(fields, 4, "mamba_d_conv", "conv_kernel"),
-        whole_or(fields, 256, "mamba_chunk_size", "chunk_size"),
-        every,
-        first,
+        mixer_heads=heads,
+        mixer_head_dim=inner // heads,
+        state=whole_or(fields, 256, "mamba_d_state", "ssm_state_size"),
+        groups=whole_or(fields, 1, "mamba_n_groups", "n_groups", "mamba_ngroups"),
+        convolution=whole_or(fields, 4, "mamba_d_conv", "conv_kernel"),
+        chunk=whole_or(fields, 256, "mamba_chunk_size", "chunk_size"),
+        attention_every=every,
+        attention_first=first,
     )
 
 

@@ -147,11 +147,11 @@ def _latent(fields: Fields) -> LatentAttention | None:
     if not has(fields, "kv_lora_rank"):
         return None
     sizes = LatentAttention(
-        whole_or(fields, 0, "q_lora_rank"),
-        whole(fields, "kv_lora_rank"),
-        whole(fields, "qk_nope_head_dim"),
-        whole(fields, "qk_rope_head_dim"),
-        whole(fields, "v_head_dim"),
+        query_rank=whole_or(fields, 0, "q_lora_rank"),
+        kv_rank=whole(fields, "kv_lora_rank"),
+        nope_head_dim=whole(fields, "qk_nope_head_dim"),
+        rope_head_dim=whole(fields, "qk_rope_head_dim"),
+        value_head_dim=whole(fields, "v_head_dim"),
     )
     _raise_missing(fields)
     return sizes
@@ -245,7 +245,13 @@ def _experts(
         if not hybrid.sparse:
             return None
         shared = together * hybrid.sparse // layers // max(width * hybrid.sparse // layers, 1)
-        return ExpertShape(count, top_k, width * hybrid.sparse // layers, shared, 0)
+        return ExpertShape(
+            count=count,
+            top_k=top_k,
+            ffn_hidden=width * hybrid.sparse // layers,
+            shared=shared,
+            dense_layers=0,
+        )
     sparse = sparse_layers(fields, kind, layers)
     plain = sparse.count(False)
     if plain == layers:
@@ -258,7 +264,9 @@ def _experts(
         fields.notes.append(
             f"a shared expert of {together} is counted as {shared} of {width}, and the rest apart"
         )
-    return ExpertShape(count, top_k, width, shared, plain)
+    return ExpertShape(
+        count=count, top_k=top_k, ffn_hidden=width, shared=shared, dense_layers=plain
+    )
 
 
 SHARED_WIDTHS = (

@@ -80,10 +80,10 @@ def _alone(
 ) -> TrainingSetup:
     """A job on one GPU, which has any run's layers; `stored` where it keeps scores."""
     return TrainingSetup(
-        shape,
-        layout(nodes=1, gpus_per_node=1),
-        1,
-        sequence,
+        shape=shape,
+        parallel=layout(nodes=1, gpus_per_node=1),
+        microbatches=1,
+        sequence=sequence,
         recompute=recompute,
         mtp_layers=mtp_layers,
         flash_attention=not stored,
