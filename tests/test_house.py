@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections import Counter
 from collections.abc import Collection
@@ -169,3 +170,84 @@ def test_a_figure_is_named_where_it_is_written_and_in_fences() -> None:
         if f'@figure("{name}"' not in text
     }
     assert elsewhere == set()
+
+
+UNFINISHED = (
+    "figgen/models/memory/",
+    "figgen/models/operations/",
+    "figgen/models/planner/",
+    "figgen/models/step/",
+)
+"""Rooms whose records may still be made by position."""
+PYTHON = sorted(
+    path
+    for folder in ("figgen", "hooks", "tests")
+    for path in (ROOT / folder).rglob("*.py")
+    if "__pycache__" not in path.parts
+)
+LITERAL = (ast.Constant, ast.Name, ast.Attribute, ast.UnaryOp, ast.BinOp)
+DISPLAY = (ast.Tuple, ast.List, ast.Set, ast.Dict)
+
+
+def positional_records(tree: ast.Module) -> list[str]:
+    """Dataclasses of more than three fields whose constructors accept positional arguments."""
+    return [
+        node.name
+        for node in ast.walk(tree)
+        if isinstance(node, ast.ClassDef)
+        and any(
+            "dataclass" in ast.unparse(decorator) and "kw_only=True" not in ast.unparse(decorator)
+            for decorator in node.decorator_list
+        )
+        and sum(
+            isinstance(line, ast.AnnAssign)
+            and "ClassVar" not in ast.unparse(line.annotation)
+            and "init=False" not in ast.unparse(line)
+            for line in node.body
+        )
+        > 3
+    ]
+
+
+def unformatted(text: str) -> list[int]:
+    """Lines that switch the formatter off for something other than a table of literals."""
+    tables = {
+        node.end_lineno
+        for node in ast.walk(ast.parse(text))
+        if isinstance(node, DISPLAY) and node.lineno < (node.end_lineno or 0) and is_literal(node)
+    }
+    lines = enumerate(text.splitlines(), 1)
+    return [at for at, line in lines if line.endswith("# fmt: skip") and at not in tables]
+
+
+def is_literal(node: ast.expr) -> bool:
+    """Whether a display nests nothing but constants, names and arithmetic with them."""
+    if isinstance(node, ast.Dict):
+        return all(is_literal(item) for item in (*filter(None, node.keys), *node.values))
+    if isinstance(node, (ast.Tuple, ast.List, ast.Set)):
+        return all(is_literal(item) for item in node.elts)
+    return isinstance(node, LITERAL)
+
+
+def test_records_of_more_than_three_fields_are_made_by_keyword() -> None:
+    trees = {
+        path.relative_to(ROOT).as_posix(): ast.parse(path.read_text("utf-8")) for path in PYTHON
+    }
+    positional = {
+        file: names
+        for file, tree in trees.items()
+        if (names := positional_records(tree)) and not file.startswith(UNFINISHED)
+    }
+    assert positional == {}
+    four = "@dataclass(frozen=True)\nclass Box:\n    a: int\n    b: int\n    c: int\n    d: int\n"
+    assert positional_records(ast.parse(four)) == ["Box"]
+    assert positional_records(ast.parse(four.replace("True)", "True, kw_only=True)"))) == []
+
+
+def test_the_formatter_is_switched_off_for_tables_of_literals_alone() -> None:
+    texts = {path.relative_to(ROOT).as_posix(): path.read_text("utf-8") for path in PYTHON}
+    lines = {file: found for file, text in texts.items() if (found := unformatted(text))}
+    assert sum(map(len, lines.values())) <= 121, lines
+    switch = "  # fmt: skip\n"
+    assert unformatted(f"a = (\n    (1, 2), (3, 4),\n){switch}") == []
+    assert unformatted(f"a = f(\n    (1, 2), (3, 4),\n){switch}") == [3]
