@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def add(verbs: Verbs) -> None:
     """Register the verb of this module."""
-    summary = "one quantity with the same inputs, one value everywhere"
+    summary = "check that a quantity with equal inputs has one value on all pages"
     agree = add_verb(verbs, "agree", _agree, summary, "docs/about")
     agree.add_argument("docs", nargs="?", default="docs", type=Path)
 

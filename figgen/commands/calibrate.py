@@ -39,11 +39,13 @@ def add(verbs: Verbs) -> None:
         "fit the constants of the model of time on the calibration runs",
         "--json",
     )
-    parser.add_argument("--write", action="store_true", help="into rates.toml and residuals.toml")
+    parser.add_argument(
+        "--write", action="store_true", help="write the result to rates.toml and residuals.toml"
+    )
     parser.add_argument(
         "--leave-out",
         action="store_true",
-        help="fit without each house of publishers in turn, into rates-left-out.json",
+        help="fit without each group of publishers in turn, and write rates-left-out.json",
     )
 
 

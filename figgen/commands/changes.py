@@ -27,17 +27,21 @@ def add(verbs: Verbs) -> None:
         verbs,
         "diff",
         _diff,
-        "what changed between two builds: numbers, figures, pictures, text",
+        "compare two builds: numbers, figures, pictures and text",
         "main",
         "main . --report changes",
         "v1.0 v1.1 --exit-code",
         "old-site new-site --feed",
     )
     parser.add_argument("base", help="a revision, a site's folder, or a figures.json")
-    parser.add_argument("head", nargs="?", default=".", help="the same; the work tree if left out")
+    parser.add_argument("head", nargs="?", default=".", help="as `base`; the work tree by default")
     parser.add_argument("--report", type=Path, help="a folder for the report and its summary")
-    parser.add_argument("--feed", action="store_true", help="add what moved to head's changes.xml")
-    parser.add_argument("--exit-code", action="store_true", help="status 1 when something changed")
+    parser.add_argument(
+        "--feed", action="store_true", help="append the changes to head's changes.xml"
+    )
+    parser.add_argument(
+        "--exit-code", action="store_true", help="exit with status 1 if anything changed"
+    )
 
 
 def _diff(options: argparse.Namespace) -> Answer:

@@ -44,29 +44,33 @@ def add(verbs: Verbs) -> None:
         verbs,
         "trace",
         _trace,
-        "a collective step by step, proved to keep its promise",
+        "trace a collective step by step, and prove its result",
         "all-reduce --algorithm ring --ranks 4",
         "all-to-all --algorithm bruck --ranks 8 --json",
         "all-reduce --algorithm hierarchical --ranks 8 --ranks-per-node 4",
     )
     add_collective(tracing, MOST_RANKS)
-    tracing.add_argument("--schedule", help="nccl or textbook, for rings")
-    tracing.add_argument("--root", type=int, help="for collectives that have one")
+    tracing.add_argument("--schedule", help="order of a ring's messages: nccl or textbook")
+    tracing.add_argument("--root", type=int, help="root rank, for collectives that have one")
 
 
 def add_collective(parser: argparse.ArgumentParser, most_ranks: int) -> None:
     """The options that say which algorithm of which collective among how many ranks."""
     parser.add_argument("collective", help="all-reduce, all-gather, reduce-scatter, …")
     parser.add_argument(
-        "--algorithm", help="ring, binomial-tree, naive, …; the usual one if left out"
+        "--algorithm",
+        help="ring, binomial-tree, naive, …; the collective's usual algorithm by default",
     )
     parser.add_argument("--ranks", type=whole(1, most_ranks), required=True)
     parser.add_argument(
         "--ranks-per-node",
         type=whole(1, most_ranks),
-        help="for hierarchical algorithms; the most that make two nodes or more, up to 8",
+        help="ranks per node, for hierarchical algorithms; by default the largest number "
+        "up to 8 that gives at least two nodes",
     )
-    parser.add_argument("--segments", type=whole(1, 64), help="for pipelined algorithms")
+    parser.add_argument(
+        "--segments", type=whole(1, 64), help="segments of the message, for pipelined algorithms"
+    )
 
 
 def algorithm_of(collective: str, name: str | None) -> str:

@@ -24,7 +24,7 @@ def add(verbs: Verbs) -> None:
         verbs,
         "convert",
         _convert,
-        "bandwidths and peaks from one way of saying them to another",
+        "convert bandwidths and peaks between conventions",
         "busbw all-reduce --ranks 8 --bytes '16 GiB' --time '35.6 ms'",
         "busbw all-gather --ranks 64 --algbw '48 GB/s' --json",
         "busbw all-to-all --ranks 16 --busbw '20 GB/s' --ranks-per-node 8 --ports 8",
@@ -32,14 +32,18 @@ def add(verbs: Verbs) -> None:
         "peak '1979 TFLOP/s' --as sparse",
     )
     parser.add_argument("what", choices=("busbw", "link", "peak"))
-    parser.add_argument("given", help="a collective for busbw, else a rate such as '900 GB/s'")
+    parser.add_argument("given", help="a collective, for busbw, or a rate such as '900 GB/s'")
     parser.add_argument("--as", dest="said", choices=(TWO_WAY, SPARSE), help="what the rate counts")
     parser.add_argument("--ranks", type=whole(2, 10**9))
     parser.add_argument("--bytes", help="largest per-rank buffer")
-    parser.add_argument("--time", help="how long it took, such as '35.6 ms'")
-    parser.add_argument("--algbw", help="instead of --time")
-    parser.add_argument("--busbw", help="instead of --time")
-    parser.add_argument("--ranks-per-node", type=whole(1, 10**9), help="for what a port sends")
+    parser.add_argument("--time", help="duration, such as '35.6 ms'")
+    parser.add_argument("--algbw", help="bandwidth, instead of --time")
+    parser.add_argument("--busbw", help="bandwidth, instead of --time")
+    parser.add_argument(
+        "--ranks-per-node",
+        type=whole(1, 10**9),
+        help="ranks per node, to compute what each network port sends",
+    )
     parser.add_argument("--ports", type=whole(1, 10**6), help="network ports of a node")
 
 

@@ -54,7 +54,7 @@ def add(verbs: Verbs) -> None:
         verbs,
         "cost",
         _cost,
-        "the time of a collective under the α–β model, or under NCCL's",
+        "compute the time of a collective by the α–β model or by NCCL's",
         "all-reduce --algorithm ring --ranks 8 --bytes '1 GB' --link nvlink4",
         "all-reduce --algorithm ring --ranks 8 --bytes '1 GB' --link '450 GB/s' --latency '1 µs'",
         "all-reduce --ranks 64 --bytes 1e9 --link nvlink4 --network ib-ndr",
@@ -65,18 +65,21 @@ def add(verbs: Verbs) -> None:
     add_collective(parser, 10**9)
     parser.add_argument("--bytes", required=True, help="largest per-rank buffer, such as '1 GB'")
     parser.add_argument("--link", required=True, help="a link of the catalog, or '450 GB/s'")
-    parser.add_argument("--latency", help="per step; the link's own, or else NCCL's, when left out")
+    parser.add_argument(
+        "--latency",
+        help="latency per step; the link's by default, or NCCL's if the catalog has none",
+    )
     parser.add_argument(
         "--network",
         help="the link between nodes: one of the catalog, '50 GB/s' for each GPU, or "
         "'400 GB/s per node'",
     )
-    parser.add_argument("--network-latency", help="per step between nodes")
+    parser.add_argument("--network-latency", help="latency per step between nodes")
     parser.add_argument(
         "--model",
         choices=("textbook", "nccl"),
         default="textbook",
-        help="textbook: α–β; nccl: NCCL's own reckoning, by which it chooses an algorithm",
+        help="textbook: α–β; nccl: the cost model by which NCCL chooses an algorithm",
     )
 
 

@@ -26,12 +26,14 @@ def add(verbs: Verbs) -> None:
         verbs,
         "measured",
         _measured,
-        "rates that measure.py measured, as shares of the data sheet",
+        "show the rates that measure.py measured, as shares of the data sheet",
         "measured.json",
         "measured.json --accelerator h100-sxm-80gb --json",
     )
-    parser.add_argument("file", help="as docs/tools/measure/measure.py writes it")
-    parser.add_argument("--accelerator", help="the chip, where its name does not say")
+    parser.add_argument("file", help="the file that docs/tools/measure/measure.py wrote")
+    parser.add_argument(
+        "--accelerator", help="the chip, if its name in the file does not identify it"
+    )
 
 
 def _measured(options: argparse.Namespace) -> Answer:

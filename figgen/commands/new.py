@@ -45,7 +45,7 @@ def add(verbs: Verbs) -> None:
         verbs,
         "new",
         _new,
-        "stubs of something new, with its test and its oracle",
+        "write stubs of a contribution, with its test",
         "formula gather_time --in data_parallel",
         "figure gather-steps --in zero",
         "preset map-48",
@@ -54,9 +54,13 @@ def add(verbs: Verbs) -> None:
     )
     new.add_argument("kind", help=", ".join(STUB_MAKERS))
     new.add_argument("name")
-    new.add_argument("--in", dest="room", default="", help="the module or folder it belongs to")
+    new.add_argument(
+        "--in", dest="room", default="", help="module or folder that the new thing belongs to"
+    )
     new.add_argument("--root", type=Path, default=Path(), help="the project's folder")
-    new.add_argument("--dry-run", action="store_true", help="say what would be written, no more")
+    new.add_argument(
+        "--dry-run", action="store_true", help="print what would be written, and write nothing"
+    )
 
 
 def _new(options: argparse.Namespace) -> Answer:

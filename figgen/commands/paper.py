@@ -32,7 +32,7 @@ def add(verbs: Verbs) -> None:
         verbs,
         "paper",
         _paper,
-        "the chapters of a built site as one PDF or EPUB",
+        "write the chapters of a built site as one PDF or EPUB",
         "site guide.pdf",
         "site guide.epub",
         "site one.pdf --only guide/memory/",

@@ -36,7 +36,7 @@ def add(verbs: Verbs) -> None:
         verbs,
         "plan",
         _plan,
-        "the fastest layouts of a job among all that there are, and why others lose",
+        "find the fastest layouts of a job, and say why others lose",
         "--model llama-3-70b --accelerator h100-sxm-80gb --nodes 8",
         "--model deepseek-v3 --nodes 16 --accelerator h200-sxm-141gb --global-batch 1024 --pp 8",
         "--model config.json --nodes 4 --sequence 8192 --zero 3 --json",
@@ -51,37 +51,40 @@ def add(verbs: Verbs) -> None:
         metavar="N",
         type=whole(1, MOST_SHOWN),
         default=SHOWN,
-        help=f"layouts shown, the fastest of each mesh; {SHOWN} if left out",
+        help=f"number of layouts to show, the fastest of each mesh; {SHOWN} by default",
     )
     parser.add_argument(
         "--variants",
         action="store_true",
-        help="every layout of a mesh, its slower schedules, batches and means too",
+        help="show every layout of a mesh, including slower schedules, batches and options",
     )
     parser.add_argument(
         "--every-schedule",
         action="store_true",
-        help="schedules too that the software does not come with",
+        help="also search schedules that the software does not provide",
     )
     parser.add_argument(
         "--published",
         action="store_true",
-        help="every published layout beside the fastest for its job",
+        help="compare every published layout with the fastest one for its job",
     )
     parser.add_argument(
-        "--write", action="store_true", help="with --published: search anew, for the catalog"
+        "--write",
+        action="store_true",
+        help="with --published: repeat the search and write the result to the catalog",
     )
     parser.add_argument(
         "--tokens",
         metavar="N",
         type=tokens_of,
-        help="of the whole training, as 15e12: goodput and days of the fastest layout too",
+        help="tokens of the whole training, such as 15e12; adds goodput and days of the "
+        "fastest layout",
     )
     parser.add_argument(
         "--failures",
         metavar="NAME",
         default=USUAL_FAILURES,
-        help=f"published job or cluster that fails as often: {', '.join(interruptions())}",
+        help=f"published job or cluster whose failure rate to assume: {', '.join(interruptions())}",
     )
     chosen = ", ".join(SEARCHED)
     parser.epilog = f"{parser.epilog or ''}\nSearched unless said: {chosen}.\n" + (

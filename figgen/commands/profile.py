@@ -50,12 +50,14 @@ def add(verbs: Verbs) -> None:
         verbs,
         "profile",
         _read,
-        "where the time of steps that torch.profiler recorded went, beside the model",
+        "break down the time of steps in a torch.profiler trace, and compare it with the model",
         "rank0.json.gz rank1.json.gz",
         "after.json.gz --against before.json.gz",
         "rank0.json.gz --model llama-3-8b --nodes 2 --gpus-per-node 8 --tp 2 --pp 2",
     )
-    parser.add_argument("files", nargs="+", metavar="FILE", help="a trace, packed or not")
+    parser.add_argument(
+        "files", nargs="+", metavar="FILE", help="a trace of torch.profiler, plain or compressed"
+    )
     parser.add_argument(
         "--against", nargs="+", metavar="FILE", help="traces of other steps to compare with"
     )
@@ -64,7 +66,7 @@ def add(verbs: Verbs) -> None:
         type=whole(1, 2**50),
         default=MOST_BYTES,
         metavar="N",
-        help=f"bytes that a file may unpack to; {MOST_BYTES} if left out",
+        help=f"largest size in bytes that a file may decompress to; {MOST_BYTES} by default",
     )
     add_options(parser, "step")
 

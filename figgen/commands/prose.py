@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 def add(verbs: Verbs) -> None:
     """Register the verb of this module."""
-    summary = "quantities, sentences and terms of the pages"
+    summary = "check quantities, sentences and terms of the pages"
     lint = add_verb(verbs, "lint", _lint, summary, "docs/about")
     lint.add_argument("docs", nargs="?", default="docs", type=Path)
 

@@ -35,14 +35,16 @@ def add(verbs: Verbs) -> None:
         verbs,
         "ranks",
         _ranks,
-        "the process groups of a layout, dense and expert, and what crosses nodes",
+        "show the process groups of a layout, and what crosses nodes",
         "--nodes 2 --gpus-per-node 8 --tp 2 --pp 4",
         "--nodes 32 --gpus-per-node 8 --tp 8 --pp 2 --ep 8 --etp 1 --json",
         "--nodes 8 --gpus-per-node 8 --tp 8 --cp 2 --groups dp-cp,pp",
         "--preset llama-3-405b-131k --groups tp,cp",
     )
     add_options(parser, "layout")
-    parser.add_argument("--groups", help="only these, for example tp,ep,dp-cp; dp-cp is both")
+    parser.add_argument(
+        "--groups", help="process groups to print, such as tp,ep,dp-cp; dp-cp is DP and CP together"
+    )
 
 
 def _ranks(options: argparse.Namespace) -> Answer:

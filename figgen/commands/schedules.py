@@ -30,7 +30,7 @@ def add(verbs: Verbs) -> None:
         verbs,
         "schedule",
         _schedule,
-        "the order of a pipeline schedule, and when it ends",
+        "show the order of a pipeline schedule, and when it ends",
         "1f1b --stages 4 --microbatches 8",
         "interleaved-1f1b --stages 4 --microbatches 8 --chunks 2 --json",
         "zbv --stages 4 --microbatches 12 --forward 1 --backward 1 --weight 1 --p2p 0.1",
@@ -43,20 +43,22 @@ def add(verbs: Verbs) -> None:
     parser.add_argument("--stages", type=count, required=True, help="pipeline ranks")
     parser.add_argument("--microbatches", type=count, required=True)
     parser.add_argument("--chunks", type=count, help="virtual stages per rank")
-    parser.add_argument("--forward", type=time, default=1.0, help="time of one forward; 1")
+    parser.add_argument(
+        "--forward", type=time, default=1.0, help="time of one forward; 1 by default"
+    )
     parser.add_argument(
         "--backward",
         type=time,
         help="time of a backward-input; of the whole backward in a schedule that does not split "
         "it, unless --weight is given too; 1",
     )
-    parser.add_argument("--weight", type=time, help="time of a backward-weight; 1")
+    parser.add_argument("--weight", type=time, help="time of a backward-weight; 1 by default")
     parser.add_argument("--p2p", type=time, default=0.0, help="delay of a message between ranks")
     parser.add_argument("--pair", type=time, help="time of an overlapped forward and backward")
     parser.add_argument(
         "--per-rank",
         action="store_true",
-        help="times are those of a rank's whole share of the model, which its chunks divide",
+        help="times are for a rank's whole share of the model, which its chunks divide",
     )
     parser.add_argument(
         "--layers",
@@ -64,7 +66,8 @@ def add(verbs: Verbs) -> None:
         "an average rank's whole share",
     )
     parser.add_argument(
-        "--memory", help="activations that a microbatch leaves on an average rank, as '1.5 GB'"
+        "--memory",
+        help="activations that one microbatch keeps on an average rank, such as '1.5 GB'",
     )
     parser.add_argument(
         "--as",

@@ -48,14 +48,19 @@ def add(verbs: Verbs) -> None:
         verbs,
         "memory-snapshot",
         _snapshot,
-        "what a snapshot of PyTorch's CUDA allocator holds, by kind, beside the memory model",
+        "compare a snapshot of PyTorch's CUDA allocator with the memory model",
         "snapshot.pickle",
         "snapshot.pickle.gz --model llama-3-8b --nodes 1 --gpus-per-node 8 --zero 3 --json",
     )
-    parser.add_argument("file", help="as torch.cuda.memory._dump_snapshot writes it, packed or not")
+    parser.add_argument(
+        "file", help="a snapshot by torch.cuda.memory._dump_snapshot, plain or compressed"
+    )
     parser.add_argument("--device", type=whole(0, 1023), default=0, help="number of the GPU")
     parser.add_argument(
-        "--rank", type=whole(0, 1023), default=0, help="pipeline rank of the model beside it"
+        "--rank",
+        type=whole(0, 1023),
+        default=0,
+        help="pipeline rank of the memory model to compare with",
     )
     add_options(parser, "memory")
 

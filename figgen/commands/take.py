@@ -23,7 +23,7 @@ def add(verbs: Verbs) -> None:
         verbs,
         "take",
         _take,
-        "what a script, a configuration or a log says of a training job: taken, assumed and left",
+        "read a training job from a script, a configuration or a log",
         "train.sh",
         "train.sh --set NNODES=16 --json",
         "config.toml --json",
@@ -36,7 +36,7 @@ def add(verbs: Verbs) -> None:
         metavar="NAME=VALUE",
         action="append",
         default=[],
-        help="the value of a variable that the file does not set; may be repeated",
+        help="value of a variable that the file does not set; may be repeated",
     )
 
 

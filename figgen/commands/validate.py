@@ -47,7 +47,7 @@ def add(verbs: Verbs) -> None:
         verbs,
         "validate",
         _validate,
-        "predicted against measured step times of every published run",
+        "compare predicted with measured step times of every published run",
         "--json",
     )
 
