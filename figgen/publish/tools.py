@@ -46,11 +46,13 @@ class Tools:
             made |= {path: lean(source) for path, source in scripts.items()}
         if self.docs and tools:
             asked = digest(repr(scripts))
-            models = self._same("printed models", lambda: tools.models(scripts), asked)
+            models = self._same(
+                "printed models", lambda: tools.models(scripts), asked, catalog=False
+            )
             made |= {path: lean(source) for path, source in models.items()}
             parts = {**scripts, **tools.imported(made)}
             key = digest(repr((parts, models)))
-            made |= self._same("joined", lambda: joined_tools(parts, tools), key)
+            made |= self._same("joined", lambda: joined_tools(parts, tools), key, catalog=False)
         return made
 
     def begin(self) -> None:
@@ -78,9 +80,11 @@ class Tools:
         if self._begun and isinstance(self.keeper, Answers):
             self.keeper.learn(self._begun())
 
-    def _same(self, request: str, make: Callable[[], Thing], key: str = "") -> Thing:
-        """What follows from the code, a request and a key alone."""
-        return self.keeper.same(request, key, make) if self.keeper else make()
+    def _same(
+        self, request: str, make: Callable[[], Thing], key: str = "", *, catalog: bool = True
+    ) -> Thing:
+        """The result of `make`, which follows from the code, a key and, with `catalog`, data."""
+        return self.keeper.same(request, key, make, catalog=catalog) if self.keeper else make()
 
 
 def joined_tools(scripts: Mapping[str, str], tools: ToolScripts) -> dict[str, str]:

@@ -44,8 +44,13 @@ class Answers:
         """What `make`, code of `module`, gives for a request; only ours is known by its digest."""
         return self.same(request, "", make) if module.startswith(OURS) else make()
 
-    def same(self, name: str, key: str, make: Callable[[], Thing]) -> Thing:
-        """What `make` gives for this key, or gave the last time that something was so called."""
+    def same(
+        self, name: str, key: str, make: Callable[[], Thing], *, catalog: bool = True
+    ) -> Thing:
+        """The result of `make` for this key, taken from the last build where that has it.
+
+        `catalog` makes no difference here: the digest of an answer covers all code and data.
+        """
         given = self._given.get(name)
         if given is None or given[0] != key:
             found = self.stored(name, key)

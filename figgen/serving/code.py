@@ -112,6 +112,24 @@ class SourceCode:
             self._fingerprints[""] = digest("\0".join(shell))
         return self._fingerprints[""]
 
+    def beneath_figures(self, *, catalog: bool) -> str:
+        """The digest of all code but the figures, which nothing else depends on, and of all data.
+
+        Without `catalog`, entries of the catalog are left out: no module reads one when it is
+        imported.
+        """
+        key = f"beneath figures {catalog}"
+        if key not in self._fingerprints:
+            entries = () if catalog else self.entries()
+            figures = subject().figures or "."
+            parts = (
+                f"{name}\0{text}"
+                for name, text in sorted(self._texts.items())
+                if name not in entries and not f"{name}.".startswith(f"{figures}.")
+            )
+            self._fingerprints[key] = digest("\0".join(parts))
+        return self._fingerprints[key]
+
     def dependents(self, changed: Iterable[str]) -> set[str]:
         """These and the modules that depend on any of them."""
         importers: dict[str, set[str]] = {}

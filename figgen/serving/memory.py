@@ -80,9 +80,14 @@ class Memory:
         )
         return made
 
-    def same(self, name: str, key: str, make: Callable[[], Thing]) -> Thing:
-        """What `make` gave for this key the last time, if code and key were the same then."""
-        key = f"{self.code.version} {key}"
+    def same(
+        self, name: str, key: str, make: Callable[[], Thing], *, catalog: bool = True
+    ) -> Thing:
+        """What `make` gave for this key the last time, if code and key were the same then.
+
+        `make` must not depend on the code of figures, and without `catalog` on no entry of it.
+        """
+        key = f"{self.code.beneath_figures(catalog=catalog)} {key}"
         if name not in self._same or self._same[name][0] != key:
             self._same[name] = key, make()
         found: Thing = self._same[name][1]
