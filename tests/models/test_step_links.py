@@ -58,7 +58,15 @@ def test_a_communicator_is_on_the_network_when_any_of_its_groups_leaves_its_node
 
 
 def call(collective: str, size: int, buffer: float = 1e9) -> Traffic:
-    return Traffic("dp", "gradients", collective, "end", 1, buffer, size)
+    return Traffic(
+        axis="dp",
+        purpose="gradients",
+        collective=collective,
+        phase="end",
+        calls=1,
+        buffer_bytes=buffer,
+        size=size,
+    )
 
 
 @pytest.mark.parametrize("size", [2, 3, 8])

@@ -134,7 +134,15 @@ def test_accumulating_shards_scatters_after_every_microbatch() -> None:
 
 def test_a_call_of_an_unknown_collective_is_refused() -> None:
     with pytest.raises(InputError, match="unknown collective of a step 'all-reduse'"):
-        _ = Traffic("tp", LAYERS, "all-reduse", "forward", 1, 1.0, 2).sent_bytes
+        _ = Traffic(
+            axis="tp",
+            purpose=LAYERS,
+            collective="all-reduse",
+            phase="forward",
+            calls=1,
+            buffer_bytes=1.0,
+            size=2,
+        ).sent_bytes
 
 
 @pytest.mark.parametrize(

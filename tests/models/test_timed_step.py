@@ -121,7 +121,15 @@ def test_a_ledger_sends_every_copy_of_a_token_and_the_model_of_time_one_to_a_nod
         _shuffle_s(job, replace(rates, once_per_node=said), job.tokens * job.top_k)
         for said in (0.0, 1.0)
     )
-    call = Traffic("ep", "tokens", "all-to-all", FORWARD, 1, job.tokens * 8 * job.hidden * 2, 32)
+    call = Traffic(
+        axis="ep",
+        purpose="tokens",
+        collective="all-to-all",
+        phase=FORWARD,
+        calls=1,
+        buffer_bytes=job.tokens * 8 * job.hidden * 2,
+        size=32,
+    )
     network = Cluster(
         peak_flops_per_s=1e15,
         scale_up_bandwidth_bytes_per_s=1e30,

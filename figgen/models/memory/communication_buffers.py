@@ -93,14 +93,19 @@ def _units(setup: TrainingSetup, shares: tuple[StageShare, ...]) -> Iterator[tup
     """
     # A layer with a state-space mixer instead of attention may hold so many parameters more.
     more = mixer_held(setup) - attention_held(setup) if setup.shape.state_space else 0
-    wider = Kept(max(0, more), 0)
+    wider = Kept(trained=max(0, more), trained_routed=0)
     for share in shares:
         for layers, experts in ((share.dense_layers, False), (share.expert_layers, True)):
             if layers:
                 yield _whole(setup, kept_by_layer(setup, experts=experts) + wider)
         if share.embedding or share.head:
-            frozen = Kept(0, 0, table_held(setup) * PLAIN_BYTES)
-            yield _whole(setup, Kept(table_held(setup), 0) if setup.lora_rank is None else frozen)
+            frozen = Kept(trained=0, trained_routed=0, frozen_bytes=table_held(setup) * PLAIN_BYTES)
+            yield _whole(
+                setup,
+                Kept(trained=table_held(setup), trained_routed=0)
+                if setup.lora_rank is None
+                else frozen,
+            )
 
 
 def _whole(setup: TrainingSetup, kept: Kept) -> tuple[float, float]:

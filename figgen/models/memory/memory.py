@@ -42,7 +42,7 @@ class MemoryPart:
     bytes: float
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RankMemory:
     """Memory of a GPU of one pipeline rank.
 
@@ -85,7 +85,7 @@ class RankMemory:
         raise unknown("part of memory", name, PARTS)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class MemoryEstimate:
     """Memory on every pipeline rank, against the capacity of one GPU where that is given.
 
@@ -165,4 +165,9 @@ def memory(
                 lines=(*lines, *reserve_lines(lines, share, reserve_bytes)),
             )
         )
-    return MemoryEstimate(tuple(ranks), capacity_bytes, framework.prints, framework.peak_spread)
+    return MemoryEstimate(
+        ranks=tuple(ranks),
+        capacity_bytes=capacity_bytes,
+        prints=framework.prints,
+        peak_spread=framework.peak_spread,
+    )

@@ -29,7 +29,7 @@ from figgen.models.shape.adapters import PLAIN_BYTES
 from figgen.models.shape.transformer import parameter_counts
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Kept:
     """Parameters that are trained and bytes that are frozen, routed experts apart.
 
@@ -44,21 +44,21 @@ class Kept:
 
     def __add__(self, other: Kept) -> Kept:
         return Kept(
-            self.trained + other.trained,
-            self.trained_routed + other.trained_routed,
-            self.frozen_bytes + other.frozen_bytes,
-            self.frozen_routed_bytes + other.frozen_routed_bytes,
-            self.quantized + other.quantized,
+            trained=self.trained + other.trained,
+            trained_routed=self.trained_routed + other.trained_routed,
+            frozen_bytes=self.frozen_bytes + other.frozen_bytes,
+            frozen_routed_bytes=self.frozen_routed_bytes + other.frozen_routed_bytes,
+            quantized=self.quantized + other.quantized,
         )
 
     def times(self, count: int) -> Kept:
         """So many of it."""
         return Kept(
-            count * self.trained,
-            count * self.trained_routed,
-            count * self.frozen_bytes,
-            count * self.frozen_routed_bytes,
-            count * self.quantized,
+            trained=count * self.trained,
+            trained_routed=count * self.trained_routed,
+            frozen_bytes=count * self.frozen_bytes,
+            frozen_routed_bytes=count * self.frozen_routed_bytes,
+            quantized=count * self.quantized,
         )
 
 
@@ -68,7 +68,7 @@ def kept_by_layer(setup: TrainingSetup, *, experts: bool) -> Kept:
     routed = held.get(ROUTED, 0)
     dense = sum(held.values()) - routed
     if setup.lora_rank is None:
-        return Kept(dense, routed)
+        return Kept(trained=dense, trained_routed=routed)
     matrices = held_matrices(setup, experts=experts)
     adapters, sizes, counts = [0, 0], [0.0, 0.0], [0, 0]
     form = setup.frozen_format
@@ -85,7 +85,13 @@ def kept_by_layer(setup: TrainingSetup, *, experts: bool) -> Kept:
     sizes[0] += (dense - counts[0]) * PLAIN_BYTES
     sizes[1] += (routed - counts[1]) * PLAIN_BYTES
     quantized = sum(counts) if form.quantized else 0
-    return Kept(adapters[0], adapters[1], sizes[0], sizes[1], quantized)
+    return Kept(
+        trained=adapters[0],
+        trained_routed=adapters[1],
+        frozen_bytes=sizes[0],
+        frozen_routed_bytes=sizes[1],
+        quantized=quantized,
+    )
 
 
 def kept_by_stage(setup: TrainingSetup, stage: int) -> Kept:
@@ -93,7 +99,7 @@ def kept_by_stage(setup: TrainingSetup, stage: int) -> Kept:
     held = stage_parameters(setup, stage)
     dense, routed = parameters_of(held, routed=False), parameters_of(held, routed=True)
     if setup.lora_rank is None:
-        return Kept(dense, routed)
+        return Kept(trained=dense, trained_routed=routed)
     share = virtual_stage_shares(setup)[stage]
     layers = _layers(setup, share)
     inside = sum(
@@ -104,7 +110,7 @@ def kept_by_stage(setup: TrainingSetup, stage: int) -> Kept:
         )
         if count
     )
-    return layers + Kept(0, 0, (dense - inside) * PLAIN_BYTES)
+    return layers + Kept(trained=0, trained_routed=0, frozen_bytes=(dense - inside) * PLAIN_BYTES)
 
 
 def kept_by_rank(setup: TrainingSetup, pipeline_rank: int) -> Kept:
@@ -120,7 +126,7 @@ def _layers(setup: TrainingSetup, share: StageShare) -> Kept:
 
 
 def _sum(found: Iterable[Kept]) -> Kept:
-    return sum(found, Kept(0, 0))
+    return sum(found, Kept(trained=0, trained_routed=0))
 
 
 def adapted(setup: TrainingSetup, matrix: LayerMatrix) -> bool:

@@ -34,7 +34,7 @@ SIZES = ("tp", "cp", "pp", "ep", "etp", "dp", "chunks", "microbatch_size", "micr
 """Whole numbers of a layout; the names of its schedule, ZeRO and recomputation are the rest."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class PlannedJob:
     """What all layouts of a search have in common.
 
@@ -66,7 +66,7 @@ class PlannedJob:
         return dict(zip(names, np.array(rows, dtype=float).reshape(-1, 3).T, strict=True))
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Pipeline:
     """Layouts of one schedule: meshes with their microbatches, one entry each.
 
@@ -113,9 +113,16 @@ def pipelines_of(job: PlannedJob) -> Iterator[Pipeline]:
         index, size, number = batches(found.dp, job.global_batch, fixed.get("microbatch_size"))
         for schedule, chunks in schedules(shape.layers, pp, job.schedules, fixed.get("chunks")):
             every = Pipeline(
-                job, pp, schedule, chunks, found.some(index), size, number, zero,
-                stage_numbers(setup, pp, chunks, 2 if schedule == "dualpipe" else 1),
-            )  # fmt: skip
+                job=job,
+                pp=pp,
+                schedule=schedule,
+                chunks=chunks,
+                meshes=found.some(index),
+                microbatch_size=size,
+                microbatches=number,
+                zero=zero,
+                stages=stage_numbers(setup, pp, chunks, 2 if schedule == "dualpipe" else 1),
+            )
             kept = _runnable(every)
             if kept.any():
                 yield every.some(kept)
@@ -177,7 +184,7 @@ def _fullest(found: Pipeline, recompute: tuple[str, ...]) -> tuple[np.ndarray, n
     for at in range(max(map(len, tables))):
         # A pipeline with fewer loads has its last one again.
         each = np.array([table[min(at, len(table) - 1)] for table in tables])[row]
-        load = RankLoad(*(each[:, column, None, None] for column in range(len(LOADED))))
+        load = RankLoad(**{name: each[:, i, None, None] for i, name in enumerate(LOADED)})
         for most_yet, size in zip(most, _sums(rank_bytes(load, held), held.contexts), strict=True):
             np.maximum(most_yet, size, out=most_yet)
     first = np.full(shape, len(REASONS), dtype=np.int8)

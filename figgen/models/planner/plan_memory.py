@@ -14,7 +14,7 @@ from figgen.equations.ops import Number, maximum, where
 ACTIVATION_BYTES = 2
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RankLoad:
     """What a pipeline rank holds at one moment of its schedule.
 
@@ -43,7 +43,7 @@ class RankLoad:
     both: Number
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class HeldSizes:
     """What each thing takes on a GPU of a layout.
 
@@ -100,7 +100,7 @@ class HeldSizes:
     contexts: Number
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class RankBytes:
     """Bytes of a GPU by part, as `figgen.models.memory.memory` names them."""
 

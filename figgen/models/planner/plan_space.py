@@ -45,7 +45,7 @@ Wanted = Mapping[str, int | None]
 """Sizes of axes that were said."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Meshes:
     """Meshes of one pipeline size, each axis an array."""
 
@@ -61,7 +61,11 @@ class Meshes:
     def some(self, chosen: np.ndarray) -> Meshes:
         """These of them."""
         return Meshes(
-            self.tp[chosen], self.cp[chosen], self.ep[chosen], self.etp[chosen], self.dp[chosen]
+            tp=self.tp[chosen],
+            cp=self.cp[chosen],
+            ep=self.ep[chosen],
+            etp=self.etp[chosen],
+            dp=self.dp[chosen],
         )
 
 
@@ -131,7 +135,7 @@ def meshes(
     dp = wanted.get("dp")
     rows = [row for row in found if dp is None or row[-1] == dp]
     columns = np.array(rows, dtype=np.int64).reshape(-1, 5).T
-    return Meshes(*columns)
+    return Meshes(tp=columns[0], cp=columns[1], ep=columns[2], etp=columns[3], dp=columns[4])
 
 
 def batches(dp: np.ndarray, global_batch: int, wanted: int | None) -> tuple[np.ndarray, ...]:

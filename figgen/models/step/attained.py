@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from figgen.equations.ops import Number
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Attained:
     """Rates, shares and times of one kind of software on one kind of chip.
 

@@ -22,7 +22,7 @@ from figgen.models.step.step_traffic import SEND, Traffic
 LEFT_OUT = (TABLES, HEAD_AGAIN, TIED)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class AxisTraffic:
     """What one axis sends in a step: collectives, how often, their buffer, and bytes per GPU.
 
@@ -70,7 +70,14 @@ def _summary(axis: str, ranks: list[Calls], leaving: float) -> AxisTraffic:
     buffers = [max(entry.buffer_bytes for entry, _ in rank) for rank in ranks if rank]
     names = dict.fromkeys(entry.collective for rank in ranks for entry, _ in rank)
     if axis == "pp":
-        return AxisTraffic(axis, "send and receive", max(calls), max(buffers), max(sent), leaving)
+        return AxisTraffic(
+            communicator=axis,
+            collective="send and receive",
+            operations=max(calls),
+            buffer_bytes=max(buffers),
+            sent_bytes=max(sent),
+            leaving_bytes=leaving,
+        )
     count = len(ranks)
     return AxisTraffic(
         communicator=axis,

@@ -27,7 +27,7 @@ KORTHIKANTI = "Korthikanti et al. 2022, arXiv:2205.05198, appendix A"
 DERIVATION = "derivation"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class FlopsConvention:
     """A way to count the FLOPs that training on one token takes, forward and backward.
 
@@ -95,30 +95,55 @@ def _core_products(shape: ModelShape, sequence: int) -> float:
 
 _ALL = (
     FlopsConvention(
-        "6nd", "6 per active parameter, embedding table included", _parameters_only, False, PALM
+        name="6nd",
+        label="6 per active parameter, embedding table included",
+        count=_parameters_only,
+        hardware=False,
+        source=PALM,
     ),
     FlopsConvention(
-        "6nd+attention", "6 per multiplied weight, attention whole", _with_attention, False, PALM
+        name="6nd+attention",
+        label="6 per multiplied weight, attention whole",
+        count=_with_attention,
+        hardware=False,
+        source=PALM,
     ),
     FlopsConvention(
-        "causal", "6 per multiplied weight, masked half of attention left out", _causal, False,
-        "Megatron-LM training.py, num_floating_point_operations",
+        name="causal",
+        label="6 per multiplied weight, masked half of attention left out",
+        count=_causal,
+        hardware=False,
+        source="Megatron-LM training.py, num_floating_point_operations",
     ),
     FlopsConvention(
-        "hfu-full", "with every layer's forward repeated", _fully_recomputed, True, DERIVATION
+        name="hfu-full",
+        label="with every layer's forward repeated",
+        count=_fully_recomputed,
+        hardware=True,
+        source=DERIVATION,
     ),
     FlopsConvention(
-        "hfu-selective", "with the attention core's forward repeated",
-        _selectively_recomputed, True, DERIVATION,
+        name="hfu-selective",
+        label="with the attention core's forward repeated",
+        count=_selectively_recomputed,
+        hardware=True,
+        source=DERIVATION,
     ),
     FlopsConvention(
-        "hfu-selective-korthikanti", "with all of the attention core counted twice",
-        _selective_as_printed, True, KORTHIKANTI,
+        name="hfu-selective-korthikanti",
+        label="with all of the attention core counted twice",
+        count=_selective_as_printed,
+        hardware=True,
+        source=KORTHIKANTI,
     ),
     FlopsConvention(
-        "megatron", "96·B·s·L·h²·(1 + s/6h + V/16Lh), forward repeated", _megatron, True, NARAYANAN
+        name="megatron",
+        label="96·B·s·L·h²·(1 + s/6h + V/16Lh), forward repeated",
+        count=_megatron,
+        hardware=True,
+        source=NARAYANAN,
     ),
-)  # fmt: skip
+)
 
 CONVENTIONS: Mapping[str, FlopsConvention] = MappingProxyType({c.name: c for c in _ALL})
 """Conventions by name."""

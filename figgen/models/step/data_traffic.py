@@ -65,7 +65,17 @@ def data_traffic(setup: TrainingSetup, stage: int) -> tuple[Traffic, ...]:
     found += _group(setup, "edp", edp, kept.trained_routed, frozen, share.expert_layers)
     if _copies_table(setup, stage):
         size = table_held(setup) * setup.recipe.gradient_bytes
-        found.append(Traffic("embedding", TIED, "all-reduce", END, 1, size, 2))
+        found.append(
+            Traffic(
+                axis="embedding",
+                purpose=TIED,
+                collective="all-reduce",
+                phase=END,
+                calls=1,
+                buffer_bytes=size,
+                size=2,
+            )
+        )
     return merged(found)
 
 
@@ -82,7 +92,15 @@ def _group(
 
     def call(purpose: str, collective: str, phase: str, whole: float) -> Iterator[Traffic]:
         if whole:
-            yield Traffic(axis, purpose, collective, phase, buckets, whole / buckets, size)
+            yield Traffic(
+                axis=axis,
+                purpose=purpose,
+                collective=collective,
+                phase=phase,
+                calls=buckets,
+                buffer_bytes=whole / buckets,
+                size=size,
+            )
 
     gradients = trained * setup.recipe.gradient_bytes
     if setup.zero_stage == 0:

@@ -18,7 +18,7 @@ MOST_BUCKETS = 1024
 """Most buckets that are tried; with free calls there is no best number below."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class BucketChoice:
     """Buckets of a pipeline rank's gradients, as they are and at their best.
 

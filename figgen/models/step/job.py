@@ -19,7 +19,7 @@ from figgen.models.shape.transformer import (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Job:
     """Counts and widths of a model, its layout and its batch.
 

@@ -77,16 +77,72 @@ def _tensor(setup: TrainingSetup, share: StageShare) -> Iterator[Traffic]:
         inward = tokens * width * ACTIVATION_BYTES
         for phase, times, more in ((FORWARD, blocks, 0), (BACKWARD, repeated, gathers)):
             if setup.sequence_parallel:
-                yield Traffic("tp", LAYERS, GATHER, phase, times + more, inward, tp)
-                yield Traffic("tp", LAYERS, SCATTER, phase, times, whole, tp)
+                yield Traffic(
+                    axis="tp",
+                    purpose=LAYERS,
+                    collective=GATHER,
+                    phase=phase,
+                    calls=times + more,
+                    buffer_bytes=inward,
+                    size=tp,
+                )
+                yield Traffic(
+                    axis="tp",
+                    purpose=LAYERS,
+                    collective=SCATTER,
+                    phase=phase,
+                    calls=times,
+                    buffer_bytes=whole,
+                    size=tp,
+                )
             else:
-                yield Traffic("tp", LAYERS, REDUCE, phase, times, whole, tp)
+                yield Traffic(
+                    axis="tp",
+                    purpose=LAYERS,
+                    collective=REDUCE,
+                    phase=phase,
+                    calls=times,
+                    buffer_bytes=whole,
+                    size=tp,
+                )
         if setup.sequence_parallel:
-            yield Traffic("tp", LAYERS, GATHER, BACKWARD, blocks, whole, tp)
-            yield Traffic("tp", LAYERS, SCATTER, BACKWARD, blocks, inward, tp)
-            yield Traffic("tp", AGAIN, GATHER, BACKWARD, blocks, inward, tp)
+            yield Traffic(
+                axis="tp",
+                purpose=LAYERS,
+                collective=GATHER,
+                phase=BACKWARD,
+                calls=blocks,
+                buffer_bytes=whole,
+                size=tp,
+            )
+            yield Traffic(
+                axis="tp",
+                purpose=LAYERS,
+                collective=SCATTER,
+                phase=BACKWARD,
+                calls=blocks,
+                buffer_bytes=inward,
+                size=tp,
+            )
+            yield Traffic(
+                axis="tp",
+                purpose=AGAIN,
+                collective=GATHER,
+                phase=BACKWARD,
+                calls=blocks,
+                buffer_bytes=inward,
+                size=tp,
+            )
         else:
-            yield Traffic("tp", LAYERS, REDUCE, BACKWARD, blocks, inward, tp)
+            yield Traffic(
+                axis="tp",
+                purpose=LAYERS,
+                collective=REDUCE,
+                phase=BACKWARD,
+                calls=blocks,
+                buffer_bytes=inward,
+                size=tp,
+            )
 
 
 def _projections(setup: TrainingSetup, share: StageShare) -> Iterator[Traffic]:
@@ -99,14 +155,62 @@ def _projections(setup: TrainingSetup, share: StageShare) -> Iterator[Traffic]:
     times, again = share.mtp_layers, repeated_parts(setup, share).projections
     for phase, calls in ((FORWARD, times), (BACKWARD, again)):
         if split:
-            yield Traffic("tp", LAYERS, GATHER, phase, calls, 2 * one, tp)
-        yield Traffic("tp", LAYERS, GATHER, phase, calls, one, tp)
+            yield Traffic(
+                axis="tp",
+                purpose=LAYERS,
+                collective=GATHER,
+                phase=phase,
+                calls=calls,
+                buffer_bytes=2 * one,
+                size=tp,
+            )
+        yield Traffic(
+            axis="tp",
+            purpose=LAYERS,
+            collective=GATHER,
+            phase=phase,
+            calls=calls,
+            buffer_bytes=one,
+            size=tp,
+        )
     if split:
-        yield Traffic("tp", LAYERS, GATHER, BACKWARD, times, one, tp)
-        yield Traffic("tp", LAYERS, SCATTER, BACKWARD, times, 2 * one, tp)
-        yield Traffic("tp", AGAIN, GATHER, BACKWARD, times, 2 * one, tp)
+        yield Traffic(
+            axis="tp",
+            purpose=LAYERS,
+            collective=GATHER,
+            phase=BACKWARD,
+            calls=times,
+            buffer_bytes=one,
+            size=tp,
+        )
+        yield Traffic(
+            axis="tp",
+            purpose=LAYERS,
+            collective=SCATTER,
+            phase=BACKWARD,
+            calls=times,
+            buffer_bytes=2 * one,
+            size=tp,
+        )
+        yield Traffic(
+            axis="tp",
+            purpose=AGAIN,
+            collective=GATHER,
+            phase=BACKWARD,
+            calls=times,
+            buffer_bytes=2 * one,
+            size=tp,
+        )
     else:
-        yield Traffic("tp", LAYERS, REDUCE, BACKWARD, times, 2 * one, tp)
+        yield Traffic(
+            axis="tp",
+            purpose=LAYERS,
+            collective=REDUCE,
+            phase=BACKWARD,
+            calls=times,
+            buffer_bytes=2 * one,
+            size=tp,
+        )
 
 
 def _tables(setup: TrainingSetup, share: StageShare) -> Iterator[Traffic]:
@@ -119,14 +223,70 @@ def _tables(setup: TrainingSetup, share: StageShare) -> Iterator[Traffic]:
     embeddings = share.embedding + share.mtp_layers
     heads = share.head * (1 + share.mtp_layers)
     if setup.sequence_parallel:
-        yield Traffic("tp", TABLES, SCATTER, FORWARD, embeddings, whole, tp)
-        yield Traffic("tp", TABLES, GATHER, BACKWARD, embeddings, whole, tp)
-        yield Traffic("tp", TABLES, GATHER, FORWARD, heads, whole, tp)
-        yield Traffic("tp", TABLES, SCATTER, BACKWARD, heads, whole, tp)
-        yield Traffic("tp", HEAD_AGAIN, GATHER, BACKWARD, heads, whole, tp)
+        yield Traffic(
+            axis="tp",
+            purpose=TABLES,
+            collective=SCATTER,
+            phase=FORWARD,
+            calls=embeddings,
+            buffer_bytes=whole,
+            size=tp,
+        )
+        yield Traffic(
+            axis="tp",
+            purpose=TABLES,
+            collective=GATHER,
+            phase=BACKWARD,
+            calls=embeddings,
+            buffer_bytes=whole,
+            size=tp,
+        )
+        yield Traffic(
+            axis="tp",
+            purpose=TABLES,
+            collective=GATHER,
+            phase=FORWARD,
+            calls=heads,
+            buffer_bytes=whole,
+            size=tp,
+        )
+        yield Traffic(
+            axis="tp",
+            purpose=TABLES,
+            collective=SCATTER,
+            phase=BACKWARD,
+            calls=heads,
+            buffer_bytes=whole,
+            size=tp,
+        )
+        yield Traffic(
+            axis="tp",
+            purpose=HEAD_AGAIN,
+            collective=GATHER,
+            phase=BACKWARD,
+            calls=heads,
+            buffer_bytes=whole,
+            size=tp,
+        )
         return
-    yield Traffic("tp", TABLES, REDUCE, FORWARD, embeddings, whole, tp)
-    yield Traffic("tp", TABLES, REDUCE, BACKWARD, heads, whole, tp)
+    yield Traffic(
+        axis="tp",
+        purpose=TABLES,
+        collective=REDUCE,
+        phase=FORWARD,
+        calls=embeddings,
+        buffer_bytes=whole,
+        size=tp,
+    )
+    yield Traffic(
+        axis="tp",
+        purpose=TABLES,
+        collective=REDUCE,
+        phase=BACKWARD,
+        calls=heads,
+        buffer_bytes=whole,
+        size=tp,
+    )
 
 
 def _context(setup: TrainingSetup, share: StageShare) -> Iterator[Traffic]:
@@ -143,13 +303,53 @@ def _context(setup: TrainingSetup, share: StageShare) -> Iterator[Traffic]:
     width = 2 * key_value_width(setup) * ACTIVATION_BYTES
     if setup.context_exchange == "p2p":
         block, sends = setup.tokens * width, cp - 1
-        yield Traffic("cp", KEYS, SEND, FORWARD, layers * sends, block, cp)
-        yield Traffic("cp", KEYS, SEND, BACKWARD, (again + layers) * sends, block, cp)
+        yield Traffic(
+            axis="cp",
+            purpose=KEYS,
+            collective=SEND,
+            phase=FORWARD,
+            calls=layers * sends,
+            buffer_bytes=block,
+            size=cp,
+        )
+        yield Traffic(
+            axis="cp",
+            purpose=KEYS,
+            collective=SEND,
+            phase=BACKWARD,
+            calls=(again + layers) * sends,
+            buffer_bytes=block,
+            size=cp,
+        )
         return
     whole = setup.tokens * cp * width
-    yield Traffic("cp", KEYS, GATHER, FORWARD, layers, whole, cp)
-    yield Traffic("cp", KEYS, GATHER, BACKWARD, again, whole, cp)
-    yield Traffic("cp", KEYS, SCATTER, BACKWARD, layers, whole, cp)
+    yield Traffic(
+        axis="cp",
+        purpose=KEYS,
+        collective=GATHER,
+        phase=FORWARD,
+        calls=layers,
+        buffer_bytes=whole,
+        size=cp,
+    )
+    yield Traffic(
+        axis="cp",
+        purpose=KEYS,
+        collective=GATHER,
+        phase=BACKWARD,
+        calls=again,
+        buffer_bytes=whole,
+        size=cp,
+    )
+    yield Traffic(
+        axis="cp",
+        purpose=KEYS,
+        collective=SCATTER,
+        phase=BACKWARD,
+        calls=layers,
+        buffer_bytes=whole,
+        size=cp,
+    )
 
 
 def _heads(setup: TrainingSetup, share: StageShare) -> Iterator[Traffic]:
@@ -166,7 +366,15 @@ def _heads(setup: TrainingSetup, share: StageShare) -> Iterator[Traffic]:
     for width, calls in ((mixers.inner // tp, 3), (maps, 2), (mixers.mixer_heads // tp, 1)):
         size = setup.tokens * width * ACTIVATION_BYTES
         for phase, times in ((FORWARD, share.mixer_layers), (BACKWARD, again)):
-            yield Traffic("cp", HEADS, ALL_TO_ALL, phase, times * calls, size, cp)
+            yield Traffic(
+                axis="cp",
+                purpose=HEADS,
+                collective=ALL_TO_ALL,
+                phase=phase,
+                calls=times * calls,
+                buffer_bytes=size,
+                size=cp,
+            )
 
 
 def _experts(setup: TrainingSetup, share: StageShare) -> Iterator[Traffic]:
@@ -184,10 +392,34 @@ def _experts(setup: TrainingSetup, share: StageShare) -> Iterator[Traffic]:
     backward = share.expert_layers + repeated_parts(setup, share).routed
     for phase, layers in ((FORWARD, share.expert_layers), (BACKWARD, backward)):
         for routed in (dispatched, returned):
-            yield Traffic("ep", TOKENS, ALL_TO_ALL, phase, layers, routed, parallel.ep)
+            yield Traffic(
+                axis="ep",
+                purpose=TOKENS,
+                collective=ALL_TO_ALL,
+                phase=phase,
+                calls=layers,
+                buffer_bytes=routed,
+                size=parallel.ep,
+            )
         gathered, scattered = parallel.etp * dispatched, parallel.etp * returned
-        yield Traffic("etp", WITHIN, GATHER, phase, layers, gathered, parallel.etp)
-        yield Traffic("etp", WITHIN, SCATTER, phase, layers, scattered, parallel.etp)
+        yield Traffic(
+            axis="etp",
+            purpose=WITHIN,
+            collective=GATHER,
+            phase=phase,
+            calls=layers,
+            buffer_bytes=gathered,
+            size=parallel.etp,
+        )
+        yield Traffic(
+            axis="etp",
+            purpose=WITHIN,
+            collective=SCATTER,
+            phase=phase,
+            calls=layers,
+            buffer_bytes=scattered,
+            size=parallel.etp,
+        )
 
 
 def boundary_traffic(setup: TrainingSetup, stage: int) -> Iterator[Traffic]:
@@ -199,6 +431,22 @@ def boundary_traffic(setup: TrainingSetup, stage: int) -> Iterator[Traffic]:
     holder = placement.rank_of_stage
     whole = pipeline_boundary_bytes(1, setup.split_tokens, setup.shape.hidden, ACTIVATION_BYTES)
     if not placement.is_last(stage) and holder[stage + 1] != holder[stage]:
-        yield Traffic("pp", BOUNDARY, SEND, FORWARD, 1, whole, pp)
+        yield Traffic(
+            axis="pp",
+            purpose=BOUNDARY,
+            collective=SEND,
+            phase=FORWARD,
+            calls=1,
+            buffer_bytes=whole,
+            size=pp,
+        )
     if not placement.is_first(stage) and holder[stage - 1] != holder[stage]:
-        yield Traffic("pp", BOUNDARY, SEND, BACKWARD, 1, whole, pp)
+        yield Traffic(
+            axis="pp",
+            purpose=BOUNDARY,
+            collective=SEND,
+            phase=BACKWARD,
+            calls=1,
+            buffer_bytes=whole,
+            size=pp,
+        )

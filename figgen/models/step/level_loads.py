@@ -24,7 +24,7 @@ from figgen.models.step.step_rows import CommunicationRow
 from figgen.models.step.step_traffic import SEND
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class LevelLoad:
     """A step's communication on one level of links, for the bottleneck's GPU.
 

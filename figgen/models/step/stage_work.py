@@ -26,7 +26,7 @@ from figgen.models.shape.transformer import (
 )
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StageWork:
     """FLOPs of one microbatch on one GPU.
 

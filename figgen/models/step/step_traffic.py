@@ -18,7 +18,7 @@ PASSES: dict[str, int] = {"all-reduce": 2, "all-gather": 1, "reduce-scatter": 1,
 """How often a rank sends (n − 1)/n of the buffer."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Traffic:
     """Equal calls of one rank on one communicator.
 
@@ -69,6 +69,14 @@ def merged(traffic: Iterable[Traffic]) -> tuple[Traffic, ...]:
             )  # fmt: skip
             calls[key] = calls.get(key, 0) + entry.calls
     return tuple(
-        Traffic(axis, purpose, collective, phase, number, buffer_bytes, size)
+        Traffic(
+            axis=axis,
+            purpose=purpose,
+            collective=collective,
+            phase=phase,
+            calls=number,
+            buffer_bytes=buffer_bytes,
+            size=size,
+        )
         for (axis, purpose, collective, phase, buffer_bytes, size), number in calls.items()
     )

@@ -37,7 +37,7 @@ SUMMED_BYTES = 4
 """Bytes of a gradient that is summed once a step."""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, slots=True, kw_only=True)
 class StepSeconds:
     """Parts of a step that add up to `total_s`; `dense` and `expert` are of one layer.
 
@@ -89,9 +89,18 @@ def timed_step(job: Job, attained: Attained) -> StepSeconds:
     running = work + idle + sharding + crossing + gradients + update
     straggling = attained.straggling * log2(maximum(1, job.gpus / 8)) * running
     return StepSeconds(
-        dense, expert, head, work, idle, sharding, crossing, gradients, update, straggling,
-        attained.step_s,
-    )  # fmt: skip
+        dense=dense,
+        expert=expert,
+        head_s=head,
+        work_s=work,
+        idle_s=idle,
+        sharding_s=sharding,
+        stage_messages_s=crossing,
+        gradients_s=gradients,
+        update_s=update,
+        straggling_s=straggling,
+        fixed_s=attained.step_s,
+    )
 
 
 def _hop_s(job: Job, attained: Attained) -> Number:
