@@ -157,35 +157,6 @@ def test_what_is_made_beside_is_made_once(tmp_path: Path, monkeypatch: pytest.Mo
     assert made() != os.getpid()
 
 
-DIES = """
-import os, signal
-from figgen.serving.others import Others
-
-def do(piece):
-    if piece == "guide/page.md":
-        os.kill(os.getpid(), signal.SIGSEGV)
-
-pieces = [f"{number}.md" for number in range(4)] + ["guide/page.md"] + ["5.md", "6.md"]
-running = Others(pieces, do, 2)
-for piece in pieces:
-    if running.made(piece) is None:
-        do(piece)
-"""
-
-
-def test_a_piece_that_kills_every_process_is_named() -> None:
-    """As a page does that takes more memory than there is, or meets a fault of a library."""
-    found = subprocess.run(
-        [sys.executable, "-c", DIES],
-        stderr=subprocess.PIPE,
-        text=True,
-        timeout=30,
-        env={**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])},
-    )
-    assert found.returncode == -signal.SIGSEGV
-    assert found.stderr == "figgen: the build ended while it made guide/page.md\n"
-
-
 KILLED = """
 import os, time
 from figgen.serving.others import Others, beside

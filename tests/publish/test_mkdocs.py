@@ -73,3 +73,22 @@ def test_a_server_watches_again_with_another_observer(tmp_path: Path) -> None:
     assert server.build_delay > 0.05
     server.observer.stop()
     server.server_close()
+
+
+def test_a_server_answers_requests_and_counts_builds_as_the_error_page_expects(
+    tmp_path: Path,
+) -> None:
+    """`figgen.serving.refused` replaces both methods and waits for the build that is under way."""
+    server = LiveReloadServer(lambda: None, host="127.0.0.1", port=0, root=str(tmp_path))
+    try:
+        assert server._visible_epoch == server._wanted_epoch
+        page = server._inject_js_into_html(b"<body></body>", server._visible_epoch)
+        assert f"livereload({server._visible_epoch}, ".encode() in page
+        assert list(inspect.signature(server._serve_request).parameters) == [
+            "environ",
+            "start_response",
+        ]
+        assert "self.builder(" in inspect.getsource(LiveReloadServer._build_loop)
+        assert "with self._epoch_cond" in inspect.getsource(LiveReloadServer._build_loop)
+    finally:
+        server.server_close()
