@@ -16,11 +16,10 @@ from figgen.models.operations.operation import (
     FORWARD,
     GROUPED,
     MATMUL,
+    Operation,
     of_phase,
-    total_flops,
     total_kept_bytes,
     total_kernels,
-    total_moved_bytes,
 )
 from figgen.models.operations.peak_memory import device_memory
 from figgen.models.operations.stack import STACKS
@@ -32,6 +31,16 @@ TRACE = json.loads((ORACLES / "trace_tinyllama.json").read_text())
 NAMES = [f"{one['class']}-{'autocast' if one['autocast'] else 'bf16'}" for one in RECORDED]
 DENSE = [one for one in RECORDED if not one["experts"]]
 DENSE_NAMES = [name for name, one in zip(NAMES, RECORDED, strict=True) if not one["experts"]]
+
+
+def total_flops(operations: tuple[Operation, ...]) -> float:
+    """FLOPs of operations, each as often as it runs."""
+    return sum(one.flops * one.count for one in operations)
+
+
+def total_moved_bytes(operations: tuple[Operation, ...]) -> float:
+    """Bytes that the passes of operations read and write."""
+    return sum(one.moved_bytes * one.count for one in operations)
 
 
 def experts_of(one: dict[str, Any]) -> ExpertShape | None:

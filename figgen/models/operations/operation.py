@@ -116,16 +116,6 @@ def of_phase(operations: tuple[Operation, ...], phase: str) -> tuple[Operation, 
     return tuple(one for one in operations if one.phase == phase)
 
 
-def total_flops(operations: tuple[Operation, ...]) -> float:
-    """FLOPs of all of them."""
-    return sum(one.flops * one.count for one in operations)
-
-
-def total_moved_bytes(operations: tuple[Operation, ...]) -> float:
-    """Bytes that their passes read and write."""
-    return sum(one.moved_bytes * one.count for one in operations)
-
-
 def total_kernels(operations: tuple[Operation, ...]) -> float:
     """Kernels that they launch."""
     return sum(one.kernels * one.count for one in operations)
