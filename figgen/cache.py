@@ -27,7 +27,7 @@ def read(folder: Path, key: str) -> str | None:
 
 
 def read_bytes(folder: Path, key: str) -> bytes | None:
-    """What is stored under `key`, or None when there is nothing that can be trusted."""
+    """The bytes stored under `key`, or None if there are none or their checksum is wrong."""
     try:
         stored = (folder / key).read_bytes()
     except OSError:

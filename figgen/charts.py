@@ -33,7 +33,7 @@ PREDICTED = "predicted_of"
 
 
 class Interval(Protocol):
-    """How a class of runs was measured over predicted: eight of ten between `low` and `high`."""
+    """The interval of measured over predicted time that holds eight of ten runs of a class."""
 
     @property
     def name(self) -> str: ...
@@ -306,7 +306,7 @@ class Thing:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Question:
-    """What a reader is asked before a scene is shown; `right` is the index of a choice."""
+    """A question that readers answer before a scene; `right` is the index of the right choice."""
 
     text: str
     choices: tuple[str, ...]
@@ -316,7 +316,7 @@ class Question:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scene:
-    """One state of a film: what can be said of it, what is in it, what is asked before it."""
+    """One state of a film: its caption, its contents and, optionally, a question before it."""
 
     says: str
     things: tuple[Thing, ...]
@@ -340,7 +340,7 @@ class Film:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Overview:
-    """A whole job at a glance: all its ranks in their nodes, and the step of some of them.
+    """A whole job: all ranks in their nodes, and the timeline of a step on some of them.
 
     Lane i of `step` is what the ranks `marked[i]` do, which share a node; `stage_of_cell` says to
     which lane a cell of `room` belongs.  Cells are coloured along the first axis of `room`.
@@ -376,7 +376,7 @@ def canonical_json(chart: Chart) -> str:
 
 
 def _fields(part: object) -> dict[str, object]:
-    """One level of a chart or of a part of it; TypeError for anything else."""
+    """The fields of a chart or of a part of it.  Raises TypeError for anything else."""
     kind: type = type(part)
     return {name: getattr(part, name) for name in _names(kind)}
 

@@ -1,4 +1,4 @@
-"""The one exception that bad input raises, where it was raised, and what was probably meant."""
+"""The exception for bad input, with its place and the nearest valid inputs."""
 
 from __future__ import annotations
 
@@ -11,12 +11,11 @@ from numbers import Integral
 
 
 class InputError(ValueError):
-    """Input that cannot be computed: what is wrong, what was expected, what was got.
+    """Bad input: what is wrong, what was expected and what was given.
 
-    `nearest` are valid inputs close to the one given, in words that a reader can type. `key` is
-    the key or parameter that the author wrote, when one is to blame; a `what` that is a bare name
-    is one.
-    The message is one line; where it happened (`page.md:30`) is added by whoever knows.
+    `nearest` are the closest valid inputs, as a reader would type them. `key` is the key or
+    parameter at fault, if there is one; by default it is `what`, if that is a bare name.
+    The message is one line; callers that know the place (`page.md:30`) put it in front.
     """
 
     def __init__(
@@ -37,7 +36,7 @@ class InputError(ValueError):
 
     @property
     def all(self) -> tuple[InputError, ...]:
-        """Every fault that this error tells of: itself, or those that it holds together."""
+        """This error, or all errors that it combines."""
         return (self,)
 
     def about(self, key: str) -> InputError:
@@ -58,7 +57,7 @@ class InputError(ValueError):
 
 
 class InputErrors(InputError):
-    """Several faults of one thing, told together; the message has a line for each."""
+    """Several errors in one; the message has a line for each."""
 
     def __init__(self, faults: Iterable[InputError]) -> None:
         self.faults = tuple(faults)
@@ -66,12 +65,12 @@ class InputErrors(InputError):
 
     @property
     def all(self) -> tuple[InputError, ...]:
-        """Those that it holds."""
+        """The errors that this one combines."""
         return self.faults
 
 
 def raise_all(faults: Iterable[InputError]) -> None:
-    """Raise what was found: nothing, the one fault, or all of them together."""
+    """Raise the given errors: none, a single one, or several as `InputErrors`."""
     found = tuple(one for fault in faults for one in fault.all)
     if found:
         raise found[0] if len(found) == 1 else InputErrors(found)
@@ -79,7 +78,7 @@ def raise_all(faults: Iterable[InputError]) -> None:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EntryPlace:
-    """Where in a TOML file something stands, for messages."""
+    """The place of an entry in a TOML file, for messages."""
 
     file: str
     entry: str

@@ -11,10 +11,10 @@ DEEPEST = 200
 
 
 def read_json(text: str) -> Any:
-    """What `text` holds.
+    """Parse JSON strictly.
 
-    Raises ValueError for what is no JSON, for NaN and infinities, for a key that an object has
-    twice, and for lists and objects in each other beyond `DEEPEST`.
+    Raises ValueError for invalid JSON, NaN and infinities, duplicate keys, and nesting deeper than
+    `DEEPEST`.
     """
     if max(_depths(text), default=0) > DEEPEST:
         raise ValueError(f"more than {DEEPEST} lists and objects in each other")
@@ -35,7 +35,7 @@ def _no_number(constant: str) -> NoReturn:
 
 
 def _depths(text: str) -> Iterator[int]:
-    """How deep each list and object of a text begins, brackets in its texts aside."""
+    """The nesting depth at which each list and object of a JSON text begins."""
     if text.count("[") + text.count("{") <= DEEPEST:
         return
     depth, quoted, escaped = 0, False, False

@@ -1,7 +1,7 @@
-"""Who asked the catalog for what: so that a server knows which figures a changed entry concerns.
+"""Records lookups in the catalog, so that a server knows which figures a changed entry affects.
 
-Nothing is noted unless somebody watches.  A server reads changed tables anew and forgets what was
-remembered of changed entries; all other answers stay, and so do the modules.
+Lookups are recorded only inside `watched`.  A server rereads changed tables and forgets the cached
+answers that used changed entries; other answers and all modules are kept.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ def note(table: str, name: str = WHOLE) -> None:
 
 @contextmanager
 def watched() -> Iterator[set[Lookup]]:
-    """What is looked up meanwhile."""
+    """Record the lookups of a `with` block; yields the set that they are added to."""
     seen: set[Lookup] = set()
     _watchers.append(seen)
     try:
@@ -56,18 +56,18 @@ class LookupTable(Generic[Entries]):
         return self.whole()
 
     def only(self, name: str) -> Entries:
-        """The table for somebody who looks up one entry of it."""
+        """The table, recording a lookup of one entry."""
         note(self.name, name)
         return self.whole()
 
     def names(self) -> tuple[str, ...]:
-        """What its entries are called, for somebody who asks nothing else of them."""
+        """The names of the table's entries, recording a lookup of the names only."""
         note(self.name, NAMES)
         return tuple(self.whole())  # type: ignore[arg-type]  # of a mapping
 
 
 def _unwatched(read: Callable[[], Entries]) -> Entries:
-    """Reading looks other tables up, which is of no matter to whoever happens to be the first."""
+    """Read a table without recording lookups, because any caller may be the first to need it."""
     watchers, _watchers[:] = _watchers[:], []
     try:
         return read()
@@ -105,15 +105,15 @@ def remembered(maxsize: int) -> Callable[[Callable[Given, Found]], Callable[Give
 
 
 def forget() -> None:
-    """Keep no answer, for somebody who changes the code itself."""
+    """Forget all cached answers, as after a change of code."""
     for kept in _remembered.values():
         kept.clear()
 
 
 def renew() -> set[Lookup]:
-    """Read anew the tables that were read; the lookups that find something else now.
+    """Reread the tables that were read before, and return the lookups whose results changed.
 
-    Raises what reading raises, and is then not done.
+    Raises the error of a table that cannot be read; remembered answers are then kept.
     """
     read = {name: table for name, table in _tables.items() if table.whole.cache_info().currsize}
     old = {name: table.whole() for name, table in read.items()}

@@ -1,8 +1,8 @@
-"""One build: figures are evaluated, and only pictures that are not in the cache are drawn.
+"""Evaluates the figures of a build, and draws the pictures that are not in the cache.
 
-The key of a picture is its data, its id, and what draws it (the renderers' source and the
-libraries' versions).  Since the data are computed anew whenever any code changed, a stale picture
-cannot be served: a changed model changes the key, a changed comment does not.
+The key of a picture is made of its data, its id, the renderers' source and the libraries' versions.
+A picture is never stale, because its data are computed again whenever code changed: a changed model
+changes the key, a changed comment does not.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Evaluated:
 
     @property
     def shown(self) -> Drawing:
-        """What it is counted as: one picture however many pages show it."""
+        """The key by which it is counted: one picture, however many pages show it."""
         return self.figure_id, cache.digest(self.json)
 
 
@@ -74,11 +74,11 @@ class Pictures:
 
     @property
     def cached(self) -> set[Drawing]:
-        """What was not drawn but taken from the cache."""
+        """Pictures that were taken from the cache instead of being drawn."""
         return self._taken - self.drawn
 
     def begin_anew(self) -> None:
-        """Count from here on what is drawn and used, and what it takes."""
+        """Reset the counts of pictures drawn and cache entries used, and the times."""
         self.drawn, self.used = set(), set()
         self.spent.seconds.clear()
 
@@ -108,7 +108,7 @@ class Pictures:
     def remembered(
         self, what: str, figure: str, arguments: Mapping[str, object], make: Callable[[], Made]
     ) -> Made:
-        """What `make` gives of a figure, from memory as long as nothing of the figure's changed."""
+        """The result of `make` for a figure, kept until the figure's code or data change."""
         if self.memory is None:
             return make()
         request = repr((what, figure, sorted(arguments.items())))
@@ -123,11 +123,11 @@ class Pictures:
         return self._pictures[p.key]
 
     def derived(self, p: Evaluated, kind: str, make: Callable[[Chart], str]) -> str:
-        """What else is made of a chart (its table, its Plotly figure), kept like its picture."""
+        """Another rendering of a chart (a table, a Plotly figure), cached as pictures are."""
         return self._stored(f"{p.key}-{kind}", lambda: make(p.chart))[0]
 
     def finish(self) -> str:
-        """Keep the cache small; returns what was done, in words."""
+        """Remove old entries from the cache, and return a summary of the build."""
         if self.folder and self.drawn:
             others = self.memory.used if isinstance(self.memory, Answers) else set()
             cache.prune(self.folder, keep=self.used | others)
@@ -136,7 +136,7 @@ class Pictures:
         return f"{found}; {work}" if work else found
 
     def _stored(self, key: str, make: Callable[[], str]) -> tuple[str, bool]:
-        """What the cache has under a key, made now where it has nothing; and whether it had."""
+        """The cached value of a key, made now if there is none, and whether it was cached."""
         self.used.add(key)
         kept = cache.read(self.folder, key) if self.folder else None
         if kept is not None:

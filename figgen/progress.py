@@ -1,4 +1,4 @@
-"""How far a long job is, in one line on a terminal, and what its time went into."""
+"""Shows the progress of a long job on one line of a terminal, and sums its time by task."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from typing import TextIO
 
 @dataclass(kw_only=True)
 class Progress:
-    """Counts finished pieces of `total`; draws itself over its own line on a terminal."""
+    """Counts finished pieces of `total`, and shows them on one line of a terminal."""
 
     what: str
     total: int
@@ -40,7 +40,7 @@ class Progress:
 
 @dataclass(kw_only=True)
 class Share:
-    """How much of a file's bytes was read; draws itself over its own line on a terminal."""
+    """Shows the share of a file that was read, on one line of a terminal."""
 
     what: str
     bytes: int
@@ -48,7 +48,7 @@ class Share:
     shown: int = -1
 
     def reached(self, read: int) -> None:
-        """So many bytes were read."""
+        """Report the number of bytes read so far."""
         percent = min(100, 100 * read // max(1, self.bytes))
         if percent > self.shown:
             self.shown = percent
@@ -67,7 +67,7 @@ class Share:
 
 @dataclass(kw_only=True)
 class Spent:
-    """Seconds by what they were spent on; work within other work counts for itself alone."""
+    """Seconds by task; nested tasks are not counted in the outer one."""
 
     clock: Callable[[], float] = time.perf_counter
     seconds: dict[str, float] = field(default_factory=dict)
@@ -76,7 +76,7 @@ class Spent:
 
     @contextmanager
     def on(self, work: str) -> Iterator[None]:
-        """What happens meanwhile is this `work`."""
+        """Count the time of a `with` block as `work`."""
         self.begin(work)
         try:
             yield

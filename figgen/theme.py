@@ -1,4 +1,4 @@
-"""What each role looks like, in light, in dark and on paper; the only place with a colour in it.
+"""The look of each role in light, in dark and on paper; the only module that names colours.
 
 A role is a meaning.  It has two inks: the main one (`--fig-<role>`) draws lines, marks, outlines
 and coloured words and stands out from the page (≥ 3:1; ≥ 4.5:1 for the axes, which colour text);
@@ -152,7 +152,7 @@ def soft(role: str) -> str:
 
 
 def _is_rank(role: str) -> bool:
-    """Whether it is `rank-0` to `rank-7`."""
+    """Whether a role is `rank-0` to `rank-7`."""
     rank = role.removeprefix("rank-")
     return rank != role and rank.isdigit() and int(rank) < len(RANKS)
 
@@ -163,15 +163,15 @@ def _group(role: str) -> tuple[str, int | None]:
 
 
 def label(role: str) -> str:
-    """What a reader sees a role called."""
+    """The name of a role for readers."""
     return LABELS.get(role, role)
 
 
 def group_ink(axis: str, index: int) -> Ink:
-    """The surface of group `index` of an axis: steps of lightness and of hue around the axis' own.
+    """The fill of group `index` of an axis, a variation of the axis' own lightness and hue.
 
     Consecutive groups are three steps of lightness apart, and each step turns the hue the other
-    way, which keeps steps apart that are next to each other.
+    way, so that neighbouring steps can be told apart.
     """
     hue, chroma = _GROUP_HUES[axis]
     step = 3 * index % CYCLE

@@ -31,9 +31,9 @@ class Disagreement:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Outcome:
-    """What was compared: numbers of how many quantities, at points that have several ways.
+    """The result of a comparison: disagreements, and how many numbers and quantities it covered.
 
-    `unused` are ways of the table that no number came by; on a part of the site there are many.
+    `unused` lists ways of the table that produced no number; on part of a site there are many.
     """
 
     disagreements: tuple[Disagreement, ...]
@@ -54,7 +54,7 @@ Point = frozenset[tuple[str, object]]
 
 
 def compared(numbers: Sequence[Number], quantities: Iterable[ComparedQuantity]) -> Outcome:
-    """Hold every number against the others of its quantity, and against its closed forms."""
+    """Compare every number with the others of its quantity and with its closed forms."""
     found: list[Disagreement] = []
     unused: list[str] = []
     identified = points = 0
@@ -104,7 +104,7 @@ def _uncounted(unit: str) -> str:
 
 
 def _unnamed(quantity: ComparedQuantity, way: Way, number: Number) -> Iterator[Disagreement]:
-    """A number in another convention than the quantity's, where nothing says so."""
+    """Report a number in an unusual convention that its text does not name."""
     if way.words and not any(word in number.text for word in way.words):
         expected = f"“{'” or “'.join(way.words)}” beside it"
         what = f"{quantity.name}, not {quantity.convention} but {way.convention}"
@@ -114,7 +114,7 @@ def _unnamed(quantity: ComparedQuantity, way: Way, number: Number) -> Iterator[D
 
 
 def _closed_forms(quantity: ComparedQuantity, convention: str, point: Point) -> Iterator[_Shown]:
-    """What formulas say at a point that something else has shown."""
+    """The values of a quantity's formulas at a point where a figure or page shows a number."""
     for way in quantity.ways:
         if way.kind != "formula" or way.convention != convention:
             continue

@@ -1,4 +1,4 @@
-"""What a number depends on, as numbers of different places are compared."""
+"""The inputs of a number, normalized so that numbers from different places can be compared."""
 
 from __future__ import annotations
 

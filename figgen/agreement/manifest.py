@@ -1,4 +1,4 @@
-"""What each number of `figures.json` is: its quantity, its convention, its inputs."""
+"""The quantity, convention and inputs of each number in `figures.json`."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ Entry = dict[str, Any]
 
 
 def listed(entries: Iterable[Entry], files: Mapping[str, str]) -> str:
-    """A page's part of `figures.json`, by line; `files` are those beside it, with its pictures."""
+    """A page's entries of `figures.json`, by line; `files` are its downloads and pictures."""
     drawn = {PurePath(path).stem: text for path, text in files.items() if path.endswith(".svg")}
     found = sorted(with_quantities(entries), key=lambda entry: str(entry["where"]))
     for entry in found:

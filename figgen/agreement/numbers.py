@@ -29,7 +29,7 @@ _CODE = re.compile(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Number:
-    """A value in SI: `source` is its formula, its catalog field or its figure, `name` its own name.
+    """A value in SI with its origin: `source` names a formula, a catalog field or a figure.
 
     `inputs` are the arguments, or all parameters of the figure; `beside` are the other values of
     the same figure, `text` is the line or the figure that shows it, as it is written.
@@ -47,9 +47,9 @@ class Number:
 
 
 def numbers_of_folder(docs: Path) -> list[Number]:
-    """The numbers of all pages, generated ones too; those that cannot be computed are left out.
+    """The numbers of all pages, including generated ones, except those that cannot be computed.
 
-    The build reports these, with their line.
+    The build reports those with their line.
     """
     pages = {
         path.relative_to(docs).as_posix(): path.read_text(encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Which numbers are the same quantity, as the subject's table of quantities says."""
+"""Reads the subject's table of quantities, which says which numbers are the same quantity."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ KEYS = (*NUMBER_KINDS, "value", "given", "as", "from", "without", *CONDITIONS, *
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Way:
-    """One way to a quantity: a formula, a field of the catalog, or values of a figure.
+    """One way to compute a quantity: a formula, a catalog field, or values of a figure.
 
     `value` is the name of the values, with what they are of in braces, `{schedule}_idle`, or one of
     several: `exposed_{axis:tp|cp}`.
@@ -51,7 +51,7 @@ class Way:
         return f"{self.source}: {self.value}" if self.kind == "figure" else self.source
 
     def inputs(self, number: Number) -> dict[str, object] | None:
-        """What a number depends on, by the names that all ways have; None where it is not of it."""
+        """The inputs of a number by their shared names; None if the way does not apply."""
         match = _pattern(self.value).fullmatch(number.name)
         if (number.kind, number.source) != (self.kind, self.source) or not match:
             return None
@@ -126,7 +126,7 @@ def quantities(table: Path | None = None) -> tuple[ComparedQuantity, ...]:
 
 @cache
 def _quantities(table: Path | None, about: Subject) -> tuple[ComparedQuantity, ...]:
-    """The table; a server that loads changed code or data anew has another subject."""
+    """The table of quantities.  A server that reloads code or data has a new subject."""
     if table is None:
         return ()
     entries = tomllib.loads(table.read_text(encoding="utf-8"))

@@ -1,6 +1,6 @@
-"""What a change of the repository does to what readers see: two builds, compared.
+"""Compares two builds, to show how a change of the repository affects what readers see.
 
-`sources` notes what a build was made from, `builds` reads or makes builds, `compare` finds what
-differs, `causes` which input moved it, and `report` tells it. Builds are data that somebody else
-may have made: nothing of them is trusted to be what it should be.
+`sources` records the inputs of a build, `builds` reads or makes builds, `compare` finds the
+differences, `causes` finds which input moved what, and `report` writes the report. A build may come
+from an untrusted fork, so every field is validated.
 """

@@ -1,4 +1,4 @@
-"""A build as its manifest tells it, read from a site, or made from a revision in git.
+"""A build as its manifest describes it, read from a site or made from a revision in git.
 
 A manifest can come from a fork: every field is checked for its type and cut to a length.
 """
@@ -31,7 +31,7 @@ LOCK = "requirements.txt"
 class ManifestNumber:
     """One number as readers see it; `name` is its call, or the name of a figure's value.
 
-    `formula` is what is computed, in symbols, where it is one of the formulas.
+    `formula` is the formula in symbols, if the number comes from one.
     """
 
     page: str
@@ -69,7 +69,7 @@ class Build:
 
 
 def read_build(path: Path, name: str = "") -> Build:
-    """The build of a site's folder, or of a manifest alone.  Raises InputError for other files."""
+    """Read a build from a site's folder or from a manifest.  Raises InputError for other files."""
     folder = path if path.is_dir() else None
     manifest = path / MANIFEST if folder else path
     entries = _json(manifest)
@@ -180,7 +180,7 @@ def _figures(entries: list[dict[str, Any]], folder: Path | None) -> Iterator[Man
 
 
 def _picture_file(page: str, name: str) -> str:
-    """Where a site keeps a figure's picture; nothing for a page that leads elsewhere."""
+    """The path of a figure's picture in a site; empty if the page's path leaves the site."""
     parts = PurePosixPath(page.removesuffix(".md")).parts
     if not parts or {"..", "/"} & {*parts, name[:1]} or "/" in name:
         return ""
@@ -189,7 +189,7 @@ def _picture_file(page: str, name: str) -> str:
 
 
 def is_file(path: Path) -> bool:
-    """Whether there is such a file; no name is too long or too odd to ask for."""
+    """Whether the file exists; False for names that the system rejects."""
     try:
         return path.is_file()
     except (OSError, ValueError):
@@ -207,7 +207,7 @@ def _sources(found: Any) -> dict[str, dict[str, str]]:
 
 
 def git(root: Path, *words: str) -> str:
-    """What a git command prints.  Raises InputError with git's own words when it fails."""
+    """The output of a git command.  Raises InputError with git's message if it fails."""
     ran = _said(["git", "-C", str(root), *words])
     if ran.returncode:
         raise InputError(f"git {words[0]}: {ran.stderr.strip()}")
@@ -215,7 +215,7 @@ def git(root: Path, *words: str) -> str:
 
 
 def _said(words: list[str], **options: Any) -> subprocess.CompletedProcess[str]:
-    """A command that has run; others write UTF-8 also where the locale is none of it."""
+    """Run a command and decode its output as UTF-8, whatever the locale."""
     return subprocess.run(words, capture_output=True, encoding="utf-8", errors="replace", **options)
 
 

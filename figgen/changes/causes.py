@@ -1,8 +1,8 @@
-"""Which input moved which number.
+"""Attributes the numbers that moved to the inputs that changed.
 
-One changed catalog entry explains everything where nothing else changed. Where several did, the
-base is built again with each of them alone: what moves then is moved by it. The rest comes from
-code, data files, texts and libraries.
+If only one catalog entry changed, it explains everything. If several did, the base is rebuilt with
+each of them alone, and the numbers that move are attributed to it. The rest is attributed to code,
+data files, texts and libraries.
 """
 
 from __future__ import annotations
@@ -101,7 +101,7 @@ def _moved_by(root: Path, base: str, head: str, entry: tuple[str, str]) -> froze
 
 
 def _stanza(text: str, name: str) -> tuple[int, int]:
-    """Where the table `name`, its inner tables included, stands in a TOML text; empty if not."""
+    """Start and end of the table `name` with its inner tables in a TOML text; equal if absent."""
     header = re.compile(rf'^\[\[?"?{re.escape(name)}"?[\].]', re.M)
     begins = [match.start() for match in header.finditer(text)]
     if not begins:

@@ -1,4 +1,4 @@
-"""What differs between two builds: numbers, figures, pictures, texts."""
+"""Finds the differences between two builds: numbers, figures, pictures and texts."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class Moved:
 
     @property
     def relative(self) -> float:
-        """By how much of itself it grew; infinite from zero, not a number for texts."""
+        """The relative change of a number; infinite from zero, NaN for texts."""
         before, after = self.before.value, self.after.value
         if isinstance(before, str) or isinstance(after, str):
             return math.nan
@@ -33,20 +33,20 @@ class Moved:
 
     @property
     def size(self) -> float:
-        """How far it moved, to rank by; other words are as far as anything can be."""
+        """The size of a change, for ranking; a change of text ranks above all numbers."""
         return math.inf if math.isnan(self.relative) else abs(self.relative)
 
     @property
     def is_seen(self) -> bool:
-        """Whether a reader sees it; else it moved in digits that the page does not show."""
+        """Whether readers see the change: it affects digits that the page displays."""
         return (self.before.shown, self.before.unit) != (self.after.shown, self.after.unit)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Changes:
-    """All that differs; `redrawn` are figures of equal data that look different.
+    """All differences; `redrawn` are figures with equal data that look different.
 
-    Numbers that readers see come first, each kind with those that moved furthest at the head.
+    Numbers that readers see come first, and within each kind those that moved furthest.
     """
 
     numbers: tuple[Moved, ...]
@@ -59,7 +59,7 @@ class Changes:
 
     @property
     def counts(self) -> dict[str, int]:
-        """How many of each, for people and for machines."""
+        """The number of differences by kind."""
         return {
             "numbers": sum(number.is_seen for number in self.numbers),
             "figures": len(self.figures),
@@ -72,7 +72,7 @@ class Changes:
 
 
 def compare(base: Build, head: Build) -> Changes:
-    """What is different in `head`."""
+    """The differences of `head` from `base`."""
     both = [
         (figure, head.figures[key]) for key, figure in base.figures.items() if key in head.figures
     ]
@@ -90,7 +90,7 @@ def compare(base: Build, head: Build) -> Changes:
 
 
 def moved(base: Build, head: Build) -> Iterator[Moved]:
-    """Numbers of both builds that are not the same in value, unit or what is shown."""
+    """Numbers of both builds that differ in value, unit or displayed text."""
     for key, before in base.numbers.items():
         after = head.numbers.get(key)
         if after and (before.value, before.unit, before.shown) != (
@@ -100,7 +100,7 @@ def moved(base: Build, head: Build) -> Iterator[Moved]:
 
 
 def _only(here: Build, there: Build) -> tuple[ManifestNumber | ManifestFigure, ...]:
-    """What one build has alone; values of a figure go with it and are not told again."""
+    """Figures and numbers that only `here` has, without the values of those figures."""
     figures = [figure for key, figure in here.figures.items() if key not in there.figures]
     of_new_figures = {f"{figure.page}#{figure.id}" for figure in figures}
     numbers = [
@@ -112,9 +112,9 @@ def _only(here: Build, there: Build) -> tuple[ManifestNumber | ManifestFigure, .
 
 
 def changed_inputs(base: Build, head: Build) -> dict[str, tuple[str, str]]:
-    """What the builds were made from and differs, `kind: name` with both values; "" is absent.
+    """Inputs that differ, as `kind: name` with both values; "" means that a build has none.
 
-    A kind that one of the builds does not note tells nothing.
+    Kinds that either build does not record are skipped.
     """
     found = {}
     for kind in sorted({*base.sources} & {*head.sources}):

@@ -18,10 +18,10 @@ MOST_ENTRIES = 50
 
 
 def with_moved(feed: str, before: str, changes: Changes, found: Sequence[Cause], day: str) -> str:
-    """`feed` with the entries of its kind that `before` has, and one more on top for `changes`.
+    """`feed` with the entries of `before`, and a new one on top for `changes`.
 
-    There is none more where no number that readers see moved; `before` may be empty, `day` is an
-    ISO date.  Raises ElementTree.ParseError for what is no XML.
+    No entry is added if no number that readers see moved.  `before` may be empty; `day` is an ISO
+    date.  Raises ElementTree.ParseError if a text is not XML.
     """
     ElementTree.register_namespace("", ATOM)
     root = ElementTree.fromstring(feed)

@@ -1,7 +1,7 @@
-"""Changes told: one HTML file that needs nothing else, a Markdown summary, and numbers as JSON.
+"""Reports changes as one self-contained HTML file, a Markdown summary, and JSON.
 
-Everything that comes out of a build is escaped, and pictures are shown as images, in which no
-script runs and from which nothing is loaded.
+Everything that comes from a build is escaped, and pictures are shown as images, which run no script
+and load nothing.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ del{background:#d332}
 
 
 def verdict(changes: Changes) -> str:
-    """One sentence, also when nothing changed."""
+    """A sentence that sums the changes up."""
     counts = changes.counts
     unseen = counts.pop("digits")
     said = [

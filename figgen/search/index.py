@@ -49,7 +49,7 @@ class Sheet:
 
 
 def sheet(url: str, title: str, html: str, also: str = "") -> Sheet:
-    """What can be found on a page, from its HTML; `also` are other names of the page."""
+    """The searchable records of a page's HTML; `also` are other names of the page."""
     found = records(html, formulas=url.startswith("reference/formulas/"))
     found[0].also = also
     return Sheet(url, title, tuple(found))
@@ -99,7 +99,7 @@ def _likely(url: str) -> float:
 
 
 def _weighted(record: Record, synonyms: Synonyms) -> dict[str, tuple[float, float]]:
-    """How often each word stands in a record, weighted: in its title, and in its text."""
+    """The weighted frequency of each word in a record, which counts title and text differently."""
     named = record.title
     if record.kind in ("formula", "row"):
         named += " " + record.anchor

@@ -1,4 +1,4 @@
-"""Writes the index beside the pages."""
+"""Writes the files of the search index into the site."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ class Found(NamedTuple):
 def search_files(pages: Iterable[Found], terms: Mapping[str, Mapping[str, Any]]) -> Files:
     """The files of the index by their path; `terms` is the glossary.
 
-    A page's front matter may say `also: [other names]`, and its description counts as its text.
+    A page's front matter may list `also: [other names]`; its description counts as text.
     """
     sheets: list[Sheet] = []
     for url, title, html, meta in pages:

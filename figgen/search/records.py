@@ -1,7 +1,7 @@
-"""What can be found: the sections, figures, formulas, terms and rows of a page, from its HTML.
+"""Searchable records of a page: its sections, figures, formulas, terms and rows, from its HTML.
 
-The HTML is our own and is read before pictures and data tables are put in, so that tick labels
-and cells do not drown the pages that explain them.  What carries `data-search-exclude` is left out.
+The HTML is read before pictures and data tables are put in, so that tick labels and cells do not
+crowd the results.  Elements with `data-search-exclude` are skipped.
 """
 
 from __future__ import annotations
@@ -32,10 +32,10 @@ _VOID = {"br", "col", "hr", "img", "input", "link", "meta", "source", "wbr"}
 
 @dataclass(slots=True, kw_only=True)
 class Record:
-    """One thing that can be found: its anchor on the page (`""` is its top), title, kind, text.
+    """A search result: its anchor on the page (`""` is the top), title, kind and text.
 
-    `symbols` are those of its displayed formulas, which no excerpt could show; `also` are other
-    names by which readers may look for it.
+    `symbols` are the symbols of its displayed formulas, which excerpts leave out; `also` are other
+    names that readers may search for.
     """
 
     anchor: str
@@ -47,7 +47,7 @@ class Record:
     parts: list[str] = field(default_factory=list)
 
     def close(self) -> None:
-        """Settle the text from what was read."""
+        """Set the record's text from the pieces read so far."""
         self.text = _settled(self.parts)
         self.title = _settled([self.title])
 
@@ -76,7 +76,7 @@ def records(html: str, formulas: bool = False) -> list[Record]:
 
 
 class _Reader:
-    """Where the reading is: the open record, the section to return to, and what is skipped."""
+    """The state of the parser: the open record, the section to return to, skipped elements."""
 
     def __init__(self, formulas: bool) -> None:
         self.formulas = formulas

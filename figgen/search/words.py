@@ -36,9 +36,9 @@ _stem = snowballstemmer.stemmer("porter").stemWord
 
 @lru_cache(maxsize=1 << 16)
 def stem(word: str) -> str:
-    """The word without its inflection (Porter 1980), British spellings like American ones.
+    """The stem of a word (Porter 1980), with British spellings treated as American ones.
 
-    What is no plain word stays as it is.
+    Anything but a plain word is returned unchanged.
     """
     if not _PLAIN.fullmatch(word):
         return word
@@ -46,7 +46,7 @@ def stem(word: str) -> str:
 
 
 def words(text: str) -> Iterator[str]:
-    """Every word of `text`, as stems, compounds also in one piece."""
+    """The stem of every word of `text`; a compound gives its parts and the whole."""
     for chain in _CHAIN.findall(unicodedata.normalize("NFKC", text)):
         yield from _of_chain(chain)
 
@@ -70,7 +70,7 @@ def _greek(letter: str) -> str:
 
 
 class Synonyms:
-    """Groups of phrases that mean the same to the field, to be found by each of them.
+    """Groups of phrases with the same meaning, each of which finds the others.
 
     `groups` are phrases in lower or any case; a phrase counts wherever it stands as whole words,
     in the plural too.
@@ -90,7 +90,7 @@ class Synonyms:
         self._any = re.compile(rf"(?<!\w)({spelled})(?=e?s?(?!\w))" if longest else r"(?!)")
 
     def of(self, text: str) -> Iterator[str]:
-        """The words by which `text` should be found besides its own, once for each mention."""
+        """Additional words by which `text` should be found, once per mention."""
         for match in self._any.finditer(text.lower()):
             yield from self._others[_plain(match[1])]
 
