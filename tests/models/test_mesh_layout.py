@@ -310,9 +310,9 @@ def test_every_layout_up_to_64_gpus_fills_both_meshes_and_keeps_its_pipelines(na
                 assert (
                     expert.world_size
                     == world
-                    == parallel.etp * parallel.ep * parallel.edp * sizes[2]
+                    == parallel.etp * parallel.ep * parallel.edp * sizes["pp"]
                 )
-                assert sizes[2] == 1 or axis_stride(dense, "pp") == axis_stride(expert, "pp")
+                assert sizes["pp"] == 1 or axis_stride(dense, "pp") == axis_stride(expert, "pp")
     assert asked == 27_642
     # Where the pipeline is outermost, nothing but the two products is asked for.
     assert (accepted == asked) == (name == "megatron")
