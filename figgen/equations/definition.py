@@ -1,4 +1,4 @@
-"""What a formula is: a plain function of one expression, with units, domain and source.
+"""Defines a formula: a plain function of one expression, with units, domain and source.
 
 `@formula` leaves the function as it is (call it with numbers or arrays) and registers what the
 page needs to show it. `syntax` reads its expression; `latex`, `javascript` and `worked` print it.
@@ -84,7 +84,7 @@ def registered(
 
 
 def is_reloaded(old: Callable[..., Any], new: Callable[..., Any]) -> bool:
-    """Whether a function comes from the same module as another, which was loaded once more."""
+    """Whether a function is another one's successor after its module was reloaded."""
     return old.__module__ == new.__module__ and old.__globals__ is not new.__globals__
 
 

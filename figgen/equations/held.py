@@ -20,10 +20,9 @@ class Held:
 
 
 def held_by(formula: Formula) -> tuple[Held, ...]:
-    """The tests of a formula: its point of the catalogue, then one of another kind if any.
+    """The tests of a formula: its row of `points.json`, then a test of another kind, if any.
 
-    They stand in `held.json` beside the formula's module.  A formula that was just written has
-    none; `make golden` notes them.
+    They are read from `held.json`.  A new formula has none until `make golden` records them.
     """
     written = Path(formula.function.__code__.co_filename)
     return _table(written.with_name("held.json")).get(formula.name, ())

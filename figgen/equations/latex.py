@@ -155,7 +155,7 @@ def _product(factors: list[Factor], leaf: Leaf) -> str:
 
 
 def _times(before: str, after: str) -> str:
-    """What stands between two factors: a dot where digits could run together, else a thin space."""
+    """The separator of two factors: a dot if digits could run together, else a thin space."""
     digits = [STARTS_WITH_DIGIT.match(side.removeprefix(r"\frac{")) for side in (before, after)]
     if all(digits) or (digits[1] and not after.startswith(r"\frac")) or QUANTITY.search(before):
         return r" \cdot "

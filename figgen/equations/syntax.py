@@ -65,7 +65,7 @@ def conditions(formula: Formula) -> tuple[ast.expr, ...]:
 
 
 def _side(condition: ast.expr) -> tuple[str, bool] | None:
-    """Of a bound by a constant: the argument, and whether it is bounded from below."""
+    """The argument that a constant bounds, and whether it is bounded from below."""
     if (
         isinstance(condition, ast.Compare)
         and isinstance(condition.left, ast.Name)
@@ -76,7 +76,7 @@ def _side(condition: ast.expr) -> tuple[str, bool] | None:
 
 
 def domain(formula: Formula) -> str:
-    """Where the formula holds, as text: "ranks ≥ 2, latency_s ≥ 0"."""
+    """The domain of the formula as text, such as "ranks ≥ 2, latency_s ≥ 0"."""
     return ", ".join(text(condition) for condition in conditions(formula))
 
 

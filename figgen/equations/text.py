@@ -44,7 +44,7 @@ def number(value: float) -> str:
 
 
 def binding(node: ast.expr) -> int:
-    """How tightly the printed form of `node` holds together."""
+    """The precedence of the printed form of `node`."""
     match node:
         case ast.BinOp(op=op) | ast.UnaryOp(op=op) | ast.BoolOp(op=op) if type(op) in BINDING:
             return BINDING[type(op)]

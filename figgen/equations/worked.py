@@ -65,7 +65,7 @@ def worked(evaluation: Evaluation, spec: str = "") -> Worked:
 
 
 def _taken(formula: Formula, arguments: Mapping[str, float]) -> ast.expr:
-    """The formula's expression, of its choices only what these arguments choose."""
+    """The formula's expression, with each choice replaced by the branch that applies."""
     if not _chooses(formula):
         return expression(formula)
     node: ast.expr = _Taken(arguments).visit(copy.deepcopy(expression(formula)))
@@ -110,7 +110,7 @@ def _substituted(argument: Argument, value: float) -> str:
 
 
 def _exact(shown: str, value: float) -> bool:
-    """Whether the text, read back, is the value."""
+    """Whether parsing the text gives exactly the value."""
     try:
         read = parse_quantity(shown.strip("()")).value
     except InputError:

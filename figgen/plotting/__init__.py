@@ -1,1 +1,1 @@
-"""What figures share: words, series and bars in their colours."""
+"""Shared parts of figures: words, and series and bars in their colours."""

@@ -1,4 +1,4 @@
-"""What figures call things: values, communicators, and groups of ranks."""
+"""The words of figures for values, communicators and groups of ranks."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ def identifier(name: str) -> str:
 
 
 def label_of(name: str) -> str:
-    """What the page calls a communicator: "TP", "DP×CP"."""
+    """The label of a communicator, such as "TP" or "DP×CP"."""
     return name.upper().replace("-", "×")
 
 

@@ -1,1 +1,1 @@
-"""What is asked of the texts: rules, the lines that they read, premises, and counts."""
+"""Checks of the pages' prose: rules, the lines that they read, premises, and counts."""

@@ -1,4 +1,4 @@
-"""What the guide consists of, counted from its sources."""
+"""Counts the words, figures and numbers of the guide's sources."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def page_densities(docs: Path) -> dict[str, tuple[float, float]]:
 def page_counts(docs: Path) -> list[tuple[str, Counts]]:
     """(words, figures, computed numbers, worked problems) of every page, then sums.
 
-    Generated pages are one row, since nobody wrote their words.
+    Generated pages form one row, because their words have no author.
     """
     rows = [
         (path.relative_to(docs).as_posix(), _counts(path.read_text(encoding="utf-8")))

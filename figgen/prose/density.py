@@ -1,8 +1,7 @@
-"""How many numbers a page puts into 100 words of running text, and into its captions.
+"""Counts the numbers per 100 words of a page's running text and of its captions.
 
-Running text is what a reader reads from top to bottom: not titles, table rows, code, captions, or
-what is folded away. Its numbers are inline values and typed ones, but not those of names: page 3,
-TP 8, H100, 16 bits.
+Running text excludes titles, table rows, code, captions and folded blocks. Its numbers are inline
+values and typed ones, but not those of names: page 3, TP 8, H100, 16 bits.
 """
 
 from __future__ import annotations

@@ -86,7 +86,7 @@ _COMMENT = re.compile(r"^[ \t]*(?://|\*|/\*).*$", re.M)
 
 
 def spoken(source: str) -> Iterator[tuple[int, str]]:
-    """Line and words of each string of a script that is a phrase and not a name."""
+    """Line number and text of each string of a script that is a phrase, not a name."""
     bare = _COMMENT.sub("", source)
     for match in _STRING.finditer(bare):
         words = "".join(match.groups(default="")).strip()

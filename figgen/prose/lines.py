@@ -1,7 +1,6 @@
-"""A page's Markdown as lines of prose: what is computed, code, math or markup is out of the way.
+"""A page's Markdown as lines of prose, without computed values, code, math and markup.
 
-What is taken out leaves a sign, so that a rule sees that something stood there and of what kind,
-and every line keeps its number.
+A placeholder shows the kind of whatever was removed, and every line keeps its number.
 """
 
 from __future__ import annotations
@@ -37,7 +36,7 @@ _OPENER = re.compile(r"^\s*(?:(?:[-*+]|\d+[.)])\s+|>\s?|:\s{1,3}|(?:!!!|\?\?\?\+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProseLine:
-    """A line of prose: where it is, what kind, and what is left of it.
+    """A line of prose with its number, its kind and its remaining text.
 
     A title is that of a box or a worked problem, a caption also an alternative text.  `joined`
     says that the line goes on with the paragraph of the one before it, `of` is the line of the
@@ -98,7 +97,7 @@ def figure_lines(source: str) -> list[ProseLine]:
 
 
 def without_captions(body: str) -> str:
-    """The body of a figure without what people read of it: its parameters."""
+    """The body of a figure's fence without its captions, which leaves the parameters."""
     return _SAID.sub("", body)
 
 

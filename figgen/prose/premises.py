@@ -31,7 +31,7 @@ _SCALES = {"thousand": 1e3, "million": 1e6, "billion": 1e9, "trillion": 1e12}
 
 
 def premises(source: str, *, by_line: bool = False) -> dict[int, Premises]:
-    """For every line of a page the quantities that its section, or it alone, computes with."""
+    """For every line of a page, the quantities that it or its section uses in computations."""
     lines = source.splitlines()
     starts = [1, *(n for n, line in enumerate(lines, 1) if by_line or re.match(r"#{1,6}\s", line))]
     found: dict[int, Premises] = {}
@@ -93,7 +93,7 @@ _WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight"
 
 
 def is_premise(typed: str, given: Premises) -> bool:
-    """Whether a typed quantity is one of those that are computed with."""
+    """Whether a typed quantity is an input of a computation nearby."""
     text = re.sub(r"^[~≈]", "", typed).replace("\u00a0", " ")
     multiple = re.match(r"([\w.,]+)(?:×|x$|[ -](?:times|fold))", text)
     if multiple:

@@ -1,7 +1,7 @@
 """Rules for prose: every quantity computed or cited, one sentence per line, one spelling.
 
-`lint(page, source, terms)` looks at one page; each finding says where, what, what was expected and
-what was got. The rules are explained in CONTRIBUTING.md.
+`lint(page, source, terms)` looks at one page; each finding has a place, what is wrong, what was
+expected and what was found. The rules are explained in CONTRIBUTING.md.
 """
 
 from __future__ import annotations
@@ -143,7 +143,7 @@ def lint_changelog(name: str, source: str) -> list[Finding]:
 
 
 def lint(page: str, source: str, terms: Terms) -> list[Finding]:
-    """What is wrong with the prose of one page; figures that nobody can read come first."""
+    """The problems of a page's prose; unreadable figures come first."""
     if unread := list(_unread(page, source)):
         return unread
     lines = prose_lines(source)

@@ -21,7 +21,7 @@ SWATCH_PX = 14
 
 
 class Part(NamedTuple):
-    """One segment of one bar in px, and what it says."""
+    """One segment of a bar in px, with its text."""
 
     bar: int
     segment: int
@@ -47,17 +47,17 @@ class BarPlan:
     told: bool = False
 
     def pixel(self, value: float) -> float:
-        """Where a value of the axis lies, brought inside the plot."""
+        """The position of a value in px, clamped to the plot."""
         share = self.x.share(min(max(value, self.x.low), self.x.high))
         return self.box.left + share * (self.box.right - self.box.left)
 
     def number_at(self, end: float) -> float:
-        """Where the number of a bar begins that ends at a value."""
+        """The left edge in px of the number of a bar that ends at a value."""
         return (self.pixel(end) if math.isfinite(end) else self.box.left) + 5
 
 
 def plan(chart: Bars, width: float, *, above: bool) -> BarPlan:
-    """The measures of one shape.
+    """Lay the bars out for one shape of the picture.
 
     Where a limit leaves a number no room between the bar's end and itself, all numbers stand with
     the labels: beyond the limit one would belie its bar, and over the bar it could not be read.
@@ -71,7 +71,7 @@ def plan(chart: Bars, width: float, *, above: bool) -> BarPlan:
 
 
 def _cramped(chart: Bars, made: BarPlan) -> Iterator[bool]:
-    """Of every number whether a rule crosses it that is too near to end before it."""
+    """For every number, whether a rule that cannot end before it crosses it."""
     for end, value, _ in ends(chart):
         at, wide = made.number_at(end), text_width(value_text(chart.axis, value))
         yield any(at - 4 <= flag.at <= at + wide + 5 for flag in made.flags)
@@ -112,7 +112,7 @@ def _plan(chart: Bars, width: float, *, above: bool) -> BarPlan:
 
 
 def rules(chart: Bars, x: ScaledAxis) -> list[Rule]:
-    """Those that can be seen."""
+    """The rules that lie on the visible axis."""
     return [rule for rule in chart.rules if x.shows(rule.at)]
 
 

@@ -1,4 +1,4 @@
-"""Where the words of a chart of curves go, decided before anything is drawn.
+"""Places the labels of a chart of curves before anything is drawn.
 
 A line is named at its right end, beside the plot.  Lines that end together are named where they
 are apart, on the plot, because a name next to a point that several lines share tells nothing.
@@ -47,7 +47,7 @@ class LabelFrame:
     box: Rect
 
     def pixel(self, a: float, b: float) -> Point:
-        """Where a point of the data lies."""
+        """The position in px of a point of the data."""
         wide, high = self.box.right - self.box.left, self.box.bottom - self.box.top
         return self.box.left + self.x.share(a) * wide, self.box.bottom - self.y.share(b) * high
 
@@ -86,7 +86,7 @@ class Label:
 
 
 def places(frame: LabelFrame, series: Series) -> list[Point]:
-    """Where the points of a series lie, without a number where one cannot be drawn."""
+    """The points of a series in px; NaN for points that cannot be drawn."""
     return [
         frame.pixel(a, b)
         if math.isfinite(a)
@@ -99,7 +99,7 @@ def places(frame: LabelFrame, series: Series) -> list[Point]:
 
 
 def corners(frame: LabelFrame, series: Series) -> list[Point]:
-    """Where the line of a series turns; stairs hold their value until the next point."""
+    """The corners of a series' line; a step line holds its value until the next point."""
     points = places(frame, series)
     if series.style != "steps":
         return points
@@ -132,7 +132,7 @@ def between(start: Point, end: Point) -> list[Point]:
 
 
 def names(chart: Curves, frame: LabelFrame, label_px: float) -> list[Name]:
-    """What there is to name: series that can be seen, then level rules."""
+    """The names to place: visible series, then horizontal rules."""
     found = [
         Name(
             series=index,
@@ -154,7 +154,7 @@ def names(chart: Curves, frame: LabelFrame, label_px: float) -> list[Name]:
 
 
 def crowded(found: Sequence[Name], frame: LabelFrame) -> list[Name]:
-    """Those that end where another one ends, or far from the edge of the plot."""
+    """Names of lines that end near another line's end, or far from the edge of the plot."""
 
     def together(one: Name, other: Name) -> bool:
         aside, down = one.end[0] - other.end[0], one.end[1] - other.end[1]
@@ -170,7 +170,7 @@ def crowded(found: Sequence[Name], frame: LabelFrame) -> list[Name]:
 def inside(
     wanting: Iterable[Name], found: Sequence[Name], frame: LabelFrame, taken: Sequence[Rect]
 ) -> dict[Name, Label]:
-    """Labels on the plot for those names that have a place nearer to their line than to others."""
+    """Labels on the plot, for names with a place nearer to their own line than to others."""
     labels: dict[Name, Label] = {}
     rects = [rect.grown(4) for rect in taken]
     for name in wanting:
@@ -183,7 +183,7 @@ def inside(
 
 
 def _apart(name: Name, others: Places, frame: LabelFrame, taken: Sequence[Rect]) -> Spot | None:
-    """A free place beside the line where it is furthest from the others."""
+    """A free place beside a line, where the line is furthest from the others."""
     own = points_of(name.trace)
     clearance = _clearance(own, others)
     blocked = np.concatenate([obstacles(taken), squares(others, 9), squares(own, 2.5)])
@@ -201,7 +201,7 @@ def _apart(name: Name, others: Places, frame: LabelFrame, taken: Sequence[Rect])
 
 
 def _clearance(own: Places, others: Places) -> Places:
-    """How far each point of a line is from the nearest point of any other."""
+    """The distance of each point of a line from the nearest point of any other line."""
     across, down = (own[:, None, axis] - others[None, :, axis] for axis in (0, 1))
     nearest: Places = np.sqrt((across**2 + down**2).min(axis=1, initial=np.inf))
     return nearest
@@ -227,7 +227,7 @@ def beside(found: Sequence[Name], box: Rect) -> list[Label]:
 def beside_marks(
     marks: Sequence[Mark], frame: LabelFrame, taken: Sequence[Rect], label_px: float
 ) -> list[Label]:
-    """Labels on free ground near ringed points; a line leads to those that stand further off."""
+    """Labels near ringed points; a leader line connects those that are further away."""
     places = [frame.pixel(mark.x, mark.y) for mark in marks]
     rects = [*taken, *(around(place, 7) for place in places)]
     labels: list[Label] = []

@@ -1,4 +1,4 @@
-"""The rows behind every chart: what the page lists, what the CSV holds, all of it in SI."""
+"""The data rows of every chart in SI, for the table on the page and the CSV file."""
 
 from __future__ import annotations
 

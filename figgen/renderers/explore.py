@@ -1,7 +1,7 @@
-"""What interactive figures have in common, as plain data for Plotly.
+"""The common parts of interactive figures, as plain data for Plotly.
 
-Colours are written as `var(--fig-role)`; the page's script replaces them by what they are in the
-palette at that moment.  Limits and ticks are those of the static picture.
+Colours are written as `var(--fig-role)`; the page's script replaces them with those of the current
+palette.  Limits and ticks are those of the static picture.
 """
 
 from __future__ import annotations

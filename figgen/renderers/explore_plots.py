@@ -102,7 +102,7 @@ def _marks(chart: Curves) -> Json:
 
 
 def _mark_labels(chart: Curves) -> list[Json]:
-    """As far from their marks, and on the same side, as in the static picture."""
+    """Labels of marks, at the same distance and side as in the static picture."""
     if not chart.marks:
         return []
     made = plan(chart, WIDE)
@@ -127,7 +127,7 @@ def _mark_labels(chart: Curves) -> list[Json]:
 
 
 def bars(chart: Bars) -> Explored:
-    """Every segment with its value under the pointer; totals beside stacked bars."""
+    """Bars whose segments show their value on hover, with totals beside stacked bars."""
     x = bar_scale(chart)
     several = len(chart.segments) > 1
     data = [_segment(chart, index) for index in range(len(chart.segments))]

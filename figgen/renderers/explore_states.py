@@ -29,7 +29,7 @@ LISTED = 4
 
 
 def steps(chart: Steps) -> Explored:
-    """One square per rank and chunk, arrows for what is sent, and a slider through the steps."""
+    """A square per rank and chunk, arrows for messages, and a slider through the steps."""
     final = final_values(chart)
     frames = [
         {
@@ -94,7 +94,7 @@ def _holds(who: tuple[int, ...]) -> str:
 
 
 def _notes(chart: Steps, frame: Frame) -> list[Json]:
-    """What the step is called, and arrows for every chunk that is sent in it."""
+    """The title of a step, and an arrow for every chunk that is sent in it."""
     said = f"{frame.title} ({frame.phase})" if frame.phase else frame.title
     head = _note(
         f"<b>{text(said)}</b>", 0, 1, xref="paper", yref="paper", xanchor="left", yanchor="bottom"
@@ -104,7 +104,7 @@ def _notes(chart: Steps, frame: Frame) -> list[Json]:
 
 
 def _arrows(chart: Steps, move: Transfer) -> list[Json]:
-    """One arrow per chunk, a bold one for what is added; a ring leaves right and comes in left."""
+    """One arrow per chunk, bold if it is added; rings leave on the right and enter on the left."""
     last, source, target = chart.ranks - 1, move.source, move.target
     inset = 0.36 if target > source else -0.36
     ends = [(source + inset, target - inset)]

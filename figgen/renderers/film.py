@@ -1,4 +1,4 @@
-"""A film as what its player loads: each scene as what changes from the one before."""
+"""The JSON of a film for its player: each scene as the difference from the previous one."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from figgen.charts import Film, Scene, Thing
 
 
 def film_json(chart: Film) -> str:
-    """Size, opening scene, scenes: words, question, what is new or changed, what is gone.
+    """The JSON of a film: size, opening scene, and scenes with text, question and differences.
 
     A thing is [name, x, y, width, height, text, role, strong, origin x, origin y]; without an
     origin the last two are left out.

@@ -22,7 +22,7 @@ NARROW = 340
 
 
 class Drawing(NamedTuple):
-    """Markup that fills a rectangle of so many px."""
+    """Markup with its width and height in px."""
 
     width: float
     height: float
@@ -85,7 +85,7 @@ def _whole(size: Point) -> tuple[int, int]:
 
 
 def only_wide(svg: str) -> str:
-    """A picture with two shapes as one that is a single drawing, for a file; others as they are."""
+    """The wide shape of a picture, for a file; a picture with one shape is returned unchanged."""
     found = re.search(r'<svg class="wide" viewBox="([^"]*)"', svg)
     if not found:
         return re.sub(r' style="--[^"]*"', "", svg)

@@ -76,7 +76,7 @@ def row(y: float, entries: Iterable[tuple[float, str]], **attributes: float | st
 
 
 def title(content: str) -> str:
-    """What the browser shows when the pointer rests on the element that this is put into."""
+    """A `<title>` element, which the browser shows when the pointer rests on its parent."""
     return element("title", escape(content))
 
 

@@ -1,4 +1,4 @@
-"""Where labels go: beside each other without overlap, and off the data.
+"""Places labels so that they overlap neither each other nor the data.
 
 All positions are pixels with y growing downwards.
 """
@@ -30,7 +30,7 @@ class Rect(NamedTuple):
     bottom: float
 
     def contains(self, other: Rect) -> bool:
-        """Whether `other` lies inside, edges included."""
+        """Whether `other` lies inside this rectangle, edges included."""
         return (
             self.left <= other.left
             and self.top <= other.top
@@ -44,7 +44,7 @@ class Rect(NamedTuple):
 
 
 class Spot(NamedTuple):
-    """A place for a label: how far from its anchor, and how much it covers of what is there."""
+    """A place for a label: its distance from the anchor, and the obstacles' area it covers."""
 
     rect: Rect
     distance: float
@@ -72,7 +72,7 @@ def obstacles(rects: Iterable[Rect]) -> NDArray[np.float64]:
 
 
 def covered(rect: Rect, taken: NDArray[np.float64]) -> float:
-    """The area of `rect` that obstacles lie under, counted once for each of them."""
+    """The area of `rect` that obstacles cover; overlapping obstacles count several times."""
     width = np.minimum(rect.right, taken[:, 2]) - np.maximum(rect.left, taken[:, 0])
     height = np.minimum(rect.bottom, taken[:, 3]) - np.maximum(rect.top, taken[:, 1])
     return float((np.maximum(width, 0) * np.maximum(height, 0)).sum())
@@ -111,9 +111,9 @@ def place(
     within: Rect,
     distances: Sequence[float] = DISTANCES,
 ) -> Spot | None:
-    """The nearest free place for a label beside `anchor`, or the one that covers least.
+    """The nearest free place for a label beside `anchor`, or else the place that covers least.
 
-    None where none of the places lies `within`.
+    Returns None if no place lies `within`.
     """
     best: Spot | None = None
     for distance in distances:

@@ -39,7 +39,7 @@ def render(chart: Chart) -> str:
 
 
 def _finite(part: Any) -> Any:
-    """The part with null for what is no number, as JSON has no word for it."""
+    """A copy of a part with null for NaN and infinities, which JSON cannot hold."""
     match part:
         case float():
             return part if math.isfinite(part) else None

@@ -33,7 +33,7 @@ class ScaledAxis:
         return math.isfinite(value) and self.low <= value <= self.high
 
     def share(self, value: float) -> float:
-        """How far along the axis `value` lies, from 0 at `low` to 1 at `high`."""
+        """The position of `value` along the axis, from 0 at `low` to 1 at `high`."""
         if self.logarithmic:
             return math.log(value / self.low) / math.log(self.high / self.low)
         return (value - self.low) / (self.high - self.low)
@@ -50,7 +50,7 @@ def curve_scales(chart: Curves) -> tuple[ScaledAxis, ScaledAxis]:
 
 
 def bar_scale(chart: Bars) -> ScaledAxis:
-    """The axis that the bars are measured on; it starts at zero unless the chart says otherwise."""
+    """The scale of a chart of bars; it starts at zero unless the chart sets a lower end."""
     totals = bar_totals(chart) if chart.stacked else ()
     parts = [length for segment in chart.segments for length in segment.lengths]
     data = [*totals, *([] if chart.stacked else parts), *(rule.at for rule in chart.rules)]
@@ -105,7 +105,7 @@ def fitting(scaled: ScaledAxis, room: float, gap: float = 10.0) -> tuple[tuple[f
 
 
 def _first_power(ticks: Sequence[tuple[float, str]]) -> int:
-    """Where powers of ten begin: every third of 1, 2, 5, 10 … is one, counted from there."""
+    """The index of the first power of ten among ticks 1, 2, 5, 10, …; every third is one."""
     powers = (i for i, (value, _) in enumerate(ticks) if _is_whole(math.log10(value)))
     return next(powers, 0)
 

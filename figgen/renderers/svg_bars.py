@@ -143,7 +143,7 @@ def _patterns(chart: Bars, figure_id: str) -> str:
 
 
 def _labels(chart: Bars, made: BarPlan) -> str:
-    """What each bar is: left of it, or on a line above it, where a rule or a grid line may pass."""
+    """The name of each bar, left of it or on a line above it, which grid lines may cross."""
     drawn = []
     for lines, top in zip(made.labels, made.tops, strict=True):
         first = top - LINE_PX * (len(lines) - 0.5) - 1

@@ -99,7 +99,7 @@ def texts(lines: Iterable[Words]) -> str:
 
 
 def _haloed(text: str) -> str:
-    """Text over a broad outline of itself in the page's colour."""
+    """Text with a broad outline in the page's colour, so that lines behind it do not disturb."""
     paper = theme.colour("paper")
     return element("g", text, paint_order="stroke", stroke=paper, stroke_width="4")
 
@@ -143,14 +143,14 @@ def _uses(shown: Sequence[dict[str, str]], look: Look, target: str) -> str:
 
 
 def clipping(name: str, box: Rect) -> str:
-    """What lies outside a rectangle is not shown where something refers to `name`."""
+    """A clip path called `name`, which hides everything outside a rectangle."""
     wide, high = short(box.right - box.left), short(box.bottom - box.top)
     shown = element("rect", x=short(box.left), y=short(box.top), width=wide, height=high)
     return element("defs", element("clipPath", shown, id=name))
 
 
 def short(value: float) -> str:
-    """To a tenth, without one that says nothing; a half is one on every machine."""
+    """A number rounded half up to a tenth, without a trailing `.0`; equal on every machine."""
     shown = f"{round(value, 6):.1f}".removesuffix(".0")
     return "0" if shown == "-0" else shown
 

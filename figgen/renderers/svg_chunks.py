@@ -42,7 +42,7 @@ class ChunkSizes:
 
 
 def final_values(chart: Steps) -> tuple[frozenset[int], ...]:
-    """For each chunk the contributions of its final value: the most that any rank ends with."""
+    """The contributions of each chunk's final value: the largest set that any rank ends with."""
     last = chart.frames[-1].contents
     return tuple(
         max((frozenset(rank[chunk]) for rank in last), key=len)
@@ -129,7 +129,7 @@ def key(
     tops: tuple[float, float],
     widths: tuple[float, float],
 ) -> tuple[str, tuple[float, float]]:
-    """What the marks mean, for those that occur, and where the last line of it ends.
+    """The key of the marks that occur, and where its last line ends.
 
     Tops, widths and ends are those of the wide shape and of the narrow one.
     """

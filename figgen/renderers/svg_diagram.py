@@ -77,7 +77,7 @@ def render_diagram(chart: Diagram) -> str:
 def _drawn(
     chart: Diagram, places: Mapping[str, BoxPlace], routes: Sequence[list[Point]], part: Span
 ) -> str:
-    """What lies within a range of x."""
+    """The parts of the drawing within a range of x."""
     inside = [box for box in chart.boxes if part[0] <= places[box.name].left <= part[1]]
     links = [
         _link(link, corners)
@@ -114,7 +114,7 @@ def _stacked(parts: Sequence[Span]) -> list[tuple[float, int]]:
 
 
 def arranged(chart: Diagram) -> tuple[dict[str, BoxPlace], list[list[Point]]]:
-    """Where every box is, by its name, and the corners of every link, in px."""
+    """The rectangle of every box by name, and the corners of every link, in px."""
     scale = unit(chart)
     places = {box.name: _place(box, scale) for box in chart.boxes}
     for link in chart.links:

@@ -1,4 +1,4 @@
-"""The stills of a film: what a reader without a script sees of it, and paper."""
+"""The stills of a film, for readers without scripts and for paper."""
 
 from __future__ import annotations
 

@@ -64,7 +64,7 @@ def render_grid(chart: RankGrid) -> str:
 
 
 class _Layout:
-    """Where nodes and cells go, in px."""
+    """The positions of nodes and cells in px."""
 
     __slots__ = ("across", "cell", "label", "node_width", "pitch")
 

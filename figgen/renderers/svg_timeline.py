@@ -145,7 +145,7 @@ def _lane(chart: Timeline, lane: int, slots: Sequence[Slot], strip: _Strip, figu
 
 
 def idle_spans(slots: Sequence[Slot], end: float) -> list[tuple[float, float]]:
-    """What the slots of one lane, sorted by start, leave free between 0 and `end`."""
+    """The idle spans between the slots of a lane, sorted by start, from 0 to `end`."""
     spans, busy_until = [], 0.0
     for slot in slots:
         if slot.start > busy_until + 1e-9 * end:

@@ -95,7 +95,7 @@ def _written(column: Column, values: Sequence[Scalar], unit: Unit) -> tuple[str,
 
 
 def _shared(column: Column, values: Sequence[Scalar]) -> Unit:
-    """The unit for the heading and its size; no size where each number is written by itself."""
+    """The unit of a heading and its size; no size if each number carries its own unit."""
     numbers = [value for value in values if not isinstance(value, str)]
     name, unit = column.spec.partition(".")[0], column.unit or "1"
     above, slash, below = unit.partition("/")
@@ -112,7 +112,7 @@ def _shared(column: Column, values: Sequence[Scalar]) -> Unit:
 
 
 def _prefixes(above: str, name: str) -> dict[str, Fraction]:
-    """The prefixes that people use for a base unit; nobody says milli-byte or kilo-second."""
+    """The usual prefixes of a base unit, without the likes of milli-byte and kilo-second."""
     chosen: Mapping[str, float | Fraction] = DECIMAL
     if above in ("B", "FLOP"):
         chosen = BINARY if name == "gib" else {prefix: DECIMAL[prefix] for prefix in LARGE}

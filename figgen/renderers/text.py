@@ -1,4 +1,4 @@
-"""Charts as plain text: the goldens, the command line, and what is left without pictures."""
+"""Charts as plain text, for goldens, the command line and readers without pictures."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def _grid(chart: RankGrid) -> list[str]:
 
 
 def _overview(chart: Overview) -> list[str]:
-    """Which ranks belong to which lane, and the lanes."""
+    """The ranks of each lane, and the lanes as text."""
     lines = [f"{chart.room.world_size:,} ranks, {chart.room.gpus_per_node} per node"]
     for lane, (name, own) in enumerate(zip(chart.step.lanes, chart.marked, strict=True)):
         cells = zip(chart.room.cells, chart.stage_of_cell, strict=True)
@@ -151,7 +151,7 @@ def _slots(chart: Timeline) -> list[str]:
 
 
 def _steps(chart: Steps) -> list[str]:
-    """What every rank holds, "-" for nothing, and who sends what to whom."""
+    """The chunks of every rank ("-" for none), and the messages of every step."""
     joint = "" if chart.ranks <= 10 else "+"
     lines = []
     for frame in chart.frames:
@@ -207,7 +207,7 @@ def _series(chart: Curves, several: Sequence[Series]) -> list[str]:
 
 
 def _bars(chart: Bars) -> list[str]:
-    """A row per segment with a bar of its own; stacked ones begin where the one before ended."""
+    """A row per segment with its bar; a stacked segment begins where the previous one ends."""
     totals = bar_totals(chart) if chart.stacked else ()
     parts = [length for segment in chart.segments for length in segment.lengths]
     longest = max((abs(length) for length in [*totals, *parts]), default=0.0) or 1.0

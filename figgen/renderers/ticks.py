@@ -1,4 +1,4 @@
-"""Which values of an axis are written, and how: round, in units that engineers use."""
+"""Chooses the ticks of an axis, at round values, and writes them in engineers' units."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ def _display_unit(axis: Axis, largest: float) -> tuple[str, float, bool]:
 
 
 def labelled(axis: Axis, values: list[float]) -> tuple[list[tuple[float, str]], str]:
-    """Texts for ticks; a unit that all of them share moves to the label."""
+    """The texts of ticks; a unit that all of them share moves to the axis label."""
     if not _named(_spec(axis)):
         return [(value, tick_text(axis, value)) for value in values], _word(axis)
     texts = [_text(axis, value, max(values)) for value in values]
