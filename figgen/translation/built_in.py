@@ -23,6 +23,7 @@ from figgen.translation.types import (
     STR,
     Type,
     element,
+    is_short,
     kinds,
     union,
     without_none,
@@ -59,9 +60,10 @@ class BuiltIn(Library):
 
     def do_zip(self, node: ast.Call, wanted: Type) -> Code:
         if len(node.args) == 1 and isinstance(node.args[0], ast.Starred):
-            value = self.expression(node.args[0].value)
-            item = Type("list", (element(element(value.type)),), "tuple")
-            return Code(f"{self.help('zip')}(...{value.text})", type=Type("list", (item,), "list"))
+            rows = array(self.expression(node.args[0].value))
+            item = Type("list", (element(element(rows.type)),), "tuple")
+            shown = f"{self.help('transposed')}({rows.text})"
+            return Code(shown, type=Type("list", (item,), "list"))
         parts = [array(self.expression(one)) for one in node.args]
         item = Type("tuple", tuple(element(one.type) for one in parts))
         shown = listed(one.text for one in parts)
@@ -104,13 +106,24 @@ class BuiltIn(Library):
     def extreme(self, name: str, node: ast.Call, wanted: Type) -> Code:
         """The smallest or largest; without a key, numbers go by JavaScript's own."""
         if len(node.args) > 1:
-            parts = [self.expression(one) for one in node.args]
-            types = [element(one.type) if isinstance(arg, ast.Starred) else one.type
-                     for arg, one in zip(node.args, parts, strict=True)]  # fmt: skip
-            if not node.keywords and all(is_number(one) or one == ANY for one in types):
+            parts = [
+                self.spread(one) if isinstance(one, ast.Starred) else self.expression(one)
+                for one in node.args
+            ]
+            types = [
+                element(one.type) if isinstance(arg, ast.Starred) else one.type
+                for arg, one in zip(node.args, parts, strict=True)
+            ]
+            few = not any(
+                isinstance(arg, ast.Starred) and not is_short(one.type)
+                for arg, one in zip(node.args, parts, strict=True)
+            )
+            numbers = all(is_number(one) or one == ANY for one in types)
+            if few and numbers and not node.keywords:
                 return Code(f"Math.{name}({listed(one.text for one in parts)})", type=union(types))
-            items = Code(f"[{listed(one.text for one in parts)}]",
-                         type=Type("list", (union(types),), "list"))  # fmt: skip
+            items = Code(
+                f"[{listed(one.text for one in parts)}]", type=Type("list", (union(types),), "list")
+            )
         else:
             items = array(self.expression(node.args[0], Type("iterator", (wanted,))))
         found = element(items.type)

@@ -129,13 +129,15 @@ class CallPrinter(BuiltIn):
         begins = int(names[-1][1:].split()[0]) if rest is not None else 0
         many: list[str] = []
         for at, argument in enumerate(node.args):
-            starred = isinstance(argument, ast.Starred)
             place = min(at, len(parameters) - 1)
             if rest is not None and at >= begins:
                 place = rest
             hint = bound(parameters[place][1], known) if parameters else ANY
-            code = self.passed(argument, hint)
-            if parameters and not starred:
+            if isinstance(argument, ast.Starred) and place == rest:
+                code = self.spread(argument)
+            else:
+                code = self.passed(argument, hint)
+            if parameters and not isinstance(argument, ast.Starred):
                 bind(parameters[place][1], code.type, known)
             if place == rest:
                 many.append(code.text)
@@ -150,8 +152,9 @@ class CallPrinter(BuiltIn):
             code = self.passed(keyword.value, bound(parameters[at][1], known))
             bind(parameters[at][1], code.type, known)
             texts[at] = code.text
-        before = range(max([*texts, -1]) + 1 if rest is None or not many else rest)
-        return [texts.get(at, "undefined") for at in before] + many, known
+        if rest is not None and many:
+            texts[rest] = f"[{listed(many)}]"
+        return [texts.get(at, "undefined") for at in range(max([*texts, -1]) + 1)], known
 
     def at(self, place: Place, node: ast.Call, wanted: Type) -> Code:
         """A call of what stands at a place."""

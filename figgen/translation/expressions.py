@@ -12,6 +12,7 @@ from figgen.translation.base import is_simple
 from figgen.translation.code import (
     Code,
     Level,
+    array,
     identifier,
     is_list,
     listed,
@@ -19,7 +20,7 @@ from figgen.translation.code import (
     quoted,
 )
 from figgen.translation.comprehensions import Comprehensions
-from figgen.translation.sources import Place, is_printed, place_of
+from figgen.translation.sources import Place, is_printed, place_of, source_of
 from figgen.translation.types import (
     ANY,
     BOOL,
@@ -28,6 +29,7 @@ from figgen.translation.types import (
     STR,
     Type,
     element,
+    is_short,
     kinds,
     of_value,
     union,
@@ -43,10 +45,16 @@ class Expressions(Comprehensions):
             return Code(scope.shown.get(node.id, identifier(node.id)), type=scope.types[node.id])
         place = place_of(self.source.module.__name__, node.id)
         if place is not None:
+            if place.printed and self.takes_any_number(place):
+                raise self.no(node, "a function of any number of arguments as a value")
             return self.reference(place, node)
         if hasattr(builtins, node.id):
             return Code(node.id, type=of_value(getattr(builtins, node.id)))
         raise self.no(node, "a name that no module defines")
+
+    def takes_any_number(self, place: Place) -> bool:
+        definition = source_of(place.module).definitions.get(place.name)
+        return isinstance(definition, ast.FunctionDef) and definition.args.vararg is not None
 
     def on_constant(self, node: ast.Constant, wanted: Type) -> Code:
         return self.literal(node.value, node)
@@ -200,8 +208,22 @@ class Expressions(Comprehensions):
         return Code(f"{identifier(node.target.id)} = {value.text}", Level.ARROW, value.type)
 
     def on_starred(self, node: ast.Starred, wanted: Type) -> Code:
+        """Arguments from a tuple. A browser's stack holds no more than some 100,000 of them."""
+        code = self.spread(node)
+        if not is_short(code.type):
+            raise self.no(node, "a call with a list of any length as its arguments")
+        return code
+
+    def spread(self, node: ast.Starred) -> Code:
         value = self.expression(node.value)
         return Code(f"...{loop(value)}", Level.ARROW, value.type)
+
+    def extended(self, held: Code, items: Code) -> Code:
+        """A list that takes further items at its end."""
+        more = array(items).text
+        if is_short(items.type):
+            return Code(f"{held.atom}.push(...{more})", type=NONE)
+        return Code(f"{self.help('extend')}({held.text}, {more})", type=NONE)
 
     def on_call(self, node: ast.Call, wanted: Type) -> Code:
         return self.called(node, wanted)

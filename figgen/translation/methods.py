@@ -56,8 +56,12 @@ def _starts(name: str) -> Method:
 
 
 def _extend(calls: BuiltIn, value: Code, given: Type, node: ast.Call) -> Code:
-    items = array(calls.expression(node.args[0], given))
-    return Code(f"{value.atom}.push(...{items.text})", type=NONE)
+    return calls.extended(value, calls.expression(node.args[0], given))
+
+
+def _union(calls: BuiltIn, value: Code, given: Type, node: ast.Call) -> Code:
+    sets = calls.sequence(node.args, "list", ANY)
+    return Code(f"{calls.help('united')}({value.text}, {sets.text})", type=given)
 
 
 def _sort(calls: BuiltIn, value: Code, given: Type, node: ast.Call) -> Code:
@@ -128,7 +132,7 @@ SET: dict[str, Method] = {
     "isdisjoint": _as("disjoint({value}, {1})", _always(BOOL)),
     "issubset": _as("subset({value}, {1})", _always(BOOL)),
     "intersection": _as("common({value}, new Set({1}))", lambda t: t),
-    "union": _as("joined({value}, {all})", lambda t: t),
+    "union": _union,
     "update": _as("updated({value}, {1})", _always(NONE)),
 }  # fmt: skip
 _TEXT, _TEXTS, _TRUE = _always(STR), _always(Type("list", (STR,), "list")), _always(BOOL)

@@ -270,9 +270,10 @@ class Statements(CallPrinter):
                 return begun + text
             case ast.Subscript(value=owner, slice=ast.Slice(lower=low, upper=high, step=None)):
                 held = self.expression(owner)
-                start = self.expression(low).within(Level.SUM) if low else "0"
-                end = self.expression(high).within(Level.SUM) if high else f"{held.atom}.length"
-                return f"{held.atom}.splice({start}, {end} - ({start}), ...{value.text});"
+                start = self.expression(low).text if low else "0"
+                end = self.expression(high).text if high else f"{held.atom}.length"
+                place = f"{held.text}, {start}, {end}"
+                return f"{self.help('put')}({place}, {array(value).text});"
             case ast.Subscript(value=owner, slice=key):
                 held, at = self.expression(owner), self.expression(key)
                 if without_none(held.type).kind == "dict":
@@ -325,7 +326,7 @@ class Statements(CallPrinter):
         given = without_none(target.type)
         if isinstance(node.op, ast.Add) and is_list(given):
             if given.about == "list" or given.about is None:
-                return f"{target.atom}.push(...{array(value).text});"
+                return f"{self.extended(target, value).text};"
             return f"{self.place(node.target)} = [...{target.text}, ...{array(value).text}];"
         if isinstance(node.op, ast.BitOr) and given.kind in ("dict", "set"):
             return f"{self.help('updated')}({target.text}, {value.text});"
@@ -427,7 +428,7 @@ class Statements(CallPrinter):
         hints = [self.source.hint(one.annotation) for one in arguments_of(node)]
         result = self.source.hint(node.returns)
         self.note(node.name, Type("function", (*hints, result)))
-        given, lines = self.function_parts(node, method=False)
+        given, lines = self.function_parts(node, method=False, inner=True)
         if self.made_generator:
             if any(isinstance(n, ast.Name) and n.id == "self" for n in ast.walk(node)):
                 raise self.no(node, "a generator within a method")
@@ -437,9 +438,13 @@ class Statements(CallPrinter):
     made_generator = False
 
     def function_parts(
-        self, node: ast.FunctionDef, *, method: bool, first: Type | None = None
+        self, node: ast.FunctionDef, *, method: bool, first: Type | None = None, inner: bool = False
     ) -> tuple[str, list[str]]:
-        """The parameters and the lines of a function; `first` is the type of a method's object."""
+        """The parameters and the lines of a function; `first` is the type of a method's object.
+
+        What a function takes any number of comes as one array, since a browser's stack holds few
+        arguments; only an inner function, which no list is spread into, takes them one by one.
+        """
         types, shown = dict[str, Type](), list[str]()
         arguments = arguments_of(node)
         defaults = defaults_of(node)
@@ -452,7 +457,8 @@ class Statements(CallPrinter):
         if node.args.vararg:
             rest = node.args.vararg
             types[rest.arg] = Type("list", (self.source.hint(rest.annotation),), "tuple")
-            shown.append(f"...{identifier(rest.arg)}")
+            name = identifier(rest.arg)
+            shown.append(f"...{name}" if inner else f"{name} = []")
         if method and first is not None:
             types[arguments[0].arg] = first
         saved = (

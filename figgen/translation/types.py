@@ -147,6 +147,11 @@ def without_none(given: Type) -> Type:
     return union(part for part in given.args if part != NONE)
 
 
+def is_short(given: Type) -> bool:
+    """Whether a list has as many elements as its source shows."""
+    return without_none(given).kind == "tuple"
+
+
 def element(given: Type) -> Type:
     """What one goes over in a loop."""
     given = without_none(given)

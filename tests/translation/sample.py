@@ -258,6 +258,9 @@ def loops() -> list[object]:
     rows = [1, 2, 3]
     rows[1:2] = [7, 8]
     rows[-1] += 1
+    rows[5:2] = rows
+    rows[-2:] = [9]
+    rows[1:-1] = ()
     if (count := len(rows)) > 3:
         total += count
     return [
@@ -269,6 +272,41 @@ def loops() -> list[object]:
         sorted([3, 1, 2], key=lambda n: -n), sorted([(2, "b"), (1, "c")]),
         min([4, 2, 3], key=lambda n: abs(n - 3)), max((n for n in empty), default=8),
     ]  # fmt: skip
+
+
+def longest(start: int, *more: int) -> list[int]:
+    return [start, len(more), *more[:2]]
+
+
+def long_lists(count: int = 1000) -> list[object]:
+    """Where a list of any length is taken apart; a stack holds few arguments."""
+    many = list(range(count))
+    doubled = list(many)
+    doubled.extend(many)
+    doubled += many
+    doubled.extend(doubled[:3])
+    doubled[2:4] = many
+    turned = list(zip(*[(n, -n) for n in many], strict=True))
+    few = (4, 5)
+
+    def count_of(*items: int) -> int:
+        return len(items)
+
+    return [
+        len(doubled),
+        sum(doubled),
+        len(turned),
+        turned[1][count - 1],
+        max(*many, -1),
+        min(7, *(n - 3 for n in many)),
+        max(*few, 3),
+        longest(0, *many),
+        longest(1),
+        longest(1, *few),
+        count_of(1, *few),
+        sum(sorted([*many, *doubled])),
+        len(set[int]().union(*([n] for n in many), few)),
+    ]
 
 
 def numbers(stop: int) -> Iterator[int]:
@@ -370,5 +408,5 @@ def _unknown(name: str) -> None:
 
 CASES = (
     arithmetic, truths, values, texts, tests_of_texts, readings, patterns, dictionaries, sets,
-    loops, closures, records, narrowing, messages,
+    loops, long_lists, closures, records, narrowing, messages,
 )  # fmt: skip

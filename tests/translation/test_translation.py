@@ -41,6 +41,15 @@ def test_every_construct_gives_what_python_gives(rooms: None, tmp_path: Path) ->
         assert differing == [], case.__name__
 
 
+def test_a_list_of_a_million_is_as_good_as_a_short_one(rooms: None, tmp_path: Path) -> None:
+    program = (
+        f'import {{ long_lists }} from "./{script_of("tests.translation.sample")}";\n'
+        "console.log(JSON.stringify(long_lists(1_000_000)));"
+    )
+    found = ran(tmp_path, program, printed([Place("tests.translation.sample", "long_lists")]))
+    assert found == json.loads(json.dumps(sample.long_lists(1_000_000)))
+
+
 REFUSED = {
     "with open('x') as file:\n        return 1": "With",
     "return sum(n for n in value)": "",
@@ -59,6 +68,8 @@ REFUSED = {
     "return '%s' % value": "this operation",
     "match value:\n        case 1:\n            return 2\n    return 3": "Match",
     "return value[0]": "an element",
+    "return [many]": "a function of any number of arguments as a value",
+    "return divmod(*[value, 2])": "a call with a list of any length as its arguments",
 }
 
 
@@ -85,7 +96,8 @@ def test_what_is_not_understood_is_refused_with_its_line(
     rooms: None, module: Callable[[str], str], body: str
 ) -> None:
     name = module(
-        f"from __future__ import annotations\n\n\ndef wrong(value: int) -> object:\n    {body}\n"
+        "from __future__ import annotations\n\n\ndef many(*all: int) -> int:\n    return 1\n\n\n"
+        f"def wrong(value: int) -> object:\n    {body}\n"
     )
     importlib.invalidate_caches()
     with pytest.raises(InputError) as caught:

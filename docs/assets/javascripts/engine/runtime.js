@@ -142,7 +142,20 @@ export function range(start, end = null, step = 1) {
   return Array.from({ length: Math.max(0, Math.ceil((last - first) / step)) }, (_, at) => first + at * step);
 }
 export const enumerate = (items, start = 0) => items.map((item, at) => [at + start, item]);
-export const zip = (...lists) => (lists.length ? range(Math.min(...lists.map((one) => one.length))).map((at) => lists.map((one) => one[at])) : []);
+export const zip = (...lists) => transposed(lists);
+export const transposed = (rows) => range(rows.length ? min(rows.map((row) => row.length)) : 0).map((at) => rows.map((row) => row[at]));
+/** Puts items at the end of a list; `push(...items)` would put each on the stack first. */
+export function extend(list, items) {
+  for (let at = 0, count = items.length; at < count; at++) list.push(items[at]);
+}
+/** Puts items in the place of those from `start` to `end`. */
+export function put(list, start, end, items) {
+  const [from, to] = [start, end].map((at) => Math.min(Math.max(at < 0 ? at + list.length : at, 0), list.length));
+  const [after, given] = [list.slice(Math.max(from, to)), [...items]];
+  list.length = from;
+  extend(list, given);
+  extend(list, after);
+}
 export const pairwise = (items) => items.slice(1).map((item, at) => [items[at], item]);
 export const reversed = (items) => [...items].reverse();
 export const repeated = (items, times) => (items.length === 1 ? Array(Number(times)).fill(items[0]) : range(times).flatMap(() => items));
@@ -204,7 +217,8 @@ export const subset = (one, other) => [...one].every((item) => other.has(item));
 export const proper_subset = (one, other) => one.size < other.size && subset(one, other);
 export const disjoint = (one, other) => [...other].every((item) => !one.has(item));
 const like = (one, items) => new one.constructor(items);
-export const joined = (one, ...others) => like(one, [...one, ...others.flatMap((other) => [...other])]);
+export const united = (one, others) => like(one, [...one, ...others.flatMap((other) => [...other])]);
+export const joined = (one, other) => united(one, [other]);
 export const common = (one, other) => like(one, [...one].filter((item) => other.has(item)));
 export const without = (one, other) => like(one, [...one].filter((item) => !other.has(item)));
 export function updated(one, other) {

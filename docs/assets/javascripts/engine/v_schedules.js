@@ -54,7 +54,7 @@ function repeated(start, [down, up], microbatches) {
   });
   const lastNew = start[0] + PERIOD * (microbatches - 1);
   const [order, owed] = [[], []];
-  for (let time = 0, end = Math.max(...at.keys()); time <= end; time++) {
+  for (let time = 0, end = Math.max(...start) + PERIOD * (microbatches - 1); time <= end; time++) {
     if (at.has(time)) {
       const code = at.get(time);
       order.push(code);
