@@ -15,8 +15,8 @@ from figgen.subject import use
 
 SUBJECTS = (
     "figures", "ranks", "schedules", "collectives", "convert", "costs", "memory", "snapshot",
-    "step", "take", "plan", "trace", "profile", "measured", "calibrate", "validate", "prose",
-    "agreement", "changes", "paper", "new",
+    "step", "verdict", "take", "plan", "trace", "profile", "measured", "calibrate", "validate",
+    "prose", "agreement", "changes", "paper", "new",
 )  # fmt: skip
 
 

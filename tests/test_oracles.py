@@ -13,8 +13,12 @@ import pytest
 ORACLES = Path(__file__).parent / "oracles"
 ROOT = ORACLES.parents[1]
 ABOUT = {"source", "key", "note", "row", "ids", "sizes_bytes", "published"}
-# Shown on the pages of the formulas too, so it lies with them: a build reads no tests.
-FILES = (*sorted(ORACLES.glob("*.json")), ROOT / "figgen" / "formulas" / "points.json")
+# Shown on pages too, so they lie in the package: a build reads no tests.
+SHOWN = (
+    ROOT / "figgen" / "formulas" / "points.json",
+    *sorted((ROOT / "figgen" / "catalog").glob("slow-threads*.json")),
+)
+FILES = (*sorted(ORACLES.glob("*.json")), *SHOWN)
 # Tables that hold several, each compared in its own way.
 SEVERAL = {"korthikanti_2205.05198": {"configs", "fig1_GiB", "fig7_pct_of_none", "table5"}}
 

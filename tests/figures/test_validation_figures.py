@@ -33,7 +33,7 @@ TABLES = {
     "validation-errors": {}, "validation-ranking": {}, "validation-releases": {},
     "validation-misses": {}, "validation-sensitivity": {}, "validation-constants": {},
     "validation-rivals": {}, "validation-refusals": {}, "validation-publishers": {},
-    "validation-classes": {},
+    "validation-classes": {}, "verdict-threads": {}, "verdict-causes": {},
 }  # fmt: skip
 
 

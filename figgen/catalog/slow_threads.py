@@ -1,0 +1,45 @@
+"""Public threads about slow training whose cause is known, each a job and what was measured."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from typing import Any
+
+from figgen.catalog.load import content
+
+FILES = {False: "slow-threads.json", True: "slow-threads-apart.json"}
+"""The threads with which the order of reasons was made, and those that were put apart before."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SlowThread:
+    """A thread: options of its job by name, what was measured, and the causes, the first first.
+
+    `confirmed_by` says how the cause is known, `assumed` what the thread leaves open.
+    """
+
+    address: str
+    job: Mapping[str, Any]
+    measured: Mapping[str, float]
+    causes: tuple[str, ...]
+    confirmed_by: str
+    assumed: tuple[str, ...]
+
+    @property
+    def name(self) -> str:
+        """Repository and number, as in `pytorch/torchtitan#676`."""
+        owner, repository, _, number = self.address.split("/")[-4:]
+        return f"{owner}/{repository}#{number}"
+
+
+@cache
+def slow_threads(*, apart: bool) -> tuple[SlowThread, ...]:
+    """The threads, those that were put apart or the others."""
+    rows = json.loads(content(FILES[apart]))["threads"]
+    return tuple(
+        SlowThread(**{**row, "causes": tuple(row["causes"]), "assumed": tuple(row["assumed"])})
+        for row in rows
+    )

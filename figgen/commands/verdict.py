@@ -1,0 +1,205 @@
+"""verdict: whether a job's measured speed is good, and the likeliest reasons if it is not."""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+from figgen import catalog
+from figgen.commands import Answer, add_verb, file_text
+from figgen.commands.training import add_options, chosen_of, scenario_of
+from figgen.errors import InputError
+from figgen.models.memory.memory import memory
+from figgen.scenarios.options.resolve import resolve
+from figgen.scenarios.runs.described import DescribedRun
+from figgen.scenarios.runs.job import run_job
+from figgen.scenarios.runs.measured_rates import read_rates
+from figgen.scenarios.runs.predicted import predicted_step
+from figgen.scenarios.runs.record import described_run, read_run_file
+from figgen.scenarios.runs.setup import run_setup
+from figgen.scenarios.verdict.like import LikeRun
+from figgen.scenarios.verdict.measurement import measured_time
+from figgen.scenarios.verdict.verdict import Verdict, verdict_of, verdict_of_step
+from figgen.units import format_quantity, parse_quantity
+
+if TYPE_CHECKING:
+    from figgen.commands import Verbs
+
+SHOWN, NEAREST = 5, 5
+"""Reasons, and published runs, that are shown to people."""
+
+
+def add(verbs: Verbs) -> None:
+    """Register the verb of this module."""
+    parser = add_verb(
+        verbs,
+        "verdict",
+        _verdict,
+        "whether a job's measured speed is good, beside published runs, and why not if it is not",
+        "--model llama-3-70b --accelerator h200-sxm-141gb --nodes 4 --gpus-per-node 8 --tp 8 "
+        "--zero 3 --software torchtitan --tokens-per-s 200",
+        "--take train.sh --log train.log",
+        "--run runs.json --json",
+    )
+    parser.add_argument("--tokens-per-s", metavar="X", help="measured: tokens per second and GPU")
+    parser.add_argument("--step-time", metavar="s", help="measured: time of a step, as 9.5 s")
+    parser.add_argument("--tflops", metavar="X", help="measured: model TFLOP/s a GPU, as logged")
+    parser.add_argument("--mfu", metavar="X", help="measured: MFU, as 38%% or 0.38")
+    parser.add_argument(
+        "--log", metavar="FILE", help="measured: a log of steps of Megatron-LM or torchtitan"
+    )
+    add_options(parser, "step")
+
+
+def _verdict(options: argparse.Namespace) -> Answer:
+    measured = {
+        "tokens_per_s": _number(options.tokens_per_s, "tokens_per_s"),
+        "step_time_s": _seconds(options.step_time),
+        "flops_per_s": _scaled(_number(options.tflops, "tflops"), 1e12),
+        "utilisation": _share(options.mfu),
+        "log": file_text(options.log, "log") if options.log else None,
+    }
+    if options.run_name and options.run_name not in catalog.RUNS:
+        found = _of_file(options, measured)
+    else:
+        found = verdict_of_step(resolve(scenario_of(options)), measured)
+    return Answer(verdict_data(found), "\n".join(verdict_lines(found)))
+
+
+def _of_file(options: argparse.Namespace, measured: Mapping[str, float | str | None]) -> Verdict:
+    """The verdict on the run of a file. Raises InputError for a file with several."""
+    many, records = read_run_file(file_text(options.run_name, "run file"))
+    if many and len(records) != 1:
+        raise InputError("run file", expected="one run", got=len(records))
+    run = described_run(records[0])
+    path = str(chosen_of(options).get("measured") or "")
+    rates = read_rates(path).known if path else None
+    predicted = predicted_step(run, measured=rates)
+    found = measured_time(run, **measured)  # type: ignore[arg-type]
+    return verdict_of(run, run_job(run), predicted, found, rates=rates, filled=_filled(run))
+
+
+def _filled(run: DescribedRun) -> float | None:
+    """The share of the GPU's memory that a run needs; None for one that cannot be laid out."""
+    try:
+        held = memory(run_setup(run), capacity_bytes=run.accelerator.capacity_bytes)
+    except InputError:
+        return None
+    return held.fullest.total_bytes / run.accelerator.capacity_bytes
+
+
+def verdict_data(found: Verdict) -> dict[str, Any]:
+    """The verdict for JSON."""
+    utilisations = sorted(one.utilisation for one in found.like)
+    return {
+        "verdict": found.word,
+        "measured_step_time_s": found.measured.step_time_s,
+        "measured_from": found.measured.source,
+        "step_time_s": found.predicted.step_time_s,
+        "step_time_interval_s": [found.predicted.low_s, found.predicted.high_s],
+        "interval_of": found.predicted.residuals.name,
+        "measured_over_predicted": found.ratio,
+        "model_flops_utilisation": found.utilisation,
+        "like_runs": {
+            "runs": len(found.like),
+            "faster": found.slower_than,
+            "lowest": utilisations[0] if utilisations else None,
+            "middle": utilisations[len(utilisations) // 2] if utilisations else None,
+            "highest": utilisations[-1] if utilisations else None,
+            "nearest": [_like_data(one) for one in found.like[:NEAREST]],
+        },
+        "reasons": [
+            {
+                "cause": one.name, "title": one.title, "score": one.score,
+                "worth_s": list(one.worth_s) if one.worth_s else None, "how_to_tell": one.tell,
+            }
+            for one in found.reasons
+        ],
+    }  # fmt: skip
+
+
+def _like_data(one: LikeRun) -> dict[str, Any]:
+    run = one.published.run
+    return {
+        "name": one.name, "publisher": one.published.publisher, "gpus": run.gpus,
+        "sequence": run.sequence, "model_flops_utilisation": one.utilisation,
+        "source": one.source,
+    }  # fmt: skip
+
+
+def verdict_lines(found: Verdict) -> list[str]:
+    """The verdict for people."""
+    measured, predicted, low, high = (
+        format_quantity(seconds, "s", "time")
+        for seconds in (
+            found.measured.step_time_s, found.predicted.step_time_s, found.predicted.low_s,
+            found.predicted.high_s,
+        )
+    )  # fmt: skip
+    return [
+        f"{found.word}: a step took {measured}, {found.ratio:.2f} × the predicted {predicted}; "
+        f"eight of ten runs of {found.predicted.residuals.name!r} lie within {low} to {high}",
+        *_like_lines(found),
+        "the likeliest reasons, what each is worth of the measured step, and how to tell:",
+        *_reason_lines(found),
+    ]
+
+
+def _like_lines(found: Verdict) -> list[str]:
+    if not found.like:
+        return [f"MFU {found.utilisation:.1%}; nobody has published a run like it"]
+    lowest, *_, highest = sorted(one.utilisation for one in (*found.like, found.like[0]))
+    rows = [
+        f"{one.name}: {one.published.run.gpus} GPUs, MFU {one.utilisation:.1%}, {one.source}"
+        for one in found.like[:NEAREST]
+    ]
+    return [
+        f"MFU {found.utilisation:.1%}; {found.slower_than} of {len(found.like)} published runs "
+        f"like it have more ({lowest:.1%} to {highest:.1%}), the nearest:",
+        *(f"  {row}" for row in rows),
+    ]
+
+
+def _reason_lines(found: Verdict) -> list[str]:
+    lines = []
+    for place, one in enumerate(found.reasons[:SHOWN], 1):
+        worth = "the model cannot tell what it is worth"
+        if one.worth_s is not None:
+            least, most = (format_quantity(seconds, "s", "time") for seconds in one.worth_s)
+            worth = f"worth {least}" if least == most else f"worth {least} to {most}"
+        lines += [f"  {place}. {one.title}: {worth}", f"     {one.tell}"]
+    return lines
+
+
+def _number(text: str | None, name: str) -> float | None:
+    """A number as people type it. Raises InputError for what is none."""
+    if text is None:
+        return None
+    try:
+        return float(text.replace(",", "").replace("_", ""))
+    except ValueError:
+        raise InputError(name, expected="a number", got=text) from None
+
+
+def _scaled(value: float | None, scale: float) -> float | None:
+    return None if value is None else value * scale
+
+
+def _seconds(text: str | None) -> float | None:
+    """A time as `9.5 s`, or plain seconds. Raises InputError for what is none."""
+    if text is None:
+        return None
+    try:
+        plain = text.replace(".", "", 1).isdigit()
+        return parse_quantity(f"{text} s" if plain else text, "s").value
+    except ValueError:
+        raise InputError("step_time", expected="a time such as 9.5 s", got=text) from None
+
+
+def _share(text: str | None) -> float | None:
+    """A share as `38%` or `0.38`; more than 1 is in percent. Raises InputError for no number."""
+    if text is None:
+        return None
+    value = _number(text.removesuffix("%"), "mfu") or 0.0
+    return value / 100 if text.endswith("%") or value > 1 else value

@@ -1,0 +1,53 @@
+"""Tables of the page about verdicts: solved threads with what was named first, and all causes."""
+
+from __future__ import annotations
+
+from figgen.charts import Column, Named, Table
+from figgen.registry import figure
+from figgen.scenarios.verdict.causes import CAUSES
+from figgen.scenarios.verdict.threads import FIRST, JudgedThread, judged_threads
+
+COLUMNS = (
+    Column(label="thread"),
+    Column(label="measured over predicted", spec=".2f"),
+    Column(label="cause"),
+    Column(label="place", spec="d"),
+    Column(label="named first"),
+)
+
+
+@figure("verdict-threads")
+def verdict_threads(*, apart: bool = False) -> Table:
+    """Solved threads: measured over predicted, the cause, and in which place it is named.
+
+    Those that were put apart, or the others.
+    """
+    judged = judged_threads(apart)
+    found = sum(one.found for one in judged)
+    return Table(
+        columns=COLUMNS,
+        rows=tuple(_row(one) for one in judged),
+        values={
+            "threads": Named(len(judged)),
+            "found": Named(found),
+            "share": Named(found / len(judged)),
+            "first": Named(FIRST),
+        },
+    )
+
+
+def _row(one: JudgedThread) -> tuple[str, float, str, int, str]:
+    first = ", ".join(reason.name for reason in one.verdict.reasons[:FIRST])
+    causes = " or ".join(one.thread.causes)
+    return one.thread.name, one.verdict.ratio, causes, one.place, first
+
+
+@figure("verdict-causes")
+def verdict_causes() -> Table:
+    """The causes that a verdict weighs, each with how to tell it."""
+    rows = tuple((name, cause.title, cause.tell) for name, cause in CAUSES.items())
+    return Table(
+        columns=(Column(label="name"), Column(label="cause"), Column(label="how to tell")),
+        rows=rows,
+        values={"causes": Named(len(rows))},
+    )

@@ -1,0 +1,1 @@
+"""Whether a measured speed is good: the prediction, like published runs, and likely reasons."""

@@ -1,0 +1,86 @@
+"""What somebody measured of a job's speed, as seconds of a step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from figgen.errors import InputError
+from figgen.models.step.compute import training_flops_per_token
+from figgen.scenarios.runs.described import DescribedRun
+from figgen.scenarios.taking.logs import StepLog, read_log
+
+FEW_STEPS = 10
+"""Steps of a log below which most of them may still warm up."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class MeasuredSpeed:
+    """Seconds of a step, where they come from, and how many steps were timed (0 if unknown).
+
+    `memory_bytes` is the peak that a log prints, None where there is none.
+    """
+
+    step_time_s: float
+    source: str
+    steps: int = 0
+    memory_bytes: float | None = None
+
+
+def measured_time(
+    run: DescribedRun,
+    *,
+    tokens_per_s: float | None = None,
+    step_time_s: float | None = None,
+    flops_per_s: float | None = None,
+    utilisation: float | None = None,
+    log: str | None = None,
+) -> MeasuredSpeed:
+    """The measured seconds of a step of `run`, from one of the numbers that people have.
+
+    Tokens and FLOP are of one GPU and a second. Without any of them, what the run itself says.
+    Raises InputError for several of them, for none, and for a log without steps.
+    """
+    given = {
+        "tokens_per_s": tokens_per_s, "step_time": step_time_s, "tflops": flops_per_s,
+        "mfu": utilisation, "log": log,
+    }  # fmt: skip
+    named = [name for name, value in given.items() if value is not None]
+    if len(named) > 1:
+        raise InputError("measured speed", expected="one of these", got=" and ".join(named))
+    if log is not None:
+        return _logged(run, log)
+    if not named:
+        if run.step_time_s is None:
+            raise InputError("measured speed", expected=f"one of {', '.join(given)}", got="none")
+        return MeasuredSpeed(step_time_s=run.step_time_s, source="the run's file")
+    value = next(float(value) for value in given.values() if value is not None)
+    return MeasuredSpeed(step_time_s=_seconds(run, named[0], value), source=named[0])
+
+
+def _seconds(run: DescribedRun, name: str, value: float) -> float:
+    """Seconds of a step from a rate of one GPU. Raises InputError for what is not positive."""
+    if value <= 0:
+        raise InputError(name, expected="> 0", got=value)
+    if name == "step_time":
+        return value
+    tokens = run.global_batch * run.sequence / run.gpus
+    if name == "tokens_per_s":
+        return tokens / value
+    flops = training_flops_per_token(run.shape, sequence=run.sequence)
+    rate = value * (run.accelerator.peak_flops_per_s(run.dtype) if name == "mfu" else 1.0)
+    return tokens * flops / rate
+
+
+def _logged(run: DescribedRun, text: str) -> MeasuredSpeed:
+    found = read_log(text)
+    if not isinstance(found, StepLog):
+        raise InputError("log", expected="steps of Megatron-LM or torchtitan", got="none")
+    named = {
+        "step_time": found.step_time_s, "tokens_per_s": found.tokens_per_s_per_gpu,
+        "tflops": found.flops_per_s_per_gpu,
+    }  # fmt: skip
+    name, value = next((name, value) for name, value in named.items() if value is not None)
+    return MeasuredSpeed(
+        step_time_s=_seconds(run, name, value), source=f"{found.steps} steps of {found.framework}",
+        steps=found.steps, memory_bytes=found.memory_bytes,
+    )  # fmt: skip

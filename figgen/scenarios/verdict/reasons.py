@@ -1,0 +1,150 @@
+"""The likeliest reasons for a measured time, in order.
+
+A cause explains a time by so many times the predicted one. What a mistake does lies between its
+least and its most, evenly in the logarithm; what runs of a class err by is around that. The density
+of the measured time under that, times how often the cause was named in solved threads, ranks it. A
+choice of the job is in the prediction already: it counts as far as the prediction explains the
+time, by the share of the step that it costs.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import erf, exp, log, pi, sqrt
+
+from figgen.scenarios.verdict.causes import AS_PREDICTED, CAUSES, SlowCause
+from figgen.scenarios.verdict.changed import TimedJob
+from figgen.scenarios.verdict.measurement import FEW_STEPS, MeasuredSpeed
+
+EIGHT_OF_TEN = 1.2816
+"""Standard deviations from the middle to an end of an interval that holds eight of ten."""
+
+LEAST_SPREAD = 0.1
+"""Standard deviation of the logarithm of a time below which no class is trusted."""
+
+PART = 0.15
+"""How much a cause still counts that explains only part of the gap, times that part."""
+
+MATTERS, NAMED = 1.02, 1.1
+"""Factor below which a cause changes nothing, and from which people name it."""
+
+UNSURE = 0.2
+"""Standard deviation of the logarithm of what a mistake does."""
+
+FULL = 0.92
+"""Share of a GPU's memory from which the allocator may free and ask again."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Reason:
+    """A likely reason: seconds of a step with the least and the most of it, or without a choice.
+
+    `worth_s` is what removing it would save of the measured step, from … to; None where the model
+    cannot tell.
+    """
+
+    name: str
+    title: str
+    tell: str
+    score: float
+    worth_s: tuple[float, float] | None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ClassSpread:
+    """The middle and the standard deviation of measured over predicted, in logarithms."""
+
+    middle: float
+    deviation: float
+
+    def density(self, ratio: float, least: float, most: float) -> float:
+        """Density of the logarithm of `ratio` if a cause multiplies by `least` to `most`."""
+        low, high = sorted((log(least), log(most)))
+        gap = log(ratio) - self.middle
+        if high - low < 1e-3:
+            return exp(-(((gap - low) / self.deviation) ** 2) / 2) / self.deviation / sqrt(2 * pi)
+        ends = (self._below(gap - low), self._below(gap - high))
+        return (ends[0] - ends[1]) / (high - low)
+
+    def _below(self, gap: float) -> float:
+        return (1 + erf(gap / self.deviation / sqrt(2))) / 2
+
+
+def spread_of(low: float, high: float) -> ClassSpread:
+    """The spread of a class whose interval holds eight of ten between `low` and `high`."""
+    deviation = (log(high) - log(low)) / 2 / EIGHT_OF_TEN
+    return ClassSpread(middle=(log(high) + log(low)) / 2, deviation=max(LEAST_SPREAD, deviation))
+
+
+def reasons_of(
+    timed: TimedJob, measured: MeasuredSpeed, spread: ClassSpread, filled: float | None = None
+) -> tuple[Reason, ...]:
+    """Every cause that may concern the job, the likeliest first; scores sum to 1.
+
+    A time within the interval, or a shorter one, is as predicted first of all.
+
+    `filled` is the share of the GPU's memory that is used, where it is known.
+    """
+    ratio = measured.step_time_s / timed.seconds
+    found = []
+    for name, cause in CAUSES.items():
+        if name == "memory-full" and (filled is None or filled < FULL):
+            continue
+        if name == "first-steps" and not 0 < measured.steps < FEW_STEPS:
+            continue
+        weighed = _weighed(name, cause, timed, ratio, spread)
+        if weighed is not None:
+            score, worth = weighed
+            found.append((name, cause, score * cause.prior, worth))
+    whole = sum(score for _, _, score, _ in found) or 1.0
+    inside = log(ratio) - spread.middle <= EIGHT_OF_TEN * spread.deviation
+    ordered = sorted(found, key=lambda one: (not (inside and one[0] == AS_PREDICTED), -one[2]))
+    return tuple(
+        Reason(
+            name=name, title=cause.title, tell=cause.tell, score=score / whole,
+            worth_s=None
+            if worth is None
+            else (worth[0] * measured.step_time_s, worth[1] * measured.step_time_s),
+        )
+        for name, cause, score, worth in ordered
+    )  # fmt: skip
+
+
+def _weighed(
+    name: str, cause: SlowCause, timed: TimedJob, ratio: float, spread: ClassSpread
+) -> tuple[float, tuple[float, float] | None] | None:
+    """The density of the measured time by a cause, and the share of the step that it is worth."""
+    score, worth, concerns = 0.0, None, False
+    if cause.unseen is not None:
+        score, concerns = _explained(spread, ratio, cause.unseen), True
+        if name == AS_PREDICTED and log(ratio) < spread.middle:
+            # Nothing is wrong with a step that is faster than predicted.
+            score = spread.density(exp(spread.middle), 1.0, 1.0)
+    times = cause.mistake(timed) if cause.mistake else None
+    if times is not None:
+        factors = (max(1.0, times[0] / timed.seconds), max(1.0, times[1] / timed.seconds))
+        if max(factors) >= MATTERS:
+            least, most = min(factors), max(factors)
+            named = (max(least, min(most, NAMED)), most)
+            wider = ClassSpread(
+                middle=spread.middle, deviation=sqrt(spread.deviation**2 + UNSURE**2)
+            )
+            score, concerns = _explained(wider, ratio, named), True
+            # No mistake hides a step that is faster than runs of the class.
+            gap = max(0.0, 1 - exp(spread.middle - EIGHT_OF_TEN * spread.deviation) / ratio)
+            worth = (min(gap, 1 - 1 / least), min(gap, 1 - 1 / most))
+    without = cause.choice(timed) if cause.choice else None
+    if without is not None and timed.seconds / without >= MATTERS:
+        share = 1 - without / timed.seconds
+        score += 2 * share * spread.density(max(1.0, ratio) ** 0.5, 1.0, 1.0)
+        worth, concerns = (share, share) if worth is None else worth, True
+    return (score, worth) if concerns else None
+
+
+def _explained(spread: ClassSpread, ratio: float, factors: tuple[float, float]) -> float:
+    """The density under a cause; a little for one that explains only part of a longer time."""
+    whole = spread.density(ratio, *factors)
+    gap = log(ratio) - spread.middle
+    if gap <= 0 or factors[1] <= 1:
+        return whole
+    return whole + PART * min(1.0, log(factors[1]) / gap) ** 2

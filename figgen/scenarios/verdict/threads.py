@@ -1,0 +1,39 @@
+"""The verdict on solved threads, and whether it names their cause among the first reasons."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from figgen.catalog.slow_threads import SlowThread, slow_threads
+from figgen.lookups import remembered
+from figgen.scenarios.options.resolve import training_step
+from figgen.scenarios.verdict.verdict import Verdict, verdict_of_step
+
+FIRST = 3
+"""Reasons that count as named."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class JudgedThread:
+    """A thread with its verdict; `place` of the first reason that is a cause, from 1."""
+
+    thread: SlowThread
+    verdict: Verdict
+    place: int
+
+    @property
+    def found(self) -> bool:
+        """Whether a cause is among the first reasons."""
+        return self.place <= FIRST
+
+
+@remembered(2)
+def judged_threads(apart: bool) -> tuple[JudgedThread, ...]:
+    """Every thread with its verdict, those that were put apart or the others."""
+    found = []
+    for thread in slow_threads(apart=apart):
+        verdict = verdict_of_step(training_step(**thread.job), thread.measured)
+        places = [at for at, one in enumerate(verdict.reasons, 1) if one.name in thread.causes]
+        place = min(places, default=len(verdict.reasons) + 1)
+        found.append(JudgedThread(thread=thread, verdict=verdict, place=place))
+    return tuple(found)
