@@ -34,6 +34,7 @@ TABLES = {
     "validation-misses": {}, "validation-sensitivity": {}, "validation-constants": {},
     "validation-rivals": {}, "validation-refusals": {}, "validation-publishers": {},
     "validation-classes": {}, "verdict-threads": {}, "verdict-causes": {},
+    "validation-publisher-memory": {},
 }  # fmt: skip
 
 

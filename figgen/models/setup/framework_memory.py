@@ -77,8 +77,9 @@ _ALL = (
         gates_first=True,
         source="NVIDIA/Megatron-LM@d98e8a64 megatron/core/tensor_parallel/layers.py (weight "
         "gradients are added into the FP32 buffer), cross_entropy.py (softmax in place of FP32 "
-        "logits), training/arguments.py (outputs of stages are freed); no measured peak is public, "
-        "so the share is assumed: a third of torchtitan's, with expandable segments; "
+        "logits), training/arguments.py (outputs of stages are freed); its functional "
+        "tests print peaks, none of which is fitted, and the share is assumed: a third of "
+        "torchtitan's, with expandable segments; "
         "moe/token_dispatcher.py and experts.py (gates multiply before the down-projection); "
         "Transformer Engine, module/base.py (FP8 weights and their transposes are cached), and "
         "Megatron-LM issues 1236 and 1237 (FP8 runs out of memory where BF16 fits)",

@@ -1,0 +1,41 @@
+"""Errors of predicted peaks of memory by publisher and by the kind that each prints."""
+
+from __future__ import annotations
+
+from statistics import fmean
+
+from figgen.charts import Column, Named, Table
+from figgen.registry import figure
+from figgen.scenarios.evidence.publisher_peaks import PublisherPeak, publisher_peaks
+
+COLUMNS = (
+    Column(label="publisher"),
+    Column(label="kind of peak"),
+    Column(label="habits taken from"),
+    Column(label="runs", spec=",d"),
+    Column(label="mean error", spec=".1%"),
+    Column(label="bias", spec="+.1%"),
+)
+
+
+@figure("validation-publisher-memory")
+def validation_publisher_memory() -> Table:
+    """Predicted over printed peaks of publishers who had no part in any fit, by kind."""
+    grouped: dict[tuple[str, str, str], list[PublisherPeak]] = {}
+    for one in publisher_peaks():
+        grouped.setdefault((one.publisher, one.kind, one.habits), []).append(one)
+    rows = tuple(
+        (
+            *names, len(found), fmean(abs(one.error) for one in found),
+            fmean(one.error for one in found),
+        )
+        for names, found in sorted(grouped.items())
+    )  # fmt: skip
+    return Table(
+        columns=COLUMNS,
+        rows=rows,
+        values={
+            "runs": Named(len(publisher_peaks())),
+            "publishers": Named(len({publisher for publisher, _, _ in grouped})),
+        },
+    )

@@ -1,0 +1,83 @@
+"""Peaks of memory that publishers print, each beside the predicted one of the same kind.
+
+A publisher prints what the allocator handed out (allocated, active), what it holds (reserved), or
+what the whole device holds, as nvidia-smi shows. Runs with adapters are left aside: a run file
+describes full training.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from figgen.catalog.publishers import publisher_records
+from figgen.errors import InputError
+from figgen.lookups import remembered
+from figgen.models.memory.memory import memory
+from figgen.models.setup.training_setup import TrainingSetup
+from figgen.scenarios.runs.names import first_match
+from figgen.scenarios.runs.record import described_run
+from figgen.scenarios.runs.setup import run_setup
+
+KINDS = (
+    (r"reserved|perf counter", "reserved"),
+    (r"active|allocated", "allocated"),
+    (r"nvidia-smi|device|per gpu", "device"),
+)
+"""Kinds of peaks by the words of a publisher; the first that fits."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class PublisherPeak:
+    """A printed peak and the predicted one of its kind, in bytes.
+
+    `habits` names the framework whose habits fill the predicted memory.
+    """
+
+    publisher: str
+    name: str
+    kind: str
+    habits: str
+    measured_bytes: float
+    predicted_bytes: float
+
+    @property
+    def error(self) -> float:
+        """Predicted over measured, less one."""
+        return self.predicted_bytes / self.measured_bytes - 1
+
+
+@remembered(1)
+def publisher_peaks() -> tuple[PublisherPeak, ...]:
+    """Every printed peak of full training whose run can be laid out."""
+    found = []
+    for record in publisher_records():
+        kind = first_match(KINDS, str(record.get("memory_kind") or ""))
+        if kind is None or record.get("training") or not record.get("peak_memory_gib"):
+            continue
+        try:
+            setup = run_setup(described_run(record))
+            predicted = predicted_peaks(setup)[kind]
+        except InputError:
+            continue
+        found.append(
+            PublisherPeak(
+                publisher=record["publisher"], name=str(record["id"]), kind=kind,
+                habits=setup.framework_memory.label,
+                measured_bytes=float(record["peak_memory_gib"]) * 2**30,
+                predicted_bytes=predicted,
+            )
+        )  # fmt: skip
+    return tuple(found)
+
+
+def predicted_peaks(setup: TrainingSetup) -> dict[str, float]:
+    """The predicted peak of a setup by kind, in bytes.
+
+    Allocated is what the allocator holds if it kept nothing beyond what was asked for.
+    """
+    held, exact = memory(setup), memory(setup, allocator_share=0.0)
+    return {
+        "allocated": max(rank.allocator_bytes for rank in exact.ranks),
+        "reserved": max(rank.allocator_bytes for rank in held.ranks),
+        "device": held.fullest.total_bytes,
+    }
