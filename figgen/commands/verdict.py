@@ -111,21 +111,27 @@ def verdict_data(found: Verdict) -> dict[str, Any]:
         },
         "reasons": [
             {
-                "cause": one.name, "title": one.title, "score": one.score,
-                "worth_s": list(one.worth_s) if one.worth_s else None, "how_to_tell": one.tell,
+                "cause": one.name,
+                "title": one.title,
+                "score": one.score,
+                "worth_s": list(one.worth_s) if one.worth_s else None,
+                "how_to_tell": one.tell,
             }
             for one in found.reasons
         ],
-    }  # fmt: skip
+    }
 
 
 def _like_data(one: LikeRun) -> dict[str, Any]:
     run = one.published.run
     return {
-        "name": one.name, "publisher": one.published.publisher, "gpus": run.gpus,
-        "sequence": run.sequence, "model_flops_utilisation": one.utilisation,
+        "name": one.name,
+        "publisher": one.published.publisher,
+        "gpus": run.gpus,
+        "sequence": run.sequence,
+        "model_flops_utilisation": one.utilisation,
         "source": one.source,
-    }  # fmt: skip
+    }
 
 
 def verdict_lines(found: Verdict) -> list[str]:
@@ -133,10 +139,12 @@ def verdict_lines(found: Verdict) -> list[str]:
     measured, predicted, low, high = (
         format_quantity(seconds, "s", "time")
         for seconds in (
-            found.measured.step_time_s, found.predicted.step_time_s, found.predicted.low_s,
+            found.measured.step_time_s,
+            found.predicted.step_time_s,
+            found.predicted.low_s,
             found.predicted.high_s,
         )
-    )  # fmt: skip
+    )
     return [
         f"{found.word}: a step took {measured}, {found.ratio:.2f} × the predicted {predicted}; "
         f"eight of ten runs of {found.predicted.residuals.name!r} lie within {low} to {high}",

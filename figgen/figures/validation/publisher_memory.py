@@ -26,11 +26,13 @@ def validation_publisher_memory() -> Table:
         grouped.setdefault((one.publisher, one.kind, one.habits), []).append(one)
     rows = tuple(
         (
-            *names, len(found), fmean(abs(one.error) for one in found),
+            *names,
+            len(found),
+            fmean(abs(one.error) for one in found),
             fmean(one.error for one in found),
         )
         for names, found in sorted(grouped.items())
-    )  # fmt: skip
+    )
     return Table(
         columns=COLUMNS,
         rows=rows,

@@ -61,12 +61,14 @@ def publisher_peaks() -> tuple[PublisherPeak, ...]:
             continue
         found.append(
             PublisherPeak(
-                publisher=record["publisher"], name=str(record["id"]), kind=kind,
+                publisher=record["publisher"],
+                name=str(record["id"]),
+                kind=kind,
                 habits=setup.framework_memory.label,
                 measured_bytes=float(record["peak_memory_gib"]) * 2**30,
                 predicted_bytes=predicted,
             )
-        )  # fmt: skip
+        )
     return tuple(found)
 
 

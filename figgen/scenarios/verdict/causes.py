@@ -53,108 +53,154 @@ class SlowCause:
         return (self.named + 0.5) / (self.concerned + 1)
 
 
-CAUSES: Mapping[str, SlowCause] = MappingProxyType({
-    AS_PREDICTED: SlowCause(
-        title="nothing is wrong: runs of this kind take that long",
-        tell="compare it with the published runs below; a faster step needs another layout",
-        named=3, concerned=20, unseen=(1.0, 1.0),
-    ),
-    "network": SlowCause(
-        title="the network between nodes is slower than stated",
-        tell="NCCL_DEBUG=INFO says NET/IB or NET/OFI, not NET/Socket; nccl-tests over two nodes; "
-        "one node alone is much faster; --nic takes a rate 'per node' too",
-        named=1.5, concerned=8, mistake=slow_network,
-    ),
-    "inside-node": SlowCause(
-        title="GPUs of a node reach each other over PCIe or the CPU, not over NVLink",
-        tell="nvidia-smi topo -m shows NV#, not PHB or SYS; NCCL_P2P_DISABLE is unset; "
-        "all_reduce_perf -g 8 on one node",
-        named=3.5, concerned=16, mistake=slow_inside,
-    ),
-    "attention": SlowCause(
-        title="attention is unfused, or has an explicit mask",
-        tell="kernels named flash or fmha in a profile; softmax and masked_fill as kernels of "
-        "their own are unfused; attn_implementation, --use-flash-attn, is_causal in place of a "
-        "mask",
-        named=2, concerned=19, mistake=slow_attention,
-    ),
-    "fp32": SlowCause(
-        title="weights and products are in FP32",
-        tell="the log's params_dtype; --bf16, bf16: true or dtype=torch.bfloat16; matmul kernels "
-        "named sgemm or tf32 in a profile; twice the memory",
-        named=2, concerned=20, mistake=wide_numbers,
-    ),
-    "recompute": SlowCause(
-        title="activations are computed again",
-        tell="--recompute-granularity, activation_checkpoint or gradient_checkpointing in the "
-        "log; forward kernels twice in a profile; take it out or recompute less if memory allows",
-        named=1.5, concerned=20, mistake=recomputed, choice=not_recomputed,
-    ),
-    "compile": SlowCause(
-        title="the model is not compiled, and elementwise operations are kernels of their own",
-        tell="compile in the configuration; triton kernels in a profile; more than a hundred "
-        "kernels a layer are eager",
-        named=0.5, concerned=12, mistake=not_compiled,
-    ),
-    "sharding": SlowCause(
-        title="weights or gradients are exchanged in every microbatch (ZeRO-3, FSDP, ZeRO-2)",
-        tell="AllGather and ReduceScatter in every microbatch of a profile; larger or fewer "
-        "microbatches, ZeRO-1, or sharding inside a node only (HYBRID_SHARD)",
-        named=4.5, concerned=15, mistake=shared_each_microbatch, choice=shared_once,
-    ),
-    "overlap": SlowCause(
-        title="messages do not hide behind computing",
-        tell="NCCL kernels with nothing beside them in a profile; --overlap-grad-reduce, "
-        "--overlap-param-gather, --tp-comm-overlap; CUDA_DEVICE_MAX_CONNECTIONS",
-        named=1, concerned=11, mistake=nothing_hidden,
-    ),
-    "experts": SlowCause(
-        title="experts are exchanged or computed in a slow way",
-        tell="--moe-token-dispatcher-type alltoall or flex (DeepEP, HybridEP), --moe-grouped-gemm; "
-        "many small matmuls a layer in a profile are a loop over experts",
-        named=2, concerned=4, mistake=slow_experts,
-    ),
-    "offload": SlowCause(
-        title="the optimizer works on the CPU",
-        tell="offload_optimizer, cpu_offload or DeepSpeedCPUAdam in the configuration; idle GPUs "
-        "and busy CPUs at the end of every step",
-        named=2, concerned=20, mistake=on_the_cpu,
-    ),
-    "small": SlowCause(
-        title="too little work for a kernel: a small model, or small microbatches",
-        tell="gaps between kernels in a profile and a busy CPU; parameters in the log are those "
-        "that you meant; raise the microbatch while it fits, or compile, or use CUDA graphs",
-        named=1, concerned=15, mistake=small_kernels, choice=larger_microbatches,
-    ),
-    "bubble": SlowCause(
-        title="pipeline ranks idle",
-        tell="microbatches a replica over pipeline ranks; interleaving (--num-layers-per-virtual-"
-        "pipeline-stage), more microbatches, fewer stages",
-        named=0, concerned=3, choice=fuller_pipeline,
-    ),
-    "memory-full": SlowCause(
-        title="GPU memory is full, and the allocator frees and asks again",
-        tell="torch.cuda.memory_stats()['num_alloc_retries'] grows; nvidia-smi close to all "
-        "memory; cudaMalloc and cudaFree in a profile; expandable_segments:True, a smaller "
-        "microbatch",
-        named=0, concerned=5, unseen=(1.1, 6.0),
-    ),
-    "first-steps": SlowCause(
-        title="the first steps compile, warm up and fill caches",
-        tell="step times fall over the first tens of steps; take the median of later ones",
-        named=0, concerned=0, unseen=(1.2, 30.0),
-    ),
-    "straggler": SlowCause(
-        title="one GPU or host is slow, and all wait for it",
-        tell="one rank waits least in its collectives (figgen profile on several ranks); "
-        "nvidia-smi -q -d PERFORMANCE shows throttling; step time without that node",
-        named=0, concerned=20, unseen=(1.1, 2.5),
-    ),
-    "data": SlowCause(
-        title="GPUs wait for data",
-        tell="a gap at the start of every step in a profile; synthetic data are faster; more "
-        "workers, tokens stored beforehand",
-        named=0, concerned=20, unseen=(1.1, 10.0),
-    ),
-})  # fmt: skip
+CAUSES: Mapping[str, SlowCause] = MappingProxyType(
+    {
+        AS_PREDICTED: SlowCause(
+            title="nothing is wrong: runs of this kind take that long",
+            tell="compare it with the published runs below; a faster step needs another layout",
+            named=3,
+            concerned=20,
+            unseen=(1.0, 1.0),
+        ),
+        "network": SlowCause(
+            title="the network between nodes is slower than stated",
+            tell="NCCL_DEBUG=INFO says NET/IB or NET/OFI, not NET/Socket; nccl-tests over two "
+            "nodes; "
+            "one node alone is much faster; --nic takes a rate 'per node' too",
+            named=1.5,
+            concerned=8,
+            mistake=slow_network,
+        ),
+        "inside-node": SlowCause(
+            title="GPUs of a node reach each other over PCIe or the CPU, not over NVLink",
+            tell="nvidia-smi topo -m shows NV#, not PHB or SYS; NCCL_P2P_DISABLE is unset; "
+            "all_reduce_perf -g 8 on one node",
+            named=3.5,
+            concerned=16,
+            mistake=slow_inside,
+        ),
+        "attention": SlowCause(
+            title="attention is unfused, or has an explicit mask",
+            tell="kernels named flash or fmha in a profile; softmax and masked_fill as kernels of "
+            "their own are unfused; attn_implementation, --use-flash-attn, is_causal in place of a "
+            "mask",
+            named=2,
+            concerned=19,
+            mistake=slow_attention,
+        ),
+        "fp32": SlowCause(
+            title="weights and products are in FP32",
+            tell="the log's params_dtype; --bf16, bf16: true or dtype=torch.bfloat16; matmul "
+            "kernels "
+            "named sgemm or tf32 in a profile; twice the memory",
+            named=2,
+            concerned=20,
+            mistake=wide_numbers,
+        ),
+        "recompute": SlowCause(
+            title="activations are computed again",
+            tell="--recompute-granularity, activation_checkpoint or gradient_checkpointing in the "
+            "log; forward kernels twice in a profile; take it out or recompute less if memory "
+            "allows",
+            named=1.5,
+            concerned=20,
+            mistake=recomputed,
+            choice=not_recomputed,
+        ),
+        "compile": SlowCause(
+            title="the model is not compiled, and elementwise operations are kernels of their own",
+            tell="compile in the configuration; triton kernels in a profile; more than a hundred "
+            "kernels a layer are eager",
+            named=0.5,
+            concerned=12,
+            mistake=not_compiled,
+        ),
+        "sharding": SlowCause(
+            title="weights or gradients are exchanged in every microbatch (ZeRO-3, FSDP, ZeRO-2)",
+            tell="AllGather and ReduceScatter in every microbatch of a profile; larger or fewer "
+            "microbatches, ZeRO-1, or sharding inside a node only (HYBRID_SHARD)",
+            named=4.5,
+            concerned=15,
+            mistake=shared_each_microbatch,
+            choice=shared_once,
+        ),
+        "overlap": SlowCause(
+            title="messages do not hide behind computing",
+            tell="NCCL kernels with nothing beside them in a profile; --overlap-grad-reduce, "
+            "--overlap-param-gather, --tp-comm-overlap; CUDA_DEVICE_MAX_CONNECTIONS",
+            named=1,
+            concerned=11,
+            mistake=nothing_hidden,
+        ),
+        "experts": SlowCause(
+            title="experts are exchanged or computed in a slow way",
+            tell="--moe-token-dispatcher-type alltoall or flex (DeepEP, HybridEP), "
+            "--moe-grouped-gemm; "
+            "many small matmuls a layer in a profile are a loop over experts",
+            named=2,
+            concerned=4,
+            mistake=slow_experts,
+        ),
+        "offload": SlowCause(
+            title="the optimizer works on the CPU",
+            tell="offload_optimizer, cpu_offload or DeepSpeedCPUAdam in the configuration; idle "
+            "GPUs "
+            "and busy CPUs at the end of every step",
+            named=2,
+            concerned=20,
+            mistake=on_the_cpu,
+        ),
+        "small": SlowCause(
+            title="too little work for a kernel: a small model, or small microbatches",
+            tell="gaps between kernels in a profile and a busy CPU; parameters in the log are "
+            "those "
+            "that you meant; raise the microbatch while it fits, or compile, or use CUDA graphs",
+            named=1,
+            concerned=15,
+            mistake=small_kernels,
+            choice=larger_microbatches,
+        ),
+        "bubble": SlowCause(
+            title="pipeline ranks idle",
+            tell="microbatches a replica over pipeline ranks; interleaving "
+            "(--num-layers-per-virtual-"
+            "pipeline-stage), more microbatches, fewer stages",
+            named=0,
+            concerned=3,
+            choice=fuller_pipeline,
+        ),
+        "memory-full": SlowCause(
+            title="GPU memory is full, and the allocator frees and asks again",
+            tell="torch.cuda.memory_stats()['num_alloc_retries'] grows; nvidia-smi close to all "
+            "memory; cudaMalloc and cudaFree in a profile; expandable_segments:True, a smaller "
+            "microbatch",
+            named=0,
+            concerned=5,
+            unseen=(1.1, 6.0),
+        ),
+        "first-steps": SlowCause(
+            title="the first steps compile, warm up and fill caches",
+            tell="step times fall over the first tens of steps; take the median of later ones",
+            named=0,
+            concerned=0,
+            unseen=(1.2, 30.0),
+        ),
+        "straggler": SlowCause(
+            title="one GPU or host is slow, and all wait for it",
+            tell="one rank waits least in its collectives (figgen profile on several ranks); "
+            "nvidia-smi -q -d PERFORMANCE shows throttling; step time without that node",
+            named=0,
+            concerned=20,
+            unseen=(1.1, 2.5),
+        ),
+        "data": SlowCause(
+            title="GPUs wait for data",
+            tell="a gap at the start of every step in a profile; synthetic data are faster; more "
+            "workers, tokens stored beforehand",
+            named=0,
+            concerned=20,
+            unseen=(1.1, 10.0),
+        ),
+    }
+)
 """The causes by name."""

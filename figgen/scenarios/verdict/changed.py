@@ -134,10 +134,13 @@ def wide_numbers(timed: TimedJob) -> Seconds:
         twice = {
             name: getattr(rates, name) / 2
             for name in (
-                "memory_bytes_per_s", "scale_up_bytes_per_s", "network_bytes_per_s",
-                "shuffle_bytes_per_s", "near_shuffle_bytes_per_s",
+                "memory_bytes_per_s",
+                "scale_up_bytes_per_s",
+                "network_bytes_per_s",
+                "shuffle_bytes_per_s",
+                "near_shuffle_bytes_per_s",
             )
-        }  # fmt: skip
+        }
         flash = {"attention_flops_per_s": rates.attention_flops_per_s * min(share, MASKED)}
         return timed.of(rates={**slower, **twice, **flash})
 
@@ -211,9 +214,10 @@ def slow_experts(timed: TimedJob) -> Seconds | None:
         return None
     plain = {
         "exposed_experts": max(1.0, float(rates.exposed_experts)),
-        "permutation": 2 * rates.permutation, "once_per_node": 0.0,
+        "permutation": 2 * rates.permutation,
+        "once_per_node": 0.0,
         "expert_flops_per_s": rates.expert_flops_per_s / 1.5,
-    }  # fmt: skip
+    }
     alone = EXPERT_LAUNCHES * job.experts / job.ep * LAUNCH_S
     host = {"host_expert_layer_s": max(float(rates.host_expert_layer_s), float(alone))}
     return timed.of(rates=plain), timed.of(rates={**plain, **host})

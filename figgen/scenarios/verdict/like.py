@@ -71,10 +71,13 @@ def _with_utilisation() -> tuple[LikeRun, ...]:
 def utilisation_of(run: DescribedRun, step_time_s: float) -> float:
     """MFU of a run's step, against the dense peak of its format."""
     return utilisation_of_step(
-        run.shape, step_time_s=step_time_s, tokens_per_step=run.global_batch * run.sequence,
-        gpus=run.gpus, peak_flops_per_s=run.accelerator.peak_flops_per_s(run.dtype),
+        run.shape,
+        step_time_s=step_time_s,
+        tokens_per_step=run.global_batch * run.sequence,
+        gpus=run.gpus,
+        peak_flops_per_s=run.accelerator.peak_flops_per_s(run.dtype),
         sequence=run.sequence,
-    )  # fmt: skip
+    )
 
 
 def _size(run: DescribedRun) -> int:

@@ -41,9 +41,12 @@ def measured_time(
     Raises InputError for several of them, for none, and for a log without steps.
     """
     given = {
-        "tokens_per_s": tokens_per_s, "step_time": step_time_s, "tflops": flops_per_s,
-        "mfu": utilisation, "log": log,
-    }  # fmt: skip
+        "tokens_per_s": tokens_per_s,
+        "step_time": step_time_s,
+        "tflops": flops_per_s,
+        "mfu": utilisation,
+        "log": log,
+    }
     named = [name for name, value in given.items() if value is not None]
     if len(named) > 1:
         raise InputError("measured speed", expected="one of these", got=" and ".join(named))
@@ -76,11 +79,14 @@ def _logged(run: DescribedRun, text: str) -> MeasuredSpeed:
     if not isinstance(found, StepLog):
         raise InputError("log", expected="steps of Megatron-LM or torchtitan", got="none")
     named = {
-        "step_time": found.step_time_s, "tokens_per_s": found.tokens_per_s_per_gpu,
+        "step_time": found.step_time_s,
+        "tokens_per_s": found.tokens_per_s_per_gpu,
         "tflops": found.flops_per_s_per_gpu,
-    }  # fmt: skip
+    }
     name, value = next((name, value) for name, value in named.items() if value is not None)
     return MeasuredSpeed(
-        step_time_s=_seconds(run, name, value), source=f"{found.steps} steps of {found.framework}",
-        steps=found.steps, memory_bytes=found.memory_bytes,
-    )  # fmt: skip
+        step_time_s=_seconds(run, name, value),
+        source=f"{found.steps} steps of {found.framework}",
+        steps=found.steps,
+        memory_bytes=found.memory_bytes,
+    )

@@ -101,13 +101,16 @@ def reasons_of(
     ordered = sorted(found, key=lambda one: (not (inside and one[0] == AS_PREDICTED), -one[2]))
     return tuple(
         Reason(
-            name=name, title=cause.title, tell=cause.tell, score=score / whole,
+            name=name,
+            title=cause.title,
+            tell=cause.tell,
+            score=score / whole,
             worth_s=None
             if worth is None
             else (worth[0] * measured.step_time_s, worth[1] * measured.step_time_s),
         )
         for name, cause, score, worth in ordered
-    )  # fmt: skip
+    )
 
 
 def _weighed(

@@ -64,11 +64,13 @@ def verdict_of(
     if measured.memory_bytes is not None:
         filled = measured.memory_bytes / run.accelerator.capacity_bytes
     return Verdict(
-        run=run, predicted=predicted, measured=measured,
+        run=run,
+        predicted=predicted,
+        measured=measured,
         utilisation=utilisation_of(run, measured.step_time_s),
         like=like_runs(run),
         reasons=reasons_of(timed, measured, spread_of(known.low, known.high), filled),
-    )  # fmt: skip
+    )
 
 
 def verdict_of_step(asked: TrainingStep, measured: Mapping[str, float | str | None]) -> Verdict:
