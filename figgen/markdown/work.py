@@ -26,7 +26,7 @@ COPIED = 50
 MOST_OPEN = 200
 """Tags that are not closed; for each of them a parser of HTML goes through all that follows."""
 MOST_FENCES = 4_000
-"""Lines that open or close a block of code; each is looked for from the beginning."""
+"""Lines that open or close a block of code: 2,000 blocks, which take about two seconds."""
 _OPEN = re.compile(r"<[A-Za-z/!?][^<>]*(?=<|\Z)")
 
 
