@@ -61,6 +61,8 @@ INSTEAD: tuple[tuple[str, str], ...] = (
     (r"(?<!each )(?<!that )(?<!this )(?<!every )(?<!the )(?<!second )(?<!first )(?<!last )"
      r"one (?:can|must|may|should|would|has to|needs|wants)", "you can"),
     (r"from behind", "from the end"),
+    (r"whoever", "the rank, GPU or person that"),
+    (r"(?:is|are) told of", "gets, or reads"),
     (r"at hand", "available"),
     (r"gives? away", "sends"),
     (r"beside", "next to, along with, or while"),

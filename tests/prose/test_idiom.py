@@ -29,6 +29,8 @@ from figgen.prose.rules import lint, lint_folder
         ("MFU is a utilisation.", "utilisation"),
         ("Then one can see it.", "one can"),
         ("Weights beside gradients.", "beside"),
+        ("Whoever waits least is to blame.", "Whoever"),
+        ("NCCL is told of a ring.", "is told of"),
     ],
 )
 def test_a_phrase_that_reads_as_translated_is_found(text: str, got: str) -> None:

@@ -136,7 +136,7 @@ function build(root, signal, { pages, examples }) {
         : [one.title ? el("p", {}, cut(one.title)) : null];
       const notes = one.notes.map((note) => el("p", { class: one.rows.length ? "profile-note" : null }, cut(note, 400)));
       return section(heading, first, one.rows.length ? table(caption, one.rows, one.left) : null, notes,
-        one.name === "waits" ? el("p", { class: "profile-note" }, "A collective ends for all at once, so whoever is in it for the shortest time came last.") : null);
+        one.name === "waits" ? el("p", { class: "profile-note" }, "A collective ends for all ranks at the same moment, so the rank that spends the least time in it arrived last.") : null);
     });
     if (over) shown.splice(1, 0, section("Over time", over));
     return [...shown, ...besideModel(profile)];
