@@ -11,10 +11,11 @@ from figgen.commands import Answer, add_verb, whole
 from figgen.commands.plan_goodput import goodput_data, goodput_text, tokens_of
 from figgen.commands.plan_published import published_answer
 from figgen.commands.training import add_options, aligned, planned_scenario_of
+from figgen.models.memory.fit_probability import fit_words
 from figgen.scenarios.planning.goodput_plan import USUAL_FAILURES
 from figgen.scenarios.planning.plan_question import NOT_PLANNED, SEARCHED, plan_question
 from figgen.scenarios.planning.plan_rows import TERMS, PlanRow, label, plan_rows
-from figgen.scenarios.planning.planner import Plan, plan
+from figgen.scenarios.planning.planner import SAFE, Plan, plan
 from figgen.units import format_quantity
 
 if TYPE_CHECKING:
@@ -133,9 +134,16 @@ def plan_data(found: Plan, rows: list[PlanRow], front: list[PlanRow]) -> dict[st
         "interval_of": question.residuals.name,
         "not_told_apart": int((~found.apart).sum()) if found.fitting else 0,
         "meshes": len(found.meshes),
+        "safest": _safest(found),
         "best": [_row(found, row) for row in rows],
         "front": [_row(found, row) for row in front],
     }
+
+
+def _safest(found: Plan) -> dict[str, Any] | None:
+    """The fastest layout that fits with a chance of 95% or more."""
+    place = found.safest
+    return None if place is None else _row(found, plan_rows(found, [place])[0])
 
 
 def _row(found: Plan, row: PlanRow) -> dict[str, Any]:
@@ -143,6 +151,7 @@ def _row(found: Plan, row: PlanRow) -> dict[str, Any]:
     choices = data.pop("choices")
     seconds = {"step_time_s": data.pop("step_s")}
     interval = {"step_time_interval_s": [data.pop("low_s"), data.pop("high_s")]}
+    data["fit_probability"] = found.chance(row.place)
     return {"place": data.pop("place"), **choices, **seconds, **interval, **data}
 
 
@@ -168,11 +177,25 @@ def _text(found: Plan, rows: list[PlanRow]) -> list[str]:
         f"{told:,} cannot be told from the best: eight of ten runs of the class {known.name!r} "
         f"took {known.low:.2f} to {known.high:.2f} of the time predicted"
     )
-    return [*lines, *_table(found, rows)]
+    return [*lines, *_table(found, rows), *_chances(found)]
+
+
+def _chances(found: Plan) -> list[str]:
+    """How likely the fastest layout fits, and the fastest one that is safe where it is not."""
+    lines, place = [f"the fastest {fit_words(found.chance(0))}"], found.safest
+    if place:
+        row = plan_rows(found, [place])[0]
+        lines.append(
+            f"the fastest that fits with a chance of {SAFE:.0%} takes "
+            f"{format_quantity(row.step_s, 's', 'time')}: {label(row)}"
+        )
+    elif place is None:
+        lines.append(f"no layout fits with a chance of {SAFE:.0%}")
+    return lines
 
 
 def _table(found: Plan, rows: list[PlanRow]) -> list[str]:
-    head = ["", "layout", "of", "step", "MFU", "memory", "loses", "by"]
+    head = ["", "layout", "of", "step", "MFU", "memory", "fits", "loses", "by"]
     body = [
         [
             f"{row.place + 1}{'' if row.apart else ' ≈'}",
@@ -181,6 +204,7 @@ def _table(found: Plan, rows: list[PlanRow]) -> list[str]:
             format_quantity(row.step_s, "s", "time"),
             f"{row.model_flops_utilisation:.1%}",
             format_quantity(row.memory_bytes, "B", "bytes"),
+            f"{min(found.chance(row.place), 0.99):.0%}",
             f"{row.loses_s / (row.step_s - row.loses_s):.1%}" if row.loses_by else "",
             TERMS.get(row.loses_by, ""),
         ]

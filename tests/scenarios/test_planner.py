@@ -14,9 +14,14 @@ from figgen.__main__ import main
 from figgen.errors import InputError
 from figgen.models.planner.plan_space import CHUNKS
 from figgen.models.shape.transformer import flops_per_token
-from figgen.scenarios.options.resolve import resolve
+from figgen.scenarios.options.resolve import resolve, training_step
 from figgen.scenarios.options.scenario import scenario
-from figgen.scenarios.planning.plan_question import SMALL, _global_batch, plan_question
+from figgen.scenarios.planning.plan_question import (
+    SEARCHED,
+    SMALL,
+    _global_batch,
+    plan_question,
+)
 from figgen.scenarios.planning.plan_rows import TERMS, choices_of, label, plan_rows, terms_of
 from figgen.scenarios.planning.planner import Plan, plan
 
@@ -195,6 +200,29 @@ def test_the_command_prints_what_was_found(capsys: pytest.CaptureFixture[str]) -
     larger = ["llama-3-70b" if word == "llama-3-8b" else word for word in asked]
     assert main(larger) == 0
     assert "none fits; the smallest needs" in capsys.readouterr().out
+
+
+def test_a_plan_says_how_likely_its_layouts_fit(capsys: pytest.CaptureFixture[str]) -> None:
+    """Llama 70B with the batch of 16 nodes: the fastest fits only just, and the text says so."""
+    asked = ["plan", "--model", "llama-3-70b", "--nodes", "16", "--global-batch", "512"]
+    assert main([*asked, "--json"]) == 0
+    said = json.loads(capsys.readouterr().out)
+    best, safest = said["best"][0], said["safest"]
+    for row in (best, safest):
+        sizes = {name: row[name] for name in SEARCHED if name in row}
+        one = training_step(
+            model="llama-3-70b", nodes=16, gpus_per_node=8, global_batch=512, **sizes
+        )
+        assert row["fit_probability"] == pytest.approx(one.memory.fit_probability, rel=1e-6)
+    assert best["fit_probability"] < 0.95 <= safest["fit_probability"]
+    found = planned(model="llama-3-70b", nodes=16, global_batch=512)
+    faster = range(safest["place"])
+    assert all(found.chance(place) < 0.95 for place in faster)
+    assert main(asked) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[-2].startswith("the fastest ")
+    assert f"(chance {best['fit_probability']:.0%})" in lines[-2]
+    assert lines[-1].startswith("the fastest that fits with a chance of 95% takes ")
 
 
 @pytest.mark.parametrize("sequence", [1, 2048, 5000, 8192, 2**22, 2**23])

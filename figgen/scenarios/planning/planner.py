@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import cached_property
+from math import exp
+from statistics import NormalDist
 
 import numpy as np
 
 from figgen.errors import InputError
+from figgen.models.memory.fit_probability import fit_probability
 from figgen.models.planner.plan import (
     REASONS,
     SIZES,
@@ -22,6 +25,8 @@ from figgen.scenarios.planning.plan_question import PlanQuestion
 
 AT_ONCE = 256
 """Meshes that are asked at once whether they fit, where only the fastest layout is wanted."""
+SAFE = 0.95
+"""The chance of fitting from which on a layout is called safe."""
 AXES = ("tp", "cp", "pp", "ep", "etp")
 """Sizes that make a mesh: what is left of the GPUs is data parallel."""
 
@@ -66,6 +71,20 @@ class Plan:
         """Whether the model's error tells a layout from the best: their intervals lie apart."""
         known, times = self.question.residuals, self.found.step_s
         return np.asarray(times * known.low > times[0] * known.high)
+
+    def chance(self, place: int) -> float:
+        """How likely the layout at a place fits, by how far the framework's peaks are off."""
+        job, needed = self.question.job, float(self.found.memory_bytes[place])
+        return fit_probability(needed, job.capacity_bytes, job.setup.framework_memory.peak_spread)
+
+    @property
+    def safest(self) -> int | None:
+        """The place of the fastest layout that fits with a chance of `SAFE`; None without one."""
+        job = self.question.job
+        spread = job.setup.framework_memory.peak_spread
+        most = job.capacity_bytes * exp(-spread * NormalDist().inv_cdf(SAFE))
+        places = np.flatnonzero(self.found.memory_bytes <= most)
+        return int(places[0]) if len(places) else None
 
     @cached_property
     def meshes(self) -> Mapping[int, int]:
