@@ -10,11 +10,11 @@ from figgen.formulas import FORMULAS, module
 from figgen.publish.joined import named_imports
 from figgen.publish.scripts import FOLDER, plain
 from figgen.scenarios.tools.data import (
-    config_tables_json,
     configurations_json,
     converter_json,
     layouts_json,
     schedules_json,
+    taking_tables_json,
 )
 from figgen.scenarios.tools.plan import plan_module
 from figgen.scenarios.tools.profile import profile_json
@@ -28,7 +28,7 @@ JOINED = {
     "planner_worker": (),
     "profile": ("profile_beside",),
     "profile_worker": (),
-    "rank-map": ("map_volumes", "map_cube", "take"),
+    "rank-map": ("map_volumes", "map_cube", "map_taken"),
     "schedules": ("lab_trace",),
     "modeler": (
         "modeler_below",
@@ -39,7 +39,7 @@ JOINED = {
         "modeler_files",
         "modeler_messages",
         "fixes",
-        "config_json",
+        "modeler_taken",
         "measured_file",
         "trace_export",
     ),
@@ -51,8 +51,8 @@ below the first screen, worked lines, two configurations side by side, what can 
 out of what does not fit.
 """
 
-TABLES = "config-tables.js"
-"""What the reading of a config.json goes by."""
+TABLES = "taking-tables.js"
+"""What the reading of scripts goes by."""
 
 CATALOG = "catalog.js"
 """The catalog for a tool's part that is loaded later; the modeler's page brings it along."""
@@ -80,7 +80,7 @@ def printed_modules(used: Iterable[str]) -> dict[str, str]:
     return {
         f"{FOLDER}/formulas.js": module(FORMULAS.values()),
         f"{FOLDER}/formula-notes.js": notes_module(FORMULAS.values()),
-        f"{FOLDER}/{TABLES}": f"export const tables = {config_tables_json()};\n",
+        f"{FOLDER}/{TABLES}": f"export const tables = {taking_tables_json()};\n",
         f"{FOLDER}/{CATALOG}": f"export const catalog = {configurations_json()}",
         f"{FOLDER}/{PLAN_MEMORY}": plan_module(),
         f"{FOLDER}/{STEP_FORMULAS}": functions_module(FORMULAS[name] for name in used),

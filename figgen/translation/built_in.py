@@ -188,7 +188,7 @@ class BuiltIn(Library):
         if len(node.args) == 1:
             return code.typed(item)
         other = self.expression(node.args[1])
-        return Code(f"{code.text} ?? {other.within(Level.UNARY)}", Level.OR,
+        return Code(f"{code.text} ?? {other.within(Level.UNARY)}", Level.CHOICE,
                     union((item, other.type)))  # fmt: skip
 
     def do_map(self, node: ast.Call, wanted: Type) -> Code:

@@ -137,7 +137,7 @@ class Expressions(Comprehensions):
             key = self.expression(node.slice).text
             start = " ?? 0" if given.about == "counter" else ""
             text = f"{value.atom}.get({key}){start}"
-            return Code(text, Level.OR if start else Level.ATOM, given.args[1])
+            return Code(text, Level.CHOICE if start else Level.ATOM, given.args[1])
         if given.kind == "match":
             return Code(f"{value.atom}[{self.expression(node.slice).text}]", type=STR)
         found = element(given)

@@ -81,13 +81,13 @@ def _pop(calls: BuiltIn, value: Code, given: Type, node: ast.Call) -> Code:
 def _get(calls: BuiltIn, value: Code, given: Type, node: ast.Call) -> Code:
     key = calls.expression(node.args[0]).text
     if len(node.args) == 1:
-        return Code(f"{value.atom}.get({key}) ?? null", Level.OR, union((given.args[1], NONE)))
+        return Code(f"{value.atom}.get({key}) ?? null", Level.CHOICE, union((given.args[1], NONE)))
     other = calls.expression(node.args[1], given.args[1])
     found = union((given.args[1], other.type)) if given.args[1] != ANY else ANY
     if "none" in kinds(given.args[1]):
         text = f"{calls.help('got')}({value.text}, {key}, {other.text})"
         return Code(text, type=found)
-    return Code(f"{value.atom}.get({key}) ?? {other.within(Level.UNARY)}", Level.OR, found)
+    return Code(f"{value.atom}.get({key}) ?? {other.within(Level.UNARY)}", Level.CHOICE, found)
 
 
 def _taken(calls: BuiltIn, value: Code, given: Type, node: ast.Call) -> Code:

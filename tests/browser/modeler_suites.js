@@ -2,7 +2,8 @@
 
 import { transfersOf } from "./tools/modeler_traffic.js";
 import * as advice from "./tools/advice.js";
-import { shapeOfText } from "./tools/config_json.js";
+import { read_model_text } from "./scenarios/architectures/file_text.js";
+import { takeJob } from "./tools/modeler_taken.js";
 import { ownOf, ownShape } from "./tools/modeler_own.js";
 import { inWords } from "./engine/rules.js";
 import { modelShape, parameterCounts } from "./engine/transformer.js";
@@ -125,9 +126,23 @@ const configs = async (texts) => {
   await ready();
   return texts.map((text) => {
     try {
-      const shape = shapeOfText(text);
+      const [shape] = read_model_text(text);
       const again = modelShape(ownShape({ ...fromQuery(schema, catalog, "").a, ...ownOf(shape), sequence: shape.sequence }));
-      return { parameters: parameterCounts(shape), windows: [shape.window, shape.full_every], again: canonical(again) === canonical(shape) };
+      return { parameters: parameterCounts(again), windows: [again.window, again.full_every] };
+    } catch (error) {
+      return { error: error.message };
+    }
+  });
+};
+
+/** What texts that a reader brings make of the first configuration. */
+const taken = async (texts) => {
+  await ready();
+  const { a } = fromQuery(schema, catalog, "");
+  return texts.map((text) => {
+    try {
+      const { changes, found, problems } = takeJob(catalog, a, text);
+      return { state: changes, dialect: found.dialect, asked: found.asked, problems, query: changes && queryOf(schema, catalog, { ...a, ...changes }) };
     } catch (error) {
       return { error: error.message };
     }
@@ -140,4 +155,4 @@ const presets = async () => {
   return presetsOf(catalog).map(({ name, kind }) => [name, kind]);
 };
 
-export const suites = { configs, options, addresses, answers, advised, worked, presets };
+export const suites = { configs, taken, options, addresses, answers, advised, worked, presets };

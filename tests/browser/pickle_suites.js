@@ -2,7 +2,7 @@
 
 import { InputError } from "./engine/errors.js";
 import { unpickled } from "./engine/pickle.js";
-import { shapeOfText } from "./tools/config_json.js";
+import { read_model_text } from "./scenarios/architectures/file_text.js";
 import { traceReader } from "./engine/trace_reader.js";
 
 function said(read) {
@@ -18,7 +18,7 @@ function said(read) {
 export const suites = {
   pickles: (files) => files.map((hex) => said(() =>
     unpickled(Uint8Array.from(hex.match(/../g) ?? [], (two) => parseInt(two, 16))))),
-  configs: (texts) => texts.map((text) => said(() => shapeOfText(text))),
+  configs: (texts) => texts.map((text) => said(() => read_model_text(text))),
   traces: (texts) => texts.map((text) => said(() => {
     const reader = traceReader("t.json", () => {});
     reader.push(text);

@@ -2,7 +2,7 @@
 
 import { InputError } from "./engine/errors.js";
 import { LAUNCHERS } from "./tools/launch.js";
-import { takeLayout } from "./tools/take.js";
+import { takeLayout } from "./tools/map_taken.js";
 import { commandLine, groupsCsv, ranksDocument, ranksJson } from "./tools/map_files.js";
 import { pointsOf } from "./tools/map_cube.js";
 import { communicatorRows, movedRanks, movedSentence, rankFacts, ranksInWords } from "./tools/map_groups.js";
@@ -82,7 +82,7 @@ function arrangement([nodes, gpus, width, height]) {
 export const suites = {
   configurations: (given) => Promise.all(given.map(configuration)),
   launched: (given) => given.map(launched),
-  pasted: (given) => given.map(takeLayout),
+  pasted: (given) => given.map((text) => takeLayout(text)),
   cubes: (given) => given.map((state) => {
     const { sizes, at } = pointsOf(evaluate(state).parallel);
     return { sizes, at: Array.from(at) };

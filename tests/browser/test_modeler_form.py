@@ -178,15 +178,18 @@ def test_a_pasted_text_is_forgotten_when_it_is_taken_away_before_it_is_read(
 ) -> None:
     page = open_modeler("?preset=llama-3-8b-fsdp", answered)
     choose(page, "model", "own")
-    held = Held(page, "**/config_json.js")
-    paste = page.get_by_label("Paste a Hugging Face config.json")
-    with page.expect_request("**/config_json.js"):
-        paste.fill("{")
+    held = Held(page, "**/modeler_taken.js")
+    page.locator(".tool-bring summary").click()
+    paste = page.get_by_label("Script, command, configuration or config.json")
+    paste.fill("{")
+    with page.expect_request("**/modeler_taken.js"):
+        page.get_by_role("button", name="Load it").click()
     paste.fill("")
-    with page.expect_response("**/config_json.js"):
+    page.get_by_role("button", name="Load it").click()
+    with page.expect_response("**/modeler_taken.js"):
         held.come()
     # What comes after the file in the page's own order.
-    page.evaluate("async () => { await import('/assets/javascripts/tools/config_json.js'); }")
+    page.evaluate("async () => { await import('/assets/javascripts/tools/modeler_taken.js'); }")
     drawn(page)
     assert page.locator("#modeler .tool-message").count() == 0
 
@@ -199,9 +202,11 @@ def test_a_pasted_text_is_forgotten_when_the_reader_goes_on_to_another_configura
     page = open_modeler("?preset=llama-3-8b-fsdp", answered)
     choose(page, "model", "own")
     addressed(page, layers=32)
-    held = Held(page, "**/config_json.js")
-    with page.expect_request("**/config_json.js"):
-        page.get_by_label("Paste a Hugging Face config.json").fill(LLAMA)
+    held = Held(page, "**/modeler_taken.js")
+    page.locator(".tool-bring summary").click()
+    page.get_by_label("Script, command, configuration or config.json").fill(LLAMA)
+    with page.expect_request("**/modeler_taken.js"):
+        page.get_by_role("button", name="Load it").click()
     if then == "preset":
         page.locator("#modeler-preset").select_option("gpt-3-175b")
         addressed(page, preset="gpt-3-175b")
@@ -209,9 +214,9 @@ def test_a_pasted_text_is_forgotten_when_the_reader_goes_on_to_another_configura
         page.get_by_role("button", name=then).click()
         addressed(page, compare=1)
     before = page.evaluate("location.search")
-    with page.expect_response("**/config_json.js"):
+    with page.expect_response("**/modeler_taken.js"):
         held.come()
-    page.evaluate("async () => { await import('/assets/javascripts/tools/config_json.js'); }")
+    page.evaluate("async () => { await import('/assets/javascripts/tools/modeler_taken.js'); }")
     drawn(page)
     page.locator("#modeler [name=nodes]").fill("2")
     addressed(page, **{"nodes" if then == "preset" else "b.nodes": 2})

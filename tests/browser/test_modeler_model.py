@@ -26,12 +26,15 @@ from figgen.models.shape.model_shape import FFN_MATRICES, NORM_VECTORS, QK_NORMS
 from figgen.models.shape.recipes import RECIPES
 from figgen.models.shape.transformer import parameter_counts
 from figgen.scenarios.options.config_json import shape_of_config
+from figgen.scenarios.options.own_model import SIZES as MODEL_SIZES
+from figgen.scenarios.options.schema import OPTIONS
 from figgen.scenarios.runs.software import known_software
 from tests.browser.engine import Ask
 from tests.browser.modeler import printed, random_query, same
 from tests.browser.site import ROOT
 
 SUITES = "modeler_suites.js"
+ORACLES = ROOT / "tests" / "oracles"
 
 
 @pytest.mark.parametrize("tool", ["modeler", "rank-map", "converter"])
@@ -47,8 +50,9 @@ def test_what_few_readers_ask_for_takes_from_the_tool_what_it_has(
 ) -> None:
     part = (site_folder / f"assets/javascripts/tools/{name}.js").read_bytes()
     assert b'from"./modeler.js";' in part
-    # Worked lines bring every formula of the guide along: a hundred bytes for each new one.
-    assert len(gzip.compress(part, 9)) <= 22_000
+    # Worked lines bring every formula of the guide along: a hundred bytes for each new one. The
+    # reader of scripts comes when there is one.
+    assert len(gzip.compress(part, 9)) <= (50_000 if name == "modeler_taken" else 22_000)
 
 
 def test_every_preset_and_random_choices_answer_what_the_command_line_prints(ask: Ask) -> None:
@@ -160,12 +164,47 @@ def test_a_pasted_config_json_is_read_as_python_reads_it(ask: Ask) -> None:
         counts = parameter_counts(shape := shape_of_config(config))
         assert found["windows"] == [shape.window, shape.full_every], config
         assert found["parameters"] == {"total": counts.total, "active": counts.active}, config
-        assert found["again"], "a state holds all of the shape"
     for config, found in zip(wrong, shown[len(files) + 1 :], strict=False):
         with pytest.raises(InputError) as refused:
             shape_of_config(config)
         assert found["error"] == str(refused.value)
     assert all("config.json" in found["error"] for found in shown[-2:])
+
+
+def test_every_published_config_json_becomes_a_state_with_all_its_parameters(ask: Ask) -> None:
+    rows = json.loads((ORACLES / "config_json_transformers.json").read_text("utf-8"))["counts"]
+    shown = ask("taken", [json.dumps(row["config"]) for row in rows])
+    states = ask("configs", [json.dumps(row["config"]) for row in rows])
+    assert [found["dialect"] for found in shown] == ["config.json"] * 85
+    for row, found in zip(rows, states, strict=True):
+        shape = shape_of_config(row["config"])
+        assert found["parameters"]["total"] == parameter_counts(shape).total, row["name"]
+
+
+def test_texts_that_a_reader_brings_become_the_state_that_the_command_line_takes(ask: Ask) -> None:
+    cases = json.loads((ORACLES / "taken_jobs.json").read_text("utf-8"))["cases"]
+    shown = ask("taken", [case["text"] for case in cases])
+    names = {"dp", "global_batch", "order", "microbatches"} | MODEL_SIZES.keys()
+    for case, found in zip(cases, shown, strict=True):
+        assert "error" not in found, (case["file"], found)
+        if found["asked"]:
+            continue
+        for name in case["taken"].keys() - names:
+            value = found["state"][OPTIONS[name].address_key]
+            assert str(value) == str(case["taken"][name]), (case["file"], name)
+
+
+def test_commands_and_addresses_that_the_modeler_writes_are_taken_back(ask: Ask) -> None:
+    rng = random.Random(31)
+    tried = ask("addresses", [random_query(rng) for _ in range(200)])
+    again = [case["again"] for case in tried if case["error"] is None and case["again"]]
+    again = [one for one in again if "=own" not in one and "preset=" not in one]
+    assert len(again) > 30
+    commands = [answer["commands"][0] for answer in ask("answers", again)]
+    for texts in (commands, [f"https://site/tools/modeler/?{one}" for one in again]):
+        shown = ask("taken", texts)
+        assert [found["query"] for found in shown] == again
+        assert not any(found["problems"] for found in shown)
 
 
 def test_no_attention_is_counted_that_is_not_computed(ask: Ask) -> None:

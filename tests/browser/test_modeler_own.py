@@ -90,19 +90,24 @@ def test_a_pasted_config_json_becomes_the_reader_s_own_model(
     choose(page, "layers", "40")
     addressed(page, layers=40)
     assert [card(page, at) for at in (0, 2)] != before
-    paste = page.get_by_label("Paste a Hugging Face config.json")
+    page.locator(".tool-bring summary").click()
+    paste = page.get_by_label("Script, command, configuration or config.json")
+    load = page.get_by_role("button", name="Load it")
+    said = page.locator("#modeler .tool-answer")
     paste.fill("{")
-    said = page.locator("#modeler .tool-message")
-    expect(said).to_contain_text("config.json: the text: expected a config.json")
+    load.click()
+    expect(said).to_contain_text("the text: expected")
     # What no address could bring back, as from a form that no reader can fill so.
-    paste.fill(json.dumps(config | {"num_hidden_layers": 10**9}))
-    expect(said).to_contain_text("config.json: layers: expected a whole number from 1 to 1,000")
+    paste.fill(json.dumps(config | {"num_hidden_layers": 2_000}))
+    load.click()
+    expect(said).to_contain_text("layers: expected a whole number from 1 to 1,000")
     paste.fill(json.dumps(config))
+    load.click()
+    expect(said).to_contain_text("a model of 671,026,419,200 parameters")
     # It says how long a sequence may be at most, a moment after it was pasted.
     expect(page.locator("[name=layers]")).to_have_value("61")
     choose(page, "sequence", "4096")
     addressed(page, layers=61, sequence=None)  # as in the preset
-    expect(said).to_have_count(0)
     wanted = {
         "layers": "61", "experts": "256", "shared": "1", "dense_layers": "3", "kv_rank": "512",
         "value_head_dim": "128",

@@ -363,14 +363,15 @@ def test_a_text_that_cannot_be_read_is_refused_in_words_without_the_modeler(
 ) -> None:
     """Its part that reads texts came along with it, and with errors that the planner let fall."""
     page.goto(f"{site}{PATH}?model=llama-3-8b&nodes=1&global_batch=16&sequence=2048")
-    page.locator("#planner [name=model]").select_option("own")
-    page.get_by_label("Paste a Hugging Face config.json").fill("{")
+    page.locator(".tool-bring summary").click()
+    page.get_by_label("Script, command, configuration or config.json").fill("{")
+    page.get_by_role("button", name="Load it").click()
     said = page.locator("#planner .tool-message")
-    expect(said).to_contain_text("config.json: the text: expected a config.json")
+    expect(said).to_contain_text("the text: expected")
     file = {"name": "measured.json", "mimeType": "application/json", "buffer": b"{}"}
     page.get_by_label("Rates that measure.py measured").set_input_files([file])
     expect(said).to_have_count(2)
-    expect(said.nth(1)).to_contain_text("measured.json: ")
+    expect(page.locator("#planner .plan-messages")).to_contain_text("measured.json: ")
     assert not any(request.url.endswith("/modeler.js") for request in asked)
 
 
@@ -381,9 +382,10 @@ def test_a_pasted_model_is_forgotten_when_a_job_is_chosen_before_it_is_read(
     expect(page.locator("#planner .plan-table").first.locator("tbody tr")).to_have_count(12)
     held = Held(page, "**/planner_own.js")
     model = page.locator("#planner [name=model]")
-    model.select_option("own")
+    page.locator(".tool-bring summary").click()
+    page.get_by_label("Script, command, configuration or config.json").fill("{")
     with page.expect_request("**/planner_own.js"):
-        page.get_by_label("Paste a Hugging Face config.json").fill("{")
+        page.get_by_role("button", name="Load it").click()
     page.locator("#planner [name=preset]").select_option("gpt-3-175b")
     drawn(page)
     with page.expect_response("**/planner_own.js"):

@@ -25,7 +25,7 @@ LOAD_AND_READ = """async (commands) => {
   const answers = [];
   for (const [text, shows] of commands) {
     document.querySelector(".map-take textarea").value = text;
-    const answer = document.querySelector(".map-answer");
+    const answer = document.querySelector(".tool-answer");
     answer.replaceChildren();
     [...document.querySelectorAll("button")].find((b) => b.textContent === "Load it").click();
     while (!answer.children.length) await frame();
@@ -122,7 +122,7 @@ def test_groups_of_megatron_itself_come_out_of_a_pasted_command_line(page: Page,
             assert same_groups(case["dense"][name], drawn), (case["world"], name)
 
 
-EDGES = """() => [...document.querySelectorAll(".map-answer .tool-message")]
+EDGES = """() => [...document.querySelectorAll(".tool-answer .tool-message")]
   .map((box) => getComputedStyle(box).borderInlineStartColor)"""
 
 
@@ -130,12 +130,12 @@ def test_a_pasted_layout_that_cannot_be_placed_is_not_said_to_be_loaded(
     page: Page, site: str
 ) -> None:
     opened(page, site)
-    line = page.get_by_label("Script, command or configuration")
+    line = page.get_by_label("Script, command, configuration or config.json")
     load = page.get_by_role("button", name="Load it")
     launch = page.get_by_label("Launch settings", exact=True)
     line.fill("python -m x --nnodes 4 --nproc_per_node 8 --tensor-model-parallel-size 3")
     load.click()
-    told = page.locator(".map-answer")
+    told = page.locator(".tool-answer")
     expect(told).to_contain_text("cannot be placed")
     expect(told).not_to_contain_text("was loaded")
     expect(told).to_contain_text("32 GPUs cannot be divided into replicas of 3")

@@ -17,7 +17,7 @@ import numpy as np
 from figgen.models.machine.layout import ParallelLayout, layout
 from figgen.models.machine.mesh import groups
 from figgen.scenarios.taking.job import read_job
-from figgen.scenarios.taking.options import own_names
+from figgen.scenarios.taking.options import named_after_sizes, own_names
 from tests.browser.engine import Ask
 from tests.browser.rank_map_cases import PRESETS, expected, laid_out, random_states
 
@@ -190,7 +190,7 @@ def test_texts_are_read_as_the_command_line_reads_them(ask: Ask) -> None:
         "TP=8\nTP=4\nx --tensor-model-parallel-size $TP --nnodes 2 --seq-length $LONG",
     ]
     for text, answer in zip(texts, ask("pasted", texts), strict=True):
-        job = asdict(read_job(text, {}, own_names()))
+        job = asdict(named_after_sizes(read_job(text, {}, own_names())))
         assert answer["found"] == job
 
 

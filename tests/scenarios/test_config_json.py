@@ -15,8 +15,9 @@ from figgen.errors import InputError
 from figgen.models.memory.memory import memory
 from figgen.models.shape.model_shape import StateSpace
 from figgen.models.shape.transformer import parameter_counts
+from figgen.scenarios.architectures.file_text import read_model_text
 from figgen.scenarios.architectures.kinds import KINDS, SAME_AS
-from figgen.scenarios.options.config_json import read_model_text, shape_of_config
+from figgen.scenarios.options.config_json import shape_of_config
 from figgen.scenarios.options.resolve import training_step
 
 CASES = json.loads((Path(__file__).parents[1] / "oracles" / "config_json.json").read_text("utf-8"))[

@@ -140,7 +140,7 @@ def values() -> list[object]:
     none: int | None = None
     one = (1,)
     return [
-        empty or [3], empty and [3], none or 4, 5 and 6, "x" if empty else "y",
+        empty or {0: [2]}.get(1, [3]), empty and [3], none or 4, 5 and 6, "x" if empty else "y",
         [*empty, 1, *(2, 3)], (*one, 2, 3), [0] * 3, (1, 2) * 2, "ab" * 2, [1, 2, 3][-1],
         [1, 2, 3, 4][1:-1], [1, 2, 3][::-1], list(range(10))[1::3], "abcdef"[1:3], "abc"[::-1],
     ]  # fmt: skip

@@ -10,10 +10,8 @@ from typing import Any
 from figgen import catalog
 from figgen.errors import InputError
 from figgen.models.shape.model_shape import ModelShape
-from figgen.scenarios.architectures.fields import fields_of
-from figgen.scenarios.architectures.shape_of_file import shape_of_fields
+from figgen.scenarios.architectures.file_text import read_model_text
 from figgen.scenarios.options.own_model import OwnModel, is_sizes, model_of_sizes
-from figgen.scenarios.texts.flow import read_flow
 
 
 def named_model(name: str) -> catalog.Model | OwnModel:
@@ -35,25 +33,6 @@ def model_from_file(path: str) -> OwnModel:
         raise InputError(f"model {path!r}", expected="a config.json", got=str(error)) from None
     shape, notes = read_model_text(text)
     return OwnModel(name=path, title=path, shape=shape, notes=tuple(notes))
-
-
-def read_model_text(text: str) -> tuple[ModelShape, list[str]]:
-    """The shape that the text of a `config.json` describes, and what of the file it leaves out.
-
-    Raises InputError for a text that is none, and for one from which no shape follows.
-    """
-    if not text.lstrip().startswith("{"):
-        raise InputError("the model's file", expected="a config.json", got=text.strip()[:40])
-    try:
-        entries, end = read_flow(text, "")
-        if text[end:].strip():
-            raise InputError("the text", expected="nothing after its object", got=text[end:][:40])
-        fields = fields_of(entries)
-    except InputError as error:
-        raise InputError(
-            "the model's file", expected=f"a config.json ({error.expected})", got=error.got
-        ) from None
-    return shape_of_fields(fields), fields.notes
 
 
 def shape_of_config(config: Mapping[str, Any]) -> ModelShape:

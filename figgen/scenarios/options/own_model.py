@@ -8,14 +8,14 @@ text of `--layers`, `--hidden` and so on.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from types import MappingProxyType
-from typing import Any
 
 from figgen import catalog
 from figgen.errors import InputError, unknown
-from figgen.models.shape.model_shape import ExpertShape, LatentAttention, ModelShape
+from figgen.models.shape.model_shape import ModelShape
 from figgen.models.shape.transformer import parameter_counts
+from figgen.scenarios.architectures.sizes import shape_of_sizes
 
 SIZES: Mapping[str, str] = MappingProxyType({
     "layers": "layers of the model",
@@ -47,20 +47,8 @@ SIZES: Mapping[str, str] = MappingProxyType({
 })  # fmt: skip
 """Sizes that a text may give, and what each is."""
 
-NEEDED = ("layers", "hidden", "heads", "vocab")
-"""Sizes without which no shape follows."""
-
 _NAMES = ("activation", "norm", "qk_norm")
 _SWITCHES = ("tied", "bias", "qkv_bias", "learned_positions")
-_FIELDS = MappingProxyType({
-    "ffn": "ffn_hidden", "activation": "ffn", "tied": "tied_embeddings",
-})  # fmt: skip
-_EXPERTS = MappingProxyType({
-    "experts": "count", "top_k": "top_k", "expert_ffn": "ffn_hidden", "shared_experts": "shared",
-    "dense_layers": "dense_layers",
-})  # fmt: skip
-_LATENT = ("query_rank", "kv_rank", "nope_head_dim", "rope_head_dim", "value_head_dim")
-_USUAL_SEQUENCE = 4096
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,12 +90,7 @@ def model_of_sizes(text: str) -> OwnModel:
             raise unknown("size of a model", name, SIZES)
         else:
             given[name] = _value(name, value)
-    if base is None:
-        missing = [name for name in NEEDED if name not in given]
-        if missing:
-            flags = ", ".join(f"--{name.replace('_', '-')}" for name in missing)
-            raise InputError("the model's sizes", expected=flags, got=text)
-    return OwnModel(name=text, title=title_of(text), shape=_shape(base, given))
+    return OwnModel(name=text, title=title_of(text), shape=shape_of_sizes(given, base))
 
 
 def title_of(text: str) -> str:
@@ -125,56 +108,3 @@ def _value(name: str, value: str) -> int | str | bool:
     if not value.isdigit() or int(value) > 2**40:
         raise InputError(name, expected="a whole number", got=value)
     return int(value)
-
-
-def _shape(base: ModelShape | None, given: Mapping[str, Any]) -> ModelShape:
-    fields = {
-        _FIELDS.get(name, name): value
-        for name, value in given.items()
-        if name not in _EXPERTS and name not in _LATENT and name != "qkv_bias"
-    }
-    if base is None:
-        hidden, heads = fields["hidden"], fields["heads"]
-        usual: dict[str, Any] = {
-            "kv_heads": heads, "head_dim": hidden // max(heads, 1), "ffn_hidden": 4 * hidden,
-            "sequence": _USUAL_SEQUENCE,
-        }  # fmt: skip
-        shape = ModelShape(**usual | fields)
-    else:
-        shape = replace(base, **fields)
-    experts = {field: given[name] for name, field in _EXPERTS.items() if name in given}
-    if experts:
-        ordinary: dict[str, Any] = {"top_k": 1, "ffn_hidden": shape.ffn_hidden}
-        with_experts = (
-            replace(shape.experts, **experts)
-            if shape.experts
-            else ExpertShape(**_counted(ordinary | experts))
-        )
-        shape = replace(shape, experts=with_experts)
-    latent = {name: given[name] for name in _LATENT if name in given}
-    if latent:
-        shape = replace(shape, latent=_latent(shape, latent), head_dim=_latent_head(shape, latent))
-    if given.get("qkv_bias") and not shape.bias:
-        rows = (shape.heads + 2 * shape.kv_heads) * shape.head_dim
-        shape = replace(shape, extra=shape.extra + shape.layers * rows)
-    return shape
-
-
-def _counted(experts: Mapping[str, Any]) -> Mapping[str, Any]:
-    if "count" not in experts:
-        raise InputError("experts", expected="--experts, the number of routed experts")
-    return experts
-
-
-def _latent(shape: ModelShape, latent: Mapping[str, int]) -> LatentAttention:
-    if shape.latent is not None:
-        return replace(shape.latent, **latent)
-    missing = [name for name in _LATENT if name not in latent and name != "query_rank"]
-    if missing:
-        flags = ", ".join(f"--{name.replace('_', '-')}" for name in missing)
-        raise InputError("latent attention", expected=flags)
-    return LatentAttention(**{"query_rank": 0, **latent})
-
-
-def _latent_head(shape: ModelShape, latent: Mapping[str, int]) -> int:
-    return latent.get("nope_head_dim", shape.head_dim)

@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from functools import cache
 from pathlib import Path
 
 from figgen import catalog
 from figgen.errors import InputError
 from figgen.models.shape.model_shape import ModelShape
+from figgen.scenarios.architectures.file_text import is_model_file
 from figgen.scenarios.options.option import Choices, Value
 from figgen.scenarios.options.own_model import SIZES as MODEL_SIZES
 from figgen.scenarios.options.schema import OPTIONS
 from figgen.scenarios.taking.job import TakenJob, read_job
+from figgen.scenarios.taking.named import Sizes, name_of_sizes
 from figgen.scenarios.taking.own_lines import OwnNames
 
 LAYOUT = ("nodes", "gpus_per_node", "tp", "pp", "cp")
@@ -38,17 +40,6 @@ def answers_of(given: Sequence[str]) -> dict[str, str]:
             raise InputError("--set", expected="NAME=VALUE", got=one)
         found[name.lstrip("$")] = value
     return found
-
-
-def is_model_file(text: str) -> bool:
-    """Whether a text is the config.json of a model."""
-    if not text.lstrip().startswith("{"):
-        return False
-    try:
-        found = json.loads(text)
-    except ValueError:
-        return False
-    return isinstance(found, dict) and bool({"model_type", "architectures"} & found.keys())
 
 
 def taken_from(path: str, answers: Mapping[str, str], text: str = "") -> TakenJob:
@@ -77,45 +68,27 @@ def own_names() -> OwnNames:
 
 
 def named_after_sizes(job: TakenJob) -> TakenJob:
-    """The same job with a model of the catalog where it has all the sizes that were taken.
-
-    Of several with these sizes the first counts whose own sequences are as long, else the last.
-    """
+    """The same job with a model of the catalog where it has all the sizes that were taken."""
     known = {**job.assumed, **job.taken}
-    if "model" in known or not {"layers", "hidden", "heads", "ffn"} <= known.keys():
-        return job
-    found = [model for model in catalog.MODELS.values() if _has_sizes(model.shape, known)]
-    if not found:
-        return job
-    long = [model for model in found if model.shape.sequence == known.get("sequence")]
-    return replace(job, taken={**job.taken, "model": (long[0] if long else found[-1]).name})
+    name = "" if "model" in known else name_of_sizes(known, catalog_sizes())
+    return replace(job, taken={**job.taken, "model": name}) if name else job
 
 
-def _has_sizes(shape: ModelShape, known: Mapping[str, int | str | bool]) -> bool:
+@cache
+def catalog_sizes() -> dict[str, Sizes]:
+    """The sizes of the catalog's models, as `name_of_sizes` compares them."""
+    return {name: _sizes(model.shape) for name, model in catalog.MODELS.items()}
+
+
+def _sizes(shape: ModelShape) -> Sizes:
     experts, latent = shape.experts, shape.latent
-    sizes: dict[str, int] = {
+    return {
         "layers": shape.layers, "hidden": shape.hidden, "heads": shape.heads,
-        "kv_heads": shape.kv_heads, "vocab": shape.vocab,
+        "kv_heads": shape.kv_heads, "ffn": shape.ffn_hidden, "vocab": shape.vocab,
+        "sequence": shape.sequence, "kv_rank": latent.kv_rank if latent else 0,
         "experts": experts.count if experts else 0, "top_k": experts.top_k if experts else 0,
-        "kv_rank": latent.kv_rank if latent else 0,
+        "expert_ffn": experts.ffn_hidden if experts else 0,
     }  # fmt: skip
-    usual = {"kv_heads": known["heads"], "vocab": shape.vocab, "experts": 0, "top_k": 0}
-    if experts is None or "expert_ffn" in known or shape.ffn_hidden != experts.ffn_hidden:
-        sizes["ffn"] = shape.ffn_hidden
-    if experts is not None:
-        sizes["expert_ffn"] = experts.ffn_hidden
-        usual["expert_ffn"] = known["ffn"]
-        usual["top_k"] = experts.top_k
-    if latent is not None:
-        usual["kv_heads"] = shape.kv_heads
-    padded = known.get("vocab", 0)
-    if isinstance(padded, int) and 0 <= padded - shape.vocab < MOST_PADDING:
-        sizes["vocab"] = padded
-    return all(known.get(name, usual.get(name, 0)) == size for name, size in sizes.items())
-
-
-MOST_PADDING = 1024
-"""Rows that frameworks add to a table so that it can be divided."""
 
 
 def options_of(job: TakenJob) -> Choices:

@@ -25,8 +25,7 @@ from figgen.scenarios.options.option import Choices, Option
 from figgen.scenarios.options.resolve import TrainingStep, parallel_layout, training_step
 from figgen.scenarios.options.schema import GROUPS, OPTIONS
 from figgen.scenarios.runs.software import SOFTWARE, known_software, memory_of
-from figgen.scenarios.taking.options import own_names
-from figgen.scenarios.tools.config_tables import FIELDS, LONGEST, MODEL_TYPES
+from figgen.scenarios.taking.options import catalog_sizes, own_names
 from figgen.scenarios.tools.own import own_shape
 from figgen.scenarios.tools.rates import attained_rows
 
@@ -109,12 +108,9 @@ def _choices(option: Option) -> list[list[str]] | str | None:
     return list(map(list, option.choices().items())) if option.choices else None
 
 
-def config_tables_json() -> str:
-    """What the reading of a `config.json`, and of the tools' own lines, goes by."""
-    tables = {
-        "types": dict(MODEL_TYPES), "fields": dict(FIELDS), "longest": LONGEST,
-        "names": asdict(own_names()),
-    }  # fmt: skip
+def taking_tables_json() -> str:
+    """What the reading of scripts and of the tools' own lines goes by."""
+    tables = {"names": asdict(own_names()), "sizes": catalog_sizes()}
     return json.dumps(tables, separators=(",", ":"))
 
 

@@ -38,7 +38,6 @@ _FIELDS: tuple[tuple[str, str, dict[str, tuple[str, ...]]], ...] = (
         "attention_every": ("Attention every … layers",),
         "attention_first": ("First such layer, from 0",),
     }),
-    ("model", "config", {"config": ("Paste a Hugging Face config.json",)}),
 )  # fmt: skip
 """What each field is of, its kind, and label and empty word by its key."""
 

@@ -119,7 +119,8 @@ function choice(what, got, known) {
 /** Weights of the projections of one attention block. */
 export function attentionWeights({ hidden, heads, kv_heads, head_dim, latent: mla }) {
   if (!mla) return 2 * hidden * heads * head_dim + 2 * hidden * kv_heads * head_dim;
-  const down = hidden * (mla.query_rank + mla.kv_rank + mla.rope_head_dim);
+  const atOnce = mla.query_rank ? 0 : heads * (mla.nope_head_dim + mla.rope_head_dim);
+  const down = hidden * (mla.query_rank + mla.kv_rank + mla.rope_head_dim + atOnce);
   return down + upProjectionWeights({ heads, latent: mla }) + heads * mla.value_head_dim * hidden;
 }
 

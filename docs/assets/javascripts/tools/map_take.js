@@ -1,6 +1,7 @@
 // What a reader takes away from the rank map: the link, pictures, files, and words for a launcher.
 
 import { grouped } from "../engine/errors.js";
+import { bringBox } from "./bring.js";
 import { button, el, field } from "./dom.js";
 import { copyText, download, showCommand } from "./files.js";
 import { afterFrame } from "./painting.js";
@@ -60,7 +61,7 @@ export function pngFile(picture) {
  * Returns { element, update(state, picture) }; `picture` is null for a state that cannot be placed.
  * `load(changes)` takes a configuration that was pasted and says whether it can be placed.
  */
-export function makeTakeaway(load, say) {
+export function makeTakeaway(load, say, signal) {
   let [state, picture, chosen] = [null, null, "megatron"];
   const name = () => `rank-map-${picture.parallel.world_size}`;
   const copying = (text) => async (event) => {
@@ -132,34 +133,17 @@ export function makeTakeaway(load, say) {
     note.textContent = found.note;
   }
 
-  const pasted = el("textarea", {
-    rows: 4,
-    spellcheck: "false",
-    placeholder:
-      "Paste or drop a launch script, a YAML, TOML or JSON configuration, or torchrun --nnodes 16 --nproc-per-node 8 pretrain_gpt.py --tensor-model-parallel-size 8 …",
-  });
-  const answer = el("div", { class: "map-answer", "aria-live": "polite" });
   let readAs = null; // the layout that the answer is about
-  const read = button("Load it", async () => {
-    const text = pasted.value;
-    const { takeLayout, takenRows } = await import("./take.js");
-    const { changes, found, problems } = takeLayout(text);
-    const told = (kind, sentence) => el("div", { class: `tool-message is-${kind}` }, el("p", {}, sentence));
-    answer.replaceChildren(
-      ...problems.map((problem) => told("bad", `${problem}${/[.?]$/.test(problem) ? "" : "."}`)),
-      ...(changes ? [load(changes) ? told("good", "The configuration was loaded.") : told("warning", UNPLACED)] : []),
-      ...(found ? takenRows(found).map(([kind, sentence]) => told(kind, sentence)) : []),
-    );
-    readAs = changes && LOADING;
-  });
-  const dropped = async (event) => {
-    const [file] = event.dataTransfer.files;
-    if (!file) return;
-    event.preventDefault();
-    pasted.value = await file.text();
-    read.click();
-  };
-  pasted.addEventListener("drop", dropped);
+  const brought = bringBox(async ({ text, answers, again }) => {
+    const { askFor, takeLayout, takenRows, told } = await import("./map_taken.js");
+    const { changes, found, problems } = takeLayout(text, answers);
+    const ready = changes && !found.asked.length;
+    const loaded = ready ? [load(changes) ? ["good", "The configuration was loaded."] : ["warning", UNPLACED]] : [];
+    readAs = ready && LOADING;
+    const bad = problems.map((problem) => ["bad", `${problem}${/[.?]$/.test(problem) ? "" : "."}`]);
+    return [...[...bad, ...loaded, ...(found ? takenRows(found) : [])].map(told), ...askFor(found?.asked ?? [], again)];
+  }, signal);
+  brought.element.open = true;
 
   const element = el(
     "div",
@@ -182,14 +166,7 @@ export function makeTakeaway(load, say) {
       el("div", { class: "tool-actions" }, copy),
       note,
     ),
-    el(
-      "section",
-      {},
-      el("h2", {}, "Load a script or a configuration"),
-      field("Script, command or configuration", pasted),
-      el("div", { class: "tool-actions" }, read),
-      answer,
-    ),
+    el("section", {}, brought.element),
   );
   const showLaunchSoon = afterFrame(showLaunch);
   function update(now, shown) {
@@ -200,7 +177,7 @@ export function makeTakeaway(load, say) {
     if (readAs === LOADING) readAs = command.textContent;
     else if (readAs && readAs !== command.textContent) {
       // Another layout than the one that was read.
-      answer.replaceChildren();
+      brought.forget();
       readAs = null;
     }
     showLaunchSoon();

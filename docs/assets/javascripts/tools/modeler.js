@@ -2,6 +2,7 @@
 // everything that is shown follows from them.
 
 import { el, liveRegion, mountTool, pause, perFrame } from "./dom.js";
+import { bringBox } from "./bring.js";
 import { topBar } from "./modeler_bar.js";
 import { fieldProblems } from "./modeler_problems.js";
 import { modelerForm } from "./modeler_form.js";
@@ -40,10 +41,14 @@ async function build(root, signal, catalog) {
     else a = next;
     render();
   };
-  const changeAll = (state) => {
+  const anew = (changes) => {
     given = held = null;
     bad.clear();
-    change(state);
+    change(changes);
+  };
+  const changeAll = (state) => {
+    brought.forget();
+    anew(state);
   };
   const chooseSmall = (changes) => changeAll({ ...first, ...changes, preset: "" });
   const choosePreset = (name) =>
@@ -62,32 +67,36 @@ async function build(root, signal, catalog) {
     onChange(changes) {
       if ("hold" in changes) held = changes.hold ? (found[at].setup?.global_batch ?? null) : null;
       else if ("global_batch" in changes) changeBatch(changes.global_batch);
-      else if ("config" in changes) reading("config", changes.config);
-      else if ("measured" in changes) reading("measured", changes.measured);
+      else if ("measured" in changes) reading(changes.measured);
       else {
         const own = found[at].setup ? ownFrom(found[at].setup, changes) : changes;
         change(held === null ? own : holding(own));
       }
     },
   });
-  // A config.json becomes the reader's own shape, what measure.py measured its rates.
-  const READ = {
-    config: async (text) => (await import("./config_json.js")).configChanges(text),
-    measured: async (text) => (await import("./measured_file.js")).measuredChanges(text),
-  };
-  let given = null; // the last of these texts, until the reader goes on: it may be read later
-  const reading = async (key, text) => {
+  let given = null; // the last file of measure.py, until the reader goes on: it may be read later
+  const reading = async (text) => {
     given = text;
     try {
-      const changes = (text.trim() || key === "measured") && (await READ[key](text));
+      const changes = (await import("./measured_file.js")).measuredChanges(text);
       if (given !== text) return;
-      bad.set(key, null);
+      bad.set("measured", null);
       if (changes) change(changes);
     } catch (error) {
       if (!(error instanceof InputError)) throw error;
-      if (given === text) bad.set(key, `${key}.json: ${error.message}.`, []);
+      if (given === text) bad.set("measured", `measured.json: ${error.message}.`);
     }
     showMessages();
+  };
+  // A script, a configuration or a config.json, until the reader goes on.
+  const brought = bringBox(async (job) => {
+    const { readJob } = await import("./modeler_taken.js");
+    return job.isLast() && readJob(catalog, states()[at], job, anew);
+  }, signal);
+  form.form.prepend(brought.element);
+  const forget = () => {
+    given = held = null;
+    brought.forget();
   };
   // A global batch that stays while the layout changes.
   let held = null;
@@ -106,7 +115,7 @@ async function build(root, signal, catalog) {
   };
   const choose = (index) => {
     at = index;
-    given = held = null;
+    forget();
     bad.clear();
     render();
   };
@@ -152,7 +161,7 @@ async function build(root, signal, catalog) {
   function compare() {
     b = b ? null : { ...a };
     at = b ? 1 : 0;
-    given = held = null;
+    forget();
     render();
   }
 

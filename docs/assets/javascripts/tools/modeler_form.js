@@ -101,16 +101,6 @@ function controlOf({ key, label, kind, options, hint, empty }, accept, onChange)
     });
     return { box: el("label", { class: "tool-check" }, input, label), input };
   }
-  if (kind === "config") {
-    const input = el("textarea", {
-      name: key,
-      rows: 3,
-      spellcheck: "false",
-      placeholder: '{ "model_type": "llama", "hidden_size": 4096, … }',
-      on: { input: () => onChange({ config: input.value }) },
-    });
-    return { box: field(label, input, hint), input };
-  }
   if (kind === "file") {
     const input = el("input", {
       type: "file",
@@ -175,7 +165,7 @@ function sync(groups, controls, catalog, state, found) {
       box.hidden = shows ? !shows(state, catalog) : false;
       if (kind === "check") input.checked = state[key];
       else if (kind === "file") controls.get(key).forget.hidden = !state[key];
-      else if (["hold", "config"].includes(kind)) continue;
+      else if (kind === "hold") continue;
       else if (kind === "derived") input.textContent = found.setup ? String(found.setup.parallel.dp) : "–";
       else if (kind === "batch") fill(input, found.setup ? String(found.setup.global_batch) : "");
       else {

@@ -15,13 +15,13 @@ const MIXERS = {
 /** Keys of an own shape with their kinds; what a form does not show comes from a config.json. */
 export const ownKinds = () => ({
   layers: whole(80, 1, 1000), hidden: whole(8192, 64, 100_000), heads: whole(64, 1, 1000),
-  kv_heads: whole(8, 1, 1000), head_dim: optional(whole(null, 1, 10_000)), ffn_hidden: whole(28672, 1, 1_000_000),
+  kv_heads: whole(8, 1, 1000), head_dim: optional(whole(null, 1, 10_000)), ffn_hidden: whole(28672, 0, 1_000_000),
   ffn: choice("swiglu", Object.keys(FFN_MATRICES)), vocab: whole(128_256, 256, 10_000_000),
   experts: optional(whole(null, 2, 10_000)), top_k: whole(2, 1, 1000), expert_ffn: whole(14_336, 1, 1_000_000),
   shared: whole(0, 0, 1000), dense_layers: whole(0, 0, 1000), tied: flag(false),
-  ...Object.fromEntries(LATENT.map((key) => [key, optional(whole(null, 1, 100_000))])),
+  ...Object.fromEntries(LATENT.map((key) => [key, optional(whole(null, 0, 100_000))])),
   norm: choice("rmsnorm", Object.keys(NORM_VECTORS)), norms: whole(2, 0, 8), qk_norm: choice("none", QK_NORMS),
-  bias: flag(false), positions: flag(false), extra: whole(0, 0, 2 ** 40),
+  final_norm: flag(true), bias: flag(false), positions: flag(false), extra: whole(0, -(2 ** 40), 2 ** 40),
   window: whole(0, 0, 10_000_000), full_every: whole(0, 0, 1000),
   mixer_heads: optional(whole(null, 1, 100_000)), mixer_head_dim: whole(64, 1, 10_000), mixer_state: whole(128, 1, 100_000),
   mixer_groups: whole(1, 1, 10_000), mixer_conv: whole(4, 1, 100), mixer_chunk: whole(256, 1, 100_000),
@@ -37,7 +37,7 @@ export function ownShape(state) {
     layers, hidden, heads, kv_heads, ffn_hidden, ffn, vocab, norm, qk_norm, bias, extra, window, full_every, latent,
     ...(state.head_dim === null ? {} : { head_dim: state.head_dim }),
     sequence: state.sequence ?? 8192, norms_per_layer: state.norms, tied_embeddings: state.tied,
-    learned_positions: state.positions,
+    learned_positions: state.positions, final_norm: state.final_norm,
     state_space: state.mixer_heads === null ? null
       : Object.fromEntries(Object.entries(MIXERS).map(([key, name]) => [name, state[key]])),
     experts: count === null ? null : { count, top_k, ffn_hidden: expert_ffn, shared, dense_layers },
@@ -55,7 +55,7 @@ export function ownOf(shape) {
   return {
     layers, hidden, heads, kv_heads, ffn_hidden, ffn, vocab, norm, qk_norm, bias, extra, window, full_every, ...mixture,
     head_dim: head_dim === hidden / heads ? null : head_dim,
-    norms: shape.norms_per_layer, tied: shape.tied_embeddings, positions: shape.learned_positions,
+    norms: shape.norms_per_layer, tied: shape.tied_embeddings, positions: shape.learned_positions, final_norm: shape.final_norm,
     ...Object.fromEntries(LATENT.map((key) => [key, latent?.[key] ?? null])),
     ...(mixers ? Object.fromEntries(Object.entries(MIXERS).map(([key, name]) => [key, mixers[name]])) : { mixer_heads: null }),
   };

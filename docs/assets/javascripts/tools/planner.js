@@ -2,6 +2,7 @@
 
 import { InputError } from "../engine/errors.js";
 import { modelShape } from "../engine/transformer.js";
+import { bringBox } from "./bring.js";
 import { button, el, liveRegion, mountTool, pause, perFrame, selectField } from "./dom.js";
 import { download } from "./files.js";
 import { modelerForm } from "./modeler_form.js";
@@ -17,7 +18,6 @@ import { bytes, percent, plainNumber, seconds } from "./quantities.js";
 import { addressWriter } from "./state.js";
 
 const [FIRST_SHOWN, MORE_SHOWN] = [12, 100];
-const LOADED = ["config", "measured"]; // what a reader pastes or loads
 const WAIT_MS = 250; // after the last change, before a search begins
 const TOO_MUCH = {
   state: "weights, gradients and optimizer state alone are too much",
@@ -43,8 +43,7 @@ async function build(root, signal, catalog) {
   const form = modelerForm(schema, catalog, {
     onBad: (key, message) => { tell(key, message); tellProblems(); },
     onChange: (changes) => {
-      const loaded = LOADED.find((key) => key in changes);
-      if (loaded) load(loaded, changes[loaded]);
+      if ("measured" in changes) load(changes.measured);
       else change(own(changes));
     },
   }, planGroups(catalog));
@@ -52,7 +51,7 @@ async function build(root, signal, catalog) {
   const presets = presetsOf(catalog).filter(({ kind }) => kind === "training");
   const preset = selectField("Begin with the job of a published run", {
     name: "preset", value: state.preset, options: [["", "none"], ...presets.map(({ name, title }) => [name, title])],
-    onChange: (name) => { given = null; bad.clear(); change(name ? jobOf(schema, catalog, name) : { preset: "" }); },
+    onChange: (name) => { given = null; brought.forget(); bad.clear(); change(name ? jobOf(schema, catalog, name) : { preset: "" }); },
   });
   form.form.prepend(preset.box);
   const messages = el("div", { class: "plan-messages" });
@@ -95,20 +94,25 @@ async function build(root, signal, catalog) {
     return chip && changes.chip === OWN ? { bw: chip.memory_bandwidth_bytes_per_s / 1e9, ...numbers } : numbers;
   }
 
-  let given = null; // the last of these texts, until a job is chosen: it may be read later
-  const load = async (key, text) => {
+  let given = null; // the last file of measure.py, until a job is chosen: it may be read later
+  const load = async (text) => {
     given = text;
     try {
-      const changes = (text.trim() || key === "measured") && (await import("./planner_own.js")).read[key](text);
+      const changes = (await import("./planner_own.js")).measuredChanges(text);
       if (given !== text) return;
-      tell(key, null);
+      tell("measured", null);
       if (changes) change(changes);
     } catch (error) {
       if (!(error instanceof InputError)) throw error;
-      if (given === text) tell(key, `${key}.json: ${error.message}`);
+      if (given === text) tell("measured", `measured.json: ${error.message}`);
     }
     tellProblems();
   };
+  const brought = bringBox(async (job) => {
+    const { readPlanJob } = await import("./planner_own.js");
+    return job.isLast() && readPlanJob(catalog, state, job, (changes) => { given = null; bad.clear(); change(changes); });
+  }, signal);
+  form.form.prepend(brought.element);
 
   const rest = () => progress.classList.add("is-idle");
   let refused = null;

@@ -1,11 +1,28 @@
-// What a reader pastes or loads becomes an own shape, or rates in the place of datasheets. Loaded
-// then, as a part of the planner: the modeler's would bring the modeler along, with errors of its own.
+// A job that a reader brings, or rates that one measured, as a state of the planner. Loaded then.
 
-import { ownOfText } from "./config_json.js";
 import { measuredChanges } from "./measured_file.js";
+import { readJob } from "./modeler_taken.js";
+import { told } from "./taken.js";
+import { defaults } from "./state.js";
+import { planQuery, replicasOf, schemaOf } from "./modeler_state.js";
+import { fromQuery, planSchema } from "./planner_state.js";
 
-/** What of the state follows from a text, by what the text is. */
-export const read = {
-  config: ownOfText,
-  measured: measuredChanges,
-};
+export { measuredChanges };
+
+/** What the page says of what a reader brings, and what asks for more; `apply(changes)` takes the job without its layout. */
+export function readPlanJob(catalog, state, brought, apply) {
+  const schema = schemaOf(catalog);
+  const known = Object.fromEntries(Object.keys(schema).filter((key) => state[key] !== null && state[key] !== undefined).map((key) => [key, state[key]]));
+  let layout = null;
+  const take = (changes) => {
+    if (!("tp" in changes)) return apply(changes); // a model alone
+    const batch = changes.microbatches && replicasOf(changes) * changes.microbatch_size * changes.microbatches;
+    const query = planQuery(schema, changes, batch || "auto");
+    apply(fromQuery(planSchema(catalog), catalog, query).state);
+    layout = changes;
+  };
+  const said = readJob(catalog, { ...defaults(schema), ...known, preset: "" }, brought, take);
+  if (!layout) return said;
+  const { tp, pp, cp, ep } = layout;
+  return [...said, told(["plain", `Its layout, TP ${tp}, PP ${pp}, CP ${cp}, EP ${ep}, is not held: the planner tries all.`])];
+}

@@ -42,7 +42,7 @@ function build(root, signal, layouts) {
   const take = makeTakeaway((changes) => {
     change(changes);
     return Boolean(evaluate(state).parallel);
-  }, say);
+  }, say, signal);
   let cube = null;
   const pick = (rank) => change({ rank: rank === state.rank ? null : rank });
   const stage = makeStage({

@@ -19,7 +19,7 @@ export const whole = (fallback, min = 1, max = MOST_RANKS) => ({
   round: Math.round,
   expected: `a whole number from ${min} to ${grouped(max)}`,
   read(text) {
-    const value = /^\d{1,15}$/.test(text) ? Number(text) : NaN;
+    const value = /^-?\d{1,15}$/.test(text) ? Number(text) : NaN;
     return value >= min && value <= max ? value : undefined;
   },
 });

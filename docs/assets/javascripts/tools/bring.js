@@ -1,0 +1,49 @@
+// Where a reader brings a script, a configuration or a config.json: pasted, dropped or chosen.
+
+import { button, el, field } from "./dom.js";
+
+const MOST = 1e6; // bytes of a file that are read: the reader refuses far shorter texts
+
+/**
+ * Returns { element, forget() }. `read({ text, answers, isLast, again })` resolves to elements,
+ * or false: what was taken, and what asks for a variable without a value, which `again(answers)`
+ * gives. An answer that comes when the reader has gone on elsewhere is forgotten.
+ */
+export function bringBox(read, signal) {
+  let given = null; // the last text; an earlier one may be read later
+  const answer = el("div", { class: "tool-answer", "aria-live": "polite" });
+  const text = el("textarea", {
+    rows: 4, spellcheck: "false",
+    on: { paste: () => setTimeout(() => load()) },
+  });
+  const file = el("input", { type: "file", "aria-label": "Choose a file", on: { change: () => open(file.files[0]) } });
+  async function load(answers = {}) {
+    const mine = given = { text: text.value, answers, isLast: () => mine === given, again: (more) => load({ ...answers, ...more }) };
+    const found = mine.text.trim() && await read(mine);
+    if (mine === given) answer.replaceChildren(...(found || []));
+  }
+  async function open(what) {
+    if (!what) return;
+    element.open = true;
+    text.value = what.text ? await what.slice(0, MOST).text() : what;
+    load();
+  }
+  const element = el("details", { class: "tool-bring" },
+    el("summary", {}, "Bring your job: paste or drop a script, a configuration or a config.json"),
+    field("Script, command, configuration or config.json", text),
+    el("div", { class: "tool-actions" }, button("Load it", () => load()), file),
+    answer);
+  const options = { signal };
+  addEventListener("dragover", (event) => event.preventDefault(), options);
+  addEventListener("drop", (event) => {
+    const [dropped] = event.dataTransfer.files;
+    // A field for files takes them itself.
+    if (!dropped || event.target.closest?.("input[type=file]")) return;
+    event.preventDefault();
+    open(dropped);
+  }, options);
+  addEventListener("paste", (event) => {
+    if (!event.target.closest?.("input, textarea, select")) open(event.clipboardData.getData("text").trim());
+  }, options);
+  return { element, forget() { given = null; answer.replaceChildren(); } };
+}

@@ -1,0 +1,106 @@
+// A job that a reader brings, as a state of the modeler. Loaded when there is one.
+
+import { InputError } from "../engine/errors.js";
+import { missing_sizes, shape_of_sizes } from "../scenarios/architectures/sizes.js";
+import { OWN, optionsOf } from "./modeler_options.js";
+import { ownKinds, ownOf } from "./modeler_own.js";
+import { fromQuery, schemaOf } from "./modeler_state.js";
+import { readValue, toQuery } from "./state.js";
+import { askFor, takeText, takenRows, told } from "./taken.js";
+
+// Sizes of a model that is in no catalog, under the names that scripts and the command line have.
+const SIZES = [
+  "layers", "hidden", "heads", "kv_heads", "head_dim", "ffn", "vocab", "experts", "top_k", "expert_ffn", "shared_experts",
+  "dense_layers", "query_rank", "kv_rank", "nope_head_dim", "rope_head_dim", "value_head_dim", "window", "full_every",
+  "activation", "norm", "qk_norm", "tied", "bias", "qkv_bias", "learned_positions",
+];
+// What is kept of the page where a text does not say it: the model, the machine, the length of its sequences.
+const MACHINE = ["nodes", "gpus", "chip", "nic", "peak", "hbm", "bw", "up", "net"];
+
+/** The changes that make the shape of a file the reader's own; throws InputError for what no address can say. */
+export function ownOfShape(shape) {
+  const own = ownOf(shape);
+  const kinds = ownKinds();
+  for (const [key, value] of Object.entries(own)) if (typeof value === "number") readValue(kinds, key, String(value));
+  return { ...own, model: OWN, sequence: shape.sequence, ...(!own.experts && { ep: 1, etp: null }) };
+}
+
+/**
+ * { changes, found, problems, kept } of a text: changes to a state of the modeler, null while
+ * variables are asked for; all that was read; what of it cannot be computed, in words; and what
+ * stays as it is on the page, by its key. Throws InputError for a text that says nothing of a job.
+ */
+export function takeJob(catalog, state, text, answers = {}) {
+  const found = takeText(text, answers);
+  if (found.shape) return { changes: ownOfShape(found.shape), found, problems: [], kept: [] };
+  if (found.asked.length) return { changes: null, found, problems: [], kept: [] };
+  const known = { ...found.assumed, ...found.taken };
+  const schema = schemaOf(catalog);
+  const own = modelOf(known);
+  const said = new URLSearchParams(own.changes ? toQuery(schema, own.changes, {}) : "");
+  for (const option of optionsOf(catalog)) {
+    if (option.name in known && !(own.changes && option.name === "model")) said.set(option.key, written(option, known[option.name]));
+  }
+  if ("dp" in found.taken && "nodes" in known) said.set("dp", found.taken.dp);
+  if ("global_batch" in known) {
+    said.delete("microbatches");
+    said.set("global_batch", known.global_batch);
+  }
+  // A line of this site says all that it means. A sequence is as long as a model's, so the page's counts only with the page's model.
+  const keys = [...(said.has("model") ? [] : ["model", "sequence", ...Object.keys(ownKinds())]), ...MACHINE];
+  const kept = (found.dialect === "figgen" ? [] : keys).filter((key) => !said.has(key) && state[key] !== null && state[key] !== undefined);
+  const page = new URLSearchParams(toQuery(schema, Object.fromEntries(kept.map((key) => [key, state[key]])), {}));
+  for (const [key, value] of page) said.set(key, value);
+  const { a, problems } = fromQuery(schema, catalog, said);
+  return { changes: { ...a, preset: "" }, found, problems: [...own.problems, ...problems], kept };
+}
+
+// The shape of the sizes that a text gives beside the name of no model.
+function modelOf(known) {
+  const sizes = new Map(SIZES.filter((name) => name in known).map((name) => [name, known[name]]));
+  if ("model" in known || !sizes.has("layers") || !sizes.has("hidden")) return { changes: null, problems: [] };
+  const missing = missing_sizes(sizes);
+  // A table that no script sizes comes with its tokenizer.
+  const problems = missing.includes("vocab") ? ["the text does not say how many rows the vocabulary has: 128,256 are taken"] : [];
+  if (problems.length) sizes.set("vocab", 128_256);
+  try {
+    return { changes: { ...ownOfShape(shape_of_sizes(sizes, null)), sequence: undefined, ep: undefined, etp: undefined }, problems };
+  } catch (error) {
+    if (!(error instanceof InputError)) throw error;
+    return { changes: null, problems: [error.message] };
+  }
+}
+
+// A value as an address has it: numbers in the unit of the form.
+function written({ unit }, value) {
+  if (typeof value === "boolean") return value ? "1" : "0";
+  return unit && typeof value === "string" ? value.replace(unit, "").trim() : String(value);
+}
+
+/** What the box of the page shows of `takeJob`, as rows of a kind and a sentence. */
+export function jobRows(catalog, { found, problems, kept }, state) {
+  const machine = ["nodes", "gpus", "chip", "nic"].filter((key) => kept.includes(key));
+  const words = {
+    model: () => catalog.models[state.model]?.title ?? "the own shape", nodes: () => `${state.nodes} nodes`, gpus: () => `${state.gpus} GPUs per node`,
+    chip: () => catalog.accelerators[state.chip]?.title ?? "own GPUs", nic: () => catalog.links[state.nic]?.title ?? "own links",
+  };
+  const stays = [...(kept.includes("model") ? ["model"] : []), ...machine].map((key) => words[key]());
+  return [
+    ...problems.map((problem) => ["bad", `${problem[0].toUpperCase()}${problem.slice(1)}${/[.?]$/.test(problem) ? "" : "."}`]),
+    ...takenRows(found),
+    ...(stays.length ? [["plain", `Kept from the page, since the text does not say: ${stays.join(", ")}.`]] : []),
+  ];
+}
+
+/** What the page says of what a reader brings, and what asks for more; `apply(changes)` takes what it says. */
+export function readJob(catalog, state, { text, answers, again }, apply) {
+  let job;
+  try {
+    job = takeJob(catalog, state, text, answers);
+  } catch (error) {
+    if (!(error instanceof InputError)) throw error;
+    return [told(["bad", `${error.message}.`])];
+  }
+  if (job.changes) apply(job.changes);
+  return [...jobRows(catalog, job, state).map(told), ...askFor(job.found.asked, again)];
+}

@@ -1,0 +1,70 @@
+// Reads scripts, configurations, config.json files and lines of tools with the command line's reader.
+
+import { grouped, InputError } from "../engine/errors.js";
+import { parameter_counts } from "../models/shape/transformer.js";
+import { is_model_file, read_model_text } from "../scenarios/architectures/file_text.js";
+import { read_job } from "../scenarios/taking/job.js";
+import { name_of_sizes } from "../scenarios/taking/named.js";
+import { OwnNames } from "../scenarios/taking/own_lines.js";
+import { tables } from "../taking-tables.js";
+import { button, el, field } from "./dom.js";
+
+const LONGEST = 65_536; // characters; a launch script has some thousand
+const mapOf = (object) => new Map(Object.entries(object));
+const { flags, switches, on, keys, units } = tables.names;
+const NAMES = new OwnNames(mapOf(flags), mapOf(switches), on, mapOf(keys), mapOf(units));
+const MODELS = new Map(Object.entries(tables.sizes).map(([name, sizes]) => [name, mapOf(sizes)]));
+
+/** What `figgen take` prints of a text; `answers` are values of its open variables. Throws InputError. */
+export function takeText(text, answers = {}) {
+  if (text.length > LONGEST) {
+    throw new InputError("the text", { expected: `at most ${grouped(LONGEST)} characters`, got: text.length });
+  }
+  if (is_model_file(text)) return modelFile(text);
+  const job = read_job(text, mapOf(answers), NAMES);
+  const known = new Map([...job.assumed, ...job.taken]);
+  const model = known.has("model") ? "" : name_of_sizes(known, MODELS);
+  if (model) job.taken.set("model", model);
+  const { dialect, taken, assumed, left, unsure, asked, notes } = job;
+  return { dialect, taken: Object.fromEntries(taken), assumed: Object.fromEntries(assumed), left, unsure, asked, notes };
+}
+
+// A model's own file has a shape and says nothing else of a job.
+function modelFile(text) {
+  const [shape, notes] = read_model_text(text);
+  return { dialect: "config.json", taken: {}, assumed: {}, left: [], unsure: [], asked: [], notes, shape };
+}
+
+const shown = (value) => (value === true ? "on" : value === false ? "off" : value);
+const pairs = (values) => Object.entries(values).map(([name, value]) => `${name} ${shown(value)}`).join(", ");
+
+/** What was read, as rows of a kind and a sentence: taken, assumed, not understood, left. */
+export function takenRows({ dialect, taken, assumed, left, unsure, notes, shape }) {
+  const others = left.filter((name) => !unsure.includes(name));
+  const said = shape ? `a model of ${grouped(parameter_counts(shape).total)} parameters` : pairs(taken);
+  return [
+    ["plain", `Read as ${dialect}. Taken: ${said || "nothing"}.`],
+    ...(Object.keys(assumed).length ? [["plain", `Assumed, since the text does not say: ${pairs(assumed)}.`]] : []),
+    ...notes.map((note) => ["warning", `${note[0].toUpperCase()}${note.slice(1)}${/[.?]$/.test(note) ? "" : "."}`]),
+    ...(unsure.length ? [["warning", `Not understood, though it may matter: ${unsure.join(", ")}.`]] : []),
+    ...(others.length ? [["plain", `Left aside: ${others.join(", ")}.`]] : []),
+  ];
+}
+
+/** A row of a kind and a sentence as a message. */
+export const told = ([kind, sentence]) => el("div", { class: `tool-message is-${kind}` }, el("p", {}, sentence));
+
+/** A form for the first of the variables that a text does not set; `again` reads with its value. */
+export function askFor([name, ...others], again) {
+  if (name === undefined) return [];
+  const value = el("input", { type: "text", name: "variable", autocomplete: "off", spellcheck: "false" });
+  const rest = others.length ? `then ${others.map((one) => `$${one}`).join(", ")}` : null;
+  const go = (event) => {
+    event.preventDefault();
+    if (value.value.trim()) again({ [name]: value.value.trim() });
+    else value.focus();
+  };
+  const form = el("form", { class: "tool-ask", on: { submit: go } }, field(`The text does not set $${name}. Its value`, value, rest), button("Go on", go));
+  setTimeout(() => value.focus());
+  return [form];
+}
