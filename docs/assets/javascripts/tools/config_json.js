@@ -2,7 +2,8 @@
 // figgen.scenarios.options.config_json, whose tables of kinds and names are printed for it. Pure.
 
 import { InputError, unknown } from "../engine/errors.js";
-import { mixerLayers, modelShape } from "../engine/transformer.js";
+import { record, shapeOf } from "../engine/records.js";
+import { StateSpace } from "../models/shape/model_shape.js";
 import { ownKinds, ownOf } from "./modeler_own.js";
 import { readJson } from "./json.js";
 import { readValue } from "./state.js";
@@ -10,7 +11,7 @@ import { tables } from "../config-tables.js";
 
 const MOST = 2 ** 40;
 
-/** The shape that the text of a config.json describes, as modelShape makes it; throws InputError. */
+/** The shape that the text of a config.json describes, as shapeOf makes it; throws InputError. */
 export function shapeOfText(text) {
   let config;
   try {
@@ -61,14 +62,14 @@ function shapeOfConfig({ types, fields, longest }, given) {
   const alone = about.mixers && config.num_local_experts === 0;
   const rows = heads + 2 * kv_heads;
   let extra = 0;
-  const attending = layers - mixerLayers({ state_space }, 0, layers);
+  const attending = state_space ? record(StateSpace, state_space).attention_before(layers) : layers;
   if (about.qkv_bias) extra = layers * rows * head_dim;
   else if (config.attention_bias && !about.bias) extra = attending * (rows * head_dim + hidden);
   if (experts) {
     const inner = layers - experts.dense_layers;
     extra += inner * ((about.shared_gate ? hidden : 0) + (about.router_offsets ? experts.count : 0));
   }
-  return modelShape({
+  return shapeOf({
     layers, hidden, heads, kv_heads, head_dim, ffn_hidden: count(alone ? "shared_hidden" : "ffn_hidden", 4 * hidden), vocab: count("vocab"),
     sequence: Math.min(count("sequence"), longest), ffn: about.ffn ?? "swiglu", norm: about.norm ?? "rmsnorm",
     norms_per_layer: about.norms_per_layer ?? 2, qk_norm: about.qk_norm ?? "none", bias: about.bias ?? false,

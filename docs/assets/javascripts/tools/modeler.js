@@ -65,7 +65,7 @@ async function build(root, signal, catalog) {
       else if ("config" in changes) reading("config", changes.config);
       else if ("measured" in changes) reading("measured", changes.measured);
       else {
-        const own = found[at].setup ? ownFrom(found[at].setup, changes) : changes;
+        const own = found[at].setup ? ownFrom(found[at].job, changes) : changes;
         change(held === null ? own : holding(own));
       }
     },

@@ -1,7 +1,7 @@
 // Reads scripts, configurations and lines of tools with the reader that the command line has.
 
 import { grouped, InputError } from "../engine/errors.js";
-import { MOST_RANKS } from "../engine/layout.js";
+import { MOST_RANKS } from "../models/machine/layout.js";
 import { read_job } from "../scenarios/taking/job.js";
 import { OwnNames } from "../scenarios/taking/own_lines.js";
 import { tables } from "../config-tables.js";
