@@ -80,8 +80,10 @@ class CallPrinter(BuiltIn):
         if node.keywords:
             raise self.no(node, "keywords in a call of a value")
         hints = given.args[:-1] if given.kind == "function" and given.args else ()
-        parts = [self.passed(arg, hints[at] if at < len(hints) else ANY)
-                 for at, arg in enumerate(node.args)]  # fmt: skip
+        parts = [
+            self.passed(arg, hints[at] if at < len(hints) else ANY)
+            for at, arg in enumerate(node.args)
+        ]
         result = given.args[-1] if given.kind == "function" and given.args else ANY
         return Code(f"{function.atom}({listed(c.text for c in parts)})", type=result)
 
@@ -194,8 +196,9 @@ class CallPrinter(BuiltIn):
         given = {one.arg: one.value for one in node.keywords if one.arg is not None}
         if node.args:
             raise self.no(node, "places beside keywords from a dictionary")
-        held = self.made_dict(f"[{listed(f'...{self.expression(one).text}' for one in rest)}]",
-                              STR, ANY).text  # fmt: skip
+        held = self.made_dict(
+            f"[{listed(f'...{self.expression(one).text}' for one in rest)}]", STR, ANY
+        ).text
         parts = [
             self.passed(given[field], hint).text if field in given else f"rest.get({quoted(field)})"
             for field, hint in self.fields(cls, node)
@@ -243,12 +246,20 @@ class CallPrinter(BuiltIn):
         if given.kind == "pattern":
             if name == "sub":
                 by, text = node.args
-                return Code(f"{self.help('substituted')}({value.text}, {self.expression(by).text}, "
-                            f"{self.expression(text).text})", type=STR)  # fmt: skip
+                return Code(
+                    f"{self.help('substituted')}({value.text}, {self.expression(by).text}, "
+                    f"{self.expression(text).text})",
+                    type=STR,
+                )
             return self.matched(name, value, self.expression(node.args[0]).atom)
         table: Mapping[str, Method] = {
-            "list": LIST, "tuple": LIST, "dict": DICT, "set": SET, "str": STRING, "match": MATCH,
-        }.get(given.kind, {})  # fmt: skip
+            "list": LIST,
+            "tuple": LIST,
+            "dict": DICT,
+            "set": SET,
+            "str": STRING,
+            "match": MATCH,
+        }.get(given.kind, {})
         if name not in table:
             raise self.no(node, f"the method {name} of a value of kind {given.kind}")
         made = table[name](self, value, given, node)

@@ -462,8 +462,11 @@ def _asked(place: Place, members: Collection[str] | None) -> list[Place]:
     if not isinstance(node, ast.ClassDef):
         return []
     names = [one.name for one in methods_of(node)]
-    return [Place(place.module, f"{place.name}.{name}") for name in names
-            if members is None or name in members]  # fmt: skip
+    return [
+        Place(place.module, f"{place.name}.{name}")
+        for name in names
+        if members is None or name in members
+    ]
 
 
 def printed(entries: Iterable[Place], members: Collection[str] | None = None) -> dict[str, str]:

@@ -187,4 +187,4 @@ def test_hostile_values_are_refused_in_words_or_answered_in_numbers(ask: Ask) ->
     for found in ask("hostile", [BASE, MIXTURE]):
         assert found["wrong"] == []
         assert found["refused"] > 100
-        assert found["answered"] > 50
+        assert found["answered"] > 15

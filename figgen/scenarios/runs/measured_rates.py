@@ -157,8 +157,10 @@ def as_measured(
     found: dict[str, float] = {}
     plain = "bf16" if "bf16" in measured else "fp16"
     for field, name in (
-        ("product_flops_per_s", dtype), ("expert_flops_per_s", dtype), ("plain_flops_per_s", plain)
-    ):  # fmt: skip
+        ("product_flops_per_s", dtype),
+        ("expert_flops_per_s", dtype),
+        ("plain_flops_per_s", plain),
+    ):
         if name in measured:
             found[field] = measured[name][0] * shares[field]
     if dtype in measured:

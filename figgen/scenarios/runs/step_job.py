@@ -22,18 +22,30 @@ def step_job(setup: TrainingSetup, *, quantized: float, per_tensor: float) -> Jo
     chunks = placement.stages // placement.pipes // parallel.pp if parallel.pp > 1 else 1
     return Job(
         **shape_numbers(setup.shape, setup.mtp_layers),
-        tp=parallel.tp, cp=parallel.cp, pp=parallel.pp,
-        ep=min(parallel.ep, parallel.world_size // parallel.pp), etp=parallel.etp,
-        gpus=parallel.world_size, gpus_per_node=parallel.gpus_per_node, chunks=chunks,
+        tp=parallel.tp,
+        cp=parallel.cp,
+        pp=parallel.pp,
+        ep=min(parallel.ep, parallel.world_size // parallel.pp),
+        etp=parallel.etp,
+        gpus=parallel.world_size,
+        gpus_per_node=parallel.gpus_per_node,
+        chunks=chunks,
         filling=filling(setup.schedule, parallel.pp, setup.microbatches, chunks),
-        fullest_layers=fullest, head_layers=beside_head,
-        microbatch=setup.microbatch_size, microbatches=setup.microbatches,
-        sequence=setup.sequence, zero_stage=setup.zero_stage,
-        repeats_layer=layer, repeats_core=core,
+        fullest_layers=fullest,
+        head_layers=beside_head,
+        microbatch=setup.microbatch_size,
+        microbatches=setup.microbatches,
+        sequence=setup.sequence,
+        zero_stage=setup.zero_stage,
+        repeats_layer=layer,
+        repeats_core=core,
         quantized=quantized,
-        gathers=gathers, scatters=scatters, scattered_bytes=setup.recipe.gradient_bytes,
-        overlapped=float(overlapped), per_tensor=per_tensor,
-    )  # fmt: skip
+        gathers=gathers,
+        scatters=scatters,
+        scattered_bytes=setup.recipe.gradient_bytes,
+        overlapped=float(overlapped),
+        per_tensor=per_tensor,
+    )
 
 
 def stages_of(setup: TrainingSetup) -> tuple[int, float]:
